@@ -1,0 +1,78 @@
+# slurm_sns: `make` lists what there is. Needs Debian or Ubuntu with git and make; asks apt for the rest.
+
+# The Python that makes .venv; the first of these that is 3.11 or newer.
+PYTHONS := python3 python3.14 python3.13 python3.12 python3.11
+VENV := .venv
+PYTHON := $(VENV)/bin/python
+# Further options for pytest, as in: make test PYTEST_ARGS="-k matching"
+PYTEST_ARGS ?=
+# Stop after so many failures: broken unit tests make waiting for the cluster's pointless.
+MAXFAIL ?= 10
+# Names containers, network, volumes and image; two clones with two names run side by side.
+SNS_PROJECT ?= slurm-sns
+# 0: the cluster starts without slurm_sns' scheduler and watchdog.
+SNS_AUTOSTART ?= 1
+export SNS_PROJECT SNS_AUTOSTART
+
+UNIT_TESTS = $(filter-out tests/__pycache__ tests/cluster tests/data tests/results,$(patsubst %/,%,$(wildcard tests/*/ tests/test_*.py)))
+CLUSTER_TESTS = $(wildcard tests/cluster)
+PYTEST = $(PYTHON) -m pytest --maxfail=$(MAXFAIL) $(PYTEST_ARGS)
+
+.PHONY: help demo test test-unit lint cluster-up cluster-down cluster-shell test-tools
+.DEFAULT_GOAL := help
+
+help: ## this list
+	@echo "Targets:"
+	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 18
+	@echo "Variables:"
+	@sed -nE '/^# /{s/^# //;h;d};/^[A-Z_]+ \?=/{s/^([A-Z_]+) \?= *(.*)/  \1=\2/;G;s/\n/\t/;p}' \
+		$(firstword $(MAKEFILE_LIST)) | expand -t 26
+
+demo: $(VENV)/.test ## see it work on a small Slurm cluster in containers, then take the cluster down
+	@exec containers/cluster.sh run $(PYTHON) containers/demo.py
+
+test: $(VENV)/.test test-tools ## all tests: without Slurm first, then on the cluster in containers
+	@exec containers/cluster.sh run $(PYTEST) $(UNIT_TESTS) $(CLUSTER_TESTS)
+
+test-unit: $(VENV)/.test test-tools ## the tests that need no Slurm
+	$(PYTEST) $(UNIT_TESTS)
+
+lint: $(VENV)/.lint ## ruff, mypy, import-linter, and shellcheck where it is installed
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+	$(VENV)/bin/lint-imports
+	! command -v shellcheck > /dev/null || shellcheck -x containers/*.sh .ci/run $$(grep -l '^#!/bin/bash' containers/bin/*)
+
+cluster-up: ## start the cluster in containers and leave it running
+	@containers/cluster.sh up
+
+cluster-down: ## remove the cluster: containers, network, volumes
+	@containers/cluster.sh down
+
+cluster-shell: ## a shell on the controller as alice; another user with USER=root, slurm or bob
+	@containers/cluster.sh shell $(if $(findstring command,$(origin USER)),$(USER),alice)
+
+# The filter runs in Debian's Lua 5.1, the SPANK plugin is compiled.
+test-tools:
+	@containers/packages.sh lua5.1 gcc:build-essential
+
+$(VENV)/bin/python:
+	@python=; for candidate in $(PYTHONS); do \
+		if $$candidate -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2> /dev/null; then python=$$candidate; break; fi; \
+	done; \
+	if [ -z "$$python" ]; then containers/packages.sh python3; python=python3; fi; \
+	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, not " + sys.version)'; \
+	$$python -c 'import ensurepip' 2> /dev/null || containers/packages.sh none:python3-venv; \
+	echo "== making $(VENV)"; $$python -m venv $(VENV)
+
+# Stamps: installed again when pyproject.toml changes.
+$(VENV)/.test: pyproject.toml $(VENV)/bin/python
+	@echo "== installing slurm_sns and its tests' requirements into $(VENV)"
+	@$(PYTHON) -m pip install -q --disable-pip-version-check -e '.[test]'
+	@touch $@
+
+$(VENV)/.lint: pyproject.toml $(VENV)/.test
+	@echo "== installing the linters into $(VENV)"
+	@$(PYTHON) -m pip install -q --disable-pip-version-check -e '.[lint]'
+	@touch $@
