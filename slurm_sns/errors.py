@@ -1,0 +1,26 @@
+"""Every error that slurm_sns raises on purpose.
+
+One of them is an answer, not an accident: `Infeasible` means *never* (the job is refused or left to Slurm); what means
+*later* is no error, but the reason that a plan gives. A message is one line: the object, its value, the limit, what
+would be valid.
+"""
+
+
+class SnsError(Exception):
+    """Base of all errors of slurm_sns; its text is one line for the user. The command line exits with 1."""
+
+
+class BadInput(SnsError):
+    """What a person wrote (configuration, trace, hint, option) cannot be used. The command line exits with 2."""
+
+
+class Infeasible(SnsError):
+    """No node could ever hold the job."""
+
+
+class Unreachable(SnsError):
+    """A service that we need does not answer now (slurmctld, slurmdbd, the store); trying again later may help."""
+
+
+class Refused(SnsError):
+    """Slurm refused a change of one job; the text is Slurm's own reason."""

@@ -1,0 +1,45 @@
+"""CS, compact and shared: the smallest scale that fits now, on nodes shared with others, without any profile.
+
+The search for nodes is Spread-n-Share's, by occupied cores alone.
+
+Source: Spread-n-Share (SC'19), section 3.2, figure 8.
+"""
+
+from collections.abc import Sequence
+
+from slurm_sns.model import Alternative
+from slurm_sns.policies.sns.parameters import SnsParameters
+from slurm_sns.policies.sns.request import NodeType, Request, fewest_nodes, holding, spread
+from slurm_sns.policies.sns.spread_n_share import SpreadNShare
+
+
+def alternatives(
+    request: Request, nodes: Sequence[NodeType], parameters: SnsParameters, max_scale: int | None = None
+) -> tuple[Alternative, ...]:
+    """The scales in increasing order; scale 1 is always among them.
+
+    `max_scale` is that of the job's framework, which binds whoever schedules; the job's own hint does too.
+
+    Raises:
+        Infeasible: the nodes could not hold the job even when they are all empty.
+    """
+    fewest = fewest_nodes(request, nodes)
+    ways: dict[int, Alternative] = {}
+    for scale in sorted(parameters.scales):
+        wanted = scale * fewest
+        if scale > 1:
+            if any(limit is not None and scale > limit for limit in (max_scale, request.max_scale)):
+                continue
+            if wanted > request.tasks or (parameters.even_scales_only and request.tasks % wanted):
+                continue
+        layout = spread(request, fewest, scale)
+        if layout.nodes in ways or holding(layout.demand, nodes) < layout.nodes:
+            continue
+        ways[layout.nodes] = Alternative(
+            layout.nodes, layout.demand, layout.tasks_per_node, scale, exclusive=request.exclusive
+        )
+    return tuple(ways.values())
+
+
+class CompactShared(SpreadNShare):
+    """The policy `cs`."""

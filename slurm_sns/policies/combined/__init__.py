@@ -1,0 +1,1 @@
+"""Spread-n-Share's alternatives inside Max-Jobs' portfolio."""

@@ -1,0 +1,193 @@
+"""The heuristics: each scores the nodes on which a job fits; the smallest score wins, ties go to the first node.
+
+A heuristic is one function and one line in `HEURISTICS` (and one in `keys` if the compiled kernel is to know it). Its
+arguments: `capacity` and `free`, shape (resources, nodes); `candidates`, the columns on which the job fits, ascending;
+`demand`, what the job takes of each node. It gives one score per candidate.
+
+A resource beyond cores and memory that the job does not demand is left out of every score.
+
+Source: Max-Jobs paper (JSSPP 2013), sections 2 and 3. The memory-first pair is from the authors' own portfolio.
+`idlest` is the node selection of Spread-n-Share (SC'19), section 4.4; ways and bandwidth are this project's extension.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slurm_sns.errors import BadInput
+from slurm_sns.model import Resources
+from slurm_sns.policies.placement.cycle import Heuristic
+from slurm_sns.policies.placement.pool import BANDWIDTH, CORES, MEMORY, WAYS, Amounts, Indices
+from slurm_sns.policies.placement.select import Grouping
+
+Scores = NDArray[np.generic]
+
+
+def _of(amounts: Amounts, resource: int, candidates: Indices) -> Amounts:
+    """The amount of one resource on each candidate."""
+    of_candidates: Amounts = amounts[resource, candidates]
+    return of_candidates
+
+
+def first_fit(capacity: Amounts, free: Amounts, candidates: Indices, demand: Resources) -> Scores:  # noqa: ARG001  a heuristic's shape
+    """The first node that fits. The paper's baseline; performs poorly."""
+    return candidates
+
+
+def best_fit_cores(capacity: Amounts, free: Amounts, candidates: Indices, demand: Resources) -> Scores:  # noqa: ARG001  a heuristic's shape
+    """The fewest free cores."""
+    return _of(free, CORES, candidates)
+
+
+def best_fit_memory(capacity: Amounts, free: Amounts, candidates: Indices, demand: Resources) -> Scores:  # noqa: ARG001  a heuristic's shape
+    """The least free memory."""
+    return _of(free, MEMORY, candidates)
+
+
+def worse_fit_cores(capacity: Amounts, free: Amounts, candidates: Indices, demand: Resources) -> Scores:  # noqa: ARG001  a heuristic's shape
+    """The most free cores."""
+    return -_of(free, CORES, candidates)
+
+
+def worse_fit_memory(capacity: Amounts, free: Amounts, candidates: Indices, demand: Resources) -> Scores:  # noqa: ARG001  a heuristic's shape
+    """The most free memory."""
+    return -_of(free, MEMORY, candidates)
+
+
+#: The resources that Mix-Fit always balances; the others where the job demands them.
+MIXED = (CORES, MEMORY)
+
+
+def mix_fit(capacity: Amounts, free: Amounts, candidates: Indices, demand: Resources) -> Scores:
+    """The smallest angle between what would be left of each resource and the node's configured ratio.
+
+    All are scaled per node, and the angle is taken at the corner where everything is used: 0 when what is left has the
+    configured ratio, or when nothing is left. Rounded to 1e-9, so that equal angles tie in every arithmetic.
+
+    Source: section 3.1; the factor 1.01, which keeps the corner finite when one resource is exactly full, from the
+    authors' simulator.
+    """
+    mixed = [*MIXED, *(row for row in (WAYS, BANDWIDTH) if demand[row] > 0)]
+    configured = np.stack([_of(capacity, row, candidates) for row in mixed])
+    used = (
+        configured
+        - np.stack([_of(free, row, candidates) for row in mixed])
+        + np.array([[demand[row]] for row in mixed])
+    )
+    left = (1.01 * configured - used) / configured
+    if len(mixed) > len(MIXED):
+        return angle_to_balance(left)
+    # The C library's arc tangent, which compiled code calls too: numpy's own differs in the last bit.
+    angles = np.array([math.atan(ratio) for ratio in (left[0] / left[1]).tolist()], dtype=np.float64)
+    # Where nothing is left both are 0.01 but for the last bits, which the rounding takes off: 0, as it must be.
+    return np.round(np.abs(np.pi / 4 - angles), 9)
+
+
+def angle_to_balance(left: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The angle between each column of shares left, shape (resources, nodes), and the vector of equal shares.
+
+    For two resources it is the angle of `mix_fit`. By atan2 of the distance from the diagonal and the way along it: an
+    arc cosine loses the last digits near 0, and with them the order of the best nodes.
+    """
+    mean = left.mean(axis=0)
+    off_diagonal = np.sqrt(((left - mean) ** 2).sum(axis=0))
+    angle: NDArray[np.float64] = np.round(np.arctan2(off_diagonal, mean * np.sqrt(len(left))), 9)
+    return angle
+
+
+#: The weight of the configured memory against the free memory, which decides only among nodes of the same size.
+CONFIGURED_FIRST = 1000
+
+
+def memory_first_best(capacity: Amounts, free: Amounts, candidates: Indices, demand: Resources) -> Scores:  # noqa: ARG001  a heuristic's shape
+    """The smallest configured memory, of those the least free memory."""
+    return CONFIGURED_FIRST * _of(capacity, MEMORY, candidates) + _of(free, MEMORY, candidates)
+
+
+def memory_first_worse(capacity: Amounts, free: Amounts, candidates: Indices, demand: Resources) -> Scores:  # noqa: ARG001  a heuristic's shape
+    """The smallest configured memory, of those the most free memory."""
+    return CONFIGURED_FIRST * _of(capacity, MEMORY, candidates) - _of(free, MEMORY, candidates)
+
+
+def _demanded(amounts: Amounts, resource: int, candidates: Indices, demand: Resources) -> Amounts:
+    """The amount of one resource on each candidate; the same for all when the job demands none of it."""
+    return _of(amounts, resource, candidates) if demand[resource] > 0 else np.zeros(len(candidates), dtype=np.int64)
+
+
+def best_fit_ways(capacity: Amounts, free: Amounts, candidates: Indices, demand: Resources) -> Scores:  # noqa: ARG001  a heuristic's shape
+    """The fewest free cache ways."""
+    return _demanded(free, WAYS, candidates, demand)
+
+
+def worse_fit_ways(capacity: Amounts, free: Amounts, candidates: Indices, demand: Resources) -> Scores:  # noqa: ARG001  a heuristic's shape
+    """The most free cache ways."""
+    return -_demanded(free, WAYS, candidates, demand)
+
+
+def best_fit_bandwidth(capacity: Amounts, free: Amounts, candidates: Indices, demand: Resources) -> Scores:  # noqa: ARG001  a heuristic's shape
+    """The least free memory bandwidth."""
+    return _demanded(free, BANDWIDTH, candidates, demand)
+
+
+def worse_fit_bandwidth(capacity: Amounts, free: Amounts, candidates: Indices, demand: Resources) -> Scores:  # noqa: ARG001  a heuristic's shape
+    """The most free memory bandwidth."""
+    return -_demanded(free, BANDWIDTH, candidates, demand)
+
+
+#: How much more an occupied share of the cache counts than one of cores or bandwidth (the prototype's value).
+PAPER_BETA = 2.0
+
+
+@dataclass(frozen=True)
+class Idlest(Grouping):
+    """The nodes with the smallest Co + Bo + beta * Wo: shares of cores, bandwidth and ways that are occupied.
+
+    Inside one group of nodes with equally many idle cores, if one is large enough. Rounded to 1e-9, so that equal sums
+    tie whatever their parts.
+
+    Source: Spread-n-Share (SC'19), section 4.4.
+    """
+
+    beta: float = PAPER_BETA
+
+    def __call__(self, capacity: Amounts, free: Amounts, candidates: Indices, demand: Resources) -> Scores:
+        """One score per candidate."""
+        occupied = np.zeros(len(candidates))
+        for row, weight in ((CORES, 1.0), (BANDWIDTH, 1.0), (WAYS, self.beta)):
+            if row == CORES or demand[row] > 0:
+                configured = _of(capacity, row, candidates)
+                occupied += weight * ((configured - _of(free, row, candidates)) / configured)
+        rounded: NDArray[np.float64] = np.round(occupied, 9)
+        return rounded
+
+
+HEURISTICS: dict[str, Heuristic] = {
+    "first-fit": first_fit,
+    "best-fit-cores": best_fit_cores,
+    "best-fit-memory": best_fit_memory,
+    "worse-fit-cores": worse_fit_cores,
+    "worse-fit-memory": worse_fit_memory,
+    "mix-fit": mix_fit,
+    "memory-first-best": memory_first_best,
+    "memory-first-worse": memory_first_worse,
+    "best-fit-ways": best_fit_ways,
+    "worse-fit-ways": worse_fit_ways,
+    "best-fit-bandwidth": best_fit_bandwidth,
+    "worse-fit-bandwidth": worse_fit_bandwidth,
+    "idlest": Idlest(),
+}
+
+#: The heuristics for jobs whose demand in ways and bandwidth is known from a profile.
+FOR_PROFILED_JOBS = ("best-fit-ways", "worse-fit-ways", "best-fit-bandwidth", "worse-fit-bandwidth", "idlest")
+
+
+def require_known(name: str, where: str) -> None:
+    """Accept the name of a heuristic.
+
+    Raises:
+        BadInput: no heuristic has that name; the message says where it was written and lists the valid ones.
+    """
+    if name not in HEURISTICS:
+        raise BadInput(f"{where}: heuristic '{name}' is unknown; valid: {', '.join(HEURISTICS)}")

@@ -1,0 +1,90 @@
+"""One short reason for each job that a plan starts or leaves waiting.
+
+The reasons are computed from what the winning cycle left free, once for each distinct shape: free capacity only shrinks
+in a cycle, so what did not fit at a job's turn does not fit at its end either.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from slurm_sns.model import Alternative, Job, Start
+from slurm_sns.policies.matching.missing import nearest
+from slurm_sns.policies.matching.moment import Moment
+from slurm_sns.policies.placement.cycle import EndedCycle, Match
+from slurm_sns.policies.placement.pool import Pool
+from slurm_sns.policies.placement.size import wording
+
+Shape = tuple[tuple[Alternative, ...], frozenset[str] | None]
+
+
+def starts(matches: Iterable[Match], pool: Pool, chosen: str, matched: Mapping[str, int]) -> tuple[Start, ...]:
+    """The actions for the matches of the chosen schedule."""
+    count = matched[chosen]
+    schedule = f"{chosen}, which matched {count} {'job' if count == 1 else 'jobs'}"
+    if len(matched) > 1:
+        schedule += f" (the most of {len(matched)} heuristics)"
+    return tuple(
+        Start(
+            job_id=match.job.id,
+            nodes=tuple(pool.names[node] for node in match.nodes),
+            alternative=match.alternative,
+            reason=f"own heuristic {match.job.heuristic} in {schedule}" if match.job.heuristic else f"by {schedule}",
+        )
+        for match in matches
+    )
+
+
+def reasons_to_wait(
+    cycle: EndedCycle, matches: Iterable[Match], waiting: Iterable[Job], queue_depth: int
+) -> dict[int, str]:
+    """Job -> reason for every waiting job without a match; the cycle has run."""
+    placed = {match.job.id for match in matches}
+    behind = {job.id for job in cycle.not_reached()}
+    after = Moment(cycle)
+    words: dict[Shape, str] = {}
+    reasons: dict[int, str] = {}
+    for job in waiting:
+        if job.id in placed:
+            continue
+        if job.id in behind:
+            reasons[job.id] = f"behind queue_depth {queue_depth}"
+        elif job.id in after.withheld_for:
+            reasons[job.id] = f"finds no place yet; capacity is withheld for it on {_some(after.withheld_for[job.id])}"
+        else:
+            shape = (job.alternatives, job.allowed)
+            if shape not in words:
+                words[shape] = _reason(after, job)
+            reasons[job.id] = words[shape]
+    return reasons
+
+
+def _reason(after: Moment, job: Job) -> str:
+    """Why jobs of this shape found no place, said of the first alternative that the nodes here could ever hold."""
+    possible = [way for way in job.alternatives if after.large_enough(way, job) >= way.nodes]
+    if not possible:
+        way = job.alternatives[0]
+        large = after.large_enough(way, job)
+        return f"needs {wording(way)}; of the nodes that can be planned on now {large} {_are(large)} large enough"
+    for way in possible:
+        holders = after.in_the_way(way, job)
+        if holders:
+            return f"would fit, but capacity is withheld for job {_some([str(job_id) for job_id in holders])}"
+    way = possible[0]
+    if way.nodes > 1:
+        return f"needs {wording(way)}, {len(after.fitting(way, job))} fit"
+    columns = after.permitted(job)
+    lack = nearest(after.pool, after.free, columns, way, 1)[0]
+    demand = wording(replace(way, exclusive=False))
+    state = f"is empty and has {demand}" if way.exclusive else f"has {demand} free"
+    return f"no allowed node {state}; nearest: {lack}"
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
+def _some(names: Iterable[str], limit: int = 3) -> str:
+    """The first few names; a job may stretch over thousands of nodes."""
+    listed = list(names)
+    shown = ", ".join(listed[:limit])
+    return shown if len(listed) <= limit else f"{shown} and {len(listed) - limit} more"

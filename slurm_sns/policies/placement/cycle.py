@@ -1,0 +1,222 @@
+"""One scheduling pass with one heuristic: the plain twin of the compiled kernel.
+
+Jobs are taken in queue order, a job's alternatives in theirs; the first alternative for which enough nodes are free is
+matched to the nodes that the heuristic scores best, and that capacity is gone for the rest of the cycle. For a job that
+finds no place at a reserving position capacity is withheld, so that jobs behind it cannot take it in this cycle.
+
+Source: Max-Jobs paper (JSSPP 2013), sections 1, 2 and 5, and what its authors' simulator does. The paper withholds for
+every unmatched job, the simulator at the first `reservations` positions of the queue. For jobs on n nodes both are
+silent: here capacity is withheld on the n nodes of the most free memory, or on all there are.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slurm_sns.model import Alternative, Job, Resources
+from slurm_sns.policies.placement.pool import (
+    CORES,
+    MEMORY,
+    Amounts,
+    Indices,
+    Mask,
+    Pool,
+    ever_holding,
+    held,
+    holding,
+    taken,
+)
+from slurm_sns.policies.placement.queue import FairOrder, WaitingQueue
+from slurm_sns.policies.placement.select import Grouping, best, one_group
+from slurm_sns.policies.placement.shapes import FailedShapes
+
+#: The smallest job: a node without room for it takes no part in a cycle.
+SMALLEST = Resources(cores=1, memory_mb=1024)
+
+#: (capacity, free, candidates, demand) -> one score per candidate; the smallest is the best.
+Heuristic = Callable[[Amounts, Amounts, Indices, Resources], NDArray[np.generic]]
+
+
+class Match(NamedTuple):
+    """A job, the way it is run and the nodes it gets, by their index in the pool."""
+
+    job: Job
+    alternative: Alternative
+    nodes: Indices
+
+
+class Withheld(NamedTuple):
+    """Capacity that nobody else gets in this cycle, by the nodes' index in the pool."""
+
+    job: Job
+    alternative: Alternative
+    nodes: Indices
+
+
+class Step(NamedTuple):
+    """What a cycle did with the job at one position of the ordered queue."""
+
+    position: int
+    job: Job
+    match: Match | None
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How far a cycle looks and how often it withholds: see MatchingParameters."""
+
+    queue_depth: int
+    reservations: int
+
+
+@dataclass
+class Opening:
+    """The state at the start of a cycle, the same for every heuristic: the nodes with room for the smallest job.
+
+    `nodes` are their indices in the pool; `capacity` and `free` have a column for each; `pool_free` is for all nodes.
+    """
+
+    pool: Pool
+    pool_free: Amounts
+    nodes: Indices
+    capacity: Amounts
+    free: Amounts
+    total: Resources
+    _allowed: dict[frozenset[str], Mask] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, pool: Pool, free: Amounts) -> "Opening":
+        """The opening of a pool of which this much is free."""
+        nodes = np.flatnonzero(holding(free, SMALLEST))
+        return cls(pool, free, nodes, pool.capacity[:, nodes], free[:, nodes], pool.total)
+
+    def allows(self, allowed: frozenset[str]) -> Mask:
+        """Which of the nodes in the cycle a job may use."""
+        if allowed not in self._allowed:
+            mask = self.pool.allows(allowed)
+            assert mask is not None  # noqa: S101  a set was given, so there is a mask
+            self._allowed[allowed] = mask[self.nodes]
+        return self._allowed[allowed]
+
+
+class CycleState(Protocol):
+    """What a cycle has left free and withheld at some moment."""
+
+    @property
+    def opening(self) -> Opening:
+        """The start of the cycle."""
+        ...
+
+    @property
+    def free(self) -> Amounts:
+        """What is free on the nodes of the opening."""
+        ...
+
+    @property
+    def withheld(self) -> list[Withheld]:
+        """The capacity that nobody else gets."""
+        ...
+
+
+class EndedCycle(CycleState, Protocol):
+    """A cycle that has run."""
+
+    def not_reached(self) -> tuple[Job, ...]:
+        """The jobs behind the queue depth."""
+        ...
+
+
+class Cycle:
+    """A cycle while it runs: what is free now, what failed, what was withheld."""
+
+    def __init__(
+        self, opening: Opening, queue: WaitingQueue, choose: Callable[[Job], Heuristic], limits: Limits
+    ) -> None:
+        """`choose` gives the heuristic for a job: the member's, the pool's or the job's own."""
+        self.opening = opening
+        self.free = opening.free.copy()
+        self.withheld: list[Withheld] = []
+        self._open = np.ones(len(opening.nodes), dtype=np.bool_)
+        self._open_count = len(opening.nodes)
+        self._failed = FailedShapes()
+        self._order = FairOrder(queue, opening.total)
+        self.choose = choose
+        self._limits = limits
+        self._looked_at = 0
+
+    def steps(self) -> Iterator[Step]:
+        """Go through the queue; after each step `free` is what it left. Ends early when no node has room."""
+        for position in range(self._limits.queue_depth):
+            job = self._order.pop() if self._open_count else None
+            if job is None:
+                return
+            self._looked_at += 1
+            match = self._match(job)
+            if match is None and (position < self._limits.reservations or job.over_aged):
+                self._withhold(job)
+            yield Step(position, job, match)
+
+    def matches(self) -> tuple[Match, ...]:
+        """Go through the queue: what was matched, in its order."""
+        return tuple(step.match for step in self.steps() if step.match is not None)
+
+    def not_reached(self) -> tuple[Job, ...]:
+        """The jobs behind the queue depth, once the cycle has run; asking uses up the rest of the order."""
+        rest = list(iter(self._order.pop, None))
+        return tuple(rest[self._limits.queue_depth - self._looked_at :])
+
+    def candidates(self, alternative: Alternative, allowed: frozenset[str] | None) -> Indices:
+        """The columns on which the alternative fits now: allowed, still in the cycle, enough of everything."""
+        fitting = holding(self.free, alternative.demand)
+        fitting &= self._open
+        if allowed is not None:
+            fitting &= self.opening.allows(allowed)
+        if alternative.exclusive:
+            fitting &= (self.free == self.opening.capacity).all(axis=0)
+        return np.flatnonzero(fitting)
+
+    def _match(self, job: Job) -> Match | None:
+        for alternative in job.alternatives:
+            if self._failed.cover(alternative, job.allowed):
+                continue
+            candidates = self.candidates(alternative, job.allowed)
+            if len(candidates) < alternative.nodes:
+                self._failed.add(alternative, job.allowed)
+                continue
+            heuristic = self.choose(job)
+            if isinstance(heuristic, Grouping):
+                candidates = one_group(self.free, candidates, alternative.nodes)
+            scores = heuristic(self.opening.capacity, self.free, candidates, alternative.demand)
+            columns = best(candidates, scores, alternative.nodes)
+            self._take(columns, alternative)
+            if self._order.shared:
+                self._order.charge(job, held(self.opening.capacity, alternative, columns))
+            return Match(job, alternative, self.opening.nodes[columns])
+        return None
+
+    def _withhold(self, job: Job) -> None:
+        """Keep the nodes of the most free memory among those whose configured size could hold the job."""
+        for alternative in job.alternatives:
+            if np.count_nonzero(ever_holding(self.opening.pool, alternative, job.allowed)) < alternative.nodes:
+                continue  # there are not enough nodes of that size at all
+            suitable = holding(self.opening.capacity, alternative.demand) & self._open  # open: more than 0 is free
+            if job.allowed is not None:
+                suitable &= self.opening.allows(job.allowed)
+            columns = np.flatnonzero(suitable)
+            most_memory_first = np.argsort(-self.free[MEMORY, columns], kind="stable")
+            columns = np.sort(columns[most_memory_first[: alternative.nodes]])
+            if len(columns):
+                self._take(columns, alternative)
+                self.withheld.append(Withheld(job, alternative, self.opening.nodes[columns]))
+            return
+
+    def _take(self, columns: Indices, alternative: Alternative) -> None:
+        """Take the capacity; nodes left without room for the smallest job leave the cycle."""
+        left = self.free[:, columns] - taken(self.opening.capacity, alternative, columns)
+        self.free[:, columns] = left
+        full = columns[(left[CORES] < SMALLEST.cores) | (left[MEMORY] < SMALLEST.memory_mb)]
+        self._open[full] = False
+        self._open_count -= len(full)  # all of them were open

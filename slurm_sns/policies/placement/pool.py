@@ -1,0 +1,87 @@
+"""The nodes of a cluster as arrays: one row per resource, one column per node, in the machine list's order.
+
+What does not change (names, capacity) is a `Pool`; what is free is a plain integer array of the same shape beside it,
+so that a cycle works on a copy and a simulation keeps one up to date without building a value per node.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slurm_sns.model import Alternative, Node, Resources
+
+Amounts = NDArray[np.int64]
+Indices = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+
+#: The rows of every array of amounts, in the order of `Resources`.
+CORES, MEMORY, WAYS, BANDWIDTH = range(4)
+
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """The names of the nodes and their capacity, shape (resources, nodes)."""
+
+    names: tuple[str, ...]
+    capacity: Amounts
+    _masks: dict[frozenset[str], Mask] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, nodes: Iterable[Node]) -> "Pool":
+        """The pool of these nodes, in their order."""
+        listed = tuple(nodes)
+        return cls(tuple(node.name for node in listed), amounts([node.capacity for node in listed]))
+
+    def allows(self, allowed: frozenset[str] | None) -> Mask | None:
+        """Which nodes a job may use, as a mask; None means all. Remembered: many jobs share few sets of nodes."""
+        if allowed is None:
+            return None
+        if allowed not in self._masks:
+            self._masks[allowed] = np.fromiter((name in allowed for name in self.names), np.bool_, len(self.names))
+        return self._masks[allowed]
+
+    @cached_property
+    def total(self) -> Resources:
+        """The capacity of all nodes together."""
+        return Resources(*(int(row) for row in self.capacity.sum(axis=1)))
+
+
+def amounts(of_nodes: Sequence[Resources]) -> Amounts:
+    """An array of shape (resources, nodes) from one `Resources` per node."""
+    rows = np.array(of_nodes, dtype=np.int64).reshape(len(of_nodes), len(Resources._fields))
+    return np.ascontiguousarray(rows.T)
+
+
+def holding(amount: Amounts, demand: Resources) -> Mask:
+    """The nodes that have this much of every resource demanded.
+
+    Ways and bandwidth that a job does not ask for are not looked at: withheld capacity may have made them negative.
+    """
+    mask: Mask = (amount[CORES] >= demand.cores) & (amount[MEMORY] >= demand.memory_mb)
+    for row in range(MEMORY + 1, len(demand)):
+        if demand[row] > 0:
+            mask &= amount[row] >= demand[row]
+    return mask
+
+
+def taken(capacity: Amounts, alternative: Alternative, nodes: Indices) -> Amounts:
+    """What the alternative takes of each of these nodes: its demand, or the whole node where it asks for empty ones."""
+    if alternative.exclusive:
+        return capacity[:, nodes]
+    return np.array(alternative.demand, dtype=np.int64)[:, np.newaxis]
+
+
+def held(capacity: Amounts, alternative: Alternative, nodes: Indices) -> Resources:
+    """What the alternative holds on these nodes together."""
+    took = taken(capacity, alternative, nodes)
+    return Resources(*(int(amount) for amount in np.broadcast_to(took, (len(took), len(nodes))).sum(axis=1)))
+
+
+def ever_holding(pool: Pool, alternative: Alternative, allowed: frozenset[str] | None) -> Mask:
+    """The allowed nodes whose configured size holds the alternative's demand."""
+    mask = holding(pool.capacity, alternative.demand)
+    permitted = pool.allows(allowed)
+    return mask if permitted is None else mask & permitted

@@ -1,0 +1,1 @@
+"""Spread-n-Share: scale factors, shared caches and memory bandwidth (Tang et al., SC'19)."""

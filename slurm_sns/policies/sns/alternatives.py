@@ -1,0 +1,257 @@
+"""The ways to run one job, best first, from its request, its program's profile and the nodes there are.
+
+Scaling programs: the scales by increasing run time. Neutral ones: by increasing scale, to fill idle cores. Compact
+ones: scale 1 on empty nodes, then scale 1 on shared ones. On shared nodes a job asks for its cores, its memory, the
+fewest ways that keep alpha of its performance, and the bandwidth it takes with these; on empty nodes for all of them.
+A scale at which it would run slower than alpha of its speed at scale 1 is not eligible; at one that is slower at all,
+T-IPC is raised by as much, so that what is predicted keeps alpha as a whole. Where no scale is eligible, the job runs
+on empty nodes at scale 1, as it would without us.
+
+Source: Spread-n-Share (SC'19), sections 4.3 and 4.4, figure 10.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from slurm_sns.model import Alternative, Resources
+from slurm_sns.policies.sns.classify import Classification, Kind, classify, corrected_time_s
+from slurm_sns.policies.sns.considered import Considered, Explanation
+from slurm_sns.policies.sns.parameters import PAPER_BANDWIDTH_GBPS, SnsParameters
+from slurm_sns.policies.sns.profile import SAME, Program, Run
+from slurm_sns.policies.sns.request import Layout, NodeType, Request, fewest_nodes, holding, spread
+
+NO_PROFILE = "no profile: runs at scale 1 on shared nodes, and asks for no ways and no bandwidth"
+NONE_ELIGIBLE = "no scale is eligible on these nodes: runs on empty nodes at scale 1"
+
+
+class Choice(NamedTuple):
+    """A job's alternatives, best first, and how they came about."""
+
+    alternatives: tuple[Alternative, ...]
+    explanation: Explanation
+
+
+def alternatives(
+    request: Request, profile: Program | None, nodes: Sequence[NodeType], parameters: SnsParameters
+) -> tuple[Alternative, ...]:
+    """The ways to run the job, best first; at least one.
+
+    Raises:
+        Infeasible: the nodes could not hold it even when they are all empty.
+    """
+    return choose(request, profile, nodes, parameters).alternatives
+
+
+def choose(request: Request, profile: Program | None, nodes: Sequence[NodeType], parameters: SnsParameters) -> Choice:
+    """The same with the reasons. `nodes` are those that the job may ever use, with their whole capacity.
+
+    Raises:
+        Infeasible: the nodes could not hold it even when they are all empty.
+    """
+    types = without_shared_ways(nodes, parameters.shared_ways)
+    fewest = fewest_nodes(request, types)
+    explanation = Explanation(
+        program=profile.name if profile else "",
+        processes=request.processes,
+        alpha=parameters.alpha if request.alpha is None else request.alpha,
+        fewest_nodes=fewest,
+    )
+    runs = profile.at(request.processes, nearest=parameters.one_profile_for_all_sizes) if profile else {}
+    if profile is None or not runs:
+        way = _unprofiled(request, fewest)
+        note = NO_PROFILE if profile is None else f"{NO_PROFILE} ({_profiled_counts(profile)})"
+        return Choice((way,), replace(explanation, considered=(_own(way),), note=note))
+    return _Profiled(request, profile, runs, types, parameters, explanation).choice()
+
+
+def without_shared_ways(nodes: Sequence[NodeType], shared_ways: int) -> tuple[NodeType, ...]:
+    """The node types less the ways that are kept for jobs without profile."""
+    return tuple(NodeType(less_shared_ways(each.capacity, shared_ways), each.number) for each in nodes)
+
+
+def less_shared_ways(amount: Resources, shared_ways: int) -> Resources:
+    """The amount less these ways; a node that has fewer keeps none to give away."""
+    return amount._replace(ways=max(0, amount.ways - shared_ways))
+
+
+def predicted_slowdown(runs: Mapping[int, Run], scale: int, ways: int | None, parameters: SnsParameters) -> float:
+    """(T_k / T_1) * (F-IPC / IPC(ways)); None are all ways. A scale that was not tried counts as the next smaller."""
+    run = runs[max(each for each in runs if each <= scale)]
+    spreading = run.time_s * parameters.frequency_factor(scale) / corrected_time_s(runs[1], parameters)
+    return spreading if ways is None else spreading / run.kept_at(ways)
+
+
+def _unprofiled(request: Request, fewest: int) -> Alternative:
+    layout = spread(request, fewest, 1)
+    return Alternative(layout.nodes, layout.demand, layout.tasks_per_node, exclusive=request.exclusive)
+
+
+def _own(way: Alternative) -> Considered:
+    assert way.tasks_per_node is not None  # noqa: S101  _unprofiled sets it
+    return Considered(1, way.exclusive, way.nodes, way.tasks_per_node, way.demand.cores, way.demand.memory_mb)
+
+
+def _profiled_counts(profile: Program) -> str:
+    return f"{profile.name} is profiled with {', '.join(map(str, profile.process_counts))} processes"
+
+
+@dataclass(frozen=True, slots=True)
+class _Profiled:
+    """One job whose program has a profile at its process count."""
+
+    request: Request
+    profile: Program
+    runs: Mapping[int, Run]
+    types: tuple[NodeType, ...]
+    parameters: SnsParameters
+    explanation: Explanation
+
+    def choice(self) -> Choice:
+        bandwidth = max(each.capacity.bandwidth_gbps for each in self.types) or PAPER_BANDWIDTH_GBPS
+        classification = classify(
+            self.runs, self.parameters, max_scale=self.profile.max_scale, node_bandwidth_gbps=bandwidth
+        )
+        considered = self._considered(classification)
+        eligible = [each for each in considered if not each.dropped]
+        note = ""
+        if not eligible:
+            eligible, note = [self._on_empty_nodes(1)], NONE_ELIGIBLE
+        dropped = [each for each in considered if each.dropped]
+        explanation = replace(
+            self.explanation,
+            kind=classification.kind,
+            ideal_scale=classification.ideal_scale,
+            bottleneck=classification.bottleneck,
+            profiled_processes=self.runs[1].processes,
+            considered=(*eligible, *dropped),
+            note=note,
+        )
+        return Choice(tuple(map(_alternative, eligible)), explanation)
+
+    def _considered(self, classification: Classification) -> list[Considered]:
+        """Each scale in the order in which it is tried."""
+        if classification.kind is Kind.COMPACT:
+            wider = [self._scale(scale) for scale in sorted(self.parameters.scales) if scale > 1]
+            not_tried = [
+                each if each.dropped else replace(each, dropped="the program is compact: it runs at scale 1 only")
+                for each in wider
+            ]
+            ways = [self._on_empty_nodes(1)]
+            if not self.request.exclusive:
+                ways.append(self._on_shared_nodes(1))
+            return ways + not_tried
+        by_scale = [self._scale(scale) for scale in sorted(self.parameters.scales)]
+        if classification.kind is Kind.NEUTRAL:
+            return by_scale
+        return sorted(by_scale, key=lambda each: each.corrected_time_s or 0.0)
+
+    def _scale(self, scale: int) -> Considered:
+        return self._on_empty_nodes(scale) if self.request.exclusive else self._on_shared_nodes(scale)
+
+    def _begun(self, scale: int, *, exclusive: bool) -> Considered:
+        """The layout and the run time; dropped where the scale is not eligible whatever the cache."""
+        layout = spread(self.request, self.explanation.fewest_nodes, scale)
+        demand = layout.demand
+        begun = Considered(scale, exclusive, layout.nodes, layout.tasks_per_node, demand.cores, demand.memory_mb)
+        run = self.runs.get(scale)
+        if run is not None:
+            factor = self.parameters.frequency_factor(scale)
+            begun = replace(
+                begun,
+                time_s=run.time_s,
+                frequency_factor=factor,
+                corrected_time_s=corrected_time_s(run, self.parameters),
+            )
+        return replace(begun, dropped=self._why_not(layout, begun))
+
+    def _why_not(self, layout: Layout, begun: Considered) -> str:
+        scale, fewest = layout.scale, self.explanation.fewest_nodes
+        if scale == 1:
+            return ""
+        limits = ((self.profile.max_scale, "the program's max_scale"), (self.request.max_scale, "the job's max-scale"))
+        for limit, name in limits:
+            if limit is not None and scale > limit:
+                return f"{name} is {limit}"
+        if scale * fewest > self.request.tasks:
+            return f"{scale * fewest} nodes are more than its {self.request.tasks} tasks"
+        if self.parameters.even_scales_only and self.request.tasks % (scale * fewest):
+            return f"{self.request.tasks} tasks do not divide evenly between {scale * fewest} nodes"
+        if any(
+            spread(self.request, fewest, less).nodes == layout.nodes for less in self.parameters.scales if less < scale
+        ):
+            return f"it would fill the same {layout.nodes} nodes as a smaller scale"
+        if begun.corrected_time_s is None:
+            return "the program is not profiled at this scale"
+        kept = corrected_time_s(self.runs[1], self.parameters) / begun.corrected_time_s
+        if kept < self.explanation.alpha - SAME:
+            return f"it keeps {kept:.4f} of its speed at scale 1; alpha is {self.explanation.alpha:g}"
+        large = holding(layout.demand, self.types)
+        return f"it needs {layout.nodes} nodes; {large} are large enough" if large < layout.nodes else ""
+
+    def _on_shared_nodes(self, scale: int) -> Considered:
+        begun = self._begun(scale, exclusive=False)
+        if begun.dropped:
+            return begun
+        run, alpha = self.runs[scale], self.explanation.alpha
+        # What spreading already costs is part of the tolerance: alpha binds the prediction as a whole, against CE.
+        kept = min(1.0, alpha * max(1.0, predicted_slowdown(self.runs, scale, None, self.parameters)))
+        most_ways = max(self._managed(begun, "ways"))
+        ways = run.fewest_ways(kept, most_ways) if self._manages("ways") else 0
+        begun = replace(begun, full_ipc=run.full_ipc, target_ipc=kept * run.full_ipc)
+        if ways is None:
+            return replace(begun, dropped=f"{most_ways} ways do not reach T-IPC {kept * run.full_ipc:g}")
+        bandwidth = run.bandwidth_at(ways or run.ways[-1])
+        begun = replace(
+            begun,
+            ways=ways,
+            ipc=run.ipc_at(ways) if ways else run.full_ipc,
+            bandwidth_exact_gbps=bandwidth,
+            bandwidth_gbps=math.ceil(bandwidth) if self._manages("bandwidth_gbps") else 0,
+            slowdown=predicted_slowdown(self.runs, scale, ways or None, self.parameters),
+        )
+        large = holding(_demand(begun), self.types)
+        if large < begun.nodes:
+            return replace(
+                begun,
+                dropped=f"it needs {begun.nodes} nodes with {begun.ways} ways and {begun.bandwidth_gbps} GB/s; "
+                f"{large} have as much",
+            )
+        return begun
+
+    def _on_empty_nodes(self, scale: int) -> Considered:
+        """All ways and all bandwidth: of the nodes that could be taken, what the least of them has."""
+        begun = self._begun(scale, exclusive=True)
+        if begun.dropped:
+            return begun
+        run = self.runs[scale]
+        bandwidth = min(self._managed(begun, "bandwidth_gbps"))
+        return replace(
+            begun,
+            ways=min(self._managed(begun, "ways")),
+            bandwidth_exact_gbps=run.bandwidth_at(run.ways[-1]),
+            bandwidth_gbps=bandwidth,
+            full_ipc=run.full_ipc,
+            target_ipc=self.explanation.alpha * run.full_ipc,
+            ipc=run.full_ipc,
+            slowdown=predicted_slowdown(self.runs, scale, None, self.parameters),
+        )
+
+    def _managed(self, begun: Considered, resource: str) -> list[int]:
+        """The amounts of a resource on the node types that hold the job's cores and memory."""
+        demand = Resources(begun.cores, begun.memory_mb)
+        return [getattr(each.capacity, resource) for each in self.types if demand.within(each.capacity)]
+
+    def _manages(self, resource: str) -> bool:
+        """Whether any node has this resource to give away; where none has, nothing is asked for."""
+        return any(getattr(each.capacity, resource) for each in self.types)
+
+
+def _demand(of: Considered) -> Resources:
+    return Resources(of.cores, of.memory_mb, of.ways or 0, of.bandwidth_gbps or 0)
+
+
+def _alternative(of: Considered) -> Alternative:
+    assert of.slowdown is not None  # noqa: S101  an eligible scale has one
+    return Alternative(of.nodes, _demand(of), of.tasks_per_node, of.scale, of.slowdown, of.exclusive)

@@ -1,0 +1,58 @@
+"""What was considered for one job: its program's class, and each scale with its demand, prediction and fate.
+
+Every figure here can be recomputed by hand from the profile file; `sns explain` prints them.
+"""
+
+from dataclasses import dataclass
+
+from slurm_sns.policies.sns.classify import Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Considered:
+    """One scale in one node mode, as an alternative or with the reason why it is none.
+
+    `time_s` is the profile's run time, `corrected_time_s` that times the frequency factor. `full_ipc`, `target_ipc` and
+    `ipc` are F-IPC, T-IPC = alpha * F-IPC, and the IPC with `ways`. `bandwidth_exact_gbps` is what the curve gives,
+    `bandwidth_gbps` the whole GB/s that are asked for. `slowdown` = (T_k / T_1) * (F-IPC / IPC(ways)), corrected times.
+    What was not reached is None. `dropped` is empty for an alternative.
+    """
+
+    scale: int
+    exclusive: bool
+    nodes: int
+    tasks_per_node: int
+    cores: int
+    memory_mb: int
+    ways: int | None = None
+    bandwidth_exact_gbps: float | None = None
+    bandwidth_gbps: int | None = None
+    time_s: float | None = None
+    frequency_factor: float | None = None
+    corrected_time_s: float | None = None
+    full_ipc: float | None = None
+    target_ipc: float | None = None
+    ipc: float | None = None
+    slowdown: float | None = None
+    dropped: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a job has the alternatives it has.
+
+    `kind` is None for a job without profile; `note` says what is special about it, empty when nothing is.
+    `profiled_processes` is the process count of the profile that served. `considered` are the scales in the order in
+    which they are tried; those that were dropped come last.
+    """
+
+    program: str
+    processes: int
+    alpha: float
+    fewest_nodes: int
+    kind: Kind | None = None
+    ideal_scale: int | None = None
+    bottleneck: str = ""
+    profiled_processes: int | None = None
+    considered: tuple[Considered, ...] = ()
+    note: str = ""

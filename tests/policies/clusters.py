@@ -1,0 +1,39 @@
+"""Small named clusters and queues, in the paper's units: cores and GB."""
+
+from slurm_sns.model import Alternative, Job, Node, Plan, Resources, Snapshot
+from slurm_sns.policies.matching.max_jobs import MaxJobs
+from slurm_sns.policies.matching.parameters import MatchingParameters
+
+GB = 1024
+
+
+def node(name: str, cores: int = 4, gb: float = 32, free: tuple[int, float] | None = None) -> Node:
+    free_cores, free_gb = free or (cores, gb)
+    return Node(name, Resources(cores, int(gb * GB)), Resources(free_cores, int(free_gb * GB)))
+
+
+def way(cores: int, gb: float, nodes: int = 1, *, exclusive: bool = False) -> Alternative:
+    return Alternative(nodes=nodes, demand=Resources(cores, int(gb * GB)), exclusive=exclusive)
+
+
+def job(identity: int, cores: int = 1, gb: float = 1, nodes: int = 1, **fields) -> Job:
+    fields.setdefault("alternatives", (way(cores, gb, nodes),))
+    fields.setdefault("order", (identity,))
+    fields.setdefault("submit_s", identity)
+    return Job(id=identity, **fields)
+
+
+def queue(*sizes: tuple[int, float], first: int = 1) -> tuple[Job, ...]:
+    return tuple(job(first + at, cores, gb) for at, (cores, gb) in enumerate(sizes))
+
+
+def plan(nodes, waiting, *portfolio: str, projects=None, **parameters) -> Plan:
+    if portfolio:
+        parameters["portfolio"] = portfolio
+    policy = MaxJobs(MatchingParameters(**parameters))
+    return policy.plan(Snapshot(tuple(nodes), tuple(waiting), projects or {}), now_s=0)
+
+
+def placed(of: Plan) -> dict[int, str]:
+    """Job -> its node, or its nodes joined by +."""
+    return {start.job_id: "+".join(start.nodes) for start in of.starts}

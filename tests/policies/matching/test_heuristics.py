@@ -1,0 +1,58 @@
+import pytest
+from clusters import job, node, placed, plan
+
+from slurm_sns.errors import BadInput
+from slurm_sns.policies.matching.heuristics import HEURISTICS
+
+# Free: a 6 cores 10 GB of 64, b 2 cores 40 GB of 64, c 4 cores 8 GB of 32, d 8 cores 32 GB of 32.
+MACHINES = (
+    node("a", 8, 64, free=(6, 10)),
+    node("b", 8, 64, free=(2, 40)),
+    node("c", 8, 32, free=(4, 8)),
+    node("d", 8, 32, free=(8, 32)),
+)
+
+
+@pytest.mark.parametrize(
+    ("heuristic", "taken"),
+    [
+        ("first-fit", "a"),
+        ("best-fit-cores", "b"),
+        ("best-fit-memory", "c"),
+        ("worse-fit-cores", "d"),
+        ("worse-fit-memory", "b"),
+        ("mix-fit", "d"),
+        ("memory-first-best", "c"),
+        ("memory-first-worse", "d"),
+    ],
+)
+def test_each_heuristic_takes_its_own_node(heuristic, taken):
+    assert placed(plan(MACHINES, [job(1, 2, 8)], heuristic)) == {1: taken}
+
+
+@pytest.mark.parametrize("heuristic", HEURISTICS)
+def test_a_tie_goes_to_the_node_that_comes_first_in_the_list(heuristic):
+    assert placed(plan([node("z"), node("a"), node("m")], [job(1, 1, 8)], heuristic)) == {1: "z"}
+
+
+@pytest.mark.parametrize("heuristic", HEURISTICS)
+def test_no_heuristic_takes_a_node_on_which_one_resource_is_short(heuristic):
+    machines = (node("few-cores", free=(1, 32)), node("little-memory", free=(4, 7)), node("fits", free=(2, 8)))
+
+    assert placed(plan(machines, [job(1, 2, 8)], heuristic)) == {1: "fits"}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"portfolio": ("mix-fit", "magic")}, "heuristic 'magic' is unknown; valid: first-fit, best-fit-cores"),
+        ({"portfolio": ()}, "portfolio is empty"),
+        ({"portfolio": ("mix-fit", "mix-fit")}, "twice"),
+        ({"default_heuristic": "magic"}, "default_heuristic: heuristic 'magic' is unknown"),
+        ({"queue_depth": 0}, "queue_depth is 0; valid: 1 or more"),
+        ({"reservations": -1}, "reservations is -1; valid: 0 or more"),
+    ],
+)
+def test_impossible_parameters_are_refused_with_what_is_valid(parameters, words):
+    with pytest.raises(BadInput, match=words):
+        plan(MACHINES, [], **parameters)

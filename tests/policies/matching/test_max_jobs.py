@@ -1,0 +1,53 @@
+from clusters import job, node, placed, plan, queue
+
+TWO_MACHINES = (node("A"), node("B"))
+WORSE_FIT_WINS = queue((1, 16), (1, 16), *[(1, 4)] * 6)
+
+
+def test_the_schedule_that_matches_the_most_jobs_is_dispatched():
+    result = plan(TWO_MACHINES, WORSE_FIT_WINS, "best-fit-memory", "worse-fit-memory")
+
+    assert result.matched == {"best-fit-memory": 6, "worse-fit-memory": 8}
+    assert result.chosen == "worse-fit-memory"
+    assert len(result.starts) == 8
+
+
+def test_a_tie_goes_to_the_member_that_comes_first_and_all_that_reach_the_maximum_win():
+    result = plan(TWO_MACHINES, WORSE_FIT_WINS, "best-fit-memory", "mix-fit", "worse-fit-memory")
+
+    assert result.chosen == "mix-fit"
+    assert result.winners == ("mix-fit", "worse-fit-memory")
+
+
+def test_a_jobs_own_heuristic_replaces_the_members_choice_in_every_schedule():
+    machines = (node("small", free=(4, 8)), node("large", free=(4, 32)))
+    waiting = [job(1, 1, 2, heuristic="worse-fit-memory"), job(2, 1, 2)]
+
+    result = plan(machines, waiting, "best-fit-memory")
+
+    assert placed(result) == {1: "large", 2: "small"}
+    assert result.starts[0].reason.startswith("own heuristic worse-fit-memory")
+
+
+def test_the_pools_default_heuristic_is_used_by_jobs_that_name_none():
+    machines = (node("small", free=(4, 8)), node("large", free=(4, 32)))
+    waiting = [job(1, 1, 2), job(2, 1, 2, heuristic="best-fit-memory")]
+
+    result = plan(machines, waiting, "best-fit-cores", default_heuristic="worse-fit-memory")
+
+    assert placed(result) == {1: "large", 2: "small"}
+
+
+def test_every_start_and_every_waiting_job_has_a_reason():
+    result = plan(TWO_MACHINES, WORSE_FIT_WINS, "best-fit-memory", "worse-fit-cores")
+
+    assert {start.reason for start in result.starts} == {
+        "by worse-fit-cores, which matched 8 jobs (the most of 2 heuristics)"
+    }
+
+
+def test_a_plan_of_nothing_is_empty():
+    result = plan([], [])
+
+    assert result.starts == ()
+    assert result.waiting == {}

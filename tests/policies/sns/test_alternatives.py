@@ -1,0 +1,231 @@
+from dataclasses import replace
+
+import pytest
+from programs import GB, PAPER_NODE, paper_programs, program, run, types, ways_to_run
+
+from slurm_sns.errors import BadInput, Infeasible
+from slurm_sns.model import Alternative, Resources
+from slurm_sns.policies.baselines import ce, cs
+from slurm_sns.policies.sns.alternatives import NONE_ELIGIBLE, choose
+from slurm_sns.policies.sns.parameters import REPRODUCTION, SnsParameters, require_valid
+from slurm_sns.policies.sns.profile import Program
+from slurm_sns.policies.sns.request import NodeType, Request, fewest_nodes, spread
+
+FLAT = {"ipc": (1.0, 1.0)}
+SCALING = program({1: 100, 2: 80, 4: 60, 8: 70}, **FLAT)
+NEUTRAL = program({1: 100, 2: 100, 4: 96, 8: 88}, **FLAT)
+COMPACT = program({1: 100, 2: 110, 4: 120}, **FLAT)
+LIVE = SnsParameters(shared_ways=0)
+
+
+def scales(ways) -> list[int]:
+    return [way.scale for way in ways]
+
+
+def layouts(tasks, parameters=LIVE, **request) -> list[tuple[int, int]]:
+    """(n, c) of a neutral program at each eligible scale."""
+    of = Program("p", tuple(run(scale, 100.0, processes=tasks, **FLAT) for scale in (1, 2, 4, 8)))
+    found = ways_to_run(of, tasks, parameters=replace(parameters, frequency_factors=()), **request)
+    return [(way.nodes, way.demand.cores) for way in found]
+
+
+def test_scaling_programs_try_their_scales_by_run_time():
+    assert scales(ways_to_run(SCALING)) == [4, 8, 2, 1]
+
+
+def test_neutral_programs_try_the_smallest_scale_first():
+    assert scales(ways_to_run(NEUTRAL)) == [1, 2, 4, 8]
+
+
+def test_compact_programs_want_their_node_alone_and_then_shared():
+    ways = ways_to_run(COMPACT)
+
+    assert [(way.scale, way.exclusive) for way in ways] == [(1, True), (1, False)]
+    assert ways[0].demand == Resources(16, GB, 20, 118)  # all ways, all bandwidth
+    assert ways[1].demand == Resources(16, GB, 2, 10)
+
+
+def test_sixteen_processes_fill_no_node_and_divide_evenly():
+    assert layouts(16) == [(1, 16), (2, 8), (4, 4), (8, 2)]
+
+
+def test_twenty_eight_processes_leave_no_node_empty_at_scale_eight():
+    assert layouts(28) == [(1, 28), (2, 14), (4, 7), (7, 4)]
+
+
+def test_even_scales_only_drops_scales_whose_nodes_do_not_divide_the_processes():
+    assert layouts(28, REPRODUCTION) == [(1, 28), (2, 14), (4, 7)]
+
+
+def test_never_more_nodes_than_processes_and_never_the_same_nodes_twice():
+    assert layouts(1) == [(1, 1)]
+    assert layouts(4) == [(1, 4), (2, 2), (4, 1)]
+    assert layouts(5) == [(1, 5), (2, 3), (3, 2)]  # scale 8 would be 8 nodes for 5 processes
+
+
+def test_never_more_nodes_than_there_are():
+    assert scales(ways_to_run(NEUTRAL, nodes=types(3))) == [1, 2]
+
+
+def test_a_job_larger_than_a_node_has_several_at_scale_one():
+    assert layouts(56) == [(2, 28), (4, 14), (8, 7)]  # 16 nodes are more than the 8 there are
+
+
+def test_memory_can_decide_the_fewest_nodes():
+    request = Request(16, memory_per_cpu_mb=16 * GB)  # 8 processes a node
+
+    assert fewest_nodes(request, types()) == 2
+    assert spread(request, 2, 1) == (1, 2, 8, Resources(8, 128 * GB))
+
+
+def test_memory_per_node_is_never_divided():
+    assert {way.demand.memory_mb for way in ways_to_run(NEUTRAL, memory_per_node_mb=5 * GB)} == {5 * GB}
+
+
+def test_memory_per_cpu_goes_with_the_cores():
+    ways = ways_to_run(NEUTRAL, memory_per_node_mb=None, memory_per_cpu_mb=GB)
+
+    assert [way.demand.memory_mb for way in ways] == [16 * GB, 8 * GB, 4 * GB, 2 * GB]
+
+
+def test_processes_are_counted_by_tasks_and_a_task_is_never_split():
+    of = Program("p", tuple(run(scale, 100.0, processes=12, **FLAT) for scale in (1, 2, 4)))
+    ways = ways_to_run(of, 3, parameters=LIVE, cpus_per_task=4, threads_per_core=2)
+
+    assert [(way.nodes, way.tasks_per_node, way.demand.cores) for way in ways] == [(1, 3, 6), (2, 2, 4)]
+
+
+def test_on_unlike_nodes_scale_one_is_the_fewest_nodes_that_can_hold_the_job():
+    small, large = NodeType(Resources(8, 64 * GB, 11, 50), 20), NodeType(PAPER_NODE, 1)
+
+    assert fewest_nodes(Request(16), (small, large)) == 1
+    assert fewest_nodes(Request(40), (small, large)) == 5  # two large ones there are not
+
+
+def test_a_job_that_no_nodes_could_hold_is_refused_in_one_line():
+    with pytest.raises(Infeasible, match="300 processes fit on no nodes: there are 8, the largest with 28 cores"):
+        ways_to_run(NEUTRAL, 300)
+    with pytest.raises(Infeasible, match="one process needs 1 cores and 999999 MiB"):
+        ways_to_run(NEUTRAL, 1, memory_per_node_mb=999_999)
+
+
+def test_a_job_without_profile_has_its_own_request_at_scale_one():
+    assert ways_to_run(None, 40) == (Alternative(2, Resources(20, GB), tasks_per_node=20),)
+    assert ways_to_run(SCALING, 15) == (Alternative(1, Resources(15, GB), tasks_per_node=15),)  # not at 15 processes
+    choice = choose(Request(15), SCALING, types(), LIVE)
+    assert "p is profiled with 16 processes" in choice.explanation.note
+
+
+def test_scales_that_keep_less_than_alpha_are_not_eligible():
+    of = program({1: 100, 2: 80, 4: 130}, **FLAT)  # at 4: 136.5 s after the frequency factor
+
+    assert scales(ways_to_run(of)) == [2, 1]
+    assert scales(ways_to_run(of, alpha=0.7)) == [2, 1, 4]
+
+
+def test_fewer_ways_and_more_bandwidth_for_those_who_tolerate_more():
+    of = program({1: 100}, ways=(2, 10, 20), ipc=(0.5, 0.9, 1.0), bandwidth=(40.0, 20.0, 10.0))
+
+    demands = [ways_to_run(of, alpha=alpha)[0].demand[2:] for alpha in (1.0, 0.9, 0.7, 0.1)]
+
+    assert demands == [(20, 10), (10, 20), (6, 30), (2, 40)]
+
+
+def test_bandwidth_is_rounded_up_to_whole_gigabytes():
+    of = program({1: 100}, bandwidth=(0.09, 0.09))
+
+    assert ways_to_run(of)[0].demand.bandwidth_gbps == 1
+
+
+def test_the_predicted_slowdown_is_the_spreadings_times_the_caches():
+    of = program({1: 100, 2: 80}, ways=(2, 10, 20), ipc=(0.5, 0.9, 1.0), bandwidth=(1.0, 1.0, 1.0))
+
+    assert ways_to_run(of)[0].slowdown == pytest.approx(0.8 * 1.02 / 0.9)
+
+
+def test_hints_bind_the_scale_and_the_mode():
+    assert scales(ways_to_run(SCALING, max_scale=2)) == [2, 1]
+    assert scales(ways_to_run(SCALING, max_scale=1)) == [1]
+    assert all(way.exclusive and way.demand[2:] == (20, 118) for way in ways_to_run(SCALING, exclusive=True))
+    assert [way.exclusive for way in ways_to_run(COMPACT, exclusive=True)] == [True]
+    assert [way.exclusive for way in ways_to_run(None, exclusive=True)] == [True]
+
+
+def test_the_programs_max_scale_binds():
+    assert scales(ways_to_run(replace(SCALING, max_scale=2))) == [2, 1]
+
+
+def test_shared_ways_are_never_promised():
+    of = program({1: 100}, ways=(2, 19, 20), ipc=(0.5, 0.89, 1.0), bandwidth=(1.0, 1.0, 1.0))
+
+    choice = choose(Request(16), of, types(), SnsParameters(shared_ways=2))
+
+    # 20 ways would be needed and 18 are there: scale 1 on an empty node, as without us.
+    assert choice.alternatives == (Alternative(1, Resources(16, 0, 18, 118), 16, exclusive=True),)
+    assert choice.explanation.note == NONE_ELIGIBLE
+    assert choice.explanation.considered[1].dropped == "18 ways do not reach T-IPC 0.9"
+
+
+def test_more_bandwidth_than_a_node_has_is_not_asked_of_it():
+    of = program({1: 100, 2: 80}, bandwidth=(119.0, 119.0), **FLAT)
+
+    choice = choose(Request(16), of, types(), LIVE)
+
+    assert [way.exclusive for way in choice.alternatives] == [True]
+    assert "nodes with 2 ways and 119 GB/s; 0 have as much" in choice.explanation.considered[-1].dropped
+
+
+def test_where_nodes_have_no_ways_and_no_bandwidth_to_give_none_is_asked_for():
+    plain = (NodeType(Resources(28, 128 * GB), 8),)
+
+    assert {way.demand[2:] for way in ways_to_run(paper_programs()["cg"], nodes=plain)} == {(0, 0)}
+
+
+def test_one_profile_can_serve_jobs_of_every_size():
+    serves_all = replace(REPRODUCTION, one_profile_for_all_sizes=True)
+
+    assert scales(ways_to_run(SCALING, 112, parameters=serves_all)) == [2, 1]  # 4 nodes, 8 nodes
+
+
+def test_every_dropped_scale_says_why():
+    of = program({1: 100, 2: 99, 4: 150}, max_scale=4, **FLAT)
+
+    choice = choose(Request(16, memory_per_node_mb=GB), of, types(8), replace(LIVE, scales=(1, 2, 3, 4, 8)))
+
+    assert {each.scale: each.dropped for each in choice.explanation.considered if each.dropped} == {
+        2: "the program is compact: it runs at scale 1 only",
+        3: "the program is not profiled at this scale",
+        4: "it keeps 0.6349 of its speed at scale 1; alpha is 0.9",
+        8: "the program's max_scale is 4",
+    }
+
+
+def test_ce_has_one_way_and_cs_the_scales_that_fit():
+    request = Request(28, memory_per_node_mb=GB)
+
+    assert ce.alternatives(request, types()) == (Alternative(1, Resources(28, GB), 28, exclusive=True),)
+    assert [(way.scale, way.nodes) for way in cs.alternatives(request, types(), REPRODUCTION)] == [
+        (1, 1),
+        (2, 2),
+        (4, 4),
+    ]
+    assert [way.nodes for way in cs.alternatives(request, types(), LIVE)] == [1, 2, 4, 7]
+    assert [way.nodes for way in cs.alternatives(request, types(), LIVE, max_scale=1)] == [1]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"alpha": 0}, "alpha is 0; valid: above 0, at most 1"),
+        ({"alpha": float("nan")}, "alpha is nan"),
+        ({"beta": -1}, "beta is -1"),
+        ({"scales": (2, 4)}, "scales are 2,4; valid: 1 and others"),
+        ({"scales": (1, 2, 2)}, "each once"),
+        ({"scales": (1, 65)}, "up to 64"),
+        ({"shared_ways": -1}, "shared_ways is -1"),
+        ({"queue_depth": 0}, "queue_depth is 0"),
+    ],
+)
+def test_impossible_parameters_are_refused(parameters, words):
+    with pytest.raises(BadInput, match=words):
+        require_valid(SnsParameters(**parameters))
