@@ -1,0 +1,32 @@
+-- Example of a site's job_submit.lua: the only thing slurm_sns needs is the call in slurm_job_submit.
+--
+-- Slurm reads this file again when it changes, and with it the modules sns_*.lua (in /usr/local/share/lua/5.1 or
+-- elsewhere on package.path): after an update of slurm_sns, `touch` this file.
+-- luacheck: globals slurm slurm_job_submit slurm_job_modify, no unused args
+-- SPDX-License-Identifier: GPL-2.0-or-later
+
+-- Whatever goes wrong here, jobs run as plain Slurm jobs: errors are logged, never raised.
+local loaded, filter = pcall(require, "sns_filter")
+if not loaded then
+  slurm.log_error("sns: %s; jobs pass as they are", tostring(filter):match("[^\n]*")) -- require lists where it looked
+end
+
+function slurm_job_submit(job_desc, part_list, submit_uid)
+  -- A site's own rules go here.
+  if loaded then
+    local done, result = pcall(filter.submit, job_desc, slurm)
+    if done then
+      return result
+    end
+    slurm.log_error("sns: %s; the job passes as it is", tostring(result))
+  end
+  return slurm.SUCCESS
+end
+
+-- Empty on purpose: every update of a job runs this under slurmctld's locks, and the scheduler updates every job that
+-- it places.
+function slurm_job_modify(job_desc, job_rec, part_list, modify_uid)
+  return slurm.SUCCESS
+end
+
+return slurm.SUCCESS

@@ -1,0 +1,269 @@
+-- The decision at submission, in Lua 5.1: a mirror of slurm_sns/submit, which is the authority.
+--
+-- Pure: no clock, no files, no Slurm. `judge` takes what slurm_sns.submit.judge.judge takes and gives the same verdict;
+-- the parity tests run both on the same cases.
+-- luacheck: std min
+-- SPDX-License-Identifier: GPL-2.0-or-later
+
+local hints = require("sns_hints")
+local begins, split, say = hints.begins, hints.split, hints.say
+
+local M = { version = 1 } -- of the table's form; slurm_sns/submit/table.py
+
+local MOST_MEMORY_MB = 4294967296 -- 2^32: products with the CPUs of a task stay exact in doubles
+
+-- what we do not place ----------------------------------------------------------------------------------------------
+
+local function any_text(...)
+  local names = { ... }
+  return function(job)
+    for _, name in ipairs(names) do
+      if job[name] ~= "" then
+        return true
+      end
+    end
+    return false
+  end
+end
+
+local function any_number(...)
+  local names = { ... }
+  return function(job)
+    for _, name in ipairs(names) do
+      if (job[name] or 0) > 0 then
+        return true
+      end
+    end
+    return false
+  end
+end
+
+local function other_tres_per_task(job)
+  for _, entry in ipairs(split(job.tres_per_task, ",")) do
+    if entry ~= "" and not begins(entry, "cpu:") and not begins(entry, "cpu=") then
+      return true
+    end
+  end
+  return false
+end
+
+local function positive(number)
+  return number and number > 0 and number or nil
+end
+
+-- The first that holds is the reason; reasons and order as in slurm_sns/submit/submission.py.
+local UNPLACED = {
+  { "not a batch job", function(job) return not job.batch end },
+  { "cron job", function(job) return job.cron end },
+  { "heterogeneous job", function(job) return job.het_job_offset ~= nil end },
+  { "job array", any_text("array_inx") },
+  { "range of nodes", function(job) return (job.max_nodes or 0) > math.max(job.min_nodes or 1, 1) end },
+  { "reservation", any_text("reservation") },
+  { "gres", any_text("tres_per_job", "tres_per_node", "tres_per_socket", "cpus_per_tres", "mem_per_tres") },
+  { "gres per task", other_tres_per_task },
+  { "tasks per gpu", any_number("ntasks_per_tres") },
+  { "constraint", any_text("features", "batch_features") },
+  { "prefer", any_text("prefer") },
+  { "node list", any_text("req_nodes") },
+  { "excluded nodes", any_text("exc_nodes") },
+  { "exclusive or oversubscribe", function(job) return job.shared ~= nil end },
+  { "contiguous", any_number("contiguous") },
+  { "switches", any_number("req_switch", "segment_size") },
+  { "network", any_text("network") },
+  { "licences", any_text("licenses") },
+  { "burst buffer", any_text("burst_buffer") },
+  { "boards, sockets, cores, threads", any_number("boards_per_node", "sockets_per_board", "sockets_per_node") },
+  { "boards, sockets, cores, threads", any_number("cores_per_socket", "threads_per_core") },
+  { "tasks per board, socket, core", any_number("ntasks_per_board", "ntasks_per_socket", "ntasks_per_core") },
+  { "specialised cores", function(job) return job.core_spec ~= nil or job.thread_spec ~= nil end },
+  { "minimum CPUs", function(job)
+    return (job.pn_min_cpus or 0) > (positive(job.cpus_per_task) or 1) * (positive(job.ntasks_per_node) or 1)
+  end },
+  { "temporary disk", any_number("pn_min_tmp_disk") },
+  { "reboot", any_number("reboot") },
+  { "overcommit", function(job)
+    return job.min_cpus ~= nil and job.num_tasks ~= nil and job.min_cpus > 0 and job.min_cpus < job.num_tasks
+  end },
+  { "own hold", function(job) return job.priority == 0 end },
+  { "own priority", function(job) return job.priority ~= nil end },
+  { "own extra", any_text("extra") },
+}
+
+local function unplaced(job)
+  for _, rule in ipairs(UNPLACED) do
+    if rule[2](job) then
+      return rule[1]
+    end
+  end
+end
+
+-- Whether the job says more of its geometry than its number of tasks ("at least one node" is no more).
+local function fixes_geometry(job)
+  return (job.min_nodes or 0) > 1 or (positive(job.max_nodes) or positive(job.ntasks_per_node)) ~= nil
+    or job.distribution ~= ""
+end
+
+-- capacity ----------------------------------------------------------------------------------------------------------
+
+local function geometry(job, default_memory_per_cpu_mb)
+  local least_nodes = positive(job.min_nodes) or 1
+  local per_node = positive(job.ntasks_per_node)
+  local tasks = positive(job.num_tasks) or least_nodes * (per_node or 1)
+  local task_cpus = positive(job.cpus_per_task) or 1
+  local per_cpu_mb = job.min_mem_per_cpu or (job.min_mem_per_node and 0) or default_memory_per_cpu_mb
+  return {
+    tasks = tasks,
+    task_cpus = task_cpus,
+    task_memory_mb = math.min(per_cpu_mb, MOST_MEMORY_MB) * task_cpus,
+    node_memory_mb = math.min(job.min_mem_per_node or 0, MOST_MEMORY_MB),
+    least_nodes = math.min(least_nodes, tasks),
+    most_nodes = positive(job.max_nodes),
+    tasks_per_node = per_node,
+  }
+end
+
+local function tasks_on(shape, asked)
+  if asked.node_memory_mb > shape.memory_mb then
+    return 0
+  end
+  local tasks = math.floor(shape.cpus / asked.task_cpus)
+  if asked.task_memory_mb > 0 then
+    tasks = math.min(tasks, math.floor(shape.memory_mb / asked.task_memory_mb))
+  end
+  return asked.tasks_per_node and math.min(tasks, asked.tasks_per_node) or tasks
+end
+
+-- The shape with the most of `first`, then of `second`.
+local function largest(shapes, first, second)
+  local best = shapes[1]
+  for _, shape in ipairs(shapes) do
+    if shape[first] > best[first] or (shape[first] == best[first] and shape[second] > best[second]) then
+      best = shape
+    end
+  end
+  return best
+end
+
+local function refuse(tbl, text, name, shape, values)
+  values.partitions, values.cores, values.cpus, values.memory_mb = name, shape.cores, shape.cpus, shape.memory_mb
+  return say(tbl.messages, text, values)
+end
+
+-- The message for a job of which not even one task fits on a node.
+local function no_node(tbl, asked, name, shapes)
+  local most_cpus, most_memory = largest(shapes, "cpus", "memory_mb"), largest(shapes, "memory_mb", "cpus")
+  local memory_mb = math.max(asked.node_memory_mb, asked.task_memory_mb)
+  if asked.task_cpus > most_cpus.cpus then
+    return refuse(tbl, "task-cpus", name, most_cpus, { asked = asked.task_cpus })
+  elseif memory_mb > most_memory.memory_mb then
+    return refuse(tbl, "node-memory", name, most_memory, { asked = memory_mb })
+  end
+  return refuse(tbl, "task-both", name, most_memory, { asked = asked.task_cpus, asked_mb = memory_mb })
+end
+
+local function partition_refusal(tbl, asked, name, shapes)
+  if #shapes == 0 then
+    return nil
+  end
+  local able, nodes = {}, 0
+  for _, shape in ipairs(shapes) do
+    local tasks = tasks_on(shape, asked)
+    able[#able + 1] = { tasks = tasks, count = shape.count }
+    nodes = nodes + (tasks > 0 and shape.count or 0)
+  end
+  table.sort(able, function(a, b) return a.tasks > b.tasks end)
+  local allowed = math.min(asked.most_nodes or nodes, nodes)
+  local room, left = 0, allowed
+  for _, entry in ipairs(able) do
+    local taken = math.min(entry.count, left)
+    room, left = room + entry.tasks * taken, left - taken
+  end
+  local most_cpus = largest(shapes, "cpus", "memory_mb")
+  if nodes == 0 then
+    return no_node(tbl, asked, name, shapes)
+  elseif nodes < asked.least_nodes then
+    return refuse(tbl, "job-nodes", name, most_cpus, { asked = asked.least_nodes, count = nodes })
+  elseif room < asked.tasks then
+    local values = { asked = asked.tasks, nodes = allowed, count = room }
+    values.task_cpus, values.task_mb = asked.task_cpus, asked.task_memory_mb
+    return refuse(tbl, "job-tasks", name, most_cpus, values)
+  end
+end
+
+local function refusal(job, tbl, names)
+  local asked = geometry(job, tbl.default_memory_per_cpu_mb)
+  table.sort(names)
+  local said
+  for _, name in ipairs(names) do
+    local message = partition_refusal(tbl, asked, name, tbl.partitions[name])
+    if not message then
+      return nil
+    end
+    said = said or message
+  end
+  return said
+end
+
+-- the verdict -------------------------------------------------------------------------------------------------------
+
+-- Why the filter does nothing at all now. A heartbeat from the future is as stale as an old one: clocks do jump.
+function M.idle(tbl, now_s, heartbeat_s, killed)
+  if killed then
+    return "kill switch"
+  elseif tbl.mode == "observe" then
+    return "mode observe"
+  elseif not heartbeat_s then
+    return "no heartbeat"
+  elseif math.abs(now_s - heartbeat_s) > tbl.heartbeat_timeout_s then
+    return "stale heartbeat"
+  end
+end
+
+local function partitions_of(job, tbl)
+  local names = {}
+  for _, name in ipairs(split(job.partition, ",")) do
+    if name ~= "" then
+      names[#names + 1] = name
+    end
+  end
+  if #names == 0 then
+    names[1] = tbl.default_partition
+  end
+  for _, name in ipairs(names) do
+    if not tbl.partitions[name] then
+      return nil
+    end
+  end
+  return names
+end
+
+-- {pass = reason}, {refuse = message} or {extra = mark, hold = boolean}.
+function M.judge(job, tbl, now_s, heartbeat_s, killed)
+  local idle = M.idle(tbl, now_s, heartbeat_s, killed)
+  if idle then
+    return { pass = idle }
+  end
+  local names = partitions_of(job, tbl)
+  if not names then
+    return { pass = "partition not managed" }
+  end
+  local told, wrong = hints.parse(job, tbl)
+  if wrong then
+    return { refuse = wrong }
+  elseif begins(job.extra, hints.PREFIX) then
+    return { refuse = say(tbl.messages, "extra", { value = hints.quote(job.extra) }) }
+  end
+  local reason = told.off and "off" or unplaced(job)
+  if reason then
+    return { pass = reason }
+  end
+  local hold = tbl.mode == "enforce"
+  local too_large = hold and refusal(job, tbl, names)
+  if too_large then
+    return { refuse = too_large }
+  end
+  told.fixed = fixes_geometry(job)
+  return { extra = hints.mark(told), hold = hold }
+end
+
+return M

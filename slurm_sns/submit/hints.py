@@ -1,0 +1,142 @@
+"""Hints: what a user tells us about a job, by the SPANK options --sns-... or by `--comment sns:alpha=0.9,program=mg`.
+
+A comment is one of hints exactly when it begins with `sns:`. Its entries are separated by commas, each `key=value`, or
+the key alone for a flag (`exclusive`, `reprofile`, `restartable`: alone or `=yes` for yes, `=no` for no). `sns:off`
+stands alone. Nothing is trimmed, and a key counts once. For the same hint the option wins over the comment; that the
+comment wants no management at all (`off`) holds in any case.
+
+Numbers have a plain decimal grammar that C and Lua decide in the same way, digit by digit: alpha is 0 or 1 or nothing,
+then a point and one to nine digits; no sign, exponent, hexadecimal, nan or infinity.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from slurm_sns.errors import BadInput
+from slurm_sns.submit.messages import quote, say
+
+PREFIX = "sns:"
+VALUED = {"alpha": "0.9", "program": "mg", "max-scale": "4", "heuristic": "mix-fit"}  # with an example of each
+FLAGS = ("exclusive", "reprofile", "restartable")
+KEYS = (*VALUED, *FLAGS)
+
+# \Z, not $: a trailing newline is no part of any grammar. ASCII digits only, unlike \d and isdigit().
+_ALPHA = re.compile(r"(?:0?(?:\.[0-9]{1,9})|1(?:\.0{1,9})?)\Z")
+_PROGRAM = re.compile(r"[A-Za-z0-9._+-]{1,64}\Z")
+_MAX_SCALE = re.compile(r"(?:[1-9]|[1-5][0-9]|6[0-4])\Z")
+_SAID = {"": True, "yes": True, "no": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Hints:
+    """What the user told us about a job; the defaults are those of a job without hints.
+
+    Attributes:
+        alpha: the slowdown that the user accepts, as a fraction of the best performance, in (0, 1].
+        program: the key of the program's profile.
+        max_scale: the widest spreading allowed, 1 to 64.
+        heuristic: the placement heuristic that replaces the portfolio's choice for this job.
+        exclusive: the job wants nodes of its own under Spread-n-Share.
+        reprofile: measure the program again.
+        restartable: the job may be moved to other nodes by a restart.
+        off: the job wants to be left to Slurm.
+        fixed: no hint, but what the job's own options say: it named nodes, tasks per node or a distribution, so its
+            geometry is not ours to choose. Set at submission, because a Slurm job does not tell its --distribution.
+    """
+
+    alpha: float | None = None
+    program: str | None = None
+    max_scale: int | None = None
+    heuristic: str | None = None
+    exclusive: bool = False
+    reprofile: bool = False
+    restartable: bool = False
+    off: bool = False
+    fixed: bool = False
+
+
+NO_HINTS = Hints()
+
+
+def parse(comment: str, options: Iterable[tuple[str, str]], heuristics: Sequence[str]) -> Hints:
+    """The hints of a job from its comment and its SPANK options (pairs of hint name and value, a flag's value empty).
+
+    Raises:
+        BadInput: what the user would have to change, in one line.
+    """
+    hints = from_options(options, heuristics, from_comment(comment, heuristics))
+    return replace(NO_HINTS, off=True) if hints.off else hints
+
+
+def from_comment(comment: str, heuristics: Sequence[str]) -> Hints:
+    """The hints in the text of --comment; any comment that does not begin with `sns:` holds none."""
+    if not comment.startswith(PREFIX):
+        return NO_HINTS
+    entries = comment[len(PREFIX) :].split(",")
+    if entries == ["off"]:
+        return replace(NO_HINTS, off=True)
+    hints, seen = NO_HINTS, set[str]()
+    for entry in entries:
+        key, has_value, value = entry.partition("=")
+        shown = f"--comment {PREFIX}{key}"
+        if key == "off":
+            raise BadInput(say("off", {}))
+        if key not in KEYS:
+            valid = ", ".join((*KEYS, "off"))
+            raise BadInput(say("unknown", {"key": "--comment", "value": quote(PREFIX + key), "valid": valid}))
+        if key in seen:
+            raise BadInput(say("duplicate", {"key": shown}))
+        seen.add(key)
+        if has_value and not value:
+            raise BadInput(say("missing", {"key": shown, "example": VALUED.get(key, "yes")}))
+        hints = _with(hints, key, value, shown, heuristics)
+    return hints
+
+
+def from_options(options: Iterable[tuple[str, str]], heuristics: Sequence[str], below: Hints = NO_HINTS) -> Hints:
+    """`below`, overridden by the values of the SPANK options."""
+    hints = below
+    for key, value in options:
+        if key not in KEYS:
+            valid = ", ".join(f"--sns-{known}" for known in KEYS)
+            raise BadInput(say("unknown", {"key": "option", "value": quote(f"--sns-{key}"), "valid": valid}))
+        hints = _with(hints, key, value, f"--sns-{key}", heuristics)
+    return hints
+
+
+def _with(hints: Hints, key: str, value: str, shown: str, heuristics: Sequence[str]) -> Hints:
+    """`hints` with one more, whose value is checked; `shown` is how the user wrote the key."""
+    if key in FLAGS:
+        if value not in _SAID:
+            raise BadInput(say("flag", {"key": shown, "value": quote(value)}))
+        said: dict[str, Any] = {key: _SAID[value]}
+        return replace(hints, **said)
+    if not value:
+        raise BadInput(say("missing", {"key": shown, "example": VALUED[key]}))
+    wrong = {"key": shown, "value": quote(value), "valid": ", ".join(heuristics)}
+    if key == "alpha" and is_alpha(value):
+        return replace(hints, alpha=float(value))
+    if key == "program" and is_program(value):
+        return replace(hints, program=value)
+    if key == "max-scale" and is_max_scale(value):
+        return replace(hints, max_scale=int(value))
+    if key == "heuristic" and value in heuristics:
+        return replace(hints, heuristic=value)
+    raise BadInput(say(key, wrong))
+
+
+def is_alpha(text: str) -> bool:
+    """Whether `text` is a plain decimal number above 0 and at most 1, with at most nine digits after the point."""
+    return _ALPHA.match(text) is not None and not set(text) <= {"0", "."}
+
+
+def is_program(text: str) -> bool:
+    """Whether `text` can name a program."""
+    return _PROGRAM.match(text) is not None
+
+
+def is_max_scale(text: str) -> bool:
+    """Whether `text` is a whole number from 1 to 64, without leading zeros."""
+    return _MAX_SCALE.match(text) is not None

@@ -1,0 +1,88 @@
+"""What happens to a job at its submission: pass through, refuse, or mark it (and hold it, in the mode enforce).
+
+The order of the questions is the promise:
+
+1. The kill switch, a stale heartbeat, the mode observe, a partition that we do not manage: the job passes untouched,
+   and nothing in it is read, hints and mark included.
+2. In managed partitions, in advise and enforce: bad hints are refused, also on a job that we would not place (a wrong
+   hint is a mistake of its writer either way), and so is an `--extra` that looks like a mark.
+3. A job that asks to be left alone, or uses what we do not place: it passes untouched.
+4. In enforce, a job that its partitions could never hold: refused. In advise Slurm decides that.
+5. The rest is marked; enforce holds it as well.
+"""
+
+from dataclasses import dataclass, replace
+
+from slurm_sns.errors import BadInput
+from slurm_sns.submit import capacity, hints, mark
+from slurm_sns.submit.messages import quote, say
+from slurm_sns.submit.submission import Submission, fixes_geometry, unplaced
+from slurm_sns.submit.table import FilterTable
+
+
+@dataclass(frozen=True, slots=True)
+class PassThrough:
+    """The job is left exactly as it was submitted; `reason` is for the log."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """The job is not accepted; `message` is for its user."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Manage:
+    """The job gets our mark; `hold` also sets its priority to 0 until the scheduler places it."""
+
+    extra: str
+    hold: bool
+
+
+Verdict = PassThrough | Refuse | Manage
+
+
+def judge(job: Submission, table: FilterTable, now_s: int, heartbeat_s: int | None, killed: bool) -> Verdict:
+    """The verdict on a job; `heartbeat_s` is None when there is no readable heartbeat."""
+    idle = _idle(table, now_s, heartbeat_s, killed)
+    if idle is not None:
+        return PassThrough(idle)
+    names = [name for name in job.partition.split(",") if name] or [table.default_partition]
+    if not all(name in table.partitions for name in names):
+        return PassThrough("partition not managed")
+    try:
+        told = hints.parse(job.comment, job.options, table.heuristics)
+    except BadInput as problem:
+        return Refuse(str(problem))
+    if job.extra.startswith(hints.PREFIX):
+        return Refuse(say("extra", {"value": quote(job.extra)}))
+    return _managed(job, told, table, names)
+
+
+def _managed(job: Submission, told: hints.Hints, table: FilterTable, names: list[str]) -> Verdict:
+    """The verdict on a job of managed partitions whose hints are in order."""
+    reason = "off" if told.off else unplaced(job)
+    if reason is not None:
+        return PassThrough(reason)
+    if table.mode == "enforce":
+        shapes = {name: table.partitions[name] for name in names}
+        message = capacity.refusal(job, shapes, table.default_memory_per_cpu_mb)
+        if message:
+            return Refuse(message)
+    return Manage(mark.write(replace(told, fixed=fixes_geometry(job))), hold=table.mode == "enforce")
+
+
+def _idle(table: FilterTable, now_s: int, heartbeat_s: int | None, killed: bool) -> str | None:
+    """Why the filter does nothing at all now. A heartbeat from the future is as stale as an old one: clocks do jump."""
+    if killed:
+        return "kill switch"
+    if table.mode == "observe":
+        return "mode observe"
+    if heartbeat_s is None:
+        return "no heartbeat"
+    if abs(now_s - heartbeat_s) > table.heartbeat_timeout_s:
+        return "stale heartbeat"
+    return None

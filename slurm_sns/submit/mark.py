@@ -1,0 +1,67 @@
+"""The mark: our note in the `Extra` field of a Slurm job that we manage: `sns:1 alpha=0.9 program=mg exclusive`.
+
+It is written once, at submission, in one canonical form; what is not exactly that form is not our mark, so a text that
+a user wrote by hand is never half understood. The number after `sns:` is the version of the form.
+"""
+
+import re
+
+from slurm_sns.submit.hints import FLAGS, PREFIX, Hints, is_alpha, is_max_scale, is_program
+
+BEGIN = PREFIX + "1"
+WORDS = (*FLAGS, "fixed")  # in this order, after the values
+
+# A name that the configuration knew when the job was submitted; the scheduler meets names that it no longer knows.
+_HEURISTIC = re.compile(r"[a-z0-9-]{1,64}\Z")
+_KNOWN = {"alpha", "program", "max-scale", "heuristic"}
+
+
+def write(hints: Hints) -> str:
+    """The mark of a managed job with these hints."""
+    parts = [BEGIN]
+    if hints.alpha is not None:
+        parts.append("alpha=" + f"{hints.alpha:.9f}".rstrip("0").rstrip("."))
+    if hints.program is not None:
+        parts.append(f"program={hints.program}")
+    if hints.max_scale is not None:
+        parts.append(f"max-scale={hints.max_scale}")
+    if hints.heuristic is not None:
+        parts.append(f"heuristic={hints.heuristic}")
+    parts.extend(word for word in WORDS if getattr(hints, word))
+    return " ".join(parts)
+
+
+def read(extra: str) -> Hints | None:
+    """The hints in a job's `Extra`; None when it is not our mark, or not in the form that `write` gives it."""
+    words = extra.split(" ")
+    if words[0] != BEGIN:
+        return None
+    values = dict(word.split("=", 1) for word in words[1:] if "=" in word)
+    if not _valid(values):
+        return None
+    hints = Hints(
+        alpha=float(values["alpha"]) if "alpha" in values else None,
+        program=values.get("program"),
+        max_scale=int(values["max-scale"]) if "max-scale" in values else None,
+        heuristic=values.get("heuristic"),
+        exclusive="exclusive" in words,
+        reprofile="reprofile" in words,
+        restartable="restartable" in words,
+        fixed="fixed" in words,
+    )
+    return hints if write(hints) == extra else None  # order, duplicates, unknown words: all decided here
+
+
+def is_marked(extra: str | None) -> bool:
+    """Whether `extra` is one of our marks."""
+    return extra is not None and read(extra) is not None
+
+
+def _valid(values: dict[str, str]) -> bool:
+    return (
+        values.keys() <= _KNOWN
+        and ("alpha" not in values or is_alpha(values["alpha"]))
+        and ("program" not in values or is_program(values["program"]))
+        and ("max-scale" not in values or is_max_scale(values["max-scale"]))
+        and ("heuristic" not in values or _HEURISTIC.match(values["heuristic"]) is not None)
+    )

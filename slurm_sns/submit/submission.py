@@ -1,0 +1,143 @@
+"""What a job asks for at submission, as far as the submit filter can see it.
+
+The names are those of Slurm's job description in Lua; what is not asked for is "" for texts and None for numbers (the
+reader in Lua turns nil, NO_VAL and INFINITE into None). Two options are seen by their traces only: --distribution by
+the variable SLURM_DISTRIBUTION that sbatch sets for the job, --overcommit by fewer CPUs than the tasks want.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """One job as it is submitted. Memory in MiB; `options` are the SPANK options as pairs of hint name and value."""
+
+    batch: bool = True
+    cron: bool = False
+    het_job_offset: int | None = None
+    array_inx: str = ""
+    partition: str = ""
+    comment: str = ""
+    extra: str = ""
+    options: tuple[tuple[str, str], ...] = ()
+    priority: int | None = None
+    # the job's geometry
+    num_tasks: int | None = None
+    ntasks_per_node: int | None = None
+    cpus_per_task: int | None = None
+    min_cpus: int | None = None
+    min_nodes: int | None = None
+    max_nodes: int | None = None
+    min_mem_per_node: int | None = None
+    min_mem_per_cpu: int | None = None
+    distribution: str = ""
+    # what we do not place
+    reservation: str = ""
+    tres_per_job: str = ""
+    tres_per_node: str = ""
+    tres_per_socket: str = ""
+    tres_per_task: str = ""
+    cpus_per_tres: str = ""
+    mem_per_tres: str = ""
+    ntasks_per_tres: int | None = None
+    features: str = ""
+    batch_features: str = ""
+    prefer: str = ""
+    req_nodes: str = ""
+    exc_nodes: str = ""
+    shared: int | None = None
+    contiguous: int | None = None
+    req_switch: int | None = None
+    segment_size: int | None = None
+    network: str = ""
+    licenses: str = ""
+    burst_buffer: str = ""
+    boards_per_node: int | None = None
+    sockets_per_board: int | None = None
+    sockets_per_node: int | None = None
+    cores_per_socket: int | None = None
+    threads_per_core: int | None = None
+    ntasks_per_board: int | None = None
+    ntasks_per_socket: int | None = None
+    ntasks_per_core: int | None = None
+    core_spec: int | None = None
+    thread_spec: int | None = None
+    pn_min_cpus: int | None = None
+    pn_min_tmp_disk: int | None = None
+    reboot: int | None = None
+
+
+def _any_text(*names: str) -> Callable[[Submission], bool]:
+    return lambda job: any(getattr(job, name) != "" for name in names)
+
+
+def _any_number(*names: str) -> Callable[[Submission], bool]:
+    return lambda job: any((getattr(job, name) or 0) > 0 for name in names)
+
+
+def _other_tres_per_task(job: Submission) -> bool:
+    """Slurm notes --cpus-per-task here as well (cpu:2 or cpu=2); everything else is a gres or a licence."""
+    entries = (entry for entry in job.tres_per_task.split(",") if entry)
+    return any(not entry.startswith(("cpu:", "cpu=")) for entry in entries)
+
+
+def _own_minimum_cpus(job: Submission) -> bool:
+    """--mincpus; Slurm itself raises the value to what the tasks of a node want."""
+    return (job.pn_min_cpus or 0) > (job.cpus_per_task or 1) * max(job.ntasks_per_node or 1, 1)
+
+
+def _fewer_cpus_than_tasks_want(job: Submission) -> bool:
+    """--overcommit: the CPUs that the job asks for do not suffice for its tasks."""
+    return job.min_cpus is not None and job.num_tasks is not None and 0 < job.min_cpus < job.num_tasks
+
+
+def _range_of_nodes(job: Submission) -> bool:
+    """-N with a least and a most: Slurm takes more nodes than it is told if it can, so a node list does not bind it."""
+    return (job.max_nodes or 0) > max(job.min_nodes or 1, 1)
+
+
+# The first that holds is the reason why a job is left to Slurm.
+UNPLACED: tuple[tuple[str, Callable[[Submission], bool]], ...] = (
+    ("not a batch job", lambda job: not job.batch),
+    ("cron job", lambda job: job.cron),
+    ("heterogeneous job", lambda job: job.het_job_offset is not None),
+    # Not placed yet: the tasks of an array are one record in Slurm, and an update of it moves them all.
+    ("job array", _any_text("array_inx")),
+    ("range of nodes", _range_of_nodes),
+    ("reservation", _any_text("reservation")),
+    ("gres", _any_text("tres_per_job", "tres_per_node", "tres_per_socket", "cpus_per_tres", "mem_per_tres")),
+    ("gres per task", _other_tres_per_task),
+    ("tasks per gpu", _any_number("ntasks_per_tres")),
+    ("constraint", _any_text("features", "batch_features")),
+    ("prefer", _any_text("prefer")),
+    ("node list", _any_text("req_nodes")),
+    ("excluded nodes", _any_text("exc_nodes")),
+    ("exclusive or oversubscribe", lambda job: job.shared is not None),
+    ("contiguous", _any_number("contiguous")),
+    ("switches", _any_number("req_switch", "segment_size")),
+    ("network", _any_text("network")),
+    ("licences", _any_text("licenses")),
+    ("burst buffer", _any_text("burst_buffer")),
+    ("boards, sockets, cores, threads", _any_number("boards_per_node", "sockets_per_board", "sockets_per_node")),
+    ("boards, sockets, cores, threads", _any_number("cores_per_socket", "threads_per_core")),
+    ("tasks per board, socket, core", _any_number("ntasks_per_board", "ntasks_per_socket", "ntasks_per_core")),
+    ("specialised cores", lambda job: job.core_spec is not None or job.thread_spec is not None),
+    ("minimum CPUs", _own_minimum_cpus),
+    ("temporary disk", _any_number("pn_min_tmp_disk")),
+    ("reboot", _any_number("reboot")),
+    ("overcommit", _fewer_cpus_than_tasks_want),
+    ("own hold", lambda job: job.priority == 0),
+    ("own priority", lambda job: job.priority is not None),
+    ("own extra", _any_text("extra")),
+)
+
+
+def unplaced(job: Submission) -> str | None:
+    """Why the job uses something that we do not place, by a name of `UNPLACED`; None when it does not."""
+    return next((reason for reason, uses in UNPLACED if uses(job)), None)
+
+
+def fixes_geometry(job: Submission) -> bool:
+    """Whether the job says more of its geometry than its number of tasks ("at least one node" is no more)."""
+    return bool((job.min_nodes or 0) > 1 or job.max_nodes or job.ntasks_per_node or job.distribution)

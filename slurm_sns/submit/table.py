@@ -1,0 +1,108 @@
+"""The table that the Lua module decides by: the value, and the Lua text that `sns render` writes.
+
+The text is one `return {...}` of literals, sorted and byte-stable. Every byte of a string that is not plainly harmless
+is written as its decimal escape, so nothing a name holds can end the string; the module loads the text with an empty
+environment. The messages travel in it as well: both sides speak the same words.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+
+from slurm_sns.errors import BadInput
+from slurm_sns.submit.messages import MESSAGES
+
+VERSION = 1  # the Lua module refuses any other; raise it when a field changes its meaning
+MODES = ("observe", "advise", "enforce")
+
+_HARMLESS = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _./:,;+=@-(){}'%")
+_LUA_EXACT = 2**53  # Lua 5.1 has doubles only
+
+Value = str | int | list["Value"] | dict[str, "Value"]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class NodeShape:
+    """`count` nodes of a partition that are alike: Slurm's CPUs, cores and RealMemory (MiB)."""
+
+    cores: int
+    cpus: int
+    memory_mb: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class FilterTable:
+    """What the submit filter knows of the site.
+
+    Attributes:
+        mode: observe, advise or enforce.
+        partitions: the managed partitions, each with the shapes of its nodes.
+        default_partition: where a job goes that names none; "" when the cluster has no default.
+        heuristics: the names that --sns-heuristic takes.
+        default_memory_per_cpu_mb: Slurm's DefMemPerCPU; 0 when unset (a job that asks for no memory gets whole nodes).
+        heartbeat_path: the file in which the scheduler writes Unix seconds.
+        heartbeat_timeout_s: a heartbeat older than this is stale.
+        kill_switch_path: while this file exists every job passes through.
+        generated_from: the configuration's name, for people who read the file.
+    """
+
+    mode: str
+    partitions: Mapping[str, tuple[NodeShape, ...]]
+    default_partition: str
+    heuristics: tuple[str, ...]
+    default_memory_per_cpu_mb: int
+    heartbeat_path: str
+    heartbeat_timeout_s: int
+    kill_switch_path: str
+    generated_from: str = "sns.yaml"
+
+
+def lua_text(table: FilterTable) -> str:
+    """The Lua file for `table`: plain ASCII, the same bytes for the same table.
+
+    Raises:
+        BadInput: the mode is none of `MODES`, or a number is negative or too large for Lua.
+    """
+    if table.mode not in MODES:
+        raise BadInput(f"mode {table.mode!r}: valid are {', '.join(MODES)}")
+    partitions: dict[str, Value] = {
+        name: [asdict(shape) for shape in sorted(shapes, reverse=True)] for name, shapes in table.partitions.items()
+    }
+    heuristics: list[Value] = list(table.heuristics)
+    fields: dict[str, Value] = {
+        "default_memory_per_cpu_mb": table.default_memory_per_cpu_mb,
+        "default_partition": table.default_partition,
+        "generated_from": table.generated_from,
+        "heartbeat_path": table.heartbeat_path,
+        "heartbeat_timeout_s": table.heartbeat_timeout_s,
+        "heuristics": heuristics,
+        "kill_switch_path": table.kill_switch_path,
+        "messages": dict(MESSAGES),
+        "mode": table.mode,
+        "partitions": partitions,
+        "version": VERSION,
+    }
+    return "-- Written by sns render; change the configuration instead.\nreturn " + _literal(fields, "") + "\n"
+
+
+def lua_string(text: str) -> str:
+    """`text` as a Lua string literal in ASCII, whatever it holds."""
+    data = text.encode("utf-8", "surrogateescape")
+    return '"' + "".join(chr(byte) if byte in _HARMLESS else f"\\{byte:03d}" for byte in data) + '"'
+
+
+def _literal(value: Value, indent: str) -> str:
+    if isinstance(value, str):
+        return lua_string(value)
+    if isinstance(value, int):
+        if not 0 <= value <= _LUA_EXACT:
+            raise BadInput(f"{value} in the submit filter's table: valid are whole numbers from 0 to {_LUA_EXACT}")
+        return str(int(value))
+    deeper = indent + "  "
+    if isinstance(value, list):
+        entries = [_literal(entry, deeper) for entry in value]
+    else:
+        entries = [f"[{lua_string(key)}] = {_literal(value[key], deeper)}" for key in sorted(value)]
+    if not entries:
+        return "{}"
+    return "{\n" + "".join(f"{deeper}{entry},\n" for entry in entries) + indent + "}"

@@ -1,0 +1,227 @@
+"""The example job_submit.lua with its modules, in Lua 5.1, against a stand-in for what slurmctld gives them."""
+
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from slurm_sns.resources import shared_path
+from slurm_sns.submit.table import FilterTable, NodeShape, lua_string, lua_text
+
+# What Slurm 26.05.5 really gave the script for a plain `sbatch -n4 --wrap ...`; 655.. and 42949672.. mean "not given".
+RECORDED = {
+    "script": "#!/bin/sh\n",
+    "priority": 4294967294,
+    "num_tasks": 4,
+    "ntasks_per_node": 65534,
+    "cpus_per_task": 65534,
+    "min_cpus": 4,
+    "max_cpus": 4294967294,
+    "min_nodes": 4294967294,
+    "max_nodes": 4294967294,
+    "ntasks_per_tres": 65534,
+    "shared": 65534,
+    "contiguous": 0,
+    "req_switch": 4294967294,
+    "segment_size": 0,
+    "boards_per_node": 0,
+    "sockets_per_board": 0,
+    "sockets_per_node": 65534,
+    "cores_per_socket": 65534,
+    "threads_per_core": 65534,
+    "ntasks_per_board": 0,
+    "ntasks_per_socket": 65534,
+    "ntasks_per_core": 65534,
+    "pn_min_cpus": 65534,
+    "pn_min_tmp_disk": 4294967294,
+    "reboot": 65534,
+    "het_job_offset": 4294967294,
+    "cron_job": False,
+}
+SPANK = (
+    "_SLURM_SPANK_OPTION_sns_sns_alpha=0.9",
+    "_SLURM_SPANK_OPTION_sns_sns_max_scale=4",
+    "_SLURM_SPANK_OPTION_other_sns_alpha=7",
+    "_SLURM_SPANK_OPTION_sns_sns_exclusive=(null)",
+)
+
+# log_user formats, as Slurm's own does; what the script sets is printed in the order in which it is set.
+STAND_IN = """
+local function speaker(name)
+  return function(...) print(name .. ": " .. string.format(...)) end
+end
+slurm = { SUCCESS = 0, ERROR = -1 }
+slurm.log_user, slurm.log_error, slurm.log_debug = speaker("user"), speaker("error"), speaker("debug")
+local job = setmetatable({}, {
+  __index = FIELDS,
+  __newindex = function(_, name, value) print("set " .. name .. ": " .. tostring(value)) end,
+})
+dofile(SCRIPT)
+local found, filter = pcall(require, "sns_filter")
+if found then filter.table_path = TABLE end
+print("answer: " .. slurm_job_submit(job, {}, 1000))
+print("modify: " .. slurm_job_modify(job, {}, {}, 1000))
+"""
+
+
+def literal(value):
+    if isinstance(value, dict):
+        return "{" + ",".join(f"[{literal(key)}]={literal(entry)}" for key, entry in value.items()) + "}"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return lua_string(value) if isinstance(value, str) else str(value)
+
+
+class Site:
+    """A cluster's files, and what a submission to it says and sets."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.table_path, self.heartbeat, self.kill_switch = folder / "filter.lua", folder / "beat", folder / "off"
+        self.modules = shared_path("plugins/job_submit")
+        self.heartbeat.write_text(f"{time.time():.0f}\n")
+        self.render()
+
+    def render(self, mode="enforce"):
+        shapes = {"main": (NodeShape(28, 28, 128000, 4),)}
+        paths = {"heartbeat_path": str(self.heartbeat), "kill_switch_path": str(self.kill_switch)}
+        table = FilterTable(mode, shapes, "main", ("mix-fit",), 4500, heartbeat_timeout_s=60, **paths)
+        self.table_path.write_text(lua_text(table))
+
+    def submit(self, *, spank=(), environment=None, **fields):
+        job = {**RECORDED, **fields, "spank_job_env_size": len(spank), "environment": environment or {}}
+        if spank:
+            job["spank_job_env"] = dict(enumerate(spank))
+        job = {name: value for name, value in job.items() if value is not None}
+        given = {"TABLE": str(self.table_path), "SCRIPT": str(shared_path("plugins/job_submit/job_submit.lua"))}
+        head = f"package.path = {literal(str(self.modules / '?.lua'))}\nlocal FIELDS = {literal(job)}\n"
+        head += "".join(f"local {name} = {literal(value)}\n" for name, value in given.items())
+        lua = shutil.which("lua5.1") or pytest.fail("lua5.1 is needed (Debian: apt-get install lua5.1)")
+        ran = subprocess.run(
+            [lua, "-"], input=(head + STAND_IN).encode(), capture_output=True, check=True, cwd=self.folder
+        )
+        lines = ran.stdout.decode().splitlines()
+        assert lines.pop() == "modify: 0"
+        return lines
+
+
+@pytest.fixture
+def site(tmp_path):
+    return Site(tmp_path)
+
+
+HELD = ["set extra: sns:1", "set priority: 0", "answer: 0"]
+
+
+def test_a_job_as_slurm_sends_it_is_marked_and_held(site):
+    assert site.submit() == HELD
+
+
+def test_the_options_of_the_spank_plugin_are_read(site):
+    assert site.submit(spank=SPANK)[0] == "set extra: sns:1 alpha=0.9 max-scale=4 exclusive"
+
+
+def test_a_distribution_is_seen_in_the_environment(site):
+    assert site.submit(environment={"SLURM_DISTRIBUTION": "block"})[0] == "set extra: sns:1 fixed"
+
+
+def test_advise_sets_the_mark_alone(site):
+    site.render("advise")
+    assert site.submit() == ["set extra: sns:1", "answer: 0"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"script": None, "environment": None}, "not a batch job"),
+        ({"partition": "gpu"}, "partition not managed"),
+        ({"comment": "sns:off"}, "off"),
+        ({"het_job_offset": 0}, "heterogeneous job"),
+        ({"shared": 0}, "exclusive or oversubscribe"),
+        ({"core_spec": 2}, "specialised cores"),
+        ({"cron_job": True}, "cron job"),
+        ({"priority": 0}, "own hold"),
+        ({"tres_per_task": "cpu=2,gres/gpu=1"}, "gres per task"),
+    ],
+)
+def test_a_job_that_passes_is_not_touched(site, fields, reason):
+    assert site.submit(**fields) == [f"debug: sns: passes through: {reason}", "answer: 0"]
+
+
+def test_a_refusal_speaks_to_the_user_and_changes_nothing(site):
+    said, answer = site.submit(comment="sns:program=%s %d %n")
+    assert said.startswith("user: sns: --comment sns:program '%s %d %n': a program name is")
+    assert answer == "answer: -1"
+    assert "128000 MiB" in site.submit(min_mem_per_node=131072)[0]
+
+
+@pytest.mark.parametrize("beat", [None, "", "soon", "12a", "-5", "1e99", "9" * 40, "100", "0x7fffffff"])
+def test_without_a_fresh_heartbeat_everything_passes(site, beat):
+    site.heartbeat.unlink()
+    if beat is not None:
+        site.heartbeat.write_text(beat)
+    (said, answer) = site.submit(comment="sns:alpha=2")
+    assert said in {"debug: sns: passes through: no heartbeat", "debug: sns: passes through: stale heartbeat"}
+    assert answer == "answer: 0"
+
+
+def test_the_kill_switch_lets_everything_pass_also_when_it_cannot_be_opened(site):
+    passed = ["debug: sns: passes through: kill switch", "answer: 0"]
+    site.kill_switch.symlink_to(site.kill_switch)  # a loop: it exists, and open fails
+    assert site.submit() == passed
+    site.kill_switch.unlink()
+    assert site.submit() == HELD
+    site.kill_switch.touch()
+    assert site.submit() == passed
+
+
+BROKEN = {
+    "syntax": "return {",
+    "text": "hello",
+    "nothing": "",
+    "number": "return 1",
+    "version": "return {version = 2}",
+    "fields": "return {version = 1}",
+    "reaches out": "os.exit(3)",
+    "reads": "return io.open('/etc/passwd')",
+    "size": "return {}" + " " * 1048576,
+    "error": "error('boom')",
+}
+
+
+@pytest.mark.parametrize("text", BROKEN.values(), ids=BROKEN)
+def test_a_broken_table_is_logged_and_the_job_passes(site, text):
+    site.table_path.write_text(text)
+    said, answer = site.submit(comment="sns:alpha=2")
+    assert said.startswith("error: sns: ")
+    assert said.endswith("the job passes as it is")
+    assert answer == "answer: 0"
+
+
+def test_a_missing_table_is_logged_and_the_job_passes(site):
+    site.table_path.unlink()
+    said, answer = site.submit()
+    assert "filter.lua: No such file or directory; the job passes as it is" in said
+    assert answer == "answer: 0"
+
+
+def test_compiled_lua_is_not_accepted_as_a_table(site):
+    dump = f"io.write(string.dump(loadfile({literal(str(site.table_path))})))"
+    compiled = subprocess.run(["lua5.1", "-e", dump], capture_output=True, check=True).stdout
+    site.table_path.write_bytes(compiled)
+    assert "compiled Lua is not accepted" in site.submit()[0]
+
+
+def test_without_its_modules_the_script_still_accepts_jobs(site):
+    site.modules = site.folder
+    said, answer = site.submit()
+    assert said.startswith("error: sns: module 'sns_filter' not found")
+    assert answer == "answer: 0"
+
+
+def test_errors_inside_the_filter_are_not_the_users(site):
+    said, answer = site.submit(comment=5.5, spank=("_SLURM_SPANK_OPTION_sns_sns_alpha=0.5",), num_tasks="many")
+    assert said.startswith("error: sns: ")
+    assert answer == "answer: 0"

@@ -1,0 +1,176 @@
+from dataclasses import replace
+
+import pytest
+
+from slurm_sns.submit.judge import Manage, PassThrough, Refuse, judge
+from slurm_sns.submit.submission import Submission
+from slurm_sns.submit.table import FilterTable, NodeShape
+
+TABLE = FilterTable(
+    mode="enforce",
+    partitions={"main": (NodeShape(28, 28, 128000, 4),), "small": (NodeShape(4, 4, 32768, 2),)},
+    default_partition="main",
+    heuristics=("first-fit", "mix-fit"),
+    default_memory_per_cpu_mb=4500,
+    heartbeat_path="/run/sns/heartbeat",
+    heartbeat_timeout_s=10,
+    kill_switch_path="/etc/slurm/sns/disabled",
+)
+JOB = Submission(num_tasks=16, min_cpus=16)
+WRONG = replace(JOB, comment="sns:alpha=2")
+
+
+def verdict(job, now_s=100, heartbeat_s=100, killed=False, **changes):
+    return judge(job, replace(TABLE, **changes), now_s, heartbeat_s, killed)
+
+
+def test_a_batch_job_of_a_managed_partition_is_marked_and_held():
+    assert verdict(JOB) == Manage("sns:1", hold=True)
+    assert verdict(replace(JOB, options=(("alpha", "0.9"),))) == Manage("sns:1 alpha=0.9", hold=True)
+
+
+def test_advise_marks_and_does_not_hold():
+    assert verdict(JOB, mode="advise") == Manage("sns:1", hold=False)
+
+
+@pytest.mark.parametrize("job", [JOB, WRONG, replace(JOB, extra="sns:1"), replace(JOB, num_tasks=1000)])
+def test_observe_leaves_every_job_as_if_we_were_not_there(job):
+    assert verdict(job, mode="observe") == PassThrough("mode observe")
+
+
+@pytest.mark.parametrize("job", [JOB, WRONG, replace(JOB, extra="sns:1"), replace(JOB, num_tasks=1000)])
+def test_kill_switch_and_stale_heartbeat_let_everything_pass(job):
+    assert verdict(job, killed=True) == PassThrough("kill switch")
+    assert verdict(job, heartbeat_s=None) == PassThrough("no heartbeat")
+    assert verdict(job, heartbeat_s=89) == PassThrough("stale heartbeat")
+    assert verdict(job, heartbeat_s=111) == PassThrough("stale heartbeat")
+
+
+@pytest.mark.parametrize("age_s", [-10, 0, 10])
+def test_a_heartbeat_within_its_timeout_counts(age_s):
+    assert isinstance(verdict(JOB, heartbeat_s=100 - age_s), Manage)
+
+
+@pytest.mark.parametrize(
+    ("partition", "managed"),
+    [("", True), ("small", True), ("main,small", True), ("main,gpu", False), ("gpu", False)],
+)
+def test_all_partitions_of_a_job_must_be_managed(partition, managed):
+    job = replace(JOB, partition=partition, num_tasks=1)
+    assert verdict(job) == (Manage("sns:1", hold=True) if managed else PassThrough("partition not managed"))
+
+
+def test_without_a_default_partition_a_job_that_names_none_passes():
+    assert verdict(JOB, default_partition="") == PassThrough("partition not managed")
+
+
+@pytest.mark.parametrize("mode", ["advise", "enforce"])
+def test_a_wrong_hint_is_refused_in_managed_partitions_only(mode):
+    assert "alpha must be" in verdict(WRONG, mode=mode).message
+    assert "alpha must be" in verdict(replace(WRONG, batch=False), mode=mode).message
+    assert verdict(replace(WRONG, partition="gpu"), mode=mode) == PassThrough("partition not managed")
+
+
+def test_an_extra_that_looks_like_a_mark_is_refused_and_any_other_passes():
+    assert isinstance(verdict(replace(JOB, extra="sns:1 alpha=0.1")), Refuse)
+    assert verdict(replace(JOB, extra="notes")) == PassThrough("own extra")
+
+
+@pytest.mark.parametrize(
+    ("asked", "reason"),
+    [
+        ({"batch": False}, "not a batch job"),
+        ({"het_job_offset": 0}, "heterogeneous job"),
+        ({"array_inx": "1-9"}, "job array"),
+        ({"min_nodes": 1, "max_nodes": 3}, "range of nodes"),
+        ({"reservation": "maint"}, "reservation"),
+        ({"tres_per_node": "gres/gpu:1"}, "gres"),
+        ({"tres_per_task": "cpu=4,gres/gpu=1"}, "gres per task"),
+        ({"features": "intel"}, "constraint"),
+        ({"prefer": "intel"}, "prefer"),
+        ({"req_nodes": "c1"}, "node list"),
+        ({"exc_nodes": "c1"}, "excluded nodes"),
+        ({"shared": 0}, "exclusive or oversubscribe"),
+        ({"contiguous": 1}, "contiguous"),
+        ({"req_switch": 1}, "switches"),
+        ({"licenses": "matlab"}, "licences"),
+        ({"burst_buffer": "#BB"}, "burst buffer"),
+        ({"threads_per_core": 1}, "boards, sockets, cores, threads"),
+        ({"ntasks_per_socket": 1}, "tasks per board, socket, core"),
+        ({"priority": 0}, "own hold"),
+        ({"comment": "sns:off"}, "off"),
+        ({"min_cpus": 1}, "overcommit"),
+        ({"pn_min_cpus": 4}, "minimum CPUs"),
+    ],
+)
+def test_what_we_do_not_place_passes_through_and_says_why(asked, reason):
+    assert verdict(replace(JOB, **asked)) == PassThrough(reason)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"contiguous": 0, "boards_per_node": 0, "segment_size": 0},  # as Slurm 26.05 sends them when not asked for
+        {"num_tasks": 3, "cpus_per_task": 4, "min_cpus": 12, "pn_min_cpus": 4, "tres_per_task": "cpu=4"},  # -n3 -c4
+        {"comment": "a run", "min_mem_per_node": 0},
+        {"min_nodes": 1},  # as pyslurm sends it
+    ],
+)
+def test_what_slurm_fills_in_by_itself_does_not_count_as_asked_for(asked):
+    assert verdict(replace(JOB, **asked)) == Manage("sns:1", hold=True)
+
+
+@pytest.mark.parametrize(
+    "asked", [{"min_nodes": 2}, {"max_nodes": 1}, {"ntasks_per_node": 8}, {"distribution": "block"}]
+)
+def test_a_job_that_fixes_its_geometry_is_marked_so(asked):
+    assert verdict(replace(JOB, **asked)) == Manage("sns:1 fixed", hold=True)
+
+
+def test_128g_on_a_node_of_128000_mib_is_refused_with_the_largest_node():
+    message = verdict(replace(JOB, min_mem_per_node=128 * 1024)).message
+    assert "no node has 131072 MiB" in message
+    assert "the largest node of partition main has 28 cores, 28 CPUs and 128000 MiB" in message
+    assert isinstance(verdict(replace(JOB, min_mem_per_node=128000)), Manage)
+
+
+@pytest.mark.parametrize(
+    ("asked", "held"),
+    [
+        ({"num_tasks": 112}, True),
+        ({"num_tasks": 113}, False),
+        ({"num_tasks": 28, "max_nodes": 1}, True),
+        ({"num_tasks": 29, "max_nodes": 1}, False),
+        ({"num_tasks": 1, "cpus_per_task": 29}, False),
+        ({"num_tasks": 1, "cpus_per_task": 28, "min_mem_per_cpu": 4572}, False),  # 128016 MiB
+        ({"num_tasks": 1, "cpus_per_task": 28, "min_mem_per_cpu": 4571}, True),
+        ({"num_tasks": 28, "max_nodes": 1, "min_mem_per_cpu": 4572}, False),
+        ({"num_tasks": None, "min_nodes": 5, "min_cpus": 5}, False),
+        ({"num_tasks": None, "min_nodes": 4, "min_cpus": 4}, True),
+        ({"num_tasks": None, "ntasks_per_node": 29, "min_cpus": 29}, True),  # no -N: two nodes would do
+        ({"num_tasks": None, "ntasks_per_node": 29, "min_nodes": 2, "max_nodes": 2, "min_cpus": 58}, False),
+        ({"num_tasks": 40, "ntasks_per_node": 8}, False),
+        ({"num_tasks": 32, "ntasks_per_node": 8}, True),
+        ({"partition": "small"}, False),
+        ({"partition": "small,main"}, True),
+        ({"partition": "small", "num_tasks": 8}, True),
+        ({"partition": "small", "num_tasks": 8, "min_mem_per_node": 32769}, False),
+    ],
+)
+def test_a_job_is_refused_exactly_when_no_partition_could_ever_hold_it(asked, held):
+    job = replace(JOB, **{"min_cpus": None, **asked})
+    assert isinstance(verdict(job), Manage if held else Refuse)
+
+
+def test_advise_leaves_a_job_that_is_too_large_to_slurm():
+    assert isinstance(verdict(replace(JOB, num_tasks=1000, min_cpus=1000), mode="advise"), Manage)
+
+
+def test_a_partition_of_unknown_nodes_refuses_nothing():
+    assert isinstance(verdict(replace(JOB, num_tasks=1000, min_cpus=1000), partitions={"main": ()}), Manage)
+
+
+def test_without_a_default_memory_a_job_that_names_none_is_judged_by_its_cpus():
+    job = replace(JOB, num_tasks=28, min_cpus=28, max_nodes=1)
+    assert isinstance(verdict(job, default_memory_per_cpu_mb=0), Manage)
+    assert isinstance(verdict(job, default_memory_per_cpu_mb=5000), Refuse)

@@ -1,0 +1,69 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from slurm_sns.submit import mark
+from slurm_sns.submit.hints import NO_HINTS, Hints
+
+_HINTS = st.builds(
+    Hints,
+    alpha=st.none() | st.integers(1, 10**9).map(lambda billionths: billionths / 1e9),
+    program=st.none() | st.from_regex(r"[A-Za-z0-9._+-]{1,64}", fullmatch=True),
+    max_scale=st.none() | st.integers(1, 64),
+    heuristic=st.none() | st.sampled_from(["first-fit", "mix-fit"]),
+    exclusive=st.booleans(),
+    reprofile=st.booleans(),
+    restartable=st.booleans(),
+    fixed=st.booleans(),
+)
+
+
+def test_the_mark_is_versioned_and_readable():
+    hints = Hints(alpha=0.9, program="mg", max_scale=4, heuristic="mix-fit", exclusive=True, fixed=True)
+    assert mark.write(hints) == "sns:1 alpha=0.9 program=mg max-scale=4 heuristic=mix-fit exclusive fixed"
+    assert mark.write(NO_HINTS) == "sns:1"
+    assert mark.write(Hints(alpha=1.0)) == "sns:1 alpha=1"
+
+
+@given(_HINTS)
+def test_what_is_written_is_read_back(hints):
+    assert mark.read(mark.write(hints)) == hints
+
+
+@given(st.one_of(st.text(), st.text(alphabet="sns:1 alph=0.9exclusiv").map(lambda text: "sns:1 " + text)))
+def test_reading_any_text_never_fails_and_only_our_own_form_is_ours(text):
+    hints = mark.read(text)
+    assert hints is None or mark.write(hints) == text
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        "",
+        "mine",
+        "sns:",
+        "sns:2 alpha=0.9",
+        "sns:1 ",
+        "sns:1  alpha=0.9",
+        "sns:1 alpha=0.90",
+        "sns:1 alpha=2",
+        "sns:1 alpha=nan",
+        "sns:1 program=mg alpha=0.9",
+        "sns:1 exclusive exclusive",
+        "sns:1 exclusive=yes",
+        "sns:1 colour=red",
+        "sns:1 off",
+        "sns:1\n",
+        "sns:1 max-scale=65",
+        "sns:1 program=a=b",
+        " sns:1",
+        "xsns:1",
+    ],
+)
+def test_what_is_not_exactly_our_form_is_not_our_mark(extra):
+    assert mark.read(extra) is None
+    assert not mark.is_marked(extra)
+
+
+def test_a_heuristic_that_the_configuration_no_longer_knows_is_still_read():
+    assert mark.read("sns:1 heuristic=retired-fit") == Hints(heuristic="retired-fit")

@@ -1,0 +1,210 @@
+"""Python and Lua give the same verdict, with the same mark and the same words, on every case."""
+
+from dataclasses import fields, replace
+from itertools import product
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from slurm_sns.submit.hints import KEYS
+from slurm_sns.submit.judge import Manage, PassThrough, Refuse, judge
+from slurm_sns.submit.messages import MESSAGES
+from slurm_sns.submit.submission import UNPLACED, Submission
+from slurm_sns.submit.table import FilterTable, NodeShape
+
+BIG, SMALL = NodeShape(28, 28, 128000, 4), NodeShape(4, 8, 32768, 2)
+TWINS = (NodeShape(14, 28, 128000, 1), NodeShape(28, 28, 128000, 1))
+HOSTILE = (
+    "",
+    "\x01\x7f ~",
+    "\x1b[31m",
+    "\udcff\udcfe",
+    "é" * 30,
+    "%s%n%d",
+    "%1",
+    "]]--",
+    "'\"\\",
+    "{key}",
+    "x" * 200,
+    "a\nb\r",
+    "$(id)",
+)
+HEURISTICS = ("first-fit", "best-fit-memory", "mix-fit")
+
+TABLE = FilterTable(
+    mode="enforce",
+    partitions={
+        "big": (BIG,),
+        "mixed": (SMALL, BIG),
+        "small": (SMALL,),
+        "empty": (),
+        "twins": TWINS,
+        "od'd\udcff name": (SMALL,),
+    },
+    default_partition="mixed",
+    heuristics=HEURISTICS,
+    default_memory_per_cpu_mb=4500,
+    heartbeat_path="/run/sns/heartbeat",
+    heartbeat_timeout_s=10,
+    kill_switch_path="/etc/slurm/sns/disabled",
+)
+TABLES = (
+    TABLE,
+    replace(TABLE, mode="advise", default_memory_per_cpu_mb=0),
+    replace(TABLE, mode="observe"),
+    replace(TABLE, default_partition="", heuristics=()),
+)
+
+
+def assert_same(lua_judge, job, table=TABLE, *, heartbeat_s=1000, killed=False):
+    verdict = judge(job, table, 1000, heartbeat_s, killed)
+    assert lua_judge.judge(job, table, 1000, heartbeat_s, killed) == verdict
+    return verdict
+
+
+VALUES = (
+    *("0.9", "1", "0", "1.0", "1.000000000", "1.0000000000", "1.1", ".5", "5.", ".", "", "0.0", "0.000000001"),
+    *("00.5", "0.90", "1e-1", "0x1p-1", "nan", "inf", "-0.5", "+0.5", " 0.5", "0.5 ", "0,5", "0.1234567891"),
+    *("\u0660.\u0665", "64", "65", "1", "01", "6.0", "4\n"),  # Arabic digits
+    *("mg", "a" * 64, "a" * 65, "a b", "../x", "A-Z_0+.", "mix-fit", "MIX-FIT", "mix", "yes", "no", "YES", "true"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("key", [*KEYS, "off", "maxscale", "max_scale", "Alpha", *HOSTILE], ids=ascii)
+def test_every_key_with_every_value_in_comment_and_option(lua_judge, key):
+    for value in (*VALUES, *HOSTILE):
+        for comment in (f"sns:{key}={value}", f"sns:{key}{value}", f"sns:program=a,{key}={value}", f"{key}={value}"):
+            assert_same(lua_judge, Submission(comment=comment))
+        assert_same(lua_judge, Submission(options=((key, value),)))
+        both = Submission(comment="sns:alpha=0.5,exclusive", options=((key, value), ("reprofile", "")))
+        assert_same(lua_judge, both)
+
+
+ODD_COMMENTS = ("sns:", "sns:,", "sns:off,", "sns:off=", "sns:off,alpha=1", "sns:alpha=1,alpha=1", "sns:exclusive=")
+
+
+@pytest.mark.parametrize("text", [*ODD_COMMENTS, "SNS:off", " sns:off", "sns :off"])
+def test_odd_comments_and_extras(lua_judge, text):
+    assert_same(lua_judge, Submission(comment=text))
+    assert_same(lua_judge, Submission(extra=text))
+
+
+def _one_field_jobs():
+    texts = ("x", "cpu:2", "cpu=2,gres/gpu:1", "cpu:2,,", "gres/gpu", "cpux")
+    for field in fields(Submission):
+        if field.name in {"options", "batch", "cron"}:
+            continue
+        kind = "text" if field.default == "" else "number"
+        for value in texts if kind == "text" else (0, 1, 2, 300):
+            yield {field.name: value}
+    yield from ({"batch": False}, {"cron": True})
+
+
+@pytest.mark.parametrize("asked", [*_one_field_jobs()], ids=ascii)
+def test_each_field_by_itself(lua_judge, asked):
+    for table in TABLES:
+        assert_same(lua_judge, replace(Submission(), **asked), table)
+
+
+def test_every_reason_has_a_job_of_its_own(lua_judge):
+    seen = set()
+    for asked in (*_one_field_jobs(), {"num_tasks": 4, "min_cpus": 1}):
+        verdict = assert_same(lua_judge, replace(Submission(partition="big"), **asked))
+        if isinstance(verdict, PassThrough):
+            seen.add(verdict.reason)
+    assert {reason for reason, _ in UNPLACED} - seen == set()
+
+
+def test_geometries(lua_judge):
+    said = set()
+    memories = (
+        (None, None),
+        (None, 4500),
+        (None, 0),
+        (None, 128000),
+        (2000, None),
+        (131072, None),
+        (0, None),
+        (2**62, None),
+        (None, 2**62),
+    )
+    for tasks, per_node, cpus, memory, (least, most) in product(
+        (None, 1, 5, 28, 113), (None, 4, 30), (None, 1, 4, 29), memories, ((None, None), (1, 1), (2, 3), (5, None))
+    ):
+        for partition in ("big", "mixed", "small", "big,small", "empty,small", "twins", ""):
+            job = Submission(
+                partition=partition,
+                num_tasks=tasks,
+                ntasks_per_node=per_node,
+                cpus_per_task=cpus,
+                min_mem_per_node=memory[0],
+                min_mem_per_cpu=memory[1],
+                min_nodes=least,
+                max_nodes=most,
+            )
+            verdict = assert_same(lua_judge, job)
+            said.add(verdict.message.split(":")[1][:20] if isinstance(verdict, Refuse) else type(verdict))
+    assert Manage in said
+    geometry_texts = [name for name in MESSAGES if name.startswith(("task-", "node-", "job-"))]
+    assert len(said) >= 1 + len(geometry_texts)
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.mode)
+@pytest.mark.parametrize("heartbeat_s", [None, 0, 989, 990, 1000, 1010, 1011, 10**14])
+@pytest.mark.parametrize("killed", [True, False])
+def test_kill_switch_heartbeat_and_mode(lua_judge, table, heartbeat_s, killed):
+    for job in (Submission(), Submission(comment="sns:alpha=2"), Submission(num_tasks=1000), Submission(extra="sns:1")):
+        assert_same(lua_judge, job, table, heartbeat_s=heartbeat_s, killed=killed)
+
+
+PARTITIONS = (
+    "",
+    ",",
+    "big",
+    "big,small",
+    "small,big,small",
+    "big,other",
+    ",,big,",
+    "Big",
+    "od'd\udcff name",
+    "__index",
+)
+
+
+@pytest.mark.parametrize("partition", [*PARTITIONS, *HOSTILE], ids=ascii)
+def test_partitions(lua_judge, partition):
+    for table in TABLES:
+        assert_same(lua_judge, Submission(partition=partition, cpus_per_task=100), table)
+
+
+_any_bytes = st.binary(max_size=80).map(lambda data: data.replace(b"\0", b"").decode("utf-8", "surrogateescape"))
+_words = st.sampled_from([*VALUES, *HOSTILE, *KEYS, "off", "sns:", ",", "=", "sns:1 alpha=0.9"])
+_text = st.one_of(_any_bytes, st.lists(_words, max_size=6).map("".join), st.just(""))
+_comment = st.one_of(_text, _text.map(lambda text: "sns:" + text))
+_number = st.one_of(st.none(), st.integers(0, 40), st.sampled_from([113, 60000, 2**31]))
+_rare = st.one_of(*[st.just("")] * 6, _text)  # a job that uses many things says little
+_rare_number = st.one_of(*[st.none()] * 6, st.integers(0, 3))
+_GEOMETRY = {"num_tasks", "ntasks_per_node", "cpus_per_task", "min_cpus", "min_nodes", "max_nodes", "min_mem_per_cpu"}
+
+
+def _strategy(field):
+    by_name = {
+        "batch": st.sampled_from([True, True, True, False]),
+        "cron": st.sampled_from([False, False, False, True]),
+        "options": st.lists(st.tuples(st.sampled_from([*KEYS, "x"]), st.one_of(_words, _text)), max_size=4).map(tuple),
+        "comment": _comment,
+        "partition": st.one_of(st.sampled_from(["big", "small", "mixed", "big,small", "empty"]), _rare),
+        "min_mem_per_node": st.one_of(st.none(), st.integers(0, 140000)),
+    }
+    default = st.just(None) | _number if field.name in _GEOMETRY else _rare_number
+    return by_name.get(field.name, _rare if field.default == "" else default)
+
+
+_jobs = st.builds(Submission, **{field.name: _strategy(field) for field in fields(Submission)})
+
+
+@settings(max_examples=600, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(job=_jobs, table=st.sampled_from(TABLES), heartbeat_s=st.sampled_from([1000, 1000, 1000, None, 5]))
+def test_any_job(lua_judge, job, table, heartbeat_s):
+    assert_same(lua_judge, job, table, heartbeat_s=heartbeat_s)
