@@ -1,0 +1,96 @@
+"""sns.yaml, strictly: every setting is known, typed and possible, or the file is refused with one line that says why.
+
+`load` reads the file and gives a `Config`, which is immutable and turns itself into the plain values that policies and
+the submit filter take.
+"""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Self
+
+from pydantic import ValidationError, model_validator
+
+from slurm_sns.config import checks, grammar, problems, yaml_text
+from slurm_sns.config.settings import Matching, Nodes, Paths, Scheduler, Settings, Slurm, Store
+from slurm_sns.errors import BadInput
+from slurm_sns.policies.combined.combined import CombinedParameters
+from slurm_sns.policies.matching.heuristics import FOR_PROFILED_JOBS
+from slurm_sns.policies.matching.parameters import MatchingParameters
+from slurm_sns.policies.sns.parameters import SnsParameters
+from slurm_sns.submit.table import FilterTable
+
+__all__ = ["Config", "Matching", "Nodes", "Paths", "Scheduler", "Slurm", "Store", "load"]
+
+
+class Config(Settings):
+    """A configuration whose settings also agree with each other."""
+
+    @model_validator(mode="after")
+    def _agree(self) -> Self:
+        checks.check(self)
+        return self
+
+    @property
+    def database_url(self) -> str:
+        """The store's URL: as given, else SQLite in the state directory."""
+        return self.store.url or f"sqlite:///{self.paths.state_dir / 'sns.db'}"
+
+    def matching_parameters(self) -> MatchingParameters:
+        """What the policies of matching take."""
+        matching = self.matching
+        return MatchingParameters(
+            matching.portfolio, matching.queue_depth, matching.reservations, matching.default_heuristic
+        )
+
+    def sns_parameters(self) -> SnsParameters:
+        """What Spread-n-Share takes."""
+        sns = self.sns
+        return SnsParameters(
+            alpha=sns.alpha,
+            beta=sns.beta,
+            scales=sns.scales,
+            shared_ways=sns.shared_ways,
+            even_scales_only=sns.even_scales_only,
+            queue_depth=self.matching.queue_depth,
+        )
+
+    def policy_parameters(self) -> MatchingParameters | SnsParameters | CombinedParameters:
+        """What the configured policy takes. In combined, the members for profiled jobs follow the portfolio's own."""
+        matching = self.matching_parameters()
+        if self.policy == "max-jobs":
+            return matching
+        if self.policy != "combined":
+            return self.sns_parameters()
+        portfolio = tuple(dict.fromkeys((*matching.portfolio, *FOR_PROFILED_JOBS)))
+        return CombinedParameters(replace(matching, portfolio=portfolio), self.sns_parameters())
+
+    def filter_table(self, generated_from: str = "sns.yaml") -> FilterTable:
+        """What the submit filter decides by."""
+        return FilterTable(
+            mode=self.mode,
+            partitions={partition: checks.shapes(self, partition) for partition in self.partitions},
+            default_partition=self.default_partition or "",
+            heuristics=grammar.HEURISTICS,
+            default_memory_per_cpu_mb=self.slurm.memory_per_cpu_mb or 0,
+            heartbeat_path=str(self.paths.heartbeat),
+            heartbeat_timeout_s=self.scheduler.heartbeat_timeout_s,
+            kill_switch_path=str(self.paths.kill_switch),
+            generated_from=generated_from,
+        )
+
+
+def load(path: Path) -> Config:
+    """The configuration in that file.
+
+    Raises:
+        BadInput: it cannot be read, is not YAML, or a setting is unknown, missing, mistyped or impossible. One line.
+    """
+    content, lines = yaml_text.read(path)
+    if not isinstance(content, dict):
+        raise BadInput(f"{path}, line 1: not settings; valid: {', '.join(Config.model_fields)}")
+    try:
+        # Through JSON, where pydantic's strict mode takes a list for a tuple and a text for a path, and nothing else.
+        return Config.model_validate_json(json.dumps(content))
+    except ValidationError as problem:
+        raise BadInput(problems.describe(problem, Config, path, lines)) from None

@@ -1,0 +1,164 @@
+r"""What the texts of a configuration may be.
+
+They end up in Slurm's configuration files, in a plugstack line, in systemd units and in a Lua table, so each is held
+to a grammar without spaces, quotes, line breaks and the other files' special characters (`%`, `$`, `#`, `\`).
+The words after each grammar are what an error message says is valid.
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet
+from pydantic import AfterValidator, PlainValidator, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from slurm_sns.policies.base import REGISTRY
+from slurm_sns.policies.matching import heuristics
+
+MAX_NODES = 65_536  # Slurm's own limit, MAX_SLURM_NODES
+MAX_SHARE = 1_000_000_000  # any scale will do; beyond, the ratios lose their digits
+
+
+def _text(pattern: str, words: str, longest: int = 256) -> Callable[[str], str]:
+    compiled = re.compile(pattern)
+
+    def check(text: str) -> str:
+        if len(text) > longest or not compiled.fullmatch(text):
+            raise PydanticCustomError("grammar", "{words}", {"words": words})
+        return text
+
+    return check
+
+
+_PARTITION = "a name of letters, digits and . _ -"
+_OPTION = "an option such as bf_interval=30: letters, digits and . _ : / + = -"
+_TRES = "a resource such as gres/gpu: letters, digits and . _ : / -"
+_WORD = "a word of letters, digits and _ -"
+_USER = "a user's name: small letters, digits and _ -"
+_PLUGIN = "a file name or an absolute path, such as sns.so"
+_URL = "a database URL of sqlite, mysql, mariadb or postgresql, such as sqlite:////var/lib/sns/sns.db"
+_PATH = "an absolute path of letters, digits and . _ - / (no ..)"
+_NODES = f"a node list such as c[1-4] or n1,n2 of at most {MAX_NODES} nodes (no groups, no operators)"
+
+_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
+_NODE_NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]|\[[0-9]{1,6}(?:-[0-9]{1,6})?(?:,[0-9]{1,6}(?:-[0-9]{1,6})?)*\])*"
+_ABSOLUTE = r"/(?!.*(?:^|/)\.\.(?:/|$))[A-Za-z0-9._/-]*"
+
+
+def _words(words: str) -> WithJsonSchema:
+    return WithJsonSchema({"type": "string", "description": words})
+
+
+Name = Annotated[str, AfterValidator(_text(_NAME, _PARTITION)), _words(_PARTITION)]
+Option = Annotated[str, AfterValidator(_text(r"[A-Za-z][A-Za-z0-9._:/+=-]*", _OPTION)), _words(_OPTION)]
+Tres = Annotated[str, AfterValidator(_text(r"[A-Za-z][A-Za-z0-9._:/-]*", _TRES)), _words(_TRES)]
+Word = Annotated[str, AfterValidator(_text(r"[A-Za-z][A-Za-z0-9_-]*", _WORD, 64)), _words(_WORD)]
+User = Annotated[str, AfterValidator(_text(r"[a-z_][a-z0-9_-]*", _USER, 32)), _words(_USER)]
+PluginFile = Annotated[str, AfterValidator(_text(rf"(?:{_ABSOLUTE}|[A-Za-z0-9_-]+)\.so", _PLUGIN)), _words(_PLUGIN)]
+# A URL may hold a password: `writeOnly` keeps its value out of error messages.
+DatabaseUrl = Annotated[
+    str,
+    AfterValidator(_text(r"(?:sqlite|mysql|mariadb|postgresql)(?:\+[a-z0-9_]+)?://[!-~]*", _URL, 1024)),
+    WithJsonSchema({"type": "string", "description": _URL, "writeOnly": True}),
+]
+
+
+def _absolute(path: Path) -> Path:
+    _text(_ABSOLUTE, _PATH)(str(path))
+    return path
+
+
+AbsolutePath = Annotated[Path, AfterValidator(_absolute), _words(_PATH)]
+
+
+def absolute_path(text: str) -> Path:
+    """The text as a path that may stand in a generated file; ValueError says what is valid."""
+    try:
+        return _absolute(Path(text))
+    except PydanticCustomError:
+        raise ValueError(_PATH) from None
+
+
+def node_names(text: str) -> tuple[str, ...]:
+    """The names that a node list stands for, in order.
+
+    Their number is bounded before anything is expanded, and ClusterShell's groups, which may run commands, are off.
+
+    Raises:
+        ValueError: the text is not such a node list; the message says what is valid.
+    """
+    names = re.split(r",(?![^\[]*\])", text[:4097])
+    if len(text) > 4096 or not all(re.fullmatch(_NODE_NAME, name) for name in names):
+        raise ValueError(_NODES)
+    if sum(_count(name) for name in names) > MAX_NODES:
+        raise ValueError(_NODES)
+    return tuple(NodeSet(text, resolver=RESOLVER_NOGROUP))
+
+
+def _count(name: str) -> int:
+    """How many nodes one bracketed name stands for; a range that runs backwards makes it unusable."""
+    sizes = []
+    for bracket in re.findall(r"\[([^\]]*)\]", name):
+        bounds = [[int(bound) for bound in part.split("-")] for part in bracket.split(",")]
+        if any(bound[-1] < bound[0] for bound in bounds):
+            raise ValueError(_NODES)
+        sizes.append(sum(bound[-1] - bound[0] + 1 for bound in bounds))
+    return math.prod(sizes)
+
+
+def _node_list(text: str) -> str:
+    try:
+        node_names(text)
+    except ValueError as problem:
+        raise PydanticCustomError("grammar", "{words}", {"words": str(problem)}) from None
+    return text
+
+
+NodeList = Annotated[str, AfterValidator(_node_list), _words(_NODES)]
+
+
+def _one_of(names: Iterable[str]) -> AfterValidator:
+    words = "one of " + ", ".join(names)
+    return AfterValidator(_text("|".join(re.escape(name) for name in names), words))
+
+
+#: The names that may stand in the configuration and in --sns-heuristic.
+HEURISTICS = tuple(heuristics.HEURISTICS)
+Heuristic = Annotated[str, _one_of(HEURISTICS), WithJsonSchema({"enum": list(HEURISTICS)})]
+_PROGRAM_FIELDS = ("{user}", "{name}", "{processes}")
+
+
+def _program_template(text: str) -> str:
+    """A program's key with the fields that are filled in; everything else is the characters of a program's name."""
+    left = re.sub("|".join(map(re.escape, _PROGRAM_FIELDS)), "", text)
+    if not 1 <= len(text) <= 64 or re.fullmatch(r"[A-Za-z0-9._+-]*", left) is None:
+        words = f"1 to 64 of the characters A-Z a-z 0-9 . _ + - and {', '.join(_PROGRAM_FIELDS)}"
+        raise PydanticCustomError("grammar", "{words}", {"words": words})
+    return text
+
+
+ProgramTemplate = Annotated[str, AfterValidator(_program_template)]
+
+PolicyName = Annotated[str, _one_of(REGISTRY), WithJsonSchema({"enum": list(REGISTRY)})]
+
+_SHARES = "slurm, or accounts with a share above 0, such as {physics: 2, chemistry: 1}"
+
+
+def _shares(value: Any) -> Mapping[str, float] | Literal["slurm"]:
+    if value == "slurm":
+        return "slurm"
+    if not isinstance(value, Mapping) or not all(_is_share(*item) for item in value.items()):
+        raise PydanticCustomError("grammar", "{words}", {"words": _SHARES})
+    return {account: float(share) for account, share in value.items()}
+
+
+def _is_share(account: object, share: object) -> bool:
+    if not isinstance(account, str) or not re.fullmatch(_NAME, account):
+        return False
+    return isinstance(share, int | float) and not isinstance(share, bool) and 0 < share <= MAX_SHARE
+
+
+Shares = Annotated[Mapping[str, float] | Literal["slurm"], PlainValidator(_shares), _words(_SHARES)]

@@ -1,0 +1,140 @@
+"""The settings of sns.yaml: their names, kinds, limits and defaults.
+
+conf/sns.yaml says what each is for; a test holds the two together. A setting without a default must be given.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from slurm_sns.config import grammar
+from slurm_sns.policies.matching.parameters import PAPER_PORTFOLIO
+
+Seconds = Annotated[float, Field(ge=0.1, le=3600, allow_inf_nan=False)]
+
+
+class Section(BaseModel):
+    """What every part of the configuration is: closed, strict and immutable."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class Nodes(Section):
+    """Nodes that are alike. `cores` are Slurm cores, `memory_mb` is RealMemory in MiB."""
+
+    names: grammar.NodeList
+    partitions: Annotated[tuple[grammar.Name, ...], Field(min_length=1)]
+    cores: Annotated[int, Field(ge=1, le=65_535)]
+    threads_per_core: Annotated[int, Field(ge=1, le=64)] = 1
+    memory_mb: Annotated[int, Field(ge=1, le=1_000_000_000)]
+    llc_ways: Annotated[int, Field(ge=0, le=64)] = 0
+    bandwidth_gbps: Annotated[int, Field(ge=0, le=100_000)] = 0
+
+    @property
+    def node_names(self) -> tuple[str, ...]:
+        """The single nodes' names, in order."""
+        return grammar.node_names(self.names)
+
+    @property
+    def gres(self) -> Mapping[str, int]:
+        """The generic resources that such a node has, by Slurm's name for them."""
+        amounts = {"llc": self.llc_ways, "membw": self.bandwidth_gbps}
+        return {name: amount for name, amount in amounts.items() if amount}
+
+
+class Matching(Section):
+    """How a cycle matches jobs to nodes, and in which order it takes them."""
+
+    portfolio: Annotated[tuple[grammar.Heuristic, ...], Field(min_length=1)] = PAPER_PORTFOLIO
+    queue_depth: Annotated[int, Field(ge=1, le=1_000_000)] = 1000
+    reservations: Annotated[int, Field(ge=0, le=1_000_000)] = 1
+    default_heuristic: grammar.Heuristic | None = None
+    age_limit_s: Annotated[int, Field(ge=1, le=31_536_000)] = 21_600
+    shares: grammar.Shares = Field(default_factory=dict)
+
+
+class SpreadNShare(Section):
+    """How jobs with a program's profile are spread and share nodes: the policies sns and combined."""
+
+    alpha: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)] = 0.9
+    beta: Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)] = 2.0
+    scales: Annotated[tuple[Annotated[int, Field(ge=1, le=64)], ...], Field(min_length=1)] = (1, 2, 4, 8)
+    shared_ways: Annotated[int, Field(ge=0, le=64)] = 2
+    even_scales_only: bool = False
+    program: grammar.ProgramTemplate = "{name}"
+    unmanaged_gbps_per_core: Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)] = 1.0
+
+
+class Scheduler(Section):
+    """The rhythm of the scheduler and what it does when Slurm does not follow."""
+
+    interval_s: Seconds = 1.0
+    heartbeat_timeout_s: Annotated[int, Field(ge=2, le=86_400)] = 30
+    place_timeout_s: Annotated[int, Field(ge=1, le=3600)] = 10
+    backoff_s: Annotated[int, Field(ge=1, le=86_400)] = 5
+    backoff_max_s: Annotated[int, Field(ge=1, le=86_400)] = 300
+    nice_boost: Annotated[int, Field(ge=-1_000_000, le=0)] = -500
+
+
+class Slurm(Section):
+    """The site's own Slurm settings that the rendered files must keep."""
+
+    user: grammar.User = "slurm"
+    memory_per_cpu_mb: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = None
+    job_submit_plugins: tuple[grammar.Word, ...] = ()
+    gres_types: tuple[grammar.Word, ...] = ()
+    accounting_tres: tuple[grammar.Tres, ...] = ()
+    scheduler_parameters: tuple[grammar.Option, ...] = ()
+    priority_flags: tuple[grammar.Word, ...] = ()
+    spank_plugin: grammar.PluginFile = "sns.so"
+
+
+class Paths(Section):
+    """Where things are on the controller."""
+
+    state_dir: grammar.AbsolutePath = Path("/var/lib/sns")
+    run_dir: grammar.AbsolutePath = Path("/run/sns")
+    slurm_dir: grammar.AbsolutePath = Path("/etc/slurm/sns")
+    sns_command: grammar.AbsolutePath = Path("/usr/local/bin/sns")
+
+    @property
+    def heartbeat(self) -> Path:
+        """The file in which the scheduler writes Unix seconds."""
+        return self.run_dir / "heartbeat"
+
+    @property
+    def socket(self) -> Path:
+        """The Unix socket on which the scheduler answers."""
+        return self.run_dir / "scheduler.sock"
+
+    @property
+    def kill_switch(self) -> Path:
+        """While this file exists, every job passes through."""
+        return self.state_dir / "disabled"
+
+
+class Store(Section):
+    """Where decisions and history are kept, and for how long."""
+
+    url: Annotated[grammar.DatabaseUrl | None, Field(repr=False)] = None
+    keep_days: Annotated[int, Field(ge=1, le=36_500)] = 30
+    keep_snapshots: Annotated[int, Field(ge=0, le=1_000_000)] = 500
+
+
+class Settings(Section):
+    """All of sns.yaml, each setting sound by itself; `Config` also holds them against each other."""
+
+    mode: Literal["observe", "advise", "enforce"] = "observe"
+    policy: grammar.PolicyName = "max-jobs"
+    partitions: Annotated[tuple[grammar.Name, ...], Field(min_length=1)]
+    default_partition: grammar.Name | None = None
+    nodes: Annotated[tuple[Nodes, ...], Field(min_length=1)]
+    matching: Matching = Matching()
+    sns: SpreadNShare = SpreadNShare()
+    scheduler: Scheduler = Scheduler()
+    slurm: Slurm = Slurm()
+    paths: Paths = Paths()
+    store: Store = Store()
+    log_level: Literal["debug", "info", "warning", "error"] = "info"

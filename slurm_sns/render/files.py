@@ -1,0 +1,72 @@
+"""Rendered texts against a directory: which differ, and writing those, each in one step.
+
+Only files that carry our mark are ever replaced, so a site's own slurm.conf is safe from a wrong directory.
+"""
+
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from slurm_sns.errors import BadInput, SnsError
+from slurm_sns.render.texts import MARK
+
+
+def differing(directory: Path, texts: Mapping[str, str]) -> list[str]:
+    """The names of the files that are missing there or differ, in order.
+
+    Raises:
+        BadInput: the path is no directory, or a file of that name is not ours.
+        SnsError: a file cannot be read.
+    """
+    if directory.exists() and not directory.is_dir():
+        raise BadInput(f"{directory} is not a directory; valid: a directory, made when it is missing")
+    return sorted(name for name, text in texts.items() if _content(directory / name) != text)
+
+
+def write(directory: Path, texts: Mapping[str, str]) -> list[str]:
+    """Make the directory hold these texts; the names of the files that changed. Those that are right stay untouched.
+
+    Raises:
+        BadInput: as `differing`; nothing was written then.
+        SnsError: the directory cannot be made or a file cannot be written.
+    """
+    changed = differing(directory, texts)
+    try:
+        directory.mkdir(exist_ok=True)
+        for name in changed:
+            _replace(directory / name, texts[name])
+    except OSError as problem:
+        raise SnsError(f"{problem.filename or directory} cannot be written: {problem.strerror}") from None
+    return changed
+
+
+def _content(path: Path) -> str | None:
+    try:
+        text = path.read_bytes().decode("utf-8", "replace")
+    except FileNotFoundError:
+        return None
+    except IsADirectoryError:
+        raise BadInput(f"{path} is a directory; remove it, or name another directory") from None
+    except OSError as problem:
+        raise SnsError(f"{path} cannot be read: {problem.strerror}") from None
+    if MARK not in text.partition("\n")[0]:
+        raise BadInput(
+            f"{path} was not written by sns render and stays; name another directory, such as /etc/slurm/sns"
+        )
+    return text
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write beside the file and rename: a reader sees the old text or the new one, also after a crash."""
+    descriptor, draft = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(text.encode("utf-8"))
+            file.flush()
+            os.fchmod(file.fileno(), 0o644)
+            os.fsync(file.fileno())
+        Path(draft).replace(path)
+    except BaseException:
+        Path(draft).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,107 @@
+"""The rendered files' texts: pure, byte-stable, without a date.
+
+Each begins with a line that names its configuration; `MARK` in that line tells our files from the site's own.
+Every text that comes from the configuration has passed a grammar there, so nothing can end a line or a quoted string.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from slurm_sns.config import Config, grammar
+from slurm_sns.errors import BadInput
+from slurm_sns.resources import shared_path
+from slurm_sns.submit.table import lua_text
+
+MARK = "by `sns render`; do not edit"
+
+_TEMPLATES = ("slurm.conf", "gres.conf", "plugstack.conf", "sns-scheduler.service", "sns-watchdog.service")
+
+
+def texts(config: Config, source: Path) -> dict[str, str]:
+    """File name -> text, for the configuration that is (or will be) at `source`, an absolute path.
+
+    Raises:
+        BadInput: `source` has characters that unit files and Lua comments must not hold.
+    """
+    try:
+        grammar.absolute_path(str(source))
+    except ValueError as problem:
+        raise BadInput(f"configuration {str(source)!r}: its path goes into the files; valid: {problem}") from None
+    header = f"Generated from {source} {MARK}."
+    values = _values(config, source) | {"header": f"# {header}"}
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(shared_path("conf/templates")),
+        undefined=jinja2.StrictUndefined,
+        autoescape=False,  # noqa: S701 - plain text files; the configuration's grammar is what protects them
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    rendered = {name: environment.get_template(f"{name}.j2").render(values) for name in _TEMPLATES}
+    return rendered | {"filter.lua": f"-- {header}\n" + lua_text(config.filter_table(str(source)))}
+
+
+def scheduler_parameters(config: Config) -> tuple[tuple[str, str], ...]:
+    """What makes Slurm start a placed job within seconds and never undo a placement, each with its reason."""
+    depth = max(config.matching.queue_depth, 100)
+    return (
+        ("disable_job_shrink", "a node list that reaches a job just after it started must never take nodes from it"),
+        ("batch_sched_delay=1", "after an update Slurm tries its queue within 1 s (default 3)"),
+        ("sched_interval=3", "a placed job that this try missed is tried again within 3 s (default 60)"),
+        ("sched_min_interval=100000", "at most ten tries per second: our updates come in between (default 2 us)"),
+        (f"default_queue_depth={depth}", "a try looks at as many jobs as one cycle may place (default 100)"),
+    )
+
+
+def _values(config: Config, source: Path) -> dict[str, Any]:
+    slurm = config.slurm
+    with_gres = [nodes for nodes in config.nodes if nodes.gres]
+    gres = list(dict.fromkeys(name for nodes in with_gres for name in nodes.gres))
+    ours = [each for each in scheduler_parameters(config) if _free(each[0], slurm.scheduler_parameters)]
+    return {
+        "source": source,
+        "paths": config.paths,
+        "slurm": slurm,
+        "with_gres": with_gres,
+        "heuristics": grammar.HEURISTICS,
+        "job_submit_plugins": _merged(slurm.job_submit_plugins, ["lua"]),
+        "gres_types": _merged(slurm.gres_types, gres),
+        "accounting_tres": _merged(slurm.accounting_tres, [f"gres/{name}" for name in gres]),
+        "priority_flags": _merged(slurm.priority_flags, ["ACCRUE_ALWAYS"]),
+        "our_scheduler_parameters": ours,
+        "scheduler_parameters": _merged(slurm.scheduler_parameters, [option for option, _ in ours]),
+        "directories": _directories(config),
+    }
+
+
+def _merged(site: Iterable[str], ours: Iterable[str]) -> list[str]:
+    """The site's words, then ours that are not among them."""
+    return list(dict.fromkeys([*site, *ours]))
+
+
+def _free(option: str, taken: Iterable[str]) -> bool:
+    """Whether the site has not set the same option, to whatever value."""
+    return _option_name(option) not in {_option_name(each) for each in taken}
+
+
+def _option_name(option: str) -> str:
+    return option.partition("=")[0]
+
+
+def _directories(config: Config) -> list[tuple[str, str]]:
+    """The unit's lines for its two directories; systemd makes those under /run and /var/lib, others must exist."""
+    lines: list[tuple[str, str]] = []
+    for path, base, kind, mode in (
+        (config.paths.run_dir, Path("/run"), "RuntimeDirectory", "0755"),
+        (config.paths.state_dir, Path("/var/lib"), "StateDirectory", "0700"),
+    ):
+        if path.is_relative_to(base) and path != base:
+            lines += [(kind, str(path.relative_to(base))), (f"{kind}Mode", mode)]
+        else:
+            lines += [("ReadWritePaths", str(path))]
+    if any(name == "RuntimeDirectory" for name, _ in lines):
+        lines.append(("RuntimeDirectoryPreserve", "yes"))  # scheduler and watchdog share it: neither's stop removes it
+    return lines
