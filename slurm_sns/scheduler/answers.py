@@ -1,0 +1,187 @@
+"""What the running scheduler says of itself: status, queue, explain, as JSON values for the command line.
+
+A user sees his own jobs; SlurmUser and root see all. A job of another user is answered like one that does not exist.
+"""
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from slurm_sns.errors import BadInput, SnsError
+from slurm_sns.model import Snapshot, Start, total
+from slurm_sns.policies.base import Policy
+from slurm_sns.policies.matching.explain import explain
+from slurm_sns.policies.matching.max_jobs import MaxJobs
+from slurm_sns.scheduler.loop import View
+from slurm_sns.scheduler.observed import JobState, ObservedJob
+from slurm_sns.scheduler.ports import Decisions
+from slurm_sns.scheduler.records import Decision
+from slurm_sns.scheduler.standing import Standing
+
+#: A caller waits so long for his turn to have a job explained.
+EXPLAIN_WAIT_S = 10.0
+
+COMMANDS = ("status", "queue", "explain")
+
+
+class Answers:
+    """Answers requests from the last cycle's view and the decision record."""
+
+    def __init__(
+        self,
+        last_view: Callable[[], View | None],
+        decisions: Decisions,
+        policy: Policy,
+        admins: frozenset[int],
+    ) -> None:
+        self._last_view = last_view
+        self._decisions = decisions
+        self._policy = policy
+        self._admins = admins
+        self._explaining = threading.Lock()
+
+    def answer(self, request: dict[str, Any], user_id: int) -> Any:
+        """The answer for the user with that id.
+
+        Raises:
+            BadInput: an unknown command, or a job that does not exist for this user.
+            SnsError: nothing can be said yet, or the record cannot be read.
+        """
+        view = self._last_view()
+        if view is None:
+            raise SnsError("the scheduler has not finished its first cycle; try again in a moment")
+        match request.get("command"):
+            case "status":
+                return status(view)
+            case "queue":
+                return queue(view, None if user_id in self._admins else user_id)
+            case "explain":
+                return self._explain(view, request.get("job_id"), user_id)
+            case other:
+                raise BadInput(f"command {other!r} is unknown; valid: {', '.join(COMMANDS)}")
+
+    def _explain(self, view: View, job_id: object, user_id: int) -> dict[str, Any]:
+        if not isinstance(job_id, int) or isinstance(job_id, bool):
+            raise BadInput(f"job id {job_id!r}: valid is a whole number")
+        job = view.situation.jobs.get(job_id)
+        decided = self._decisions.of_job(job_id)
+        owner = job.user_id if job is not None else next((each.user_id for each in reversed(decided)), None)
+        if owner is None or (owner != user_id and user_id not in self._admins):
+            raise BadInput(f"job {job_id}: no job of yours that slurm_sns has held or placed")
+        # Slurm gives a number again after its state was wiped: what was decided on another user's job stays his.
+        decided = [each for each in decided if each.user_id == owner or user_id in self._admins]
+        last_start = next((each for each in reversed(decided) if each.action == "start"), None)
+        waits = job is not None and any(each.id == job_id for each in view.situation.snapshot.waiting)
+        snapshot: Snapshot | None = None
+        if waits:
+            snapshot = view.situation.snapshot
+        elif last_start is not None:
+            snapshot = self._decisions.snapshot_of(last_start.cycle_id)
+        return {
+            "job_id": job_id,
+            "job": None if job is None else _row(view, job, _starts(view)),
+            "decisions": [asdict(each) for each in decided],
+            "considered": _considered(view, job_id, last_start),
+            "cycle": None if snapshot is None else self._cycle(snapshot, job_id),
+            "unavailable": dict(view.situation.snapshot.unavailable),
+        }
+
+    def _cycle(self, snapshot: Snapshot, job_id: int) -> dict[str, Any] | None:
+        """The cycle on that snapshot, run again; None for a policy that has no portfolio.
+
+        One at a time: it costs as much as a cycle of the scheduler, whose process it shares.
+        """
+        if not isinstance(self._policy, MaxJobs):
+            return None
+        if not self._explaining.acquire(timeout=EXPLAIN_WAIT_S):
+            raise SnsError("too many jobs are being explained; try again in a moment")
+        try:
+            return asdict(explain(snapshot, self._policy, job_id))
+        finally:
+            self._explaining.release()
+
+
+def _considered(view: View, job_id: int, last_start: Decision | None) -> Mapping[str, Any] | None:
+    """How the job's alternatives came about: now, for one that waits; when it was placed, for one that was."""
+    now = view.situation.explanations.get(job_id)
+    if now is not None:
+        return asdict(now)
+    return None if last_start is None else last_start.considered
+
+
+def status(view: View) -> dict[str, Any]:
+    """The scheduler's state in numbers; the same for every user."""
+    situation, plan = view.situation, view.plan
+    nodes = situation.snapshot.nodes
+    capacity, free = total(node.capacity for node in nodes), total(node.free for node in nodes)
+    counts = {what.name.lower(): 0 for what in Standing}
+    for job_id in situation.jobs:
+        counts[situation.standings[job_id].name.lower()] += 1
+    placing = len(plan.starts) if view.mode == "enforce" else 0
+    return {
+        "mode": view.mode,
+        "disabled": view.disabled,
+        "at_s": view.at_s,
+        "cycle_s": view.took_s,
+        "cycles": view.cycles,
+        "placed": view.placed,
+        "waiting": len(situation.snapshot.waiting) + len(situation.blocked) - placing,
+        "placing": counts["placed"] + counts["overdue"] + placing,
+        "running": counts["occupying"],
+        "held_by_owner": counts["owner_held"],
+        "nodes": len(nodes),
+        "nodes_unavailable": dict(situation.snapshot.unavailable),
+        "capacity": capacity._asdict(),
+        "free": free._asdict(),
+        "chosen": plan.chosen,
+        "matched": dict(plan.matched),
+        "projects": {
+            name: {"share": project.share, "used": project.used._asdict()}
+            for name, project in situation.snapshot.projects.items()
+        },
+    }
+
+
+def queue(view: View, only_user: int | None) -> list[dict[str, Any]]:
+    """Our jobs in the order in which they are looked at, waiting ones first; `only_user` None shows all."""
+    planned = {job.id: place for place, job in enumerate(view.situation.snapshot.waiting)}
+    jobs = [job for job in view.situation.jobs.values() if only_user is None or job.user_id == only_user]
+    jobs.sort(key=lambda job: (job.state is not JobState.PENDING, planned.get(job.id, len(planned)), job.id))
+    starts = _starts(view)
+    return [_row(view, job, starts) for job in jobs]
+
+
+def _starts(view: View) -> dict[int, Start]:
+    return {start.job_id: start for start in view.plan.starts}
+
+
+def _row(view: View, job: ObservedJob, starts: Mapping[int, Start]) -> dict[str, Any]:
+    """One job as it is after the cycle: what the cycle placed is not in its observation yet."""
+    started = starts.get(job.id)
+    what = view.situation.standings[job.id]
+    nodes = started.nodes if started else (job.allocated or job.pinned_to)
+    if view.mode == "enforce":
+        state = Standing.PLACED.value if started else what.value
+    else:
+        state = "would be placed" if started else "would wait"
+    return {
+        "job_id": job.id,
+        "user": job.user,
+        "account": job.account,
+        "name": job.name,
+        "partition": ",".join(job.partitions),
+        "tasks": job.tasks,
+        "cpus": job.cpus,
+        "state": state,
+        "submit_s": job.submit_s,
+        "start_s": job.start_s,
+        "nodes": list(nodes),
+        "reason": started.reason if started else _reason(view, job),
+    }
+
+
+def _reason(view: View, job: ObservedJob) -> str:
+    """Why the job waits; a placed job shows what Slurm says of it."""
+    texts: Mapping[int, str] = {**view.plan.waiting, **view.situation.blocked}
+    return texts.get(job.id) or job.reason

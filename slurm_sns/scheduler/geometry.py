@@ -1,0 +1,108 @@
+"""What a live job asks of each of its nodes, on how many nodes.
+
+A job that fixes its geometry (-N, --ntasks-per-node, --distribution) keeps it. One that only says -n gets the fewest
+nodes that can hold it, in equal parts (n = ceil(P/T), c = ceil(P/n)), and no node stays empty:
+n = ceil(P/c). The mark says which it is, because what Slurm shows of a job leaves it open: after a placement it shows
+our tasks per node as if the job had asked for them.
+"""
+
+from collections.abc import Sequence
+from math import ceil
+
+from slurm_sns.errors import Infeasible
+from slurm_sns.model import Alternative, Resources
+from slurm_sns.scheduler.observed import ObservedJob, ObservedNode
+from slurm_sns.submit import mark
+
+
+def geometry(job: ObservedJob, nodes: Sequence[ObservedNode]) -> Alternative:
+    """The one way to run this job on some of `nodes` (those that it may ever use, whatever is free on them now).
+
+    Raises:
+        Infeasible: fewer nodes than the job needs could ever hold its part, or Slurm is to choose how many it gets.
+    """
+    if not nodes:
+        raise Infeasible(f"no node in partition {','.join(job.partitions)}")
+    if job.tasks > 1 and not _is_fixed(job):
+        return _equal_parts(job, nodes)
+    if job.nodes_max is not None and job.nodes_max != (job.nodes_min or 1):
+        # Seen: a job of -N1-3 that is pinned to one node gets two others beside it.
+        raise Infeasible(f"asks for {job.nodes_min or 1} to {job.nodes_max} nodes: how many it gets is Slurm's choice")
+    if job.tasks_per_node is not None:
+        count = max(job.nodes_min or 1, ceil(job.tasks / job.tasks_per_node))
+        return _checked(job, nodes, Alternative(count, demand(job, min(job.tasks_per_node, job.tasks), nodes)))
+    count = job.nodes_min or 1
+    return _checked(job, nodes, Alternative(count, demand(job, _most_tasks_on_a_node(job, count, nodes), nodes)))
+
+
+def demand(job: ObservedJob, tasks: int, nodes: Sequence[ObservedNode]) -> Resources:
+    """What `tasks` tasks of the job take on one node: whole cores, MiB.
+
+    Slurm gives whole cores: memory per CPU counts every CPU of them. A job that names no memory gets a whole node's.
+    """
+    threads = min(node.threads_per_core for node in nodes)
+    cores = ceil(tasks * job.cpus_per_task / threads)
+    if job.memory_per_cpu_mb is not None:
+        return Resources(cores, job.memory_per_cpu_mb * cores * threads)
+    if job.memory_per_node_mb:
+        return Resources(cores, job.memory_per_node_mb)
+    return Resources(cores, max(node.capacity.memory_mb for node in nodes))
+
+
+def placed_demand(job: ObservedJob, nodes: Sequence[ObservedNode]) -> Resources:
+    """What a placed job will take on each of the nodes it is pinned to, at the most, with the gres that we gave it."""
+    tasks = _most_tasks_on_a_node(job, max(1, len(job.pinned_to)), nodes)
+    if job.tasks_per_node is not None:
+        tasks = min(job.tasks_per_node, job.tasks)
+    return demand(job, tasks, nodes)._replace(ways=job.ways, bandwidth_gbps=job.bandwidth_gbps)
+
+
+def whole_memory_mb(nodes: Sequence[ObservedNode]) -> int:
+    """The memory to ask for on each of these nodes so that no other job fits beside this one.
+
+    Slurm takes no change of --exclusive for a job that waits; memory is counted for it in any case (seen).
+    """
+    return min(node.capacity.memory_mb for node in nodes)
+
+
+def _is_fixed(job: ObservedJob) -> bool:
+    """Whether its owner chose the geometry; without a mark (observe), as far as the job's record shows it."""
+    hints = mark.read(job.extra)
+    return hints.fixed if hints is not None else job.tasks_per_node is not None or job.nodes_max is not None
+
+
+def _most_tasks_on_a_node(job: ObservedJob, count: int, nodes: Sequence[ObservedNode]) -> int:
+    """The most tasks that Slurm may put on one of `count` nodes.
+
+    How it splits -N 2 -n 16 is its own choice: 15 + 1 was seen.
+    """
+    largest = max(node.capacity.cores * node.threads_per_core for node in nodes) // job.cpus_per_task
+    most = max(1, job.tasks - count + 1)
+    return min(most, max(largest, ceil(job.tasks / count)))
+
+
+def _equal_parts(job: ObservedJob, nodes: Sequence[ObservedNode]) -> Alternative:
+    for wanted in range(1, min(len(nodes), job.tasks) + 1):
+        tasks = ceil(job.tasks / wanted)
+        way = Alternative(ceil(job.tasks / tasks), demand(job, tasks, nodes), tasks_per_node=tasks)
+        if _holding(way, nodes) >= way.nodes:
+            return way
+    raise Infeasible(_too_large(job, nodes))
+
+
+def _checked(job: ObservedJob, nodes: Sequence[ObservedNode], way: Alternative) -> Alternative:
+    if _holding(way, nodes) < way.nodes:
+        raise Infeasible(_too_large(job, nodes))
+    return way
+
+
+def _holding(way: Alternative, nodes: Sequence[ObservedNode]) -> int:
+    return sum(way.demand.within(node.capacity) for node in nodes)
+
+
+def _too_large(job: ObservedJob, nodes: Sequence[ObservedNode]) -> str:
+    largest = max((node.capacity for node in nodes), key=lambda capacity: (capacity.cores, capacity.memory_mb))
+    return (
+        f"{job.tasks} tasks of {job.cpus_per_task} CPUs fit on no nodes of partition {','.join(job.partitions)}: "
+        f"{len(nodes)} nodes, the largest with {largest.cores} cores and {largest.memory_mb} MiB"
+    )

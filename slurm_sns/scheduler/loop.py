@@ -1,0 +1,259 @@
+"""The loop: look, plan, commit, once every interval, until told to stop.
+
+Its promises (CONTRIBUTING.md, "Modes and failure"): Slurm is never worse off. What we intend is recorded before it is
+sent, so a crash between the two leaves a held job that is planned again, never a job started twice. Every refusal of
+Slurm is met. The heartbeat is beaten at the end of a cycle only: while slurmctld or the store does not answer nothing
+is placed, and after `heartbeat_timeout_s` submissions pass through and the watchdog releases what is held. A clean
+stop makes the heartbeat stale first and then releases what is still held, so nothing is held behind our back.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from slurm_sns.errors import Refused, SnsError, Unreachable
+from slurm_sns.model import Plan, Start
+from slurm_sns.policies.base import Policy
+from slurm_sns.scheduler.follow_up import Unpin, failed
+from slurm_sns.scheduler.geometry import whole_memory_mb
+from slurm_sns.scheduler.ports import Clock, Decisions, Heartbeat, History, KillSwitch, Log, Planner, Profiles, State
+from slurm_sns.scheduler.records import JobRecord, Stage
+from slurm_sns.scheduler.release import release_held
+from slurm_sns.scheduler.settings import Settings
+from slurm_sns.scheduler.situation import Situation, read
+from slurm_sns.scheduler.spreading import NO_SPREADING, Spreading
+
+#: While slurmctld or the store does not answer, it is asked again at least this often.
+LONGEST_RETRY_S = 10.0
+#: A commit of many jobs shows a sign of life after so many RPCs (about a tenth of a second: ~1,000 RPC/s were seen).
+RPCS_PER_BEAT = 100
+#: An unpin is two commands of Slurm's: so many in one cycle (the next one goes on), with signs of life in between.
+MOST_CORRECTIONS = 200
+CORRECTIONS_PER_BEAT = 20
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What the last cycle saw and did, for status, queue and explain. Immutable: other threads read it."""
+
+    at_s: float
+    took_s: float
+    mode: str
+    disabled: bool
+    cycles: int
+    placed: int
+    situation: Situation
+    plan: Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """Everything the loop touches."""
+
+    state: State
+    planner: Planner
+    history: History
+    decisions: Decisions
+    profiles: Profiles
+    heartbeat: Heartbeat
+    kill_switch: KillSwitch
+    clock: Clock
+    log: Log
+
+
+class Scheduler:
+    """One scheduler of one cluster. `publish` is handed a `View` after every cycle."""
+
+    def __init__(
+        self,
+        ports: Ports,
+        policy: Policy,
+        settings: Settings,
+        spreading: Spreading = NO_SPREADING,
+        publish: Callable[[View], None] = lambda _: None,
+    ) -> None:
+        self._ports = ports
+        self._policy = policy
+        self._settings = settings
+        self._spreading = spreading
+        self._publish = publish
+        self._stored: Mapping[int, JobRecord] = dict(ports.history.load())
+        self._records = dict(self._stored)
+        self._would: Mapping[int, tuple[str, ...]] = {}
+        self._cycles = 0
+        self._placed = 0
+
+    def run(self, interval_s: float, is_stopping: Callable[[], bool]) -> None:
+        """Cycles until `is_stopping`; while slurmctld or the store does not answer, tries again ever more slowly."""
+        retry_s = interval_s
+        while not is_stopping():
+            started_s = self._ports.clock.now()
+            try:
+                self.cycle()
+                retry_s = interval_s
+                pause_s = interval_s - (self._ports.clock.now() - started_s)
+            except SnsError as problem:
+                self._ports.log(f"{problem}; trying again in {retry_s:g} s")
+                pause_s, retry_s = retry_s, min(LONGEST_RETRY_S, 2 * retry_s)
+            self._ports.clock.sleep(max(0.0, pause_s))
+        self.stop()
+
+    def repeat(self, cycles: int, interval_s: float) -> None:
+        """A number of cycles, one every interval; what is held stays held."""
+        for left in reversed(range(cycles)):
+            self.cycle()
+            if left:
+                self._ports.clock.sleep(interval_s)
+
+    def cycle(self) -> View:
+        """One look, one plan, one commit.
+
+        Raises:
+            SnsError: slurmctld or the store does not answer; nothing is lost, the next cycle starts from what Slurm
+                then shows.
+        """
+        ports, started_s = self._ports, self._ports.clock.now()
+        disabled = ports.kill_switch.is_on()
+        spreading = replace(self._spreading, programs=ports.profiles.load())
+        situation = read(ports.state.observe(), self._records, self._settings, started_s, spreading)
+        self._records = dict(situation.records)
+        self._store()
+        plan, notes = Plan(), self._correct(situation)
+        lost: Unreachable | None = None
+        if disabled:
+            self._release(situation, "disabled")
+        else:
+            plan = self._policy.plan(situation.snapshot, int(started_s))
+            if self._settings.mode == "enforce":
+                plan, lost = self._commit(situation, plan, notes)
+        self._note_cycle(started_s, situation, plan, notes)
+        if lost is not None:
+            raise lost
+        self._cycles += 1
+        now_s = ports.clock.now()
+        ports.heartbeat.beat(now_s)
+        view = View(
+            now_s, now_s - started_s, self._settings.mode, disabled, self._cycles, self._placed, situation, plan
+        )
+        self._publish(view)
+        return view
+
+    def stop(self) -> None:
+        """Clean stop: submissions pass through from now on, and what we hold is released."""
+        try:
+            self._ports.heartbeat.stop()
+            situation = read(self._ports.state.observe(), self._records, self._settings, self._ports.clock.now())
+            self._release(situation, "clean stop")
+        except SnsError as problem:
+            self._ports.log(f"{problem}; the watchdog will release what is held")
+
+    def _release(self, situation: Situation, reason: str) -> None:
+        """Give what we hold to Slurm; observe and advise hold nothing: who holds a job then is its owner."""
+        if self._settings.mode == "enforce":
+            release_held(situation, self._ports.planner, self._ports.log, reason)
+
+    def _correct(self, situation: Situation) -> dict[int, str]:
+        """Send the corrections of the state table."""
+        notes: dict[int, str] = {}
+        for sent, correction in enumerate(situation.corrections[:MOST_CORRECTIONS], 1):
+            if sent % CORRECTIONS_PER_BEAT == 0:
+                self._ports.heartbeat.beat(self._ports.clock.now())
+            try:
+                if isinstance(correction, Unpin):
+                    unpin = correction
+                    self._ports.planner.unpin(unpin.job_id, unpin.nice, unpin.own_memory, hold=unpin.hold)
+                else:
+                    self._ports.planner.release(correction.job_id)
+            except Refused as refusal:
+                # The job started or ended in the meantime: the next look shows what it is now.
+                self._ports.log(f"job {correction.job_id}: {correction.reason}; Slurm refused the change: {refusal}")
+                continue
+            notes[correction.job_id] = correction.reason
+            self._ports.log(f"job {correction.job_id}: {correction.reason}")
+        return notes
+
+    def _commit(self, situation: Situation, plan: Plan, notes: dict[int, str]) -> tuple[Plan, Unreachable | None]:
+        """Pin and release every started job, one RPC each; add notes on those that Slurm refused.
+
+        The plan as it was carried out, and what ended that early: jobs whose placement was not sent are still held.
+        """
+        now_s = self._ports.clock.now()
+        self._records |= {start.job_id: _intended(start, situation, now_s) for start in plan.starts}
+        self._store()
+        placed: list[Start] = []
+        lost: Unreachable | None = None
+        for sent, start in enumerate(plan.starts, 1):
+            try:
+                refusal = self._place(start, situation)
+            except Unreachable as problem:
+                lost = problem
+                break
+            if refusal:
+                notes[start.job_id] = refusal
+            else:
+                self._log_placement(start, placed[-1] if placed else None)
+                placed.append(start)
+            if sent % RPCS_PER_BEAT == 0:
+                self._ports.heartbeat.beat(self._ports.clock.now())
+        self._placed += len(placed)
+        if lost is None:
+            self._store()
+        return replace(plan, starts=tuple(placed), waiting={**plan.waiting, **notes}), lost
+
+    def _place(self, start: Start, situation: Situation) -> str:
+        """Send one placement and bring our record up to date; Slurm's refusal, empty when it took it."""
+        record = self._records[start.job_id]
+        memory_mb = None
+        if start.alternative.exclusive:
+            memory_mb = whole_memory_mb([situation.nodes[name] for name in start.nodes])
+        try:
+            self._ports.planner.place(start, record.nice + self._settings.nice_boost, memory_mb)
+        except Refused as refusal:
+            why = f"Slurm refused the placement on {','.join(start.nodes)}: {refusal}"
+            self._ports.log(f"job {start.job_id}: {why}")
+            self._records[start.job_id] = failed(record, why, self._settings, self._ports.clock.now())
+            return why
+        self._records[start.job_id] = replace(record, placed_s=self._ports.clock.now())
+        return ""
+
+    def _log_placement(self, start: Start, previous: Start | None) -> None:
+        """One line a job; the reason where it is not that of the line before."""
+        why = "" if previous is not None and previous.reason == start.reason else f": {start.reason}"
+        self._ports.log(f"job {start.job_id}: placed on {','.join(start.nodes)}{why}")
+
+    def _store(self) -> None:
+        """Bring the stored records up to ours; write only what changed since the last time that worked."""
+        changed = [record for job_id, record in self._records.items() if self._stored.get(job_id) != record]
+        gone = [job_id for job_id in self._stored if job_id not in self._records]
+        if changed or gone:
+            self._ports.history.save(changed, gone)
+        self._stored = dict(self._records)
+
+    def _note_cycle(self, at_s: float, situation: Situation, plan: Plan, notes: Mapping[int, str]) -> None:
+        """Keep the cycle in the decision record. That explains and decides nothing, so it may fail."""
+        if self._settings.mode != "enforce":
+            plan = self._news(plan)
+        if not plan.starts and not notes:
+            return
+        owners = {job_id: job.user_id for job_id, job in situation.jobs.items()}
+        try:
+            self._ports.decisions.record(
+                at_s, situation.snapshot, plan, notes, owners=owners, explanations=situation.explanations
+            )
+        except SnsError as problem:
+            self._ports.log(str(problem))
+
+    def _news(self, plan: Plan) -> Plan:
+        """The plan with the starts that were not in the last one: what nobody carries out comes again each cycle."""
+        would = {start.job_id: start.nodes for start in plan.starts}
+        news = tuple(start for start in plan.starts if self._would.get(start.job_id) != start.nodes)
+        self._would = would
+        return replace(plan, starts=news)
+
+
+def _intended(start: Start, situation: Situation, now_s: float) -> JobRecord:
+    """The record of a job that is about to be placed; for one that gets whole nodes, with its own memory to restore."""
+    record = replace(situation.records[start.job_id], stage=Stage.PLACED, nodes=start.nodes, placed_s=now_s)
+    if not start.alternative.exclusive:
+        return record
+    job = situation.jobs[start.job_id]
+    return replace(record, memory_per_cpu_mb=job.memory_per_cpu_mb, memory_per_node_mb=job.memory_per_node_mb or 0)

@@ -1,0 +1,105 @@
+"""What one look at Slurm shows: plain values, as the slurm package translates them and the state table reads them.
+
+Units as in `slurm_sns.model`; times are Unix seconds, 0 or None where Slurm knows none.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from slurm_sns.model import NOTHING, Resources
+
+
+class JobState(StrEnum):
+    """The states of a Slurm job that make a difference to us."""
+
+    PENDING = "pending"
+    OCCUPYING = "occupying"
+    """Running, suspended, completing, configuring, resizing: it holds what Slurm says it holds."""
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedJob:
+    """One job record of slurmctld.
+
+    `priority` is 0 while the job is held. `pinned_to` is the job's required node list. `tasks_per_node`, `nodes_min`
+    and `nodes_max` are what the job asks for, None where it leaves the choice open. `held` is what it occupies in all,
+    as Slurm says, while it is not pending. `begin_s` is when it may start at the earliest. An array's waiting tasks
+    are one record.
+    """
+
+    id: int
+    user_id: int
+    submit_s: int
+    state: JobState
+    user: str = ""
+    name: str = ""
+    account: str = ""
+    partitions: tuple[str, ...] = ()
+    qos: str = ""
+    priority: int = 0
+    nice: int = 0
+    restarts: int = 0
+    extra: str = ""
+    comment: str = ""
+    reason: str = ""
+    pinned_to: tuple[str, ...] = ()
+    allocated: tuple[str, ...] = ()
+    tasks: int = 1
+    cpus: int = 1
+    cpus_per_task: int = 1
+    nodes_min: int | None = None
+    nodes_max: int | None = None
+    tasks_per_node: int | None = None
+    memory_per_cpu_mb: int | None = None
+    memory_per_node_mb: int | None = None
+    walltime_s: int | None = None
+    begin_s: int = 0
+    start_s: int = 0
+    end_s: int = 0
+    ways: int = 0
+    bandwidth_gbps: int = 0
+    waits_for_others: bool = False
+    is_completing: bool = False
+    is_batch: bool = True
+    is_array: bool = False
+    is_plain: bool = True
+    occupies: Resources = NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedNode:
+    """One node record. `unavailable` says why nothing may be planned on it, empty when it may (powered down)."""
+
+    name: str
+    partitions: frozenset[str]
+    capacity: Resources
+    allocated: Resources
+    threads_per_core: int = 1
+    unavailable: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedReservation:
+    """A Slurm reservation: these nodes are not ours from `start_s` to `end_s`."""
+
+    name: str
+    nodes: frozenset[str]
+    start_s: int
+    end_s: int
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """One bulk look: jobs first, then nodes, so that a job that starts in between is counted twice and never missed.
+
+    `nodes` are in the order of Slurm's configuration, which is the machine list's order. `tiers` and `qos_priorities`
+    are the site's numbers that order the queue; `shares` are Slurm's association shares by account.
+    """
+
+    jobs: tuple[ObservedJob, ...]
+    nodes: tuple[ObservedNode, ...]
+    reservations: tuple[ObservedReservation, ...] = ()
+    tiers: tuple[tuple[str, int], ...] = ()
+    qos_priorities: tuple[tuple[str, int], ...] = ()
+    shares: tuple[tuple[str, float], ...] = ()

@@ -1,0 +1,129 @@
+"""What the loop needs of the world: eight small protocols. Edge packages implement them, tests pass fakes."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Protocol
+
+from slurm_sns.model import Plan, Snapshot, Start
+from slurm_sns.policies.sns.considered import Explanation
+from slurm_sns.policies.sns.profile import Program
+from slurm_sns.scheduler.observed import Observation
+from slurm_sns.scheduler.records import NO_MEMORY, Decision, JobRecord, OwnMemory
+
+
+class State(Protocol):
+    """Sees the cluster."""
+
+    def observe(self) -> Observation:
+        """One bulk look: jobs, then nodes.
+
+        Raises:
+            Unreachable: slurmctld does not answer.
+        """
+        ...
+
+
+class Profiles(Protocol):
+    """What is known of programs."""
+
+    def load(self) -> Mapping[str, Program]:
+        """The programs by name.
+
+        Raises:
+            SnsError: they cannot be read.
+        """
+        ...
+
+
+class Planner(Protocol):
+    """Changes jobs. Each call is safe to repeat.
+
+    Every method raises `Refused` when Slurm refuses (the job is gone, has started, was changed) and `Unreachable` when
+    slurmctld does not answer; in the second case the change may or may not have happened.
+    """
+
+    def place(self, start: Start, nice: int, memory_per_node_mb: int | None = None) -> None:
+        """Pin a held job to its nodes and release it, in one RPC; with so much memory on each of them where given."""
+        ...
+
+    def unpin(self, job_id: int, nice: int, own_memory: OwnMemory = NO_MEMORY, *, hold: bool = True) -> None:
+        """Clear a pending job's node list and gres, restore its nice value, and its memory where given; hold it."""
+        ...
+
+    def release(self, job_id: int) -> None:
+        """Give a held job to Slurm as it is."""
+        ...
+
+
+class Clock(Protocol):
+    """The time, and how to wait."""
+
+    def now(self) -> float:
+        """Unix seconds."""
+        ...
+
+    def sleep(self, seconds: float) -> None:
+        """Wait, or return early when a stop was asked for."""
+        ...
+
+
+class History(Protocol):
+    """Our records of held and placed jobs, kept over a restart."""
+
+    def load(self) -> Mapping[int, JobRecord]:
+        """All records by job id."""
+        ...
+
+    def save(self, changed: Iterable[JobRecord], gone: Iterable[int]) -> None:
+        """Write the changed records and forget those of jobs that are gone, in one transaction."""
+        ...
+
+
+class Decisions(Protocol):
+    """The decision record: what was decided when, on what snapshot, for what reason."""
+
+    def record(
+        self,
+        at_s: float,
+        snapshot: Snapshot,
+        plan: Plan,
+        notes: Mapping[int, str],
+        *,
+        owners: Mapping[int, int],
+        explanations: Mapping[int, Explanation],
+    ) -> None:
+        """Keep one cycle that changed something: its plan, and notes on jobs beside it (unpinned, released).
+
+        `owners` gives the user id of each job, `explanations` how the alternatives of the spreadable ones came about.
+        """
+        ...
+
+    def of_job(self, job_id: int) -> list[Decision]:
+        """What was decided about the job, oldest first."""
+        ...
+
+    def snapshot_of(self, cycle_id: int) -> Snapshot | None:
+        """The snapshot that a recorded cycle planned on; None when it is no longer kept."""
+        ...
+
+
+class Heartbeat(Protocol):
+    """The sign of life that the submit filter and the watchdog look for."""
+
+    def beat(self, now_s: float) -> None:
+        """Write the moment."""
+        ...
+
+    def stop(self) -> None:
+        """Make the heartbeat stale at once: from now on submissions pass through."""
+        ...
+
+
+class KillSwitch(Protocol):
+    """The file that turns us off."""
+
+    def is_on(self) -> bool:
+        """Whether everything is to pass through."""
+        ...
+
+
+Log = Callable[[str], None]

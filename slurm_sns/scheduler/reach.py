@@ -1,0 +1,64 @@
+"""Which nodes a live job may use, and the ways to run it there: by partition, less Slurm's reservations."""
+
+from slurm_sns.errors import Infeasible
+from slurm_sns.scheduler.observed import Observation, ObservedJob, ObservedNode
+from slurm_sns.scheduler.spreading import Spreader, Spreading, Ways
+
+
+class Reach:
+    """What each job may ever use and may use now.
+
+    Jobs with the same partitions and reservations share one set, so that ten thousand jobs cost a few sets.
+    """
+
+    def __init__(self, observation: Observation, now_s: float, spreading: Spreading) -> None:
+        self._nodes = observation.nodes
+        self._reservations = observation.reservations
+        self.now_s = now_s
+        self._spreader = Spreader(spreading)
+        self._ever: dict[tuple[str, ...], tuple[ObservedNode, ...]] = {}
+        self._allowed: dict[tuple[tuple[str, ...], frozenset[str]], frozenset[str]] = {}
+
+    def of(self, job: ObservedJob) -> tuple[Ways, frozenset[str]]:
+        """How the job may run, and the nodes that it may use now.
+
+        Slurm runs a job in one of its partitions: only a job of one node may take any node of several.
+
+        Raises:
+            Infeasible: it can never run there, or not on nodes of our choice.
+        """
+        if job.is_array:
+            raise Infeasible("all waiting tasks of an array are one job in Slurm and would get the same nodes")
+        ways, partitions = self._ways(job, job.partitions), job.partitions
+        if len(partitions) > 1 and any(way.nodes > 1 for way in ways.alternatives):
+            ways, partitions = self._in_one_partition(job)
+        return ways, self._allowed_now(job, partitions)
+
+    def _in_one_partition(self, job: ObservedJob) -> tuple[Ways, tuple[str, ...]]:
+        """The first of the job's partitions that could ever hold it."""
+        for name in job.partitions[:-1]:
+            try:
+                return self._ways(job, (name,)), (name,)
+            except Infeasible:
+                continue
+        last = job.partitions[-1:]
+        return self._ways(job, last), last
+
+    def _ways(self, job: ObservedJob, partitions: tuple[str, ...]) -> Ways:
+        return self._spreader.ways(job, self._ever_in(partitions))
+
+    def _ever_in(self, partitions: tuple[str, ...]) -> tuple[ObservedNode, ...]:
+        if partitions not in self._ever:
+            wanted = set(partitions)
+            self._ever[partitions] = tuple(node for node in self._nodes if wanted & node.partitions)
+        return self._ever[partitions]
+
+    def _allowed_now(self, job: ObservedJob, partitions: tuple[str, ...]) -> frozenset[str]:
+        end_s = float("inf") if job.walltime_s is None else self.now_s + job.walltime_s
+        reserved = frozenset[str]().union(
+            *(each.nodes for each in self._reservations if each.start_s < end_s and each.end_s > self.now_s)
+        )
+        key = (partitions, reserved)
+        if key not in self._allowed:
+            self._allowed[key] = frozenset(node.name for node in self._ever_in(partitions)) - reserved
+        return self._allowed[key]

@@ -1,0 +1,22 @@
+"""What the live scheduler is told by sns.yaml."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Times in seconds; `age_limit_s` None: no age limit; `shares` None: those of Slurm's accounts.
+
+    `unmanaged_gbps_per_core`: the bandwidth that a running job without profile is taken to draw.
+    """
+
+    mode: str = "enforce"
+    partitions: frozenset[str] = frozenset()
+    age_limit_s: int | None = 21600
+    place_timeout_s: float = 10.0
+    backoff_s: float = 5.0
+    backoff_max_s: float = 300.0
+    nice_boost: int = -500
+    shares: Mapping[str, float] | None = None
+    unmanaged_gbps_per_core: float = 0.0

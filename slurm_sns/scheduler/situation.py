@@ -1,0 +1,228 @@
+"""From one look at Slurm and our records to a snapshot to plan on, and to the state table's corrections.
+
+Pure: the same observation, records and moment give the same situation.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import ceil
+
+from slurm_sns.errors import Infeasible
+from slurm_sns.model import NOTHING, Job, Node, Project, Resources, Snapshot
+from slurm_sns.policies.sns.considered import Explanation
+from slurm_sns.scheduler.follow_up import Release, Unpin, follow_up
+from slurm_sns.scheduler.geometry import placed_demand
+from slurm_sns.scheduler.observed import JobState, Observation, ObservedJob, ObservedNode
+from slurm_sns.scheduler.queue_order import is_over_aged, order_key
+from slurm_sns.scheduler.reach import Reach
+from slurm_sns.scheduler.records import JobRecord
+from slurm_sns.scheduler.settings import Settings
+from slurm_sns.scheduler.spreading import NO_SPREADING, Spreading
+from slurm_sns.scheduler.standing import Standing, standing
+from slurm_sns.submit import mark
+
+#: Slurm starts nothing on a node while a job there completes (slurmctld's cg_node_bitmap), though it counts that job's
+#: resources as free. That is usually over in a fraction of a second, and a job placed in the meantime starts first
+#: thing after; a node whose epilog takes longer than this is left out.
+COMPLETING_GRACE_S = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What a cycle works on.
+
+    `snapshot` holds the jobs that can be planned now; `blocked` says of the other waiting ones of ours why not.
+    `corrections` are the changes to send before the plan. `records` are all our records as they are after this look;
+    `jobs` are the observed jobs that concern us, and `nodes` all nodes, by id and name. `explanations` say how the
+    alternatives of spreadable waiting jobs came about.
+    """
+
+    snapshot: Snapshot
+    jobs: Mapping[int, ObservedJob]
+    standings: Mapping[int, Standing]
+    blocked: Mapping[int, str]
+    corrections: tuple[Unpin | Release, ...]
+    records: Mapping[int, JobRecord] = field(default_factory=dict)
+    nodes: Mapping[str, ObservedNode] = field(default_factory=dict)
+    explanations: Mapping[int, Explanation] = field(default_factory=dict)
+
+
+def read(
+    observation: Observation,
+    records: Mapping[int, JobRecord],
+    settings: Settings,
+    now_s: float,
+    spreading: Spreading = NO_SPREADING,
+) -> Situation:
+    """The situation at this moment, for a scheduler with these records and settings."""
+    known = {job.id: records[job.id] for job in observation.jobs if _same_job(job, records.get(job.id))}
+    standings = {job.id: standing(job, known.get(job.id), now_s, settings.place_timeout_s) for job in observation.jobs}
+    ours: dict[int, ObservedJob] = {}
+    kept: dict[int, JobRecord] = {}
+    corrections: list[Unpin | Release] = []
+    candidates: list[ObservedJob] = []
+    blocked: dict[int, str] = {}
+    for job in observation.jobs:
+        what = standings[job.id]
+        record, correction = follow_up(job, what, known.get(job.id), settings, now_s)
+        is_candidate = _is_candidate(job, what, settings)
+        if record is not None:
+            kept[job.id] = record
+        if record is not None or is_candidate:
+            ours[job.id] = job
+        if correction is not None:
+            corrections.append(correction)
+        hindrance = correction.reason if correction else _hindrance(job, record, now_s)
+        if is_candidate and hindrance:
+            blocked[job.id] = hindrance
+        elif is_candidate:
+            candidates.append(job)
+    reach = Reach(observation, now_s, spreading)
+    waiting, infeasible, explanations = _plannable(candidates, kept, observation, settings, reach)
+    blocked.update(infeasible)
+    if settings.mode == "enforce":
+        corrections.extend(Release(job_id, f"left to Slurm: {never}") for job_id, never in infeasible.items())
+    unavailable = _unavailable(observation, now_s)
+    snapshot = Snapshot(
+        nodes=_nodes(observation, standings, unavailable, settings.unmanaged_gbps_per_core),
+        waiting=tuple(waiting),
+        projects=_projects(observation, standings, settings),
+        unavailable=unavailable,
+    )
+    nodes = {node.name: node for node in observation.nodes}
+    return Situation(snapshot, ours, standings, blocked, tuple(corrections), kept, nodes, explanations)
+
+
+def _same_job(job: ObservedJob, record: JobRecord | None) -> bool:
+    """Whether the record is of this job, not of an earlier one with its id. A requeue renews the submit time (seen)."""
+    return record is not None and (record.submit_s == job.submit_s or job.restarts > record.restarts)
+
+
+def _is_candidate(job: ObservedJob, what: Standing, settings: Settings) -> bool:
+    """Whether the planner plans this job. advise and observe plan jobs that are not held, and never touch them."""
+    if settings.mode == "enforce":
+        return what is Standing.WAITING
+    if settings.mode == "advise":
+        return what in (Standing.WAITING, Standing.RELEASED)
+    return (
+        what in (Standing.FOREIGN, Standing.WAITING, Standing.RELEASED)
+        and job.state is JobState.PENDING
+        and job.is_batch
+        and job.is_plain
+        and job.priority > 0
+        and not job.pinned_to
+        and bool(job.partitions)
+        and set(job.partitions) <= settings.partitions
+    )
+
+
+def _hindrance(job: ObservedJob, record: JobRecord | None, now_s: float) -> str:
+    """Why a waiting job of ours cannot be planned now at all; empty when it can."""
+    if job.waits_for_others:
+        return "waits for its dependency"
+    if job.begin_s > now_s:
+        return f"may begin in {job.begin_s - now_s:.0f} s"
+    if record is not None and record.retry_s > now_s:
+        return f"{record.note}; tried again in {record.retry_s - now_s:.0f} s"
+    return ""
+
+
+def _plannable(
+    candidates: list[ObservedJob],
+    records: Mapping[int, JobRecord],
+    observation: Observation,
+    settings: Settings,
+    reach: Reach,
+) -> tuple[list[Job], dict[int, str], dict[int, Explanation]]:
+    """The candidates as the policy takes them, in queue order; of those that it can never take, why not.
+
+    Last, of those whose alternatives come from a profile, how they came about.
+    """
+    tiers, qos_priorities = dict(observation.tiers), dict(observation.qos_priorities)
+    waiting: list[Job] = []
+    infeasible: dict[int, str] = {}
+    explanations: dict[int, Explanation] = {}
+    for job in candidates:
+        try:
+            ways, allowed = reach.of(job)
+        except Infeasible as never:
+            infeasible[job.id] = str(never)
+            continue
+        if ways.explanation is not None:
+            explanations[job.id] = ways.explanation
+        record, hints = records.get(job.id), mark.read(job.extra)
+        own_nice = job.nice if record is None else record.nice
+        waiting.append(
+            Job(
+                id=job.id,
+                submit_s=job.submit_s,
+                alternatives=ways.alternatives,
+                order=order_key(job, own_nice, tiers, qos_priorities),
+                project=job.account,
+                heuristic=None if hints is None else hints.heuristic,
+                allowed=allowed,
+                over_aged=is_over_aged(job, reach.now_s, settings.age_limit_s),
+            )
+        )
+    waiting.sort(key=lambda job: (not job.over_aged, job.submit_s if job.over_aged else 0, job.order))
+    return waiting, infeasible, explanations
+
+
+def _takes_placed(what: Standing) -> bool:
+    """An overdue job may start before we have unpinned it, so it counts as taken for one cycle more."""
+    return what in (Standing.PLACED, Standing.OVERDUE)
+
+
+def _unavailable(observation: Observation, now_s: float) -> dict[str, str]:
+    """The nodes on which nothing can be planned now, with the reason."""
+    reasons = {node.name: node.unavailable for node in observation.nodes if node.unavailable}
+    for job in observation.jobs:
+        if job.is_completing and now_s - job.end_s > COMPLETING_GRACE_S:
+            reasons.update((name, f"job {job.id} is completing there") for name in job.allocated if name not in reasons)
+    return reasons
+
+
+def _nodes(
+    observation: Observation,
+    standings: Mapping[int, Standing],
+    unavailable: Mapping[str, str],
+    unmanaged_gbps_per_core: float,
+) -> tuple[Node, ...]:
+    """The nodes that can be planned on, with what running and placed jobs leave free."""
+    by_name = {node.name: node for node in observation.nodes}
+    taken: dict[str, Resources] = {}
+    for job in observation.jobs:
+        if _takes_placed(standings[job.id]):
+            pinned = [by_name[name] for name in job.pinned_to if name in by_name]
+            for node in pinned:
+                taken[node.name] = taken.get(node.name, NOTHING).plus(placed_demand(job, pinned))
+    if unmanaged_gbps_per_core:
+        for name, drawn in _drawn_unmanaged(observation, unmanaged_gbps_per_core).items():
+            taken[name] = taken.get(name, NOTHING).plus(drawn)
+    return tuple(
+        Node(node.name, node.capacity, node.capacity.minus(node.allocated).minus(taken.get(node.name, NOTHING)))
+        for node in observation.nodes
+        if node.name not in unavailable
+    )
+
+
+def _drawn_unmanaged(observation: Observation, gbps_per_core: float) -> dict[str, Resources]:
+    """The bandwidth that running jobs without profile are taken to draw on nodes which have bandwidth to give away."""
+    cores = {node.name: node.allocated.cores for node in observation.nodes if node.capacity.bandwidth_gbps}
+    threads = {node.name: node.threads_per_core for node in observation.nodes}
+    for job in observation.jobs:
+        if job.state is JobState.OCCUPYING and job.bandwidth_gbps:
+            for name in job.allocated:
+                if name in cores:
+                    cores[name] -= ceil(job.cpus / len(job.allocated) / threads[name])
+    return {name: Resources(0, 0, 0, ceil(gbps_per_core * max(0, count))) for name, count in cores.items()}
+
+
+def _projects(observation: Observation, standings: Mapping[int, Standing], settings: Settings) -> dict[str, Project]:
+    """Every account that holds something or has a share, with both."""
+    shares = dict(observation.shares) if settings.shares is None else settings.shares
+    used: dict[str, Resources] = {}
+    for job in observation.jobs:
+        if job.state is JobState.OCCUPYING or _takes_placed(standings[job.id]):
+            used[job.account] = used.get(job.account, NOTHING).plus(job.occupies)
+    return {name: Project(shares.get(name, 1.0), used.get(name, NOTHING)) for name in sorted({*shares, *used})}

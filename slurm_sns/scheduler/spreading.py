@@ -1,0 +1,112 @@
+"""The ways to run a live job, best first: Spread-n-Share's for a spreadable one, its own geometry for any other.
+
+Spreadable (CONTRIBUTING.md, "Which jobs"): its owner gave a hint of Spread-n-Share, and no geometry beside the number
+of tasks. A job of one task is never spread, but shares by its program's profile like the others.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+
+from slurm_sns.model import Alternative
+from slurm_sns.policies.baselines import ce, cs
+from slurm_sns.policies.sns import alternatives as sns
+from slurm_sns.policies.sns.considered import Explanation
+from slurm_sns.policies.sns.parameters import SnsParameters
+from slurm_sns.policies.sns.profile import Program
+from slurm_sns.policies.sns.request import NodeType, Request
+from slurm_sns.scheduler.geometry import geometry
+from slurm_sns.scheduler.observed import ObservedJob, ObservedNode
+from slurm_sns.submit import mark
+from slurm_sns.submit.hints import Hints
+
+
+@dataclass(frozen=True, slots=True)
+class Spreading:
+    """How jobs are spread: by which policy, with which parameters, and what programs are known.
+
+    `program` names the program of a job without --sns-program; {user}, {name} and {processes} are filled in.
+    """
+
+    policy: str = "max-jobs"
+    parameters: SnsParameters = field(default_factory=SnsParameters)
+    program: str = "{name}"
+    programs: Mapping[str, Program] = field(default_factory=dict)
+
+
+NO_SPREADING = Spreading()
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """A job's alternatives, best first, and for a spreadable job under Spread-n-Share how they came about."""
+
+    alternatives: tuple[Alternative, ...]
+    explanation: Explanation | None = None
+
+
+class Spreader:
+    """Finds the ways of one look's jobs. Jobs that ask for the same share the work and the result."""
+
+    def __init__(self, spreading: Spreading) -> None:
+        self._spreading = spreading
+        self._choose = lru_cache(maxsize=None)(self._chosen)
+
+    def ways(self, job: ObservedJob, nodes: Sequence[ObservedNode]) -> Ways:
+        """The ways to run this job on some of `nodes`, those that it may ever use.
+
+        Raises:
+            Infeasible: it can never run there, or not on nodes of our choice.
+        """
+        policy, hints = self._spreading.policy, mark.read(job.extra)
+        alone = policy == "ce" or (hints is not None and hints.exclusive)
+        own = replace(geometry(job, nodes), exclusive=alone)
+        if policy == "max-jobs" or hints is None or not is_spreadable(hints):
+            return Ways((own,))
+        return self._choose(request(job, hints, nodes), program_of(job, hints, self._spreading.program), _types(nodes))
+
+    def _chosen(self, asked: Request, program: str, types: tuple[NodeType, ...]) -> Ways:
+        parameters = self._spreading.parameters
+        if self._spreading.policy == "ce":
+            return Ways(ce.alternatives(asked, types))
+        known = self._spreading.programs.get(program)
+        if self._spreading.policy == "cs":
+            return Ways(cs.alternatives(asked, types, parameters, known.max_scale if known else None))
+        choice = sns.choose(asked, known, types, parameters)
+        return Ways(choice.alternatives, replace(choice.explanation, program=program))
+
+
+def is_spreadable(hints: Hints) -> bool:
+    """Whether the owner asked for Spread-n-Share and left the geometry to us."""
+    asked = hints.alpha is not None or hints.program is not None or (hints.max_scale or 1) > 1
+    return asked and not hints.fixed
+
+
+def request(job: ObservedJob, hints: Hints, nodes: Sequence[ObservedNode]) -> Request:
+    """What the job asks for, as Spread-n-Share counts; a job that names no memory gets a whole node's."""
+    whole_mb = max(node.capacity.memory_mb for node in nodes)
+    return Request(
+        tasks=job.tasks,
+        cpus_per_task=job.cpus_per_task,
+        threads_per_core=min(node.threads_per_core for node in nodes),
+        memory_per_cpu_mb=job.memory_per_cpu_mb,
+        memory_per_node_mb=None if job.memory_per_cpu_mb is not None else job.memory_per_node_mb or whole_mb,
+        alpha=hints.alpha,
+        max_scale=hints.max_scale,
+        exclusive=hints.exclusive,
+    )
+
+
+def program_of(job: ObservedJob, hints: Hints, template: str) -> str:
+    """The key of the job's profile: what its owner said, else the site's template."""
+    if hints.program is not None:
+        return hints.program
+    values = {"{user}": job.user, "{name}": job.name, "{processes}": str(job.tasks * job.cpus_per_task)}
+    for name, value in values.items():
+        template = template.replace(name, value)
+    return template
+
+
+def _types(nodes: Sequence[ObservedNode]) -> tuple[NodeType, ...]:
+    return tuple(NodeType(capacity, count) for capacity, count in Counter(node.capacity for node in nodes).items())

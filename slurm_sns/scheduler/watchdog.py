@@ -1,0 +1,69 @@
+"""The watchdog, a process of its own: when the scheduler shows no sign of life, it releases what is still held.
+
+While the heartbeat is stale the submit filter passes new jobs through, so nothing is held any more after one release;
+the watchdog still looks again, because a job may have been submitted in the second before.
+"""
+
+from collections.abc import Callable, Mapping
+
+from slurm_sns.errors import SnsError
+from slurm_sns.scheduler.ports import Clock, Log, Planner, State
+from slurm_sns.scheduler.records import JobRecord
+from slurm_sns.scheduler.release import release_held
+from slurm_sns.scheduler.settings import Settings
+from slurm_sns.scheduler.situation import read
+
+
+def is_stale(heartbeat_s: float | None, now_s: float, timeout_s: float) -> bool:
+    """Whether the scheduler must be taken for dead. A heartbeat far in the future is stale too: a clock was stepped."""
+    return heartbeat_s is None or not abs(now_s - heartbeat_s) <= timeout_s  # so written, nan is stale
+
+
+class Watchdog:
+    """Looks at the heartbeat every `interval_s` and, in the mode enforce, releases held jobs while it is stale.
+
+    In the other modes we hold nothing: a marked job that is held then, its owner holds.
+    """
+
+    def __init__(
+        self,
+        state: State,
+        planner: Planner,
+        last_beat: Callable[[], float | None],
+        *,
+        clock: Clock,
+        log: Log,
+        timeout_s: float,
+        mode: str = "enforce",
+        records: Callable[[], Mapping[int, JobRecord]] = dict,
+    ) -> None:
+        self._state, self._planner, self._last_beat = state, planner, last_beat
+        self._clock, self._log, self._timeout_s = clock, log, timeout_s
+        self._settings = Settings(mode=mode)
+        self._records = records
+        self._was_stale = False
+
+    def look(self) -> int:
+        """One look; the number of jobs released."""
+        now_s = self._clock.now()
+        stale = is_stale(self._last_beat(), now_s, self._timeout_s)
+        if stale != self._was_stale:
+            self._log("no heartbeat: releasing held jobs" if stale else "heartbeat is back")
+        self._was_stale = stale
+        if not stale or self._settings.mode != "enforce":
+            return 0
+        situation = read(self._state.observe(), self._records(), self._settings, now_s)
+        return release_held(situation, self._planner, self._log, "the scheduler shows no sign of life")
+
+    def run(self, interval_s: float, is_stopping: Callable[[], bool]) -> None:
+        """Look until `is_stopping`; a problem is logged once, and tried again at the next look."""
+        said = ""
+        while not is_stopping():
+            try:
+                self.look()
+                said = ""
+            except SnsError as problem:
+                if str(problem) != said:
+                    self._log(f"{problem}; trying again")
+                said = str(problem)
+            self._clock.sleep(interval_s)

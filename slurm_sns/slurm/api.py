@@ -1,0 +1,60 @@
+"""pyslurm, loaded on purpose, and its errors in our words.
+
+Importing pyslurm where Slurm has no configuration ends the process (seen), so it is imported when first used, with its
+own initialisation turned off, and `slurm_init` is called by hand.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+from slurm_sns.errors import BadInput, Refused, SnsError, Unreachable
+
+#: Where Slurm's commands and libraries look for their configuration when SLURM_CONF does not say.
+DEFAULT_CONFIGURATION = Path("/etc/slurm/slurm.conf")
+
+#: slurm/slurm_errno.h: general communication (1000), controller communication (1800), sockets (5000), authentication
+#: (6000: munge does not run), and a backup controller's answers in standby.
+_COMMUNICATION = (range(1000, 1100), range(1800, 1900), range(5000, 5100), range(6000, 6100))
+_STANDBY = frozenset({2027, 2131})
+
+
+@cache
+def pyslurm() -> ModuleType:
+    """The pyslurm module, initialised.
+
+    Raises:
+        SnsError: pyslurm is not installed or does not match the installed Slurm.
+        BadInput: this machine has no Slurm configuration.
+    """
+    configuration = Path(os.environ.get("SLURM_CONF", DEFAULT_CONFIGURATION))
+    if not configuration.is_file():
+        raise BadInput(f"{configuration}: no Slurm configuration here; run this on the controller or set SLURM_CONF")
+    os.environ["PYSLURM_DISABLE_AUTO_INIT"] = "1"
+    try:
+        module = import_module("pyslurm")
+    except ImportError as problem:
+        raise SnsError(f"pyslurm cannot be loaded ({problem}); it must be built against the installed Slurm") from None
+    module.slurm_init()
+    return module
+
+
+@contextmanager
+def answers() -> Iterator[None]:
+    """Inside it, an RPC error becomes `Unreachable` (slurmctld does not answer) or `Refused` (it says no)."""
+    try:
+        yield
+    except pyslurm().RPCError as error:
+        text = str(error) or f"Slurm error {error.errno}"
+        if is_unreachable(error.errno):
+            raise Unreachable(f"slurmctld does not answer: {text}") from None
+        raise Refused(text) from None
+
+
+def is_unreachable(errno: int) -> bool:
+    """Whether Slurm's error number means that slurmctld could not be asked (trying again may help)."""
+    return errno in _STANDBY or any(errno in numbers for numbers in _COMMUNICATION)

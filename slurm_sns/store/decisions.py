@@ -1,0 +1,134 @@
+"""The decision record in the database (the Decisions port), and its reading for explain."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from sqlalchemy import Engine, delete, insert, select, update
+from sqlalchemy.exc import SQLAlchemyError
+
+from slurm_sns.errors import Unreachable
+from slurm_sns.model import Plan, Snapshot, Start
+from slurm_sns.policies.sns.considered import Explanation
+from slurm_sns.scheduler.records import Decision
+from slurm_sns.store import codec
+from slurm_sns.store.schema import cycles, decisions
+
+#: Old rows are looked for once in so many recorded cycles.
+CYCLES_PER_CLEANING = 100
+#: No user has this id: only an admin may then see the decision.
+UNKNOWN_USER = -1
+
+
+class StoredDecisions:
+    """Keeps decisions for `keep_days` days and the snapshots of the last `keep_snapshots` recorded cycles."""
+
+    def __init__(self, engine: Engine, keep_days: int, keep_snapshots: int) -> None:
+        self._engine = engine
+        self._keep_s = keep_days * 86400
+        self._keep_snapshots = keep_snapshots
+        self._recorded = 0
+
+    def record(
+        self,
+        at_s: float,
+        snapshot: Snapshot,
+        plan: Plan,
+        notes: Mapping[int, str],
+        *,
+        owners: Mapping[int, int],
+        explanations: Mapping[int, Explanation],
+    ) -> None:
+        """Keep one cycle, in one transaction."""
+        cycle = {
+            "at_s": at_s,
+            "chosen": plan.chosen,
+            "matched": json.dumps(dict(plan.matched)),
+            "snapshot": codec.pack(snapshot),
+        }
+        done = [_start_row(start, explanations.get(start.job_id)) for start in plan.starts]
+        done += [_note_row(job_id, text) for job_id, text in notes.items()]
+        try:
+            with self._engine.begin() as connection:
+                key = connection.execute(insert(cycles), cycle).inserted_primary_key
+                cycle_id = key[0] if key else None
+                rows = [
+                    {**row, "cycle_id": cycle_id, "at_s": at_s, "user_id": owners.get(row["job_id"], UNKNOWN_USER)}
+                    for row in done
+                ]
+                connection.execute(insert(decisions), rows)
+            if self._recorded % CYCLES_PER_CLEANING == 0:
+                self._clean(at_s)
+        except SQLAlchemyError as problem:
+            raise Unreachable(f"the decision record cannot be written: {problem.args[0]}") from None
+        self._recorded += 1
+
+    def of_job(self, job_id: int) -> list[Decision]:
+        """What was decided about the job, oldest first."""
+        joined = (
+            select(decisions, cycles.c.chosen, cycles.c.matched)
+            .join(cycles, cycles.c.id == decisions.c.cycle_id)
+            .where(decisions.c.job_id == job_id)
+            .order_by(decisions.c.id)
+        )
+        try:
+            with self._engine.connect() as connection:
+                rows = connection.execute(joined).mappings().all()
+        except SQLAlchemyError as problem:
+            raise Unreachable(f"the decision record cannot be read: {problem.args[0]}") from None
+        return [
+            Decision(
+                row["job_id"],
+                row["user_id"],
+                row["at_s"],
+                row["action"],
+                tuple(filter(None, row["nodes"].split(","))),
+                row["reason"],
+                row["cycle_id"],
+                row["chosen"],
+                json.loads(row["matched"]),
+                row["scale"],
+                row["exclusive"],
+                json.loads(row["demand"]),
+                None if row["considered"] is None else json.loads(row["considered"]),
+            )
+            for row in rows
+        ]
+
+    def snapshot_of(self, cycle_id: int) -> Snapshot | None:
+        """The snapshot that a cycle planned on; None when it is no longer kept."""
+        try:
+            with self._engine.connect() as connection:
+                data = connection.execute(select(cycles.c.snapshot).where(cycles.c.id == cycle_id)).scalar()
+        except SQLAlchemyError as problem:
+            raise Unreachable(f"the decision record cannot be read: {problem.args[0]}") from None
+        return None if data is None else codec.unpack(data)
+
+    def _clean(self, now_s: float) -> None:
+        with self._engine.begin() as connection:
+            connection.execute(delete(decisions).where(decisions.c.at_s < now_s - self._keep_s))
+            connection.execute(delete(cycles).where(cycles.c.at_s < now_s - self._keep_s))
+            newest = select(cycles.c.id).order_by(cycles.c.id.desc()).offset(self._keep_snapshots).limit(1)
+            edge = connection.execute(newest).scalar()
+            if edge is not None:
+                connection.execute(update(cycles).where(cycles.c.id <= edge).values(snapshot=None))
+
+
+def _start_row(start: Start, explanation: Explanation | None) -> dict[str, Any]:
+    way = start.alternative
+    return {
+        "job_id": start.job_id,
+        "action": "start",
+        "nodes": ",".join(start.nodes),
+        "reason": start.reason,
+        "scale": way.scale,
+        "exclusive": way.exclusive,
+        "demand": json.dumps(way.demand._asdict()),
+        "considered": None if explanation is None else json.dumps(asdict(explanation)),
+    }
+
+
+def _note_row(job_id: int, text: str) -> dict[str, Any]:
+    empty = {"nodes": "", "scale": 1, "exclusive": False, "demand": "{}", "considered": None}
+    return {"job_id": job_id, "action": "note", "reason": text, **empty}

@@ -1,0 +1,80 @@
+"""The programs' profiles in the database: one row per program, one per (processes, scale)."""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sqlalchemy import Engine, delete, insert, select
+from sqlalchemy.exc import SQLAlchemyError
+
+from slurm_sns.errors import Unreachable
+from slurm_sns.policies.sns.profile import Program
+from slurm_sns.policies.sns.profile_reading import data_of, programs_of
+from slurm_sns.store.schema import profiled_programs, profiled_runs
+
+CURVES = ("ways", "ipc", "bandwidth_gbps", "provenance")
+
+
+class StoredProfiles:
+    """Keeps profiles."""
+
+    def __init__(self, engine: Engine) -> None:
+        """`engine` is that of `open_store`."""
+        self._engine = engine
+
+    def load(self) -> dict[str, Program]:
+        """All programs by name, in the order of their names."""
+        try:
+            with self._engine.connect() as connection:
+                heads = connection.execute(select(profiled_programs)).mappings().all()
+                rows = connection.execute(select(profiled_runs)).mappings().all()
+        except SQLAlchemyError as problem:
+            raise _unreachable(problem) from None
+        content: dict[str, Any] = {head["program"]: _head(dict(head)) for head in heads}
+        for row in rows:
+            if row["program"] in content:
+                content[row["program"]]["runs"].append(_run(dict(row)))
+        if not content:
+            return {}
+        return {program.name: program for program in programs_of({"programs": content})}
+
+    def replace(self, programs: Iterable[Program]) -> None:
+        """Put these programs in the place of those of the same names, in one transaction: all of them or none."""
+        content = data_of(programs)["programs"]
+        heads = [
+            {"program": name, "source": program["source"], "max_scale": program.get("max_scale")}
+            for name, program in content.items()
+        ]
+        runs = [
+            {
+                "program": name,
+                **{column: run[column] for column in ("processes", "scale", "time_s")},
+                "curves": json.dumps({column: run[column] for column in CURVES}),
+            }
+            for name, program in content.items()
+            for run in program["runs"]
+        ]
+        if not heads:
+            return
+        try:
+            with self._engine.begin() as connection:
+                for name in content:
+                    connection.execute(delete(profiled_runs).where(profiled_runs.c.program == name))
+                    connection.execute(delete(profiled_programs).where(profiled_programs.c.program == name))
+                connection.execute(insert(profiled_programs), heads)
+                connection.execute(insert(profiled_runs), runs)
+        except SQLAlchemyError as problem:
+            raise _unreachable(problem) from None
+
+
+def _head(row: Mapping[str, Any]) -> dict[str, Any]:
+    limit = {} if row["max_scale"] is None else {"max_scale": row["max_scale"]}
+    return {"source": row["source"], **limit, "runs": []}
+
+
+def _run(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {**{column: row[column] for column in ("processes", "scale", "time_s")}, **json.loads(row["curves"])}
+
+
+def _unreachable(problem: SQLAlchemyError) -> Unreachable:
+    return Unreachable(f"the profiles in the store cannot be read or written: {problem.args[0]}")

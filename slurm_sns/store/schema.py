@@ -1,0 +1,135 @@
+"""The tables, and how the database is opened (SQLite by default, MariaDB or PostgreSQL by URL)."""
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Engine,
+    Float,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    create_engine,
+    event,
+    make_url,
+)
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.pool import ConnectionPoolEntry
+
+from slurm_sns.errors import BadInput, Unreachable
+
+metadata = MetaData()
+
+#: Our note on each job that we hold or have placed; see scheduler.records.
+job_records = Table(
+    "job_records",
+    metadata,
+    Column("job_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("submit_s", BigInteger, nullable=False),
+    Column("stage", String(16), nullable=False),
+    Column("nodes", Text, nullable=False),  # separated by commas
+    Column("placed_s", Float(53), nullable=False),
+    Column("restarts", Integer, nullable=False),
+    Column("nice", Integer, nullable=False),
+    Column("failures", Integer, nullable=False),
+    Column("retry_s", Float(53), nullable=False),
+    Column("note", Text, nullable=False),
+    Column("memory_per_cpu_mb", BigInteger, nullable=True),
+    Column("memory_per_node_mb", BigInteger, nullable=True),
+)
+
+#: One row for each cycle that changed something, with the snapshot it was planned on (JSON, zlib).
+cycles = Table(
+    "cycles",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("at_s", Float(53), nullable=False, index=True),
+    Column("chosen", String(64), nullable=False),
+    Column("matched", Text, nullable=False),  # JSON: member -> jobs matched
+    Column("snapshot", LargeBinary(2**24), nullable=True),  # null once it is older than keep_snapshots
+)
+
+#: What was done with one job in one cycle, and why.
+decisions = Table(
+    "decisions",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("cycle_id", Integer, nullable=False, index=True),
+    Column("job_id", BigInteger, nullable=False, index=True),
+    Column("user_id", BigInteger, nullable=False),
+    Column("at_s", Float(53), nullable=False),
+    Column("action", String(16), nullable=False),  # "start" or "note"
+    Column("nodes", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("scale", Integer, nullable=False),
+    Column("exclusive", Boolean, nullable=False),
+    Column("demand", Text, nullable=False),  # JSON: resource -> amount on each node
+    Column("considered", Text, nullable=True),  # JSON: how a spreadable job's alternatives came about
+)
+
+#: The programs' profiles: one row per program, and one per (processes, scale).
+profiled_programs = Table(
+    "profiled_programs",
+    metadata,
+    Column("program", String(64), primary_key=True),
+    Column("source", Text, nullable=False),
+    Column("max_scale", Integer, nullable=True),
+)
+
+profiled_runs = Table(
+    "profiled_runs",
+    metadata,
+    Column("program", String(64), primary_key=True),
+    Column("processes", Integer, primary_key=True, autoincrement=False),
+    Column("scale", Integer, primary_key=True, autoincrement=False),
+    Column("time_s", Float(53), nullable=False),
+    Column("curves", Text, nullable=False),  # JSON: ways, ipc, bandwidth_gbps, provenance
+)
+
+
+def open_store(url: str) -> Engine:
+    """The database behind `url`, its tables made where they are missing.
+
+    Raises:
+        BadInput: the URL is not one of a database we know.
+        Unreachable: the database cannot be opened.
+    """
+    try:
+        engine = create_engine(make_url(url))
+    except (SQLAlchemyError, ImportError) as problem:
+        # Without the URL: it may hold a password.
+        raise BadInput(
+            f"store.url: {problem}; valid: sqlite:////absolute/path, mysql+pymysql://..., postgresql+psycopg://..."
+        ) from None
+    if engine.dialect.name == "sqlite":
+        event.listen(engine, "connect", _tune_sqlite)
+    try:
+        _make_tables(engine)
+    except SQLAlchemyError as problem:
+        raise Unreachable(f"the store at {engine.url} cannot be opened: {problem.args[0]}") from None
+    return engine
+
+
+def _make_tables(engine: Engine) -> None:
+    """Make what is missing, though others may make it between our look and our turn: then look again.
+
+    Each look finds at least one more table than the last: one attempt for each of them, then one that finds all.
+    """
+    for _ in metadata.tables:
+        try:
+            return metadata.create_all(engine)
+        except SQLAlchemyError:
+            continue
+    return metadata.create_all(engine)
+
+
+def _tune_sqlite(connection: object, _record: ConnectionPoolEntry) -> None:
+    """Readers do not wait for the writer (WAL), and a commit is one fsync less; a crash can lose no committed row."""
+    cursor = connection.cursor()  # type: ignore[attr-defined]
+    cursor.execute("PRAGMA busy_timeout=5000")  # first: even the next line may meet a lock
+    cursor.execute("PRAGMA journal_mode=WAL")
+    cursor.execute("PRAGMA synchronous=NORMAL")
+    cursor.close()

@@ -1,0 +1,62 @@
+"""Two signs as files: the heartbeat (Unix seconds, rewritten every cycle) and the kill switch (its existence).
+
+The submit filter inside slurmctld reads both with nothing but io.open, so they must never be seen half written.
+"""
+
+from pathlib import Path
+
+from slurm_sns.errors import SnsError
+
+
+class HeartbeatFile:
+    """The heartbeat at `path`, in a directory that only SlurmUser writes."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def beat(self, now_s: float) -> None:
+        """Write the moment, whole seconds, by rename."""
+        self._write(f"{int(now_s)}\n")
+
+    def stop(self) -> None:
+        """A heartbeat of the year 1970 is stale at once."""
+        self._write("0\n")
+
+    def last(self) -> float | None:
+        """The last beat; None when there was none or the file holds something else."""
+        try:
+            return float(self._path.read_text(encoding="ascii").strip())
+        except (OSError, ValueError):
+            return None
+
+    def _write(self, text: str) -> None:
+        new = self._path.with_name(self._path.name + ".new")
+        try:
+            new.write_text(text, encoding="ascii")
+            new.replace(self._path)
+        except OSError as problem:
+            raise SnsError(f"the heartbeat {self._path} cannot be written: {problem.strerror}") from None
+
+
+class KillSwitchFile:
+    """The kill switch at `path`: while the file exists, every job passes through."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def is_on(self) -> bool:
+        """Whether the file exists."""
+        return self._path.exists()
+
+    def set(self, *, on: bool) -> bool:
+        """Make or remove the file; whether that changed anything."""
+        if self.is_on() == on:
+            return False
+        try:
+            if on:
+                self._path.touch()
+            else:
+                self._path.unlink(missing_ok=True)
+        except OSError as problem:
+            raise SnsError(f"the kill switch {self._path} cannot be changed: {problem.strerror}") from None
+        return True

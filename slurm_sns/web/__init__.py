@@ -1,0 +1,1 @@
+"""How others ask the running scheduler: for now its Unix socket."""

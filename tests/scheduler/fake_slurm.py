@@ -1,0 +1,230 @@
+"""A small Slurm that enforces Slurm's rules, and fakes of the other ports.
+
+A job is held, pending or running. Only a held job may be placed; what is pending starts at the next tick on its node
+list, or anywhere, if it fits; no node is ever over its capacity, in cores.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from live import NOW, job, node
+
+from slurm_sns.errors import Refused, Unreachable
+from slurm_sns.model import Resources
+from slurm_sns.policies.matching.max_jobs import MaxJobs
+from slurm_sns.policies.matching.parameters import MatchingParameters
+from slurm_sns.scheduler.loop import Ports, Scheduler
+from slurm_sns.scheduler.observed import JobState, Observation
+
+
+class FakeSlurm:
+    """The ports State, Planner and Clock: `sleep` lets time pass, in which jobs start and end."""
+
+    def __init__(self, cores: dict[str, int]) -> None:
+        self.cores = cores
+        self.jobs = {}
+        self.run_s = {}
+        self.time_s = NOW
+        self.started: list[tuple[int, tuple[str, ...]]] = []
+        self.ended: list[int] = []
+        self.starts_nothing = False
+
+    def submit(self, *tasks: int, run_s: float = 3.0, **fields) -> None:
+        """Held jobs of ours, of so many tasks each."""
+        for number in tasks:
+            identity = len(self.run_s) + 1
+            spread = {"tasks": number, "nodes_max": 1 if number == 1 else None, "submit_s": int(self.time_s)}
+            self.jobs[identity] = job(identity, **spread, **fields)
+            self.run_s[identity] = run_s
+
+    # State
+
+    def observe(self) -> Observation:
+        nodes = [node(name, cores, taken=(self.used(name), 0)) for name, cores in self.cores.items()]
+        return Observation(tuple(self.jobs.values()), tuple(nodes))
+
+    def used(self, name: str) -> int:
+        return sum(each.tasks // len(each.allocated) for each in self.jobs.values() if name in each.allocated)
+
+    # Planner
+
+    def place(self, start, nice: int, memory_per_node_mb: int | None = None) -> None:  # noqa: ARG002
+        self.pending(start.job_id)
+        if self.jobs[start.job_id].priority != 0:
+            raise Refused("Job is not held")
+        ways = start.alternative.tasks_per_node
+        self.change(start.job_id, pinned_to=start.nodes, nice=nice, priority=1500, tasks_per_node=ways)
+
+    def unpin(self, job_id: int, nice: int, _own_memory=None, *, hold: bool = True) -> None:
+        self.pending(job_id)
+        self.change(job_id, pinned_to=(), nice=nice, priority=0 if hold else 1000)
+
+    def release(self, job_id: int) -> None:
+        self.pending(job_id)
+        self.change(job_id, priority=1000)
+
+    def pending(self, job_id: int) -> None:
+        if job_id not in self.jobs:
+            raise Refused("Invalid job id specified")
+        if self.jobs[job_id].state is not JobState.PENDING:
+            raise Refused("Job is no longer pending execution")
+
+    def change(self, job_id: int, **fields) -> None:
+        self.jobs[job_id] = replace(self.jobs[job_id], **fields)
+
+    # Clock
+
+    def now(self) -> float:
+        return self.time_s
+
+    def sleep(self, seconds: float) -> None:
+        self.time_s += max(seconds, 0.01)
+        self.tick()
+
+    def tick(self) -> None:
+        for each in list(self.jobs.values()):
+            if each.state is JobState.OCCUPYING and each.end_s <= self.time_s:
+                del self.jobs[each.id]
+                self.ended.append(each.id)
+        for each in list(self.jobs.values()):
+            if each.state is JobState.PENDING and each.priority > 0 and not self.starts_nothing:
+                self.start(each)
+
+    def start(self, waiting) -> None:
+        for nodes in (waiting.pinned_to,) if waiting.pinned_to else ((name,) for name in self.cores):
+            each_needs = -(-waiting.tasks // len(nodes))
+            if all(self.used(name) + each_needs <= self.cores[name] for name in nodes):
+                end_s = int(self.time_s + self.run_s[waiting.id])
+                holds = Resources(waiting.tasks, 0)
+                self.change(waiting.id, state=JobState.OCCUPYING, allocated=nodes, end_s=end_s, occupies=holds)
+                self.started.append((waiting.id, nodes))
+                return
+
+
+@dataclass
+class FakeHistory:
+    records: dict = field(default_factory=dict)
+    broken: bool = False
+
+    def load(self):
+        return dict(self.records)
+
+    def save(self, changed, gone) -> None:
+        if self.broken:
+            raise Unreachable("the store's job records cannot be written: database or disk is full")
+        self.records |= {each.job_id: each for each in changed}
+        for job_id in gone:
+            self.records.pop(job_id, None)
+
+
+@dataclass
+class FakeDecisions:
+    cycles: list = field(default_factory=list)
+    broken: bool = False
+
+    def record(self, _at_s, snapshot, plan, notes, *, owners, explanations) -> None:  # noqa: ARG002
+        if self.broken:
+            raise Unreachable("the decision record cannot be written: disk I/O error")
+        self.cycles.append((snapshot, plan, dict(notes), dict(owners)))
+
+    def of_job(self, _job_id):
+        return []
+
+    def snapshot_of(self, _cycle_id):
+        return None
+
+
+@dataclass
+class FakeProfiles:
+    programs: dict = field(default_factory=dict)
+
+    def load(self):
+        return self.programs
+
+
+@dataclass
+class FakeHeartbeat:
+    last: float | None = None
+    beats: int = 0
+
+    def beat(self, now_s: float) -> None:
+        self.last = now_s
+        self.beats += 1
+
+    def stop(self) -> None:
+        self.last = 0.0
+
+
+@dataclass
+class FakeSwitch:
+    on: bool = False
+
+    def is_on(self) -> bool:
+        return self.on
+
+
+class Crash(BaseException):
+    """The process is killed."""
+
+
+class Wire:
+    """Every port call goes through here; at the call number `at` it fails, before it has its effect or after."""
+
+    def __init__(self, at: int | None = None, problem: BaseException | None = None, *, after: bool = False) -> None:
+        self.at, self.problem, self.after = at, problem, after
+        self.calls: list[str] = []
+
+    def through(self, target, *silent: str):
+        return _Through(target, self, silent)
+
+    def call(self, name: str, effect: Callable[[], object]) -> object:
+        self.calls.append(name)
+        fails = len(self.calls) == self.at
+        if fails and not self.after:
+            raise self.problem
+        result = effect()
+        if fails:
+            raise self.problem
+        return result
+
+
+class _Through:
+    def __init__(self, target, wire: Wire, silent: tuple[str, ...]) -> None:
+        self._target, self._wire, self._silent = target, wire, silent
+
+    def __getattr__(self, name: str):
+        attribute = getattr(self._target, name)
+        if name in self._silent:
+            return attribute
+        return lambda *values, **named: self._wire.call(name, lambda: attribute(*values, **named))
+
+
+@dataclass
+class Site:
+    """A Slurm and everything around one scheduler."""
+
+    slurm: FakeSlurm
+    history: FakeHistory = field(default_factory=FakeHistory)
+    decisions: FakeDecisions = field(default_factory=FakeDecisions)
+    profiles: FakeProfiles = field(default_factory=FakeProfiles)
+    heartbeat: FakeHeartbeat = field(default_factory=FakeHeartbeat)
+    switch: FakeSwitch = field(default_factory=FakeSwitch)
+    log: list = field(default_factory=list)
+    views: list = field(default_factory=list)
+
+    def ports(self, wire: Wire | None = None) -> Ports:
+        wire = wire or Wire()
+        return Ports(
+            state=wire.through(self.slurm),
+            planner=wire.through(self.slurm),
+            history=wire.through(self.history),
+            decisions=wire.through(self.decisions),
+            profiles=self.profiles,
+            heartbeat=wire.through(self.heartbeat),
+            kill_switch=wire.through(self.switch),
+            clock=self.slurm,
+            log=self.log.append,
+        )
+
+    def scheduler(self, settings, wire: Wire | None = None) -> Scheduler:
+        return Scheduler(self.ports(wire), MaxJobs(MatchingParameters()), settings, publish=self.views.append)

@@ -1,0 +1,73 @@
+"""Small live cases: nodes of 28 cores and 128,000 MiB as on the mini cluster, jobs with our mark, one look at both."""
+
+from dataclasses import replace
+
+from slurm_sns.model import Resources
+from slurm_sns.scheduler.observed import JobState, Observation, ObservedJob, ObservedNode
+from slurm_sns.scheduler.records import JobRecord, Stage
+from slurm_sns.scheduler.settings import Settings
+from slurm_sns.scheduler.situation import Situation, read
+
+NOW = 100_000.0
+SUBMIT = 99_000
+ALICE, BOB = 2001, 2002
+ENFORCE = Settings(mode="enforce", partitions=frozenset({"main", "small"}))
+
+
+def node(name: str, cores: int = 28, memory_mb: int = 128_000, *, taken: tuple[int, int] = (0, 0), **fields):
+    fields.setdefault("partitions", frozenset({"small" if name.startswith("s") else "main"}))
+    return ObservedNode(name, capacity=Resources(cores, memory_mb), allocated=Resources(*taken), **fields)
+
+
+def job(identity: int, **fields) -> ObservedJob:
+    """A held job of ours, as -n1 shows it, unless `fields` say otherwise."""
+    asked = ObservedJob(
+        id=identity,
+        user_id=ALICE,
+        user="alice",
+        submit_s=SUBMIT,
+        state=JobState.PENDING,
+        account="physics",
+        partitions=("main",),
+        extra="sns:1",
+        nodes_min=1,
+        nodes_max=1,
+        memory_per_cpu_mb=1000,
+        walltime_s=3600,
+    )
+    return replace(asked, **fields)
+
+
+def tasks(identity: int, number: int, **fields) -> ObservedJob:
+    """A held job of ours, as -n alone shows it."""
+    return job(identity, tasks=number, cpus=number, nodes_max=1 if number == 1 else None, **fields)
+
+
+def pinned(identity: int, *nodes: str, **fields) -> ObservedJob:
+    """A job that we placed and that Slurm has not started yet."""
+    return job(identity, **{"priority": 1500, "nice": -500, "pinned_to": nodes, **fields})
+
+
+def running(identity: int, *nodes: str, **fields) -> ObservedJob:
+    shown = {"state": JobState.OCCUPYING, "priority": 1500, "pinned_to": nodes, "allocated": nodes}
+    return job(identity, **{**shown, **fields})
+
+
+def record(identity: int, stage: Stage = Stage.PLACED, **fields) -> JobRecord:
+    return JobRecord(**{"job_id": identity, "submit_s": SUBMIT, "stage": stage, "placed_s": NOW - 1, **fields})
+
+
+def look(*jobs: ObservedJob, nodes=None, **fields) -> Observation:
+    return Observation(jobs, (node("c1"), node("c2")) if nodes is None else tuple(nodes), **fields)
+
+
+def situation(observation: Observation, *records: JobRecord, settings: Settings = ENFORCE, now_s=NOW) -> Situation:
+    return read(observation, {each.job_id: each for each in records}, settings, now_s)
+
+
+def planned(of: Situation) -> list[int]:
+    return [each.id for each in of.snapshot.waiting]
+
+
+def free(of: Situation) -> dict[str, tuple[int, int]]:
+    return {each.name: (each.free.cores, each.free.memory_mb) for each in of.snapshot.nodes}

@@ -1,0 +1,176 @@
+"""Who is told what of the running scheduler."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from live import ALICE, BOB, ENFORCE, NOW, job, look, node, pinned, record, running, situation, tasks
+
+from slurm_sns.errors import BadInput, SnsError
+from slurm_sns.model import Plan
+from slurm_sns.policies.matching.max_jobs import MaxJobs
+from slurm_sns.policies.matching.parameters import MatchingParameters
+from slurm_sns.scheduler.answers import Answers
+from slurm_sns.scheduler.loop import View
+from slurm_sns.scheduler.records import Decision, Stage
+
+ADMIN = 64030
+PARAMETERS = MatchingParameters()
+
+
+class Recorded:
+    """The decision record, as far as it was kept."""
+
+    def __init__(self, *decisions: Decision, snapshot=None) -> None:
+        self.decisions, self.snapshot = decisions, snapshot
+
+    def of_job(self, job_id: int) -> list[Decision]:
+        return [each for each in self.decisions if each.job_id == job_id]
+
+    def snapshot_of(self, _cycle_id: int):
+        return self.snapshot
+
+
+def view(*jobs, records=(), nodes=None, mode="enforce", disabled=False) -> View:
+    seen = situation(look(*jobs, nodes=nodes), *records, settings=replace(ENFORCE, mode=mode))
+    plan = Plan() if disabled else MaxJobs(PARAMETERS).plan(seen.snapshot, int(NOW))
+    return View(NOW, 0.012, mode, disabled, 3, 2, seen, plan)
+
+
+def answers(of: View | None, recorded=None) -> Answers:
+    return Answers(lambda: of, recorded or Recorded(), MaxJobs(PARAMETERS), frozenset({0, ADMIN}))
+
+
+def ask(of: View | None, command: str, user: int = ADMIN, *, recorded=None, **more):
+    reply = answers(of, recorded).answer({"command": command, **more}, user)
+    return json.loads(json.dumps(reply))
+
+
+CROWD = (
+    tasks(1, 28),
+    tasks(2, 28, user_id=BOB, user="bob", account="chemistry"),
+    tasks(3, 28, user_id=BOB, user="bob", account="chemistry", name="third"),
+    job(4, waits_for_others=True),
+    running(5, "c1", user_id=BOB, user="bob"),
+    pinned(6, "c2", reason="Priority"),
+    job(7, pinned_to=("c1",)),
+    job(8, extra="", priority=9),
+)
+KNOWN = (record(5), record(6), record(7))
+NODES = (node("c1", taken=(1, 1000)), node("c2"), node("c3"), node("c4", unavailable="drain: disk"))
+
+
+def test_status_counts_what_waits_is_placed_and_runs() -> None:
+    status = ask(view(*CROWD, records=KNOWN, nodes=NODES), "status")
+    numbers = {name: status[name] for name in ("waiting", "placing", "running", "held_by_owner", "nodes")}
+    assert numbers == {"waiting": 3, "placing": 2, "running": 1, "held_by_owner": 1, "nodes": 3}
+    assert status["capacity"]["cores"] == 84
+    assert status["free"]["cores"] == 84 - 1 - 1
+    assert status["nodes_unavailable"] == {"c4": "drain: disk"}
+    assert (status["mode"], status["cycles"], status["placed"]) == ("enforce", 3, 2)
+
+
+@pytest.mark.parametrize("mode", ["advise", "observe"])
+def test_status_counts_nothing_as_placed_where_nothing_is_placed(mode: str) -> None:
+    extra = "sns:1" if mode == "advise" else ""
+    waiting = [job(number, priority=9, extra=extra) for number in (1, 2)]
+    status = ask(view(*waiting, mode=mode), "status")
+    assert (status["waiting"], status["placing"]) == (2, 0)
+    assert {row["state"] for row in ask(view(*waiting, mode=mode), "queue")} == {"would be placed"}
+
+
+def test_status_is_the_same_for_every_user() -> None:
+    seen = view(*CROWD, records=KNOWN, nodes=NODES)
+    assert ask(seen, "status", ALICE) == ask(seen, "status", ADMIN)
+
+
+@pytest.mark.parametrize("admin", [0, ADMIN])
+def test_an_admin_sees_every_job_of_ours_waiting_ones_first(admin: int) -> None:
+    rows = ask(view(*CROWD, records=KNOWN, nodes=NODES), "queue", admin)
+    assert [row["job_id"] for row in rows] == [1, 2, 3, 4, 6, 7, 5]
+
+
+def test_a_user_sees_his_own_jobs_only() -> None:
+    seen = view(*CROWD, records=KNOWN, nodes=NODES)
+    assert {row["user"] for row in ask(seen, "queue", BOB)} == {"bob"}
+    assert ask(seen, "queue", 4711) == []
+
+
+def test_the_queue_says_of_each_job_what_it_is_and_why() -> None:
+    rows = {row["job_id"]: row for row in ask(view(*CROWD, records=KNOWN, nodes=NODES), "queue")}
+    placed = [row for row in rows.values() if row["state"] == "placed, Slurm is starting it"]
+    assert {row["job_id"] for row in placed} >= {6}
+    assert rows[4]["state"] == "ours, waiting"
+    assert rows[4]["reason"] == "waits for its dependency"
+    assert rows[5]["state"] == "running"
+    assert rows[5]["nodes"] == ["c1"]
+    assert rows[6]["reason"] == "Priority"
+    assert rows[7]["state"] == "held by its owner after we placed it"
+
+
+def test_explain_tells_a_waiting_job_what_each_heuristic_did_with_it() -> None:
+    small = [node("c1", 2)]
+    reply = ask(view(tasks(1, 2), tasks(2, 2), nodes=small), "explain", ALICE, job_id=2)
+    assert reply["job"]["state"] == "ours, waiting"
+    assert reply["job"]["reason"]
+    assert {each["heuristic"] for each in reply["cycle"]["members"]} == set(PARAMETERS.portfolio)
+    assert reply["decisions"] == []
+
+
+def started(job_id: int, user: int) -> Decision:
+    return Decision(job_id, user, NOW, "start", ("c1",), "by mix-fit", 9, "mix-fit", {"mix-fit": 1})
+
+
+def test_explain_tells_a_placed_job_the_cycle_that_placed_it() -> None:
+    before = view(tasks(1, 2), tasks(2, 2)).situation.snapshot
+    seen = view(running(1, "c1"), records=(record(1),))
+    reply = ask(seen, "explain", ALICE, recorded=Recorded(started(1, ALICE), snapshot=before), job_id=1)
+    assert reply["job"]["state"] == "running"
+    assert reply["decisions"][0]["nodes"] == ["c1"]
+    assert reply["cycle"]["waiting_jobs"] == 2
+
+
+def test_explain_remembers_a_job_that_slurm_has_forgotten() -> None:
+    reply = ask(view(), "explain", ALICE, recorded=Recorded(started(1, ALICE)), job_id=1)
+    assert (reply["job"], reply["cycle"]) == (None, None)
+    assert len(reply["decisions"]) == 1
+
+
+def test_explain_of_another_users_job_is_answered_like_one_that_does_not_exist() -> None:
+    seen = view(tasks(1, 2))
+    said = set()
+    for job_id, recorded in ((1, Recorded()), (2, Recorded(started(2, ALICE))), (3, Recorded())):
+        with pytest.raises(BadInput) as problem:
+            ask(seen, "explain", BOB, recorded=recorded, job_id=job_id)
+        said.add(str(problem.value).replace(str(job_id), "N"))
+    assert said == {"job N: no job of yours that slurm_sns has held or placed"}
+    assert ask(seen, "explain", ADMIN, job_id=1)["job"]["job_id"] == 1
+
+
+def test_what_was_decided_on_anothers_job_of_the_same_number_stays_his() -> None:
+    seen = view(tasks(1, 2))
+    recorded = Recorded(started(1, BOB))
+    assert ask(seen, "explain", ALICE, recorded=recorded, job_id=1)["decisions"] == []
+    assert len(ask(seen, "explain", ADMIN, recorded=recorded, job_id=1)["decisions"]) == 1
+
+
+@pytest.mark.parametrize("request_", [{}, {"command": None}, {"command": "quit"}, {"command": ["status"]}])
+def test_an_unknown_command_is_answered_with_the_valid_ones(request_) -> None:
+    with pytest.raises(BadInput, match="valid: status, queue, explain"):
+        answers(view()).answer(request_, ADMIN)
+
+
+@pytest.mark.parametrize("job_id", [None, "1", 1.0, True, [1]])
+def test_a_job_id_is_a_whole_number(job_id) -> None:
+    with pytest.raises(BadInput, match="valid is a whole number"):
+        ask(view(), "explain", job_id=job_id)
+
+
+def test_before_the_first_cycle_nothing_is_said() -> None:
+    with pytest.raises(SnsError, match="try again in a moment"):
+        ask(None, "status")
+
+
+def test_a_job_whose_owner_holds_it_again_is_explained_without_a_cycle() -> None:
+    seen = view(job(1, pinned_to=("c1",)), records=(record(1, Stage.OWNER_HELD),))
+    assert ask(seen, "explain", ALICE, job_id=1)["cycle"] is None

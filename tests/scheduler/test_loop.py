@@ -1,0 +1,360 @@
+"""The loop against a small Slurm: what it promises when Slurm, the store or the process itself fails."""
+
+from dataclasses import replace
+
+import pytest
+from fake_slurm import Crash, FakeSlurm, Site, Wire
+from live import ENFORCE, NOW, job
+
+from slurm_sns.errors import Refused, SnsError, Unreachable
+from slurm_sns.scheduler.follow_up import MOST_FAILURES
+from slurm_sns.scheduler.loop import LONGEST_RETRY_S, RPCS_PER_BEAT
+from slurm_sns.scheduler.observed import JobState
+from slurm_sns.scheduler.records import Stage
+from slurm_sns.scheduler.watchdog import is_stale
+
+ADVISE, OBSERVE = replace(ENFORCE, mode="advise"), replace(ENFORCE, mode="observe")
+
+
+@pytest.fixture
+def site() -> Site:
+    return Site(FakeSlurm({"c1": 4, "c2": 4}))
+
+
+def until(number: int):
+    """A stop that is asked for after so many looks."""
+    left = iter(range(number))
+    return lambda: next(left, None) is None
+
+
+def test_jobs_are_placed_and_run_where_they_were_placed(site: Site) -> None:
+    site.slurm.submit(4, 4, 4)
+    site.scheduler(ENFORCE).repeat(6, 1.0)
+    assert sorted(each for each, _ in site.slurm.started) == [1, 2, 3]
+    planned = {start.job_id: start.nodes for _, plan, *_ in site.decisions.cycles for start in plan.starts}
+    assert dict(site.slurm.started) == planned
+
+
+def test_intents_are_recorded_before_they_are_sent(site: Site) -> None:
+    site.slurm.submit(2, 2)
+    wire = Wire()
+    site.scheduler(ENFORCE, wire).cycle()
+    first = wire.calls.index("place")
+    assert wire.calls[first - 1] == "save"
+    assert wire.calls.count("place") == 2
+    assert {each.stage for each in site.history.records.values()} == {Stage.PLACED}
+
+
+def test_a_placed_job_is_put_ahead_of_slurms_own_queue(site: Site) -> None:
+    site.slurm.submit(1, nice=30)
+    site.scheduler(ENFORCE).cycle()
+    assert site.slurm.jobs[1].nice == 30 - 500
+
+
+def test_the_same_reason_is_logged_once_a_cycle(site: Site) -> None:
+    site.slurm.submit(1, 1)
+    site.scheduler(ENFORCE).cycle()
+    first, second = site.log
+    assert first.startswith("job 1: placed on c1: by ")
+    assert second == "job 2: placed on c1"
+
+
+# --- refusals
+
+
+class Refusing(FakeSlurm):
+    """Refuses to place job 1."""
+
+    def place(self, start, nice: int, memory_per_node_mb: int | None = None) -> None:
+        if start.job_id == 1:
+            raise Refused("Requested node configuration is not available")
+        super().place(start, nice, memory_per_node_mb)
+
+
+def test_a_refusal_for_one_job_does_not_stop_the_others_and_it_backs_off() -> None:
+    site = Site(Refusing({"c1": 4, "c2": 4}))
+    site.slurm.submit(1, 1)
+    view = site.scheduler(ENFORCE).cycle()
+    why = "Slurm refused the placement on c1: Requested node configuration is not available"
+    assert [start.job_id for start in view.plan.starts] == [2], "what Slurm refused is not shown as placed"
+    assert view.plan.waiting[1] == why
+    assert (site.history.records[1].stage, site.history.records[1].failures) == (Stage.HELD, 1)
+    assert site.history.records[1].retry_s == NOW + 5
+    assert site.decisions.cycles[0][2] == {1: why}
+
+
+def test_a_job_that_slurm_refuses_time_after_time_is_left_to_slurm() -> None:
+    site = Site(Refusing({"c1": 4, "c2": 4}))
+    site.slurm.submit(1)
+    site.scheduler(ENFORCE).repeat(200, 10.0)
+    assert sum(line.startswith("job 1: Slurm refused the placement") for line in site.log) == MOST_FAILURES
+    assert site.slurm.ended == [1]
+    assert site.history.records == {}
+
+
+def test_a_job_that_slurm_never_starts_is_left_to_slurm_after_as_many_placements(site: Site) -> None:
+    site.slurm.submit(1)
+    site.slurm.starts_nothing = True
+    site.scheduler(ENFORCE).repeat(400, 4.0)
+    assert sum("placed on" in line and "did not start" not in line for line in site.log) == MOST_FAILURES
+    assert (site.slurm.jobs[1].priority, site.slurm.jobs[1].pinned_to, site.slurm.jobs[1].nice) == (1000, (), 0)
+
+
+def test_a_job_that_is_gone_at_its_turn_is_a_refusal_like_any_other(site: Site) -> None:
+    site.slurm.submit(1, 1)
+    scheduler = site.scheduler(ENFORCE)
+    look = site.slurm.observe()
+    site.slurm.observe = lambda: look
+    del site.slurm.jobs[1]
+    scheduler.cycle()
+    assert site.slurm.jobs[2].pinned_to == ("c1",)
+    assert any("Invalid job id" in line for line in site.log)
+
+
+# --- nobody answers
+
+
+def test_losing_slurmctld_in_the_middle_of_a_commit_loses_no_job(site: Site) -> None:
+    site.slurm.submit(1, 1, 1)
+    wire = Wire(problem=Unreachable("slurmctld does not answer: timed out"))
+    scheduler = site.scheduler(ENFORCE, wire)
+    wire.at = 7  # load, is_on, observe, save, save, place, then this place
+    with pytest.raises(Unreachable):
+        scheduler.cycle()
+    assert wire.calls[-2:] == ["place", "record"], "what was placed before is in the decision record"
+    assert [start.job_id for start in site.decisions.cycles[0][1].starts] == [1]
+    assert site.heartbeat.beats == 0
+    scheduler.cycle()
+    assert [each.pinned_to for each in site.slurm.jobs.values()] == [("c1",)] * 3
+
+
+def test_while_slurmctld_does_not_answer_the_pauses_grow_and_the_heartbeat_is_not_beaten(site: Site) -> None:
+    def silent():
+        raise Unreachable("slurmctld does not answer: connect failure")
+
+    pauses = []
+    site.slurm.observe = silent
+    site.slurm.sleep = pauses.append
+    site.scheduler(ENFORCE).run(1.0, until(6))
+    assert pauses == [1, 2, 4, 8, LONGEST_RETRY_S, LONGEST_RETRY_S]
+    assert site.heartbeat.beats == 0
+    assert site.log[0] == "slurmctld does not answer: connect failure; trying again in 1 s"
+
+
+def test_the_rhythm_comes_back_with_slurmctld(site: Site) -> None:
+    answers = iter([False, False, True, False])
+    observe, pauses = site.slurm.observe, []
+
+    def sometimes():
+        if next(answers, True):
+            return observe()
+        raise Unreachable("no")
+
+    site.slurm.observe = sometimes
+    site.slurm.sleep = pauses.append
+    site.scheduler(ENFORCE).run(1.0, until(5))
+    assert pauses == [1, 2, 1, 1, 1]
+
+
+def test_a_long_commit_shows_signs_of_life() -> None:
+    site = Site(FakeSlurm({"c1": 3 * RPCS_PER_BEAT}))
+    site.slurm.submit(*[1] * 250, memory_per_cpu_mb=100)
+    wire = Wire()
+    site.scheduler(ENFORCE, wire).cycle()
+    assert (wire.calls.count("place"), site.heartbeat.beats) == (250, 3)
+
+
+# --- the store fails
+
+
+@pytest.mark.parametrize("known_before", [True, False])
+def test_what_cannot_be_recorded_is_not_placed_and_the_heartbeat_goes_stale(site: Site, known_before: bool) -> None:
+    scheduler = site.scheduler(ENFORCE)
+    if known_before:
+        site.slurm.submit(1, begin_s=int(NOW) + 2)
+        scheduler.cycle()
+    site.history.broken = True
+    if not known_before:
+        site.slurm.submit(1)
+    scheduler.run(1.0, until(12))
+    assert site.slurm.started == [] or "clean stop" in site.log[-1]
+    assert not any("placed" in line for line in site.log)
+    assert "the store's job records cannot be written" in site.log[-2]
+
+
+def test_a_store_that_stays_broken_lets_the_watchdog_take_over(site: Site) -> None:
+    site.history.broken = True
+    site.slurm.submit(1)
+    scheduler = site.scheduler(ENFORCE)
+    for _ in range(40):
+        with pytest.raises(SnsError):
+            scheduler.cycle()
+        site.slurm.sleep(1)
+    assert is_stale(site.heartbeat.last, site.slurm.now(), 30)
+
+
+def test_what_could_not_be_stored_is_stored_when_the_store_is_back(site: Site) -> None:
+    scheduler = site.scheduler(ENFORCE)
+    site.history.broken = True
+    site.slurm.submit(1)
+    with pytest.raises(Unreachable):
+        scheduler.cycle()
+    site.history.broken = False
+    scheduler.cycle()
+    assert site.history.records[1].stage is Stage.PLACED
+
+
+def test_a_decision_record_that_cannot_be_written_is_logged_and_stops_nothing(site: Site) -> None:
+    site.decisions.broken = True
+    site.slurm.submit(1)
+    site.scheduler(ENFORCE).repeat(6, 1.0)
+    assert site.slurm.ended == [1]
+    assert "the decision record cannot be written: disk I/O error" in site.log
+    assert site.heartbeat.last == site.slurm.now()
+
+
+# --- switches and modes
+
+
+def test_the_kill_switch_releases_what_is_held_and_plans_nothing(site: Site) -> None:
+    site.slurm.submit(4, 4, 4, 4)
+    scheduler = site.scheduler(ENFORCE)
+    scheduler.cycle()
+    site.switch.on = True
+    view = scheduler.cycle()
+    assert (view.disabled, view.plan.starts) == (True, ())
+    assert all(each.priority > 0 for each in site.slurm.jobs.values())
+    assert site.heartbeat.last == site.slurm.now(), "it is alive, and says so"
+    site.slurm.sleep(1)
+    scheduler.repeat(9, 1.0)
+    assert sorted(site.slurm.ended) == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("settings", [ADVISE, OBSERVE])
+@pytest.mark.parametrize("disabled", [False, True])
+def test_observe_and_advise_send_no_change(site: Site, settings, disabled: bool) -> None:
+    marked = {"extra": "sns:1" if settings is ADVISE else ""}
+    site.slurm.jobs = {1: job(1, priority=1000, **marked), 2: job(2, **marked)}
+    site.slurm.jobs[3] = job(3, priority=1000, pinned_to=("c1",), **marked)
+    site.switch.on = disabled
+    wire = Wire()
+    scheduler = site.scheduler(settings, wire)
+    view = scheduler.cycle()
+    scheduler.stop()
+    assert not {"place", "unpin", "release"} & set(wire.calls)
+    planned = [] if disabled else ([1, 2] if settings is ADVISE else [1])
+    assert [start.job_id for start in view.plan.starts] == planned
+    assert len(site.decisions.cycles) == bool(planned)
+
+
+def test_advise_frees_what_a_killed_enforce_left_held(site: Site) -> None:
+    site.slurm.submit(1, begin_s=int(NOW) + 99)
+    site.scheduler(ENFORCE).cycle()
+    site.scheduler(ADVISE).repeat(2, 1.0)
+    assert (site.slurm.jobs[1].priority, site.history.records) == (1000, {}) or site.slurm.started
+
+
+def test_a_clean_stop_makes_the_heartbeat_stale_before_it_releases(site: Site) -> None:
+    site.slurm.submit(4, 4, 4)
+    wire = Wire()
+    scheduler = site.scheduler(ENFORCE, wire)
+    scheduler.run(1.0, until(1))
+    after = wire.calls[wire.calls.index("stop") :]
+    assert after == ["stop", "observe", "release"]
+    assert site.heartbeat.last == 0
+    assert all(each.priority > 0 for each in site.slurm.jobs.values())
+
+
+def test_a_clean_stop_leaves_no_job_pinned_to_nodes_that_nobody_looks_after(site: Site) -> None:
+    site.slurm.starts_nothing = True
+    site.slurm.submit(4)
+    scheduler = site.scheduler(ENFORCE)
+    scheduler.cycle()
+    assert site.slurm.jobs[1].pinned_to
+    scheduler.stop()
+    assert (site.slurm.jobs[1].pinned_to, site.slurm.jobs[1].priority > 0) == ((), True)
+
+
+def test_observe_records_a_start_that_nobody_carries_out_once(site: Site) -> None:
+    site.slurm.submit(4)
+    site.slurm.change(1, priority=1000, extra="")
+    site.slurm.starts_nothing = True
+    site.scheduler(OBSERVE).repeat(20, 1.0)
+    assert sum(len(plan.starts) for _, plan, *_ in site.decisions.cycles) == 1
+
+
+def test_a_clean_stop_releases_a_job_that_lost_its_mark_too(site: Site) -> None:
+    site.slurm.submit(1, begin_s=int(NOW) + 99)
+    scheduler = site.scheduler(ENFORCE)
+    scheduler.cycle()
+    site.slurm.change(1, extra="mine")
+    scheduler.stop()
+    assert site.slurm.jobs[1].priority > 0
+
+
+def test_a_stop_while_slurmctld_does_not_answer_leaves_the_release_to_the_watchdog(site: Site) -> None:
+    site.slurm.submit(1)
+    scheduler = site.scheduler(ENFORCE, Wire(3, Unreachable("slurmctld does not answer: no")))
+    scheduler.stop()
+    assert site.heartbeat.last == 0
+    assert site.log == ["slurmctld does not answer: no; the watchdog will release what is held"]
+
+
+# --- the life of a job
+
+
+def test_a_requeued_job_is_held_and_placed_again(site: Site) -> None:
+    site.slurm.submit(4, run_s=30)
+    scheduler = site.scheduler(ENFORCE)
+    scheduler.repeat(3, 1.0)
+    later = int(site.slurm.now())
+    site.slurm.change(1, state=JobState.PENDING, allocated=(), restarts=1, submit_s=later, priority=1)
+    scheduler.cycle()
+    assert (site.slurm.jobs[1].priority, site.slurm.jobs[1].pinned_to) == (0, ())
+    scheduler.repeat(2, 1.0)
+    assert [each for each, _ in site.slurm.started] == [1, 1]
+
+
+def test_a_restart_keeps_the_back_off() -> None:
+    site = Site(Refusing({"c1": 4}))
+    site.slurm.submit(1)
+    site.scheduler(ENFORCE).cycle()
+    view = site.scheduler(ENFORCE).cycle()
+    assert view.plan.starts == ()
+    assert "tried again in 5 s" in view.situation.blocked[1]
+
+
+def run_to_the_end(site: Site) -> None:
+    site.scheduler(ENFORCE).repeat(60, 1.0)
+
+
+def calls_of_a_whole_run() -> int:
+    site, wire = Site(FakeSlurm({"c1": 4, "c2": 4})), Wire()
+    site.slurm.submit(4, 3, 1, 6, 2, 4)
+    site.scheduler(ENFORCE, wire).repeat(20, 1.0)
+    assert len(site.slurm.ended) == 6
+    return len(wire.calls)
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before the call", "after the call"])
+@pytest.mark.parametrize("problem", [Crash, Unreachable, Refused])
+def test_wherever_it_fails_every_job_runs_once(problem, after: bool) -> None:
+    for at in range(1, calls_of_a_whole_run() + 1):
+        site = Site(FakeSlurm({"c1": 4, "c2": 4}))
+        site.slurm.submit(4, 3, 1, 6, 2, 4)
+        wire = Wire(at, problem("x"), after=after)
+        try:
+            site.scheduler(ENFORCE, wire).repeat(20, 1.0)
+        except (Crash, SnsError):
+            site.slurm.sleep(1)
+        run_to_the_end(site)
+        assert sorted(each for each, _ in site.slurm.started) == [1, 2, 3, 4, 5, 6], (at, wire.calls[at - 1])
+        assert site.slurm.jobs == {}
+
+
+def test_a_run_outlives_every_failure_of_slurm_and_the_store() -> None:
+    for at in range(2, calls_of_a_whole_run() + 1):  # the first call loads the records, before the run
+        site = Site(FakeSlurm({"c1": 4, "c2": 4}))
+        site.slurm.submit(4, 3, 1, 6, 2, 4)
+        site.scheduler(ENFORCE, Wire(at, Unreachable("x"))).run(1.0, until(40))
+        assert sorted(each for each, _ in site.slurm.started) == [1, 2, 3, 4, 5, 6], at

@@ -1,0 +1,124 @@
+"""The watchdog releases held jobs when, and only when, the scheduler shows no sign of life."""
+
+import pytest
+from fake_slurm import FakeSlurm
+from live import NOW
+
+from slurm_sns.errors import Unreachable
+from slurm_sns.scheduler.records import JobRecord, Stage
+from slurm_sns.scheduler.watchdog import Watchdog, is_stale
+
+
+class Case:
+    def __init__(self, mode: str = "enforce") -> None:
+        self.slurm = FakeSlurm({"c1": 4})
+        self.slurm.submit(1)
+        self.beat: float | None = NOW
+        self.log: list[str] = []
+        self.records: dict[int, JobRecord] = {}
+        self.dog = Watchdog(
+            self.slurm,
+            self.slurm,
+            lambda: self.beat,
+            clock=self.slurm,
+            log=self.log.append,
+            timeout_s=30,
+            mode=mode,
+            records=lambda: self.records,
+        )
+
+    @property
+    def is_held(self) -> bool:
+        return self.slurm.jobs[1].priority == 0
+
+
+@pytest.fixture
+def case() -> Case:
+    return Case()
+
+
+@pytest.mark.parametrize("beat", [NOW, NOW - 30, NOW + 30])
+def test_a_scheduler_that_lives_is_left_alone(case: Case, beat: float) -> None:
+    case.beat = beat
+    assert case.dog.look() == 0
+    assert case.is_held
+    assert case.log == []
+
+
+@pytest.mark.parametrize("beat", [NOW - 30.5, 0, NOW + 31, None, float("nan"), float("inf")])
+def test_held_jobs_are_released_when_the_heartbeat_is_old_missing_or_of_no_sense(case: Case, beat) -> None:
+    case.beat = beat
+    assert case.dog.look() == 1
+    assert not case.is_held
+    assert case.log[0] == "no heartbeat: releasing held jobs"
+
+
+def test_what_its_owner_holds_is_not_released(case: Case) -> None:
+    case.beat = None
+    case.slurm.change(1, pinned_to=("c1",))
+    case.slurm.submit(1, extra="")
+    assert case.dog.look() == 0
+
+
+def test_a_job_that_was_placed_and_never_started_is_unpinned_too(case: Case) -> None:
+    case.beat = None
+    case.slurm.change(1, pinned_to=("c1",), priority=1500, nice=-500)
+    assert case.dog.look() == 1
+    assert (case.slurm.jobs[1].pinned_to, case.is_held) == ((), False)
+
+
+def test_a_job_whose_mark_is_gone_is_known_from_the_store(case: Case) -> None:
+    case.beat = None
+    case.slurm.change(1, extra="mine")
+    assert case.dog.look() == 0
+    case.records = {1: JobRecord(1, case.slurm.jobs[1].submit_s, Stage.HELD)}
+    assert case.dog.look() == 1
+    assert not case.is_held
+
+
+@pytest.mark.parametrize("mode", ["observe", "advise"])
+def test_where_we_hold_nothing_a_held_job_is_its_owners(mode: str) -> None:
+    case = Case(mode)
+    case.beat = None
+    assert case.dog.look() == 0
+    assert case.is_held
+
+
+def test_a_job_held_in_the_last_moment_is_released_at_the_next_look(case: Case) -> None:
+    case.beat = None
+    case.dog.look()
+    case.slurm.submit(1)
+    assert case.dog.look() == 1
+
+
+def test_it_says_when_the_heartbeat_is_back(case: Case) -> None:
+    case.beat = None
+    case.dog.look()
+    case.beat = NOW
+    case.dog.look()
+    assert case.log[-1] == "heartbeat is back"
+
+
+def test_a_slurmctld_that_does_not_answer_is_asked_again_and_logged_once(case: Case) -> None:
+    answers = iter([False, False, True])
+    observe = case.slurm.observe
+
+    def sometimes():
+        if next(answers):
+            return observe()
+        raise Unreachable("slurmctld does not answer: no")
+
+    case.slurm.observe = sometimes
+    case.beat = None
+    looks = iter([False] * 3)
+    case.dog.run(1.0, lambda: next(looks, True))
+    assert case.log == [
+        "no heartbeat: releasing held jobs",
+        "slurmctld does not answer: no; trying again",
+        "job 1: released to Slurm: the scheduler shows no sign of life",
+    ]
+
+
+@pytest.mark.parametrize(("beat", "stale"), [(100, False), (70, False), (69, True), (130, False), (131, True)])
+def test_the_limit_itself_is_still_alive(beat: float, stale: bool) -> None:
+    assert is_stale(beat, 100, 30) is stale

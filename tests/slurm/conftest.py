@@ -1,0 +1,36 @@
+"""Make `recorded` importable, and put a fake in pyslurm's place."""
+
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from unittest.mock import MagicMock
+
+import pytest
+
+sys.path.append(str(Path(__file__).parent))
+
+
+class RPCError(Exception):
+    """As pyslurm's: Slurm's words and number."""
+
+    def __init__(self, errno: int, text: str) -> None:
+        super().__init__(text)
+        self.errno = errno
+
+
+@pytest.fixture
+def pyslurm(mocker) -> SimpleNamespace:
+    """A fake pyslurm module: `change` remembers what a modify() would send, `RPCError` is what it raises."""
+    fake = SimpleNamespace(
+        RPCError=RPCError,
+        JobSubmitDescription=lambda **fields: fields,
+        Job=MagicMock(),
+        Jobs=MagicMock(),
+        Nodes=MagicMock(),
+        Reservations=MagicMock(),
+        Partitions=MagicMock(),
+        db=SimpleNamespace(Associations=MagicMock()),
+    )
+    for module in ("api", "planner", "state"):
+        mocker.patch(f"slurm_sns.slurm.{module}.pyslurm", return_value=fake)
+    return fake

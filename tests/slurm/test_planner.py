@@ -1,0 +1,185 @@
+"""What is sent to Slurm, and what its refusals mean."""
+
+from subprocess import CompletedProcess, TimeoutExpired
+
+import pytest
+
+from slurm_sns.errors import Refused, SnsError, Unreachable
+from slurm_sns.model import Alternative, Resources, Start
+from slurm_sns.scheduler.records import OwnMemory
+from slurm_sns.slurm.api import is_unreachable
+from slurm_sns.slurm.commands import run
+from slurm_sns.slurm.planner import INFINITE, SlurmPlanner
+
+
+def start(**fields) -> Start:
+    return Start(7, ("c1", "c2"), Alternative(**{"nodes": 2, "demand": Resources(20, 90_000), **fields}))
+
+
+def test_a_placement_is_one_change_with_exactly_these_fields(pyslurm) -> None:
+    SlurmPlanner().place(start(tasks_per_node=20), nice=-500)
+    pyslurm.Job.assert_called_once_with(7)
+    pyslurm.Job.return_value.modify.assert_called_once_with(
+        {
+            "required_nodes": ["c1", "c2"],
+            "ntasks_per_node": 20,
+            "gres_per_node": None,
+            "memory_per_node": None,
+            "nice": -500,
+            "priority": INFINITE,
+        }
+    )
+
+
+def test_a_job_that_keeps_its_geometry_is_only_pinned(pyslurm) -> None:
+    SlurmPlanner().place(start(), nice=0)
+    (change,) = pyslurm.Job.return_value.modify.call_args.args
+    assert change["ntasks_per_node"] is None
+
+
+def test_ways_and_bandwidth_are_asked_for_as_gres(pyslurm) -> None:
+    SlurmPlanner().place(start(demand=Resources(20, 90_000, ways=4, bandwidth_gbps=10)), nice=0)
+    (change,) = pyslurm.Job.return_value.modify.call_args.args
+    assert change["gres_per_node"] == {"llc": 4, "membw": 10}
+
+
+def test_a_job_that_is_to_be_alone_asks_for_all_the_memory_of_its_nodes(pyslurm) -> None:
+    SlurmPlanner().place(start(exclusive=True), 0, 128_000)
+    (change,) = pyslurm.Job.return_value.modify.call_args.args
+    assert change["memory_per_node"] == 128_000
+
+
+def test_a_release_changes_the_priority_alone(pyslurm) -> None:
+    SlurmPlanner().release(7)
+    pyslurm.Job.return_value.modify.assert_called_once_with({"priority": INFINITE})
+
+
+def test_an_unpin_clears_first_and_holds_then(mocker) -> None:
+    """A crash in between leaves a job that Slurm runs, not one that nobody releases."""
+    sent = mocker.patch("slurm_sns.slurm.planner.run")
+    SlurmPlanner().unpin(7, 30)
+    assert [call.args for call in sent.call_args_list] == [
+        ("scontrol", "update", "JobId=7", "ReqNodeList=", "TresPerNode=", "Nice=30"),
+        ("scontrol", "uhold", "7"),
+    ]
+
+
+def test_who_releases_only_clears(mocker) -> None:
+    sent = mocker.patch("slurm_sns.slurm.planner.run")
+    SlurmPlanner().unpin(7, 30, hold=False)
+    assert [call.args[1] for call in sent.call_args_list] == ["update"]
+
+
+@pytest.mark.parametrize(
+    ("own", "words"),
+    [((4500, 0), "MinMemoryCPU=4500"), ((None, 2000), "MinMemoryNode=2000"), ((None, 0), "MinMemoryNode=0")],
+)
+def test_an_unpin_gives_a_job_that_had_whole_nodes_its_own_memory_back(mocker, own, words: str) -> None:
+    sent = mocker.patch("slurm_sns.slurm.planner.run")
+    SlurmPlanner().unpin(7, 30, OwnMemory(*own))
+    assert sent.call_args_list[0].args[-1] == words
+
+
+def test_an_unpin_that_slurm_refuses_holds_nothing(mocker) -> None:
+    sent = mocker.patch("slurm_sns.slurm.planner.run", side_effect=Refused("Job is no longer pending execution"))
+    with pytest.raises(Refused):
+        SlurmPlanner().unpin(7, 30)
+    assert sent.call_count == 1
+
+
+@pytest.mark.parametrize(
+    ("errno", "text"),
+    [
+        (1800, "Unable to contact slurm controller (connect failure)"),
+        (1801, "Unable to contact slurm controller (send failure)"),
+        (1001, "Communication connection failure"),
+        (1007, "Protocol authentication error"),
+        (2027, "Slurm backup controller in standby mode"),
+        (2131, "Slurm backup controller in standby mode, use backup"),
+        (5004, "Socket timed out on send/recv operation"),
+        (6000, "Invalid authentication credential"),
+    ],
+)
+def test_no_answer_is_not_a_refusal(pyslurm, errno: int, text: str) -> None:
+    pyslurm.Job.return_value.modify.side_effect = pyslurm.RPCError(errno, text)
+    with pytest.raises(Unreachable) as problem:
+        SlurmPlanner().release(7)
+    assert str(problem.value) == f"slurmctld does not answer: {text}"
+
+
+@pytest.mark.parametrize(
+    ("errno", "text"),
+    [
+        (2017, "Invalid job id specified"),
+        (2084, "Job has already finished"),
+        (2014, "Requested node configuration is not available"),
+        (2026, "Invalid job credential"),
+        (11, "Resource temporarily unavailable"),
+    ],
+)
+def test_slurms_own_words_come_with_a_refusal(pyslurm, errno: int, text: str) -> None:
+    pyslurm.Job.return_value.modify.side_effect = pyslurm.RPCError(errno, text)
+    with pytest.raises(Refused) as problem:
+        SlurmPlanner().place(start(), 0)
+    assert str(problem.value) == text
+
+
+def test_an_error_without_words_says_its_number(pyslurm) -> None:
+    pyslurm.Job.return_value.modify.side_effect = pyslurm.RPCError(2000, "")
+    with pytest.raises(Refused, match="Slurm error 2000"):
+        SlurmPlanner().release(7)
+
+
+def test_only_errors_of_slurm_are_met(pyslurm) -> None:
+    pyslurm.Job.return_value.modify.side_effect = ValueError("a defect of ours")
+    with pytest.raises(ValueError, match="a defect of ours"):
+        SlurmPlanner().release(7)
+
+
+def test_the_numbers_around_the_ranges_are_refusals() -> None:
+    assert not any(is_unreachable(errno) for errno in (0, 999, 1100, 1799, 1900, 2000, 4999, 5100, 5999, 6100))
+
+
+# --- Slurm's commands
+
+
+def answer(mocker, code: int = 0, output: str = "", errors: str = ""):
+    return mocker.patch("subprocess.run", return_value=CompletedProcess([], code, output, errors))
+
+
+def test_a_command_is_run_without_a_shell(mocker) -> None:
+    ran = answer(mocker, output="normal|0\n")
+    assert run("sacctmgr", "show", "qos") == "normal|0\n"
+    assert ran.call_args.args == (["sacctmgr", "show", "qos"],)
+    assert "shell" not in ran.call_args.kwargs
+
+
+@pytest.mark.parametrize(
+    "errors",
+    [
+        "slurm_update error: Unable to contact slurm controller (connect failure)",
+        "Unexpected message received for job 7",
+        "sacctmgr: error: Problem talking to the database: Connection refused",
+    ],
+)
+def test_a_command_that_finds_nobody_means_no_answer(mocker, errors: str) -> None:
+    answer(mocker, 1, errors=errors + "\n")
+    with pytest.raises(Unreachable):
+        run("scontrol", "uhold", "7")
+
+
+@pytest.mark.parametrize("own_name", ["", "scontrol: "])
+def test_a_command_that_fails_otherwise_is_a_refusal_in_one_line(mocker, own_name: str) -> None:
+    answer(mocker, 1, errors=f"{own_name}Invalid job id specified\n  for job 99999\n")
+    with pytest.raises(Refused) as problem:
+        run("scontrol", "uhold", "99999")
+    assert str(problem.value) == "scontrol: Invalid job id specified for job 99999"
+
+
+def test_a_command_that_hangs_or_is_missing_is_met(mocker) -> None:
+    mocker.patch("subprocess.run", side_effect=TimeoutExpired(["scontrol"], 30))
+    with pytest.raises(Unreachable, match="did not answer within 30 s"):
+        run("scontrol", "uhold", "7")
+    mocker.patch("subprocess.run", side_effect=FileNotFoundError(2, "No such file or directory"))
+    with pytest.raises(SnsError, match="scontrol cannot be run: No such file or directory"):
+        run("scontrol", "uhold", "7")

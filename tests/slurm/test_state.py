@@ -1,0 +1,82 @@
+"""One look at the cluster: what is asked, in which order, and what a failing part leaves."""
+
+from types import SimpleNamespace
+from unittest.mock import MagicMock
+
+import pytest
+import recorded
+
+from slurm_sns.errors import BadInput, Unreachable
+from slurm_sns.slurm import api
+from slurm_sns.slurm.state import SITE_SECONDS, SlurmState
+
+
+@pytest.fixture
+def cluster(pyslurm, mocker):
+    pyslurm.Jobs.load.return_value = {1: recorded.job(user_id=0)}
+    pyslurm.Nodes.load.return_value = {"c1": recorded.node()}
+    pyslurm.Reservations.load.return_value = {}
+    pyslurm.Partitions.load.return_value = {
+        "main": SimpleNamespace(priority_tier=2),
+        "low": SimpleNamespace(priority_tier=None),
+    }
+    pyslurm.run = mocker.patch("slurm_sns.slurm.state.run", return_value="normal|0\nhigh|5\n")
+    return pyslurm
+
+
+def test_jobs_are_read_before_nodes_so_that_none_is_missed(cluster) -> None:
+    order = MagicMock()
+    order.attach_mock(cluster.Jobs.load, "jobs")
+    order.attach_mock(cluster.Nodes.load, "nodes")
+    seen = SlurmState(with_shares=False).observe()
+    assert [call[0] for call in order.mock_calls] == ["jobs", "nodes"]
+    assert ([each.id for each in seen.jobs], [each.name for each in seen.nodes]) == ([1], ["c1"])
+    assert seen.jobs[0].user == "root"
+    assert seen.tiers == (("low", 0), ("main", 2))
+    assert seen.qos_priorities == (("high", 5), ("normal", 0))
+
+
+def test_the_sites_numbers_are_asked_for_once_a_minute(cluster, mocker) -> None:
+    now = mocker.patch("time.monotonic", return_value=0.0)
+    state = SlurmState(with_shares=False)
+    for _ in range(3):
+        state.observe()
+    assert cluster.run.call_count == 1
+    now.return_value = SITE_SECONDS + 1
+    state.observe()
+    assert cluster.run.call_count == 2
+    assert cluster.Jobs.load.call_count == 4
+
+
+def test_without_slurmdbd_the_last_priorities_stay_in_force(cluster, mocker) -> None:
+    now = mocker.patch("time.monotonic", return_value=0.0)
+    state = SlurmState(with_shares=False)
+    state.observe()
+    cluster.run.side_effect = Unreachable("sacctmgr: Connection refused")
+    now.return_value = SITE_SECONDS + 1
+    assert state.observe().qos_priorities == (("high", 5), ("normal", 0))
+
+
+def test_shares_are_those_of_the_accounts_themselves(cluster) -> None:
+    associations = [
+        SimpleNamespace(account="physics", user=None, shares=3),
+        SimpleNamespace(account="physics", user="alice", shares=9),
+        SimpleNamespace(account="chemistry", user=None, shares=None),
+    ]
+    cluster.db.Associations.load.return_value = dict(enumerate(associations))
+    assert SlurmState(with_shares=True).observe().shares == (("chemistry", 1.0), ("physics", 3.0))
+
+
+@pytest.mark.parametrize("errno", [1800, 2002])
+def test_a_look_that_fails_in_any_way_is_no_look(cluster, errno: int) -> None:
+    cluster.Nodes.load.side_effect = cluster.RPCError(errno, "no")
+    with pytest.raises(Unreachable):
+        SlurmState(with_shares=False).observe()
+
+
+def test_pyslurm_is_never_loaded_where_slurm_has_no_configuration(monkeypatch, tmp_path) -> None:
+    """Its import would end the process."""
+    monkeypatch.setenv("SLURM_CONF", str(tmp_path / "slurm.conf"))
+    api.pyslurm.cache_clear()
+    with pytest.raises(BadInput, match="no Slurm configuration here"):
+        api.pyslurm()

@@ -1,0 +1,281 @@
+"""pyslurm's answers, as recorded on a real Slurm, become our values."""
+
+import pytest
+import recorded
+
+from slurm_sns.errors import SnsError
+from slurm_sns.model import Resources
+from slurm_sns.scheduler.observed import JobState
+from slurm_sns.slurm import translate
+
+
+def test_a_held_job_of_16_tasks() -> None:
+    job = translate.job(recorded.job(extra="sns:1"), {2001: "alice"}.__getitem__)
+    assert (job.id, job.user_id, job.user, job.submit_s) == (1, 2001, "alice", 1795193945)
+    assert (job.state, job.priority, job.reason, job.extra) == (JobState.PENDING, 0, "JobHeldUser", "sns:1")
+    assert (job.account, job.partitions, job.qos, job.name) == ("physics", ("plain",), "normal", "wrap")
+    assert (job.tasks, job.cpus, job.memory_per_cpu_mb, job.memory_per_node_mb) == (16, 16, 4500, None)
+    assert (job.walltime_s, job.begin_s, job.pinned_to, job.allocated) == (60, 0, (), ())
+    assert (job.is_batch, job.is_plain, job.is_array, job.waits_for_others) == (True, True, False, False)
+    assert job.occupies == Resources(0, 0)
+
+
+def test_a_running_job_says_where_and_with_what() -> None:
+    job = translate.job(recorded.running(required_nodes="c1", allocated_nodes="c[3-4],s1", num_nodes=3, cpus=3))
+    assert job.state is JobState.OCCUPYING
+    assert (job.pinned_to, job.allocated) == (("c1",), ("c3", "c4", "s1"))
+    assert job.occupies == Resources(3, 13_500)
+    assert job.walltime_s is None, "no time limit"
+    assert job.reason == "", "Slurm's reason None is no reason"
+
+
+def test_what_a_placed_job_was_given_of_a_node_is_seen_as_its_gres() -> None:
+    job = translate.job(recorded.job(gres_per_node={"gres/llc": 6, "gres/membw": 40}))
+    assert (job.ways, job.bandwidth_gbps) == (6, 40)
+
+
+def test_memory_for_each_node_counts_for_each_node() -> None:
+    job = translate.job(recorded.running(memory_per_cpu=None, memory_per_node=1000, num_nodes=3))
+    assert job.occupies == Resources(2, 3000)
+
+
+@pytest.mark.parametrize(
+    ("ntasks", "num_nodes", "max_nodes", "shown"),
+    [
+        (16, 1, 16, (1, None)),
+        (16, 2, 2, (2, 2)),
+        (2, 2, 2, (2, 2)),
+        (40, 2, 40, (2, None)),
+        (1, 1, 1, (1, 1)),
+        (1, 1, 3, (1, 3)),
+        (4, 4, 4, (4, 4)),
+        (4, 2, 4, (2, None)),
+    ],
+    ids=["-n16", "-N2 -n16", "-N2", "-n40", "-n1", "-N1-3", "-N4 -n4", "-N2-4 -n4 looks like -n4"],
+)
+def test_slurm_shows_as_many_nodes_as_tasks_where_the_job_says_only_its_tasks(
+    ntasks, num_nodes, max_nodes, shown
+) -> None:
+    job = translate.job(recorded.job(ntasks=ntasks, num_nodes=num_nodes, max_nodes=max_nodes))
+    assert (job.nodes_min, job.nodes_max) == shown
+
+
+@pytest.mark.parametrize("state", ["PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT"])
+def test_a_job_that_waits_is_pending(state: str) -> None:
+    assert translate.job(recorded.job(state=state)).state is JobState.PENDING
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        "RUNNING",
+        "SUSPENDED",
+        "COMPLETING",
+        "CONFIGURING",
+        "RESIZING",
+        "STOPPED",
+        "SIGNALING",
+        "STAGE_OUT",
+        "EXPEDITING",
+        "A_STATE_OF_NEXT_YEAR",
+    ],
+)
+def test_a_job_that_may_hold_nodes_occupies_them(state: str) -> None:
+    job = translate.job(recorded.running(state=state))
+    assert job.state is JobState.OCCUPYING
+    assert job.is_completing is (state == "COMPLETING")
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        "COMPLETED",
+        "CANCELLED",
+        "FAILED",
+        "TIMEOUT",
+        "NODE_FAIL",
+        "PREEMPTED",
+        "BOOT_FAIL",
+        "DEADLINE",
+        "OUT_OF_MEMORY",
+        "REVOKED",
+    ],
+)
+def test_a_job_that_is_over_has_ended(state: str) -> None:
+    assert translate.job(recorded.running(state=state)).state is JobState.ENDED
+
+
+@pytest.mark.parametrize(
+    ("dependencies", "waits"),
+    [
+        (None, False),
+        ({**recorded.NO_DEPENDENCIES, "afterok": ["1(unfulfilled)"]}, True),
+        ({**recorded.NO_DEPENDENCIES, "afterany": [1], "satisfy": "any"}, True),
+        (recorded.NO_DEPENDENCIES, True),
+    ],
+    ids=["none, or all fulfilled", "afterok", "one of several", "singleton"],
+)
+def test_a_job_waits_for_others_as_long_as_slurm_shows_a_dependency(dependencies, waits: bool) -> None:
+    assert translate.job(recorded.job(dependencies=dependencies)).waits_for_others is waits
+
+
+def test_a_job_may_name_several_partitions() -> None:
+    assert translate.job(recorded.job(partition="main,small")).partitions == ("main", "small")
+
+
+def test_a_begin_time_is_when_the_job_may_start() -> None:
+    assert translate.job(recorded.job(eligible_time=1795197546)).begin_s == 1795197546
+
+
+@pytest.mark.parametrize(
+    "uses",
+    [
+        {"heterogeneous_id": 7},
+        {"array_id": 18},
+        {"reservation": "maintenance"},
+        {"constraints": ["avx"]},
+        {"preferred_features": ["avx"]},
+        {"excluded_nodes": "c1"},
+        {"resource_sharing": "NO"},
+        {"resource_sharing": "YES"},
+        {"resource_sharing": "USER"},
+        {"requires_contiguous_nodes": True},
+        {"required_switches": 1},
+        {"licenses": ["matlab"]},
+        {"burst_buffer": "#BB"},
+        {"sockets_per_node": 1},
+        {"cores_per_socket": 2},
+        {"threads_per_core": 1},
+        {"temporary_disk_per_node": 10},
+        {"min_cpus_per_node": 4},
+        {"gres": {"gpu": 1}},
+    ],
+    ids=lambda uses: next(iter(uses)),
+)
+def test_a_job_that_uses_what_we_do_not_place_is_not_plain(uses) -> None:
+    assert not translate.job(recorded.job(**uses)).is_plain
+
+
+def test_the_cpus_that_the_tasks_of_a_node_need_are_no_minimum_of_the_owners() -> None:
+    assert translate.job(recorded.job(cpus_per_task=2, ntasks_per_node=2, min_cpus_per_node=4)).is_plain
+
+
+def test_values_that_slurm_does_not_know_are_ours_for_none() -> None:
+    unknown = dict.fromkeys(recorded.JOB)
+    job = translate.job(
+        recorded.job(**{**unknown, "id": 5, "user_id": 0, "state": "PENDING", "resource_sharing": "OK"})
+    )
+    assert (job.tasks, job.cpus, job.cpus_per_task, job.nodes_min, job.nodes_max) == (1, 1, 1, None, None)
+    assert (job.name, job.account, job.qos, job.reason, job.submit_s) == ("", "", "", "", 0)
+
+
+# --- nodes
+
+
+def test_an_idle_node() -> None:
+    node = translate.node(recorded.node())
+    assert (node.name, node.partitions, node.threads_per_core) == ("c1", {"main", "plain"}, 1)
+    assert (node.capacity, node.allocated) == (Resources(28, 128_000, 20, 118), Resources(0, 0))
+    assert node.unavailable == ""
+
+
+def test_what_slurm_has_allocated_on_a_node() -> None:
+    used = {"allocated_cpus": 2, "allocated_memory": 9000, "allocated_gres": {"llc": 4, "membw": 10}}
+    node = translate.node(recorded.node(state="MIXED", **used))
+    assert node.allocated == Resources(2, 9000, 4, 10)
+
+
+def test_cpus_become_whole_cores() -> None:
+    node = translate.node(recorded.node(threads_per_core=2, effective_cpus=56, allocated_cpus=3))
+    assert (node.capacity.cores, node.allocated.cores) == (28, 2)
+
+
+def test_what_the_system_keeps_is_no_capacity() -> None:
+    node = translate.node(recorded.node(effective_cpus=26, memory_reserved_for_system=2000))
+    assert node.capacity[:2] == (26, 126_000)
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        "IDLE",
+        "ALLOCATED",
+        "MIXED",
+        "IDLE+COMPLETING",
+        "IDLE+POWERED_DOWN",
+        "IDLE+POWERING_UP",
+        "IDLE+CLOUD",
+        "IDLE+DYNAMIC_NORM",
+    ],
+)
+def test_a_node_that_takes_jobs_is_capacity(state: str) -> None:
+    assert translate.node(recorded.node(state=state)).unavailable == ""
+
+
+@pytest.mark.parametrize(
+    ("state", "why"),
+    [
+        ("IDLE+DRAIN", "drain"),
+        ("ALLOCATED+DRAIN", "drain"),
+        ("MIXED+PLANNED", "planned"),
+        ("IDLE+NOT_RESPONDING", "not_responding"),
+        ("DOWN+NOT_RESPONDING", "down+not_responding"),
+        ("IDLE+RESERVED", "reserved"),
+        ("IDLE+MAINTENANCE", "maintenance"),
+        ("IDLE+FAIL", "fail"),
+        ("IDLE+REBOOT_REQUESTED", "reboot_requested"),
+        ("DOWN+REBOOT_ISSUED", "down+reboot_issued"),
+        ("IDLE+POWERING_DOWN", "powering_down"),
+        ("IDLE+INVALID_REG", "invalid_reg"),
+        ("IDLE+BLOCKED", "blocked"),
+        ("FUTURE", "future"),
+        ("UNKNOWN", "unknown"),
+        ("ERROR", "error"),
+        (None, "unknown"),
+    ],
+)
+def test_a_node_that_takes_no_job_is_none_and_says_why(state, why: str) -> None:
+    assert translate.node(recorded.node(state=state)).unavailable == why
+    assert translate.node(recorded.node(state=state, reason="disk")).unavailable == f"{why}: disk"
+
+
+# --- the rest
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        (None, ()),
+        ("", ()),
+        ("c1", ("c1",)),
+        ("c[1-3],s1", ("c1", "c2", "c3", "s1")),
+        ("n[08-10]", ("n08", "n09", "n10")),
+    ],
+)
+def test_node_lists_are_unfolded(text, names) -> None:
+    assert translate.node_names(text) == names
+
+
+def test_a_node_list_that_cannot_be_read_is_an_error_of_one_line() -> None:
+    with pytest.raises(SnsError, match=r"node list 'c\[1', which cannot be read"):
+        translate.node_names("c[1")
+
+
+def test_a_reservation() -> None:
+    fields = {"name": "look", "nodes": "s[1-2]", "start_time": 1795194071, "end_time": 1795194131}
+    seen = translate.reservation(recorded.SimpleNamespace(**fields))
+    assert (seen.name, seen.nodes) == ("look", {"s1", "s2"})
+    assert (seen.start_s, seen.end_s) == (1795194071, 1795194131)
+
+
+def test_a_reservation_of_licences_takes_no_node() -> None:
+    fields = {"name": "licences", "nodes": None, "start_time": 1, "end_time": 2}
+    assert translate.reservation(recorded.SimpleNamespace(**fields)).nodes == frozenset()
+
+
+def test_the_priorities_of_qos_are_read_from_sacctmgr() -> None:
+    assert translate.qos_priorities("normal|0\nhigh|100\n\nodd|name|7\nbroken|\n") == (
+        ("high", 100),
+        ("normal", 0),
+        ("odd|name", 7),
+    )

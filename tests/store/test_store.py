@@ -1,0 +1,228 @@
+"""Records, decisions and snapshots survive; a store that fails says so in one line."""
+
+import sqlite3
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from sqlalchemy import event, text
+from sqlalchemy.exc import OperationalError
+
+from slurm_sns.errors import BadInput, SnsError, Unreachable
+from slurm_sns.model import Alternative, Job, Node, Plan, Resources, Snapshot, Start
+from slurm_sns.scheduler.records import JobRecord, Stage
+from slurm_sns.store.decisions import CYCLES_PER_CLEANING, UNKNOWN_USER, StoredDecisions
+from slurm_sns.store.history import StoredHistory
+from slurm_sns.store.schema import open_store
+
+DAY = 86_400
+FULL = JobRecord(7, 99, Stage.PLACED, ("c1", "c2"), 12.5, 3, -20, 2, 99.25, "Slurm said: 'no'; ünï")
+SNAPSHOT = Snapshot(
+    (Node("c1", Resources(4, 100), Resources(2, 50)),), (Job(1, 5, (Alternative(1, Resources(1, 1)),)),)
+)
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'sns.db'}"
+
+
+@pytest.fixture
+def history(url: str) -> StoredHistory:
+    return StoredHistory(open_store(url))
+
+
+def again(url: str) -> StoredHistory:
+    return StoredHistory(open_store(url))
+
+
+def test_a_new_store_holds_nothing(history: StoredHistory) -> None:
+    assert history.load() == {}
+
+
+def test_a_record_comes_back_as_it_was_after_a_restart(history: StoredHistory, url: str) -> None:
+    bare = JobRecord(8, 99, Stage.HELD)
+    history.save([FULL, bare], [])
+    assert again(url).load() == {7: FULL, 8: bare}
+
+
+def test_a_changed_record_replaces_the_old_one(history: StoredHistory, url: str) -> None:
+    history.save([FULL], [])
+    changed = replace(FULL, stage=Stage.OWNER_HELD, nodes=())
+    history.save([changed], [])
+    assert again(url).load() == {7: changed}
+
+
+def test_records_of_jobs_that_are_gone_are_forgotten(history: StoredHistory, url: str) -> None:
+    history.save([FULL, replace(FULL, job_id=8)], [])
+    history.save([], [7, 12345])
+    assert list(again(url).load()) == [8]
+
+
+def test_a_save_happens_as_a_whole_or_not_at_all(history: StoredHistory, url: str) -> None:
+    history.save([FULL], [])
+    broken = replace(FULL, job_id=9, note=None)
+    with pytest.raises(Unreachable, match="cannot be written"):
+        history.save([replace(FULL, note="new"), broken], [7])
+    assert again(url).load() == {7: FULL}
+
+
+def test_ten_thousand_records_are_saved_at_once(history: StoredHistory) -> None:
+    history.save([JobRecord(number, 1, Stage.HELD) for number in range(10_000)], [])
+    assert len(history.load()) == 10_000
+
+
+# --- decisions
+
+
+@pytest.fixture
+def decisions(url: str) -> StoredDecisions:
+    return StoredDecisions(open_store(url), keep_days=30, keep_snapshots=2)
+
+
+def plan(job_id: int) -> Plan:
+    start = Start(job_id, ("c1", "c2"), Alternative(2, Resources(1, 1)), "by mix-fit")
+    return Plan((start,), chosen="mix-fit", matched={"mix-fit": 3, "best-fit-cores": 2})
+
+
+def test_a_decision_comes_back_with_its_cycle_oldest_first(decisions: StoredDecisions) -> None:
+    decisions.record(10.5, SNAPSHOT, plan(1), {}, owners={1: 2001}, explanations={})
+    decisions.record(
+        20.5, SNAPSHOT, Plan(), {1: "it's requeued; DROP TABLE decisions"}, owners={1: 2001}, explanations={}
+    )
+    started, noted = decisions.of_job(1)
+    assert (started.action, started.nodes, started.reason) == ("start", ("c1", "c2"), "by mix-fit")
+    assert (started.user_id, started.at_s, started.chosen) == (2001, 10.5, "mix-fit")
+    assert started.matched == {"mix-fit": 3, "best-fit-cores": 2}
+    assert (noted.action, noted.nodes, noted.reason) == ("note", (), "it's requeued; DROP TABLE decisions")
+    assert decisions.snapshot_of(started.cycle_id) == SNAPSHOT
+    assert decisions.of_job(2) == []
+    assert decisions.snapshot_of(99) is None
+
+
+def test_a_decision_on_a_job_of_an_unknown_user_is_for_admins(decisions: StoredDecisions) -> None:
+    decisions.record(1, SNAPSHOT, plan(1), {}, owners={}, explanations={})
+    assert decisions.of_job(1)[0].user_id == UNKNOWN_USER
+
+
+def test_old_decisions_and_all_but_the_newest_snapshots_are_cleaned_away(decisions: StoredDecisions) -> None:
+    decisions.record(0, SNAPSHOT, plan(1), {}, owners={}, explanations={})
+    for number in range(2, CYCLES_PER_CLEANING + 2):
+        decisions.record(31 * DAY + number, SNAPSHOT, plan(number), {}, owners={}, explanations={})
+    assert decisions.of_job(1) == []
+    kept = [decisions.snapshot_of(decisions.of_job(number)[0].cycle_id) for number in range(2, CYCLES_PER_CLEANING + 2)]
+    assert kept == [None] * (CYCLES_PER_CLEANING - 2) + [SNAPSHOT] * 2
+
+
+def test_no_snapshots_are_kept_where_none_are_wanted(url: str) -> None:
+    decisions = StoredDecisions(open_store(url), keep_days=30, keep_snapshots=0)
+    decisions.record(1, SNAPSHOT, plan(1), {}, owners={}, explanations={})
+    assert decisions.snapshot_of(decisions.of_job(1)[0].cycle_id) is None
+
+
+# --- failures
+
+
+@pytest.mark.parametrize("url", ["", "nonsense", "oracle9://x", "foo+bar://x", "sqlite+nope:///x"])
+def test_a_url_of_no_database_is_bad_input(url: str) -> None:
+    with pytest.raises(BadInput, match="valid: sqlite:////absolute/path"):
+        open_store(url)
+
+
+def test_a_store_that_cannot_be_opened_says_so_without_its_password(tmp_path: Path, mocker) -> None:
+    with pytest.raises(Unreachable) as problem:
+        open_store(f"sqlite:///{tmp_path}/none/sns.db")
+    assert "unable to open database file" in str(problem.value)
+    mocker.patch(
+        "slurm_sns.store.schema._make_tables", side_effect=OperationalError("CREATE TABLE", {}, Exception("gone away"))
+    )
+    engine = mocker.patch("slurm_sns.store.schema.create_engine")
+    engine.side_effect = lambda parsed: mocker.Mock(url=parsed, dialect=mocker.Mock())
+    with pytest.raises(Unreachable) as problem:
+        open_store("mysql+pymysql://sns:secret@db/sns")
+    assert "secret" not in str(problem.value)
+    assert "mysql+pymysql://sns:***@db/sns" in str(problem.value)
+
+
+def test_a_file_that_is_no_database_is_met(tmp_path: Path) -> None:
+    (tmp_path / "sns.db").write_text("this is a letter to my aunt, and no database at all\n" * 100)
+    with pytest.raises(Unreachable, match="file is not a database"):
+        open_store(f"sqlite:///{tmp_path / 'sns.db'}")
+
+
+def one_line(problem) -> str:
+    message = str(problem.value)
+    assert "\n" not in message
+    return message
+
+
+@pytest.fixture
+def locked(url: str, tmp_path: Path, mocker):
+    """A store that another process holds for writing, without the five seconds of patience."""
+    mocker.patch("slurm_sns.store.schema._tune_sqlite")
+    open_store(url)
+    other = sqlite3.connect(tmp_path / "sns.db", isolation_level=None)
+    engine = open_store(f"{url}?timeout=0.05")
+    other.execute("BEGIN EXCLUSIVE")
+    yield engine
+    other.close()
+
+
+def test_a_locked_store_is_no_answer_and_works_again_afterwards(locked) -> None:
+    with pytest.raises(Unreachable) as problem:
+        StoredHistory(locked).save([FULL], [])
+    assert one_line(problem).endswith("database is locked")
+    with pytest.raises(Unreachable, match="the decision record cannot be written"):
+        StoredDecisions(locked, 30, 2).record(1, SNAPSHOT, plan(1), {}, owners={}, explanations={})
+
+
+def test_a_store_that_cannot_be_read_is_no_answer(url: str) -> None:
+    engine = open_store(url)
+    decisions = StoredDecisions(engine, 30, 2)
+    with engine.begin() as connection:
+        for table in ("decisions", "cycles", "job_records"):
+            connection.execute(text(f"DROP TABLE {table}"))
+    for ask in (lambda: decisions.of_job(1), lambda: decisions.snapshot_of(1), StoredHistory(engine).load):
+        with pytest.raises(Unreachable) as problem:
+            ask()
+        assert "no such table" in one_line(problem)
+
+
+def test_a_full_disk_is_no_answer(url: str) -> None:
+    engine = open_store(url)
+    with engine.connect() as connection:
+        pages = connection.execute(text("PRAGMA page_count")).scalar()
+    event.listen(engine, "checkout", lambda raw, *_: raw.execute(f"PRAGMA max_page_count={pages}"))
+    with pytest.raises(Unreachable) as problem:
+        StoredHistory(engine).save([replace(FULL, job_id=number, note="x" * 500) for number in range(100)], [])
+    assert "database or disk is full" in one_line(problem)
+    assert StoredHistory(engine).load() == {}
+
+
+def test_a_read_only_file_is_no_answer(url: str, tmp_path: Path) -> None:
+    open_store(url).dispose()
+    read_only = open_store(f"sqlite:///file:{tmp_path / 'sns.db'}?mode=ro&uri=true")
+    with pytest.raises(Unreachable) as problem:
+        StoredHistory(read_only).save([FULL], [])
+    assert "readonly" in one_line(problem)
+
+
+def test_two_processes_may_open_a_new_store_at_once(tmp_path: Path) -> None:
+    for attempt in range(20):
+        url, problems = f"sqlite:///{tmp_path / f'{attempt}.db'}", []
+        start = threading.Barrier(6)
+
+        def open_it(url=url, problems=problems, start=start) -> None:
+            start.wait()
+            try:
+                open_store(url).dispose()
+            except SnsError as problem:
+                problems.append(problem)
+
+        threads = [threading.Thread(target=open_it) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert problems == []

@@ -1,0 +1,162 @@
+"""The control socket: who is calling is what the kernel says, and no caller can hold the others up."""
+
+import json
+import os
+import socket
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from slurm_sns.errors import BadInput, SnsError, Unreachable
+from slurm_sns.web import control
+from slurm_sns.web.control import LONGEST_REQUEST_BYTES, MOST_CALLERS, ControlSocket, ask
+
+
+def echo(request: dict, user_id: int):
+    return {"request": request, "user_id": user_id}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "scheduler.sock"
+
+
+@pytest.fixture
+def served(path: Path):
+    with ControlSocket(path, echo):
+        yield path
+
+
+def send(path: Path, data: bytes, *, end: bool = True) -> bytes:
+    """What comes back on these raw bytes."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(5)
+        connection.connect(str(path))
+        connection.sendall(data)
+        if end:
+            connection.shutdown(socket.SHUT_WR)
+        with connection.makefile("rb") as stream:
+            return stream.readline()
+
+
+def test_the_caller_is_whom_the_kernel_says_whatever_the_request_says(served: Path) -> None:
+    reply = ask(served, {"command": "queue", "user_id": 0})
+    assert reply == {"request": {"command": "queue", "user_id": 0}, "user_id": os.getuid()}
+
+
+def test_everybody_may_ask(served: Path) -> None:
+    assert served.stat().st_mode & 0o777 == 0o666
+
+
+@pytest.mark.parametrize("error", [SnsError("the store is away"), BadInput("job 7: no job of yours")])
+def test_an_error_comes_back_as_what_it_was(path: Path, error: SnsError) -> None:
+    def failing(_request, _user):
+        raise error
+
+    with ControlSocket(path, failing), pytest.raises(SnsError) as problem:
+        ask(path, {"command": "status"})
+    assert (type(problem.value), str(problem.value)) == (type(error), str(error))
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [b"garbage\n", b"\xff\xfe\n", b"[1]\n", b"null\n", b"1\n", b"\n", b"[" * 2000 + b"\n", b'{"command": "status"}'],
+    ids=["words", "bytes", "list", "null", "number", "empty", "deep", "no newline"],
+)
+def test_what_is_no_request_is_answered_with_an_error(served: Path, garbage: bytes) -> None:
+    reply = json.loads(send(served, garbage))
+    assert reply["bad_input"] is True
+    assert reply["error"].startswith("a request is one ")
+    assert ask(served, {})["request"] == {}, "and the next caller is served"
+
+
+def test_a_request_may_be_so_long_and_no_longer(served: Path) -> None:
+    padding = LONGEST_REQUEST_BYTES - len(b'{"a":""}\n')
+    assert "answer" in json.loads(send(served, b'{"a":"%s"}\n' % (b"x" * padding)))
+    assert "error" in json.loads(send(served, b'{"a":"%s"}\n' % (b"x" * (padding + 1))))
+    assert "error" in json.loads(send(served, b"x" * (LONGEST_REQUEST_BYTES + 1), end=False))
+
+
+def test_a_request_in_pieces_is_put_together(served: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(str(served))
+        for piece in (b'{"comm', b'and": "st', b'atus"}\n'):
+            connection.sendall(piece)
+            time.sleep(0.01)
+        assert b'"status"' in connection.recv(1000)
+
+
+def test_a_caller_who_sends_byte_by_byte_loses_his_place_in_time(path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(control, "CALLER_TIMEOUT_S", 0.3)
+    with ControlSocket(path, echo), socket.socket(socket.AF_UNIX) as slow:
+        slow.connect(str(path))
+        begun = time.monotonic()
+        with suppress(OSError):
+            while time.monotonic() - begun < 3:
+                slow.sendall(b" ")
+                time.sleep(0.05)
+        assert 0.2 < time.monotonic() - begun < 1.5
+
+
+def test_too_many_callers_are_turned_away_and_places_come_back(path: Path) -> None:
+    free, busy = threading.Event(), threading.Semaphore(0)
+
+    def slow_answer(_request, _user):
+        busy.release()
+        assert free.wait(10)
+        return "done"
+
+    replies: list[object] = []
+    with ControlSocket(path, slow_answer):
+        callers = [threading.Thread(target=lambda: replies.append(ask(path, {}))) for _ in range(MOST_CALLERS)]
+        for caller in callers:
+            caller.start()
+        for _ in callers:
+            assert busy.acquire(timeout=10)
+        with pytest.raises(Unreachable, match=r"too many callers at once|no scheduler answers"):
+            ask(path, {})
+        free.set()
+        for caller in callers:
+            caller.join()
+        assert replies == ["done"] * MOST_CALLERS
+        assert ask(path, {}) == "done"
+
+
+def test_a_socket_that_a_killed_scheduler_left_behind_is_replaced(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as left:
+        left.bind(str(path))
+    with ControlSocket(path, echo):
+        assert ask(path, {})["user_id"] == os.getuid()
+    assert not path.exists()
+
+
+def test_without_a_scheduler_nobody_answers(path: Path) -> None:
+    with pytest.raises(Unreachable, match=f"no scheduler answers at {path}: No such file or directory"):
+        ask(path, {})
+    with socket.socket(socket.AF_UNIX) as left:
+        left.bind(str(path))
+    with pytest.raises(Unreachable, match="Connection refused"):
+        ask(path, {})
+
+
+def test_a_defect_in_an_answer_shows_and_ends_nothing(path: Path, capsys) -> None:
+    def defect(request, _user):
+        return 1 / request["by"]
+
+    with ControlSocket(path, defect):
+        with pytest.raises(Unreachable):
+            ask(path, {"by": 0})
+        assert ask(path, {"by": 1}) == 1
+        deadline_s = time.monotonic() + 5
+        while "ZeroDivisionError" not in (said := capsys.readouterr().err) and time.monotonic() < deadline_s:
+            time.sleep(0.01)
+    assert "ZeroDivisionError" in said
+
+
+def test_a_long_answer_arrives_whole(path: Path) -> None:
+    rows = [{"job_id": number, "name": "x" * 100} for number in range(50_000)]
+    with ControlSocket(path, lambda *_: rows):
+        assert ask(path, {}) == rows
