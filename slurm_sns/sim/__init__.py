@@ -1,0 +1,1 @@
+"""Trace-driven simulation: readers, the event engine, metrics and result files."""

@@ -1,0 +1,171 @@
+"""The event-driven simulation of matching: submits, finishes and cycles on one heap of (time, priority, sequence).
+
+Time is in whole seconds. In one second finishes come first, then submits, then, at multiples of the interval, one
+cycle. A cycle runs only when something was submitted or finished since the last one, or the last one matched something.
+A job started at s with run time r ends at s + r, and its nodes are free in a cycle at s + r.
+
+Source: Max-Jobs paper (JSSPP 2013), section 5; the heap as in SimPy's core.
+"""
+
+import heapq
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from slurm_sns.errors import SnsError
+from slurm_sns.model import Alternative, Job, Project, Resources, total
+from slurm_sns.policies.matching.max_jobs import Schedule
+from slurm_sns.policies.placement.pool import Amounts, Indices, Pool, taken
+from slurm_sns.policies.placement.queue import WaitingQueue
+from slurm_sns.sim.trace import Trace, TraceJob
+
+FINISH, SUBMIT, CYCLE = range(3)
+
+
+class Scheduler(Protocol):
+    """Matches a queue to what is free, without words."""
+
+    def schedule(self, pool: Pool, free: Amounts, queue: WaitingQueue) -> Schedule:
+        """The matches of one cycle; neither `free` nor `queue` is changed."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """A job that ran: when, how and on which nodes of the pool."""
+
+    job: Job
+    alternative: Alternative
+    nodes: Indices
+    start_s: int
+    end_s: int
+
+
+class CycleRecord(NamedTuple):
+    """A cycle: how many jobs waited, how many were started, by whose schedule; who reached the maximum."""
+
+    time_s: int
+    waiting: int
+    started: int
+    chosen: str
+    winners: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Every job's placement, in the trace's order, and every cycle that ran."""
+
+    placements: tuple[Placement, ...]
+    cycles: tuple[CycleRecord, ...]
+
+
+class Simulation:
+    """A cluster on which a trace is replayed."""
+
+    def __init__(
+        self,
+        pool: Pool,
+        trace: Trace,
+        scheduler: Scheduler,
+        *,
+        queue_depth: int,
+        interval_s: int,
+        shares: Mapping[str, float] | None = None,
+        run_time: Callable[[Job, Alternative], int] | None = None,
+    ) -> None:
+        """Nothing runs and nobody waits yet. A project that `shares` does not name has share 1.
+
+        `run_time` gives the seconds that a job runs as this alternative; None: what the trace says.
+        """
+        self._pool = pool
+        self._trace = trace
+        self._scheduler = scheduler
+        self._queue_depth = queue_depth
+        self._interval_s = interval_s
+        self._free = pool.capacity.copy()
+        self._projects = {project: Project(share) for project, share in (shares or {}).items()}
+        self._queue = WaitingQueue(self._projects)
+        self._many_projects = len({each.job.project for each in trace.jobs}) > 1
+        run_s = {each.job.id: each.run_s for each in trace.jobs}
+        self._run_time = run_time or (lambda job, _alternative: run_s[job.id])
+        self._waiting = 0
+        self._placements: dict[int, Placement] = {}
+        self._cycles: list[CycleRecord] = []
+        self._events: list[tuple[int, int, int, TraceJob | Placement | None]] = []
+        self._sequence = 0
+        self._next_submit = 0
+        self._cycle_due_s: int | None = None
+
+    def run(self, progress: Callable[[int], None] = lambda _started: None) -> Outcome:
+        """Replay the whole trace; `progress` is told after each cycle how many jobs have been started."""
+        self._submit_next()
+        while self._events:
+            time_s, _, _, subject = heapq.heappop(self._events)
+            if isinstance(subject, Placement):
+                self._finish(subject)
+                self._want_cycle(time_s)
+            elif isinstance(subject, TraceJob):
+                self._queue.add(subject.job)
+                self._waiting += 1
+                self._submit_next()
+                self._want_cycle(time_s)
+            else:
+                self._cycle(time_s)
+                progress(len(self._placements))
+        if self._waiting:
+            raise SnsError(f"the simulation ended with {self._waiting} jobs that never started; this is a defect")
+        return Outcome(tuple(self._placements[each.job.id] for each in self._trace.jobs), tuple(self._cycles))
+
+    def _push(self, time_s: int, priority: int, subject: TraceJob | Placement | None) -> None:
+        self._sequence += 1
+        heapq.heappush(self._events, (time_s, priority, self._sequence, subject))
+
+    def _submit_next(self) -> None:
+        """Put the next submit on the heap: one at a time keeps it small."""
+        if self._next_submit < len(self._trace.jobs):
+            job = self._trace.jobs[self._next_submit]
+            self._next_submit += 1
+            self._push(job.job.submit_s, SUBMIT, job)
+
+    def _want_cycle(self, time_s: int) -> None:
+        """See that a cycle runs at the first multiple of the interval that is not before this second."""
+        if self._cycle_due_s is None:
+            self._cycle_due_s = -(-time_s // self._interval_s) * self._interval_s
+            self._push(self._cycle_due_s, CYCLE, None)
+
+    def _cycle(self, now_s: int) -> None:
+        self._cycle_due_s = None
+        waiting = self._waiting
+        if not waiting:
+            self._cycles.append(CycleRecord(now_s, 0, 0, "", ()))
+            return
+        schedule = self._scheduler.schedule(self._pool, self._free, self._queue)
+        for match in schedule.matches:
+            end_s = now_s + self._run_time(match.job, match.alternative)
+            self._start(Placement(*match, start_s=now_s, end_s=end_s))
+        if schedule.matches:
+            self._queue.remove({match.job.id for match in schedule.matches}, self._queue_depth)
+            self._waiting -= len(schedule.matches)
+            self._want_cycle(now_s + 1)
+        most = len(schedule.matches)
+        winners = tuple(member for member, count in schedule.matched.items() if count == most)
+        self._cycles.append(CycleRecord(now_s, waiting, most, schedule.chosen, winners))
+
+    def _start(self, placed: Placement) -> None:
+        self._free[:, placed.nodes] -= taken(self._pool.capacity, placed.alternative, placed.nodes)
+        self._placements[placed.job.id] = placed
+        self._push(placed.end_s, FINISH, placed)
+        self._charge(placed, 1)
+
+    def _finish(self, placed: Placement) -> None:
+        self._free[:, placed.nodes] += taken(self._pool.capacity, placed.alternative, placed.nodes)
+        self._charge(placed, -1)
+
+    def _charge(self, placed: Placement, sign: int) -> None:
+        """Keep what the projects hold; with a single project it decides nothing."""
+        if not self._many_projects:
+            return
+        held = total([placed.alternative.demand] * placed.alternative.nodes)
+        project = self._projects.get(placed.job.project, Project())
+        used = project.used.plus(Resources(*(sign * amount for amount in held)))
+        self._projects[placed.job.project] = Project(project.share, used)

@@ -1,0 +1,105 @@
+"""Input files: plain or gzip, from a path or standard input, whole or in parts; whatever is wrong is one line."""
+
+import gzip
+import io
+import sys
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from slurm_sns.errors import BadInput
+
+GZIP_MAGIC = b"\x1f\x8b"
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+STANDARD_INPUT = "-"
+
+PART_BYTES = 1 << 23
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file as it is stored: held compressed, read as often as need be."""
+
+    name: str
+    stored: bytes
+
+    @classmethod
+    def of(cls, name: str) -> "Source":
+        """The file `name`; `-` is standard input.
+
+        Raises:
+            BadInput: the file cannot be read.
+        """
+        if name == STANDARD_INPUT:
+            return cls(name, sys.stdin.buffer.read())
+        try:
+            return cls(name, Path(name).read_bytes())
+        except OSError as problem:
+            raise BadInput(f"{name}: cannot be read ({problem.strerror})") from None
+
+    def parts(self) -> Iterator[bytes]:
+        """The text in parts that end with a line; the last line ends with a newline too.
+
+        Raises:
+            BadInput: the file is truncated, binary or empty.
+        """
+        rest, empty = b"", True
+        for part in self._uncompressed():
+            if b"\0" in part:
+                raise BadInput(f"{self.name}: a binary file; valid: text, plain or gzip")
+            empty = empty and not part.strip()
+            whole, newline, after = part.rpartition(b"\n")
+            if newline:
+                yield rest + whole + newline
+                rest = after
+            else:
+                rest += after
+        if empty:
+            raise BadInput(f"{self.name}: the file is empty")
+        if rest:
+            yield rest + b"\n"
+
+    def text(self) -> str:
+        """The whole text.
+
+        Raises:
+            BadInput: the file is truncated, binary or empty.
+        """
+        data = b"".join(self.parts())
+        try:
+            return data.decode()
+        except UnicodeDecodeError:
+            return data.decode("latin-1")  # old archive headers hold names in Latin-1; they are comments
+
+    def first_line(self) -> str:
+        """The first line that is not empty."""
+        begin = next(self.parts()).lstrip()
+        return begin.partition(b"\n")[0].decode("latin-1").strip()
+
+    def _uncompressed(self) -> Iterator[bytes]:
+        """The bytes, without a byte order mark; compression is told by the content."""
+        compressed = self.stored.startswith(GZIP_MAGIC)
+        if self.name.endswith(".gz") and not compressed:
+            raise BadInput(f"{self.name}: not a gzip file, although its name ends in .gz")
+        file: io.BufferedIOBase = io.BytesIO(self.stored)
+        if compressed:
+            file = gzip.GzipFile(fileobj=file)
+        try:
+            part = file.read(PART_BYTES).removeprefix(BYTE_ORDER_MARK)
+            while part:
+                yield part
+                part = file.read(PART_BYTES)
+        except EOFError:
+            raise BadInput(f"{self.name}: the gzip file is truncated") from None
+        except (OSError, zlib.error) as problem:
+            raise BadInput(f"{self.name}: the gzip file is damaged ({problem})") from None
+
+
+def read_text(name: str) -> str:
+    """The text of the file `name`; `-` is standard input. Compression is told by the content.
+
+    Raises:
+        BadInput: the file cannot be read, is truncated, binary or empty.
+    """
+    return Source.of(name).text()

@@ -1,0 +1,161 @@
+"""The array-native simulation of matching: a trace of any length, in one compiled loop around the cycle kernel.
+
+The same rules and the same results as the plain `engine`; 36 bytes a job beside its record.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slurm_sns.errors import SnsError
+from slurm_sns.policies.matching.by_kernel import limits_of
+from slurm_sns.policies.matching.keys import ROWS, kernel_table
+from slurm_sns.policies.matching.parameters import MatchingParameters
+from slurm_sns.policies.placement.arrays import NOBODY, Kinds, Machines, Problem, Queue, Ways, largest_number_of_takes
+from slurm_sns.policies.placement.kernel import bench_for
+from slurm_sns.policies.placement.pool import Pool
+from slurm_sns.sim.metrics import CycleColumns, Metrics, Timings, measure_columns
+from slurm_sns.sim.records import Records
+from slurm_sns.sim.replay_loop import (
+    AGAIN_S,
+    CYCLES,
+    NEVER,
+    STARTED,
+    Cluster,
+    Cycles,
+    Jobs,
+    Running,
+    advance,
+    room_for_cycles,
+)
+
+#: Progress is told after so many cycles.
+CYCLES_AT_A_TIME = 512
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """When each job started and where, in the order of the records, and every cycle that ran."""
+
+    records: Records
+    start_s: NDArray[np.int64]
+    place: NDArray[np.int64]
+    spread: NDArray[np.int32]
+    cycles: Cycles
+
+    def nodes(self, job: int) -> Sequence[int]:
+        """The nodes of a job, by their index in the pool."""
+        count = self.records.kinds[self.records.kind[job]][0]
+        begin = int(self.place[job])
+        return [begin] if count == 1 else self.spread[begin : begin + count].tolist()
+
+    def metrics(self, pool: Pool, members: Sequence[str]) -> Metrics:
+        """The metrics; `members` are the portfolio in its order."""
+        records = self.records
+        held = np.array(
+            [[nodes * cores, nodes * memory_mb] for nodes, cores, memory_mb, _ in records.kinds], np.float64
+        )
+        timings = Timings(
+            records.submit_s.astype(np.float64),
+            self.start_s.astype(np.float64),
+            (self.start_s + records.run_s).astype(np.float64),
+            held.T[:, records.kind],
+        )
+        return measure_columns(timings, CycleColumns(self.cycles.waiting, self.cycles.winners), pool, members)
+
+
+def replay(
+    pool: Pool,
+    records: Records,
+    parameters: MatchingParameters,
+    *,
+    interval_s: int,
+    shares: Mapping[str, float] | None = None,
+    progress: Callable[[int], None] = lambda _started: None,
+) -> Replayed:
+    """Replay the trace; `progress` is told now and then how many jobs have been started."""
+    cluster = _cluster(pool, records, parameters, shares or {})
+    parts: list[Cycles] = []
+    going_on = True
+    while going_on:
+        cycles = room_for_cycles(CYCLES_AT_A_TIME)
+        going_on = advance(cluster, cycles, interval_s)
+        parts.append(Cycles(*(column[: cluster.state[CYCLES]] for column in cycles)))
+        progress(int(cluster.state[STARTED]))
+    waiting = len(records) - int(cluster.state[STARTED])
+    if waiting:
+        raise SnsError(f"the simulation ended with {waiting} jobs that never started; this is a defect")
+    jobs = cluster.jobs
+    return Replayed(
+        records, jobs.start_s, jobs.place, jobs.spread, Cycles(*map(np.concatenate, zip(*parts, strict=True)))
+    )
+
+
+def _cluster(pool: Pool, records: Records, parameters: MatchingParameters, shares: Mapping[str, float]) -> Cluster:
+    """The cluster before anything has happened."""
+    problem = _problem(pool, records, parameters)
+    count, projects = len(records), len(records.projects)
+    bench = bench_for(problem, count, projects, largest_number_of_takes(pool.capacity, problem.ways))
+    share = np.array([[shares.get(project, 1.0)] for project in records.projects])
+    total = np.array([[pool.total.cores, pool.total.memory_mb]], dtype=np.float64)
+    queue = Queue(
+        over_aged=np.zeros(0, np.int64),
+        head=np.full(projects, NOBODY, np.int64),
+        following=np.empty(count, np.int32),
+        kind=records.kind,
+        project=records.project,
+        order=records.submit_s,
+        whole=total * share,
+        used=np.zeros((projects, 2), np.int64),
+    )
+    state = np.zeros(6, np.int64)
+    state[AGAIN_S] = NEVER
+    heap = min(count, pool.total.cores)  # each job that runs has a core at least
+    return Cluster(
+        bench=bench,
+        queue=queue,
+        tail=np.full(projects, NOBODY, np.int64),
+        free=pool.capacity.copy(),
+        jobs=_jobs(records, problem.ways),
+        running=Running(np.empty(heap, np.int64), np.empty(heap, np.int32)),
+        state=state,
+    )
+
+
+def _problem(pool: Pool, records: Records, parameters: MatchingParameters) -> Problem:
+    """The tables of the kernel: each kind of job of a trace may run in one way."""
+    count, resources = len(records.kinds), len(pool.capacity)
+    demand = np.zeros((count, resources), np.int64)
+    demand[:, :2] = [(cores, memory_mb) for _, cores, memory_mb, _ in records.kinds]
+    ways = Ways(
+        nodes=np.array([nodes for nodes, *_ in records.kinds], dtype=np.int64),
+        demand=demand,
+        exclusive=np.zeros(count, np.bool_),
+        allowed=np.full(count, NOBODY, np.int64),
+        simple=np.ones(count, np.bool_),
+    )
+    kinds = Kinds(
+        first=np.arange(count + 1, dtype=np.int64),
+        way=np.arange(count, dtype=np.int64),
+        own=np.array([ROWS.get(own, NOBODY) for *_, own in records.kinds], dtype=np.int64),
+    )
+    machines = Machines(pool.capacity, np.zeros((0, pool.capacity.shape[1]), np.bool_))
+    return Problem(machines, ways, kinds, kernel_table(resources), limits_of(parameters, kinds))
+
+
+def _jobs(records: Records, ways: Ways) -> Jobs:
+    """No job has started; those on several nodes have their places in `spread`."""
+    count = len(records)
+    nodes = ways.nodes[records.kind]
+    several = np.where(nodes > 1, nodes, 0)
+    ends = np.cumsum(several)
+    return Jobs(
+        submit_s=records.submit_s,
+        run_s=records.run_s,
+        start_s=np.full(count, NEVER, np.int64),
+        place=ends - several,
+        spread=np.empty(int(ends[-1]), np.int32),
+        previous=np.empty(count, np.int32),
+    )

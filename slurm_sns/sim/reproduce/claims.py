@@ -1,0 +1,91 @@
+"""A claim of a paper, our samples, and a verdict by one rule.
+
+A claim says that a quantity lies between two bounds. From one sample per seed we have its 95 % confidence interval by
+Student's t (samples of two policies are paired before: they saw the same jobs). Holds: the whole interval is strictly
+between the bounds. Does not hold: none of it is. Cannot tell: anything else, and fewer than two differing samples of a
+random quantity say nothing.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import inf, isfinite, sqrt
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+CONFIDENCE = 0.95
+HOLDS, FAILS, UNDECIDED = "holds", "does not hold", "cannot tell"
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean and its confidence interval."""
+
+    mean: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.mean:.4g} [{self.low:.4g}, {self.high:.4g}]"
+
+
+def interval(samples: ArrayLike) -> Interval:
+    """The mean with its interval; of one sample the interval is unbounded."""
+    values = np.asarray(samples, dtype=np.float64)
+    mean, count = float(values.mean()), len(values)
+    if count == 1:
+        return Interval(mean, -inf, inf)
+    half = t_quantile(count - 1) * float(values.std(ddof=1)) / sqrt(count)
+    return Interval(mean, mean - half, mean + half)
+
+
+def exactly(value: float) -> Interval:
+    """The interval of a quantity that no chance is in."""
+    return Interval(value, value, value)
+
+
+def t_quantile(freedom: int, confidence: float = CONFIDENCE) -> float:
+    """Student's two-sided quantile: with t = sqrt(n) tan(a), the density over the angle a is cos(a)^(n - 1)."""
+    edge = np.linspace(0, np.pi / 2, 100_001)
+    density = np.cos((edge[1:] + edge[:-1]) / 2) ** (freedom - 1)
+    mass = np.concatenate([[0.0], np.cumsum(density)])
+    return float(sqrt(freedom) * np.tan(np.interp(confidence, mass / mass[-1], edge)))
+
+
+def percent_more(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
+    """By how many percent `one` exceeds `other`, pair by pair."""
+    return 100 * (one / other - 1)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """`text` as the paper has it (`where`), `measure` as we test it: `found` should lie between `low` and `high`."""
+
+    where: str
+    text: str
+    measure: str
+    found: Interval
+    low: float = -inf
+    high: float = inf
+
+    @property
+    def verdict(self) -> str:
+        """One of the three answers."""
+        if self.found.low > self.low and self.found.high < self.high:
+            return HOLDS
+        if self.found.high <= self.low or self.found.low >= self.high:
+            return FAILS
+        return UNDECIDED
+
+    @property
+    def expected(self) -> str:
+        """The bounds in words."""
+        if isfinite(self.low) and isfinite(self.high):
+            return f"{self.low:g} to {self.high:g}"
+        return f"above {self.low:g}" if isfinite(self.low) else f"below {self.high:g}"
+
+
+def count_verdicts(claims: Iterable[Claim]) -> dict[str, int]:
+    """How many claims have each verdict."""
+    verdicts = [claim.verdict for claim in claims]
+    return {verdict: verdicts.count(verdict) for verdict in (HOLDS, FAILS, UNDECIDED)}

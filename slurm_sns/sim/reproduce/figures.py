@@ -1,0 +1,142 @@
+"""Draw the figures of reproductions: the only module of the simulator that knows matplotlib.
+
+The same numbers give the same bytes of SVG. PNG is for pages: small files.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from slurm_sns.errors import SnsError
+from slurm_sns.sim.reproduce.claims import Interval
+
+DOTS_PER_INCH = 90
+PANEL_INCHES = (3.9, 2.9)
+COLOURS = ("tab:blue", "tab:cyan", "tab:orange", "tab:red", "tab:green", "black", "tab:purple")
+MARKERS = "osv^DxP"
+
+#: Legend -> (x, value with its interval).
+Series = Mapping[str, Sequence[tuple[float, Interval]]]
+
+
+class Block(NamedTuple):
+    """A job on a machine: where it begins and how large it is, in cores and in units of memory."""
+
+    core: float
+    memory: float
+    cores: float
+    amount: float
+    label: str
+
+
+def lines(folder: Path, stem: str, panels: Mapping[str, Series], labels: tuple[str, str]) -> None:
+    """Lines with error bars, one panel for each entry."""
+    figure, axes = _panels(len(panels))
+    for axis, (title, series) in zip(axes, panels.items(), strict=True):
+        for at, (name, points) in enumerate(series.items()):
+            spread = [
+                [value.mean - value.low for _, value in points],
+                [value.high - value.mean for _, value in points],
+            ]
+            axis.errorbar(
+                [x for x, _ in points],
+                [value.mean for _, value in points],
+                yerr=spread,
+                label=name,
+                color=COLOURS[at],
+                marker=MARKERS[at],
+                markersize=3,
+                linewidth=1,
+                capsize=2,
+            )
+        _label(axis, title, labels)
+    axes[0].legend(fontsize="x-small")
+    _save(figure, folder, stem)
+
+
+def bars(folder: Path, stem: str, groups: Mapping[str, Mapping[str, Interval]], labels: tuple[str, str]) -> None:
+    """Groups of bars with error bars: legend -> group -> value."""
+    figure = _figure(1, 2)
+    axis = figure.subplots()
+    names = list(next(iter(groups.values())))
+    width = 0.8 / len(groups)
+    for at, (legend, values) in enumerate(groups.items()):
+        means = [values[name].mean for name in names]
+        spread = [[v.mean - v.low for v in values.values()], [v.high - v.mean for v in values.values()]]
+        places = [place + (at - (len(groups) - 1) / 2) * width for place in range(len(names))]
+        axis.bar(places, means, width, yerr=spread, label=legend, color=COLOURS[at], error_kw={"linewidth": 0.8})
+    axis.set_xticks(range(len(names)), names)
+    _label(axis, "", labels)
+    axis.legend(fontsize="x-small", loc="upper left", bbox_to_anchor=(1, 1))
+    _save(figure, folder, stem)
+
+
+def courses(folder: Path, stem: str, panels: Mapping[str, Sequence[float]], labels: tuple[str, str]) -> None:
+    """One thin line in each panel, all with the same axis of values."""
+    figure, axes = _panels(len(panels))
+    top = 1.05 * max(max(values) for values in panels.values())
+    for axis, (title, values) in zip(axes, panels.items(), strict=True):
+        axis.plot(values, linewidth=0.5, color=COLOURS[0])
+        axis.set_ylim(0, top)
+        _label(axis, title, labels)
+    _save(figure, folder, stem)
+
+
+def grids(folder: Path, stem: str, rows: Mapping[str, Mapping[str, Sequence[Block]]], size: tuple[int, int]) -> None:
+    """Machines as grids of cores and units of memory: rows of machines, each with the jobs on it."""
+    cores, units = size
+    widest = max(len(machines) for machines in rows.values())
+    figure = Figure(figsize=(1.9 * widest, 2.5 * len(rows)), layout="constrained")
+    panels = figure.subplots(len(rows), widest, squeeze=False)
+    for axes, (title, machines) in zip(panels, rows.items(), strict=True):
+        for axis, (name, blocks) in zip(axes, machines.items(), strict=True):
+            axis.set_xlim(0, cores)
+            axis.set_ylim(0, units)
+            axis.set_xticks(range(cores + 1))
+            axis.set_yticks(range(units + 1))
+            axis.tick_params(labelsize="xx-small")
+            axis.grid(linewidth=0.4)
+            axis.plot([0, cores], [0, units], linestyle="--", linewidth=0.7, color="0.4")
+            axis.set_title(f"{title}\n{name}", fontsize="x-small")
+            for at, block in enumerate(blocks):
+                corner = (block.core, block.memory)
+                axis.add_patch(
+                    Rectangle(corner, block.cores, block.amount, color=COLOURS[at % len(COLOURS)], alpha=0.5)
+                )
+                middle = (block.core + block.cores / 2, block.memory + block.amount / 2)
+                axis.text(*middle, block.label, ha="center", va="center", fontsize="xx-small")
+    _save(figure, folder, stem)
+
+
+def _figure(rows: int, columns: int) -> Figure:
+    return Figure(figsize=(PANEL_INCHES[0] * columns, PANEL_INCHES[1] * rows), layout="constrained")
+
+
+def _panels(count: int) -> tuple[Figure, list[Any]]:
+    rows = (count + 1) // 2
+    figure = _figure(rows, 2)
+    axes = figure.subplots(rows, 2, squeeze=False).ravel()
+    for axis in axes[count:]:
+        axis.set_axis_off()
+    return figure, list(axes[:count])
+
+
+def _label(axis: Any, title: str, labels: tuple[str, str]) -> None:
+    axis.set_title(title, fontsize="small")
+    axis.set_xlabel(labels[0], fontsize="small")
+    axis.set_ylabel(labels[1], fontsize="small")
+    axis.tick_params(labelsize="x-small")
+
+
+def _save(figure: Figure, folder: Path, stem: str) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with mpl.rc_context({"svg.hashsalt": "sns", "svg.fonttype": "none"}):
+            figure.savefig(folder / f"{stem}.png", dpi=DOTS_PER_INCH)
+            figure.savefig(folder / f"{stem}.svg", metadata={"Date": None})
+    except OSError as problem:
+        raise SnsError(f"{folder / stem} cannot be written: {problem.strerror}") from None

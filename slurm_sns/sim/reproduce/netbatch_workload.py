@@ -1,0 +1,153 @@
+"""Figures 1, 2, 5 and 6 of the Max-Jobs paper: sizes of jobs, and bursts over buckets of 1000 jobs.
+
+The check of the generator: what the paper says of the four pools' traces should hold for the generated ones.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slurm_sns.sim.reproduce import figures
+from slurm_sns.sim.reproduce.claims import Claim, interval
+from slurm_sns.sim.reproduce.options import Options
+from slurm_sns.sim.reproduce.page import Drawing, Numbers, Page
+from slurm_sns.sim.reproduce.work import do_all
+from slurm_sns.sim.workloads.netbatch import generate
+from slurm_sns.sim.workloads.netbatch_pools import POOLS
+
+BUCKET = 1000
+DAYS, QUICK_DAYS = 2.0, 0.5
+CORES = (1, 2, 4, 8)
+MEMORY_GB = (1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64)
+#: "Virtually no bursts", and memory that is "particularly low": our readings.
+NO_BURST_CORES, LOW_MEMORY_GB = 1.3, 3.0
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One seed of one pool: the shares of sizes and the mean sizes of the buckets."""
+
+    cores: NDArray[np.float64]
+    memory: NDArray[np.float64]
+    bucket_cores: NDArray[np.float64]
+    bucket_gb: NDArray[np.float64]
+
+
+def look(piece: tuple[str, int, float]) -> Seen:
+    """Generate and count."""
+    name, seed, days = piece
+    parts = list(generate(POOLS[name], scale=1.0, seed=seed, days=days))
+    cores = np.concatenate([part.cores for part in parts])
+    memory_gb = np.concatenate([part.memory_gb for part in parts])
+
+    def means(column: NDArray[np.float64]) -> NDArray[np.float64]:
+        whole: NDArray[np.float64] = column[: len(column) // BUCKET * BUCKET].reshape(-1, BUCKET).mean(axis=1)
+        return whole
+
+    return Seen(
+        np.array([100 * (cores == size).mean() for size in CORES]),
+        np.array([100 * (memory_gb == size).mean() for size in MEMORY_GB]),
+        means(cores),
+        means(memory_gb),
+    )
+
+
+def reproduce(options: Options) -> Page:
+    """The page; the figures are drawn."""
+    days = QUICK_DAYS if options.quick else DAYS
+    pieces = [(name, seed, days) for name in POOLS for seed in range(1, options.seeds + 1)]
+    results = do_all(look, pieces, jobs=options.jobs, report=options.report)
+    seen = {name: [each for piece, each in zip(pieces, results, strict=True) if piece[0] == name] for name in POOLS}
+    numbers = _draw(options, seen)
+    return Page(
+        title="NetBatch workload: sizes and bursts (figures 1, 2, 5, 6)",
+        made=[
+            (
+                f"`sns reproduce netbatch-workload`: the generator's pools A-D at full size, {days:g} days each, "
+                f"{options.seeds} seeds. The real traces are not at hand: this page checks that the generated ones "
+                "have the properties that the paper prints; they were made to have them."
+            )
+        ],
+        claims=[*_sizes(seen), *_bursts(seen)],
+        drawings=[
+            Drawing("figure-1", "Figure 1: cores that jobs ask for."),
+            Drawing("figure-2", "Figure 2: memory that jobs ask for."),
+            Drawing("figure-5", f"Figure 5: mean cores in buckets of {BUCKET} jobs, one seed."),
+            Drawing("figure-6", f"Figure 6: mean memory in buckets of {BUCKET} jobs, one seed."),
+        ],
+        numbers=[numbers],
+    )
+
+
+def _draw(options: Options, seen: dict[str, list[Seen]]) -> Numbers:
+    def shares(what: str, sizes: tuple[int, ...]) -> dict[str, dict[str, object]]:
+        return {
+            f"pool {name}": {
+                str(size): interval([getattr(each, what)[at] for each in runs]) for at, size in enumerate(sizes)
+            }
+            for name, runs in seen.items()
+        }
+
+    cores, memory = shares("cores", CORES), shares("memory", MEMORY_GB)
+    figures.bars(options.out, "figure-1", cores, ("cores", "% of jobs"))  # type: ignore[arg-type]
+    figures.bars(options.out, "figure-2", memory, ("GB", "% of jobs"))  # type: ignore[arg-type]
+    for stem, what, label in (("figure-5", "bucket_cores", "mean cores"), ("figure-6", "bucket_gb", "mean GB")):
+        panels = {f"pool {name}": getattr(runs[0], what) for name, runs in seen.items()}
+        figures.courses(options.out, stem, panels, ("bucket", label))
+    rows = [
+        (pool, resource, size, value)
+        for resource, table in (("cores", cores), ("memory_gb", memory))
+        for pool, sizes in table.items()
+        for size, value in sizes.items()
+    ]
+    return Numbers("sizes", ("pool", "resource", "size", "percent of jobs [95 %]"), rows)
+
+
+def _sizes(seen: dict[str, list[Seen]]) -> list[Claim]:
+    claims = []
+    small, more = MEMORY_GB.index(8), MEMORY_GB.index(32)
+    for name, runs in seen.items():
+        serial = interval([each.cores[0] for each in runs])
+        claims.append(Claim("fig. 1", "the vast majority of jobs are serial", f"{name}: % of 1 core", serial, low=80))
+        below = interval([each.memory[: small + 1].sum() for each in runs])
+        claims.append(Claim("fig. 2", "memory is mostly 8 GB and below", f"{name}: % of at most 8 GB", below, low=50))
+        large = interval([each.memory[more:].sum() for each in runs])
+        claims.append(
+            Claim("fig. 2", "some need 16, 32 GB or more", f"{name}: % of 32 GB or more", large, low=0, high=15)
+        )
+    four = MEMORY_GB.index(4)
+    for other in "ACD":
+        more_in_b = [b.memory[four] - o.memory[four] for b, o in zip(seen["B"], seen[other], strict=True)]
+        claims.append(
+            Claim("sec. 5", "B has the largest share of 4 GB jobs", f"points B - {other}", interval(more_in_b), low=0)
+        )
+    return claims
+
+
+def _bursts(seen: dict[str, list[Seen]]) -> list[Claim]:
+    claims = []
+    for name, runs in seen.items():
+        top = interval([each.bucket_cores.max() for each in runs])
+        bounds = {"low": 2.0} if name == "A" else {"high": 2.0}
+        text = "A alone has a bucket of more than 2 cores"
+        claims.append(Claim("fig. 5", text, f"{name}: largest bucket mean, cores", top, **bounds))
+    steady = interval([each.bucket_cores.max() for each in seen["D"]])
+    claims.append(
+        Claim("fig. 5", "D: virtually no bursts of cores", "D: largest bucket mean, cores", steady, high=NO_BURST_CORES)
+    )
+    many = interval([(each.bucket_gb > 20).sum() for each in seen["A"]])
+    claims.append(Claim("fig. 6", "A has multiple buckets above 20 GB", "A: buckets above 20 GB", many, low=2))
+    for other in "BCD":
+        cores = [a.bucket_cores.std() - o.bucket_cores.std() for a, o in zip(seen["A"], seen[other], strict=True)]
+        claims.append(
+            Claim("fig. 5", "A is the burstiest in cores", f"std of buckets, A - {other}", interval(cores), low=0)
+        )
+    for bursty, calm in (("A", "B"), ("A", "C"), ("A", "D"), ("B", "C"), ("B", "D")):
+        memory = [o.bucket_gb.std() - c.bucket_gb.std() for o, c in zip(seen[bursty], seen[calm], strict=True)]
+        text = "A, then B, are the burstiest in memory"
+        claims.append(Claim("fig. 6", text, f"std of buckets (GB), {bursty} - {calm}", interval(memory), low=0))
+    low = interval([100 * (each.bucket_gb < LOW_MEMORY_GB).mean() for each in seen["D"]])
+    text = "D has periods of particularly low memory demand"
+    claims.append(Claim("fig. 6", text, f"D: % of buckets below {LOW_MEMORY_GB:g} GB", low, low=5))
+    return claims

@@ -1,0 +1,109 @@
+"""A page of a reproduction: Markdown with the claims and figures, and the numbers as CSV."""
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from slurm_sns.sim.reproduce.claims import Claim, Interval, count_verdicts
+from slurm_sns.sim.results import write_files
+
+RULE = (
+    "Verdicts follow one rule: the 95 % confidence interval (Student's t over the seeds; policies are compared in "
+    "pairs, on the same jobs) lies inside the expected range: holds; outside: does not hold; else: cannot tell."
+)
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure that has been saved as stem.png and stem.svg."""
+
+    stem: str
+    caption: str
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """A table for stem.csv."""
+
+    stem: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+
+
+@dataclass(frozen=True)
+class Page:
+    """What a reproduction has to say; `made`: how it came about, `remarks`: what a reader should know of the result.
+
+    `shown`: a table that the page has beside those of its claims.
+    """
+
+    title: str
+    made: Sequence[str]
+    claims: Sequence[Claim]
+    drawings: Sequence[Drawing] = ()
+    numbers: Sequence[Numbers] = ()
+    remarks: Sequence[str] = ()
+    shown: Numbers | None = None
+
+
+def write_page(folder: Path, page: Page) -> None:
+    """Write README.md, claims.csv and the other tables.
+
+    Raises:
+        SnsError: the disk refuses.
+    """
+    header = ("where", "claim", "measure", "expected", "mean", "low", "high", "verdict")
+    rows = [
+        (c.where, c.text, c.measure, c.expected, c.found.mean, c.found.low, c.found.high, c.verdict)
+        for c in page.claims
+    ]
+    tables = [*([Numbers("claims", header, rows)] if rows else []), *page.numbers]
+    texts = {f"{table.stem}.csv": [_csv(table)] for table in tables}
+    write_files(folder, {"README.md": [_markdown(page, list(texts))], **texts})
+
+
+def _markdown(page: Page, files: Iterable[str]) -> str:
+    lines = [f"# {page.title}", "", *_paragraphs(page.made), *_judged(page.claims)]
+    lines += ["", *_paragraphs(page.remarks)]
+    if page.shown:
+        lines += [*_table(page.shown.header, page.shown.rows), ""]
+    for drawing in page.drawings:
+        lines += [f"![{drawing.caption}]({drawing.stem}.png)", "", f"{drawing.caption} ([SVG]({drawing.stem}.svg))", ""]
+    lines += ["Numbers: " + ", ".join(f"[{name}]({name})" for name in files) + "."]
+    return "\n".join(lines) + "\n"
+
+
+def _judged(claims: Sequence[Claim]) -> list[str]:
+    """The rule and the table of the claims; nothing where there are none."""
+    if not claims:
+        return []
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in count_verdicts(claims).items() if count)
+    header = ("source", "the paper's claim", "what we measure", "expected", "found (95 % interval)", "verdict")
+    rows = [(c.where, c.text, c.measure, c.expected, c.found, f"**{c.verdict}**") for c in claims]
+    return [RULE, "", f"**{len(claims)} claims: {counts}.**", "", *_table(header, rows)]
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[str]:
+    lines = [header, ["---"] * len(header), *([str(_cell(value)) for value in row] for row in rows)]
+    return [f"| {' | '.join(line)} |" for line in lines]
+
+
+def _paragraphs(texts: Iterable[str]) -> list[str]:
+    return [line for text in texts for line in (text, "")]
+
+
+def _csv(table: Numbers) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(table.header)
+    writer.writerows([[_cell(value) for value in row] for row in table.rows])
+    return text.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, Interval):
+        return str(value)
+    return f"{value:.6g}" if isinstance(value, float) else value

@@ -1,0 +1,129 @@
+"""The dynamic simulations of the paper: one replay for each pool, beta, policy and seed, kept in a file of its own.
+
+All policies of a (pool, seed) replay the same jobs, so that they can be compared in pairs. A run that is interrupted
+goes on where it was: `Sweep.run` with `resume` skips what is there.
+
+Source: Max-Jobs paper (JSSPP 2013), section 5: cycles of 30 s, beta between 0.58 and 0.95.
+"""
+
+import json
+import os
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from slurm_sns.errors import SnsError
+from slurm_sns.policies.matching.parameters import PAPER_PORTFOLIO, MatchingParameters
+from slurm_sns.policies.placement.pool import Pool
+from slurm_sns.sim.nodes_csv import MIB_PER_GB
+from slurm_sns.sim.records import RecordBuilder, Records
+from slurm_sns.sim.replay import replay
+from slurm_sns.sim.reproduce.work import Report, do_all, no_report
+from slurm_sns.sim.workloads.netbatch import Part, generate
+from slurm_sns.sim.workloads.netbatch_pools import POOLS
+
+MAX_JOBS = "max-jobs"
+#: The order of tables and legends.
+POLICIES: Mapping[str, tuple[str, ...]] = {name: (name,) for name in PAPER_PORTFOLIO} | {MAX_JOBS: PAPER_PORTFOLIO}
+BETAS = (0.95, 0.8, 0.68, 0.58)
+HIGHEST_LOAD = min(BETAS)
+INTERVAL_S = 30
+
+#: The metrics of one run, as `sns simulate` names them.
+Run = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Which runs there are. `scale` is of machines and jobs, `days` how much of the month."""
+
+    folder: Path
+    seeds: int
+    scale: float = 0.05
+    days: float = 30
+    betas: tuple[float, ...] = BETAS
+    pools: tuple[str, ...] = tuple(POOLS)
+
+    @property
+    def runs(self) -> Path:
+        """The folder of the runs of this size: those of another size are never mixed in."""
+        return self.folder / f"scale-{self.scale:g}-days-{self.days:g}"
+
+    def path(self, pool: str, beta: float, policy: str, seed: int) -> Path:
+        """The file of one run."""
+        return self.runs / f"{pool}-{beta:g}-{policy}-{seed}.json"
+
+    def missing(self, pool: str, beta: float, seed: int) -> list[str]:
+        """The policies that have not been run."""
+        return [policy for policy in POLICIES if not self.path(pool, beta, policy, seed).is_file()]
+
+    def run(self, *, jobs: int, resume: bool, report: Report = no_report) -> None:
+        """Run what is missing: the highest load first, there all pools of a seed before the next seed.
+
+        Raises:
+            SnsError: the disk refuses.
+        """
+        seeds = range(1, self.seeds + 1)
+        pieces = [(self, pool, beta, seed) for beta in sorted(self.betas) for seed in seeds for pool in self.pools]
+        try:
+            self.runs.mkdir(parents=True, exist_ok=True)
+            if not resume:
+                for old in self.runs.glob("*.json"):
+                    old.unlink()
+            do_all(_run_pool, [piece for piece in pieces if self.missing(*piece[1:])], jobs=jobs, report=report)
+        except OSError as problem:
+            raise SnsError(f"{self.runs} cannot be written: {problem.strerror}") from None
+
+    def complete(self, beta: float) -> int:
+        """How many seeds have all runs of a load: those before the first that lacks one."""
+        for seed in range(1, self.seeds + 1):
+            if any(self.missing(pool, beta, seed) for pool in self.pools):
+                return seed - 1
+        return self.seeds
+
+    def read(self, pool: str, beta: float, policy: str) -> list[Run]:
+        """The runs by seed, of the complete seeds."""
+        return [
+            json.loads(self.path(pool, beta, policy, seed).read_text(encoding="utf-8"))
+            for seed in range(1, self.complete(beta) + 1)
+        ]
+
+    def values(self, pool: str, beta: float, policy: str, metric: str) -> np.ndarray:
+        """One metric by seed."""
+        return np.array([run[metric] for run in self.read(pool, beta, policy)], dtype=np.float64)
+
+
+def records_of(parts: Iterable[Part], pool: Pool, beta: float) -> Records:
+    """Generated jobs as a replay takes them."""
+    builder = RecordBuilder(pool, beta)
+    for part in parts:
+        builder.add(
+            identity=np.arange(builder.jobs, builder.jobs + len(part.cores), dtype=np.float64),
+            submit_s=part.submit_s,
+            run_s=part.run_s,
+            nodes=np.ones(len(part.cores)),
+            cores=part.cores,
+            memory_mb=part.memory_gb * MIB_PER_GB,
+        )
+    return builder.records("the generated workload")
+
+
+def _run_pool(piece: tuple[Sweep, str, float, int]) -> None:
+    """All that is missing of one pool, beta and seed."""
+    sweep, name, beta, seed = piece
+    pool = POOLS[name].nodes(sweep.scale)
+    records = records_of(generate(POOLS[name], scale=sweep.scale, seed=seed, days=sweep.days), pool, beta)
+    for policy in sweep.missing(name, beta, seed):
+        members = POLICIES[policy]
+        began = time.perf_counter()
+        replayed = replay(pool, records, MatchingParameters(portfolio=members), interval_s=INTERVAL_S)
+        took_s = time.perf_counter() - began
+        result = {"jobs": len(records), "wall_s": took_s, **asdict(replayed.metrics(pool, members))}
+        path = sweep.path(name, beta, policy, seed)
+        temporary = path.with_suffix(f".{os.getpid()}.tmp")
+        temporary.write_text(json.dumps(result), encoding="utf-8")
+        temporary.replace(path)

@@ -1,0 +1,131 @@
+"""The jobs of a trace with the alternatives that a policy of Spread-n-Share's family gives them.
+
+A CSV of programs: from each job's processes and its program's profile. SWF: jobs without profile; CS spreads their
+processes, for the others they keep their equal parts. A CSV for matching: its jobs keep their own geometry. Under CE
+all of them run on empty nodes.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+
+from slurm_sns.errors import Infeasible
+from slurm_sns.model import Alternative, Job
+from slurm_sns.policies.baselines import ce, cs
+from slurm_sns.policies.placement.pool import Pool
+from slurm_sns.policies.sns import alternatives as sns
+from slurm_sns.policies.sns.parameters import SnsParameters
+from slurm_sns.policies.sns.profile import Program
+from slurm_sns.policies.sns.request import NodeType, Request, node_types
+from slurm_sns.sim.files import read_text
+from slurm_sns.sim.read_trace import read_trace
+from slurm_sns.sim.sns_jobs import header_of, read_program_jobs
+from slurm_sns.sim.sns_model import AuthorsModel, Runs
+from slurm_sns.sim.trace import SMALLEST_MEMORY_MB, TOO_LARGE, JobMaker, Trace, TraceJob
+
+Ways = tuple[Alternative, ...]
+
+
+@dataclass(frozen=True)
+class SnsTrace:
+    """A trace, how long its jobs run, and how many of them have no profile."""
+
+    trace: Trace
+    model: AuthorsModel
+    without_profile: int
+
+
+@dataclass(frozen=True)
+class TraceReader:
+    """Reads traces for one policy on one cluster."""
+
+    pool: Pool
+    policy: str
+    programs: Mapping[str, Program]
+    parameters: SnsParameters
+
+    def read(self, name: str, *, load_factor: float = 1.0, limit: int | None = None) -> SnsTrace:
+        """The trace in the file `name` (`-`: SWF on standard input).
+
+        Raises:
+            BadInput: naming file, line and what would be valid.
+        """
+        header = header_of(name)
+        if "program" in header:
+            return self._of_programs(name, read_text(name), load_factor, limit)
+        trace = read_trace(name, self.pool, load_factor=load_factor, limit=limit)
+        is_swf = "job_id" not in header
+        return self._without_programs(trace, self._spread if self.policy == "cs" and is_swf else self._own_geometry)
+
+    def _of_programs(self, name: str, text: str, load_factor: float, limit: int | None) -> SnsTrace:
+        maker, dropped = JobMaker(load_factor), Counter[str]()
+        jobs: list[TraceJob] = []
+        run_s: dict[int, float] = {}
+        runs: dict[int, Runs] = {}
+        ways_of = cache(self._ways)
+        for line in read_program_jobs(name, text, limit):
+            program = self.programs.get(line.program)
+            request = Request(line.processes, memory_per_node_mb=SMALLEST_MEMORY_MB, alpha=line.alpha)
+            try:
+                ways = ways_of(request, program)
+            except Infeasible:
+                dropped[TOO_LARGE] += 1
+                continue
+            way = ways[0]
+            made = maker.job(
+                line.identity,
+                line.submit_s,
+                line.run_s,
+                nodes=way.nodes,
+                cores=way.demand.cores,
+                memory_mb=way.demand.memory_mb,
+            )
+            jobs.append(replace(made, job=replace(made.job, alternatives=ways)))
+            run_s[line.identity] = line.run_s
+            runs[line.identity] = self._runs(program, line.processes)
+        trace = Trace.of(name, jobs, dropped, self.pool)
+        without = sum(not runs[each.job.id] for each in trace.jobs)
+        return SnsTrace(trace, AuthorsModel(run_s, runs, self.parameters), without)
+
+    @cached_property
+    def _types(self) -> tuple[NodeType, ...]:
+        return node_types(self.pool)
+
+    def _ways(self, request: Request, program: Program | None) -> Ways:
+        types = self._types
+        if self.policy == "ce":
+            return ce.alternatives(request, types)
+        if self.policy == "cs":
+            return cs.alternatives(request, types, self.parameters, program.max_scale if program else None)
+        return sns.alternatives(request, program, types, self.parameters)
+
+    def _runs(self, program: Program | None, processes: int) -> Runs:
+        if program is None:
+            return {}
+        return program.at(processes, nearest=self.parameters.one_profile_for_all_sizes)
+
+    def _without_programs(self, trace: Trace, ways: Callable[[Job], Ways]) -> SnsTrace:
+        ways_of: dict[Ways, Ways] = {}
+        jobs = []
+        for each in trace.jobs:
+            known = ways_of.get(each.job.alternatives)
+            if known is None:
+                known = ways_of[each.job.alternatives] = ways(each.job)
+            jobs.append(replace(each, job=replace(each.job, alternatives=known)))
+        run_s = {each.job.id: float(each.run_s) for each in jobs}
+        model = AuthorsModel(run_s, {}, self.parameters)
+        return SnsTrace(replace(trace, jobs=tuple(jobs)), model, len(jobs))
+
+    def _own_geometry(self, job: Job) -> Ways:
+        return tuple(replace(way, exclusive=self.policy == "ce") for way in job.alternatives)
+
+    def _spread(self, job: Job) -> Ways:
+        """CS: the job's processes, as many as its equal parts hold; memory goes with the cores."""
+        (way,) = job.alternatives
+        cores = way.demand.cores
+        request = Request(way.nodes * cores, memory_per_cpu_mb=-(-way.demand.memory_mb // cores))
+        try:
+            return cs.alternatives(request, self._types, self.parameters)
+        except Infeasible:
+            return job.alternatives  # rounding up took what memory there was: as it asked

@@ -1,0 +1,124 @@
+"""The four NetBatch pools: the published properties, and the assumptions where the paper prints none.
+
+Printed (thesis, table 2.1): jobs, users, machines and cores of each pool in one month.
+
+Assumed: all machines have 4, 8, 12, 16, 24 or 32 cores (all four totals are multiples of 4) and 4, 6 or 8 GB a core, in
+mixes that give the printed totals; `binding_load`, the load of the scarcer of cores and memory at beta = 1, is such
+that the paper's smallest beta (0.58) leads to about 95 %, since the original load was "too low" to make jobs wait.
+`Phases` holds how the sizes of jobs vary with time: see `netbatch`.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from slurm_sns.errors import BadInput
+from slurm_sns.model import Resources
+from slurm_sns.policies.placement.pool import Pool, amounts
+from slurm_sns.sim.nodes_csv import MIB_PER_GB
+
+#: One step between the sizes of machines.
+CORES_STEP = 4
+SMALLEST_SCALE, LARGEST_SCALE = 0.001, 10.0
+
+
+@dataclass(frozen=True)
+class Phases:
+    """Shares of the phases of a kind, and between which bounds a phase of that kind lies.
+
+    `wide`: the share of jobs of several cores, in ordinary phases and in bursts; `large`: the share of jobs whose
+    memory is drawn from the large sizes, alike; `low`: phases in which memory is drawn from the small sizes.
+    """
+
+    wide: tuple[float, float]
+    wide_bursts: float
+    wide_in_burst: tuple[float, float]
+    large: tuple[float, float]
+    large_bursts: float
+    large_in_burst: tuple[float, float]
+    low_phases: float
+    share_of_4_gb: float
+
+
+@dataclass(frozen=True)
+class NetBatchPool:
+    """One pool: four printed numbers, then assumptions."""
+
+    name: str
+    jobs: int
+    users: int
+    machines: int
+    cores: int
+    machine_cores: dict[int, float]
+    gb_per_core: dict[int, float]
+    binding_load: float
+    phases: Phases
+
+    def jobs_at(self, scale: float, days: float) -> int:
+        """How many jobs the pool has when its machines are scaled and only so many days pass."""
+        return round(self.jobs * scale * days / DAYS)
+
+    def nodes(self, scale: float) -> Pool:
+        """The machines: always the same for one scale, the sizes well mixed.
+
+        Raises:
+            BadInput: the scale is out of bounds.
+        """
+        if not SMALLEST_SCALE <= scale <= LARGEST_SCALE:
+            raise BadInput(f"--scale is {scale}; valid: {SMALLEST_SCALE} to {LARGEST_SCALE}")
+        count = max(1, round(self.machines * scale))
+        steps = max(count, round(self.cores * scale / CORES_STEP))
+        cores = CORES_STEP * _with_sum(_by_share(self.machine_cores, count) // CORES_STEP, steps)
+        mixed = np.random.default_rng(count)
+        cores = mixed.permutation(cores)
+        memory_gb = cores * mixed.permutation(_by_share(self.gb_per_core, count))
+        sizes = [Resources(int(c), int(gb) * MIB_PER_GB) for c, gb in zip(cores, memory_gb, strict=True)]
+        return Pool(tuple(f"{self.name}{at:05}" for at in range(count)), amounts(sizes))
+
+
+def _by_share(share: dict[int, float], count: int) -> np.ndarray:
+    """`count` values with these shares."""
+    ends = np.rint(np.cumsum(list(share.values())) / sum(share.values()) * count).astype(np.int64)
+    return np.repeat(np.array(list(share)), np.diff(ends, prepend=0))
+
+
+def _with_sum(steps: np.ndarray, total: int) -> np.ndarray:
+    """Sizes as near to the given ones as possible, at least 1 each, whose sum is `total`."""
+    steps = steps.copy()
+    at = 0
+    while steps.sum() != total:
+        change = 1 if steps.sum() < total else -1
+        if steps[at % len(steps)] + change >= 1:
+            steps[at % len(steps)] += change
+        at += 1
+    return steps
+
+
+DAYS = 30
+
+#: Bursty in both dimensions: the only one with buckets above 2 cores, several above 20 GB (figures 5 and 6).
+A = NetBatchPool(
+    "A", 13_368_191, 1_104, 1_633, 16_588,
+    {4: 12, 8: 47, 12: 19, 16: 22}, {4: 60, 6: 15, 8: 25}, 0.54,
+    Phases((0.03, 0.07), 0.08, (0.25, 0.60), (0.01, 0.06), 0.16, (0.45, 0.95), 0.0, 0.33),
+)  # fmt: skip
+#: Sparse bursts in cores, intense ones in memory; the most jobs of 4 GB.
+B = NetBatchPool(
+    "B", 13_085_800, 1_615, 3_115, 33_300,
+    {4: 10, 8: 45, 12: 20, 16: 25}, {4: 70, 6: 10, 8: 20}, 0.54,
+    Phases((0.01, 0.03), 0.02, (0.12, 0.26), (0.01, 0.05), 0.24, (0.25, 0.55), 0.0, 0.50),
+)  # fmt: skip
+#: Moderate in cores all the time, steady in memory: an unchallenging workload on machines with much memory.
+C = NetBatchPool(
+    "C", 13_313_793, 1_146, 1_499, 18_816,
+    {8: 35, 12: 35, 16: 30}, {4: 10, 8: 90}, 0.54,
+    Phases((0.04, 0.11), 0.0, (0.1, 0.1), (0.05, 0.10), 0.10, (0.12, 0.20), 0.0, 0.33),
+)  # fmt: skip
+#: Nearly all jobs have one core; memory has high and low phases.
+D = NetBatchPool(
+    "D", 9_054_066, 862, 2_692, 40_372,
+    {8: 25, 12: 20, 16: 40, 24: 10, 32: 5}, {4: 50, 8: 50}, 0.54,
+    Phases((0.001, 0.005), 0.0, (0.0, 0.0), (0.02, 0.06), 0.14, (0.25, 0.50), 0.28, 0.30),
+)  # fmt: skip
+
+POOLS = {pool.name: pool for pool in (A, B, C, D)}

@@ -1,0 +1,72 @@
+"""Write a generated workload: jobs as SWF, part by part, and machines as CSV; the same bytes for the same jobs."""
+
+import gzip
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from slurm_sns.errors import SnsError
+from slurm_sns.policies.placement.pool import CORES, MEMORY, Pool
+from slurm_sns.sim.nodes_csv import MIB_PER_GB
+from slurm_sns.sim.workloads.netbatch import Part
+
+KB_PER_GB = 1 << 20
+
+
+def swf_lines(parts: Iterable[Part], notes: Iterable[str]) -> Iterator[str]:
+    """The file in pieces: the header, then the lines of each part. Memory is KB per processor, rounded up."""
+    yield "".join(["; Version: 2.2\n", *(f"; Note: {note}\n" for note in notes)])
+    number = 0
+    for part in parts:
+        kb = -(-part.memory_gb * KB_PER_GB // part.cores)
+        columns = (part.submit_s, part.run_s, part.cores, kb, part.user)
+        rows = zip(*(column.astype(int).tolist() for column in columns), strict=True)
+        yield "".join(
+            f"{at} {submit} -1 {run} {cores} -1 -1 {cores} -1 {memory} 1 {user} 1 -1 1 -1 -1 -1\n"
+            for at, (submit, run, cores, memory, user) in enumerate(rows, start=number + 1)
+        )
+        number += len(part.submit_s)
+
+
+def write_swf(path: Path, pieces: Iterable[str]) -> None:
+    """Write the pieces, compressed where the name ends in .gz; the file appears when it is whole.
+
+    Raises:
+        SnsError: the disk refuses.
+    """
+    temporary = path.with_name(f".{path.name}.tmp")
+    try:
+        with _opened(temporary, compressed=path.suffix == ".gz") as file:
+            for piece in pieces:
+                file.write(piece.encode())
+        temporary.replace(path)
+    except OSError as problem:
+        raise SnsError(f"{path} cannot be written: {problem.strerror}") from None
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_nodes(path: Path, pool: Pool) -> None:
+    """Write the machines as `sns simulate` reads them.
+
+    Raises:
+        SnsError: the disk refuses.
+    """
+    rows = zip(pool.names, pool.capacity[CORES].tolist(), (pool.capacity[MEMORY] // MIB_PER_GB).tolist(), strict=True)
+    text = "name,cores,mem_gb\n" + "".join(f"{name},{cores},{gb}\n" for name, cores, gb in rows)
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as problem:
+        raise SnsError(f"{path} cannot be written: {problem.strerror}") from None
+
+
+@contextmanager
+def _opened(path: Path, *, compressed: bool) -> Iterator[IO[bytes] | gzip.GzipFile]:
+    with path.open("wb") as plain:
+        if not compressed:
+            yield plain
+            return
+        # No name and no time in the header, for the same bytes each time.
+        with gzip.GzipFile(filename="", mode="wb", fileobj=plain, compresslevel=1, mtime=0) as file:
+            yield file

@@ -1,0 +1,115 @@
+"""`sns simulate` as a whole process, by the operating system's account, on a trace like pool-a.
+
+    python tests/benchmarks/replay.py DIRECTORY [--jobs 1000000] [--nodes 1633] [--repeat 3] [--growth]
+
+Prints JSON. For each policy: user + system seconds of the process (median, p99), those less the same process with
+`--limit 1` (`net_s`), their ratio to that process, the wall time, the peak memory, and what the command says of itself.
+`--growth` adds how time grows with jobs, nodes and queue depth. The trace is made when the directory lacks it.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from pool_a import write_pool
+
+AUTHORS_PORTFOLIO = (
+    "best-fit-memory,worse-fit-memory,best-fit-cores,worse-fit-cores,mix-fit,memory-first-best,memory-first-worse"
+)
+POLICIES = {
+    name: ["--policy", name]
+    for name in ("first-fit", "best-fit-cores", "best-fit-memory", "worse-fit-cores", "worse-fit-memory", "mix-fit")
+}
+POLICIES["max-jobs-5"] = ["--policy", "max-jobs"]
+POLICIES["max-jobs-7"] = ["--policy", "max-jobs", "--portfolio", AUTHORS_PORTFOLIO]
+SNS = [sys.executable, "-c", "from slurm_sns.cli import main; main()", "simulate"]
+
+
+class Account(NamedTuple):
+    """What the operating system counted for one process."""
+
+    cpu_s: float
+    wall_s: float
+    peak_mb: float
+    summary: dict
+
+
+def account(trace: Path, nodes: Path, *options: str) -> Account:
+    """Run the command once."""
+    began = time.perf_counter()
+    command = [*SNS, str(trace), "--nodes", str(nodes), "--json", *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        output = process.stdout.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        sys.exit(f"{' '.join(command)} failed with {process.returncode}")
+    wall_s = time.perf_counter() - began
+    return Account(usage.ru_utime + usage.ru_stime, wall_s, usage.ru_maxrss / 1024, json.loads(output))
+
+
+def measured(trace: Path, nodes: Path, repeat: int, *options: str) -> dict:
+    """Runs of one policy against the same with one job, in turn."""
+    account(trace, nodes, *options, "--limit", "1")  # compiles
+    whole, start = [], []
+    for _ in range(repeat):
+        start.append(account(trace, nodes, *options, "--limit", "1"))
+        whole.append(account(trace, nodes, *options))
+    cpu = [run.cpu_s for run in whole]
+    start_s = float(np.median([run.cpu_s for run in start]))
+    last = whole[-1].summary
+    return {
+        "cpu_s": round(float(np.median(cpu)), 3),
+        "cpu_p99_s": round(float(np.percentile(cpu, 99)), 3),
+        "limit_1_s": round(start_s, 3),
+        "net_s": round(float(np.median(cpu)) - start_s, 3),
+        "to_limit_1": round(float(np.median(cpu)) / start_s, 2),
+        "wall_s": round(float(np.median([run.wall_s for run in whole])), 3),
+        "peak_mb": round(max(run.peak_mb for run in whole)),
+        "replay_s": last["wall_s"],
+        **{name: last[name] for name in ("jobs", "read_s", "mean_wait_s", "load_cores")},
+    }
+
+
+def growth(directory: Path, repeat: int) -> dict:
+    """Net seconds of max-jobs-5 as one of the three sizes grows."""
+    base = {"jobs": 200_000, "nodes": 1_633, "depth": 1_000}
+    grown = {"jobs": (100_000, 200_000, 400_000, 800_000), "nodes": (400, 1_633, 6_500), "depth": (100, 1_000, 10_000)}
+    table = {}
+    for what, values in grown.items():
+        for value in values:
+            size = {**base, what: value}
+            made = write_pool(directory / f"{what}-{value}", size["jobs"], size["nodes"], 0.8, seed=1)
+            run = measured(*made, repeat, *POLICIES["max-jobs-5"], "--queue-depth", str(size["depth"]))
+            table.setdefault(what, {})[value] = run["net_s"]
+    return table
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("directory", type=Path)
+    parser.add_argument("--jobs", type=int, default=1_000_000)
+    parser.add_argument("--nodes", type=int, default=1_633)
+    parser.add_argument("--load", type=float, default=0.8)
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--policies", default=",".join(POLICIES))
+    parser.add_argument("--growth", action="store_true")
+    given = parser.parse_args()
+    trace, nodes = given.directory / "trace.swf.gz", given.directory / "nodes.csv"
+    if not trace.is_file():
+        write_pool(given.directory, given.jobs, given.nodes, given.load, seed=1)
+    result = {name: measured(trace, nodes, given.repeat, *POLICIES[name]) for name in given.policies.split(",")}
+    if given.growth:
+        result["growth_net_s"] = growth(given.directory, given.repeat)
+    sys.stdout.write(json.dumps(result, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

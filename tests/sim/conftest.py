@@ -1,0 +1,23 @@
+import gzip
+
+import pytest
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Write a text, compressed where the name says so, and give its path as text."""
+
+    def write(name: str, text: str) -> str:
+        path = tmp_path / name
+        path.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
+        return str(path)
+
+    return write
+
+
+@pytest.fixture
+def small_pool(write):
+    """Two nodes of 4 cores and 16 GB, one of 2 cores and 8 GB."""
+    from slurm_sns.sim.nodes_csv import read_nodes
+
+    return read_nodes(write("pool.csv", "name,cores,mem_gb\nA,4,16\nB,4,16\nC,2,8\n"))

@@ -1,0 +1,175 @@
+"""Reproductions: the rule of the verdicts, runs that are resumed, and the pages."""
+
+import csv
+import json
+from math import inf
+
+import numpy as np
+import pytest
+
+from slurm_sns.errors import BadInput
+from slurm_sns.sim.reproduce import (
+    figures,
+    netbatch_buckets,
+    netbatch_examples,
+    netbatch_full,
+    netbatch_load,
+    netbatch_traces,
+    netbatch_wins,
+    netbatch_workload,
+)
+from slurm_sns.sim.reproduce.claims import Claim, Interval, exactly, interval, percent_more, t_quantile
+from slurm_sns.sim.reproduce.options import Options
+from slurm_sns.sim.reproduce.page import Page, write_page
+from slurm_sns.sim.reproduce.runs import POLICIES, Sweep, records_of
+from slurm_sns.sim.reproduce.work import do_all
+from slurm_sns.sim.workloads.netbatch import generate
+from slurm_sns.sim.workloads.netbatch_pools import POOLS
+
+
+def claim(found, **bounds):
+    return Claim("fig. 0", "a text", "a measure", Interval(sum(found) / 2, *found), **bounds)
+
+
+@pytest.mark.parametrize(("freedom", "printed"), [(1, 12.706), (2, 4.303), (4, 2.776), (29, 2.045), (1000, 1.962)])
+def test_the_quantiles_are_those_of_the_tables(freedom, printed):
+    assert t_quantile(freedom) == pytest.approx(printed, abs=1e-3)
+
+
+def test_the_interval_of_samples_is_the_one_of_a_textbook():
+    found = interval([4, 5, 6, 7, 8])
+    assert (found.mean, found.low, found.high) == pytest.approx((6, 6 - 1.9632, 6 + 1.9632), abs=1e-3)
+
+
+def test_one_sample_says_nothing_but_a_quantity_without_chance_needs_no_more():
+    assert interval([3.0]).high == inf
+    assert exactly(3.0).low == exactly(3.0).high == 3.0
+
+
+@pytest.mark.parametrize(
+    ("found", "bounds", "verdict"),
+    [
+        ((1, 2), {"low": 0}, "holds"),
+        ((-1, 2), {"low": 0}, "cannot tell"),
+        ((-2, -1), {"low": 0}, "does not hold"),
+        ((-2, -1), {"high": 0}, "holds"),
+        ((0, 0), {"low": 0}, "does not hold"),
+        ((-4, 4), {"low": -5, "high": 5}, "holds"),
+        ((-4, 6), {"low": -5, "high": 5}, "cannot tell"),
+        ((5, 6), {"low": -5, "high": 5}, "does not hold"),
+        ((-inf, inf), {"low": 0}, "cannot tell"),
+    ],
+)
+def test_the_verdict_follows_from_the_interval_and_the_bounds(found, bounds, verdict):
+    assert claim(found, **bounds).verdict == verdict
+
+
+def test_percentages_are_taken_pair_by_pair():
+    assert percent_more(np.array([2.0, 30.0]), np.array([1.0, 40.0])).tolist() == [100, -25]
+
+
+def test_the_page_says_what_was_claimed_found_and_judged(tmp_path):
+    write_page(tmp_path, Page("A title", ["How."], [claim((1, 2), low=0), claim((-1, 2), low=0)]))
+    text = (tmp_path / "README.md").read_text()
+    assert "**2 claims: 1 holds, 1 cannot tell.**" in text
+    assert "| fig. 0 | a text | a measure | above 0 | 1.5 [1, 2] | **holds** |" in text
+    with (tmp_path / "claims.csv").open() as file:
+        assert [row["verdict"] for row in csv.DictReader(file)] == ["holds", "cannot tell"]
+
+
+@pytest.fixture(scope="module")
+def sweep(tmp_path_factory):
+    sweep = Sweep(tmp_path_factory.mktemp("runs"), seeds=2, scale=0.005, days=0.5, betas=(0.8, 0.58))
+    sweep.run(jobs=1, resume=False)
+    return sweep
+
+
+def test_every_pool_load_policy_and_seed_has_one_result(sweep):
+    assert len(list(sweep.runs.glob("*.json"))) == 4 * 2 * len(POLICIES) * 2
+    assert sweep.complete(0.58) == 2
+
+
+def test_policies_of_one_seed_saw_the_same_load_and_a_smaller_beta_raises_it(sweep):
+    loads = {policy: sweep.values("A", 0.58, policy, "load_cores").tolist() for policy in POLICIES}
+    assert all(load == loads["mix-fit"] for load in loads.values())
+    assert loads["mix-fit"][0] != loads["mix-fit"][1]
+    assert (sweep.values("A", 0.8, "mix-fit", "load_cores") < loads["mix-fit"]).all()
+
+
+def test_a_resumed_sweep_runs_only_what_is_missing_and_gets_the_same(sweep):
+    path = sweep.path("C", 0.8, "max-jobs", 2)
+    before = {each: each.stat().st_mtime_ns for each in sweep.runs.glob("*.json")}
+    kept = {**json.loads(path.read_text()), "wall_s": 0}
+    path.unlink()
+    assert sweep.complete(0.8) == 1
+    told = []
+    sweep.run(jobs=1, resume=True, report=lambda done, total: told.append((done, total)))
+    assert {**json.loads(path.read_text()), "wall_s": 0} == kept
+    assert told == [(0, 1), (1, 1)]
+    assert {each for each in before if each.stat().st_mtime_ns != before[each]} == {path}
+
+
+def test_pages_of_load_and_wins_are_made_from_the_same_runs(sweep, tmp_path):
+    for module, stems in ((netbatch_load, ["figure-13", "figure-14", "figure-15"]), (netbatch_wins, ["figure-16"])):
+        options = Options(tmp_path / module.__name__, seeds=2)
+        page = module.page_of(options, netbatch_load.Results(sweep))
+        write_page(options.out, page)
+        assert [drawing.stem for drawing in page.drawings] == stems
+        for stem in stems:
+            assert {(options.out / f"{stem}.{kind}").stat().st_size > 0 for kind in ("png", "svg", "csv")} == {True}
+        assert {found.verdict for found in page.claims} <= {"holds", "does not hold", "cannot tell"}
+
+
+def test_the_examples_come_out_as_in_the_paper(tmp_path):
+    page = netbatch_examples.reproduce(Options(tmp_path))
+    assert [found.verdict for found in page.claims] == ["holds"] * 9
+    assert {path.name for path in tmp_path.glob("*.svg")} == {f"figure-{at}.svg" for at in (3, 4, 8, 9, 10)}
+
+
+def test_figures_are_the_same_bytes_each_time(tmp_path):
+    for folder in ("one", "two"):
+        figures.bars(tmp_path / folder, "figure", {"legend": {"group": Interval(2, 1, 3)}}, ("x", "y"))
+    for kind in ("png", "svg"):
+        assert (tmp_path / f"one/figure.{kind}").read_bytes() == (tmp_path / f"two/figure.{kind}").read_bytes()
+
+
+def test_somebody_wins_each_bucket_and_shares_are_percentages():
+    won = netbatch_buckets.contest(("D", 1, 4))
+    for figure, members in netbatch_buckets.CONTESTS.items():
+        assert len(won[figure]) == len(members)
+        assert 100 <= sum(won[figure]) <= 100 * len(members)
+
+
+def test_shares_of_sizes_are_percentages_of_all_jobs():
+    seen = netbatch_workload.look(("B", 1, 0.05))
+    assert seen.cores.sum() == pytest.approx(100)
+    assert seen.memory.sum() == pytest.approx(100)
+    assert len(seen.bucket_gb) == POOLS["B"].jobs_at(1.0, 0.05) // 1000
+
+
+def test_work_on_several_processes_comes_back_in_order():
+    assert do_all(abs, [-3, -2, 1], jobs=2) == [3, 2, 1]
+
+
+def test_windows_of_a_trace_begin_at_zero_and_hold_every_job_once():
+    pool = POOLS["A"].nodes(0.01)
+    records = records_of(generate(POOLS["A"], scale=0.01, seed=1, days=0.1), pool, 1.0)
+    windows = netbatch_traces.cut(records, 7)
+    assert [int(window.submit_s[0]) for window in windows] == [0] * 7
+    assert np.concatenate([window.identity for window in windows]).tolist() == records.identity.tolist()
+    assert max(map(len, windows)) - min(map(len, windows)) <= 1
+
+
+def test_a_trace_that_is_missing_is_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("SNS_SHARED", str(tmp_path))
+    with pytest.raises(BadInput, match=r"HPC2N.*missing; valid: SNS_SHARED names a folder"):
+        netbatch_traces.LOGS["HPC2N"].path()
+
+
+def test_the_page_of_the_full_size_asks_the_same_claims_and_shows_the_waits(sweep, tmp_path):
+    page = netbatch_full.page_of(sweep)
+    write_page(tmp_path, page)
+    assert [each.text for each in page.claims] == [
+        each.text for each in netbatch_load.claims_of(netbatch_load.Results(sweep))
+    ]
+    assert "| mean wait (s) | pool A | pool B | pool C | pool D |" in (tmp_path / "README.md").read_text()
