@@ -1,0 +1,49 @@
+"""The table of commands. Each lives in a module of its own; heavy imports happen when a command runs."""
+
+import typer
+
+from slurm_sns import __version__
+from slurm_sns.cli import asking, checking, control, daemons, profile, render, reproduce, simulate, workload
+
+_HELP = "Place Slurm jobs by Max-Jobs matching. The same decisions run live and on traces."
+
+app = typer.Typer(
+    name="sns",
+    help=_HELP,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"sns {__version__}")
+        raise typer.Exit
+
+
+@app.callback(help=_HELP)
+def options(
+    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
+) -> None:
+    """Options of `sns` itself."""
+
+
+_ASK = "Ask the running scheduler"
+_RUN = "Run on the controller"
+_OFFLINE = "Offline"
+
+app.command("status", rich_help_panel=_ASK)(asking.status)
+app.command("queue", rich_help_panel=_ASK)(asking.queue)
+app.command("explain", rich_help_panel=_ASK)(asking.explain)
+app.command("scheduler", rich_help_panel=_RUN)(daemons.scheduler)
+app.command("watchdog", rich_help_panel=_RUN)(daemons.watchdog)
+app.command("check", rich_help_panel=_RUN)(checking.check)
+app.command("render", rich_help_panel=_RUN)(render.render)
+app.command("release", rich_help_panel=_RUN)(control.release)
+app.command("disable", rich_help_panel=_RUN)(control.disable)
+app.command("enable", rich_help_panel=_RUN)(control.enable)
+app.command("simulate", rich_help_panel=_OFFLINE)(simulate.simulate)
+app.command("reproduce", rich_help_panel=_OFFLINE)(reproduce.reproduce)
+app.command("workload", rich_help_panel=_OFFLINE)(workload.workload)
+app.add_typer(profile.app, name="profile", rich_help_panel=_RUN)

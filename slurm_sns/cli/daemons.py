@@ -1,0 +1,86 @@
+"""`sns scheduler` and `sns watchdog`: the two processes that run as SlurmUser on the controller."""
+
+from typing import Annotated
+
+import typer
+
+from slurm_sns.cli.options import DEFAULT_CONFIG, Config
+
+#: The watchdog looks this often: far below the shortest heartbeat_timeout_s, and one stat of a file.
+WATCHDOG_SECONDS = 1.0
+
+
+def scheduler(
+    config: Config = DEFAULT_CONFIG,
+    cycles: Annotated[int, typer.Option(min=0, help="Stop after so many cycles; 0: run until told to stop.")] = 0,
+) -> None:
+    """Plan and place held jobs until stopped (SIGTERM, Ctrl-C). Runs as SlurmUser.
+
+    A clean stop releases the jobs that are still held. With --cycles nothing is released at the end: for tests and for
+    a look at what one cycle does.
+    """
+    from slurm_sns import config as configuration
+    from slurm_sns.cli import wiring
+    from slurm_sns.policies import base
+    from slurm_sns.scheduler.answers import Answers
+    from slurm_sns.scheduler.loop import Scheduler, View
+    from slurm_sns.web.control import ControlSocket
+
+    settings = configuration.load(config)
+    wiring.require_slurm_user(settings)
+    wiring.make_directories(settings)
+    unlock = wiring.only_one(settings.paths.run_dir / "scheduler.lock")
+    wiring.require_commands()
+    wiring.start_logging(settings.log_level)
+    stop = wiring.StopSignal()
+    ports = wiring.ports(settings, stop)
+    views: list[View] = []
+
+    def publish(view: View) -> None:
+        views[:] = [view]
+
+    policy = base.load(settings.policy, settings.policy_parameters())
+    loop = Scheduler(ports, policy, wiring.settings(settings), wiring.spreading(settings), publish)
+    answers = Answers(lambda: views[0] if views else None, ports.decisions, policy, wiring.admins(settings))
+    managed = ",".join(settings.partitions)
+    wiring.log.info("scheduler: mode %s, policy %s, partitions %s", settings.mode, settings.policy, managed)
+    wiring.log.info("scheduler: ready to plan after %.1f s", wiring.warm_up(policy))
+    with ControlSocket(settings.paths.socket, answers.answer):
+        if cycles:
+            loop.repeat(cycles, settings.scheduler.interval_s)
+        else:
+            loop.run(settings.scheduler.interval_s, stop.is_set)
+    wiring.log.info("scheduler: stopped")
+    unlock()
+
+
+def watchdog(config: Config = DEFAULT_CONFIG) -> None:
+    """Release held jobs whenever the scheduler shows no sign of life. Runs as SlurmUser."""
+    from slurm_sns import config as configuration
+    from slurm_sns.cli import wiring
+    from slurm_sns.scheduler.watchdog import Watchdog
+    from slurm_sns.slurm.planner import SlurmPlanner
+    from slurm_sns.store.signs import HeartbeatFile
+
+    settings = configuration.load(config)
+    wiring.require_slurm_user(settings)
+    wiring.make_directories(settings)
+    unlock = wiring.only_one(settings.paths.run_dir / "watchdog.lock")
+    wiring.require_commands()
+    wiring.start_logging(settings.log_level)
+    stop = wiring.StopSignal()
+    beat = HeartbeatFile(settings.paths.heartbeat)
+    dog = Watchdog(
+        wiring.releasing_state(),
+        SlurmPlanner(),
+        beat.last,
+        clock=stop,
+        log=wiring.log.info,
+        timeout_s=settings.scheduler.heartbeat_timeout_s,
+        mode=settings.mode,
+        records=lambda: wiring.stored_records(settings),
+    )
+    wiring.log.info("watchdog: a heartbeat older than %s s is stale", settings.scheduler.heartbeat_timeout_s)
+    dog.run(WATCHDOG_SECONDS, stop.is_set)
+    wiring.log.info("watchdog: stopped")
+    unlock()

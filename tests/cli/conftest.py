@@ -1,0 +1,64 @@
+"""`sns` as a user runs it, in this process, on a configuration whose directories are the test's."""
+
+import getpass
+import json
+from pathlib import Path
+
+import pytest
+
+from slurm_sns.cli import main
+from slurm_sns.web.control import ControlSocket
+
+SETTINGS = {
+    "mode": "enforce",
+    "partitions": ["main"],
+    "nodes": [{"names": "c1", "partitions": ["main"], "cores": 4, "memory_mb": 4000}],
+}
+
+
+@pytest.fixture
+def write_config(tmp_path: Path):
+    """Writes sns.yaml (JSON is YAML) for a Slurm of this user, or of another."""
+    (tmp_path / "state").mkdir()
+
+    def write(**more) -> Path:
+        paths = {"state_dir": str(tmp_path / "state"), "run_dir": str(tmp_path), "slurm_dir": str(tmp_path / "slurm")}
+        path = tmp_path / "sns.yaml"
+        path.write_text(json.dumps({**SETTINGS, "slurm": {"user": getpass.getuser()}, "paths": paths, **more}))
+        return path
+
+    return write
+
+
+@pytest.fixture
+def config(write_config) -> Path:
+    return write_config()
+
+
+@pytest.fixture
+def sns(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    """The exit status, what was printed, what was complained about."""
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def sns(*words: object) -> tuple[int, str, str]:
+        monkeypatch.setattr("sys.argv", ["sns", *map(str, words)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return ended.value.code, *capsys.readouterr()
+
+    return sns
+
+
+@pytest.fixture
+def scheduler(tmp_path: Path):
+    """A socket on which a scheduler would answer; `replies` by command."""
+    replies: dict[str, object] = {}
+
+    def answer(request, _user):
+        reply = replies[request["command"]]
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
+
+    with ControlSocket(tmp_path / "scheduler.sock", answer):
+        yield replies

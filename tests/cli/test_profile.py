@@ -1,0 +1,172 @@
+"""`sns profile` as an admin runs it."""
+
+import getpass
+import json
+import xml.etree.ElementTree as ET
+
+import pytest
+import yaml
+
+from slurm_sns.cli import main
+from slurm_sns.resources import shared_path
+from slurm_sns.store.profiles_yaml import read_profiles
+
+SHIPPED = str(shared_path("conf/profiles/spread-n-share.yaml"))
+
+
+@pytest.fixture
+def config(tmp_path):
+    """A configuration whose SlurmUser we are, with nodes of the paper's kind."""
+
+    def write(ways=20):
+        path = tmp_path / "sns.yaml"
+        path.write_text(
+            f"partitions: [batch]\n"
+            f"nodes: [{{names: 'n[1-8]', partitions: [batch], cores: 28, memory_mb: 128000, llc_ways: {ways}}}]\n"
+            f"slurm: {{user: {getpass.getuser()}}}\n"
+            f"paths: {{state_dir: {tmp_path / 'state'}, run_dir: {tmp_path / 'run'}}}\n"
+        )
+        return str(path)
+
+    return write
+
+
+@pytest.fixture
+def sns(capsys, monkeypatch):
+    """Run `sns profile ...`: exit status, what it printed, its errors."""
+
+    def run(*arguments):
+        monkeypatch.setattr("sys.argv", ["sns", "profile", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        printed = capsys.readouterr()
+        return ended.value.code, printed.out, printed.err
+
+    return run
+
+
+def test_a_file_is_imported_listed_shown_and_exported_again(sns, config, tmp_path):
+    at = ("--config", config())
+    assert sns("list", *at, "--json")[:2] == (0, "[]\n")
+    assert sns("import", SHIPPED, *at) == (0, f"{SHIPPED}: 12 programs added, 0 replaced\n", "")
+
+    listed = json.loads(sns("list", *at, "--json")[1])
+    assert [each["program"] for each in listed] == sorted(each["program"] for each in listed)
+    mg = next(each for each in listed if each["program"] == "mg")
+    assert mg["classes"] == [{"processes": 16, "class": "scaling", "ideal_scale": 8, "bottleneck": "bandwidth"}]
+
+    status, text, _ = sns("export", *at)
+    out = tmp_path / "out.yaml"
+    out.write_text(text)
+    assert status == 0
+    assert read_profiles(out) == read_profiles(shared_path("conf/profiles/spread-n-share.yaml"))
+    assert sns("export", "mg", "cg", "--out", out, *at)[0] == 0
+    assert [program.name for program in read_profiles(out)] == ["cg", "mg"]
+    assert sns("import", out, *at)[1] == f"{out}: 0 programs added, 2 replaced\n"
+    assert json.loads(sns("import", out, *at, "--json")[1]) == {"added": [], "replaced": ["cg", "mg"]}
+
+
+def test_what_would_be_asked_for_depends_on_alpha(sns):
+    def ways(alpha):
+        shown = json.loads(sns("show", "cg", "--alpha", alpha, "--file", SHIPPED, "--json")[1])
+        return [run["demand"]["ways"] for run in shown["runs"]]
+
+    assert ways(0.9) == [10, 5, 3, 2]
+    assert ways(0.6) == [3, 2, 2, 2]
+
+
+def test_words_for_people(sns):
+    status, text, _ = sns("show", "mg", "--file", SHIPPED)
+
+    assert status == 0
+    assert "16 processes: scaling, best at scale 8, short of bandwidth" in text
+    assert "97.86" in text
+    assert "112.00" in text
+    assert "scaling" in sns("list", "--file", SHIPPED)[1]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (("scale: 2", "scale: 1"), "program 'bfs': runs[1]: a second run of 16 processes at scale 1; valid: one run"),
+        (("ways: [2, 3", "ways: [3, 2"), "ways[1]: 2 after 3; valid: ways that increase strictly"),
+        (("time_s: 452.94", "time_s: .nan"), "program 'bfs': runs[0].time_s: '.nan'; valid: a number above 0"),
+    ],
+)
+def test_a_bad_file_changes_nothing_in_the_store(sns, config, tmp_path, change, words):
+    at = ("--config", config())
+    sns("import", SHIPPED, *at)
+    stored = sns("export", *at)[1]
+    programs = yaml.safe_load(shared_path("conf/profiles/spread-n-share.yaml").read_text())["programs"]
+    text = yaml.safe_dump({"bfs": programs["bfs"]}, default_flow_style=None, sort_keys=False)
+    good, broken = text.replace("bfs:", "aa:"), text.replace(*change, 1)
+    bad = tmp_path / "bad.yaml"
+    bad.write_text("programs:\n" + "".join(f"  {line}\n" for line in (good + broken).splitlines()))
+
+    status, out, error = sns("import", bad, *at)
+
+    assert (status, out) == (2, "")
+    assert error.startswith(f"sns: error: {bad}, line ")
+    assert words in error
+    assert error.count("\n") == 1
+    assert sns("export", *at)[1] == stored
+
+
+def test_more_ways_than_any_node_has_are_refused(sns, config):
+    status, _, error = sns("import", SHIPPED, "--config", config(ways=11))
+
+    assert status == 2
+    assert "program 'bfs': runs[0].ways[7]: 20; valid: at most 11, the most ways that any node has" in error
+    assert sns("import", SHIPPED, "--config", config(ways=0))[0] == 0  # ways are not managed: nothing to hold it to
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("show", "nope", "--file", SHIPPED), "program 'nope' has no profile; there are: bfs, bw, cg"),
+        (("show", "mg", "--alpha", "0", "--file", SHIPPED), "--alpha is 0.0; valid: above 0, at most 1"),
+        (("show", "mg", "--alpha", "nan", "--file", SHIPPED), "--alpha is nan"),
+        (
+            ("plot", "mg", "--out", "mg.pdf", "--file", SHIPPED),
+            "--out is mg.pdf; valid: a name that ends in .png or",
+        ),
+        (("list", "--file", "/nonexistent.yaml"), "/nonexistent.yaml cannot be read: No such file"),
+        (("list", "--config", "/nonexistent.yaml"), "/nonexistent.yaml cannot be read"),
+    ],
+)
+def test_bad_use_is_one_line_and_exit_2(sns, arguments, words):
+    status, out, error = sns(*arguments)
+
+    assert (status, out) == (2, "")
+    assert words in error
+    assert error.count("\n") == 1
+
+
+def test_nothing_to_export_is_said(sns, config):
+    assert sns("export", "--config", config())[::2] == (
+        2,
+        "sns: error: the store holds no profile; import a file first\n",
+    )
+
+
+def test_curves_are_drawn_and_the_same_bytes_again(sns, tmp_path):
+    pytest.importorskip("matplotlib")
+    for name in ("bw.png", "bw.svg"):
+        out = tmp_path / name
+        assert sns("plot", "bw", "--out", out, "--file", SHIPPED)[0] == 0
+        first = out.read_bytes()
+        sns("plot", "bw", "--out", out, "--file", SHIPPED)
+        assert out.read_bytes() == first
+    assert (tmp_path / "bw.png").read_bytes().startswith(b"\x89PNG")
+    text = "".join(ET.parse(tmp_path / "bw.svg").getroot().itertext())
+    assert "28 processes, scale 4" in text
+    assert "w = 4, b = 105" in text
+    assert sns("plot", "bw", "--alpha", "0.5", "--out", tmp_path / "low.svg", "--file", SHIPPED)[0] == 0
+    assert "w = 2, b = 112" in (tmp_path / "low.svg").read_text()
+
+
+def test_a_figure_that_cannot_be_written_is_one_line(sns, tmp_path):
+    status, _, error = sns("plot", "mg", "--out", tmp_path / "none" / "mg.png", "--file", SHIPPED)
+
+    assert status == 1
+    assert error == f"sns: error: {tmp_path}/none/mg.png cannot be written: No such file or directory\n"

@@ -1,0 +1,42 @@
+"""`sns reproduce` as a user calls it."""
+
+import importlib
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from slurm_sns.cli.app import app
+from slurm_sns.cli.reproduce import NAMES
+from slurm_sns.errors import BadInput
+
+
+def call(*words):
+    return CliRunner().invoke(app, ["reproduce", *map(str, words)], catch_exceptions=True)
+
+
+def test_a_page_is_written_with_its_figures_and_tables(tmp_path):
+    result = call("netbatch-examples", "--out", tmp_path / "page", "--json")
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["verdicts"] == {"holds": 9, "does not hold": 0, "cannot tell": 0}
+    assert {path.name for path in (tmp_path / "page").iterdir()} >= {"README.md", "claims.csv", "figure-3.png"}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_name_has_its_module(name):
+    assert callable(importlib.import_module(f"slurm_sns.sim.reproduce.{name.replace('-', '_')}").reproduce)
+
+
+def test_an_unknown_name_is_refused_with_those_that_are_valid(tmp_path):
+    problem = call("figure-99", "--out", tmp_path).exception
+    assert isinstance(problem, BadInput)
+    assert "reproduction 'figure-99' is unknown; valid: netbatch-workload" in str(problem)
+
+
+def test_an_out_that_is_a_file_is_refused_before_any_work(tmp_path):
+    (tmp_path / "file").write_text("")
+    assert isinstance(call("netbatch-examples", "--out", tmp_path / "file").exception, BadInput)
+
+
+def test_fewer_than_two_seeds_are_refused(tmp_path):
+    assert call("netbatch-load", "--out", tmp_path, "--seeds", 1).exit_code == 2
