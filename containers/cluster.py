@@ -1,0 +1,184 @@
+"""The mini cluster as a Python object: run commands in its containers, submit jobs, look at what became of them.
+
+The demo and the tests on the cluster use it. The cluster itself is brought up and taken down by cluster.sh.
+"""
+
+import json
+import os
+import shlex
+import subprocess
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from ClusterShell.NodeSet import NodeSet
+
+_FIELDS = "%i|%u|%T|%r|%Q|%n|%N|%S|%V|%C|%e|%k"
+_ENDED = frozenset({"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED"})
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One job as squeue shows it; times are Unix seconds, 0 where there is none yet."""
+
+    id: int
+    user: str
+    state: str
+    reason: str
+    priority: int
+    pinned_to: tuple[str, ...]
+    nodes: tuple[str, ...]
+    start_s: float
+    submit_s: float
+    cpus: int
+    end_s: float = 0.0
+
+    @property
+    def is_held(self) -> bool:
+        """Whether it waits with priority 0."""
+        return self.state == "PENDING" and self.priority == 0
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it will not run any more."""
+        return self.state in _ENDED
+
+
+class CommandFailed(AssertionError):
+    """A command in a container ended with another exit code than 0."""
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a command in a container printed, and its exit code."""
+
+    stdout: str
+    stderr: str
+    returncode: int
+
+
+class Cluster:
+    """The running mini cluster of the project name in SNS_PROJECT."""
+
+    def __init__(self) -> None:
+        self.project = os.environ.get("SNS_PROJECT", "slurm-sns")
+        self._docker = shlex.split(os.environ.get("DOCKER_COMMAND", "docker"))
+
+    def try_run(self, command: str, user: str = "root", node: str = "ctl", timeout_s: float = 120) -> Done:
+        """Run a shell command in a container, in the user's home; never raises for its exit code."""
+        home = f"/home/{user}" if user in ("alice", "bob") else "/"
+        line = [*self._docker, "exec", "-u", user, "-w", home, f"{self.project}-{node}", "bash", "-c", command]
+        done = subprocess.run(line, capture_output=True, text=True, timeout=timeout_s, check=False)
+        return Done(done.stdout, done.stderr, done.returncode)
+
+    def run(self, command: str, user: str = "root", node: str = "ctl", timeout_s: float = 120) -> str:
+        """Run a shell command in a container and give what it prints."""
+        done = self.try_run(command, user, node, timeout_s)
+        if done.returncode != 0:
+            raise CommandFailed(f"{user}@{node}: {command}: exit {done.returncode}: {done.stderr}{done.stdout}")
+        return done.stdout
+
+    def write(self, path: str, text: str, user: str = "root") -> None:
+        """Write a file on the controller."""
+        self.run(f"printf %s {shlex.quote(text)} > {shlex.quote(path)}", user)
+
+    def submit(self, options: str, script: str = "sleep 1", user: str = "alice") -> int:
+        """sbatch, as a user would; the job's id."""
+        return self.submit_all([(options, script)], user)[0]
+
+    def submit_all(self, jobs: Iterable[tuple[str, str]], user: str = "alice") -> list[int]:
+        """Submit (options, script) pairs in order, in one shell; their job ids."""
+        lines = [
+            f"sbatch --parsable -o /dev/null {options} --wrap {shlex.quote(script)} || exit" for options, script in jobs
+        ]
+        return [int(line) for line in self.run("\n".join(lines), user).split()]
+
+    def jobs(self) -> dict[int, Seen]:
+        """All jobs that slurmctld still knows, by id."""
+        found = {}
+        for line in self.run(f"SLURM_TIME_FORMAT=%s squeue -a -h -t all -o '{_FIELDS}'").splitlines():
+            number, user, state, reason, priority, pinned, nodes, start, submit, cpus, end, *_ = line.split("|")
+            if not number.isdigit():
+                continue  # a task of an array
+            found[int(number)] = Seen(
+                int(number),
+                user,
+                state,
+                reason,
+                int(priority),
+                unfold(pinned),
+                unfold(nodes),
+                float(start) if start.isdigit() else 0.0,
+                float(submit),
+                int(cpus),
+                float(end) if end.isdigit() else 0.0,
+            )
+        return found
+
+    def job(self, job_id: int) -> Seen:
+        """One job that slurmctld still knows."""
+        return self.jobs()[job_id]
+
+    def fields(self, job_id: int) -> dict[str, str]:
+        """`scontrol show job` as a mapping."""
+        words = self.run(f"scontrol show job -o {job_id}").split(" ")
+        return dict(word.split("=", 1) for word in words if "=" in word)
+
+    def explain(self, job_id: int, user: str = "root") -> dict[str, Any]:
+        """`sns explain --json`."""
+        answer: dict[str, Any] = json.loads(self.run(f"sns explain {job_id} --json", user))
+        return answer
+
+    def starts(self, job_ids: Iterable[int]) -> dict[int, dict[str, Any]]:
+        """The last recorded placement of each job: `sns explain` for all of them at once, over the same socket."""
+        script = (
+            "import json, pathlib, sys; from slurm_sns.web.control import ask; "
+            "path = pathlib.Path('/run/sns/scheduler.sock'); "
+            "print(json.dumps([ask(path, {'command': 'explain', 'job_id': int(each)}) for each in sys.argv[1:]]))"
+        )
+        numbers = " ".join(map(str, job_ids))
+        answers = json.loads(self.run(f"/opt/sns/bin/python -c {shlex.quote(script)} {numbers}"))
+        return {
+            answer["job_id"]: [each for each in answer["decisions"] if each["action"] == "start"][-1]
+            for answer in answers
+        }
+
+    def daemon(self, verb: str, name: str = "scheduler", options: str = "", config: str = "") -> str:
+        """`sns-daemon start|stop|kill|restart|status scheduler|watchdog`."""
+        setting = f"SNS_CONFIG={shlex.quote(config)} " if config else ""
+        return self.run(f"{setting}sns-daemon {verb} {name} {options}")
+
+    def wait_for(self, what: str, holds: Callable[[], bool], timeout_s: float = 60, every_s: float = 0.3) -> float:
+        """Wait until `holds()`; the seconds it took.
+
+        Raises:
+            TimeoutError: it did not within `timeout_s`; the message says what and shows the queue.
+        """
+        began = time.monotonic()
+        while not holds():
+            if time.monotonic() - began > timeout_s:
+                raise TimeoutError(f"not within {timeout_s} s: {what}\n{self.run('squeue -a')}")
+            time.sleep(every_s)
+        return time.monotonic() - began
+
+    def wait_for_end(self, job_ids: Iterable[int], timeout_s: float = 120) -> dict[int, Seen]:
+        """Wait until all these jobs have ended; what became of them."""
+        wanted = set(job_ids)
+
+        def all_ended() -> bool:
+            seen = self.jobs()
+            return all(job_id in seen and seen[job_id].has_ended for job_id in wanted)
+
+        self.wait_for(f"{len(wanted)} jobs end", all_ended, timeout_s, every_s=0.5)
+        return {job_id: job for job_id, job in self.jobs().items() if job_id in wanted}
+
+
+def unfold(nodes: str) -> tuple[str, ...]:
+    """`c[1-3]` as names."""
+    return tuple(NodeSet(nodes)) if nodes and nodes != "(null)" else ()
+
+
+def fold(nodes: Iterable[str]) -> str:
+    """Names as `c[1-3]`."""
+    return str(NodeSet.fromlist(list(nodes)))

@@ -1,0 +1,202 @@
+#!/bin/bash
+# The mini cluster:
+#   cluster.sh build            make the image (Docker is installed and started if need be)
+#   cluster.sh up               build, start, wait until every node is idle
+#   cluster.sh down             remove containers, networks and volumes; stop Docker if it was started here
+#   cluster.sh run COMMAND...   a new cluster, the command, down; the exit code is the command's; ends well on Ctrl-C
+#   cluster.sh shell [USER]     a shell on the controller (alice, bob, slurm or root)
+#   cluster.sh compose ARGS...  compose with the cluster's files and names
+# Environment: SNS_PROJECT (slurm-sns) names image and containers; SNS_AUTOSTART=0 leaves scheduler and watchdog alone.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+root=$(dirname "$here")
+# shellcheck source=containers/docker.sh
+source "$here/docker.sh"
+
+export SNS_PROJECT=${SNS_PROJECT:-slurm-sns}
+base_image=slurm-sns-base:forky
+ready_timeout_s=120
+
+seconds_since() { awk -v then="$1" -v now="$EPOCHREALTIME" 'BEGIN { printf "%.0f s", now - then }'; }
+
+compose() { "${COMPOSE[@]}" -p "$SNS_PROJECT" -f "$here/compose.yaml" "$@"; }
+
+# Debian's own image, or the same from packages where no image registry can be reached.
+ensure_base() {
+    "${DOCKER[@]}" image inspect "$base_image" > /dev/null 2>&1 && return 0
+    if timeout 60 "${DOCKER[@]}" pull -q debian:forky-slim >&2; then
+        "${DOCKER[@]}" tag debian:forky-slim "$base_image"
+        return
+    fi
+    say "debian:forky-slim cannot be pulled: making it from Debian's packages"
+    has_command mmdebstrap || apt_install mmdebstrap debian-archive-keyring
+    local scratch
+    scratch=$(mktemp -d)
+    # A mirror without the image may be a frozen one, whose Release file is out of date.
+    as_root mmdebstrap --variant=apt --include=ca-certificates \
+        --aptopt='Acquire::Check-Valid-Until "false"' \
+        --hook-dir=/usr/share/mmdebstrap/hooks/merged-usr forky "$scratch/base.tar" > "$scratch/log" 2>&1 \
+        || { tail -n 20 "$scratch/log" >&2; return 1; }
+    "${DOCKER[@]}" import "$scratch/base.tar" "$base_image" > /dev/null
+    as_root rm -rf "$scratch"
+}
+
+# What the Dockerfile copies, and nothing else, goes to the engine.
+context() {
+    local scratch=$1 bundle=/etc/ssl/certs/ca-certificates.crt
+    if [[ -r ${SSL_CERT_FILE:-$bundle} ]]; then
+        cp -L "${SSL_CERT_FILE:-$bundle}" "$scratch/ca-bundle.crt"
+    else
+        : > "$scratch/ca-bundle.crt"
+    fi
+    tar -c --exclude=__pycache__ --exclude='*.so' --exclude='*.o' --owner=0 --group=0 --mode=go=rX \
+        -C "$root" containers conf plugins slurm_sns pyproject.toml README.md LICENSE -C "$scratch" ca-bundle.crt
+}
+
+cluster_build() {
+    docker_ensure
+    ensure_base
+    local began=$EPOCHREALTIME scratch log arguments=()
+    scratch=$(mktemp -d)
+    log=$scratch/build.log
+    local name
+    for name in http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY; do
+        [[ -z ${!name:-} ]] || arguments+=(--build-arg "$name")
+    done
+    say "building the image $SNS_PROJECT (minutes the first time)"
+    context "$scratch" > "$scratch/context.tar"
+    [[ ! -s $scratch/ca-bundle.crt ]] || arguments+=(--build-arg PIP_CERT=/opt/build/ca-bundle.crt)
+    # The classic builder: BuildKit's plugin is not everywhere.
+    if ! DOCKER_BUILDKIT=0 "${DOCKER[@]}" build --rm --force-rm -t "$SNS_PROJECT" -f containers/Dockerfile \
+        --build-arg "BASE=$base_image" "${arguments[@]}" - < "$scratch/context.tar" > "$log" 2>&1; then
+        tail -n 60 "$log" >&2
+        rm -rf "$scratch"
+        return 1
+    fi
+    rm -rf "$scratch"
+    # Images that were replaced; not so young that another clone may just be building them.
+    "${DOCKER[@]}" image prune -f --filter label=slurm_sns.cluster --filter until=10m > /dev/null
+    say "image built in $(seconds_since "$began")"
+}
+
+is_running() { [[ $("${DOCKER[@]}" inspect -f '{{.State.Running}}' "$SNS_PROJECT-$1") == true ]]; }
+
+cluster_up() {
+    cluster_build
+    local began=$EPOCHREALTIME health
+    say "starting the cluster $SNS_PROJECT"
+    compose up -d --remove-orphans > /dev/null 2>&1 || { compose up -d; return 1; }
+    local deadline=$((SECONDS + ready_timeout_s))
+    until health=$("${DOCKER[@]}" exec "$SNS_PROJECT-ctl" cluster-health ctl 2>&1); do
+        if ((SECONDS > deadline)) || ! is_running ctl; then
+            say "the cluster does not get ready: $health"
+            compose ps >&2
+            "${DOCKER[@]}" logs --tail 30 "$SNS_PROJECT-ctl" >&2 || true
+            return 1
+        fi
+        sleep 0.5
+    done
+    say "cluster ready in $(seconds_since "$began")"
+}
+
+cluster_down() {
+    if engine_answers; then
+        find_compose
+        compose down --volumes --remove-orphans --timeout 1 > /dev/null 2>&1 \
+            || compose down --volumes --remove-orphans --timeout 1
+        say "containers, network and volumes of $SNS_PROJECT removed; the image stays for the next time"
+    fi
+    docker_release
+}
+
+# For `run`: a cluster without a past.
+cluster_fresh() {
+    docker_ensure
+    compose down --volumes --remove-orphans --timeout 1 > /dev/null 2>&1
+    cluster_up
+}
+
+cluster_shell() {
+    engine_answers || { say "no cluster runs: make cluster-up"; return 1; }
+    local user=${1:-alice}
+    "${DOCKER[@]}" exec -it -u "$user" -w "$([[ $user == alice || $user == bob ]] && echo "/home/$user" || echo /)" \
+        "$SNS_PROJECT-ctl" bash -l
+}
+
+# Runs COMMAND in a process group of its own, so that an interrupt reaches all of it and then us, in this order.
+attend() {
+    set -m
+    "$@" < /dev/null &
+    attended=$!
+    set +m
+    local code=0
+    wait "$attended" || code=$?
+    attended=
+    return "$code"
+}
+
+# make waits for us when it alone is interrupted, and dies without us when it is killed. Both show in /proc: while it
+# handles a signal, SIGINT (bit 1 of the mask) is blocked in it; once it is gone, our parent is another process.
+watch_caller() {
+    local caller=$1 before blocked parent
+    before=$(status_field SigBlk "$caller")
+    while sleep 0.5; do
+        blocked=$(status_field SigBlk "$caller")
+        parent=$(status_field PPid $$)
+        if [[ $parent != "$caller" ]] || ((0x${blocked:-2} & ~0x${before:-0} & 2)); then
+            kill -INT $$ 2> /dev/null
+            return 0
+        fi
+    done
+}
+
+status_field() { sed -n "s/^$1:[[:space:]]*//p" "/proc/$2/status" 2> /dev/null || true; }
+
+attended=
+watcher=
+
+finish() {
+    local code=$?
+    trap '' INT TERM HUP
+    trap - EXIT
+    [[ -z $watcher ]] || kill "$watcher" 2> /dev/null || true
+    if [[ -n $attended ]]; then
+        say "interrupted"
+        kill -INT -- "-$attended" 2> /dev/null || true
+        local tries=100
+        while kill -0 -- "-$attended" 2> /dev/null; do
+            ((--tries)) || kill -KILL -- "-$attended" 2> /dev/null || break
+            sleep 0.1
+        done
+    fi
+    cluster_down || code=1
+    exit "$code"
+}
+
+cluster_run() {
+    trap finish EXIT
+    trap 'exit 130' INT
+    trap 'exit 143' TERM HUP
+    watch_caller "$PPID" &
+    watcher=$!
+    attend "$0" fresh
+    # Tests and the demo speak to the cluster with the command that works here.
+    engine_answers
+    export DOCKER_COMMAND="${DOCKER[*]}"
+    attend "$@"
+}
+
+verb=${1:-}
+shift || true
+case $verb in
+    build | up | fresh | down | run | shell) "cluster_$verb" "$@" ;;
+    compose)
+        docker_ensure
+        compose "$@"
+        ;;
+    *)
+        sed -n '2,/^set /{/^set /!s/^# \{0,1\}//p}' "$0" >&2
+        exit 2
+        ;;
+esac

@@ -1,0 +1,246 @@
+"""The demo: two users' jobs on the mini cluster, placed by slurm_sns, and beside it by Slurm alone.
+
+Everything shown is read back from the running cluster: where and when Slurm started each job, and what the scheduler
+recorded as its reason. Run by `make demo`, which brings the cluster up before and takes it down afterwards.
+"""
+
+import sys
+import time
+from dataclasses import dataclass
+
+from rich.console import Console, Group
+from rich.markup import escape
+from rich.table import Table
+
+from cluster import Cluster, Seen, fold
+
+console = Console(width=None if sys.stdout.isatty() else 170, highlight=False)
+
+
+@dataclass(frozen=True)
+class Request:
+    """One job of the demo; the options are what the user types."""
+
+    user: str
+    options: str
+    script: str
+
+
+#: The first eight are the queue of the Max-Jobs paper's figure 3, on nodes of its size (4 cores, 32 GB): two jobs of
+#: one core and 16 GB, six of one core and 4 GB. Packed as tightly as possible, the first two fill one node's memory
+#: and two wait.
+FIGURE_3 = [Request("alice", "-p small -n1 --mem=16G", "sleep 4")] * 2 + [
+    Request("alice", "-p small -n1 --mem=4G", "sleep 6")
+] * 6
+
+#: Then the 28-core nodes: narrow and wide, light and heavy in memory, some with hints.
+MIX = [
+    Request("bob", "-n16", "sleep 5"),
+    Request("bob", "-n16 --sns-program=mg --sns-alpha=0.9", "sleep 5"),
+    Request("alice", "-n8 -c2", "sleep 4"),
+    Request("bob", "-n4 --mem=60G", "sleep 4"),
+    Request("alice", "-n40", "sleep 5"),
+    Request("bob", "-N2 --ntasks-per-node=6", "sleep 4"),
+    Request("alice", "-n1 --mem=90G", "sleep 6"),
+    Request("bob", "-n12 --sns-heuristic=worse-fit-cores", "sleep 4"),
+    Request("alice", "-n6 --comment sns:program=ep", "sleep 3"),
+    Request("bob", "-n2 --mem=24G", "sleep 4"),
+    Request("alice", "-n20", "sleep 4"),
+    Request("bob", "-n28", "sleep 3"),
+    Request("alice", "-n4", "sleep 3"),
+    Request("bob", "-n4 --mem-per-cpu=2G", "sleep 3"),
+    Request("alice", "-N3 -n3", "sleep 3"),
+    Request("bob", "-n10", "sleep 4"),
+    Request("alice", "-n2 --mem=40G --sns-heuristic=mix-fit", "sleep 4"),
+    Request("bob", "-n1", "sleep 2"),
+    Request("alice", "-n14 --sns-alpha=0.8", "sleep 3"),
+    Request("bob", "-n24 --mem-per-cpu=1G", "sleep 3"),
+]
+MATCHED = FIGURE_3 + MIX
+
+#: The twelve programs of the Spread-n-Share paper, as stand-ins that take as long as their profiles say.
+PROGRAMS = ("lu", "cg", "hc", "ts", "bw", "bfs", "gan", "rnn", "ep", "wc", "nw", "mg")
+SPEED = 150  # two and a half minutes of a program are a second of its stand-in
+SPREAD = [
+    Request(("alice", "bob")[turn % 2], f"-n16 --mem-per-cpu=1G --sns-program={name}", f"sns-stand-in {name} {SPEED}")
+    for turn, name in enumerate(PROGRAMS)
+]
+
+
+def main() -> None:
+    """Matching, and beside it Slurm alone; then spreading and sharing, and beside it exclusive nodes."""
+    cluster = Cluster()
+    console.rule(f"{len(MATCHED)} jobs of alice and bob, placed by slurm_sns")
+    ours = with_slurm_sns(cluster, MATCHED)
+    console.print(placements(cluster, ours))
+    console.rule("the same jobs again, with slurm_sns switched off (sns disable): Slurm alone")
+    console.print(summary(ours, slurm_alone(cluster)))
+
+    console.rule("stand-ins of twelve profiled programs, 16 processes each: spread and shared")
+    cluster.run("sns profile import /usr/src/slurm_sns/conf/profiles/spread-n-share.yaml", "slurm")
+    cluster.daemon("restart")  # it reads new profiles every few seconds; now it is at once
+    cluster.wait_for("the scheduler answers", lambda: cluster.try_run("sns status").returncode == 0)
+    spread = with_slurm_sns(cluster, SPREAD)
+    console.print(escape(f"sns explain {spread[0].id}, as its owner sees it:"))
+    console.print(escape(cluster.run(f"sns explain {spread[0].id}", SPREAD[0].user)))
+    console.rule("the same programs under CE (compact and exclusive), as most clusters run them")
+    console.print(spreading(cluster, spread, under_ce(cluster)))
+
+
+def with_slurm_sns(cluster: Cluster, requests: list[Request]) -> list[Seen]:
+    """The jobs' ends, in submission order.
+
+    The scheduler is paused while the jobs are submitted, so that one cycle sees them all: that is the situation in
+    which the order of matching matters.
+    """
+    pid = cluster.run("cat /run/sns/scheduler.pid").strip()
+    cluster.run(f"kill -STOP {pid}")
+    try:
+        numbers = submit(cluster, requests)
+        held = sum(job.is_held for job in cluster.jobs().values())
+        console.print(f"{held} of {len(numbers)} jobs are held and wait for the scheduler's next cycle")
+    finally:
+        cluster.run(f"kill -CONT {pid}")
+    return finished(cluster, numbers)
+
+
+def slurm_alone(cluster: Cluster) -> list[Seen]:
+    """The same requests with the kill switch on."""
+    cluster.run("sns disable", "slurm")
+    try:
+        return finished(cluster, submit(cluster, MATCHED))
+    finally:
+        cluster.run("sns enable", "slurm")
+
+
+def under_ce(cluster: Cluster) -> list[Seen]:
+    """The programs again, by the same scheduler with the policy ce."""
+    cluster.run("sed 's/^policy: .*/policy: ce/' /etc/slurm/sns.yaml > /tmp/sns-ce.yaml")
+    cluster.daemon("restart", config="/tmp/sns-ce.yaml")
+    cluster.wait_for("the scheduler answers", lambda: cluster.try_run("sns status").returncode == 0)
+    return with_slurm_sns(cluster, SPREAD)
+
+
+def submit(cluster: Cluster, requests: list[Request]) -> list[int]:
+    """Submit all, in order, each as its user; the job ids in that order."""
+    lines = [
+        f"setpriv --reuid={request.user} --regid={request.user} --init-groups "
+        f"sbatch --parsable -D /tmp -o /dev/null -t 5 {request.options} --wrap '{request.script}' || exit"
+        for request in requests
+    ]
+    return [int(line) for line in cluster.run("\n".join(lines)).split()]
+
+
+def finished(cluster: Cluster, numbers: list[int]) -> list[Seen]:
+    """Wait for all to end, with a word on the way."""
+    wanted = set(numbers)
+    while True:
+        seen = {job_id: job for job_id, job in cluster.jobs().items() if job_id in wanted}
+        ended = sum(job.has_ended for job in seen.values())
+        running = sum(job.state == "RUNNING" for job in seen.values())
+        console.print(f"  {running:3} running, {ended:3} of {len(wanted)} done", style="dim")
+        if ended == len(wanted):
+            return [seen[number] for number in numbers]
+        time.sleep(2)
+
+
+def placements(cluster: Cluster, jobs: list[Seen]) -> Table:
+    """One row a job: what was asked, where it ran, why there."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("JOB", "USER", "ASKED FOR", "WON THE CYCLE", "NODES", "WAIT", "WHY THERE"):
+        table.add_column(name, justify="right" if name in ("JOB", "WAIT") else "left")
+    starts = cluster.starts(job.id for job in jobs)
+    for request, job in zip(MATCHED, jobs, strict=True):
+        start = starts[job.id]
+        as_planned = "" if tuple(start["nodes"]) == job.nodes else f" (planned: {fold(start['nodes'])})"
+        won = ", ".join(name for name, count in start["matched"].items() if count == max(start["matched"].values()))
+        table.add_row(
+            str(job.id),
+            job.user,
+            request.options,
+            start["chosen"] + (" *" if "," in won else ""),
+            fold(job.nodes) + as_planned,
+            f"{job.start_s - job.submit_s:.0f} s",
+            escape(start["reason"]),
+        )
+    table.caption = "* other heuristics matched as many jobs; the first of the portfolio is taken"
+    return table
+
+
+def summary(ours: list[Seen], plain: list[Seen]) -> Table:
+    """Both runs beside each other."""
+    table = Table(box=None, pad_edge=False, header_style="bold", title="the same jobs, in the same order")
+    for name in ("", "slurm_sns", "Slurm alone"):
+        table.add_column(name, justify="left" if not name else "right")
+    figure_3 = slice(0, len(FIGURE_3))
+    for name, value in (
+        ("jobs completed", lambda jobs: f"{sum(job.state == 'COMPLETED' for job in jobs)}"),
+        ("figure 3: started together", lambda jobs: f"{started_together(jobs[figure_3])} of {len(FIGURE_3)}"),
+        ("all: started in the first 3 s", lambda jobs: f"{started_together(jobs)} of {len(jobs)}"),
+        ("mean wait", lambda jobs: f"{sum(job.start_s - job.submit_s for job in jobs) / len(jobs):.1f} s"),
+        ("from first submission to last start", lambda jobs: f"{span(jobs):.0f} s"),
+    ):
+        table.add_row(name, value(ours), value(plain))
+    table.add_section()
+    table.add_row("[bold]nodes, job by job")
+    for request, here, there in zip(MATCHED, ours, plain, strict=True):
+        table.add_row(
+            f"{here.user} {request.options}",
+            f"{fold(here.nodes)} after {here.start_s - here.submit_s:.0f} s",
+            f"{fold(there.nodes)} after {there.start_s - there.submit_s:.0f} s",
+        )
+    return table
+
+
+def spreading(cluster: Cluster, ours: list[Seen], under_ce: list[Seen]) -> Group:
+    """One row a program: its class, what it was given and why, and beside it what CE gave it."""
+    table = Table(box=None, pad_edge=False, header_style="bold", caption="per node: cores, cache ways, GB/s")
+    shown = ("PROGRAM", "CLASS", "ALPHA", "SCALE", "NODES", "PER NODE", "WAIT", "RUN", "UNDER CE", "WAIT", "RUN", "WHY")
+    for name in shown:
+        table.add_column(name, justify="right" if name in ("ALPHA", "SCALE", "WAIT", "RUN") else "left")
+    starts = cluster.starts(job.id for job in ours)
+    for name, here, there in zip(PROGRAMS, ours, under_ce, strict=True):
+        start = starts[here.id]
+        demand, considered = start["demand"], start["considered"]
+        given = f"({demand['cores']}, {demand['ways']}, {demand['bandwidth_gbps']})"
+        table.add_row(
+            name,
+            considered["kind"] + (f", {considered['bottleneck']}" if considered["bottleneck"] else ""),
+            f"{considered['alpha']:g}",
+            str(start["scale"]),
+            fold(here.nodes) + (" alone" if start["exclusive"] else ""),
+            given,
+            f"{here.start_s - here.submit_s:.0f} s",
+            f"{here.end_s - here.start_s:.0f} s",
+            f"{fold(there.nodes)} alone",
+            f"{there.start_s - there.submit_s:.0f} s",
+            f"{there.end_s - there.start_s:.0f} s",
+            escape(start["reason"]),
+        )
+    return Group(table, "", in_sum("spread and shared", ours), in_sum("under CE", under_ce))
+
+
+def in_sum(name: str, jobs: list[Seen]) -> str:
+    """A run of the programs in one line."""
+    wait_s = sum(job.start_s - job.submit_s for job in jobs) / len(jobs)
+    turnaround_s = sum(job.end_s - job.submit_s for job in jobs) / len(jobs)
+    last_s = max(job.end_s for job in jobs) - min(job.submit_s for job in jobs)
+    return (
+        f"{name}: mean wait {wait_s:.1f} s, mean turnaround {turnaround_s:.1f} s, "
+        f"the last one ended after {last_s:.0f} s"
+    )
+
+
+def started_together(jobs: list[Seen]) -> int:
+    """How many started within 3 s of the first of them."""
+    first = min(job.start_s for job in jobs)
+    return sum(job.start_s - first <= 3 for job in jobs)
+
+
+def span(jobs: list[Seen]) -> float:
+    """Seconds from the first submission to the last start."""
+    return max(job.start_s for job in jobs) - min(job.submit_s for job in jobs)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,46 @@
+#!/bin/bash
+# Debian packages that the Makefile and the cluster need, installed where their command is missing:
+#   packages.sh COMMAND[:PACKAGE] ...
+# Asks nothing; uses sudo where the caller is not root. Other scripts source this file.
+set -euo pipefail
+
+say() { echo "== $*" >&2; }
+
+as_root() {
+    if ((EUID == 0)); then "$@"; else sudo "$@"; fi
+}
+
+apt_install() {
+    say "installing with apt: $*"
+    as_root apt-get update -qq > /dev/null
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" > /dev/null
+}
+
+# The first of these packages that this release has: names differ between releases.
+apt_install_first() {
+    local package
+    as_root apt-get update -qq > /dev/null
+    for package in "$@"; do
+        if [[ -n $(apt-cache madison "$package") ]]; then
+            apt_install "$package"
+            return
+        fi
+    done
+    say "no package of this name: $*"
+    return 1
+}
+
+# Daemons live in directories that are not on everyone's PATH.
+has_command() { PATH=$PATH:/usr/sbin:/sbin command -v "$1" > /dev/null; }
+
+ensure_commands() {
+    local wanted missing=()
+    for wanted in "$@"; do
+        has_command "${wanted%%:*}" || missing+=("${wanted##*:}")
+    done
+    ((${#missing[@]} == 0)) || apt_install "${missing[@]}"
+}
+
+if [[ ${BASH_SOURCE[0]} == "$0" ]]; then
+    ensure_commands "$@"
+fi

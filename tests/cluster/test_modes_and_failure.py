@@ -1,0 +1,148 @@
+"""Slurm is never worse off: killed, stopped, switched off, only observing."""
+
+import time
+
+from cluster import Cluster
+
+HEARTBEAT_TIMEOUT_S = 10  # containers/sns.yaml
+
+
+def fill(cluster: Cluster) -> list[int]:
+    """Take all cores of partition main, so that what follows waits."""
+    numbers = cluster.submit_all([("-n28", "sleep 300")] * 4, "bob")
+    cluster.wait_for("nodes fill", lambda: all(cluster.job(each).state == "RUNNING" for each in numbers))
+    return numbers
+
+
+def test_jobs_held_by_a_killed_scheduler_are_released_in_time_and_none_is_lost_or_started_twice(
+    cluster: Cluster,
+) -> None:
+    fillers = fill(cluster)
+    cluster.run("rm -rf starts; mkdir starts", "alice")
+    script = "echo started >> starts/$SLURM_JOB_ID; sleep 1"
+    numbers = cluster.submit_all([("-n4", script)] * 50)
+    assert all(cluster.jobs()[number].is_held for number in numbers)
+
+    cluster.daemon("kill", "scheduler")
+    killed_s = time.monotonic()
+    cluster.wait_for(
+        "the watchdog releases all", lambda: not any(job.is_held for job in cluster.jobs().values()), timeout_s=60
+    )
+    assert time.monotonic() - killed_s <= HEARTBEAT_TIMEOUT_S + 5
+
+    time.sleep(1)  # the filter counts whole seconds, the watchdog fractions: it may be stale a second earlier
+    passed_through = cluster.submit("-n4", script)
+    assert not cluster.job(passed_through).is_held
+
+    cluster.daemon("start", "scheduler")
+    cluster.wait_for("the scheduler answers", lambda: cluster.try_run("sns status").returncode == 0)
+    managed = cluster.submit("-n4", script)
+    assert cluster.job(managed).is_held
+
+    cluster.run("scancel " + " ".join(map(str, fillers)))
+    everything = [*numbers, passed_through, managed]
+    ended = cluster.wait_for_end(everything)
+    assert {job.state for job in ended.values()} == {"COMPLETED"}
+    starts = dict(line.split(":") for line in cluster.run("grep -c started starts/* /dev/null", "alice").split())
+    counted = {int(path.rsplit("/", 1)[1]): int(count) for path, count in starts.items() if path != "/dev/null"}
+    assert counted == dict.fromkeys(everything, 1)
+    assert cluster.explain(managed)["decisions"][-1]["action"] == "start"
+
+
+def test_a_clean_stop_releases_what_is_held(cluster: Cluster) -> None:
+    fill(cluster)
+    numbers = cluster.submit_all([("-n4", "true")] * 5)
+    assert all(cluster.jobs()[number].is_held for number in numbers)
+    cluster.daemon("stop", "scheduler")
+    assert not any(cluster.jobs()[number].is_held for number in numbers)
+    assert not cluster.job(cluster.submit("-n4", "true")).is_held
+
+
+def test_switched_off_it_releases_and_passes_through_until_it_is_switched_on_again(cluster: Cluster) -> None:
+    fill(cluster)
+    held = cluster.submit("-n4", "true")
+    assert cluster.job(held).is_held
+    assert cluster.run("sns disable", "slurm") == "slurm_sns is now disabled: jobs pass through to Slurm\n"
+    assert not cluster.job(cluster.submit("-n4", "true")).is_held
+    cluster.wait_for("the held job is released", lambda: not cluster.job(held).is_held, timeout_s=10)
+    assert "disabled" in cluster.run("sns status", "alice")
+    assert cluster.run("sns enable") == "slurm_sns is now enabled\n"
+    assert cluster.job(cluster.submit("-n4", "true")).is_held
+
+
+def test_release_all_gives_the_held_jobs_to_slurm(planned_by_hand: Cluster) -> None:
+    numbers = planned_by_hand.submit_all([("-n4", "true")] * 3)
+    assert planned_by_hand.run("sns release --all", "slurm").rstrip().endswith("3 jobs released")
+    assert {job.state for job in planned_by_hand.wait_for_end(numbers).values()} == {"COMPLETED"}
+
+
+def test_an_ordinary_user_cannot_use_the_admins_switches(cluster: Cluster) -> None:
+    for command in ("sns disable", "sns enable", "sns release --all", "sns scheduler", "sns watchdog"):
+        answer = cluster.try_run(command, "alice")
+        assert answer.returncode == 2, command
+        assert answer.stderr.count("\n") == 1, answer.stderr
+
+
+def test_observe_records_what_it_would_do_and_leaves_the_job_as_it_was(cluster: Cluster) -> None:
+    fillers = fill(cluster)
+    cluster.run("sed 's/^mode: enforce/mode: observe/' /etc/slurm/sns.yaml > /tmp/sns-observe.yaml")
+    cluster.run("sns disable", "slurm")
+    cluster.daemon("stop", "scheduler")
+    without = cluster.submit("-n4 --comment sns:alpha=0.9 --begin=now+30", "true")
+    cluster.run("sns enable", "slurm")
+    cluster.run("sns render /etc/slurm/sns --config /tmp/sns-observe.yaml")
+    cluster.daemon("start", "scheduler", config="/tmp/sns-observe.yaml")
+    observed = cluster.submit("-n4 --comment sns:alpha=0.9", "true")
+    cluster.wait_for("it is looked at", lambda: str(observed) in cluster.run("sns queue"))
+
+    # What differs between any two jobs, or with time.
+    own = {"JobId", "SubmitTime", "EligibleTime", "AccrueTime", "StartTime", "EndTime", "LastSchedEval", "Reason"}
+    own |= {"SubmitLine", "Priority", "Scheduler", "SchedNodeList", "Deadline", "AllocNode:Sid", "--begin"}
+
+    def lasting(number: int) -> dict[str, str]:
+        return {name: value for name, value in cluster.fields(number).items() if name not in own}
+
+    before = cluster.fields(observed)
+    time.sleep(3)
+    changing = {"Reason", "LastSchedEval", "StartTime", "EndTime", "SchedNodeList", "Scheduler", "AccrueTime"}
+    after = cluster.fields(observed)
+    assert {k: v for k, v in after.items() if k not in changing} == {
+        k: v for k, v in before.items() if k not in changing
+    }
+    assert lasting(observed) == lasting(without)
+    cluster.run("scancel " + " ".join(map(str, fillers)))
+    assert cluster.wait_for_end([observed])[observed].state == "COMPLETED"
+
+
+def test_a_requeued_job_is_held_and_planned_again(cluster: Cluster) -> None:
+    number = cluster.submit("-n4 --requeue", "sleep 60")
+    cluster.wait_for("it runs", lambda: cluster.job(number).state == "RUNNING")
+    cluster.run(f"scontrol requeue {number}")
+    cluster.wait_for(
+        "it is placed a second time",
+        lambda: sum(each["action"] == "start" for each in cluster.explain(number)["decisions"]) == 2,
+        timeout_s=60,
+    )
+    cluster.wait_for("it runs again", lambda: cluster.job(number).state == "RUNNING")
+    assert cluster.fields(number)["Restarts"] == "1"
+
+
+def test_a_placed_job_whose_node_is_gone_is_slurms_again_when_the_scheduler_is_gone_too(cluster: Cluster) -> None:
+    """It would wait for that node for ever: nobody else pinned it, nobody else would unpin it."""
+    number = cluster.submit("-n4 --requeue", "sleep 60")
+    cluster.wait_for("it runs", lambda: cluster.job(number).state == "RUNNING")
+    (node,) = cluster.job(number).nodes
+    cluster.daemon("kill", "scheduler")
+    try:
+        cluster.run(f"scontrol update NodeName={node} State=DRAIN Reason=test; scontrol requeue {number}")
+        cluster.wait_for("it runs elsewhere", lambda: cluster.job(number).nodes not in ((), (node,)), timeout_s=60)
+    finally:
+        cluster.run(f"scontrol update NodeName={node} State=RESUME")
+
+
+def test_a_job_that_asks_to_be_alone_is_alone(cluster: Cluster) -> None:
+    alone = cluster.submit("-n2 --mem=1G --sns-exclusive", "sleep 12")
+    cluster.wait_for("it runs", lambda: cluster.job(alone).state == "RUNNING")
+    (node,) = cluster.job(alone).nodes
+    others = cluster.submit_all([("-n10 --mem=1G", "sleep 1")] * 9)
+    assert all(job.nodes != (node,) for job in cluster.wait_for_end(others).values())
