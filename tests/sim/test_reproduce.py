@@ -19,10 +19,11 @@ from slurm_sns.sim.reproduce import (
     netbatch_workload,
 )
 from slurm_sns.sim.reproduce.claims import Claim, Interval, exactly, interval, percent_more, t_quantile
+from slurm_sns.sim.reproduce.kept import Keeping
 from slurm_sns.sim.reproduce.options import Options
 from slurm_sns.sim.reproduce.page import Page, write_page
 from slurm_sns.sim.reproduce.runs import POLICIES, Sweep, records_of
-from slurm_sns.sim.reproduce.work import do_all
+from slurm_sns.sim.reproduce.work import Processes
 from slurm_sns.sim.workloads.netbatch import generate
 from slurm_sns.sim.workloads.netbatch_pools import POOLS
 
@@ -80,7 +81,7 @@ def test_the_page_says_what_was_claimed_found_and_judged(tmp_path):
 @pytest.fixture(scope="module")
 def sweep(tmp_path_factory):
     sweep = Sweep(tmp_path_factory.mktemp("runs"), seeds=2, scale=0.005, days=0.5, betas=(0.8, 0.58))
-    sweep.run(jobs=1, resume=False)
+    sweep.run(Processes(1), resume=False)
     return sweep
 
 
@@ -103,7 +104,7 @@ def test_a_resumed_sweep_runs_only_what_is_missing_and_gets_the_same(sweep):
     path.unlink()
     assert sweep.complete(0.8) == 1
     told = []
-    sweep.run(jobs=1, resume=True, report=lambda done, total: told.append((done, total)))
+    sweep.run(Processes(1), resume=True, report=lambda done, total: told.append((done, total)))
     assert {**json.loads(path.read_text()), "wall_s": 0} == kept
     assert told == [(0, 1), (1, 1)]
     assert {each for each in before if each.stat().st_mtime_ns != before[each]} == {path}
@@ -141,14 +142,31 @@ def test_somebody_wins_each_bucket_and_shares_are_percentages():
 
 
 def test_shares_of_sizes_are_percentages_of_all_jobs():
-    seen = netbatch_workload.look(("B", 1, 0.05))
+    seen = netbatch_workload.Seen(*map(np.array, netbatch_workload.look(("B", 1, 0.05))))
     assert seen.cores.sum() == pytest.approx(100)
     assert seen.memory.sum() == pytest.approx(100)
     assert len(seen.bucket_gb) == POOLS["B"].jobs_at(1.0, 0.05) // 1000
 
 
 def test_work_on_several_processes_comes_back_in_order():
-    assert do_all(abs, [-3, -2, 1], jobs=2) == [3, 2, 1]
+    assert Processes(2)(abs, [-3, -2, 1]) == [3, 2, 1]
+
+
+def test_results_are_kept_and_only_what_is_missing_is_done_again(tmp_path):
+    done = []
+
+    def find(piece):
+        done.append(piece)
+        return [piece[1] / 3]
+
+    keeping, pieces = Keeping(find, tmp_path / "kept"), [("A", 1), ("A", 2), ("B", 0.5)]
+    found = keeping.results(pieces, Processes(1), resume=True)
+    assert found == [[1 / 3], [2 / 3], [0.5 / 3]]
+    keeping.path(("A", 2)).unlink()
+    assert keeping.results(pieces, Processes(1), resume=True) == found
+    assert done == [*pieces, ("A", 2)]
+    assert keeping.results(pieces[:1], Processes(1), resume=False) == found[:1]
+    assert [path.name for path in keeping.folder.iterdir()] == ["A-1.json"]
 
 
 def test_windows_of_a_trace_begin_at_zero_and_hold_every_job_once():

@@ -19,7 +19,6 @@ from slurm_sns.sim.reproduce.claims import Claim, Interval, interval
 from slurm_sns.sim.reproduce.options import Options
 from slurm_sns.sim.reproduce.page import Drawing, Numbers, Page
 from slurm_sns.sim.reproduce.runs import INTERVAL_S, records_of
-from slurm_sns.sim.reproduce.work import do_all
 from slurm_sns.sim.workloads.netbatch import Part, generate
 from slurm_sns.sim.workloads.netbatch_pools import POOLS
 
@@ -68,7 +67,7 @@ def reproduce(options: Options) -> Page:
     """The page; the figures are drawn."""
     buckets = QUICK_BUCKETS if options.quick else BUCKETS
     pieces = [(name, seed, buckets) for name in POOLS for seed in range(1, options.seeds + 1)]
-    results = do_all(contest, pieces, jobs=options.jobs, report=options.report)
+    results = options.results("buckets", contest, pieces)
     shares = {
         figure: {
             name: dict(
@@ -99,6 +98,7 @@ def reproduce(options: Options) -> Page:
         ],
         numbers=numbers,
         remarks=[WHY],
+        seeds=options.seeds,
     )
 
 

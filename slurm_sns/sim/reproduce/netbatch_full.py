@@ -1,4 +1,4 @@
-"""Pools A and B of the Max-Jobs paper at full size: a month of 13 million jobs each, at the highest load.
+"""The four pools of the Max-Jobs paper at full size: a month of 9 to 13 million jobs each, at the highest load.
 
 The same claims as in `netbatch_load`, of few seeds: does what was found on a twentieth of the machines carry over?
 """
@@ -10,21 +10,22 @@ from slurm_sns.sim.reproduce.page import Numbers, Page
 from slurm_sns.sim.reproduce.runs import HIGHEST_LOAD, POLICIES, Sweep
 
 METRICS = ("load_cores", "load_memory", "mean_wait_s", "mean_slowdown", "mean_queue_length")
-#: Enough for an interval, wide as it is; 36 replays of about 13 million jobs each.
+#: Enough for an interval, wide as it is: 72 replays of about 12 million jobs each.
 SEEDS = 3
 
 
 def sweep_of(options: Options) -> Sweep:
     """The two pools in which the heuristics differ most; quick: one day."""
-    folder = options.runs or options.out / "runs"
     days = 1 if options.quick else 30
-    return Sweep(folder, seeds=min(options.seeds, SEEDS), scale=1.0, days=days, betas=(HIGHEST_LOAD,), pools=("A", "B"))
+    return Sweep(
+        options.folder, seeds=min(options.seeds, SEEDS), scale=1.0, days=days, betas=(HIGHEST_LOAD,), pools=("A", "B")
+    )
 
 
 def reproduce(options: Options) -> Page:
     """The page; what is missing is run first."""
     sweep = sweep_of(options)
-    sweep.run(jobs=options.jobs, resume=options.resume, report=options.report)
+    options.run(sweep)
     return page_of(sweep)
 
 
@@ -39,7 +40,7 @@ def page_of(sweep: Sweep) -> Page:
     ]
     waits = [(policy, *(f"{results.of(name, policy).mean():,.0f}" for name in sweep.pools)) for policy in POLICIES]
     return Page(
-        title="NetBatch pools A and B at full size",
+        title="NetBatch pools at full size",
         made=[
             "`sns reproduce netbatch-full`: all the machines, at the highest load only. " + results.made(),
             "So few seeds give wide intervals; where the claim is about mid load, it is asked at this load.",
@@ -48,4 +49,5 @@ def page_of(sweep: Sweep) -> Page:
         numbers=[Numbers("full", ("pool", "policy", "metric", "mean", "low", "high"), rows)],
         shown=Numbers("waits", ("mean wait (s)", *(f"pool {name}" for name in sweep.pools)), waits),
         remarks=["Mean waits over the seeds:"],
+        seeds=results.seeds,
     )

@@ -50,6 +50,11 @@ class Results:
         between = [beta for beta in self.betas if beta != self.highest]
         self.middle = min(between, default=self.highest)
 
+    @property
+    def seeds(self) -> int:
+        """How many seeds there are at the highest load."""
+        return self.sweep.complete(self.highest)
+
     def of(self, pool: str, policy: str, metric: str = WAIT, beta: float | None = None) -> NDArray[np.float64]:
         """One metric by seed, at the highest load unless told."""
         return self.sweep.values(pool, beta or self.highest, policy, metric)
@@ -84,7 +89,7 @@ class Results:
 def reproduce(options: Options) -> Page:
     """The page; what is missing is run first, the figures are drawn."""
     sweep = options.sweep()
-    sweep.run(jobs=options.jobs, resume=options.resume, report=options.report)
+    options.run(sweep)
     return page_of(options, Results(sweep))
 
 
@@ -116,6 +121,7 @@ def page_of(options: Options, results: Results) -> Page:
             ),
             *WHY,
         ],
+        seeds=results.seeds,
     )
 
 

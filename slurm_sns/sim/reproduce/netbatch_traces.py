@@ -30,7 +30,6 @@ from slurm_sns.sim.reproduce.claims import Claim, Interval, interval
 from slurm_sns.sim.reproduce.options import Options
 from slurm_sns.sim.reproduce.page import Drawing, Numbers, Page
 from slurm_sns.sim.reproduce.runs import INTERVAL_S, MAX_JOBS, POLICIES
-from slurm_sns.sim.reproduce.work import do_all
 
 KB_PER_MIB = 1024
 #: Near the best: within so many percent.
@@ -121,7 +120,7 @@ def reproduce(options: Options) -> Page:
     pieces = [(name, beta, windows, policy) for name in LOGS for beta in (1.0, LOGS[name].beta) for policy in POLICIES]
     for log in LOGS.values():
         log.path()  # a missing one is told before any work
-    results = dict(zip(pieces, do_all(replay_windows, pieces, jobs=options.jobs, report=options.report), strict=True))
+    results = dict(zip(pieces, options.results("traces", replay_windows, pieces), strict=True))
     waits: dict[str, dict[float, Waits]] = {
         name: {
             beta: {policy: np.array(results[name, beta, windows, policy])[:, 0] for policy in POLICIES}
@@ -161,6 +160,7 @@ def reproduce(options: Options) -> Page:
         drawings=[Drawing("waits", "Mean wait against Mix-Fit's at the higher load, 95 % intervals over the windows.")],
         numbers=[Numbers("waits", header, rows)],
         remarks=[REMARK],
+        seeds=windows,
     )
 
 

@@ -12,7 +12,6 @@ from slurm_sns.sim.reproduce import figures
 from slurm_sns.sim.reproduce.claims import Claim, interval
 from slurm_sns.sim.reproduce.options import Options
 from slurm_sns.sim.reproduce.page import Drawing, Numbers, Page
-from slurm_sns.sim.reproduce.work import do_all
 from slurm_sns.sim.workloads.netbatch import generate
 from slurm_sns.sim.workloads.netbatch_pools import POOLS
 
@@ -34,8 +33,8 @@ class Seen:
     bucket_gb: NDArray[np.float64]
 
 
-def look(piece: tuple[str, int, float]) -> Seen:
-    """Generate and count."""
+def look(piece: tuple[str, int, float]) -> list[list[float]]:
+    """Generate and count: the columns of `Seen`."""
     name, seed, days = piece
     parts = list(generate(POOLS[name], scale=1.0, seed=seed, days=days))
     cores = np.concatenate([part.cores for part in parts])
@@ -45,20 +44,23 @@ def look(piece: tuple[str, int, float]) -> Seen:
         whole: NDArray[np.float64] = column[: len(column) // BUCKET * BUCKET].reshape(-1, BUCKET).mean(axis=1)
         return whole
 
-    return Seen(
-        np.array([100 * (cores == size).mean() for size in CORES]),
-        np.array([100 * (memory_gb == size).mean() for size in MEMORY_GB]),
-        means(cores),
-        means(memory_gb),
-    )
+    return [
+        [100 * float((cores == size).mean()) for size in CORES],
+        [100 * float((memory_gb == size).mean()) for size in MEMORY_GB],
+        means(cores).tolist(),
+        means(memory_gb).tolist(),
+    ]
 
 
 def reproduce(options: Options) -> Page:
     """The page; the figures are drawn."""
     days = QUICK_DAYS if options.quick else DAYS
     pieces = [(name, seed, days) for name in POOLS for seed in range(1, options.seeds + 1)]
-    results = do_all(look, pieces, jobs=options.jobs, report=options.report)
-    seen = {name: [each for piece, each in zip(pieces, results, strict=True) if piece[0] == name] for name in POOLS}
+    results = options.results("workload", look, pieces)
+    seen = {
+        name: [Seen(*map(np.array, each)) for piece, each in zip(pieces, results, strict=True) if piece[0] == name]
+        for name in POOLS
+    }
     numbers = _draw(options, seen)
     return Page(
         title="NetBatch workload: sizes and bursts (figures 1, 2, 5, 6)",
@@ -77,6 +79,7 @@ def reproduce(options: Options) -> Page:
             Drawing("figure-6", f"Figure 6: mean memory in buckets of {BUCKET} jobs, one seed."),
         ],
         numbers=[numbers],
+        seeds=options.seeds,
     )
 
 

@@ -1,10 +1,13 @@
 """How a reproduction is to run."""
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+from slurm_sns.sim.reproduce.kept import Keeping, Piece
 from slurm_sns.sim.reproduce.runs import BETAS, Sweep
-from slurm_sns.sim.reproduce.work import Report, no_report
+from slurm_sns.sim.reproduce.work import Processes, Report, Workers, no_report
 
 
 @dataclass(frozen=True)
@@ -14,14 +17,27 @@ class Options:
     out: Path
     seeds: int = 30
     quick: bool = False
-    jobs: int = 2
+    workers: Workers = field(default_factory=Processes)
     resume: bool = False
     runs: Path | None = None
     report: Report = no_report
 
+    @property
+    def folder(self) -> Path:
+        """Where single results are kept; absolute, since other machines may write there."""
+        return (self.runs or self.out / "runs").absolute()
+
     def sweep(self) -> Sweep:
         """The dynamic simulations: pools at 1/20 and the whole month; quick: two days at 1/50, two loads."""
-        folder = self.runs or self.out / "runs"
         if self.quick:
-            return Sweep(folder, self.seeds, scale=0.02, days=2, betas=(min(BETAS), BETAS[1]))
-        return Sweep(folder, self.seeds)
+            return Sweep(self.folder, self.seeds, scale=0.02, days=2, betas=(min(BETAS), BETAS[1]))
+        return Sweep(self.folder, self.seeds)
+
+    def run(self, sweep: Sweep) -> None:
+        """Run what the sweep lacks."""
+        sweep.run(self.workers, resume=self.resume, report=self.report)
+
+    def results(self, name: str, function: Callable[[Any], Any], pieces: Sequence[Piece]) -> list[Any]:
+        """What the function finds for each piece, kept in the folder `name`."""
+        keeping = Keeping(function, self.folder / name)
+        return keeping.results(pieces, self.workers, resume=self.resume, report=self.report)

@@ -37,7 +37,8 @@ class Numbers:
 class Page:
     """What a reproduction has to say; `made`: how it came about, `remarks`: what a reader should know of the result.
 
-    `shown`: a table that the page has beside those of its claims.
+    `shown`: a table that the page has beside those of its claims; `seeds`: how many it rests on, None where no chance
+    is in it.
     """
 
     title: str
@@ -47,6 +48,7 @@ class Page:
     numbers: Sequence[Numbers] = ()
     remarks: Sequence[str] = ()
     shown: Numbers | None = None
+    seeds: int | None = None
 
 
 def write_page(folder: Path, page: Page) -> None:

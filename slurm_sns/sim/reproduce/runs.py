@@ -7,7 +7,6 @@ Source: Max-Jobs paper (JSSPP 2013), section 5: cycles of 30 s, beta between 0.5
 """
 
 import json
-import os
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
@@ -22,7 +21,8 @@ from slurm_sns.policies.placement.pool import Pool
 from slurm_sns.sim.nodes_csv import MIB_PER_GB
 from slurm_sns.sim.records import RecordBuilder, Records
 from slurm_sns.sim.replay import replay
-from slurm_sns.sim.reproduce.work import Report, do_all, no_report
+from slurm_sns.sim.reproduce.kept import forget, keep
+from slurm_sns.sim.reproduce.work import Report, Workers, no_report
 from slurm_sns.sim.workloads.netbatch import Part, generate
 from slurm_sns.sim.workloads.netbatch_pools import POOLS
 
@@ -61,7 +61,7 @@ class Sweep:
         """The policies that have not been run."""
         return [policy for policy in POLICIES if not self.path(pool, beta, policy, seed).is_file()]
 
-    def run(self, *, jobs: int, resume: bool, report: Report = no_report) -> None:
+    def run(self, workers: Workers, *, resume: bool, report: Report = no_report) -> None:
         """Run what is missing: the highest load first, there all pools of a seed before the next seed.
 
         Raises:
@@ -72,9 +72,8 @@ class Sweep:
         try:
             self.runs.mkdir(parents=True, exist_ok=True)
             if not resume:
-                for old in self.runs.glob("*.json"):
-                    old.unlink()
-            do_all(_run_pool, [piece for piece in pieces if self.missing(*piece[1:])], jobs=jobs, report=report)
+                forget(self.runs)
+            workers(_run_pool, [piece for piece in pieces if self.missing(*piece[1:])], report)
         except OSError as problem:
             raise SnsError(f"{self.runs} cannot be written: {problem.strerror}") from None
 
@@ -123,7 +122,4 @@ def _run_pool(piece: tuple[Sweep, str, float, int]) -> None:
         replayed = replay(pool, records, MatchingParameters(portfolio=members), interval_s=INTERVAL_S)
         took_s = time.perf_counter() - began
         result = {"jobs": len(records), "wall_s": took_s, **asdict(replayed.metrics(pool, members))}
-        path = sweep.path(name, beta, policy, seed)
-        temporary = path.with_suffix(f".{os.getpid()}.tmp")
-        temporary.write_text(json.dumps(result), encoding="utf-8")
-        temporary.replace(path)
+        keep(sweep.path(name, beta, policy, seed), result)

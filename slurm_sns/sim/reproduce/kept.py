@@ -1,0 +1,63 @@
+"""Results that are kept, each in a file of its own: what an interrupted run has done is not done again.
+
+A file appears when it is whole, so that processes and machines which share the folder never read half a result.
+"""
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from slurm_sns.errors import SnsError
+from slurm_sns.sim.reproduce.work import Report, Workers, no_report
+
+#: What tells one piece of work from the others; the file has its name.
+Piece = tuple[str | int | float, ...]
+
+
+def keep(path: Path, result: Any) -> None:
+    """Write one result as JSON."""
+    temporary = path.with_suffix(f".{os.getpid()}.tmp")
+    temporary.write_text(json.dumps(result), encoding="utf-8")
+    temporary.replace(path)
+
+
+@dataclass(frozen=True)
+class Keeping:
+    """A function of a piece that keeps what it finds, as JSON has it (tuples become lists), in `folder`."""
+
+    function: Callable[[Any], Any]
+    folder: Path
+
+    def path(self, piece: Piece) -> Path:
+        """The file of one piece."""
+        return self.folder / f"{'-'.join(map(str, piece))}.json"
+
+    def __call__(self, piece: Piece) -> None:
+        """Do one piece."""
+        keep(self.path(piece), self.function(piece))
+
+    def results(
+        self, pieces: Sequence[Piece], workers: Workers, *, resume: bool, report: Report = no_report
+    ) -> list[Any]:
+        """The results in the order of the pieces; with `resume` what is there already is not done again.
+
+        Raises:
+            SnsError: the disk refuses.
+        """
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            if not resume:
+                forget(self.folder)
+            workers(self, [piece for piece in pieces if not self.path(piece).is_file()], report)
+            return [json.loads(self.path(piece).read_text(encoding="utf-8")) for piece in pieces]
+        except OSError as problem:
+            raise SnsError(f"{self.folder} cannot be written: {problem.strerror}") from None
+
+
+def forget(folder: Path) -> None:
+    """Remove the results of an earlier run."""
+    for old in folder.glob("*.json"):
+        old.unlink()
