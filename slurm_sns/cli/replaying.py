@@ -8,8 +8,9 @@ from slurm_sns.policies.matching.keys import KEYS
 from slurm_sns.policies.matching.max_jobs import MaxJobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.placement.pool import Pool
-from slurm_sns.sim.engine import Outcome, Placement, Simulation
+from slurm_sns.sim.engine import Outcome, Simulation
 from slurm_sns.sim.metrics import Metrics, measure
+from slurm_sns.sim.progress import Fixed, Placement
 from slurm_sns.sim.records import Records
 from slurm_sns.sim.replay import replay
 from slurm_sns.sim.replay_results import write_replay
@@ -66,7 +67,7 @@ def run_spreading(
         queue_depth=parameters.queue_depth,
         interval_s=interval_s,
         shares=shares,
-        run_time=spread.model,
+        progress=Fixed(spread.model),
     )
     return _done_by_engine(simulation.run(report), pool, parameters.portfolio, spreads=True)
 

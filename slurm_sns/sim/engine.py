@@ -2,21 +2,23 @@
 
 Time is in whole seconds. In one second finishes come first, then submits, then, at multiples of the interval, one
 cycle. A cycle runs only when something was submitted or finished since the last one, or the last one matched something.
-A job started at s with run time r ends at s + r, and its nodes are free in a cycle at s + r.
+A job started at s with run time r ends at s + r, and its nodes are free in a cycle at s + r. A model of progress says
+when jobs end, and may time running ones anew; what the heap then holds of their old ends is passed over.
 
 Source: Max-Jobs paper (JSSPP 2013), section 5; the heap as in SimPy's core.
 """
 
 import heapq
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from slurm_sns.errors import SnsError
-from slurm_sns.model import Alternative, Job, Project, Resources, total
+from slurm_sns.model import Project, Resources, total
 from slurm_sns.policies.matching.max_jobs import Schedule
-from slurm_sns.policies.placement.pool import Amounts, Indices, Pool, taken
+from slurm_sns.policies.placement.pool import Amounts, Pool, taken
 from slurm_sns.policies.placement.queue import WaitingQueue
+from slurm_sns.sim.progress import Fixed, Placement, Progress
 from slurm_sns.sim.trace import Trace, TraceJob
 
 FINISH, SUBMIT, CYCLE = range(3)
@@ -28,17 +30,6 @@ class Scheduler(Protocol):
     def schedule(self, pool: Pool, free: Amounts, queue: WaitingQueue) -> Schedule:
         """The matches of one cycle; neither `free` nor `queue` is changed."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Placement:
-    """A job that ran: when, how and on which nodes of the pool."""
-
-    job: Job
-    alternative: Alternative
-    nodes: Indices
-    start_s: int
-    end_s: int
 
 
 class CycleRecord(NamedTuple):
@@ -71,11 +62,11 @@ class Simulation:
         queue_depth: int,
         interval_s: int,
         shares: Mapping[str, float] | None = None,
-        run_time: Callable[[Job, Alternative], int] | None = None,
+        progress: Progress | None = None,
     ) -> None:
         """Nothing runs and nobody waits yet. A project that `shares` does not name has share 1.
 
-        `run_time` gives the seconds that a job runs as this alternative; None: what the trace says.
+        `progress` says when jobs end; None: each runs as long as the trace says.
         """
         self._pool = pool
         self._trace = trace
@@ -87,7 +78,7 @@ class Simulation:
         self._queue = WaitingQueue(self._projects)
         self._many_projects = len({each.job.project for each in trace.jobs}) > 1
         run_s = {each.job.id: each.run_s for each in trace.jobs}
-        self._run_time = run_time or (lambda job, _alternative: run_s[job.id])
+        self._progress = progress or Fixed(lambda job, _alternative: run_s[job.id])
         self._waiting = 0
         self._placements: dict[int, Placement] = {}
         self._cycles: list[CycleRecord] = []
@@ -102,8 +93,9 @@ class Simulation:
         while self._events:
             time_s, _, _, subject = heapq.heappop(self._events)
             if isinstance(subject, Placement):
-                self._finish(subject)
-                self._want_cycle(time_s)
+                if self._placements[subject.job.id] is subject:
+                    self._finish(subject)
+                    self._want_cycle(time_s)
             elif isinstance(subject, TraceJob):
                 self._queue.add(subject.job)
                 self._waiting += 1
@@ -141,8 +133,7 @@ class Simulation:
             return
         schedule = self._scheduler.schedule(self._pool, self._free, self._queue)
         for match in schedule.matches:
-            end_s = now_s + self._run_time(match.job, match.alternative)
-            self._start(Placement(*match, start_s=now_s, end_s=end_s))
+            self._start(Placement(*match, start_s=now_s, end_s=now_s))
         if schedule.matches:
             self._queue.remove({match.job.id for match in schedule.matches}, self._queue_depth)
             self._waiting -= len(schedule.matches)
@@ -153,12 +144,18 @@ class Simulation:
 
     def _start(self, placed: Placement) -> None:
         self._free[:, placed.nodes] -= taken(self._pool.capacity, placed.alternative, placed.nodes)
-        self._placements[placed.job.id] = placed
-        self._push(placed.end_s, FINISH, placed)
+        self._expect(self._progress.start(placed))
         self._charge(placed, 1)
+
+    def _expect(self, timed: Iterable[Placement]) -> None:
+        """Wait for these ends, in the place of those that the same jobs had before."""
+        for placed in timed:
+            self._placements[placed.job.id] = placed
+            self._push(placed.end_s, FINISH, placed)
 
     def _finish(self, placed: Placement) -> None:
         self._free[:, placed.nodes] += taken(self._pool.capacity, placed.alternative, placed.nodes)
+        self._expect(self._progress.finish(placed))
         self._charge(placed, -1)
 
     def _charge(self, placed: Placement, sign: int) -> None:

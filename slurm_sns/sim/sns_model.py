@@ -29,9 +29,10 @@ class AuthorsModel:
 
     def __call__(self, job: Job, alternative: Alternative) -> int:
         """Whole seconds, rounded half up, at least one."""
+        ways = None if alternative.exclusive else alternative.demand.ways or None
+        return max(half_up(self.seconds(job, alternative.scale, ways)), SHORTEST_RUN_S)
+
+    def seconds(self, job: Job, scale: int, ways: int | None = None) -> float:
+        """Alone on its nodes at this scale with so many ways, all of them where None."""
         runs = self.runs.get(job.id)
-        run_s = self.run_s[job.id]
-        if runs:
-            ways = None if alternative.exclusive else alternative.demand.ways or None
-            run_s *= predicted_slowdown(runs, alternative.scale, ways, self.parameters)
-        return max(half_up(run_s), SHORTEST_RUN_S)
+        return self.run_s[job.id] * (predicted_slowdown(runs, scale, ways, self.parameters) if runs else 1.0)
