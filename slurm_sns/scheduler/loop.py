@@ -15,6 +15,7 @@ from slurm_sns.model import Plan, Start
 from slurm_sns.policies.base import Policy
 from slurm_sns.scheduler.follow_up import Unpin, failed
 from slurm_sns.scheduler.geometry import whole_memory_mb
+from slurm_sns.scheduler.outage import Outage
 from slurm_sns.scheduler.ports import Clock, Decisions, Heartbeat, History, KillSwitch, Log, Planner, Profiles, State
 from slurm_sns.scheduler.records import JobRecord, Stage
 from slurm_sns.scheduler.release import release_held
@@ -79,6 +80,8 @@ class Scheduler:
         self._stored: Mapping[int, JobRecord] = dict(ports.history.load())
         self._records = dict(self._stored)
         self._would: Mapping[int, tuple[str, ...]] = {}
+        self._silence = Outage(ports.log, f"; trying again, at least every {LONGEST_RETRY_S:g} s")
+        self._unrecorded = Outage(ports.log)
         self._cycles = 0
         self._placed = 0
 
@@ -89,10 +92,12 @@ class Scheduler:
             started_s = self._ports.clock.now()
             try:
                 self.cycle()
+                self._silence.over(self._ports.clock.now())
                 retry_s = interval_s
-                pause_s = interval_s - (self._ports.clock.now() - started_s)
+                # A clock that was stepped back in the meantime must not put us to sleep for longer.
+                pause_s = min(interval_s, interval_s - (self._ports.clock.now() - started_s))
             except SnsError as problem:
-                self._ports.log(f"{problem}; trying again in {retry_s:g} s")
+                self._silence.met(str(problem), self._ports.clock.now())
                 pause_s, retry_s = retry_s, min(LONGEST_RETRY_S, 2 * retry_s)
             self._ports.clock.sleep(max(0.0, pause_s))
         self.stop()
@@ -131,9 +136,8 @@ class Scheduler:
         self._cycles += 1
         now_s = ports.clock.now()
         ports.heartbeat.beat(now_s)
-        view = View(
-            now_s, now_s - started_s, self._settings.mode, disabled, self._cycles, self._placed, situation, plan
-        )
+        took_s = max(0.0, now_s - started_s)  # the clock may have been stepped back
+        view = View(now_s, took_s, self._settings.mode, disabled, self._cycles, self._placed, situation, plan)
         self._publish(view)
         return view
 
@@ -239,8 +243,9 @@ class Scheduler:
             self._ports.decisions.record(
                 at_s, situation.snapshot, plan, notes, owners=owners, explanations=situation.explanations
             )
+            self._unrecorded.over(at_s)
         except SnsError as problem:
-            self._ports.log(str(problem))
+            self._unrecorded.met(str(problem), at_s)
 
     def _news(self, plan: Plan) -> Plan:
         """The plan with the starts that were not in the last one: what nobody carries out comes again each cycle."""

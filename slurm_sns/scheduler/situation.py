@@ -72,7 +72,7 @@ def read(
             ours[job.id] = job
         if correction is not None:
             corrections.append(correction)
-        hindrance = correction.reason if correction else _hindrance(job, record, now_s)
+        hindrance = correction.reason if correction else _hindrance(job, record, settings, now_s)
         if is_candidate and hindrance:
             blocked[job.id] = hindrance
         elif is_candidate:
@@ -116,13 +116,16 @@ def _is_candidate(job: ObservedJob, what: Standing, settings: Settings) -> bool:
     )
 
 
-def _hindrance(job: ObservedJob, record: JobRecord | None, now_s: float) -> str:
-    """Why a waiting job of ours cannot be planned now at all; empty when it can."""
+def _hindrance(job: ObservedJob, record: JobRecord | None, settings: Settings, now_s: float) -> str:
+    """Why a waiting job of ours cannot be planned now at all; empty when it can.
+
+    A pause longer than any that we give is what is left of one after the clock was stepped back: it is over.
+    """
     if job.waits_for_others:
         return "waits for its dependency"
     if job.begin_s > now_s:
         return f"may begin in {job.begin_s - now_s:.0f} s"
-    if record is not None and record.retry_s > now_s:
+    if record is not None and 0 < record.retry_s - now_s <= settings.backoff_max_s:
         return f"{record.note}; tried again in {record.retry_s - now_s:.0f} s"
     return ""
 

@@ -46,6 +46,7 @@ def standing(job: ObservedJob, record: JobRecord | None, now_s: float, place_tim
         return Standing.RELEASED
     if record is not None and job.restarts > record.restarts:
         return Standing.REQUEUED
-    if record is not None and record.stage is Stage.PLACED and now_s - record.placed_s > place_timeout_s:
+    # Placed in the future, by a clock that was stepped back since: overdue too, or it might wait for as long as that.
+    if record is not None and record.stage is Stage.PLACED and abs(now_s - record.placed_s) > place_timeout_s:
         return Standing.OVERDUE
     return Standing.PLACED

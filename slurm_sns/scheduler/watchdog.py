@@ -7,6 +7,7 @@ the watchdog still looks again, because a job may have been submitted in the sec
 from collections.abc import Callable, Mapping
 
 from slurm_sns.errors import SnsError
+from slurm_sns.scheduler.outage import Outage
 from slurm_sns.scheduler.ports import Clock, Log, Planner, State
 from slurm_sns.scheduler.records import JobRecord
 from slurm_sns.scheduler.release import release_held
@@ -57,13 +58,11 @@ class Watchdog:
 
     def run(self, interval_s: float, is_stopping: Callable[[], bool]) -> None:
         """Look until `is_stopping`; a problem is logged once, and tried again at the next look."""
-        said = ""
+        silence = Outage(self._log, "; trying again")
         while not is_stopping():
             try:
                 self.look()
-                said = ""
+                silence.over(self._clock.now())
             except SnsError as problem:
-                if str(problem) != said:
-                    self._log(f"{problem}; trying again")
-                said = str(problem)
+                silence.met(str(problem), self._clock.now())
             self._clock.sleep(interval_s)

@@ -81,6 +81,13 @@ class FakeSlurm:
         self.time_s += max(seconds, 0.01)
         self.tick()
 
+    def step(self, seconds: float) -> None:
+        """Somebody sets the clock; what runs ends when it would have ended."""
+        self.time_s += seconds
+        for each in list(self.jobs.values()):
+            if each.state is JobState.OCCUPYING:
+                self.change(each.id, end_s=each.end_s + int(seconds))
+
     def tick(self) -> None:
         for each in list(self.jobs.values()):
             if each.state is JobState.OCCUPYING and each.end_s <= self.time_s:

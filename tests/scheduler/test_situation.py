@@ -241,6 +241,13 @@ def test_a_job_whose_begin_time_has_come_is_planned() -> None:
 def test_a_job_in_its_back_off_waits_with_the_reason_of_its_last_failure() -> None:
     failed = record(1, Stage.HELD, retry_s=NOW + 20, note="Slurm did not start it: Resources")
     assert situation(look(job(1)), failed).blocked == {1: "Slurm did not start it: Resources; tried again in 20 s"}
+
+
+def test_a_clock_that_was_stepped_back_makes_no_pause_longer_than_the_longest() -> None:
+    failed = record(1, Stage.HELD, retry_s=NOW + 3600, note="Slurm did not start it: Resources")
+    assert planned(situation(look(job(1)), failed)) == [1]
+    at_most = replace(failed, retry_s=NOW + ENFORCE.backoff_max_s)
+    assert planned(situation(look(job(1)), at_most)) == []
     assert planned(situation(look(job(1)), failed, now_s=NOW + 20)) == [1]
 
 

@@ -29,6 +29,11 @@ def test_a_pinned_job_is_overdue_only_after_the_whole_timeout() -> None:
     assert seen(pinned(1, "c1"), record(1, placed_s=NOW - 10.1)) is Standing.OVERDUE
 
 
+def test_a_job_placed_in_the_future_is_overdue_for_the_clock_was_stepped_back() -> None:
+    assert seen(pinned(1, "c1"), record(1, placed_s=NOW + 10)) is Standing.PLACED
+    assert seen(pinned(1, "c1"), record(1, placed_s=NOW + 3600)) is Standing.OVERDUE
+
+
 def test_a_pinned_job_with_more_restarts_than_recorded_was_requeued() -> None:
     assert seen(pinned(1, "c1", restarts=2), record(1, restarts=1)) is Standing.REQUEUED
 

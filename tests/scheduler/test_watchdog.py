@@ -116,6 +116,7 @@ def test_a_slurmctld_that_does_not_answer_is_asked_again_and_logged_once(case: C
         "no heartbeat: releasing held jobs",
         "slurmctld does not answer: no; trying again",
         "job 1: released to Slurm: the scheduler shows no sign of life",
+        "over after 2 s: slurmctld does not answer: no",
     ]
 
 
