@@ -6,7 +6,7 @@ all of them run on empty nodes.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
@@ -20,7 +20,7 @@ from slurm_sns.policies.sns.profile import Program
 from slurm_sns.policies.sns.request import NodeType, Request, node_types
 from slurm_sns.sim.files import read_text
 from slurm_sns.sim.read_trace import read_trace
-from slurm_sns.sim.sns_jobs import header_of, read_program_jobs
+from slurm_sns.sim.sns_jobs import ProgramJob, header_of, read_program_jobs
 from slurm_sns.sim.sns_model import AuthorsModel, Runs
 from slurm_sns.sim.trace import SMALLEST_MEMORY_MB, TOO_LARGE, JobMaker, Trace, TraceJob
 
@@ -53,18 +53,23 @@ class TraceReader:
         """
         header = header_of(name)
         if "program" in header:
-            return self._of_programs(name, read_text(name), load_factor, limit)
+            return self.of_programs(name, read_program_jobs(name, read_text(name), limit), load_factor=load_factor)
         trace = read_trace(name, self.pool, load_factor=load_factor, limit=limit)
         is_swf = "job_id" not in header
         return self._without_programs(trace, self._spread if self.policy == "cs" and is_swf else self._own_geometry)
 
-    def _of_programs(self, name: str, text: str, load_factor: float, limit: int | None) -> SnsTrace:
+    def of_programs(self, name: str, lines: Iterable[ProgramJob], *, load_factor: float = 1.0) -> SnsTrace:
+        """The trace of these jobs; `name` is what an error calls it.
+
+        Raises:
+            BadInput: no job is left.
+        """
         maker, dropped = JobMaker(load_factor), Counter[str]()
         jobs: list[TraceJob] = []
         run_s: dict[int, float] = {}
         runs: dict[int, Runs] = {}
         ways_of = cache(self._ways)
-        for line in read_program_jobs(name, text, limit):
+        for line in lines:
             program = self.programs.get(line.program)
             request = Request(line.processes, memory_per_node_mb=SMALLEST_MEMORY_MB, alpha=line.alpha)
             try:
