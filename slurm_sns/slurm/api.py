@@ -13,14 +13,21 @@ from pathlib import Path
 from types import ModuleType
 
 from slurm_sns.errors import BadInput, Refused, SnsError, Unreachable
+from slurm_sns.slurm.quiet import quiet
 
 #: Where Slurm's commands and libraries look for their configuration when SLURM_CONF does not say.
 DEFAULT_CONFIGURATION = Path("/etc/slurm/slurm.conf")
 
 #: slurm/slurm_errno.h: general communication (1000), controller communication (1800), sockets (5000), authentication
-#: (6000: munge does not run), and a backup controller's answers in standby.
+#: (6000, and 1007 among the first: munge does not run), and a backup controller's answers in standby.
 _COMMUNICATION = (range(1000, 1100), range(1800, 1900), range(5000, 5100), range(6000, 6100))
+_AUTHENTICATION = frozenset({1007, *range(6000, 6100)})
 _STANDBY = frozenset({2027, 2131})
+
+
+def configuration_path() -> Path:
+    """This machine's slurm.conf."""
+    return Path(os.environ.get("SLURM_CONF", DEFAULT_CONFIGURATION))
 
 
 @cache
@@ -31,7 +38,7 @@ def pyslurm() -> ModuleType:
         SnsError: pyslurm is not installed or does not match the installed Slurm.
         BadInput: this machine has no Slurm configuration.
     """
-    configuration = Path(os.environ.get("SLURM_CONF", DEFAULT_CONFIGURATION))
+    configuration = configuration_path()
     if not configuration.is_file():
         raise BadInput(f"{configuration}: no Slurm configuration here; run this on the controller or set SLURM_CONF")
     os.environ["PYSLURM_DISABLE_AUTO_INIT"] = "1"
@@ -40,6 +47,7 @@ def pyslurm() -> ModuleType:
     except ImportError as problem:
         raise SnsError(f"pyslurm cannot be loaded ({problem}); it must be built against the installed Slurm") from None
     module.slurm_init()
+    quiet(module)
     return module
 
 
@@ -50,6 +58,8 @@ def answers() -> Iterator[None]:
         yield
     except pyslurm().RPCError as error:
         text = str(error) or f"Slurm error {error.errno}"
+        if error.errno in _AUTHENTICATION:
+            raise Unreachable(f"slurmctld does not answer: {text}; does munge run here and there?") from None
         if is_unreachable(error.errno):
             raise Unreachable(f"slurmctld does not answer: {text}") from None
         raise Refused(text) from None

@@ -9,6 +9,13 @@ from slurm_sns.errors import Refused, Unreachable
 
 TIMEOUT_S = 30
 
+#: What Slurm's commands say when they find nobody. `Unexpected message received` is scontrol's update (seen), `No
+#: response` and `PersistInit` are sacctmgr's words for a slurmdbd that hangs; authentication fails without munge.
+_SIGNS = (
+    *("Unable to contact", "timed out", "Connection refused", "Problem talking", "Unexpected message received"),
+    *("No response", "PersistInit", "authentication error"),
+)
+
 
 def run(command: str, *arguments: str, timeout_s: float = TIMEOUT_S) -> str:
     """What the command prints.
@@ -33,6 +40,4 @@ def run(command: str, *arguments: str, timeout_s: float = TIMEOUT_S) -> str:
 
 
 def _is_unreachable(text: str) -> bool:
-    """`Unexpected message received` is what scontrol's update says when nobody listens (seen)."""
-    signs = ("Unable to contact", "timed out", "Connection refused", "Problem talking", "Unexpected message received")
-    return any(sign in text for sign in signs)
+    return any(sign in text for sign in _SIGNS)

@@ -93,11 +93,9 @@ def test_an_unpin_that_slurm_refuses_holds_nothing(mocker) -> None:
         (1800, "Unable to contact slurm controller (connect failure)"),
         (1801, "Unable to contact slurm controller (send failure)"),
         (1001, "Communication connection failure"),
-        (1007, "Protocol authentication error"),
         (2027, "Slurm backup controller in standby mode"),
         (2131, "Slurm backup controller in standby mode, use backup"),
         (5004, "Socket timed out on send/recv operation"),
-        (6000, "Invalid authentication credential"),
     ],
 )
 def test_no_answer_is_not_a_refusal(pyslurm, errno: int, text: str) -> None:
@@ -105,6 +103,16 @@ def test_no_answer_is_not_a_refusal(pyslurm, errno: int, text: str) -> None:
     with pytest.raises(Unreachable) as problem:
         SlurmPlanner().release(7)
     assert str(problem.value) == f"slurmctld does not answer: {text}"
+
+
+@pytest.mark.parametrize(
+    ("errno", "text"), [(1007, "Protocol authentication error"), (6000, "Invalid authentication credential")]
+)
+def test_a_munge_that_does_not_run_is_asked_after(pyslurm, errno: int, text: str) -> None:
+    pyslurm.Job.return_value.modify.side_effect = pyslurm.RPCError(errno, text)
+    with pytest.raises(Unreachable) as problem:
+        SlurmPlanner().release(7)
+    assert str(problem.value) == f"slurmctld does not answer: {text}; does munge run here and there?"
 
 
 @pytest.mark.parametrize(
@@ -160,6 +168,8 @@ def test_a_command_is_run_without_a_shell(mocker) -> None:
         "slurm_update error: Unable to contact slurm controller (connect failure)",
         "Unexpected message received for job 7",
         "sacctmgr: error: Problem talking to the database: Connection refused",
+        "sacctmgr: error: Sending PersistInit msg: Resource temporarily unavailable",
+        "slurm_buffers_pack_msg: auth_g_create: REQUEST_UPDATE_JOB has authentication error",
     ],
 )
 def test_a_command_that_finds_nobody_means_no_answer(mocker, errors: str) -> None:
