@@ -89,7 +89,7 @@ def import_file(
 ) -> None:
     """Put the programs of FILE into the store, in the place of those of the same names: all of them or none."""
     from slurm_sns.config import load
-    from slurm_sns.store.profiles_yaml import read_profiles
+    from slurm_sns.config.profiles_yaml import read_profiles
 
     configuration = load(config)
     most_ways = max(nodes.llc_ways for nodes in configuration.nodes) or None
@@ -112,7 +112,7 @@ def export(
     config: options.Config = options.DEFAULT_CONFIG,
 ) -> None:
     """Write programs of the store as YAML, which `sns profile import` reads."""
-    from slurm_sns.store.profiles_yaml import profiles_text
+    from slurm_sns.config.profiles_yaml import profiles_text
 
     stored = _programs(None, config)
     chosen = [_one(stored, name) for name in dict.fromkeys(programs or stored)]
@@ -147,7 +147,7 @@ def plot(
 def _programs(file: Path | None, config: Path) -> Mapping[str, "Program"]:
     """The programs of the file, else those of the configuration's store."""
     if file is not None:
-        from slurm_sns.store.profiles_yaml import read_profiles
+        from slurm_sns.config.profiles_yaml import read_profiles
 
         return {program.name: program for program in read_profiles(file)}
     from slurm_sns.config import load

@@ -69,8 +69,8 @@ class SpreadingOptions:
         """
         if self.profiles is None:
             return {}
+        from slurm_sns.config.profiles_yaml import read_profiles
         from slurm_sns.policies.placement.pool import WAYS
-        from slurm_sns.store.profiles_yaml import read_profiles
 
         most_ways = int(pool.capacity[WAYS].max()) or None
         return {program.name: program for program in read_profiles(self.profiles, most_ways)}

@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from slurm_sns.cli import main
+from slurm_sns.config.profiles_yaml import read_profiles
 from slurm_sns.resources import shared_path
-from slurm_sns.store.profiles_yaml import read_profiles
 
 SHIPPED = str(shared_path("conf/profiles/spread-n-share.yaml"))
 

@@ -3,12 +3,12 @@
 from functools import cache
 from pathlib import Path
 
+from slurm_sns.config.profiles_yaml import read_profiles
 from slurm_sns.model import Alternative, Job, Node, Resources, Snapshot
 from slurm_sns.policies.sns.alternatives import choose
 from slurm_sns.policies.sns.parameters import REPRODUCTION
 from slurm_sns.policies.sns.profile import Program, Provenance, Provenances, Run
 from slurm_sns.policies.sns.request import NodeType, Request, node_types
-from slurm_sns.store.profiles_yaml import read_profiles
 
 GB = 1024
 ASSUMED = Provenances(*[Provenance.ASSUMED] * 3)

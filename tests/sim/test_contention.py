@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from slurm_sns.config.profiles_yaml import read_profiles
 from slurm_sns.model import Alternative, Job, Resources
 from slurm_sns.policies.placement.pool import Pool, amounts
 from slurm_sns.policies.sns.parameters import REPRODUCTION
@@ -19,7 +20,6 @@ from slurm_sns.sim.engine import Simulation
 from slurm_sns.sim.progress import Fixed, Placement
 from slurm_sns.sim.sns_model import AuthorsModel
 from slurm_sns.sim.sns_trace import TraceReader
-from slurm_sns.store.profiles_yaml import read_profiles
 
 SHIPPED = {
     program.name: program

@@ -2,6 +2,7 @@
 
 import pytest
 
+from slurm_sns.config.profiles_yaml import read_profiles
 from slurm_sns.errors import BadInput
 from slurm_sns.model import Alternative, Job, Resources
 from slurm_sns.policies.sns.parameters import REPRODUCTION
@@ -9,7 +10,6 @@ from slurm_sns.resources import shared_path
 from slurm_sns.sim.nodes_csv import read_nodes
 from slurm_sns.sim.sns_model import AuthorsModel
 from slurm_sns.sim.sns_trace import TraceReader
-from slurm_sns.store.profiles_yaml import read_profiles
 
 PROGRAMS = {program.name: program for program in read_profiles(shared_path("conf/profiles/spread-n-share.yaml"))}
 HEADER = "job_id,submit_s,run_s,program,processes\n"
