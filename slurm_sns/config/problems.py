@@ -6,6 +6,7 @@ What is valid comes from the models themselves, through their JSON schema: a new
 import difflib
 import json
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +27,15 @@ def describe(problem: ValidationError, model: type[BaseModel], path: Path, lines
     error = min(errors, key=lambda each: each["type"] != "extra_forbidden")
     context = error.get("ctx", {})
     where: Where = tuple(context.get("where", error["loc"]))
-    text = _text(error["type"], where, error["input"], context, model.model_json_schema())
+    text = _text(error["type"], where, error["input"], context, _schema(model))
     more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
     return f"{path}, line {_line(where, lines)}: {text}{more}"
+
+
+@cache
+def _schema(model: type[BaseModel]) -> Schema:
+    """The model's JSON schema; to make it takes longer than everything else about a message."""
+    return model.model_json_schema()
 
 
 def dotted(where: Where) -> str:

@@ -1,0 +1,37 @@
+"""Fuzz one target for long: `python tests/fuzz/run.py hints|marks|config|requests COUNT [SEED]`.
+
+Runs COUNT cases in rounds of their own seeds (SEED, SEED + 1, ...): a failure can be had again by the seed that it
+names. Prints the number of cases and the rate. The quick form of the same checks is tests/fuzz/test_fuzz.py.
+"""
+
+import sys
+import time
+from pathlib import Path
+from random import Random
+
+HERE = Path(__file__).parent
+sys.path += [str(HERE), str(HERE.parent / "submit"), str(HERE.parent / "scheduler")]
+
+from targets import TARGETS, folder  # noqa: E402 - after the path is set
+
+ROUND = 5000
+
+
+def main(name: str, count: int, first_seed: int) -> None:
+    """Run `count` cases; an exception ends it and names the seed."""
+    began_s = time.monotonic()
+    with folder() as scratch, TARGETS[name](Path(scratch)) as target:
+        for seed, done in enumerate(range(0, count, ROUND), first_seed):
+            try:
+                target.check(Random(seed), min(ROUND, count - done))
+            except BaseException:
+                sys.stderr.write(f"{name}: seed {seed}\n")
+                raise
+    took_s = time.monotonic() - began_s
+    sys.stdout.write(
+        f"{name}: {count} cases in {took_s:.0f} s, {count / took_s:.0f} per second, seeds from {first_seed}\n"
+    )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]) if len(sys.argv) > 3 else 0)
