@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet
+from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 from pydantic import AfterValidator, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
@@ -95,7 +95,10 @@ def node_names(text: str) -> tuple[str, ...]:
         raise ValueError(_NODES)
     if sum(_count(name) for name in names) > MAX_NODES:
         raise ValueError(_NODES)
-    return tuple(NodeSet(text, resolver=RESOLVER_NOGROUP))
+    try:
+        return tuple(NodeSet(text, resolver=RESOLVER_NOGROUP))
+    except NodeSetException:  # what the grammar lets through and ClusterShell cannot read: c[1-2][3-4]
+        raise ValueError(_NODES) from None
 
 
 def _count(name: str) -> int:
