@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from slurm_sns.cli.options import AsJson
-from slurm_sns.cli.spreading import COMBINED, SPREADING, SpreadingOptions, scheduler_of, summary_of
+from slurm_sns.cli.spreading import COMBINED, SPREADING, SpreadingOptions, summary_of
 from slurm_sns.errors import BadInput
 
 if TYPE_CHECKING:
@@ -96,6 +96,7 @@ def simulate(
     from slurm_sns.sim.nodes_csv import read_nodes
     from slurm_sns.sim.read_trace import read_records
     from slurm_sns.sim.results import require_directory
+    from slurm_sns.sim.sns_policies import scheduler_of
     from slurm_sns.sim.sns_trace import TraceReader
 
     configured, shares = _configured(config)
@@ -105,7 +106,7 @@ def simulate(
     if policy in SPREADING:
         spread_parameters = options.parameters(parameters.queue_depth, config)
         named = None if portfolio is None else parameters.portfolio
-        scheduler = scheduler_of(policy, parameters, spread_parameters, named)
+        scheduler = scheduler_of(policy, spread_parameters, parameters, named)
         parameters = scheduler.parameters
     else:
         options.require_none(policy)

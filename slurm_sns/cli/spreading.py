@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 from slurm_sns.errors import BadInput
 
 if TYPE_CHECKING:
-    from slurm_sns.policies.matching.max_jobs import MaxJobs
-    from slurm_sns.policies.matching.parameters import MatchingParameters
     from slurm_sns.policies.placement.pool import Pool
     from slurm_sns.policies.sns.parameters import SnsParameters
     from slurm_sns.policies.sns.profile import Program
@@ -74,23 +72,6 @@ class SpreadingOptions:
 
         most_ways = int(pool.capacity[WAYS].max()) or None
         return {program.name: program for program in read_profiles(self.profiles, most_ways)}
-
-
-def scheduler_of(
-    policy: str, matching: "MatchingParameters", parameters: "SnsParameters", portfolio: tuple[str, ...] | None
-) -> "MaxJobs":
-    """The policy; for combined the members for profiled jobs follow matching's unless a portfolio was named."""
-    from slurm_sns.policies.baselines.ce import CompactExclusive
-    from slurm_sns.policies.baselines.cs import CompactShared
-    from slurm_sns.policies.combined.combined import Combined, CombinedParameters
-    from slurm_sns.policies.matching.heuristics import FOR_PROFILED_JOBS
-    from slurm_sns.policies.sns.spread_n_share import SpreadNShare
-
-    if policy == COMBINED:
-        members = portfolio or tuple(dict.fromkeys((*matching.portfolio, *FOR_PROFILED_JOBS)))
-        return Combined(CombinedParameters(replace(matching, portfolio=members), parameters))
-    kinds = {"ce": CompactExclusive, "cs": CompactShared, "sns": SpreadNShare}
-    return kinds[policy](parameters)
 
 
 def summary_of(
