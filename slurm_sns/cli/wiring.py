@@ -21,6 +21,7 @@ from slurm_sns.scheduler.loop import Ports
 from slurm_sns.scheduler.records import JobRecord
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.spreading import Spreading
+from slurm_sns.slurm.accounting import Accounting
 from slurm_sns.slurm.planner import SlurmPlanner
 from slurm_sns.slurm.state import SlurmState
 from slurm_sns.store.decisions import StoredDecisions
@@ -36,20 +37,29 @@ PROFILE_SECONDS = 5.0
 
 
 class StopSignal:
-    """Set by SIGTERM or SIGINT. It is also the clock, so that a waiting daemon stops at once."""
+    """Set by SIGTERM, SIGINT or SIGUSR1. It is also the clock, so that a waiting daemon stops at once.
+
+    SIGUSR1 is what systemd sends for a restart (the unit's RestartKillSignal): another one takes over.
+    """
 
     def __init__(self) -> None:
         self._event = threading.Event()
-        for number in (signal.SIGTERM, signal.SIGINT):
+        self._last = signal.SIGTERM
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):
             signal.signal(number, self._stop)
 
     def _stop(self, number: int, _frame: FrameType | None) -> None:
-        log.info("%s: stopping", signal.Signals(number).name)
+        self._last = signal.Signals(number)
+        log.info("%s: stopping", self._last.name)
         self._event.set()
 
     def is_set(self) -> bool:
         """Whether a stop was asked for."""
         return self._event.is_set()
+
+    def hands_over(self) -> bool:
+        """Whether another one takes over what this one leaves."""
+        return self._last == signal.SIGUSR1
 
     def now(self) -> float:
         """Unix seconds."""
@@ -138,12 +148,12 @@ class RecentProfiles:
 
 def state(config: Config) -> SlurmState:
     """The State port."""
-    return SlurmState(with_shares=config.matching.shares == "slurm")
+    return SlurmState(Accounting(log.info, with_shares=config.matching.shares == "slurm"))
 
 
 def releasing_state() -> SlurmState:
     """The State port of those who only release jobs."""
-    return SlurmState(with_site=False)
+    return SlurmState()
 
 
 def stored_records(config: Config) -> Mapping[int, JobRecord]:
@@ -213,7 +223,7 @@ def make_directories(config: Config) -> None:
 
 
 def only_one(path: Path) -> Callable[[], None]:
-    """Take the lock at `path` for as long as this process lives; gives what lets it go.
+    """Take the lock at `path` for as long as this process lives, and write its number there; gives what lets it go.
 
     Raises:
         SnsError: another process holds it.
@@ -229,4 +239,6 @@ def only_one(path: Path) -> Callable[[], None]:
     except BlockingIOError:
         os.close(handle)
         raise SnsError(f"another one runs already: {path} is locked") from None
+    os.truncate(handle, 0)
+    os.write(handle, f"{os.getpid()}\n".encode())  # for `sns check`
     return lambda: os.close(handle)

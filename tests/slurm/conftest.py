@@ -29,7 +29,6 @@ def pyslurm(mocker) -> SimpleNamespace:
         Nodes=MagicMock(),
         Reservations=MagicMock(),
         Partitions=MagicMock(),
-        db=SimpleNamespace(Associations=MagicMock()),
     )
     for module in ("api", "planner", "state"):
         mocker.patch(f"slurm_sns.slurm.{module}.pyslurm", return_value=fake)

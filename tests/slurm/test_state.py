@@ -8,11 +8,12 @@ import recorded
 
 from slurm_sns.errors import BadInput, Unreachable
 from slurm_sns.slurm import api
-from slurm_sns.slurm.state import SITE_SECONDS, SlurmState
+from slurm_sns.slurm.accounting import Numbers
+from slurm_sns.slurm.state import TIERS_SECONDS, SlurmState
 
 
 @pytest.fixture
-def cluster(pyslurm, mocker):
+def cluster(pyslurm):
     pyslurm.Jobs.load.return_value = {1: recorded.job(user_id=0)}
     pyslurm.Nodes.load.return_value = {"c1": recorded.node()}
     pyslurm.Reservations.load.return_value = {}
@@ -20,58 +21,50 @@ def cluster(pyslurm, mocker):
         "main": SimpleNamespace(priority_tier=2),
         "low": SimpleNamespace(priority_tier=None),
     }
-    pyslurm.run = mocker.patch("slurm_sns.slurm.state.run", return_value="normal|0\nhigh|5\n")
     return pyslurm
+
+
+class Known:
+    """Slurm's accounting, which answers."""
+
+    def numbers(self) -> Numbers:
+        return Numbers((("high", 5), ("normal", 0)), (("physics", 3.0),))
 
 
 def test_jobs_are_read_before_nodes_so_that_none_is_missed(cluster) -> None:
     order = MagicMock()
     order.attach_mock(cluster.Jobs.load, "jobs")
     order.attach_mock(cluster.Nodes.load, "nodes")
-    seen = SlurmState(with_shares=False).observe()
+    seen = SlurmState(Known()).observe()
     assert [call[0] for call in order.mock_calls] == ["jobs", "nodes"]
     assert ([each.id for each in seen.jobs], [each.name for each in seen.nodes]) == ([1], ["c1"])
     assert seen.jobs[0].user == "root"
     assert seen.tiers == (("low", 0), ("main", 2))
-    assert seen.qos_priorities == (("high", 5), ("normal", 0))
+    assert (seen.qos_priorities, seen.shares) == (Known().numbers().qos_priorities, Known().numbers().shares)
 
 
-def test_the_sites_numbers_are_asked_for_once_a_minute(cluster, mocker) -> None:
+def test_tiers_are_asked_for_once_a_minute(cluster, mocker) -> None:
     now = mocker.patch("time.monotonic", return_value=0.0)
-    state = SlurmState(with_shares=False)
+    state = SlurmState(Known())
     for _ in range(3):
         state.observe()
-    assert cluster.run.call_count == 1
-    now.return_value = SITE_SECONDS + 1
+    assert cluster.Partitions.load.call_count == 1
+    now.return_value = TIERS_SECONDS + 1
     state.observe()
-    assert cluster.run.call_count == 2
+    assert cluster.Partitions.load.call_count == 2
     assert cluster.Jobs.load.call_count == 4
 
 
-def test_without_slurmdbd_the_last_priorities_stay_in_force(cluster, mocker) -> None:
-    now = mocker.patch("time.monotonic", return_value=0.0)
-    state = SlurmState(with_shares=False)
-    state.observe()
-    cluster.run.side_effect = Unreachable("sacctmgr: Connection refused")
-    now.return_value = SITE_SECONDS + 1
-    assert state.observe().qos_priorities == (("high", 5), ("normal", 0))
-
-
-def test_shares_are_those_of_the_accounts_themselves(cluster) -> None:
-    associations = [
-        SimpleNamespace(account="physics", user=None, shares=3),
-        SimpleNamespace(account="physics", user="alice", shares=9),
-        SimpleNamespace(account="chemistry", user=None, shares=None),
-    ]
-    cluster.db.Associations.load.return_value = dict(enumerate(associations))
-    assert SlurmState(with_shares=True).observe().shares == (("chemistry", 1.0), ("physics", 3.0))
+def test_who_only_releases_jobs_asks_for_no_order_of_the_queue(cluster) -> None:
+    assert SlurmState().observe().tiers == ()
+    assert not cluster.Partitions.load.called
 
 
 @pytest.mark.parametrize("errno", [1800, 2002])
 def test_a_look_that_fails_in_any_way_is_no_look(cluster, errno: int) -> None:
     cluster.Nodes.load.side_effect = cluster.RPCError(errno, "no")
     with pytest.raises(Unreachable):
-        SlurmState(with_shares=False).observe()
+        SlurmState().observe()
 
 
 def test_pyslurm_is_never_loaded_where_slurm_has_no_configuration(monkeypatch, tmp_path) -> None:

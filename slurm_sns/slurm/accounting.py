@@ -1,0 +1,82 @@
+"""What slurmdbd knows and the queue is ordered by: QOS priorities, and the shares of accounts.
+
+A cycle never waits for slurmdbd, which may be away, or hang for the better part of a minute: it is asked aside, by
+Slurm's own command with a deadline, and until it answers again what it said last stays in force.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from slurm_sns.errors import SnsError
+from slurm_sns.scheduler.outage import Outage
+from slurm_sns.scheduler.ports import Log
+from slurm_sns.slurm import translate
+from slurm_sns.slurm.commands import run
+
+#: The numbers change when an admin changes them: asking once a minute is enough, and after no answer a little sooner.
+ASKED_EVERY_S = 60.0
+ASKED_AGAIN_S = 15.0
+#: The very first look waits so long for an answer, which takes a fraction of a second, so that it orders the queue.
+FIRST_ANSWER_S = 3.0
+#: A sacctmgr that has not answered by then is ended.
+TIMEOUT_S = 10.0
+
+_SHOW_QOS = ("sacctmgr", "-nP", "show", "qos", "format=name,priority")
+_SHOW_SHARES = ("sacctmgr", "-nP", "show", "associations", "format=account,user,share")
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """By QOS and by account, sorted by name."""
+
+    qos_priorities: tuple[tuple[str, int], ...] = ()
+    shares: tuple[tuple[str, float], ...] = ()
+
+
+class Accounting:
+    """The last known numbers; with the accounts' shares where `with_shares` says so. For one caller's thread."""
+
+    def __init__(self, log: Log, *, with_shares: bool, ask: Callable[..., str] = run) -> None:
+        self._with_shares = with_shares
+        self._ask = ask
+        self._known = Numbers()
+        self._asking: threading.Thread | None = None
+        self._ask_after_s = 0.0
+        self._silence = Outage(log, "; the last known priorities and shares stay in force")
+
+    def numbers(self) -> Numbers:
+        """What slurmdbd said last; nothing before it has ever answered."""
+        if self._asking is None:
+            self._begin().join(FIRST_ANSWER_S)
+        elif not self._asking.is_alive() and time.monotonic() >= self._ask_after_s:
+            self._begin()
+        return self._known
+
+    def _begin(self) -> threading.Thread:
+        self._asking = threading.Thread(target=self._learn, name="accounting", daemon=True)
+        self._asking.start()
+        return self._asking
+
+    def _learn(self) -> None:
+        try:
+            priorities = translate.qos_priorities(self._ask(*_SHOW_QOS, timeout_s=TIMEOUT_S))
+            shares = account_shares(self._ask(*_SHOW_SHARES, timeout_s=TIMEOUT_S)) if self._with_shares else ()
+        except SnsError as problem:
+            self._silence.met(f"slurmdbd does not answer: {problem}", time.monotonic())
+            self._ask_after_s = time.monotonic() + ASKED_AGAIN_S
+            return
+        self._known = Numbers(priorities, shares)
+        self._silence.over(time.monotonic())
+        self._ask_after_s = time.monotonic() + ASKED_EVERY_S
+
+
+def account_shares(text: str) -> tuple[tuple[str, float], ...]:
+    """The shares of the accounts' own associations, those without a user, of `account|user|share` lines, by account.
+
+    `parent` is no number: such an account has the share of all that have none, 1.
+    """
+    rows = [line.split("|") for line in text.splitlines() if line.count("|") == 2]
+    own = [(account, share) for account, user, share in rows if not user]
+    return tuple(sorted((account, float(share) if share.isdigit() else 1.0) for account, share in own))
