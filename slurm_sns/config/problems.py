@@ -111,5 +111,6 @@ def _valid(place: Schema, root: Schema) -> str:
         return "settings named " + ", ".join(_valid_keys(place))
     if kind in {"integer", "number"}:
         number = "a whole number" if kind == "integer" else "a number"
-        return f"{number} from {place['minimum']} to {place['maximum']}"
+        least = f"from {place['minimum']} to" if "minimum" in place else f"above {place['exclusiveMinimum']} up to"
+        return f"{number} {least} {place['maximum']}"
     return str(place.get("description") or _KINDS[kind])
