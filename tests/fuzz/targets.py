@@ -5,6 +5,7 @@ promise.
 """
 
 import json
+import os
 import socket
 import tempfile
 from pathlib import Path
@@ -143,7 +144,9 @@ class Requests(Target):
         seen = situation(look(tasks(1, 2), job(2, user_id=BOB, user="bob"), running(3, "c1", user_id=BOB, user="bob")))
         view = View(NOW, 0.01, "enforce", False, 1, 0, seen, Plan(waiting={1: "w", 2: "w"}))
         answers = Answers(lambda: view, _NoDecisions(), _NoPolicy(), frozenset({0}))
-        self._socket = ControlSocket(self._path, lambda request, _: answers.answer(request, ALICE))
+        self._socket = ControlSocket(
+            self._path, lambda request, _: answers.answer(request, ALICE), trusted=frozenset({os.getuid()})
+        )
         self._socket.__enter__()
 
     def check(self, random: Random, cases: int) -> None:

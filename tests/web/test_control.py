@@ -5,14 +5,17 @@ import os
 import socket
 import threading
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
 
 from slurm_sns.errors import BadInput, SnsError, Unreachable
 from slurm_sns.web import control
-from slurm_sns.web.control import LONGEST_REQUEST_BYTES, MOST_CALLERS, ControlSocket, ask
+from slurm_sns.web.control import LONGEST_REQUEST_BYTES, MOST_OF_A_USER, ControlSocket, ask
+from slurm_sns.web.places import Places
+
+AGAIN = "are under way; try again in a moment"
 
 
 def echo(request: dict, user_id: int):
@@ -101,28 +104,94 @@ def test_a_caller_who_sends_byte_by_byte_loses_his_place_in_time(path: Path, mon
         assert 0.2 < time.monotonic() - begun < 1.5
 
 
-def test_too_many_callers_are_turned_away_and_places_come_back(path: Path) -> None:
-    free, busy = threading.Event(), threading.Semaphore(0)
+class Slow:
+    """Answers that wait until they may go on."""
 
-    def slow_answer(_request, _user):
-        busy.release()
-        assert free.wait(10)
+    def __init__(self) -> None:
+        self.go_on, self.begun = threading.Event(), threading.Semaphore(0)
+
+    def __call__(self, _request: dict, _user: int) -> str:
+        self.begun.release()
+        assert self.go_on.wait(60)
         return "done"
 
-    replies: list[object] = []
-    with ControlSocket(path, slow_answer):
-        callers = [threading.Thread(target=lambda: replies.append(ask(path, {}))) for _ in range(MOST_CALLERS)]
-        for caller in callers:
-            caller.start()
-        for _ in callers:
-            assert busy.acquire(timeout=10)
-        with pytest.raises(Unreachable, match=r"too many callers at once|no scheduler answers"):
+    def ask(self, path: Path, callers: int) -> tuple[list[threading.Thread], list[object]]:
+        """So many callers, all being served, and the list to which their answers come."""
+        replies: list[object] = []
+        threads = [threading.Thread(target=lambda: replies.append(ask(path, {}))) for _ in range(callers)]
+        for each in threads:
+            each.start()
+        for _ in threads:
+            assert self.begun.acquire(timeout=60)
+        return threads, replies
+
+
+def test_a_user_with_too_many_requests_is_turned_away_until_he_gets_an_answer(path: Path, monkeypatch) -> None:
+    slow = Slow()
+    with ControlSocket(path, slow):
+        threads, replies = slow.ask(path, MOST_OF_A_USER)
+        try:
+            turned_away = json.loads(send(path, b"", end=False))
+            assert turned_away == {"error": f"{MOST_OF_A_USER} requests of yours {AGAIN}", "busy": True}
+            monkeypatch.setattr(control, "PATIENCE_S", 0.3)
+            with pytest.raises(Unreachable, match=f"is busy: {MOST_OF_A_USER} requests of yours"):
+                ask(path, {})
+        finally:
+            slow.go_on.set()
+        for each in threads:
+            each.join()
+        assert replies == ["done"] * MOST_OF_A_USER
+        monkeypatch.undo()
+        assert ask(path, {}) == "done", "the places come back, and who asks has the patience to wait for one"
+
+
+def test_the_trusted_are_served_however_many_ask(path: Path) -> None:
+    slow = Slow()
+    with ControlSocket(path, slow, trusted=frozenset({os.getuid()})):
+        threads, replies = slow.ask(path, MOST_OF_A_USER + 1)
+        slow.go_on.set()
+        for each in threads:
+            each.join()
+        assert replies == ["done"] * (MOST_OF_A_USER + 1)
+
+
+def test_who_says_nothing_loses_his_place_in_time(path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(control, "CALLER_TIMEOUT_S", 0.3)
+    with ControlSocket(path, echo), ExitStack() as silent:
+        for _ in range(MOST_OF_A_USER):
+            silent.enter_context(socket.socket(socket.AF_UNIX)).connect(str(path))
+        assert ask(path, {})["request"] == {}
+
+
+def test_a_full_queue_before_the_scheduler_is_waited_for(path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(control, "PATIENCE_S", 0.3)
+    with socket.socket(socket.AF_UNIX) as stuck, ExitStack() as waiting:
+        stuck.bind(str(path))
+        stuck.listen(0)
+        with suppress(BlockingIOError):  # until the kernel takes no more
+            while True:
+                caller = waiting.enter_context(socket.socket(socket.AF_UNIX))
+                caller.setblocking(False)
+                caller.connect(str(path))
+        with pytest.raises(Unreachable, match="is busy: others call it all the time"):
             ask(path, {})
-        free.set()
-        for caller in callers:
-            caller.join()
-        assert replies == ["done"] * MOST_CALLERS
-        assert ask(path, {}) == "done"
+
+
+class TestPlaces:
+    def test_one_user_leaves_places_to_the_others(self) -> None:
+        places = Places(most=3, most_of_a_user=2, trusted=frozenset({0}))
+        assert [bool(places.take(user)) for user in (7, 7, 7, 8)] == [False, False, True, False]
+
+    def test_many_users_leave_places_to_the_trusted(self) -> None:
+        places = Places(most=3, most_of_a_user=2, trusted=frozenset({0}))
+        assert [bool(places.take(user)) for user in (7, 8, 9, 10, 0, 0, 0)] == [False] * 3 + [True] + [False] * 3
+
+    def test_what_is_given_back_is_free_for_anybody(self) -> None:
+        places = Places(most=1, most_of_a_user=1, trusted=frozenset())
+        for user in (7, 8, 7):
+            assert places.take(user) == ""
+            assert places.take(user).startswith("1 request")
+            places.give_back(user)
 
 
 def test_a_socket_that_a_killed_scheduler_left_behind_is_replaced(path: Path) -> None:
