@@ -5,6 +5,7 @@
 #   cluster.sh down             remove containers, networks and volumes; stop Docker if it was started here
 #   cluster.sh run COMMAND...   a new cluster, the command, down; the exit code is the command's; ends well on Ctrl-C
 #   cluster.sh shell [USER]     a shell on the controller (alice, bob, slurm or root)
+#   cluster.sh site             another container: a plain Slurm site, to install slurm_sns on; site-down removes it
 #   cluster.sh compose ARGS...  compose with the cluster's files and names
 # Environment: SNS_PROJECT (slurm-sns) names image and containers; SNS_AUTOSTART=0 leaves scheduler and watchdog alone.
 set -euo pipefail
@@ -54,7 +55,8 @@ context() {
         -C "$root" containers conf plugins slurm_sns pyproject.toml README.md LICENSE -C "$scratch" ca-bundle.crt
 }
 
-cluster_build() {
+# build_image NAME DOCKERFILE
+build_image() {
     docker_ensure
     ensure_base
     local began=$EPOCHREALTIME scratch log arguments=()
@@ -64,11 +66,11 @@ cluster_build() {
     for name in http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY; do
         [[ -z ${!name:-} ]] || arguments+=(--build-arg "$name")
     done
-    say "building the image $SNS_PROJECT (minutes the first time)"
+    say "building the image $1 (minutes the first time)"
     context "$scratch" > "$scratch/context.tar"
     [[ ! -s $scratch/ca-bundle.crt ]] || arguments+=(--build-arg PIP_CERT=/opt/build/ca-bundle.crt)
     # The classic builder: BuildKit's plugin is not everywhere.
-    if ! DOCKER_BUILDKIT=0 "${DOCKER[@]}" build --rm --force-rm -t "$SNS_PROJECT" -f containers/Dockerfile \
+    if ! DOCKER_BUILDKIT=0 "${DOCKER[@]}" build --rm --force-rm -t "$1" -f "$2" \
         --build-arg "BASE=$base_image" "${arguments[@]}" - < "$scratch/context.tar" > "$log" 2>&1; then
         tail -n 60 "$log" >&2
         rm -rf "$scratch"
@@ -79,6 +81,17 @@ cluster_build() {
     "${DOCKER[@]}" image prune -f --filter label=slurm_sns.cluster --filter until=10m > /dev/null
     say "image built in $(seconds_since "$began")"
 }
+
+cluster_build() { build_image "$SNS_PROJECT" containers/Dockerfile; }
+
+# A site before slurm_sns, for the test of the README's chapter for admins: one container with a Slurm of its own.
+cluster_site() {
+    build_image "$SNS_PROJECT-site" containers/site/Dockerfile
+    remove_site
+    "${DOCKER[@]}" run -d --init --name "$SNS_PROJECT-site" --hostname site "$SNS_PROJECT-site" > /dev/null
+}
+
+remove_site() { "${DOCKER[@]}" rm -f -v "$SNS_PROJECT-site" > /dev/null 2>&1 || true; }
 
 is_running() { [[ $("${DOCKER[@]}" inspect -f '{{.State.Running}}' "$SNS_PROJECT-$1") == true ]]; }
 
@@ -103,6 +116,7 @@ cluster_up() {
 cluster_down() {
     if engine_answers; then
         find_compose
+        remove_site
         compose down --volumes --remove-orphans --timeout 1 > /dev/null 2>&1 \
             || compose down --volumes --remove-orphans --timeout 1
         say "containers, network and volumes of $SNS_PROJECT removed; the image stays for the next time"
@@ -190,7 +204,8 @@ cluster_run() {
 verb=${1:-}
 shift || true
 case $verb in
-    build | up | fresh | down | run | shell) "cluster_$verb" "$@" ;;
+    build | up | fresh | down | run | shell | site) "cluster_$verb" "$@" ;;
+    site-down) engine_answers && remove_site ;;
     compose)
         docker_ensure
         compose "$@"

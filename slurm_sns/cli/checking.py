@@ -1,7 +1,7 @@
-"""`sns check`: the configuration against the running Slurm, and what to change."""
+"""`sns check`: the configuration, this machine and the running Slurm, and what to change, in this order."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,74 +10,129 @@ from slurm_sns.cli.options import DEFAULT_CONFIG, AsJson, Config
 
 if TYPE_CHECKING:
     from slurm_sns import config as configuration
-    from slurm_sns.slurm.check import Finding
+    from slurm_sns.slurm.finding import Finding
+    from slurm_sns.slurm.site import Site
+
+#: Exists where systemd runs: sd_booted(3).
+SYSTEMD = Path("/run/systemd/system")
 
 
 def check(config: Config = DEFAULT_CONFIG, as_json: AsJson = False) -> int:
-    """Compare sns.yaml, the rendered files and the running Slurm; say what to change. Exit 1 if something is wrong."""
-    from slurm_sns import config as configuration
-    from slurm_sns.render.texts import texts
-    from slurm_sns.slurm import check as comparison
-    from slurm_sns.slurm.site import read_site
+    """Say what is missing on this controller, in order, with the lines to add and the commands to run.
 
-    settings = configuration.load(config)
-    rendered = texts(settings, config.absolute())
-    expected = comparison.expected_options(rendered["slurm.conf"])
-    findings = [*_files(settings, rendered), *comparison.check(settings, read_site(), expected), *_daemons(settings)]
+    Looks at sns.yaml, the rendered files, Slurm's files, the plugins, the running Slurm, directories, units and
+    daemons. Changes nothing. Exit 1 if something is missing. To be run as root or SlurmUser.
+    """
+    from slurm_sns import config as configuration
+
+    findings = list(_findings(configuration.load(config), config.absolute()))
     if as_json:
-        print(json.dumps([asdict(finding) for finding in findings], indent=2))
+        print(json.dumps([_fields(finding) for finding in findings], indent=2))
     else:
         _print(findings)
     return 0 if all(finding.ok for finding in findings) else 1
 
 
-def _files(settings: "configuration.Config", rendered: dict[str, str]) -> "Iterator[Finding]":
+def _findings(settings: "configuration.Config", source: Path) -> "Iterator[Finding]":
+    from slurm_sns.cli import installation
     from slurm_sns.render.files import differing
-    from slurm_sns.slurm.api import DEFAULT_CONFIGURATION
-    from slurm_sns.slurm.check import Finding
+    from slurm_sns.render.texts import texts
+    from slurm_sns.slurm import check as comparison
+    from slurm_sns.slurm import check_files, conf_text
+    from slurm_sns.slurm.api import configuration_path
 
-    where = settings.paths.slurm_dir
-    outdated = differing(where, rendered)
-    what = f"rendered files in {where}" + (f": {', '.join(outdated)} missing or outdated" if outdated else "")
-    yield Finding(not outdated, what, f"sns render {where}")
-    for name, sign in (
-        ("job_submit.lua", "sns_filter"),
-        ("plugstack.conf", str(where / "plugstack.conf")),
-        ("gres.conf", str(where / "gres.conf")),
-    ):
-        path = DEFAULT_CONFIGURATION.with_name(name)
-        advice = "call the module sns_filter, as the example does" if name == "job_submit.lua" else f"Include {sign}"
-        yield Finding(sign in _text(path), f"{path} names {sign}", f"{path}: {advice}")
+    rendered = texts(settings, source)
+    expected = comparison.expected_options(rendered["slurm.conf"])
+    main = configuration_path()
+    lines = conf_text.read(main)
+    site, answer = _ask()
+
+    yield answer
+    if site:
+        yield from comparison.description(settings, site)
+    yield from check_files.kept_words(settings, lines)
+    yield installation.rendered_files(settings, differing(settings.paths.slurm_dir, rendered))
+    if site:
+        yield installation.spank_plugin(settings, site.plugin_dirs)
+    yield from installation.filter_modules(main.with_name("job_submit.lua"))
+    yield _plugstack(settings, main, site)
+    if any(nodes.gres for nodes in settings.nodes):
+        yield _included(settings, main.with_name("gres.conf"), "Include")
+    yield from check_files.slurm_conf(main, lines, settings, expected)
+    if site:
+        yield from comparison.running(settings, site, expected)
+    if SYSTEMD.is_dir():
+        yield installation.units(settings, rendered)
+    yield from installation.directories(settings, source)
+    yield from installation.daemons(settings)
 
 
-def _daemons(settings: "configuration.Config") -> "Iterator[Finding]":
-    import time
+def _ask() -> "tuple[Site | None, Finding]":
+    """The running Slurm, through pyslurm; or what is in the way."""
+    from slurm_sns.errors import SnsError
+    from slurm_sns.slurm.finding import Finding
+    from slurm_sns.slurm.site import read_site
 
-    from slurm_sns.scheduler.watchdog import is_stale
-    from slurm_sns.slurm.check import Finding
-    from slurm_sns.store.signs import HeartbeatFile, KillSwitchFile
-
-    paths, timeout_s = settings.paths, settings.scheduler.heartbeat_timeout_s
-    fresh = not is_stale(HeartbeatFile(paths.heartbeat).last(), time.time(), timeout_s)
-    yield Finding(fresh, f"heartbeat {paths.heartbeat}", "start sns scheduler and sns watchdog")
-    yield Finding(
-        not KillSwitchFile(paths.kill_switch).is_on(), f"kill switch {paths.kill_switch} is off", "sns enable"
-    )
-
-
-def _text(path: Path) -> str:
+    what = "pyslurm, built for the Slurm that answers"
+    build = 'pip of this environment: "$(sns sources)/plugins/pyslurm/build.sh" PIP'
     try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
+        site = read_site()
+    except SnsError as problem:
+        return None, Finding(ok=False, what=what, found=str(problem), advice=build)
+    release = site.version.rsplit(".", 1)[0]
+    ok = site.library_version.startswith(release + ".")
+    found = f"pyslurm {site.pyslurm_version} with libslurm {site.library_version}"
+    return site, Finding(ok, what, found, f"libslurm {release}, as slurmctld's", advice=build)
+
+
+def _plugstack(settings: "configuration.Config", main: Path, site: "Site | None") -> "Finding":
+    path = (site and site.plugstack) or main.with_name("plugstack.conf")
+    return _included(settings, path, "include")
+
+
+def _included(settings: "configuration.Config", path: Path, word: str) -> "Finding":
+    from slurm_sns.slurm import check_files, conf_text
+
+    return check_files.includes(path, conf_text.read(path), settings.paths.slurm_dir / path.name, word)
+
+
+def _fields(finding: "Finding") -> dict[str, str | bool]:
+    """What the finding says; a remedy only where one is needed."""
+    said = {name: value for name, value in asdict(finding).items() if value != ""}
+    return said if not finding.ok else {name: said[name] for name in ("ok", "what", "found", "wanted") if name in said}
 
 
 def _print(findings: "list[Finding]") -> None:
     from slurm_sns.cli.words import plain, show
 
     for finding in findings:
-        show(f"{'[green]ok[/]   ' if finding.ok else '[red]wrong[/]'} {plain(finding.what)}")
+        values = ", ".join(
+            f"{name} {plain(value)}" for name, value in (("found", finding.found), ("wanted", finding.wanted)) if value
+        )
+        show(
+            f"{'[green]ok[/]   ' if finding.ok else '[red]wrong[/]'} {plain(finding.what)}"
+            + (f": {values}" if values else "")
+        )
         if not finding.ok:
-            show(f"      {plain(finding.advice)}")
+            for line in _remedy(finding):
+                show(plain(line))
     wrong = sum(not finding.ok for finding in findings)
-    show(f"{len(findings)} checked, {wrong} wrong")
+    show(f"{len(findings)} checked, {wrong} wrong" + ("; mend them in this order, then check again" if wrong else ""))
+
+
+def _remedy(finding: "Finding") -> Iterator[str]:
+    if finding.add:
+        yield f"      {finding.file}: {'replace' if finding.remove else 'add'}"
+        yield from _indented(finding.remove)
+        if finding.remove:
+            yield "      by"
+        yield from _indented(finding.add)
+    if finding.run:
+        yield "      run"
+        yield from _indented(finding.run)
+    if finding.advice:
+        yield f"      {finding.advice}"
+
+
+def _indented(text: str) -> Iterable[str]:
+    return (f"          {line}" for line in text.splitlines())

@@ -4,7 +4,8 @@ Its promises (CONTRIBUTING.md, "Modes and failure"): Slurm is never worse off. W
 sent, so a crash between the two leaves a held job that is planned again, never a job started twice. Every refusal of
 Slurm is met. The heartbeat is beaten at the end of a cycle only: while slurmctld or the store does not answer nothing
 is placed, and after `heartbeat_timeout_s` submissions pass through and the watchdog releases what is held. A clean
-stop makes the heartbeat stale first and then releases what is still held, so nothing is held behind our back.
+stop makes the heartbeat stale first and then releases what is still held, so nothing is held behind our back. One that
+hands over to the next scheduler leaves all as it is, and the heartbeat to grow stale by itself if nobody comes.
 """
 
 from collections.abc import Callable, Mapping
@@ -85,8 +86,13 @@ class Scheduler:
         self._cycles = 0
         self._placed = 0
 
-    def run(self, interval_s: float, is_stopping: Callable[[], bool]) -> None:
-        """Cycles until `is_stopping`; while slurmctld or the store does not answer, tries again ever more slowly."""
+    def run(
+        self, interval_s: float, is_stopping: Callable[[], bool], hands_over: Callable[[], bool] = lambda: False
+    ) -> None:
+        """Cycles until `is_stopping`; while slurmctld or the store does not answer, tries again ever more slowly.
+
+        Ends with a clean stop, unless this scheduler `hands_over` to the next.
+        """
         retry_s = interval_s
         while not is_stopping():
             started_s = self._ports.clock.now()
@@ -100,7 +106,8 @@ class Scheduler:
                 self._silence.met(str(problem), self._ports.clock.now())
                 pause_s, retry_s = retry_s, min(LONGEST_RETRY_S, 2 * retry_s)
             self._ports.clock.sleep(max(0.0, pause_s))
-        self.stop()
+        if not hands_over():
+            self.stop()
 
     def repeat(self, cycles: int, interval_s: float) -> None:
         """A number of cycles, one every interval; what is held stays held."""

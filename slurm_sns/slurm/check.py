@@ -1,20 +1,19 @@
-"""The configuration against the running Slurm: what differs, and the line that mends it. Pure."""
+"""The configuration against the running Slurm: what differs, and what mends it. Pure.
+
+In two parts, as an admin mends them: `description` is what sns.yaml says of the site, `running` is what slurmctld runs
+with once the rendered files are included.
+"""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from slurm_sns.config import Config
-from slurm_sns.model import Resources
+from slurm_sns.config.settings import Nodes
+from slurm_sns.scheduler.observed import ObservedNode
+from slurm_sns.slurm.finding import Finding
 from slurm_sns.slurm.site import Site
 
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing looked at: whether it is right, what it is, and what to do where it is not."""
-
-    ok: bool
-    what: str
-    advice: str = ""
+#: Makes slurmctld and the slurmds read their files again, plugins included (Slurm 23.11 and later).
+RECONFIGURE = "scontrol reconfigure"
 
 
 def expected_options(fragment: str) -> dict[str, tuple[str, ...]]:
@@ -23,80 +22,81 @@ def expected_options(fragment: str) -> dict[str, tuple[str, ...]]:
     return {name: tuple(words.split(",")) for name, words in (line.split("=", 1) for line in lines)}
 
 
-def check(config: Config, site: Site, expected: Mapping[str, tuple[str, ...]]) -> Iterator[Finding]:
-    """Every finding, in the order in which an admin would mend them."""
-    yield Finding(
-        site.user == config.slurm.user,
-        f"SlurmUser is {site.user}",
-        f"sns.yaml, slurm: user: {site.user}",
-    )
-    yield from _options(site, expected)
+def description(config: Config, site: Site) -> Iterator[Finding]:
+    """sns.yaml against the site that it describes: SlurmUser, memory, partitions, nodes."""
+    user = config.slurm.user
+    yield Finding(site.user == user, "SlurmUser", site.user, user, advice=f"sns.yaml, slurm: user: {site.user}")
     yield from _memory(config, site)
     yield from _partitions(config, site)
     yield from _nodes(config, site)
 
 
-def _options(site: Site, expected: Mapping[str, tuple[str, ...]]) -> Iterator[Finding]:
+def running(config: Config, site: Site, expected: Mapping[str, tuple[str, ...]]) -> Iterator[Finding]:
+    """What slurmctld runs with against what the rendered files say: options, and the nodes' gres."""
     for name, words in expected.items():
         present = {word.lower() for word in site.options.get(name, ())}
         missing = [word for word in words if word.lower() not in present]
-        yield Finding(
-            not missing,
-            f"slurm.conf {name}" + (f" lacks {','.join(missing)}" if missing else f" has {','.join(words)}"),
-            f"include the rendered slurm.conf at the end of the site's: {name}={','.join(words)}",
-        )
+        found = ",".join(site.options.get(name, ()))
+        yield Finding(not missing, f"slurmctld runs with {name}", found, ",".join(words), run=RECONFIGURE)
+    described = _described(config)
+    for node in site.nodes:
+        if node.name in described:
+            yield _gres(node, described[node.name])
 
 
 def _memory(config: Config, site: Site) -> Iterator[Finding]:
-    said = config.slurm.memory_per_cpu_mb
+    said, runs = config.slurm.memory_per_cpu_mb, site.memory_per_cpu_mb
     yield Finding(
-        said == site.memory_per_cpu_mb,
-        f"DefMemPerCPU is {site.memory_per_cpu_mb or 'unset'} in Slurm, {said or 'unset'} in sns.yaml",
-        f"sns.yaml, slurm: memory_per_cpu_mb: {site.memory_per_cpu_mb or 'null'}",
+        said == runs,
+        "DefMemPerCPU in sns.yaml and in Slurm",
+        f"{said or 'unset'} and {runs or 'unset'}",
+        "the same",
+        advice=f"sns.yaml, slurm: memory_per_cpu_mb: {runs or 'null'}",
     )
-    if site.memory_per_cpu_mb is None:
-        yield Finding(
-            ok=False,
-            what="no DefMemPerCPU: a job without --mem takes a whole node's memory, and no job can share its node",
-            advice="slurm.conf: DefMemPerCPU=<RealMemory / CPUs>",
-        )
+    yield Finding(
+        runs is not None,
+        "DefMemPerCPU is set: else a job without --mem takes a whole node's memory, and no job can share its node",
+        str(runs or "unset"),
+        "a share of a node",
+        advice="slurm.conf: DefMemPerCPU=<RealMemory / CPUs>",
+    )
 
 
 def _partitions(config: Config, site: Site) -> Iterator[Finding]:
+    there = ", ".join(site.partitions)
     for name in config.partitions:
-        yield Finding(
-            name in site.partitions,
-            f"partition {name}",
-            f"sns.yaml, partitions: Slurm has {', '.join(site.partitions)}",
-        )
-    yield Finding(
-        config.default_partition == site.default_partition,
-        f"default partition {site.default_partition or 'none'} in Slurm, {config.default_partition or 'none'} here",
-        f"sns.yaml: default_partition: {site.default_partition or 'null'}",
-    )
+        yield Finding(name in site.partitions, f"partition {name}", there, name, advice="sns.yaml: partitions")
+    said, runs = config.default_partition or "none", site.default_partition or "none"
+    advice = f"sns.yaml: default_partition: {site.default_partition or 'null'}"
+    yield Finding(said == runs, "the default partition in sns.yaml", said, runs, advice=advice)
 
 
 def _nodes(config: Config, site: Site) -> Iterator[Finding]:
     managed = {node.name: node for node in site.nodes if node.partitions & set(config.partitions)}
-    described = {name: nodes for nodes in config.nodes for name in nodes.node_names}
+    described = _described(config)
     for name in sorted(managed.keys() | described.keys()):
         if name not in described:
             yield Finding(ok=False, what=f"node {name} is in no entry", advice=f"sns.yaml, nodes: add {name}")
-            continue
-        if name not in managed:
+        elif name not in managed:
             advice = "sns.yaml, nodes: take it out, or add it to a managed partition in slurm.conf"
             yield Finding(ok=False, what=f"node {name} is in no managed partition of Slurm", advice=advice)
-            continue
-        said = described[name]
-        shape = Resources(said.cores, said.memory_mb, said.llc_ways, said.bandwidth_gbps)
-        runs = managed[name].capacity
-        differing = [
-            f"{field} {there} in Slurm, {here} here"
-            for field, there, here in zip(Resources._fields, runs, shape, strict=True)
-            if there != here
-        ]
-        yield Finding(
-            not differing,
-            f"node {name}" + (f": {'; '.join(differing)}" if differing else ""),
-            f"make sns.yaml (nodes: {said.names}) and slurm.conf (NodeName, Gres=) say the same",
-        )
+        else:
+            yield _shape(managed[name], described[name])
+
+
+def _shape(node: ObservedNode, said: Nodes) -> Finding:
+    runs = node.capacity
+    found, wanted = f"{said.cores} cores, {said.memory_mb} MiB", f"{runs.cores} cores, {runs.memory_mb} MiB"
+    advice = f"sns.yaml, nodes, {said.names}: cores: {runs.cores}, memory_mb: {runs.memory_mb}"
+    return Finding(found == wanted, f"node {node.name} in sns.yaml", found, wanted, advice=advice)
+
+
+def _gres(node: ObservedNode, said: Nodes) -> Finding:
+    runs = node.capacity
+    found = f"{runs.ways} ways, {runs.bandwidth_gbps} GB/s"
+    wanted = f"{said.llc_ways} ways, {said.bandwidth_gbps} GB/s"
+    return Finding(found == wanted, f"slurmctld runs with node {node.name}", found, wanted, run=RECONFIGURE)
+
+
+def _described(config: Config) -> dict[str, Nodes]:
+    return {name: nodes for nodes in config.nodes for name in nodes.node_names}

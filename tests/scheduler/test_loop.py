@@ -312,6 +312,15 @@ def test_a_clean_stop_makes_the_heartbeat_stale_before_it_releases(site: Site) -
     assert all(each.priority > 0 for each in site.slurm.jobs.values())
 
 
+def test_one_that_hands_over_leaves_the_held_jobs_to_the_next(site: Site) -> None:
+    site.slurm.submit(4, 4, 4)
+    site.scheduler(ENFORCE).run(1.0, until(1), hands_over=lambda: True)
+    assert site.heartbeat.last == NOW  # not stale: the filter goes on to hold what is submitted
+    assert [each.priority for each in site.slurm.jobs.values() if each.state is JobState.PENDING] == [0]
+    site.scheduler(ENFORCE).repeat(6, 1.0)
+    assert len(site.slurm.started) == 3
+
+
 def test_a_clean_stop_leaves_no_job_pinned_to_nodes_that_nobody_looks_after(site: Site) -> None:
     site.slurm.starts_nothing = True
     site.slurm.submit(4)

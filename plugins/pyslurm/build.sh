@@ -1,0 +1,35 @@
+#!/bin/bash
+# Build pyslurm against the installed Slurm and install it:  build.sh PIP
+# or only make its wheel, for hosts of the same release:     build.sh PIP wheel --no-deps -w DIR
+# Needed: gcc, Python's headers, Slurm's headers and library (libslurm-dev).
+#   SLURM_INCLUDE=/opt/slurm/include SLURM_LIB=/opt/slurm/lib where Slurm is not in /usr
+set -euo pipefail
+pip=$1
+shift
+include=${SLURM_INCLUDE:-/usr/include}
+library=${SLURM_LIB:-/usr/lib/$(gcc -print-multiarch)}
+version=$(sed -nE 's/^#define[[:space:]]+SLURM_VERSION_NUMBER[[:space:]]+//p' "$include/slurm/slurm_version.h")
+
+export PYSLURM_BUILD_JOBS=${PYSLURM_BUILD_JOBS:-$(nproc)} SLURM_LIB_DIR=$library SLURM_INCLUDE_DIR=$include
+case $version in
+    0x190b*) ;; # 25.11, the release that pyslurm 25.11.2 is for
+    0x1a05*)
+        # 26.05: pyslurm takes headers that say 25.11. The compiler takes the structures' layouts from the real ones, and
+        # Slurm's own macro for callers of the older API does the rest.
+        headers=$(mktemp -d)
+        trap 'rm -rf "$headers"' EXIT
+        mkdir "$headers/slurm"
+        ln -s "$include"/slurm/*.h "$headers/slurm/"
+        rm "$headers/slurm/slurm_version.h"
+        sed 's/0x1a05../0x190b00/' "$include/slurm/slurm_version.h" > "$headers/slurm/slurm_version.h"
+        SLURM_INCLUDE_DIR=$headers
+        # The names that 26.05 changed and its macro leaves out; 2084 is the error's number in 25.11.
+        export CFLAGS="-DSLURM_BACKWARD_COMPAT -Dslurm_free_ctl_conf=slurm_free_conf -DESLURM_ERROR_ON_DESC_TO_RECORD_COPY=2084 -O1"
+        ;;
+    *)
+        echo "build.sh: $include/slurm/slurm_version.h says ${version:-nothing}: this builds for Slurm 25.11 and 26.05;" \
+            "pip install the pyslurm of your release" >&2
+        exit 1
+        ;;
+esac
+"$pip" "${@:-install}" pyslurm==25.11.2

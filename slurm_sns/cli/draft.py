@@ -1,0 +1,35 @@
+"""`sns draft`: a first sns.yaml; `sns sources`: where what is built and copied by hand is."""
+
+from typing import Annotated
+
+import typer
+
+
+def draft(
+    partition: Annotated[
+        list[str] | None,
+        typer.Option("--partition", help="Manage this one (repeatable); default: the default partition."),
+    ] = None,
+    llc_ways: Annotated[
+        int, typer.Option(min=0, max=64, help="Last-level-cache ways of each node; 0: not managed.")
+    ] = 0,
+    bandwidth_gbps: Annotated[int, typer.Option(min=0, max=100_000, help="GB/s of each node; 0: not managed.")] = 0,
+) -> None:
+    """Print a first sns.yaml, from the running Slurm and its slurm.conf: to read, change, and put into /etc/slurm."""
+    from slurm_sns.config.settings import Paths
+    from slurm_sns.slurm import conf_text
+    from slurm_sns.slurm.api import configuration_path
+    from slurm_sns.slurm.check_files import site_words
+    from slurm_sns.slurm.draft import draft as text
+    from slurm_sns.slurm.site import read_site
+
+    site = read_site()
+    words = site_words(conf_text.read(configuration_path()), Paths().slurm_dir)
+    print(text(site, words, partition or (), llc_ways=llc_ways, bandwidth_gbps=bandwidth_gbps), end="")
+
+
+def sources() -> None:
+    """Print the directory that holds conf/ and plugins/ in this installation, for what is copied or built by hand."""
+    from slurm_sns.resources import shared_path
+
+    print(shared_path("conf").parent)

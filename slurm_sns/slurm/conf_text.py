@@ -1,0 +1,60 @@
+"""Slurm's configuration files as text: their lines with those of the files that they include.
+
+Text and not the running Slurm, because a line that is to be changed must be named as it stands. What stands in the
+file and what runs are compared elsewhere (`sns check` looks at both).
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+_INCLUDE = re.compile(r"\s*include\s+(\S+)", re.IGNORECASE)
+_OPTION = re.compile(r"\s*([A-Za-z]\w*)\s*=\s*(.*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of `file`, as it stands there; continued ones (a backslash at the end) are one."""
+
+    file: Path
+    text: str
+
+    @property
+    def content(self) -> str:
+        """The line without its comment and its continuations."""
+        return re.sub(r"\\\n", "", self.text).partition("#")[0].strip()
+
+    @property
+    def option(self) -> tuple[str, str] | None:
+        """The name, in small letters, and the value of `Name=value`."""
+        found = _OPTION.fullmatch(self.content)
+        return (found[1].lower(), found[2].strip().strip('"')) if found else None
+
+    def included(self, base: Path) -> tuple[Path, ...]:
+        """The files that this line includes; a relative name is one of the directory `base`, `*` is a pattern."""
+        found = _INCLUDE.fullmatch(self.content)
+        if not found:
+            return ()
+        path = base / found[1]
+        return tuple(sorted(path.parent.glob(path.name))) if set("*?[") & set(path.name) else (path,)
+
+
+def read(path: Path) -> tuple[Line, ...]:
+    """The lines of the file and of all that it includes, in Slurm's order; none where it cannot be read."""
+    return tuple(_read(path, path.parent, set()))
+
+
+def _read(path: Path, base: Path, seen: set[Path]) -> Iterator[Line]:
+    if path in seen:
+        return
+    seen.add(path)
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return
+    for found in re.finditer(r"(?:[^\n]*\\\n)*[^\n]+", text):
+        line = Line(path, found[0])
+        yield line
+        for included in line.included(base):
+            yield from _read(included, base, seen)

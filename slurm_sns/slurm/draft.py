@@ -1,0 +1,70 @@
+"""A first sns.yaml for a site, from what its Slurm runs with. Pure."""
+
+from collections.abc import Iterable, Mapping
+from itertools import groupby
+from typing import Any
+
+import yaml
+from ClusterShell.NodeSet import NodeSet
+
+from slurm_sns.errors import BadInput
+from slurm_sns.scheduler.observed import ObservedNode
+from slurm_sns.slurm.check_files import SETTINGS
+from slurm_sns.slurm.site import Site
+
+_HEADER = "# Made by `sns draft` from the running Slurm. conf/sns.yaml explains these settings and all others.\n"
+
+
+def draft(
+    site: Site,
+    words: Mapping[str, tuple[str, ...]],
+    partitions: Iterable[str],
+    *,
+    llc_ways: int = 0,
+    bandwidth_gbps: int = 0,
+) -> str:
+    """The text of sns.yaml: these partitions managed (none: the default one), in the mode observe.
+
+    `words` are the site's own in slurm.conf, by option. `llc_ways` and `bandwidth_gbps` are what each node has to give
+    away where Slurm does not say it.
+
+    Raises:
+        BadInput: Slurm has no such partition, or none was named and it has no default one.
+    """
+    managed = list(partitions) or [site.default_partition or ""]
+    for name in managed:
+        if name not in site.partitions:
+            raise BadInput(f"partition {name!r}: Slurm has {', '.join(site.partitions)}; name one with --partition")
+    nodes = [node for node in site.nodes if node.partitions & set(managed)]
+    with_gres = any((llc_ways, bandwidth_gbps, *(each.capacity.ways for each in nodes)))
+    settings = {
+        "mode": "observe",
+        "policy": "combined" if with_gres else "max-jobs",
+        "partitions": managed,
+        "default_partition": site.default_partition,
+        "nodes": _entries(nodes, managed, llc_ways, bandwidth_gbps),
+        "slurm": {
+            "user": site.user,
+            "memory_per_cpu_mb": site.memory_per_cpu_mb,
+            **{SETTINGS[name]: list(said) for name, said in words.items() if said},
+        },
+    }
+    return _HEADER + yaml.safe_dump(settings, sort_keys=False, default_flow_style=None, width=120)
+
+
+def _entries(
+    nodes: Iterable[ObservedNode], managed: list[str], llc_ways: int, bandwidth_gbps: int
+) -> list[dict[str, Any]]:
+    """One entry for all nodes that are alike."""
+
+    def shape(node: ObservedNode) -> tuple[Any, ...]:
+        has = node.capacity
+        gres = (has.ways or llc_ways, has.bandwidth_gbps or bandwidth_gbps)
+        own = [name for name in managed if name in node.partitions]
+        return own, has.cores, node.threads_per_core, has.memory_mb, *gres
+
+    names = ("partitions", "cores", "threads_per_core", "memory_mb", "llc_ways", "bandwidth_gbps")
+    return [
+        {"names": str(NodeSet.fromlist([node.name for node in alike])), **dict(zip(names, values, strict=True))}
+        for values, alike in groupby(sorted(nodes, key=shape), shape)
+    ]
