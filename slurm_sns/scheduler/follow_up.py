@@ -2,7 +2,7 @@
 
 It is the third column of the state table (CONTRIBUTING.md, "Life of a managed job"). A record is kept until Slurm
 shows that the job is out of our hands, so that a change that Slurm refused, or that was never sent, is sent again
-after the next look.
+after the next look. That of a job that has ended is kept as long as Slurm knows the job, which can be requeued till then.
 """
 
 from dataclasses import dataclass, replace
@@ -15,8 +15,10 @@ from slurm_sns.scheduler.standing import Standing
 #: After so many placements that Slurm refused or did not start, the job is given to Slurm as it is.
 MOST_FAILURES = 8
 
-#: Slurm's reasons that a user, an account or a partition has reached a limit for now: no failure of the placement.
-PASSING_LIMITS = ("Assoc", "QOS", "Partition")
+#: Slurm's reasons that a user, an account, a partition or an array has reached a limit for now, or that it does not
+#: find a dependency fulfilled (yet) that we do: the placement may be a good one later. Its pauses grow like any
+#: other's, but it is never given away.
+PASSING_LIMITS = ("Assoc", "QOS", "Partition", "JobArrayTaskLimit", "Dependency")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,7 @@ def follow_up(job: ObservedJob, what: Standing, record: JobRecord | None, settin
             known = _known(record, job, settings)
             held = failed(known, why, settings, now_s)
             if job.reason.startswith(PASSING_LIMITS):
-                held = replace(held, failures=known.failures)
+                held = replace(held, failures=min(held.failures, MOST_FAILURES - 1))
             return held, _unpin(held, why)
         case Standing.REQUEUED:
             known = _known(record, job, settings)
@@ -69,7 +71,7 @@ def follow_up(job: ObservedJob, what: Standing, record: JobRecord | None, settin
             return replace(held, stage=Stage.HELD, nodes=(), note="requeued"), _unpin(held, "requeued")
         case Standing.MARK_LOST if job.priority == 0:
             return record, Release(job.id, "its owner overwrote the mark in Extra")
-        case Standing.OCCUPYING:
+        case Standing.OCCUPYING | Standing.ENDED | Standing.ADMIN_HELD:
             return record, None
         case _:
             return None, None

@@ -68,7 +68,7 @@ def read(
         is_candidate = _is_candidate(job, what, settings)
         if record is not None:
             kept[job.id] = record
-        if record is not None or is_candidate:
+        if is_candidate or (record is not None and what is not Standing.ENDED):
             ours[job.id] = job
         if correction is not None:
             corrections.append(correction)

@@ -10,10 +10,15 @@ from slurm_sns.scheduler.records import JobRecord, Stage
 from slurm_sns.submit import mark
 
 
+#: Slurm's reason for a hold of an operator's. The filter's hold, ours and an owner's all read JobHeldUser.
+HELD_BY_ADMIN = "JobHeldAdmin"
+
+
 class Standing(StrEnum):
     """What an observed job is to us."""
 
     WAITING = "ours, waiting"
+    ADMIN_HELD = "held by an administrator"
     OWNER_HELD = "held by its owner after we placed it"
     PLACED = "placed, Slurm is starting it"
     OVERDUE = "placed, but Slurm has not started it in time"
@@ -41,7 +46,9 @@ def standing(job: ObservedJob, record: JobRecord | None, now_s: float, place_tim
     if record is None and job.pinned_to and job.nice >= 0:
         return Standing.FOREIGN
     if job.priority == 0:
-        return Standing.OWNER_HELD if job.pinned_to else Standing.WAITING
+        if job.pinned_to:
+            return Standing.OWNER_HELD
+        return Standing.ADMIN_HELD if job.reason == HELD_BY_ADMIN else Standing.WAITING
     if not job.pinned_to:
         return Standing.RELEASED
     if record is not None and job.restarts > record.restarts:

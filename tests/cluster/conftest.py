@@ -37,6 +37,14 @@ def cluster(running_cluster: Cluster) -> Iterator[Cluster]:
     settle(running_cluster)
 
 
+@pytest.fixture(scope="module")
+def shared_cluster(running_cluster: Cluster) -> Iterator[Cluster]:
+    """The same for all tests of a module together, where what they share takes long to make."""
+    settle(running_cluster)
+    yield running_cluster
+    settle(running_cluster)
+
+
 def settle(cluster: Cluster) -> None:
     """Bring the cluster to its known state; quick when it is in it already."""
     cluster.run("sns enable; scancel -u alice; scancel -u bob; sns render /etc/slurm/sns; rm -f /tmp/sns-*.yaml")

@@ -337,9 +337,15 @@ def test_a_job_whose_placements_fail_time_after_time_is_given_to_slurm() -> None
 
 
 @pytest.mark.parametrize("reason", ["AssocMaxJobsLimit", "QOSMaxCpuPerUserLimit", "PartitionDown"])
-def test_a_limit_that_passes_does_not_count_as_a_failed_placement(reason: str) -> None:
-    seen = situation(look(pinned(1, "c1", reason=reason)), record(1, placed_s=0, failures=3))
-    assert (seen.records[1].failures, seen.records[1].stage) == (3, Stage.HELD)
+def test_a_job_at_a_limit_that_passes_is_tried_ever_more_seldom_and_never_given_away(reason: str) -> None:
+    pauses, known = [], record(1, placed_s=0)
+    for _ in range(3 * MOST_FAILURES):
+        known = situation(look(pinned(1, "c1", reason=reason)), known).records[1]
+        pauses.append(known.retry_s - NOW)
+        assert situation(look(job(1)), known).corrections == ()
+        known = replace(known, stage=Stage.PLACED)
+    assert pauses == [5, 10, 20, 40, 80, 160] + [300] * (3 * MOST_FAILURES - 6)
+    assert known.note == f"placed on c1, but Slurm did not start it: {reason}"
 
 
 def test_an_unpin_that_slurm_refused_is_sent_again_after_another_timeout() -> None:
@@ -385,9 +391,24 @@ def test_a_running_job_keeps_its_record_so_that_a_requeue_is_noticed() -> None:
     assert situation(look(running(1, "c1")), known).records == {1: known}
 
 
-@pytest.mark.parametrize("gone", [job(1, state=JobState.ENDED), None])
-def test_the_record_of_a_job_that_ended_or_is_gone_is_forgotten(gone) -> None:
-    assert situation(look(*([gone] if gone else [])), record(1)).records == {}
+def test_the_record_of_a_job_that_slurm_has_forgotten_is_forgotten() -> None:
+    assert situation(look(), record(1)).records == {}
+
+
+def test_a_job_that_ended_is_out_of_the_queue_but_remembered_because_it_can_be_requeued() -> None:
+    known = record(1, nice=3, memory_per_cpu_mb=500)
+    ended = situation(look(job(1, state=JobState.ENDED, pinned_to=("c1",))), known)
+    assert (ended.records, ended.jobs, ended.corrections) == ({1: known}, {}, ())
+    requeued = pinned(1, "c1", restarts=1, submit_s=SUBMIT + 50, memory_per_node_mb=128_000)
+    seen = situation(look(requeued), *ended.records.values())
+    assert seen.corrections == (Unpin(1, 3, "requeued", known.own_memory),)
+
+
+def test_a_job_that_an_administrator_holds_is_left_and_remembered() -> None:
+    held = job(1, reason="JobHeldAdmin")
+    seen = situation(look(held), record(1, Stage.HELD, failures=2))
+    assert (planned(seen), seen.corrections, seen.records[1].failures) == ([], (), 2)
+    assert planned(situation(look(replace(held, reason="JobHeldUser")), *seen.records.values())) == [1]
 
 
 def test_a_job_that_is_not_ours_is_neither_planned_nor_touched() -> None:

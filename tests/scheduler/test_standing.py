@@ -20,6 +20,11 @@ def test_a_marked_job_of_priority_0_that_we_pinned_is_held_by_its_owner() -> Non
     assert seen(job(1, pinned_to=("c1",)), record(1)) is Standing.OWNER_HELD
 
 
+def test_a_job_that_an_administrator_holds_is_not_ours_to_place() -> None:
+    assert seen(job(1, reason="JobHeldAdmin"), record(1, Stage.HELD)) is Standing.ADMIN_HELD
+    assert seen(job(1, reason="JobHeldUser"), record(1, Stage.HELD)) is Standing.WAITING
+
+
 def test_a_pinned_job_that_has_not_started_yet_is_placed() -> None:
     assert seen(pinned(1, "c1"), record(1)) is Standing.PLACED
 

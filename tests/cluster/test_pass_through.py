@@ -1,0 +1,195 @@
+"""What slurm_sns does not place: the job is as if slurm_sns were not there, at submission and ever after."""
+
+import json
+from collections.abc import Iterator
+from itertools import zip_longest
+from typing import Any
+
+import pytest
+
+from cluster import Cluster
+
+#: Every case of the README's list, by what makes it Slurm's. Burst buffers need a plugin that the mini cluster has not:
+#: tests/submit/test_parity.py covers them. All wait, because another job has all nodes.
+CASES = {
+    "heterogeneous": "-n1 : -n2",
+    "reservation": "-n1 --reservation=passing",
+    "foreign-gres": "-p small -n1 --gres=fpga:1",
+    "own-ways": "-n1 --gres=llc:4",
+    "gres-per-task": "-n2 --tres-per-task=gres/llc:1",
+    "constraint": "-p small -n1 --constraint=ssd",
+    "prefer": "-p small -n1 --prefer=ssd",
+    "node-list": "-n4 -w c2",
+    "node-exclusion": "-n4 -x c2",
+    "exclusive": "-n1 --exclusive",
+    "exclusive-user": "-n1 --exclusive=user",
+    "oversubscribe": "-n1 --oversubscribe",
+    "contiguous": "-N2 --contiguous",
+    "switches": "-N2 --switches=1@5",
+    "licences": "-n1 --licenses=matlab:1",
+    "sockets": "-n2 --sockets-per-node=2",
+    "cores-per-socket": "-n2 --cores-per-socket=2",
+    "threads": "-n2 --threads-per-core=1",
+    "tasks-per-socket": "-n4 --ntasks-per-socket=2",
+    "tasks-per-core": "-n4 --ntasks-per-core=1",
+    "minimum-cpus": "-n1 --mincpus=4",
+    "overcommit": "-N1 -n8 --overcommit",
+    "range-of-nodes": "-N1-2 -n4",
+    "own-hold": "-n4 --hold",
+    "own-extra": "-n4 --extra=mine",
+    "asked-to-be-left": "-n4 --comment sns:off",
+    "unmanaged-partition": "-p plain -n4",
+    "one-partition-unmanaged": "-p main,plain -n4",
+    "all-nodes": "-N4 --exclusive --mem=0",
+}
+#: Commands that wait for their job.
+INTERACTIVE = {"srun": "srun -n4 true", "salloc": "salloc -n4 true"}
+#: A job that slurm_sns manages while it is there.
+MANAGED = "-n4 --time=5"
+
+#: Fields of `scontrol show job` that name the job or a moment, or that Slurm's passes over its queue write.
+ITS_OWN = frozenset(
+    {"job_id", "het_job_id", "het_job_id_set", "step_id", "submit_line"}
+    | {"submit_time", "eligible_time", "accrue_time", "preemptable_time"}
+    | {"start_time", "end_time", "last_sched_evaluation", "scheduled_nodes", "priority"}
+    | {"state_reason", "state_description"}
+)
+#: Flags that say which of Slurm's passes looked at the job last.
+LOOKED_AT = frozenset({"BACKFILL_SCHEDULED", "BACKFILL_TEST", "BACKFILL_LAST", "SCHEDULED_BY_MAIN", "TESTING_BACKFILL"})
+
+Jobs = dict[str, list[dict[str, Any]]]
+
+
+def pending(cluster: Cluster) -> Jobs:
+    """Alice's waiting jobs by name: their fields, of a heterogeneous job those of each part."""
+    found: Jobs = {}
+    for job in json.loads(cluster.run("scontrol show job --json"))["jobs"]:
+        if job["user_name"] == "alice" and job["job_state"] == ["PENDING"]:
+            found.setdefault(job["name"], []).append(job)
+    return found
+
+
+def submit(cluster: Cluster, cases: dict[str, str]) -> Jobs:
+    """Submit the cases as alice, and what they are then."""
+    cluster.submit_all([(f"-J {name} {options}", "true") for name, options in cases.items()])
+    return pending(cluster)
+
+
+def submit_and_wait(cluster: Cluster) -> None:
+    """The commands that wait for their job, until Slurm shows it."""
+    for name, command in INTERACTIVE.items():
+        cluster.run(f"setsid {command.replace(' ', f' -J {name} ', 1)} < /dev/null > /dev/null 2>&1 &", "alice")
+    cluster.wait_for("srun and salloc wait", lambda: INTERACTIVE.keys() <= pending(cluster).keys())
+
+
+def cancel_all(cluster: Cluster) -> None:
+    cluster.run("scancel -u alice")
+    cluster.wait_for("they are gone", lambda: not pending(cluster))
+
+
+def set_filter(cluster: Cluster, *, on: bool) -> None:
+    """With the submit filter in Slurm's configuration, or without."""
+    wanted = "= lua" if on else "= (null)"
+    if wanted in cluster.run("scontrol show config | grep JobSubmitPlugins"):
+        return
+    change = "sns render /etc/slurm/sns" if on else "sed -i 's/^JobSubmitPlugins/#&/' /etc/slurm/sns/slurm.conf"
+    cluster.run(f"{change} && scontrol reconfigure")
+    shows = "scontrol show config | grep JobSubmitPlugins; cluster-health ctl && echo ready"
+
+    def is_so() -> bool:
+        shown = cluster.try_run(shows).stdout
+        return wanted in shown and "ready" in shown
+
+    cluster.wait_for(f"JobSubmitPlugins {wanted}", is_so)
+
+
+@pytest.fixture(scope="module")
+def without_us(shared_cluster: Cluster) -> Iterator[Jobs]:
+    """The cases on a Slurm without the submit filter, while a job that is none of ours has all nodes, as later."""
+    cluster = shared_cluster
+    filler = cluster.submit("-p plain -N6 --exclusive", "sleep 3600", "bob")
+    cluster.wait_for("it runs", lambda: cluster.job(filler).state == "RUNNING")
+    when = "StartTime=now+2hours Duration=9 Flags=IGNORE_JOBS"
+    cluster.run(f"scontrol create reservation ReservationName=passing Users=alice Nodes=c4 {when}")
+    try:
+        set_filter(cluster, on=False)
+        submit(cluster, {**CASES, "managed": MANAGED})
+        submit_and_wait(cluster)
+        yield pending(cluster)
+    finally:
+        cancel_all(cluster)
+        cluster.run("scontrol delete ReservationName=passing")
+        set_filter(cluster, on=True)
+
+
+def lasting(job: dict[str, Any]) -> dict[str, Any]:
+    """The fields that only somebody's hand changes."""
+    fields = {name: value for name, value in job.items() if name not in ITS_OWN}
+    return {**fields, "flags": sorted(set(job["flags"]) - LOOKED_AT)}
+
+
+def differences(before: Jobs, after: Jobs) -> dict[str, dict[str, tuple[Any, Any]]]:
+    """Of each job that is not the same in both, the fields that differ."""
+    found: dict[str, dict[str, tuple[Any, Any]]] = {}
+    for name in before.keys() | after.keys():
+        ones, others = map(lasting, before.get(name, [])), map(lasting, after.get(name, []))
+        for one, other in zip_longest(ones, others, fillvalue={}):
+            differ = {key for key in one.keys() | other.keys() if one.get(key) != other.get(key)}
+            found.setdefault(name, {}).update({key: (one.get(key), other.get(key)) for key in differ})
+    return {name: fields for name, fields in found.items() if fields}
+
+
+def cycles(cluster: Cluster) -> int:
+    return int(json.loads(cluster.run("sns status --json"))["cycles"])
+
+
+def test_what_we_do_not_place_is_as_if_we_were_not_there_and_stays_so(
+    shared_cluster: Cluster, without_us: Jobs
+) -> None:
+    cluster = shared_cluster
+    assert without_us.keys() == {*CASES, *INTERACTIVE, "managed"}
+    assert len(without_us["heterogeneous"]) == 2
+    cancel_all(cluster)
+    set_filter(cluster, on=True)
+    submit(cluster, {**CASES, "managed": MANAGED})
+    submit_and_wait(cluster)
+    with_us = pending(cluster)
+    managed = differences(without_us, with_us).pop("managed")
+    assert {"extra", "hold"} <= managed.keys(), "the comparison sees what a mark and a hold change"
+    assert differences(without_us, with_us).keys() == {"managed"}, differences(without_us, with_us)
+
+    looked = cycles(cluster)
+    cluster.wait_for("the scheduler looks five times", lambda: cycles(cluster) >= looked + 5)
+    assert differences(with_us, pending(cluster)) == {}
+    listed = {each["name"] for each in json.loads(cluster.run("sns queue --json"))}
+    assert listed == {"managed"}
+    cancel_all(cluster)
+
+
+def test_while_we_are_switched_off_or_show_no_sign_of_life_every_job_is_as_if_we_were_not_there(
+    shared_cluster: Cluster, without_us: Jobs
+) -> None:
+    cluster, plain = shared_cluster, {"managed": without_us["managed"]}
+    cancel_all(cluster)
+    set_filter(cluster, on=True)
+    cluster.run("sns disable", "slurm")
+    assert differences(plain, submit(cluster, {"managed": MANAGED})) == {}
+    cluster.run("sns enable", "slurm")
+    looked = cycles(cluster)
+    cluster.wait_for("the scheduler looks twice", lambda: cycles(cluster) >= looked + 2)
+    assert differences(plain, pending(cluster)) == {}, "it stays Slurm's when we are switched on again"
+
+    cancel_all(cluster)
+    cluster.daemon("kill", "scheduler")
+    cluster.wait_for("the heartbeat is stale", lambda: not passes_as_managed(cluster))
+    cancel_all(cluster)
+    assert differences(plain, submit(cluster, {"managed": MANAGED})) == {}
+    cluster.daemon("start", "scheduler")
+    cluster.wait_for("the scheduler answers", lambda: cluster.try_run("sns status").returncode == 0)
+    assert differences(plain, pending(cluster)) == {}
+    cancel_all(cluster)
+
+
+def passes_as_managed(cluster: Cluster) -> bool:
+    """Whether the filter still marks jobs."""
+    return bool(cluster.fields(cluster.submit(MANAGED)).get("Extra", "").startswith("sns:"))
