@@ -2,7 +2,7 @@
 
 It is the third column of the state table (CONTRIBUTING.md, "Life of a managed job"). A record is kept until Slurm
 shows that the job is out of our hands, so that a change that Slurm refused, or that was never sent, is sent again
-after the next look. That of a job that has ended is kept as long as Slurm knows the job, which can be requeued till then.
+after the next look. That of a job that has ended is kept as long as Slurm knows the job, which may be requeued.
 """
 
 from dataclasses import dataclass, replace

@@ -9,7 +9,6 @@ from slurm_sns.scheduler.observed import JobState, ObservedJob
 from slurm_sns.scheduler.records import JobRecord, Stage
 from slurm_sns.submit import mark
 
-
 #: Slurm's reason for a hold of an operator's. The filter's hold, ours and an owner's all read JobHeldUser.
 HELD_BY_ADMIN = "JobHeldAdmin"
 
