@@ -13,11 +13,14 @@ WATCHDOG_SECONDS = 1.0
 def scheduler(
     config: Config = DEFAULT_CONFIG,
     cycles: Annotated[int, typer.Option(min=0, help="Stop after so many cycles; 0: run until told to stop.")] = 0,
+    only_compile: Annotated[
+        bool, typer.Option("--compile", help="Only compile what a scheduler runs: before a restart with a new version.")
+    ] = False,
 ) -> None:
     """Plan and place held jobs until stopped (SIGTERM, Ctrl-C). Runs as SlurmUser.
 
     A clean stop releases the jobs that are still held. With --cycles nothing is released at the end: for tests and for
-    a look at what one cycle does.
+    a look at what one cycle does. SIGUSR1 stops without releasing, for the next scheduler to go on with.
     """
     from slurm_sns import config as configuration
     from slurm_sns.cli import wiring
@@ -29,6 +32,10 @@ def scheduler(
     settings = configuration.load(config)
     wiring.require_slurm_user(settings)
     wiring.make_directories(settings)
+    policy = base.load(settings.policy, settings.policy_parameters())
+    if only_compile:
+        print(f"compiled in {wiring.warm_up(policy):.1f} s")
+        return
     unlock = wiring.only_one(settings.paths.run_dir / "scheduler.lock")
     wiring.require_commands()
     wiring.start_logging(settings.log_level)
@@ -39,17 +46,17 @@ def scheduler(
     def publish(view: View) -> None:
         views[:] = [view]
 
-    policy = base.load(settings.policy, settings.policy_parameters())
     loop = Scheduler(ports, policy, wiring.settings(settings), wiring.spreading(settings), publish)
-    answers = Answers(lambda: views[0] if views else None, ports.decisions, policy, wiring.admins(settings))
+    admins = wiring.admins(settings)
+    answers = Answers(lambda: views[0] if views else None, ports.decisions, policy, admins)
     managed = ",".join(settings.partitions)
     wiring.log.info("scheduler: mode %s, policy %s, partitions %s", settings.mode, settings.policy, managed)
     wiring.log.info("scheduler: ready to plan after %.1f s", wiring.warm_up(policy))
-    with ControlSocket(settings.paths.socket, answers.answer):
+    with ControlSocket(settings.paths.socket, answers.answer, admins):
         if cycles:
             loop.repeat(cycles, settings.scheduler.interval_s)
         else:
-            loop.run(settings.scheduler.interval_s, stop.is_set)
+            loop.run(settings.scheduler.interval_s, stop.is_set, stop.hands_over)
     wiring.log.info("scheduler: stopped")
     unlock()
 
@@ -77,8 +84,8 @@ def watchdog(config: Config = DEFAULT_CONFIG) -> None:
         clock=stop,
         log=wiring.log.info,
         timeout_s=settings.scheduler.heartbeat_timeout_s,
-        mode=settings.mode,
-        records=lambda: wiring.stored_records(settings),
+        settings=wiring.settings(settings),
+        records=wiring.stored_records(settings).load,
     )
     wiring.log.info("watchdog: a heartbeat older than %s s is stale", settings.scheduler.heartbeat_timeout_s)
     dog.run(WATCHDOG_SECONDS, stop.is_set)

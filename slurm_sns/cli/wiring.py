@@ -18,12 +18,13 @@ from slurm_sns.model import Alternative, Job, Node, Resources, Snapshot
 from slurm_sns.policies.base import Policy
 from slurm_sns.policies.sns.profile import Program
 from slurm_sns.scheduler.loop import Ports
-from slurm_sns.scheduler.records import JobRecord
+from slurm_sns.scheduler.ports import Log
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.spreading import Spreading
 from slurm_sns.slurm.accounting import Accounting
 from slurm_sns.slurm.planner import SlurmPlanner
 from slurm_sns.slurm.state import SlurmState
+from slurm_sns.store.at_hand import RecordsAtHand
 from slurm_sns.store.decisions import StoredDecisions
 from slurm_sns.store.history import StoredHistory
 from slurm_sns.store.profiles import StoredProfiles
@@ -156,13 +157,9 @@ def releasing_state() -> SlurmState:
     return SlurmState()
 
 
-def stored_records(config: Config) -> Mapping[int, JobRecord]:
+def stored_records(config: Config, say: Log = log.info) -> RecordsAtHand:
     """Our records, as far as the store can be read: jobs must be released without it too."""
-    try:
-        return StoredHistory(open_store(config.database_url)).load()
-    except SnsError as problem:
-        log.info("%s", problem)
-        return {}
+    return RecordsAtHand(config.database_url, say)
 
 
 def require_commands() -> None:
@@ -179,12 +176,18 @@ def require_commands() -> None:
 
 
 def ports(config: Config, clock: StopSignal) -> Ports:
-    """Everything the loop touches."""
+    """Everything the loop touches.
+
+    Raises:
+        Unreachable: the store cannot be opened, or not be written.
+    """
     engine = open_store(config.database_url)
+    history = StoredHistory(engine)
+    history.check_writable()
     return Ports(
         state=state(config),
         planner=SlurmPlanner(),
-        history=StoredHistory(engine),
+        history=history,
         decisions=StoredDecisions(engine, config.store.keep_days, config.store.keep_snapshots),
         profiles=RecentProfiles(StoredProfiles(engine)),
         heartbeat=HeartbeatFile(config.paths.heartbeat),

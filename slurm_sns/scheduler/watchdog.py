@@ -35,12 +35,12 @@ class Watchdog:
         clock: Clock,
         log: Log,
         timeout_s: float,
-        mode: str = "enforce",
+        settings: Settings,
         records: Callable[[], Mapping[int, JobRecord]] = dict,
     ) -> None:
         self._state, self._planner, self._last_beat = state, planner, last_beat
         self._clock, self._log, self._timeout_s = clock, log, timeout_s
-        self._settings = Settings(mode=mode)
+        self._settings = settings
         self._records = records
         self._was_stale = False
 

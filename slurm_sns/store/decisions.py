@@ -14,6 +14,7 @@ from slurm_sns.policies.sns.considered import Explanation
 from slurm_sns.scheduler.records import Decision
 from slurm_sns.store import codec
 from slurm_sns.store.schema import cycles, decisions
+from slurm_sns.store.troubles import in_words
 
 #: Old rows are looked for once in so many recorded cycles.
 CYCLES_PER_CLEANING = 100
@@ -61,7 +62,7 @@ class StoredDecisions:
             if self._recorded % CYCLES_PER_CLEANING == 0:
                 self._clean(at_s)
         except SQLAlchemyError as problem:
-            raise Unreachable(f"the decision record cannot be written: {problem.args[0]}") from None
+            raise Unreachable(f"the decision record cannot be written: {in_words(problem)}") from None
         self._recorded += 1
 
     def of_job(self, job_id: int) -> list[Decision]:
@@ -76,7 +77,7 @@ class StoredDecisions:
             with self._engine.connect() as connection:
                 rows = connection.execute(joined).mappings().all()
         except SQLAlchemyError as problem:
-            raise Unreachable(f"the decision record cannot be read: {problem.args[0]}") from None
+            raise Unreachable(f"the decision record cannot be read: {in_words(problem)}") from None
         return [
             Decision(
                 row["job_id"],
@@ -102,7 +103,7 @@ class StoredDecisions:
             with self._engine.connect() as connection:
                 data = connection.execute(select(cycles.c.snapshot).where(cycles.c.id == cycle_id)).scalar()
         except SQLAlchemyError as problem:
-            raise Unreachable(f"the decision record cannot be read: {problem.args[0]}") from None
+            raise Unreachable(f"the decision record cannot be read: {in_words(problem)}") from None
         return None if data is None else codec.unpack(data)
 
     def _clean(self, now_s: float) -> None:

@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 
-from sqlalchemy import Engine, bindparam, delete, insert, select
+from sqlalchemy import Engine, RowMapping, bindparam, delete, insert, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from slurm_sns.errors import Unreachable
 from slurm_sns.scheduler.records import JobRecord, Stage
 from slurm_sns.store.schema import job_records
+from slurm_sns.store.troubles import MOVE_IT_AWAY, in_words
 
 
 class StoredHistory:
@@ -18,18 +19,27 @@ class StoredHistory:
         self._engine = engine
 
     def load(self) -> Mapping[int, JobRecord]:
-        """All records by job id."""
+        """All records by job id.
+
+        Raises:
+            Unreachable: they cannot be read, or hold what we have never written.
+        """
         try:
             with self._engine.connect() as connection:
                 rows = connection.execute(select(job_records)).mappings().all()
+            return {row["job_id"]: _record(row) for row in rows}
         except SQLAlchemyError as problem:
-            raise Unreachable(f"the store's job records cannot be read: {problem.args[0]}") from None
-        return {
-            row["job_id"]: JobRecord(
-                **{**row, "stage": Stage(row["stage"]), "nodes": tuple(filter(None, row["nodes"].split(",")))}
-            )
-            for row in rows
-        }
+            raise Unreachable(f"the store's job records cannot be read: {in_words(problem)}") from None
+        except (ValueError, TypeError, AttributeError) as problem:
+            raise Unreachable(f"the store's job records are damaged ({problem}); {MOVE_IT_AWAY}") from None
+
+    def check_writable(self) -> None:
+        """Try a change that changes nothing.
+
+        Raises:
+            Unreachable: nothing can be written.
+        """
+        self.save([], [0])  # no job has this id
 
     def save(self, changed: Iterable[JobRecord], gone: Iterable[int]) -> None:
         """Write the changed records and forget the gone ones, in one transaction."""
@@ -44,4 +54,9 @@ class StoredHistory:
                 if rows:
                     connection.execute(insert(job_records), rows)
         except SQLAlchemyError as problem:
-            raise Unreachable(f"the store's job records cannot be written: {problem.args[0]}") from None
+            raise Unreachable(f"the store's job records cannot be written: {in_words(problem)}") from None
+
+
+def _record(row: RowMapping) -> JobRecord:
+    nodes = tuple(filter(None, row["nodes"].split(",")))
+    return JobRecord(**{**row, "stage": Stage(row["stage"]), "nodes": nodes})

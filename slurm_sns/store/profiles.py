@@ -11,6 +11,7 @@ from slurm_sns.errors import Unreachable
 from slurm_sns.policies.sns.profile import Program
 from slurm_sns.policies.sns.profile_reading import data_of, programs_of
 from slurm_sns.store.schema import profiled_programs, profiled_runs
+from slurm_sns.store.troubles import in_words
 
 CURVES = ("ways", "ipc", "bandwidth_gbps", "provenance")
 
@@ -77,4 +78,4 @@ def _run(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _unreachable(problem: SQLAlchemyError) -> Unreachable:
-    return Unreachable(f"the profiles in the store cannot be read or written: {problem.args[0]}")
+    return Unreachable(f"the profiles in the store cannot be read or written: {in_words(problem)}")

@@ -20,6 +20,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from slurm_sns.errors import BadInput, Unreachable
+from slurm_sns.store.troubles import in_words
 
 metadata = MetaData()
 
@@ -109,7 +110,7 @@ def open_store(url: str) -> Engine:
     try:
         _make_tables(engine)
     except SQLAlchemyError as problem:
-        raise Unreachable(f"the store at {engine.url} cannot be opened: {problem.args[0]}") from None
+        raise Unreachable(f"the store at {engine.url} cannot be opened: {in_words(problem)}") from None
     return engine
 
 

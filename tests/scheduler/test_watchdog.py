@@ -6,6 +6,7 @@ from live import NOW
 
 from slurm_sns.errors import Unreachable
 from slurm_sns.scheduler.records import JobRecord, Stage
+from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.watchdog import Watchdog, is_stale
 
 
@@ -23,7 +24,7 @@ class Case:
             clock=self.slurm,
             log=self.log.append,
             timeout_s=30,
-            mode=mode,
+            settings=Settings(mode=mode),
             records=lambda: self.records,
         )
 

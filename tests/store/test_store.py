@@ -147,8 +147,24 @@ def test_a_store_that_cannot_be_opened_says_so_without_its_password(tmp_path: Pa
 
 def test_a_file_that_is_no_database_is_met(tmp_path: Path) -> None:
     (tmp_path / "sns.db").write_text("this is a letter to my aunt, and no database at all\n" * 100)
-    with pytest.raises(Unreachable, match="file is not a database"):
+    with pytest.raises(Unreachable, match="file is not a database; stop the scheduler, move the file away, start: "):
         open_store(f"sqlite:///{tmp_path / 'sns.db'}")
+
+
+@pytest.mark.parametrize(("column", "value"), [("stage", "'dancing'"), ("nodes", "x'00ff'")])
+def test_records_that_we_have_never_written_are_met(history: StoredHistory, url: str, column: str, value: str) -> None:
+    history.save([FULL], [])
+    with open_store(url).begin() as connection:
+        connection.execute(text(f"UPDATE job_records SET {column}={value}"))
+    with pytest.raises(Unreachable, match="job records are damaged"):
+        again(url).load()
+
+
+def test_a_store_that_cannot_be_written_is_met_before_anything_is_held(url: str, tmp_path: Path) -> None:
+    StoredHistory(open_store(url)).check_writable()
+    read_only = StoredHistory(open_store(f"sqlite:///file:{tmp_path / 'sns.db'}?mode=ro&uri=true"))
+    with pytest.raises(Unreachable, match="must belong to SlurmUser and be writable"):
+        read_only.check_writable()
 
 
 def one_line(problem) -> str:
