@@ -26,7 +26,8 @@ def scheduler(
     from slurm_sns.cli import wiring
     from slurm_sns.policies import base
     from slurm_sns.scheduler.answers import Answers
-    from slurm_sns.scheduler.loop import Scheduler, View
+    from slurm_sns.scheduler.loop import Scheduler
+    from slurm_sns.scheduler.recent import Recent
     from slurm_sns.web.control import ControlSocket
 
     settings = configuration.load(config)
@@ -41,14 +42,10 @@ def scheduler(
     wiring.start_logging(settings.log_level)
     stop = wiring.StopSignal()
     ports = wiring.ports(settings, stop)
-    views: list[View] = []
-
-    def publish(view: View) -> None:
-        views[:] = [view]
-
-    loop = Scheduler(ports, policy, wiring.settings(settings), wiring.spreading(settings), publish)
+    recent = Recent()
+    loop = Scheduler(ports, policy, wiring.settings(settings), wiring.spreading(settings), recent.publish)
     admins = wiring.admins(settings)
-    answers = Answers(lambda: views[0] if views else None, ports.decisions, policy, admins)
+    answers = Answers(recent, ports.decisions, policy, admins, lambda: loop.trouble)
     managed = ",".join(settings.partitions)
     wiring.log.info("scheduler: mode %s, policy %s, partitions %s", settings.mode, settings.policy, managed)
     wiring.log.info("scheduler: ready to plan after %.1f s", wiring.warm_up(policy))

@@ -1,21 +1,24 @@
 """What the running scheduler says of itself: status, queue, explain, as JSON values for the command line.
 
-A user sees his own jobs; SlurmUser and root see all. A job of another user is answered like one that does not exist.
+A user sees his own jobs and the accounts that they run under; SlurmUser and root see all. A job of another user is
+answered like one that does not exist, and no sentence names it (scheduler.discretion).
 """
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
 from slurm_sns.errors import BadInput, SnsError
-from slurm_sns.model import Snapshot, Start, total
+from slurm_sns.model import Alternative, Snapshot, Start, total
 from slurm_sns.policies.base import Policy
 from slurm_sns.policies.matching.explain import explain
 from slurm_sns.policies.matching.max_jobs import MaxJobs
+from slurm_sns.scheduler.discretion import Discretion
 from slurm_sns.scheduler.loop import View
 from slurm_sns.scheduler.observed import JobState, ObservedJob
 from slurm_sns.scheduler.ports import Decisions
+from slurm_sns.scheduler.recent import Recent
 from slurm_sns.scheduler.records import Decision
 from slurm_sns.scheduler.standing import Standing
 
@@ -26,16 +29,21 @@ COMMANDS = ("status", "queue", "explain")
 
 
 class Answers:
-    """Answers requests from the last cycle's view and the decision record."""
+    """Answers requests from the last cycle's view and the decision record.
+
+    `trouble` says what keeps the loop from its work now (slurmctld or the store does not answer), empty when nothing.
+    """
 
     def __init__(
         self,
-        last_view: Callable[[], View | None],
+        recent: Recent,
         decisions: Decisions,
         policy: Policy,
         admins: frozenset[int],
+        trouble: Callable[[], str] = str,
     ) -> None:
-        self._last_view = last_view
+        self._recent = recent
+        self._trouble = trouble
         self._decisions = decisions
         self._policy = policy
         self._admins = admins
@@ -48,14 +56,15 @@ class Answers:
             BadInput: an unknown command, or a job that does not exist for this user.
             SnsError: nothing can be said yet, or the record cannot be read.
         """
-        view = self._last_view()
+        view = self._recent.view
         if view is None:
             raise SnsError("the scheduler has not finished its first cycle; try again in a moment")
+        only_user = None if user_id in self._admins else user_id
         match request.get("command"):
             case "status":
-                return status(view)
+                return status(view, self._recent, self._trouble(), only_user)
             case "queue":
-                return queue(view, None if user_id in self._admins else user_id)
+                return queue(view, only_user)
             case "explain":
                 return self._explain(view, request.get("job_id"), user_id)
             case other:
@@ -78,13 +87,15 @@ class Answers:
             snapshot = view.situation.snapshot
         elif last_start is not None:
             snapshot = self._decisions.snapshot_of(last_start.cycle_id)
+        discretion = _discretion(view, None if user_id in self._admins else user_id)
+        cycle = None if snapshot is None else self._cycle(snapshot, job_id)
         return {
             "job_id": job_id,
-            "job": None if job is None else _row(view, job, _starts(view)),
-            "decisions": [asdict(each) for each in decided],
+            "job": None if job is None else _rows(view, [job], discretion)[0],
+            "decisions": [asdict(each) | {"reason": discretion.text(each.reason)} for each in decided],
             "considered": _considered(view, job_id, last_start),
-            "cycle": None if snapshot is None else self._cycle(snapshot, job_id),
-            "unavailable": dict(view.situation.snapshot.unavailable),
+            "cycle": None if cycle is None else discretion.cycle(cycle),
+            "unavailable": discretion.texts(view.situation.snapshot.unavailable),
         }
 
     def _cycle(self, snapshot: Snapshot, job_id: int) -> dict[str, Any] | None:
@@ -110,20 +121,32 @@ def _considered(view: View, job_id: int, last_start: Decision | None) -> Mapping
     return None if last_start is None else last_start.considered
 
 
-def status(view: View) -> dict[str, Any]:
-    """The scheduler's state in numbers; the same for every user."""
+def _discretion(view: View, only_user: int | None) -> Discretion:
+    if only_user is None:
+        return Discretion(None)
+    return Discretion({job.id for job in view.situation.jobs.values() if job.user_id == only_user})
+
+
+def status(view: View, recent: Recent, trouble: str, only_user: int | None) -> dict[str, Any]:
+    """The scheduler's state in numbers; the accounts are those of the user's jobs (`only_user` None: all)."""
     situation, plan = view.situation, view.plan
+    discretion = _discretion(view, only_user)
     nodes = situation.snapshot.nodes
     capacity, free = total(node.capacity for node in nodes), total(node.free for node in nodes)
     counts = {what.name.lower(): 0 for what in Standing}
     for job_id in situation.jobs:
         counts[situation.standings[job_id].name.lower()] += 1
+    accounts = {job.account for job in situation.jobs.values() if only_user is None or job.user_id == only_user}
     placing = len(plan.starts) if view.mode == "enforce" else 0
     return {
         "mode": view.mode,
         "disabled": view.disabled,
         "at_s": view.at_s,
         "cycle_s": view.took_s,
+        "cycle_p50_s": recent.took_s(0.5),
+        "cycle_p99_s": recent.took_s(0.99),
+        "began_s": recent.began_s,
+        "trouble": trouble,
         "cycles": view.cycles,
         "placed": view.placed,
         "waiting": len(situation.snapshot.waiting) + len(situation.blocked) - placing,
@@ -131,7 +154,10 @@ def status(view: View) -> dict[str, Any]:
         "running": counts["occupying"],
         "held_by_owner": counts["owner_held"],
         "nodes": len(nodes),
-        "nodes_unavailable": dict(situation.snapshot.unavailable),
+        "nodes_unavailable": discretion.texts(situation.snapshot.unavailable),
+        "each_node": [
+            {"name": node.name, "capacity": node.capacity._asdict(), "free": node.free._asdict()} for node in nodes
+        ],
         "capacity": capacity._asdict(),
         "free": free._asdict(),
         "chosen": plan.chosen,
@@ -139,6 +165,7 @@ def status(view: View) -> dict[str, Any]:
         "projects": {
             name: {"share": project.share, "used": project.used._asdict()}
             for name, project in situation.snapshot.projects.items()
+            if only_user is None or name in accounts
         },
     }
 
@@ -148,17 +175,33 @@ def queue(view: View, only_user: int | None) -> list[dict[str, Any]]:
     planned = {job.id: place for place, job in enumerate(view.situation.snapshot.waiting)}
     jobs = [job for job in view.situation.jobs.values() if only_user is None or job.user_id == only_user]
     jobs.sort(key=lambda job: (job.state is not JobState.PENDING, planned.get(job.id, len(planned)), job.id))
-    starts = _starts(view)
-    return [_row(view, job, starts) for job in jobs]
+    return _rows(view, jobs, _discretion(view, only_user))
 
 
-def _starts(view: View) -> dict[int, Start]:
-    return {start.job_id: start for start in view.plan.starts}
+def _rows(view: View, jobs: Iterable[ObservedJob], discretion: Discretion) -> list[dict[str, Any]]:
+    """The jobs as they are after the cycle: what it placed is not in its observation yet."""
+    starts = {start.job_id: start for start in view.plan.starts}
+    waiting = {job.id: (place, job) for place, job in enumerate(view.situation.snapshot.waiting, 1)}
+    rows = []
+    for job in jobs:
+        started = starts.get(job.id)
+        place, planned = waiting.get(job.id, (None, None))
+        way = started.alternative if started else planned.alternatives[0] if planned else None
+        row = _row(view, job, started)
+        row["reason"] = discretion.text(row["reason"])
+        row["position"] = None if started else place
+        row["over_aged"] = planned is not None and planned.over_aged
+        row["demand"] = None if way is None else _demand(way)
+        rows.append(row)
+    return rows
 
 
-def _row(view: View, job: ObservedJob, starts: Mapping[int, Start]) -> dict[str, Any]:
-    """One job as it is after the cycle: what the cycle placed is not in its observation yet."""
-    started = starts.get(job.id)
+def _demand(way: Alternative) -> dict[str, int]:
+    """What the job takes if it runs in this way: so many nodes, and so much of each."""
+    return {"nodes": way.nodes, **way.demand._asdict()}
+
+
+def _row(view: View, job: ObservedJob, started: Start | None) -> dict[str, Any]:
     what = view.situation.standings[job.id]
     nodes = started.nodes if started else (job.allocated or job.pinned_to)
     if view.mode == "enforce":

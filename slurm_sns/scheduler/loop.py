@@ -86,6 +86,11 @@ class Scheduler:
         self._cycles = 0
         self._placed = 0
 
+    @property
+    def trouble(self) -> str:
+        """What keeps us from planning or from recording what was decided, now; empty when nothing does."""
+        return "; ".join(filter(None, (self._silence.now, self._unrecorded.now)))
+
     def run(
         self, interval_s: float, is_stopping: Callable[[], bool], hands_over: Callable[[], bool] = lambda: False
     ) -> None:
@@ -140,6 +145,8 @@ class Scheduler:
         self._note_cycle(started_s, situation, plan, notes)
         if lost is not None:
             raise lost
+        if not disabled:
+            self._split(situation)
         self._cycles += 1
         now_s = ports.clock.now()
         ports.heartbeat.beat(now_s)
@@ -171,7 +178,8 @@ class Scheduler:
             try:
                 if isinstance(correction, Unpin):
                     unpin = correction
-                    self._ports.planner.unpin(unpin.job_id, unpin.nice, unpin.own_memory, hold=unpin.hold)
+                    address = situation.jobs[unpin.job_id].address
+                    self._ports.planner.unpin(address, unpin.nice, unpin.own_memory, hold=unpin.hold)
                 else:
                     self._ports.planner.release(correction.job_id)
             except Refused as refusal:
@@ -181,6 +189,17 @@ class Scheduler:
             notes[correction.job_id] = correction.reason
             self._ports.log(f"job {correction.job_id}: {correction.reason}")
         return notes
+
+    def _split(self, situation: Situation) -> None:
+        """Split off the tasks of arrays that the next cycles may place."""
+        for sent, split in enumerate(situation.splits[:MOST_CORRECTIONS], 1):
+            if sent % CORRECTIONS_PER_BEAT == 0:
+                self._ports.heartbeat.beat(self._ports.clock.now())
+            try:
+                self._ports.planner.split(split)
+            except Refused as refusal:
+                # Some of the tasks were cancelled in the meantime: the next look shows which are there.
+                self._ports.log(f"array {split.array_id}: Slurm refused to split tasks off: {refusal}")
 
     def _commit(self, situation: Situation, plan: Plan, notes: dict[int, str]) -> tuple[Plan, Unreachable | None]:
         """Pin and release every started job, one RPC each; add notes on those that Slurm refused.

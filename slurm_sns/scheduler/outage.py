@@ -14,9 +14,12 @@ class Outage:
         self._what_next = what_next
         self._said: list[str] = []
         self._since_s = 0.0
+        #: The problem as it was met the last time; empty while there is none.
+        self.now = ""
 
     def met(self, problem: str, now_s: float) -> None:
         """It does not work, for this reason."""
+        self.now = problem
         if not self._said:
             self._since_s = now_s
         if problem not in self._said and len(self._said) < MOST_LINES:
@@ -25,6 +28,7 @@ class Outage:
 
     def over(self, now_s: float) -> None:
         """It works; said when it did not the last time."""
+        self.now = ""
         if self._said:
             lasted_s = max(0.0, now_s - self._since_s)  # the clock may have been stepped back
             self._log(f"over after {lasted_s:.0f} s: {self._said[0]}")

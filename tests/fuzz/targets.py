@@ -22,6 +22,7 @@ from slurm_sns.model import Plan
 from slurm_sns.render.texts import texts
 from slurm_sns.scheduler.answers import Answers
 from slurm_sns.scheduler.loop import View
+from slurm_sns.scheduler.recent import Recent
 from slurm_sns.submit import mark
 from slurm_sns.submit.judge import Manage, Refuse, judge
 from slurm_sns.submit.submission import Submission
@@ -143,7 +144,9 @@ class Requests(Target):
         self._path = folder / "socket"
         seen = situation(look(tasks(1, 2), job(2, user_id=BOB, user="bob"), running(3, "c1", user_id=BOB, user="bob")))
         view = View(NOW, 0.01, "enforce", False, 1, 0, seen, Plan(waiting={1: "w", 2: "w"}))
-        answers = Answers(lambda: view, _NoDecisions(), _NoPolicy(), frozenset({0}))
+        recent = Recent()
+        recent.publish(view)
+        answers = Answers(recent, _NoDecisions(), _NoPolicy(), frozenset({0}))
         self._socket = ControlSocket(
             self._path, lambda request, _: answers.answer(request, ALICE), trusted=frozenset({os.getuid()})
         )

@@ -1,6 +1,7 @@
 """Who is told what of the running scheduler."""
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -12,6 +13,7 @@ from slurm_sns.policies.matching.max_jobs import MaxJobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.scheduler.answers import Answers
 from slurm_sns.scheduler.loop import View
+from slurm_sns.scheduler.recent import Recent
 from slurm_sns.scheduler.records import Decision, Stage
 
 ADMIN = 64030
@@ -38,7 +40,10 @@ def view(*jobs, records=(), nodes=None, mode="enforce", disabled=False) -> View:
 
 
 def answers(of: View | None, recorded=None) -> Answers:
-    return Answers(lambda: of, recorded or Recorded(), MaxJobs(PARAMETERS), frozenset({0, ADMIN}))
+    recent = Recent()
+    if of is not None:
+        recent.publish(of)
+    return Answers(recent, recorded or Recorded(), MaxJobs(PARAMETERS), frozenset({0, ADMIN}), lambda: "store away")
 
 
 def ask(of: View | None, command: str, user: int = ADMIN, *, recorded=None, **more):
@@ -79,9 +84,71 @@ def test_status_counts_nothing_as_placed_where_nothing_is_placed(mode: str) -> N
     assert {row["state"] for row in ask(view(*waiting, mode=mode), "queue")} == {"would be placed"}
 
 
-def test_status_is_the_same_for_every_user() -> None:
+def test_status_says_how_long_the_recent_cycles_took_and_what_is_wrong() -> None:
+    status = ask(view(*CROWD), "status")
+    assert (status["cycle_s"], status["cycle_p50_s"], status["cycle_p99_s"]) == (0.012, 0.012, 0.012)
+    assert status["began_s"] == NOW - 0.012
+    assert status["trouble"] == "store away"
+
+
+def test_status_shows_how_full_each_node_is() -> None:
+    nodes = {each["name"]: each for each in ask(view(*CROWD, nodes=NODES), "status")["each_node"]}
+    assert nodes.keys() == {"c1", "c2", "c3"}
+    assert nodes["c1"]["capacity"]["cores"] - nodes["c1"]["free"]["cores"] == 1
+
+
+def test_of_the_accounts_a_user_is_told_those_of_his_own_jobs() -> None:
     seen = view(*CROWD, records=KNOWN, nodes=NODES)
-    assert ask(seen, "status", ALICE) == ask(seen, "status", ADMIN)
+    assert ask(seen, "status", BOB)["projects"].keys() == {"physics"}, "where his job runs"
+    assert ask(seen, "status", 4711)["projects"] == {}
+    mine, all_ = ask(seen, "status", ALICE), ask(seen, "status", ADMIN)
+    assert all_["projects"].keys() == {"physics"}
+    assert {name: mine[name] for name in ("waiting", "running", "nodes")} == {
+        name: all_[name] for name in ("waiting", "running", "nodes")
+    }
+
+
+def crowded() -> View:
+    """Capacity is withheld for bob's job 1, so that alice's job 2 waits, and another of bob's completes for long."""
+    return view(
+        running(9, "c1", user_id=BOB, user="bob", account="chemistry"),
+        running(8, "c2", user_id=BOB, is_completing=True, end_s=int(NOW) - 99),
+        tasks(1, 4, user_id=BOB, user="bob", account="chemistry"),
+        tasks(2, 2),
+        nodes=(node("c1", 4, taken=(1, 1000)), node("c2")),
+    )
+
+
+def numbers_of_others(answer) -> list[str]:
+    return re.findall(r"\bjob [189]\b|bob|chemistry", json.dumps(answer))
+
+
+@pytest.mark.parametrize("command", ["status", "queue", "explain"])
+def test_no_answer_to_a_user_names_another_users_job(command: str) -> None:
+    more = {"job_id": 2} if command == "explain" else {}
+    told = ask(crowded(), command, ALICE, **more)
+    assert numbers_of_others(told) == []
+    assert numbers_of_others(ask(crowded(), command, ADMIN, **more)), "though there is something to tell"
+
+
+def test_a_user_is_told_that_another_users_job_is_in_his_way() -> None:
+    (row,) = ask(crowded(), "queue", ALICE)
+    assert row["reason"] == "would fit, but capacity is withheld for another user's job"
+    reply = ask(crowded(), "explain", ALICE, job_id=2)
+    tried = [each for member in reply["cycle"]["members"] for each in member["tried"]]
+    assert {(*each["withheld_in_the_way"], each["withheld_for_others"]) for each in tried} == {(1,)}
+    assert reply["unavailable"] == {"c2": "another user's job is completing there"}
+    admins = ask(crowded(), "explain", ADMIN, job_id=2)["cycle"]["members"]
+    assert {tuple(each["withheld_in_the_way"]) for member in admins for each in member["tried"]} == {(1,)}
+
+
+def test_the_queue_says_where_a_job_stands_in_it_and_what_it_takes() -> None:
+    rows = {row["job_id"]: row for row in ask(crowded(), "queue")}
+    assert {number: row["position"] for number, row in rows.items()} == {1: 1, 2: 2}
+    assert rows[2]["demand"] == {"nodes": 1, "cores": 2, "memory_mb": 2000, "ways": 0, "bandwidth_gbps": 0}
+    assert not rows[2]["over_aged"]
+    aged = ask(view(tasks(1, 28, submit_s=1), tasks(2, 28), tasks(3, 28)), "queue")
+    assert [row["over_aged"] for row in aged] == [True, False, False]
 
 
 @pytest.mark.parametrize("admin", [0, ADMIN])
