@@ -10,7 +10,7 @@ Source: Max-Jobs paper (JSSPP 2013), section 5; the heap as in SimPy's core.
 
 import heapq
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
 from slurm_sns.errors import SnsError
@@ -63,16 +63,19 @@ class Simulation:
         interval_s: int,
         shares: Mapping[str, float] | None = None,
         progress: Progress | None = None,
+        age_limit_s: int | None = None,
     ) -> None:
         """Nothing runs and nobody waits yet. A project that `shares` does not name has share 1.
 
-        `progress` says when jobs end; None: each runs as long as the trace says.
+        `progress` says when jobs end; None: each runs as long as the trace says. Jobs that have waited longer than
+        `age_limit_s` go first, oldest first, and have capacity withheld for them.
         """
         self._pool = pool
         self._trace = trace
         self._scheduler = scheduler
         self._queue_depth = queue_depth
         self._interval_s = interval_s
+        self._age_limit_s = age_limit_s
         self._free = pool.capacity.copy()
         self._projects = {project: Project(share) for project, share in (shares or {}).items()}
         self._queue = WaitingQueue(self._projects)
@@ -85,6 +88,7 @@ class Simulation:
         self._events: list[tuple[int, int, int, TraceJob | Placement | None]] = []
         self._sequence = 0
         self._next_submit = 0
+        self._next_aged = 0
         self._cycle_due_s: int | None = None
 
     def run(self, progress: Callable[[int], None] = lambda _started: None) -> Outcome:
@@ -131,6 +135,8 @@ class Simulation:
         if not waiting:
             self._cycles.append(CycleRecord(now_s, 0, 0, "", ()))
             return
+        if self._age_limit_s is not None:
+            self._age(now_s - self._age_limit_s)
         schedule = self._scheduler.schedule(self._pool, self._free, self._queue)
         for match in schedule.matches:
             self._start(Placement(*match, start_s=now_s, end_s=now_s))
@@ -141,6 +147,19 @@ class Simulation:
         most = len(schedule.matches)
         winners = tuple(member for member, count in schedule.matched.items() if count == most)
         self._cycles.append(CycleRecord(now_s, waiting, most, schedule.chosen, winners))
+
+    def _age(self, before_s: int) -> None:
+        """Let the jobs that were submitted before this second and still wait go first."""
+        jobs = self._trace.jobs
+        while self._next_aged < len(jobs) and jobs[self._next_aged].job.submit_s < before_s:
+            job = jobs[self._next_aged].job
+            self._next_aged += 1
+            if job.id not in self._placements:
+                own = self._queue.by_project[job.project]
+                own.pop(0)  # all before it have started or are over-aged
+                if not own:
+                    del self._queue.by_project[job.project]
+                self._queue.add(replace(job, over_aged=True))
 
     def _start(self, placed: Placement) -> None:
         self._free[:, placed.nodes] -= taken(self._pool.capacity, placed.alternative, placed.nodes)

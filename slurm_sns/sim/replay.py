@@ -1,6 +1,6 @@
 """The array-native simulation of matching: a trace of any length, in one compiled loop around the cycle kernel.
 
-The same rules and the same results as the plain `engine`; 36 bytes a job beside its record.
+The same rules and the same results as the plain `engine`; 36 bytes a job beside its record, with an age limit 44.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,9 +20,11 @@ from slurm_sns.sim.metrics import CycleColumns, Metrics, Timings, measure_column
 from slurm_sns.sim.records import Records
 from slurm_sns.sim.replay_loop import (
     AGAIN_S,
+    AGE_LIMIT_S,
     CYCLES,
     NEVER,
     STARTED,
+    STATES,
     Cluster,
     Cycles,
     Jobs,
@@ -73,10 +75,17 @@ def replay(
     *,
     interval_s: int,
     shares: Mapping[str, float] | None = None,
+    age_limit_s: int | None = None,
     progress: Callable[[int], None] = lambda _started: None,
 ) -> Replayed:
-    """Replay the trace; `progress` is told now and then how many jobs have been started."""
+    """Replay the trace; `progress` is told now and then how many jobs have been started.
+
+    Jobs that have waited longer than `age_limit_s` go first, oldest first, and have capacity withheld for them.
+    """
     cluster = _cluster(pool, records, parameters, shares or {})
+    if age_limit_s is not None:
+        cluster = cluster._replace(aged=np.empty(len(records), np.int64))
+        cluster.state[AGE_LIMIT_S] = age_limit_s
     parts: list[Cycles] = []
     going_on = True
     while going_on:
@@ -110,13 +119,14 @@ def _cluster(pool: Pool, records: Records, parameters: MatchingParameters, share
         whole=total * share,
         used=np.zeros((projects, 2), np.int64),
     )
-    state = np.zeros(6, np.int64)
-    state[AGAIN_S] = NEVER
+    state = np.zeros(STATES, np.int64)
+    state[[AGAIN_S, AGE_LIMIT_S]] = NEVER
     heap = min(count, pool.total.cores)  # each job that runs has a core at least
     return Cluster(
         bench=bench,
         queue=queue,
         tail=np.full(projects, NOBODY, np.int64),
+        aged=np.zeros(0, np.int64),
         free=pool.capacity.copy(),
         jobs=_jobs(records, problem.ways),
         running=Running(np.empty(heap, np.int64), np.empty(heap, np.int32)),

@@ -1,8 +1,9 @@
 """The compiled event loop of a replay: finishes, submits, and the kernel's cycles at multiples of the interval.
 
 In one second finishes come first, then submits, then a cycle. A cycle runs only when something was submitted or
-finished since the last one, or the last one matched something: the same rules as in `engine`. For J jobs of which at
-most H run at a time, the events cost O(J log H); the cycles are the kernel's.
+finished since the last one, or the last one matched something: the same rules as in `engine`. Jobs that have waited
+longer than the age limit leave their project's list for the one of the over-aged, in which they are by submit, as the
+trace is. For J jobs of which at most H run at a time, the events cost O(J log H); the cycles are the kernel's.
 """
 
 from typing import NamedTuple
@@ -17,6 +18,9 @@ from slurm_sns.policies.placement.kernel import Bench, schedule
 NEVER = 1 << 62
 
 NEXT_SUBMIT, WAITING, RUNNING, AGAIN_S, STARTED, CYCLES = range(6)
+#: The part of `Cluster.aged` that waits, the first job that is not over-aged yet, and the limit (NEVER: none).
+AGED_BEGIN, AGED_END, NEXT_AGED, AGE_LIMIT_S = range(6, 10)
+STATES = 10
 
 
 class Jobs(NamedTuple):
@@ -53,10 +57,11 @@ class Cluster(NamedTuple):
     bench: Bench
     queue: Queue
     tail: Integers  #: (projects) the last waiting job, or NOBODY
+    aged: Integers  #: (jobs, or none without an age limit) the over-aged jobs, those that wait from AGED_BEGIN on
     free: Integers  #: (resources, nodes)
     jobs: Jobs
     running: Running
-    state: Integers  #: (6) NEXT_SUBMIT, WAITING, RUNNING, AGAIN_S, STARTED, CYCLES
+    state: Integers  #: (STATES) NEXT_SUBMIT and the others above
 
 
 @entry_point
@@ -101,11 +106,13 @@ def _cycle(cluster: Cluster, cycles: Cycles, now_s: int) -> None:
     cycles.winners[at] = 0
     if state[WAITING] == 0:
         return
-    best, kept = schedule(bench, cluster.free, cluster.queue)
+    _age(cluster, now_s)
+    best, kept = schedule(bench, cluster.free, _queue_with_aged(cluster))
     matches = bench.matches[kept]
     for entry in range(matches.totals[ENTRIES]):
         if not matches.kept[entry]:
             _start(cluster, matches, entry, now_s)
+    _drop_started(cluster)
     matched = matches.totals[MATCHED]
     if matched > 0:
         state[AGAIN_S] = now_s + 1
@@ -114,6 +121,40 @@ def _cycle(cluster: Cluster, cycles: Cycles, now_s: int) -> None:
     for member in range(len(bench.matched)):
         if bench.matched[member] == matched:
             cycles.winners[at] |= 1 << member
+
+
+@compiled
+def _age(cluster: Cluster, now_s: int) -> None:
+    """Put those that have waited longer than the limit behind the others that have."""
+    state, jobs = cluster.state, cluster.jobs
+    while state[NEXT_AGED] < state[NEXT_SUBMIT] and now_s - jobs.submit_s[state[NEXT_AGED]] > state[AGE_LIMIT_S]:
+        job = state[NEXT_AGED]
+        if jobs.start_s[job] == NEVER:
+            _leave_queue(cluster, job)
+            cluster.aged[state[AGED_END]] = job
+            state[AGED_END] += 1
+        state[NEXT_AGED] += 1
+
+
+@compiled
+def _queue_with_aged(cluster: Cluster) -> Queue:
+    queue, state = cluster.queue, cluster.state
+    aged = cluster.aged[state[AGED_BEGIN] : state[AGED_END]]
+    return Queue(aged, queue.head, queue.following, queue.kind, queue.project, queue.order, queue.whole, queue.used)
+
+
+@compiled
+def _drop_started(cluster: Cluster) -> None:
+    """Close up the over-aged jobs of which some have started: none behind the depth of the queue has."""
+    state, aged = cluster.state, cluster.aged
+    begin = state[AGED_BEGIN]
+    end = min(state[AGED_END], begin + cluster.bench.field.problem.limits.depth)
+    kept = end
+    for at in range(end - 1, begin - 1, -1):
+        if cluster.jobs.start_s[aged[at]] == NEVER:
+            kept -= 1
+            aged[kept] = aged[at]
+    state[AGED_BEGIN] = kept
 
 
 @compiled
@@ -126,7 +167,8 @@ def _start(cluster: Cluster, matches: Matches, entry: int, now_s: int) -> None:
         for at in range(last - first):
             jobs.spread[jobs.place[job] + at] = matches.node[first + at]
     jobs.start_s[job] = now_s
-    _leave_queue(cluster, job)
+    if job >= cluster.state[NEXT_AGED]:
+        _leave_queue(cluster, job)
     _change(cluster, job, -1)
     _push(cluster, now_s + jobs.run_s[job], job)
     cluster.state[WAITING] -= 1

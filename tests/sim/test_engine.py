@@ -24,7 +24,7 @@ def pool_of(*nodes: tuple[int, float]) -> Pool:
     return Pool(names, amounts([Resources(cores, int(gb * GB)) for cores, gb in nodes]))
 
 
-def replay(pool, *jobs, portfolio=("first-fit",), interval_s=30, shares=None, **parameters):
+def replay(pool, *jobs, portfolio=("first-fit",), interval_s=30, shares=None, age_limit_s=None, **parameters):
     """Jobs are (submit_s, run_s, nodes, cores, gb, project)."""
     maker = JobMaker(1.0)
     made = [
@@ -34,7 +34,13 @@ def replay(pool, *jobs, portfolio=("first-fit",), interval_s=30, shares=None, **
     trace = Trace.of("test", made, Counter(), pool)
     chosen = MatchingParameters(portfolio=portfolio, **parameters)
     simulation = Simulation(
-        pool, trace, MaxJobs(chosen), queue_depth=chosen.queue_depth, interval_s=interval_s, shares=shares
+        pool,
+        trace,
+        MaxJobs(chosen),
+        queue_depth=chosen.queue_depth,
+        interval_s=interval_s,
+        shares=shares,
+        age_limit_s=age_limit_s,
     )
     return simulation.run()
 
@@ -85,6 +91,23 @@ def test_the_shares_decide_between_projects_that_hold_as_much():
 
     assert starts(replay(pool_of((3, 3)), *jobs)) == [0, 0, 0, 90, 150]
     assert starts(replay(pool_of((3, 3)), *jobs, shares={"q": 10.0})) == [0, 0, 0, 150, 90]
+
+
+def test_a_job_that_has_waited_longer_than_the_limit_goes_first_whatever_its_project_holds():
+    jobs = [one_core(0, 1000, "p"), one_core(0, 90, "p"), one_core(5, 50, "p"), one_core(6, 50, "q")]
+
+    assert starts(replay(pool_of((2, 2)), *jobs, age_limit_s=85)) == [0, 0, 150, 90]
+    assert starts(replay(pool_of((2, 2)), *jobs, age_limit_s=84)) == [0, 0, 90, 150]
+
+
+def test_capacity_is_withheld_for_an_over_aged_job_without_any_reservation():
+    # One of the two cores is always busy: small jobs come as quickly as they end, until 600.
+    jobs = [*(one_core(at, 60) for at in range(0, 600, 30)), (595, 10, 1, 2, 1, ""), (600, 10, 1, 1, 1, "")]
+    jobs.insert(1, (5, 10, 1, 2, 1, ""))
+    large = 1
+
+    assert starts(replay(pool_of((2, 99)), *jobs, reservations=0))[large] == 630
+    assert starts(replay(pool_of((2, 99)), *jobs, reservations=0, age_limit_s=60))[large] == 120
 
 
 def test_metrics_by_hand():

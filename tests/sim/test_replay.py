@@ -130,11 +130,11 @@ def runs(draw):
 
 
 @settings(deadline=None, max_examples=100)
-@given(runs(), st.sampled_from([{}, {"p": 3.0}]))
-def test_replay_and_engine_give_the_same_bytes_and_metrics(tmp_path_factory, run, shares):
+@given(runs(), st.sampled_from([{}, {"p": 3.0}]), st.sampled_from([None, None, 1, 60, 300]))
+def test_replay_and_engine_give_the_same_bytes_and_metrics(tmp_path_factory, run, shares, age_limit_s):
     records, chosen, interval_s = run
     members = chosen.portfolio
-    done = replay(SMALL, records, chosen, interval_s=interval_s, shares=shares)
+    done = replay(SMALL, records, chosen, interval_s=interval_s, shares=shares, age_limit_s=age_limit_s)
     plain = Simulation(
         SMALL,
         records.trace(),
@@ -142,6 +142,7 @@ def test_replay_and_engine_give_the_same_bytes_and_metrics(tmp_path_factory, run
         queue_depth=chosen.queue_depth,
         interval_s=interval_s,
         shares=shares,
+        age_limit_s=age_limit_s,
     ).run()
 
     fast, slow = (tmp_path_factory.mktemp(name) for name in ("replay", "engine"))

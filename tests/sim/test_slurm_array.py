@@ -40,7 +40,8 @@ def commands(tmp_path, monkeypatch):
     return add
 
 
-def test_without_slurm_the_error_says_so(tmp_path, commands):
+@pytest.mark.usefixtures("commands")
+def test_without_slurm_the_error_says_so(tmp_path):
     with pytest.raises(BadInput, match="there is no srun here; valid: --slurm on a machine that submits to Slurm"):
         SlurmArray(tmp_path / "array", 4)(abs, [1])
 
@@ -49,7 +50,7 @@ def test_what_sbatch_refuses_is_told_in_its_words(tmp_path, commands):
     commands("srun", "")
     commands("sbatch", "echo 'sbatch: error: invalid partition specified: fast' >&2; exit 1")
 
-    with pytest.raises(BadInput, match="^Slurm refuses the array: .*invalid partition specified: fast$"):
+    with pytest.raises(BadInput, match=r"^Slurm refuses the array: .*invalid partition specified: fast$"):
         SlurmArray(tmp_path / "array", 4, partition="fast")(abs, [1, 2])
 
 
@@ -63,5 +64,6 @@ def test_the_array_asks_for_what_was_given(tmp_path, commands):
     assert "srun" not in text
 
 
-def test_nothing_to_do_asks_nobody(tmp_path, commands):
+@pytest.mark.usefixtures("commands")
+def test_nothing_to_do_asks_nobody(tmp_path):
     assert SlurmArray(tmp_path / "array", 4)(abs, []) == []
