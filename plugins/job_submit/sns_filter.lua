@@ -23,7 +23,7 @@ local UNSET = { [16] = { [65534] = true, [65535] = true }, [32] = { [4294967294]
 local TEXTS = {
   "partition", "comment", "extra", "reservation", "tres_per_job", "tres_per_node", "tres_per_socket", "tres_per_task",
   "cpus_per_tres", "mem_per_tres", "features", "batch_features", "prefer", "req_nodes", "exc_nodes", "network",
-  "licenses", "burst_buffer", "array_inx",
+  "licenses", "burst_buffer",
 }
 local NUMBERS = {
   [16] = {

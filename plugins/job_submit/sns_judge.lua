@@ -56,7 +56,6 @@ local UNPLACED = {
   { "not a batch job", function(job) return not job.batch end },
   { "cron job", function(job) return job.cron end },
   { "heterogeneous job", function(job) return job.het_job_offset ~= nil end },
-  { "job array", any_text("array_inx") },
   { "range of nodes", function(job) return (job.max_nodes or 0) > math.max(job.min_nodes or 1, 1) end },
   { "reservation", any_text("reservation") },
   { "gres", any_text("tres_per_job", "tres_per_node", "tres_per_socket", "cpus_per_tres", "mem_per_tres") },

@@ -3,7 +3,7 @@
 A job that fixes its geometry (-N, --ntasks-per-node, --distribution) keeps it. One that only says -n gets the fewest
 nodes that can hold it, in equal parts (n = ceil(P/T), c = ceil(P/n)), and no node stays empty:
 n = ceil(P/c). The mark says which it is, because what Slurm shows of a job leaves it open: after a placement it shows
-our tasks per node as if the job had asked for them.
+our tasks per node as if the job had asked for them. An owner who gives a held job a number of nodes fixes it, too.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ def geometry(job: ObservedJob, nodes: Sequence[ObservedNode]) -> Alternative:
     """
     if not nodes:
         raise Infeasible(f"no node in partition {','.join(job.partitions)}")
-    if job.tasks > 1 and not _is_fixed(job):
+    if job.tasks > 1 and not is_fixed(job):
         return _equal_parts(job, nodes)
     if job.nodes_max is not None and job.nodes_max != (job.nodes_min or 1):
         # Seen: a job of -N1-3 that is pinned to one node gets two others beside it.
@@ -65,10 +65,14 @@ def whole_memory_mb(nodes: Sequence[ObservedNode]) -> int:
     return min(node.capacity.memory_mb for node in nodes)
 
 
-def _is_fixed(job: ObservedJob) -> bool:
+def is_fixed(job: ObservedJob) -> bool:
     """Whether its owner chose the geometry; without a mark (observe), as far as the job's record shows it."""
     hints = mark.read(job.extra)
-    return hints.fixed if hints is not None else job.tasks_per_node is not None or job.nodes_max is not None
+    if hints is None:
+        return job.tasks_per_node is not None or job.nodes_max is not None
+    # After a placement Slurm shows our nodes and tasks per node; another number of nodes is the owner's (scontrol).
+    ours = job.tasks_per_node and ceil(job.tasks / job.tasks_per_node)
+    return hints.fixed or job.nodes_max not in (None, ours)
 
 
 def _most_tasks_on_a_node(job: ObservedJob, count: int, nodes: Sequence[ObservedNode]) -> int:

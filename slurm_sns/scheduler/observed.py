@@ -5,6 +5,7 @@ Units as in `slurm_sns.model`; times are Unix seconds, 0 or None where Slurm kno
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from slurm_sns.model import NOTHING, Resources
 
@@ -18,14 +19,32 @@ class JobState(StrEnum):
     ENDED = "ended"
 
 
+class Dependency(NamedTuple):
+    """Another job that a job waits for. Of an array, `task` is the one meant, None for all of them.
+
+    `kind` is Slurm's word (afterok, afterany, ...); `state` is what Slurm last saw: unfulfilled, fulfilled or failed.
+    It looks at a held job's dependencies every 30 s only.
+    """
+
+    kind: str
+    job_id: int
+    task: int | None
+    state: str
+
+
 @dataclass(frozen=True, slots=True)
 class ObservedJob:
     """One job record of slurmctld.
 
     `priority` is 0 while the job is held. `pinned_to` is the job's required node list. `tasks_per_node`, `nodes_min`
     and `nodes_max` are what the job asks for, None where it leaves the choice open. `held` is what it occupies in all,
-    as Slurm says, while it is not pending. `begin_s` is when it may start at the earliest. An array's waiting tasks
-    are one record.
+    as Slurm says, while it is not pending. `begin_s` is when it may start at the earliest. `waits_for` are the
+    dependencies that can be read of a job that `waits_for_others`; `any_suffices`: one of them is enough.
+
+    The waiting tasks of an array are one record, whose job id is the array's, `array_id`, until each is split off and
+    gets a job id of its own; the last one keeps the array's. So a record is that of one task, `array_task`, or that of
+    several, `array_tasks` in Slurm's words (`3-9,12`, cut off with `...` where it is long). `array_limit` is how many
+    tasks of the array may run at a time.
     """
 
     id: int
@@ -60,11 +79,40 @@ class ObservedJob:
     ways: int = 0
     bandwidth_gbps: int = 0
     waits_for_others: bool = False
+    waits_for: tuple[Dependency, ...] = ()
+    any_suffices: bool = False
     is_completing: bool = False
     is_batch: bool = True
-    is_array: bool = False
+    has_succeeded: bool = False
+    array_id: int | None = None
+    array_task: int | None = None
+    array_tasks: str = ""
+    array_limit: int | None = None
     is_plain: bool = True
     occupies: Resources = NOTHING
+
+    @property
+    def label(self) -> str:
+        """The job as squeue names it: `41`, the task `41_7`, the waiting tasks `41_[8-99%5]`."""
+        if self.array_id is None:
+            return str(self.id)
+        if self.array_task is not None:
+            return f"{self.array_id}_{self.array_task}"
+        limit = f"%{self.array_limit}" if self.array_limit else ""
+        return f"{self.array_id}_[{self.array_tasks}{limit}]"
+
+    @property
+    def address(self) -> str:
+        """What names this record alone to Slurm's commands: to them, an array's id means all of its tasks."""
+        if self.array_task is not None:
+            return f"{self.array_id}_{self.array_task}"
+        is_cut_off = self.array_tasks.endswith("...")
+        return f"{self.array_id}_[{self.array_tasks}]" if self.array_tasks and not is_cut_off else str(self.id)
+
+    @property
+    def is_array_record(self) -> bool:
+        """Whether this is the record of several waiting tasks of an array."""
+        return bool(self.array_tasks)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from typing import Protocol
 from slurm_sns.model import Plan, Snapshot, Start
 from slurm_sns.policies.sns.considered import Explanation
 from slurm_sns.policies.sns.profile import Program
+from slurm_sns.scheduler.arrays import Split
 from slurm_sns.scheduler.observed import Observation
 from slurm_sns.scheduler.records import NO_MEMORY, Decision, JobRecord, OwnMemory
 
@@ -45,8 +46,15 @@ class Planner(Protocol):
         """Pin a held job to its nodes and release it, in one RPC; with so much memory on each of them where given."""
         ...
 
-    def unpin(self, job_id: int, nice: int, own_memory: OwnMemory = NO_MEMORY, *, hold: bool = True) -> None:
-        """Clear a pending job's node list and gres, restore its nice value, and its memory where given; hold it."""
+    def unpin(self, address: str, nice: int, own_memory: OwnMemory = NO_MEMORY, *, hold: bool = True) -> None:
+        """Clear a pending job's node list and gres, restore its nice value, and its memory where given; hold it.
+
+        `address` is the job's (ObservedJob.address).
+        """
+        ...
+
+    def split(self, split: Split) -> None:
+        """Give waiting tasks of an array job ids of their own; those that are gone are left out."""
         ...
 
     def release(self, job_id: int) -> None:

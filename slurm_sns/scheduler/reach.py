@@ -1,6 +1,7 @@
 """Which nodes a live job may use, and the ways to run it there: by partition, less Slurm's reservations."""
 
 from slurm_sns.errors import Infeasible
+from slurm_sns.scheduler import arrays
 from slurm_sns.scheduler.observed import Observation, ObservedJob, ObservedNode
 from slurm_sns.scheduler.spreading import Spreader, Spreading, Ways
 
@@ -27,12 +28,15 @@ class Reach:
         Raises:
             Infeasible: it can never run there, or not on nodes of our choice.
         """
-        if job.is_array:
-            raise Infeasible("all waiting tasks of an array are one job in Slurm and would get the same nodes")
         ways, partitions = self._ways(job, job.partitions), job.partitions
         if len(partitions) > 1 and any(way.nodes > 1 for way in ways.alternatives):
             ways, partitions = self._in_one_partition(job)
         return ways, self._allowed_now(job, partitions)
+
+    def room(self, ways: Ways, allowed: frozenset[str]) -> int:
+        """How many jobs like this one these nodes could hold if they were empty."""
+        usable = (node for node in self._nodes if node.name in allowed and not node.unavailable)
+        return arrays.room(ways.alternatives, usable)
 
     def _in_one_partition(self, job: ObservedJob) -> tuple[Ways, tuple[str, ...]]:
         """The first of the job's partitions that could ever hold it."""

@@ -32,7 +32,7 @@ def _freed(situation: Situation, job_id: int, what: Standing, planner: Planner) 
     """Whether the job was ours to free, and was."""
     if what in (Standing.PLACED, Standing.OVERDUE, Standing.REQUEUED):
         record = situation.records[job_id]
-        planner.unpin(job_id, record.nice, record.own_memory, hold=False)
+        planner.unpin(situation.jobs[job_id].address, record.nice, record.own_memory, hold=False)
         return True
     lost_its_mark = what is Standing.MARK_LOST and situation.jobs[job_id].priority == 0
     if what is Standing.WAITING or lost_its_mark:

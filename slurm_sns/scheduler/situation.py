@@ -4,16 +4,18 @@ Pure: the same observation, records and moment give the same situation.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil
 
-from slurm_sns.errors import Infeasible
-from slurm_sns.model import NOTHING, Job, Node, Project, Resources, Snapshot
+from slurm_sns.model import NOTHING, Node, Project, Resources, Snapshot
 from slurm_sns.policies.sns.considered import Explanation
+from slurm_sns.scheduler import arrays
+from slurm_sns.scheduler.arrays import Split, Tasks
+from slurm_sns.scheduler.dependencies import Others, Outlook
 from slurm_sns.scheduler.follow_up import Release, Unpin, follow_up
 from slurm_sns.scheduler.geometry import placed_demand
 from slurm_sns.scheduler.observed import JobState, Observation, ObservedJob, ObservedNode
-from slurm_sns.scheduler.queue_order import is_over_aged, order_key
+from slurm_sns.scheduler.plannable import sort_out
 from slurm_sns.scheduler.reach import Reach
 from slurm_sns.scheduler.records import JobRecord
 from slurm_sns.scheduler.settings import Settings
@@ -32,7 +34,8 @@ class Situation:
     """What a cycle works on.
 
     `snapshot` holds the jobs that can be planned now; `blocked` says of the other waiting ones of ours why not.
-    `corrections` are the changes to send before the plan. `records` are all our records as they are after this look;
+    `corrections` are the changes to send before the plan, `splits` the tasks of arrays to split off for the next one,
+    `tasks` those that are jobs of their own already. `records` are all our records as they are after this look;
     `jobs` are the observed jobs that concern us, and `nodes` all nodes, by id and name. `explanations` say how the
     alternatives of spreadable waiting jobs came about.
     """
@@ -45,6 +48,8 @@ class Situation:
     records: Mapping[int, JobRecord] = field(default_factory=dict)
     nodes: Mapping[str, ObservedNode] = field(default_factory=dict)
     explanations: Mapping[int, Explanation] = field(default_factory=dict)
+    splits: tuple[Split, ...] = ()
+    tasks: Tasks = field(default_factory=Tasks)
 
 
 def read(
@@ -55,13 +60,14 @@ def read(
     spreading: Spreading = NO_SPREADING,
 ) -> Situation:
     """The situation at this moment, for a scheduler with these records and settings."""
-    known = {job.id: records[job.id] for job in observation.jobs if _same_job(job, records.get(job.id))}
+    known = _known(observation, records)
     standings = {job.id: standing(job, known.get(job.id), now_s, settings.place_timeout_s) for job in observation.jobs}
     ours: dict[int, ObservedJob] = {}
     kept: dict[int, JobRecord] = {}
     corrections: list[Unpin | Release] = []
     candidates: list[ObservedJob] = []
     blocked: dict[int, str] = {}
+    others, tasks = Others(observation.jobs), arrays.count(observation.jobs, standings)
     for job in observation.jobs:
         what = standings[job.id]
         record, correction = follow_up(job, what, known.get(job.id), settings, now_s)
@@ -72,25 +78,52 @@ def read(
             ours[job.id] = job
         if correction is not None:
             corrections.append(correction)
-        hindrance = correction.reason if correction else _hindrance(job, record, settings, now_s)
+        hindrance = correction.reason if correction else _hindrance(job, record, others, settings, now_s)
         if is_candidate and hindrance:
             blocked[job.id] = hindrance
         elif is_candidate:
             candidates.append(job)
+    held_back = arrays.over_limit(candidates, tasks)
+    candidates = [job for job in candidates if job.id not in held_back]
     reach = Reach(observation, now_s, spreading)
-    waiting, infeasible, explanations = _plannable(candidates, kept, observation, settings, reach)
-    blocked.update(infeasible)
+    plannable = sort_out(candidates, kept, observation, settings, reach=reach, others=others)
+    held = [(ours[job.id], room) for job, room in plannable.arrays]
+    blocked |= held_back | plannable.infeasible
+    blocked |= {array.id: arrays.waits_because(array, tasks) for array, _ in held}
     if settings.mode == "enforce":
-        corrections.extend(Release(job_id, f"left to Slurm: {never}") for job_id, never in infeasible.items())
+        nevers = plannable.infeasible.items()
+        corrections.extend(Release(job_id, f"left to Slurm: {never}") for job_id, never in nevers)
     unavailable = _unavailable(observation, now_s)
     snapshot = Snapshot(
         nodes=_nodes(observation, standings, unavailable, settings.unmanaged_gbps_per_core),
-        waiting=tuple(waiting),
+        waiting=tuple(plannable.waiting),
         projects=_projects(observation, standings, settings),
         unavailable=unavailable,
     )
     nodes = {node.name: node for node in observation.nodes}
-    return Situation(snapshot, ours, standings, blocked, tuple(corrections), kept, nodes, explanations)
+    return Situation(
+        snapshot,
+        ours,
+        standings,
+        blocked,
+        tuple(corrections),
+        kept,
+        nodes,
+        plannable.explanations,
+        tuple(arrays.splits(held, tasks)),
+        tasks,
+    )
+
+
+def _known(observation: Observation, records: Mapping[int, JobRecord]) -> dict[int, JobRecord]:
+    """Our records of the jobs that are still there."""
+    known = {job.id: records[job.id] for job in observation.jobs if _same_job(job, records.get(job.id))}
+    for job in observation.jobs:
+        # A task that we have just split off, and whose mark its owner has overwritten since: it is held by us.
+        array = known.get(job.array_id) if job.array_id is not None else None
+        if array is not None and job.id not in known and job.priority == 0 and not mark.is_marked(job.extra):
+            known[job.id] = replace(array, job_id=job.id)
+    return known
 
 
 def _same_job(job: ObservedJob, record: JobRecord | None) -> bool:
@@ -116,59 +149,18 @@ def _is_candidate(job: ObservedJob, what: Standing, settings: Settings) -> bool:
     )
 
 
-def _hindrance(job: ObservedJob, record: JobRecord | None, settings: Settings, now_s: float) -> str:
+def _hindrance(job: ObservedJob, record: JobRecord | None, others: Others, settings: Settings, now_s: float) -> str:
     """Why a waiting job of ours cannot be planned now at all; empty when it can.
 
     A pause longer than any that we give is what is left of one after the clock was stepped back: it is over.
     """
-    if job.waits_for_others:
-        return "waits for its dependency"
+    if others.outlook(job) is Outlook.OPEN:
+        return Outlook.OPEN.value
     if job.begin_s > now_s:
         return f"may begin in {job.begin_s - now_s:.0f} s"
     if record is not None and 0 < record.retry_s - now_s <= settings.backoff_max_s:
         return f"{record.note}; tried again in {record.retry_s - now_s:.0f} s"
     return ""
-
-
-def _plannable(
-    candidates: list[ObservedJob],
-    records: Mapping[int, JobRecord],
-    observation: Observation,
-    settings: Settings,
-    reach: Reach,
-) -> tuple[list[Job], dict[int, str], dict[int, Explanation]]:
-    """The candidates as the policy takes them, in queue order; of those that it can never take, why not.
-
-    Last, of those whose alternatives come from a profile, how they came about.
-    """
-    tiers, qos_priorities = dict(observation.tiers), dict(observation.qos_priorities)
-    waiting: list[Job] = []
-    infeasible: dict[int, str] = {}
-    explanations: dict[int, Explanation] = {}
-    for job in candidates:
-        try:
-            ways, allowed = reach.of(job)
-        except Infeasible as never:
-            infeasible[job.id] = str(never)
-            continue
-        if ways.explanation is not None:
-            explanations[job.id] = ways.explanation
-        record, hints = records.get(job.id), mark.read(job.extra)
-        own_nice = job.nice if record is None else record.nice
-        waiting.append(
-            Job(
-                id=job.id,
-                submit_s=job.submit_s,
-                alternatives=ways.alternatives,
-                order=order_key(job, own_nice, tiers, qos_priorities),
-                project=job.account,
-                heuristic=None if hints is None else hints.heuristic,
-                allowed=allowed,
-                over_aged=is_over_aged(job, reach.now_s, settings.age_limit_s),
-            )
-        )
-    waiting.sort(key=lambda job: (not job.over_aged, job.submit_s if job.over_aged else 0, job.order))
-    return waiting, infeasible, explanations
 
 
 def _takes_placed(what: Standing) -> bool:

@@ -16,7 +16,7 @@ from slurm_sns.policies.sns.considered import Explanation
 from slurm_sns.policies.sns.parameters import SnsParameters
 from slurm_sns.policies.sns.profile import Program
 from slurm_sns.policies.sns.request import NodeType, Request
-from slurm_sns.scheduler.geometry import geometry
+from slurm_sns.scheduler.geometry import geometry, is_fixed
 from slurm_sns.scheduler.observed import ObservedJob, ObservedNode
 from slurm_sns.submit import mark
 from slurm_sns.submit.hints import Hints
@@ -62,7 +62,7 @@ class Spreader:
         policy, hints = self._spreading.policy, mark.read(job.extra)
         alone = policy == "ce" or (hints is not None and hints.exclusive)
         own = replace(geometry(job, nodes), exclusive=alone)
-        if policy == "max-jobs" or hints is None or not is_spreadable(hints):
+        if policy == "max-jobs" or hints is None or is_fixed(job) or not asks_for_spreading(hints):
             return Ways((own,))
         return self._choose(request(job, hints, nodes), program_of(job, hints, self._spreading.program), _types(nodes))
 
@@ -77,10 +77,9 @@ class Spreader:
         return Ways(choice.alternatives, replace(choice.explanation, program=program))
 
 
-def is_spreadable(hints: Hints) -> bool:
-    """Whether the owner asked for Spread-n-Share and left the geometry to us."""
-    asked = hints.alpha is not None or hints.program is not None or (hints.max_scale or 1) > 1
-    return asked and not hints.fixed
+def asks_for_spreading(hints: Hints) -> bool:
+    """Whether the owner asked for Spread-n-Share."""
+    return hints.alpha is not None or hints.program is not None or (hints.max_scale or 1) > 1
 
 
 def request(job: ObservedJob, hints: Hints, nodes: Sequence[ObservedNode]) -> Request:

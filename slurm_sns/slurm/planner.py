@@ -7,6 +7,7 @@ whose arguments are numbers of ours.
 """
 
 from slurm_sns.model import Start
+from slurm_sns.scheduler.arrays import Split
 from slurm_sns.scheduler.records import NO_MEMORY, OwnMemory
 from slurm_sns.slurm.api import answers, pyslurm
 from slurm_sns.slurm.commands import run
@@ -38,7 +39,7 @@ class SlurmPlanner:
         with answers():
             pyslurm().Job(job_id).modify(pyslurm().JobSubmitDescription(priority=INFINITE))
 
-    def unpin(self, job_id: int, nice: int, own_memory: OwnMemory = NO_MEMORY, *, hold: bool = True) -> None:
+    def unpin(self, address: str, nice: int, own_memory: OwnMemory = NO_MEMORY, *, hold: bool = True) -> None:
         """Clear the node list, our gres and our boost, restore its memory where given, then hold as the owner would.
 
         In this order: a crash in between leaves a job that Slurm runs, not one that nobody releases.
@@ -48,6 +49,14 @@ class SlurmPlanner:
             changes.append(f"MinMemoryCPU={own_memory.per_cpu_mb}")
         elif own_memory.per_node_mb is not None:
             changes.append(f"MinMemoryNode={own_memory.per_node_mb}")
-        run("scontrol", "update", f"JobId={job_id}", *changes)
+        run("scontrol", "update", f"JobId={address}", *changes)
         if hold:
-            run("scontrol", "uhold", str(job_id))
+            run("scontrol", "uhold", address)
+
+    def split(self, split: Split) -> None:
+        """Split these tasks off their array: any change of some tasks of a record does that (seen), one RPC for all.
+
+        pyslurm cannot name tasks.
+        """
+        tasks = ",".join(map(str, split.tasks))
+        run("scontrol", "update", f"JobId={split.array_id}_[{tasks}]", f"Nice={split.nice}")

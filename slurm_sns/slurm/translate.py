@@ -3,6 +3,7 @@
 pyslurm gives None where Slurm has no value. Memory is MiB, time limits are minutes.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -10,7 +11,7 @@ from ClusterShell.NodeSet import NodeSet, NodeSetException
 
 from slurm_sns.errors import SnsError
 from slurm_sns.model import Resources
-from slurm_sns.scheduler.observed import JobState, ObservedJob, ObservedNode, ObservedReservation
+from slurm_sns.scheduler.observed import Dependency, JobState, ObservedJob, ObservedNode, ObservedReservation
 
 #: The gres that carry last-level-cache ways and GB/s of memory bandwidth.
 WAYS, BANDWIDTH = "llc", "membw"
@@ -46,8 +47,29 @@ def node_names(text: str | None) -> tuple[str, ...]:
         raise SnsError(f"Slurm answered with the node list {text!r}, which cannot be read: {problem}") from None
 
 
+class _AnyBytes:
+    """A record whose texts may be no UTF-8: those read as `?`. pyslurm raises then, and users name jobs as they like."""
+
+    def __init__(self, record: Any) -> None:
+        self._record = record
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return getattr(self._record, name)
+        except UnicodeDecodeError:
+            return "?"
+
+
 def job(record: Any, user_name: Callable[[int], str] = str) -> ObservedJob:
     """One pyslurm.Job. `user_name` turns a user id into a name."""
+    try:
+        return _job(record, user_name)
+    except UnicodeDecodeError:
+        return _job(_AnyBytes(record), user_name)
+
+
+def _job(record: Any, user_name: Callable[[int], str]) -> ObservedJob:
+    array_id, array_task, array_tasks = _array(record)
     state = _job_state(record.state)
     tasks, nodes_min, nodes_max = record.ntasks or 1, record.num_nodes, record.max_nodes
     return ObservedJob(
@@ -83,9 +105,15 @@ def job(record: Any, user_name: Callable[[int], str] = str) -> ObservedJob:
         ways=_gres(record, WAYS),
         bandwidth_gbps=_gres(record, BANDWIDTH),
         waits_for_others=_waits(record.dependencies),
+        waits_for=_waits_for(record.dependencies),
+        any_suffices=(record.dependencies or {}).get("satisfy") == "any",
         is_completing=record.state == "COMPLETING",
         is_batch=bool(record.is_batch_job),
-        is_array=record.array_id is not None,
+        has_succeeded=record.state == "COMPLETED",
+        array_id=array_id,
+        array_task=array_task,
+        array_tasks=array_tasks,
+        array_limit=record.array_tasks_parallel or None,
         is_plain=_is_plain(record),
         occupies=_occupies(record) if state is JobState.OCCUPYING or record.required_nodes else Resources(0, 0),
     )
@@ -93,6 +121,13 @@ def job(record: Any, user_name: Callable[[int], str] = str) -> ObservedJob:
 
 def node(record: Any) -> ObservedNode:
     """One pyslurm.Node, with what Slurm has allocated on it."""
+    try:
+        return _node(record)
+    except UnicodeDecodeError:  # an admin's reason
+        return _node(_AnyBytes(record))
+
+
+def _node(record: Any) -> ObservedNode:
     threads = record.threads_per_core or 1
     gres, used = record.configured_gres or {}, record.allocated_gres or {}
     bad = sorted(_UNAVAILABLE.intersection((record.state or "UNKNOWN").split("+")))
@@ -151,6 +186,36 @@ def _waits(dependencies: Mapping[str, Any] | None) -> bool:
     return dependencies is not None
 
 
+#: `52(unfulfilled)`, `41_7(failed)`, `41_*(unfulfilled)`; `52+10(unfulfilled)` waits for time to pass as well.
+_DEPENDENCY = re.compile(r"([0-9]+)(?:_([0-9]+|\*))?\(([a-z]+)\)")
+
+
+def _waits_for(dependencies: Mapping[str, Any] | None) -> tuple[Dependency, ...]:
+    """The other jobs that the job waits for; none where any entry is of a form that we do not know."""
+    found = []
+    for kind, entries in (dependencies or {}).items():
+        for entry in entries if isinstance(entries, list) else ():
+            read = _DEPENDENCY.fullmatch(str(entry))
+            if read is None:
+                return ()
+            job_id, task, state = read.groups()
+            found.append(Dependency(kind, int(job_id), int(task) if task and task != "*" else None, state))
+    return tuple(found)
+
+
+def _array(record: Any) -> tuple[int | None, int | None, str]:
+    """The job's array, its own task there, and the tasks that wait in one record; a record of one task is that task.
+
+    pyslurm shows None for the task 0 (seen), but then nothing waits in the record.
+    """
+    if record.array_id is None:
+        return None, None, ""
+    waiting = record.array_tasks_waiting or ""
+    if not waiting:
+        return record.array_id, record.array_task_id or 0, ""
+    return (record.array_id, int(waiting), "") if waiting.isdigit() else (record.array_id, None, waiting)
+
+
 def _gres(record: Any, name: str) -> int:
     """How much of a gres the job asks for on each node; pyslurm puts `gres/` before the name."""
     asked = record.gres_per_node or {}
@@ -164,7 +229,6 @@ def _is_plain(record: Any) -> bool:
     """
     return not (
         record.heterogeneous_id
-        or record.array_id is not None
         or record.reservation
         or record.constraints
         or record.preferred_features

@@ -16,7 +16,6 @@ class Submission:
     batch: bool = True
     cron: bool = False
     het_job_offset: int | None = None
-    array_inx: str = ""
     partition: str = ""
     comment: str = ""
     extra: str = ""
@@ -102,8 +101,6 @@ UNPLACED: tuple[tuple[str, Callable[[Submission], bool]], ...] = (
     ("not a batch job", lambda job: not job.batch),
     ("cron job", lambda job: job.cron),
     ("heterogeneous job", lambda job: job.het_job_offset is not None),
-    # Not placed yet: the tasks of an array are one record in Slurm, and an update of it moves them all.
-    ("job array", _any_text("array_inx")),
     ("range of nodes", _range_of_nodes),
     ("reservation", _any_text("reservation")),
     ("gres", _any_text("tres_per_job", "tres_per_node", "tres_per_socket", "cpus_per_tres", "mem_per_tres")),

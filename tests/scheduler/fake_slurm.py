@@ -13,6 +13,7 @@ from slurm_sns.errors import Refused, Unreachable
 from slurm_sns.model import Resources
 from slurm_sns.policies.matching.max_jobs import MaxJobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
+from slurm_sns.scheduler.arrays import listed
 from slurm_sns.scheduler.loop import Ports, Scheduler
 from slurm_sns.scheduler.observed import JobState, Observation
 
@@ -37,6 +38,14 @@ class FakeSlurm:
             self.jobs[identity] = job(identity, **spread, **fields)
             self.run_s[identity] = run_s
 
+    def submit_array(self, expression: str, *, run_s: float = 3.0, **fields) -> int:
+        """A held array of ours, of tasks of one core; its id."""
+        identity = len(self.run_s) + 1
+        self.run_s[identity] = run_s
+        asked = {"array_id": identity, "array_tasks": expression, "submit_s": int(self.time_s), **fields}
+        self.jobs[identity] = job(identity, **asked)
+        return identity
+
     # State
 
     def observe(self) -> Observation:
@@ -55,13 +64,28 @@ class FakeSlurm:
         ways = start.alternative.tasks_per_node
         self.change(start.job_id, pinned_to=start.nodes, nice=nice, priority=1500, tasks_per_node=ways)
 
-    def unpin(self, job_id: int, nice: int, _own_memory=None, *, hold: bool = True) -> None:
+    def unpin(self, address: str, nice: int, _own_memory=None, *, hold: bool = True) -> None:
+        job_id = next((each.id for each in self.jobs.values() if each.address == address), 0)
         self.pending(job_id)
         self.change(job_id, pinned_to=(), nice=nice, priority=0 if hold else 1000)
 
     def release(self, job_id: int) -> None:
         self.pending(job_id)
         self.change(job_id, priority=1000)
+
+    def split(self, split) -> None:
+        """As Slurm: each task gets the next job id; the last one keeps the array's."""
+        array = self.jobs[split.array_id]
+        left = list(listed(array.array_tasks))
+        for task in split.tasks:
+            left.remove(task)
+            identity = len(self.run_s) + 1
+            self.run_s[identity] = self.run_s[split.array_id]
+            self.jobs[identity] = replace(array, id=identity, array_task=task, array_tasks="")
+        if len(left) == 1:
+            self.change(split.array_id, array_task=left[0], array_tasks="")
+        else:
+            self.change(split.array_id, array_tasks=",".join(map(str, left)))
 
     def pending(self, job_id: int) -> None:
         if job_id not in self.jobs:

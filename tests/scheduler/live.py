@@ -11,7 +11,7 @@ from slurm_sns.scheduler.situation import Situation, read
 NOW = 100_000.0
 SUBMIT = 99_000
 ALICE, BOB = 2001, 2002
-ENFORCE = Settings(mode="enforce", partitions=frozenset({"main", "small"}))
+ENFORCE = Settings(mode="enforce", partitions=frozenset({"main", "small", "urgent"}))
 
 
 def node(name: str, cores: int = 28, memory_mb: int = 128_000, *, taken: tuple[int, int] = (0, 0), **fields):

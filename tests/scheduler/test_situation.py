@@ -254,8 +254,8 @@ def test_a_clock_that_was_stepped_back_makes_no_pause_longer_than_the_longest() 
 @pytest.mark.parametrize(
     ("never", "why"),
     [
-        (job(1, partitions=("gone",)), "no node in partition gone"),
-        (job(1, is_array=True), "all waiting tasks of an array are one job in Slurm and would get the same nodes"),
+        (job(1, partitions=("small",)), "no node in partition small"),
+        (job(1, partitions=("main", "plain")), "partition plain is not managed"),
         (
             job(1, extra="sns:1 fixed", nodes_min=1, nodes_max=3),
             "asks for 1 to 3 nodes: how many it gets is Slurm's choice",
@@ -448,7 +448,7 @@ def test_observe_and_advise_correct_nothing_that_users_did(mode) -> None:
         pinned(2, "c1"),
         pinned(3, "c1", restarts=1),
         job(4, extra="mine"),
-        job(5, is_array=True),
+        job(5, array_id=5, array_tasks="0-9"),
         job(6, pinned_to=("c1",)),
     ]
     assert situation(look(*jobs), settings=mode).corrections == ()

@@ -3,10 +3,13 @@
 from subprocess import CompletedProcess, TimeoutExpired
 
 import pytest
+import recorded
 
 from slurm_sns.errors import Refused, SnsError, Unreachable
 from slurm_sns.model import Alternative, Resources, Start
+from slurm_sns.scheduler.arrays import Split
 from slurm_sns.scheduler.records import OwnMemory
+from slurm_sns.slurm import translate
 from slurm_sns.slurm.api import is_unreachable
 from slurm_sns.slurm.commands import run
 from slurm_sns.slurm.planner import INFINITE, SlurmPlanner
@@ -57,7 +60,7 @@ def test_a_release_changes_the_priority_alone(pyslurm) -> None:
 def test_an_unpin_clears_first_and_holds_then(mocker) -> None:
     """A crash in between leaves a job that Slurm runs, not one that nobody releases."""
     sent = mocker.patch("slurm_sns.slurm.planner.run")
-    SlurmPlanner().unpin(7, 30)
+    SlurmPlanner().unpin("7", 30)
     assert [call.args for call in sent.call_args_list] == [
         ("scontrol", "update", "JobId=7", "ReqNodeList=", "TresPerNode=", "Nice=30"),
         ("scontrol", "uhold", "7"),
@@ -66,7 +69,7 @@ def test_an_unpin_clears_first_and_holds_then(mocker) -> None:
 
 def test_who_releases_only_clears(mocker) -> None:
     sent = mocker.patch("slurm_sns.slurm.planner.run")
-    SlurmPlanner().unpin(7, 30, hold=False)
+    SlurmPlanner().unpin("7", 30, hold=False)
     assert [call.args[1] for call in sent.call_args_list] == ["update"]
 
 
@@ -76,15 +79,28 @@ def test_who_releases_only_clears(mocker) -> None:
 )
 def test_an_unpin_gives_a_job_that_had_whole_nodes_its_own_memory_back(mocker, own, words: str) -> None:
     sent = mocker.patch("slurm_sns.slurm.planner.run")
-    SlurmPlanner().unpin(7, 30, OwnMemory(*own))
+    SlurmPlanner().unpin("7", 30, OwnMemory(*own))
     assert sent.call_args_list[0].args[-1] == words
 
 
 def test_an_unpin_that_slurm_refuses_holds_nothing(mocker) -> None:
     sent = mocker.patch("slurm_sns.slurm.planner.run", side_effect=Refused("Job is no longer pending execution"))
     with pytest.raises(Refused):
-        SlurmPlanner().unpin(7, 30)
+        SlurmPlanner().unpin("7", 30)
     assert sent.call_count == 1
+
+
+def test_tasks_are_split_off_by_one_change_that_changes_nothing(mocker) -> None:
+    sent = mocker.patch("slurm_sns.slurm.planner.run")
+    SlurmPlanner().split(Split(41, (0, 1, 5), nice=30))
+    sent.assert_called_once_with("scontrol", "update", "JobId=41_[0,1,5]", "Nice=30")
+
+
+def test_the_last_task_of_an_array_is_unpinned_alone_though_it_has_the_arrays_id(mocker) -> None:
+    sent = mocker.patch("slurm_sns.slurm.planner.run")
+    last = translate.job(recorded.job(id=41, array_id=41, array_task_id=9))
+    SlurmPlanner().unpin(last.address, 0)
+    assert [call.args[2] for call in sent.call_args_list] == ["JobId=41_9", "41_9"]
 
 
 @pytest.mark.parametrize(

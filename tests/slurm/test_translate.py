@@ -16,7 +16,7 @@ def test_a_held_job_of_16_tasks() -> None:
     assert (job.account, job.partitions, job.qos, job.name) == ("physics", ("plain",), "normal", "wrap")
     assert (job.tasks, job.cpus, job.memory_per_cpu_mb, job.memory_per_node_mb) == (16, 16, 4500, None)
     assert (job.walltime_s, job.begin_s, job.pinned_to, job.allocated) == (60, 0, (), ())
-    assert (job.is_batch, job.is_plain, job.is_array, job.waits_for_others) == (True, True, False, False)
+    assert (job.is_batch, job.is_plain, job.array_id, job.waits_for_others) == (True, True, None, False)
     assert job.occupies == Resources(0, 0)
 
 
@@ -131,7 +131,6 @@ def test_a_begin_time_is_when_the_job_may_start() -> None:
     "uses",
     [
         {"heterogeneous_id": 7},
-        {"array_id": 18},
         {"reservation": "maintenance"},
         {"constraints": ["avx"]},
         {"preferred_features": ["avx"]},

@@ -81,7 +81,6 @@ def test_an_extra_that_looks_like_a_mark_is_refused_and_any_other_passes():
     [
         ({"batch": False}, "not a batch job"),
         ({"het_job_offset": 0}, "heterogeneous job"),
-        ({"array_inx": "1-9"}, "job array"),
         ({"min_nodes": 1, "max_nodes": 3}, "range of nodes"),
         ({"reservation": "maint"}, "reservation"),
         ({"tres_per_node": "gres/gpu:1"}, "gres"),

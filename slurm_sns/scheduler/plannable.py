@@ -1,0 +1,90 @@
+"""The jobs that may be planned now, as the policy takes them; which of them never can be; and arrays, kept apart."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from slurm_sns.errors import Infeasible
+from slurm_sns.model import Job
+from slurm_sns.policies.sns.considered import Explanation
+from slurm_sns.scheduler.dependencies import Others, Outlook
+from slurm_sns.scheduler.observed import Observation, ObservedJob
+from slurm_sns.scheduler.queue_order import is_over_aged, order_key
+from slurm_sns.scheduler.reach import Reach
+from slurm_sns.scheduler.records import JobRecord
+from slurm_sns.scheduler.settings import Settings
+from slurm_sns.submit import mark
+
+
+@dataclass(frozen=True, slots=True)
+class Plannable:
+    """The candidates sorted out.
+
+    `waiting` are jobs for the policy, in queue order; `infeasible` says of those that can never be placed why not;
+    `arrays` are the held records of several tasks, in queue order, each with the number of tasks that its nodes could
+    hold; `explanations` are those of the jobs whose alternatives come from a profile.
+    """
+
+    waiting: list[Job] = field(default_factory=list)
+    infeasible: dict[int, str] = field(default_factory=dict)
+    explanations: dict[int, Explanation] = field(default_factory=dict)
+    arrays: list[tuple[Job, int]] = field(default_factory=list)
+
+
+def sort_out(
+    candidates: Iterable[ObservedJob],
+    records: Mapping[int, JobRecord],
+    observation: Observation,
+    settings: Settings,
+    *,
+    reach: Reach,
+    others: Others,
+) -> Plannable:
+    """Make jobs for the policy of these. advise and observe split nothing off: they plan an array's next task."""
+    tiers, qos_priorities = dict(observation.tiers), dict(observation.qos_priorities)
+    found = Plannable()
+    for job in candidates:
+        try:
+            _check(job, others, settings)
+            ways, allowed = reach.of(job)
+        except Infeasible as never:
+            found.infeasible[job.id] = str(never)
+            continue
+        record, hints = records.get(job.id), mark.read(job.extra)
+        own_nice = job.nice if record is None else record.nice
+        wanted = Job(
+            id=job.id,
+            submit_s=job.submit_s,
+            alternatives=ways.alternatives,
+            order=order_key(job, own_nice, tiers, qos_priorities),
+            project=job.account,
+            heuristic=None if hints is None else hints.heuristic,
+            allowed=allowed,
+            over_aged=is_over_aged(job, reach.now_s, settings.age_limit_s),
+        )
+        if ways.explanation is not None:
+            found.explanations[job.id] = ways.explanation
+        if job.is_array_record and settings.mode == "enforce":
+            found.arrays.append((wanted, reach.room(ways, allowed)))
+        else:
+            found.waiting.append(wanted)
+    found.waiting.sort(key=_turn)
+    found.arrays.sort(key=lambda array: _turn(array[0]))
+    return found
+
+
+def _turn(job: Job) -> tuple[bool, int, tuple[int, ...]]:
+    """Over-aged jobs first, oldest first."""
+    return not job.over_aged, job.submit_s if job.over_aged else 0, job.order
+
+
+def _check(job: ObservedJob, others: Others, settings: Settings) -> None:
+    """What its owner may have changed since we took the job.
+
+    Raises:
+        Infeasible: it is no longer ours to place.
+    """
+    if others.outlook(job) is Outlook.HOPELESS:
+        raise Infeasible(Outlook.HOPELESS.value)
+    unmanaged = sorted(set(job.partitions) - settings.partitions)
+    if unmanaged:
+        raise Infeasible(f"partition {','.join(unmanaged)} is not managed")
