@@ -26,6 +26,10 @@ NAMES = (
     "netbatch-examples",
     "netbatch-traces",
     "netbatch-full",
+    "sns-example",
+    "sns-throughput",
+    "sns-balance",
+    "sns-ratio",
 )
 MOST_JOBS, MOST_SEEDS = 256, 10_000
 QUICK_SEEDS = 5

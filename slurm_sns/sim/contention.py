@@ -71,6 +71,12 @@ def speeds(jobs: tuple[Occupant, ...], node: NodeKind) -> tuple[float, ...]:
     )
 
 
+def bandwidth_used(jobs: tuple[Occupant, ...], node: NodeKind) -> float:
+    """GB/s that these jobs move together on the node."""
+    traffics = _traffics(jobs, held_ways(jobs, node), node) if jobs else ()
+    return node.bandwidth_gbps * settled(traffics, node.bandwidth_gbps)
+
+
 def held_ways(jobs: tuple[Occupant, ...], node: NodeKind) -> tuple[float, ...]:
     """The ways that each job has, oldest first."""
     if not node.ways:

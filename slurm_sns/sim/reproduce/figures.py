@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
+from numpy.typing import ArrayLike, NDArray
 
 from slurm_sns.errors import SnsError
 from slurm_sns.sim.reproduce.claims import Interval
@@ -83,6 +85,46 @@ def courses(folder: Path, stem: str, panels: Mapping[str, Sequence[float]], labe
         axis.plot(values, linewidth=0.5, color=COLOURS[0])
         axis.set_ylim(0, top)
         _label(axis, title, labels)
+    _save(figure, folder, stem)
+
+
+def curves(
+    folder: Path,
+    stem: str,
+    panels: Mapping[str, Mapping[str, tuple[ArrayLike, ArrayLike]]],
+    labels: tuple[str, str],
+    *,
+    joined: bool = True,
+) -> None:
+    """Plain lines, or points: panel -> legend -> (x, y)."""
+    figure, axes = _panels(len(panels))
+    for axis, (title, series) in zip(axes, panels.items(), strict=True):
+        for at, (name, (across, up)) in enumerate(series.items()):
+            axis.plot(
+                across,
+                up,
+                label=name,
+                color=COLOURS[at],
+                marker=MARKERS[at],
+                markersize=3,
+                linewidth=1 if joined else 0,
+            )
+        _label(axis, title, labels)
+    axes[0].legend(fontsize="x-small")
+    _save(figure, folder, stem)
+
+
+def fields(
+    folder: Path, stem: str, panels: Mapping[str, NDArray[np.float64]], labels: tuple[str, str], legend: str
+) -> None:
+    """Tables of numbers as shades: all panels with the same scale."""
+    figure = Figure(figsize=(2 * PANEL_INCHES[0], 1.3 * len(panels)), layout="constrained")
+    axes = figure.subplots(len(panels), 1, squeeze=False).ravel()
+    top = max(float(values.max()) for values in panels.values())
+    for axis, (title, values) in zip(axes, panels.items(), strict=True):
+        shown = axis.imshow(values, aspect="auto", cmap="Blues", vmin=0, vmax=top, interpolation="nearest")
+        _label(axis, title, labels)
+    figure.colorbar(shown, ax=list(axes), label=legend)
     _save(figure, folder, stem)
 
 
