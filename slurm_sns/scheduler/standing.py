@@ -9,15 +9,16 @@ from slurm_sns.scheduler.observed import JobState, ObservedJob
 from slurm_sns.scheduler.records import JobRecord, Stage
 from slurm_sns.submit import mark
 
-#: Slurm's reason for a hold of an operator's. The filter's hold, ours and an owner's all read JobHeldUser.
-HELD_BY_ADMIN = "JobHeldAdmin"
+#: Slurm's reasons for a hold of an operator's, and for its own of a job that could never run as it is: with the nodes
+#: that we gave it, or at all. The filter's hold, ours and an owner's all read JobHeldUser.
+ADMINS_HOLD, SLURMS_HOLD = "JobHeldAdmin", "BadConstraints"
 
 
 class Standing(StrEnum):
     """What an observed job is to us."""
 
     WAITING = "ours, waiting"
-    ADMIN_HELD = "held by an administrator"
+    ADMIN_HELD = "held by Slurm or an administrator"
     OWNER_HELD = "held by its owner after we placed it"
     PLACED = "placed, Slurm is starting it"
     OVERDUE = "placed, but Slurm has not started it in time"
@@ -46,8 +47,8 @@ def standing(job: ObservedJob, record: JobRecord | None, now_s: float, place_tim
         return Standing.FOREIGN
     if job.priority == 0:
         if job.pinned_to:
-            return Standing.OWNER_HELD
-        return Standing.ADMIN_HELD if job.reason == HELD_BY_ADMIN else Standing.WAITING
+            return Standing.OVERDUE if job.reason == SLURMS_HOLD else Standing.OWNER_HELD
+        return Standing.ADMIN_HELD if job.reason in (ADMINS_HOLD, SLURMS_HOLD) else Standing.WAITING
     if not job.pinned_to:
         return Standing.RELEASED
     if record is not None and job.restarts > record.restarts:

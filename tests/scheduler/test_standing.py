@@ -20,9 +20,15 @@ def test_a_marked_job_of_priority_0_that_we_pinned_is_held_by_its_owner() -> Non
     assert seen(job(1, pinned_to=("c1",)), record(1)) is Standing.OWNER_HELD
 
 
-def test_a_job_that_an_administrator_holds_is_not_ours_to_place() -> None:
-    assert seen(job(1, reason="JobHeldAdmin"), record(1, Stage.HELD)) is Standing.ADMIN_HELD
+@pytest.mark.parametrize("reason", ["JobHeldAdmin", "BadConstraints"])
+def test_a_job_that_slurm_or_an_administrator_holds_is_not_ours_to_place(reason: str) -> None:
+    assert seen(job(1, reason=reason), record(1, Stage.HELD)) is Standing.ADMIN_HELD
     assert seen(job(1, reason="JobHeldUser"), record(1, Stage.HELD)) is Standing.WAITING
+
+
+def test_a_placed_job_that_slurm_holds_because_it_could_never_run_there_is_overdue_at_once() -> None:
+    """Left as if its owner held it, it would stay held for ever."""
+    assert seen(pinned(1, "c1", priority=0, reason="BadConstraints"), record(1)) is Standing.OVERDUE
 
 
 def test_a_pinned_job_that_has_not_started_yet_is_placed() -> None:
