@@ -27,6 +27,8 @@ NAMES = (
     "netbatch-traces",
     "netbatch-full",
     "sns-example",
+    "sns-cache",
+    "sns-scaling",
     "sns-throughput",
     "sns-balance",
     "sns-ratio",
