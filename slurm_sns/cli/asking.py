@@ -1,37 +1,73 @@
 """`sns status`, `sns queue`, `sns explain JOBID`: what the running scheduler says, as text or JSON."""
 
 import json
-import time
-from typing import Annotated, Any
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from slurm_sns.cli.options import DEFAULT_CONFIG, AsJson, Config
+from slurm_sns.errors import BadInput
+
+if TYPE_CHECKING:
+    from slurm_sns.cli.watch import Look
+
+#: As fast as `watch` of procps goes by default.
+WATCH_SECONDS = 2.0
+
+Watch = Annotated[
+    bool, typer.Option("--watch", "-w", help="Show it again and again, in place on a terminal, until Ctrl-C.")
+]
+Seconds = Annotated[
+    float | None,
+    typer.Argument(metavar="[SECONDS]", min=0.1, max=3600, help=f"With --watch: how often; {WATCH_SECONDS:g}."),
+]
 
 
-def status(config: Config = DEFAULT_CONFIG, as_json: AsJson = False) -> None:
-    """The scheduler's state: mode, sign of life, jobs waiting and running, free resources, nodes that are out."""
-    from slurm_sns import config as configuration
-    from slurm_sns.cli import words
+def status(
+    seconds: Seconds = None, *, watch: Watch = False, config: Config = DEFAULT_CONFIG, as_json: AsJson = False
+) -> None:
+    """The scheduler's state: mode, sign of life, jobs waiting and running, how full the nodes are, what is wrong."""
+    from slurm_sns.cli import status_view
+    from slurm_sns.cli.watch import Look
 
-    settings = configuration.load(config)
-    answer = _ask(settings, {"command": "status"})
-    if as_json:
-        print(json.dumps(answer, indent=2))
-        return
-    words.show(words.status_table(answer, time.time()))
+    look = Look(status_view.page, status_view.plain_lines)
+    _show(_asker(config, {"command": "status"}), look, seconds, watch=watch, as_json=as_json)
 
 
-def queue(config: Config = DEFAULT_CONFIG, as_json: AsJson = False) -> None:
-    """Your jobs that slurm_sns holds, places or has placed, in queue order; all jobs for root and SlurmUser."""
-    from slurm_sns import config as configuration
-    from slurm_sns.cli import words
+def queue(
+    seconds: Seconds = None,
+    *,
+    watch: Watch = False,
+    user: Annotated[str | None, typer.Option("--user", "-u", metavar="NAME", help="Only this user's jobs.")] = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", "-n", metavar="N", min=1, help="Only the first N, in queue order.")
+    ] = None,
+    config: Config = DEFAULT_CONFIG,
+    as_json: AsJson = False,
+) -> None:
+    """Your jobs that slurm_sns holds, places or has placed, in queue order; all jobs for root and SlurmUser.
 
-    answer = _ask(configuration.load(config), {"command": "queue"})
-    if as_json:
-        print(json.dumps(answer, indent=2))
-        return
-    words.show(words.queue_table(answer, time.time()))
+    POS is the place in the queue, with ! where the job has waited so long that capacity is withheld for it. SIZE is
+    nodes x cores and memory of each. SINCE is how long it waits, or runs. WHY says what the nearest node lacks.
+    """
+    from slurm_sns.cli import queue_view
+    from slurm_sns.cli.watch import Look
+
+    ask = _asker(config, {"command": "queue"})
+
+    def chosen() -> tuple[list[dict[str, Any]], int]:
+        rows = [row for row in ask() if user is None or row["user"] == user]
+        return rows[:limit], len(rows) - len(rows[:limit])
+
+    def page(answer: Any, now_s: float, width: int) -> Any:
+        rows, hidden = answer
+        return queue_view.table(rows, now_s, width, hidden)
+
+    look = Look(page, lambda answer, now_s: queue_view.plain_lines(answer[0], now_s))
+    _show((lambda: chosen()[0]) if as_json else chosen, look, seconds, watch=watch, as_json=as_json)
 
 
 def explain(
@@ -40,10 +76,9 @@ def explain(
     as_json: AsJson = False,
 ) -> None:
     """Why a job was placed where it was, or why not yet: what each heuristic chose, what was missing where."""
-    from slurm_sns import config as configuration
     from slurm_sns.cli import words
 
-    answer = _ask(configuration.load(config), {"command": "explain", "job_id": job_id})
+    answer = _asker(config, {"command": "explain", "job_id": job_id})()
     if as_json:
         print(json.dumps(answer, indent=2))
         return
@@ -51,11 +86,37 @@ def explain(
         words.show(part)
 
 
-def _ask(settings: Any, request: dict[str, Any]) -> Any:
+def _show(ask: Callable[[], Any], look: "Look", seconds: float | None, *, watch: bool, as_json: bool) -> None:
+    from slurm_sns.cli.watch import show_again, show_once
+
+    if watch:
+        show_again(ask, look, WATCH_SECONDS if seconds is None else seconds, as_json=as_json)
+    elif seconds is not None:
+        raise BadInput(f"{seconds:g}: SECONDS goes with --watch")
+    else:
+        show_once(ask, look, as_json=as_json)
+
+
+def _asker(config: Path, request: dict[str, Any]) -> Callable[[], Any]:
+    """What asks the scheduler of this configuration."""
     from slurm_sns.errors import Unreachable
     from slurm_sns.web.control import ask
 
-    try:
-        return ask(settings.paths.socket, request)
-    except Unreachable as problem:
-        raise Unreachable(f"{problem}; while it does not run, jobs pass through to Slurm") from None
+    socket = _socket(config)
+
+    def asked() -> Any:
+        try:
+            return ask(socket, request)
+        except Unreachable as problem:
+            raise Unreachable(f"{problem}; while it does not run, jobs pass through to Slurm") from None
+
+    return asked
+
+
+def _socket(config: Path) -> Path:
+    """The socket; of a configuration that only admins may read (it can hold a password), the usual one."""
+    from slurm_sns import config as configuration
+
+    if os.access(config, os.F_OK) and not os.access(config, os.R_OK):
+        return configuration.Paths().socket
+    return configuration.load(config).paths.socket

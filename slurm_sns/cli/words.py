@@ -33,53 +33,9 @@ def duration(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h" if seconds < 172_800 else f"{seconds / 86400:.1f} d"
 
 
-def status_table(answer: dict[str, Any], now_s: float) -> Table:
-    """The answer to `status`."""
-    table = Table(show_header=False, box=None, pad_edge=False)
-    state = "disabled: jobs pass through" if answer["disabled"] else answer["mode"]
-    table.add_row("mode", f"[bold]{state}[/]")
-    table.add_row("last cycle", f"{duration(now_s - answer['at_s'])} ago, took {answer['cycle_s'] * 1000:.0f} ms")
-    table.add_row("cycles", f"{answer['cycles']}, {answer['placed']} jobs placed since the start")
-    table.add_row("waiting", str(answer["waiting"]))
-    table.add_row("placing", str(answer["placing"]))
-    table.add_row("running", str(answer["running"]))
-    if answer["held_by_owner"]:
-        table.add_row("held by owner", str(answer["held_by_owner"]))
-    free, capacity = answer["free"], answer["capacity"]
-    table.add_row("free cores", f"{free['cores']} of {capacity['cores']} on {answer['nodes']} nodes")
-    table.add_row("free memory", f"{free['memory_mb'] / 1024:.1f} of {capacity['memory_mb'] / 1024:.1f} GiB")
-    if answer["matched"]:
-        members = ", ".join(f"{name} {count}" for name, count in answer["matched"].items())
-        table.add_row("last matches", f"{members}; dispatched: {answer['chosen']}")
-    for name, project in sorted(answer["projects"].items()):
-        used = project["used"]
-        table.add_row(
-            f"account {plain(name)}",
-            f"share {project['share']:g}, uses {used['cores']} cores, {used['memory_mb'] / 1024:.1f} GiB",
-        )
-    for name, why in sorted(answer["nodes_unavailable"].items()):
-        table.add_row(f"node {plain(name)}", f"not used: {plain(why)}")
-    return table
-
-
-def queue_table(rows: list[dict[str, Any]], now_s: float) -> RenderableType:
-    """The answer to `queue`."""
-    if not rows:
-        return "no jobs"
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("JOBID", "USER", "ACCOUNT", "PARTITION", "NAME", "CPUS", "AGE", "STATE", "NODES", "REASON"):
-        table.add_column(name, justify=_side(name), no_wrap=name != "REASON")
-    for row in rows:
-        age = duration(now_s - row["submit_s"])
-        named = (row["job_id"], row["user"], row["account"], row["partition"], row["name"][:24], row["cpus"], age)
-        nodes = folded(row["nodes"])
-        table.add_row(*(plain(each) for each in (*named, row["state"], nodes, row["reason"])))
-    return table
-
-
 def _side(column: str) -> Literal["left", "right"]:
     """Numbers stand to the right."""
-    return "right" if column in ("JOBID", "CPUS", "AGE", "JOBS MATCHED", "PLACE IN QUEUE") else "left"
+    return "right" if column in ("JOBS MATCHED", "PLACE IN QUEUE") else "left"
 
 
 def folded(nodes: list[str]) -> str:
@@ -187,6 +143,8 @@ def _what_was_missing(cycle: dict[str, Any]) -> Iterator[str]:
         if tried["withheld_in_the_way"]:
             jobs = ", ".join(map(str, tried["withheld_in_the_way"]))
             yield f"  it would fit, but capacity is withheld for job {jobs}"
+        if tried.get("withheld_for_others"):
+            yield "  it would fit, but capacity is withheld for jobs of other users"
         if not tried["fits_if_empty"]:
             yield "  the nodes that can be planned on now are too small or too few for it, even empty"
 

@@ -2,9 +2,12 @@
 
 import getpass
 import json
+import sys
 from pathlib import Path
 
 import pytest
+
+sys.path.append(str(Path(__file__).parent))  # `shown`: pytest's importlib mode puts no test folder on the path
 
 from slurm_sns.cli import main
 from slurm_sns.web.control import ControlSocket

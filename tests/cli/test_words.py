@@ -3,7 +3,7 @@
 import pytest
 from rich.console import Console
 
-from slurm_sns.cli.words import duration, explanation, folded, plain, queue_table, status_table
+from slurm_sns.cli.words import duration, explanation, folded, plain
 
 NOW = 100_000.0
 EVIL = "\x1b[31mred\x1b[0m [bold]loud[/bold] [/] \r\n\x07 [link=http://x]x[/link] ünï"
@@ -36,27 +36,6 @@ def row(**fields):
     return {**shown, **fields}
 
 
-STATUS = {
-    "mode": "enforce",
-    "disabled": False,
-    "at_s": NOW - 1,
-    "cycle_s": 0.012,
-    "cycles": 3,
-    "placed": 2,
-    "waiting": 5,
-    "placing": 1,
-    "running": 4,
-    "held_by_owner": 0,
-    "nodes": 2,
-    "nodes_unavailable": {},
-    "capacity": {"cores": 56, "memory_mb": 256_000},
-    "free": {"cores": 20, "memory_mb": 128_000},
-    "chosen": "",
-    "matched": {},
-    "projects": {},
-}
-
-
 def member(**fields):
     shown = {
         "heuristic": "mix-fit",
@@ -79,52 +58,26 @@ def test_text_of_others_is_printed_as_it_is_without_its_control_characters() -> 
     assert printed(plain(EVIL)).rstrip("\n") == HARMLESS
 
 
-@pytest.mark.parametrize("field", ["name", "user", "account", "partition", "reason"])
-def test_no_field_of_a_job_reaches_the_terminal_unescaped(field: str) -> None:
-    text = printed(queue_table([row(**{field: EVIL})], NOW))
-    assert "\x1b" not in text
-    assert "\x07" not in text
-    assert "[bold]" in text, "and it is shown, not taken for markup"
-    assert text.count("\n") == 2, "a heading and one line"
-
-
-def test_status_and_explain_escape_what_others_wrote() -> None:
-    status = {**STATUS, "nodes_unavailable": {"c1": EVIL}, "projects": {EVIL: project()}}
+def test_explain_escapes_what_others_wrote() -> None:
     decided = {"at_s": NOW, "action": "note", "nodes": [], "reason": EVIL}
-    parts = explanation(explained(job=row(reason=EVIL), decisions=[decided], unavailable={"c1": EVIL}))
-    for text in (printed(status_table(status, NOW)), printed(*parts)):
-        assert "\x1b" not in text
-        assert HARMLESS in text
+    text = printed(*explanation(explained(job=row(reason=EVIL), decisions=[decided], unavailable={"c1": EVIL})))
+    assert "\x1b" not in text
+    assert HARMLESS in text
 
 
-def project(share: float = 1.0):
-    return {"share": share, "used": {"cores": 4, "memory_mb": 2048}}
-
-
-def test_status_says_how_it_stands() -> None:
-    text = printed(status_table({**STATUS, "projects": {"physics": project(2.5)}, "held_by_owner": 1}, NOW))
-    lines = {line.split("  ")[0]: line.split("  ", 1)[1].strip() for line in text.splitlines()}
-    assert lines["mode"] == "enforce"
-    assert lines["last cycle"] == "1 s ago, took 12 ms"
-    assert lines["cycles"] == "3, 2 jobs placed since the start"
-    assert lines["free cores"] == "20 of 56 on 2 nodes"
-    assert lines["free memory"] == "125.0 of 250.0 GiB"
-    assert lines["account physics"] == "share 2.5, uses 4 cores, 2.0 GiB"
-    assert lines["held by owner"] == "1"
-
-
-def test_status_says_when_it_is_disabled() -> None:
-    assert "disabled: jobs pass through" in printed(status_table({**STATUS, "disabled": True}, NOW))
-
-
-def test_an_empty_queue_is_said_in_words() -> None:
-    assert queue_table([], NOW) == "no jobs"
-
-
-def test_a_reason_that_nobody_gave_is_not_printed() -> None:
-    text = printed(queue_table([row(state="running", nodes=["c1"], reason="")], NOW))
-    assert "None" not in text
-    assert text.splitlines()[1].split() == ["7", "alice", "physics", "main", "wrap", "4", "60", "s", "running", "c1"]
+def test_explain_says_that_capacity_is_withheld_for_others_without_naming_them() -> None:
+    tried = {
+        "size": "4 cores",
+        "nodes_needed": 1,
+        "nodes_fitting": 0,
+        "nearest": [],
+        "withheld_in_the_way": [],
+        "withheld_for_others": 2,
+        "fits_if_empty": True,
+    }
+    cycle = {"waiting_jobs": 1, "chosen": "mix-fit", "own_heuristic": None, "members": [member(tried=[tried])]}
+    text = printed(*explanation(explained(job=row(), cycle=cycle)))
+    assert "it would fit, but capacity is withheld for jobs of other users" in text
 
 
 def test_explain_of_a_job_that_was_placed() -> None:

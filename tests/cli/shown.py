@@ -1,0 +1,73 @@
+"""Answers of a scheduler as the command line gets them, and what a terminal of some width shows of them."""
+
+from rich.console import Console, RenderableType
+
+NOW = 100_000.0
+EVIL = "\x1b[31mred\x1b[0m [bold]loud[/bold] [/] \r\n\x07 [link=http://x]x[/link] ünï\u202e\x9b2J"
+#: No byte of these reaches a terminal or begins a line.
+FORBIDDEN = ("\x1b", "\x07", "\r", "\u202e", "\x9b")
+
+
+def amounts(cores: int, memory_mb: int, ways: int = 0, bandwidth_gbps: int = 0) -> dict[str, int]:
+    return {"cores": cores, "memory_mb": memory_mb, "ways": ways, "bandwidth_gbps": bandwidth_gbps}
+
+
+def node(name: str, used_cores: int = 0, cores: int = 28) -> dict:
+    return {"name": name, "capacity": amounts(cores, 131_072, 20), "free": amounts(cores - used_cores, 65_536, 15)}
+
+
+def status(**fields) -> dict:
+    shown = {
+        "mode": "enforce",
+        "disabled": False,
+        "at_s": NOW - 1,
+        "cycle_s": 0.012,
+        "cycle_p50_s": 0.011,
+        "cycle_p99_s": 0.044,
+        "began_s": NOW - 7200,
+        "trouble": "",
+        "cycles": 3,
+        "placed": 2,
+        "waiting": 5,
+        "placing": 1,
+        "running": 4,
+        "held_by_owner": 0,
+        "nodes": 2,
+        "nodes_unavailable": {},
+        "capacity": amounts(56, 262_144, 40),
+        "free": amounts(20, 131_072, 30),
+        "each_node": [node("c1", 28), node("c2", 8)],
+        "chosen": "",
+        "matched": {},
+        "projects": {},
+    }
+    return {**shown, **fields}
+
+
+def row(**fields) -> dict:
+    shown = {
+        "job_id": 7,
+        "user": "alice",
+        "account": "physics",
+        "name": "wrap",
+        "partition": "main",
+        "tasks": 4,
+        "cpus": 4,
+        "state": "ours, waiting",
+        "submit_s": NOW - 4000,
+        "start_s": 0,
+        "nodes": [],
+        "reason": "",
+        "position": 1,
+        "over_aged": False,
+        "demand": {"nodes": 1, **amounts(4, 4096)},
+    }
+    return {**shown, **fields}
+
+
+def printed(part: RenderableType, width: int = 200) -> str:
+    """What a terminal without colours shows."""
+    console = Console(width=width, highlight=False, force_terminal=True, color_system=None)
+    with console.capture() as capture:
+        console.print(part)
+    return capture.get()
