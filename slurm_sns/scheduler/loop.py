@@ -80,6 +80,8 @@ class Scheduler:
         self._publish = publish
         self._stored: Mapping[int, JobRecord] = dict(ports.history.load())
         self._records = dict(self._stored)
+        if self._stored:
+            ports.log(f"going on with {len(self._stored)} jobs on record from the last run")
         self._would: Mapping[int, tuple[str, ...]] = {}
         self._silence = Outage(ports.log, f"; trying again, at least every {LONGEST_RETRY_S:g} s")
         self._unrecorded = Outage(ports.log)
@@ -267,7 +269,13 @@ class Scheduler:
         owners = {job_id: job.user_id for job_id, job in situation.jobs.items()}
         try:
             self._ports.decisions.record(
-                at_s, situation.snapshot, plan, notes, owners=owners, explanations=situation.explanations
+                at_s,
+                situation.snapshot,
+                plan,
+                notes,
+                owners=owners,
+                explanations=situation.explanations,
+                tasks={job_id: job.task for job_id, job in situation.jobs.items() if job.task is not None},
             )
             self._unrecorded.over(at_s)
         except SnsError as problem:

@@ -1,5 +1,6 @@
 """The cluster that `make test` has brought up, in a known state before each test."""
 
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 from cluster import Cluster
 
 HERE = Path(__file__).parent
+sys.path.append(str(HERE))  # evidence.py
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -65,7 +67,7 @@ def planned_by_hand(cluster: Cluster) -> Iterator[Cluster]:
     cluster.daemon("stop", "scheduler")
     cluster.run(
         "setsid setpriv --reuid=slurm --regid=slurm --clear-groups bash -c "
-        "'while date +%s > /run/sns/heartbeat; do sleep 1; done' < /dev/null > /dev/null 2>&1 & "
+        "'cd /run/sns; while date +%s > beat.test && mv beat.test heartbeat; do sleep 1; done' < /dev/null > /dev/null 2>&1 & "
         "echo $! > /run/sns/test-heartbeat.pid"
     )
     time.sleep(0.5)

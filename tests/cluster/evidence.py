@@ -1,0 +1,155 @@
+"""What proves that a fault did no harm: what the jobs themselves wrote, Slurm's accounting, the logs, the queue."""
+
+import time
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from cluster import Cluster, unfold
+
+HEARTBEAT_TIMEOUT_S = 10  # containers/sns.yaml
+#: What a node of each kind has: cores, MiB.
+CAPACITY = {"c": (28, 128_000), "s": (4, 32_768)}
+
+
+def work(seconds: float) -> str:
+    """A job script that writes down, beside the others', that it starts and that it comes to its end."""
+    return f"echo start >> work/$SLURM_JOB_ID; sleep {seconds}; echo end >> work/$SLURM_JOB_ID"
+
+
+def begin(cluster: Cluster) -> None:
+    """Forget what jobs of earlier tests wrote down."""
+    for user in ("alice", "bob"):
+        cluster.run("rm -rf work; mkdir work", user)
+
+
+def written(cluster: Cluster, user: str = "alice") -> dict[int, list[str]]:
+    """What each job wrote down."""
+    lines: dict[int, list[str]] = {}
+    for line in cluster.run("grep -H . work/* /dev/null || true", user).splitlines():
+        path, word = line.split(":")
+        lines.setdefault(int(path.rsplit("/", 1)[1]), []).append(word)
+    return lines
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of one job, as Slurm accounts for it; times are Unix seconds."""
+
+    job_id: int
+    state: str
+    start_s: int
+    end_s: int
+    nodes: tuple[str, ...]
+    cpus: int
+    memory_mb: float
+    restarts: int
+
+
+def runs(cluster: Cluster, job_ids: Iterable[int]) -> list[Run]:
+    """Every run of these jobs, those before a requeue too, once slurmdbd knows of the end of each job."""
+    numbers = sorted(job_ids)
+    found: list[Run] = []
+
+    def all_ended() -> bool:
+        found[:] = [
+            run
+            for line in cluster.run(
+                f"SLURM_TIME_FORMAT=%s sacct -nPXD -j {','.join(map(str, numbers))} "
+                "-o JobIDRaw,State%30,Start,End,NodeList%200,AllocTRES%200,Restarts"
+            ).splitlines()
+            if (run := _run(line)) is not None
+        ]
+        return {run.job_id for run in found if run.state == "COMPLETED"} == set(numbers)
+
+    cluster.wait_for("slurmdbd knows that the jobs have completed", all_ended, timeout_s=120, every_s=1)
+    return found
+
+
+def _run(line: str) -> Run | None:
+    number, state, start, end, nodes, allocated, restarts = line.split("|")
+    if not (start.isdigit() and end.isdigit()):
+        return None  # it did not run
+    tres = dict(each.split("=") for each in allocated.split(",") if each)
+    memory_mb = float(tres["mem"][:-1]) * {"M": 1, "G": 1024, "T": 1024**2}[tres["mem"][-1]]
+    return Run(
+        int(number), state.split()[0], int(start), int(end), unfold(nodes), int(tres["cpu"]), memory_mb, int(restarts)
+    )
+
+
+def over_capacity(of: Iterable[Run]) -> list[str]:
+    """Where and when runs held more than a node has."""
+    found, all_runs = [], list(of)
+    for moment in sorted({run.start_s for run in all_runs}):
+        cores: Counter[str] = Counter()
+        memory_mb: Counter[str] = Counter()
+        for run in all_runs:
+            if run.start_s <= moment < run.end_s:
+                for node in run.nodes:
+                    cores[node] += run.cpus / len(run.nodes)
+                    memory_mb[node] += run.memory_mb / len(run.nodes)
+        for node, count in cores.items():
+            most_cores, most_memory_mb = CAPACITY[node[0]]
+            if count > most_cores or memory_mb[node] > most_memory_mb:
+                found.append(f"{node} at {moment}: {count} cores, {memory_mb[node]} MiB")
+    return found
+
+
+def planned(cluster: Cluster) -> dict[int, tuple[str, ...]]:
+    """Where the scheduler's log says that each job was placed last; not those that were then released or taken back."""
+    nodes: dict[int, tuple[str, ...]] = {}
+    for line in cluster.run("grep -h '^[-0-9: ,]* job [0-9]*: ' /var/log/sns/*.log | sort").splitlines():
+        number, text = line.split(" job ", 1)[1].split(": ", 1)
+        if text.startswith("placed on ") and "did not start" not in text:
+            nodes[int(number)] = tuple(text.removeprefix("placed on ").split(":")[0].split(","))
+        else:
+            nodes.pop(int(number), None)
+    return nodes
+
+
+def check(cluster: Cluster, job_ids: Iterable[int], restarted: frozenset[int] = frozenset()) -> list[Run]:
+    """No job lost, none started twice, none over capacity, each on the nodes that were planned last, or on Slurm's own.
+
+    Those in `restarted` may have been requeued by Slurm.
+    """
+    numbers = set(job_ids)
+    seen = runs(cluster, numbers)
+    assert over_capacity(seen) == []
+    completed = Counter(run.job_id for run in seen if run.state == "COMPLETED")
+    assert completed == dict.fromkeys(numbers, 1)
+    once = numbers - restarted
+    assert Counter(run.job_id for run in seen if run.job_id in once) == dict.fromkeys(once, 1)
+    wrote = written(cluster)
+    assert {number: wrote.get(number) for number in once} == dict.fromkeys(once, ["start", "end"])
+    meant = planned(cluster)
+    elsewhere = {
+        run.job_id: (run.nodes, meant[run.job_id])
+        for run in seen
+        if run.job_id in meant and run.job_id in once and set(run.nodes) != set(meant[run.job_id])
+    }
+    assert elsewhere == {}
+    return seen
+
+
+def waits_for_us(cluster: Cluster) -> list[int]:
+    """The jobs that only we can start: held, or pinned to nodes of our choice."""
+    return [job.id for job in cluster.jobs().values() if job.state == "PENDING" and (job.is_held or job.pinned_to)]
+
+
+def none_waits_for_us_longer_than_promised(cluster: Cluster, since_s: float) -> None:
+    """Wait until no job is held or pinned; it must come true within heartbeat_timeout_s + 5 s of `since_s`."""
+    cluster.wait_for("no job waits for us", lambda: not waits_for_us(cluster))
+    assert time.monotonic() - since_s <= HEARTBEAT_TIMEOUT_S + 5
+
+
+class Log:
+    """What a daemon's log says from now on."""
+
+    def __init__(self, cluster: Cluster, name: str = "scheduler") -> None:
+        self._cluster, self._path = cluster, f"/var/log/sns/{name}.log"
+        self._from = int(cluster.run(f"stat -c %s {self._path}")) + 1
+
+    def lines(self, *about: str) -> list[str]:
+        """The lines, those that contain one of `about` only where it is given."""
+        text = self._cluster.run(f"tail -c +{self._from} {self._path}")
+        return [line for line in text.splitlines() if not about or any(each in line for each in about)]

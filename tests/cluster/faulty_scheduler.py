@@ -1,0 +1,84 @@
+#!/opt/sns/bin/python
+"""`sns` with a fault that a test chose: the parts are those of cli.wiring, one method of theirs is wrapped.
+
+Put on the controller as `sns`, first in PATH, sns-daemon starts it like the real one. In the environment:
+
+    SNS_FAULT=METHOD:before|after:NUMBER:WHAT    at that call of a port's method, counted from the start: kill (this
+                                                 process, without a word), freeze (it), or a signal for slurmctld
+    SNS_CLOCK=FILE                               the clock is fast by the seconds in this file
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+from slurm_sns.cli import main, wiring
+from slurm_sns.slurm import planner
+
+
+class Fault:
+    """What happens at one call."""
+
+    def __init__(self, text: str) -> None:
+        self.method, self._when, number, self._what = text.split(":")
+        self._left = int(number)
+
+    def around(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        """The method, with the fault before or after it."""
+
+        def call(*values: Any, **named: Any) -> Any:
+            self._left -= 1
+            self._pass("before")
+            result = method(*values, **named)
+            self._pass("after")
+            return result
+
+        return call
+
+    def _pass(self, when: str) -> None:
+        if self._left == 0 and when == self._when:
+            if self._what in ("kill", "freeze"):
+                os.kill(os.getpid(), signal.SIGKILL if self._what == "kill" else signal.SIGSTOP)
+            else:
+                subprocess.run(["pkill", f"-{self._what}", "-x", "slurmctld"], check=True)
+
+
+class Faulty:
+    """A port, one method of which meets the fault."""
+
+    def __init__(self, port: object, fault: Fault) -> None:
+        self._port, self._fault = port, fault
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._port, name)
+        return self._fault.around(value) if name == self._fault.method else value
+
+
+class SteppedClock(wiring.StopSignal):
+    """The time as the machine would have it if somebody had set its clock."""
+
+    def now(self) -> float:
+        return time.time() + float(Path(os.environ["SNS_CLOCK"]).read_text())
+
+
+def build(config: Any, clock: Any, real: Callable[..., Any] = wiring.ports) -> Any:
+    """The real ports, each of them wrapped."""
+    ports = real(config, clock)
+    wrapped = {each.name: Faulty(getattr(ports, each.name), FAULT) for each in fields(ports) if each.name != "log"}
+    return replace(ports, **wrapped)
+
+
+if "SNS_FAULT" in os.environ:
+    FAULT = Fault(os.environ["SNS_FAULT"])
+    wiring.ports = build
+    if FAULT.method == "command":  # one of Slurm's commands: an unpin is two of them
+        planner.run = FAULT.around(planner.run)
+if "SNS_CLOCK" in os.environ:
+    wiring.StopSignal = SteppedClock
+sys.exit(main())
