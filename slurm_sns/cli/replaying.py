@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from slurm_sns.cli.requested import Requested, Spreading
+from slurm_sns.cli.spreading import summary_of
 from slurm_sns.policies.matching.keys import KEYS
 from slurm_sns.policies.matching.max_jobs import MaxJobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
@@ -11,11 +13,15 @@ from slurm_sns.policies.placement.pool import Pool
 from slurm_sns.sim.engine import Outcome, Simulation
 from slurm_sns.sim.metrics import Metrics, measure
 from slurm_sns.sim.progress import Fixed, Placement
+from slurm_sns.sim.read_trace import read_records
 from slurm_sns.sim.records import Records
 from slurm_sns.sim.replay import replay
 from slurm_sns.sim.replay_results import write_replay
 from slurm_sns.sim.results import write_results
-from slurm_sns.sim.sns_trace import SnsTrace
+from slurm_sns.sim.sns_trace import SnsTrace, TraceReader
+
+#: Told now and then how many jobs have been started.
+Report = Callable[[int], None]
 
 
 class Done(NamedTuple):
@@ -26,47 +32,79 @@ class Done(NamedTuple):
     placements: Sequence[Placement] = ()  #: of the plain engine
 
 
-def run_matching(
-    pool: Pool,
-    records: Records,
-    parameters: MatchingParameters,
-    *,
-    interval_s: int,
-    shares: Mapping[str, float],
-    report: Callable[[int], None],
-) -> Done:
+class Work(NamedTuple):
+    """A trace that has been read, and how to replay it; `more`: what its summary says beside the usual."""
+
+    jobs: int
+    dropped: Mapping[str, int]
+    unsorted: int
+    run: Callable[[Report], Done]
+    more: Callable[[Done], dict[str, Any]] = lambda _done: {}
+
+
+def read_work(trace: str, pool: Pool, asked: Requested, *, load_factor: float, limit: int | None) -> Work:
+    """Read the trace as the policy takes it.
+
+    Raises:
+        BadInput: naming file, line and what would be valid.
+    """
+    if asked.spreading is not None:
+        options, parameters, _ = spreading = asked.spreading
+        reader = TraceReader(pool, asked.policy, options.programs(pool), parameters)
+        spread = reader.read(trace, load_factor=load_factor, limit=limit)
+        return Work(
+            len(spread.trace.jobs),
+            spread.trace.dropped,
+            unsorted=0,
+            run=lambda report: run_spreading(pool, spread, spreading, asked, report),
+            more=lambda done: summary_of(spread, done.placements, parameters, options),
+        )
+    records = read_records(trace, pool, load_factor=load_factor, limit=limit)
+    return Work(
+        len(records), records.dropped, records.unsorted, lambda report: run_matching(pool, records, asked, report)
+    )
+
+
+def run_matching(pool: Pool, records: Records, asked: Requested, report: Report) -> Done:
     """Replay the trace by the compiled loop; by the engine where a heuristic is in use that only the twin has."""
-    members = parameters.portfolio
+    parameters, members = asked.parameters, asked.parameters.portfolio
     if not _is_compiled(parameters, records):
-        scheduler, depth = MaxJobs(parameters), parameters.queue_depth
-        trace = records.trace()
-        simulation = Simulation(pool, trace, scheduler, queue_depth=depth, interval_s=interval_s, shares=shares)
+        simulation = Simulation(
+            pool,
+            records.trace(),
+            MaxJobs(parameters),
+            queue_depth=parameters.queue_depth,
+            interval_s=asked.interval_s,
+            shares=asked.shares,
+            age_limit_s=asked.age_limit_s,
+        )
         return _done_by_engine(simulation.run(report), pool, members)
-    replayed = replay(pool, records, parameters, interval_s=interval_s, shares=shares, progress=report)
+    replayed = replay(
+        pool,
+        records,
+        parameters,
+        interval_s=asked.interval_s,
+        shares=asked.shares,
+        age_limit_s=asked.age_limit_s,
+        progress=report,
+    )
     return Done(
         metrics=lambda: replayed.metrics(pool, members),
         write=lambda out, summary: write_replay(out, replayed, pool, members, summary),
     )
 
 
-def run_spreading(
-    pool: Pool,
-    spread: SnsTrace,
-    scheduler: MaxJobs,
-    *,
-    interval_s: int,
-    shares: Mapping[str, float],
-    report: Callable[[int], None],
-) -> Done:
+def run_spreading(pool: Pool, spread: SnsTrace, spreading: Spreading, asked: Requested, report: Report) -> Done:
     """Replay a trace of programs by the engine, which knows run times that depend on the placement."""
-    parameters = scheduler.parameters
+    parameters = asked.parameters
     simulation = Simulation(
         pool,
         spread.trace,
-        scheduler,
+        spreading.scheduler,
         queue_depth=parameters.queue_depth,
-        interval_s=interval_s,
-        shares=shares,
+        interval_s=asked.interval_s,
+        shares=asked.shares,
+        age_limit_s=asked.age_limit_s,
         progress=Fixed(spread.model),
     )
     return _done_by_engine(simulation.run(report), pool, parameters.portfolio, spreads=True)

@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import sys
 
 import pytest
 from typer.testing import CliRunner
@@ -40,3 +41,26 @@ def test_an_out_that_is_a_file_is_refused_before_any_work(tmp_path):
 
 def test_fewer_than_two_seeds_are_refused(tmp_path):
     assert call("netbatch-load", "--out", tmp_path, "--seeds", 1).exit_code == 2
+
+
+def test_options_of_a_job_array_are_refused_without_one(tmp_path):
+    for option, value in (("--partition", "main"), ("--minutes", 5), ("--memory-gb", 1)):
+        problem = call("netbatch-load", "--out", tmp_path, option, value).exception
+        assert isinstance(problem, BadInput)
+        assert str(problem) == f"{option} goes with --slurm"
+
+
+def test_an_array_without_submitit_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "submitit", None)
+    monkeypatch.delitem(sys.modules, "slurm_sns.sim.reproduce.slurm_array", raising=False)
+
+    problem = call("netbatch-load", "--out", tmp_path, "--slurm").exception
+
+    assert isinstance(problem, BadInput)
+    assert str(problem) == "--slurm needs submitit; valid: pip install 'slurm_sns[sweep]'"
+
+
+def test_json_says_how_many_seeds_went_into_the_page(tmp_path):
+    result = call("netbatch-workload", "--out", tmp_path, "--quick", "--seeds", 2, "--jobs", 1, "--json")
+    assert json.loads(result.stdout)["seeds"] == 2
+    assert json.loads(call("netbatch-examples", "--out", tmp_path, "--json").stdout)["seeds"] is None

@@ -205,14 +205,31 @@ def test_settings_come_from_the_configuration_unless_given(tiny, tmp_path):
     )
 
     from_file = simulate(*tiny, "--config", config)
-    given = simulate(*tiny, "--config", config, "--queue-depth", 9, "--portfolio", "first-fit")
+    given = simulate(*tiny, "--config", config, "--queue-depth", 9, "--portfolio", "first-fit", "--age-limit", 5)
 
     assert (from_file["portfolio"], from_file["queue_depth"], from_file["reservations"]) == (
         ["mix-fit", "first-fit"],
         7,
         2,
     )
+    assert (from_file["age_limit_s"], given["age_limit_s"]) == (21600, 5)
     assert (given["portfolio"], given["queue_depth"], given["reservations"]) == (["first-fit"], 9, 2)
+
+
+def test_the_age_limit_lets_a_job_go_first_whatever_its_project_holds(tmp_path):
+    (tmp_path / "nodes.csv").write_text("name,cores,mem_gb\nA,2,2\n")
+    (tmp_path / "jobs.csv").write_text(
+        "job_id,submit_s,run_s,cores,mem_gb,project\n1,0,1000,1,1,p\n2,0,90,1,1,p\n3,5,50,1,1,p\n4,6,50,1,1,q\n"
+    )
+    given = [tmp_path / "jobs.csv", "--nodes", tmp_path / "nodes.csv", "--policy", "mix-fit", "--out", tmp_path / "out"]
+
+    def start_of_3() -> str:
+        return (tmp_path / "out" / "jobs.csv").read_text().splitlines()[3].split(",")[2]
+
+    assert simulate(*given)["age_limit_s"] is None
+    assert start_of_3() == "150"
+    assert simulate(*given, "--age-limit", 60)["age_limit_s"] == 60
+    assert start_of_3() == "90"
 
 
 SWF_LINE = b"1 0 -1 60 2 -1 -1 2 -1 -1 1 1 1 -1 1 -1 -1 -1\n"
@@ -315,6 +332,7 @@ def test_submits_out_of_order_are_sorted_with_a_note(tiny, tmp_path):
         (["--interval", "0"], "--interval"),
         (["--queue-depth", "0"], "--queue-depth"),
         (["--limit", "0"], "--limit"),
+        (["--age-limit", "0"], "--age-limit"),
         (["--nodes", "/nonexistent.csv"], "/nonexistent.csv: cannot be read"),
         (["--config", "/nonexistent.yaml"], "/nonexistent.yaml"),
         (["--out", "/dev/null"], "/dev/null is not a directory"),

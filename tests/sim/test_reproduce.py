@@ -184,8 +184,14 @@ def test_a_trace_that_is_missing_is_named(tmp_path, monkeypatch):
         netbatch_traces.LOGS["HPC2N"].path()
 
 
+def test_the_full_size_takes_three_seeds_at_most_and_all_pools(tmp_path):
+    sweep = netbatch_full.sweep_of(Options(tmp_path, seeds=30))
+    assert (sweep.seeds, sweep.scale, sweep.pools) == (3, 1.0, ("A", "B", "C", "D"))
+
+
 def test_the_page_of_the_full_size_asks_the_same_claims_and_shows_the_waits(sweep, tmp_path):
     page = netbatch_full.page_of(sweep)
+    assert page.seeds == 2
     write_page(tmp_path, page)
     assert [each.text for each in page.claims] == [
         each.text for each in netbatch_load.claims_of(netbatch_load.Results(sweep))
