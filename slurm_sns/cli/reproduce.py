@@ -32,6 +32,7 @@ NAMES = (
     "sns-throughput",
     "sns-balance",
     "sns-ratio",
+    "sns-beyond",
 )
 MOST_JOBS, MOST_SEEDS = 256, 10_000
 QUICK_SEEDS = 5

@@ -5,10 +5,8 @@ file through the code that plans by them. One thing is a result: what a profiler
 interpolates between them, as the paper's does, would take for the fewest ways.
 """
 
-from bisect import bisect_left
-from dataclasses import replace
-
 from slurm_sns.policies.sns.profile import Run
+from slurm_sns.sim.profiling import SAMPLED_WAYS, sampled
 from slurm_sns.sim.reproduce import figures
 from slurm_sns.sim.reproduce.claims import Claim, exactly
 from slurm_sns.sim.reproduce.options import Options
@@ -17,8 +15,6 @@ from slurm_sns.sim.reproduce.sns_runs import NODE, shipped_programs
 from slurm_sns.sim.saturation import ONE_CORE_GBPS, Traffic, settled
 
 PROCESSES, KEPT = 16, 0.9
-#: Section 5.1.
-SAMPLED_WAYS = (2, 4, 8, 20)
 #: Ways for 90 % of full performance, and GB/s with all ways on one node (figures 4, 6 and 12).
 PRINTED_WAYS = {"mg": 3, "cg": 10, "bfs": 18, "ep": 2, "hc": 2}
 PRINTED_GBPS = {"mg": 112.0, "cg": 42.9, "ep": 0.09, "bfs": 0.12}
@@ -48,7 +44,7 @@ def reproduce(options: Options) -> Page:
     made = (
         f"`sns reproduce sns-cache`: the shipped profiles at {PROCESSES} processes on one node, and the law of "
         "`slurm_sns/sim/saturation.py` beside STREAM's points. Printed numbers are inputs of the profiles: that they "
-        "hold shows that nothing was lost on the way. The last two columns are a result: the fewest ways that one finds "
+        "hold shows that nothing was lost. The last two columns are a result: the fewest ways that one finds "
         f"who samples {', '.join(map(str, SAMPLED_WAYS))} ways and interpolates, as the paper's does."
     )
     return Page(
@@ -61,17 +57,6 @@ def reproduce(options: Options) -> Page:
         ],
         shown=table,
         numbers=[table],
-    )
-
-
-def sampled(run: Run, points: tuple[int, ...] = SAMPLED_WAYS) -> Run:
-    """The run as a profiler knows it that has measured it with so many ways only."""
-    known = (*points[: bisect_left(points, run.ways[-1])], run.ways[-1])
-    return replace(
-        run,
-        ways=known,
-        ipc=tuple(run.ipc_at(each) for each in known),
-        bandwidth_gbps=tuple(run.bandwidth_at(each) for each in known),
     )
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from slurm_sns.config.profiles_yaml import read_profiles
 from slurm_sns.model import Resources
-from slurm_sns.policies.placement.pool import Pool, amounts
+from slurm_sns.policies.placement.pool import BANDWIDTH, Pool, amounts
 from slurm_sns.policies.sns.parameters import REPRODUCTION, SnsParameters
 from slurm_sns.policies.sns.profile import Program
 from slurm_sns.resources import shared_path
@@ -78,6 +78,13 @@ def cluster(nodes: int = PAPER_NODES) -> Pool:
     return Pool(tuple(f"n{at}" for at in range(nodes)), amounts([NODE] * nodes))
 
 
+def with_bandwidth(pool: Pool, gbps: int) -> Pool:
+    """The same nodes with another bandwidth."""
+    capacity = pool.capacity.copy()
+    capacity[BANDWIDTH] = gbps
+    return Pool(pool.names, capacity)
+
+
 def progress_of(model: str, policy: str, pool: Pool, authors: AuthorsModel) -> Progress:
     """How jobs advance; under CS nobody has ways of his own."""
     if model == AUTHORS:
@@ -94,10 +101,15 @@ def place(
     programs: Mapping[str, Program] | None = None,
     true_programs: Mapping[str, Program] | None = None,
     parameters: SnsParameters = REPRODUCTION,
+    planned_gbps: int | None = None,
     report: Callable[[int], None] = lambda _started: None,
 ) -> tuple[Placement, ...]:
-    """The jobs as the policy places them, planned by `programs`, advancing by `true_programs` (the same if None)."""
-    pool = pool or cluster()
+    """The jobs as the policy places them.
+
+    Planned by `programs`, and advancing by `true_programs` (the same if None); planned as if nodes had `planned_gbps`.
+    """
+    true_pool = pool or cluster()
+    pool = true_pool if planned_gbps is None else with_bandwidth(true_pool, planned_gbps)
     programs = shipped_programs() if programs is None else programs
     parameters = replace(parameters, queue_depth=QUEUE_DEPTH)
     planned = TraceReader(pool, policy, programs, parameters).of_programs("the sequence", jobs)
@@ -110,7 +122,7 @@ def place(
         scheduler_of(policy, parameters),
         queue_depth=QUEUE_DEPTH,
         interval_s=INTERVAL_S,
-        progress=progress_of(model, policy, pool, authors),
+        progress=progress_of(model, policy, true_pool, authors),
     )
     return simulation.run(report).placements
 
