@@ -5,6 +5,7 @@ import os
 import pwd
 import shutil
 import signal
+import stat
 import sys
 import threading
 import time
@@ -211,18 +212,32 @@ def warm_up(policy: Policy) -> float:
 
 
 def make_directories(config: Config) -> None:
-    """The run and state directories, where systemd has not made them.
+    """The run and state directories, where systemd has not made them; from here on our files are ours alone to read.
 
     Raises:
-        SnsError: they cannot be made or written.
+        SnsError: they cannot be made or written, or others may write there.
     """
     for path, mode in ((config.paths.run_dir, 0o755), (config.paths.state_dir, 0o700)):
         try:
-            path.mkdir(mode=mode, parents=True, exist_ok=True)
+            if not path.is_dir():
+                path.mkdir(parents=True, exist_ok=True)
+                path.chmod(mode)  # whatever the umask: everybody may reach the socket, nobody the database
         except OSError as problem:
             raise SnsError(f"{path} cannot be made: {problem.strerror}") from None
         if not os.access(path, os.W_OK | os.X_OK):
             raise SnsError(f"{path} cannot be written by user id {os.geteuid()}; it must belong to {config.slurm.user}")
+        _require_own(path, config.slurm.user)
+    os.umask(0o077)
+
+
+def _require_own(path: Path, user: str) -> None:
+    """Refuse a directory in which others could replace the socket, the database or compiled code."""
+    found = path.stat()
+    if found.st_mode & 0o022 or found.st_uid not in (0, os.geteuid()):
+        raise SnsError(
+            f"{path} has mode {stat.S_IMODE(found.st_mode):04o} and owner {found.st_uid}; "
+            f"valid: it belongs to {user}, and nobody else may write there (chmod go-w)"
+        )
 
 
 def only_one(path: Path) -> Callable[[], None]:

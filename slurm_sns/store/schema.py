@@ -20,6 +20,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from slurm_sns.errors import BadInput, Unreachable
+from slurm_sns.store.private import make_private
 from slurm_sns.store.troubles import in_words
 
 metadata = MetaData()
@@ -106,6 +107,7 @@ def open_store(url: str) -> Engine:
             f"store.url: {problem}; valid: sqlite:////absolute/path, mysql+pymysql://..., postgresql+psycopg://..."
         ) from None
     if engine.dialect.name == "sqlite":
+        make_private(engine.url.database)
         event.listen(engine, "connect", _tune_sqlite)
     try:
         _make_tables(engine)

@@ -3,6 +3,7 @@
 The submit filter inside slurmctld reads both with nothing but io.open, so they must never be seen half written.
 """
 
+import os
 from pathlib import Path
 
 from slurm_sns.errors import SnsError
@@ -54,7 +55,8 @@ class KillSwitchFile:
             return False
         try:
             if on:
-                self._path.touch()
+                # Root says `sns disable` too: it must follow no link that stands there.
+                os.close(os.open(self._path, os.O_CREAT | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644))
             else:
                 self._path.unlink(missing_ok=True)
         except OSError as problem:

@@ -2,6 +2,7 @@
 
 import getpass
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -22,7 +23,7 @@ SETTINGS = {
 @pytest.fixture
 def write_config(tmp_path: Path):
     """Writes sns.yaml (JSON is YAML) for a Slurm of this user, or of another."""
-    (tmp_path / "state").mkdir()
+    (tmp_path / "state").mkdir(mode=0o755)
 
     def write(**more) -> Path:
         paths = {"state_dir": str(tmp_path / "state"), "run_dir": str(tmp_path), "slurm_dir": str(tmp_path / "slurm")}
@@ -36,6 +37,14 @@ def write_config(tmp_path: Path):
 @pytest.fixture
 def config(write_config) -> Path:
     return write_config()
+
+
+@pytest.fixture(autouse=True)
+def same_umask():
+    """The daemons' commands set theirs, in this process."""
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
 
 
 @pytest.fixture
@@ -61,7 +70,7 @@ def scheduler(tmp_path: Path):
         reply = replies[request["command"]]
         if isinstance(reply, Exception):
             raise reply
-        return reply
+        return reply(request) if callable(reply) else reply
 
     with ControlSocket(tmp_path / "scheduler.sock", answer):
         yield replies
