@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,6 +14,9 @@ from slurm_sns.errors import BadInput
 
 if TYPE_CHECKING:
     from slurm_sns.cli.watch import Look
+
+#: Ten digits hold every number of Slurm's.
+_JOB = re.compile(r"([1-9][0-9]{0,9})(?:_([0-9]{1,10}))?")
 
 #: As fast as `watch` of procps goes by default.
 WATCH_SECONDS = 2.0
@@ -71,19 +75,27 @@ def queue(
 
 
 def explain(
-    job_id: Annotated[int, typer.Argument(metavar="JOBID", min=1, help="A job that slurm_sns holds or has placed.")],
+    job: Annotated[str, typer.Argument(metavar="JOBID", help="A job of slurm_sns, or a task of an array (41_7).")],
     config: Config = DEFAULT_CONFIG,
     as_json: AsJson = False,
 ) -> None:
     """Why a job was placed where it was, or why not yet: what each heuristic chose, what was missing where."""
     from slurm_sns.cli import words
 
-    answer = _asker(config, {"command": "explain", "job_id": job_id})()
+    answer = _asker(config, {"command": "explain", **_named(job)})()
     if as_json:
         print(json.dumps(answer, indent=2))
         return
     for part in words.explanation(answer):
         words.show(part)
+
+
+def _named(job: str) -> dict[str, int]:
+    """`41` or `41_7` as the request names it."""
+    found = _JOB.fullmatch(job)
+    if found is None:
+        raise BadInput(f"JOBID {job!r}: valid are a job's number, as 41, and a task of an array, as 41_7")
+    return {name: int(number) for name, number in zip(("job_id", "task"), found.groups(), strict=True) if number}
 
 
 def _show(ask: Callable[[], Any], look: "Look", seconds: float | None, *, watch: bool, as_json: bool) -> None:

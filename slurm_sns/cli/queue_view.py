@@ -28,7 +28,7 @@ class Column(NamedTuple):
 
 COLUMNS = (
     Column("POS", lambda row, _: _position(row), side="right"),
-    Column("JOBID", lambda row, _: str(row["job_id"]), side="right"),
+    Column("JOBID", lambda row, _: row["label"], side="right"),
     Column("USER", lambda row, _: row["user"]),
     Column("ACCOUNT", lambda row, _: row["account"], 100),
     Column("PARTITION", lambda row, _: row["partition"], 150),

@@ -49,9 +49,11 @@ def explanation(answer: dict[str, Any]) -> Iterator[RenderableType]:
     """The answer to `explain`, in paragraphs and one table of the portfolio."""
     job, cycle = answer["job"], answer["cycle"]
     state = f"{job['state']}{' on ' + folded(job['nodes']) if job['nodes'] else ''}" if job else "no longer in Slurm"
-    yield f"[bold]job {answer['job_id']}[/]: {plain(state)}"
+    yield f"[bold]job {answer['label']}[/]: {plain(state)}"
     if job and job["reason"]:
         yield f"  {plain(job['reason'])}"
+    if answer["array"]:
+        yield f"  {plain(answer['array'])}"
     for each in answer["decisions"]:
         what = f"placed on {folded(each['nodes'])}, " if each["action"] == "start" else ""
         yield f"  {clock(each['at_s'])}  {what}{plain(each['reason'])}"

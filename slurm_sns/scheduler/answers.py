@@ -5,6 +5,7 @@ answered like one that does not exist, and no sentence names it (scheduler.discr
 """
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
@@ -14,6 +15,7 @@ from slurm_sns.model import Alternative, Snapshot, Start, total
 from slurm_sns.policies.base import Policy
 from slurm_sns.policies.matching.explain import explain
 from slurm_sns.policies.matching.max_jobs import MaxJobs
+from slurm_sns.scheduler.arrays import listed
 from slurm_sns.scheduler.discretion import Discretion
 from slurm_sns.scheduler.loop import View
 from slurm_sns.scheduler.observed import JobState, ObservedJob
@@ -24,6 +26,9 @@ from slurm_sns.scheduler.standing import Standing
 
 #: A caller waits so long for his turn to have a job explained.
 EXPLAIN_WAIT_S = 10.0
+
+#: Slurm's job ids and task numbers have 32 bits.
+LARGEST_NUMBER = 2**32
 
 COMMANDS = ("status", "queue", "explain")
 
@@ -66,18 +71,20 @@ class Answers:
             case "queue":
                 return queue(view, only_user)
             case "explain":
-                return self._explain(view, request.get("job_id"), user_id)
+                return self._explain(view, request.get("job_id"), request.get("task"), user_id)
             case other:
                 raise BadInput(f"command {other!r} is unknown; valid: {', '.join(COMMANDS)}")
 
-    def _explain(self, view: View, job_id: object, user_id: int) -> dict[str, Any]:
-        if not isinstance(job_id, int) or isinstance(job_id, bool):
-            raise BadInput(f"job id {job_id!r}: valid is a whole number")
+    def _explain(self, view: View, asked: object, task: object, user_id: int) -> dict[str, Any]:
+        named = _whole("job id", asked)
+        job_id, label = named, str(named)
+        if task is not None:
+            job_id, label = self._job_of_task(view, named, _whole("task", task)), f"{named}_{task}"
         job = view.situation.jobs.get(job_id)
         decided = self._decisions.of_job(job_id)
         owner = job.user_id if job is not None else next((each.user_id for each in reversed(decided)), None)
         if owner is None or (owner != user_id and user_id not in self._admins):
-            raise BadInput(f"job {job_id}: no job of yours that slurm_sns has held or placed")
+            raise BadInput(f"job {label}: no job of yours that slurm_sns has held or placed")
         # Slurm gives a number again after its state was wiped: what was decided on another user's job stays his.
         decided = [each for each in decided if each.user_id == owner or user_id in self._admins]
         last_start = next((each for each in reversed(decided) if each.action == "start"), None)
@@ -91,12 +98,21 @@ class Answers:
         cycle = None if snapshot is None else self._cycle(snapshot, job_id)
         return {
             "job_id": job_id,
+            "label": label,
+            "array": "" if job is None or job.array_id is None else _array(view, job.array_id),
             "job": None if job is None else _rows(view, [job], discretion)[0],
             "decisions": [asdict(each) | {"reason": discretion.text(each.reason)} for each in decided],
             "considered": _considered(view, job_id, last_start),
             "cycle": None if cycle is None else discretion.cycle(cycle),
             "unavailable": discretion.texts(view.situation.snapshot.unavailable),
         }
+
+    def _job_of_task(self, view: View, array_id: int, task: int) -> int:
+        """The job id of an array's task: its own, its array's while it is not split off, or 0 for none that we know."""
+        array = [job for job in view.situation.jobs.values() if job.array_id == array_id]
+        own = (job.id for job in array if job.array_task == task)
+        unsplit = (job.id for job in array if job.is_array_record and task in listed(job.array_tasks))
+        return next(own, 0) or next(unsplit, 0) or self._decisions.job_of_task(array_id, task) or 0
 
     def _cycle(self, snapshot: Snapshot, job_id: int) -> dict[str, Any] | None:
         """The cycle on that snapshot, run again; None for a policy that has no portfolio.
@@ -111,6 +127,23 @@ class Answers:
             return asdict(explain(snapshot, self._policy, job_id))
         finally:
             self._explaining.release()
+
+
+def _whole(what: str, value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < LARGEST_NUMBER:
+        raise BadInput(f"{what} {value!r}: valid is a whole number below {LARGEST_NUMBER}")
+    return value
+
+
+def _array(view: View, array_id: int) -> str:
+    """A sentence on how far an array is."""
+    jobs = [job for job in view.situation.jobs.values() if job.array_id == array_id]
+    states = Counter(view.situation.standings[job.id].value for job in jobs if not job.is_array_record)
+    parts = [f"{job.array_tasks} not split off yet" for job in jobs if job.is_array_record]
+    parts += [f"{number} {state}" for state, number in states.items()]
+    limits = {job.array_limit for job in jobs if job.array_limit}
+    parts += [f"at most {limit} at a time" for limit in limits]
+    return f"tasks of array {array_id}: {'; '.join(parts)}"
 
 
 def _considered(view: View, job_id: int, last_start: Decision | None) -> Mapping[str, Any] | None:
@@ -210,6 +243,7 @@ def _row(view: View, job: ObservedJob, started: Start | None) -> dict[str, Any]:
         state = "would be placed" if started else "would wait"
     return {
         "job_id": job.id,
+        "label": job.label,
         "user": job.user,
         "account": job.account,
         "name": job.name,

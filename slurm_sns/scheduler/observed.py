@@ -110,6 +110,11 @@ class ObservedJob:
         return f"{self.array_id}_[{self.array_tasks}]" if self.array_tasks and not is_cut_off else str(self.id)
 
     @property
+    def task(self) -> tuple[int, int] | None:
+        """The array and the task that the job is; None for any other."""
+        return None if self.array_id is None or self.array_task is None else (self.array_id, self.array_task)
+
+    @property
     def is_array_record(self) -> bool:
         """Whether this is the record of several waiting tasks of an array."""
         return bool(self.array_tasks)

@@ -98,11 +98,17 @@ class Decisions(Protocol):
         *,
         owners: Mapping[int, int],
         explanations: Mapping[int, Explanation],
+        tasks: Mapping[int, tuple[int, int]],
     ) -> None:
         """Keep one cycle that changed something: its plan, and notes on jobs beside it (unpinned, released).
 
-        `owners` gives the user id of each job, `explanations` how the alternatives of the spreadable ones came about.
+        `owners` gives the user id of each job, `explanations` how the alternatives of the spreadable ones came about,
+        `tasks` the array and the task that a job is.
         """
+        ...
+
+    def job_of_task(self, array_id: int, task: int) -> int | None:
+        """The job id that a task of an array had when something was last decided about it."""
         ...
 
     def of_job(self, job_id: int) -> list[Decision]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from sqlalchemy import Engine, delete, insert, select, update
+from sqlalchemy import Connection, Engine, bindparam, delete, insert, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from slurm_sns.errors import Unreachable
@@ -13,7 +13,7 @@ from slurm_sns.model import Plan, Snapshot, Start
 from slurm_sns.policies.sns.considered import Explanation
 from slurm_sns.scheduler.records import Decision
 from slurm_sns.store import codec
-from slurm_sns.store.schema import cycles, decisions
+from slurm_sns.store.schema import array_tasks, cycles, decisions
 from slurm_sns.store.troubles import in_words
 
 #: Old rows are looked for once in so many recorded cycles.
@@ -40,6 +40,7 @@ class StoredDecisions:
         *,
         owners: Mapping[int, int],
         explanations: Mapping[int, Explanation],
+        tasks: Mapping[int, tuple[int, int]],
     ) -> None:
         """Keep one cycle, in one transaction."""
         cycle = {
@@ -59,11 +60,38 @@ class StoredDecisions:
                     for row in done
                 ]
                 connection.execute(insert(decisions), rows)
+                self._record_tasks(connection, at_s, [row["job_id"] for row in done], tasks)
             if self._recorded % CYCLES_PER_CLEANING == 0:
                 self._clean(at_s)
         except SQLAlchemyError as problem:
             raise Unreachable(f"the decision record cannot be written: {in_words(problem)}") from None
         self._recorded += 1
+
+    def _record_tasks(
+        self, connection: Connection, at_s: float, job_ids: list[int], tasks: Mapping[int, tuple[int, int]]
+    ) -> None:
+        names = {job_id: tasks[job_id] for job_id in job_ids if job_id in tasks}
+        if not names:
+            return
+        rows = [
+            {"job_id": job_id, "array_id": array_id, "task": task, "at_s": at_s}
+            for job_id, (array_id, task) in names.items()
+        ]
+        # Delete and insert: the one form of "insert or update" that every database takes.
+        outdated = delete(array_tasks).where(array_tasks.c.job_id == bindparam("old"))
+        connection.execute(outdated, [{"old": job_id} for job_id in names])
+        connection.execute(insert(array_tasks), rows)
+
+    def job_of_task(self, array_id: int, task: int) -> int | None:
+        """The job id that a task of an array had when something was last decided about it."""
+        is_it = (array_tasks.c.array_id == array_id) & (array_tasks.c.task == task)
+        newest = select(array_tasks.c.job_id).where(is_it).order_by(array_tasks.c.at_s.desc()).limit(1)
+        try:
+            with self._engine.connect() as connection:
+                found = connection.execute(newest).scalar()
+        except SQLAlchemyError as problem:
+            raise Unreachable(f"the decision record cannot be read: {in_words(problem)}") from None
+        return None if found is None else int(found)
 
     def of_job(self, job_id: int) -> list[Decision]:
         """What was decided about the job, oldest first."""
@@ -108,7 +136,8 @@ class StoredDecisions:
 
     def _clean(self, now_s: float) -> None:
         with self._engine.begin() as connection:
-            connection.execute(delete(decisions).where(decisions.c.at_s < now_s - self._keep_s))
+            for table in (decisions, array_tasks):
+                connection.execute(delete(table).where(table.c.at_s < now_s - self._keep_s))
             connection.execute(delete(cycles).where(cycles.c.at_s < now_s - self._keep_s))
             newest = select(cycles.c.id).order_by(cycles.c.id.desc()).offset(self._keep_snapshots).limit(1)
             edge = connection.execute(newest).scalar()

@@ -72,6 +72,16 @@ decisions = Table(
     Column("considered", Text, nullable=True),  # JSON: how a spreadable job's alternatives came about
 )
 
+#: Which task of which array a job is, for jobs of which something was decided.
+array_tasks = Table(
+    "array_tasks",
+    metadata,
+    Column("job_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("array_id", BigInteger, nullable=False, index=True),
+    Column("task", BigInteger, nullable=False),
+    Column("at_s", Float(53), nullable=False, index=True),
+)
+
 #: The programs' profiles: one row per program, and one per (processes, scale).
 profiled_programs = Table(
     "profiled_programs",

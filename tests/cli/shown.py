@@ -47,6 +47,7 @@ def status(**fields) -> dict:
 def row(**fields) -> dict:
     shown = {
         "job_id": 7,
+        "label": str(fields.get("job_id", 7)),
         "user": "alice",
         "account": "physics",
         "name": "wrap",

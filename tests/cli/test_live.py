@@ -29,9 +29,18 @@ def test_without_a_scheduler_it_says_what_that_means(sns, config: Path, words: l
     assert line.endswith("while it does not run, jobs pass through to Slurm")
 
 
-@pytest.mark.parametrize("number", ["x", "0", "1.5", ""])
-def test_a_job_id_is_a_whole_number_from_1(sns, config: Path, number: str) -> None:
+@pytest.mark.parametrize("number", ["x", "0", "1.5", "", "41_", "_7", "41_7_8", "41_x", "41_[7]", "\u0664", "1" * 11])
+def test_a_job_is_named_by_its_number_or_its_array_and_task(sns, config: Path, number: str) -> None:
     assert "JOBID" in complaint(sns("explain", number, "--config", config), 2)
+
+
+@pytest.mark.parametrize(
+    ("job", "asked"), [("41", {"job_id": 41}), ("41_7", {"job_id": 41, "task": 7}), ("41_0", {"job_id": 41, "task": 0})]
+)
+def test_a_task_of_an_array_is_asked_for_by_both_numbers(sns, config: Path, scheduler, job: str, asked) -> None:
+    scheduler["explain"] = lambda request: request
+    _, output, _ = sns("explain", job, "--json", "--config", config)
+    assert json.loads(output) == {"command": "explain", **asked}
 
 
 def test_a_negative_job_id_is_bad_use(sns, config: Path) -> None:

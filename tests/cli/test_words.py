@@ -21,6 +21,7 @@ def printed(*parts) -> str:
 def row(**fields):
     shown = {
         "job_id": 7,
+        "label": "7",
         "user": "alice",
         "account": "physics",
         "name": "wrap",
@@ -51,7 +52,8 @@ def member(**fields):
 
 
 def explained(**fields):
-    return {"job_id": 7, "job": None, "decisions": [], "considered": None, "cycle": None, "unavailable": {}, **fields}
+    shown = {"job_id": 7, "label": "7", "array": "", "job": None, "decisions": [], "considered": None, "cycle": None}
+    return {**shown, "unavailable": {}, **fields}
 
 
 def test_text_of_others_is_printed_as_it_is_without_its_control_characters() -> None:

@@ -153,13 +153,16 @@ class FakeDecisions:
     cycles: list = field(default_factory=list)
     broken: bool = False
 
-    def record(self, _at_s, snapshot, plan, notes, *, owners, explanations) -> None:  # noqa: ARG002
+    def record(self, _at_s, snapshot, plan, notes, *, owners, explanations, tasks) -> None:  # noqa: ARG002
         if self.broken:
             raise Unreachable("the decision record cannot be written: disk I/O error")
         self.cycles.append((snapshot, plan, dict(notes), dict(owners)))
 
     def of_job(self, _job_id):
         return []
+
+    def job_of_task(self, _array_id, _task):
+        return None
 
     def snapshot_of(self, _cycle_id):
         return None

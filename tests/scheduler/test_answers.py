@@ -23,8 +23,11 @@ PARAMETERS = MatchingParameters()
 class Recorded:
     """The decision record, as far as it was kept."""
 
-    def __init__(self, *decisions: Decision, snapshot=None) -> None:
-        self.decisions, self.snapshot = decisions, snapshot
+    def __init__(self, *decisions: Decision, snapshot=None, tasks=None) -> None:
+        self.decisions, self.snapshot, self.tasks = decisions, snapshot, tasks or {}
+
+    def job_of_task(self, array_id: int, task: int) -> int | None:
+        return self.tasks.get((array_id, task))
 
     def of_job(self, job_id: int) -> list[Decision]:
         return [each for each in self.decisions if each.job_id == job_id]
@@ -227,10 +230,37 @@ def test_an_unknown_command_is_answered_with_the_valid_ones(request_) -> None:
         answers(view()).answer(request_, ADMIN)
 
 
-@pytest.mark.parametrize("job_id", [None, "1", 1.0, True, [1]])
-def test_a_job_id_is_a_whole_number(job_id) -> None:
+@pytest.mark.parametrize("number", ["1", 1.0, True, [1], -1, 2**32, 10**30])
+def test_a_job_id_and_a_task_are_whole_numbers_of_32_bits(number) -> None:
+    for named in ({"job_id": number}, {"job_id": 1, "task": number}):
+        with pytest.raises(BadInput, match="valid is a whole number"):
+            ask(view(), "explain", **named)
+
+
+def test_a_job_id_is_needed() -> None:
     with pytest.raises(BadInput, match="valid is a whole number"):
-        ask(view(), "explain", job_id=job_id)
+        ask(view(), "explain")
+
+
+def test_a_task_is_explained_whether_it_is_split_off_or_not_or_over() -> None:
+    tasks_of_41 = (
+        job(41, array_id=41, array_tasks="8-99", array_limit=9),
+        job(50, array_id=41, array_task=7),
+        replace(running(51, "c1"), array_id=41, array_task=0),
+    )
+    seen = view(*tasks_of_41, records=(record(51),))
+    over = Recorded(Decision(49, ALICE, NOW, "start", ("c1",), "fits", 1, "", {}), tasks={(41, 5): 49})
+    found = {number: ask(seen, "explain", ALICE, job_id=41, task=number, recorded=over) for number in (0, 5, 7, 8)}
+    assert {number: each["job_id"] for number, each in found.items()} == {0: 51, 5: 49, 7: 50, 8: 41}
+    assert found[7]["label"] == "41_7"
+    assert found[7]["array"] == (
+        "tasks of array 41: 8-99 not split off yet; 1 ours, waiting; 1 running; at most 9 at a time"
+    )
+    assert found[8]["job"]["reason"] == "its tasks are planned one by one, at most 9 at a time; 1 are next"
+    assert [row["label"] for row in ask(seen, "queue")] == ["41_7", "41_[8-99%9]", "41_0"]
+    for number, user in ((200, ALICE), (5, BOB), (7, BOB), (8, BOB)):
+        with pytest.raises(BadInput, match=f"job 41_{number}: no job of yours"):
+            ask(seen, "explain", user, job_id=41, task=number, recorded=over)
 
 
 def test_before_the_first_cycle_nothing_is_said() -> None:

@@ -87,9 +87,9 @@ def plan(job_id: int) -> Plan:
 
 
 def test_a_decision_comes_back_with_its_cycle_oldest_first(decisions: StoredDecisions) -> None:
-    decisions.record(10.5, SNAPSHOT, plan(1), {}, owners={1: 2001}, explanations={})
+    decisions.record(10.5, SNAPSHOT, plan(1), {}, owners={1: 2001}, explanations={}, tasks={})
     decisions.record(
-        20.5, SNAPSHOT, Plan(), {1: "it's requeued; DROP TABLE decisions"}, owners={1: 2001}, explanations={}
+        20.5, SNAPSHOT, Plan(), {1: "it's requeued; DROP TABLE decisions"}, owners={1: 2001}, explanations={}, tasks={}
     )
     started, noted = decisions.of_job(1)
     assert (started.action, started.nodes, started.reason) == ("start", ("c1", "c2"), "by mix-fit")
@@ -102,22 +102,33 @@ def test_a_decision_comes_back_with_its_cycle_oldest_first(decisions: StoredDeci
 
 
 def test_a_decision_on_a_job_of_an_unknown_user_is_for_admins(decisions: StoredDecisions) -> None:
-    decisions.record(1, SNAPSHOT, plan(1), {}, owners={}, explanations={})
+    decisions.record(1, SNAPSHOT, plan(1), {}, owners={}, explanations={}, tasks={})
     assert decisions.of_job(1)[0].user_id == UNKNOWN_USER
 
 
+def test_a_task_of_an_array_is_found_again_by_its_newest_job_id(decisions: StoredDecisions) -> None:
+    for at_s, job_id in ((1, 7), (2, 8)):
+        tasks = {job_id: (41, 0), 99: (41, 5)}
+        decisions.record(at_s, SNAPSHOT, plan(job_id), {}, owners={}, explanations={}, tasks=tasks)
+    decisions.record(3, SNAPSHOT, plan(7), {}, owners={}, explanations={}, tasks={7: (60, 1)})
+    found = [decisions.job_of_task(*task) for task in ((41, 0), (60, 1), (41, 5), (41, 1))]
+    assert found == [8, 7, None, None], "number 7 was given again; nothing was decided about 99"
+
+
 def test_old_decisions_and_all_but_the_newest_snapshots_are_cleaned_away(decisions: StoredDecisions) -> None:
-    decisions.record(0, SNAPSHOT, plan(1), {}, owners={}, explanations={})
+    decisions.record(0, SNAPSHOT, plan(1), {}, owners={}, explanations={}, tasks={1: (41, 7)})
+    assert decisions.job_of_task(41, 7) == 1
     for number in range(2, CYCLES_PER_CLEANING + 2):
-        decisions.record(31 * DAY + number, SNAPSHOT, plan(number), {}, owners={}, explanations={})
+        decisions.record(31 * DAY + number, SNAPSHOT, plan(number), {}, owners={}, explanations={}, tasks={})
     assert decisions.of_job(1) == []
+    assert decisions.job_of_task(41, 7) is None
     kept = [decisions.snapshot_of(decisions.of_job(number)[0].cycle_id) for number in range(2, CYCLES_PER_CLEANING + 2)]
     assert kept == [None] * (CYCLES_PER_CLEANING - 2) + [SNAPSHOT] * 2
 
 
 def test_no_snapshots_are_kept_where_none_are_wanted(url: str) -> None:
     decisions = StoredDecisions(open_store(url), keep_days=30, keep_snapshots=0)
-    decisions.record(1, SNAPSHOT, plan(1), {}, owners={}, explanations={})
+    decisions.record(1, SNAPSHOT, plan(1), {}, owners={}, explanations={}, tasks={})
     assert decisions.snapshot_of(decisions.of_job(1)[0].cycle_id) is None
 
 
@@ -190,7 +201,7 @@ def test_a_locked_store_is_no_answer_and_works_again_afterwards(locked) -> None:
         StoredHistory(locked).save([FULL], [])
     assert one_line(problem).endswith("database is locked")
     with pytest.raises(Unreachable, match="the decision record cannot be written"):
-        StoredDecisions(locked, 30, 2).record(1, SNAPSHOT, plan(1), {}, owners={}, explanations={})
+        StoredDecisions(locked, 30, 2).record(1, SNAPSHOT, plan(1), {}, owners={}, explanations={}, tasks={})
 
 
 def test_a_store_that_cannot_be_read_is_no_answer(url: str) -> None:
