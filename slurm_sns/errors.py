@@ -1,8 +1,8 @@
 """Every error that slurm_sns raises on purpose.
 
-One of them is an answer, not an accident: `Infeasible` means *never* (the job is refused or left to Slurm); what means
-*later* is no error, but the reason that a plan gives. A message is one line: the object, its value, the limit, what
-would be valid.
+Two of them are answers, not accidents: `Infeasible` means *never* (the job is refused or left to Slurm), `Closed` means
+*later, whatever is free*. That too little is free is no error, but the reason that a plan gives. A message is one line:
+the object, its value, the limit, what would be valid.
 """
 
 
@@ -16,6 +16,10 @@ class BadInput(SnsError):
 
 class Infeasible(SnsError):
     """No node could ever hold the job."""
+
+
+class Closed(SnsError):
+    """Slurm would not start the job now, on whatever nodes: its partitions do not allow it."""
 
 
 class Unreachable(SnsError):

@@ -65,6 +65,23 @@ def whole_memory_mb(nodes: Sequence[ObservedNode]) -> int:
     return min(node.capacity.memory_mb for node in nodes)
 
 
+def alike(nodes: Sequence[ObservedNode]) -> frozenset[str]:
+    """The largest group of these nodes that have the same memory, for a job that is to be alone on several.
+
+    Slurm takes one figure of memory for all of a job's nodes: what a larger one has beyond it would not be the job's.
+    Of groups of the same size, the one with more empty nodes, then that of the smaller nodes.
+    """
+    groups: dict[int, list[ObservedNode]] = {}
+    for node in nodes:
+        groups.setdefault(node.capacity.memory_mb, []).append(node)
+
+    def rank(memory_mb: int) -> tuple[int, int, int]:
+        group = groups[memory_mb]
+        return len(group), sum(node.allocated.cores == 0 for node in group), -memory_mb
+
+    return frozenset(node.name for node in groups[max(groups, key=rank)]) if groups else frozenset()
+
+
 def is_fixed(job: ObservedJob) -> bool:
     """Whether its owner chose the geometry; without a mark (observe), as far as the job's record shows it."""
     hints = mark.read(job.extra)

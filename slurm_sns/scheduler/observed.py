@@ -143,16 +143,35 @@ class ObservedReservation:
 
 
 @dataclass(frozen=True, slots=True)
+class ObservedPartition:
+    """A Slurm partition and what it allows a job; None: no limit. `tier` orders the queue."""
+
+    name: str
+    state: str = "UP"
+    tier: int = 1
+    nodes_min: int = 0
+    nodes_max: int | None = None
+    walltime_s: int | None = None
+
+    @property
+    def starts_jobs(self) -> bool:
+        """Whether jobs that wait here may start. One that drains takes no new ones, but starts those that it has."""
+        return self.state in ("UP", "DRAIN")
+
+
+@dataclass(frozen=True, slots=True)
 class Observation:
     """One bulk look: jobs first, then nodes, so that a job that starts in between is counted twice and never missed.
 
-    `nodes` are in the order of Slurm's configuration, which is the machine list's order. `tiers` and `qos_priorities`
-    are the site's numbers that order the queue; `shares` are Slurm's association shares by account.
+    `nodes` are in the order of Slurm's configuration, which is the machine list's order. `qos_priorities` order the
+    queue, `qos_freedoms` are each QOS's flags, some of which free its jobs of a partition's limit; `shares` are Slurm's
+    association shares by account. Who only releases jobs sees no partitions, QOS or shares.
     """
 
     jobs: tuple[ObservedJob, ...]
     nodes: tuple[ObservedNode, ...]
     reservations: tuple[ObservedReservation, ...] = ()
-    tiers: tuple[tuple[str, int], ...] = ()
+    partitions: tuple[ObservedPartition, ...] = ()
     qos_priorities: tuple[tuple[str, int], ...] = ()
+    qos_freedoms: tuple[tuple[str, frozenset[str]], ...] = ()
     shares: tuple[tuple[str, float], ...] = ()

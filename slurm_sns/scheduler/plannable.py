@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from slurm_sns.errors import Infeasible
+from slurm_sns.errors import Closed, Infeasible
 from slurm_sns.model import Job
 from slurm_sns.policies.sns.considered import Explanation
 from slurm_sns.scheduler.dependencies import Others, Outlook
@@ -19,13 +19,15 @@ from slurm_sns.submit import mark
 class Plannable:
     """The candidates sorted out.
 
-    `waiting` are jobs for the policy, in queue order; `infeasible` says of those that can never be placed why not;
+    `waiting` are jobs for the policy, in queue order; `infeasible` says of those that can never be placed why not, and
+    `closed` of those that Slurm would not start now;
     `arrays` are the held records of several tasks, in queue order, each with the number of tasks that its nodes could
     hold; `explanations` are those of the jobs whose alternatives come from a profile.
     """
 
     waiting: list[Job] = field(default_factory=list)
     infeasible: dict[int, str] = field(default_factory=dict)
+    closed: dict[int, str] = field(default_factory=dict)
     explanations: dict[int, Explanation] = field(default_factory=dict)
     arrays: list[tuple[Job, int]] = field(default_factory=list)
 
@@ -40,7 +42,8 @@ def sort_out(
     others: Others,
 ) -> Plannable:
     """Make jobs for the policy of these. advise and observe split nothing off: they plan an array's next task."""
-    tiers, qos_priorities = dict(observation.tiers), dict(observation.qos_priorities)
+    tiers = {partition.name: partition.tier for partition in observation.partitions}
+    qos_priorities = dict(observation.qos_priorities)
     found = Plannable()
     for job in candidates:
         try:
@@ -48,6 +51,9 @@ def sort_out(
             ways, allowed = reach.of(job)
         except Infeasible as never:
             found.infeasible[job.id] = str(never)
+            continue
+        except Closed as later:
+            found.closed[job.id] = str(later)
             continue
         record, hints = records.get(job.id), mark.read(job.extra)
         own_nice = job.nice if record is None else record.nice

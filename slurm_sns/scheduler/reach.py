@@ -1,7 +1,11 @@
-"""Which nodes a live job may use, and the ways to run it there: by partition, less Slurm's reservations."""
+"""Which nodes a live job may use now, and the ways to run it there: by partition, less what Slurm has reserved."""
 
-from slurm_sns.errors import Infeasible
+from dataclasses import replace
+
+from slurm_sns.errors import Closed, Infeasible
 from slurm_sns.scheduler import arrays
+from slurm_sns.scheduler.geometry import alike
+from slurm_sns.scheduler.limits import Limits
 from slurm_sns.scheduler.observed import Observation, ObservedJob, ObservedNode
 from slurm_sns.scheduler.spreading import Spreader, Spreading, Ways
 
@@ -15,6 +19,7 @@ class Reach:
     def __init__(self, observation: Observation, now_s: float, spreading: Spreading) -> None:
         self._nodes = observation.nodes
         self._reservations = observation.reservations
+        self._limits = Limits(observation)
         self.now_s = now_s
         self._spreader = Spreader(spreading)
         self._ever: dict[tuple[str, ...], tuple[ObservedNode, ...]] = {}
@@ -27,25 +32,49 @@ class Reach:
 
         Raises:
             Infeasible: it can never run there, or not on nodes of our choice.
+            Closed: Slurm would not start it now, in none of its partitions.
         """
-        ways, partitions = self._ways(job, job.partitions), job.partitions
+        ways, partitions = self._in(job, job.partitions)
+        closed = self._limits.closed(job)
+        if closed:
+            ways, partitions = self._in_the_others(job, closed)
+        ways = self._limits.permitted(job, ways, partitions)
+        allowed = self._allowed_now(job, partitions)
+        if any(way.exclusive and way.nodes > 1 for way in ways.alternatives):
+            allowed = alike([node for node in self._ever_in(partitions) if node.name in allowed])
+        return ways, allowed
+
+    def _in(self, job: ObservedJob, partitions: tuple[str, ...]) -> tuple[Ways, tuple[str, ...]]:
+        """The ways to run the job in these partitions, or in one of them."""
+        ways = self._ways(job, partitions)
         if len(partitions) > 1 and any(way.nodes > 1 for way in ways.alternatives):
-            ways, partitions = self._in_one_partition(job)
-        return ways, self._allowed_now(job, partitions)
+            return self._in_one_partition(job, partitions)
+        return ways, partitions
+
+    def _in_the_others(self, job: ObservedJob, closed: dict[str, str]) -> tuple[Ways, tuple[str, ...]]:
+        """The same in those of its partitions that are not closed to it."""
+        others = tuple(name for name in job.partitions if name not in closed)
+        why = "; ".join(closed.values())
+        if not others:
+            raise Closed(why)
+        try:
+            return self._in(replace(job, partitions=others), others)
+        except Infeasible as elsewhere:
+            raise Closed(f"{why}; {elsewhere}") from None
 
     def room(self, ways: Ways, allowed: frozenset[str]) -> int:
         """How many jobs like this one these nodes could hold if they were empty."""
         usable = (node for node in self._nodes if node.name in allowed and not node.unavailable)
         return arrays.room(ways.alternatives, usable)
 
-    def _in_one_partition(self, job: ObservedJob) -> tuple[Ways, tuple[str, ...]]:
-        """The first of the job's partitions that could ever hold it."""
-        for name in job.partitions[:-1]:
+    def _in_one_partition(self, job: ObservedJob, partitions: tuple[str, ...]) -> tuple[Ways, tuple[str, ...]]:
+        """The first of these partitions that could ever hold the job."""
+        for name in partitions[:-1]:
             try:
                 return self._ways(job, (name,)), (name,)
             except Infeasible:
                 continue
-        last = job.partitions[-1:]
+        last = partitions[-1:]
         return self._ways(job, last), last
 
     def _ways(self, job: ObservedJob, partitions: tuple[str, ...]) -> Ways:

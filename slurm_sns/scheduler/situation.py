@@ -88,7 +88,7 @@ def read(
     reach = Reach(observation, now_s, spreading)
     plannable = sort_out(candidates, kept, observation, settings, reach=reach, others=others)
     held = [(ours[job.id], room) for job, room in plannable.arrays]
-    blocked |= held_back | plannable.infeasible
+    blocked |= held_back | plannable.infeasible | plannable.closed
     blocked |= {array.id: arrays.waits_because(array, tasks) for array, _ in held}
     if settings.mode == "enforce":
         nevers = plannable.infeasible.items()

@@ -1,4 +1,4 @@
-"""What slurmdbd knows and the queue is ordered by: QOS priorities, and the shares of accounts.
+"""What slurmdbd knows and the queue is ordered by: QOS priorities and what they free jobs of, and accounts' shares.
 
 A cycle never waits for slurmdbd, which may be away, or hang for the better part of a minute: it is asked aside, by
 Slurm's own command with a deadline, and until it answers again what it said last stays in force.
@@ -23,7 +23,7 @@ FIRST_ANSWER_S = 3.0
 #: A sacctmgr that has not answered by then is ended.
 TIMEOUT_S = 10.0
 
-_SHOW_QOS = ("sacctmgr", "-nP", "show", "qos", "format=name,priority")
+_SHOW_QOS = ("sacctmgr", "-nP", "show", "qos", "format=name,priority,flags")
 _SHOW_SHARES = ("sacctmgr", "-nP", "show", "associations", "format=account,user,share")
 
 
@@ -32,6 +32,7 @@ class Numbers:
     """By QOS and by account, sorted by name."""
 
     qos_priorities: tuple[tuple[str, int], ...] = ()
+    qos_freedoms: tuple[tuple[str, frozenset[str]], ...] = ()
     shares: tuple[tuple[str, float], ...] = ()
 
 
@@ -61,13 +62,13 @@ class Accounting:
 
     def _learn(self) -> None:
         try:
-            priorities = translate.qos_priorities(self._ask(*_SHOW_QOS, timeout_s=TIMEOUT_S))
+            qos = self._ask(*_SHOW_QOS, timeout_s=TIMEOUT_S)
             shares = account_shares(self._ask(*_SHOW_SHARES, timeout_s=TIMEOUT_S)) if self._with_shares else ()
         except SnsError as problem:
             self._silence.met(f"slurmdbd does not answer: {problem}", time.monotonic())
             self._ask_after_s = time.monotonic() + ASKED_AGAIN_S
             return
-        self._known = Numbers(priorities, shares)
+        self._known = Numbers(translate.qos_priorities(qos), translate.qos_freedoms(qos), shares)
         self._silence.over(time.monotonic())
         self._ask_after_s = time.monotonic() + ASKED_EVERY_S
 

@@ -11,7 +11,14 @@ from ClusterShell.NodeSet import NodeSet, NodeSetException
 
 from slurm_sns.errors import SnsError
 from slurm_sns.model import Resources
-from slurm_sns.scheduler.observed import Dependency, JobState, ObservedJob, ObservedNode, ObservedReservation
+from slurm_sns.scheduler.observed import (
+    Dependency,
+    JobState,
+    ObservedJob,
+    ObservedNode,
+    ObservedPartition,
+    ObservedReservation,
+)
 
 #: The gres that carry last-level-cache ways and GB/s of memory bandwidth.
 WAYS, BANDWIDTH = "llc", "membw"
@@ -157,9 +164,29 @@ def reservation(record: Any) -> ObservedReservation:
 
 
 def qos_priorities(text: str) -> tuple[tuple[str, int], ...]:
-    """`name|priority` lines of sacctmgr (pyslurm shows no priority of a QOS), sorted by name."""
-    rows = (line.rsplit("|", 1) for line in text.splitlines() if "|" in line)
-    return tuple(sorted((name, int(priority)) for name, priority in rows if priority.isdigit()))
+    """`name|priority|flags` lines of sacctmgr (pyslurm shows no priority of a QOS), sorted by name."""
+    return tuple(sorted((name, int(priority)) for name, priority, _ in _qos_rows(text) if priority.isdigit()))
+
+
+def qos_freedoms(text: str) -> tuple[tuple[str, frozenset[str]], ...]:
+    """The flags in the same lines, of each QOS that has some, sorted by name."""
+    return tuple(sorted((name, frozenset(flags.split(","))) for name, _, flags in _qos_rows(text) if flags))
+
+
+def _qos_rows(text: str) -> list[list[str]]:
+    return [line.rsplit("|", 2) for line in text.splitlines() if line.count("|") >= 2]
+
+
+def partition(record: Any) -> ObservedPartition:
+    """One pyslurm.Partition; what is unlimited has a word where the others have a number."""
+    return ObservedPartition(
+        name=record.name,
+        state=record.state,
+        tier=record.priority_tier or 0,
+        nodes_min=record.min_nodes or 0,
+        nodes_max=record.max_nodes if isinstance(record.max_nodes, int) else None,
+        walltime_s=record.max_time * 60 if isinstance(record.max_time, int) else None,
+    )
 
 
 def _job_state(text: str) -> JobState:

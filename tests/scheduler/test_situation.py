@@ -11,7 +11,7 @@ from slurm_sns.model import Resources
 from slurm_sns.policies.matching.max_jobs import MaxJobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.scheduler.follow_up import MOST_FAILURES, Release, Unpin
-from slurm_sns.scheduler.observed import JobState, ObservedReservation
+from slurm_sns.scheduler.observed import JobState, ObservedPartition, ObservedReservation
 from slurm_sns.scheduler.records import JobRecord, Stage
 from slurm_sns.scheduler.situation import read
 from slurm_sns.scheduler.standing import Standing
@@ -151,6 +151,9 @@ def test_nobody_is_over_aged_without_an_age_limit() -> None:
     assert not seen.snapshot.waiting[0].over_aged
 
 
+TIERS = (ObservedPartition("main", tier=1), ObservedPartition("urgent", tier=2))
+
+
 def test_the_queue_goes_by_tier_then_qos_then_nice_then_submit_time() -> None:
     jobs = [
         job(1),
@@ -161,14 +164,14 @@ def test_the_queue_goes_by_tier_then_qos_then_nice_then_submit_time() -> None:
     ]
     nodes = [node("c1", partitions=frozenset({"main", "urgent"}))]
     seen = situation(
-        look(*jobs, nodes=nodes, tiers=(("main", 1), ("urgent", 2)), qos_priorities=(("high", 10), ("normal", 0)))
+        look(*jobs, nodes=nodes, partitions=TIERS, qos_priorities=(("high", 10), ("normal", 0)))
     )
     assert planned(seen) == [5, 4, 3, 2, 1]
 
 
 def test_a_job_of_several_partitions_has_the_best_of_their_tiers() -> None:
     jobs = [job(1), job(2, partitions=("main", "urgent"))]
-    assert planned(situation(look(*jobs, tiers=(("main", 1), ("urgent", 2))))) == [2, 1]
+    assert planned(situation(look(*jobs, partitions=TIERS))) == [2, 1]
 
 
 def test_a_placement_that_was_taken_back_does_not_leave_our_boost_in_the_queue_order() -> None:

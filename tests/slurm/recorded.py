@@ -72,6 +72,16 @@ NODE = {
     "allocated_gres": {},
 }
 
+#: Of pyslurm.Partition: -1 would not do for "no limit", so it has a word.
+PARTITION = {
+    "name": "main",
+    "state": "UP",
+    "priority_tier": 1,
+    "min_nodes": 0,
+    "max_nodes": "UNLIMITED",
+    "max_time": "UNLIMITED",
+}
+
 #: What `-d singleton` shows while another job of that name runs: pyslurm cannot read `singleton(unfulfilled)`.
 NO_DEPENDENCIES = {
     "after": [],
@@ -91,6 +101,10 @@ def job(**fields) -> SimpleNamespace:
 
 def node(**fields) -> SimpleNamespace:
     return SimpleNamespace(**{**NODE, **fields})
+
+
+def partition(**fields) -> SimpleNamespace:
+    return SimpleNamespace(**{**PARTITION, **fields})
 
 
 def running(**fields) -> SimpleNamespace:

@@ -28,7 +28,7 @@ class Slurmdbd:
         assert self.hangs.wait(PATIENCE_S)
         if self.is_away:
             raise Unreachable("sacctmgr: Connection refused")
-        return SHARES if words[3] == "associations" else f"normal|0\nhigh|{self.priority}\n"
+        return SHARES if words[3] == "associations" else f"normal|0|\nhigh|{self.priority}|PartitionTimeLimit\n"
 
 
 class Case:
@@ -58,7 +58,9 @@ def case(mocker) -> Case:
 def test_the_first_look_has_the_numbers_already(case: Case) -> None:
     case.accounting.numbers()
     assert case.after_the_answer() == Numbers(
-        (("high", 5), ("normal", 0)), (("chemistry", 1.0), ("physics", 3.0), ("root", 1.0))
+        (("high", 5), ("normal", 0)),
+        (("high", frozenset({"PartitionTimeLimit"})),),
+        (("chemistry", 1.0), ("physics", 3.0), ("root", 1.0)),
     )
 
 

@@ -1,6 +1,5 @@
 """One look at the cluster: what is asked, in which order, and what a failing part leaves."""
 
-from types import SimpleNamespace
 from unittest.mock import MagicMock
 
 import pytest
@@ -9,7 +8,7 @@ import recorded
 from slurm_sns.errors import BadInput, Unreachable
 from slurm_sns.slurm import api
 from slurm_sns.slurm.accounting import Numbers
-from slurm_sns.slurm.state import TIERS_SECONDS, SlurmState
+from slurm_sns.slurm.state import SlurmState
 
 
 @pytest.fixture
@@ -18,8 +17,8 @@ def cluster(pyslurm):
     pyslurm.Nodes.load.return_value = {"c1": recorded.node()}
     pyslurm.Reservations.load.return_value = {}
     pyslurm.Partitions.load.return_value = {
-        "main": SimpleNamespace(priority_tier=2),
-        "low": SimpleNamespace(priority_tier=None),
+        "main": recorded.partition(priority_tier=2),
+        "low": recorded.partition(name="low", priority_tier=None),
     }
     return pyslurm
 
@@ -28,7 +27,7 @@ class Known:
     """Slurm's accounting, which answers."""
 
     def numbers(self) -> Numbers:
-        return Numbers((("high", 5), ("normal", 0)), (("physics", 3.0),))
+        return Numbers((("high", 5), ("normal", 0)), (), (("physics", 3.0),))
 
 
 def test_jobs_are_read_before_nodes_so_that_none_is_missed(cluster) -> None:
@@ -39,24 +38,19 @@ def test_jobs_are_read_before_nodes_so_that_none_is_missed(cluster) -> None:
     assert [call[0] for call in order.mock_calls] == ["jobs", "nodes"]
     assert ([each.id for each in seen.jobs], [each.name for each in seen.nodes]) == ([1], ["c1"])
     assert seen.jobs[0].user == "root"
-    assert seen.tiers == (("low", 0), ("main", 2))
+    assert [(each.name, each.tier) for each in seen.partitions] == [("main", 2), ("low", 0)]
     assert (seen.qos_priorities, seen.shares) == (Known().numbers().qos_priorities, Known().numbers().shares)
 
 
-def test_tiers_are_asked_for_once_a_minute(cluster, mocker) -> None:
-    now = mocker.patch("time.monotonic", return_value=0.0)
+def test_partitions_are_looked_at_every_time_because_one_may_be_closed_at_any_moment(cluster) -> None:
     state = SlurmState(Known())
-    for _ in range(3):
-        state.observe()
-    assert cluster.Partitions.load.call_count == 1
-    now.return_value = TIERS_SECONDS + 1
-    state.observe()
-    assert cluster.Partitions.load.call_count == 2
-    assert cluster.Jobs.load.call_count == 4
+    assert state.observe().partitions[0].state == "UP"
+    cluster.Partitions.load.return_value["main"].state = "DOWN"
+    assert state.observe().partitions[0].state == "DOWN"
 
 
 def test_who_only_releases_jobs_asks_for_no_order_of_the_queue(cluster) -> None:
-    assert SlurmState().observe().tiers == ()
+    assert SlurmState().observe().partitions == ()
     assert not cluster.Partitions.load.called
 
 

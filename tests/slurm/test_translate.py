@@ -5,7 +5,7 @@ import recorded
 
 from slurm_sns.errors import SnsError
 from slurm_sns.model import Resources
-from slurm_sns.scheduler.observed import JobState
+from slurm_sns.scheduler.observed import JobState, ObservedPartition
 from slurm_sns.slurm import translate
 
 
@@ -272,8 +272,21 @@ def test_a_reservation_of_licences_takes_no_node() -> None:
     assert translate.reservation(recorded.SimpleNamespace(**fields)).nodes == frozenset()
 
 
+def test_what_a_qos_frees_of_is_read_from_sacctmgr() -> None:
+    assert translate.qos_freedoms("normal|0|\nlong|1|DenyOnLimit,PartitionTimeLimit\n") == (
+        ("long", frozenset({"DenyOnLimit", "PartitionTimeLimit"})),
+    )
+
+
+def test_a_partition_without_limits_and_one_with_all_of_them() -> None:
+    free = recorded.partition()
+    assert translate.partition(free) == ObservedPartition("main", "UP", tier=1, nodes_min=0)
+    tight = recorded.partition(state="DRAIN", min_nodes=2, max_nodes=4, max_time=60, priority_tier=3)
+    assert translate.partition(tight) == ObservedPartition("main", "DRAIN", 3, 2, 4, 3600)
+
+
 def test_the_priorities_of_qos_are_read_from_sacctmgr() -> None:
-    assert translate.qos_priorities("normal|0\nhigh|100\n\nodd|name|7\nbroken|\n") == (
+    assert translate.qos_priorities("normal|0|\nhigh|100|DenyOnLimit\n\nodd|name|7|\nbroken||\n") == (
         ("high", 100),
         ("normal", 0),
         ("odd|name", 7),
