@@ -151,8 +151,8 @@ def reproduce(options: Options) -> Page:
     made = (
         f"`sns reproduce sns-beyond`: {seeds} random sequences of 20 jobs on 8 nodes, as in sns-throughput, under the "
         "contention model. Where nothing else is said, policies plan by profiles that were sampled at 2, 4, 8 and 20 "
-        f"ways, each point off by a factor of standard deviation {100 * SPREAD:g} % (assumed); jobs advance by the true "
-        f"ones. Headroom: planned with {100 * HEADROOM:g} % of the bandwidth. Margin: planned with alpha "
+        f"ways, each point off by a factor of standard deviation {100 * SPREAD:g} % (assumed); jobs advance by the "
+        f"true ones. Headroom: planned with {100 * HEADROOM:g} % of the bandwidth. Margin: planned with alpha "
         f"{MARGIN_ALPHA:g}, judged by {ALPHA:g}."
     )
     return Page(

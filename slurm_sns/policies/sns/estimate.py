@@ -1,0 +1,44 @@
+"""A measured quantity: how often it was measured, its mean and its spread.
+
+So that a bad sample does not spoil a good value: one that lies too far from the mean is not taken in.
+
+Source: Welford (1962) for the running sums; the tolerances are ours.
+"""
+
+from dataclasses import dataclass
+from math import sqrt
+
+#: A sample further from the mean than so many standard deviations is doubted, and never one nearer than the share.
+DOUBTED_DEVIATIONS = 3.0
+NEVER_DOUBTED_SHARE = 0.15
+#: With fewer samples nothing can be said of the spread.
+FEWEST_TO_DOUBT = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """The mean of `count` samples; `squares` is the sum of their squared distances from it."""
+
+    count: int = 0
+    mean: float = 0.0
+    squares: float = 0.0
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation of the samples; 0 of fewer than two."""
+        return sqrt(self.squares / (self.count - 1)) if self.count > 1 else 0.0
+
+    def doubts(self, sample: float) -> bool:
+        """Whether the sample is too far from what was measured before."""
+        if self.count < FEWEST_TO_DOUBT:
+            return False
+        allowed = max(DOUBTED_DEVIATIONS * self.spread, NEVER_DOUBTED_SHARE * abs(self.mean))
+        return abs(sample - self.mean) > allowed
+
+    def with_sample(self, sample: float) -> "Estimate":
+        """The estimate with one more sample; the same if it doubts it."""
+        if self.doubts(sample):
+            return self
+        count = self.count + 1
+        mean = self.mean + (sample - self.mean) / count
+        return Estimate(count, mean, self.squares + (sample - self.mean) * (sample - mean))

@@ -1,0 +1,120 @@
+"""What has been measured of one (program, processes): evidence by scale, and the profile that follows from it.
+
+A run alone on its nodes gives its run time; one in which the ways were changed gives points of the IPC and bandwidth
+curves instead. Evidence is never thrown away before there is better: a renewal (drift, or the owner's --sns-reprofile)
+gathers its own beside it, and takes its place when exploration says that it is complete.
+
+Source: Spread-n-Share (SC'19), sections 4.1, 4.2 and 5.1; count, mean and spread of each point are ours.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from slurm_sns.policies.sns.estimate import Estimate
+from slurm_sns.policies.sns.profile import Program, Provenance, Provenances, Run
+
+MEASURED = Provenances(Provenance.MEASURED, Provenance.MEASURED, Provenance.MEASURED)
+#: A curve has at least two points.
+FEWEST_POINTS = 2
+UNMEASURED = Estimate()
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """What one run gave: its time when it ran alone and undisturbed (None otherwise), and points by ways.
+
+    `ipc` and `bandwidth_gbps` (per node) have the same ways; they are empty for a run that was only timed.
+    """
+
+    scale: int
+    time_s: float | None = None
+    ipc: Mapping[int, float] = field(default_factory=dict)
+    bandwidth_gbps: Mapping[int, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """All that is known of one scale."""
+
+    time_s: Estimate = UNMEASURED
+    ipc: Mapping[int, Estimate] = field(default_factory=dict)
+    bandwidth_gbps: Mapping[int, Estimate] = field(default_factory=dict)
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether a run time is known."""
+        return self.time_s.count > 0
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether the curves are known."""
+        return len(self.ipc) >= FEWEST_POINTS
+
+    def with_measurement(self, measured: Measurement) -> "Evidence":
+        """The evidence with what one more run gave."""
+        time_s = self.time_s if measured.time_s is None else self.time_s.with_sample(measured.time_s)
+        return Evidence(time_s, _with(self.ipc, measured.ipc), _with(self.bandwidth_gbps, measured.bandwidth_gbps))
+
+    def run(self, processes: int, scale: int) -> Run | None:
+        """The run of a profile that follows, None while something is missing."""
+        if not (self.is_timed and self.is_sampled):
+            return None
+        ways = tuple(sorted(self.ipc))
+        return Run(
+            processes,
+            scale,
+            self.time_s.mean,
+            ways,
+            tuple(self.ipc[each].mean for each in ways),
+            tuple(self.bandwidth_gbps[each].mean for each in ways),
+            MEASURED,
+        )
+
+
+Scales = Mapping[int, Evidence]
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """All that is known of one (program, processes).
+
+    `standing` is what is planned by. `renewal`, where one is on, gathers its successor. `strange` counts the runs in
+    a row that did not agree with what stands (module drift).
+    """
+
+    program: str
+    processes: int
+    standing: Scales = field(default_factory=dict)
+    renewal: Scales | None = None
+    strange: int = 0
+
+    @property
+    def gathering(self) -> Scales:
+        """The evidence that new measurements go to."""
+        return self.standing if self.renewal is None else self.renewal
+
+    def with_measurement(self, measured: Measurement) -> "Known":
+        """The knowledge with what one more run gave."""
+        scales = dict(self.gathering)
+        scales[measured.scale] = scales.get(measured.scale, Evidence()).with_measurement(measured)
+        return replace(self, standing=scales) if self.renewal is None else replace(self, renewal=scales)
+
+    def renewed(self) -> "Known":
+        """Begin to gather anew; what stands stays until `settled`. One that is on already goes on."""
+        return self if self.renewal is not None else replace(self, renewal={}, strange=0)
+
+    def settled(self) -> "Known":
+        """The renewal is complete: it takes the place of what stood."""
+        return self if self.renewal is None else replace(self, standing=self.renewal, renewal=None)
+
+    def profile(self) -> Program | None:
+        """The profile to plan by; None until scale 1 is timed and sampled."""
+        runs = [evidence.run(self.processes, scale) for scale, evidence in sorted(self.standing.items())]
+        complete = tuple(run for run in runs if run is not None)
+        if not complete or complete[0].scale != 1:
+            return None
+        return Program(self.program, complete, "measured here")
+
+
+def _with(estimates: Mapping[int, Estimate], samples: Mapping[int, float]) -> Mapping[int, Estimate]:
+    return {**estimates, **{at: estimates.get(at, Estimate()).with_sample(value) for at, value in samples.items()}}

@@ -1,0 +1,85 @@
+"""Which run of a program teaches most next: its scale, and whether ways are changed while it runs.
+
+First scale 1 on empty nodes, then 2, 4, 8: each once undisturbed for its run time, and once with changing ways for its
+curves, so at most two runs a scale. It stops before a scale with fewer than `min_cores_per_node` cores on a node, and
+after one that is more than `saturation` slower than the best so far: that one counts as tried, and needs no curves.
+
+Only one exploring run of a (program, processes, scale) at a time. While no nodes are idle for it, a job runs at its
+best profiled scale; where none is profiled it waits.
+
+Source: Spread-n-Share (SC'19), sections 4.2 and 5.1.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import inf
+from typing import NamedTuple
+
+from slurm_sns.model import Alternative
+from slurm_sns.policies.sns.evidence import Known
+from slurm_sns.policies.sns.parameters import SnsParameters
+from slurm_sns.policies.sns.request import NodeType, Request, fewest_nodes, holding, spread
+
+
+class Step(NamedTuple):
+    """An exploring run: at this scale; `samples` changes ways while it runs, otherwise it is timed."""
+
+    scale: int
+    samples: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Exploration:
+    """How far exploration goes. `saturation`: the share by which a scale may be slower than the best so far."""
+
+    sns: SnsParameters
+    min_cores_per_node: int = 2
+    saturation: float = 0.05
+
+    def next_step(self, known: Known, request: Request, types: tuple[NodeType, ...]) -> Step | None:
+        """What to run next; None when everything has been tried.
+
+        Raises:
+            Infeasible: the nodes could not hold the job even when they are all empty.
+        """
+        fewest = fewest_nodes(request, types)
+        best_s = inf
+        for scale in sorted(self.sns.scales):
+            if scale > 1 and not self._is_within_limits(scale, fewest, request, types):
+                return None
+            evidence = known.gathering.get(scale)
+            if evidence is None or not evidence.is_timed:
+                return Step(scale, samples=False)
+            time_s = evidence.time_s.mean * self.sns.frequency_factor(scale)
+            if time_s > (1 + self.saturation) * best_s:
+                return None
+            if not evidence.is_sampled:
+                return Step(scale, samples=True)
+            best_s = min(best_s, time_s)
+        return None
+
+    def _is_within_limits(self, scale: int, fewest: int, request: Request, types: tuple[NodeType, ...]) -> bool:
+        """Whether a wider scale exists for the job, on these nodes, and leaves enough cores on each."""
+        wanted = scale * fewest
+        if wanted > request.tasks or (request.max_scale is not None and scale > request.max_scale):
+            return False
+        if self.sns.even_scales_only and request.tasks % wanted:
+            return False
+        layout = spread(request, fewest, scale)
+        narrower = (spread(request, fewest, less).nodes for less in self.sns.scales if less < scale)
+        is_new, is_possible = layout.nodes not in narrower, holding(layout.demand, types) >= layout.nodes
+        return is_new and is_possible and layout.demand.cores >= self.min_cores_per_node
+
+
+def exploring(
+    step: Step, others: Iterable[Alternative], request: Request, types: tuple[NodeType, ...]
+) -> tuple[Alternative, ...]:
+    """The alternatives of the job that takes this step: empty nodes at its scale, then what it would do otherwise."""
+    layout = spread(request, fewest_nodes(request, types), step.scale)
+    fitting = [each.capacity for each in types if layout.demand.within(each.capacity)]
+    everything = layout.demand._replace(
+        ways=min((each.ways for each in fitting), default=0),
+        bandwidth_gbps=min((each.bandwidth_gbps for each in fitting), default=0),
+    )
+    first = Alternative(layout.nodes, everything, layout.tasks_per_node, step.scale, exclusive=True)
+    return (first, *others)
