@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from slurm_sns.cli.requested import Requested, Spreading
 from slurm_sns.cli.spreading import summary_of
-from slurm_sns.policies.matching.keys import KEYS
+from slurm_sns.policies.matching.keys import KEYS, kernel_holds
 from slurm_sns.policies.matching.max_jobs import MaxJobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.placement.pool import Pool
@@ -68,7 +68,7 @@ def read_work(trace: str, pool: Pool, asked: Requested, *, load_factor: float, l
 def run_matching(pool: Pool, records: Records, asked: Requested, report: Report) -> Done:
     """Replay the trace by the compiled loop; by the engine where a heuristic is in use that only the twin has."""
     parameters, members = asked.parameters, asked.parameters.portfolio
-    if not _is_compiled(parameters, records):
+    if not _is_compiled(pool, parameters, records):
         simulation = Simulation(
             pool,
             records.trace(),
@@ -119,6 +119,7 @@ def _done_by_engine(outcome: Outcome, pool: Pool, members: tuple[str, ...], *, s
     )
 
 
-def _is_compiled(parameters: MatchingParameters, records: Records) -> bool:
+def _is_compiled(pool: Pool, parameters: MatchingParameters, records: Records) -> bool:
     own = {heuristic for *_, heuristic in records.kinds if heuristic}
-    return own.union(parameters.portfolio, {parameters.default_heuristic or parameters.portfolio[0]}) <= KEYS.keys()
+    used = own.union(parameters.portfolio, {parameters.default_heuristic or parameters.portfolio[0]})
+    return used <= KEYS.keys() and kernel_holds(pool, used)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slurm_sns.errors import SnsError
-from slurm_sns.policies.matching.by_kernel import limits_of
+from slurm_sns.policies.matching.by_kernel import Rules, limits_of
 from slurm_sns.policies.matching.keys import ROWS, kernel_table
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.placement.arrays import NOBODY, Kinds, Machines, Problem, Queue, Ways, largest_number_of_takes
@@ -144,15 +144,19 @@ def _problem(pool: Pool, records: Records, parameters: MatchingParameters) -> Pr
         demand=demand,
         exclusive=np.zeros(count, np.bool_),
         allowed=np.full(count, NOBODY, np.int64),
+        case=np.zeros(count, np.int64),
         simple=np.ones(count, np.bool_),
     )
     kinds = Kinds(
         first=np.arange(count + 1, dtype=np.int64),
         way=np.arange(count, dtype=np.int64),
+        slowdown=np.zeros(count, np.int64),
         own=np.array([ROWS.get(own, NOBODY) for *_, own in records.kinds], dtype=np.int64),
     )
     machines = Machines(pool.capacity, np.zeros((0, pool.capacity.shape[1]), np.bool_))
-    return Problem(machines, ways, kinds, kernel_table(resources), limits_of(parameters, kinds))
+    own = {int(row) for row in kinds.own if row != NOBODY}
+    scores = kernel_table()
+    return Problem(machines, ways, kinds, scores, limits_of(Rules(parameters), scores, own))
 
 
 def _jobs(records: Records, ways: Ways) -> Jobs:

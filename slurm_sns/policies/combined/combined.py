@@ -9,7 +9,6 @@ Spread-n-Share.
 Source: this project's own combination of the two papers.
 """
 
-import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
@@ -17,17 +16,17 @@ import numpy as np
 
 from slurm_sns.model import Alternative, Job
 from slurm_sns.policies.combined.keeping import KeepingCycle
+from slurm_sns.policies.matching.by_kernel import Rules
 from slurm_sns.policies.matching.heuristics import FOR_PROFILED_JOBS, PAPER_BETA, Idlest
 from slurm_sns.policies.matching.max_jobs import MaxJobs, Schedule
 from slurm_sns.policies.matching.parameters import PAPER_PORTFOLIO, MatchingParameters
 from slurm_sns.policies.placement.cycle import Cycle, Heuristic, Match, Opening
 from slurm_sns.policies.placement.pool import WAYS, Amounts, Pool
 from slurm_sns.policies.placement.queue import WaitingQueue
+from slurm_sns.policies.placement.tabulate import slowdown_units
 from slurm_sns.policies.sns.parameters import SnsParameters, require_valid
 
 IDLEST = "idlest"
-#: Sums of slowdowns that differ by less are equal: what adding in another order leaves.
-SLOWDOWN_DIGITS = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,23 +51,26 @@ class Combined(MaxJobs):
         if isinstance(parameters, MatchingParameters):
             parameters = CombinedParameters(parameters)
         parameters = parameters or CombinedParameters()
-        super().__init__(parameters.matching)
         require_valid(parameters.sns)
         self.sns = parameters.sns
+        super().__init__(parameters.matching)
         self._idlest = Idlest(parameters.sns.beta)
         papers_own = tuple(name for name in parameters.matching.portfolio if name not in FOR_PROFILED_JOBS)
         self._without_profiles = MaxJobs(replace(parameters.matching, portfolio=papers_own)) if papers_own else None
         self._pools: tuple[Pool, Pool] | None = None
+
+    def _rules(self) -> Rules:
+        return Rules(self.parameters, self.sns.beta, keeper=IDLEST, weighs=True)
 
     def schedule(self, pool: Pool, free: Amounts, queue: WaitingQueue) -> Schedule:
         """The best member's matches, without words. `free` and `queue` are not changed."""
         pool, free = self.prepared(pool, free)
         if self._without_profiles is not None and not some_profiled(queue):
             return self._without_profiles.schedule(pool, free, queue)
-        return self.schedule_plainly(pool, free, queue)
+        return super().schedule(pool, free, queue)
 
     def schedule_plainly(self, pool: Pool, free: Amounts, queue: WaitingQueue) -> Schedule:
-        """The same, whatever the queue holds."""
+        """The same by the plain twin, whatever the queue holds and on these very nodes."""
         opening = Opening.of(pool, free)
         matched: dict[str, int] = {}
         schedules: dict[str, tuple[tuple[Match, ...], Cycle]] = {}
@@ -130,5 +132,15 @@ def _has_profile(alternatives: tuple[Alternative, ...]) -> bool:
     return len(alternatives) > 1 or any(way.demand.ways or way.demand.bandwidth_gbps for way in alternatives)
 
 
-def _slowdowns(matches: Iterable[Match]) -> float:
-    return round(math.fsum(match.alternative.slowdown for match in matches), SLOWDOWN_DIGITS)
+def _slowdowns(matches: Iterable[Match]) -> int:
+    return sum(slowdown_units(match.alternative) for match in matches)
+
+
+class PlainCombined(Combined):
+    """The same by the plain twin alone."""
+
+    def schedule(self, pool: Pool, free: Amounts, queue: WaitingQueue) -> Schedule:
+        """The best member's matches."""
+        pool, free = self.prepared(pool, free)
+        plainly = self if self._without_profiles is None or some_profiled(queue) else self._without_profiles
+        return plainly.schedule_plainly(pool, free, queue)

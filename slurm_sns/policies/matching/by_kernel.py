@@ -1,58 +1,75 @@
-"""Max-Jobs on values, by the compiled kernel: values to arrays, one call, matches back to values."""
+"""Matching on values, by the compiled kernel: values to arrays, one call, matches back to values.
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+What was worked out for the nodes of one pass serves the next on the same pool; results do not depend on it.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 
-from slurm_sns.model import Alternative, Job
-from slurm_sns.policies.matching.keys import KEYS, PLAIN_ONLY, ROWS, ROWS_OF_ALL, kernel_table
+from slurm_sns.model import Job
+from slurm_sns.policies.matching.heuristics import PAPER_BETA
+from slurm_sns.policies.matching.keys import NAMES, ROWS, kernel_holds, kernel_table
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.placement.arrays import (
     ENTRIES,
     LOOKED_AT,
-    NOBODY,
+    MATCH,
+    WHOLE,
     Integers,
-    Kinds,
     Limits,
     Matches,
     Problem,
-    Ways,
-    largest_number_of_takes,
+    Scores,
 )
 from slurm_sns.policies.placement.cycle import Match, Opening, Withheld
-from slurm_sns.policies.placement.kernel import bench_for, schedule
-from slurm_sns.policies.placement.pool import CORES, MEMORY, Amounts, Pool, held, taken
+from slurm_sns.policies.placement.kernel import Bench, bench_for, schedule
+from slurm_sns.policies.placement.pool import CORES, Amounts, Pool, held, taken
 from slurm_sns.policies.placement.queue import FairOrder, WaitingQueue
-from slurm_sns.policies.placement.tabulate import KindTable, tabulate
+from slurm_sns.policies.placement.tabulate import KindTable, TabulatedQueue, tabulate
 
 
 @dataclass
 class KernelCycle:
     """The winning member's cycle after it has run: what `cycle.Cycle` would show of it."""
 
-    opening: Opening
-    free: Amounts
-    withheld: list[Withheld]
+    pool: Pool
+    pool_free: Amounts
     matches: tuple[Match, ...]
+    withheld: list[Withheld]
     _queue: WaitingQueue = field(repr=False)
     _depth: int
     _looked_at: int
+
+    @cached_property
+    def opening(self) -> Opening:
+        """The start of the cycle."""
+        return Opening.of(self.pool, self.pool_free)
+
+    @cached_property
+    def free(self) -> Amounts:
+        """What is free on the nodes of the opening."""
+        left = self.pool_free.copy()
+        for _, alternative, nodes in chain(self.matches, self.withheld):
+            left[:, nodes] -= taken(self.pool.capacity, alternative, nodes)
+        return left[:, self.opening.nodes]
 
     def not_reached(self) -> tuple[Job, ...]:
         """The jobs behind the queue depth."""
         if len(self._queue) <= self._depth:
             return ()
-        order = FairOrder(self._queue, self.opening.total)
+        order = FairOrder(self._queue, self.pool.total)
         charged = {match.job.id: match for match in self.matches} if order.shared else {}
-        capacity = self.opening.pool.capacity
         for _ in range(self._looked_at):
             job = order.pop()
             if job is not None and job.id in charged:
                 match = charged[job.id]
-                order.charge(job, held(capacity, match.alternative, match.nodes))
+                order.charge(job, held(self.pool.capacity, match.alternative, match.nodes))
         return tuple(iter(order.pop, None))[self._depth - self._looked_at :]
 
 
@@ -64,73 +81,136 @@ class Ran(NamedTuple):
     matched: Integers
 
 
-def run_kernel(parameters: MatchingParameters, pool: Pool, free: Amounts, queue: WaitingQueue) -> Ran | None:
-    """The best member's cycle; None where the kernel does not do it: see `kernel_does`."""
-    table = KindTable()
-    tabulated = tabulate(queue, pool, parameters.queue_depth, table, ROWS_OF_ALL)
-    machines, ways, kinds = table.arrays(pool)
-    if not kernel_does(parameters, ways, kinds):
-        return None
-    problem = Problem(machines, ways, kinds, kernel_table(len(pool.capacity)), limits_of(parameters, kinds))
-    takes = largest_number_of_takes(free, ways)
-    bench = bench_for(problem, len(tabulated.jobs), len(tabulated.queue.head), takes)
-    best, kept = schedule(bench, free, tabulated.queue)
-    found = _Found(bench.matches[kept], tabulated.jobs, [way for way, _ in table.ways])
-    return Ran(_ended(Opening.of(pool, free), found, queue, parameters.queue_depth), best, bench.matched)
+@dataclass(frozen=True)
+class Rules:
+    """What a policy has the kernel do.
 
-
-def kernel_does(parameters: MatchingParameters, ways: Ways, kinds: Kinds) -> bool:
-    """Whether the kernel knows every heuristic in use, for what the jobs demand.
-
-    It wants at least one core on each node, and has Mix-Fit for cores and memory only.
+    `beta` is `idlest`'s. `keeper`: the member whose cycles keep whole nodes for the oldest over-aged job that finds no
+    place. `weighs`: equal numbers of matches are told apart by their predicted slowdowns.
     """
-    names = {*parameters.portfolio, parameters.default_heuristic or parameters.portfolio[0]}
-    if not len(kinds.own) or not names <= KEYS.keys() or (kinds.own == PLAIN_ONLY).any():
-        return False
-    angle = any(KEYS[name].angle for name in names) or (kinds.own == ROWS["mix-fit"]).any()
-    more = (ways.demand[:, MEMORY + 1 :] > 0).any()
-    return bool((ways.demand[:, CORES] >= 1).all() and not (angle and more))
+
+    parameters: MatchingParameters
+    beta: float = PAPER_BETA
+    keeper: str | None = None
+    weighs: bool = False
+
+    @property
+    def heuristics(self) -> tuple[str, ...]:
+        """The heuristic of each member."""
+        default = self.parameters.default_heuristic
+        return tuple(default or member for member in self.parameters.portfolio)
 
 
-def limits_of(parameters: MatchingParameters, kinds: Kinds) -> Limits:
-    """The parameters as the kernel reads them."""
-    portfolio = [ROWS[parameters.default_heuristic or member] for member in parameters.portfolio]
-    named = {int(row) for row in kinds.own if row != NOBODY}
+class Kernel:
+    """The kernel for one policy. Any thread may call it: one that finds it in use makes its own session."""
+
+    def __init__(self, rules: Rules) -> None:
+        self._rules = rules
+        self._table = kernel_table(rules.beta)
+        self._sessions: deque[_Session] = deque(maxlen=1)
+
+    def run(self, pool: Pool, free: Amounts, queue: WaitingQueue) -> Ran | None:
+        """The best member's cycle; None where the kernel does not do it: jobs of no cores, scores beyond its range."""
+        try:
+            session = self._sessions.pop()
+        except IndexError:
+            session = None
+        if session is None or session.pool is not pool:
+            session = _Session(pool, self._rules, self._table)
+        ran = session.run(free, queue)
+        self._sessions.append(session)
+        return ran
+
+
+class _Room(NamedTuple):
+    """What a bench was made for, or what a pass needs: jobs in the queue, projects, nodes taken in a cycle."""
+
+    jobs: int
+    projects: int
+    takes: int
+
+    def holds(self, needed: "_Room") -> bool:
+        return self.jobs >= needed.jobs and self.projects >= needed.projects and self.takes >= needed.takes
+
+
+class _Session:
+    """Passes over the nodes of one pool."""
+
+    def __init__(self, pool: Pool, rules: Rules, scores: Scores) -> None:
+        self.pool = pool
+        self._rules = rules
+        self._scores = scores
+        self._table = KindTable(pool, weighs=rules.weighs)
+        self._holds: dict[int, bool] = {}
+        self._bench: Bench | None = None
+        self._room = _Room(0, 0, 0)
+        self._tables = (0, 0, 0)
+
+    def run(self, free: Amounts, queue: WaitingQueue) -> Ran | None:
+        """One pass."""
+        depth = self._rules.parameters.queue_depth
+        tabulated = tabulate(queue, self.pool, depth, self._table, ROWS)
+        if not len(self._table) or self._table.least_cores < 1 or not self._is_in_range():
+            return None
+        bench = self._bench_for(tabulated, free)
+        best, kept = schedule(bench, free, tabulated.queue)
+        return Ran(self._ended(bench.matches[kept], tabulated.jobs, free, queue), best, bench.matched.copy())
+
+    def _is_in_range(self) -> bool:
+        """Whether the kernel holds the scores of all heuristics in use: more of them when jobs have named more."""
+        own = self._table.own
+        if len(own) not in self._holds:
+            used = {*self._rules.heuristics, *(NAMES[row] for row in own)}
+            self._holds[len(own)] = kernel_holds(self.pool, used, self._rules.beta)
+        return self._holds[len(own)]
+
+    def _bench_for(self, tabulated: TabulatedQueue, free: Amounts) -> Bench:
+        """The bench of the last pass where it serves, else a new one with room to grow."""
+        table = self._table
+        tables = (table.generation, len(table.cases), len(table.own))
+        jobs, projects = len(tabulated.jobs), len(tabulated.queue.head)
+        takes = int(np.maximum(free[CORES], 0).sum()) + free.shape[1]  # each takes a core at least, of an open node
+        if self._bench is None or self._tables != tables or not self._room.holds(_Room(jobs, projects, takes)):
+            most_takes = int(np.maximum(self.pool.capacity[CORES], free[CORES]).sum()) + free.shape[1]
+            self._room = _Room(2 * jobs, 2 * projects, most_takes)
+            self._tables = tables
+            self._bench = bench_for(self._problem(), *self._room)
+        return self._bench
+
+    def _problem(self) -> Problem:
+        machines, ways, kinds = self._table.arrays()
+        limits = limits_of(self._rules, self._scores, self._table.own, self._table.cases)
+        return Problem(machines, ways, kinds, self._scores, limits)
+
+    def _ended(self, found: Matches, jobs: Sequence[Job], free: Amounts, queue: WaitingQueue) -> KernelCycle:
+        """The values of one member's entries."""
+        choices = self._table.choices
+        matches: list[Match] = []
+        withheld: list[Withheld] = []
+        entries = int(found.totals[ENTRIES])
+        first = found.first[: entries + 1].tolist()
+        node = found.node[: first[-1]].copy()  # the next pass overwrites it
+        columns = zip(*(column[:entries].tolist() for column in (found.job, found.choice, found.kept)), strict=True)
+        for entry, (job, choice, kept) in enumerate(columns):
+            nodes = node[first[entry] : first[entry + 1]]
+            if kept == MATCH:
+                matches.append(Match(jobs[job], choices[choice], nodes))
+            else:
+                way = replace(choices[choice], exclusive=True) if kept == WHOLE else choices[choice]
+                withheld.append(Withheld(jobs[job], way, nodes))
+        depth, looked_at = self._rules.parameters.queue_depth, int(found.totals[LOOKED_AT])
+        return KernelCycle(self.pool, free, tuple(matches), withheld, queue, depth, looked_at)
+
+
+def limits_of(rules: Rules, scores: Scores, own: Iterable[int] = (), cases: Iterable[int] = (0,)) -> Limits:
+    """The parameters as the kernel reads them, for jobs that named these heuristics and demand these cases."""
+    parameters = rules.parameters
+    portfolio = [ROWS[heuristic] for heuristic in rules.heuristics]
+    used = {int(scores.of[heuristic, case]) for heuristic in {*own, *portfolio} for case in cases}
     return Limits(
         depth=parameters.queue_depth,
         reservations=parameters.reservations,
         portfolio=np.array(portfolio, dtype=np.int64),
-        rows=np.array(sorted(named.union(portfolio)), dtype=np.int64),
-    )
-
-
-class _Found(NamedTuple):
-    """A member's entries and what their numbers mean."""
-
-    matches: Matches
-    jobs: Sequence[Job]
-    ways: Sequence[Alternative]
-
-
-def _ended(opening: Opening, numbers: _Found, queue: WaitingQueue, depth: int) -> KernelCycle:
-    """The values of one member's entries."""
-    found, jobs, ways = numbers
-    left = opening.pool_free.copy()
-    matches: list[Match] = []
-    withheld: list[Withheld] = []
-    entries = int(found.totals[ENTRIES])
-    first = found.first[: entries + 1].tolist()
-    columns = zip(
-        found.job[:entries].tolist(), found.way[:entries].tolist(), found.kept[:entries].tolist(), strict=True
-    )
-    for entry, (job, way, kept) in enumerate(columns):
-        nodes = found.node[first[entry] : first[entry + 1]]
-        if kept:
-            withheld.append(Withheld(jobs[job], ways[way], nodes))
-        else:
-            matches.append(Match(jobs[job], ways[way], nodes))
-    for _, alternative, nodes in chain(matches, withheld):
-        left[:, nodes] -= taken(opening.pool.capacity, alternative, nodes)
-    return KernelCycle(
-        opening, left[:, opening.nodes], withheld, tuple(matches), queue, depth, int(found.totals[LOOKED_AT])
+        keeps=np.array([member == rules.keeper for member in parameters.portfolio]),
+        scores=np.array(sorted(used), dtype=np.int64),
     )

@@ -1,6 +1,6 @@
 """The heuristics: each scores the nodes on which a job fits; the smallest score wins, ties go to the first node.
 
-A heuristic is one function and one line in `HEURISTICS` (and one in `keys` if the compiled kernel is to know it). Its
+A heuristic is one function and one line in `HEURISTICS`, and one in `keys` for the compiled kernel. Its
 arguments: `capacity` and `free`, shape (resources, nodes); `candidates`, the columns on which the job fits, ascending;
 `demand`, what the job takes of each node. It gives one score per candidate.
 
@@ -93,8 +93,11 @@ def angle_to_balance(left: NDArray[np.float64]) -> NDArray[np.float64]:
     """
     mean = left.mean(axis=0)
     off_diagonal = np.sqrt(((left - mean) ** 2).sum(axis=0))
-    angle: NDArray[np.float64] = np.round(np.arctan2(off_diagonal, mean * np.sqrt(len(left))), 9)
-    return angle
+    along = mean * np.sqrt(len(left))
+    # The C library's arc tangent here too.
+    angles = np.array(list(map(math.atan2, off_diagonal.tolist(), along.tolist())), dtype=np.float64)
+    rounded: NDArray[np.float64] = angles.round(9)
+    return rounded
 
 
 #: The weight of the configured memory against the free memory, which decides only among nodes of the same size.

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from slurm_sns.errors import BadInput
 from slurm_sns.model import Job, Plan, Snapshot
-from slurm_sns.policies.matching.by_kernel import run_kernel
+from slurm_sns.policies.matching.by_kernel import Kernel, Rules
 from slurm_sns.policies.matching.heuristics import HEURISTICS, require_known
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.matching.reasons import reasons_to_wait, starts
@@ -41,6 +41,11 @@ class MaxJobs:
         self.parameters = parameters or MatchingParameters()
         _check(self.parameters)
         self._limits = Limits(self.parameters.queue_depth, self.parameters.reservations)
+        self._kernel = Kernel(self._rules())
+
+    def _rules(self) -> Rules:
+        """What the kernel is to do for this policy."""
+        return Rules(self.parameters)
 
     def plan(self, snapshot: Snapshot, now_s: int) -> Plan:  # noqa: ARG002  matching looks at one moment only
         """The starts of the best schedule, and for every other job why it waits."""
@@ -60,7 +65,7 @@ class MaxJobs:
 
     def schedule(self, pool: Pool, free: Amounts, queue: WaitingQueue) -> Schedule:
         """The best member's matches, without words. `free` and `queue` are not changed."""
-        ran = run_kernel(self.parameters, pool, free, queue) if len(queue) else None
+        ran = self._kernel.run(pool, free, queue) if len(queue) else None
         if ran is None:
             return self.schedule_plainly(pool, free, queue)
         portfolio = self.parameters.portfolio

@@ -1,10 +1,15 @@
 """What the compiled cycle works on: nodes, ways to run, kinds of jobs and the queue, as arrays.
 
-Many jobs are alike. A *way* is a distinct (alternative, allowed nodes); a *kind* is a distinct list of ways with an own
+Many jobs are alike. A *way* is a distinct (number of nodes, demand on each, whether they must be empty, allowed nodes);
+a *choice* is a way with its predicted slowdown, as one job has it; a *kind* is a distinct list of choices with an own
 heuristic or none. A job is then one small number, and what is known of a way in a cycle (it has failed; the best node
 of each block) is known for all jobs that share it.
 
-Shapes: R resources, N nodes, W ways, K kinds, J jobs, P projects, H heuristics.
+A heuristic looks at ways and bandwidth only where the job demands them. So what it makes of a node depends on which of
+the two are demanded, four cases; each of them is a *score*, and heuristics that come to the same share one.
+
+Shapes: R resources, N nodes, W ways, K kinds, J jobs, P projects, H heuristics, S scores. What a table has room for
+beyond its entries is never read.
 """
 
 from typing import NamedTuple
@@ -21,12 +26,16 @@ Flags = NDArray[np.bool_]
 NOBODY = -1
 
 
-class Heuristics(NamedTuple):
-    """How nodes are scored, a row for each heuristic: by angle, or by a weighted sum of free and configured amounts."""
+class Scores(NamedTuple):
+    """How nodes are scored: by angle, or by a weighted sum of what is free, configured and occupied."""
 
-    angle: Flags  #: (H) Mix-Fit's angle; the weights are 0 then
-    free: Integers  #: (H, R) weights of what is free
-    configured: Integers  #: (H, R) weights of the capacity
+    of: Integers  #: (H, 4) the heuristic's score for ways that demand neither, cache ways, bandwidth, both
+    angle: Flags  #: (S) Mix-Fit's angle; the weights are 0 then
+    grouped: Flags  #: (S) the nodes of the most idle cores come first, and a way on several takes equal ones
+    free: Integers  #: (S, R) weights of what is free
+    configured: Integers  #: (S, R) weights of the capacity
+    occupied: Floats  #: (S, R) weights of the shares of the capacity that are occupied
+    span: int  #: more than any sum of occupied shares, in units of 1e-9
 
 
 class Machines(NamedTuple):
@@ -43,14 +52,16 @@ class Ways(NamedTuple):
     demand: Integers  #: (W, R) of each node
     exclusive: Flags  #: (W) wants empty nodes and takes them whole
     allowed: Integers  #: (W) a row of `Machines.allowed`, or NOBODY for every node
+    case: Integers  #: (W) 1 when it demands cache ways, plus 2 when it demands bandwidth
     simple: Flags  #: (W) asks for cores and memory only, on any node, shared
 
 
 class Kinds(NamedTuple):
-    """The distinct kinds of jobs; kind k may run in the ways `way[first[k]:first[k + 1]]`, best first."""
+    """The distinct kinds of jobs; kind k has the choices `first[k]` to `first[k + 1]`, best first."""
 
     first: Integers  #: (K + 1)
-    way: Integers  #: (all alternatives of all kinds)
+    way: Integers  #: (choices) the way
+    slowdown: Integers  #: (choices) the predicted slowdown in units of 1e-9; 0 where it decides nothing
     own: Integers  #: (K) the heuristic that these jobs named, or NOBODY
 
 
@@ -68,12 +79,13 @@ class Queue(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """How far a cycle looks, how often it withholds, and the heuristics that compete (rows of `Heuristics`)."""
+    """How far a cycle looks, how often it withholds, and the heuristics that compete (rows of `Scores.of`)."""
 
     depth: int
     reservations: int
     portfolio: Integers
-    rows: Integers  #: all rows that any job of a cycle may need: the portfolio's and the jobs' own
+    keeps: Flags  #: (members) its cycles keep whole nodes for the oldest over-aged job that finds no place
+    scores: Integers  #: all scores that any job of a cycle may need
 
 
 class Problem(NamedTuple):
@@ -82,7 +94,7 @@ class Problem(NamedTuple):
     machines: Machines
     ways: Ways
     kinds: Kinds
-    heuristics: Heuristics
+    scores: Scores
     limits: Limits
 
 
@@ -90,25 +102,26 @@ class Matches(NamedTuple):
     """The result of one heuristic's cycle: entry i got, or withheld, the nodes `node[first[i]:first[i + 1]]`."""
 
     job: Integers
-    way: Integers
-    kept: Flags  #: capacity withheld, not a match
+    choice: Integers
+    kept: Integers  #: MATCH, or capacity withheld: the WITHHELD demand, or WHOLE nodes
     first: Integers
     node: Integers
-    totals: Integers  #: (3) entries, matches, jobs looked at
+    totals: Integers  #: (4) entries, matches, jobs looked at, the matches' slowdowns
 
 
-ENTRIES, MATCHED, LOOKED_AT = range(3)
+ENTRIES, MATCHED, LOOKED_AT, SLOWDOWN = range(4)
+MATCH, WITHHELD, WHOLE = range(3)
 
 
 def room_for_matches(jobs: int, nodes: int) -> Matches:
     """Arrays for that many entries on that many nodes together."""
     return Matches(
         job=np.empty(jobs, np.int64),
-        way=np.empty(jobs, np.int64),
-        kept=np.empty(jobs, np.bool_),
+        choice=np.empty(jobs, np.int64),
+        kept=np.empty(jobs, np.int64),
         first=np.zeros(jobs + 1, np.int64),
         node=np.empty(nodes, np.int64),
-        totals=np.zeros(3, np.int64),
+        totals=np.zeros(4, np.int64),
     )
 
 

@@ -1,160 +1,240 @@
-"""The open nodes of a cycle while it runs (compiled): what is free, who has left, what has changed.
+"""The nodes while cycles run (compiled): what is free, who takes part, what has changed.
 
 A node's *key* is its score and its place in the machine list in one integer, so that the smallest key is the best node
 and the first of equal ones. Its standing is the key as far as it does not depend on the job.
+
+The field lasts from cycle to cycle: a member's cycle changes it, and what was changed is put back for the next member;
+at the beginning of a pass the nodes that differ from those of the last pass are taken over. Each change is logged, so
+that what is kept of the best nodes can be brought up to date from the log.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from slurm_sns.policies.placement.arrays import NOBODY, Floats, Integers, Problem
+from slurm_sns.policies.placement.arrays import NOBODY, Flags, Floats, Integers, Problem
 from slurm_sns.policies.placement.compiled import compiled
 from slurm_sns.policies.placement.cycle import SMALLEST
-from slurm_sns.policies.placement.pool import CORES, MEMORY
+from slurm_sns.policies.placement.pool import BANDWIDTH, CORES, MEMORY, WAYS
 
 #: The place in the machine list is the low part of a key: 2**20 nodes, scores up to 2**42.
 PLACE_BITS = 20
 PLACES = (1 << PLACE_BITS) - 1
-NONE = 1 << 62
+SCORE_BITS = 42
+NONE = 1 << (PLACE_BITS + SCORE_BITS)
+#: Smaller than every key: the smallest of a block is to be found again.
+UNKNOWN = -NONE
+
+#: Angles and occupied shares are compared as the twin rounds them: in units of 1e-9.
+PER_UNIT = 1e9
+#: The order in which the twin adds occupied shares.
+ADDED = (CORES, BANDWIDTH, WAYS)
 
 LEAST_CORES = SMALLEST.cores
 LEAST_MEMORY_MB = SMALLEST.memory_mb
 
 #: Ways whose best nodes are kept at a time; beyond that the oldest is forgotten.
-SLOTS = 2048
+SLOTS = 4096
 LEAST_BLOCK_BITS = 4
+#: Beyond so many changes a node (4096 at the least) the log begins anew, and nothing that was kept counts any more.
+LOG_PER_NODE = 4
+LEAST_LOG = 4096
 
-COLUMNS, OPEN, LOGGED, BITS, USED_SLOTS = range(5)
+OPEN, LOGGED, BITS, USED_SLOTS, TOUCHED = range(5)
 
 
 class Field(NamedTuple):
-    """Columns are the nodes that were open at the start of the cycle, in the machine list's order."""
+    """All nodes, in the machine list's order; those without room for the smallest job are not open."""
 
     problem: Problem
-    node: Integers  #: (N) index in the machine list
-    opening: Integers  #: (R, N) free at the start
+    opening: Integers  #: (R, N) free at the start of the cycle
     free: Integers  #: (R, N) free now
-    capacity: Integers  #: (R, N)
-    inverse: Floats  #: (2, N) 1 / configured cores, memory
-    standing: Integers  #: (H, N) the key without what the way adds; NONE: the node has left the cycle
-    log: Integers  #: columns in the order in which they changed
-    changed: Integers  #: (N) the last entry of the log for the column, or NOBODY
-    minima: Integers  #: (slots, blocks) smallest keys
+    empty: Integers  #: (N) 1 when everything is free now, else 0
+    is_open: Integers  #: (N) 1 when it takes part now, else 0
+    inverse: Floats  #: (R, N) 1 / configured amount, 0 where there is none
+    standing: Integers  #: (S, N) the key without what the way adds; NONE: the node takes no part
+    log: Integers  #: nodes in the order in which they changed
+    changed: Integers  #: (N) the last entry of the log for the node, or NOBODY
+    touched: Integers  #: (N) the nodes that differ from the start of the cycle
+    is_touched: Flags  #: (N)
+    minima: Integers  #: (slots, blocks) smallest keys, or UNKNOWN
     seen: Integers  #: (slots) how much of the log is in the minima
-    owner: Integers  #: (slots) heuristic * W + way
-    slot: Integers  #: (H * W) a slot, valid when it is owned
+    owner: Integers  #: (slots) way * S + score
+    slot: Integers  #: (W * S) a slot, valid when it is owned
+    chosen: Integers  #: (N) the nodes found for a way
+    hidden: Integers  #: (N) their keys
     keys: Integers  #: (N) scratch
     scratch: Integers  #: (N)
     tangent: Floats  #: (N) scratch
-    state: Integers  #: (5) COLUMNS, OPEN, LOGGED, BITS, USED_SLOTS
+    state: Integers  #: (5) OPEN, LOGGED, BITS, USED_SLOTS, TOUCHED
 
 
-def field_for(problem: Problem, takes: int) -> Field:
-    """A field for cycles in which nodes are taken at most so often."""
+def field_for(problem: Problem) -> Field:
+    """A field of nodes about which nothing is known yet."""
     resources, nodes = problem.machines.capacity.shape
-    heuristics, ways = len(problem.heuristics.angle), len(problem.ways.nodes)
-    slots = max(1, min(SLOTS, heuristics * ways))
+    scores, ways = len(problem.scores.angle), len(problem.ways.nodes)
+    slots = max(1, min(SLOTS, len(problem.limits.scores) * ways))
+    bits = LEAST_BLOCK_BITS
+    while (1 << (2 * bits)) < nodes:
+        bits += 1
+    state = np.zeros(5, np.int64)
+    state[BITS] = bits
+    capacity = problem.machines.capacity
+    inverse = np.divide(1.0, capacity, out=np.zeros(capacity.shape), where=capacity > 0)
     return Field(
         problem=problem,
-        node=np.empty(nodes, np.int64),
-        opening=np.empty((resources, nodes), np.int64),
-        free=np.empty((resources, nodes), np.int64),
-        capacity=np.empty((resources, nodes), np.int64),
-        inverse=np.empty((2, nodes), np.float64),
-        standing=np.empty((heuristics, nodes), np.int64),
-        log=np.empty(takes, np.int64),
-        changed=np.empty(nodes, np.int64),
-        minima=np.empty((slots, (nodes >> LEAST_BLOCK_BITS) + 1), np.int64),
+        opening=np.full((resources, nodes), -NONE, np.int64),
+        free=np.full((resources, nodes), -NONE, np.int64),
+        empty=np.zeros(nodes, np.int64),
+        is_open=np.zeros(nodes, np.int64),
+        inverse=inverse,
+        standing=np.full((scores, nodes), NONE, np.int64),
+        log=np.empty(max(LOG_PER_NODE * nodes, LEAST_LOG), np.int64),
+        changed=np.full(nodes, NOBODY, np.int64),
+        touched=np.empty(nodes, np.int64),
+        is_touched=np.zeros(nodes, np.bool_),
+        minima=np.empty((slots, (nodes >> bits) + 1), np.int64),
         seen=np.empty(slots, np.int64),
-        owner=np.empty(slots, np.int64),
-        slot=np.zeros(heuristics * ways, np.int64),
+        owner=np.full(slots, NOBODY, np.int64),
+        slot=np.zeros(scores * ways, np.int64),
+        chosen=np.empty(nodes, np.int64),
+        hidden=np.empty(nodes, np.int64),
         keys=np.empty(nodes, np.int64),
         scratch=np.empty(nodes, np.int64),
         tangent=np.empty(nodes, np.float64),
-        state=np.zeros(5, np.int64),
+        state=state,
     )
 
 
 @compiled
-def open_nodes(field: Field, free: Integers) -> None:
-    """Begin a cycle: the columns are the nodes with room for the smallest job."""
-    machines = field.problem.machines
-    columns = 0
+def take_over(field: Field, free: Integers) -> None:
+    """Begin a pass with this much free: the nodes that differ are touched, `restart` settles them."""
+    opening = field.opening
     for node in range(free.shape[1]):
-        if free[CORES, node] >= LEAST_CORES and free[MEMORY, node] >= LEAST_MEMORY_MB:
-            field.node[columns] = node
+        differs = False
+        for row in range(free.shape[0]):
+            differs |= opening[row, node] != free[row, node]
+        if differs:
             for row in range(free.shape[0]):
-                field.opening[row, columns] = free[row, node]
-                field.capacity[row, columns] = machines.capacity[row, node]
-            field.inverse[CORES, columns] = 1.0 / machines.capacity[CORES, node]
-            field.inverse[MEMORY, columns] = 1.0 / machines.capacity[MEMORY, node]
-            columns += 1
-    bits = LEAST_BLOCK_BITS
-    while (1 << (2 * bits)) < columns:
-        bits += 1
-    field.state[COLUMNS] = columns
-    field.state[BITS] = bits
+                opening[row, node] = free[row, node]
+            _touch(field, node)
 
 
 @compiled
 def restart(field: Field) -> None:
-    """Put everything back to the start of the cycle, for the next member of the portfolio."""
-    columns = field.state[COLUMNS]
-    for row in range(field.free.shape[0]):
-        for column in range(columns):
-            field.free[row, column] = field.opening[row, column]
-    field.changed[:columns] = NOBODY
-    for heuristic in field.problem.limits.rows:
-        for column in range(columns):
-            field.standing[heuristic, column] = _standing(field, heuristic, column)
-    field.owner[:] = NOBODY
-    field.state[OPEN] = columns
-    field.state[LOGGED] = 0
-    field.state[USED_SLOTS] = 0
+    """Put everything back to the start of the pass, for the next member of the portfolio."""
+    for at in range(field.state[TOUCHED]):
+        node = field.touched[at]
+        field.is_touched[node] = False
+        for row in range(field.free.shape[0]):
+            field.free[row, node] = field.opening[row, node]
+        _settle(field, node)
+    field.state[TOUCHED] = 0
 
 
 @compiled
-def _standing(field: Field, heuristic: int, column: int) -> int:
-    heuristics = field.problem.heuristics
-    score = 0
+def take(field: Field, way: int, whole: bool, node: int) -> None:
+    """Take the way's capacity, or the whole node; a node left without room for the smallest job takes no part more."""
+    ways, capacity = field.problem.ways, field.problem.machines.capacity
     for row in range(field.free.shape[0]):
-        score += heuristics.free[heuristic, row] * field.free[row, column]
-        score += heuristics.configured[heuristic, row] * field.capacity[row, column]
-    return (score << PLACE_BITS) + column
+        field.free[row, node] -= capacity[row, node] if whole else ways.demand[way, row]
+    _touch(field, node)
+    _settle(field, node)
 
 
 @compiled
-def fits(field: Field, way: int, column: int) -> bool:
+def _touch(field: Field, node: int) -> None:
+    if not field.is_touched[node]:
+        field.is_touched[node] = True
+        field.touched[field.state[TOUCHED]] = node
+        field.state[TOUCHED] += 1
+
+
+@compiled
+def _settle(field: Field, node: int) -> None:
+    """Work out what follows from what is free on the node, and log that it has changed."""
+    capacity = field.problem.machines.capacity
+    stays = field.free[CORES, node] >= LEAST_CORES and field.free[MEMORY, node] >= LEAST_MEMORY_MB
+    field.state[OPEN] += int(stays) - field.is_open[node]
+    field.is_open[node] = int(stays)
+    empty = 1
+    for row in range(field.free.shape[0]):
+        if field.free[row, node] != capacity[row, node]:
+            empty = 0
+    field.empty[node] = empty
+    for score in field.problem.limits.scores:
+        field.standing[score, node] = _standing(field, score, node) if stays else NONE
+    if field.state[LOGGED] == len(field.log):
+        field.owner[:] = NOBODY
+        field.changed[:] = NOBODY
+        field.state[LOGGED] = 0
+    field.log[field.state[LOGGED]] = node
+    field.changed[node] = field.state[LOGGED]
+    field.state[LOGGED] += 1
+
+
+@compiled
+def _standing(field: Field, score: int, node: int) -> int:
+    """Weights times amounts; the occupied shares by the twin's arithmetic, operation by operation."""
+    scores, capacity = field.problem.scores, field.problem.machines.capacity
+    sum_of_amounts = 0
+    for row in range(field.free.shape[0]):
+        sum_of_amounts += scores.free[score, row] * field.free[row, node]
+        sum_of_amounts += scores.configured[score, row] * capacity[row, node]
+    if scores.grouped[score]:
+        occupied = 0.0
+        for row in ADDED:
+            if scores.occupied[score, row] > 0 and capacity[row, node] > 0:
+                occupied += scores.occupied[score, row] * (
+                    (capacity[row, node] - field.free[row, node]) / capacity[row, node]
+                )
+        sum_of_amounts += int(np.rint(occupied * PER_UNIT)) - field.free[CORES, node] * scores.span
+    return (sum_of_amounts << PLACE_BITS) + node
+
+
+@compiled
+def fits(field: Field, way: int, node: int) -> bool:
     """Whether the node has enough of everything, is allowed, and empty where that is asked; not whether it is open."""
     ways = field.problem.ways
-    if field.free[CORES, column] < ways.demand[way, CORES] or field.free[MEMORY, column] < ways.demand[way, MEMORY]:
+    if field.free[CORES, node] < ways.demand[way, CORES] or field.free[MEMORY, node] < ways.demand[way, MEMORY]:
         return False
     if ways.simple[way]:
         return True
     for row in range(MEMORY + 1, field.free.shape[0]):
-        if ways.demand[way, row] > 0 and field.free[row, column] < ways.demand[way, row]:
+        if ways.demand[way, row] > 0 and field.free[row, node] < ways.demand[way, row]:
             return False
-    if ways.allowed[way] != NOBODY and not field.problem.machines.allowed[ways.allowed[way], field.node[column]]:
+    if ways.allowed[way] != NOBODY and not field.problem.machines.allowed[ways.allowed[way], node]:
         return False
-    if ways.exclusive[way]:
-        for row in range(field.free.shape[0]):
-            if field.free[row, column] != field.capacity[row, column]:
-                return False
-    return True
+    return not ways.exclusive[way] or field.empty[node] == 1
 
 
 @compiled
-def take(field: Field, way: int, column: int) -> None:
-    """Take the capacity; a node left without room for the smallest job leaves the cycle."""
+def put_fitting_keys(field: Field, score: int, way: int, begin: int, end: int) -> None:
+    """Put the standing of the nodes from `begin` to `end` on which the way fits into `field.keys`, NONE of the others.
+
+    Slices that are counted from 0, one condition a loop: without them the compiler does not vectorise.
+    """
     ways = field.problem.ways
-    for row in range(field.free.shape[0]):
-        field.free[row, column] -= field.capacity[row, column] if ways.exclusive[way] else ways.demand[way, row]
-    stays = field.free[CORES, column] >= LEAST_CORES and field.free[MEMORY, column] >= LEAST_MEMORY_MB
-    for heuristic in field.problem.limits.rows:
-        field.standing[heuristic, column] = _standing(field, heuristic, column) if stays else NONE
-    if not stays:
-        field.state[OPEN] -= 1
-    field.log[field.state[LOGGED]] = column
-    field.changed[column] = field.state[LOGGED]
-    field.state[LOGGED] += 1
+    keys, standing = field.keys[: end - begin], field.standing[score, begin:end]
+    cores, memory = field.free[CORES, begin:end], field.free[MEMORY, begin:end]
+    needs_cores, needs_memory = ways.demand[way, CORES], ways.demand[way, MEMORY]
+    for at in range(len(keys)):
+        keys[at] = standing[at] if (cores[at] >= needs_cores) & (memory[at] >= needs_memory) else NONE
+    if ways.simple[way]:
+        return
+    for row in range(MEMORY + 1, field.free.shape[0]):
+        if ways.demand[way, row] > 0:
+            _keep_at_least(keys, field.free[row, begin:end], ways.demand[way, row])
+    if ways.exclusive[way]:
+        _keep_at_least(keys, field.empty[begin:end], 1)
+    if ways.allowed[way] != NOBODY:
+        allowed = field.problem.machines.allowed[ways.allowed[way], begin:end]
+        for at in range(len(keys)):
+            keys[at] = keys[at] if allowed[at] else NONE
+
+
+@compiled
+def _keep_at_least(keys: Integers, amount: Integers, needed: int) -> None:
+    """NONE instead of the key where the amount is less than what is needed."""
+    for at in range(len(keys)):
+        keys[at] = keys[at] if amount[at] >= needed else NONE

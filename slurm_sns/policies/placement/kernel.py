@@ -2,17 +2,19 @@
 
 Problem: jobs in queue order, each with one or several ways to run (so many nodes, so much of R resources on each), and
 nodes with what is free. Job by job, the first way that enough nodes fit gets those that the heuristic scores best, ties
-to the first in the machine list. The best of several heuristics' schedules is the one of the most matches, the first of
-equal ones.
+to the first in the machine list. The best of several heuristics' schedules is the one of the most matches, among those
+the one of the smallest sum of slowdowns, the first of equal ones.
 
 Shapes: `arrays` (R resources, N nodes, W ways, K kinds, J jobs, P projects, H heuristics). Nothing that is given is
 changed. Order of results: matches in queue order, a match's nodes in the machine list's order.
 
 Method: a way that has failed fails again, and so does every way at least as large on the same nodes (free capacity only
 shrinks); among the others `best_node` knows the best. Complexity of a member's cycle with Q jobs looked at, V distinct
-ways among them, N open nodes and M matches: O(Q + V N + V M + M sqrt N); a job on n > 1 nodes adds O(N).
+ways among them, N nodes and M matched nodes: O(Q + V N + V M + M sqrt N). A bench remembers the nodes: a pass on those
+of the last pass costs O(N) once, and for the ways that it has met before what has changed since.
 
-Source: Max-Jobs paper (JSSPP 2013), sections 1-4; what it leaves open: see `cycle`.
+Source: Max-Jobs paper (JSSPP 2013), sections 1-4, Spread-n-Share (SC'19), section 4.4; what they leave open: see
+`cycle` and `combined.keeping`.
 """
 
 from typing import NamedTuple
@@ -22,8 +24,12 @@ import numpy as np
 from slurm_sns.policies.placement.arrays import (
     ENTRIES,
     LOOKED_AT,
+    MATCH,
     MATCHED,
     NOBODY,
+    SLOWDOWN,
+    WHOLE,
+    WITHHELD,
     Integers,
     Machines,
     Matches,
@@ -32,25 +38,23 @@ from slurm_sns.policies.placement.arrays import (
     Ways,
     room_for_matches,
 )
-from slurm_sns.policies.placement.best_node import best_node, fitting_keys, is_kept
+from slurm_sns.policies.placement.best_node import find_nodes
 from slurm_sns.policies.placement.compiled import compiled, entry_point
 from slurm_sns.policies.placement.field import (
-    COLUMNS,
-    NONE,
     OPEN,
     PLACE_BITS,
     PLACES,
     Field,
     field_for,
-    open_nodes,
     restart,
     take,
+    take_over,
 )
 from slurm_sns.policies.placement.pool import CORES, MEMORY
-from slurm_sns.policies.placement.smallest import nth_smallest
+from slurm_sns.policies.placement.smallest import nth_smallest, sort
 from slurm_sns.policies.placement.turns import SHARED, Turns, begin, charge, next_job, turns_for
 
-FAILURES, RUN = range(2)
+FAILURES, RUN, KEPT_WHOLE, FIRST_CHOSEN, CHOSEN = range(5)
 
 
 class Bench(NamedTuple):
@@ -59,11 +63,12 @@ class Bench(NamedTuple):
     field: Field
     turns: Turns
     matches: tuple[Matches, Matches]  #: the best schedule so far and the one being made
+    way_tried: Integers  #: (W) the last run in which the way was tried
     way_failed: Integers  #: (W) the last run in which the way failed
     kind_failed: Integers  #: (K) the last run in which all ways of the kind failed
     failures: Integers  #: (W) the failed ways of this run that no other covers
     matched: Integers  #: (members) jobs that each member matched
-    state: Integers  #: (2) entries of `failures`, the number of this run
+    state: Integers  #: (5) FAILURES, the number of this RUN, KEPT_WHOLE, FIRST_CHOSEN and CHOSEN of `field.chosen`
 
 
 def bench_for(problem: Problem, jobs: int, projects: int, takes: int) -> Bench:
@@ -71,34 +76,45 @@ def bench_for(problem: Problem, jobs: int, projects: int, takes: int) -> Bench:
     count = len(problem.ways.nodes)
     entries = min(problem.limits.depth, jobs)
     return Bench(
-        field=field_for(problem, takes),
+        field=field_for(problem),
         turns=turns_for(projects),
         matches=(room_for_matches(entries, takes), room_for_matches(entries, takes)),
+        way_tried=np.zeros(count, np.int64),
         way_failed=np.zeros(count, np.int64),
         kind_failed=np.zeros(len(problem.kinds.own), np.int64),
         failures=np.zeros(count, np.int64),
         matched=np.zeros(len(problem.limits.portfolio), np.int64),
-        state=np.zeros(2, np.int64),
+        state=np.zeros(5, np.int64),
     )
 
 
 @entry_point
 def schedule(bench: Bench, free: Integers, queue: Queue) -> tuple[int, int]:
     """The best member of the portfolio (its position) and the entry of `bench.matches` that holds its schedule."""
-    open_nodes(bench.field, free)
-    portfolio = bench.field.problem.limits.portfolio
-    best, best_matched, kept = 0, -1, 0
+    take_over(bench.field, free)
+    limits = bench.field.problem.limits
+    best, kept = NOBODY, 0
     bench.matched[:] = 0
-    for member in range(len(portfolio)):
+    some_keep = False
+    for member in range(len(limits.portfolio)):
+        some_keep |= limits.keeps[member]
+    for member in range(len(limits.portfolio)):
         matches = bench.matches[1 - kept]
-        _run(bench, matches, queue, portfolio[member])
-        matched = matches.totals[MATCHED]
-        bench.matched[member] = matched
-        if matched > best_matched:
-            best, best_matched, kept = member, matched, 1 - kept
-        if matched == 0:  # until the first match all members' cycles are the same
+        _run(bench, matches, queue, member)
+        bench.matched[member] = matches.totals[MATCHED]
+        if best == NOBODY or _is_better(matches, bench.matches[kept]):
+            best, kept = member, 1 - kept
+        # Until the first match all members' cycles are the same, but for those that keep whole nodes.
+        if matches.totals[MATCHED] == 0 and not (some_keep and len(queue.over_aged) > 0):
             break
     return best, kept
+
+
+@compiled
+def _is_better(matches: Matches, than: Matches) -> bool:
+    if matches.totals[MATCHED] != than.totals[MATCHED]:
+        return matches.totals[MATCHED] > than.totals[MATCHED]
+    return matches.totals[SLOWDOWN] < than.totals[SLOWDOWN]
 
 
 @compiled
@@ -108,6 +124,7 @@ def _run(bench: Bench, matches: Matches, queue: Queue, member: int) -> None:
     restart(bench.field)
     begin(bench.turns, queue)
     bench.state[FAILURES] = 0
+    bench.state[KEPT_WHOLE] = 0
     bench.state[RUN] += 1
     run = bench.state[RUN]
     matches.totals[:] = 0
@@ -118,64 +135,67 @@ def _run(bench: Bench, matches: Matches, queue: Queue, member: int) -> None:
             break
         kind = queue.kind[job]
         over_aged = position < len(queue.over_aged)
-        way = NOBODY
+        choice, how = NOBODY, MATCH
         if bench.kind_failed[kind] != run:
-            heuristic = member if kinds.own[kind] == NOBODY else kinds.own[kind]
-            way = _match(bench, matches, heuristic, kind)
-        if way != NOBODY:
-            if bench.turns.state[SHARED]:
-                charge(bench.turns, queue, job, _held(bench.field, matches, way), over_aged)
-            _enter(matches, bench.field, job, way, False)
-        elif position < limits.reservations or over_aged:
-            way = _withhold(bench.field, matches, kind)
-            if way != NOBODY:
-                _enter(matches, bench.field, job, way, True)
+            heuristic = limits.portfolio[member] if kinds.own[kind] == NOBODY else kinds.own[kind]
+            choice = _match(bench, heuristic, kind)
+        if choice == NOBODY and (position < limits.reservations or over_aged):
+            how = WHOLE if over_aged and limits.keeps[member] else WITHHELD
+            if how == WITHHELD or bench.state[KEPT_WHOLE] == 0:
+                choice = _withhold(bench, kind, how)
+        if choice != NOBODY:
+            _enter(bench, matches, job, choice, how)
+            if how == MATCH and bench.turns.state[SHARED]:
+                charge(bench.turns, queue, job, _held(bench.field, matches, kinds.way[choice]), over_aged)
         position += 1
     matches.totals[LOOKED_AT] = position
 
 
 @compiled
-def _match(bench: Bench, matches: Matches, heuristic: int, kind: int) -> int:
-    """Take the best nodes for the first way that fits; NOBODY when none does."""
+def _match(bench: Bench, heuristic: int, kind: int) -> int:
+    """Choose the best nodes for the first way that fits; NOBODY when none does."""
     field, kinds, ways = bench.field, bench.field.problem.kinds, bench.field.problem.ways
-    for at in range(kinds.first[kind], kinds.first[kind + 1]):
-        way = kinds.way[at]
-        if bench.way_failed[way] == bench.state[RUN]:
+    run = bench.state[RUN]
+    for choice in range(kinds.first[kind], kinds.first[kind + 1]):
+        way = kinds.way[choice]
+        if bench.way_failed[way] == run:
             continue
-        if not is_kept(field, heuristic, way) and _covered(bench, way):
-            continue
-        first = matches.first[matches.totals[ENTRIES]]
-        if ways.nodes[way] == 1:
-            key = best_node(field, heuristic, way)
-            if key != NONE:
-                matches.node[first] = key & PLACES
-                take(field, way, key & PLACES)
-                matches.first[matches.totals[ENTRIES] + 1] = first + 1
-                return way
-        else:
-            count = fitting_keys(field, heuristic, way)
-            if count >= ways.nodes[way]:
-                last = _take_best(field, matches, way, count)
-                matches.first[matches.totals[ENTRIES] + 1] = last
-                return way
+        if bench.way_tried[way] != run:
+            bench.way_tried[way] = run
+            if _covered(bench, way):
+                continue
+        first = find_nodes(field, field.problem.scores.of[heuristic, ways.case[way]], way)
+        if first != NOBODY:
+            bench.state[FIRST_CHOSEN] = first
+            bench.state[CHOSEN] = ways.nodes[way]
+            return choice
         _fail(bench, way)
-    bench.kind_failed[kind] = bench.state[RUN]
+    bench.kind_failed[kind] = run
     return NOBODY
 
 
 @compiled
-def _take_best(field: Field, matches: Matches, way: int, count: int) -> int:
-    """Take the nodes of the smallest of `count` keys, as many as the way asks for or all; the end of their list."""
-    wanted = min(field.problem.ways.nodes[way], count)
-    keys = field.keys[:count]
-    largest = nth_smallest(field.scratch[:count], keys, wanted)
-    end = matches.first[matches.totals[ENTRIES]]
+def _enter(bench: Bench, matches: Matches, job: int, choice: int, how: int) -> None:
+    """Take the chosen nodes and write the entry."""
+    field, kinds, ways = bench.field, bench.field.problem.kinds, bench.field.problem.ways
+    entry, way, count = matches.totals[ENTRIES], kinds.way[choice], bench.state[CHOSEN]
+    first = matches.first[entry]
+    nodes = matches.node[first : first + count]
     for at in range(count):
-        if keys[at] <= largest:
-            matches.node[end] = keys[at] & PLACES
-            end += 1
-            take(field, way, keys[at] & PLACES)
-    return end
+        nodes[at] = field.chosen[bench.state[FIRST_CHOSEN] + at]
+    sort(nodes)
+    for at in range(count):
+        take(field, way, ways.exclusive[way] or how == WHOLE, nodes[at])
+    matches.first[entry + 1] = first + count
+    matches.job[entry] = job
+    matches.choice[entry] = choice
+    matches.kept[entry] = how
+    matches.totals[ENTRIES] += 1
+    if how == MATCH:
+        matches.totals[MATCHED] += 1
+        matches.totals[SLOWDOWN] += kinds.slowdown[choice]
+    if how == WHOLE:
+        bench.state[KEPT_WHOLE] = 1
 
 
 @compiled
@@ -215,24 +235,37 @@ def _as_large(ways: Ways, way: int, other: int) -> bool:
 
 
 @compiled
-def _withhold(field: Field, matches: Matches, kind: int) -> int:
-    """Keep the nodes of the most free memory among those whose size could hold the first possible way."""
+def _withhold(bench: Bench, kind: int, how: int) -> int:
+    """Choose nodes for the first possible way among those whose size could hold it; NOBODY when there are none.
+
+    To withhold the demand: those of the most free memory. To keep whole nodes: those of the fewest used cores.
+    """
+    field = bench.field
     machines, ways, kinds = field.problem.machines, field.problem.ways, field.problem.kinds
-    for at in range(kinds.first[kind], kinds.first[kind + 1]):
-        way = kinds.way[at]
+    for choice in range(kinds.first[kind], kinds.first[kind + 1]):
+        way = kinds.way[choice]
         if not _is_possible(machines, ways, way):
             continue
         count = 0
-        for column in range(field.state[COLUMNS]):
-            is_open = field.standing[field.problem.limits.rows[0], column] != NONE
-            if is_open and _is_large_enough(machines, ways, way, field.node[column]):
-                field.keys[count] = (-field.free[MEMORY, column] << PLACE_BITS) + column
+        for node in range(len(field.keys)):
+            if field.is_open[node] == 1 and _is_large_enough(machines, ways, way, node):
+                used = machines.capacity[CORES, node] - field.free[CORES, node]
+                score = used if how == WHOLE else -field.free[MEMORY, node]
+                field.keys[count] = (score << PLACE_BITS) + node
                 count += 1
         if count == 0:
             return NOBODY
-        last = _take_best(field, matches, way, count)
-        matches.first[matches.totals[ENTRIES] + 1] = last
-        return way
+        wanted = min(ways.nodes[way], count)
+        keys = field.keys[:count]
+        largest = nth_smallest(field.scratch[:count], keys, wanted)
+        chosen = 0
+        for at in range(count):
+            if keys[at] <= largest:
+                field.chosen[chosen] = keys[at] & PLACES
+                chosen += 1
+        bench.state[FIRST_CHOSEN] = 0
+        bench.state[CHOSEN] = chosen
+        return choice
     return NOBODY
 
 
@@ -261,25 +294,11 @@ def _is_large_enough(machines: Machines, ways: Ways, way: int, node: int) -> boo
 @compiled
 def _held(field: Field, matches: Matches, way: int) -> tuple[int, int]:
     """Cores and memory over all nodes of the match that was just made."""
-    ways = field.problem.ways
-    entry = matches.totals[ENTRIES]
+    ways, capacity = field.problem.ways, field.problem.machines.capacity
+    entry = matches.totals[ENTRIES] - 1
     cores, memory = 0, 0
     for at in range(matches.first[entry], matches.first[entry + 1]):
-        column = matches.node[at]
-        cores += field.capacity[CORES, column] if ways.exclusive[way] else ways.demand[way, CORES]
-        memory += field.capacity[MEMORY, column] if ways.exclusive[way] else ways.demand[way, MEMORY]
+        node = matches.node[at]
+        cores += capacity[CORES, node] if ways.exclusive[way] else ways.demand[way, CORES]
+        memory += capacity[MEMORY, node] if ways.exclusive[way] else ways.demand[way, MEMORY]
     return cores, memory
-
-
-@compiled
-def _enter(matches: Matches, field: Field, job: int, way: int, kept: bool) -> None:
-    """Write the entry whose columns were just taken; columns become indices in the machine list."""
-    entry = matches.totals[ENTRIES]
-    matches.job[entry] = job
-    matches.way[entry] = way
-    matches.kept[entry] = kept
-    for at in range(matches.first[entry], matches.first[entry + 1]):
-        matches.node[at] = field.node[matches.node[at]]
-    matches.totals[ENTRIES] += 1
-    if not kept:
-        matches.totals[MATCHED] += 1

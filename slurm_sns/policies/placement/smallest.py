@@ -1,14 +1,16 @@
-"""The n-th smallest of many distinct integers, in place and in linear time on average (compiled)."""
+"""Order among many distinct integers: the n-th smallest, all in order (compiled)."""
 
 from slurm_sns.policies.placement.arrays import Integers
 from slurm_sns.policies.placement.compiled import compiled
+
+GAPS = (1750, 701, 301, 132, 57, 23, 10, 4, 1)
 
 
 @compiled
 def nth_smallest(scratch: Integers, values: Integers, nth: int) -> int:
     """The nth smallest value, counted from 1; `scratch` has the length of `values`, which stay as they are.
 
-    Source: Hoare's quickselect, with the median of three as the pivot.
+    Linear time on average. Source: Hoare's quickselect, with the median of three as the pivot.
     """
     for at in range(len(values)):
         scratch[at] = values[at]
@@ -37,3 +39,18 @@ def nth_smallest(scratch: Integers, values: Integers, nth: int) -> int:
 @compiled
 def _median(one: int, two: int, three: int) -> int:
     return max(min(one, two), min(max(one, two), three))
+
+
+@compiled
+def sort(values: Integers) -> None:
+    """Put the values into ascending order: quick where they nearly are, as nodes of one score are.
+
+    Source: Shell's sort, with Ciura's gaps.
+    """
+    for gap in GAPS:
+        for at in range(gap, len(values)):
+            value, to = values[at], at
+            while to >= gap and values[to - gap] > value:
+                values[to] = values[to - gap]
+                to -= gap
+            values[to] = value

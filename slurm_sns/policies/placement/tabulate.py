@@ -1,70 +1,152 @@
 """From a queue of jobs to the arrays that the kernel reads."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from slurm_sns.model import Alternative, Job, Project
+from slurm_sns.model import Alternative, Job, Project, Resources
 from slurm_sns.policies.placement.arrays import NOBODY, Kinds, Machines, Queue, Ways
-from slurm_sns.policies.placement.pool import Pool
+from slurm_sns.policies.placement.field import PER_UNIT
+from slurm_sns.policies.placement.pool import BANDWIDTH, WAYS, Pool
 from slurm_sns.policies.placement.queue import NEWCOMER, WaitingQueue
 
 Allowed = frozenset[str] | None
-KindKey = tuple[tuple[Alternative, ...], Allowed, int]
+Way = tuple[int, Resources, bool, int]
+KindKey = tuple[tuple[Alternative, ...], int, int]
+Identity = tuple[int, int, int]
+
+#: The tables begin with room for so many entries, and then double.
+FIRST_ROOM = 64
+#: So many values are remembered by identity; then it begins anew.
+MOST_IDENTITIES = 1 << 17
 
 
-@dataclass
+def slowdown_units(alternative: Alternative) -> int:
+    """The predicted slowdown in whole units of 1e-9: sums of them do not depend on the order of adding."""
+    return round(alternative.slowdown * PER_UNIT)
+
+
 class KindTable:
-    """Numbers the distinct ways and kinds as they are met."""
+    """Numbers the distinct ways and kinds of jobs on these nodes as they are met.
 
-    ways: dict[tuple[Alternative, Allowed], int] = field(default_factory=dict)
-    kinds: dict[KindKey, int] = field(default_factory=dict)
-    sets: dict[frozenset[str], int] = field(default_factory=dict)
-    _lists: list[list[int]] = field(default_factory=list)
-    _by_identity: dict[tuple[int, int, int], int] = field(default_factory=dict)
+    The arrays grow in place while they have room; `generation` counts how often they had to be made anew. `choices`
+    are the alternatives behind the kernel's choices. With `weighs` False slowdowns decide nothing.
+    """
+
+    def __init__(self, pool: Pool, *, weighs: bool) -> None:
+        """Nothing is numbered yet."""
+        resources, nodes = pool.capacity.shape
+        self._pool = pool
+        self._weighs = weighs
+        self.generation = 0
+        self.choices: list[Alternative] = []
+        self.cases: set[int] = set()
+        self.own: set[int] = set()
+        self._ways: dict[Way, int] = {}
+        self._kinds: dict[KindKey, int] = {}
+        self._sets: dict[Allowed, int] = {None: NOBODY}
+        self._by_identity: dict[Identity, tuple[int, tuple[Alternative, ...], Allowed]] = {}
+        self._masks = np.zeros((1, nodes), np.bool_)
+        self._way_arrays = Ways(
+            nodes=np.zeros(FIRST_ROOM, np.int64),
+            demand=np.zeros((FIRST_ROOM, resources), np.int64),
+            exclusive=np.zeros(FIRST_ROOM, np.bool_),
+            allowed=np.zeros(FIRST_ROOM, np.int64),
+            case=np.zeros(FIRST_ROOM, np.int64),
+            simple=np.zeros(FIRST_ROOM, np.bool_),
+        )
+        self._kind_arrays = Kinds(
+            first=np.zeros(FIRST_ROOM + 1, np.int64),
+            way=np.zeros(FIRST_ROOM, np.int64),
+            slowdown=np.zeros(FIRST_ROOM, np.int64),
+            own=np.zeros(FIRST_ROOM, np.int64),
+        )
+
+    def __len__(self) -> int:
+        return len(self._kinds)
+
+    def arrays(self) -> tuple[Machines, Ways, Kinds]:
+        """The tables; what is numbered later is in the same arrays as long as `generation` stays."""
+        return Machines(self._pool.capacity, self._masks), self._way_arrays, self._kind_arrays
+
+    @property
+    def least_cores(self) -> int:
+        """The fewest cores that any way takes of a node."""
+        cores = self._way_arrays.demand[: len(self._ways), 0]
+        return int(cores.min()) if len(cores) else 0
 
     def kind(self, alternatives: tuple[Alternative, ...], allowed: Allowed, own: int) -> int:
-        """The number of this kind. The values must outlive the table: they are known again by identity first."""
+        """The number of this kind. Values are known again by identity first: they are kept alive for that."""
         identity = (id(alternatives), id(allowed), own)
-        number = self._by_identity.get(identity)
-        if number is None:
-            number = self._by_identity[identity] = self._by_value(alternatives, allowed, own)
-        return number
+        known = self._by_identity.get(identity)
+        if known is None:
+            if len(self._by_identity) == MOST_IDENTITIES:
+                self._by_identity.clear()
+            known = self._by_identity[identity] = (self._by_value(alternatives, allowed, own), alternatives, allowed)
+        return known[0]
 
     def _by_value(self, alternatives: tuple[Alternative, ...], allowed: Allowed, own: int) -> int:
-        key = (alternatives, allowed, own)
-        if key not in self.kinds:
-            self.kinds[key] = len(self.kinds)
-            self._lists.append([self.ways.setdefault((each, allowed), len(self.ways)) for each in alternatives])
-            if allowed is not None:
-                self.sets.setdefault(allowed, len(self.sets))
-        return self.kinds[key]
+        number = self._sets.get(allowed)
+        if number is None:
+            number = self._sets[allowed] = self._new_set(allowed)
+        key = (alternatives, number, own)
+        kind = self._kinds.get(key)
+        if kind is None:
+            kind = self._kinds[key] = self._new_kind(alternatives, number, own)
+        return kind
 
-    def arrays(self, pool: Pool) -> tuple[Machines, Ways, Kinds]:
-        """The tables of all that were numbered so far, for these nodes."""
-        masks = np.zeros((len(self.sets), len(pool.names)), dtype=np.bool_)
-        for allowed, row in self.sets.items():
-            masks[row] = pool.allows(allowed)
-        resources = len(pool.capacity)
-        demand = np.array([way.demand for way, _ in self.ways], dtype=np.int64).reshape(len(self.ways), -1)
-        exclusive = np.array([way.exclusive for way, _ in self.ways], dtype=np.bool_)
-        allowed_set = np.array([NOBODY if a is None else self.sets[a] for _, a in self.ways], dtype=np.int64)
-        ways = Ways(
-            nodes=np.array([way.nodes for way, _ in self.ways], dtype=np.int64),
-            demand=np.ascontiguousarray(demand[:, :resources]) if len(demand) else np.zeros((0, resources), np.int64),
-            exclusive=exclusive,
-            allowed=allowed_set,
-            simple=~exclusive & (allowed_set == NOBODY) & ~(demand[:, 2:] > 0).any(axis=1),
-        )
-        first = np.zeros(len(self._lists) + 1, np.int64)
-        np.cumsum([len(each) for each in self._lists], out=first[1:])
-        kinds = Kinds(
-            first=first,
-            way=np.array([way for each in self._lists for way in each], dtype=np.int64),
-            own=np.array([own for _, _, own in self.kinds], dtype=np.int64),
-        )
-        return Machines(pool.capacity, masks), ways, kinds
+    def _new_set(self, allowed: Allowed) -> int:
+        """A row of masks; a set that holds every node restricts nothing."""
+        mask = self._pool.allows(allowed)
+        if mask is None or mask.all():
+            return NOBODY
+        row = len({each for each in self._sets.values() if each != NOBODY})
+        self._masks = self._with_room(self._masks, row + 1)
+        self._masks[row] = mask
+        return row
+
+    def _new_kind(self, alternatives: tuple[Alternative, ...], allowed: int, own: int) -> int:
+        kind, begin = len(self._kinds), len(self.choices)
+        end = begin + len(alternatives)
+        first, way, slowdown, owns = self._kind_arrays
+        first, owns = self._with_room(first, kind + 2), self._with_room(owns, kind + 1)
+        way, slowdown = self._with_room(way, end), self._with_room(slowdown, end)
+        self._kind_arrays = Kinds(first, way, slowdown, owns)
+        first[kind + 1] = end
+        owns[kind] = own
+        for at, each in enumerate(alternatives, begin):
+            way[at] = self._way(each, allowed)
+            slowdown[at] = slowdown_units(each) if self._weighs else 0
+        self.choices.extend(alternatives)
+        if own != NOBODY:
+            self.own.add(own)
+        return kind
+
+    def _way(self, of: Alternative, allowed: int) -> int:
+        key = (of.nodes, of.demand, of.exclusive, allowed)
+        number = self._ways.get(key)
+        if number is None:
+            number = self._ways[key] = len(self._ways)
+            case = (of.demand[WAYS] > 0) + 2 * (of.demand[BANDWIDTH] > 0)
+            simple = not of.exclusive and allowed == NOBODY and case == 0
+            self._way_arrays = Ways(*(self._with_room(column, number + 1) for column in self._way_arrays))
+            values: tuple[Any, ...] = (of.nodes, of.demand, of.exclusive, allowed, case, simple)
+            for column, value in zip(self._way_arrays, values, strict=True):
+                column[number] = value
+            self.cases.add(case)
+        return number
+
+    def _with_room(self, array: NDArray[Any], entries: int) -> NDArray[Any]:
+        """The array, or one twice as long where it has no room for so many entries."""
+        if entries <= len(array):
+            return array
+        self.generation += 1
+        longer = np.zeros((2 * entries, *array.shape[1:]), array.dtype)
+        longer[: len(array)] = array
+        return longer
 
 
 @dataclass(frozen=True)

@@ -1,69 +1,89 @@
 """The compiled kernel against the plain twin: the same plan in every case."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 from clusters import GB, job, node, placed, plan
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from slurm_sns.model import Alternative, Job, Node, Project, Resources, Snapshot
+from slurm_sns.policies.combined.combined import Combined, CombinedParameters, PlainCombined
 from slurm_sns.policies.matching import max_jobs
-from slurm_sns.policies.matching.keys import KEYS
+from slurm_sns.policies.matching.keys import KEYS, kernel_holds
 from slurm_sns.policies.matching.max_jobs import MaxJobs, PlainMaxJobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
+from slurm_sns.policies.placement.pool import Pool, amounts
+from slurm_sns.policies.placement.queue import WaitingQueue
+from slurm_sns.policies.sns.parameters import SnsParameters
 
 PROJECTS = ("p", "q", "r")
-LINEAR = [name for name, key in KEYS.items() if not key.angle]
 #: Few sizes, so that nodes are equal and scores tie; and some odd ones.
 MEMORY_MB = st.sampled_from([0, 1024, 2048, 4096, 8192, 8192, 16384]) | st.integers(0, 16384)
+#: Some nodes cannot share their cache, some know no bandwidth.
+SIZES = st.builds(
+    Resources, st.sampled_from([0, 4, 8, 8]), MEMORY_MB, st.sampled_from([0, 11, 11]), st.sampled_from([0, 100, 100])
+)
 
 
 @st.composite
 def nodes(draw) -> tuple[Node, ...]:
     listed = []
     for at in range(draw(st.integers(1, 40))):
-        capacity = Resources(draw(st.sampled_from([0, 4, 8, 8])), draw(MEMORY_MB), 11, 100)
+        capacity = draw(SIZES)
         empty = draw(st.booleans())
         free = capacity if empty else Resources(*(draw(st.integers(0, amount)) for amount in capacity))
         listed.append(Node(f"n{at}", capacity, free))
     return tuple(listed)
 
 
-def alternatives(resources: int):
-    """Jobs that ask for cores and memory only, or for up to four resources."""
-    more = st.sampled_from([0, 0, 0, 3, 11]) if resources > 2 else st.just(0)
+def alternatives():
+    """Ways that ask for cores and memory only, or for up to four resources, of one node or more, empty or not."""
     memory_mb = st.sampled_from([1024, 2048, 4096]) | st.integers(1, 9000)
-    demands = st.builds(Resources, st.sampled_from([1, 1, 2, 4]), memory_mb, more, more)
-    return st.builds(Alternative, nodes=st.sampled_from([1, 1, 1, 2, 5]), demand=demands, exclusive=st.booleans())
+    more = st.sampled_from([0, 0, 2, 3, 11]), st.sampled_from([0, 0, 7, 50])
+    demands = st.builds(Resources, st.sampled_from([1, 1, 2, 4]), memory_mb, *more)
+    slowdowns = st.sampled_from([1.0, 1.0, 0.75, 1.1]) | st.floats(0.5, 2.0)
+    several = st.sampled_from([1, 1, 1, 2, 5])
+    return st.builds(Alternative, nodes=several, demand=demands, slowdown=slowdowns, exclusive=st.booleans())
 
 
 @st.composite
-def cases(draw) -> tuple[Snapshot, MatchingParameters]:
-    listed = draw(nodes())
-    names = [node.name for node in listed]
-    resources = draw(st.sampled_from([2, 4]))
-    heuristics = list(KEYS) if resources == 2 else LINEAR
-    sets = [None, None, *(draw(st.frozensets(st.sampled_from(names))) for _ in range(2))]
-    ways = draw(st.lists(alternatives(resources), min_size=1, max_size=12))
+def queues(draw, names) -> tuple[Job, ...]:
+    sets = [None, None, frozenset(names), *(draw(st.frozensets(st.sampled_from(names))) for _ in range(2))]
+    ways = draw(st.lists(alternatives(), min_size=1, max_size=12))
     jobs = st.builds(
         dict,
         alternatives=st.lists(st.sampled_from(ways), min_size=1, max_size=3).map(tuple),
         project=st.sampled_from(PROJECTS),
-        heuristic=st.none() | st.sampled_from([*heuristics, "unknown"]),
+        heuristic=st.none() | st.sampled_from([*KEYS, "unknown"]),
         allowed=st.sampled_from(sets),
         over_aged=st.integers(0, 15).map(lambda drawn: drawn == 0),
     )
     drawn = draw(st.lists(jobs, max_size=40))
-    waiting = tuple(Job(id=at, submit_s=at, order=(at // 2,), **fields) for at, fields in enumerate(drawn))
+    return tuple(Job(id=at, submit_s=at, order=(at // 2,), **fields) for at, fields in enumerate(drawn))
+
+
+@st.composite
+def snapshots(draw) -> Snapshot:
+    listed = draw(nodes())
     used = st.builds(Resources, st.integers(0, 9), st.integers(0, 9 * GB))
     projects = {name: Project(draw(st.sampled_from([0.5, 1.0, 3.0])), draw(used)) for name in PROJECTS[:2]}
-    parameters = st.builds(
+    return Snapshot(listed, draw(queues([node.name for node in listed])), projects)
+
+
+def parameters():
+    return st.builds(
         MatchingParameters,
-        portfolio=st.lists(st.sampled_from(heuristics), min_size=1, max_size=4, unique=True).map(tuple),
+        portfolio=st.lists(st.sampled_from(list(KEYS)), min_size=1, max_size=5, unique=True).map(tuple),
         queue_depth=st.integers(1, 45),
         reservations=st.sampled_from([0, 1, 1, 3, 45]),
-        default_heuristic=st.none() | st.sampled_from(heuristics),
+        default_heuristic=st.none() | st.sampled_from(list(KEYS)),
     )
-    return Snapshot(listed, waiting, projects), draw(parameters)
+
+
+def spreading():
+    return st.builds(SnsParameters, beta=st.sampled_from([2.0, 2.0, 0.0, 0.3, 7.5]), shared_ways=st.integers(0, 3))
 
 
 @pytest.fixture
@@ -73,11 +93,44 @@ def kernel_alone(monkeypatch):
 
 
 @settings(deadline=None, max_examples=300)
-@given(cases())
-def test_kernel_and_twin_make_the_same_plan(case):
-    snapshot, parameters = case
+@given(snapshots(), parameters())
+def test_kernel_and_twin_make_the_same_plan(snapshot, chosen):
+    assert MaxJobs(chosen).plan(snapshot, 0) == PlainMaxJobs(chosen).plan(snapshot, 0)
 
-    assert MaxJobs(parameters).plan(snapshot, 0) == PlainMaxJobs(parameters).plan(snapshot, 0)
+
+@settings(deadline=None, max_examples=300)
+@given(snapshots(), parameters(), spreading())
+def test_kernel_and_twin_make_the_same_combined_plan(snapshot, chosen, sns):
+    both = CombinedParameters(chosen, sns)
+
+    assert Combined(both).plan(snapshot, 0) == PlainCombined(both).plan(snapshot, 0)
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.data(), parameters(), spreading())
+def test_pass_after_pass_on_the_same_nodes_the_kernel_makes_the_twins_schedules(data, chosen, sns):
+    """Jobs come, others end, all ways are met again on other free capacity: nothing old may be left over."""
+    listed = data.draw(nodes())
+    pool, free = Pool.of(listed), amounts([node.free for node in listed])
+    both = CombinedParameters(chosen, sns)
+    ours, theirs = Combined(both), PlainCombined(both)
+    for _ in range(4):
+        queue = WaitingQueue.of(data.draw(queues(pool.names)), {})
+        schedules = [policy.schedule(pool, free, queue) for policy in (ours, theirs)]
+        assert told(schedules[0]) == told(schedules[1])
+        for match in schedules[0].matches:
+            free[:, match.nodes] -= np.array([match.alternative.demand]).T
+        ended = data.draw(st.lists(st.integers(0, len(listed) - 1), max_size=5))
+        free[:, ended] = pool.capacity[:, ended]
+        free = np.maximum(free, 0)
+
+
+def told(schedule):
+    """What a schedule says, as values that compare."""
+    matches = [(match.job.id, match.alternative, match.nodes.tolist()) for match in schedule.matches]
+    withheld = [(each.job.id, each.alternative, each.nodes.tolist()) for each in schedule.cycle.withheld]
+    left = schedule.cycle.free.tolist()
+    return schedule.chosen, dict(schedule.matched), matches, withheld, left, schedule.cycle.not_reached()
 
 
 @pytest.mark.usefixtures("kernel_alone")
@@ -88,18 +141,27 @@ def test_the_kernel_knows_the_heuristic(heuristic):
     assert placed(result).keys() == {1, 2}
 
 
-def test_what_the_kernel_does_not_know_runs_in_the_twin():
-    wants = Alternative(nodes=1, demand=Resources(1, 1024, 4, 50))
-    wide = [
-        Node(name, Resources(8, 8192, 11, 100), Resources(8, 8192, 11, free)) for name, free in (("A", 99), ("B", 60))
-    ]
+def wide(name: str, size: int = 8, **free) -> Node:
+    capacity = Resources(size, 8192, 11, 100)
+    return Node(name, capacity, capacity._replace(**free))
 
-    assert placed(plan(wide, [job(1, alternatives=(wants,))], "best-fit-bandwidth")) == {1: "B"}
-    assert placed(plan(wide, [job(1, alternatives=(wants,))], "mix-fit")) == placed(
-        PlainMaxJobs(MatchingParameters(("mix-fit",))).plan(
-            Snapshot(tuple(wide), (job(1, alternatives=(wants,)),), {}), 0
-        )
-    )
+
+@pytest.mark.usefixtures("kernel_alone")
+@pytest.mark.parametrize("heuristic", KEYS)
+def test_the_kernel_knows_the_heuristic_for_cache_and_bandwidth(heuristic):
+    wants = Alternative(nodes=1, demand=Resources(1, 1024, 4, 50))
+
+    result = plan([wide("A"), wide("B", bandwidth_gbps=60)], [job(1, alternatives=(wants,))], heuristic)
+
+    assert placed(result).keys() == {1}
+
+
+def test_nodes_too_large_for_the_kernels_integers_are_the_twins():
+    giants = (wide("A", 2000, cores=1), wide("B", 2000), wide("C", 2000, cores=3))
+
+    assert kernel_holds(Pool.of(giants), ["mix-fit", "first-fit"])
+    assert not kernel_holds(Pool.of(giants), ["mix-fit", "idlest"])
+    assert placed(plan(giants, [job(1), job(2, 1, 1, 2)], "idlest")) == {1: "B", 2: "B+C"}
 
 
 def test_many_distinct_shapes_and_many_nodes_are_the_same_too():
@@ -110,6 +172,37 @@ def test_many_distinct_shapes_and_many_nodes_are_the_same_too():
     parameters = MatchingParameters(tuple(KEYS), queue_depth=10_000)
 
     assert MaxJobs(parameters).plan(snapshot, 0) == PlainMaxJobs(parameters).plan(snapshot, 0)
+
+
+@pytest.mark.parametrize("reservations", [0, 2])
+def test_many_profiled_jobs_on_many_nodes_are_the_same_too(reservations):
+    """Several alternatives, on one node and on many, in all four resources; ties, groups, and none large enough."""
+    rng = np.random.default_rng(7)
+    capacity = Resources(28, 128 * GB, 20, 118)
+    listed = [Node(f"n{at}", capacity, capacity) for at in range(60)]
+    for at in range(60, 300):
+        free = Resources(*(int(rng.integers(0, amount + 1)) for amount in capacity))
+        listed.append(Node(f"n{at}", capacity, free))
+    waiting = []
+    for at in range(800):
+        cores, ways, gbps = int(rng.integers(1, 29)), int(rng.choice([0, 2, 3, 10])), int(rng.choice([0, 1, 43, 112]))
+        count = int(rng.choice([1, 1, 1, 2, 4, 40]))
+        choices = tuple(
+            Alternative(
+                count * scale, Resources(-(-cores // scale), GB, ways, -(-gbps // scale)), slowdown=1 + 0.01 * scale
+            )
+            for scale in rng.permutation([1, 2, 4, 8])[: rng.integers(1, 5)].tolist()
+        )
+        if rng.random() < 0.1:
+            choices = (replace(choices[0], exclusive=True), *choices)
+        waiting.append(Job(at, at, choices, order=(at,), over_aged=at % 97 == 5))
+    snapshot = Snapshot(tuple(listed), tuple(waiting), {})
+    both = CombinedParameters(MatchingParameters(tuple(KEYS), queue_depth=10_000, reservations=reservations))
+
+    ours, theirs = Combined(both).plan(snapshot, 0), PlainCombined(both).plan(snapshot, 0)
+
+    assert len(ours.starts) > 100
+    assert (ours.starts, ours.matched, ours.chosen) == (theirs.starts, theirs.matched, theirs.chosen)
 
 
 @pytest.mark.parametrize("heuristic", KEYS)
