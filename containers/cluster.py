@@ -14,7 +14,7 @@ from typing import Any
 
 from ClusterShell.NodeSet import NodeSet
 
-_FIELDS = "%i|%u|%T|%r|%Q|%n|%N|%S|%V|%C|%e|%k"
+_FIELDS = "%i|%u|%T|%r|%Q|%n|%N|%S|%V|%C|%e"
 _ENDED = frozenset({"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED"})
 
 
@@ -79,6 +79,13 @@ class Cluster:
             raise CommandFailed(f"{user}@{node}: {command}: exit {done.returncode}: {done.stderr}{done.stdout}")
         return done.stdout
 
+    def engine(self, *words: str) -> str:
+        """The container engine itself: pause, stop, a network."""
+        done = subprocess.run([*self._docker, *words], capture_output=True, text=True, timeout=120, check=False)
+        if done.returncode != 0:
+            raise CommandFailed(f"{' '.join(words)}: exit {done.returncode}: {done.stderr}{done.stdout}")
+        return done.stdout
+
     def write(self, path: str, text: str, user: str = "root") -> None:
         """Write a file on the controller."""
         self.run(f"printf %s {shlex.quote(text)} > {shlex.quote(path)}", user)
@@ -98,7 +105,7 @@ class Cluster:
         """All jobs that slurmctld still knows, by id."""
         found = {}
         for line in self.run(f"SLURM_TIME_FORMAT=%s squeue -a -h -t all -o '{_FIELDS}'").splitlines():
-            number, user, state, reason, priority, pinned, nodes, start, submit, cpus, end, *_ = line.split("|")
+            number, user, state, reason, priority, pinned, nodes, start, submit, cpus, end = line.split("|")
             if not number.isdigit():
                 continue  # a task of an array
             found[int(number)] = Seen(
@@ -120,13 +127,13 @@ class Cluster:
         """One job that slurmctld still knows."""
         return self.jobs()[job_id]
 
-    def fields(self, job_id: int) -> dict[str, str]:
+    def fields(self, job_id: int | str) -> dict[str, str]:
         """`scontrol show job` as a mapping."""
         words = self.run(f"scontrol show job -o {job_id}").split(" ")
         return dict(word.split("=", 1) for word in words if "=" in word)
 
-    def explain(self, job_id: int, user: str = "root") -> dict[str, Any]:
-        """`sns explain --json`."""
+    def explain(self, job_id: int | str, user: str = "root") -> dict[str, Any]:
+        """`sns explain --json` of a job, or of a task as `41_7`."""
         answer: dict[str, Any] = json.loads(self.run(f"sns explain {job_id} --json", user))
         return answer
 

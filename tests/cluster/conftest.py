@@ -67,7 +67,8 @@ def planned_by_hand(cluster: Cluster) -> Iterator[Cluster]:
     cluster.daemon("stop", "scheduler")
     cluster.run(
         "setsid setpriv --reuid=slurm --regid=slurm --clear-groups bash -c "
-        "'cd /run/sns; while date +%s > beat.test && mv beat.test heartbeat; do sleep 1; done' < /dev/null > /dev/null 2>&1 & "
+        "'cd /run/sns; while date +%s > beat.test && mv beat.test heartbeat; do sleep 1; done' "
+        "< /dev/null > /dev/null 2>&1 & "
         "echo $! > /run/sns/test-heartbeat.pid"
     )
     time.sleep(0.5)

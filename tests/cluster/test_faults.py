@@ -1,11 +1,14 @@
 """Faults of every part: no job lost, none started twice, none over capacity, none left waiting for us alone."""
 
+import json
 import time
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from evidence import Log, begin, check, none_waits_for_us_longer_than_promised, waits_for_us, work, written
+from evidence import Log, begin, check, released_in_time, work, written
 
 from cluster import Cluster
 
@@ -37,6 +40,28 @@ def die(cluster: Cluster, fault: str) -> None:
     assert cluster.try_run(is_dead).returncode == 0, f"it does not reach {fault}"
 
 
+@contextmanager
+def beating(cluster: Cluster) -> Iterator[None]:
+    """Somebody beats though no scheduler lives: jobs are held, and the watchdog leaves them so, however slow we are."""
+    cluster.daemon("kill", "scheduler")
+    cluster.run(
+        "setsid setpriv --reuid=slurm --regid=slurm --clear-groups bash -c 'cd /run/sns; "
+        "while date +%s > beat.test && mv beat.test heartbeat; do sleep 1; done' < /dev/null > /dev/null 2>&1 & "
+        "echo $! > /run/sns/beating.pid; sleep 1"
+    )
+    try:
+        yield
+    finally:
+        cluster.run("kill $(cat /run/sns/beating.pid); rm /run/sns/beating.pid")
+
+
+def submit_held(cluster: Cluster, seconds: float = 1, times: int = 1) -> list[int]:
+    numbers = submit_mix(cluster, seconds, times)
+    seen = cluster.jobs()
+    assert all(seen[number].is_held for number in numbers)
+    return numbers
+
+
 def submit_mix(cluster: Cluster, seconds: float = 1, times: int = 1) -> list[int]:
     return cluster.submit_all([(options, work(seconds)) for options in MIX * times])
 
@@ -53,49 +78,289 @@ EFFECTS = (
 )
 
 
-def test_killed_after_any_effect_of_a_cycle_no_job_is_lost_or_started_twice(
-    faulty: Cluster, planned_by_hand: Cluster
-) -> None:
+#: An unpin is two of Slurm's commands; between them the job is Slurm's, which is no harm.
+UNPIN_EFFECTS = ("command:after:1", "unpin:after:1")
+
+
+def test_killed_after_any_effect_of_a_cycle_no_job_is_lost_or_started_twice(faulty: Cluster) -> None:
     """One scheduler after the other dies, and the next one finds what it left, and new jobs."""
-    cluster = faulty
-    later = cluster.submit("-n1 --begin=now+1hour", work(1))
-    runner = cluster.submit("-n1 --requeue", "echo start >> work/$SLURM_JOB_ID; until [ -e go ]; do sleep 0.2; done")
-    numbers = []
-    for effect in EFFECTS:
-        numbers += submit_mix(cluster)
-        die(cluster, effect)
-    cluster.wait_for("the placed jobs start", lambda: cluster.job(runner).state == "RUNNING")
-
-    cluster.run(f"scontrol update JobId={later} Extra=mine", "alice")
-    die(cluster, "release:after:1")
-    assert not cluster.job(later).is_held
-
-    # An unpin is two of Slurm's commands; in between, the job is Slurm's.
-    for effect in ("command:after:1", "unpin:after:1"):
-        cluster.run(f"scontrol requeue {runner}")
-        die(cluster, effect)
-        numbers += submit_mix(cluster)
+    cluster, numbers = faulty, []
+    until_told = work("0; until [ -e work/go ]; do sleep 0.2; done")
+    with beating(cluster):
+        later = cluster.submit("-n1 --begin=now+1hour", work(1))
+        requeued = [cluster.submit("-n1 --requeue", until_told) for _ in UNPIN_EFFECTS]
+        for effect in EFFECTS:
+            numbers += submit_mix(cluster)
+            die(cluster, effect)
+        cluster.run(f"scontrol update JobId={later} Extra=mine", "alice")
+        die(cluster, "release:after:1")
+        assert not cluster.job(later).is_held
+        for number, effect in zip(requeued, UNPIN_EFFECTS, strict=True):
+            cluster.wait_for("it runs", lambda number=number: cluster.job(number).state == "RUNNING")
+            cluster.run(f"scontrol requeue {number}")
+            die(cluster, effect)
+        cluster.run("touch work/go", "alice")
+        cluster.run(f"scontrol update JobId={later} StartTime=now", "alice")
         cluster.daemon("start", "scheduler")
-        cluster.wait_for("it runs again", lambda: cluster.job(runner).state == "RUNNING")
-        cluster.daemon("kill", "scheduler")
-    cluster.daemon("start", "scheduler")
-    cluster.run("touch go", "alice")
-    cluster.run(f"scontrol update JobId={later} StartTime=now", "alice")
-    cluster.wait_for_end([*numbers, later, runner])
+        cluster.wait_for_end([*numbers, later, *requeued])
     check(cluster, [*numbers, later])
-    assert written(cluster)[runner] == ["start"] * 3
-    log = cluster.run("tail -n 200 /var/log/sns/scheduler.log")
-    assert "jobs on record from the last run" in log
+    wrote = written(cluster)
+    assert [wrote[number] for number in requeued] == [["start", "start", "end"]] * 2
 
 
 def test_killed_between_two_placements_the_rest_is_slurms_in_time(faulty: Cluster) -> None:
     """Nobody starts it again: what is held is released, what is pinned to nodes is unpinned or has started."""
     cluster, log = faulty, Log(faulty, "watchdog")
-    cluster.daemon("kill", "scheduler")
-    numbers = submit_mix(cluster, times=2)  # held: the heartbeat is still fresh
-    assert all(job.is_held for job in cluster.jobs().values() if job.id in numbers)
-    die(cluster, "place:after:3")
-    none_waits_for_us_longer_than_promised(cluster, time.monotonic())
+    with beating(cluster):
+        numbers = submit_held(cluster, times=2)
+        die(cluster, "place:after:3")
+    released_in_time(cluster, log)
     cluster.wait_for_end(numbers)
     check(cluster, numbers)
     assert len(log.lines("no heartbeat")) == 1
+
+
+def test_a_scheduler_that_was_frozen_between_two_placements_finds_out_what_became_of_the_rest(faulty: Cluster) -> None:
+    cluster, log, watchdog = faulty, Log(faulty), Log(faulty, "watchdog")
+    with beating(cluster):
+        numbers = submit_held(cluster, seconds=6, times=2)
+        start_faulty(cluster, "place:after:3:freeze")
+        is_frozen = "grep -q '^State:.T' /proc/$(cat /run/sns/scheduler.pid)/status"
+        cluster.wait_for("it is frozen", lambda: cluster.try_run(is_frozen).returncode == 0)
+    released_in_time(cluster, watchdog)
+    cluster.run("kill -CONT $(cat /run/sns/scheduler.pid)")
+    cluster.wait_for("it goes on", lambda: watchdog.lines("heartbeat is back"))
+    cluster.wait_for_end(numbers)
+    check(cluster, numbers)
+    assert log.lines("Slurm refused the placement"), "it had planned jobs that Slurm has started since"
+
+
+# --- slurmctld
+
+
+@pytest.mark.parametrize("how", ["TERM", "KILL"])
+def test_slurmctld_is_restarted_or_killed_in_the_middle_of_placements(faulty: Cluster, how: str) -> None:
+    cluster, log = faulty, Log(faulty)
+    with beating(cluster):
+        numbers = submit_held(cluster, seconds=6, times=3)
+        wait_until_saved(cluster)
+        start_faulty(cluster, f"place:after:3:{how}")
+        cluster.wait_for("slurmctld is gone", lambda: cluster.try_run("pgrep -x slurmctld").returncode == 1)
+        cluster.wait_for("it is missed", lambda: log.lines("slurmctld does not answer"))
+        cluster.run("slurmctld")
+        cluster.wait_for("slurmctld answers", lambda: cluster.try_run("scontrol ping | grep -q UP").returncode == 0)
+        cluster.wait_for("it goes on", lambda: log.lines("over after"))
+    cluster.wait_for_end(numbers, timeout_s=240)
+    # A Slurm that is killed forgets what it has not written yet: jobs that had just started are ended on their nodes,
+    # and start again.
+    check(cluster, numbers, restarted=frozenset(numbers if how == "KILL" else ()))
+    wrote = written(cluster)
+    assert {number: wrote[number].count("end") for number in numbers} == dict.fromkeys(numbers, 1)
+    assert len(log.lines("slurmctld does not answer")) <= 4, "a line a problem, and one when it is over"
+
+
+def wait_until_saved(cluster: Cluster) -> None:
+    """Until slurmctld has written down all jobs submitted so far: it does so every few seconds."""
+    name = f"saved{time.time_ns()}"
+    number = cluster.submit(f"-H -J {name}")
+    saved = f"grep -qa {name} /var/lib/slurm/slurmctld/job_state"
+    cluster.wait_for("slurmctld has saved its state", lambda: cluster.try_run(saved).returncode == 0)
+    cluster.run(f"scancel {number}")
+
+
+# --- slurmdbd
+
+
+def test_slurmdbd_that_hangs_or_is_away_holds_nothing_up(faulty: Cluster) -> None:
+    cluster, log, watchdog = faulty, Log(faulty), Log(faulty, "watchdog")
+    slurmdbd = f"{cluster.project}-dbd"
+    cluster.run("sed 's/^  shares:.*/  shares: slurm/' /etc/slurm/sns.yaml > /tmp/sns-shares.yaml")
+    cluster.run("sacctmgr -i modify account physics set fairshare=3")
+    cluster.daemon("stop", "scheduler")
+    try:
+        cluster.engine("pause", slurmdbd)
+        cluster.daemon("start", "scheduler", config="/tmp/sns-shares.yaml")
+        cluster.wait_for("it answers", lambda: cluster.try_run("sns status").returncode == 0)
+        numbers = submit_mix(cluster)
+        cluster.wait_for_end(numbers)
+        cluster.wait_for("it says so", lambda: log.lines("slurmdbd does not answer"))
+        cluster.engine("unpause", slurmdbd)
+        cluster.wait_for("it has the shares", lambda: shares(cluster).get("physics") == 3, timeout_s=120)
+
+        cluster.engine("stop", "-t", "1", slurmdbd)
+        numbers += submit_mix(cluster)
+        cluster.wait_for_end(numbers)
+        assert shares(cluster)["physics"] == 3
+    finally:
+        cluster.try_run("sns-daemon kill scheduler")
+        revive(cluster, slurmdbd)
+        set_back = "sacctmgr -i modify account physics set fairshare=1"
+        cluster.wait_for("slurmdbd is back", lambda: cluster.try_run(set_back).returncode == 0, timeout_s=120)
+    check(cluster, numbers)
+    assert watchdog.lines() == [], "not one heartbeat came too late"
+    said = log.lines("slurmdbd does not answer")
+    assert len([line for line in said if "over after" not in line]) <= 3, said
+
+
+def revive(cluster: Cluster, container: str) -> None:
+    """Have a container run again that was paused or stopped."""
+    status = cluster.engine("inspect", "-f", "{{.State.Status}}", container).strip()
+    if status != "running":
+        cluster.engine("unpause" if status == "paused" else "start", container)
+
+
+def shares(cluster: Cluster) -> dict[str, float]:
+    """Each account's share, as the scheduler knows it."""
+    status = json.loads(cluster.run("sns status --json"))
+    return {name: account["share"] for name, account in status["accounts"].items()}
+
+
+# --- the store
+
+
+def test_a_store_that_cannot_be_used_is_said_at_the_start_and_the_watchdog_works_without_it(faulty: Cluster) -> None:
+    cluster, watchdog = faulty, Log(faulty, "watchdog")
+    begun = "cd /var/lib/sns; NUMBA_CACHE_DIR=/var/lib/sns/numba sns scheduler"
+    cluster.run("cp -a /var/lib/sns /tmp/faults/kept")
+    try:
+        with beating(cluster):
+            numbers = submit_held(cluster, seconds=2)
+            cluster.run("cd /var/lib/sns; chmod 400 sns.db*; chmod 500 .")
+            read_only = cluster.try_run(begun, "slurm")
+            cluster.run("cd /var/lib/sns; chmod 700 .; rm -f sns.db*; head -c 20000 /dev/urandom > sns.db", "slurm")
+            garbage = cluster.try_run(begun, "slurm")
+        for answer, words in ((read_only, "must belong to SlurmUser"), (garbage, "move the file away")):
+            assert (answer.returncode, answer.stderr.count("\n")) == (1, 1), answer
+            assert words in answer.stderr
+        released_in_time(cluster, watchdog)
+        assert len(watchdog.lines("jobs are released without it")) == 1
+        passed = cluster.submit("-n1", work(1))
+        assert not cluster.job(passed).is_held
+
+        cluster.run("mv /var/lib/sns/sns.db /tmp/faults")  # as we were told
+        cluster.daemon("start", "scheduler")
+        cluster.wait_for("it answers", lambda: cluster.try_run("sns status").returncode == 0)
+        managed = cluster.submit("-n1", work(1))
+        cluster.wait_for("it is placed", lambda: cluster.explain(managed)["decisions"])
+    finally:
+        cluster.try_run("sns-daemon kill scheduler; chmod 700 /var/lib/sns; rm -f /var/lib/sns/sns.db*")
+        cluster.run("cp -a /tmp/faults/kept/sns.db* /var/lib/sns/")
+    cluster.wait_for_end([*numbers, passed, managed])
+    check(cluster, [*numbers, passed, managed])
+
+
+def test_a_full_disk_lets_jobs_pass_until_there_is_room_again(faulty: Cluster) -> None:
+    """The store on a file system of its own, /dev/shm of the container, which is then filled."""
+    cluster, log, watchdog = faulty, Log(faulty), Log(faulty, "watchdog")
+    cluster.run("install -d -o slurm /dev/shm/sns")
+    cluster.run(
+        "(cat /etc/slurm/sns.yaml; echo; echo 'store: {url: \"sqlite:////dev/shm/sns/sns.db\"}') > /tmp/sns-shm.yaml"
+    )
+    for name in ("scheduler", "watchdog"):
+        cluster.daemon("restart", name, config="/tmp/sns-shm.yaml")
+    cluster.wait_for("it answers", lambda: cluster.try_run("sns status").returncode == 0)
+    try:
+        numbers = submit_mix(cluster)
+        cluster.wait_for_end(numbers)
+        cluster.try_run("dd if=/dev/zero of=/dev/shm/filler bs=4k")  # until there is no room
+        numbers += submit_mix(cluster, seconds=2)
+        released_in_time(cluster, watchdog)
+        passed = cluster.submit("-n1", work(1))
+        assert not cluster.job(passed).is_held
+        (said,) = log.lines("disk is full")
+        assert "make room there; trying again" in said
+        cluster.run("rm /dev/shm/filler")
+        cluster.wait_for("the heartbeat is back", lambda: watchdog.lines("heartbeat is back"))
+        managed = cluster.submit("-n1", work(1))
+        cluster.wait_for("it is placed", lambda: cluster.explain(managed)["decisions"])
+        assert "over after" in log.lines("disk is full")[-1]
+        cluster.wait_for_end([*numbers, passed, managed])
+        check(cluster, [*numbers, passed, managed])
+    finally:
+        cluster.run("sns-daemon kill scheduler; sns-daemon kill watchdog; rm -rf /dev/shm/sns /dev/shm/filler")
+
+
+# --- nodes
+
+
+def test_nodes_that_stop_hang_or_are_cut_off_lose_no_job(faulty: Cluster) -> None:
+    """c1 is stopped, c2 frozen, c3 cut off from the network, while jobs run and start there; c4 does the work."""
+    cluster = faulty
+    project = cluster.project
+    (network,) = networks(cluster, f"{project}-c3")
+    numbers = cluster.submit_all([("-n8 --mem=2G --requeue", work(8))] * 16)
+    cluster.wait_for("jobs run", lambda: any(job.state == "RUNNING" for job in cluster.jobs().values()))
+    try:
+        cluster.engine("stop", "-t", "1", f"{project}-c1")
+        cluster.engine("pause", f"{project}-c2")
+        cluster.engine("network", "disconnect", network, f"{project}-c3")
+        numbers += cluster.submit_all([("-n8 --mem=2G --requeue", work(2))] * 6)
+        cluster.wait_for_end(numbers, timeout_s=300)
+    finally:
+        if network not in networks(cluster, f"{project}-c3"):
+            cluster.engine("network", "connect", "--alias", "c3", network, f"{project}-c3")
+        for name in ("c1", "c2"):
+            revive(cluster, f"{project}-{name}")
+        cluster.wait_for(
+            "all nodes are back", lambda: cluster.try_run("cluster-health ctl").returncode == 0, timeout_s=240
+        )
+    seen = check(cluster, numbers, restarted=frozenset(numbers))
+    again = Counter(run.job_id for run in seen if run.state != "COMPLETED")
+    assert again, "jobs ran on the nodes that failed"
+    assert max(again.values()) <= 2
+    for number in again:
+        decided = [each for each in cluster.explain(number)["decisions"] if each["action"] == "start"]
+        assert len(decided) >= 2, "it was planned again"
+
+
+def networks(cluster: Cluster, container: str) -> list[str]:
+    """The networks that a container is in."""
+    return list(json.loads(cluster.engine("inspect", "-f", "{{json .NetworkSettings.Networks}}", container)))
+
+
+# --- clocks
+
+
+def test_a_clock_that_is_stepped_by_an_hour_hangs_nothing(faulty: Cluster) -> None:
+    """The clock of our daemons; the containers share the machine's, so slurmctld's stays as it is."""
+    cluster = faulty
+    cluster.run("echo 0 > /tmp/faults/clock")
+    for name in ("scheduler", "watchdog"):
+        cluster.daemon("stop", name)
+        cluster.run(f"PATH=/tmp/faults:$PATH SNS_CLOCK=/tmp/faults/clock sns-daemon start {name}")
+    numbers = []
+    for step_s in (0, 3600, 0):
+        cluster.run(f"echo {step_s} > /tmp/faults/clock.new; mv /tmp/faults/clock.new /tmp/faults/clock")
+        cluster.wait_for("it beats by that clock", lambda step_s=step_s: abs(beat_age_s(cluster) + step_s) < 60)
+        numbers += submit_mix(cluster)
+        # A heartbeat from the future is as stale as an old one to the submit filter.
+        assert ("Extra" in cluster.fields(numbers[-1])) == (step_s == 0)
+        cluster.wait_for_end(numbers)
+    check(cluster, numbers)
+
+
+def beat_age_s(cluster: Cluster) -> int:
+    """How old the heartbeat is by the machine's clock."""
+    now_s, beat_s = cluster.run("date +%s; cat /run/sns/heartbeat").split()
+    return int(now_s) - int(beat_s)
+
+
+# --- munge
+
+
+def test_a_controller_without_munge_is_one_line_and_nothing_is_lost(faulty: Cluster) -> None:
+    cluster, log, watchdog = faulty, Log(faulty), Log(faulty, "watchdog")
+    numbers = submit_mix(cluster, seconds=20, times=8)  # more than there is room for: some run, some are held
+    cluster.wait_for("jobs run", lambda: any(job.state == "RUNNING" for job in cluster.jobs().values()))
+    try:
+        cluster.run("pkill -x munged")
+        cluster.wait_for("the watchdog misses it", lambda: watchdog.lines("does munge run"), timeout_s=120)
+    finally:
+        cluster.run("pgrep -x munged || runuser -u munge -- munged")
+    cluster.wait_for("it goes on", lambda: log.lines("over after"))
+    cluster.wait_for_end(numbers, timeout_s=240)
+    check(cluster, numbers)
+    for lines in (log.lines("munge", "error:"), watchdog.lines("munge", "error:")):
+        assert len(lines) == 2, lines
+        assert "does munge run here and there?; trying again" in lines[0]
+        assert "over after" in lines[1]
