@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from slurm_sns.cli.manual import files
 from slurm_sns.config import load
 from slurm_sns.render.texts import texts
 
@@ -76,6 +77,14 @@ def test_it_carries_every_shipped_file(wheel: Path, folder: str) -> None:
         carried = set(archive.namelist())
     assert paths
     assert {f"slurm_sns/share/{path.relative_to(CHECKOUT)}" for path in paths} <= carried
+
+
+def test_it_installs_the_manual_where_man_and_the_shells_look(installed: Path) -> None:
+    for name, text in files((CHECKOUT / "conf" / "sns.yaml").read_text(encoding="utf-8")).items():
+        if name.endswith((".1", ".5")):
+            assert (installed.parent / name).read_text(encoding="utf-8") == text
+        else:  # typer writes it: another version of it may have built the wheel
+            assert "_SNS_COMPLETE" in (installed.parent / name).read_text(encoding="utf-8")
 
 
 def test_it_says_its_licence(wheel: Path) -> None:

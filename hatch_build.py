@@ -1,0 +1,32 @@
+"""The wheel's man pages and shell completions, made from the command line when the wheel is built."""
+
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+
+class Manual(BuildHookInterface):  # type: ignore[type-arg,misc] # hatchling is there where a wheel is built, only
+    """Puts them where the installation's prefix has such files."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Write the files and tell the builder of them; an installation for editing gets none."""
+        if version == "editable":
+            return
+        root = Path(self.root)
+        sys.path.insert(0, self.root)
+        from slurm_sns.cli.manual import files  # noqa: PLC0415 - where the source is, is known only here
+
+        self._folder = tempfile.TemporaryDirectory()
+        for name, text in files((root / "conf" / "sns.yaml").read_text(encoding="utf-8")).items():
+            path = Path(self._folder.name) / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+            build_data["shared_data"][str(path)] = name
+
+    def finalize(self, _version: str, _build_data: dict[str, Any], _artifact_path: str) -> None:
+        """Remove what was written."""
+        if hasattr(self, "_folder"):
+            self._folder.cleanup()
