@@ -26,6 +26,7 @@ NAMES = (
     "netbatch-examples",
     "netbatch-traces",
     "netbatch-full",
+    "netbatch-variants",
     "sns-example",
     "sns-cache",
     "sns-scaling",

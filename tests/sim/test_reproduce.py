@@ -2,6 +2,7 @@
 
 import csv
 import json
+from dataclasses import replace
 from math import inf
 
 import numpy as np
@@ -15,6 +16,7 @@ from slurm_sns.sim.reproduce import (
     netbatch_full,
     netbatch_load,
     netbatch_traces,
+    netbatch_variants,
     netbatch_wins,
     netbatch_workload,
 )
@@ -26,6 +28,7 @@ from slurm_sns.sim.reproduce.runs import POLICIES, Sweep, records_of
 from slurm_sns.sim.reproduce.work import Processes
 from slurm_sns.sim.workloads.netbatch import generate
 from slurm_sns.sim.workloads.netbatch_pools import POOLS
+from slurm_sns.sim.workloads.netbatch_variants import VARIANTS
 
 
 def claim(found, **bounds):
@@ -197,3 +200,30 @@ def test_the_page_of_the_full_size_asks_the_same_claims_and_shows_the_waits(swee
         each.text for each in netbatch_load.claims_of(netbatch_load.Results(sweep))
     ]
     assert "| mean wait (s) | pool A | pool B | pool C | pool D |" in (tmp_path / "README.md").read_text()
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_every_variant_keeps_the_printed_totals_and_the_load_of_the_scarcer_resource(variant):
+    for pool in POOLS.values():
+        changed = VARIANTS[variant](pool)
+        nodes = changed.nodes(1.0)
+        assert (len(nodes.names), nodes.total.cores, changed.jobs) == (pool.machines, pool.cores, pool.jobs)
+        assert changed.binding_load == pool.binding_load
+
+
+def test_the_page_of_the_variants_says_under_which_of_them_a_claim_holds(tmp_path):
+    options = Options(tmp_path / "page", seeds=2, quick=True, workers=Processes(1))
+    sweeps = [
+        replace(netbatch_variants.sweep_of(options, variant), scale=0.005, days=0.5)
+        for variant in ("as generated", "no bursts")
+    ]
+    for sweep in sweeps:
+        options.run(sweep)
+    assert len({sweep.runs for sweep in sweeps}) == 2
+
+    write_page(options.out, netbatch_variants.page_of([netbatch_load.Results(sweep) for sweep in sweeps]))
+
+    text = (options.out / "README.md").read_text()
+    assert "| claim | holds |" in text
+    with (options.out / "claims.csv").open() as file:
+        assert {row["where"] for row in csv.DictReader(file)} == {"as generated", "no bursts"}

@@ -15,11 +15,9 @@ SEEDS = 3
 
 
 def sweep_of(options: Options) -> Sweep:
-    """The two pools in which the heuristics differ most; quick: one day."""
+    """All pools; quick: one day."""
     days = 1 if options.quick else 30
-    return Sweep(
-        options.folder, seeds=min(options.seeds, SEEDS), scale=1.0, days=days, betas=(HIGHEST_LOAD,), pools=("A", "B")
-    )
+    return Sweep(options.folder, seeds=min(options.seeds, SEEDS), scale=1.0, days=days, betas=(HIGHEST_LOAD,))
 
 
 def reproduce(options: Options) -> Page:

@@ -24,7 +24,8 @@ from slurm_sns.sim.replay import replay
 from slurm_sns.sim.reproduce.kept import forget, keep
 from slurm_sns.sim.reproduce.work import Report, Workers, no_report
 from slurm_sns.sim.workloads.netbatch import Part, generate
-from slurm_sns.sim.workloads.netbatch_pools import POOLS
+from slurm_sns.sim.workloads.netbatch_pools import POOLS, NetBatchPool
+from slurm_sns.sim.workloads.netbatch_variants import AS_GENERATED, VARIANTS
 
 MAX_JOBS = "max-jobs"
 #: The order of tables and legends.
@@ -39,7 +40,7 @@ Run = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Sweep:
-    """Which runs there are. `scale` is of machines and jobs, `days` how much of the month."""
+    """Which runs there are: `scale` of machines and jobs, `days` of the month, `variant` of the assumptions."""
 
     folder: Path
     seeds: int
@@ -47,11 +48,17 @@ class Sweep:
     days: float = 30
     betas: tuple[float, ...] = BETAS
     pools: tuple[str, ...] = tuple(POOLS)
+    variant: str = AS_GENERATED
 
     @property
     def runs(self) -> Path:
-        """The folder of the runs of this size: those of another size are never mixed in."""
-        return self.folder / f"scale-{self.scale:g}-days-{self.days:g}"
+        """The folder of the runs of this size and variant: those of others are never mixed in."""
+        variant = "" if self.variant == AS_GENERATED else f"-{self.variant.replace(' ', '-')}"
+        return self.folder / f"scale-{self.scale:g}-days-{self.days:g}{variant}"
+
+    def pool(self, name: str) -> NetBatchPool:
+        """One of the pools, as the variant has it."""
+        return VARIANTS[self.variant](POOLS[name])
 
     def path(self, pool: str, beta: float, policy: str, seed: int) -> Path:
         """The file of one run."""
@@ -114,8 +121,9 @@ def records_of(parts: Iterable[Part], pool: Pool, beta: float) -> Records:
 def _run_pool(piece: tuple[Sweep, str, float, int]) -> None:
     """All that is missing of one pool, beta and seed."""
     sweep, name, beta, seed = piece
-    pool = POOLS[name].nodes(sweep.scale)
-    records = records_of(generate(POOLS[name], scale=sweep.scale, seed=seed, days=sweep.days), pool, beta)
+    generated = sweep.pool(name)
+    pool = generated.nodes(sweep.scale)
+    records = records_of(generate(generated, scale=sweep.scale, seed=seed, days=sweep.days), pool, beta)
     for policy in sweep.missing(name, beta, seed):
         members = POLICIES[policy]
         began = time.perf_counter()

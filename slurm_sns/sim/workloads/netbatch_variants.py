@@ -1,0 +1,43 @@
+"""The NetBatch pools with one assumption changed at a time: what the paper does not print, and might decide its claims.
+
+Each variant keeps the printed totals and the load of the scarcer of cores and memory: run times follow.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from slurm_sns.sim.workloads.netbatch_pools import CORES_STEP, NetBatchPool
+
+AS_GENERATED = "as generated"
+
+
+def double_memory(pool: NetBatchPool) -> NetBatchPool:
+    """Twice the memory on every machine: cores are what is scarce."""
+    return replace(pool, gb_per_core={2 * gb: share for gb, share in pool.gb_per_core.items()})
+
+
+def least_memory(pool: NetBatchPool) -> NetBatchPool:
+    """All machines have as little memory for a core as the poorest of the pool: memory is what is scarce."""
+    return replace(pool, gb_per_core={min(pool.gb_per_core): 100.0})
+
+
+def equal_machines(pool: NetBatchPool) -> NetBatchPool:
+    """One size of machine (as far as the printed totals allow) with the pool's mean memory for a core."""
+    size = CORES_STEP * max(1, round(pool.cores / pool.machines / CORES_STEP))
+    shares = sum(pool.gb_per_core.values())
+    gb = round(sum(gb * share for gb, share in pool.gb_per_core.items()) / shares)
+    return replace(pool, machine_cores={size: 100.0}, gb_per_core={gb: 100.0})
+
+
+def no_bursts(pool: NetBatchPool) -> NetBatchPool:
+    """Ordinary phases only: neither bursts of cores or of memory nor phases of little memory."""
+    return replace(pool, phases=replace(pool.phases, wide_bursts=0.0, large_bursts=0.0, low_phases=0.0))
+
+
+VARIANTS: Mapping[str, Callable[[NetBatchPool], NetBatchPool]] = {
+    AS_GENERATED: lambda pool: pool,
+    "double memory": double_memory,
+    "least memory": least_memory,
+    "equal machines": equal_machines,
+    "no bursts": no_bursts,
+}
