@@ -8,7 +8,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from operator import attrgetter
 
+from slurm_sns.errors import Infeasible
 from slurm_sns.model import Alternative
 from slurm_sns.policies.baselines import ce, cs
 from slurm_sns.policies.sns import alternatives as sns
@@ -52,19 +54,40 @@ class Spreader:
     def __init__(self, spreading: Spreading) -> None:
         self._spreading = spreading
         self._choose = lru_cache(maxsize=None)(self._chosen)
+        self._found: dict[tuple[object, ...], tuple[Ways | Infeasible, tuple[ObservedNode, ...]]] = {}
 
-    def ways(self, job: ObservedJob, nodes: Sequence[ObservedNode]) -> Ways:
+    def ways(self, job: ObservedJob, nodes: tuple[ObservedNode, ...]) -> Ways:
         """The ways to run this job on some of `nodes`, those that it may ever use.
 
         Raises:
             Infeasible: it can never run there, or not on nodes of our choice.
         """
-        policy, hints = self._spreading.policy, mark.read(job.extra)
+        hints = mark.read(job.extra)
+        is_asking = hints is not None and asks_for_spreading(hints)
+        program = program_of(job, hints, self._spreading.program) if hints is not None and is_asking else ""
+        key = (_asked(job), program, id(nodes))
+        if key not in self._found:
+            self._found[key] = self._ways_or_never(job, hints, program, nodes), nodes  # kept alive for their identity
+        found = self._found[key][0]
+        if isinstance(found, Infeasible):
+            raise Infeasible(str(found))
+        return found
+
+    def _ways_or_never(
+        self, job: ObservedJob, hints: Hints | None, program: str, nodes: tuple[ObservedNode, ...]
+    ) -> Ways | Infeasible:
+        try:
+            return self._ways(job, hints, program, nodes)
+        except Infeasible as never:
+            return never
+
+    def _ways(self, job: ObservedJob, hints: Hints | None, program: str, nodes: tuple[ObservedNode, ...]) -> Ways:
+        policy = self._spreading.policy
         alone = policy == "ce" or (hints is not None and hints.exclusive)
         own = replace(geometry(job, nodes), exclusive=alone)
         if policy == "max-jobs" or hints is None or is_fixed(job) or not asks_for_spreading(hints):
             return Ways((own,))
-        return self._choose(request(job, hints, nodes), program_of(job, hints, self._spreading.program), _types(nodes))
+        return self._choose(request(job, hints, nodes), program, _types(nodes))
 
     def _chosen(self, asked: Request, program: str, types: tuple[NodeType, ...]) -> Ways:
         parameters = self._spreading.parameters
@@ -105,6 +128,20 @@ def program_of(job: ObservedJob, hints: Hints, template: str) -> str:
     for name, value in values.items():
         template = template.replace(name, value)
     return template
+
+
+#: All that a job's ways are made from, beside its program and the nodes; `partitions` for the message alone.
+_asked = attrgetter(
+    "tasks",
+    "cpus_per_task",
+    "nodes_min",
+    "nodes_max",
+    "tasks_per_node",
+    "memory_per_cpu_mb",
+    "memory_per_node_mb",
+    "partitions",
+    "extra",
+)
 
 
 def _types(nodes: Sequence[ObservedNode]) -> tuple[NodeType, ...]:

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from slurm_sns.errors import Infeasible
 from slurm_sns.model import Resources
 from slurm_sns.policies.sns.parameters import SnsParameters
 from slurm_sns.policies.sns.profile import Program, Provenance, Provenances, Run
@@ -97,3 +98,34 @@ def test_a_placed_job_takes_the_gres_that_it_was_given() -> None:
 def test_to_be_alone_it_asks_for_all_the_memory_of_the_smallest_of_its_nodes() -> None:
     smaller = replace(NODES[0], capacity=Resources(28, 96_000))
     assert whole_memory_mb((*NODES, smaller)) == 96_000
+
+
+@pytest.mark.parametrize("policy", ["max-jobs", "ce", "cs", "combined"])
+def test_jobs_that_share_the_work_get_what_each_would_get_alone(policy: str) -> None:
+    """Jobs that are alike but for one thing, one after another, on all nodes and on some."""
+    spreading = Spreading(policy, SnsParameters(), programs={"mg": SCALING})
+    shared = Spreader(spreading)
+    changes = (
+        {},
+        {"tasks": 8},
+        {"cpus_per_task": 2},
+        {"tasks": 1, "nodes_min": 2},
+        {"tasks_per_node": 4, "nodes_max": 2},
+        {"memory_per_cpu_mb": 500},
+        {"memory_per_cpu_mb": None, "memory_per_node_mb": 9000},
+        {"name": "other"},
+        {"tasks": 1000},
+        {"extra": "sns:1 alpha=0.5"},
+        {"extra": "sns:1 exclusive"},
+    )
+    jobs = [replace(JOB, **{"extra": "sns:1 alpha=0.9", **change}) for change in changes]
+    for job in (*jobs, *jobs):
+        for nodes in (NODES, NODES[:2]):
+            assert told(shared, job, nodes) == told(Spreader(spreading), job, nodes)
+
+
+def told(spreader: Spreader, job: ObservedJob, nodes: tuple[ObservedNode, ...]) -> object:
+    try:
+        return spreader.ways(job, nodes)
+    except Infeasible as never:
+        return str(never)
