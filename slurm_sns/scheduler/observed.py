@@ -39,7 +39,9 @@ class ObservedJob:
     `priority` is 0 while the job is held. `pinned_to` is the job's required node list. `tasks_per_node`, `nodes_min`
     and `nodes_max` are what the job asks for, None where it leaves the choice open. `held` is what it occupies in all,
     as Slurm says, while it is not pending. `begin_s` is when it may start at the earliest. `waits_for` are the
-    dependencies that can be read of a job that `waits_for_others`; `any_suffices`: one of them is enough.
+    dependencies that can be read of a job that `waits_for_others`; `any_suffices`: one of them is enough. While the
+    job waits, `planned_on` are the nodes on which Slurm has planned it from `start_s` on. `is_alone`: it asks for whole
+    nodes; `is_countable`: nodes, cores and memory are all that it asks for.
 
     The waiting tasks of an array are one record, whose job id is the array's, `array_id`, until each is split off and
     gets a job id of its own; the last one keeps the array's. So a record is that of one task, `array_task`, or that of
@@ -89,6 +91,10 @@ class ObservedJob:
     array_tasks: str = ""
     array_limit: int | None = None
     is_plain: bool = True
+    planned_on: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
+    is_alone: bool = False
+    is_countable: bool = True
     occupies: Resources = NOTHING
 
     @property
@@ -122,7 +128,10 @@ class ObservedJob:
 
 @dataclass(frozen=True, slots=True)
 class ObservedNode:
-    """One node record. `unavailable` says why nothing may be planned on it, empty when it may (powered down)."""
+    """One node record. `unavailable` says why nothing may be planned on it, empty when it may (powered down).
+
+    `is_planned`: Slurm keeps it for a job that waits.
+    """
 
     name: str
     partitions: frozenset[str]
@@ -130,6 +139,7 @@ class ObservedNode:
     allocated: Resources
     threads_per_core: int = 1
     unavailable: str = ""
+    is_planned: bool = False
 
 
 @dataclass(frozen=True, slots=True)

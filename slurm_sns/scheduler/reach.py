@@ -1,5 +1,7 @@
-"""Which nodes a live job may use now, and the ways to run it there: by partition, less what Slurm has reserved."""
+"""Which nodes a live job may use now, and the ways to run it there: by partition, less what Slurm keeps for others."""
 
+from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import replace
 
 from slurm_sns.errors import Closed, Infeasible
@@ -8,6 +10,10 @@ from slurm_sns.scheduler.geometry import alike
 from slurm_sns.scheduler.limits import Limits
 from slurm_sns.scheduler.observed import Observation, ObservedJob, ObservedNode
 from slurm_sns.scheduler.spreading import Spreader, Spreading, Ways
+from slurm_sns.scheduler.turns import Claim
+
+#: Why a job waits all of whose nodes are claimed. A user is told no more of other users' jobs.
+KEPT = "its nodes are kept for jobs of Slurm's own that were submitted before it"
 
 
 class Reach:
@@ -16,14 +22,18 @@ class Reach:
     Jobs with the same partitions and reservations share one set, so that ten thousand jobs cost a few sets.
     """
 
-    def __init__(self, observation: Observation, now_s: float, spreading: Spreading) -> None:
+    def __init__(
+        self, observation: Observation, now_s: float, spreading: Spreading, claims: Sequence[Claim] = ()
+    ) -> None:
         self._nodes = observation.nodes
         self._reservations = observation.reservations
+        self._claims = claims
         self._limits = Limits(observation)
         self.now_s = now_s
         self._spreader = Spreader(spreading)
         self._ever: dict[tuple[str, ...], tuple[ObservedNode, ...]] = {}
         self._allowed: dict[tuple[tuple[str, ...], frozenset[str]], frozenset[str]] = {}
+        self._kept: dict[tuple[int, float], frozenset[str]] = {}
 
     def of(self, job: ObservedJob) -> tuple[Ways, frozenset[str]]:
         """How the job may run, and the nodes that it may use now.
@@ -91,7 +101,19 @@ class Reach:
         reserved = frozenset[str]().union(
             *(each.nodes for each in self._reservations if each.start_s < end_s and each.end_s > self.now_s)
         )
-        key = (partitions, reserved)
+        kept = self._kept_from(job, end_s)
+        key = (partitions, reserved | kept)
         if key not in self._allowed:
-            self._allowed[key] = frozenset(node.name for node in self._ever_in(partitions)) - reserved
+            self._allowed[key] = frozenset(node.name for node in self._ever_in(partitions)) - reserved - kept
+        if kept and not self._allowed[key]:
+            raise Closed(KEPT)
         return self._allowed[key]
+
+    def _kept_from(self, job: ObservedJob, end_s: float) -> frozenset[str]:
+        """The nodes that are kept from this job for those of Slurm's own that were submitted before it."""
+        before = bisect_right(self._claims, job.submit_s, key=lambda claim: claim.submit_s)
+        key = (before, end_s)
+        if key not in self._kept:
+            claims = (each for each in self._claims[:before] if each.start_s < end_s and each.end_s > self.now_s)
+            self._kept[key] = frozenset[str]().union(*(claim.nodes for claim in claims))
+        return self._kept[key]

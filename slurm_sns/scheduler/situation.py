@@ -21,6 +21,7 @@ from slurm_sns.scheduler.records import JobRecord
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.spreading import NO_SPREADING, Spreading
 from slurm_sns.scheduler.standing import Standing, standing
+from slurm_sns.scheduler.turns import is_slurms_own, turns
 from slurm_sns.submit import mark
 
 #: Slurm starts nothing on a node while a job there completes (slurmctld's cg_node_bitmap), though it counts that job's
@@ -37,7 +38,7 @@ class Situation:
     `corrections` are the changes to send before the plan, `splits` the tasks of arrays to split off for the next one,
     `tasks` those that are jobs of their own already. `records` are all our records as they are after this look;
     `jobs` are the observed jobs that concern us, and `nodes` all nodes, by id and name. `explanations` say how the
-    alternatives of spreadable waiting jobs came about.
+    alternatives of spreadable waiting jobs came about. `could_start` is for the next look, as in `turns`.
     """
 
     snapshot: Snapshot
@@ -50,6 +51,7 @@ class Situation:
     explanations: Mapping[int, Explanation] = field(default_factory=dict)
     splits: tuple[Split, ...] = ()
     tasks: Tasks = field(default_factory=Tasks)
+    could_start: Mapping[int, float] = field(default_factory=dict)
 
 
 def read(
@@ -58,8 +60,13 @@ def read(
     settings: Settings,
     now_s: float,
     spreading: Spreading = NO_SPREADING,
+    *,
+    could_start: Mapping[int, float] | None = None,
 ) -> Situation:
-    """The situation at this moment, for a scheduler with these records and settings."""
+    """The situation at this moment, for a scheduler with these records and settings.
+
+    `could_start` is that of the last situation: since when jobs of Slurm's own could have started by our count.
+    """
     known = _known(observation, records)
     standings = {job.id: standing(job, known.get(job.id), now_s, settings.place_timeout_s) for job in observation.jobs}
     ours: dict[int, ObservedJob] = {}
@@ -85,7 +92,17 @@ def read(
             candidates.append(job)
     held_back = arrays.over_limit(candidates, tasks)
     candidates = [job for job in candidates if job.id not in held_back]
-    reach = Reach(observation, now_s, spreading)
+    unavailable = _unavailable(observation, now_s)
+    nodes = _nodes(observation, standings, unavailable, settings.unmanaged_gbps_per_core)
+    kept_free = turns(
+        [job for job in observation.jobs if _is_slurms(job, standings[job.id], settings, now_s)],
+        observation.nodes,
+        nodes,
+        could_start or {},
+        now_s=now_s,
+        patience_s=settings.place_timeout_s,
+    )
+    reach = Reach(observation, now_s, spreading, kept_free.claims)
     plannable = sort_out(candidates, kept, observation, settings, reach=reach, others=others)
     held = [(ours[job.id], room) for job, room in plannable.arrays]
     blocked |= held_back | plannable.infeasible | plannable.closed
@@ -93,14 +110,12 @@ def read(
     if settings.mode == "enforce":
         nevers = plannable.infeasible.items()
         corrections.extend(Release(job_id, f"left to Slurm: {never}") for job_id, never in nevers)
-    unavailable = _unavailable(observation, now_s)
     snapshot = Snapshot(
-        nodes=_nodes(observation, standings, unavailable, settings.unmanaged_gbps_per_core),
+        nodes=nodes,
         waiting=tuple(plannable.waiting),
         projects=_projects(observation, standings, settings),
         unavailable=unavailable,
     )
-    nodes = {node.name: node for node in observation.nodes}
     return Situation(
         snapshot,
         ours,
@@ -108,11 +123,18 @@ def read(
         blocked,
         tuple(corrections),
         kept,
-        nodes,
+        {node.name: node for node in observation.nodes},
         plannable.explanations,
         tuple(arrays.splits(held, tasks)),
         tasks,
+        kept_free.could_start,
     )
+
+
+def _is_slurms(job: ObservedJob, what: Standing, settings: Settings, now_s: float) -> bool:
+    """Whether the job waits in Slurm's own queue, and we neither placed it nor plan it."""
+    ours = _takes_placed(what) or what is Standing.REQUEUED or _is_candidate(job, what, settings)
+    return not ours and is_slurms_own(job, now_s)
 
 
 def _known(observation: Observation, records: Mapping[int, JobRecord]) -> dict[int, JobRecord]:
@@ -171,6 +193,9 @@ def _takes_placed(what: Standing) -> bool:
 def _unavailable(observation: Observation, now_s: float) -> dict[str, str]:
     """The nodes on which nothing can be planned now, with the reason."""
     reasons = {node.name: node.unavailable for node in observation.nodes if node.unavailable}
+    # What Slurm keeps a node for is known where the job is: see turns. Where it is not, nothing may be planned there.
+    known = {name for job in observation.jobs for name in job.planned_on}
+    reasons.update((node.name, "planned") for node in observation.nodes if node.is_planned and node.name not in known)
     for job in observation.jobs:
         if job.is_completing and now_s - job.end_s > COMPLETING_GRACE_S:
             reasons.update((name, f"job {job.id} is completing there") for name in job.allocated if name not in reasons)

@@ -35,7 +35,7 @@ _ENDED = frozenset(
 #: nothing may be planned on it. A powered-down node is capacity, as Slurm wakes it; one on its way down is none.
 _UNAVAILABLE = frozenset(
     {"UNKNOWN", "DOWN", "ERROR", "FUTURE", "INVALID", "DRAIN", "FAIL", "NOT_RESPONDING", "MAINTENANCE", "RESERVED"}
-    | {"PLANNED", "BLOCKED", "INVALID_REG", "REBOOT_REQUESTED", "REBOOT_ISSUED", "POWERING_DOWN", "DYNAMIC_FUTURE"}
+    | {"BLOCKED", "INVALID_REG", "REBOOT_REQUESTED", "REBOOT_ISSUED", "POWERING_DOWN", "DYNAMIC_FUTURE"}
     | {"EXTERNAL"}
 )
 
@@ -122,6 +122,10 @@ def _job(record: Any, user_name: Callable[[int], str]) -> ObservedJob:
         array_tasks=array_tasks,
         array_limit=record.array_tasks_parallel or None,
         is_plain=_is_plain(record),
+        planned_on=node_names(record.scheduled_nodes) if state is JobState.PENDING else (),
+        excluded=node_names(record.excluded_nodes),
+        is_alone=record.resource_sharing == "NO",
+        is_countable=_is_countable(record),
         occupies=_occupies(record) if state is JobState.OCCUPYING or record.required_nodes else Resources(0, 0),
     )
 
@@ -137,7 +141,8 @@ def node(record: Any) -> ObservedNode:
 def _node(record: Any) -> ObservedNode:
     threads = record.threads_per_core or 1
     gres, used = record.configured_gres or {}, record.allocated_gres or {}
-    bad = sorted(_UNAVAILABLE.intersection((record.state or "UNKNOWN").split("+")))
+    states = (record.state or "UNKNOWN").split("+")
+    bad = sorted(_UNAVAILABLE.intersection(states))
     why = "" if not bad else "+".join(bad).lower() + (f": {record.reason}" if record.reason else "")
     return ObservedNode(
         name=record.name,
@@ -153,6 +158,7 @@ def _node(record: Any) -> ObservedNode:
         ),
         threads_per_core=threads,
         unavailable=why,
+        is_planned="PLANNED" in states,
     )
 
 
@@ -254,13 +260,21 @@ def _is_plain(record: Any) -> bool:
 
     Observe mode asks: there is no mark to read.
     """
-    return not (
+    return not (_needs_more(record) or record.excluded_nodes or record.resource_sharing != "OK")
+
+
+def _is_countable(record: Any) -> bool:
+    """Whether nodes, cores and memory are all that the job asks for, beside lists of nodes."""
+    return not (_needs_more(record) or record.gres_per_node) and record.resource_sharing in ("OK", "NO")
+
+
+def _needs_more(record: Any) -> bool:
+    """Whether the job asks for more than nodes, cores and memory."""
+    return bool(
         record.heterogeneous_id
         or record.reservation
         or record.constraints
         or record.preferred_features
-        or record.excluded_nodes
-        or record.resource_sharing != "OK"
         or record.requires_contiguous_nodes
         or record.required_switches
         or record.licenses

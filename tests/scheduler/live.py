@@ -61,8 +61,10 @@ def look(*jobs: ObservedJob, nodes=None, **fields) -> Observation:
     return Observation(jobs, (node("c1"), node("c2")) if nodes is None else tuple(nodes), **fields)
 
 
-def situation(observation: Observation, *records: JobRecord, settings: Settings = ENFORCE, now_s=NOW) -> Situation:
-    return read(observation, {each.job_id: each for each in records}, settings, now_s)
+def situation(
+    observation: Observation, *records: JobRecord, settings: Settings = ENFORCE, now_s=NOW, could_start=None
+) -> Situation:
+    return read(observation, {each.job_id: each for each in records}, settings, now_s, could_start=could_start)
 
 
 def planned(of: Situation) -> list[int]:

@@ -43,6 +43,7 @@ JOB = {
     "constraints": [],
     "preferred_features": [],
     "excluded_nodes": None,
+    "scheduled_nodes": None,
     "resource_sharing": "OK",
     "requires_contiguous_nodes": False,
     "required_switches": None,

@@ -216,7 +216,6 @@ def test_a_node_that_takes_jobs_is_capacity(state: str) -> None:
     [
         ("IDLE+DRAIN", "drain"),
         ("ALLOCATED+DRAIN", "drain"),
-        ("MIXED+PLANNED", "planned"),
         ("IDLE+NOT_RESPONDING", "not_responding"),
         ("DOWN+NOT_RESPONDING", "down+not_responding"),
         ("IDLE+RESERVED", "reserved"),
@@ -270,6 +269,35 @@ def test_a_reservation() -> None:
 def test_a_reservation_of_licences_takes_no_node() -> None:
     fields = {"name": "licences", "nodes": None, "start_time": 1, "end_time": 2}
     assert translate.reservation(recorded.SimpleNamespace(**fields)).nodes == frozenset()
+
+
+def test_a_node_that_slurm_keeps_for_a_job_is_no_less_a_node() -> None:
+    kept = translate.node(recorded.node(state="MIXED+PLANNED"))
+    assert (kept.unavailable, kept.is_planned) == ("", True)
+    assert not translate.node(recorded.node()).is_planned
+
+
+def test_a_waiting_job_shows_where_slurm_has_planned_it() -> None:
+    waits = translate.job(recorded.job(scheduled_nodes="c[1-2]", start_time=9, excluded_nodes="c3"))
+    assert (waits.planned_on, waits.start_s, waits.excluded) == (("c1", "c2"), 9, ("c3",))
+    assert translate.job(recorded.running(scheduled_nodes="c1")).planned_on == ()
+
+
+@pytest.mark.parametrize(
+    ("asked", "is_countable", "is_alone"),
+    [
+        ({}, True, False),
+        ({"resource_sharing": "NO"}, True, True),
+        ({"resource_sharing": "USER"}, False, False),
+        ({"excluded_nodes": "c1"}, True, False),
+        ({"gres_per_node": {"gres/fpga": 1}}, False, False),
+        ({"licenses": ["matlab"]}, False, False),
+        ({"constraints": ["ssd"]}, False, False),
+    ],
+)
+def test_what_we_can_count_of_a_job_that_is_not_ours(asked, is_countable: bool, is_alone: bool) -> None:
+    job = translate.job(recorded.job(**asked))
+    assert (job.is_countable, job.is_alone) == (is_countable, is_alone)
 
 
 def test_what_a_qos_frees_of_is_read_from_sacctmgr() -> None:
