@@ -32,4 +32,12 @@ case $version in
         exit 1
         ;;
 esac
-"$pip" "${@:-install}" pyslurm==25.11.2
+if (($#)); then
+    "$pip" "$@" --no-cache-dir pyslurm==25.11.2
+else
+    # Also where it is installed for another release of Slurm: its own version is the same then.
+    "$pip" install --no-cache-dir --force-reinstall pyslurm==25.11.2
+    # `sns check` holds this against the Slurm that answers.
+    installed=$("$(dirname "$pip")/python" -c 'import sysconfig; print(sysconfig.get_path("platlib"))')
+    echo "$version" > "$installed/pyslurm/built_for_slurm"
+fi

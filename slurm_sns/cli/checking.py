@@ -71,7 +71,7 @@ def _ask() -> "tuple[Site | None, Finding]":
     """The running Slurm, through pyslurm; or what is in the way."""
     from slurm_sns.errors import SnsError
     from slurm_sns.slurm.finding import Finding
-    from slurm_sns.slurm.site import read_site
+    from slurm_sns.slurm.site import library_of, read_site
 
     what = "pyslurm, built for the Slurm that answers"
     build = 'pip of this environment: "$(sns sources)/plugins/pyslurm/build.sh" PIP'
@@ -79,10 +79,10 @@ def _ask() -> "tuple[Site | None, Finding]":
         site = read_site()
     except SnsError as problem:
         return None, Finding(ok=False, what=what, found=str(problem), advice=build)
-    release = site.version.rsplit(".", 1)[0]
-    ok = site.library_version.startswith(release + ".")
-    found = f"pyslurm {site.pyslurm_version} with libslurm {site.library_version}"
-    return site, Finding(ok, what, found, f"libslurm {release}, as slurmctld's", advice=build)
+    release, library = site.version.rpartition(".")[0], library_of(site.version)
+    ok = site.library == library and site.built_for.rpartition(".")[0] in ("", release)
+    found = f"pyslurm {site.pyslurm_version} for Slurm {site.built_for or 'unknown'}, libslurm {site.library}"
+    return site, Finding(ok, what, found, f"for Slurm {release}, libslurm {library}", advice=build)
 
 
 def _plugstack(settings: "configuration.Config", main: Path, site: "Site | None") -> "Finding":
@@ -105,19 +105,21 @@ def _fields(finding: "Finding") -> dict[str, str | bool]:
 def _print(findings: "list[Finding]") -> None:
     from slurm_sns.cli.words import plain, show
 
+    said: list[str] = []
     for finding in findings:
-        values = ", ".join(
-            f"{name} {plain(value)}" for name, value in (("found", finding.found), ("wanted", finding.wanted)) if value
-        )
-        show(
-            f"{'[green]ok[/]   ' if finding.ok else '[red]wrong[/]'} {plain(finding.what)}"
-            + (f": {values}" if values else "")
-        )
-        if not finding.ok:
-            for line in _remedy(finding):
-                show(plain(line))
+        show(f"{'[green]ok[/]   ' if finding.ok else '[red]wrong[/]'} {plain(_sentence(finding))}")
+        remedy = [] if finding.ok else list(_remedy(finding))
+        if remedy != said:  # several findings in a row may be mended by one command
+            print(*remedy, sep="\n", end="\n" if remedy else "")  # to be copied: no colour, and no line is broken
+        said = remedy or said
     wrong = sum(not finding.ok for finding in findings)
     show(f"{len(findings)} checked, {wrong} wrong" + ("; mend them in this order, then check again" if wrong else ""))
+
+
+def _sentence(finding: "Finding") -> str:
+    values = [f"found {finding.found}"] if finding.found and not finding.ok else []
+    values += [f"wanted {finding.wanted}"] if finding.wanted and not finding.ok else []
+    return f"{finding.what}: {', '.join(values)}" if values else finding.what
 
 
 def _remedy(finding: "Finding") -> Iterator[str]:
@@ -135,4 +137,5 @@ def _remedy(finding: "Finding") -> Iterator[str]:
 
 
 def _indented(text: str) -> Iterable[str]:
-    return (f"          {line}" for line in text.splitlines())
+    """The lines, harmless on a terminal."""
+    return ("          " + "".join(each if each.isprintable() else "?" for each in line) for line in text.splitlines())

@@ -35,7 +35,7 @@ def filter_modules(script: Path, directories: tuple[Path, ...] = LUA_DIRECTORIES
         f"the submit filter's modules in {there}",
         f"missing or outdated: {', '.join(differing)}" if differing else "",
         # slurmctld reads the modules again when its script changes.
-        run=f'cp "$(sns sources)"/plugins/job_submit/sns_*.lua {there}/'
+        run=f'install -D -m 644 -t {there} "$(sns sources)"/plugins/job_submit/sns_*.lua'
         + (f" && touch {script}" if script.exists() else ""),
     )
     copy = f'cp "$(sns sources)"/plugins/job_submit/job_submit.lua {script}'
@@ -105,12 +105,12 @@ def daemons(config: Config) -> Iterator[Finding]:
     """Scheduler and watchdog run, the heartbeat is fresh, the kill switch is off."""
     paths, timeout_s = config.paths, config.scheduler.heartbeat_timeout_s
     for name in DAEMONS:
-        yield Finding(runs(name, paths.run_dir), f"sns {name} runs", run=f"systemctl restart sns-{name}")
+        yield Finding(runs(name, paths.run_dir), f"sns {name} runs", run=f"systemctl start sns-{name}")
     last_s, now_s = HeartbeatFile(paths.heartbeat).last(), time.time()
     yield Finding(
         not is_stale(last_s, now_s, timeout_s),
         f"heartbeat {paths.heartbeat}",
-        "none" if last_s is None else f"{now_s - last_s:.0f} s old",
+        f"{now_s - last_s:.0f} s old" if last_s else "none",  # 0 is what a clean stop leaves
         f"at most {timeout_s} s old",
         advice="the scheduler's log says why: journalctl -u sns-scheduler",
     )

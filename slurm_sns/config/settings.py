@@ -85,7 +85,7 @@ class Slurm(Section):
     memory_per_cpu_mb: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = None
     job_submit_plugins: tuple[grammar.Word, ...] = ()
     gres_types: tuple[grammar.Word, ...] = ()
-    accounting_tres: tuple[grammar.Tres, ...] = ()
+    accounting_tres: tuple[grammar.Tres, ...] | None = ()
     scheduler_parameters: tuple[grammar.Option, ...] = ()
     priority_flags: tuple[grammar.Word, ...] = ()
     spank_plugin: grammar.PluginFile = "sns.so"

@@ -69,12 +69,17 @@ def _values(config: Config, source: Path) -> dict[str, Any]:
         "heuristics": grammar.HEURISTICS,
         "job_submit_plugins": _merged(slurm.job_submit_plugins, ["lua"]),
         "gres_types": _merged(slurm.gres_types, gres),
-        "accounting_tres": _merged(slurm.accounting_tres, [f"gres/{name}" for name in gres]),
+        "accounting_tres": _accounted(slurm.accounting_tres, gres),
         "priority_flags": _merged(slurm.priority_flags, ["ACCRUE_ALWAYS"]),
         "our_scheduler_parameters": ours,
         "scheduler_parameters": _merged(slurm.scheduler_parameters, [option for option, _ in ours]),
         "directories": _directories(config),
     }
+
+
+def _accounted(site: tuple[str, ...] | None, gres: Iterable[str]) -> list[str]:
+    """What slurmdbd keeps; nothing where there is none."""
+    return [] if site is None else _merged(site, [f"gres/{name}" for name in gres])
 
 
 def _merged(site: Iterable[str], ours: Iterable[str]) -> list[str]:

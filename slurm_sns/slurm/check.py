@@ -27,6 +27,13 @@ def description(config: Config, site: Site) -> Iterator[Finding]:
     user = config.slurm.user
     yield Finding(site.user == user, "SlurmUser", site.user, user, advice=f"sns.yaml, slurm: user: {site.user}")
     yield from _memory(config, site)
+    yield Finding(
+        site.keeps_accounts or config.slurm.accounting_tres is None or not any(each.gres for each in config.nodes),
+        "slurmdbd, to record gres",
+        "none runs",
+        "accounting_storage/slurmdbd, or accounting_tres: null",
+        advice="sns.yaml, slurm: accounting_tres: null",
+    )
     yield from _partitions(config, site)
     yield from _nodes(config, site)
 

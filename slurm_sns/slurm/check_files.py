@@ -37,7 +37,7 @@ def site_words(lines: Sequence[Line], ours: Path) -> dict[str, tuple[str, ...]]:
 def kept_words(config: Config, lines: Sequence[Line]) -> Iterator[Finding]:
     """The site's own words stand in sns.yaml too, from where they come back in the rendered fragment."""
     for name, words in site_words(lines, config.paths.slurm_dir).items():
-        kept = getattr(config.slurm, SETTINGS[name])
+        kept = getattr(config.slurm, SETTINGS[name]) or ()
         yield Finding(
             set(words) <= set(kept),
             f"sns.yaml keeps the site's {name}",

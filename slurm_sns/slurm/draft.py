@@ -47,6 +47,7 @@ def draft(
             "user": site.user,
             "memory_per_cpu_mb": site.memory_per_cpu_mb,
             **{SETTINGS[name]: list(said) for name, said in words.items() if said},
+            **({} if site.keeps_accounts else {"accounting_tres": None}),
         },
     }
     return _HEADER + yaml.safe_dump(settings, sort_keys=False, default_flow_style=None, width=120)

@@ -15,11 +15,13 @@ from slurm_sns.slurm.api import answers, pyslurm
 class Site:
     """The running Slurm. `options` are slurm.conf's, as lists of words; memory in MiB, None where unset.
 
-    `version` is slurmctld's, `library_version` that of the libslurm which pyslurm has loaded.
+    `version` is slurmctld's; `library` is the number of the libslurm that pyslurm has loaded (45 for libslurm.so.45),
+    `built_for` the release that it was compiled against (empty: unknown). `keeps_accounts`: slurmdbd does.
     """
 
     version: str
-    library_version: str
+    library: int
+    built_for: str
     pyslurm_version: str
     user: str
     options: Mapping[str, tuple[str, ...]]
@@ -28,6 +30,7 @@ class Site:
     nodes: tuple[ObservedNode, ...]
     plugin_dirs: tuple[Path, ...]
     plugstack: Path | None
+    keeps_accounts: bool
 
     @property
     def default_partition(self) -> str | None:
@@ -48,7 +51,8 @@ def read_site() -> Site:
         nodes = api.Nodes.load()
     return Site(
         version=running.version,
-        library_version=library_version(),
+        library=_library(),
+        built_for=_built_for(Path(api.__file__ or "").with_name("built_for_slurm")),
         pyslurm_version=api.__version__,
         user=running.slurm_user_name,
         options={
@@ -63,22 +67,33 @@ def read_site() -> Site:
         nodes=tuple(translate.node(record) for record in nodes.values()),
         plugin_dirs=tuple(Path(each) for each in running.plugin_dirs or ()),
         plugstack=Path(running.plugin_stack_config) if running.plugin_stack_config else None,
+        keeps_accounts=(running.accounting_storage_type or "").endswith("/slurmdbd"),
     )
 
 
-def library_version() -> str:
-    """The release of the libslurm that this process has loaded, such as 26.05.5; empty where there is none.
+def library_of(version: str) -> int:
+    """The number of a release's libslurm: 41 in 24.05, one more each half year (API_CURRENT in Slurm's META)."""
+    year, month, *_ = version.split(".")
+    return 41 + 2 * (int(year) - 24) + (month == "11")
 
-    pyslurm's own number does not say it: its release may be another one than that of the Slurm it was built against.
-    """
+
+def _library() -> int:
+    """The libslurm in this process: pyslurm may be built against another release than the one it is named after."""
     with Path("/proc/self/maps").open(encoding="utf-8") as maps:
-        loaded = {line.split()[-1] for line in maps if "/libslurm" in line}
-    for path in sorted(loaded):
-        ask = ctypes.CDLL(path).slurm_api_version
-        ask.restype = ctypes.c_long
-        number = ask()  # SLURM_VERSION_NUM of slurm/slurm_version.h: a byte for each part
-        return f"{number >> 16 & 0xFF}.{number >> 8 & 0xFF:02}.{number & 0xFF}"
-    return ""
+        loaded = sorted({line.split()[-1] for line in maps if "/libslurm" in line})
+    return int(ctypes.CDLL(loaded[0]).slurm_api_version()) >> 16 if loaded else 0
+
+
+def _built_for(note: Path) -> str:
+    """What plugins/pyslurm/build.sh noted beside pyslurm: SLURM_VERSION_NUMBER of the headers, a byte for each part.
+
+    pyslurm may load a libslurm whose name has no number (libslurmfull.so), so a newer one is no error to the linker.
+    """
+    try:
+        number = int(note.read_text(encoding="ascii"), 16)
+    except (OSError, ValueError):
+        return ""
+    return f"{number >> 16}.{number >> 8 & 0xFF:02}.{number & 0xFF}"
 
 
 def _words(value: Any) -> tuple[str, ...]:

@@ -117,6 +117,11 @@ slurm:
         assert "Gres=" not in rendered["slurm.conf"]
         assert options(rendered["gres.conf"]) == {}
 
+    def test_where_no_slurmdbd_runs_no_gres_is_recorded(self, tmp_path: Path) -> None:
+        config = configured(tmp_path, "slurm: {accounting_tres: null}\n", ", llc_ways: 20")
+        assert set(options(texts(config, SOURCE)["slurm.conf"])) >= {"GresTypes", "SchedulerParameters"}
+        assert "AccountingStorageTRES" not in options(texts(config, SOURCE)["slurm.conf"])
+
     def test_ways_alone_are_a_gres_of_their_own(self, tmp_path: Path) -> None:
         rendered = texts(configured(tmp_path, node=", llc_ways: 11"), SOURCE)
         assert options(rendered["slurm.conf"])["GresTypes"] == "llc"

@@ -12,7 +12,7 @@ from slurm_sns.render.texts import texts
 from slurm_sns.scheduler.observed import ObservedNode
 from slurm_sns.slurm import check, check_files, conf_text
 from slurm_sns.slurm.draft import draft
-from slurm_sns.slurm.site import Site
+from slurm_sns.slurm.site import Site, library_of
 
 SOURCE = Path("/etc/slurm/sns.yaml")
 SITE = """\
@@ -35,7 +35,8 @@ def node(name: str, **gres: int) -> ObservedNode:
 def site(*nodes: ObservedNode, **more) -> Site:
     told = {
         "version": "26.05.5",
-        "library_version": "26.05.5",
+        "library": 45,
+        "built_for": "26.05.5",
         "pyslurm_version": "25.11.2",
         "user": "slurm",
         "options": {},
@@ -44,6 +45,7 @@ def site(*nodes: ObservedNode, **more) -> Site:
         "nodes": nodes or (node("n1"), node("n2")),
         "plugin_dirs": (),
         "plugstack": None,
+        "keeps_accounts": True,
     }
     return Site(**{**told, **more})
 
@@ -102,6 +104,12 @@ def test_a_draft_of_the_site_is_right_about_the_site(config) -> None:
 def test_a_draft_keeps_the_sites_own_words_for_the_options_that_are_rendered(config) -> None:
     assert config.slurm.scheduler_parameters == ("bf_continue", "bf_interval=30")
     assert config.slurm.priority_flags == ("CALCULATE_RUNNING",)
+
+
+def test_a_draft_of_a_site_without_slurmdbd_has_no_gres_recorded() -> None:
+    """slurmctld does not start with gres in AccountingStorageTRES then (seen, 26.05)."""
+    drafted = yaml.safe_load(draft(site(keeps_accounts=False), {}, (), llc_ways=20))
+    assert drafted["slurm"]["accounting_tres"] is None
 
 
 def test_a_draft_of_a_partition_that_slurm_does_not_have_is_refused() -> None:
@@ -171,6 +179,7 @@ def test_what_slurmctld_does_not_run_with_yet_needs_a_reconfigure(config) -> Non
     ("different", "what"),
     [
         ({"user": "root"}, "SlurmUser"),
+        ({"keeps_accounts": False}, "slurmdbd"),
         ({"memory_per_cpu_mb": None}, "DefMemPerCPU"),
         ({"partitions": {"other": True}}, "partition batch"),
         ({"partitions": {"batch": False}}, "default partition"),
@@ -183,3 +192,7 @@ def test_a_site_that_sns_yaml_does_not_describe_is_found(config, different, what
     wrong = [each for each in check.description(config, site(**different)) if not each.ok]
     assert any(what in each.what for each in wrong)
     assert all(each.advice for each in wrong)
+
+
+def test_the_library_of_a_release_has_its_number() -> None:
+    assert [library_of(each) for each in ("24.11.5", "25.11.2", "26.05.5")] == [42, 44, 45]
