@@ -84,6 +84,7 @@ class Scheduler:
             ports.log(f"going on with {len(self._stored)} jobs on record from the last run")
         self._would: Mapping[int, tuple[str, ...]] = {}
         self._silence = Outage(ports.log, f"; trying again, at least every {LONGEST_RETRY_S:g} s")
+        self._could_start: Mapping[int, float] = {}
         self._unrecorded = Outage(ports.log)
         self._cycles = 0
         self._placed = 0
@@ -133,9 +134,10 @@ class Scheduler:
         ports, started_s = self._ports, self._ports.clock.now()
         disabled = ports.kill_switch.is_on()
         spreading = replace(self._spreading, programs=ports.profiles.load())
-        situation = read(ports.state.observe(), self._records, self._settings, started_s, spreading)
+        situation = read(ports.state.observe(), self._records, self._settings, started_s, spreading, self._could_start)
         self._records = dict(situation.records)
         self._store()
+        self._could_start = situation.could_start
         plan, notes = Plan(), self._correct(situation)
         lost: Unreachable | None = None
         if disabled:
