@@ -13,9 +13,9 @@ from slurm_sns.sim.reproduce.page import Numbers, Page
 from slurm_sns.sim.reproduce.runs import HIGHEST_LOAD, POLICIES, Sweep
 from slurm_sns.sim.workloads.netbatch_variants import AS_GENERATED, VARIANTS
 
-#: The pools of which some claims do not hold; differences between heuristics of 5 % show with so many seeds.
+#: The pools of which some claims do not hold; large differences show with so few seeds.
 POOLS = ("A", "C", "D")
-SEEDS, QUICK_SEEDS = 6, 2
+SEEDS, QUICK_SEEDS = 4, 2
 
 
 def sweep_of(options: Options, variant: str) -> Sweep:
@@ -54,9 +54,10 @@ def page_of(of_variants: Sequence[Results]) -> Page:
         made=[
             f"`sns reproduce netbatch-variants`. {first.made()}",
             (
-                "The column *source* names the variant. *double memory*: twice the memory on every machine; *least memory*: "
-                "every machine has as little for a core as the poorest of its pool; *equal machines*: one size; *no "
-                "bursts*: ordinary phases only. Run times follow, so that the scarcer of cores and memory has the same load."
+                "The column *source* names the variant. *double memory*: twice the memory on every machine; *least "
+                "memory*: every machine has as little for a core as the poorest of its pool; *equal machines*: one "
+                "size; *no bursts*: ordinary phases only. Run times follow, so that the scarcer of cores and memory "
+                "has the same load."
             ),
         ],
         claims=claims,
