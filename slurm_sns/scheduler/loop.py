@@ -134,7 +134,8 @@ class Scheduler:
         ports, started_s = self._ports, self._ports.clock.now()
         disabled = ports.kill_switch.is_on()
         spreading = replace(self._spreading, programs=ports.profiles.load())
-        situation = read(ports.state.observe(), self._records, self._settings, started_s, spreading, self._could_start)
+        seen = ports.state.observe()
+        situation = read(seen, self._records, self._settings, started_s, spreading, could_start=self._could_start)
         self._records = dict(situation.records)
         self._store()
         self._could_start = situation.could_start
