@@ -14,6 +14,7 @@ from slurm_sns.policies.sns.estimate import Estimate
 from slurm_sns.policies.sns.profile import Program, Provenance, Provenances, Run
 
 MEASURED = Provenances(Provenance.MEASURED, Provenance.MEASURED, Provenance.MEASURED)
+TIMED_ONLY = Provenances(Provenance.MEASURED, Provenance.ASSUMED, Provenance.ASSUMED)
 #: A curve has at least two points.
 FEWEST_POINTS = 2
 UNMEASURED = Estimate()
@@ -108,12 +109,21 @@ class Known:
         return self if self.renewal is None else replace(self, standing=self.renewal, renewal=None)
 
     def profile(self) -> Program | None:
-        """The profile to plan by; None until scale 1 is timed and sampled."""
-        runs = [evidence.run(self.processes, scale) for scale, evidence in sorted(self.standing.items())]
-        complete = tuple(run for run in runs if run is not None)
+        """The profile to plan by; None until scale 1 is timed and sampled.
+
+        A scale that was timed only, and was slower, stands in it too, since it tells the program's class. It is never
+        run again, so its curves are not needed: those of scale 1 stand for them.
+        """
+        complete: list[Run] = []
+        for scale, evidence in sorted(self.standing.items()):
+            run = evidence.run(self.processes, scale)
+            if run is not None:
+                complete.append(run)
+            elif complete and evidence.is_timed and evidence.time_s.mean > min(each.time_s for each in complete):
+                complete.append(replace(complete[0], scale=scale, time_s=evidence.time_s.mean, provenance=TIMED_ONLY))
         if not complete or complete[0].scale != 1:
             return None
-        return Program(self.program, complete, "measured here")
+        return Program(self.program, tuple(complete), "measured here")
 
 
 def _with(estimates: Mapping[int, Estimate], samples: Mapping[int, float]) -> Mapping[int, Estimate]:

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slurm_sns.model import Alternative, Resources
+from slurm_sns.policies.sns.classify import Kind, classify
 from slurm_sns.policies.sns.drift import DriftParameters, Monitored, deviation, watched
 from slurm_sns.policies.sns.estimate import Estimate
 from slurm_sns.policies.sns.evidence import Known, Measurement
@@ -98,6 +99,15 @@ def test_a_profile_follows_once_scale_one_is_timed_and_sampled():
     assert profile.runs[0].time_s == 101
     assert profile.runs[0].ways == (2, 4, 8, 20)
     assert profile.runs[0].ipc == (0.5, 0.8, 0.95, 1.0)
+
+
+def test_a_slower_scale_that_was_only_timed_tells_the_class_a_faster_one_waits_for_its_curves():
+    slower = known_of(timed(1, 100), curves(1), timed(2, 130)).profile()
+    faster = known_of(timed(1, 100), curves(1), timed(2, 80)).profile()
+
+    assert [run.time_s for run in slower.runs] == [100, 130]
+    assert classify(slower.at(16), SnsParameters()).kind is Kind.COMPACT
+    assert [run.scale for run in faster.runs] == [1]
 
 
 def test_a_bad_sample_does_not_replace_a_good_curve():
