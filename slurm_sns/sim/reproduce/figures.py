@@ -35,7 +35,9 @@ class Block(NamedTuple):
     label: str
 
 
-def lines(folder: Path, stem: str, panels: Mapping[str, Series], labels: tuple[str, str]) -> None:
+def lines(
+    folder: Path, stem: str, panels: Mapping[str, Series], labels: tuple[str, str], *, logarithmic: bool = False
+) -> None:
     """Lines with error bars, one panel for each entry."""
     figure, axes = _panels(len(panels))
     for axis, (title, series) in zip(axes, panels.items(), strict=True):
@@ -55,6 +57,8 @@ def lines(folder: Path, stem: str, panels: Mapping[str, Series], labels: tuple[s
                 linewidth=1,
                 capsize=2,
             )
+        if logarithmic:
+            axis.loglog()
         _label(axis, title, labels)
     axes[0].legend(fontsize="x-small")
     _save(figure, folder, stem)
