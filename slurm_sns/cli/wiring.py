@@ -67,6 +67,10 @@ class StopSignal:
         """Unix seconds."""
         return time.time()
 
+    def steady(self) -> float:
+        """Seconds since some moment, whatever the time is set to."""
+        return time.monotonic()
+
     def sleep(self, seconds: float) -> None:
         """Wait, but not longer than until the stop."""
         self._event.wait(seconds)

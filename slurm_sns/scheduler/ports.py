@@ -69,6 +69,10 @@ class Clock(Protocol):
         """Unix seconds."""
         ...
 
+    def steady(self) -> float:
+        """Seconds since some moment, whatever the time is set to."""
+        ...
+
     def sleep(self, seconds: float) -> None:
         """Wait, or return early when a stop was asked for."""
         ...

@@ -14,6 +14,12 @@ from slurm_sns.scheduler.release import release_held
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.situation import read
 
+#: A difference between the wall clock and one that nobody sets which is no jitter but somebody who set the time.
+LEAST_STEP_S = 2.0
+#: After that a scheduler that lives has so long to beat by the new time: with the pause between two looks, less than
+#: the five seconds in which jobs are released.
+STEP_GRACE_S = 3.0
+
 
 def is_stale(heartbeat_s: float | None, now_s: float, timeout_s: float) -> bool:
     """Whether the scheduler must be taken for dead. A heartbeat far in the future is stale too: a clock was stepped."""
@@ -43,11 +49,13 @@ class Watchdog:
         self._settings = settings
         self._records = records
         self._was_stale = False
+        self._offset_s = self._clock.now() - self._clock.steady()
+        self._stepped_s = float("-inf")
 
     def look(self) -> int:
         """One look; the number of jobs released."""
         now_s = self._clock.now()
-        stale = is_stale(self._last_beat(), now_s, self._timeout_s)
+        stale = not self._was_stepped(now_s) and is_stale(self._last_beat(), now_s, self._timeout_s)
         if stale != self._was_stale:
             self._log("no heartbeat: releasing held jobs" if stale else "heartbeat is back")
         self._was_stale = stale
@@ -55,6 +63,16 @@ class Watchdog:
             return 0
         situation = read(self._state.observe(), self._records(), self._settings, now_s)
         return release_held(situation, self._planner, self._log, "the scheduler shows no sign of life")
+
+    def _was_stepped(self, now_s: float) -> bool:
+        """Whether the time was set a moment ago: the heartbeat is then of another time, though the scheduler lives."""
+        steady_s = self._clock.steady()
+        step_s = now_s - steady_s - self._offset_s
+        self._offset_s += step_s
+        if abs(step_s) >= LEAST_STEP_S:
+            self._log(f"the clock was set {'forward' if step_s > 0 else 'back'} by {abs(step_s):.0f} s")
+            self._stepped_s = steady_s
+        return steady_s - self._stepped_s < STEP_GRACE_S
 
     def run(self, interval_s: float, is_stopping: Callable[[], bool]) -> None:
         """Look until `is_stopping`; a problem is logged once, and tried again at the next look."""

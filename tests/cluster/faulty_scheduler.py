@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from slurm_sns.cli import main, wiring
+from slurm_sns.scheduler.placing import one_by_one
 from slurm_sns.slurm import planner
 
 
@@ -55,6 +56,10 @@ class Faulty:
     def __init__(self, port: object, fault: Fault) -> None:
         self._port, self._fault = port, fault
 
+    def place_all(self, placements: Any) -> Any:
+        """One by one, so that the fault meets a single one."""
+        return one_by_one(self, placements)  # type: ignore[arg-type]  # __getattr__ below has place
+
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._port, name)
         return self._fault.around(value) if name == self._fault.method else value
@@ -76,9 +81,12 @@ def build(config: Any, clock: Any, real: Callable[..., Any] = wiring.ports) -> A
 
 if "SNS_FAULT" in os.environ:
     FAULT = Fault(os.environ["SNS_FAULT"])
-    wiring.ports = build
     if FAULT.method == "command":  # one of Slurm's commands: an unpin is two of them
         planner.run = FAULT.around(planner.run)
+    elif FAULT.method == "place":  # however many at once the planner is told to place
+        planner.SlurmPlanner.place = FAULT.around(planner.SlurmPlanner.place)
+    else:
+        wiring.ports = build
 if "SNS_CLOCK" in os.environ:
     wiring.StopSignal = SteppedClock
 sys.exit(main())

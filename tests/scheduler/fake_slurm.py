@@ -26,6 +26,7 @@ class FakeSlurm:
         self.jobs = {}
         self.run_s = {}
         self.time_s = NOW
+        self.step_s = 0.0
         self.started: list[tuple[int, tuple[str, ...]]] = []
         self.ended: list[int] = []
         self.starts_nothing = False
@@ -101,6 +102,9 @@ class FakeSlurm:
     def now(self) -> float:
         return self.time_s
 
+    def steady(self) -> float:
+        return self.time_s - self.step_s
+
     def sleep(self, seconds: float) -> None:
         self.time_s += max(seconds, 0.01)
         self.tick()
@@ -108,6 +112,7 @@ class FakeSlurm:
     def step(self, seconds: float) -> None:
         """Somebody sets the clock; what runs ends when it would have ended."""
         self.time_s += seconds
+        self.step_s += seconds
         for each in list(self.jobs.values()):
             if each.state is JobState.OCCUPYING:
                 self.change(each.id, end_s=each.end_s + int(seconds))

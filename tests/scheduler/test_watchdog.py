@@ -100,6 +100,28 @@ def test_it_says_when_the_heartbeat_is_back(case: Case) -> None:
     assert case.log[-1] == "heartbeat is back"
 
 
+@pytest.mark.parametrize(("step_s", "words"), [(3600, "forward by 3600 s"), (-3600, "back by 3600 s")])
+def test_a_clock_that_is_set_gives_a_living_scheduler_time_to_beat_by_it(case: Case, step_s: int, words: str) -> None:
+    case.slurm.step(step_s)
+    assert case.dog.look() == 0
+    case.slurm.sleep(1)
+    case.beat = case.slurm.now()
+    for _ in range(10):
+        assert case.dog.look() == 0
+        case.slurm.sleep(1)
+    assert case.log == [f"the clock was set {words}"]
+
+
+@pytest.mark.parametrize("step_s", [3600, -3600])
+def test_a_clock_that_is_set_keeps_no_job_of_a_dead_scheduler_held(case: Case, step_s: int) -> None:
+    case.slurm.step(step_s)
+    released = []
+    for _ in range(5):
+        released.append(case.dog.look())
+        case.slurm.sleep(1)
+    assert released == [0, 0, 0, 1, 0]
+
+
 def test_a_slurmctld_that_does_not_answer_is_asked_again_and_logged_once(case: Case) -> None:
     answers = iter([False, False, True])
     observe = case.slurm.observe

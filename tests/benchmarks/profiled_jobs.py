@@ -1,0 +1,70 @@
+"""What one look at Slurm shows of a cluster whose queue is full of profiled jobs.
+
+Assumptions: the nodes are Spread-n-Share's (28 cores, 128 GB, 20 ways, 118 GB/s); on a share of each other jobs run.
+Four jobs of five run one of the twelve programs of the shipped profiles, each as often, with the 16 processes that all
+of them are profiled with; owners ask for one of a few shares of the best performance and of a few amounts of memory.
+The others have no profile, and sizes with the frequencies of pool-a.
+"""
+
+from pathlib import Path
+
+import numpy as np
+from pool_a import SIZES
+
+from slurm_sns.model import Resources
+from slurm_sns.policies.sns.profile import Program
+from slurm_sns.scheduler.observed import JobState, Observation, ObservedJob, ObservedNode
+from slurm_sns.store.profiles_yaml import read_profiles
+from slurm_sns.submit import mark
+from slurm_sns.submit.hints import NO_HINTS, Hints
+
+PROFILES = Path(__file__).parents[2] / "conf" / "profiles" / "spread-n-share.yaml"
+PAPER_NODE = Resources(28, 128 * 1024, 20, 118)
+PARTITION = "all"
+PROCESSES = 16
+PROFILED = 0.8
+ALPHAS = (None, 0.8, 0.85, 0.95)
+MEMORY_GB = (1, 2, 4, 8)
+
+
+def programs() -> dict[str, Program]:
+    """The shipped profiles."""
+    return {program.name: program for program in read_profiles(PROFILES)}
+
+
+def observation_of(jobs: int, nodes: int, busy: float, seed: int) -> Observation:
+    """So many nodes, of which a share is busy, and so many jobs of ours that wait."""
+    rng = np.random.default_rng(seed)
+    return Observation(
+        jobs=tuple(_job(number, rng) for number in range(1, jobs + 1)),
+        nodes=tuple(_node(number, busy, rng) for number in range(nodes)),
+    )
+
+
+def _node(number: int, busy: float, rng: np.random.Generator) -> ObservedNode:
+    taken = Resources(*(int(rng.binomial(amount, busy)) for amount in PAPER_NODE))
+    return ObservedNode(f"n{number:05}", frozenset({PARTITION}), PAPER_NODE, taken)
+
+
+def _job(number: int, rng: np.random.Generator) -> ObservedJob:
+    hints, tasks, memory_gb = NO_HINTS, PROCESSES, int(rng.choice(MEMORY_GB))
+    if rng.random() < PROFILED:
+        hints = Hints(alpha=ALPHAS[rng.integers(len(ALPHAS))], program=NAMES[rng.integers(len(NAMES))])
+    else:
+        share = np.array(list(SIZES.values())) / sum(SIZES.values())
+        tasks, memory_gb = list(SIZES)[rng.choice(len(SIZES), p=share)]
+    return ObservedJob(
+        id=number,
+        user_id=1000 + number % 50,
+        submit_s=number,
+        state=JobState.PENDING,
+        account=f"account-{number % 20}",
+        partitions=(PARTITION,),
+        extra=mark.write(hints),
+        tasks=tasks,
+        memory_per_node_mb=memory_gb * 1024,
+        walltime_s=3600,
+    )
+
+
+NAMES = sorted(programs())
