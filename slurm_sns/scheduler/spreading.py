@@ -8,10 +8,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import chain
 from operator import attrgetter
 
 from slurm_sns.errors import Infeasible
-from slurm_sns.model import Alternative
+from slurm_sns.model import Alternative, Resources
 from slurm_sns.policies.baselines import ce, cs
 from slurm_sns.policies.sns import alternatives as sns
 from slurm_sns.policies.sns.considered import Explanation
@@ -54,6 +55,7 @@ class Spreader:
     def __init__(self, spreading: Spreading) -> None:
         self._spreading = spreading
         self._choose = lru_cache(maxsize=None)(self._chosen)
+        self._kinds: dict[int, dict[tuple[Resources, int], list[ObservedNode]]] = {}
         self._found: dict[tuple[object, ...], tuple[Ways | Infeasible, tuple[ObservedNode, ...]]] = {}
 
     def ways(self, job: ObservedJob, nodes: tuple[ObservedNode, ...]) -> Ways:
@@ -84,10 +86,29 @@ class Spreader:
     def _ways(self, job: ObservedJob, hints: Hints | None, program: str, nodes: tuple[ObservedNode, ...]) -> Ways:
         policy = self._spreading.policy
         alone = policy == "ce" or (hints is not None and hints.exclusive)
-        own = replace(geometry(job, nodes), exclusive=alone)
+        few = self._few(nodes, max(job.tasks, job.nodes_min or 1))
+        try:
+            own = replace(geometry(job, few), exclusive=alone)
+        except Infeasible:
+            geometry(job, nodes)  # says the same of all of them
+            raise
         if policy == "max-jobs" or hints is None or is_fixed(job) or not asks_for_spreading(hints):
             return Ways((own,))
-        return self._choose(request(job, hints, nodes), program, _types(nodes))
+        return self._choose(request(job, hints, few), program, self._types(nodes))
+
+    def _few(self, nodes: tuple[ObservedNode, ...], enough: int) -> tuple[ObservedNode, ...]:
+        """Of each kind of node no more than any job of so many tasks or nodes could use: its ways are the same."""
+        kinds = self._kinds.setdefault(id(nodes), {})
+        if not kinds:
+            for node in nodes:
+                kinds.setdefault((node.capacity, node.threads_per_core), []).append(node)
+        return tuple(chain.from_iterable(alike[:enough] for alike in kinds.values()))
+
+    def _types(self, nodes: tuple[ObservedNode, ...]) -> tuple[NodeType, ...]:
+        counts: Counter[Resources] = Counter()
+        for (capacity, _), alike in self._kinds[id(nodes)].items():
+            counts[capacity] += len(alike)
+        return tuple(NodeType(capacity, count) for capacity, count in counts.items())
 
     def _chosen(self, asked: Request, program: str, types: tuple[NodeType, ...]) -> Ways:
         parameters = self._spreading.parameters
@@ -142,7 +163,3 @@ _asked = attrgetter(
     "partitions",
     "extra",
 )
-
-
-def _types(nodes: Sequence[ObservedNode]) -> tuple[NodeType, ...]:
-    return tuple(NodeType(capacity, count) for capacity, count in Counter(node.capacity for node in nodes).items())

@@ -5,6 +5,7 @@ a user wrote by hand is never half understood. The number after `sns:` is the ve
 """
 
 import re
+from functools import lru_cache
 
 from slurm_sns.submit.hints import FLAGS, PREFIX, Hints, is_alpha, is_max_scale, is_program
 
@@ -14,6 +15,9 @@ WORDS = (*FLAGS, "fixed")  # in this order, after the values
 # A name that the configuration knew when the job was submitted; the scheduler meets names that it no longer knows.
 _HEURISTIC = re.compile(r"[a-z0-9-]{1,64}\Z")
 _KNOWN = {"alpha", "program", "max-scale", "heuristic"}
+
+#: A queue's marks are few, and each is read several times in a cycle: so many are remembered.
+MOST_KNOWN = 1 << 14
 
 
 def write(hints: Hints) -> str:
@@ -31,6 +35,7 @@ def write(hints: Hints) -> str:
     return " ".join(parts)
 
 
+@lru_cache(maxsize=MOST_KNOWN)
 def read(extra: str) -> Hints | None:
     """The hints in a job's `Extra`; None when it is not our mark, or not in the form that `write` gives it."""
     words = extra.split(" ")
