@@ -20,6 +20,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from slurm_sns.errors import BadInput, Unreachable
+from slurm_sns.store.columns import add_missing_columns
 from slurm_sns.store.private import make_private
 from slurm_sns.store.troubles import in_words
 
@@ -103,7 +104,7 @@ profiled_runs = Table(
 
 
 def open_store(url: str) -> Engine:
-    """The database behind `url`, its tables made where they are missing.
+    """The database behind `url`, its tables and columns made where they are missing.
 
     Raises:
         BadInput: the URL is not one of a database we know.
@@ -133,10 +134,15 @@ def _make_tables(engine: Engine) -> None:
     """
     for _ in metadata.tables:
         try:
-            return metadata.create_all(engine)
+            return _make_missing(engine)
         except SQLAlchemyError:
             continue
-    return metadata.create_all(engine)
+    return _make_missing(engine)
+
+
+def _make_missing(engine: Engine) -> None:
+    metadata.create_all(engine)
+    add_missing_columns(engine, metadata)
 
 
 def _tune_sqlite(connection: object, _record: ConnectionPoolEntry) -> None:

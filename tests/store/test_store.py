@@ -253,3 +253,22 @@ def test_two_processes_may_open_a_new_store_at_once(tmp_path: Path) -> None:
         for thread in threads:
             thread.join()
         assert problems == []
+
+
+def test_the_database_of_an_older_version_gets_what_it_lacks_and_keeps_what_it_has(url: str) -> None:
+    StoredHistory(open_store(url)).save([FULL], [])
+    with sqlite3.connect(url.removeprefix("sqlite:///")) as older:
+        older.execute("DROP TABLE decisions")
+        older.execute("ALTER TABLE job_records DROP COLUMN memory_per_node_mb")
+    records = StoredHistory(open_store(url))
+    assert records.load() == {7: FULL}
+    records.save([replace(FULL, memory_per_node_mb=4096)], [])
+    assert StoredHistory(open_store(url)).load()[7].memory_per_node_mb == 4096
+    StoredDecisions(open_store(url), keep_days=30, keep_snapshots=2)
+
+
+def test_the_database_of_a_newer_version_serves_an_older_one(url: str) -> None:
+    StoredHistory(open_store(url)).save([FULL], [])
+    with sqlite3.connect(url.removeprefix("sqlite:///")) as newer:
+        newer.execute("ALTER TABLE job_records ADD COLUMN colour TEXT")
+    assert StoredHistory(open_store(url)).load() == {7: FULL}
