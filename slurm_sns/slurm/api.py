@@ -4,6 +4,7 @@ Importing pyslurm where Slurm has no configuration ends the process (seen), so i
 own initialisation turned off, and `slurm_init` is called by hand.
 """
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,6 +24,11 @@ DEFAULT_CONFIGURATION = Path("/etc/slurm/slurm.conf")
 _COMMUNICATION = (range(1000, 1100), range(1800, 1900), range(5000, 5100), range(6000, 6100))
 _AUTHENTICATION = frozenset({1007, *range(6000, 6100)})
 _STANDBY = frozenset({2027, 2131})
+#: The system's own errors of a connection, as they come through when slurmctld ends in the middle of a request (seen).
+_CONNECTION = frozenset(
+    {errno.ECONNRESET, errno.ECONNREFUSED, errno.ECONNABORTED, errno.EPIPE, errno.ENOTCONN, errno.ETIMEDOUT}
+    | {errno.EHOSTUNREACH, errno.ENETUNREACH}
+)
 
 
 def configuration_path() -> Path:
@@ -65,6 +71,6 @@ def answers() -> Iterator[None]:
         raise Refused(text) from None
 
 
-def is_unreachable(errno: int) -> bool:
+def is_unreachable(number: int) -> bool:
     """Whether Slurm's error number means that slurmctld could not be asked (trying again may help)."""
-    return errno in _STANDBY or any(errno in numbers for numbers in _COMMUNICATION)
+    return number in _STANDBY | _CONNECTION or any(number in numbers for numbers in _COMMUNICATION)

@@ -13,7 +13,7 @@ TIMEOUT_S = 30
 #: response` and `PersistInit` are sacctmgr's words for a slurmdbd that hangs; authentication fails without munge.
 _SIGNS = (
     *("Unable to contact", "timed out", "Connection refused", "Problem talking", "Unexpected message received"),
-    *("No response", "PersistInit", "authentication error"),
+    *("No response", "PersistInit", "authentication error", "Connection reset", "Broken pipe"),
 )
 
 

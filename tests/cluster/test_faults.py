@@ -212,7 +212,7 @@ def revive(cluster: Cluster, container: str) -> None:
 def shares(cluster: Cluster) -> dict[str, float]:
     """Each account's share, as the scheduler knows it."""
     status = json.loads(cluster.run("sns status --json"))
-    return {name: account["share"] for name, account in status["accounts"].items()}
+    return {name: project["share"] for name, project in status["projects"].items()}
 
 
 # --- the store

@@ -111,6 +111,8 @@ def test_the_last_task_of_an_array_is_unpinned_alone_though_it_has_the_arrays_id
         (1001, "Communication connection failure"),
         (2027, "Slurm backup controller in standby mode"),
         (2131, "Slurm backup controller in standby mode, use backup"),
+        (104, "Connection reset by peer"),
+        (32, "Broken pipe"),
         (5004, "Socket timed out on send/recv operation"),
     ],
 )
