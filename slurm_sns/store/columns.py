@@ -8,7 +8,7 @@ from sqlalchemy.schema import CreateColumn
 
 
 def add_missing_columns(engine: Engine, metadata: MetaData) -> None:
-    """Bring the tables that are there up to `metadata`. What they have beyond it stays, and an older version can read."""
+    """Bring the tables that are there up to `metadata`. What they have beyond it stays."""
     for table in metadata.sorted_tables:
         for definition in _missing(engine, table):
             with engine.begin() as connection:
