@@ -119,6 +119,12 @@ def test_a_job_as_slurm_sends_it_is_marked_and_held(site):
     assert site.submit() == HELD
 
 
+@pytest.mark.parametrize("expression", ["0-199", "0-15:4,20%3", "7"])
+def test_an_array_is_marked_and_held_like_one_of_its_tasks(site, expression):
+    assert site.submit(array_inx=expression) == HELD
+    assert "128000 MiB" in site.submit(array_inx=expression, min_mem_per_node=131072)[0]
+
+
 def test_the_options_of_the_spank_plugin_are_read(site):
     assert site.submit(spank=SPANK)[0] == "set extra: sns:1 alpha=0.9 max-scale=4 exclusive"
 

@@ -5,7 +5,7 @@ from live import job, node, pinned
 
 from slurm_sns.errors import Infeasible
 from slurm_sns.model import Alternative, Resources
-from slurm_sns.scheduler.geometry import geometry, placed_demand
+from slurm_sns.scheduler.geometry import geometry, is_fixed, placed_demand
 
 NODES = tuple(node(f"c{number}") for number in range(1, 5))
 FIXED = "sns:1 fixed"
@@ -74,6 +74,26 @@ def test_a_job_that_we_spread_before_is_spread_anew() -> None:
     before = job(1, tasks=40, nodes_min=2, nodes_max=2, tasks_per_node=20)
     larger = (node("c1", 64, 512_000), node("c2"))
     assert shape(geometry(before, larger)) == (1, 40, 40)
+
+
+@pytest.mark.parametrize(
+    ("shown", "way"),
+    [
+        ({"tasks": 8, "nodes_min": 2, "nodes_max": 2}, (2, 7, None)),
+        ({"tasks": 3, "nodes_min": 1, "nodes_max": None}, (1, 3, 3)),
+        ({"tasks": 40, "nodes_min": 3, "nodes_max": 3, "tasks_per_node": 20}, (3, 20, None)),
+        ({"tasks": 10, "nodes_min": 2, "nodes_max": 2, "tasks_per_node": 20}, (2, 10, None)),
+        ({"tasks": 2, "cpus_per_task": 28, "nodes_min": 2, "nodes_max": 2}, (2, 28, None)),  # Slurm's own estimate
+    ],
+)
+def test_a_number_of_nodes_that_its_owner_gave_a_held_job_is_kept(shown, way) -> None:
+    assert shape(geometry(job(1, **shown), NODES)) == way
+    assert is_fixed(job(1, **shown)) is (way[2] is None)
+
+
+def test_a_range_of_nodes_that_its_owner_gave_a_held_job_is_slurms_choice() -> None:
+    with pytest.raises(Infeasible, match="asks for 2 to 3 nodes"):
+        geometry(job(1, tasks=8, nodes_min=2, nodes_max=3), NODES)
 
 
 def test_no_node_stays_empty() -> None:

@@ -1,12 +1,15 @@
 """pyslurm's answers, as recorded on a real Slurm, become our values."""
 
+from dataclasses import replace
+
 import pytest
 import recorded
 
 from slurm_sns.errors import SnsError
 from slurm_sns.model import Resources
-from slurm_sns.scheduler.observed import JobState, ObservedPartition
+from slurm_sns.scheduler.observed import Dependency, JobState, ObservedPartition
 from slurm_sns.slurm import translate
+from slurm_sns.submit import mark
 
 
 def test_a_held_job_of_16_tasks() -> None:
@@ -117,6 +120,85 @@ def test_a_job_that_is_over_has_ended(state: str) -> None:
 )
 def test_a_job_waits_for_others_as_long_as_slurm_shows_a_dependency(dependencies, waits: bool) -> None:
     assert translate.job(recorded.job(dependencies=dependencies)).waits_for_others is waits
+
+
+@pytest.mark.parametrize(
+    ("entries", "waits_for"),
+    [
+        ({"afterok": ["52(unfulfilled)"]}, (Dependency("afterok", 52, None, "unfulfilled"),)),
+        ({"afterany": ["41_*(unfulfilled)"]}, (Dependency("afterany", 41, None, "unfulfilled"),)),
+        (
+            {"afterok": ["41_0(failed)", "41_7(unfulfilled)"]},
+            (Dependency("afterok", 41, 0, "failed"), Dependency("afterok", 41, 7, "unfulfilled")),
+        ),
+        ({"after": ["41_*+10(unfulfilled)"], "afterok": ["52(unfulfilled)"]}, ()),
+        ({"afterok": [52]}, ()),
+        ({}, ()),
+    ],
+)
+def test_dependencies_are_read_all_of_them_or_none(entries, waits_for) -> None:
+    seen = translate.job(recorded.job(dependencies={**recorded.NO_DEPENDENCIES, **entries}))
+    assert (seen.waits_for, seen.any_suffices) == (waits_for, False)
+
+
+def test_of_several_dependencies_one_may_suffice() -> None:
+    assert translate.job(recorded.job(dependencies={**recorded.NO_DEPENDENCIES, "satisfy": "any"})).any_suffices
+
+
+def test_what_others_wait_for_is_an_end_without_error() -> None:
+    ends = {state: translate.job(recorded.running(state=state)).has_succeeded for state in ("COMPLETED", "FAILED")}
+    assert ends == {"COMPLETED": True, "FAILED": False}
+
+
+# --- arrays, as sbatch --array=... showed them
+
+
+@pytest.mark.parametrize(
+    ("shown", "task", "waiting", "label"),
+    [
+        ({"id": 41, "array_tasks_waiting": "0-199", "array_tasks_parallel": 5}, None, "0-199", "41_[0-199%5]"),
+        ({"id": 41, "array_tasks_waiting": "0-900:3"}, None, "0-900:3", "41_[0-900:3]"),
+        ({"id": 41, "array_tasks_waiting": "1-2,5,190,..."}, None, "1-2,5,190,...", "41_[1-2,5,190,...]"),
+        ({"id": 50, "array_task_id": 7}, 7, "", "41_7"),
+        ({"id": 50}, 0, "", "41_0"),  # pyslurm shows no task 0
+        ({"id": 41, "array_tasks_waiting": "9"}, 9, "", "41_9"),  # the last one that waits
+        ({"id": 41, "array_tasks_waiting": "0"}, 0, "", "41_0"),
+    ],
+)
+def test_a_record_is_that_of_one_task_or_of_several(shown, task: int | None, waiting: str, label: str) -> None:
+    seen = translate.job(recorded.job(array_id=41, **shown))
+    assert (seen.array_id, seen.array_task, seen.array_tasks, seen.label) == (41, task, waiting, label)
+    assert seen.is_array_record is bool(waiting)
+    assert seen.is_plain
+
+
+# --- texts that are no UTF-8
+
+
+class Undecodable:
+    """A record of which pyslurm cannot read some texts, as for `sbatch -J $'\\xff'`."""
+
+    def __init__(self, record, *names: str) -> None:
+        self._record, self._names = record, names
+
+    def __getattr__(self, name: str):
+        if name in self._names:
+            raise UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte")
+        return getattr(self._record, name)
+
+
+def test_a_users_texts_of_any_bytes_stop_nothing() -> None:
+    seen = translate.job(Undecodable(recorded.job(extra="sns:1"), "name", "comment"))
+    assert (seen.id, seen.name, seen.comment, seen.extra) == (1, "?", "?", "sns:1")
+    assert seen == replace(translate.job(recorded.job(extra="sns:1")), name="?", comment="?")
+
+
+def test_an_extra_of_any_bytes_is_no_mark() -> None:
+    assert not mark.is_marked(translate.job(Undecodable(recorded.job(), "extra")).extra)
+
+
+def test_an_admins_reason_of_any_bytes_stops_nothing() -> None:
+    assert translate.node(Undecodable(recorded.node(state="IDLE+DRAIN"), "reason")).unavailable == "drain: ?"
 
 
 def test_a_job_may_name_several_partitions() -> None:
