@@ -121,6 +121,11 @@ class ObservedJob:
         return None if self.array_id is None or self.array_task is None else (self.array_id, self.array_task)
 
     @property
+    def has_failed_dependency(self) -> bool:
+        """Whether Slurm has found that one of the job's dependencies can never be fulfilled."""
+        return any(each.state == "failed" for each in self.waits_for)
+
+    @property
     def is_array_record(self) -> bool:
         """Whether this is the record of several waiting tasks of an array."""
         return bool(self.array_tasks)

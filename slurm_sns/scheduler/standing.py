@@ -48,7 +48,9 @@ def standing(job: ObservedJob, record: JobRecord | None, now_s: float, place_tim
     if job.priority == 0:
         if job.pinned_to:
             return Standing.OVERDUE if job.reason == SLURMS_HOLD else Standing.OWNER_HELD
-        return Standing.ADMIN_HELD if job.reason in (ADMINS_HOLD, SLURMS_HOLD) else Standing.WAITING
+        # Of a job that we hold Slurm says JobHeldAdmin, too, once a dependency has failed (seen).
+        is_another_hold = job.reason in (ADMINS_HOLD, SLURMS_HOLD) and not job.has_failed_dependency
+        return Standing.ADMIN_HELD if is_another_hold else Standing.WAITING
     if not job.pinned_to:
         return Standing.RELEASED
     if record is not None and job.restarts > record.restarts:

@@ -1,5 +1,7 @@
 """A held job that waits for others: fulfilled as soon as we see it, hopeless as soon as Slurm says it."""
 
+from dataclasses import replace
+
 import pytest
 from live import job, look, planned, running, situation
 
@@ -63,6 +65,13 @@ def test_a_job_whose_dependency_can_never_be_fulfilled_is_given_to_slurm(waits) 
     seen = situation(look(waits))
     assert seen.corrections == (Release(9, "left to Slurm: its dependency can never be fulfilled"),)
     assert planned(seen) == []
+
+
+def test_what_slurm_calls_an_admins_hold_after_a_dependency_failed_is_ours_and_released() -> None:
+    hopeless = replace(dependent(on(1, state="failed")), reason="JobHeldAdmin")
+    assert [type(each) for each in situation(look(hopeless)).corrections] == [Release]
+    held = replace(dependent(on(1)), reason="JobHeldAdmin")
+    assert situation(look(held)).corrections == ()
 
 
 def test_one_failure_is_not_the_end_where_another_job_suffices() -> None:
