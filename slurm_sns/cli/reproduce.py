@@ -33,6 +33,7 @@ NAMES = (
     "sns-throughput",
     "sns-balance",
     "sns-ratio",
+    "sns-scale",
     "sns-beyond",
 )
 MOST_JOBS, MOST_SEEDS = 256, 10_000
