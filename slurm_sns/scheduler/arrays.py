@@ -55,15 +55,13 @@ def count(jobs: Iterable[ObservedJob], standings: Mapping[int, Standing]) -> Tas
 
 def over_limit(waiting: Iterable[ObservedJob], tasks: Tasks) -> dict[int, str]:
     """The waiting tasks that must not be placed now, with the reason: their array's limit would be passed."""
-    left: dict[int, int] = {}
+    limited = [(job.task, job.array_limit, job.id) for job in waiting if job.task and job.array_limit]
+    taken: Counter[int] = Counter()
     held_back: dict[int, str] = {}
-    for job in sorted(waiting, key=lambda each: each.array_task or 0):
-        if job.array_id is None or job.array_task is None or job.array_limit is None:
-            continue
-        left.setdefault(job.array_id, job.array_limit - tasks.busy[job.array_id])
-        left[job.array_id] -= 1
-        if left[job.array_id] < 0:
-            held_back[job.id] = f"at most {job.array_limit} tasks of its array run at a time"
+    for (array_id, _), limit, job_id in sorted(limited):
+        taken[array_id] += 1
+        if tasks.busy[array_id] + taken[array_id] > limit:
+            held_back[job_id] = f"at most {limit} tasks of its array run at a time"
     return held_back
 
 
