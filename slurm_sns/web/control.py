@@ -72,19 +72,19 @@ class _Server(socketserver.ThreadingUnixStreamServer):
 
     def __init__(self, path: Path, answer: Answer, places: Places) -> None:
         self.answer = answer
-        self._places = places
+        self.places = places
         path.unlink(missing_ok=True)  # a socket that a killed scheduler left behind
         super().__init__(str(path), _Handler)
         path.chmod(0o666)  # everybody may ask; who sees what is decided by the caller's user id
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Take the caller if there is a place for him, else tell him that there is none."""
-        problem = self._places.take(_user_id(request))
+        problem = self.places.take(_user_id(request))
         if not problem:
             try:
                 super().process_request(request, client_address)
             except BaseException:  # no thread to be had: nobody else would give the place back
-                self._places.give_back(_user_id(request))
+                self.places.give_back(_user_id(request))
                 raise
             return
         request.setblocking(False)  # a new connection has room for one line
@@ -96,11 +96,11 @@ class _Server(socketserver.ThreadingUnixStreamServer):
         user_id, began_s = _user_id(request), time.monotonic()
         try:
             super().process_request_thread(request, client_address)
-            if not self._places.is_trusted(user_id):
+            if not self.places.is_trusted(user_id):
                 # As long as it took: an expensive question costs its caller, not the others.
                 time.sleep(min(CALLER_TIMEOUT_S, max(REST_S, time.monotonic() - began_s)))
         finally:
-            self._places.give_back(user_id)
+            self.places.give_back(user_id)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A caller that went away or was too slow is no event; anything else is a defect, and shows."""
@@ -114,8 +114,9 @@ class _Handler(socketserver.BaseRequestHandler):
 
     def handle(self) -> None:
         try:
-            line = _read_line(self.request)
-            reply = {"answer": self.server.answer(_parse(line), _user_id(self.request))}
+            request, user_id = _parse(_read_line(self.request)), _user_id(self.request)
+            with self.server.places.turn(user_id):
+                reply = {"answer": self.server.answer(request, user_id)}
         except SnsError as problem:
             reply = {"error": str(problem), "bad_input": isinstance(problem, BadInput)}
         self.request.settimeout(CALLER_TIMEOUT_S)

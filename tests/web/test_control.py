@@ -115,44 +115,44 @@ class Slow:
         assert self.go_on.wait(60)
         return "done"
 
-    def ask(self, path: Path, callers: int) -> tuple[list[threading.Thread], list[object]]:
-        """So many callers, all being served, and the list to which their answers come."""
-        replies: list[object] = []
-        threads = [threading.Thread(target=lambda: replies.append(ask(path, {}))) for _ in range(callers)]
-        for each in threads:
-            each.start()
-        for _ in threads:
-            assert self.begun.acquire(timeout=60)
-        return threads, replies
+
+def callers(path: Path, count: int, until: ExitStack) -> list[socket.socket]:
+    """So many who have asked and wait for their answers; whoever comes after them is looked at after them."""
+    waiting = [until.enter_context(socket.socket(socket.AF_UNIX)) for _ in range(count)]
+    for each in waiting:
+        each.settimeout(60)
+        each.connect(str(path))
+        each.sendall(b"{}\n")
+    return waiting
 
 
 def test_a_user_with_too_many_requests_is_turned_away_until_he_gets_an_answer(path: Path, monkeypatch) -> None:
     slow = Slow()
-    with ControlSocket(path, slow):
-        threads, replies = slow.ask(path, MOST_OF_A_USER)
+    with ControlSocket(path, slow), ExitStack() as end:
+        waiting = callers(path, MOST_OF_A_USER, end)
         try:
             turned_away = json.loads(send(path, b"", end=False))
             assert turned_away == {"error": f"{MOST_OF_A_USER} requests of yours {AGAIN}", "busy": True}
             monkeypatch.setattr(control, "PATIENCE_S", 0.3)
             with pytest.raises(Unreachable, match=f"is busy: {MOST_OF_A_USER} requests of yours"):
                 ask(path, {})
+            assert slow.begun.acquire(timeout=60)
+            assert not slow.begun.acquire(blocking=False), "one after the other"
         finally:
             slow.go_on.set()
-        for each in threads:
-            each.join()
-        assert replies == ["done"] * MOST_OF_A_USER
+        assert [json.loads(each.recv(1000)) for each in waiting] == [{"answer": "done"}] * MOST_OF_A_USER
         monkeypatch.undo()
         assert ask(path, {}) == "done", "the places come back, and who asks has the patience to wait for one"
 
 
 def test_the_trusted_are_served_however_many_ask(path: Path) -> None:
     slow = Slow()
-    with ControlSocket(path, slow, trusted=frozenset({os.getuid()})):
-        threads, replies = slow.ask(path, MOST_OF_A_USER + 1)
+    with ControlSocket(path, slow, trusted=frozenset({os.getuid()})), ExitStack() as end:
+        waiting = callers(path, MOST_OF_A_USER + 1, end)
+        for _ in waiting:
+            assert slow.begun.acquire(timeout=60), "all at once"
         slow.go_on.set()
-        for each in threads:
-            each.join()
-        assert replies == ["done"] * (MOST_OF_A_USER + 1)
+        assert [json.loads(each.recv(1000)) for each in waiting] == [{"answer": "done"}] * (MOST_OF_A_USER + 1)
 
 
 def test_who_says_nothing_loses_his_place_in_time(path: Path, monkeypatch) -> None:
