@@ -36,7 +36,7 @@ def served(path: Path):
 def send(path: Path, data: bytes, *, end: bool = True) -> bytes:
     """What comes back on these raw bytes."""
     with socket.socket(socket.AF_UNIX) as connection:
-        connection.settimeout(5)
+        connection.settimeout(60)
         connection.connect(str(path))
         connection.sendall(data)
         if end:
@@ -96,12 +96,11 @@ def test_a_caller_who_sends_byte_by_byte_loses_his_place_in_time(path: Path, mon
     monkeypatch.setattr(control, "CALLER_TIMEOUT_S", 0.3)
     with ControlSocket(path, echo), socket.socket(socket.AF_UNIX) as slow:
         slow.connect(str(path))
-        begun = time.monotonic()
-        with suppress(OSError):
-            while time.monotonic() - begun < 3:
+        deadline_s = time.monotonic() + 60
+        with pytest.raises(OSError, match=r"Broken pipe|reset"):
+            while time.monotonic() < deadline_s:
                 slow.sendall(b" ")
                 time.sleep(0.05)
-        assert 0.2 < time.monotonic() - begun < 1.5
 
 
 class Slow:
