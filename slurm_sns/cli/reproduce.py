@@ -35,6 +35,7 @@ NAMES = (
     "sns-ratio",
     "sns-scale",
     "sns-beyond",
+    "sns-spec",
 )
 MOST_JOBS, MOST_SEEDS = 256, 10_000
 QUICK_SEEDS = 5

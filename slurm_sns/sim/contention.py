@@ -7,8 +7,8 @@ The speed of a job is that of its profile's run, alone on such nodes with all wa
 1. Ways. With partitions a job has the ways it was promised, and unowned ways are given to the jobs there in equal
    shares, the remainder one each, oldest first (Spread-n-Share, section 4.4). Without partitions the cache belongs to
    who fills it: a job has the share of the ways that it has of the traffic, the point where both agree (a rule as old
-   as Suh, Devadas and Rudolph's, 2004; the measured co-runs of 8 programs with SP agree with it). kept(w) is its
-   IPC with w ways over its best (the IPC-LLC curve).
+   as Suh, Devadas and Rudolph's, 2004; off by 0.9 of 40 MB on the measured co-runs of sns-spec). kept(w) is its IPC
+   with w ways over its best (the IPC-LLC curve).
 2. Bandwidth. With w ways a job moves what its BW-LLC curve says when it is alone; `saturation` turns this into the
    share of its time in memory, and gives u, the use of the node's memory by all of them. t(u) is how long its work
    takes then, t(u_alone) how long when it is alone: so a job without neighbours has the speed of its profile.
