@@ -81,8 +81,8 @@ def reproduce(options: Options) -> Page:
         for what in WHATS
     ]
     made = (
-        f"`sns reproduce sns-scale`: {results[0]['jobs']:,} parallel jobs of Trinity (over one and at most 4,096 nodes; "
-        "the paper has 7,044) on nodes of 28 cores, 20 ways and 118 GB/s. Each is a random test program, scaling with "
+        f"`sns reproduce sns-scale`: {results[0]['jobs']:,} parallel jobs of Trinity (over one, at most 4,096 nodes; "
+        "the paper has 7,044) on nodes of 28 cores, 20 ways, 118 GB/s. Each is a random test program, scaling with "
         f"probability 0.9 or 0.5; {options.seeds} draws each. The authors' model of run times."
     )
     return Page(
