@@ -124,6 +124,9 @@ class Configurations(Target):
                 assert all(line == "" or line.startswith(("#", *DIRECTIVES[name])) for line in lines), (name, text)
 
 
+#: Nothing that a caller may have written himself, by accident.
+OTHER = "somebody-else's"
+
 DIRECTIVES = {
     "slurm.conf": (
         "JobSubmitPlugins=",
@@ -142,7 +145,7 @@ class Requests(Target):
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / "socket"
-        seen = situation(look(tasks(1, 2), job(2, user_id=BOB, user="bob"), running(3, "c1", user_id=BOB, user="bob")))
+        seen = situation(look(tasks(1, 2), job(2, user_id=BOB, user=OTHER), running(3, "c1", user_id=BOB, user=OTHER)))
         view = View(NOW, 0.01, "enforce", False, 1, 0, seen, Plan(waiting={1: "w", 2: "w"}))
         recent = Recent()
         recent.publish(view)
@@ -157,7 +160,7 @@ class Requests(Target):
             line = material.request_line(random)
             reply = json.loads(self._answer(line))
             assert reply.keys() in ({"answer"}, {"error", "bad_input"}), (line, reply)
-            assert "bob" not in json.dumps(reply), (line, reply)
+            assert OTHER not in json.dumps(reply), (line, reply)
             if "error" in reply:
                 assert reply["bad_input"] is True, (line, reply)
 
