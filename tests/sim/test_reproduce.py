@@ -144,6 +144,25 @@ def test_somebody_wins_each_bucket_and_shares_are_percentages():
         assert 100 <= sum(won[figure]) <= 100 * len(members)
 
 
+def test_paired_sizes_are_the_same_cores_and_amounts_with_the_most_memory_for_the_most_cores():
+    cores, memory_gb = np.array([1.0, 4, 1, 2, 1]), np.array([8.0, 1, 64, 2, 4])
+    same, given = netbatch_buckets.paired((cores, memory_gb), np.random.default_rng(1))
+    assert (same == cores).all()
+    assert given[[1, 3]].tolist() == [64, 8]
+    assert sorted(given[[0, 2, 4]]) == [1, 2, 4]
+
+
+def test_on_a_bucket_that_fits_whole_all_heuristics_are_level():
+    few = np.concatenate([np.full(500, 1.0), np.full(500, 9.0)])  # no machine of 8 cores can hold the others
+    won = netbatch_buckets.winners((few, np.ones(1000)), netbatch_buckets.CONTESTS["figure-11"])
+    assert won == [True] * 5
+
+
+def test_who_waits_is_told_of_wide_jobs_and_others():
+    # Two windows: mean wait, loads, summed waits of wide jobs and others, their numbers.
+    assert netbatch_traces.by_width([(5, 0, 0, 30.0, 10.0, 1, 4), (5, 0, 0, 50.0, 30.0, 1, 4)]) == (40, 5)
+
+
 def test_shares_of_sizes_are_percentages_of_all_jobs():
     seen = netbatch_workload.Seen(*map(np.array, netbatch_workload.look(("B", 1, 0.05))))
     assert seen.cores.sum() == pytest.approx(100)
