@@ -4,6 +4,7 @@ Runs COUNT cases in rounds of their own seeds (SEED, SEED + 1, ...): a failure c
 names. Prints the number of cases and the rate. The quick form of the same checks is tests/fuzz/test_fuzz.py.
 """
 
+import signal
 import sys
 import time
 from math import ceil
@@ -20,6 +21,8 @@ ROUND = 1000
 
 def main(name: str, count: int, first_seed: int) -> None:
     """Run `count` cases, or as many as there is time for until Ctrl-C; an exception ends it and names the seed."""
+    for number in (signal.SIGINT, signal.SIGTERM):  # also where it runs in the background
+        signal.signal(number, signal.default_int_handler)
     began_s, done = time.monotonic(), 0
     with folder() as scratch, TARGETS[name](Path(scratch)) as target:
         for seed in range(first_seed, first_seed + ceil(count / ROUND)):
