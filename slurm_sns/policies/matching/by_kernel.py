@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -29,7 +28,7 @@ from slurm_sns.policies.placement.arrays import (
 )
 from slurm_sns.policies.placement.cycle import Match, Opening, Withheld
 from slurm_sns.policies.placement.kernel import Bench, bench_for, schedule
-from slurm_sns.policies.placement.pool import CORES, Amounts, Pool, held, taken
+from slurm_sns.policies.placement.pool import CORES, Amounts, Pool, held
 from slurm_sns.policies.placement.queue import FairOrder, WaitingQueue
 from slurm_sns.policies.placement.tabulate import KindTable, TabulatedQueue, tabulate
 
@@ -55,8 +54,15 @@ class KernelCycle:
     def free(self) -> Amounts:
         """What is free on the nodes of the opening."""
         left = self.pool_free.copy()
-        for _, alternative, nodes in chain(self.matches, self.withheld):
-            left[:, nodes] -= taken(self.pool.capacity, alternative, nodes)
+        entries: list[Match | Withheld] = [*self.matches, *self.withheld]
+        if not entries:
+            return left[:, self.opening.nodes]
+        nodes = np.concatenate([each.nodes for each in entries])
+        of_entry = np.repeat(np.arange(len(entries)), [len(each.nodes) for each in entries])
+        demand = np.array([each.alternative.demand for each in entries], dtype=np.int64)
+        whole = np.array([each.alternative.exclusive for each in entries])[of_entry]
+        for row in range(len(left)):
+            np.subtract.at(left[row], nodes, np.where(whole, self.pool.capacity[row, nodes], demand[of_entry, row]))
         return left[:, self.opening.nodes]
 
     def not_reached(self) -> tuple[Job, ...]:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from slurm_sns.model import Alternative, Resources
 from slurm_sns.policies.placement.pool import Amounts, Indices, Pool
@@ -34,18 +35,32 @@ def nearest(pool: Pool, free: Amounts, columns: Indices, alternative: Alternativ
     """
     if not len(columns):
         return ()
-    demand = np.array(alternative.demand, dtype=np.int64)[:, np.newaxis]
-    lacks = np.where(demand > 0, np.maximum(demand - free[:, columns], 0), 0)
-    capacity = pool.capacity[:, columns]
-    not_empty = (free[:, columns] != capacity).any(axis=0) & alternative.exclusive
-    kinds = np.count_nonzero(lacks, axis=0) + not_empty
-    shares = (lacks / np.maximum(capacity, 1)).sum(axis=0)
-    order = np.lexsort((shares, kinds))[:count]  # stable: the first in the machine list on a tie
+    among = slice(None) if len(columns) == len(pool.names) else columns  # all of them: no copy
+    kinds, shares = np.zeros(len(columns), np.int64), np.zeros(len(columns))
+    for row, needed in enumerate(alternative.demand):
+        if needed > 0:
+            lacks = np.maximum(needed - free[row, among], 0)
+            kinds += lacks > 0
+            shares += lacks / np.maximum(pool.capacity[row, among], 1)
+    not_empty = np.zeros(len(columns), np.bool_)
+    if alternative.exclusive:
+        not_empty = (free[:, among] != pool.capacity[:, among]).any(axis=0)
+        kinds += not_empty
     return tuple(
-        Lack(
-            node=pool.names[columns[at]],
-            lacks=Resources(*(int(amount) for amount in lacks[:, at])),
-            not_empty=bool(not_empty[at]),
-        )
-        for at in order
+        Lack(pool.names[columns[at]], _lacking(free, columns[at], alternative.demand), not_empty=bool(not_empty[at]))
+        for at in _first(kinds, shares, count)
+    )
+
+
+def _first(kinds: Amounts, shares: NDArray[np.float64], count: int) -> Indices:
+    """The first `count` by the two, the first in the machine list on a tie."""
+    if count == 1:  # the fewest kinds, of these the smallest share: no need to sort ten thousand nodes
+        fewest = np.flatnonzero(kinds == kinds.min())
+        return fewest[[np.argmin(shares[fewest])]]
+    return np.lexsort((shares, kinds))[:count]
+
+
+def _lacking(free: Amounts, column: np.intp, demand: Resources) -> Resources:
+    return Resources(
+        *(max(needed - int(free[row, column]), 0) if needed > 0 else 0 for row, needed in enumerate(demand))
     )

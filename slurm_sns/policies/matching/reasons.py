@@ -42,6 +42,7 @@ def reasons_to_wait(
     behind = {job.id for job in cycle.not_reached()}
     after = Moment(cycle)
     words: dict[Shape, str] = {}
+    by_identity: dict[tuple[int, int], str] = {}  # jobs of one shape mostly share its values
     reasons: dict[int, str] = {}
     for job in waiting:
         if job.id in placed:
@@ -51,10 +52,13 @@ def reasons_to_wait(
         elif job.id in after.withheld_for:
             reasons[job.id] = f"finds no place yet; capacity is withheld for it on {_some(after.withheld_for[job.id])}"
         else:
-            shape = (job.alternatives, job.allowed)
-            if shape not in words:
-                words[shape] = _reason(after, job)
-            reasons[job.id] = words[shape]
+            identity = (id(job.alternatives), id(job.allowed))
+            if identity not in by_identity:
+                shape = (job.alternatives, job.allowed)
+                if shape not in words:
+                    words[shape] = _reason(after, job)
+                by_identity[identity] = words[shape]
+            reasons[job.id] = by_identity[identity]
     return reasons
 
 
