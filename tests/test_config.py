@@ -9,7 +9,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from slurm_sns.config import Config, Nodes, load
+from slurm_sns.config import Config, Nodes, grammar, load
 from slurm_sns.config.settings import Section, Settings
 from slurm_sns.errors import BadInput
 from slurm_sns.policies.matching.heuristics import HEURISTICS
@@ -78,12 +78,13 @@ class TestLoad:
     def test_the_mini_cluster_is_the_one_of_its_slurm_conf(self) -> None:
         slurm_conf = (MINI_CLUSTER.parent / "etc" / "slurm.conf").read_text()
         config = load(MINI_CLUSTER)
+        lines = re.findall(r"^NodeName=(\S+) (.*)$", slurm_conf, re.MULTILINE)
         for nodes in config.nodes:
-            line = re.search(rf"^NodeName={re.escape(nodes.names)} .*$", slurm_conf, re.MULTILINE)
-            assert line
-            assert f"CPUs={nodes.cores * nodes.threads_per_core} " in line[0]
-            assert f"RealMemory={nodes.memory_mb}" in line[0]
-            assert all(f"{name}:{count}" in line[0] for name, count in nodes.gres.items())
+            for node in nodes.node_names:
+                (line,) = [words for names, words in lines if node in grammar.node_names(names)]
+                assert f"CPUs={nodes.cores * nodes.threads_per_core} " in line
+                assert f"RealMemory={nodes.memory_mb}" in line
+                assert all(f"{name}:{count}" in line for name, count in nodes.gres.items())
         assert f"DefMemPerCPU={config.slurm.memory_per_cpu_mb}\n" in slurm_conf
         assert re.search(rf"^PartitionName={config.default_partition} .*Default=YES", slurm_conf, re.MULTILINE)
 

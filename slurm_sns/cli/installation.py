@@ -51,7 +51,7 @@ def filter_modules(script: Path, directories: tuple[Path, ...] = LUA_DIRECTORIES
 def spank_plugin(config: Config, plugin_dirs: tuple[Path, ...]) -> Finding:
     """The SPANK plugin is where plugstack.conf says, or in Slurm's PluginDir."""
     name = config.slurm.spank_plugin
-    paths = [Path(each, name) for each in plugin_dirs]  # an absolute name stays as it is
+    paths = [Path(each, name) for each in plugin_dirs or ("",)]  # an absolute name stays as it is
     found = any(path.is_file() for path in paths)
     build = f'make -C "$(sns sources)/plugins/spank" install PLUGINDIR={plugin_dirs[0] if plugin_dirs else ""}'
     return Finding(found, f"the SPANK plugin {name}", "" if found else "not found", str(paths[0]), run=build)
@@ -61,7 +61,7 @@ def directories(config: Config, source: Path) -> Iterator[Finding]:
     """Only root and SlurmUser write where the filter reads; only they read what decisions and passwords are kept in."""
     trusted = {0, _user_id(config.slurm.user)}
     paths = config.paths
-    private = 0o077 if config.store.url else 0o022  # the URL may hold a password
+    private = 0o027 if config.store.url else 0o022  # the URL may hold a password; Slurm's group may read it
     for path, forbidden in (
         (source, private),
         (paths.slurm_dir, 0o022),

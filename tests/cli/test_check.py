@@ -63,11 +63,13 @@ def test_what_others_may_write_is_wrong(checked, tmp_path: Path) -> None:
     assert findings[str(tmp_path / "state")]["run"].endswith(f"chmod 0700 {tmp_path / 'state'}")
 
 
-def test_a_configuration_with_a_password_is_for_its_owner_alone(write_config) -> None:
+def test_a_configuration_with_a_password_is_not_for_everybody(write_config) -> None:
     path = write_config(store={"url": "mysql+pymysql://sns:secret@db/sns"})
     path.chmod(0o644)
     first = next(installation.directories(configuration.load(path), path))
     assert (first.ok, first.what) == (False, str(path))
+    path.chmod(0o640)
+    assert next(installation.directories(configuration.load(path), path)).ok
 
 
 def test_a_daemon_runs_while_the_process_that_took_its_lock_does(tmp_path: Path) -> None:
