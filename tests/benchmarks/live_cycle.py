@@ -1,9 +1,14 @@
 """One cycle as the live planner runs it: values in, a plan with a reason for every job out.
 
     python tests/benchmarks/live_cycle.py [--jobs 100000] [--nodes 10000] [--busy 0.8] [--repeat 7]
+    python tests/benchmarks/live_cycle.py --profiled [--jobs 20000] [--nodes 10000] [--busy 0.6] [--repeat 7]
 
 Prints JSON: the whole `plan`, `schedule` (matches as values), and the kernel's share; seconds, median and p99. The
-baseline is the same plan with one job waiting: what the nodes alone cost.
+baseline is the same plan with one job waiting: what the nodes alone cost. The queue is looked at to its end.
+
+Without --profiled: Max-Jobs and jobs of pool-a's sizes. With it: the combined policy with its whole portfolio, jobs of
+profiled programs (module profiled_jobs), and also `look`, from the values that Slurm shows to the snapshot with every
+job's alternatives, and `cycle`, the two together.
 """
 
 import argparse
@@ -15,13 +20,19 @@ from collections.abc import Callable
 
 import numpy as np
 from pool_a import NODES, SIZES
+from profiled_jobs import PARTITION, observation_of, programs
 
 from slurm_sns.model import Alternative, Job, Node, Resources, Snapshot
+from slurm_sns.policies.combined.combined import Combined, CombinedParameters
 from slurm_sns.policies.matching import by_kernel
+from slurm_sns.policies.matching.heuristics import FOR_PROFILED_JOBS
 from slurm_sns.policies.matching.max_jobs import MaxJobs
-from slurm_sns.policies.matching.parameters import MatchingParameters
+from slurm_sns.policies.matching.parameters import PAPER_PORTFOLIO, MatchingParameters
 from slurm_sns.policies.placement.pool import Pool, amounts
 from slurm_sns.policies.placement.queue import WaitingQueue
+from slurm_sns.scheduler.settings import Settings
+from slurm_sns.scheduler.situation import read
+from slurm_sns.scheduler.spreading import Spreading
 
 
 def snapshot_of(jobs: int, nodes: int, busy: float, seed: int) -> Snapshot:
@@ -54,18 +65,32 @@ def measured(run: Callable[[], object], repeat: int) -> dict[str, float]:
     return {"median_s": round(float(np.median(seconds)), 4), "p99_s": round(float(np.percentile(seconds, 99)), 4)}
 
 
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--jobs", type=int, default=100_000)
-    parser.add_argument("--nodes", type=int, default=10_000)
-    parser.add_argument("--busy", type=float, default=0.8)
-    parser.add_argument("--repeat", type=int, default=7)
-    given = parser.parse_args()
-    snapshot = snapshot_of(given.jobs, given.nodes, given.busy, seed=1)
-    policy = MaxJobs(MatchingParameters(queue_depth=max(given.jobs, 1)))
+def profiled(jobs: int, nodes: int, busy: float, repeat: int) -> dict:
+    """The cycle of the combined policy on a queue of profiled jobs."""
+    observation = observation_of(jobs, nodes, busy, seed=1)
+    settings = Settings(partitions=frozenset({PARTITION}), age_limit_s=None)
+    spreading = Spreading("combined", programs=programs())
+
+    def look() -> Snapshot:
+        return read(observation, {}, settings, jobs, spreading).snapshot
+
+    snapshot = look()
+    portfolio = (*PAPER_PORTFOLIO, *FOR_PROFILED_JOBS)
+    policy = Combined(CombinedParameters(MatchingParameters(portfolio, queue_depth=max(jobs, 1))))
+    measures = of_plan(policy, snapshot, repeat)
+    return {
+        "kinds_of_jobs": len({job.alternatives for job in snapshot.waiting}),
+        "alternatives": sum(len(job.alternatives) for job in snapshot.waiting),
+        **measures,
+        "look": measured(look, repeat),
+        "cycle": measured(lambda: policy.plan(look(), 0), repeat),
+    }
+
+
+def of_plan(policy: MaxJobs, snapshot: Snapshot, repeat: int) -> dict:
+    """The plan and its parts, and the same nodes with one job."""
     pool, free = Pool.of(snapshot.nodes), amounts([node.free for node in snapshot.nodes])
-    queue = WaitingQueue.of(snapshot.waiting, {})
+    queue = WaitingQueue.of(snapshot.waiting, snapshot.projects)
     inside: list[float] = []
     kernel = by_kernel.schedule
 
@@ -75,18 +100,37 @@ def main() -> None:
         inside.append(time.perf_counter() - began)
         return result
 
+    one_job = Snapshot(snapshot.nodes, snapshot.waiting[:1])
     by_kernel.schedule = timed_kernel
-    result = {
-        "jobs": given.jobs,
-        "nodes": given.nodes,
-        "busy": given.busy,
-        "matched": policy.plan(snapshot, 0).matched,
-        "plan": measured(lambda: policy.plan(snapshot, 0), given.repeat),
-        "schedule": measured(lambda: policy.schedule(pool, free, queue), given.repeat),
+    plan = measured(lambda: policy.plan(snapshot, 0), repeat)
+    by_kernel.schedule = kernel
+    return {
+        "matched": dict(policy.plan(snapshot, 0).matched),
+        "plan": plan,
+        "schedule": measured(lambda: policy.schedule(pool, free, queue), repeat),
         "kernel_s": round(float(np.median(inside)), 4),
-        "one_job": measured(lambda: policy.plan(Snapshot(snapshot.nodes, snapshot.waiting[:1]), 0), given.repeat),
-        "peak_rss_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+        "one_job": measured(lambda: policy.plan(one_job, 0), repeat),
     }
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--profiled", action="store_true")
+    parser.add_argument("--jobs", type=int)
+    parser.add_argument("--nodes", type=int, default=10_000)
+    parser.add_argument("--busy", type=float)
+    parser.add_argument("--repeat", type=int, default=7)
+    given = parser.parse_args()
+    jobs = given.jobs or (20_000 if given.profiled else 100_000)
+    busy = given.busy if given.busy is not None else (0.6 if given.profiled else 0.8)
+    result: dict = {"jobs": jobs, "nodes": given.nodes, "busy": busy}
+    if given.profiled:
+        result |= profiled(jobs, given.nodes, busy, given.repeat)
+    else:
+        policy = MaxJobs(MatchingParameters(queue_depth=max(jobs, 1)))
+        result |= of_plan(policy, snapshot_of(jobs, given.nodes, busy, seed=1), given.repeat)
+    result["peak_rss_mb"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
     result["plan_to_one_job"] = round(result["plan"]["median_s"] / result["one_job"]["median_s"], 1)
     sys.stdout.write(json.dumps(result, indent=2) + "\n")
 
