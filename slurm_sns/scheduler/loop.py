@@ -17,6 +17,7 @@ from slurm_sns.policies.base import Policy
 from slurm_sns.scheduler.follow_up import Unpin, failed
 from slurm_sns.scheduler.geometry import whole_memory_mb
 from slurm_sns.scheduler.outage import Outage
+from slurm_sns.scheduler.placing import Placement
 from slurm_sns.scheduler.ports import Clock, Decisions, Heartbeat, History, KillSwitch, Log, Planner, Profiles, State
 from slurm_sns.scheduler.records import JobRecord, Stage
 from slurm_sns.scheduler.release import release_held
@@ -83,8 +84,8 @@ class Scheduler:
         if self._stored:
             ports.log(f"going on with {len(self._stored)} jobs on record from the last run")
         self._would: Mapping[int, tuple[str, ...]] = {}
-        self._silence = Outage(ports.log, f"; trying again, at least every {LONGEST_RETRY_S:g} s")
         self._could_start: Mapping[int, float] = {}
+        self._silence = Outage(ports.log, f"; trying again, at least every {LONGEST_RETRY_S:g} s")
         self._unrecorded = Outage(ports.log)
         self._cycles = 0
         self._placed = 0
@@ -137,8 +138,8 @@ class Scheduler:
         seen = ports.state.observe()
         situation = read(seen, self._records, self._settings, started_s, spreading, could_start=self._could_start)
         self._records = dict(situation.records)
-        self._store()
         self._could_start = situation.could_start
+        self._store()
         plan, notes = Plan(), self._correct(situation)
         lost: Unreachable | None = None
         if disabled:
@@ -216,39 +217,39 @@ class Scheduler:
         self._store()
         placed: list[Start] = []
         lost: Unreachable | None = None
-        for sent, start in enumerate(plan.starts, 1):
-            try:
-                refusal = self._place(start, situation)
-            except Unreachable as problem:
-                lost = problem
-                break
-            if refusal:
-                notes[start.job_id] = refusal
-            else:
-                self._log_placement(start, placed[-1] if placed else None)
-                placed.append(start)
-            if sent % RPCS_PER_BEAT == 0:
-                self._ports.heartbeat.beat(self._ports.clock.now())
+        placements = [self._placement(start, situation) for start in plan.starts]
+        try:
+            for sent, (placement, refusal) in enumerate(self._ports.planner.place_all(placements), 1):
+                start = placement.start
+                if refusal is None:
+                    self._records[start.job_id] = replace(self._records[start.job_id], placed_s=self._ports.clock.now())
+                    self._log_placement(start, placed[-1] if placed else None)
+                    placed.append(start)
+                else:
+                    notes[start.job_id] = self._met(refusal, start)
+                if sent % RPCS_PER_BEAT == 0:
+                    self._ports.heartbeat.beat(self._ports.clock.now())
+        except Unreachable as problem:
+            lost = problem
         self._placed += len(placed)
         if lost is None:
             self._store()
         return replace(plan, starts=tuple(placed), waiting={**plan.waiting, **notes}), lost
 
-    def _place(self, start: Start, situation: Situation) -> str:
-        """Send one placement and bring our record up to date; Slurm's refusal, empty when it took it."""
-        record = self._records[start.job_id]
+    def _placement(self, start: Start, situation: Situation) -> Placement:
+        """The start as it is sent."""
         memory_mb = None
         if start.alternative.exclusive:
             memory_mb = whole_memory_mb([situation.nodes[name] for name in start.nodes])
-        try:
-            self._ports.planner.place(start, record.nice + self._settings.nice_boost, memory_mb)
-        except Refused as refusal:
-            why = f"Slurm refused the placement on {','.join(start.nodes)}: {refusal}"
-            self._ports.log(f"job {start.job_id}: {why}")
-            self._records[start.job_id] = failed(record, why, self._settings, self._ports.clock.now())
-            return why
-        self._records[start.job_id] = replace(record, placed_s=self._ports.clock.now())
-        return ""
+        return Placement(start, self._records[start.job_id].nice + self._settings.nice_boost, memory_mb)
+
+    def _met(self, refusal: Refused, start: Start) -> str:
+        """Bring the record of a job whose placement Slurm refused up to date; why it waits now."""
+        why = f"Slurm refused the placement on {','.join(start.nodes)}: {refusal}"
+        self._ports.log(f"job {start.job_id}: {why}")
+        record = self._records[start.job_id]
+        self._records[start.job_id] = failed(record, why, self._settings, self._ports.clock.now())
+        return why
 
     def _log_placement(self, start: Start, previous: Start | None) -> None:
         """One line a job; the reason where it is not that of the line before."""

@@ -1,6 +1,6 @@
 """What the loop needs of the world: eight small protocols. Edge packages implement them, tests pass fakes."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from slurm_sns.model import Plan, Snapshot, Start
@@ -8,6 +8,7 @@ from slurm_sns.policies.sns.considered import Explanation
 from slurm_sns.policies.sns.profile import Program
 from slurm_sns.scheduler.arrays import Split
 from slurm_sns.scheduler.observed import Observation
+from slurm_sns.scheduler.placing import Answers, Placement
 from slurm_sns.scheduler.records import NO_MEMORY, Decision, JobRecord, OwnMemory
 
 
@@ -44,6 +45,14 @@ class Planner(Protocol):
 
     def place(self, start: Start, nice: int, memory_per_node_mb: int | None = None) -> None:
         """Pin a held job to its nodes and release it, in one RPC; with so much memory on each of them where given."""
+        ...
+
+    def place_all(self, placements: Sequence[Placement]) -> Answers:
+        """Place each of these, in one RPC a job; where they are many, several at a time.
+
+        `Refused` is handed out, `Unreachable` is raised and ends it: of what was not handed out until then, the most is
+        still held; a few may or may not have been placed.
+        """
         ...
 
     def unpin(self, address: str, nice: int, own_memory: OwnMemory = NO_MEMORY, *, hold: bool = True) -> None:

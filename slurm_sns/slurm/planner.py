@@ -6,18 +6,27 @@ pyslurm cannot send, and its user hold crashes (it writes to an unset pointer): 
 whose arguments are numbers of ours.
 """
 
+from collections.abc import Sequence
+
 from slurm_sns.model import Start
 from slurm_sns.scheduler.arrays import Split
+from slurm_sns.scheduler.placing import Answers, Placement, one_by_one
 from slurm_sns.scheduler.records import NO_MEMORY, OwnMemory
 from slurm_sns.slurm.api import answers, pyslurm
 from slurm_sns.slurm.commands import run
+from slurm_sns.slurm.senders import LINE, SENDERS, Senders
 from slurm_sns.slurm.translate import BANDWIDTH, WAYS
 
 INFINITE = 0xFFFFFFFF
+#: So many placements give every sender a line; fewer are sent from here.
+MANY = SENDERS * LINE
 
 
 class SlurmPlanner:
     """Changes jobs as SlurmUser."""
+
+    def __init__(self) -> None:
+        self._senders = Senders()
 
     def place(self, start: Start, nice: int, memory_per_node_mb: int | None = None) -> None:
         """Pin the held job to `start.nodes`, release it, put it ahead of Slurm's own queue: one RPC."""
@@ -33,6 +42,10 @@ class SlurmPlanner:
         )
         with answers():
             pyslurm().Job(start.job_id).modify(change)
+
+    def place_all(self, placements: Sequence[Placement]) -> Answers:
+        """Place each, in one RPC a job; many of them by several processes."""
+        return one_by_one(self, placements) if len(placements) < MANY else self._senders.place(placements)
 
     def release(self, job_id: int) -> None:
         """Give a held job to Slurm as it is."""

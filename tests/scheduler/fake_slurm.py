@@ -16,6 +16,7 @@ from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.scheduler.arrays import listed
 from slurm_sns.scheduler.loop import Ports, Scheduler
 from slurm_sns.scheduler.observed import JobState, Observation
+from slurm_sns.scheduler.placing import one_by_one
 
 
 class FakeSlurm:
@@ -230,6 +231,9 @@ class Wire:
 class _Through:
     def __init__(self, target, wire: Wire, silent: tuple[str, ...]) -> None:
         self._target, self._wire, self._silent = target, wire, silent
+
+    def place_all(self, placements):
+        return one_by_one(self, placements)
 
     def __getattr__(self, name: str):
         attribute = getattr(self._target, name)

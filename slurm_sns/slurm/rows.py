@@ -1,0 +1,21 @@
+"""Placements as JSON values and back: how they get to the processes that send them."""
+
+from typing import Any
+
+from slurm_sns.model import Alternative, Resources, Start
+from slurm_sns.scheduler.placing import Placement
+
+Row = list[Any]
+
+
+def as_row(placement: Placement) -> Row:
+    """The placement as JSON values."""
+    start, way = placement.start, placement.start.alternative
+    return [start.job_id, start.nodes, way.demand, way.tasks_per_node, placement.nice, placement.memory_per_node_mb]
+
+
+def from_row(row: Row) -> Placement:
+    """The placement that `as_row` wrote, with what of it Slurm is told."""
+    job_id, nodes, demand, tasks_per_node, nice, memory_per_node_mb = row
+    way = Alternative(len(nodes), Resources(*demand), tasks_per_node)
+    return Placement(Start(job_id, tuple(nodes), way), nice, memory_per_node_mb)

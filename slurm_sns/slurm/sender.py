@@ -1,0 +1,66 @@
+"""A process that places jobs for the scheduler: `python -m slurm_sns.slurm.sender PARENT`.
+
+It says `[]` once it can speak to Slurm. From then on each line that it reads is a JSON list of placements, and each
+line that it writes the list of what became of them, in order: null, `["refused", text]`, or as the last one
+`["unreachable", text]`, after which the rest of the line was not sent. It ends when its input ends, or with its parent.
+"""
+
+import ctypes
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+
+from slurm_sns.errors import Refused, Unreachable
+from slurm_sns.model import Start
+from slurm_sns.slurm.api import pyslurm
+from slurm_sns.slurm.planner import SlurmPlanner
+from slurm_sns.slurm.rows import Row, from_row
+
+#: linux/prctl.h: the signal that this process gets when its parent dies.
+PR_SET_PDEATHSIG = 1
+
+
+def answered(rows: list[Row], place: Callable[[Start, int, int | None], None]) -> Iterator[list[str] | None]:
+    """Place each; nothing more once slurmctld does not answer."""
+    for row in rows:
+        placement = from_row(row)
+        try:
+            place(placement.start, placement.nice, placement.memory_per_node_mb)
+        except Refused as refusal:
+            yield ["refused", str(refusal)]
+        except Unreachable as problem:
+            yield ["unreachable", str(problem)]
+            return
+        else:
+            yield None
+
+
+def end_with(parent: int) -> None:
+    """Die when the parent dies: a placement that nobody waits for any more must not be sent."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        sys.exit(0)
+
+
+def main() -> None:
+    """Serve the scheduler that started this."""
+    end_with(int(sys.argv[1]))
+    for number in (signal.SIGTERM, signal.SIGINT):
+        # Those are for the scheduler, which ends what it has begun; our input ends with it.
+        signal.signal(number, signal.SIG_IGN)
+    pyslurm()
+    planner = SlurmPlanner()
+    _say([])
+    for line in sys.stdin:
+        _say(list(answered(json.loads(line), planner.place)))
+
+
+def _say(answers: list[list[str] | None]) -> None:
+    sys.stdout.write(json.dumps(answers) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,135 @@
+"""Several processes that place jobs side by side.
+
+pyslurm keeps the interpreter to itself while it waits for slurmctld, so threads would wait for each other. Each sender
+has one short line of placements at a time: no pipe ever fills up, and little is under way when slurmctld goes away.
+"""
+
+import json
+import os
+import selectors
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import IO
+
+from slurm_sns.errors import Refused, Unreachable
+from slurm_sns.scheduler.placing import Answers, Placement
+from slurm_sns.slurm.rows import as_row
+
+#: tests/benchmarks/placement.py, two cores: 2 senders leave slurmctld waiting, 8 are not faster than 4.
+SENDERS = 4
+#: Placements in a line: 16 take about a hundredth of a second, and the scheduler is asked for more that often.
+LINE = 16
+
+
+class Senders:
+    """The processes, started when they are first needed and again when one was lost."""
+
+    def __init__(self, command: Sequence[str] = (sys.executable, "-P", "-m", "slurm_sns.slurm.sender")) -> None:
+        self._command = command
+        self._senders: list[_Sender] = []
+
+    def place(self, placements: Sequence[Placement]) -> Answers:
+        """Place each, in one RPC a job.
+
+        Raises:
+            Unreachable: slurmctld does not answer, or a sender was lost. Whatever was answered until then has been
+                handed out; of the others a few lines may or may not have happened, and the rest was not sent.
+        """
+        lines = _lines(placements)
+        lost = ""
+        whole = False
+        try:
+            self._start()
+            with selectors.DefaultSelector() as busy:
+                for sender in self._senders:
+                    _give(sender, next(lines, ()), busy)
+                while busy.get_map():
+                    for key, _ in busy.select():
+                        sender = key.data
+                        busy.unregister(sender.answers)
+                        answers, problem = sender.take()
+                        lost = lost or problem
+                        yield from answers
+                        if not lost:
+                            _give(sender, next(lines, ()), busy)
+            whole = True
+        finally:
+            if not whole:
+                self.close()
+        if lost:
+            raise Unreachable(lost)
+
+    def _start(self) -> None:
+        """Make them, and wait until each can speak to Slurm."""
+        if self._senders:
+            return
+        self._senders = [_Sender(self._command) for _ in range(SENDERS)]
+        for sender in self._senders:
+            sender.take()
+
+    def close(self) -> None:
+        """End the processes at once."""
+        for sender in self._senders:
+            sender.process.kill()
+            sender.process.communicate()
+        self._senders = []
+
+
+class _Sender:
+    """One process, and the line that it is working on."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self.process = subprocess.Popen(  # noqa: S603 -- our own module, no shell
+            [*command, str(os.getpid())], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        self._line: Sequence[Placement] = ()
+
+    @property
+    def answers(self) -> IO[bytes]:
+        """Where it answers."""
+        assert self.process.stdout is not None  # noqa: S101  it is a pipe
+        return self.process.stdout
+
+    def give(self, line: Sequence[Placement]) -> None:
+        """Send it a line of placements.
+
+        Raises:
+            Unreachable: it is gone.
+        """
+        assert self.process.stdin is not None  # noqa: S101  it is a pipe
+        self._line = line
+        try:
+            self.process.stdin.write(json.dumps([as_row(placement) for placement in line]).encode() + b"\n")
+            self.process.stdin.flush()
+        except OSError:
+            raise Unreachable("a sender of placements has ended") from None
+
+    def take(self) -> tuple[list[tuple[Placement, Refused | None]], str]:
+        """What became of its line as far as it was sent, and why no further; wait for it.
+
+        Raises:
+            Unreachable: it is gone.
+        """
+        text = self.answers.readline()
+        if not text.endswith(b"\n"):
+            raise Unreachable("a sender of placements has ended")
+        done: list[tuple[Placement, Refused | None]] = []
+        for placement, answer in zip(self._line, json.loads(text), strict=False):
+            what, words = answer or ("", "")
+            if what == "unreachable":
+                return done, words
+            done.append((placement, Refused(words) if what else None))
+        return done, ""
+
+
+def _lines(placements: Sequence[Placement]) -> Iterator[tuple[Placement, ...]]:
+    left = iter(placements)
+    return iter(lambda: tuple(islice(left, LINE)), ())
+
+
+def _give(sender: _Sender, line: Sequence[Placement], busy: selectors.BaseSelector) -> None:
+    if line:
+        sender.give(line)
+        busy.register(sender.answers, selectors.EVENT_READ, sender)
