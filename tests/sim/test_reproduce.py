@@ -90,7 +90,7 @@ def sweep(tmp_path_factory):
 
 def test_every_pool_load_policy_and_seed_has_one_result(sweep):
     assert len(list(sweep.runs.glob("*.json"))) == 4 * 2 * len(POLICIES) * 2
-    assert sweep.complete(0.58) == 2
+    assert [sweep.complete(0.58, pool) for pool in POOLS] == [2] * 4
 
 
 def test_policies_of_one_seed_saw_the_same_load_and_a_smaller_beta_raises_it(sweep):
@@ -105,7 +105,7 @@ def test_a_resumed_sweep_runs_only_what_is_missing_and_gets_the_same(sweep):
     before = {each: each.stat().st_mtime_ns for each in sweep.runs.glob("*.json")}
     kept = {**json.loads(path.read_text()), "wall_s": 0}
     path.unlink()
-    assert sweep.complete(0.8) == 1
+    assert [sweep.complete(0.8, pool) for pool in POOLS] == [2, 2, 1, 2]
     told = []
     sweep.run(Processes(1), resume=True, report=lambda done, total: told.append((done, total)))
     assert {**json.loads(path.read_text()), "wall_s": 0} == kept

@@ -31,7 +31,7 @@ def page_of(sweep: Sweep) -> Page:
     """The page from the runs of the sweep."""
     results = Results(sweep)
     rows = [
-        (name, policy, metric, *vars(interval(results.of(name, policy, metric))).values())
+        (name, policy, metric, *vars(interval(found := results.of(name, policy, metric))).values(), len(found))
         for name in sweep.pools
         for policy in POLICIES
         for metric in METRICS
@@ -44,7 +44,7 @@ def page_of(sweep: Sweep) -> Page:
             "So few seeds give wide intervals; where the claim is about mid load, it is asked at this load.",
         ],
         claims=claims_of(results),
-        numbers=[Numbers("full", ("pool", "policy", "metric", "mean", "low", "high"), rows)],
+        numbers=[Numbers("full", ("pool", "policy", "metric", "mean", "low", "high", "seeds"), rows)],
         shown=Numbers("waits", ("mean wait (s)", *(f"pool {name}" for name in sweep.pools)), waits),
         remarks=["Mean waits over the seeds:"],
         seeds=results.seeds,

@@ -43,17 +43,21 @@ class Results:
     """The runs of a sweep, by pool and policy, at a load."""
 
     def __init__(self, sweep: Sweep) -> None:
-        """Only loads at which two seeds at least are complete."""
+        """Only loads at which two seeds at least of every pool are complete."""
         self.sweep = sweep
-        self.betas = [beta for beta in sorted(sweep.betas, reverse=True) if sweep.complete(beta) > 1]
+        self.betas = [
+            beta
+            for beta in sorted(sweep.betas, reverse=True)
+            if all(sweep.complete(beta, pool) > 1 for pool in sweep.pools)
+        ]
         self.highest = min(self.betas)
         between = [beta for beta in self.betas if beta != self.highest]
         self.middle = min(between, default=self.highest)
 
     @property
     def seeds(self) -> int:
-        """How many seeds there are at the highest load."""
-        return self.sweep.complete(self.highest)
+        """How many seeds every pool has at the highest load."""
+        return min(self.sweep.complete(self.highest, pool) for pool in self.sweep.pools)
 
     def of(self, pool: str, policy: str, metric: str = WAIT, beta: float | None = None) -> NDArray[np.float64]:
         """One metric by seed, at the highest load unless told."""
@@ -75,7 +79,7 @@ class Results:
     def made(self) -> str:
         """How the runs came about."""
         sweep = self.sweep
-        seeds = ", ".join(f"{sweep.complete(beta)} at beta {beta:g}" for beta in self.betas)
+        seeds = ", ".join(f"{self._told_seeds(beta)} at beta {beta:g}" for beta in self.betas)
         loads = "; ".join(
             f"{name} {', '.join(f'{self.load(name, b):.0f}' for b in self.betas)}" for name in sweep.pools
         )
@@ -84,6 +88,13 @@ class Results:
             f"{sweep.days:g} days; cycles every 30 s, queue depth 1000, 1 reservation, one project. Paired seeds: "
             f"{seeds}. Load (percent of capacity of the scarcer of cores and memory) at these betas: {loads}."
         )
+
+    def _told_seeds(self, beta: float) -> str:
+        """One number, or one for each pool where they differ."""
+        seeds = {pool: self.sweep.complete(beta, pool) for pool in self.sweep.pools}
+        if len(set(seeds.values())) == 1:
+            return str(seeds[self.sweep.pools[0]])
+        return " and ".join(f"{count} of {pool}" for pool, count in seeds.items())
 
 
 def reproduce(options: Options) -> Page:
@@ -137,7 +148,7 @@ def _drawn(options: Options, results: Results, stem: str) -> Numbers:
             ]
             panel[policy] = [(load, value) for _, load, value in points]
             rows += [
-                (name, beta, load, policy, *vars(value).values(), results.sweep.complete(beta))
+                (name, beta, load, policy, *vars(value).values(), results.sweep.complete(beta, name))
                 for beta, load, value in points
             ]
         panels[f"pool {name}"] = panel

@@ -84,10 +84,10 @@ class Sweep:
         except OSError as problem:
             raise SnsError(f"{self.runs} cannot be written: {problem.strerror}") from None
 
-    def complete(self, beta: float) -> int:
-        """How many seeds have all runs of a load: those before the first that lacks one."""
+    def complete(self, beta: float, pool: str) -> int:
+        """How many seeds have all runs of a load and pool: those before the first that lacks one."""
         for seed in range(1, self.seeds + 1):
-            if any(self.missing(pool, beta, seed) for pool in self.pools):
+            if self.missing(pool, beta, seed):
                 return seed - 1
         return self.seeds
 
@@ -95,7 +95,7 @@ class Sweep:
         """The runs by seed, of the complete seeds."""
         return [
             json.loads(self.path(pool, beta, policy, seed).read_text(encoding="utf-8"))
-            for seed in range(1, self.complete(beta) + 1)
+            for seed in range(1, self.complete(beta, pool) + 1)
         ]
 
     def values(self, pool: str, beta: float, policy: str, metric: str) -> np.ndarray:
