@@ -117,8 +117,13 @@ class Spreader:
         known = self._spreading.programs.get(program)
         if self._spreading.policy == "cs":
             return Ways(cs.alternatives(asked, types, parameters, known.max_scale if known else None))
-        choice = sns.choose(asked, known, types, parameters)
+        choice = _choose(asked, known, types, parameters)
         return Ways(choice.alternatives, replace(choice.explanation, program=program))
+
+
+#: Profiles and nodes mostly stay what they are from cycle to cycle: so many choices are remembered.
+MOST_CHOICES = 1 << 13
+_choose = lru_cache(maxsize=MOST_CHOICES)(sns.choose)
 
 
 def asks_for_spreading(hints: Hints) -> bool:
