@@ -1,0 +1,172 @@
+"""Job arrays on a real Slurm: their tasks are placed one by one, and never kept from Slurm when we are gone."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+import pytest
+
+from cluster import Cluster, CommandFailed, unfold
+
+PROFILES = "/usr/src/slurm_sns/conf/profiles/spread-n-share.yaml"
+
+
+@dataclass(frozen=True)
+class Task:
+    """One task as squeue shows it; a job id of its own once it was split off."""
+
+    job_id: int
+    state: str
+    priority: int
+    pinned_to: tuple[str, ...]
+    nodes: tuple[str, ...]
+
+    @property
+    def is_held(self) -> bool:
+        return self.state == "PENDING" and self.priority == 0
+
+
+def tasks(cluster: Cluster, array: int) -> dict[int, Task]:
+    """All tasks of the array, split off or not."""
+    rows = cluster.run(f"squeue -a -h -r -t all -j {array} -o '%K|%A|%T|%Q|%n|%N'").splitlines()
+    found = {}
+    for row in rows:
+        task, job_id, state, priority, pinned, nodes = row.split("|")
+        found[int(task)] = Task(int(job_id), state, int(priority), unfold(pinned), unfold(nodes))
+    return found
+
+
+def wait_for_states(cluster: Cluster, array: int, wanted: Counter[str], timeout_s: float = 300) -> dict[int, Task]:
+    def is_so() -> bool:
+        return Counter(task.state for task in tasks(cluster, array).values()) == wanted
+
+    cluster.wait_for(f"the tasks of {array} are {dict(wanted)}", is_so, timeout_s, every_s=0.5)
+    return tasks(cluster, array)
+
+
+def fill(cluster: Cluster) -> str:
+    """Take all cores of partition main, so that what follows waits; the jobs for scancel."""
+    numbers = cluster.submit_all([("-n28", "sleep 600")] * 4, "bob")
+    cluster.wait_for("nodes fill", lambda: all(cluster.job(each).state == "RUNNING" for each in numbers))
+    return " ".join(map(str, numbers))
+
+
+def split_off(cluster: Cluster, array: int) -> int:
+    """How many tasks have a job id of their own."""
+    return sum(task.job_id != array for task in tasks(cluster, array).values())
+
+
+def test_two_hundred_tasks_run_once_each_on_the_node_that_was_planned(cluster: Cluster) -> None:
+    cluster.run("rm -rf tasks; mkdir tasks", "alice")
+    script = "echo $(hostname) >> tasks/$SLURM_ARRAY_TASK_ID; sleep 1"
+    array = cluster.submit("-t 5 -n1 --array=0-199", script)
+    ended = wait_for_states(cluster, array, Counter({"COMPLETED": 200}))
+
+    assert read_tasks(cluster) == {number: list(task.nodes) for number, task in ended.items()}
+    starts = cluster.starts(task.job_id for task in ended.values())
+    assert {task.job_id: list(task.nodes) for task in ended.values()} == {
+        job_id: start["nodes"] for job_id, start in starts.items()
+    }
+    # The last task keeps the array's id; all others were split off and have their own.
+    assert sum(task.job_id == array for task in ended.values()) == 1
+    for number in (0, 7, 199):
+        text = cluster.run(f"sns explain {array}_{number}", "alice")
+        assert f"job {array}_{number}" in text
+        assert f"placed on {ended[number].nodes[0]}" in text
+
+
+def read_tasks(cluster: Cluster) -> dict[int, list[str]]:
+    """What each task wrote: the node, one line a start."""
+    found: dict[int, list[str]] = {}
+    for line in cluster.run("grep . tasks/*", "alice").splitlines():
+        path, node = line.split(":")
+        found.setdefault(int(path.rsplit("/", 1)[1]), []).append(node)
+    return found
+
+
+def test_an_arrays_limit_is_kept_and_its_owner_may_change_cancel_and_requeue_tasks(cluster: Cluster) -> None:
+    fillers = fill(cluster)
+    array = cluster.submit("-t 5 -n1 --requeue --array=0-23%5", "sleep 2")
+    cluster.wait_for("five tasks are split off", lambda: split_off(cluster, array) == 5)
+    assert all(task.is_held for task in tasks(cluster, array).values())
+    cluster.wait_for("the queue shows the tasks", lambda: f"{array}_4 " in cluster.run("sns queue", "alice"))
+    queue = cluster.run("sns queue", "alice")
+    assert f"{array}_[5-23%5]" in queue
+    assert "its tasks are planned one by one, at most 5 at a time; 5 are next" in queue
+    waiting = cluster.run(f"sns explain {array}_3", "alice")
+    assert "HEURISTIC" in waiting
+    for named in (f"{array}_20", str(array)):
+        assert "planned one by one" in cluster.run(f"sns explain {named}", "alice")
+    assert cluster.try_run(f"sns explain {array}_3", "bob").returncode == 2
+
+    cluster.run(f"scancel {array}_2 {array}_17", "alice")
+    cluster.try_run(f"scontrol update JobId={array} TimeLimit=3", "alice")  # complains about the cancelled tasks
+    assert {cluster.fields(f"{array}_{number}")["TimeLimit"] for number in (3, 20)} == {"00:03:00"}
+    assert {task.is_held for number, task in tasks(cluster, array).items() if number not in (2, 17)} == {True}
+    cluster.run(f"scancel {fillers}")
+    cluster.wait_for("task 0 runs", lambda: tasks(cluster, array)[0].state == "RUNNING", every_s=0.1)
+    requeued = cluster.try_run(f"scontrol requeue {array}_0", "alice").returncode == 0  # it may just have ended
+
+    # Of a task that was cancelled before it was split off Slurm keeps no record.
+    ended = wait_for_states(cluster, array, Counter({"COMPLETED": 22, "CANCELLED": 1}))
+    assert (ended[2].state, ended[2].nodes, 17 in ended) == ("CANCELLED", (), False)
+    runs = accounted(cluster, array, 22 + requeued)
+    for _, moment, _ in runs:
+        assert sum(began <= moment < over for _, began, over in runs) <= 5
+    if requeued:
+        placed = [each for each in cluster.explain(f"{array}_0")["decisions"] if each["action"] == "start"]
+        assert len(placed) == 2
+
+
+def accounted(cluster: Cluster, array: int, number: int) -> list[tuple[str, int, int]]:
+    """Task, start and end of each run of the array, when slurmdbd knows `number` of them."""
+
+    def rows() -> list[tuple[str, int, int]]:
+        columns = "JobID,Start,End"
+        lines = cluster.run(f"SLURM_TIME_FORMAT=%s sacct -nPXD -j {array} -o {columns}").splitlines()
+        split = [line.split("|") for line in lines]
+        return [(task, int(start), int(end)) for task, start, end in split if start.isdigit() and end.isdigit()]
+
+    cluster.wait_for(f"slurmdbd knows {number} runs", lambda: len(rows()) >= number)
+    return rows()
+
+
+#: How we can be gone, and how we come back.
+GONE = {
+    "sns-daemon kill scheduler": "sns-daemon start scheduler",  # the watchdog releases what is held
+    "sns disable": "sns enable",
+    "sns-daemon stop scheduler": "sns-daemon start scheduler",
+}
+
+
+def test_an_array_is_slurms_whole_when_we_are_gone(cluster: Cluster) -> None:
+    for leave, come_back in GONE.items():
+        fillers = fill(cluster)
+        array = cluster.submit("-t 5 -n28 --array=0-9", "true")
+        cluster.wait_for("tasks are split off", lambda number=array: split_off(cluster, number) >= 4)
+        cluster.run(leave)
+        assert_none_stays_held(cluster, array)
+        cluster.run(f"scancel {fillers}")
+        wait_for_states(cluster, array, Counter({"COMPLETED": 10}))
+        cluster.run(come_back)
+        cluster.wait_for("the scheduler answers", lambda: cluster.try_run("sns status").returncode == 0)
+
+
+def assert_none_stays_held(cluster: Cluster, array: int) -> None:
+    cluster.wait_for("nothing is held", lambda: not any(task.is_held for task in tasks(cluster, array).values()))
+
+
+def test_the_tasks_of_a_spreadable_array_are_spread(cluster: Cluster) -> None:
+    cluster.run(f"sns profile import {PROFILES}", "slurm")
+    cluster.daemon("restart", "scheduler")
+    cluster.wait_for("the scheduler answers", lambda: cluster.try_run("sns status").returncode == 0)
+    options = "-t 5 -n16 --mem-per-cpu=1G --sns-program=bw --sns-max-scale=2 --array=1-7:2"
+    array = cluster.submit(options, "srun hostname; sleep 1")
+    ended = wait_for_states(cluster, array, Counter({"COMPLETED": 4}))
+    starts = cluster.starts(task.job_id for task in ended.values())
+    assert sorted(ended) == [1, 3, 5, 7]
+    for task in ended.values():
+        assert set(task.nodes) == set(starts[task.job_id]["nodes"])
+        assert len(task.nodes) == starts[task.job_id]["scale"]
+    assert 2 in {start["scale"] for start in starts.values()}
+    with pytest.raises(CommandFailed, match="Invalid job array specification"):  # Slurm's own limit, in its own words
+        cluster.submit("-n1 --array=0-3000", "true")
