@@ -34,6 +34,7 @@ class Reach:
         self._ever: dict[tuple[str, ...], tuple[ObservedNode, ...]] = {}
         self._allowed: dict[tuple[tuple[str, ...], frozenset[str]], frozenset[str]] = {}
         self._kept: dict[tuple[int, float], frozenset[str]] = {}
+        self._alike: dict[tuple[tuple[str, ...], frozenset[str]], frozenset[str]] = {}
 
     def of(self, job: ObservedJob) -> tuple[Ways, frozenset[str]]:
         """How the job may run, and the nodes that it may use now.
@@ -51,8 +52,14 @@ class Reach:
         ways = self._limits.permitted(job, ways, partitions)
         allowed = self._allowed_now(job, partitions)
         if any(way.exclusive and way.nodes > 1 for way in ways.alternatives):
-            allowed = alike([node for node in self._ever_in(partitions) if node.name in allowed])
+            allowed = self._alike_in(partitions, allowed)
         return ways, allowed
+
+    def _alike_in(self, partitions: tuple[str, ...], allowed: frozenset[str]) -> frozenset[str]:
+        key = (partitions, allowed)
+        if key not in self._alike:
+            self._alike[key] = alike([node for node in self._ever_in(partitions) if node.name in allowed])
+        return self._alike[key]
 
     def _in(self, job: ObservedJob, partitions: tuple[str, ...]) -> tuple[Ways, tuple[str, ...]]:
         """The ways to run the job in these partitions, or in one of them."""
