@@ -35,7 +35,10 @@ from slurm_sns.policies.placement.tabulate import KindTable, TabulatedQueue, tab
 
 @dataclass
 class KernelCycle:
-    """The winning member's cycle after it has run: what `cycle.Cycle` would show of it."""
+    """The winning member's cycle after it has run: what `cycle.Cycle` would show of it.
+
+    `pool_free` is the caller's own array: what follows from it is worked out when asked for, and wants it unchanged.
+    """
 
     pool: Pool
     pool_free: Amounts
