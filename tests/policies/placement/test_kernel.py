@@ -1,5 +1,6 @@
 """The compiled kernel against the plain twin: the same plan in every case."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -123,6 +124,34 @@ def test_pass_after_pass_on_the_same_nodes_the_kernel_makes_the_twins_schedules(
         ended = data.draw(st.lists(st.integers(0, len(listed) - 1), max_size=5))
         free[:, ended] = pool.capacity[:, ended]
         free = np.maximum(free, 0)
+
+
+def test_sizes_never_met_before_come_with_each_pass():
+    """The kernel's tables outgrow their room again and again, on the same nodes."""
+    pool = Pool.of([node(f"n{at}", cores=8, gb=16 + at % 7) for at in range(30)])
+    free, parameters = pool.capacity.copy(), MatchingParameters(("worse-fit-memory", "mix-fit"), queue_depth=100)
+    ours, theirs = MaxJobs(parameters), PlainMaxJobs(parameters)
+    for number in range(6):
+        sizes = [(1 + at % 3, (1024 + 64 * number + at) / GB, 1 + at % 2) for at in range(60)]
+        queue = WaitingQueue.of([job(at, *size) for at, size in enumerate(sizes)], {})
+        schedules = [policy.schedule(pool, free, queue) for policy in (ours, theirs)]
+        assert told(schedules[0]) == told(schedules[1])
+        free[:, number] = 0
+
+
+def test_several_threads_may_ask_one_policy():
+    """As when a job is explained while the next cycle is planned."""
+    parameters = MatchingParameters(("mix-fit", "best-fit-cores"))
+    clusters = [[node(f"n{at}", 8, 16, free=(1 + at % size, 16)) for at in range(10 * size)] for size in range(1, 9)]
+    snapshots = [
+        Snapshot(tuple(nodes), tuple(job(at, 1 + at % 3, 2) for at in range(len(nodes))), {}) for nodes in clusters
+    ]
+    ours, theirs = MaxJobs(parameters), PlainMaxJobs(parameters)
+
+    with ThreadPoolExecutor(4) as threads:
+        plans = list(threads.map(lambda snapshot: ours.plan(snapshot, 0), snapshots * 3))
+
+    assert plans == [theirs.plan(snapshot, 0) for snapshot in snapshots] * 3
 
 
 def told(schedule):
