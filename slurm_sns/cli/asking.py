@@ -26,7 +26,7 @@ Watch = Annotated[
 ]
 Seconds = Annotated[
     float | None,
-    typer.Argument(metavar="[SECONDS]", min=0.1, max=3600, help=f"With --watch: how often; {WATCH_SECONDS:g}."),
+    typer.Argument(metavar="SECONDS", min=0.1, max=3600, help=f"With --watch: how often; {WATCH_SECONDS:g}."),
 ]
 
 
