@@ -106,7 +106,8 @@ def _left_over(what: Standing, record: JobRecord | None, *, is_held: bool) -> Fo
     over = "held in the mode enforce, which is over"
     if record is None or record.stage is Stage.OWNER_HELD:
         return None, None
-    if what is Standing.WAITING or (what is Standing.MARK_LOST and is_held):
+    is_left_held = what is Standing.WAITING or (what is Standing.MARK_LOST and is_held)
+    if is_left_held or (what is Standing.ADMIN_HELD and record.stage is Stage.PLACED):  # Slurm's hold, for our nodes
         return record, Release(record.job_id, over)
     if what in (Standing.OVERDUE, Standing.REQUEUED):
         return record, _unpin(record, over, hold=False)

@@ -33,6 +33,8 @@ def _freed(situation: Situation, job_id: int, what: Standing, planner: Planner) 
     if what in (Standing.PLACED, Standing.OVERDUE, Standing.REQUEUED):
         record = situation.records[job_id]
         planner.unpin(situation.jobs[job_id].address, record.nice, record.own_memory, hold=False)
+        if situation.jobs[job_id].priority == 0:  # Slurm holds it, since it could never run where we placed it
+            planner.release(job_id)
         return True
     lost_its_mark = what is Standing.MARK_LOST and situation.jobs[job_id].priority == 0
     if what is Standing.WAITING or lost_its_mark:

@@ -41,16 +41,19 @@ def standing(job: ObservedJob, record: JobRecord | None, now_s: float, place_tim
         return Standing.ENDED
     if job.state is JobState.OCCUPYING:
         return Standing.OCCUPYING
-    if mark.read(job.extra) is None:
-        return Standing.FOREIGN if record is None else Standing.MARK_LOST
+    is_marked = mark.read(job.extra) is not None
+    if not is_marked and record is None:
+        return Standing.FOREIGN
+    if job.priority == 0 and not job.pinned_to and _is_held_by_others(job):
+        return Standing.ADMIN_HELD
+    if not is_marked:
+        return Standing.MARK_LOST
     if record is None and job.pinned_to and job.nice >= 0:
         return Standing.FOREIGN
     if job.priority == 0:
-        if job.pinned_to:
-            return Standing.OVERDUE if job.reason == SLURMS_HOLD else Standing.OWNER_HELD
-        # Of a job that we hold Slurm says JobHeldAdmin, too, once a dependency has failed (seen).
-        is_another_hold = job.reason in (ADMINS_HOLD, SLURMS_HOLD) and not job.has_failed_dependency
-        return Standing.ADMIN_HELD if is_another_hold else Standing.WAITING
+        if not job.pinned_to:
+            return Standing.WAITING
+        return Standing.OVERDUE if job.reason == SLURMS_HOLD else Standing.OWNER_HELD
     if not job.pinned_to:
         return Standing.RELEASED
     if record is not None and job.restarts > record.restarts:
@@ -59,3 +62,8 @@ def standing(job: ObservedJob, record: JobRecord | None, now_s: float, place_tim
     if record is not None and record.stage is Stage.PLACED and abs(now_s - record.placed_s) > place_timeout_s:
         return Standing.OVERDUE
     return Standing.PLACED
+
+
+def _is_held_by_others(job: ObservedJob) -> bool:
+    """Of a job that we hold Slurm says JobHeldAdmin, too, once a dependency has failed (seen)."""
+    return job.reason in (ADMINS_HOLD, SLURMS_HOLD) and not job.has_failed_dependency

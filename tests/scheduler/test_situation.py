@@ -163,9 +163,7 @@ def test_the_queue_goes_by_tier_then_qos_then_nice_then_submit_time() -> None:
         job(5, nice=9, partitions=("urgent",)),
     ]
     nodes = [node("c1", partitions=frozenset({"main", "urgent"}))]
-    seen = situation(
-        look(*jobs, nodes=nodes, partitions=TIERS, qos_priorities=(("high", 10), ("normal", 0)))
-    )
+    seen = situation(look(*jobs, nodes=nodes, partitions=TIERS, qos_priorities=(("high", 10), ("normal", 0))))
     assert planned(seen) == [5, 4, 3, 2, 1]
 
 
@@ -462,6 +460,15 @@ def test_observe_and_advise_correct_nothing_that_users_did(mode) -> None:
 def test_a_job_that_a_killed_enforce_left_before_its_rpc_is_released(mode, stage) -> None:
     seen = situation(look(job(1)), record(1, stage), settings=replace(ENFORCE, mode=mode))
     assert [type(each) for each in seen.corrections] == [Release]
+
+
+def test_a_job_that_slurm_holds_because_an_earlier_enforce_placed_it_is_unpinned_and_then_released() -> None:
+    impossible = pinned(1, "c1", priority=0, reason="BadConstraints")
+    first = situation(look(impossible), record(1), settings=ADVISE)
+    assert [(each.job_id, each.hold) for each in first.corrections] == [(1, False)]
+    unpinned = replace(impossible, pinned_to=(), nice=0)
+    second = situation(look(unpinned), *first.records.values(), settings=ADVISE)
+    assert [type(each) for each in second.corrections] == [Release]
 
 
 @pytest.mark.parametrize("mode", ["observe", "advise"])

@@ -23,6 +23,7 @@ def test_a_marked_job_of_priority_0_that_we_pinned_is_held_by_its_owner() -> Non
 @pytest.mark.parametrize("reason", ["JobHeldAdmin", "BadConstraints"])
 def test_a_job_that_slurm_or_an_administrator_holds_is_not_ours_to_place(reason: str) -> None:
     assert seen(job(1, reason=reason), record(1, Stage.HELD)) is Standing.ADMIN_HELD
+    assert seen(job(1, reason=reason, extra="mine"), record(1, Stage.HELD)) is Standing.ADMIN_HELD
     assert seen(job(1, reason="JobHeldUser"), record(1, Stage.HELD)) is Standing.WAITING
 
 

@@ -68,6 +68,17 @@ def test_a_job_that_was_placed_and_never_started_is_unpinned_too(case: Case) -> 
     assert (case.slurm.jobs[1].pinned_to, case.is_held) == ((), False)
 
 
+def test_a_job_that_slurm_holds_because_of_our_placement_is_released_and_an_administrators_hold_is_not(
+    case: Case,
+) -> None:
+    case.beat = None
+    case.slurm.change(1, pinned_to=("c1",), priority=0, nice=-500, reason="BadConstraints")
+    assert case.dog.look() == 1
+    assert (case.slurm.jobs[1].pinned_to, case.is_held) == ((), False)
+    case.slurm.change(1, pinned_to=(), priority=0, nice=0, reason="JobHeldAdmin")
+    assert case.dog.look() == 0
+
+
 def test_a_job_whose_mark_is_gone_is_known_from_the_store(case: Case) -> None:
     case.beat = None
     case.slurm.change(1, extra="mine")
