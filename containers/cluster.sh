@@ -6,6 +6,8 @@
 #   cluster.sh run COMMAND...   a new cluster, the command, down; the exit code is the command's; ends well on Ctrl-C
 #   cluster.sh shell [USER]     a shell on the controller (alice, bob, slurm or root)
 #   cluster.sh site             another container: a plain Slurm site, to install slurm_sns on; site-down removes it
+#   cluster.sh thousand         one container more: a controller of a thousand nodes, for the benchmarks and the load test
+#   cluster.sh thousand-down    remove it
 #   cluster.sh compose ARGS...  compose with the cluster's files and names
 # Environment: SNS_PROJECT (slurm-sns) names image and containers; SNS_AUTOSTART=0 leaves scheduler and watchdog alone.
 set -euo pipefail
@@ -55,7 +57,7 @@ context() {
         -C "$root" containers conf plugins slurm_sns pyproject.toml hatch_build.py README.md LICENSE -C "$scratch" ca-bundle.crt
 }
 
-# build_image NAME DOCKERFILE
+# build_image NAME DOCKERFILE [ARGUMENT=VALUE...]
 build_image() {
     docker_ensure
     ensure_base
@@ -66,6 +68,7 @@ build_image() {
     for name in http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY; do
         [[ -z ${!name:-} ]] || arguments+=(--build-arg "$name")
     done
+    for name in "${@:3}"; do arguments+=(--build-arg "$name"); done
     say "building the image $1 (minutes the first time)"
     context "$scratch" > "$scratch/context.tar"
     [[ ! -s $scratch/ca-bundle.crt ]] || arguments+=(--build-arg PIP_CERT=/opt/build/ca-bundle.crt)
@@ -86,12 +89,41 @@ cluster_build() { build_image "$SNS_PROJECT" containers/Dockerfile; }
 
 # A site before slurm_sns, for the test of the README's chapter for admins: one container with a Slurm of its own.
 cluster_site() {
-    build_image "$SNS_PROJECT-site" containers/site/Dockerfile
+    docker_ensure
+    "${DOCKER[@]}" image inspect "$SNS_PROJECT" > /dev/null 2>&1 || cluster_build # its mirror has the cluster's pyslurm
+    build_image "$SNS_PROJECT-site" containers/site/Dockerfile "CLUSTER=$SNS_PROJECT"
     remove_site
-    "${DOCKER[@]}" run -d --init --name "$SNS_PROJECT-site" --hostname site "$SNS_PROJECT-site" > /dev/null
+    # A network without a way out: what an admin's commands fetch must come from its mirror.
+    "${DOCKER[@]}" network create --internal "$SNS_PROJECT-site" > /dev/null
+    "${DOCKER[@]}" run -d --init --network "$SNS_PROJECT-site" --hostname site --name "$SNS_PROJECT-site" "$SNS_PROJECT-site" > /dev/null
 }
 
-remove_site() { "${DOCKER[@]}" rm -f -v "$SNS_PROJECT-site" > /dev/null 2>&1 || true; }
+remove_site() {
+    "${DOCKER[@]}" rm -f -v "$SNS_PROJECT-site" > /dev/null 2>&1 || true
+    "${DOCKER[@]}" network rm "$SNS_PROJECT-site" > /dev/null 2>&1 || true
+}
+
+# A controller of a thousand nodes without slurmd, from the cluster's image; it needs no other container.
+cluster_thousand() {
+    docker_ensure
+    "${DOCKER[@]}" image inspect "$SNS_PROJECT" > /dev/null 2>&1 || cluster_build
+    remove_thousand
+    "${DOCKER[@]}" run -d --init --hostname thousand --name "$SNS_PROJECT-thousand" "$SNS_PROJECT" thousand > /dev/null
+    local deadline=$((SECONDS + ready_timeout_s))
+    until "${DOCKER[@]}" exec "$SNS_PROJECT-thousand" cluster-health thousand > /dev/null 2>&1; do
+        if ((SECONDS > deadline)) || ! is_running thousand; then
+            say "the controller of a thousand nodes does not get ready"
+            "${DOCKER[@]}" logs --tail 30 "$SNS_PROJECT-thousand" >&2 || true
+            return 1
+        fi
+        sleep 0.5
+    done
+    say "controller of a thousand nodes ready"
+}
+
+remove_thousand() {
+    "${DOCKER[@]}" rm -f -v "$SNS_PROJECT-thousand" > /dev/null 2>&1 || true
+}
 
 is_running() { [[ $("${DOCKER[@]}" inspect -f '{{.State.Running}}' "$SNS_PROJECT-$1") == true ]]; }
 
@@ -117,6 +149,7 @@ cluster_down() {
     if engine_answers; then
         find_compose
         remove_site
+        remove_thousand
         compose down --volumes --remove-orphans --timeout 1 > /dev/null 2>&1 \
             || compose down --volumes --remove-orphans --timeout 1
         say "containers, network and volumes of $SNS_PROJECT removed; the image stays for the next time"
@@ -204,7 +237,11 @@ cluster_run() {
 verb=${1:-}
 shift || true
 case $verb in
-    build | up | fresh | down | run | shell | site) "cluster_$verb" "$@" ;;
+    build | up | fresh | down | run | shell | site | thousand) "cluster_$verb" "$@" ;;
+    thousand-down)
+        engine_answers
+        remove_thousand
+        ;;
     site-down) engine_answers && remove_site ;;
     compose)
         docker_ensure
