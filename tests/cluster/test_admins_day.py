@@ -1,0 +1,222 @@
+"""An admin's day: README's chapter for admins, command by command as it stands there, at a site that has nothing of us.
+
+The site is a container of its own (containers/site): Debian's Slurm with a slurm.conf of its own, on one machine. No
+systemd runs in it; a stand-in for systemctl starts the rendered units' command lines.
+"""
+
+import io
+import json
+import re
+import subprocess
+import tarfile
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cluster import Cluster
+
+CHECKOUT = Path(__file__).parents[2]
+#: What an admin does not need is not copied.
+LEFT_OUT = {"tests", "containers", "build", "dist"}
+#: For what takes seconds on an idle machine; another one may be slow, and busy with something else.
+PATIENCE_S = 300
+#: For what takes half a minute there: installing with pip, building an image.
+SLOW_S = 1800
+
+
+def steps() -> dict[str, str]:
+    """The commands of README's chapter for admins, by step."""
+    text = (CHECKOUT / "README.md").read_text(encoding="utf-8")
+    found = re.findall(r"^<!-- admin: (.*) -->\n\n((?:    .*\n)+)", text, re.MULTILINE)
+    return {step: textwrap.dedent(commands) for step, commands in found}
+
+
+class Site(Cluster):
+    """The site's only machine."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.steps = steps()
+
+    def try_run(self, command: str, user: str = "root", node: str = "site", timeout_s: float = 0):  # noqa: ARG002 -- one
+        return super().try_run(command, user, "site", max(timeout_s, SLOW_S))
+
+    def container(self, verb: str) -> None:
+        subprocess.run([CHECKOUT / "containers" / "cluster.sh", verb], check=True, timeout=SLOW_S)
+
+    def copy_checkout(self) -> None:
+        """What git has of the package, not what building and testing left behind."""
+
+        def kept(info: tarfile.TarInfo) -> tarfile.TarInfo | None:
+            return None if "__pycache__" in info.name or info.name.endswith((".so", ".o")) else info
+
+        packed = io.BytesIO()
+        with tarfile.open(fileobj=packed, mode="w") as archive:
+            for path in CHECKOUT.iterdir():
+                if path.name not in LEFT_OUT and not path.name.startswith("."):
+                    archive.add(path, path.name, filter=kept)
+        self.run("mkdir -p /root/slurm_sns")
+        line = [
+            *self._docker,
+            "exec",
+            "-i",
+            f"{self.project}-site",
+            "tar",
+            "-x",
+            "--no-same-owner",
+            "-C",
+            "/root/slurm_sns",
+        ]
+        subprocess.run(line, input=packed.getvalue(), check=True, timeout=300)
+
+    def readme(self, step: str) -> str:
+        """Run the commands of one step of README's chapter, in the checkout, up to the first that fails."""
+        return self.run(f"cd /root/slurm_sns; set -e\n{self.steps.pop(step)}")
+
+    def findings(self) -> list[dict]:
+        """What `sns check` finds wrong. Its exit code says whether that is anything."""
+        answer = self.try_run("sns check --json")
+        wrong = [each for each in json.loads(answer.stdout) if not each["ok"]]
+        assert answer.returncode == (1 if wrong else 0), answer.stderr
+        return wrong
+
+    def mend(self, finding: dict) -> None:
+        """Do what `sns check` says, as an admin does: change the lines of the file, or run the command."""
+        if "add" in finding:
+            text = self.try_run(f"cat {finding['file']}").stdout
+            if "remove" in finding:
+                assert text.count(finding["remove"]) == 1, finding
+                self.write(finding["file"], text.replace(finding["remove"], finding["add"]))
+            else:
+                self.write(finding["file"], f"{text}{finding['add']}\n")
+        elif "run" in finding:
+            self.run(finding["run"])
+
+    def is_all_well(self) -> bool:
+        return self.try_run("sns check").returncode == 0
+
+    def mode(self) -> str:
+        answer = self.try_run("sns status --json")
+        return json.loads(answer.stdout)["mode"] if answer.returncode == 0 else "no answer"
+
+    def files(self) -> dict[str, str]:
+        """Every file with its owner and mode, and what is in those below /etc; without what other programs write."""
+        others = (
+            "/proc",
+            "/sys",
+            "/dev",
+            "/root/slurm_sns",
+            "/home",
+            "/var/lib/stand-in",
+            "/var/lib/slurm",
+            "/var/lib/apt",
+        )
+        others += (
+            "/var/cache/apt",
+            "/var/log/apt",
+            "/var/log/slurm",
+            "/var/lib/munge",
+            "/run/systemd",
+            "*/__pycache__",
+        )
+        pruned = " -o ".join(f"-path '{each}'" for each in others)
+        listed = self.run(rf"find / \( {pruned} \) -prune -o -printf '%p\t%u %#m\n'")
+        found = dict(line.split("\t") for line in listed.splitlines())
+        sums = self.run("find /etc -type f -exec sha256sum {} +").splitlines()
+        return found | {line[66:]: found[line[66:]] + line[:64] for line in sums}
+
+    def fill(self) -> int:
+        """Take the only node, so that what follows waits."""
+        number = self.submit("-n8", "sleep 3600")
+        self.wait_for("the node fills", lambda: self.job(number).state == "RUNNING", PATIENCE_S)
+        return number
+
+    def hold_three(self) -> list[int]:
+        numbers = self.submit_all([("-n2 --sns-alpha=0.9", "sleep 1")] * 3)
+        assert all(self.job(each).is_held for each in numbers)
+        return numbers
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    """A running site without a way to the internet; removed at the end, whatever happens, and by `cluster.sh down`."""
+    site = Site()
+    try:
+        site.container("site")
+        site.run("boot")
+        site.copy_checkout()
+        site.wait_for("the node is idle", lambda: set(site.run("sinfo -h -o %T").split()) == {"idle"}, PATIENCE_S)
+        yield site
+    finally:
+        site.container("site-down")
+
+
+def test_readmes_commands_install_upgrade_and_remove_slurm_sns_at_a_site(site: Site) -> None:
+    before = site.files()
+    slurm_conf = site.run("cat /etc/slurm/slurm.conf")
+    assert site.try_run("sbatch --sns-alpha=0.9 --wrap true", "alice").returncode != 0
+
+    # Installed: what is missing is named, and is all that is missing.
+    site.readme("install")
+    site.readme("configure")
+    # A machine that does other work at the same time must not look dead.
+    site.run("echo 'scheduler: {heartbeat_timeout_s: 240}' >> /etc/slurm/sns.yaml; sns render /etc/slurm/sns")
+    wrong = site.findings()
+    printed = site.try_run("sns check").stdout
+    for each in wrong:
+        lines = "\n".join(each.get(name, "") for name in ("remove", "add", "run")).splitlines()
+        assert all(f"          {line}\n" in printed for line in lines if line), each
+    named = [each["file"] for each in wrong if "add" in each]
+    assert set(named) == {f"/etc/slurm/{name}.conf" for name in ("slurm", "gres", "plugstack")}
+    done: list[str] = []
+    for each in wrong:
+        if each.get("run") not in done:
+            site.mend(each)
+            done += [each["run"]] if "run" in each else []
+    site.wait_for("sns check finds all well", site.is_all_well, PATIENCE_S, every_s=2)
+    assert site.readme("check").rstrip().endswith(" 0 wrong")
+    assert "more than once" not in site.run("cat /var/log/slurm/slurmctld.log")
+    assert site.run("systemd-analyze verify /etc/systemd/system/sns-*.service 2>&1") == ""
+
+    # It observes, then it places.
+    assert site.mode() == "observe"
+    assert not site.job(site.submit("-n2 --sns-alpha=0.9", "true")).is_held
+    site.readme("enforce")
+    site.wait_for("it places", lambda: site.mode() == "enforce", PATIENCE_S)
+    filler = site.fill()
+    first = site.submit("-n2 --sns-alpha=0.9", "echo $SLURM_JOB_NODELIST > ran-on")
+    assert site.job(first).is_held
+    site.run(f"scancel {filler}")
+    assert site.wait_for_end([first], PATIENCE_S)[first].state == "COMPLETED"
+    assert site.run("cat ran-on", "alice") == "site\n"
+    assert site.explain(first, "alice")["decisions"][-1]["action"] == "start"
+
+    # Upgraded while jobs are held: they stay held, the database is the same, the new scheduler places them.
+    filler, held = site.fill(), site.hold_three()
+    site.run("sed -i 's/^version = .*/version = \"999.0\"/' /root/slurm_sns/pyproject.toml")
+    site.run("sed -i 's/^__version__ = .*/__version__ = \"999.0\"/' /root/slurm_sns/slurm_sns/__init__.py")
+    site.readme("upgrade")
+    assert site.run("sns --version") == "sns 999.0\n"
+    site.wait_for("sns check finds all well", site.is_all_well, PATIENCE_S, every_s=2)
+    assert all(site.job(each).is_held for each in held)
+    assert "released" not in site.run("cat /var/lib/stand-in/sns-*.log")
+    site.run(f"scancel {filler}")
+    assert {each.state for each in site.wait_for_end(held, PATIENCE_S).values()} == {"COMPLETED"}
+    assert {site.explain(each)["decisions"][-1]["action"] for each in [first, *held]} == {"start"}
+
+    # Removed while jobs are held: they are Slurm's, and the site is what it was.
+    filler, held = site.fill(), site.hold_three()
+    site.readme("uninstall")
+    assert not any(site.job(each).is_held for each in held)
+    site.run(f"scancel {filler}")
+    assert {each.state for each in site.wait_for_end(held, PATIENCE_S).values()} == {"COMPLETED"}
+    plain = site.submit("-n2", "true")
+    assert site.wait_for_end([plain], PATIENCE_S)[plain].state == "COMPLETED"
+    assert site.try_run("sbatch --sns-alpha=0.9 --wrap true", "alice").returncode != 0
+    assert site.run("cat /etc/slurm/slurm.conf") == slurm_conf
+    after = site.files()
+    assert sorted(after.items() - before.items()) == []
+    assert sorted(before.keys() - after.keys()) == []
+    assert not site.steps, "README.md has steps that no test runs"
