@@ -55,7 +55,7 @@ def node_names(text: str | None) -> tuple[str, ...]:
 
 
 class _AnyBytes:
-    """A record whose texts may be no UTF-8: those read as `?`. pyslurm raises then, and users name jobs as they like."""
+    """A record whose texts may be no UTF-8: those read as `?`. pyslurm raises, and users name jobs as they like."""
 
     def __init__(self, record: Any) -> None:
         self._record = record
