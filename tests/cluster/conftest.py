@@ -11,6 +11,7 @@ from cluster import Cluster
 
 HERE = Path(__file__).parent
 sys.path.append(str(HERE))  # evidence.py
+pytest.register_assert_rewrite("evidence")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
