@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -120,9 +121,21 @@ def _asker(config: Path, request: dict[str, Any]) -> Callable[[], Any]:
         try:
             return ask(socket, request)
         except Unreachable as problem:
-            raise Unreachable(f"{problem}; while it does not run, jobs pass through to Slurm") from None
+            seen = _last_sign_of_life(socket.with_name("heartbeat"))
+            raise Unreachable(f"{problem}{seen}; while it does not run, jobs pass through to Slurm") from None
 
     return asked
+
+
+def _last_sign_of_life(heartbeat: Path) -> str:
+    """When the scheduler wrote its heartbeat; its time is everybody's to see."""
+    from slurm_sns.cli.words import duration
+
+    try:
+        age_s = time.time() - heartbeat.stat().st_mtime
+    except OSError:
+        return ""
+    return f"; its last sign of life was {duration(age_s)} ago"
 
 
 def _socket(config: Path) -> Path:

@@ -180,6 +180,16 @@ def test_bad_use_is_one_line(sns, config: Path, words: str) -> None:
     assert (code, output, errors.count("\n")) == (2, "", 1)
 
 
+def test_who_asks_in_vain_is_told_when_the_scheduler_was_there(sns, config: Path, socket_path: Path) -> None:
+    heartbeat = socket_path.with_name("heartbeat")
+    heartbeat.touch()
+    long_ago_s = time.time() - 3 * 3600
+    os.utime(heartbeat, (long_ago_s, long_ago_s))
+    code, _, errors = sns("status", "--config", config)
+    assert code == 1
+    assert "; its last sign of life was 3.0 h ago; while it does not run" in errors
+
+
 def test_a_configuration_that_its_admin_hides_hides_no_socket(config: Path, mocker) -> None:
     """It may hold the database's password; users then ask the usual socket."""
     from slurm_sns.cli.asking import _socket
