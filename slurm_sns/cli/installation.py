@@ -82,11 +82,10 @@ def _mode(path: Path, forbidden: int, trusted: set[int], user: str) -> Finding:
         )
     except OSError as problem:
         return Finding(ok=False, what=f"{path}", found=problem.strerror or "", wanted=wanted, advice="ask as root")
-    mode = stat.S_IMODE(state.st_mode)
-    ok = state.st_uid in trusted and not mode & forbidden
+    mode, is_theirs = stat.S_IMODE(state.st_mode), state.st_uid in trusted
     found = f"{mode:04o} of {_user_name(state.st_uid)}"
-    # Group bits are Slurm's own group's at most where the owner is right; the plain remedy takes them away.
-    return Finding(ok, f"{path}", found, wanted, run=f"chown {user}: {path} && chmod {mode & ~forbidden:04o} {path}")
+    remedy = ("" if is_theirs else f"chown {user}: {path} && ") + f"chmod {mode & ~forbidden:04o} {path}"
+    return Finding(is_theirs and not mode & forbidden, f"{path}", found, wanted, run=remedy)
 
 
 def units(config: Config, rendered: Mapping[str, str], directory: Path = UNIT_DIRECTORY) -> Finding:
