@@ -25,7 +25,6 @@ class RecordsAtHand:
     def __init__(self, url: str, log: Log, deadline_s: float = DEADLINE_S) -> None:
         self._url = url
         self._deadline_s = deadline_s
-        self._history: StoredHistory | None = None
         self._known: Mapping[int, JobRecord] = {}
         self._problem = ""
         self._reading: threading.Thread | None = None
@@ -47,8 +46,10 @@ class RecordsAtHand:
 
     def _read(self) -> None:
         try:
-            if self._history is None:
-                self._history = StoredHistory(open_store(self._url))
-            self._known, self._problem = self._history.load(), ""
+            engine = open_store(self._url)  # anew each time: an admin may have put another file in its place
+            try:
+                self._known, self._problem = StoredHistory(engine).load(), ""
+            finally:
+                engine.dispose()
         except SnsError as problem:
             self._problem = str(problem)

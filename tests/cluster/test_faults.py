@@ -226,9 +226,9 @@ def test_a_store_that_cannot_be_used_is_said_at_the_start_and_the_watchdog_works
     try:
         with beating(cluster):
             numbers = submit_held(cluster, seconds=2)
-            cluster.run("cd /var/lib/sns; chmod 400 sns.db*; chmod 500 .")
+            cluster.run("chmod 400 /var/lib/sns/sns.db*")
             read_only = cluster.try_run(begun, "slurm")
-            cluster.run("cd /var/lib/sns; chmod 700 .; rm -f sns.db*; head -c 20000 /dev/urandom > sns.db", "slurm")
+            cluster.run("cd /var/lib/sns; rm -f sns.db*; head -c 20000 /dev/urandom > sns.db", "slurm")
             garbage = cluster.try_run(begun, "slurm")
         for answer, words in ((read_only, "must belong to SlurmUser"), (garbage, "move the file away")):
             assert (answer.returncode, answer.stderr.count("\n")) == (1, 1), answer

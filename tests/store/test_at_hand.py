@@ -28,6 +28,14 @@ def test_records_are_what_the_store_says_now(url: str) -> None:
     assert records.load() == {}
 
 
+def test_another_file_in_its_place_is_read(url: str, tmp_path: Path) -> None:
+    records = RecordsAtHand(url, print, PATIENCE_S)
+    assert records.load() == {7: RECORD}
+    for part in tmp_path.glob("sns.db*"):
+        part.unlink()
+    assert records.load() == {}
+
+
 def test_a_broken_store_is_said_once_and_is_like_one_without_records(tmp_path: Path) -> None:
     (tmp_path / "sns.db").write_text("no database at all\n" * 100)
     log: list[str] = []
