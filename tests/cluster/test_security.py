@@ -65,8 +65,8 @@ def test_what_a_user_planted_in_a_place_for_all_is_not_used(running_cluster: Clu
 
 
 def test_a_user_learns_nothing_of_anothers_jobs(cluster: Cluster) -> None:
-    filler = cluster.submit("-n90", "sleep 600")
-    first = cluster.submit("-p small -n4 -J secret", "sleep 600", "bob")
+    filler = cluster.submit("-n90", "sleep 3000")
+    first = cluster.submit("-p small -n4 -J secret", "sleep 3000", "bob")
     for each in (filler, first):
         cluster.wait_for(f"job {each} runs", lambda each=each: cluster.job(each).state == "RUNNING", PATIENCE_S)
     second = cluster.submit("-n112 -J secret", "sleep 1", "bob")
