@@ -1,0 +1,191 @@
+"""Jobs that wait for others or for a time, and jobs that their owners change, cancel or name as they like."""
+
+import json
+import shlex
+from itertools import pairwise
+from pathlib import Path
+
+from cluster import Cluster
+
+FAULTY = Path(__file__).with_name("faulty_scheduler.py").read_text()
+
+
+def fill(cluster: Cluster) -> str:
+    """Take all cores of partition main, so that what follows waits; the jobs for scancel."""
+    numbers = cluster.submit_all([("-n28", "sleep 600")] * 4, "bob")
+    cluster.wait_for("nodes fill", lambda: all(cluster.job(each).state == "RUNNING" for each in numbers))
+    return " ".join(map(str, numbers))
+
+
+def said(cluster: Cluster, number: int) -> str:
+    """What `sns explain` says; nothing before the scheduler has seen the job."""
+    return cluster.try_run(f"sns explain {number}").stdout
+
+
+# --- dependencies and times
+
+
+def test_a_chain_of_jobs_is_placed_link_by_link_and_a_hopeless_one_blocks_nobody(cluster: Cluster) -> None:
+    first = cluster.submit("-t 5 -n2", "sleep 6")
+    second = cluster.submit(f"-t 5 -n2 -d afterok:{first}", "sleep 1")
+    third = cluster.submit(f"-t 5 -n2 -d afterok:{second}", "sleep 1")
+    array = cluster.submit(f"-t 5 -n1 -d afterok:{third} --array=0-3", "sleep 1")
+    last = cluster.submit(f"-t 5 -n1 -d afterok:{array}", "true")
+    failing = cluster.submit("-t 5 -n1", "exit 3")
+    hopeless = cluster.submit(f"-t 5 -n1 -d afterok:{failing}", "true")
+    behind = cluster.submit("-t 5 -n1", "true")
+    chain = [first, second, third, last]
+    cluster.wait_for("the first runs", lambda: cluster.job(first).state == "RUNNING")
+    assert all(cluster.job(number).is_held for number in (second, third, last))
+    cluster.wait_for("it is said", lambda: "waits for its dependency" in said(cluster, second))
+    assert cluster.wait_for_end([behind])[behind].state == "COMPLETED"
+
+    ended = cluster.wait_for_end(chain, timeout_s=300)
+    assert {job.state for job in ended.values()} == {"COMPLETED"}
+    starts = cluster.starts(chain)
+    for before, after in pairwise(chain):
+        assert ended[after].start_s >= ended[before].end_s
+        assert starts[after]["at_s"] >= ended[before].end_s, "not placed before it may run"
+        assert set(ended[after].nodes) == set(starts[after]["nodes"])
+
+    cluster.wait_for("Slurm says it", lambda: cluster.job(hopeless).reason == "DependencyNeverSatisfied", 120)
+    assert not cluster.job(hopeless).is_held
+    why = "left to Slurm: its dependency can never be fulfilled"
+    cluster.wait_for("it is recorded", lambda: why in said(cluster, hopeless))
+
+
+def test_a_job_with_a_begin_time_is_held_and_placed_when_it_may_begin(cluster: Cluster) -> None:
+    number = cluster.submit("-t 5 -n2 --begin=now+12", "sleep 1")
+    begin_s = int(cluster.run(f"squeue -h -j {number} -o %S | date -f - +%s"))
+    cluster.wait_for("it is said", lambda: "may begin in" in said(cluster, number))
+    assert cluster.job(number).is_held
+    ended = cluster.wait_for_end([number])[number]
+    assert ended.state == "COMPLETED"
+    assert cluster.starts([number])[number]["at_s"] >= begin_s
+
+
+def test_jobs_that_wait_for_licences_are_slurms_and_ours_pass_them(cluster: Cluster) -> None:
+    licensed = cluster.submit_all([("-t 5 -n1 -L matlab:2", "sleep 25")] * 3, "bob")
+    ours = cluster.submit_all([("-t 5 -n4", "sleep 1")] * 6)
+    cluster.wait_for("the licences run out", lambda: cluster.job(licensed[2]).reason == "Licenses")
+    ended = cluster.wait_for_end(ours)
+    assert {job.state for job in ended.values()} == {"COMPLETED"}
+    starts = cluster.starts(ours)
+    assert all(set(ended[number].nodes) == set(starts[number]["nodes"]) for number in ours)
+    assert cluster.fields(licensed[2]).get("Extra", "(null)") == "(null)"
+    assert {job.state for job in cluster.wait_for_end(licensed).values()} == {"COMPLETED"}
+
+
+# --- changes by the owner
+
+
+def test_the_plan_follows_what_its_owner_makes_of_a_held_job(cluster: Cluster) -> None:
+    fillers = fill(cluster)
+    smaller, wider, elsewhere, left, shorter = cluster.submit_all([("-t 10 -n8 --mem-per-cpu=100", "sleep 1")] * 5)
+    changes = {
+        smaller: "NumTasks=3",
+        wider: "NumNodes=2",
+        elsewhere: "Partition=small",
+        left: "Partition=plain",
+        shorter: "TimeLimit=2",
+    }
+    for number, change in changes.items():
+        assert cluster.job(number).is_held
+        cluster.run(f"scontrol update JobId={number} {change}", "alice")
+    cluster.wait_for("the one in the other partition is Slurm's", lambda: not cluster.job(left).is_held)
+    why = "left to Slurm: partition plain is not managed"
+    cluster.wait_for("it is recorded", lambda: why in said(cluster, left))
+    assert cluster.wait_for_end([elsewhere])[elsewhere].state == "COMPLETED", "partition small has room"
+    cluster.run(f"scancel {fillers}")
+    ended = cluster.wait_for_end(changes)
+    assert {job.state for job in ended.values()} == {"COMPLETED"}
+    planned = cluster.starts(set(changes) - {left})
+    assert all(set(ended[number].nodes) == set(start["nodes"]) for number, start in planned.items())
+    assert (ended[smaller].cpus, planned[smaller]["demand"]["cores"]) == (3, 3)
+    assert len(ended[wider].nodes) == 2
+    assert set(ended[elsewhere].nodes) == {"s1", "s2"}
+    assert cluster.fields(shorter)["TimeLimit"] == "00:02:00"
+
+
+def test_a_job_that_is_cancelled_between_the_look_and_its_placement_is_met(planned_by_hand: Cluster) -> None:
+    cluster = planned_by_hand
+    cancelled, other = cluster.submit_all([("-t 5 -n2", "true")] * 2)
+    cluster.run("mkdir -p /tmp/faults")
+    cluster.write("/tmp/faults/sns", FAULTY)
+    cluster.run("chmod 755 /tmp/faults/sns")
+    cluster.try_run("PATH=/tmp/faults:$PATH SNS_FAULT=place:before:1:freeze sns-daemon start scheduler")
+    process = "$(cat /run/sns/scheduler.pid)"
+    cluster.wait_for("it is about to place", lambda: cluster.run(f"ps -o stat= -p {process}").startswith("T"))
+    cluster.run(f"scancel {cancelled}", "alice")
+    cluster.run(f"kill -CONT {process}")
+    assert cluster.wait_for_end([other])[other].state == "COMPLETED"
+    refused = f"job {cancelled}: Slurm refused the placement"
+    cluster.wait_for("it is in the log", lambda: refused in cluster.run("tail -n 50 /var/log/sns/scheduler.log"))
+    assert cluster.job(cancelled).state == "CANCELLED"
+    cluster.run("sns-daemon stop scheduler; rm -r /tmp/faults")
+
+
+def test_a_job_that_its_owner_requeues_runs_again_where_it_is_planned_again(cluster: Cluster) -> None:
+    number = cluster.submit("-t 5 -n4 --requeue", "sleep $((SLURM_RESTART_COUNT ? 1 : 600))")
+    cluster.wait_for("it runs", lambda: cluster.job(number).state == "RUNNING")
+    cluster.run(f"scontrol requeue {number}", "alice")
+    ended = cluster.wait_for_end([number])[number]
+    assert ended.state == "COMPLETED"
+    decided = cluster.explain(number)["decisions"]
+    assert [each["action"] for each in decided] == ["start", "note", "start"]
+    assert set(ended.nodes) == set(decided[-1]["nodes"])
+
+
+# --- texts of users
+
+
+#: Bytes that no terminal, shell, format, query or decoder may take for its own.
+HOSTILE = (
+    b"\xff\xfe",
+    b"\xc3",
+    b"\xed\xa0\x80",
+    b"\xf0\x9f\x98\x80 \xc3\xa9",
+    b"\xe2\x80\xaereversed",
+    b"line\nother line\r",
+    b"tab\tbell\x07\x01\x7f",
+    b"\x1b[2J\x1b[31mred\x1b]0;title\x07",
+    b"\x9b31m",
+    b"'\"`$(touch /tmp/hostile)`",
+    b";|&<>*?~!",
+    b"%s%n%d%",
+    b"[bold]loud[/bold][/]",
+    b"{user}{0}",
+    b"a|b|c",
+    b"'; DROP TABLE decisions; --",
+    b"x" * 900,
+)
+
+
+def test_names_and_comments_of_any_bytes_are_planned_and_shown_harmlessly(cluster: Cluster) -> None:
+    lines = []
+    for text in HOSTILE:
+        octal = "".join("\\0" + format(byte, "03o") for byte in text)
+        word = f"$(printf %b '{octal}'; printf .)"  # without the dot the shell would take newlines at the end away
+        options = f'-t 5 -n1 --mem=100 -J "{word}" --comment "{word}"'
+        lines.append(f"sbatch --parsable -o /dev/null {options} --wrap 'sleep 2' || exit")
+    lines.append("sbatch --parsable -o /dev/null -t 5 -n1 --mem=100 --array=0-1 -J $'\\xff' --wrap 'sleep 1'")
+    numbers = [int(line) for line in cluster.run("\n".join(lines), "alice").split()]
+    assert len(numbers) == len(HOSTILE) + 1
+    cluster.wait_for("they are seen", lambda: len(json.loads(cluster.run("sns queue --json", "alice"))) > 0)
+    for command in ("sns queue", "sns queue --json", "sns status", f"sns explain {numbers[0]}"):
+        shown = cluster.run(f"script -qec {shlex.quote(command)} /dev/null | tr -d '\\r'", "alice")
+        assert all(character.isprintable() or character == "\n" for character in colourless(shown)), (command, shown)
+    ended = cluster.wait_for_end(numbers[:-1])
+    assert {job.state for job in ended.values()} == {"COMPLETED"}
+    starts = cluster.starts(ended)
+    assert all(set(ended[number].nodes) == set(start["nodes"]) for number, start in starts.items())
+    log = cluster.run("tail -n 400 /var/log/sns/scheduler.log")
+    assert all(character.isprintable() or character == "\n" for character in log)
+    assert cluster.try_run("test -e /tmp/hostile").returncode != 0
+
+
+def colourless(text: str) -> str:
+    """Without the colours that sns itself puts around a row or a heading."""
+    for code in range(50):
+        text = text.replace(f"\x1b[{code}m", "")
+    return text
