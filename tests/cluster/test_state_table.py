@@ -98,7 +98,7 @@ def test_a_placed_job_is_counted_left_when_its_owner_holds_it_and_taken_back_whe
     limit(cluster, MaxCPUsPerNode="4")
     cluster.run("sed 's/^scheduler:/&\\n  place_timeout_s: 3600/' /etc/slurm/sns.yaml > /tmp/sns-patient.yaml")
     cluster.daemon("restart", "scheduler", config="/tmp/sns-patient.yaml")
-    cluster.wait_for("the scheduler answers", lambda: cluster.try_run("sns status").returncode == 0)
+    cluster.wait_for("the scheduler answers", lambda: cluster.try_run("sns status").returncode == 0, timeout_s=180)
 
     placed = cluster.submit_all([("-n4 --mem=100G", "sleep 2")] * 4)
     wait_for_state(cluster, placed, "placed, Slurm is starting it")
@@ -119,7 +119,7 @@ def test_a_placed_job_is_counted_left_when_its_owner_holds_it_and_taken_back_whe
     cluster.daemon("kill", "scheduler")
     cluster.daemon("start", "scheduler")
     late = [*placed[1:], fifth]
-    cluster.wait_for("they are taken back", lambda: all(cluster.jobs()[each].is_held for each in late), timeout_s=90)
+    cluster.wait_for("they are taken back", lambda: all(cluster.jobs()[each].is_held for each in late), timeout_s=180)
     cluster.wait_for("explain says why", lambda: "tried again in" in row(cluster, fifth).get("reason", ""))
     said = notes(cluster, fifth)[0]
     assert said.startswith(f"placed on {node}, but Slurm did not start it: "), said
