@@ -17,6 +17,14 @@ from slurm_sns.sim.workloads.netbatch_variants import AS_GENERATED, VARIANTS
 POOLS = ("A", "C", "D")
 SEEDS, QUICK_SEEDS = 4, 2
 
+#: What each variant changes, for the page.
+CHANGES = {
+    "double memory": "twice the memory on every machine",
+    "least memory": "every machine has as little for a core as the poorest of its pool",
+    "equal machines": "one size of machine",
+    "no bursts": "ordinary phases only",
+}
+
 
 def sweep_of(options: Options, variant: str) -> Sweep:
     """The pools at 1/20 and the highest load, a month; quick: two days at 1/50."""
@@ -48,17 +56,14 @@ def page_of(of_variants: Sequence[Results]) -> Page:
         for policy in POLICIES
     ]
     header = ("variant", "pool", "policy", "mean_wait_s", "load_percent")
-    first = of_variants[0]
+    first, names = of_variants[0], [results.sweep.variant for results in of_variants]
     return Page(
         title="NetBatch variants: what decides whether a claim holds",
         made=[
             f"`sns reproduce netbatch-variants`. {first.made()}",
-            (
-                "The column *source* names the variant. *double memory*: twice the memory on every machine; *least "
-                "memory*: every machine has as little for a core as the poorest of its pool; *equal machines*: one "
-                "size; *no bursts*: ordinary phases only. Run times follow, so that the scarcer of cores and memory "
-                "has the same load."
-            ),
+            "The column *source* names the variant. "
+            + "; ".join(f"*{name}*: {CHANGES[name]}" for name in names if name in CHANGES)
+            + ". Run times follow, so that the scarcer of cores and memory has the same load.",
         ],
         claims=claims,
         numbers=[Numbers("waits", header, rows)],
