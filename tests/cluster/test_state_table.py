@@ -23,8 +23,10 @@ def state(cluster: Cluster, number: int) -> str:
 
 
 def notes(cluster: Cluster, number: int) -> list[str]:
-    """What was decided about the job beside its placements."""
-    return [each["reason"] for each in cluster.explain(number)["decisions"] if each["action"] == "note"]
+    """What was decided about the job beside its placements; nothing while the scheduler has not seen it."""
+    answer = cluster.try_run(f"sns explain {number} --json")
+    decisions = json.loads(answer.stdout)["decisions"] if answer.returncode == 0 else []
+    return [each["reason"] for each in decisions if each["action"] == "note"]
 
 
 def placements(cluster: Cluster, number: int) -> int:
