@@ -28,15 +28,15 @@ SIMILAR_PERCENT = 5
 #: Said on the page of the claims that do not hold.
 WHY = (
     (
-        "Where a claim does not hold: the generated pools share the paper's totals, mixes of sizes and bursts, not its "
-        "arrival process, run times and machine sizes, which are not printed. Two of these have been looked at. The "
-        "memory for a core moves the heuristics against each other: [with twice as much or the least]"
-        "(../netbatch-variants/README.md) others lead, and Mix-Fit falls far behind where cores alone are scarce; but "
-        "neither makes a claim hold that does not hold here. The number of machines does: [at full size]"
-        "(../netbatch-full/README.md) Mix-Fit has the least mean wait of the five in A, and in C hardly anybody waits but "
-        "under Worse-Fit-Cores; too few seeds to be certain. Phase lengths and burst sizes were set after trial replays "
-        "of one seed, and nothing was changed after these runs. Jobs that wait long in a burst wait under every "
-        "heuristic: relative differences are small."
+        "Where a claim does not hold: the generated pools share the paper's totals, mixes of sizes and bursts, not "
+        "its arrival process, run times and machine sizes, which are not printed. Two of these have been looked at. "
+        "The memory for a core moves the heuristics against each other: [with twice as much or the "
+        "least](../netbatch-variants/README.md) others lead, and Mix-Fit falls far behind where cores alone are "
+        "scarce; but neither makes a claim hold that does not hold here. The number of machines does: [at full "
+        "size](../netbatch-full/README.md) Mix-Fit has the least mean wait of the five in A, and in C hardly anybody "
+        "waits but under Worse-Fit-Cores; too few seeds to be certain. Phase lengths and burst sizes were set after "
+        "trial replays of one seed, and nothing was changed after these runs. Jobs that wait long in a burst wait "
+        "under every heuristic: relative differences are small."
     ),
 )
 
