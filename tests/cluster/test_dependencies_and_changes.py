@@ -22,11 +22,20 @@ def said(cluster: Cluster, number: int) -> str:
     return cluster.try_run(f"sns explain {number}").stdout
 
 
+#: A job that runs until the test lets it end.
+UNTIL_TOLD = "while [ ! -e told ]; do sleep 0.2; done"
+
+
+def tell(cluster: Cluster) -> None:
+    cluster.run("touch told", "alice")
+
+
 # --- dependencies and times
 
 
 def test_a_chain_of_jobs_is_placed_link_by_link_and_a_hopeless_one_blocks_nobody(cluster: Cluster) -> None:
-    first = cluster.submit("-t 5 -n2", "sleep 6")
+    cluster.run("rm -f told", "alice")
+    first = cluster.submit("-t 30 -n2", UNTIL_TOLD)
     second = cluster.submit(f"-t 5 -n2 -d afterok:{first}", "sleep 1")
     third = cluster.submit(f"-t 5 -n2 -d afterok:{second}", "sleep 1")
     array = cluster.submit(f"-t 5 -n1 -d afterok:{third} --array=0-3", "sleep 1")
@@ -39,7 +48,7 @@ def test_a_chain_of_jobs_is_placed_link_by_link_and_a_hopeless_one_blocks_nobody
     assert all(cluster.job(number).is_held for number in (second, third, last))
     cluster.wait_for("it is said", lambda: "waits for its dependency" in said(cluster, second))
     assert cluster.wait_for_end([behind])[behind].state == "COMPLETED"
-
+    tell(cluster)
     ended = cluster.wait_for_end(chain, timeout_s=300)
     assert {job.state for job in ended.values()} == {"COMPLETED"}
     starts = cluster.starts(chain)
@@ -55,24 +64,28 @@ def test_a_chain_of_jobs_is_placed_link_by_link_and_a_hopeless_one_blocks_nobody
 
 
 def test_a_job_with_a_begin_time_is_held_and_placed_when_it_may_begin(cluster: Cluster) -> None:
-    number = cluster.submit("-t 5 -n2 --begin=now+12", "sleep 1")
-    begin_s = int(cluster.run(f"squeue -h -j {number} -o %S | date -f - +%s"))
+    number = cluster.submit("-t 5 -n2 --begin=now+3600", "sleep 1")
     cluster.wait_for("it is said", lambda: "may begin in" in said(cluster, number))
     assert cluster.job(number).is_held
+    cluster.run(f"scontrol update JobId={number} StartTime=now+5", "alice")
+    begin_s = int(cluster.run(f"squeue -h -j {number} -o %S | date -f - +%s"))
     ended = cluster.wait_for_end([number])[number]
     assert ended.state == "COMPLETED"
     assert cluster.starts([number])[number]["at_s"] >= begin_s
 
 
 def test_jobs_that_wait_for_licences_are_slurms_and_ours_pass_them(cluster: Cluster) -> None:
-    licensed = cluster.submit_all([("-t 5 -n1 -L matlab:2", "sleep 25")] * 3, "bob")
+    cluster.run("rm -f told", "alice")
+    licensed = cluster.submit_all([("-t 30 -n1 -L matlab:2", UNTIL_TOLD)] * 3)
     ours = cluster.submit_all([("-t 5 -n4", "sleep 1")] * 6)
     cluster.wait_for("the licences run out", lambda: cluster.job(licensed[2]).reason == "Licenses")
     ended = cluster.wait_for_end(ours)
     assert {job.state for job in ended.values()} == {"COMPLETED"}
     starts = cluster.starts(ours)
     assert all(set(ended[number].nodes) == set(starts[number]["nodes"]) for number in ours)
+    assert cluster.job(licensed[2]).reason == "Licenses"
     assert cluster.fields(licensed[2]).get("Extra", "(null)") == "(null)"
+    tell(cluster)
     assert {job.state for job in cluster.wait_for_end(licensed).values()} == {"COMPLETED"}
 
 
