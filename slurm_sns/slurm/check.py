@@ -4,7 +4,10 @@ In two parts, as an admin mends them: `description` is what sns.yaml says of the
 with once the rendered files are included.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from ClusterShell.NodeSet import NodeSet
 
 from slurm_sns.config import Config
 from slurm_sns.config.settings import Nodes
@@ -35,7 +38,7 @@ def description(config: Config, site: Site) -> Iterator[Finding]:
         advice="sns.yaml, slurm: accounting_tres: null",
     )
     yield from _partitions(config, site)
-    yield from _nodes(config, site)
+    yield from _together(_nodes(config, site))
 
 
 def running(config: Config, site: Site, expected: Mapping[str, tuple[str, ...]]) -> Iterator[Finding]:
@@ -46,9 +49,9 @@ def running(config: Config, site: Site, expected: Mapping[str, tuple[str, ...]])
         found = ",".join(site.options.get(name, ()))
         yield Finding(not missing, f"slurmctld runs with {name}", found, ",".join(words), run=RECONFIGURE)
     described = _described(config)
-    for node in site.nodes:
-        if node.name in described:
-            yield _gres(node, described[node.name])
+    yield from _together(
+        (each.name, _gres(each, described[each.name])) for each in site.nodes if each.name in described
+    )
 
 
 def _memory(config: Config, site: Site) -> Iterator[Finding]:
@@ -78,31 +81,41 @@ def _partitions(config: Config, site: Site) -> Iterator[Finding]:
     yield Finding(said == runs, "the default partition in sns.yaml", said, runs, advice=advice)
 
 
-def _nodes(config: Config, site: Site) -> Iterator[Finding]:
+def _nodes(config: Config, site: Site) -> Iterator[tuple[str, Finding]]:
     managed = {node.name: node for node in site.nodes if node.partitions & set(config.partitions)}
     described = _described(config)
     for name in sorted(managed.keys() | described.keys()):
         if name not in described:
-            yield Finding(ok=False, what=f"node {name} is in no entry", advice=f"sns.yaml, nodes: add {name}")
+            yield name, Finding(ok=False, what="NODES: in no entry", advice="sns.yaml, nodes: add them")
         elif name not in managed:
-            advice = "sns.yaml, nodes: take it out, or add it to a managed partition in slurm.conf"
-            yield Finding(ok=False, what=f"node {name} is in no managed partition of Slurm", advice=advice)
+            advice = "sns.yaml, nodes: take them out, or add them to a managed partition in slurm.conf"
+            yield name, Finding(ok=False, what="NODES: in no managed partition of Slurm", advice=advice)
         else:
-            yield _shape(managed[name], described[name])
+            yield name, _shape(managed[name], described[name])
 
 
 def _shape(node: ObservedNode, said: Nodes) -> Finding:
     runs = node.capacity
     found, wanted = f"{said.cores} cores, {said.memory_mb} MiB", f"{runs.cores} cores, {runs.memory_mb} MiB"
     advice = f"sns.yaml, nodes, {said.names}: cores: {runs.cores}, memory_mb: {runs.memory_mb}"
-    return Finding(found == wanted, f"node {node.name} in sns.yaml", found, wanted, advice=advice)
+    return Finding(found == wanted, "NODES as sns.yaml says", found, wanted, advice=advice)
 
 
 def _gres(node: ObservedNode, said: Nodes) -> Finding:
     runs = node.capacity
     found = f"{runs.ways} ways, {runs.bandwidth_gbps} GB/s"
     wanted = f"{said.llc_ways} ways, {said.bandwidth_gbps} GB/s"
-    return Finding(found == wanted, f"slurmctld runs with node {node.name}", found, wanted, run=RECONFIGURE)
+    return Finding(found == wanted, "slurmctld runs with NODES", found, wanted, run=RECONFIGURE)
+
+
+def _together(of_nodes: Iterable[tuple[str, Finding]]) -> Iterator[Finding]:
+    """One finding for all nodes of which the same is to be said: a cluster has thousands."""
+    names: dict[Finding, list[str]] = {}
+    for name, finding in of_nodes:
+        names.setdefault(finding, []).append(name)
+    for finding, alike in names.items():
+        nodes = f"node{'s' if len(alike) > 1 else ''} {NodeSet.fromlist(alike)}"
+        yield replace(finding, what=finding.what.replace("NODES", nodes))
 
 
 def _described(config: Config) -> dict[str, Nodes]:
