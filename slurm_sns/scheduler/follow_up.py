@@ -94,8 +94,18 @@ def _waiting(job: ObservedJob, record: JobRecord | None, settings: Settings) -> 
     # The nice that Slurm shows is the owner's, also where he changes it; only where he cleared our node list himself
     # our boost is still in it.
     nice = record.nice if job.nice == record.nice + settings.nice_boost else job.nice
-    seen = replace(record, submit_s=job.submit_s, restarts=job.restarts, nice=nice)
-    held = replace(seen, stage=Stage.HELD, nodes=(), memory_per_cpu_mb=None, memory_per_node_mb=None)
+    # Made anew: at 10,000 waiting jobs, dataclasses.replace is what a cycle spends most of its time on here.
+    held = JobRecord(
+        record.job_id,
+        job.submit_s,
+        Stage.HELD,
+        placed_s=record.placed_s,
+        restarts=job.restarts,
+        nice=nice,
+        failures=record.failures,
+        retry_s=record.retry_s,
+        note=record.note,
+    )
     if held.failures < MOST_FAILURES:
         return held, None
     return held, Release(job.id, f"left to Slurm after {held.failures} placements that failed: {held.note}")

@@ -1,0 +1,103 @@
+"""10,000 held jobs placed by us, beside Slurm's own scheduler starting the same jobs on the same controller.
+
+    PYTHONPATH=containers python tests/benchmarks/placement.py [--jobs 10000] [--repeat 3]
+
+Brings up the controller of a thousand nodes, prints JSON. Ours: from the first update of a job until the last one is
+allocated, by the running scheduler. Slurm's: from the opening of the partition, in which the same jobs wait, until the
+last one is allocated; with the settings that `sns render` writes, and with those that are best for it, of which the
+better counts. `ratio` is Slurm's time by ours: 1 is as fast. `cpu_s` says who used the processors for how long.
+"""
+
+import argparse
+import json
+import statistics
+import sys
+from typing import Any
+
+from thousand import Thousand, thousand
+
+#: One pass over the whole queue, without a limit on its time: seen to be Slurm's fastest way through such a queue.
+BEST_FOR_SLURM = (
+    "batch_sched_delay=1,sched_interval=1,sched_min_interval=1000,default_queue_depth=20000,max_sched_time=60"
+)
+FRAGMENT = "/etc/slurm/sns/slurm.conf"
+FILLERS = 3
+
+
+def use(cluster: Thousand, parameters: str | None) -> None:
+    """Run slurmctld with these SchedulerParameters; None: as rendered."""
+    cluster.run("sns render /etc/slurm/sns")
+    if parameters:
+        # The mark in the first line goes too, or the next `sns render` would find its own file changed.
+        cluster.run(f"sed -i 's/^SchedulerParameters=.*/SchedulerParameters={parameters}/' {FRAGMENT}")
+    cluster.run("scontrol reconfigure && until scontrol ping | grep -q UP; do sleep 0.2; done")
+
+
+def fill(cluster: Thousand, jobs: int) -> int:
+    """So many jobs wait in the closed partition."""
+    cluster.run("scontrol update partition=main state=UP && scancel -u alice")
+    cluster.wait_for("no jobs", lambda: not cluster.run("squeue -h | head -n 1"))
+    cluster.run("scontrol update partition=main state=DOWN")
+    fillers = [cluster.background(f"sns-load fill {jobs // FILLERS} small") for _ in range(FILLERS)]
+    for each in fillers:
+        each.wait()
+    return jobs // FILLERS * FILLERS
+
+
+def by_slurm(cluster: Thousand, jobs: int, parameters: str | None) -> dict[str, Any]:
+    """Slurm starts them."""
+    use(cluster, parameters)
+    cluster.run("sns disable")
+    count = fill(cluster, jobs)
+    return cluster.load("start", count) | {"jobs": count}
+
+
+def by_us(cluster: Thousand, jobs: int) -> dict[str, Any]:
+    """We place them."""
+    use(cluster, None)
+    cluster.run("sns enable")
+    if not cluster.answers():
+        cluster.start_scheduler()
+    count = fill(cluster, jobs)
+    held = cluster.load("look")["held"]
+    return cluster.load("watch", held) | {"jobs": held, "passed_through": count - held}
+
+
+def rate(result: dict[str, Any]) -> float:
+    """Jobs in a second."""
+    return float(result["jobs"] / result["took_s"])
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--jobs", type=int, default=10_000)
+    parser.add_argument("--repeat", type=int, default=3)
+    given = parser.parse_args()
+    rounds: list[dict[str, Any]] = []
+    with thousand() as cluster:
+        for _ in range(given.repeat):
+            found: dict[str, Any] = {
+                "slurm_as_rendered": by_slurm(cluster, given.jobs, None),
+                "slurm_at_its_best": by_slurm(cluster, given.jobs, BEST_FOR_SLURM),
+                "ours": by_us(cluster, given.jobs),
+            }
+            slurm = max(rate(found["slurm_as_rendered"]), rate(found["slurm_at_its_best"]))
+            found["ratio"] = round(rate(found["ours"]) / slurm, 3)
+            rounds.append(found)
+            sys.stderr.write(json.dumps(found) + "\n")
+    result = {
+        "jobs": given.jobs,
+        "ratio": statistics.median(each["ratio"] for each in rounds),
+        "ours_per_s": round(statistics.median(rate(each["ours"]) for each in rounds)),
+        "slurm_per_s": {
+            name: round(statistics.median(rate(each[name]) for each in rounds))
+            for name in ("slurm_as_rendered", "slurm_at_its_best")
+        },
+        "rounds": rounds,
+    }
+    sys.stdout.write(json.dumps(result, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
