@@ -118,6 +118,7 @@ def test_a_placed_job_is_counted_left_when_its_owner_holds_it_and_taken_back_whe
     assert (cluster.job(owners).is_held, cluster.job(owners).pinned_to) == (True, (node,)), "and the job is left"
 
     cluster.run(f"scontrol update NodeName={node} State=DRAIN Reason=test")
+    cluster.daemon("stop", "watchdog")  # it would give them to Slurm, where the scheduler takes long to start
     cluster.daemon("kill", "scheduler")
     cluster.daemon("start", "scheduler")
     late = [*placed[1:], fifth]
