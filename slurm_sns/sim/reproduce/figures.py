@@ -163,9 +163,9 @@ def _figure(rows: int, columns: int) -> Figure:
 
 
 def _panels(count: int) -> tuple[Figure, list[Any]]:
-    rows = (count + 1) // 2
-    figure = _figure(rows, 2)
-    axes = figure.subplots(rows, 2, squeeze=False).ravel()
+    rows, columns = (count + 1) // 2, min(count, 2)
+    figure = _figure(rows, columns)
+    axes = figure.subplots(rows, columns, squeeze=False).ravel()
     for axis in axes[count:]:
         axis.set_axis_off()
     return figure, list(axes[:count])
