@@ -10,7 +10,6 @@ Put on the controller as `sns`, first in PATH, sns-daemon starts it like the rea
 
 import os
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -21,6 +20,8 @@ from typing import Any
 from slurm_sns.cli import main, wiring
 from slurm_sns.scheduler.placing import one_by_one
 from slurm_sns.slurm import planner
+
+SLURMCTLD = Path("/run/slurm/slurmctld.pid")  # containers/etc/slurm.conf
 
 
 class Fault:
@@ -47,7 +48,7 @@ class Fault:
             if self._what in ("kill", "freeze"):
                 os.kill(os.getpid(), signal.SIGKILL if self._what == "kill" else signal.SIGSTOP)
             else:
-                subprocess.run(["pkill", f"-{self._what}", "-x", "slurmctld"], check=True)
+                os.kill(int(SLURMCTLD.read_text()), signal.Signals[f"SIG{self._what}"])
 
 
 class Faulty:

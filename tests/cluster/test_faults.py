@@ -26,6 +26,7 @@ def faulty(cluster: Cluster) -> Iterator[Cluster]:
     cluster.run("chmod 755 /tmp/faults/sns")
     yield cluster
     cluster.run("sns-daemon kill scheduler; sns-daemon kill watchdog; rm -rf /tmp/faults")
+    cluster.run("test -e /proc/$(cat /run/slurm/slurmctld.pid) || slurmctld")
 
 
 def start_faulty(cluster: Cluster, fault: str) -> None:
@@ -133,8 +134,9 @@ def test_slurmctld_is_restarted_or_killed_in_the_middle_of_placements(faulty: Cl
     with beating(cluster):
         numbers = submit_held(cluster, seconds=6, times=3)
         wait_until_saved(cluster)
+        process = cluster.run("cat /run/slurm/slurmctld.pid").strip()
         start_faulty(cluster, f"place:after:3:{how}")
-        cluster.wait_for("slurmctld is gone", lambda: cluster.try_run("pgrep -x slurmctld").returncode == 1)
+        cluster.wait_for("slurmctld is gone", lambda: cluster.try_run(f"test -e /proc/{process}").returncode == 1)
         cluster.wait_for("it is missed", lambda: log.lines("slurmctld does not answer"))
         cluster.run("slurmctld")
         cluster.wait_for("slurmctld answers", lambda: cluster.try_run("scontrol ping | grep -q UP").returncode == 0)
