@@ -12,12 +12,13 @@ from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.placement.pool import Pool
 from slurm_sns.sim.engine import Outcome, Simulation
 from slurm_sns.sim.metrics import Metrics, measure
-from slurm_sns.sim.progress import Fixed, Placement
+from slurm_sns.sim.progress import Placement
 from slurm_sns.sim.read_trace import read_records
 from slurm_sns.sim.records import Records
 from slurm_sns.sim.replay import replay
 from slurm_sns.sim.replay_results import write_replay
 from slurm_sns.sim.results import write_results
+from slurm_sns.sim.sns_policies import AUTHORS, progress_of
 from slurm_sns.sim.sns_trace import SnsTrace, TraceReader
 
 #: Told now and then how many jobs have been started.
@@ -105,7 +106,7 @@ def run_spreading(pool: Pool, spread: SnsTrace, spreading: Spreading, asked: Req
         interval_s=asked.interval_s,
         shares=asked.shares,
         age_limit_s=asked.age_limit_s,
-        progress=Fixed(spread.model),
+        progress=progress_of(spreading.options.progress or AUTHORS, asked.policy, pool, spread.model),
     )
     return _done_by_engine(simulation.run(report), pool, parameters.portfolio, spreads=True)
 

@@ -72,6 +72,14 @@ def simulate(
         float | None,
         typer.Option("--beta", help="What occupied cache ways weigh in the choice of nodes.", show_default="2"),
     ] = None,
+    progress: Annotated[
+        str | None,
+        typer.Option(
+            "--progress",
+            help="How jobs advance: authors (the paper's model), or contention (neighbours slow them down).",
+            show_default="authors",
+        ),
+    ] = None,
     age_limit: Annotated[
         int | None,
         typer.Option(
@@ -94,7 +102,7 @@ def simulate(
     from slurm_sns.sim.nodes_csv import read_nodes
     from slurm_sns.sim.results import require_directory
 
-    spreading = SpreadingOptions(profiles, alpha, scales, beta)
+    spreading = SpreadingOptions(profiles, alpha, scales, beta, progress)
     given = Given(interval, queue_depth, reservations, portfolio, age_limit, spreading)
     asked = requested(policy, given, config)
     if not 0 < load_factor <= 1e6:

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 SPREADING = ("ce", "cs", "sns", "combined")
 COMBINED = "combined"
+#: How jobs advance: by the paper's own model, or slowed down by their neighbours.
+AUTHORS = "authors"
+PROGRESS = (AUTHORS, "contention")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +28,7 @@ class SpreadingOptions:
     alpha: float | None
     scales: str | None
     beta: float | None
+    progress: str | None
 
     def require_none(self, policy: str) -> None:
         """Accept options of a policy that has no use for these.
@@ -32,7 +36,7 @@ class SpreadingOptions:
         Raises:
             BadInput: one of them was given.
         """
-        for name in ("profiles", "alpha", "scales", "beta"):
+        for name in ("profiles", "alpha", "scales", "beta", "progress"):
             if getattr(self, name) is not None:
                 raise BadInput(f"--{name} goes with --policy {', '.join(SPREADING)}, not with {policy}")
 
@@ -44,6 +48,8 @@ class SpreadingOptions:
         """
         from slurm_sns.policies.sns.parameters import REPRODUCTION, require_valid
 
+        if self.progress not in (None, *PROGRESS):
+            raise BadInput(f"--progress is '{self.progress}'; valid: {', '.join(PROGRESS)}")
         parameters = REPRODUCTION
         if config is not None:
             from slurm_sns.config import load
@@ -86,6 +92,7 @@ def summary_of(
         "beta": parameters.beta,
         "shared_ways": parameters.shared_ways,
         "even_scales_only": parameters.even_scales_only,
+        "progress": options.progress or AUTHORS,
         "profiles": None if options.profiles is None else options.profiles.name,
         "jobs_without_profile": trace.without_profile,
         "mean_run_s": sum(runs) / len(runs),

@@ -13,23 +13,11 @@ from slurm_sns.sim.reproduce.claims import HOLDS
 from slurm_sns.sim.reproduce.options import Options
 from slurm_sns.sim.reproduce.page import write_page
 from slurm_sns.sim.reproduce.sns_beyond import VARIANTS, idle_share, measures
-from slurm_sns.sim.reproduce.sns_runs import (
-    AUTHORS,
-    CONTENTION,
-    MODELS,
-    NODE,
-    POLICIES,
-    Runs,
-    cluster,
-    place,
-    run_all,
-    runs_of,
-    shipped_programs,
-)
+from slurm_sns.sim.reproduce.sns_runs import NODE, POLICIES, Runs, cluster, place, run_all, runs_of, shipped_programs
 from slurm_sns.sim.reproduce.sns_statistics import NUMBERS, Sequences
 from slurm_sns.sim.reproduce.sns_throughput import PRINTED
 from slurm_sns.sim.reproduce.work import Processes
-from slurm_sns.sim.sns_policies import CE, CS, SNS
+from slurm_sns.sim.sns_policies import AUTHORS, CE, CONTENTION, CS, MODELS, SNS
 from slurm_sns.sim.workloads.sequences import (
     PAPER_RATIOS,
     SWEEP_JOBS,

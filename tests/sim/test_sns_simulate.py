@@ -94,6 +94,19 @@ def test_options_reach_the_policy(simulate):
     assert lines[0] == "1,0,0,610,n0,16,1,2,112,1"
 
 
+def test_under_contention_neighbours_count(simulate):
+    summary, lines = simulate(FIGURE_1, "--policy", "sns", "--profiles", PROFILES, "--progress", "contention")
+
+    assert [int(line.split(",")[3]) for line in lines] == [433, 336, 493]
+    assert summary["progress"] == "contention"
+
+
+def test_an_unknown_model_of_progress_is_refused(simulate):
+    error = simulate(FIGURE_1, "--policy", "sns", "--progress", "magic", expect=2)
+
+    assert error == "sns: error: --progress is 'magic'; valid: authors, contention\n"
+
+
 def test_a_configuration_gives_what_is_not_given_on_the_command_line(simulate, write):
     config = write(
         "sns.yaml",

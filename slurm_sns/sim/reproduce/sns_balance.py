@@ -17,9 +17,9 @@ from slurm_sns.sim.reproduce import figures
 from slurm_sns.sim.reproduce.claims import Claim, interval
 from slurm_sns.sim.reproduce.options import Options
 from slurm_sns.sim.reproduce.page import Drawing, Numbers, Page
-from slurm_sns.sim.reproduce.sns_runs import CONTENTION, NODE, PAPER_NODES, place, shipped_programs
+from slurm_sns.sim.reproduce.sns_runs import NODE, PAPER_NODES, place, shipped_programs
 from slurm_sns.sim.sns_jobs import ProgramJob
-from slurm_sns.sim.sns_policies import CE, COMBINED, SNS
+from slurm_sns.sim.sns_policies import CE, COMBINED, CONTENTION, SNS
 from slurm_sns.sim.workloads.sequences import jobs_of, population, sequence
 
 EPISODE_S, EPISODES = 30, 60

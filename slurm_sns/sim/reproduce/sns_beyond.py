@@ -21,17 +21,9 @@ from slurm_sns.sim.reproduce import figures
 from slurm_sns.sim.reproduce.claims import Claim, interval
 from slurm_sns.sim.reproduce.options import Options
 from slurm_sns.sim.reproduce.page import Drawing, Numbers, Page
-from slurm_sns.sim.reproduce.sns_runs import (
-    CONTENTION,
-    NODE,
-    PAPER_NODES,
-    Runs,
-    geometric_mean,
-    place,
-    shipped_programs,
-)
+from slurm_sns.sim.reproduce.sns_runs import NODE, PAPER_NODES, Runs, geometric_mean, place, shipped_programs
 from slurm_sns.sim.reproduce.sns_statistics import ALPHA, ROUNDING
-from slurm_sns.sim.sns_policies import CE, COMBINED, CS, SNS
+from slurm_sns.sim.sns_policies import CE, COMBINED, CONTENTION, CS, SNS
 from slurm_sns.sim.workloads.sequences import jobs_of, population, sequence
 
 #: The standard deviation of a sampled point's error. Assumed: phases, for which the paper has no number.

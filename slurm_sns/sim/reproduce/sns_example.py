@@ -8,9 +8,9 @@ from slurm_sns.sim.progress import Placement
 from slurm_sns.sim.reproduce.claims import Claim, exactly
 from slurm_sns.sim.reproduce.options import Options
 from slurm_sns.sim.reproduce.page import Numbers, Page
-from slurm_sns.sim.reproduce.sns_runs import CONTENTION, MODELS, cluster, place
+from slurm_sns.sim.reproduce.sns_runs import cluster, place
 from slurm_sns.sim.sns_jobs import ProgramJob
-from slurm_sns.sim.sns_policies import CE, SNS
+from slurm_sns.sim.sns_policies import CE, CONTENTION, MODELS, SNS
 
 PROCESSES = 16
 #: Printed run times in seconds, under CE and under SNS. MG is a chain of five runs.

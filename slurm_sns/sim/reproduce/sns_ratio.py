@@ -13,8 +13,8 @@ from slurm_sns.sim.reproduce import figures
 from slurm_sns.sim.reproduce.claims import Claim, interval
 from slurm_sns.sim.reproduce.options import Options
 from slurm_sns.sim.reproduce.page import Drawing, Numbers, Page
-from slurm_sns.sim.reproduce.sns_runs import MODELS, Column, run_all, runs_of, shipped_programs
-from slurm_sns.sim.sns_policies import CE, COMBINED, SNS
+from slurm_sns.sim.reproduce.sns_runs import Column, run_all, runs_of, shipped_programs
+from slurm_sns.sim.sns_policies import CE, COMBINED, MODELS, SNS
 from slurm_sns.sim.workloads.sequences import SWEEP_JOBS, jobs_of, population, scaling_ratio, sweep_sequence
 
 #: How many of the 30 jobs are BW, for ratios from 0 to 1.

@@ -17,19 +17,15 @@ from slurm_sns.policies.placement.pool import BANDWIDTH, Pool, amounts
 from slurm_sns.policies.sns.parameters import REPRODUCTION, SnsParameters
 from slurm_sns.policies.sns.profile import Program
 from slurm_sns.resources import shared_path
-from slurm_sns.sim.contended import Contended
 from slurm_sns.sim.engine import Simulation
-from slurm_sns.sim.progress import Fixed, Placement, Progress
+from slurm_sns.sim.progress import Placement
 from slurm_sns.sim.sns_jobs import ProgramJob
-from slurm_sns.sim.sns_model import AuthorsModel
-from slurm_sns.sim.sns_policies import CE, COMBINED, CS, SNS, scheduler_of
+from slurm_sns.sim.sns_policies import CE, COMBINED, CS, MODELS, SNS, progress_of, scheduler_of
 from slurm_sns.sim.sns_trace import TraceReader
 
 PROFILES = "conf/profiles/spread-n-share.yaml"
 NODE = Resources(28, 128 * 1024, 20, 118)
 PAPER_NODES = 8
-AUTHORS, CONTENTION = "authors", "contention"
-MODELS = (AUTHORS, CONTENTION)
 POLICIES = (CE, CS, SNS, COMBINED)
 #: A pass at every submit and finish.
 INTERVAL_S = 1
@@ -83,13 +79,6 @@ def with_bandwidth(pool: Pool, gbps: int) -> Pool:
     capacity = pool.capacity.copy()
     capacity[BANDWIDTH] = gbps
     return Pool(pool.names, capacity)
-
-
-def progress_of(model: str, policy: str, pool: Pool, authors: AuthorsModel) -> Progress:
-    """How jobs advance; under CS nobody has ways of his own."""
-    if model == AUTHORS:
-        return Fixed(authors)
-    return Contended(pool, authors, is_partitioned=policy != CS)
 
 
 def place(

@@ -17,8 +17,8 @@ from slurm_sns.sim.reproduce.claims import Claim, interval
 from slurm_sns.sim.reproduce.options import Options
 from slurm_sns.sim.reproduce.page import Drawing, Numbers, Page
 from slurm_sns.sim.reproduce.shared import shared_file
-from slurm_sns.sim.reproduce.sns_runs import AUTHORS, Column, Runs, cluster, place, shipped_programs
-from slurm_sns.sim.sns_policies import CE, SNS
+from slurm_sns.sim.reproduce.sns_runs import Column, Runs, cluster, place, shipped_programs
+from slurm_sns.sim.sns_policies import AUTHORS, CE, SNS
 from slurm_sns.sim.workloads.sequences import population
 from slurm_sns.sim.workloads.trinity import FILE, trinity_jobs
 

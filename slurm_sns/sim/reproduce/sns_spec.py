@@ -27,10 +27,10 @@ from slurm_sns.sim.reproduce.claims import Claim, exactly, interval
 from slurm_sns.sim.reproduce.options import Options
 from slurm_sns.sim.reproduce.page import Numbers, Page
 from slurm_sns.sim.reproduce.shared import shared_file
-from slurm_sns.sim.reproduce.sns_runs import CONTENTION, Runs, geometric_mean, place
+from slurm_sns.sim.reproduce.sns_runs import Runs, geometric_mean, place
 from slurm_sns.sim.reproduce.sns_statistics import ALPHA, ROUNDING
 from slurm_sns.sim.sns_jobs import ProgramJob
-from slurm_sns.sim.sns_policies import CE, COMBINED, CS, SNS
+from slurm_sns.sim.sns_policies import CE, COMBINED, CONTENTION, CS, SNS
 
 CURVES, CO_RUNS = ("profiles", "spec-way-curves.csv"), ("profiles", "corun-measurements.csv")
 MB_PER_GB = 1000

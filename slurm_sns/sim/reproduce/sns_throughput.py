@@ -13,18 +13,9 @@ from slurm_sns.sim.reproduce import figures
 from slurm_sns.sim.reproduce.claims import Claim, Interval, interval
 from slurm_sns.sim.reproduce.options import Options
 from slurm_sns.sim.reproduce.page import Drawing, Numbers, Page
-from slurm_sns.sim.reproduce.sns_runs import (
-    AUTHORS,
-    CONTENTION,
-    MODELS,
-    POLICIES,
-    geometric_mean,
-    run_all,
-    runs_of,
-    shipped_programs,
-)
+from slurm_sns.sim.reproduce.sns_runs import POLICIES, geometric_mean, run_all, runs_of, shipped_programs
 from slurm_sns.sim.reproduce.sns_statistics import ALPHA, NUMBERS, Sequences
-from slurm_sns.sim.sns_policies import CE, COMBINED, CS, SNS
+from slurm_sns.sim.sns_policies import AUTHORS, CE, COMBINED, CONTENTION, CS, MODELS, SNS
 from slurm_sns.sim.workloads.sequences import jobs_of, population, scaling_ratio, sequence
 
 #: The paper's number of sequences.
