@@ -6,7 +6,7 @@ import pytest
 
 from thousand import Thousand, thousand
 
-#: Held at a time; the churn around them lasts a minute.
+#: Held at a time, and for how long others come and go around them.
 HELD = 1500
 CHURN_S = 40
 #: Memory may grow by caches and pools at first; what leaks a snapshot of these jobs every cycle grows by far more.
@@ -44,7 +44,7 @@ def test_a_thousand_placements_at_once_survive_a_killed_scheduler(controller: Th
 
 
 def test_under_load_no_job_is_lost_or_stuck_and_memory_does_not_grow_without_bound(controller: Thousand) -> None:
-    filled = controller.load("fill", 2000 + HELD, "large")["submitted"]
+    controller.load("fill", 2000 + HELD, "large")
     controller.wait_for("the nodes are full", lambda: controller.load("look")["allocated"] > 1000)
     controller.load("churn", 5, HELD)  # what is made at its first use is made now
     before_kb, before = controller.resident_kb(), controller.status()
@@ -57,16 +57,7 @@ def test_under_load_no_job_is_lost_or_stuck_and_memory_does_not_grow_without_bou
     assert seen["over"] == [], "no node is over its cores or memory"
     assert seen["held"] > 0
     assert after_kb - before_kb < GROWTH_KB
-    # Jobs ended, so others were placed; and what waits is what Slurm shows.
     controller.wait_for("others were placed", lambda: controller.status()["placed"] > before["placed"])
-    assert filled == 2000 + HELD
-    # Without competition everything gets its turn: no job is forgotten.
-    waiting = controller.load("look")["pending"]
-    assert waiting > 0
-    controller.run("scancel -u alice -t RUNNING,CONFIGURING")
-    started = controller.load("look")["allocated"]
-    controller.wait_for("freed nodes are used again", lambda: controller.load("look")["allocated"] > started)
-    controller.wait_for(
-        "nothing stays pinned without being started",
-        lambda: controller.load("look")["pinned"] == 0,
-    )
+    # Every job gets its turn once there is room: none is lost, none is stuck.
+    left = controller.load("drain", 300)
+    assert (left["pending"], left["over"]) == (0, [])
