@@ -17,7 +17,7 @@ from slurm_sns.errors import Refused, Unreachable
 from slurm_sns.scheduler.placing import Answers, Placement
 from slurm_sns.slurm.rows import as_row
 
-#: tests/benchmarks/placement.py, two cores: 2 senders leave slurmctld waiting, 8 are not faster than 4.
+#: As many as two cores keep busy, with some waiting for slurmctld; tests/benchmarks/placement.py measures them.
 SENDERS = 4
 #: Placements in a line: 16 take about a hundredth of a second, and the scheduler is asked for more that often.
 LINE = 16
