@@ -34,6 +34,7 @@ NAMES = (
     "sns-balance",
     "sns-ratio",
     "sns-scale",
+    "sns-assumed",
     "sns-beyond",
     "sns-spec",
 )

@@ -7,8 +7,18 @@ import pytest
 
 from slurm_sns.errors import BadInput
 from slurm_sns.policies.sns.classify import Kind
+from slurm_sns.policies.sns.profile import Provenance
 from slurm_sns.sim.profiling import as_profiled, sampled
-from slurm_sns.sim.reproduce import sns_balance, sns_cache, sns_example, sns_ratio, sns_scale, sns_scaling, sns_spec
+from slurm_sns.sim.reproduce import (
+    sns_assumed,
+    sns_balance,
+    sns_cache,
+    sns_example,
+    sns_ratio,
+    sns_scale,
+    sns_scaling,
+    sns_spec,
+)
 from slurm_sns.sim.reproduce.claims import HOLDS
 from slurm_sns.sim.reproduce.options import Options
 from slurm_sns.sim.reproduce.page import write_page
@@ -256,3 +266,32 @@ def test_pages_of_random_sequences_are_written_and_resumed(tmp_path):
 
     assert (tmp_path / "README.md").read_bytes() == before
     assert {"figure-17.png", "figure-18.svg", "balance.csv"} <= {path.name for path in tmp_path.iterdir()}
+
+
+# --- what is assumed, changed
+
+
+def test_only_assumed_numbers_are_changed_and_run_times_under_ce_stay():
+    shipped = shipped_programs()
+    for name, vary in sns_assumed.VARIANTS.items():
+        for program in vary(shipped).values():
+            for run in program.runs:
+                before = shipped[program.name].at(run.processes)[run.scale]
+                if run.scale == 1:
+                    assert run.time_s == before.time_s
+                if before.provenance.bandwidth_gbps is not Provenance.ASSUMED and "CG" not in name:
+                    assert run.bandwidth_gbps == before.bandwidth_gbps
+    assert sns_assumed.VARIANTS["as shipped"](shipped) == shipped
+
+
+def test_changed_numbers_are_changed_by_as_much_as_is_said():
+    shipped = shipped_programs()
+    lu, ts = shipped["lu"].at(16), shipped["ts"].at(16)
+    faster = sns_assumed.gains_changed(shipped, 1.2)["lu"].at(16)
+    costlier = sns_assumed.losses_changed(shipped, 1.2)["ts"].at(16)
+    hungrier = sns_assumed.cg_hungrier(shipped)["cg"].at(16)
+
+    assert lu[1].time_s / faster[8].time_s - 1 == pytest.approx(1.2 * (lu[1].time_s / lu[8].time_s - 1))
+    assert 1 - costlier[1].kept_at(4) == pytest.approx(1.2 * (1 - ts[1].kept_at(4)))
+    assert hungrier[1].fewest_ways(0.9, 20) == 18
+    assert hungrier[1].full_ipc == shipped["cg"].at(16)[1].full_ipc
