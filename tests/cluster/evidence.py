@@ -1,5 +1,6 @@
 """What proves that a fault did no harm: what the jobs themselves wrote, Slurm's accounting, the logs, the queue."""
 
+import json
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -146,6 +147,14 @@ def released_in_time(cluster: Cluster, log: "Log") -> None:
     released = log.lines("released to Slurm")
     assert released
     assert max(map(logged_s, released)) - last_beat_s <= HEARTBEAT_TIMEOUT_S + 5
+    # The submit filter counts in whole seconds: it may hold a job for up to a second after the watchdog's first look.
+    cluster.wait_for("jobs pass", lambda: int(cluster.run("date +%s")) - last_beat_s > HEARTBEAT_TIMEOUT_S)
+
+
+def is_decided(cluster: Cluster, number: int) -> bool:
+    """Whether the decision record has anything on the job; a scheduler that has not seen it yet says so instead."""
+    answer = cluster.try_run(f"sns explain {number} --json")
+    return answer.returncode == 0 and bool(json.loads(answer.stdout)["decisions"])
 
 
 def logged_s(line: str) -> float:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from evidence import Log, begin, check, released_in_time, work, written
+from evidence import Log, begin, check, is_decided, released_in_time, work, written
 
 from cluster import Cluster
 
@@ -233,7 +233,7 @@ def test_a_store_that_cannot_be_used_is_said_at_the_start_and_the_watchdog_works
         cluster.daemon("start", "scheduler")
         cluster.wait_for("it answers", lambda: cluster.try_run("sns status").returncode == 0, 180)
         managed = cluster.submit("-n1", work(1))
-        cluster.wait_for("it is placed", lambda: cluster.explain(managed)["decisions"])
+        cluster.wait_for("it is placed", lambda: is_decided(cluster, managed))
     finally:
         cluster.try_run("sns-daemon kill scheduler; chmod 700 /var/lib/sns; rm -f /var/lib/sns/sns.db*")
         cluster.run("cp -a /tmp/faults/kept/sns.db* /var/lib/sns/")
@@ -264,7 +264,7 @@ def test_a_full_disk_lets_jobs_pass_until_there_is_room_again(faulty: Cluster) -
         cluster.run("rm /dev/shm/filler")
         cluster.wait_for("the heartbeat is back", lambda: watchdog.lines("heartbeat is back"))
         managed = cluster.submit("-n1", work(1))
-        cluster.wait_for("it is placed", lambda: cluster.explain(managed)["decisions"])
+        cluster.wait_for("it is placed", lambda: is_decided(cluster, managed))
         assert "over after" in log.lines("disk is full")[-1]
         cluster.wait_for_end([*numbers, passed, managed])
         check(cluster, [*numbers, passed, managed])

@@ -146,4 +146,4 @@ def test_check_finds_nothing_wrong_and_says_what_is_when_something_is(cluster: C
     cluster.run("sed 's/memory_mb: 128000/memory_mb: 96000/' /etc/slurm/sns.yaml > /tmp/sns-wrong.yaml")
     wrong = cluster.try_run("sns check --config /tmp/sns-wrong.yaml")
     assert wrong.returncode == 1
-    assert "node c1: memory_mb 128000 in Slurm, 96000 here" in wrong.stdout
+    assert "nodes c[1-4] as sns.yaml says: found 28 cores, 96000 MiB, wanted 28 cores, 128000 MiB" in wrong.stdout
