@@ -1,5 +1,6 @@
 """The cluster that `make test` has brought up, in a known state before each test."""
 
+import json
 import sys
 import time
 from collections.abc import Iterator
@@ -21,44 +22,65 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def running_cluster() -> Cluster:
-    """The cluster; without one these tests fail and say how to bring it up."""
+def running_cluster() -> Iterator[Cluster]:
+    """The cluster, left as it was; without one these tests fail and say how to bring it up."""
     cluster = Cluster()
     answer = cluster.try_run("cluster-health ctl")
     if answer.returncode != 0:
         pytest.fail(
             f"the mini cluster does not answer: `make test` or `make cluster-up` brings it up ({answer.stderr})"
         )
-    return cluster
+    yield cluster
+    settle(cluster)
 
 
 @pytest.fixture
-def cluster(running_cluster: Cluster) -> Iterator[Cluster]:
-    """The cluster with scheduler and watchdog running, the configuration rendered, and no jobs; left so at the end."""
+def cluster(running_cluster: Cluster) -> Cluster:
+    """The cluster with scheduler and watchdog running, the configuration rendered, and no jobs."""
     settle(running_cluster)
-    yield running_cluster
-    settle(running_cluster)
+    return running_cluster
 
 
 @pytest.fixture(scope="module")
-def shared_cluster(running_cluster: Cluster) -> Iterator[Cluster]:
+def shared_cluster(running_cluster: Cluster) -> Cluster:
     """The same for all tests of a module together, where what they share takes long to make."""
     settle(running_cluster)
-    yield running_cluster
-    settle(running_cluster)
+    return running_cluster
+
+
+#: Notes what was rendered, and whether a test has changed it since.
+RENDERED = "/tmp/rendered.sha256"
+RENDER = f"sns render /etc/slurm/sns && sha256sum /etc/slurm/sns/* > {RENDERED}"
 
 
 def settle(cluster: Cluster) -> None:
-    """Bring the cluster to its known state; quick when it is in it already."""
-    cluster.run("sns enable; scancel -u alice; scancel -u bob; sns render /etc/slurm/sns; rm -f /tmp/sns-*.yaml")
+    """Bring the cluster to its known state; quick when it is in it already, for every test begins with this."""
+    cluster.run(
+        "rm -f /var/lib/sns/disabled /tmp/sns-*.yaml; scancel -u alice; scancel -u bob; "
+        f"sha256sum -c --status {RENDERED} || {{ {RENDER}; }}"
+    )
     for name in ("scheduler", "watchdog"):
         if cluster.try_run(f"sns-daemon status {name}").returncode != 0:
             cluster.daemon("start", name)
     cluster.wait_for("no jobs", lambda: not cluster.run("squeue -a -h").strip(), 180)
-    cluster.wait_for("the scheduler answers", lambda: cluster.try_run("sns status").returncode == 0, 180)
-    if '"mode": "enforce"' not in cluster.run("sns status --json"):  # a failed test left another configuration running
+    mode = _mode_of_who_answers(cluster)
+    if mode != "enforce":  # a test left another configuration running
         cluster.daemon("restart", "scheduler")
-        cluster.wait_for("the scheduler answers", lambda: cluster.try_run("sns status").returncode == 0, 180)
+        assert _mode_of_who_answers(cluster) == "enforce"
+
+
+def _mode_of_who_answers(cluster: Cluster) -> str:
+    """The mode of the scheduler, once it answers."""
+    modes: list[str] = []
+
+    def answers() -> bool:
+        answer = cluster.try_run("sns status --json")
+        if answer.returncode == 0:
+            modes.append(json.loads(answer.stdout)["mode"])
+        return bool(modes)
+
+    cluster.wait_for("the scheduler answers", answers, 180)
+    return modes[-1]
 
 
 @pytest.fixture
