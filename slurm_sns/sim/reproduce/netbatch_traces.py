@@ -1,15 +1,13 @@
 """The heuristics and Max-Jobs on real traces: what of the Max-Jobs paper's findings carries over.
 
-The traces are not part of the project: they are read from `traces` in the folder that SNS_SHARED names, else in
-`../shared` beside the checkout. MetaCentrum wagap 2013 (zewura and zegox, as its header has them; jobs ask for memory);
-HPC2N (Seth: 120 nodes of 2 processors; 2 GB each assumed) and SDSC-SP2 (128 nodes of 1 processor, no memory recorded)
-from the Parallel Workloads Archive.
+The traces are not part of the project (module shared): MetaCentrum wagap 2013 (zewura and zegox, as its header has
+them; jobs ask for memory); HPC2N (Seth: 120 nodes of 2 processors; 2 GB each assumed) and SDSC-SP2 (128 nodes of 1
+processor, no memory recorded) from the Parallel Workloads Archive.
 
 A trace is one sample. We cut it into 30 windows of equally many jobs, replay each from an empty cluster, and compare
 policies in pairs by window; windows of one trace are not quite independent.
 """
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +15,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from slurm_sns.errors import BadInput
 from slurm_sns.model import Resources
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.placement.pool import Pool, amounts
@@ -30,6 +27,7 @@ from slurm_sns.sim.reproduce.claims import Claim, Interval, interval
 from slurm_sns.sim.reproduce.options import Options
 from slurm_sns.sim.reproduce.page import Drawing, Numbers, Page
 from slurm_sns.sim.reproduce.runs import INTERVAL_S, MAX_JOBS, POLICIES
+from slurm_sns.sim.reproduce.shared import shared_file
 
 KB_PER_MIB = 1024
 #: Near the best: within so many percent.
@@ -51,11 +49,7 @@ class Log:
         Raises:
             BadInput: it is not there.
         """
-        shared = Path(os.environ.get("SNS_SHARED", Path(__file__).parents[3].parent / "shared"))
-        path = shared / "traces" / self.file
-        if not path.is_file():
-            raise BadInput(f"{path} is missing; valid: SNS_SHARED names a folder that has traces/{self.file}")
-        return path
+        return shared_file("traces", self.file)
 
     def pool(self) -> Pool:
         """Its machines."""

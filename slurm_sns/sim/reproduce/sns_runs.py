@@ -3,7 +3,7 @@
 The cluster is the paper's: nodes of 28 cores, 20 ways and 118 GB/s (of its 118.26: bandwidth is whole GB/s here).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
@@ -91,7 +91,6 @@ def place(
     true_programs: Mapping[str, Program] | None = None,
     parameters: SnsParameters = REPRODUCTION,
     planned_gbps: int | None = None,
-    report: Callable[[int], None] = lambda _started: None,
 ) -> tuple[Placement, ...]:
     """The jobs as the policy places them.
 
@@ -113,7 +112,7 @@ def place(
         interval_s=INTERVAL_S,
         progress=progress_of(model, policy, true_pool, authors),
     )
-    return simulation.run(report).placements
+    return simulation.run().placements
 
 
 def run_all(jobs: Sequence[ProgramJob], policies: Sequence[str] = POLICIES, **options: Any) -> dict[str, Any]:

@@ -17,7 +17,6 @@ SCALING, COMPACT, NEUTRAL = ("mg", "cg", "lu", "ts", "bw"), ("bfs",), ("ep", "wc
 ONE_NODE = ("gan", "rnn")
 #: CG is 13 % faster on 2 nodes; the others are best on 8, by more than 30 %. Met within a point.
 CG_SCALE, CG_FASTER, WIDEST, FASTER, POINT = 2, 13, 8, 30, 1
-ALIKE_PERCENT = 5
 
 
 def reproduce(options: Options) -> Page:

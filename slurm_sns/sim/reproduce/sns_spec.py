@@ -41,7 +41,6 @@ SPEC_JOBS = 120
 POLICIES = (CE, CS, SNS, COMBINED)
 
 CO_RUN_CORES, CO_RUN_CACHE_MB, CO_RUN_WAYS, CO_RUN_GBPS = 8, 40.0, 20, 60.0
-PARTNER = "SP"
 #: The cache's rule is met when it is off by less than so many MB on average, of 40.
 NEAR_MB = 2.0
 TOLD = Provenances(Provenance.ASSUMED, Provenance.MEASURED, Provenance.MEASURED)

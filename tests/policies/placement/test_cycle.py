@@ -1,12 +1,12 @@
 """One cycle: queue depth, withheld capacity, several nodes, node sets, alternatives."""
 
-import pytest
+from dataclasses import replace
+
 from clusters import job, node, placed, plan, way
 
-from slurm_sns.errors import Infeasible
 from slurm_sns.model import Alternative, Node, Resources
 from slurm_sns.policies.placement.pool import Pool
-from slurm_sns.policies.placement.size import require_feasible
+from slurm_sns.policies.placement.size import fits_ever
 
 
 def test_a_cycle_looks_at_queue_depth_jobs_matched_or_not():
@@ -118,16 +118,14 @@ def test_over_aged_jobs_come_first_oldest_first_and_always_withhold():
     assert result.waiting[8].endswith("withheld for it on B")
 
 
-def test_a_job_that_nothing_could_ever_hold_is_infeasible_with_the_largest_node_named():
+def test_a_job_that_nothing_could_ever_hold_is_known_before_it_waits():
     pool = Pool.of([node("A"), node("B", cores=8)])
+    large = Alternative(1, Resources(8, 32 * 1024))
 
-    require_feasible(pool, job(1, 8, 32))
-    with pytest.raises(
-        Infeasible, match=r"job 2 needs 2 nodes with 8 cores and 1024 MiB each; the largest .* B, has 8"
-    ):
-        require_feasible(pool, job(2, 8, 1, nodes=2))
-    with pytest.raises(Infeasible, match="none of its nodes exists"):
-        require_feasible(pool, job(3, allowed=frozenset({"gone"})))
+    assert fits_ever(pool, large)
+    assert not fits_ever(pool, replace(large, nodes=2))
+    assert not fits_ever(pool, large, frozenset({"A"}))
+    assert not fits_ever(pool, large, frozenset({"gone"}))
 
 
 def test_a_node_left_without_room_for_the_smallest_job_leaves_the_cycle():
