@@ -1,17 +1,21 @@
-"""Columns of plain numbers from a file, part by part."""
+"""Columns of plain numbers from a file, part by part, by pandas' reader.
 
+What it does not take as numbers (another number of fields, a word, a gap) is not judged here: reading stops, and the
+reader of any text decides what it is, and names the line.
+"""
+
+import csv
+import io
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
-from slurm_sns.sim.digits import ROWS, read_lines
 from slurm_sns.sim.files import Source
 from slurm_sns.sim.table import LARGEST
-
-#: A part of so many bytes has at most half as many fields.
-SHORTEST_FIELD = 2
 
 
 class NotPlain(Exception):
@@ -20,7 +24,10 @@ class NotPlain(Exception):
 
 @dataclass(frozen=True)
 class Layout:
-    """How the fields of a line lie: their number, what separates them, and our names of those that matter."""
+    """How the fields of a line lie: their number, what separates them, and our names of those that matter.
+
+    Fields are separated by commas, or by blanks; then `;` begins a comment and empty lines are skipped.
+    """
 
     fields: int
     commas: bool
@@ -33,34 +40,51 @@ def columns(
     """The named columns of each part of the file, at most `limit` rows together.
 
     Raises:
-        NotPlain: a line is not what `digits` reads, or a number is out of range.
+        NotPlain: a line does not hold as many numbers as the layout says, or one is out of range.
         BadInput: the file is truncated, binary or empty.
     """
-    column = np.full(layout.fields, -1, dtype=np.int64)
-    column[list(layout.names)] = np.arange(len(layout.names))
     left = limit
     for part in source.parts():
         if left == 0:
             return
-        data = np.frombuffer(_without_lines(part, skip_lines), dtype=np.uint8)
+        table = _table(part, layout, skip_lines, left)
         skip_lines = 0
-        most = len(data) // (SHORTEST_FIELD * layout.fields) + 1
-        rows = most if left is None else min(most, left)
-        values = np.empty((rows, len(layout.names)))
-        place = np.zeros(2, np.int64)
-        plain = read_lines(data, place, layout.commas, column, values)
-        values = values[: place[ROWS]]
-        if not plain or not (np.abs(values) <= LARGEST).all():
-            raise NotPlain
         if left is not None:
-            left -= int(place[ROWS])
-        yield dict(zip(layout.names.values(), values.T, strict=True))
+            left -= len(table)
+        yield {name: _in_range(table[field]) for field, name in layout.names.items()}
 
 
-def _without_lines(part: bytes, count: int) -> bytes:
-    for _ in range(count):
-        part = part.partition(b"\n")[2]
-    return part
+def _table(part: bytes, layout: Layout, skip_lines: int, rows: int | None) -> pd.DataFrame:
+    with warnings.catch_warnings():
+        # pandas warns of a first line with too many fields, and refuses a later one.
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        try:
+            table = pd.read_csv(
+                io.BytesIO(part),
+                sep="," if layout.commas else r"\s+",
+                comment=None if layout.commas else ";",
+                header=None,
+                names=range(layout.fields),
+                index_col=False,
+                skiprows=skip_lines,
+                nrows=rows,
+                skip_blank_lines=not layout.commas,
+                na_filter=False,
+                quoting=csv.QUOTE_NONE,
+                low_memory=False,
+            )
+        except (ValueError, pd.errors.ParserWarning):
+            raise NotPlain from None
+    if len(table) and not all(kind.kind in "iuf" for kind in table.dtypes):
+        raise NotPlain
+    return table
+
+
+def _in_range(column: "pd.Series[float]") -> NDArray[np.float64]:
+    numbers = np.asarray(column, np.float64)
+    if not (np.abs(numbers) <= LARGEST).all():
+        raise NotPlain
+    return numbers
 
 
 def are_distinct(numbers: NDArray[np.float64]) -> bool:

@@ -69,11 +69,8 @@ def _read_lines(source: Source, limit: int | None) -> dict[str, Column]:
 
 def _data_lines(text: str) -> list[tuple[int, str]]:
     """The lines that hold jobs, with their numbers."""
-    return [
-        (number, line)
-        for number, line in enumerate(text.splitlines(), start=1)
-        if line and not line.isspace() and not line.lstrip().startswith(";")
-    ]
+    numbered = ((number, line.partition(";")[0]) for number, line in enumerate(text.splitlines(), start=1))
+    return [(number, line) for number, line in numbered if line and not line.isspace()]
 
 
 def _parse(name: str, numbered: list[tuple[int, str]]) -> dict[str, Column]:

@@ -1,4 +1,4 @@
-"""The compiled reader takes what the plain reader takes, and leaves to it what it does not."""
+"""Traces of plain numbers are read by pandas as the reader of any text reads them, or left to it."""
 
 import pytest
 from hypothesis import given, settings
@@ -10,7 +10,26 @@ from slurm_sns.sim.nodes_csv import read_nodes
 from slurm_sns.sim.plain_numbers import NotPlain
 
 NUMBERS = st.sampled_from(["0", "1", "2", "7", "4", "10", "-1", "+3", "1.5", "0.1", "2.0", ".5", "3."])
-ODD = st.sampled_from(["1e2", "nan", "x", "", "1_0", "1234567890123456", "1.2.3", "-", " 4", "inf"])
+ODD = st.sampled_from(
+    [
+        "1e2",
+        "nan",
+        "x",
+        "",
+        "1_0",
+        "1234567890123456",
+        "1.2.3",
+        "-",
+        " 4",
+        "inf",
+        "1e",
+        "True",
+        '"1"',
+        "NA",
+        "1;2",
+        "0x1",
+    ]
+)
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +61,10 @@ def refuse(*_):
 
 @settings(deadline=None, max_examples=300)
 @given(
-    st.lists(st.lists(NUMBERS | NUMBERS | NUMBERS | ODD, min_size=5, max_size=5), max_size=6),
+    st.lists(
+        st.lists(NUMBERS | NUMBERS | NUMBERS | ODD, min_size=5, max_size=5) | st.lists(NUMBERS, min_size=4, max_size=6),
+        max_size=6,
+    ),
     st.sampled_from(["\n", "\r\n"]),
 )
 def test_csv_is_read_alike_by_both_readers(pool, rows, end):
@@ -54,7 +76,10 @@ def test_csv_is_read_alike_by_both_readers(pool, rows, end):
 
 @settings(deadline=None, max_examples=300)
 @given(
-    st.lists(st.lists(NUMBERS, min_size=18, max_size=18) | st.sampled_from([["; x"], [""], ["1"]]), max_size=6),
+    st.lists(
+        st.lists(NUMBERS, min_size=18, max_size=18) | st.sampled_from([["; x"], [""], [" "], ["1"], ["1"] * 19]),
+        max_size=6,
+    ),
     st.sampled_from([" ", "  ", "\t"]),
     st.none() | ODD,
 )

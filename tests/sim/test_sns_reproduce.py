@@ -1,6 +1,7 @@
 """Reproductions of Spread-n-Share: what their pages say of printed numbers, and the parts they are made of."""
 
 import csv
+import re
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from slurm_sns.sim.reproduce.claims import HOLDS
 from slurm_sns.sim.reproduce.options import Options
 from slurm_sns.sim.reproduce.page import write_page
 from slurm_sns.sim.reproduce.sns_beyond import VARIANTS, idle_share, measures
+from slurm_sns.sim.reproduce.sns_recorded import RECORDED_WAIT_S, recorded_claim
 from slurm_sns.sim.reproduce.sns_runs import NODE, POLICIES, Runs, cluster, place, run_all, runs_of, shipped_programs
 from slurm_sns.sim.reproduce.sns_statistics import NUMBERS, Sequences
 from slurm_sns.sim.reproduce.sns_throughput import PRINTED
@@ -82,15 +84,11 @@ def test_sequences_lie_between_the_papers_ratios_and_a_seed_gives_the_same_one_a
         assert drawn == sequence(members, seed)
 
 
-def test_a_sequence_like_the_recorded_one_waits_about_as_long_under_ce(members):
-    """Which 20 jobs were recorded is not known: mean run 422 s, mean wait 320 s. Others like it are around that."""
-    waits = []
-    for seed in range(60):
-        runs = Runs.of(place(CE, AUTHORS, jobs_of(sequence(members, seed))))
-        if abs(runs.run_s.mean() / 422 - 1) < 0.05:
-            waits.append(runs.wait_s.mean())
+def test_sequences_with_the_recorded_runs_wait_as_long_as_the_recorded_one():
+    claim = recorded_claim(60)
 
-    assert min(waits) < 0.95 * 320 < 1.05 * 320 < max(waits)
+    assert claim.found.low < RECORDED_WAIT_S < claim.found.high
+    assert int(re.search(r"(\d+) wait as long", claim.measure)[1]) > 0
 
 
 def test_the_sweep_goes_from_no_scaling_job_to_scaling_jobs_only(members):
