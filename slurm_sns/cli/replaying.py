@@ -6,11 +6,14 @@ from typing import Any, NamedTuple
 
 from slurm_sns.cli.requested import Requested, Spreading
 from slurm_sns.cli.spreading import summary_of
+from slurm_sns.errors import BadInput
 from slurm_sns.policies.matching.keys import KEYS, kernel_holds
 from slurm_sns.policies.matching.max_jobs import MaxJobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.placement.pool import Pool
-from slurm_sns.sim.engine import Outcome, Simulation
+from slurm_sns.policies.sns.exploration import Exploration
+from slurm_sns.sim.engine import Outcome, Scheduler, Simulation
+from slurm_sns.sim.exploring import Exploring, laboratory_of
 from slurm_sns.sim.metrics import Metrics, measure
 from slurm_sns.sim.progress import Placement
 from slurm_sns.sim.read_trace import read_records
@@ -31,6 +34,7 @@ class Done(NamedTuple):
     metrics: Callable[[], Metrics]
     write: Callable[[Path, Mapping[str, Any]], None]
     placements: Sequence[Placement] = ()  #: of the plain engine
+    learnt: Mapping[str, Any] = {}  #: what the summary says of --learn
 
 
 class Work(NamedTuple):
@@ -53,12 +57,16 @@ def read_work(trace: str, pool: Pool, asked: Requested, *, load_factor: float, l
         options, parameters, _ = spreading = asked.spreading
         reader = TraceReader(pool, asked.policy, options.programs(pool), parameters)
         spread = reader.read(trace, load_factor=load_factor, limit=limit)
+        if options.learn is not None and not spread.profiled:
+            raise BadInput(
+                f"{trace}: no job has a profile to learn; valid for --learn: a CSV of programs in --profiles"
+            )
         return Work(
             len(spread.trace.jobs),
             spread.trace.dropped,
             unsorted=0,
             run=lambda report: run_spreading(pool, spread, spreading, asked, report),
-            more=lambda done: summary_of(spread, done.placements, parameters, options),
+            more=lambda done: {**summary_of(spread, done.placements, parameters, options), **done.learnt},
         )
     records = read_records(trace, pool, load_factor=load_factor, limit=limit)
     return Work(
@@ -97,18 +105,26 @@ def run_matching(pool: Pool, records: Records, asked: Requested, report: Report)
 
 def run_spreading(pool: Pool, spread: SnsTrace, spreading: Spreading, asked: Requested, report: Report) -> Done:
     """Replay a trace of programs by the engine, which knows run times that depend on the placement."""
-    parameters = asked.parameters
+    options, parameters = spreading.options, asked.parameters
+    scheduler: Scheduler = spreading.scheduler
+    progress = progress_of(options.progress or AUTHORS, asked.policy, pool, spread.model)
+    laboratory = None
+    if options.learn is not None:
+        exploration = Exploration(spreading.parameters)
+        laboratory = laboratory_of(pool, options.programs(pool), exploration, spread=options.learn, seed=options.seed)
+        scheduler = progress = Exploring(laboratory, spreading.scheduler, progress, spread.profiled)
     simulation = Simulation(
         pool,
         spread.trace,
-        spreading.scheduler,
+        scheduler,
         queue_depth=parameters.queue_depth,
         interval_s=asked.interval_s,
         shares=asked.shares,
         age_limit_s=asked.age_limit_s,
-        progress=progress_of(spreading.options.progress or AUTHORS, asked.policy, pool, spread.model),
+        progress=progress,
     )
-    return _done_by_engine(simulation.run(report), pool, parameters.portfolio, spreads=True)
+    done = _done_by_engine(simulation.run(report), pool, parameters.portfolio, spreads=True)
+    return done if laboratory is None else done._replace(learnt={"learn": options.learn, **laboratory.counts()})
 
 
 def _done_by_engine(outcome: Outcome, pool: Pool, members: tuple[str, ...], *, spreads: bool = False) -> Done:

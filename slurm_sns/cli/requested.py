@@ -62,6 +62,7 @@ def requested(policy: str, given: Given, config: Path | None) -> Requested:
 
     configured, shares, age_limit_s = _configured(config)
     parameters = _limited(_chosen(configured, policy, given.portfolio), policy, given)
+    given.spreading.require_learnable(policy)
     spreading = None
     if policy in SPREADING:
         from slurm_sns.sim.sns_policies import scheduler_of

@@ -80,6 +80,15 @@ def simulate(
             show_default="authors",
         ),
     ] = None,
+    learn: Annotated[
+        float | None,
+        typer.Option(
+            "--learn",
+            metavar="SPREAD",
+            help="Begin without profiles and learn them from the runs (sns, combined): measurements are off by this "
+            "share (standard deviation) of what --profiles says; 0 to 1.",
+        ),
+    ] = None,
     age_limit: Annotated[
         int | None,
         typer.Option(
@@ -89,7 +98,7 @@ def simulate(
             show_default="none; that of --config",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="For policies that draw lots; matching draws none.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Of the errors of --learn; nothing else draws lots.")] = 0,
     out: Annotated[Path | None, typer.Option("--out", help="Directory for jobs.csv, cycles.csv, summary.json.")] = None,
     config: Annotated[
         Path | None,
@@ -102,7 +111,7 @@ def simulate(
     from slurm_sns.sim.nodes_csv import read_nodes
     from slurm_sns.sim.results import require_directory
 
-    spreading = SpreadingOptions(profiles, alpha, scales, beta, progress)
+    spreading = SpreadingOptions(profiles, alpha, scales, beta, progress, learn, seed)
     given = Given(interval, queue_depth, reservations, portfolio, age_limit, spreading)
     asked = requested(policy, given, config)
     if not 0 < load_factor <= 1e6:

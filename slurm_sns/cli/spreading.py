@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 SPREADING = ("ce", "cs", "sns", "combined")
 COMBINED = "combined"
+#: Those that plan by profiles, and so have something to learn.
+LEARNING = ("sns", COMBINED)
 #: How jobs advance: by the paper's own model, or slowed down by their neighbours.
 AUTHORS = "authors"
 PROGRESS = (AUTHORS, "contention")
@@ -29,6 +31,8 @@ class SpreadingOptions:
     scales: str | None
     beta: float | None
     progress: str | None
+    learn: float | None
+    seed: int
 
     def require_none(self, policy: str) -> None:
         """Accept options of a policy that has no use for these.
@@ -39,6 +43,21 @@ class SpreadingOptions:
         for name in ("profiles", "alpha", "scales", "beta", "progress"):
             if getattr(self, name) is not None:
                 raise BadInput(f"--{name} goes with --policy {', '.join(SPREADING)}, not with {policy}")
+
+    def require_learnable(self, policy: str) -> None:
+        """Accept what was given for learning.
+
+        Raises:
+            BadInput: the policy plans without profiles, there is nothing to learn, or the errors are no share.
+        """
+        if self.learn is None:
+            return
+        if policy not in LEARNING:
+            raise BadInput(f"--learn goes with --policy {', '.join(LEARNING)}, not with {policy}")
+        if self.profiles is None:
+            raise BadInput("--learn needs --profiles: how the programs truly run")
+        if not 0 <= self.learn <= 1:
+            raise BadInput(f"--learn is {self.learn}; valid: 0 to 1")
 
     def parameters(self, queue_depth: int, config: Path | None) -> "SnsParameters":
         """The parameters of the paper's experiments, or those of a configuration, with what was given.

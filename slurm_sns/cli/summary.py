@@ -66,6 +66,11 @@ def print_table(summary: dict[str, Any]) -> None:
     if "mean_run_s" in summary:
         table.add_row("mean run", f"{amount('mean_run_s')} s")
         table.add_row("mean turnaround", f"{amount('mean_turnaround_s')} s")
+    if "learn" in summary:
+        table.add_row(
+            "profiles learnt",
+            f"{summary['programs_learnt']} of {summary['programs']}, in {summary['exploring_runs']} exploring runs",
+        )
     table.add_row("mean slowdown", amount("mean_slowdown"))
     table.add_row("max bounded stretch", amount("max_bounded_stretch"))
     table.add_row("mean queue length", amount("mean_queue_length"))

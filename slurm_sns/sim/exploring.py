@@ -25,7 +25,7 @@ from slurm_sns.policies.sns.request import NodeType, Request, node_types
 from slurm_sns.sim.profiling import SAMPLED_WAYS, sampled
 from slurm_sns.sim.progress import Placement, Progress
 from slurm_sns.sim.sns_jobs import ProgramJob
-from slurm_sns.sim.trace import SMALLEST_MEMORY_MB, half_up
+from slurm_sns.sim.trace import half_up
 
 #: Changing ways while a program runs costs it so much (section 5.1).
 SAMPLING_COSTS = 0.19
@@ -43,7 +43,7 @@ class Laboratory:
     true: Mapping[str, Program]
     exploration: Exploration
     types: tuple[NodeType, ...]
-    spread: float = 0.03
+    spread: float
     seed: int = 0
     drift: DriftParameters = field(default_factory=DriftParameters)
     known: dict[Key, Known] = field(default_factory=dict)
@@ -61,11 +61,26 @@ class Laboratory:
         """The step that a job of this program may take now; None when there is none, or one runs already."""
         if any(running == key for running, _ in self.steps.values()):
             return None
-        return self.exploration.next_step(self.of(key), request, self.types)
+        return self._missing(key, self.of(key), request)
+
+    def _missing(self, key: Key, known: Known, request: Request) -> Step | None:
+        """What is still to be run; nothing at a scale at which nobody knows how the program would truly run."""
+        step = self.exploration.next_step(known, request, self.types)
+        return step if step is not None and step.scale in self._runs(key) else None
+
+    def _runs(self, key: Key) -> Mapping[int, Run]:
+        """How the program truly runs, by scale."""
+        program, processes = key
+        return self.true[program].at(processes, nearest=self.exploration.sns.one_profile_for_all_sizes)
+
+    def counts(self) -> dict[str, int]:
+        """How many (program, processes) were seen, how many of them have a profile, and what that took."""
+        profiles = sum(known.profile() is not None for known in self.known.values())
+        return {"programs": len(self.known), "programs_learnt": profiles, "exploring_runs": len(self.explored)}
 
     def learn(self, job_id: int, key: Key, way: Alternative, request: Request) -> None:
         """Take in what a run that has ended gave."""
-        run = self.true[key[0]].at(key[1])[way.scale]
+        run = self._runs(key)[way.scale]
         _, step = self.steps.pop(job_id, (key, None))
         known = self.of(key)
         if step is not None:
@@ -75,7 +90,7 @@ class Laboratory:
             ways = way.demand.ways or run.ways[-1]
             seen = Monitored(way.scale, ways, self._off(run.ipc_at(ways)), self._off(run.bandwidth_at(ways)))
             known = watched(known, seen, self.drift)
-        if known.renewal and self.exploration.next_step(known, request, self.types) is None:
+        if known.renewal and self._missing(key, known, request) is None:
             known = known.settled()
         self.known[key] = known
 
@@ -98,10 +113,12 @@ class Exploring:
     """A policy and a model of progress that learn: both roles of one simulation."""
 
     def __init__(self, laboratory: Laboratory, policy: MaxJobs, progress: Progress, jobs: Iterable[ProgramJob]) -> None:
-        """`jobs` are those of the trace."""
+        """`jobs` are those of the trace that can be learnt from; the others keep their alternatives."""
+        jobs = tuple(jobs)
         self._laboratory, self._policy, self._progress = laboratory, policy, progress
         self._keys = {each.identity: (each.program, each.processes) for each in jobs}
-        self._ways_by: dict[Key, tuple[Known, tuple[Alternative, ...]]] = {}
+        self._requests = {each.identity: each.request for each in jobs}
+        self._ways_by: dict[tuple[Key, Request], tuple[Known, tuple[Alternative, ...]]] = {}
 
     def schedule(self, pool: Pool, free: Amounts, queue: WaitingQueue) -> Schedule:
         """The matches of one cycle, with alternatives as what is known now gives them."""
@@ -119,23 +136,25 @@ class Exploring:
 
     def _ways(self, job: Job, steps: dict[int, tuple[Key, Step]]) -> tuple[Alternative, ...]:
         """The job's alternatives; none while its program is unknown and another job explores it."""
-        laboratory, key = self._laboratory, self._keys[job.id]
-        request, others = request_of(key), self._by_profile(key)
+        if job.id not in self._keys:
+            return job.alternatives
+        laboratory, key, request = self._laboratory, self._keys[job.id], self._requests[job.id]
+        others = self._by_profile(key, request)
         step = None if key in (taken for taken, _ in steps.values()) else laboratory.next_step(key, request)
         if step is None:
             return others
         steps[job.id] = (key, step)
         return exploring(step, others, request, laboratory.types)
 
-    def _by_profile(self, key: Key) -> tuple[Alternative, ...]:
+    def _by_profile(self, key: Key, request: Request) -> tuple[Alternative, ...]:
         """The alternatives by what is known, none while that is too little; made anew when something was learnt."""
         known = self._laboratory.of(key)
-        remembered = self._ways_by.get(key)
+        remembered = self._ways_by.get((key, request))
         if remembered is not None and remembered[0] is known:
             return remembered[1]
         profile, exploration = known.profile(), self._laboratory.exploration
-        ways = alternatives(request_of(key), profile, self._laboratory.types, exploration.sns) if profile else ()
-        self._ways_by[key] = (known, ways)
+        ways = alternatives(request, profile, self._laboratory.types, exploration.sns) if profile else ()
+        self._ways_by[key, request] = (known, ways)
         return ways
 
     def start(self, placed: Placement) -> Iterable[Placement]:
@@ -149,19 +168,17 @@ class Exploring:
 
     def finish(self, placed: Placement) -> Iterable[Placement]:
         """Those that it disturbed; what its run gave is learnt."""
-        key = self._keys[placed.job.id]
-        self._laboratory.learn(placed.job.id, key, placed.alternative, request_of(key))
+        job_id = placed.job.id
+        if job_id in self._keys:
+            self._laboratory.learn(job_id, self._keys[job_id], placed.alternative, self._requests[job_id])
         return self._progress.finish(placed)
 
 
-def laboratory_of(pool: Pool, true: Mapping[str, Program], exploration: Exploration, **options: float) -> Laboratory:
+def laboratory_of(
+    pool: Pool, true: Mapping[str, Program], exploration: Exploration, *, spread: float, seed: int = 0
+) -> Laboratory:
     """A laboratory on these nodes."""
-    return Laboratory(true, exploration, node_types(pool), **options)  # type: ignore[arg-type]  # spread, seed
-
-
-def request_of(key: Key) -> Request:
-    """What a job of that many processes asks for in a trace of programs."""
-    return Request(key[1], memory_per_node_mb=SMALLEST_MEMORY_MB)
+    return Laboratory(true, exploration, node_types(pool), spread, seed)
 
 
 def _longer(placed: Placement) -> int:

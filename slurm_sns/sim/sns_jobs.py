@@ -10,8 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from slurm_sns.policies.sns.request import Request
 from slurm_sns.sim.files import GZIP_MAGIC, STANDARD_INPUT
 from slurm_sns.sim.table import Table, read_table
+from slurm_sns.sim.trace import SMALLEST_MEMORY_MB
 
 REQUIRED = ("job_id", "submit_s", "run_s", "program", "processes")
 OPTIONAL = ("alpha",)
@@ -33,6 +35,11 @@ class ProgramJob:
     program: str
     processes: int
     alpha: float | None
+
+    @property
+    def request(self) -> Request:
+        """What it asks for."""
+        return Request(self.processes, memory_per_node_mb=SMALLEST_MEMORY_MB, alpha=self.alpha)
 
 
 def read_program_jobs(name: str, text: str, limit: int | None = None) -> tuple[ProgramJob, ...]:

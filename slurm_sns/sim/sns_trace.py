@@ -22,18 +22,19 @@ from slurm_sns.sim.files import read_text
 from slurm_sns.sim.read_trace import read_trace
 from slurm_sns.sim.sns_jobs import ProgramJob, header_of, read_program_jobs
 from slurm_sns.sim.sns_model import AuthorsModel, Runs
-from slurm_sns.sim.trace import SMALLEST_MEMORY_MB, TOO_LARGE, JobMaker, Trace, TraceJob
+from slurm_sns.sim.trace import TOO_LARGE, JobMaker, Trace, TraceJob
 
 Ways = tuple[Alternative, ...]
 
 
 @dataclass(frozen=True)
 class SnsTrace:
-    """A trace, how long its jobs run, and how many of them have no profile."""
+    """A trace, how long its jobs run, how many of them have no profile, and the lines of those that have one."""
 
     trace: Trace
     model: AuthorsModel
     without_profile: int
+    profiled: tuple[ProgramJob, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -68,12 +69,12 @@ class TraceReader:
         jobs: list[TraceJob] = []
         run_s: dict[int, float] = {}
         runs: dict[int, Runs] = {}
+        profiled: list[ProgramJob] = []
         ways_of = cache(self._ways)
         for line in lines:
             program = self.programs.get(line.program)
-            request = Request(line.processes, memory_per_node_mb=SMALLEST_MEMORY_MB, alpha=line.alpha)
             try:
-                ways = ways_of(request, program)
+                ways = ways_of(line.request, program)
             except Infeasible:
                 dropped[TOO_LARGE] += 1
                 continue
@@ -89,9 +90,11 @@ class TraceReader:
             jobs.append(replace(made, job=replace(made.job, alternatives=ways)))
             run_s[line.identity] = line.run_s
             runs[line.identity] = self._runs(program, line.processes)
+            if runs[line.identity]:
+                profiled.append(line)
         trace = Trace.of(name, jobs, dropped, self.pool)
         without = sum(not runs[each.job.id] for each in trace.jobs)
-        return SnsTrace(trace, AuthorsModel(run_s, runs, self.parameters), without)
+        return SnsTrace(trace, AuthorsModel(run_s, runs, self.parameters), without, tuple(profiled))
 
     @cached_property
     def _types(self) -> tuple[NodeType, ...]:

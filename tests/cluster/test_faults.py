@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from evidence import Log, begin, check, is_decided, released_in_time, work, written
@@ -241,12 +242,35 @@ def test_a_store_that_cannot_be_used_is_said_at_the_start_and_the_watchdog_works
     check(cluster, [*numbers, passed, managed])
 
 
-def test_a_full_disk_lets_jobs_pass_until_there_is_room_again(faulty: Cluster) -> None:
-    """The store on a file system of its own, /dev/shm of the container, which is then filled."""
-    cluster, log, watchdog = faulty, Log(faulty), Log(faulty, "watchdog")
-    cluster.run("install -d -o slurm /dev/shm/sns")
+class Break(NamedTuple):
+    """A way in which the store breaks under a running scheduler, what is said, and how an admin mends it."""
+
+    do: str
+    said: str
+    mend: str
+
+
+SHM = "/dev/shm/sns"  # a file system of its own
+BREAKS = {
+    "full": Break("dd if=/dev/zero of=/dev/shm/filler bs=4k", "disk is full; make room there", "rm /dev/shm/filler"),
+    "read-only": Break(
+        f"chmod 400 {SHM}/*; chmod 500 {SHM}", "must belong to SlurmUser and be writable", f"chmod -R u+w {SHM}"
+    ),
+    "garbage": Break(
+        f"head -c 40000 /dev/urandom | dd of={SHM}/sns.db conv=notrunc",
+        "move the file away",
+        "sns-daemon stop scheduler; " + f"mkdir {SHM}/away; mv {SHM}/sns.db* {SHM}/away; "
+        "SNS_CONFIG=/tmp/sns-shm.yaml sns-daemon start scheduler",
+    ),
+}
+
+
+@pytest.mark.parametrize("how", BREAKS)
+def test_a_store_that_breaks_lets_jobs_pass_until_it_is_mended(faulty: Cluster, how: str) -> None:
+    cluster, log, watchdog, broken = faulty, Log(faulty), Log(faulty, "watchdog"), BREAKS[how]
+    cluster.run(f"install -d -o slurm {SHM}")
     cluster.run(
-        "(cat /etc/slurm/sns.yaml; echo; echo 'store: {url: \"sqlite:////dev/shm/sns/sns.db\"}') > /tmp/sns-shm.yaml"
+        f"(cat /etc/slurm/sns.yaml; echo; echo 'store: {{url: \"sqlite:///{SHM}/sns.db\"}}') > /tmp/sns-shm.yaml"
     )
     for name in ("scheduler", "watchdog"):
         cluster.daemon("restart", name, config="/tmp/sns-shm.yaml")
@@ -254,22 +278,23 @@ def test_a_full_disk_lets_jobs_pass_until_there_is_room_again(faulty: Cluster) -
     try:
         numbers = submit_mix(cluster)
         cluster.wait_for_end(numbers)
-        cluster.try_run("dd if=/dev/zero of=/dev/shm/filler bs=4k")  # until there is no room
+        cluster.try_run(broken.do)
         numbers += submit_mix(cluster, seconds=2)
         released_in_time(cluster, watchdog)
         passed = cluster.submit("-n1", work(1))
         assert not cluster.job(passed).is_held
-        (said,) = log.lines("disk is full")
-        assert "make room there; trying again" in said
-        cluster.run("rm /dev/shm/filler")
-        cluster.wait_for("the heartbeat is back", lambda: watchdog.lines("heartbeat is back"))
+        (said,) = log.lines(broken.said)
+        assert "trying again" in said
+        cluster.run(broken.mend)
+        cluster.wait_for("the heartbeat is back", lambda: watchdog.lines("heartbeat is back"), 180)
         managed = cluster.submit("-n1", work(1))
         cluster.wait_for("it is placed", lambda: is_decided(cluster, managed))
-        assert "over after" in log.lines("disk is full")[-1]
+        if "start" not in broken.mend:
+            assert "over after" in log.lines(broken.said)[-1]
         cluster.wait_for_end([*numbers, passed, managed])
         check(cluster, [*numbers, passed, managed])
     finally:
-        cluster.run("sns-daemon kill scheduler; sns-daemon kill watchdog; rm -rf /dev/shm/sns /dev/shm/filler")
+        cluster.run(f"sns-daemon kill scheduler; sns-daemon kill watchdog; rm -rf {SHM} /dev/shm/filler")
 
 
 # --- nodes

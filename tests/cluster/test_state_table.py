@@ -192,6 +192,26 @@ def test_a_suspended_job_keeps_its_memory_and_gives_its_cores(cluster: Cluster) 
     cluster.run(f"scontrol resume {running[0]}")
 
 
+def test_a_job_that_will_not_end_keeps_its_place_until_it_is_gone(cluster: Cluster) -> None:
+    """Jobs that ignore SIGTERM are completing for KillWait (5 s) after their cancellation."""
+    stubborn = cluster.submit_all([("-p small --exclusive", "trap '' TERM; while true; do sleep 1; done")] * 2)
+    cluster.wait_for("they run", lambda: {cluster.job(each).state for each in stubborn} == {"RUNNING"})
+    number = cluster.submit("-p small -n4", "true")
+    wait_for_state(cluster, [number], "ours, waiting")
+    cluster.run(f"sleep 1; scancel {' '.join(map(str, stubborn))}")
+    seen = []
+    while True:
+        placed, why = placements(cluster, number), row(cluster, number).get("reason", "")
+        if len(cluster.run("squeue -h -t COMPLETING -o %i").split()) < len(stubborn):
+            break
+        # They complete still, so they did when it was looked at.
+        seen.append((placed, why))
+    assert seen
+    assert {(placed, "no place" in why) for placed, why in seen} == {(0, True)}
+    assert cluster.wait_for_end([number])[number].state == "COMPLETED"
+    assert placements(cluster, number) == 1
+
+
 def test_a_job_without_its_mark_is_released_by_the_watchdog_too(cluster: Cluster) -> None:
     fill(cluster)
     number = cluster.submit("-n4", "true")

@@ -107,6 +107,48 @@ def test_an_unknown_model_of_progress_is_refused(simulate):
     assert error == "sns: error: --progress is 'magic'; valid: authors, contention\n"
 
 
+ROUNDS = "job_id,submit_s,run_s,program,processes\n" + "".join(
+    f"{3 * at + kind},{150 * (3 * at + kind)},{run_s},{program},16\n"
+    for at in range(10)
+    for kind, (program, run_s) in enumerate((("mg", 487.65), ("bfs", 452.94), ("unknown", 300)))
+)
+
+
+def test_profiles_are_learnt_from_the_runs_the_same_with_the_same_seed(simulate):
+    options = ("--policy", "sns", "--profiles", PROFILES, "--learn", "0.02")
+    summary, lines = simulate(ROUNDS, *options, nodes=8)
+    again = simulate(ROUNDS, *options, nodes=8)[1]
+    other = simulate(ROUNDS, *options, "--seed", "7", nodes=8)[1]
+
+    assert (summary["programs"], summary["programs_learnt"]) == (2, 2)
+    assert summary["exploring_runs"] > 4
+    assert summary["jobs_without_profile"] == 10
+    assert len(lines) == 30
+    assert lines == again != other
+
+
+@pytest.mark.parametrize(
+    ("trace", "options", "said"),
+    [
+        (ROUNDS, ("--policy", "ce", "--profiles", PROFILES), "--learn goes with --policy sns, combined, not with ce"),
+        (ROUNDS, ("--policy", "sns"), "--learn needs --profiles: how the programs truly run"),
+        (ROUNDS, ("--policy", "mix-fit"), "--learn goes with --policy sns, combined, not with mix-fit"),
+        ("job_id,submit_s,run_s,cores,mem_gb\n1,0,5,1,1\n", ("--policy", "sns", "--profiles", PROFILES), "no job has"),
+    ],
+)
+def test_what_cannot_be_learnt_is_one_line(simulate, trace, options, said):
+    error = simulate(trace, *options, "--learn", "0.1", expect=2)
+
+    assert said in error
+    assert error.count("\n") == 1
+
+
+def test_errors_of_measurement_are_a_share(simulate):
+    error = simulate(ROUNDS, "--policy", "sns", "--profiles", PROFILES, "--learn", "-1", expect=2)
+
+    assert error == "sns: error: --learn is -1.0; valid: 0 to 1\n"
+
+
 def test_a_configuration_gives_what_is_not_given_on_the_command_line(simulate, write):
     config = write(
         "sns.yaml",
