@@ -3,11 +3,11 @@
 import logging
 import os
 import pwd
+import select
 import shutil
 import signal
 import stat
 import sys
-import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -45,19 +45,24 @@ class StopSignal:
     """
 
     def __init__(self) -> None:
-        self._event = threading.Event()
-        self._last = signal.SIGTERM
+        self._last: int | None = None
+        self._is_said = False
+        self._woken, wakes = os.pipe()
+        os.set_blocking(wakes, False)
+        signal.set_wakeup_fd(wakes)  # also where another thread gets the signal
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):
             signal.signal(number, self._stop)
 
     def _stop(self, number: int, _frame: FrameType | None) -> None:
-        self._last = signal.Signals(number)
-        log.info("%s: stopping", self._last.name)
-        self._event.set()
+        # Nothing but this: a signal also comes in the middle of what holds a lock, of the log or of a condition.
+        self._last = number
 
     def is_set(self) -> bool:
         """Whether a stop was asked for."""
-        return self._event.is_set()
+        if self._last is not None and not self._is_said:
+            self._is_said = True
+            log.info("%s: stopping", signal.Signals(self._last).name)
+        return self._last is not None
 
     def hands_over(self) -> bool:
         """Whether another one takes over what this one leaves."""
@@ -73,7 +78,7 @@ class StopSignal:
 
     def sleep(self, seconds: float) -> None:
         """Wait, but not longer than until the stop."""
-        self._event.wait(seconds)
+        select.select([self._woken], [], [], max(0.0, seconds))  # what is written there is never read
 
 
 def start_logging(level: str) -> None:
