@@ -1,28 +1,15 @@
-"""A cache of compiled functions for each state of the compiled code, and signals as a terminal gives them.
+"""Compiled functions are kept for all runs of the tests together, and signals are as a terminal gives them."""
 
-What numba keeps knows only its own file's changes.
-"""
-
-import hashlib
 import os
 import signal
 import tempfile
 from pathlib import Path
 
-_PACKAGE = Path(__file__).parents[1] / "slurm_sns"
-
-
-def _state_of_the_code() -> str:
-    digest = hashlib.sha256()
-    for path in sorted([*_PACKAGE.glob("policies/placement/*.py"), *_PACKAGE.glob("sim/*.py")]):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
-
+from slurm_sns.cli.compiled_code import VARIABLE, keep_by_state
 
 # Processes that a test starts inherit it.
-os.environ.setdefault(
-    "NUMBA_CACHE_DIR", str(Path(tempfile.gettempdir()) / f"slurm-sns-compiled-{os.getuid()}-{_state_of_the_code()}")
-)
+os.environ.setdefault(VARIABLE, str(Path(tempfile.gettempdir()) / f"slurm-sns-compiled-{os.getuid()}"))
+keep_by_state()
 
 
 def pytest_configure() -> None:

@@ -4,11 +4,13 @@ import sys
 
 import typer
 
+from slurm_sns.cli.compiled_code import keep_by_state
 from slurm_sns.errors import BadInput, SnsError
 
 
 def main() -> None:
     """Run `sns`: exit 0 when all went well, 2 for bad use or bad input, 1 for failure at work; errors are one line."""
+    keep_by_state()
     from slurm_sns.cli.app import app
 
     try:

@@ -1,7 +1,7 @@
 """How functions are compiled: once a machine, kept on disk.
 
-What is kept is known by the file of the function alone: who changes a compiled function that another file calls must
-delete the cache (`*.nbi`, `*.nbc`) or touch that file. The tests keep a cache of their own for each state of the code.
+Numba knows what it keeps by the file of the function alone. `sns` and the tests keep it in a directory for each state
+of the code (module cli.compiled_code); who imports this otherwise deletes `*.nbi` and `*.nbc` after a change.
 
 Compiled modules hold arrays in named tuples and functions over them, nothing else. Arithmetic is numpy's (a division by
 zero gives inf, no exception), so that loops can be vectorised; floating point is as written, never reordered.

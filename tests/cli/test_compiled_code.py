@@ -1,0 +1,55 @@
+"""Compiled code is kept by the state of our code: an upgrade never meets what an older version left."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from slurm_sns.cli import compiled_code
+from slurm_sns.cli.compiled_code import VARIABLE, keep_by_state, state_of_the_code
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """A package with one compiled module."""
+    package = tmp_path / "package"
+    (package / "sim").mkdir(parents=True)
+    (package / "sim" / "loop.py").write_text("one = 1\n")
+    monkeypatch.setattr(compiled_code, "PACKAGE", package)
+    return package
+
+
+def test_another_state_of_the_code_is_kept_elsewhere_and_the_same_in_the_same_place(package, monkeypatch):
+    monkeypatch.setenv(VARIABLE, "/var/lib/sns/numba")
+    keep_by_state()
+    before = os.environ[VARIABLE]
+    keep_by_state()  # a process that was started by one of ours
+    assert os.environ[VARIABLE] == before == f"/var/lib/sns/numba/{state_of_the_code(package)}"
+
+    (package / "sim" / "loop.py").write_text("one = 2\n")
+    monkeypatch.setenv(VARIABLE, "/var/lib/sns/numba")
+    keep_by_state()
+    assert os.environ[VARIABLE] != before
+
+
+def test_without_the_variable_it_is_the_users_cache(package, monkeypatch, tmp_path):
+    for cache, home in (("", tmp_path / "home"), (str(tmp_path / "cache"), tmp_path)):
+        monkeypatch.delenv(VARIABLE, raising=False)
+        monkeypatch.setenv("HOME", str(home))
+        monkeypatch.setenv("XDG_CACHE_HOME", cache)
+        keep_by_state()
+        kept = cache or str(home / ".cache")
+        assert os.environ[VARIABLE] == f"{kept}/slurm_sns/{state_of_the_code(package)}"
+
+
+def test_every_command_keeps_it_so(tmp_path):
+    show = "import os, sys; sys.argv[1:] = ['--version']\ntry:\n    from slurm_sns.cli import main; main()\nfinally:\n"
+    done = subprocess.run(
+        [sys.executable, "-c", show + "    print(os.environ['NUMBA_CACHE_DIR'])"],
+        env={**os.environ, VARIABLE: str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.splitlines()[-1] == f"{tmp_path}/{state_of_the_code(compiled_code.PACKAGE)}"
