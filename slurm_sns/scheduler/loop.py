@@ -24,6 +24,7 @@ from slurm_sns.scheduler.release import release_held
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.situation import Situation, read
 from slurm_sns.scheduler.spreading import NO_SPREADING, Spreading
+from slurm_sns.scheduler.uncollected import uncollected
 
 #: While slurmctld or the store does not answer, it is asked again at least this often.
 LONGEST_RETRY_S = 10.0
@@ -125,6 +126,7 @@ class Scheduler:
             if left:
                 self._ports.clock.sleep(interval_s)
 
+    @uncollected()
     def cycle(self) -> View:
         """One look, one plan, one commit.
 

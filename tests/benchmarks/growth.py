@@ -45,7 +45,7 @@ def measure(directory: Path, repeat: int) -> dict[tuple[int, int, int, str], tup
     found = {}
     for jobs, machines, depth in dict.fromkeys(tuple(size.values()) for size in sizes):
         folder = directory / f"jobs-{jobs}-machines-{machines}"
-        made = folder / "trace.swf.gz", folder / "nodes.csv"
+        made = folder / "trace.csv.gz", folder / "nodes.csv"
         if not made[0].is_file():
             write_pool(folder, jobs, machines, LOAD, seed=1)
         for policy in SHOWN:

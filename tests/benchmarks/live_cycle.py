@@ -4,8 +4,8 @@
     python tests/benchmarks/live_cycle.py --profiled [--jobs 20000] [--nodes 10000] [--busy 0.6] [--repeat 7]
 
 Prints JSON: the whole `plan`, `schedule` (matches as values), and the kernel's share; seconds, median and p99, and
-those of the processor. The baseline is the same plan with one job waiting: what the nodes alone cost. The queue is
-looked at to its end.
+those of the processor; without collections, as the loop runs its cycles. The baseline is the same plan with one job
+waiting: what the nodes alone cost. The queue is looked at to its end.
 
 Without --profiled: Max-Jobs and jobs of pool-a's sizes. With it: the combined policy with its whole portfolio, jobs of
 profiled programs (module profiled_jobs), and also `look`, from the values that Slurm shows to the snapshot with every
@@ -34,6 +34,7 @@ from slurm_sns.policies.placement.queue import WaitingQueue
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.situation import read
 from slurm_sns.scheduler.spreading import Spreading
+from slurm_sns.scheduler.uncollected import uncollected
 
 
 def snapshot_of(jobs: int, nodes: int, busy: float, seed: int) -> Snapshot:
@@ -61,7 +62,8 @@ def measured(run: Callable[[], object], repeat: int) -> dict[str, float]:
     seconds, own_seconds = [], []
     for _ in range(repeat):
         began, own_began = time.perf_counter(), time.process_time()
-        run()
+        with uncollected():
+            run()
         seconds.append(time.perf_counter() - began)
         own_seconds.append(time.process_time() - own_began)
     return {

@@ -42,7 +42,7 @@ def write_nodes(path: Path, count: int, seed: int) -> int:
 
 
 def write_jobs(path: Path, count: int, cores: int, load: float, seed: int) -> None:
-    """Write an SWF trace that asks for `load` of the cores over its arrival span."""
+    """Write a trace as the reference results have it: it asks for `load` of the cores over its arrival span."""
     rng = np.random.default_rng(seed)
     sizes = np.array(list(SIZES))
     share = np.array(list(SIZES.values())) / sum(SIZES.values())
@@ -52,7 +52,7 @@ def write_jobs(path: Path, count: int, cores: int, load: float, seed: int) -> No
     batch_of_mean_1 = np.exp(-(SPREAD_OF_BATCH**2) / 2)
     written, now_s = 0, 0.0
     with gzip.open(path, "wt", compresslevel=1) as file:
-        file.write("; Version: 2.2\n")
+        file.write("job_id,submit_s,run_s,cores,mem_gb\n")
         while written < count:
             batches = PART // MEAN_BATCH
             batch = MEAN_BATCH * batch_of_mean_1 * rng.lognormal(0, SPREAD_OF_BATCH, batches)
@@ -67,24 +67,20 @@ def write_jobs(path: Path, count: int, cores: int, load: float, seed: int) -> No
             own = rng.lognormal(0, np.sqrt(1 - 0.9**2) * SPREAD_OF_RUN, len(of_batch))
             run = np.clip(MEDIAN_RUN_S * typical * own, 1, 172_800).astype(np.int64)
             size = sizes[rng.choice(len(sizes), batches, p=share)[of_batch]]
-            kb = size[:, 1] * (1 << 20) // size[:, 0]
-            rows = zip(submit.tolist(), run.tolist(), size[:, 0].tolist(), kb.tolist(), strict=True)
-            for submit_s, run_s, processors, memory_kb in rows:
+            rows = zip(submit.tolist(), run.tolist(), size[:, 0].tolist(), size[:, 1].tolist(), strict=True)
+            for submit_s, run_s, cores_of_job, gb in rows:
                 if written == count:
                     break
                 written += 1
-                file.write(
-                    f"{written} {submit_s} -1 {run_s} {processors} -1 -1 {processors} -1 {memory_kb} "
-                    "1 1 1 -1 1 -1 -1 -1\n"
-                )
+                file.write(f"{written},{submit_s},{run_s},{cores_of_job},{gb}\n")
 
 
 def write_pool(directory: Path, jobs: int, nodes: int, load: float, seed: int) -> tuple[Path, Path]:
-    """Write trace.swf.gz and nodes.csv."""
+    """Write trace.csv.gz and nodes.csv."""
     directory.mkdir(parents=True, exist_ok=True)
     cores = write_nodes(directory / "nodes.csv", nodes, seed)
-    write_jobs(directory / "trace.swf.gz", jobs, cores, load, seed)
-    return directory / "trace.swf.gz", directory / "nodes.csv"
+    write_jobs(directory / "trace.csv.gz", jobs, cores, load, seed)
+    return directory / "trace.csv.gz", directory / "nodes.csv"
 
 
 if __name__ == "__main__":

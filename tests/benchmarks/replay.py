@@ -89,7 +89,7 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--policies", default=",".join(POLICIES))
     given = parser.parse_args()
-    trace, nodes = given.directory / "trace.swf.gz", given.directory / "nodes.csv"
+    trace, nodes = given.directory / "trace.csv.gz", given.directory / "nodes.csv"
     if not trace.is_file():
         write_pool(given.directory, given.jobs, given.nodes, given.load, seed=1)
     result = {name: measured(trace, nodes, given.repeat, *POLICIES[name]) for name in given.policies.split(",")}
