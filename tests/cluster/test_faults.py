@@ -253,11 +253,8 @@ class Break(NamedTuple):
 SHM = "/dev/shm/sns"  # a file system of its own
 BREAKS = {
     "full": Break("dd if=/dev/zero of=/dev/shm/filler bs=4k", "disk is full; make room there", "rm /dev/shm/filler"),
-    "read-only": Break(
-        f"chmod 400 {SHM}/*; chmod 500 {SHM}", "must belong to SlurmUser and be writable", f"chmod -R u+w {SHM}"
-    ),
     "garbage": Break(
-        f"head -c 40000 /dev/urandom | dd of={SHM}/sns.db conv=notrunc",
+        f"for file in {SHM}/sns.db*; do head -c 60000 /dev/urandom | dd of=$file conv=notrunc; done",
         "move the file away",
         "sns-daemon stop scheduler; " + f"mkdir {SHM}/away; mv {SHM}/sns.db* {SHM}/away; "
         "SNS_CONFIG=/tmp/sns-shm.yaml sns-daemon start scheduler",
