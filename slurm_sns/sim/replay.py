@@ -1,6 +1,6 @@
 """The array-native simulation of matching: a trace of any length, in one compiled loop around the cycle kernel.
 
-The same rules and the same results as the plain `engine`; 36 bytes a job beside its record, with an age limit 44.
+The same rules and the same results as the plain `engine`; 24 bytes a job beside its record, with an age limit 32.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,13 +14,15 @@ from slurm_sns.policies.matching.by_kernel import Rules, limits_of
 from slurm_sns.policies.matching.keys import ROWS, kernel_table
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.placement.arrays import NOBODY, Kinds, Machines, Problem, Queue, Ways, largest_number_of_takes
+from slurm_sns.policies.placement.field import open_all
 from slurm_sns.policies.placement.kernel import bench_for
-from slurm_sns.policies.placement.pool import Pool
+from slurm_sns.policies.placement.pool import CORES, MEMORY, Pool
 from slurm_sns.sim.metrics import CycleColumns, Metrics, Timings, measure_columns
 from slurm_sns.sim.records import Records
 from slurm_sns.sim.replay_loop import (
     AGAIN_S,
     AGE_LIMIT_S,
+    BUCKETS,
     CYCLES,
     NEVER,
     STARTED,
@@ -28,7 +30,6 @@ from slurm_sns.sim.replay_loop import (
     Cluster,
     Cycles,
     Jobs,
-    Running,
     advance,
     room_for_cycles,
 )
@@ -107,6 +108,7 @@ def _cluster(pool: Pool, records: Records, parameters: MatchingParameters, share
     problem = _problem(pool, records, parameters)
     count, projects = len(records), len(records.projects)
     bench = bench_for(problem, count, projects, largest_number_of_takes(pool.capacity, problem.ways))
+    open_all(bench.field)
     share = np.array([[shares.get(project, 1.0)] for project in records.projects])
     total = np.array([[pool.total.cores, pool.total.memory_mb]], dtype=np.float64)
     queue = Queue(
@@ -121,27 +123,24 @@ def _cluster(pool: Pool, records: Records, parameters: MatchingParameters, share
     )
     state = np.zeros(STATES, np.int64)
     state[[AGAIN_S, AGE_LIMIT_S]] = NEVER
-    heap = min(count, pool.total.cores)  # each job that runs has a core at least
     return Cluster(
         bench=bench,
         queue=queue,
         tail=np.full(projects, NOBODY, np.int64),
         aged=np.zeros(0, np.int64),
-        free=pool.capacity.copy(),
         jobs=_jobs(records, problem.ways),
-        running=Running(np.empty(heap, np.int64), np.empty(heap, np.int32)),
+        running=np.full(BUCKETS, NOBODY, np.int32),
         state=state,
     )
 
 
 def _problem(pool: Pool, records: Records, parameters: MatchingParameters) -> Problem:
-    """The tables of the kernel: each kind of job of a trace may run in one way."""
-    count, resources = len(records.kinds), len(pool.capacity)
-    demand = np.zeros((count, resources), np.int64)
-    demand[:, :2] = [(cores, memory_mb) for _, cores, memory_mb, _ in records.kinds]
+    """The tables of the kernel: each kind of job of a trace may run in one way, and demands cores and memory only."""
+    count = len(records.kinds)
+    capacity = pool.capacity[[CORES, MEMORY]]
     ways = Ways(
         nodes=np.array([nodes for nodes, *_ in records.kinds], dtype=np.int64),
-        demand=demand,
+        demand=np.array([(cores, memory_mb) for _, cores, memory_mb, _ in records.kinds], dtype=np.int64),
         exclusive=np.zeros(count, np.bool_),
         allowed=np.full(count, NOBODY, np.int64),
         case=np.zeros(count, np.int64),
@@ -153,7 +152,7 @@ def _problem(pool: Pool, records: Records, parameters: MatchingParameters) -> Pr
         slowdown=np.zeros(count, np.int64),
         own=np.array([ROWS.get(own, NOBODY) for *_, own in records.kinds], dtype=np.int64),
     )
-    machines = Machines(pool.capacity, np.zeros((0, pool.capacity.shape[1]), np.bool_))
+    machines = Machines(capacity, np.zeros((0, capacity.shape[1]), np.bool_))
     own = {int(row) for row in kinds.own if row != NOBODY}
     scores = kernel_table()
     return Problem(machines, ways, kinds, scores, limits_of(Rules(parameters), scores, own))

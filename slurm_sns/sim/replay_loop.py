@@ -3,7 +3,8 @@
 In one second finishes come first, then submits, then a cycle. A cycle runs only when something was submitted or
 finished since the last one, or the last one matched something: the same rules as in `engine`. Jobs that have waited
 longer than the age limit leave their project's list for the one of the over-aged, in which they are by submit, as the
-trace is. For J jobs of which at most H run at a time, the events cost O(J log H); the cycles are the kernel's.
+trace is. Jobs that run are in a wheel of buckets, by the number of the cycle in which they finish: for J jobs and C
+numbers of cycles from first to last, the events cost O(J + C); the cycles themselves are the kernel's.
 """
 
 from typing import NamedTuple
@@ -12,15 +13,21 @@ import numpy as np
 
 from slurm_sns.policies.placement.arrays import ENTRIES, MATCHED, NOBODY, Integers, Matches, Queue, Small
 from slurm_sns.policies.placement.compiled import compiled, entry_point
-from slurm_sns.policies.placement.kernel import Bench, schedule
+from slurm_sns.policies.placement.field import touch
+from slurm_sns.policies.placement.kernel import Bench, compete
 
 #: Later than everything.
 NEVER = 1 << 62
 
+#: A turn of the wheel, a power of two: cycles every 30 s for almost six days. Jobs that run longer wait for their turn.
+BUCKETS = 1 << 14
+
 NEXT_SUBMIT, WAITING, RUNNING, AGAIN_S, STARTED, CYCLES = range(6)
 #: The part of `Cluster.aged` that waits, the first job that is not over-aged yet, and the limit (NEVER: none).
 AGED_BEGIN, AGED_END, NEXT_AGED, AGE_LIMIT_S = range(6, 10)
-STATES = 10
+#: The number of the last cycle: its second by the interval.
+LAST = 10
+STATES = 11
 
 
 class Jobs(NamedTuple):
@@ -31,14 +38,7 @@ class Jobs(NamedTuple):
     start_s: Integers  #: NEVER until it has started
     place: Integers  #: the node, or the begin in `spread`
     spread: Small
-    previous: Small  #: the job before it in the queue of its project, or NOBODY
-
-
-class Running(NamedTuple):
-    """A heap of the jobs that run, the next to finish first."""
-
-    end_s: Integers
-    job: Small
+    previous: Small  #: the job before it in the queue of its project, then the next in its bucket, or NOBODY
 
 
 class Cycles(NamedTuple):
@@ -58,9 +58,8 @@ class Cluster(NamedTuple):
     queue: Queue
     tail: Integers  #: (projects) the last waiting job, or NOBODY
     aged: Integers  #: (jobs, or none without an age limit) the over-aged jobs, those that wait from AGED_BEGIN on
-    free: Integers  #: (resources, nodes)
     jobs: Jobs
-    running: Running
+    running: Small  #: (BUCKETS) the first job that finishes in a cycle of this number modulo BUCKETS, or NOBODY
     state: Integers  #: (STATES) NEXT_SUBMIT and the others above
 
 
@@ -70,32 +69,60 @@ def advance(cluster: Cluster, cycles: Cycles, interval_s: int) -> bool:
     state = cluster.state
     state[CYCLES] = 0
     while state[CYCLES] < len(cycles.time_s):
-        next_s = _next_event_s(cluster)
-        if next_s == NEVER:
+        number = _next_number(cluster, interval_s)
+        if number == NEVER:
             return False
-        now_s = (next_s + interval_s - 1) // interval_s * interval_s
-        while state[RUNNING] > 0 and cluster.running.end_s[0] <= now_s:
-            _finish_next(cluster)
+        now_s = number * interval_s
+        state[LAST] = number
+        _finish(cluster, number, now_s)
         while state[NEXT_SUBMIT] < len(cluster.jobs.submit_s) and (cluster.jobs.submit_s[state[NEXT_SUBMIT]] <= now_s):
             _submit_next(cluster)
-        _cycle(cluster, cycles, now_s)
+        _cycle(cluster, cycles, number, interval_s)
     return True
 
 
 @compiled
-def _next_event_s(cluster: Cluster) -> int:
-    state = cluster.state
-    next_s = state[AGAIN_S]
-    if state[NEXT_SUBMIT] < len(cluster.jobs.submit_s):
-        next_s = min(next_s, cluster.jobs.submit_s[state[NEXT_SUBMIT]])
-    if state[RUNNING] > 0:
-        next_s = min(next_s, cluster.running.end_s[0])
-    return next_s
+def _number(second_s: int, interval_s: int) -> int:
+    """The number of the first cycle that is not before this second."""
+    return (second_s + interval_s - 1) // interval_s
 
 
 @compiled
-def _cycle(cluster: Cluster, cycles: Cycles, now_s: int) -> None:
-    state, bench = cluster.state, cluster.bench
+def _next_number(cluster: Cluster, interval_s: int) -> int:
+    """The number of the next cycle, NEVER when nothing is left to happen."""
+    state, jobs = cluster.state, cluster.jobs
+    next_s = state[AGAIN_S]
+    if state[NEXT_SUBMIT] < len(jobs.submit_s):
+        next_s = min(next_s, jobs.submit_s[state[NEXT_SUBMIT]])
+    number = NEVER if next_s == NEVER else _number(next_s, interval_s)
+    return number if state[RUNNING] == 0 else _next_finish(cluster, number, interval_s)
+
+
+@compiled
+def _next_finish(cluster: Cluster, before: int, interval_s: int) -> int:
+    """The number of the next cycle in which a job finishes, or `before` when none does before that."""
+    state, jobs = cluster.state, cluster.jobs
+    turn = state[LAST] + 1 + BUCKETS
+    for number in range(state[LAST] + 1, min(before, turn)):
+        job = cluster.running[number % BUCKETS]
+        while job != NOBODY:
+            if jobs.start_s[job] + jobs.run_s[job] <= number * interval_s:
+                return number
+            job = jobs.previous[job]
+    if before <= turn:
+        return before
+    first = before
+    for bucket in range(BUCKETS):
+        job = cluster.running[bucket]
+        while job != NOBODY:
+            first = min(first, _number(jobs.start_s[job] + jobs.run_s[job], interval_s))
+            job = jobs.previous[job]
+    return first
+
+
+@compiled
+def _cycle(cluster: Cluster, cycles: Cycles, number: int, interval_s: int) -> None:
+    state, bench, now_s = cluster.state, cluster.bench, number * interval_s
     at = state[CYCLES]
     state[CYCLES] += 1
     state[AGAIN_S] = NEVER
@@ -107,11 +134,11 @@ def _cycle(cluster: Cluster, cycles: Cycles, now_s: int) -> None:
     if state[WAITING] == 0:
         return
     _age(cluster, now_s)
-    best, kept = schedule(bench, cluster.free, _queue_with_aged(cluster))
+    best, kept = compete(bench, _queue_with_aged(cluster))
     matches = bench.matches[kept]
     for entry in range(matches.totals[ENTRIES]):
         if not matches.kept[entry]:
-            _start(cluster, matches, entry, now_s)
+            _start(cluster, matches, entry, now_s, interval_s)
     _drop_started(cluster)
     matched = matches.totals[MATCHED]
     if matched > 0:
@@ -158,7 +185,7 @@ def _drop_started(cluster: Cluster) -> None:
 
 
 @compiled
-def _start(cluster: Cluster, matches: Matches, entry: int, now_s: int) -> None:
+def _start(cluster: Cluster, matches: Matches, entry: int, now_s: int, interval_s: int) -> None:
     jobs, job = cluster.jobs, matches.job[entry]
     first, last = matches.first[entry], matches.first[entry + 1]
     if last - first == 1:
@@ -170,7 +197,10 @@ def _start(cluster: Cluster, matches: Matches, entry: int, now_s: int) -> None:
     if job >= cluster.state[NEXT_AGED]:
         _leave_queue(cluster, job)
     _change(cluster, job, -1)
-    _push(cluster, now_s + jobs.run_s[job], job)
+    bucket = _number(now_s + jobs.run_s[job], interval_s) % BUCKETS
+    jobs.previous[job] = cluster.running[bucket]
+    cluster.running[bucket] = job
+    cluster.state[RUNNING] += 1
     cluster.state[WAITING] -= 1
     cluster.state[STARTED] += 1
 
@@ -178,13 +208,15 @@ def _start(cluster: Cluster, matches: Matches, entry: int, now_s: int) -> None:
 @compiled
 def _change(cluster: Cluster, job: int, sign: int) -> None:
     """Take the job's resources (-1) or give them back (1), on its nodes and for its project."""
-    problem, queue, jobs = cluster.bench.field.problem, cluster.queue, cluster.jobs
+    field, queue, jobs = cluster.bench.field, cluster.queue, cluster.jobs
+    problem = field.problem
     way = problem.kinds.way[problem.kinds.first[queue.kind[job]]]  # a job of a trace may run in one way only
     nodes = problem.ways.nodes[way]
     for at in range(nodes):
         node = jobs.place[job] if nodes == 1 else jobs.spread[jobs.place[job] + at]
-        for row in range(cluster.free.shape[0]):
-            cluster.free[row, node] += sign * problem.ways.demand[way, row]
+        for row in range(field.opening.shape[0]):
+            field.opening[row, node] += sign * problem.ways.demand[way, row]
+        touch(field, node)
     for row in range(2):
         queue.used[queue.project[job], row] -= sign * nodes * problem.ways.demand[way, row]
 
@@ -222,35 +254,20 @@ def _leave_queue(cluster: Cluster, job: int) -> None:
 
 
 @compiled
-def _push(cluster: Cluster, end_s: int, job: int) -> None:
-    heap = cluster.running
-    at = cluster.state[RUNNING]
-    cluster.state[RUNNING] += 1
-    while at > 0 and heap.end_s[(at - 1) >> 1] > end_s:
-        heap.end_s[at] = heap.end_s[(at - 1) >> 1]
-        heap.job[at] = heap.job[(at - 1) >> 1]
-        at = (at - 1) >> 1
-    heap.end_s[at] = end_s
-    heap.job[at] = job
-
-
-@compiled
-def _finish_next(cluster: Cluster) -> None:
-    """Take the job that ends first from the heap and give back what it held."""
-    heap = cluster.running
-    _change(cluster, heap.job[0], 1)
-    cluster.state[RUNNING] -= 1
-    size = cluster.state[RUNNING]
-    end_s, job = heap.end_s[size], heap.job[size]
-    at, child = 0, 1
-    while child < size:
-        if child + 1 < size and heap.end_s[child + 1] < heap.end_s[child]:
-            child += 1
-        if heap.end_s[child] >= end_s:
-            break
-        heap.end_s[at], heap.job[at] = heap.end_s[child], heap.job[child]
-        at, child = child, 2 * child + 1
-    heap.end_s[at], heap.job[at] = end_s, job
+def _finish(cluster: Cluster, number: int, now_s: int) -> None:
+    """Take the jobs that have ended from the bucket of this cycle, and give back what they held."""
+    jobs, bucket = cluster.jobs, number % BUCKETS
+    job = cluster.running[bucket]
+    cluster.running[bucket] = NOBODY
+    while job != NOBODY:
+        after = jobs.previous[job]
+        if jobs.start_s[job] + jobs.run_s[job] <= now_s:
+            _change(cluster, job, 1)
+            cluster.state[RUNNING] -= 1
+        else:
+            jobs.previous[job] = cluster.running[bucket]
+            cluster.running[bucket] = job
+        job = after
 
 
 def room_for_cycles(count: int) -> Cycles:

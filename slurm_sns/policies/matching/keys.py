@@ -99,4 +99,4 @@ def kernel_holds(pool: Pool, heuristics: Collection[str], beta: float = PAPER_BE
     largest = [CONFIGURED_FIRST * most.memory_mb, most.ways, most.bandwidth_gbps]
     if any(KEYS[name].grouped for name in heuristics):
         largest.append((most.cores + 1) * span_of(beta))
-    return max(largest) < 1 << SCORE_BITS and len(pool.names) <= 1 << PLACE_BITS
+    return max(largest) < 1 << SCORE_BITS and len(pool.names) <= 1 << PLACE_BITS - 1

@@ -1,13 +1,14 @@
 """The best open nodes for each way to run a job (compiled).
 
 For each (score, way) in use the nodes are cut into blocks of about the square root of their number, and the smallest
-key of each block is kept. A match changes few nodes: they are in the field's log, and what was kept is brought up to
-date from it when it is asked again. For V ways in use, N nodes and M matches this costs O(V N + V M + M sqrt N) at most
-in a cycle, with V N vectorised; it does not depend on the number of jobs. Later cycles on the same field pay for the
-nodes that have changed since. Several nodes are found one after another, each hidden from the next search.
+key of each block is kept, or a bound that it is larger than: it is found when the bound is the smallest. A match
+changes few nodes: they are in the field's log, and what was kept is brought up to date from it when it is asked again.
+For V ways in use, N nodes and M matches this costs O(V N + V M + M sqrt N) at most in a cycle, with V N vectorised; it
+does not depend on the number of jobs. Later cycles on the same field pay for the nodes that have changed since. Several
+nodes are found one after another, each hidden from the next search.
 
 Mix-Fit's angle (JSSPP 2013, section 3.1) is computed for the few nodes that can have the smallest: its tangent, which
-costs no arc tangent, grows with it.
+costs no arc tangent, grows with it, and gives the bounds.
 """
 
 import math
@@ -18,7 +19,9 @@ from slurm_sns.policies.placement.arrays import NOBODY, Integers
 from slurm_sns.policies.placement.compiled import compiled
 from slurm_sns.policies.placement.field import (
     BITS,
+    BOUND,
     LOGGED,
+    NODES_PER_CHANGE,
     NONE,
     PER_UNIT,
     PLACE_BITS,
@@ -26,19 +29,26 @@ from slurm_sns.policies.placement.field import (
     UNKNOWN,
     USED_SLOTS,
     Field,
+    bring_up_to_date,
     fits,
+    node_of,
     put_fitting_keys,
+    smallest_simple,
 )
 from slurm_sns.policies.placement.pool import BANDWIDTH, CORES, MEMORY, WAYS
 from slurm_sns.policies.placement.smallest import nth_smallest
 
+#: Tangents are compared as integers, in units of 1e-12: the compiler vectorises the smallest of integers only.
+FINE_PER_UNIT = 1e12
 #: Two nodes whose tangents differ by more than this differ by more than the 1e-9 to which angles are rounded: the
 #: tangent is at most the square root of 3 (of four resources one is left), where the angle grows a quarter as fast.
-NEAR = 8e-9
+NEAR = 8000
+#: The arc tangent of less than this is taken from the first six terms of its series, which leave out less than 1e-14.
+SMALL_TANGENT = 0.1
+#: Unless the angle is so near to the middle between two units of 1e-9 that the twin may round it the other way.
+DOUBTFUL = 0.01
 #: What a node has left of a resource counts as this share more (JSSPP 2013: the factor 1.01 of the authors' simulator).
 CORNER = 0.01
-#: Changes are not looked up one by one when they are more than one in so many nodes: finding all anew costs less.
-NODES_PER_CHANGE = 8
 #: A way on more nodes than this is counted first: finding many nodes one after another only to fail costs more.
 FEW_NODES = 32
 
@@ -51,6 +61,7 @@ def find_nodes(field: Field, score: int, way: int) -> int:
     of all whatever their idle cores.
     """
     wanted = field.problem.ways.nodes[way]
+    bring_up_to_date(field, score)
     if wanted > FEW_NODES and _fitting(field, score, way) < wanted:
         return NOBODY
     slot = _up_to_date(field, score, way)
@@ -60,7 +71,7 @@ def find_nodes(field: Field, score: int, way: int) -> int:
         key = _smallest(field, score, way, blocks)
         if key == NONE:
             break
-        node = key & PLACES
+        node = node_of(key)
         if found > 0:
             alike = alike if _are_grouped(field, score, field.chosen[found - 1], node) else 0
         field.chosen[found] = node
@@ -76,9 +87,9 @@ def find_nodes(field: Field, score: int, way: int) -> int:
         begin = 0
     if wanted > 1:
         for at in range(found):  # also those that are taken now: taking them is a change like any other
-            node = field.hidden[at] & PLACES
+            node = node_of(field.hidden[at])
             block = node >> field.state[BITS]
-            field.standing[score, node] = node if field.problem.scores.angle[score] else field.hidden[at]
+            field.standing[score, node] = 2 * node if field.problem.scores.angle[score] else field.hidden[at]
             blocks[block] = min(blocks[block], field.hidden[at])
     return max(begin, NOBODY)
 
@@ -98,7 +109,7 @@ def _best_whatever_their_cores(field: Field, found: int, wanted: int) -> None:
     kept = 0
     for at in range(found):
         if keys[at] <= largest:
-            field.chosen[kept] = keys[at] & PLACES
+            field.chosen[kept] = node_of(keys[at])
             kept += 1
 
 
@@ -119,21 +130,24 @@ def _smallest(field: Field, score: int, way: int, blocks: Integers) -> int:
         best = NONE
         for block in range(len(blocks)):
             best = min(best, blocks[block])
-        if best != UNKNOWN:
+        if not best & BOUND:
             return best
         for block in range(len(blocks)):
-            if blocks[block] == UNKNOWN:
-                blocks[block] = _best_of_block(field, score, way, block)
+            if blocks[block] == best:
+                blocks[block] = _best_of_block(field, score, way, block, best == UNKNOWN)
 
 
 @compiled
-def _best_of_block(field: Field, score: int, way: int, block: int) -> int:
-    """The smallest key of the block."""
+def _best_of_block(field: Field, score: int, way: int, block: int, bound_will_do: bool) -> int:
+    """The smallest key of the block, or a bound where finding it costs more."""
     begin = block << field.state[BITS]
     end = min(begin + (1 << field.state[BITS]), len(field.keys))
+    is_angle = field.problem.scores.angle[score]
+    if not is_angle and field.problem.ways.simple[way]:
+        return smallest_simple(field, score, way, begin, end)
     put_fitting_keys(field, score, way, begin, end)
-    if field.problem.scores.angle[score]:
-        return _smallest_angle(field, way, begin, end)
+    if is_angle:
+        return _smallest_angle(field, way, begin, end, bound_will_do)
     best = NONE
     for at in range(end - begin):
         best = min(best, field.keys[at])
@@ -173,46 +187,59 @@ def _refresh(field: Field, score: int, way: int, slot: int, node: int) -> None:
     """Bring the minimum of the changed node's block up to date."""
     block = node >> field.state[BITS]
     known = field.minima[slot, block]
-    is_known = known != NONE and known & PLACES == node
-    if known == UNKNOWN or (not is_known and _is_worse_angle(field, score, way, node, known >> PLACE_BITS)):
+    is_known = known != NONE and known & PLACES == 2 * node
+    if known == UNKNOWN:
         return
-    key = _key_of(field, score, way, node)
+    key = _key_of(field, score, way, node, known)
     if key < known:
         field.minima[slot, block] = key
-    elif is_known and key != known:  # it was the best and has got worse
-        field.minima[slot, block] = UNKNOWN
+    elif is_known and key != known:  # it was the best and has got worse: the others are behind it still
+        field.minima[slot, block] = known + BOUND
 
 
 @compiled
-def _key_of(field: Field, score: int, way: int, node: int) -> int:
-    """The node's key for this way; NONE where it does not fit or takes no part."""
+def _key_of(field: Field, score: int, way: int, node: int, known: int) -> int:
+    """The node's key for this way, NONE where it does not fit or takes no part; if larger than `known`, any that is."""
     standing = field.standing[score, node]
     if standing == NONE or not fits(field, way, node):
         return NONE
-    if field.problem.scores.angle[score]:
-        return (_angle(field, way, node) << PLACE_BITS) + node
-    return standing
+    if not field.problem.scores.angle[score]:
+        return standing
+    _put_tangents(field, way, node, node + 1)
+    angle = _least_angle(field.tangent[0])
+    if angle <= known >> PLACE_BITS:
+        angle = _angle(field, way, node, field.tangent[0])
+    return (angle << PLACE_BITS) + 2 * node
 
 
 @compiled
-def _smallest_angle(field: Field, way: int, begin: int, end: int) -> int:
+def _smallest_angle(field: Field, way: int, begin: int, end: int, bound_will_do: bool) -> int:
     """The smallest key by angle of the nodes with a key in `field.keys`: tangents of all, angles of the smallest."""
     keys, tangent = field.keys[: end - begin], field.tangent[: end - begin]
     _put_tangents(field, way, begin, end)
-    smallest = np.inf
+    smallest = NONE
     for at in range(len(keys)):
-        tangent[at] = tangent[at] if keys[at] != NONE else np.inf
+        tangent[at] = tangent[at] if keys[at] != NONE else NONE
         smallest = min(smallest, tangent[at])
+    if smallest == NONE:
+        return NONE
+    if bound_will_do:
+        return (_least_angle(smallest) << PLACE_BITS) + BOUND
     best = NONE
-    if smallest == np.inf:
-        return best
     last = NOBODY
     for at in range(len(keys)):
         # A node in the same state as the last one that was looked at has the same angle and comes after it.
         if tangent[at] <= smallest + NEAR and (last == NOBODY or not _are_alike(field, last, begin + at)):
             last = begin + at
-            best = min(best, (_angle(field, way, last) << PLACE_BITS) + last)
+            best = min(best, (_angle(field, way, last, tangent[at]) << PLACE_BITS) + 2 * last)
     return best
+
+
+@compiled
+def _least_angle(tangent: int) -> int:
+    """Less than the angle of this tangent, in units of 1e-9: atan t > t - t^3 / 3 for t > 0."""
+    value = tangent / FINE_PER_UNIT
+    return int((value - value * value * value / 3) * PER_UNIT) - 3
 
 
 @compiled
@@ -227,7 +254,7 @@ def _are_alike(field: Field, one: int, other: int) -> bool:
 
 @compiled
 def _put_tangents(field: Field, way: int, begin: int, end: int) -> None:
-    """Put the tangents of Mix-Fit's angle into `field.tangent`, whether the way fits or not."""
+    """Put the tangents of Mix-Fit's angle into `field.tangent`, any number where the way does not fit."""
     ways, tangent = field.problem.ways, field.tangent[: end - begin]
     cores, memory = field.free[CORES, begin:end], field.free[MEMORY, begin:end]
     per_core, per_memory = field.inverse[CORES, begin:end], field.inverse[MEMORY, begin:end]
@@ -236,7 +263,7 @@ def _put_tangents(field: Field, way: int, begin: int, end: int) -> None:
         for at in range(len(tangent)):
             left_cores = (cores[at] - needs_cores) * per_core[at] + CORNER
             left_memory = (memory[at] - needs_memory) * per_memory[at] + CORNER
-            tangent[at] = abs(left_cores - left_memory) / (left_cores + left_memory)
+            tangent[at] = int(abs(left_cores - left_memory) / (left_cores + left_memory) * FINE_PER_UNIT)
         return
     cache, bandwidth = field.free[WAYS, begin:end], field.free[BANDWIDTH, begin:end]
     per_way, per_gbps = field.inverse[WAYS, begin:end], field.inverse[BANDWIDTH, begin:end]
@@ -252,33 +279,25 @@ def _put_tangents(field: Field, way: int, begin: int, end: int) -> None:
         off = (left_cores - mean) ** 2 + (left_memory - mean) ** 2
         off += (left_ways - mean) ** 2 if with_ways else 0.0
         off += (left_gbps - mean) ** 2 if with_gbps else 0.0
-        tangent[at] = math.sqrt(off / count) / mean
+        tangent[at] = int(math.sqrt(off / count) / mean * FINE_PER_UNIT)
 
 
 @compiled
-def _is_worse_angle(field: Field, score: int, way: int, node: int, known: int) -> bool:
-    """Whether the node's angle is certainly larger than this one: by a bound that costs no arc tangent."""
-    if not field.problem.scores.angle[score] or field.standing[score, node] == NONE or not fits(field, way, node):
-        return False
-    demand, case = field.problem.ways.demand, field.problem.ways.case[way]
-    left_cores = (field.free[CORES, node] - demand[way, CORES]) * field.inverse[CORES, node] + CORNER
-    left_memory = (field.free[MEMORY, node] - demand[way, MEMORY]) * field.inverse[MEMORY, node] + CORNER
-    tangent = abs(left_cores - left_memory) / (left_cores + left_memory)
-    if case:
-        total, squares, count = left_cores + left_memory, left_cores**2 + left_memory**2, 2
-        for row in range(WAYS, BANDWIDTH + 1):
-            if case & (row - MEMORY):
-                left = (field.free[row, node] - demand[way, row]) * field.inverse[row, node] + CORNER
-                total, squares, count = total + left, squares + left**2, count + 1
-        tangent = math.sqrt(max(0.0, squares * count / (total * total) - 1))
-    # atan t > t - t^3 / 3 for t > 0; the squares lose half of the digits, less than 1e-7 near 0.
-    bound = tangent - tangent * tangent * tangent / 3 - (1e-7 if case else 0.0)
-    return bound * PER_UNIT > known + 2
+def _angle(field: Field, way: int, node: int, tangent: int) -> int:
+    """Mix-Fit's angle in units of 1e-9, as the twin rounds it."""
+    value = (tangent + 0.5) / FINE_PER_UNIT
+    if value < SMALL_TANGENT:
+        square = value * value
+        series = 1 - square * (1 / 3 - square * (1 / 5 - square * (1 / 7 - square * (1 / 9 - square / 11))))
+        units = value * series * PER_UNIT
+        if abs(units - np.floor(units) - 0.5) > DOUBTFUL:
+            return int(np.rint(units))
+    return _angle_as_twin(field, way, node)
 
 
 @compiled
-def _angle(field: Field, way: int, node: int) -> int:
-    """Mix-Fit's angle in units of 1e-9: the twin's arithmetic, operation by operation."""
+def _angle_as_twin(field: Field, way: int, node: int) -> int:
+    """The angle by the twin's arithmetic, operation by operation."""
     left_cores = _left(field, way, node, CORES)
     left_memory = _left(field, way, node, MEMORY)
     case = field.problem.ways.case[way]

@@ -52,7 +52,7 @@ from slurm_sns.policies.placement.field import (
 )
 from slurm_sns.policies.placement.pool import CORES, MEMORY
 from slurm_sns.policies.placement.smallest import nth_smallest, sort
-from slurm_sns.policies.placement.turns import SHARED, Turns, begin, charge, next_job, turns_for
+from slurm_sns.policies.placement.turns import SHARED, Turns, begin, charge, line_up, next_job, turns_for
 
 FAILURES, RUN, KEPT_WHOLE, FIRST_CHOSEN, CHOSEN = range(5)
 
@@ -77,7 +77,7 @@ def bench_for(problem: Problem, jobs: int, projects: int, takes: int) -> Bench:
     entries = min(problem.limits.depth, jobs)
     return Bench(
         field=field_for(problem),
-        turns=turns_for(projects),
+        turns=turns_for(projects, entries),
         matches=(room_for_matches(entries, takes), room_for_matches(entries, takes)),
         way_tried=np.zeros(count, np.int64),
         way_failed=np.zeros(count, np.int64),
@@ -92,7 +92,15 @@ def bench_for(problem: Problem, jobs: int, projects: int, takes: int) -> Bench:
 def schedule(bench: Bench, free: Integers, queue: Queue) -> tuple[int, int]:
     """The best member of the portfolio (its position) and the entry of `bench.matches` that holds its schedule."""
     take_over(bench.field, free)
+    return compete(bench, queue)
+
+
+@compiled
+def compete(bench: Bench, queue: Queue) -> tuple[int, int]:
+    """The same on a field that has been told what is free."""
     limits = bench.field.problem.limits
+    begin(bench.turns, queue)
+    line_up(bench.turns, queue, limits.depth)
     best, kept = NOBODY, 0
     bench.matched[:] = 0
     some_keep = False
@@ -122,7 +130,8 @@ def _run(bench: Bench, matches: Matches, queue: Queue, member: int) -> None:
     """One member's cycle."""
     limits, kinds = bench.field.problem.limits, bench.field.problem.kinds
     restart(bench.field)
-    begin(bench.turns, queue)
+    if bench.turns.state[SHARED]:
+        begin(bench.turns, queue)
     bench.state[FAILURES] = 0
     bench.state[KEPT_WHOLE] = 0
     bench.state[RUN] += 1
@@ -130,7 +139,7 @@ def _run(bench: Bench, matches: Matches, queue: Queue, member: int) -> None:
     matches.totals[:] = 0
     position = 0
     while position < limits.depth and bench.field.state[OPEN] > 0:
-        job = next_job(bench.turns, queue)
+        job = next_job(bench.turns, queue) if bench.turns.state[SHARED] else bench.turns.line[position]
         if job == NOBODY:
             break
         kind = queue.kind[job]

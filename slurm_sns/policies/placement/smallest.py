@@ -47,6 +47,8 @@ def sort(values: Integers) -> None:
 
     Source: Shell's sort, with Ciura's gaps.
     """
+    if len(values) < 2:
+        return
     for gap in GAPS:
         for at in range(gap, len(values)):
             value, to = values[at], at

@@ -1,7 +1,7 @@
 """Whose turn it is: the compiled twin of `queue.FairOrder`.
 
 Over-aged jobs first; then the project of the smallest used / share, from a heap of projects. With one project that
-waits its list is simply followed.
+waits the order is the same whatever is matched: its jobs are lined up once for all members of the portfolio.
 """
 
 from typing import NamedTuple
@@ -21,16 +21,18 @@ class Turns(NamedTuple):
     ratio: Floats  #: (P) used / share
     held: Integers  #: (P, 2) used, and matched so far in this schedule
     heap: Integers  #: (P) projects that have a next job, but for the one whose job is being looked at
+    line: Integers  #: (depth + 1) the jobs in their order, unless several projects wait; NOBODY behind the last
     state: Integers  #: (4) over-aged jobs given, projects in the heap, the last project, whether several wait
 
 
-def turns_for(projects: int) -> Turns:
-    """A walk for that many projects."""
+def turns_for(projects: int, depth: int) -> Turns:
+    """A walk to that many jobs of that many projects."""
     return Turns(
         cursor=np.empty(projects, np.int64),
         ratio=np.empty(projects, np.float64),
         held=np.empty((projects, 2), np.int64),
         heap=np.empty(projects, np.int64),
+        line=np.empty(depth + 1, np.int64),
         state=np.zeros(4, np.int64),
     )
 
@@ -54,6 +56,17 @@ def begin(turns: Turns, queue: Queue) -> None:
             turns.held[project, 1] = queue.used[project, 1]
             turns.ratio[project] = _ratio(turns, queue, project)
         _heapify(turns, queue)
+
+
+@compiled
+def line_up(turns: Turns, queue: Queue, depth: int) -> None:
+    """Put the jobs that a cycle may look at into the line, unless their order depends on what is matched."""
+    if turns.state[SHARED]:
+        return
+    for at in range(min(depth, len(turns.line))):
+        turns.line[at] = next_job(turns, queue)
+        if turns.line[at] == NOBODY:
+            break
 
 
 @compiled
