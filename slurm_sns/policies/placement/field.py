@@ -58,6 +58,7 @@ class Field(NamedTuple):
     problem: Problem
     opening: Integers  #: (R, N) free at the start of the cycle
     free: Integers  #: (R, N) free now
+    empty: Integers  #: (N) 1 when everything is free now, else 0
     is_open: Integers  #: (N) 1 when it takes part now, else 0
     inverse: Floats  #: (R, N) 1 / configured amount, 0 where there is none
     standing: Integers  #: (S, N) the key without what the way adds; NONE: the node takes no part
@@ -94,6 +95,7 @@ def field_for(problem: Problem) -> Field:
         problem=problem,
         opening=np.full((resources, nodes), -NONE, np.int64),
         free=np.full((resources, nodes), -NONE, np.int64),
+        empty=np.zeros(nodes, np.int64),
         is_open=np.zeros(nodes, np.int64),
         inverse=inverse,
         standing=np.full((scores, nodes), NONE, np.int64),
@@ -174,6 +176,7 @@ def _settle(field: Field, node: int) -> None:
     stays = field.free[CORES, node] >= LEAST_CORES and field.free[MEMORY, node] >= LEAST_MEMORY_MB
     field.state[OPEN] += int(stays) - field.is_open[node]
     field.is_open[node] = int(stays)
+    field.empty[node] = int(_is_empty(field, node))
     if field.state[LOGGED] == len(field.log):
         field.owner[:] = NOBODY
         field.changed[:] = NOBODY
@@ -255,7 +258,7 @@ def fits(field: Field, way: int, node: int) -> bool:
             return False
     if ways.allowed[way] != NOBODY and not field.problem.machines.allowed[ways.allowed[way], node]:
         return False
-    return not ways.exclusive[way] or _is_empty(field, node)
+    return not ways.exclusive[way] or field.empty[node] == 1
 
 
 @compiled
@@ -285,8 +288,7 @@ def put_fitting_keys(field: Field, score: int, way: int, begin: int, end: int) -
         if ways.demand[way, row] > 0:
             _keep_at_least(keys, field.free[row, begin:end], ways.demand[way, row])
     if ways.exclusive[way]:
-        for row in range(field.free.shape[0]):
-            _keep_equal(keys, field.free[row, begin:end], field.problem.machines.capacity[row, begin:end])
+        _keep_at_least(keys, field.empty[begin:end], 1)
     if ways.allowed[way] != NOBODY:
         allowed = field.problem.machines.allowed[ways.allowed[way], begin:end]
         for at in range(len(keys)):
@@ -304,13 +306,6 @@ def smallest_simple(field: Field, score: int, way: int, begin: int, end: int) ->
         key = standing[at] if (cores[at] >= needs_cores) & (memory[at] >= needs_memory) else NONE
         smallest = min(smallest, key)
     return smallest
-
-
-@compiled
-def _keep_equal(keys: Integers, amount: Integers, wanted: Integers) -> None:
-    """NONE instead of the key where the amount is another one than what is wanted."""
-    for at in range(len(keys)):
-        keys[at] = keys[at] if amount[at] == wanted[at] else NONE
 
 
 @compiled
