@@ -15,8 +15,11 @@ PACKAGE = Path(__file__).parents[1]
 
 
 def keep_by_state() -> None:
-    """Have numba keep it below NUMBA_CACHE_DIR, or below the user's cache directory; before numba is imported."""
-    kept = Path(os.environ.get(VARIABLE) or _user_cache() / "slurm_sns")
+    """Have numba keep it below NUMBA_CACHE_DIR, or where our code is, or in the user's cache; before numba is imported.
+
+    Where our code is, it goes with it: what root runs leaves nothing behind in his home.
+    """
+    kept = Path(os.environ.get(VARIABLE) or _beside_the_code() or _user_cache())
     state = state_of_the_code(PACKAGE)
     if kept.name != state:  # processes that we start inherit it
         os.environ[VARIABLE] = str(kept / state)
@@ -30,6 +33,10 @@ def state_of_the_code(package: Path) -> str:
     return digest.hexdigest()[:16]
 
 
+def _beside_the_code() -> Path | None:
+    return PACKAGE / "__pycache__" if os.access(PACKAGE, os.W_OK) else None
+
+
 def _user_cache() -> Path:
     named = os.environ.get("XDG_CACHE_HOME", "")
-    return Path(named) if named.startswith("/") else Path.home() / ".cache"
+    return (Path(named) if named.startswith("/") else Path.home() / ".cache") / "slurm_sns"

@@ -33,7 +33,14 @@ def test_another_state_of_the_code_is_kept_elsewhere_and_the_same_in_the_same_pl
     assert os.environ[VARIABLE] != before
 
 
-def test_without_the_variable_it_is_the_users_cache(package, monkeypatch, tmp_path):
+def test_without_the_variable_it_goes_with_the_code(package, monkeypatch):
+    monkeypatch.delenv(VARIABLE, raising=False)
+    keep_by_state()
+    assert os.environ[VARIABLE] == f"{package}/__pycache__/{state_of_the_code(package)}"
+
+
+def test_where_the_code_is_not_ours_to_write_it_is_the_users_cache(package, monkeypatch, tmp_path):
+    monkeypatch.setattr(os, "access", lambda _path, _mode: False)
     for cache, home in (("", tmp_path / "home"), (str(tmp_path / "cache"), tmp_path)):
         monkeypatch.delenv(VARIABLE, raising=False)
         monkeypatch.setenv("HOME", str(home))

@@ -280,8 +280,9 @@ def test_a_store_that_breaks_lets_jobs_pass_until_it_is_mended(faulty: Cluster, 
         released_in_time(cluster, watchdog)
         passed = cluster.submit("-n1", work(1))
         assert not cluster.job(passed).is_held
-        (said,) = log.lines(broken.said)
-        assert "trying again" in said
+        said = log.lines(broken.said)
+        assert "trying again" in said[0]
+        assert len(said) < 4  # once for each complaint that the store has of it
         cluster.run(broken.mend)
         cluster.wait_for("the heartbeat is back", lambda: watchdog.lines("heartbeat is back"), 180)
         managed = cluster.submit("-n1", work(1))
@@ -367,7 +368,8 @@ def beat_age_s(cluster: Cluster) -> int:
 def test_a_controller_without_munge_is_one_line_and_nothing_is_lost(faulty: Cluster) -> None:
     cluster, log, watchdog = faulty, Log(faulty), Log(faulty, "watchdog")
     # Nothing starts or ends while munge is away, or Slurm itself could not tell whether it did: these run until they
-    # are told to end, and the others wait for all nodes of theirs.
+    # are told to end, and the others wait for all nodes of theirs. Nodes that slurmctld does not hear of for
+    # SlurmdTimeout (15 s) are down to it, and what ran there is requeued: by Slurm, not by us.
     until_told = work("0; until [ -e work/go ]; do sleep 0.2; done")
     running = cluster.submit_all(
         [(f"{options} --mem-per-cpu=100M", until_told) for options in ("-n2", "-n28", "-N2 -n2")]
@@ -383,7 +385,7 @@ def test_a_controller_without_munge_is_one_line_and_nothing_is_lost(faulty: Clus
     cluster.wait_for("it goes on", lambda: log.lines("over after"))
     cluster.run("touch work/go", "alice")
     cluster.wait_for_end([*running, *waiting], timeout_s=240)
-    check(cluster, [*running, *waiting])
+    check(cluster, [*running, *waiting], restarted=frozenset(running))
     for lines in (log.lines("munge", "error:"), watchdog.lines("munge", "error:")):
         assert len(lines) == 2, lines
         assert "does munge run here and there?; trying again" in lines[0]
