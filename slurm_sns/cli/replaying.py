@@ -12,6 +12,7 @@ from slurm_sns.policies.matching.max_jobs import MaxJobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.placement.pool import Pool
 from slurm_sns.policies.sns.exploration import Exploration
+from slurm_sns.policies.sns.profile import Program
 from slurm_sns.sim.engine import Outcome, Scheduler, Simulation
 from slurm_sns.sim.exploring import Exploring, laboratory_of
 from slurm_sns.sim.metrics import Metrics, measure
@@ -55,7 +56,8 @@ def read_work(trace: str, pool: Pool, asked: Requested, *, load_factor: float, l
     """
     if asked.spreading is not None:
         options, parameters, _ = spreading = asked.spreading
-        reader = TraceReader(pool, asked.policy, options.programs(pool), parameters)
+        programs = options.programs(pool)
+        reader = TraceReader(pool, asked.policy, programs, parameters)
         spread = reader.read(trace, load_factor=load_factor, limit=limit)
         if options.learn is not None and not spread.profiled:
             raise BadInput(
@@ -65,7 +67,7 @@ def read_work(trace: str, pool: Pool, asked: Requested, *, load_factor: float, l
             len(spread.trace.jobs),
             spread.trace.dropped,
             unsorted=0,
-            run=lambda report: run_spreading(pool, spread, spreading, asked, report),
+            run=lambda report: run_spreading(pool, spread, spreading, asked, report, programs=programs),
             more=lambda done: {**summary_of(spread, done.placements, parameters, options), **done.learnt},
         )
     records = read_records(trace, pool, load_factor=load_factor, limit=limit)
@@ -103,7 +105,15 @@ def run_matching(pool: Pool, records: Records, asked: Requested, report: Report)
     )
 
 
-def run_spreading(pool: Pool, spread: SnsTrace, spreading: Spreading, asked: Requested, report: Report) -> Done:
+def run_spreading(
+    pool: Pool,
+    spread: SnsTrace,
+    spreading: Spreading,
+    asked: Requested,
+    report: Report,
+    *,
+    programs: Mapping[str, Program],
+) -> Done:
     """Replay a trace of programs by the engine, which knows run times that depend on the placement."""
     options, parameters = spreading.options, asked.parameters
     scheduler: Scheduler = spreading.scheduler
@@ -111,7 +121,7 @@ def run_spreading(pool: Pool, spread: SnsTrace, spreading: Spreading, asked: Req
     laboratory = None
     if options.learn is not None:
         exploration = Exploration(spreading.parameters)
-        laboratory = laboratory_of(pool, options.programs(pool), exploration, spread=options.learn, seed=options.seed)
+        laboratory = laboratory_of(pool, programs, exploration, spread=options.learn, seed=options.seed)
         scheduler = progress = Exploring(laboratory, spreading.scheduler, progress, spread.profiled)
     simulation = Simulation(
         pool,

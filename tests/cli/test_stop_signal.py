@@ -46,7 +46,6 @@ def send():
 stop = StopSignal()
 assert not stop.is_set()
 threading.Thread(target=send).start()
-began = time.monotonic()
 stop.sleep(3600)
 assert stop.is_set() and stop.hands_over()
 print("stopped")

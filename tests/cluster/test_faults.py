@@ -282,7 +282,7 @@ def test_a_store_that_breaks_lets_jobs_pass_until_it_is_mended(faulty: Cluster, 
         assert not cluster.job(passed).is_held
         said = log.lines(broken.said)
         assert "trying again" in said[0]
-        assert len(said) < 4  # once for each complaint that the store has of it
+        assert len(said) == 1 or how == "garbage", said  # of garbage SQLite complains in several ways
         cluster.run(broken.mend)
         cluster.wait_for("the heartbeat is back", lambda: watchdog.lines("heartbeat is back"), 180)
         managed = cluster.submit("-n1", work(1))
@@ -385,7 +385,8 @@ def test_a_controller_without_munge_is_one_line_and_nothing_is_lost(faulty: Clus
     cluster.wait_for("it goes on", lambda: log.lines("over after"))
     cluster.run("touch work/go", "alice")
     cluster.wait_for_end([*running, *waiting], timeout_s=240)
-    check(cluster, [*running, *waiting], restarted=frozenset(running))
+    seen = check(cluster, [*running, *waiting], restarted=frozenset(running))
+    assert {run.state for run in seen} <= {"COMPLETED", "NODE_FAIL", "REQUEUED"}
     for lines in (log.lines("munge", "error:"), watchdog.lines("munge", "error:")):
         assert len(lines) == 2, lines
         assert "does munge run here and there?; trying again" in lines[0]

@@ -6,9 +6,8 @@ depend on the job.
 
 The field lasts from cycle to cycle: a member's cycle changes it, and what was changed is put back for the next member;
 at the beginning of a pass the nodes that differ from those of the last pass are taken over, unless who changes what is
-free tells the field at once. Each change is logged, so
-that what is kept of the best nodes, and the standing for a score, can be brought up to date from the log when they are
-asked for: a member's cycle pays for its own score alone.
+free tells the field at once. Each change is logged, so that what is kept of the best nodes, and the standing for a
+score, can be brought up to date from the log when they are asked for: a member's cycle pays for its own score alone.
 """
 
 from typing import NamedTuple
