@@ -67,17 +67,17 @@ class Thousand:
 
 
 @contextmanager
-def thousand() -> Iterator[Thousand]:
-    """The controller, brought up, and taken down again unless it ran before."""
+def thousand(*, anew: bool = False) -> Iterator[Thousand]:
+    """The controller, brought up, and taken down again unless it ran before; `anew` takes down one that runs, first."""
     cluster = Thousand()
     script = str(HERE / "cluster.sh")
     ran = not subprocess.run(
         [*cluster._docker, "exec", cluster.name, "true"], capture_output=True, check=False
     ).returncode
-    if not ran:
+    if anew or not ran:
         subprocess.run([script, "thousand"], check=True, stdout=subprocess.DEVNULL)
     try:
         yield cluster
     finally:
-        if not ran:
+        if anew or not ran:
             subprocess.run([script, "thousand-down"], check=True, stdout=subprocess.DEVNULL)

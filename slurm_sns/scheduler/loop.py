@@ -28,11 +28,10 @@ from slurm_sns.scheduler.uncollected import uncollected
 
 #: While slurmctld or the store does not answer, it is asked again at least this often.
 LONGEST_RETRY_S = 10.0
-#: A commit of many jobs shows a sign of life after so many RPCs (about a tenth of a second: ~1,000 RPC/s were seen).
-RPCS_PER_BEAT = 100
-#: An unpin is two commands of Slurm's: so many in one cycle (the next one goes on), with signs of life in between.
+#: While a cycle sends changes of many jobs it shows a sign of life this often.
+SIGN_OF_LIFE_S = 1.0
+#: An unpin is two commands of Slurm's: so many in one cycle; the next one goes on.
 MOST_CORRECTIONS = 200
-CORRECTIONS_PER_BEAT = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +89,7 @@ class Scheduler:
         self._unrecorded = Outage(ports.log)
         self._cycles = 0
         self._placed = 0
+        self._lively_s = 0.0
 
     @property
     def trouble(self) -> str:
@@ -135,6 +135,7 @@ class Scheduler:
                 then shows.
         """
         ports, started_s = self._ports, self._ports.clock.now()
+        self._lively_s = started_s
         disabled = ports.kill_switch.is_on()
         spreading = replace(self._spreading, programs=ports.profiles.load())
         seen = ports.state.observe()
@@ -180,9 +181,8 @@ class Scheduler:
     def _correct(self, situation: Situation) -> dict[int, str]:
         """Send the corrections of the state table."""
         notes: dict[int, str] = {}
-        for sent, correction in enumerate(situation.corrections[:MOST_CORRECTIONS], 1):
-            if sent % CORRECTIONS_PER_BEAT == 0:
-                self._ports.heartbeat.beat(self._ports.clock.now())
+        for correction in situation.corrections[:MOST_CORRECTIONS]:
+            self._show_sign_of_life()
             try:
                 if isinstance(correction, Unpin):
                     unpin = correction
@@ -200,9 +200,8 @@ class Scheduler:
 
     def _split(self, situation: Situation) -> None:
         """Split off the tasks of arrays that the next cycles may place."""
-        for sent, split in enumerate(situation.splits[:MOST_CORRECTIONS], 1):
-            if sent % CORRECTIONS_PER_BEAT == 0:
-                self._ports.heartbeat.beat(self._ports.clock.now())
+        for split in situation.splits[:MOST_CORRECTIONS]:
+            self._show_sign_of_life()
             try:
                 self._ports.planner.split(split)
             except Refused as refusal:
@@ -221,7 +220,7 @@ class Scheduler:
         lost: Unreachable | None = None
         placements = [self._placement(start, situation) for start in plan.starts]
         try:
-            for sent, (placement, refusal) in enumerate(self._ports.planner.place_all(placements), 1):
+            for placement, refusal in self._ports.planner.place_all(placements):
                 start = placement.start
                 if refusal is None:
                     self._records[start.job_id] = replace(self._records[start.job_id], placed_s=self._ports.clock.now())
@@ -229,14 +228,20 @@ class Scheduler:
                     placed.append(start)
                 else:
                     notes[start.job_id] = self._met(refusal, start)
-                if sent % RPCS_PER_BEAT == 0:
-                    self._ports.heartbeat.beat(self._ports.clock.now())
+                self._show_sign_of_life()
         except Unreachable as problem:
             lost = problem
         self._placed += len(placed)
         if lost is None:
             self._store()
         return replace(plan, starts=tuple(placed), waiting={**plan.waiting, **notes}), lost
+
+    def _show_sign_of_life(self) -> None:
+        """Beat in the middle of a cycle that takes long; a clock that was stepped, either way, counts as long."""
+        now_s = self._ports.clock.now()
+        if abs(now_s - self._lively_s) >= SIGN_OF_LIFE_S:
+            self._ports.heartbeat.beat(now_s)
+            self._lively_s = now_s
 
     def _placement(self, start: Start, situation: Situation) -> Placement:
         """The start as it is sent."""

@@ -2,9 +2,11 @@
 
     PYTHONPATH=containers python tests/benchmarks/placement.py [--jobs 10000] [--repeat 3]
 
-Brings up the controller of a thousand nodes, prints JSON. Ours: from the first update of a job until the last one is
-allocated, by the running scheduler. Slurm's: from the opening of the partition, in which the same jobs wait, until the
-last one is allocated; with the settings that `sns render` writes, as ours, and with those that are best for it.
+Brings up the controller of a thousand nodes, anew for each measurement: nothing is left of the one before, no ended
+jobs that slurmctld deletes meanwhile and no closed connections that take up ports for a minute. Prints JSON.
+Ours: from the first update of a job until the last one is allocated, by the running scheduler. Slurm's: from the
+opening of the partition, in which the same jobs wait, until the last one is allocated; with the settings that
+`sns render` writes, as ours, and with those that are best for it.
 `ratio` is Slurm's time by ours with the same settings, `ratio_to_best` that with the better of the two: 1 is as fast.
 `cpu_s` says who used the processors for how long.
 """
@@ -38,8 +40,6 @@ def use(cluster: Thousand, parameters: str | None) -> None:
 
 def fill(cluster: Thousand, jobs: int) -> int:
     """So many jobs wait in the closed partition."""
-    cluster.run("scontrol update partition=main state=UP && scancel -u alice")
-    cluster.wait_for("no jobs", lambda: not cluster.run("squeue -h | head -n 1"))
     cluster.run("scontrol update partition=main state=DOWN")
     fillers = [cluster.background(f"sns-load fill {jobs // FILLERS} small") for _ in range(FILLERS)]
     for each in fillers:
@@ -47,23 +47,22 @@ def fill(cluster: Thousand, jobs: int) -> int:
     return jobs // FILLERS * FILLERS
 
 
-def by_slurm(cluster: Thousand, jobs: int, parameters: str | None) -> dict[str, Any]:
+def by_slurm(jobs: int, parameters: str | None) -> dict[str, Any]:
     """Slurm starts them; our scheduler does not run and takes nothing of the machine."""
-    use(cluster, parameters)
-    cluster.run("sns disable; sns-daemon kill scheduler")
-    count = fill(cluster, jobs)
-    return cluster.load("start", count) | {"jobs": count}
+    with thousand(anew=True) as cluster:
+        use(cluster, parameters)
+        count = fill(cluster, jobs)
+        return cluster.load("start", count) | {"jobs": count}
 
 
-def by_us(cluster: Thousand, jobs: int) -> dict[str, Any]:
+def by_us(jobs: int) -> dict[str, Any]:
     """We place them."""
-    use(cluster, None)
-    cluster.run("sns enable")
-    if not cluster.answers():
+    with thousand(anew=True) as cluster:
+        use(cluster, None)
         cluster.start_scheduler()
-    count = fill(cluster, jobs)
-    held = cluster.load("look")["held"]
-    return cluster.load("watch", held) | {"jobs": held, "passed_through": count - held}
+        count = fill(cluster, jobs)
+        held = cluster.load("look")["held"]
+        return cluster.load("watch", held) | {"jobs": held, "passed_through": count - held}
 
 
 def rate(result: dict[str, Any]) -> float:
@@ -78,20 +77,19 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=3)
     given = parser.parse_args()
     rounds: list[dict[str, Any]] = []
-    with thousand() as cluster:
-        for _ in range(given.repeat):
-            found: dict[str, Any] = {}
-            for name, run in (
-                ("slurm_as_rendered", lambda: by_slurm(cluster, given.jobs, None)),
-                ("slurm_at_its_best", lambda: by_slurm(cluster, given.jobs, BEST_FOR_SLURM)),
-                ("ours", lambda: by_us(cluster, given.jobs)),
-            ):
-                found[name] = run()
-                sys.stderr.write(f"{name}: {json.dumps(found[name])}\n")
-            as_rendered, at_its_best = (rate(found[name]) for name in BY_SLURM)
-            found["ratio"] = round(rate(found["ours"]) / as_rendered, 3)
-            found["ratio_to_best"] = round(rate(found["ours"]) / max(as_rendered, at_its_best), 3)
-            rounds.append(found)
+    for _ in range(given.repeat):
+        found: dict[str, Any] = {}
+        for name, run in (
+            ("slurm_as_rendered", lambda: by_slurm(given.jobs, None)),
+            ("slurm_at_its_best", lambda: by_slurm(given.jobs, BEST_FOR_SLURM)),
+            ("ours", lambda: by_us(given.jobs)),
+        ):
+            found[name] = run()
+            sys.stderr.write(f"{name}: {json.dumps(found[name])}\n")
+        as_rendered, at_its_best = (rate(found[name]) for name in BY_SLURM)
+        found["ratio"] = round(rate(found["ours"]) / as_rendered, 3)
+        found["ratio_to_best"] = round(rate(found["ours"]) / max(as_rendered, at_its_best), 3)
+        rounds.append(found)
     result = {
         "jobs": given.jobs,
         "ratio": statistics.median(each["ratio"] for each in rounds),

@@ -8,7 +8,7 @@ from live import ENFORCE, NOW, job
 
 from slurm_sns.errors import Refused, SnsError, Unreachable
 from slurm_sns.scheduler.follow_up import MOST_FAILURES
-from slurm_sns.scheduler.loop import LONGEST_RETRY_S, RPCS_PER_BEAT
+from slurm_sns.scheduler.loop import LONGEST_RETRY_S, SIGN_OF_LIFE_S
 from slurm_sns.scheduler.observed import JobState
 from slurm_sns.scheduler.records import Stage
 from slurm_sns.scheduler.watchdog import is_stale
@@ -204,11 +204,18 @@ def test_the_rhythm_comes_back_with_slurmctld(site: Site) -> None:
 
 
 def test_a_long_commit_shows_signs_of_life() -> None:
-    site = Site(FakeSlurm({"c1": 3 * RPCS_PER_BEAT}))
+    site = Site(FakeSlurm({"c1": 300}))
     site.slurm.submit(*[1] * 250, memory_per_cpu_mb=100)
+    place = site.slurm.place
+
+    def slowly(*values) -> None:
+        site.slurm.sleep(SIGN_OF_LIFE_S / 64)
+        place(*values)
+
+    site.slurm.place = slowly
     wire = Wire()
     site.scheduler(ENFORCE, wire).cycle()
-    assert (wire.calls.count("place"), site.heartbeat.beats) == (250, 3)
+    assert (wire.calls.count("place"), site.heartbeat.beats) == (250, 250 // 64 + 1)
 
 
 # --- the store fails
