@@ -14,12 +14,12 @@ from slurm_sns.scheduler.placing import Answers, Placement, one_by_one
 from slurm_sns.scheduler.records import NO_MEMORY, OwnMemory
 from slurm_sns.slurm.api import answers, pyslurm
 from slurm_sns.slurm.commands import run
-from slurm_sns.slurm.senders import LINE, SENDERS, Senders
+from slurm_sns.slurm.senders import Senders
 from slurm_sns.slurm.translate import BANDWIDTH, WAYS
 
 INFINITE = 0xFFFFFFFF
-#: So many placements give every sender a line; fewer are sent from here.
-MANY = SENDERS * LINE
+#: Fewer placements are sent from here: they take less than a tenth of a second.
+MANY = 64
 
 
 class SlurmPlanner:

@@ -48,7 +48,10 @@ class Run:
 
 
 def runs(cluster: Cluster, job_ids: Iterable[int]) -> list[Run]:
-    """Every run of these jobs, those before a requeue too, once slurmdbd knows of the end of each job."""
+    """Every run of these jobs, those before a requeue too, once slurmdbd knows of the end of each job.
+
+    Those too that slurmctld thought were in the future, when its clock was ahead.
+    """
     numbers = sorted(job_ids)
     found: list[Run] = []
 
@@ -56,7 +59,7 @@ def runs(cluster: Cluster, job_ids: Iterable[int]) -> list[Run]:
         found[:] = [
             run
             for line in cluster.run(
-                f"SLURM_TIME_FORMAT=%s sacct -nPXD -j {','.join(map(str, numbers))} "
+                f"SLURM_TIME_FORMAT=%s sacct -nPXD -E now+2hours -j {','.join(map(str, numbers))} "
                 "-o JobIDRaw,State%30,Start,End,NodeList%200,AllocTRES%200,Restarts"
             ).splitlines()
             if (run := _run(line)) is not None

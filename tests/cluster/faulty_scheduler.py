@@ -5,13 +5,11 @@ Put on the controller as `sns`, first in PATH, sns-daemon starts it like the rea
 
     SNS_FAULT=METHOD:before|after:NUMBER:WHAT    at that call of a port's method, counted from the start: kill (this
                                                  process, without a word), freeze (it), or a signal for slurmctld
-    SNS_CLOCK=FILE                               the clock is fast by the seconds in this file
 """
 
 import os
 import signal
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import fields, replace
 from pathlib import Path
@@ -66,13 +64,6 @@ class Faulty:
         return self._fault.around(value) if name == self._fault.method else value
 
 
-class SteppedClock(wiring.StopSignal):
-    """The time as the machine would have it if somebody had set its clock."""
-
-    def now(self) -> float:
-        return time.time() + float(Path(os.environ["SNS_CLOCK"]).read_text())
-
-
 def build(config: Any, clock: Any, real: Callable[..., Any] = wiring.ports) -> Any:
     """The real ports, each of them wrapped."""
     ports = real(config, clock)
@@ -88,6 +79,4 @@ if "SNS_FAULT" in os.environ:
         planner.SlurmPlanner.place = FAULT.around(planner.SlurmPlanner.place)
     else:
         wiring.ports = build
-if "SNS_CLOCK" in os.environ:
-    wiring.StopSignal = SteppedClock
 sys.exit(main())
