@@ -15,6 +15,7 @@ local MOST_TABLE_BYTES = 1048576
 local OPTION = "_SLURM_SPANK_OPTION_sns_sns_" -- Slurm's prefix, the plugin's name, the beginning of all its options
 local NO_ARGUMENT = "(null)" -- what Slurm 26.05 writes there as the value of an option that takes none
 local ENOENT, ENOTDIR = 2, 20
+local MOST_COMMENT_BYTES = 65536
 
 -- Slurm says "not given" with the largest values of each width (NO_VAL, INFINITE).
 local UNSET = { [16] = { [65534] = true, [65535] = true }, [32] = { [4294967294] = true, [4294967295] = true } }
@@ -50,6 +51,20 @@ local function options_of(job_desc)
   return options
 end
 
+-- The first directive for a burst buffer in the script's leading comments, where Slurm looks for them after this filter:
+-- "#DW" and "#BB" (DataWarp), "#BB_LUA".
+local function burst_buffer_of(script)
+  for line in script:sub(1, MOST_COMMENT_BYTES):gmatch("([^\n]*)\n?") do
+    local beginning = line:sub(1, 3)
+    if beginning == "#BB" or beginning == "#DW" then
+      return line
+    elseif beginning:sub(1, 1) ~= "#" then
+      return ""
+    end
+  end
+  return ""
+end
+
 -- Slurm's job description as the value that is judged: "" and nil for what is not given.
 function M.submission(job_desc)
   local job = { batch = job_desc.script ~= nil, cron = job_desc.cron_job == true, options = options_of(job_desc) }
@@ -61,6 +76,9 @@ function M.submission(job_desc)
       local number = job_desc[name]
       job[name] = not UNSET[width][number] and number or nil
     end
+  end
+  if job.burst_buffer == "" then
+    job.burst_buffer = burst_buffer_of(job_desc.script or "")
   end
   local environment = job.batch and job_desc.environment or {} -- batch jobs alone have one
   job.distribution = environment.SLURM_DISTRIBUTION or ""

@@ -1,16 +1,17 @@
 """What slurm_sns does not place: the job is as if slurm_sns were not there, at submission and ever after."""
 
 import json
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Mapping
 from itertools import zip_longest
+from types import MappingProxyType
 from typing import Any
 
 import pytest
 
 from cluster import Cluster
 
-#: Every case of the README's list, by what makes it Slurm's. Burst buffers need a plugin that the mini cluster has not:
-#: tests/submit/test_parity.py covers them. All wait, because another job has all nodes.
+#: Every case of the README's list, by what makes it Slurm's. All wait, because another job has all nodes.
 CASES = {
     "heterogeneous": "-n1 : -n2",
     "reservation": "-n1 --reservation=passing",
@@ -27,6 +28,7 @@ CASES = {
     "contiguous": "-N2 --contiguous",
     "switches": "-N2 --switches=1@5",
     "licences": "-n1 --licenses=matlab:1",
+    "burst-buffer": "-n1 --bb='#BB_LUA pool=disk capacity=1'",
     "sockets": "-n2 --sockets-per-node=2",
     "cores-per-socket": "-n2 --cores-per-socket=2",
     "threads": "-n2 --threads-per-core=1",
@@ -42,6 +44,8 @@ CASES = {
     "one-partition-unmanaged": "-p main,plain -n4",
     "all-nodes": "-N4 --exclusive --mem=0",
 }
+#: What makes it Slurm's is in the script.
+SCRIPTS = {"burst-buffer-of-script": "#!/bin/sh\n#SBATCH -n1\n#BB_LUA pool=disk capacity=1\ntrue\n"}
 #: Commands that wait for their job.
 INTERACTIVE = {"srun": "srun -n4 true", "salloc": "salloc -n4 true"}
 #: A job that slurm_sns manages while it is there.
@@ -52,7 +56,7 @@ ITS_OWN = frozenset(
     {"job_id", "het_job_id", "het_job_id_set", "step_id", "submit_line"}
     | {"submit_time", "eligible_time", "accrue_time", "preemptable_time"}
     | {"start_time", "end_time", "last_sched_evaluation", "scheduled_nodes", "priority"}
-    | {"state_reason", "state_description"}
+    | {"state_reason", "state_description", "burst_buffer_state"}
 )
 #: Flags that say which of Slurm's passes looked at the job last.
 LOOKED_AT = frozenset({"BACKFILL_SCHEDULED", "BACKFILL_TEST", "BACKFILL_LAST", "SCHEDULED_BY_MAIN", "TESTING_BACKFILL"})
@@ -69,9 +73,11 @@ def pending(cluster: Cluster) -> Jobs:
     return found
 
 
-def submit(cluster: Cluster, cases: dict[str, str]) -> Jobs:
+def submit(cluster: Cluster, cases: dict[str, str], scripts: Mapping[str, str] = MappingProxyType({})) -> Jobs:
     """Submit the cases as alice, and what they are then."""
     cluster.submit_all([(f"-J {name} {options}", "true") for name, options in cases.items()])
+    for name, script in scripts.items():
+        cluster.run(f"printf %s {shlex.quote(script)} | sbatch -o /dev/null -J {name}", "alice")
     return pending(cluster)
 
 
@@ -113,7 +119,7 @@ def without_us(shared_cluster: Cluster) -> Iterator[Jobs]:
     cluster.run(f"scontrol create reservation ReservationName=passing Users=alice Nodes=c4 {when}")
     try:
         set_filter(cluster, on=False)
-        submit(cluster, {**CASES, "managed": MANAGED})
+        submit(cluster, {**CASES, "managed": MANAGED}, SCRIPTS)
         submit_and_wait(cluster)
         yield pending(cluster)
     finally:
@@ -147,11 +153,11 @@ def test_what_we_do_not_place_is_as_if_we_were_not_there_and_stays_so(
     shared_cluster: Cluster, without_us: Jobs
 ) -> None:
     cluster = shared_cluster
-    assert without_us.keys() == {*CASES, *INTERACTIVE, "managed"}
+    assert without_us.keys() == {*CASES, *SCRIPTS, *INTERACTIVE, "managed"}
     assert len(without_us["heterogeneous"]) == 2
     cancel_all(cluster)
     set_filter(cluster, on=True)
-    submit(cluster, {**CASES, "managed": MANAGED})
+    submit(cluster, {**CASES, "managed": MANAGED}, SCRIPTS)
     submit_and_wait(cluster)
     with_us = pending(cluster)
     managed = differences(without_us, with_us).pop("managed")
