@@ -51,10 +51,10 @@ local function options_of(job_desc)
   return options
 end
 
--- The first directive for a burst buffer in the script's leading comments, where Slurm looks for them after this filter:
--- "#DW" and "#BB" (DataWarp), "#BB_LUA".
+-- The first directive for a burst buffer ("#DW" and "#BB" of DataWarp, "#BB_LUA") where Slurm looks for them after this
+-- filter: in the comments and empty lines that the script begins with (seen).
 local function burst_buffer_of(script)
-  for line in script:sub(1, MOST_COMMENT_BYTES):gmatch("([^\n]*)\n?") do
+  for line in script:sub(1, MOST_COMMENT_BYTES):gmatch("[^\n]+") do
     local beginning = line:sub(1, 3)
     if beginning == "#BB" or beginning == "#DW" then
       return line

@@ -45,7 +45,7 @@ CASES = {
     "all-nodes": "-N4 --exclusive --mem=0",
 }
 #: What makes it Slurm's is in the script.
-SCRIPTS = {"burst-buffer-of-script": "#!/bin/sh\n#SBATCH -n1\n#BB_LUA pool=disk capacity=1\ntrue\n"}
+SCRIPTS = {"burst-buffer-of-script": "#!/bin/sh\n#SBATCH -n1\n\n#BB_LUA pool=disk capacity=1\ntrue\n"}
 #: Commands that wait for their job.
 INTERACTIVE = {"srun": "srun -n4 true", "salloc": "salloc -n4 true"}
 #: A job that slurm_sns manages while it is there.
