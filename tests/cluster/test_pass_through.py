@@ -55,11 +55,14 @@ MANAGED = "-n4 --time=5"
 ITS_OWN = frozenset(
     {"job_id", "het_job_id", "het_job_id_set", "step_id", "submit_line"}
     | {"submit_time", "eligible_time", "accrue_time", "preemptable_time"}
-    | {"start_time", "end_time", "last_sched_evaluation", "scheduled_nodes", "priority"}
+    | {"start_time", "end_time", "last_sched_evaluation", "scheduled_nodes", "priority", "priority_by_partition"}
     | {"state_reason", "state_description", "burst_buffer_state"}
 )
-#: Flags that say which of Slurm's passes looked at the job last.
-LOOKED_AT = frozenset({"BACKFILL_SCHEDULED", "BACKFILL_TEST", "BACKFILL_LAST", "SCHEDULED_BY_MAIN", "TESTING_BACKFILL"})
+#: Flags that Slurm's passes over its queue set and take away again; DEPENDENT is on a held job for its first minute.
+LOOKED_AT = frozenset(
+    {"SCHEDULING_ATTEMPTED", "BACKFILL_ATTEMPTED", "TESTING_BACKFILL", "TESTING_WHOLE_NODE_BACKFILL"}
+    | {"TOP_PRIORITY_JOB", "ACCRUE_COUNT_CLEARED", "DEPENDENT"}
+)
 
 Jobs = dict[str, list[dict[str, Any]]]
 
