@@ -16,6 +16,7 @@ local OPTION = "_SLURM_SPANK_OPTION_sns_sns_" -- Slurm's prefix, the plugin's na
 local NO_ARGUMENT = "(null)" -- what Slurm 26.05 writes there as the value of an option that takes none
 local ENOENT, ENOTDIR = 2, 20
 local MOST_COMMENT_BYTES = 65536
+local SPREAD_JOB = 256 -- the bit of job_desc.bitflags that --spread-job sets (slurm.h)
 
 -- Slurm says "not given" with the largest values of each width (NO_VAL, INFINITE).
 local UNSET = { [16] = { [65534] = true, [65535] = true }, [32] = { [4294967294] = true, [4294967295] = true } }
@@ -80,6 +81,7 @@ function M.submission(job_desc)
   if job.burst_buffer == "" then
     job.burst_buffer = burst_buffer_of(job_desc.script or "")
   end
+  job.spread = math.floor((job_desc.bitflags or 0) / SPREAD_JOB) % 2 == 1 -- Lua 5.1 has no operators for bits
   local environment = job.batch and job_desc.environment or {} -- batch jobs alone have one
   job.distribution = environment.SLURM_DISTRIBUTION or ""
   job.min_mem_per_node, job.min_mem_per_cpu = job_desc.min_mem_per_node, job_desc.min_mem_per_cpu

@@ -67,6 +67,7 @@ local UNPLACED = {
   { "excluded nodes", any_text("exc_nodes") },
   { "exclusive or oversubscribe", function(job) return job.shared ~= nil end },
   { "contiguous", any_number("contiguous") },
+  { "spread job", function(job) return job.spread end },
   { "switches", any_number("req_switch", "segment_size") },
   { "network", any_text("network") },
   { "licences", any_text("licenses") },

@@ -47,6 +47,7 @@ class Submission:
     exc_nodes: str = ""
     shared: int | None = None
     contiguous: int | None = None
+    spread: bool = False
     req_switch: int | None = None
     segment_size: int | None = None
     network: str = ""
@@ -112,6 +113,7 @@ UNPLACED: tuple[tuple[str, Callable[[Submission], bool]], ...] = (
     ("excluded nodes", _any_text("exc_nodes")),
     ("exclusive or oversubscribe", lambda job: job.shared is not None),
     ("contiguous", _any_number("contiguous")),
+    ("spread job", lambda job: job.spread),
     ("switches", _any_number("req_switch", "segment_size")),
     ("network", _any_text("network")),
     ("licences", _any_text("licenses")),

@@ -24,6 +24,7 @@ RECORDED = {
     "ntasks_per_tres": 65534,
     "shared": 65534,
     "contiguous": 0,
+    "bitflags": 503332864,
     "req_switch": 4294967294,
     "segment_size": 0,
     "boards_per_node": 0,
@@ -125,6 +126,11 @@ def test_an_array_is_marked_and_held_like_one_of_its_tasks(site, expression):
     assert "128000 MiB" in site.submit(array_inx=expression, min_mem_per_node=131072)[0]
 
 
+def test_other_flags_of_slurm_say_nothing_to_us(site):
+    assert site.submit(bitflags=2**40 + 512 + 255) == HELD
+    assert site.submit(bitflags=None) == HELD
+
+
 def test_the_options_of_the_spank_plugin_are_read(site):
     assert site.submit(spank=SPANK)[0] == "set extra: sns:1 alpha=0.9 max-scale=4 exclusive"
 
@@ -148,6 +154,8 @@ def test_advise_sets_the_mark_alone(site):
         ({"shared": 0}, "exclusive or oversubscribe"),
         ({"core_spec": 2}, "specialised cores"),
         ({"cron_job": True}, "cron job"),
+        ({"bitflags": 503333120}, "spread job"),  # recorded, too
+        ({"bitflags": 2**40 + 256 + 1}, "spread job"),
         ({"priority": 0}, "own hold"),
         ({"tres_per_task": "cpu=2,gres/gpu=1"}, "gres per task"),
     ],

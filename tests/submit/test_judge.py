@@ -91,6 +91,7 @@ def test_an_extra_that_looks_like_a_mark_is_refused_and_any_other_passes():
         ({"exc_nodes": "c1"}, "excluded nodes"),
         ({"shared": 0}, "exclusive or oversubscribe"),
         ({"contiguous": 1}, "contiguous"),
+        ({"spread": True}, "spread job"),
         ({"req_switch": 1}, "switches"),
         ({"licenses": "matlab"}, "licences"),
         ({"burst_buffer": "#BB"}, "burst buffer"),

@@ -93,12 +93,12 @@ def test_odd_comments_and_extras(lua_judge, text):
 def _one_field_jobs():
     texts = ("x", "cpu:2", "cpu=2,gres/gpu:1", "cpu:2,,", "gres/gpu", "cpux")
     for field in fields(Submission):
-        if field.name in {"options", "batch", "cron"}:
+        if field.name == "options" or isinstance(field.default, bool):
             continue
         kind = "text" if field.default == "" else "number"
         for value in texts if kind == "text" else (0, 1, 2, 300):
             yield {field.name: value}
-    yield from ({"batch": False}, {"cron": True})
+    yield from ({"batch": False}, {"cron": True}, {"spread": True})
 
 
 @pytest.mark.parametrize("asked", [*_one_field_jobs()], ids=ascii)
@@ -192,6 +192,7 @@ def _strategy(field):
     by_name = {
         "batch": st.sampled_from([True, True, True, False]),
         "cron": st.sampled_from([False, False, False, True]),
+        "spread": st.sampled_from([False, False, False, True]),
         "options": st.lists(st.tuples(st.sampled_from([*KEYS, "x"]), st.one_of(_words, _text)), max_size=4).map(tuple),
         "comment": _comment,
         "partition": st.one_of(st.sampled_from(["big", "small", "mixed", "big,small", "empty"]), _rare),
