@@ -137,8 +137,8 @@ class Cluster:
         answer: dict[str, Any] = json.loads(self.run(f"sns explain {job_id} --json", user))
         return answer
 
-    def starts(self, job_ids: Iterable[int]) -> dict[int, dict[str, Any]]:
-        """The last recorded placement of each job: `sns explain` for all of them at once, over the same socket."""
+    def decisions(self, job_ids: Iterable[int]) -> dict[int, list[dict[str, Any]]]:
+        """What was decided about each job, oldest first: `sns explain` for all at once, over the same socket."""
         script = (
             "import json, pathlib, sys; from slurm_sns.web.control import ask; "
             "path = pathlib.Path('/run/sns/scheduler.sock'); "
@@ -146,15 +146,23 @@ class Cluster:
         )
         numbers = " ".join(map(str, job_ids))
         answers = json.loads(self.run(f"/opt/sns/bin/python -c {shlex.quote(script)} {numbers}"))
+        return {answer["job_id"]: answer["decisions"] for answer in answers}
+
+    def starts(self, job_ids: Iterable[int]) -> dict[int, dict[str, Any]]:
+        """The last recorded placement of each job."""
         return {
-            answer["job_id"]: [each for each in answer["decisions"] if each["action"] == "start"][-1]
-            for answer in answers
+            number: [each for each in decided if each["action"] == "start"][-1]
+            for number, decided in self.decisions(job_ids).items()
         }
 
     def daemon(self, verb: str, name: str = "scheduler", options: str = "", config: str = "") -> str:
         """`sns-daemon start|stop|kill|restart|status scheduler|watchdog`."""
         setting = f"SNS_CONFIG={shlex.quote(config)} " if config else ""
         return self.run(f"{setting}sns-daemon {verb} {name} {options}")
+
+    def wait_for_scheduler(self) -> None:
+        """Wait until the scheduler answers: with its lock taken it has a store to open and code to load yet."""
+        self.wait_for("the scheduler answers", lambda: self.try_run("sns status").returncode == 0, timeout_s=180)
 
     def wait_for(self, what: str, holds: Callable[[], bool], timeout_s: float = 60, every_s: float = 0.3) -> float:
         """Wait until `holds()`; the seconds it took.
@@ -179,6 +187,17 @@ class Cluster:
 
         self.wait_for(f"{len(wanted)} jobs end", all_ended, timeout_s, every_s=0.5)
         return {job_id: job for job_id, job in self.jobs().items() if job_id in wanted}
+
+
+def in_force(decisions: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What was decided about a job, without the placements that were taken back because Slurm did not start it."""
+    kept: list[dict[str, Any]] = []
+    for each in decisions:
+        if each["action"] == "note" and "but Slurm did not start it" in each["reason"]:
+            kept.remove([start for start in kept if start["action"] == "start"][-1])
+        else:
+            kept.append(each)
+    return kept
 
 
 def unfold(nodes: str) -> tuple[str, ...]:

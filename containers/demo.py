@@ -79,7 +79,7 @@ def main() -> None:
     console.rule("stand-ins of twelve profiled programs, 16 processes each: spread and shared")
     cluster.run("sns profile import /usr/src/slurm_sns/conf/profiles/spread-n-share.yaml", "slurm")
     cluster.daemon("restart")  # it reads new profiles every few seconds; now it is at once
-    cluster.wait_for("the scheduler answers", lambda: cluster.try_run("sns status").returncode == 0)
+    cluster.wait_for_scheduler()
     spread = with_slurm_sns(cluster, SPREAD)
     console.print(escape(f"sns explain {spread[0].id}, as its owner sees it:"))
     console.print(escape(cluster.run(f"sns explain {spread[0].id}", SPREAD[0].user)))
@@ -117,7 +117,7 @@ def under_ce(cluster: Cluster) -> list[Seen]:
     """The programs again, by the same scheduler with the policy ce."""
     cluster.run("sed 's/^policy: .*/policy: ce/' /etc/slurm/sns.yaml > /tmp/sns-ce.yaml")
     cluster.daemon("restart", config="/tmp/sns-ce.yaml")
-    cluster.wait_for("the scheduler answers", lambda: cluster.try_run("sns status").returncode == 0)
+    cluster.wait_for_scheduler()
     return with_slurm_sns(cluster, SPREAD)
 
 

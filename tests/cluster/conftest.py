@@ -1,17 +1,15 @@
 """The cluster that `make test` has brought up, in a known state before each test."""
 
 import json
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from heartbeat import by_hand
 
 from cluster import Cluster
 
 HERE = Path(__file__).parent
-sys.path.append(str(HERE))  # evidence.py
 pytest.register_assert_rewrite("evidence")
 
 
@@ -86,14 +84,5 @@ def _mode_of_who_answers(cluster: Cluster) -> str:
 @pytest.fixture
 def planned_by_hand(cluster: Cluster) -> Iterator[Cluster]:
     """The cluster with scheduler and watchdog stopped, but a fresh heartbeat: jobs are held until a test plans them."""
-    cluster.daemon("stop", "watchdog")
-    cluster.daemon("stop", "scheduler")
-    cluster.run(
-        "setsid setpriv --reuid=slurm --regid=slurm --clear-groups bash -c "
-        "'cd /run/sns; while date +%s > beat.test && mv beat.test heartbeat; do sleep 1; done' "
-        "< /dev/null > /dev/null 2>&1 & "
-        "echo $! > /run/sns/test-heartbeat.pid"
-    )
-    time.sleep(0.5)
-    yield cluster
-    cluster.run("kill $(cat /run/sns/test-heartbeat.pid); rm /run/sns/test-heartbeat.pid")
+    with by_hand(cluster):
+        yield cluster

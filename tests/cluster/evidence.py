@@ -1,16 +1,21 @@
 """What proves that a fault did no harm: what the jobs themselves wrote, Slurm's accounting, the logs, the queue."""
 
 import json
-from collections import Counter
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import product
 
 from cluster import Cluster, unfold
 
 HEARTBEAT_TIMEOUT_S = 10  # containers/sns.yaml
-#: What a node of each kind has: cores, MiB.
-CAPACITY = {"c": (28, 128_000), "s": (4, 32_768)}
+#: What jobs can have together of a node of each kind: cores, MiB, cache ways without the shared ones, GB/s.
+CAPACITY = {
+    "c": {"cpu": 28, "mem": 128_000, "gres/llc": 18, "gres/membw": 118},
+    "s": {"cpu": 4, "mem": 32_768},
+}
+LIMITED = frozenset(name for amounts in CAPACITY.values() for name in amounts)
 
 
 def work(seconds: float | str) -> str:
@@ -35,15 +40,14 @@ def written(cluster: Cluster, user: str = "alice") -> dict[int, list[str]]:
 
 @dataclass(frozen=True)
 class Run:
-    """One run of one job, as Slurm accounts for it; times are Unix seconds."""
+    """One run of one job, as Slurm accounts for it: times in Unix seconds, amounts by Slurm's names, memory in MiB."""
 
     job_id: int
     state: str
     start_s: int
     end_s: int
     nodes: tuple[str, ...]
-    cpus: int
-    memory_mb: float
+    allocated: Mapping[str, float]
     restarts: int
 
 
@@ -76,26 +80,24 @@ def _run(line: str) -> Run | None:
         return None  # it did not run
     tres = dict(each.split("=") for each in allocated.split(",") if each)
     memory_mb = float(tres["mem"][:-1]) * {"M": 1, "G": 1024, "T": 1024**2}[tres["mem"][-1]]
-    return Run(
-        int(number), state.split()[0], int(start), int(end), unfold(nodes), int(tres["cpu"]), memory_mb, int(restarts)
-    )
+    amounts = {name: memory_mb if name == "mem" else float(amount) for name, amount in tres.items() if name in LIMITED}
+    return Run(int(number), state.split()[0], int(start), int(end), unfold(nodes), amounts, int(restarts))
 
 
 def over_capacity(of: Iterable[Run]) -> list[str]:
-    """Where and when runs held more than a node has."""
+    """Where and when runs held more than a node has; each in equal parts on its nodes."""
     found, all_runs = [], list(of)
     for moment in sorted({run.start_s for run in all_runs}):
-        cores: Counter[str] = Counter()
-        memory_mb: Counter[str] = Counter()
+        held: defaultdict[tuple[str, str], float] = defaultdict(float)
         for run in all_runs:
             if run.start_s <= moment < run.end_s:
-                for node in run.nodes:
-                    cores[node] += run.cpus / len(run.nodes)
-                    memory_mb[node] += run.memory_mb / len(run.nodes)
-        for node, count in cores.items():
-            most_cores, most_memory_mb = CAPACITY[node[0]]
-            if count > most_cores or memory_mb[node] > most_memory_mb:
-                found.append(f"{node} at {moment}: {count} cores, {memory_mb[node]} MiB")
+                for node, (name, amount) in product(run.nodes, run.allocated.items()):
+                    held[node, name] += amount / len(run.nodes)
+        found += [
+            f"{node} at {moment}: {amount:g} of {name}"
+            for (node, name), amount in held.items()
+            if amount > CAPACITY[node[0]].get(name, 0) + 1e-6
+        ]
     return found
 
 

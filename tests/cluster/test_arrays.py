@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from cluster import Cluster, CommandFailed, unfold
+from cluster import Cluster, CommandFailed, in_force, unfold
 
 PROFILES = "/usr/src/slurm_sns/conf/profiles/spread-n-share.yaml"
 
@@ -62,10 +62,16 @@ def test_two_hundred_tasks_run_once_each_on_the_node_that_was_planned(cluster: C
     ended = wait_for_states(cluster, array, Counter({"COMPLETED": 200}))
 
     assert read_tasks(cluster) == {number: list(task.nodes) for number, task in ended.items()}
-    starts = cluster.starts(task.job_id for task in ended.values())
-    assert {task.job_id: list(task.nodes) for task in ended.values()} == {
-        job_id: start["nodes"] for job_id, start in starts.items()
+    ran_on = {task.job_id: list(task.nodes) for task in ended.values()}
+    planned_on = {
+        number: each["nodes"]
+        for number, decided in cluster.decisions(ran_on).items()
+        for each in in_force(decided)
+        if each["action"] == "start"
     }
+    # What a busy Slurm does not start in time is taken back, and may be started in that moment.
+    assert len(planned_on) >= 190
+    assert {number: ran_on[number] for number in planned_on} == planned_on
     # The last task keeps the array's id; all others were split off and have their own.
     assert sum(task.job_id == array for task in ended.values()) == 1
     for number in (0, 7, 199):
@@ -103,8 +109,9 @@ def test_an_arrays_limit_is_kept_and_its_owner_may_change_cancel_and_requeue_tas
     assert {cluster.fields(f"{array}_{number}")["TimeLimit"] for number in (3, 20)} == {"00:03:00"}
     assert {task.is_held for number, task in tasks(cluster, array).items() if number not in (2, 17)} == {True}
     cluster.run(f"scancel {fillers}")
-    cluster.wait_for("task 0 runs", lambda: tasks(cluster, array)[0].state == "RUNNING", every_s=0.1)
-    requeued = cluster.try_run(f"scontrol requeue {array}_0", "alice").returncode == 0  # it may just have ended
+    # It runs, or has just ended.
+    cluster.wait_for("task 0 is started", lambda: tasks(cluster, array)[0].state != "PENDING", every_s=0.1)
+    requeued = cluster.try_run(f"scontrol requeue {array}_0", "alice").returncode == 0
 
     # Of a task that was cancelled before it was split off Slurm keeps no record.
     ended = wait_for_states(cluster, array, Counter({"COMPLETED": 22, "CANCELLED": 1}))
@@ -113,8 +120,8 @@ def test_an_arrays_limit_is_kept_and_its_owner_may_change_cancel_and_requeue_tas
     for _, moment, _ in runs:
         assert sum(began <= moment < over for _, began, over in runs) <= 5
     if requeued:
-        placed = [each for each in cluster.explain(f"{array}_0")["decisions"] if each["action"] == "start"]
-        assert len(placed) == 2
+        decided = in_force(cluster.explain(f"{array}_0")["decisions"])
+        assert [each["action"] for each in decided].count("start") == 2
 
 
 def accounted(cluster: Cluster, array: int, number: int) -> list[tuple[str, int, int]]:
@@ -148,7 +155,7 @@ def test_an_array_is_slurms_whole_when_we_are_gone(cluster: Cluster) -> None:
         cluster.run(f"scancel {fillers}")
         wait_for_states(cluster, array, Counter({"COMPLETED": 10}))
         cluster.run(come_back)
-        cluster.wait_for("the scheduler answers", lambda: cluster.try_run("sns status").returncode == 0)
+        cluster.wait_for_scheduler()
 
 
 def assert_none_stays_held(cluster: Cluster, array: int) -> None:
@@ -158,7 +165,7 @@ def assert_none_stays_held(cluster: Cluster, array: int) -> None:
 def test_the_tasks_of_a_spreadable_array_are_spread(cluster: Cluster) -> None:
     cluster.run(f"sns profile import {PROFILES}", "slurm")
     cluster.daemon("restart", "scheduler")
-    cluster.wait_for("the scheduler answers", lambda: cluster.try_run("sns status").returncode == 0)
+    cluster.wait_for_scheduler()
     options = "-t 5 -n16 --mem-per-cpu=1G --sns-program=bw --sns-max-scale=2 --array=1-7:2"
     array = cluster.submit(options, "srun hostname; sleep 1")
     ended = wait_for_states(cluster, array, Counter({"COMPLETED": 4}))

@@ -5,7 +5,7 @@ import shlex
 from itertools import pairwise
 from pathlib import Path
 
-from cluster import Cluster
+from cluster import Cluster, in_force
 
 FAULTY = Path(__file__).with_name("faulty_scheduler.py").read_text()
 
@@ -66,8 +66,8 @@ def test_a_job_with_a_begin_time_is_held_and_placed_when_it_may_begin(cluster: C
     number = cluster.submit("-t 5 -n2 --begin=now+3600", "sleep 1")
     cluster.wait_for("it is said", lambda: "may begin in" in said(cluster, number))
     assert cluster.job(number).is_held
-    cluster.run(f"scontrol update JobId={number} StartTime=now+5", "alice")
-    begin_s = int(cluster.run(f"squeue -h -j {number} -o %S | date -f - +%s"))
+    earlier = f"scontrol update JobId={number} StartTime=now+5 && squeue -h -j {number} -o %S | date -f - +%s"
+    begin_s = int(cluster.run(earlier, "alice"))
     ended = cluster.wait_for_end([number])[number]
     assert ended.state == "COMPLETED"
     assert ended.start_s >= begin_s
@@ -144,7 +144,7 @@ def test_a_job_that_its_owner_requeues_runs_again_where_it_is_planned_again(clus
     cluster.run(f"scontrol requeue {number}", "alice")
     ended = cluster.wait_for_end([number])[number]
     assert ended.state == "COMPLETED"
-    decided = cluster.explain(number)["decisions"]
+    decided = in_force(cluster.explain(number)["decisions"])
     assert [each["action"] for each in decided] == ["start", "note", "start"]
     assert set(ended.nodes) == set(decided[-1]["nodes"])
 

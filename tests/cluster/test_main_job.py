@@ -4,7 +4,9 @@ import random
 import time
 from datetime import datetime
 
-from cluster import Cluster, unfold
+import evidence
+
+from cluster import Cluster
 
 #: Shapes that fit the 28-core and the 4-core nodes; memory stays below what the nodes have.
 SHAPES = (
@@ -38,20 +40,26 @@ def test_sixty_mixed_jobs_run_exactly_where_they_were_planned(cluster: Cluster) 
     waits_s: dict[int, float] = {}
 
     def all_ended() -> bool:
-        seen, now_s = cluster.jobs(), time.monotonic()
+        asked_s, seen, told_s = time.monotonic(), cluster.jobs(), time.monotonic()
+        completing = {node for job in seen.values() if job.state == "COMPLETING" for node in job.nodes}
         for number in numbers:
-            if seen[number].pinned_to and seen[number].reason == "Resources":
-                waits_s[number] = now_s - first_seen_s.setdefault(number, now_s)
+            job = seen[number]
+            if job.pinned_to and job.reason == "Resources" and not completing & set(job.pinned_to):
+                # From the end of the first look to the beginning of this one: not longer than it was.
+                waited_s = asked_s - first_seen_s.setdefault(number, told_s)
+                waits_s[number] = max(waited_s, waits_s.get(number, 0))
+            else:
+                first_seen_s.pop(number, None)
         return all(seen[number].has_ended for number in numbers)
 
     cluster.wait_for("60 jobs end", all_ended, timeout_s=180, every_s=0.5)
     ended = cluster.jobs()
     assert {ended[number].state for number in numbers} == {"COMPLETED"}
-    # Slurm starts nothing on a node in the fraction of a second in which another job completes there, and says
-    # Resources for it: one look may see that, a later one not.
-    assert max(waits_s.values(), default=0) < 2, waits_s
+    # Slurm starts nothing on a node on which another job completes, says Resources for it, and looks again within
+    # sched_interval, which is 3 s.
+    assert max(waits_s.values(), default=0) < 4, waits_s
 
-    decided = {number: cluster.explain(number)["decisions"] for number in numbers}
+    decided = cluster.decisions(numbers)
     assert all([each["action"] for each in decisions] == ["start"] for decisions in decided.values())
     ran_on = {number: set(ended[number].nodes) for number in numbers}
     assert ran_on == {number: set(decisions[0]["nodes"]) for number, decisions in decided.items()}
@@ -77,28 +85,9 @@ def test_slurms_accounting_shows_no_node_over_its_cores_or_memory(cluster: Clust
     numbers = cluster.submit_all([(f"-t 5 {draw.choice(shapes)}", "sleep 2") for _ in range(40)])
     ended = cluster.wait_for_end(numbers)
     assert {job.state for job in ended.values()} == {"COMPLETED"}
-    numbers_text = ",".join(map(str, numbers))
-    rows = cluster.run(
-        f"SLURM_TIME_FORMAT=%s sacct -nPX -j {numbers_text} -o JobID,Start,End,NNodes,AllocTRES%200,NodeList"
-    )
-    runs = [line.split("|") for line in rows.splitlines()]
-    assert len(runs) == 40
-    for moment in {int(start) for _, start, *_ in runs}:
-        cpus: dict[str, float] = {}
-        memory_mb: dict[str, float] = {}
-        for _, start, end, count, allocated, nodes in runs:
-            if int(start) <= moment < int(end):
-                tres = dict(each.split("=") for each in allocated.split(","))
-                for node in unfold(nodes):
-                    cpus[node] = cpus.get(node, 0) + int(tres["cpu"]) / int(count)
-                    memory_mb[node] = memory_mb.get(node, 0) + mebibytes(tres["mem"]) / int(count)
-        assert max(cpus.values()) <= 28, (moment, cpus)
-        assert max(memory_mb.values()) <= 128_000, (moment, memory_mb)
-
-
-def mebibytes(text: str) -> float:
-    """`12.5G` or `4500M` of sacct."""
-    return float(text[:-1]) * {"M": 1, "G": 1024, "T": 1024**2}[text[-1]]
+    accounted = evidence.runs(cluster, numbers)
+    assert len(accounted) == 40
+    assert evidence.over_capacity(accounted) == []
 
 
 def test_a_job_of_equal_parts_runs_all_its_tasks_on_the_planned_nodes(cluster: Cluster) -> None:
@@ -118,7 +107,7 @@ def test_jobs_of_the_unmanaged_partition_run_as_if_we_were_not_there(cluster: Cl
 
 
 def test_users_see_their_own_jobs_and_admins_all(cluster: Cluster) -> None:
-    alice, bob = cluster.submit("-n1", "sleep 20", "alice"), cluster.submit("-n1", "sleep 20", "bob")
+    alice, bob = cluster.submit("-n1", "sleep 600", "alice"), cluster.submit("-n1", "sleep 600", "bob")
     cluster.wait_for("both run", lambda: all(cluster.job(each).state == "RUNNING" for each in (alice, bob)))
     cluster.wait_for("queue shows them", lambda: str(bob) in cluster.run("sns queue"))
     assert str(alice) in cluster.run("sns queue", "alice").split()
@@ -131,7 +120,7 @@ def test_users_see_their_own_jobs_and_admins_all(cluster: Cluster) -> None:
 
 
 def test_explain_says_why_a_job_waits_and_what_is_missing_where(cluster: Cluster) -> None:
-    fillers = cluster.submit_all([("-n26", "sleep 30")] * 4)
+    fillers = cluster.submit_all([("-n26", "sleep 600")] * 4)
     cluster.wait_for("nodes fill", lambda: all(cluster.job(each).state == "RUNNING" for each in fillers))
     waiting = cluster.submit("-n8", "true")
     cluster.wait_for("it is planned", lambda: "HEURISTIC" in cluster.try_run(f"sns explain {waiting}").stdout)

@@ -3,7 +3,10 @@
 The scheduler is stopped while the jobs are submitted; one cycle then plans them all.
 """
 
+from collections.abc import Iterator
+
 import pytest
+from heartbeat import by_hand
 
 from cluster import Cluster
 
@@ -35,19 +38,28 @@ CASES = [
 ]
 
 
+@pytest.fixture(scope="module")
+def idle_cluster(shared_cluster: Cluster) -> Iterator[Cluster]:
+    """The cluster for all queues, one after the other."""
+    with by_hand(shared_cluster):
+        yield shared_cluster
+
+
 @pytest.mark.parametrize(("queue", "heuristic", "places"), CASES)
 def test_one_cycle_places_the_papers_queue_as_the_paper_says(
-    planned_by_hand: Cluster, queue: list[str], heuristic: str, places: list[str]
+    idle_cluster: Cluster, queue: list[str], heuristic: str, places: list[str]
 ) -> None:
-    cluster = planned_by_hand
+    cluster = idle_cluster
     config = f"/tmp/sns-{heuristic}.yaml"
     cluster.run(f"sed 's/^matching:/matching:\\n  portfolio: [{heuristic}]/' /etc/slurm/sns.yaml > {config}")
-    numbers = cluster.submit_all([(f"-p small {options}", "sleep 5") for options in queue])
+    numbers = cluster.submit_all([(f"-p small {options}", "sleep 1") for options in queue])
     assert all(cluster.jobs()[number].is_held for number in numbers)
-    cluster.run(f"sns scheduler --cycles 1 --config {config}", "slurm")
+    cluster.run(f"NUMBA_CACHE_DIR=/var/lib/sns/numba sns scheduler --cycles 1 --config {config}", "slurm")
     planned = cluster.jobs()
     assert ["".join(planned[number].pinned_to) for number in numbers] == places
     assert [planned[number].is_held for number in numbers] == [not place for place in places]
     placed = {number: place for number, place in zip(numbers, places, strict=True) if place}
     ended = cluster.wait_for_end(placed)
     assert {number: "".join(job.nodes) for number, job in ended.items()} == placed
+    cluster.run("scancel -u alice")
+    cluster.wait_for("no jobs", lambda: not cluster.run("squeue -a -h").strip())
