@@ -18,9 +18,9 @@ from slurm_sns.sim.reproduce import figures
 from slurm_sns.sim.reproduce.claims import exactly
 from slurm_sns.sim.reproduce.page import Drawing, Numbers, Page, write_page
 
-BASE = {"jobs": 300_000, "machines": 1_633, "depth": 1_000}
+BASE = {"jobs": 1_000_000, "machines": 1_633, "depth": 1_000}
 GROWN = {
-    "jobs": (100_000, 300_000, 1_000_000),
+    "jobs": (300_000, 1_000_000, 3_000_000),
     "machines": (400, 1_633, 6_500),
     "depth": (100, 1_000, 10_000),
 }

@@ -11,6 +11,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
+from matplotlib.ticker import LogLocator
 from numpy.typing import ArrayLike, NDArray
 
 from slurm_sns.errors import SnsError
@@ -59,6 +60,11 @@ def lines(
             )
         if logarithmic:
             axis.loglog()
+            sizes = sorted({x for points in series.values() for x, _ in points})
+            axis.set_xticks(sizes, [f"{size:,g}" if size < 1e6 else f"{size / 1e6:g} M" for size in sizes])
+            axis.minorticks_off()
+            axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            axis.yaxis.set_major_formatter("{x:g}")
         _label(axis, title, labels)
     axes[0].legend(fontsize="x-small")
     _save(figure, folder, stem)
