@@ -14,6 +14,8 @@ from typing import Any
 
 from ClusterShell.NodeSet import NodeSet
 
+#: The Python of the controller that has slurm_sns.
+PYTHON = "/opt/sns/bin/python"
 _FIELDS = "%i|%u|%T|%r|%Q|%n|%N|%S|%V|%C|%e"
 _ENDED = frozenset({"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED"})
 
@@ -145,7 +147,7 @@ class Cluster:
             "print(json.dumps([ask(path, {'command': 'explain', 'job_id': int(each)}) for each in sys.argv[1:]]))"
         )
         numbers = " ".join(map(str, job_ids))
-        answers = json.loads(self.run(f"/opt/sns/bin/python -c {shlex.quote(script)} {numbers}"))
+        answers = json.loads(self.run(f"{PYTHON} -c {shlex.quote(script)} {numbers}"))
         return {answer["job_id"]: answer["decisions"] for answer in answers}
 
     def starts(self, job_ids: Iterable[int]) -> dict[int, dict[str, Any]]:
@@ -187,17 +189,6 @@ class Cluster:
 
         self.wait_for(f"{len(wanted)} jobs end", all_ended, timeout_s, every_s=0.5)
         return {job_id: job for job_id, job in self.jobs().items() if job_id in wanted}
-
-
-def in_force(decisions: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What was decided about a job, without the placements that were taken back because Slurm did not start it."""
-    kept: list[dict[str, Any]] = []
-    for each in decisions:
-        if each["action"] == "note" and "but Slurm did not start it" in each["reason"]:
-            kept.remove([start for start in kept if start["action"] == "start"][-1])
-        else:
-            kept.append(each)
-    return kept
 
 
 def unfold(nodes: str) -> tuple[str, ...]:

@@ -53,7 +53,7 @@ local function options_of(job_desc)
 end
 
 -- The first directive for a burst buffer ("#DW" and "#BB" of DataWarp, "#BB_LUA") where Slurm looks for them after this
--- filter: in the comments and empty lines that the script begins with (seen).
+-- filter: in the comments and empty lines that the script begins with, as Slurm 26.05 was seen to do.
 local function burst_buffer_of(script)
   for line in script:sub(1, MOST_COMMENT_BYTES):gmatch("[^\n]+") do
     local beginning = line:sub(1, 3)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import product
+from typing import Any
 
 from cluster import Cluster, unfold
 
@@ -135,6 +136,17 @@ def check(cluster: Cluster, job_ids: Iterable[int], restarted: frozenset[int] = 
     }
     assert elsewhere == {}
     return seen
+
+
+def in_force(decisions: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What was decided about a job, without the placements that were taken back because Slurm did not start it."""
+    kept: list[dict[str, Any]] = []
+    for each in decisions:
+        if each["action"] == "note" and "but Slurm did not start it" in each["reason"]:
+            kept.remove([start for start in kept if start["action"] == "start"][-1])
+        else:
+            kept.append(each)
+    return kept
 
 
 def waits_for_us(cluster: Cluster) -> list[int]:

@@ -4,8 +4,9 @@ from collections import Counter
 from dataclasses import dataclass
 
 import pytest
+from evidence import in_force
 
-from cluster import Cluster, CommandFailed, in_force, unfold
+from cluster import Cluster, CommandFailed, unfold
 
 PROFILES = "/usr/src/slurm_sns/conf/profiles/spread-n-share.yaml"
 

@@ -5,7 +5,9 @@ import shlex
 from itertools import pairwise
 from pathlib import Path
 
-from cluster import Cluster, in_force
+from evidence import in_force
+
+from cluster import Cluster
 
 FAULTY = Path(__file__).with_name("faulty_scheduler.py").read_text()
 

@@ -444,7 +444,10 @@ def test_a_controller_without_munge_is_one_line_and_nothing_is_lost(faulty: Clus
     assert {run.state for run in seen} <= {"COMPLETED", "NODE_FAIL", "REQUEUED"}
     for daemon in (log, watchdog):
         said = daemon.lines("munge", "error:")
-        assert all("slurmctld does not answer" in line or "slurmdbd does not answer" in line for line in said), said
+        # slurmdbd is asked once a minute: in that time perhaps once, and then it is a problem of its own.
+        others = [line for line in said if "slurmctld does not answer" not in line]
+        assert len(others) <= 2, others
+        assert all("slurmdbd does not answer" in line for line in others), others
         # The request that was on its way is answered with nothing, which is a line of its own.
         lines = daemon.lines("slurmctld does not answer")
         assert 2 <= len(lines) <= 3, lines

@@ -59,7 +59,7 @@ def test_switched_off_it_releases_and_passes_through_until_it_is_switched_on_aga
     assert cluster.job(held).is_held
     assert cluster.run("sns disable", "slurm") == "slurm_sns is now disabled: jobs pass through to Slurm\n"
     assert not cluster.job(cluster.submit("-n4", "true")).is_held
-    cluster.wait_for("the held job is released", lambda: not cluster.job(held).is_held)
+    cluster.wait_for("the held job is released", lambda: not cluster.job(held).is_held, timeout_s=10)
     assert "disabled" in cluster.run("sns status", "alice")
     assert cluster.run("sns enable") == "slurm_sns is now enabled\n"
     assert cluster.job(cluster.submit("-n4", "true")).is_held

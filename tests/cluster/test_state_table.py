@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cluster import Cluster
+from cluster import PYTHON, Cluster
 
 
 def row(cluster: Cluster, number: int) -> dict[str, Any]:
@@ -202,7 +202,6 @@ def test_a_suspended_job_keeps_its_memory_and_gives_its_cores(cluster: Cluster) 
     cluster.run(f"scontrol resume {running[0]}")
 
 
-PYTHON = "/opt/sns/bin/python"
 #: Cancels the jobs, and while all of them complete sees what is said of a job that has come since: in one process, for
 #: a busy machine takes longer to start the commands one by one than Slurm waits before it kills.
 WATCH = """
