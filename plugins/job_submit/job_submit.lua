@@ -14,7 +14,7 @@ end
 function slurm_job_submit(job_desc, part_list, submit_uid)
   -- A site's own rules go here.
   if loaded then
-    local done, result = pcall(filter.submit, job_desc, slurm)
+    local done, result = pcall(filter.submit, job_desc, slurm, part_list)
     if done then
       return result
     end

@@ -1,8 +1,10 @@
 -- The submit filter of slurm_sns, a module for a site's own job_submit.lua: reads the job, asks sns_judge, applies the
 -- verdict.
 --
--- It runs inside slurmctld, under its locks: three small files are read with io.open, nothing else is touched, nothing
--- waits. Their directories must be writable by SlurmUser and root alone (a FIFO there would block slurmctld).
+-- It runs inside slurmctld, under its locks, and before Slurm's own limits on the length of what users write: three
+-- small files are read with io.open, nothing else is touched, nothing waits, and no more of a job is looked at than the
+-- verdict needs (tests/benchmarks/filter.py measures it). The files' directories must be writable by SlurmUser and root
+-- alone (a FIFO there would block slurmctld).
 -- Errors are raised; the caller's pcall turns them into "the job passes as it is" (see job_submit.lua).
 -- luacheck: std min, read globals setfenv loadstring
 -- SPDX-License-Identifier: GPL-2.0-or-later
@@ -15,17 +17,22 @@ local MOST_TABLE_BYTES = 1048576
 local OPTION = "_SLURM_SPANK_OPTION_sns_sns_" -- Slurm's prefix, the plugin's name, the beginning of all its options
 local NO_ARGUMENT = "(null)" -- what Slurm 26.05 writes there as the value of an option that takes none
 local ENOENT, ENOTDIR = 2, 20
-local MOST_COMMENT_BYTES = 65536
 local SPREAD_JOB = 256 -- the bit of job_desc.bitflags that --spread-job sets (slurm.h)
+local USE_MIN_NODES = 512 -- and that of --use-min-nodes
+local ANY_NUMBER_OF_NODES = 500000 -- slurmctld counts no job's nodes further; slurm_sns/slurm/translate.py knows it
+
+-- What a user can make long is looked at only so far; these bounds keep a submission below a millisecond.
+local MOST_SCRIPT_BYTES = 16384
+local MOST_OPTION_BYTES = 512 -- beyond every valid option: cut, it is as wrong as it was
 
 -- Slurm says "not given" with the largest values of each width (NO_VAL, INFINITE).
 local UNSET = { [16] = { [65534] = true, [65535] = true }, [32] = { [4294967294] = true, [4294967295] = true } }
 
 -- The fields of job_desc that are read, by type (unsigned integers by width), as in slurm_sns/submit/submission.py.
 local TEXTS = {
-  "partition", "comment", "extra", "reservation", "tres_per_job", "tres_per_node", "tres_per_socket", "tres_per_task",
-  "cpus_per_tres", "mem_per_tres", "features", "batch_features", "prefer", "req_nodes", "exc_nodes", "network",
-  "licenses", "burst_buffer",
+  "partition", "clusters", "comment", "extra", "reservation", "tres_per_job", "tres_per_node", "tres_per_socket",
+  "tres_per_task", "cpus_per_tres", "mem_per_tres", "features", "batch_features", "prefer", "req_nodes", "exc_nodes",
+  "network", "licenses",
 }
 local NUMBERS = {
   [16] = {
@@ -35,57 +42,130 @@ local NUMBERS = {
   },
   [32] = {
     "het_job_offset", "priority", "num_tasks", "min_cpus", "min_nodes", "max_nodes", "req_switch", "pn_min_tmp_disk",
+    "spank_job_env_size",
   },
 }
 
-local function options_of(job_desc)
-  local options, entries = {}, job_desc.spank_job_env or {}
-  for index = 0, (job_desc.spank_job_env_size or 0) - 1 do
+-- The first directive for a burst buffer ("#DW" and "#BB" of DataWarp, "#BB_LUA") where Slurm looks for them after this
+-- filter: in the comments and empty lines that the script begins with, as Slurm 26.05 was seen to do. Where these are
+-- longer than what is looked at, the job is taken for one with a burst buffer: in doubt it is Slurm's. The text is
+-- searched as a whole, by C; a loop over its lines would take longer than all else.
+local function burst_buffer_of(script)
+  local text = "\n" .. script:sub(1, MOST_SCRIPT_BYTES)
+  local command = text:find("\n[^#\n]")
+  local comments = text:sub(1, command or -1)
+  local bb, dw = comments:find("\n#BB", 1, true), comments:find("\n#DW", 1, true)
+  if bb or dw then
+    return comments:match("[^\n]+", math.min(bb or dw, dw or bb))
+  end
+  return not command and #script > MOST_SCRIPT_BYTES and "comments of more than " .. MOST_SCRIPT_BYTES .. " bytes" or ""
+end
+
+-- How each field of the job that is judged is read of Slurm's.
+local READ = {}
+for _, name in ipairs(TEXTS) do
+  READ[name] = function(job_desc) return job_desc[name] or "" end
+end
+for width, names in pairs(NUMBERS) do
+  for _, name in ipairs(names) do
+    READ[name] = function(job_desc)
+      local number = job_desc[name]
+      return not UNSET[width][number] and number or nil
+    end
+  end
+end
+for _, name in ipairs({ "min_mem_per_node", "min_mem_per_cpu" }) do
+  READ[name] = function(job_desc) return job_desc[name] end
+end
+
+function READ.script(job_desc) return job_desc.script or false end
+function READ.batch(_, job) return job.script ~= false end
+function READ.cron(job_desc) return job_desc.cron_job == true end
+
+function READ.burst_buffer(job_desc, job)
+  local asked = job_desc.burst_buffer or ""
+  return asked ~= "" and asked or burst_buffer_of(job.script or "")
+end
+
+-- Whether one of Slurm's flags is set. Lua 5.1 has no operators for bits.
+local function has(flags, bit)
+  return math.floor(flags / bit) % 2 == 1
+end
+
+function READ.spread(job_desc)
+  return has(job_desc.bitflags or 0, SPREAD_JOB)
+end
+
+-- Slurm searches the environment for one variable at each look; it is not copied. Batch jobs alone have one.
+function READ.distribution(job_desc, job)
+  return job.batch and job_desc.environment.SLURM_DISTRIBUTION or ""
+end
+
+function READ.sbatch(job_desc, job)
+  return job.batch and job_desc.environment.SLURM_UMASK ~= nil
+end
+
+local function option(entry)
+  entry = entry:sub(1, MOST_OPTION_BYTES)
+  local at = entry:find("=", 1, true) or #entry + 1
+  local key = entry:sub(#OPTION + 1, at - 1):gsub("_", "-")
+  local value = entry:sub(at + 1)
+  return { key, value ~= NO_ARGUMENT and value or "" }
+end
+
+-- Slurm makes a table of all entries at the first look: their number, which it tells by itself, is asked first.
+function READ.options(job_desc, job)
+  local options, count = {}, job.spank_job_env_size or 0
+  if count == 0 or count > judge.most_spank_entries then
+    return options
+  end
+  local entries = job_desc.spank_job_env or {}
+  for index = 0, count - 1 do
     local entry = entries[index]
     if entry and entry:sub(1, #OPTION) == OPTION then
-      local at = entry:find("=", 1, true) or #entry + 1
-      local key = entry:sub(#OPTION + 1, at - 1):gsub("_", "-")
-      local value = entry:sub(at + 1)
-      options[#options + 1] = { key, value ~= NO_ARGUMENT and value or "" }
+      options[#options + 1] = option(entry)
     end
   end
   return options
 end
 
--- The first directive for a burst buffer ("#DW" and "#BB" of DataWarp, "#BB_LUA") where Slurm looks for them after this
--- filter: in the comments and empty lines that the script begins with, as Slurm 26.05 was seen to do.
-local function burst_buffer_of(script)
-  for line in script:sub(1, MOST_COMMENT_BYTES):gmatch("[^\n]+") do
-    local beginning = line:sub(1, 3)
-    if beginning == "#BB" or beginning == "#DW" then
-      return line
-    elseif beginning:sub(1, 1) ~= "#" then
-      return ""
-    end
-  end
-  return ""
+-- Slurm's job description as the value that is judged: "" and nil for what is not given. Slurm copies a text at each
+-- look, however long it is, so a field is read when the judge first asks for it, and kept.
+function M.submission(job_desc)
+  return setmetatable({}, {
+    __index = function(job, name)
+      local value = READ[name](job_desc, job)
+      job[name] = value
+      return value
+    end,
+  })
 end
 
--- Slurm's job description as the value that is judged: "" and nil for what is not given.
-function M.submission(job_desc)
-  local job = { batch = job_desc.script ~= nil, cron = job_desc.cron_job == true, options = options_of(job_desc) }
-  for _, name in ipairs(TEXTS) do
-    job[name] = job_desc[name] or ""
+-- Says for a job of -n alone what Slurm takes for granted: any number of nodes, as few as possible. Slurm 26.05 would
+-- else note its number of tasks as the most nodes, and note another number when a placement sets the tasks on a node.
+-- That counts as an administrator's change of the job's nodes, after which no limit on nodes is checked for it.
+local function open_nodes(job_desc)
+  job_desc.max_nodes = ANY_NUMBER_OF_NODES
+  local flags = job_desc.bitflags or 0
+  if not has(flags, USE_MIN_NODES) then
+    job_desc.bitflags = flags + USE_MIN_NODES
   end
-  for width, names in pairs(NUMBERS) do
-    for _, name in ipairs(names) do
-      local number = job_desc[name]
-      job[name] = not UNSET[width][number] and number or nil
+end
+
+local function says_several_tasks(job_desc)
+  local tasks = job_desc.num_tasks
+  return not UNSET[32][tasks] and (tasks or 0) > 1
+end
+
+-- Whether no partition that the user may move the job to gives a job only so many nodes: Slurm starts none there that
+-- says a larger number.
+local function nowhere_limited(part_list)
+  for _, partition in pairs(part_list) do
+    if not partition.max_nodes or partition.max_nodes < ANY_NUMBER_OF_NODES then
+      return false
     end
   end
-  if job.burst_buffer == "" then
-    job.burst_buffer = burst_buffer_of(job_desc.script or "")
-  end
-  job.spread = math.floor((job_desc.bitflags or 0) / SPREAD_JOB) % 2 == 1 -- Lua 5.1 has no operators for bits
-  local environment = job.batch and job_desc.environment or {} -- batch jobs alone have one
-  job.distribution = environment.SLURM_DISTRIBUTION or ""
-  job.min_mem_per_node, job.min_mem_per_cpu = job_desc.min_mem_per_node, job_desc.min_mem_per_cpu
-  return job
+  return next(part_list) ~= nil
 end
 
 local function read(path, most_bytes)
@@ -121,13 +201,20 @@ local FORM = {
   partitions = "table", heuristics = "table", messages = "table",
 }
 
--- The table that `sns render` wrote; raises when it cannot be read or has another form.
+local kept = {} -- the last table that was loaded, and the text it was made of
+
+-- The table that `sns render` wrote; raises when it cannot be read or has another form. The file is read each time, but
+-- not parsed again while its bytes are the same: reading is some microseconds, parsing a large site's table some tens of
+-- milliseconds.
 function M.load_table(path)
   local text, problem = read(path, MOST_TABLE_BYTES + 1)
   if not text then
     error(problem, 0)
   elseif #text > MOST_TABLE_BYTES then
     error(path .. ": larger than " .. MOST_TABLE_BYTES .. " bytes", 0)
+  end
+  if kept.path == path and kept.text == text then
+    return kept.table
   end
   local loaded = literal(text, path)
   if type(loaded) ~= "table" or loaded.version ~= judge.version then
@@ -138,6 +225,7 @@ function M.load_table(path)
       error(path .. ": " .. name .. " must be a " .. kind .. "; run sns render", 0)
     end
   end
+  kept = { path = path, text = text, table = loaded }
   return loaded
 end
 
@@ -165,8 +253,9 @@ function M.verdict(job_desc, path, now_s)
 end
 
 -- Judges the job and applies the verdict to it. Returns slurm.SUCCESS, or slurm.ERROR after telling the user why.
-function M.submit(job_desc, slurm, path)
-  local verdict = M.verdict(job_desc, path)
+-- `part_list` is what Slurm gives the script; without it nothing is said of nodes.
+function M.submit(job_desc, slurm, part_list)
+  local verdict = M.verdict(job_desc)
   if verdict.refuse then
     slurm.log_user("%s", verdict.refuse)
     return slurm.ERROR
@@ -175,6 +264,9 @@ function M.submit(job_desc, slurm, path)
   else
     job_desc.extra = verdict.extra -- first: a hold without a mark would be nobody's
     if verdict.hold then
+      if not verdict.fixed and says_several_tasks(job_desc) and nowhere_limited(part_list or {}) then
+        open_nodes(job_desc)
+      end
       job_desc.priority = 0
     end
   end

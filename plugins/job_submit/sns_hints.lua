@@ -10,6 +10,7 @@ local M = {}
 local PREFIX = "sns:"
 M.PREFIX = PREFIX
 local SHOWN_BYTES = 40
+local MOST_BYTES = 512
 local VALUED = { "alpha", "program", "max-scale", "heuristic" }
 local EXAMPLES = { alpha = "0.9", program = "mg", ["max-scale"] = "4", heuristic = "mix-fit" }
 local FLAGS = { "exclusive", "reprofile", "restartable" }
@@ -114,6 +115,10 @@ local function add(hints, key, value, shown, tbl)
 end
 
 local function add_comment(hints, comment, tbl)
+  if #comment > MOST_BYTES then
+    local valid = table.concat(KEYS, ", ") .. ", off"
+    return M.say(tbl.messages, "long", { value = M.quote(comment), most = MOST_BYTES, valid = valid })
+  end
   local entries, seen = M.split(comment:sub(#PREFIX + 1), ","), {}
   if #entries == 1 and entries[1] == "off" then
     hints.off = true
@@ -191,8 +196,10 @@ function M.mark(hints)
       parts[#parts + 1] = flag
     end
   end
-  if hints.fixed then
-    parts[#parts + 1] = "fixed"
+  for _, word in ipairs({ "fixed", "advised" }) do
+    if hints[word] then
+      parts[#parts + 1] = word
+    end
   end
   return table.concat(parts, " ")
 end

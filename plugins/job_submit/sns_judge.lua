@@ -8,9 +8,13 @@
 local hints = require("sns_hints")
 local begins, split, say = hints.begins, hints.split, hints.say
 
-local M = { version = 1 } -- of the table's form; slurm_sns/submit/table.py
+local M = {
+  version = 1, -- of the table's form; slurm_sns/submit/table.py
+  most_spank_entries = 256,
+}
 
 local MOST_MEMORY_MB = 4294967296 -- 2^32: products with the CPUs of a task stay exact in doubles
+local MOST_PARTITION_BYTES, MOST_TRES_BYTES, MOST_SHAPES = 1024, 1024, 500
 
 -- what we do not place ----------------------------------------------------------------------------------------------
 
@@ -39,6 +43,9 @@ local function any_number(...)
 end
 
 local function other_tres_per_task(job)
+  if #job.tres_per_task > MOST_TRES_BYTES then
+    return true
+  end
   for _, entry in ipairs(split(job.tres_per_task, ",")) do
     if entry ~= "" and not begins(entry, "cpu:") and not begins(entry, "cpu=") then
       return true
@@ -51,27 +58,17 @@ local function positive(number)
   return number and number > 0 and number or nil
 end
 
--- The first that holds is the reason; reasons and order as in slurm_sns/submit/submission.py.
+-- The first that holds is the reason; reasons and order as in slurm_sns/submit/submission.py. Slurm copies a text at each
+-- look at it: what needs none comes first, the script last.
 local UNPLACED = {
-  { "not a batch job", function(job) return not job.batch end },
   { "cron job", function(job) return job.cron end },
   { "heterogeneous job", function(job) return job.het_job_offset ~= nil end },
   { "range of nodes", function(job) return (job.max_nodes or 0) > math.max(job.min_nodes or 1, 1) end },
-  { "reservation", any_text("reservation") },
-  { "gres", any_text("tres_per_job", "tres_per_node", "tres_per_socket", "cpus_per_tres", "mem_per_tres") },
-  { "gres per task", other_tres_per_task },
   { "tasks per gpu", any_number("ntasks_per_tres") },
-  { "constraint", any_text("features", "batch_features") },
-  { "prefer", any_text("prefer") },
-  { "node list", any_text("req_nodes") },
-  { "excluded nodes", any_text("exc_nodes") },
   { "exclusive or oversubscribe", function(job) return job.shared ~= nil end },
   { "contiguous", any_number("contiguous") },
   { "spread job", function(job) return job.spread end },
   { "switches", any_number("req_switch", "segment_size") },
-  { "network", any_text("network") },
-  { "licences", any_text("licenses") },
-  { "burst buffer", any_text("burst_buffer") },
   { "boards, sockets, cores, threads", any_number("boards_per_node", "sockets_per_board", "sockets_per_node") },
   { "boards, sockets, cores, threads", any_number("cores_per_socket", "threads_per_core") },
   { "tasks per board, socket, core", any_number("ntasks_per_board", "ntasks_per_socket", "ntasks_per_core") },
@@ -86,7 +83,20 @@ local UNPLACED = {
   end },
   { "own hold", function(job) return job.priority == 0 end },
   { "own priority", function(job) return job.priority ~= nil end },
+  { "large SPANK environment", function(job) return (job.spank_job_env_size or 0) > M.most_spank_entries end },
   { "own extra", any_text("extra") },
+  { "clusters", any_text("clusters") },
+  { "reservation", any_text("reservation") },
+  { "gres", any_text("tres_per_job", "tres_per_node", "tres_per_socket", "cpus_per_tres", "mem_per_tres") },
+  { "gres per task", other_tres_per_task },
+  { "constraint", any_text("features", "batch_features") },
+  { "prefer", any_text("prefer") },
+  { "node list", any_text("req_nodes") },
+  { "excluded nodes", any_text("exc_nodes") },
+  { "network", any_text("network") },
+  { "licences", any_text("licenses") },
+  { "not a batch job", function(job) return not job.batch end },
+  { "burst buffer", any_text("burst_buffer") },
 }
 
 local function unplaced(job)
@@ -100,7 +110,7 @@ end
 -- Whether the job says more of its geometry than its number of tasks ("at least one node" is no more).
 local function fixes_geometry(job)
   return (job.min_nodes or 0) > 1 or (positive(job.max_nodes) or positive(job.ntasks_per_node)) ~= nil
-    or job.distribution ~= ""
+    or ((job.num_tasks or 1) > 1 and not job.sbatch) or job.distribution ~= ""
 end
 
 -- capacity ----------------------------------------------------------------------------------------------------------
@@ -190,7 +200,31 @@ local function partition_refusal(tbl, asked, name, shapes)
   end
 end
 
+-- Whether the job gets the whole memory of each of its nodes, and these are not all alike.
+local function leaves_memory_open(job, tbl, names)
+  if (job.min_mem_per_node or job.min_mem_per_cpu or tbl.default_memory_per_cpu_mb) > 0 then
+    return false
+  end
+  local memory_mb
+  for _, name in ipairs(names) do
+    for _, shape in ipairs(tbl.partitions[name]) do
+      memory_mb = memory_mb or shape.memory_mb
+      if shape.memory_mb ~= memory_mb then
+        return true
+      end
+    end
+  end
+  return false
+end
+
 local function refusal(job, tbl, names)
+  local shapes = 0
+  for _, name in ipairs(names) do
+    shapes = shapes + #tbl.partitions[name]
+  end
+  if shapes > MOST_SHAPES then
+    return nil
+  end
   local asked = geometry(job, tbl.default_memory_per_cpu_mb)
   table.sort(names)
   local said
@@ -219,11 +253,15 @@ function M.idle(tbl, now_s, heartbeat_s, killed)
   end
 end
 
+-- The partitions of the job, each once; nil when we do not manage all of them.
 local function partitions_of(job, tbl)
-  local names = {}
+  if #job.partition > MOST_PARTITION_BYTES then
+    return nil
+  end
+  local names, seen = {}, {}
   for _, name in ipairs(split(job.partition, ",")) do
-    if name ~= "" then
-      names[#names + 1] = name
+    if name ~= "" and not seen[name] then
+      names[#names + 1], seen[name] = name, true
     end
   end
   if #names == 0 then
@@ -237,7 +275,7 @@ local function partitions_of(job, tbl)
   return names
 end
 
--- {pass = reason}, {refuse = message} or {extra = mark, hold = boolean}.
+-- {pass = reason}, {refuse = message} or {extra = mark, hold = boolean, fixed = boolean}; fixed is in the mark as well.
 function M.judge(job, tbl, now_s, heartbeat_s, killed)
   local idle = M.idle(tbl, now_s, heartbeat_s, killed)
   if idle then
@@ -254,6 +292,7 @@ function M.judge(job, tbl, now_s, heartbeat_s, killed)
     return { refuse = say(tbl.messages, "extra", { value = hints.quote(job.extra) }) }
   end
   local reason = told.off and "off" or unplaced(job)
+    or (leaves_memory_open(job, tbl, names) and "whole memory of unlike nodes")
   if reason then
     return { pass = reason }
   end
@@ -262,8 +301,8 @@ function M.judge(job, tbl, now_s, heartbeat_s, killed)
   if too_large then
     return { refuse = too_large }
   end
-  told.fixed = fixes_geometry(job)
-  return { extra = hints.mark(told), hold = hold }
+  told.fixed, told.advised = fixes_geometry(job), not hold
+  return { extra = hints.mark(told), hold = hold, fixed = told.fixed }
 end
 
 return M

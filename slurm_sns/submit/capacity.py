@@ -15,6 +15,9 @@ from slurm_sns.submit.table import NodeShape
 # Beyond every machine, and the product with the CPUs of a task stays exact in Lua's doubles.
 _MOST_MEMORY_MB = 2**32
 
+#: So many kinds of nodes are counted for one job; a job that could use more of them can be held.
+MOST_SHAPES = 500
+
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
@@ -56,6 +59,8 @@ def refusal(job: Submission, partitions: Mapping[str, Sequence[NodeShape]], defa
 
     A partition without known nodes holds everything: it is Slurm's to judge.
     """
+    if sum(map(len, partitions.values())) > MOST_SHAPES:
+        return ""
     asked = geometry(job, default_memory_per_cpu_mb)
     said = ""
     for name in sorted(partitions):
@@ -65,6 +70,20 @@ def refusal(job: Submission, partitions: Mapping[str, Sequence[NodeShape]], defa
             return ""
         said = said or message
     return said
+
+
+def leaves_memory_open(
+    job: Submission, partitions: Mapping[str, Sequence[NodeShape]], default_memory_per_cpu_mb: int
+) -> bool:
+    """Whether the job gets the whole memory of each of its nodes, and these are not all alike.
+
+    `--mem=0` says so, or no word about memory where Slurm has no default; of `--mem-per-cpu=0` Slurm makes `--mem=0`
+    (seen with 26.05).
+    """
+    said = job.min_mem_per_cpu if job.min_mem_per_node is None else job.min_mem_per_node
+    if (default_memory_per_cpu_mb if said is None else said) > 0:
+        return False
+    return len({shape.memory_mb for shapes in partitions.values() for shape in shapes}) > 1
 
 
 def tasks_on(shape: NodeShape, asked: Geometry) -> int:

@@ -5,6 +5,9 @@ the key alone for a flag (`exclusive`, `reprofile`, `restartable`: alone or `=ye
 stands alone. Nothing is trimmed, and a key counts once. For the same hint the option wins over the comment; that the
 comment wants no management at all (`off`) holds in any case.
 
+A comment of hints that is longer than `MOST_BYTES` is refused before anything in it is read: the submit filter runs
+with slurmctld's locks held, and before Slurm's own limit on the length of a comment.
+
 Numbers have a plain decimal grammar that C and Lua decide in the same way, digit by digit: alpha is 0 or 1 or nothing,
 then a point and one to nine digits; no sign, exponent, hexadecimal, nan or infinity.
 """
@@ -15,12 +18,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from slurm_sns.errors import BadInput
-from slurm_sns.submit.messages import quote, say
+from slurm_sns.submit.messages import as_bytes, quote, say
 
 PREFIX = "sns:"
 VALUED = {"alpha": "0.9", "program": "mg", "max-scale": "4", "heuristic": "mix-fit"}  # with an example of each
 FLAGS = ("exclusive", "reprofile", "restartable")
 KEYS = (*VALUED, *FLAGS)
+MOST_BYTES = 512  # of a comment of hints; all of them, each as long as it can be, take less than 300
 
 # \Z, not $: a trailing newline is no part of any grammar. ASCII digits only, unlike \d and isdigit().
 _ALPHA = re.compile(r"(?:0?(?:\.[0-9]{1,9})|1(?:\.0{1,9})?)\Z")
@@ -44,6 +48,8 @@ class Hints:
         off: the job wants to be left to Slurm.
         fixed: no hint, but what the job's own options say: it named nodes, tasks per node or a distribution, so its
             geometry is not ours to choose. Set at submission, because a Slurm job does not tell its --distribution.
+        advised: no hint either: the filter marked the job in the mode advise, and did not hold it.
+        nice: no hint either: the job's own nice value, 1 to 2147483645, remembered while the scheduler has replaced it.
     """
 
     alpha: float | None = None
@@ -55,6 +61,8 @@ class Hints:
     restartable: bool = False
     off: bool = False
     fixed: bool = False
+    advised: bool = False
+    nice: int | None = None
 
 
 NO_HINTS = Hints()
@@ -74,6 +82,9 @@ def from_comment(comment: str, heuristics: Sequence[str]) -> Hints:
     """The hints in the text of --comment; any comment that does not begin with `sns:` holds none."""
     if not comment.startswith(PREFIX):
         return NO_HINTS
+    if len(as_bytes(comment)) > MOST_BYTES:
+        valid = ", ".join((*KEYS, "off"))
+        raise BadInput(say("long", {"value": quote(comment), "most": MOST_BYTES, "valid": valid}))
     entries = comment[len(PREFIX) :].split(",")
     if entries == ["off"]:
         return replace(NO_HINTS, off=True)
@@ -125,6 +136,11 @@ def _with(hints: Hints, key: str, value: str, shown: str, heuristics: Sequence[s
     if key == "heuristic" and value in heuristics:
         return replace(hints, heuristic=value)
     raise BadInput(say(key, wrong))
+
+
+def asks_for_spreading(hints: Hints) -> bool:
+    """Whether the owner asked for Spread-n-Share."""
+    return hints.alpha is not None or hints.program is not None or (hints.max_scale or 1) > 1
 
 
 def is_alpha(text: str) -> bool:

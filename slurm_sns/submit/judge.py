@@ -3,21 +3,29 @@
 The order of the questions is the promise:
 
 1. The kill switch, a stale heartbeat, the mode observe, a partition that we do not manage: the job passes untouched,
-   and nothing in it is read, hints and mark included.
+   and nothing else in it is read, hints and mark included.
 2. In managed partitions, in advise and enforce: bad hints are refused, also on a job that we would not place (a wrong
    hint is a mistake of its writer either way), and so is an `--extra` that looks like a mark.
-3. A job that asks to be left alone, or uses what we do not place: it passes untouched.
+3. A job that asks to be left alone, or uses what we do not place: it passes untouched. So does one that gets the whole
+   memory of each of its nodes, where those differ: how much it is, only Slurm's choice of nodes decides.
 4. In enforce, a job that its partitions could never hold: refused. In advise Slurm decides that.
-5. The rest is marked; enforce holds it as well.
+5. The rest is marked; enforce holds it as well, and a mark of advise says `advised`.
+
+slurmctld waits for the verdict with its locks held. What a user can make long is therefore limited before it is read:
+the list of partitions (`MOST_PARTITION_BYTES`), the hints (`hints.MOST_BYTES`), the SPANK options
+(`submission.MOST_SPANK_ENTRIES`) and the kinds of nodes that are counted (`capacity.MOST_SHAPES`).
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from slurm_sns.errors import BadInput
 from slurm_sns.submit import capacity, hints, mark
-from slurm_sns.submit.messages import quote, say
+from slurm_sns.submit.messages import as_bytes, quote, say
 from slurm_sns.submit.submission import Submission, fixes_geometry, unplaced
-from slurm_sns.submit.table import FilterTable
+from slurm_sns.submit.table import FilterTable, NodeShape
+
+MOST_PARTITION_BYTES = 1024  # Slurm itself refuses a longer list, later
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +58,8 @@ def judge(job: Submission, table: FilterTable, now_s: int, heartbeat_s: int | No
     idle = _idle(table, now_s, heartbeat_s, killed)
     if idle is not None:
         return PassThrough(idle)
-    names = [name for name in job.partition.split(",") if name] or [table.default_partition]
-    if not all(name in table.partitions for name in names):
+    names = _partitions(job, table)
+    if not names:
         return PassThrough("partition not managed")
     try:
         told = hints.parse(job.comment, job.options, table.heuristics)
@@ -59,20 +67,32 @@ def judge(job: Submission, table: FilterTable, now_s: int, heartbeat_s: int | No
         return Refuse(str(problem))
     if job.extra.startswith(hints.PREFIX):
         return Refuse(say("extra", {"value": quote(job.extra)}))
-    return _managed(job, told, table, names)
+    return _managed(job, told, table, {name: table.partitions[name] for name in names})
 
 
-def _managed(job: Submission, told: hints.Hints, table: FilterTable, names: list[str]) -> Verdict:
+def _partitions(job: Submission, table: FilterTable) -> list[str]:
+    """The partitions of the job; none when we do not manage all of them."""
+    if len(as_bytes(job.partition)) > MOST_PARTITION_BYTES:
+        return []
+    names = [name for name in job.partition.split(",") if name] or [table.default_partition]
+    return names if all(name in table.partitions for name in names) else []
+
+
+def _managed(
+    job: Submission, told: hints.Hints, table: FilterTable, shapes: Mapping[str, Sequence[NodeShape]]
+) -> Verdict:
     """The verdict on a job of managed partitions whose hints are in order."""
     reason = "off" if told.off else unplaced(job)
+    if reason is None and capacity.leaves_memory_open(job, shapes, table.default_memory_per_cpu_mb):
+        reason = "whole memory of unlike nodes"
     if reason is not None:
         return PassThrough(reason)
-    if table.mode == "enforce":
-        shapes = {name: table.partitions[name] for name in names}
+    hold = table.mode == "enforce"
+    if hold:
         message = capacity.refusal(job, shapes, table.default_memory_per_cpu_mb)
         if message:
             return Refuse(message)
-    return Manage(mark.write(replace(told, fixed=fixes_geometry(job))), hold=table.mode == "enforce")
+    return Manage(mark.write(replace(told, fixed=fixes_geometry(job), advised=not hold)), hold)
 
 
 def _idle(table: FilterTable, now_s: int, heartbeat_s: int | None, killed: bool) -> str | None:

@@ -1,27 +1,35 @@
 """The mark: our note in the `Extra` field of a Slurm job that we manage: `sns:1 alpha=0.9 program=mg exclusive`.
 
-It is written once, at submission, in one canonical form; what is not exactly that form is not our mark, so a text that
-a user wrote by hand is never half understood. The number after `sns:` is the version of the form.
+It is written at submission, in one canonical form; what is not exactly that form is not our mark, so a text that a
+user wrote by hand is never half understood. The number after `sns:` is the version of the form.
+
+Besides the hints it says what Slurm does not keep: `fixed` (the owner chose the geometry), `advised` (the filter marked
+the job and did not hold it), and `nice=100`, which the scheduler adds while a placement has a nice value of its own.
 """
 
 import re
+from dataclasses import replace
 from functools import lru_cache
 
 from slurm_sns.submit.hints import FLAGS, PREFIX, Hints, is_alpha, is_max_scale, is_program
 
 BEGIN = PREFIX + "1"
-WORDS = (*FLAGS, "fixed")  # in this order, after the values
+WORDS = (*FLAGS, "fixed", "advised")  # in this order, after the values
+
+#: The largest nice value of a job that Slurm 26.05 accepts (NICE_OFFSET - 3 in its slurm.h).
+MOST_NICE = 2**31 - 3
 
 # A name that the configuration knew when the job was submitted; the scheduler meets names that it no longer knows.
 _HEURISTIC = re.compile(r"[a-z0-9-]{1,64}\Z")
-_KNOWN = {"alpha", "program", "max-scale", "heuristic"}
+_NICE = re.compile(r"[1-9][0-9]{0,9}\Z")
+_KNOWN = {"alpha", "program", "max-scale", "heuristic", "nice"}
 
 #: A queue's marks are few, and each is read several times in a cycle: so many are remembered.
 MOST_KNOWN = 1 << 14
 
 
 def write(hints: Hints) -> str:
-    """The mark of a managed job with these hints."""
+    """The mark of a managed job with these hints, whose values are valid: nice, where given, from 1 to `MOST_NICE`."""
     parts = [BEGIN]
     if hints.alpha is not None:
         parts.append("alpha=" + f"{hints.alpha:.9f}".rstrip("0").rstrip("."))
@@ -31,6 +39,8 @@ def write(hints: Hints) -> str:
         parts.append(f"max-scale={hints.max_scale}")
     if hints.heuristic is not None:
         parts.append(f"heuristic={hints.heuristic}")
+    if hints.nice is not None:
+        parts.append(f"nice={hints.nice}")
     parts.extend(word for word in WORDS if getattr(hints, word))
     return " ".join(parts)
 
@@ -53,8 +63,17 @@ def read(extra: str) -> Hints | None:
         reprofile="reprofile" in words,
         restartable="restartable" in words,
         fixed="fixed" in words,
+        advised="advised" in words,
+        nice=int(values["nice"]) if "nice" in values else None,
     )
     return hints if write(hints) == extra else None  # order, duplicates, unknown words: all decided here
+
+
+def with_nice(extra: str, nice: int) -> str | None:
+    """The mark with the job's own nice value noted in it; None where it stays as it is."""
+    hints = read(extra)
+    noted = nice if 0 < nice <= MOST_NICE else None
+    return None if hints is None or hints.nice == noted else write(replace(hints, nice=noted))
 
 
 def is_marked(extra: str | None) -> bool:
@@ -69,4 +88,9 @@ def _valid(values: dict[str, str]) -> bool:
         and ("program" not in values or is_program(values["program"]))
         and ("max-scale" not in values or is_max_scale(values["max-scale"]))
         and ("heuristic" not in values or _HEURISTIC.match(values["heuristic"]) is not None)
+        and ("nice" not in values or _is_nice(values["nice"]))
     )
+
+
+def _is_nice(text: str) -> bool:
+    return _NICE.match(text) is not None and int(text) <= MOST_NICE

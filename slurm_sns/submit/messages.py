@@ -20,6 +20,7 @@ MESSAGES: Mapping[str, str] = {
     "missing": "sns: {key}: a value is missing, such as {example}",
     "unknown": "sns: {key} {value}: unknown hint; valid are {valid}",
     "duplicate": "sns: {key}: given twice; give each hint once",
+    "long": "sns: --comment {value}: hints have at most {most} bytes; valid are {valid}",
     "off": "sns: --comment sns:off stands alone: it cannot be combined with other hints",
     "extra": "sns: --extra {value}: texts that begin with sns: are the scheduler's own; choose another text",
     "task-cpus": "sns: no node has {asked} CPUs for one task: " + _HAS,

@@ -1,25 +1,42 @@
 """What a job asks for at submission, as far as the submit filter can see it.
 
 The names are those of Slurm's job description in Lua; what is not asked for is "" for texts and None for numbers (the
-reader in Lua turns nil, NO_VAL and INFINITE into None). Two options are seen by their traces only: --distribution by
-the variable SLURM_DISTRIBUTION that sbatch sets for the job, --overcommit by fewer CPUs than the tasks want.
+reader in Lua turns nil, NO_VAL and INFINITE into None). Two options are seen by their traces only: --overcommit by
+fewer CPUs than the tasks want, --distribution by the variable SLURM_DISTRIBUTION in the job's environment. sbatch and
+slurmrestd set that variable; pyslurm and other callers of Slurm's library do not. A job that sbatch did not send may
+therefore have a distribution that the filter cannot see. sbatch is recognised by SLURM_UMASK: it sets this variable
+whatever --export says, and Slurm removes it from the environment of a batch script, so that a program which submits
+jobs from there does not pass it on (both seen with 26.05).
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from slurm_sns.submit.messages import as_bytes
+
+#: Other plugins' options and variables are some dozens.
+MOST_SPANK_ENTRIES = 256
+MOST_TRES_BYTES = 1024  # of --tres-per-task; Slurm itself refuses a longer text, later
+
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """One job as it is submitted. Memory in MiB; `options` are the SPANK options as pairs of hint name and value."""
+    """One job as it is submitted. Memory in MiB; `options` are the SPANK options as pairs of hint name and value.
+
+    `sbatch` is the sign of sbatch in the job's environment, `spank_job_env_size` the number of entries of all SPANK
+    plugins; of more than `MOST_SPANK_ENTRIES` no options are read.
+    """
 
     batch: bool = True
+    sbatch: bool = True
     cron: bool = False
     het_job_offset: int | None = None
     partition: str = ""
+    clusters: str = ""
     comment: str = ""
     extra: str = ""
     options: tuple[tuple[str, str], ...] = ()
+    spank_job_env_size: int | None = None
     priority: int | None = None
     # the job's geometry
     num_tasks: int | None = None
@@ -78,6 +95,8 @@ def _any_number(*names: str) -> Callable[[Submission], bool]:
 
 def _other_tres_per_task(job: Submission) -> bool:
     """Slurm notes --cpus-per-task here as well (cpu:2 or cpu=2); everything else is a gres or a licence."""
+    if len(as_bytes(job.tres_per_task)) > MOST_TRES_BYTES:
+        return True
     entries = (entry for entry in job.tres_per_task.split(",") if entry)
     return any(not entry.startswith(("cpu:", "cpu=")) for entry in entries)
 
@@ -97,27 +116,17 @@ def _range_of_nodes(job: Submission) -> bool:
     return (job.max_nodes or 0) > max(job.min_nodes or 1, 1)
 
 
-# The first that holds is the reason why a job is left to Slurm.
+# The first that holds is the reason why a job is left to Slurm. Slurm copies a text at each look at it: what needs none
+# comes first, the script last.
 UNPLACED: tuple[tuple[str, Callable[[Submission], bool]], ...] = (
-    ("not a batch job", lambda job: not job.batch),
     ("cron job", lambda job: job.cron),
     ("heterogeneous job", lambda job: job.het_job_offset is not None),
     ("range of nodes", _range_of_nodes),
-    ("reservation", _any_text("reservation")),
-    ("gres", _any_text("tres_per_job", "tres_per_node", "tres_per_socket", "cpus_per_tres", "mem_per_tres")),
-    ("gres per task", _other_tres_per_task),
     ("tasks per gpu", _any_number("ntasks_per_tres")),
-    ("constraint", _any_text("features", "batch_features")),
-    ("prefer", _any_text("prefer")),
-    ("node list", _any_text("req_nodes")),
-    ("excluded nodes", _any_text("exc_nodes")),
     ("exclusive or oversubscribe", lambda job: job.shared is not None),
     ("contiguous", _any_number("contiguous")),
     ("spread job", lambda job: job.spread),
     ("switches", _any_number("req_switch", "segment_size")),
-    ("network", _any_text("network")),
-    ("licences", _any_text("licenses")),
-    ("burst buffer", _any_text("burst_buffer")),
     ("boards, sockets, cores, threads", _any_number("boards_per_node", "sockets_per_board", "sockets_per_node")),
     ("boards, sockets, cores, threads", _any_number("cores_per_socket", "threads_per_core")),
     ("tasks per board, socket, core", _any_number("ntasks_per_board", "ntasks_per_socket", "ntasks_per_core")),
@@ -128,7 +137,20 @@ UNPLACED: tuple[tuple[str, Callable[[Submission], bool]], ...] = (
     ("overcommit", _fewer_cpus_than_tasks_want),
     ("own hold", lambda job: job.priority == 0),
     ("own priority", lambda job: job.priority is not None),
+    ("large SPANK environment", lambda job: (job.spank_job_env_size or 0) > MOST_SPANK_ENTRIES),
     ("own extra", _any_text("extra")),
+    ("clusters", _any_text("clusters")),
+    ("reservation", _any_text("reservation")),
+    ("gres", _any_text("tres_per_job", "tres_per_node", "tres_per_socket", "cpus_per_tres", "mem_per_tres")),
+    ("gres per task", _other_tres_per_task),
+    ("constraint", _any_text("features", "batch_features")),
+    ("prefer", _any_text("prefer")),
+    ("node list", _any_text("req_nodes")),
+    ("excluded nodes", _any_text("exc_nodes")),
+    ("network", _any_text("network")),
+    ("licences", _any_text("licenses")),
+    ("not a batch job", lambda job: not job.batch),
+    ("burst buffer", _any_text("burst_buffer")),
 )
 
 
@@ -138,5 +160,11 @@ def unplaced(job: Submission) -> str | None:
 
 
 def fixes_geometry(job: Submission) -> bool:
-    """Whether the job says more of its geometry than its number of tasks ("at least one node" is no more)."""
-    return bool((job.min_nodes or 0) > 1 or job.max_nodes or job.ntasks_per_node or job.distribution)
+    """Whether the job says more of its geometry than its number of tasks ("at least one node" is no more).
+
+    One of several tasks that did not come from sbatch counts as fixed, too: it may have a --distribution that the
+    filter cannot see.
+    """
+    if (job.min_nodes or 0) > 1 or job.max_nodes or job.ntasks_per_node:
+        return True
+    return ((job.num_tasks or 1) > 1 and not job.sbatch) or job.distribution != ""

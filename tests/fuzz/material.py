@@ -9,7 +9,7 @@ import json
 from random import Random
 from typing import Any
 
-from slurm_sns.submit.hints import KEYS
+from slurm_sns.submit.hints import FLAGS, KEYS, MOST_BYTES, VALUED
 from slurm_sns.submit.submission import Submission
 
 HOSTILE = (
@@ -20,8 +20,10 @@ HOSTILE = (
 NUMBERS = (
     *("0", "1", "64", "65", "0.9", ".5", "5.", ".", "1.0", "1.1", "0.0", "1.0000000000", "0.000000001", "00.5"),
     *("1e-1", "nan", "inf", "+1", "-0", "1,5", "18446744073709551616", "9" * 40, "0.1234567891", "\u0661"),
+    *("2147483645", "2147483646"),
 )
-WORDS = ("sns:", "sns:1", "sns:off", "off", "yes", "no", "mg", "mix-fit", "first-fit", "fixed", ",", "=", ":", " ")
+MARKED = ("nice", "fixed", "advised")  # what stands in a mark and is no hint
+WORDS = ("sns:", "sns:1", "sns:off", "off", "yes", "no", "mg", "mix-fit", "first-fit", *MARKED, ",", "=", ":", " ")
 
 
 def _bytes(random: Random, most: int = 24) -> str:
@@ -51,7 +53,7 @@ def _value(random: Random) -> str:
 def _key(random: Random) -> str:
     if random.random() < 0.85:
         return random.choice(KEYS)
-    return random.choice(("off", "Alpha", "max_scale", "")) if random.random() < 0.5 else _piece(random)
+    return random.choice(("off", "Alpha", "max_scale", "", *MARKED)) if random.random() < 0.5 else _piece(random)
 
 
 def _entry(random: Random) -> str:
@@ -62,7 +64,10 @@ def comment(random: Random) -> str:
     """The text of --comment."""
     if random.random() < 0.2:
         return _text(random)
-    return "sns:" + ",".join(_entry(random) for _ in range(random.choice((0, 1, 1, 2, 2, 3, 4))))
+    entries = ",".join(_entry(random) for _ in range(random.choice((0, 1, 1, 2, 2, 3, 4))))
+    if random.random() < 0.02:  # around the limit on their length
+        entries = entries.ljust(MOST_BYTES - len("sns:") + random.randint(-3, 3), ",")
+    return "sns:" + entries
 
 
 def submission(random: Random) -> Submission:
@@ -80,7 +85,7 @@ def extra(random: Random) -> str:
     """The text of a job's Extra: often nearly a mark."""
     if random.random() < 0.1:
         return _text(random)
-    hinted = [key for key in KEYS if random.random() < 0.3]
+    hinted = [key for key in (*VALUED, "nice", *FLAGS, "fixed", "advised") if random.random() < 0.3]
     words = [key if random.random() < 0.4 else f"{key}={_value(random)}" for key in hinted]
     if random.random() < 0.1:
         words.insert(random.randint(0, len(words)), _piece(random))
@@ -193,10 +198,16 @@ def _json(random: Random, depth: int = 3) -> Any:
 def _request(random: Random) -> Any:
     if random.random() < 0.1:
         return _json(random)
-    command = random.choice(("status", "queue", "explain", "explain")) if random.random() < 0.8 else _json(random)
+    command = (
+        random.choice(("status", "queue", "explain", "explain", "profile")) if random.random() < 0.8 else _json(random)
+    )
     request = {"command": command}
     if random.random() < 0.6:
-        request["job_id"] = random.choice((1, 2, 3)) if random.random() < 0.6 else _json(random)
+        request["job_id"] = random.choice((1, 2, 3, 4, 5, 6)) if random.random() < 0.6 else _json(random)
+    if random.random() < 0.2:
+        request["program"] = random.choice(("mg", "cg", "nope")) if random.random() < 0.6 else _json(random)
+    if random.random() < 0.2:
+        request["task"] = random.choice((0, 2, 9)) if random.random() < 0.6 else _json(random)
     if random.random() < 0.2:
         request[random.choice(("user_id", "user", "uid", "admin", ""))] = _json(random)
     return request

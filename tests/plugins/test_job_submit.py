@@ -41,6 +41,8 @@ RECORDED = {
     "het_job_offset": 4294967294,
     "cron_job": False,
 }
+# What sbatch always adds to the environment that it sends; other variables of Slurm's are inherited by callers.
+SBATCH = {"SLURM_UMASK": "0022", "SLURM_SUBMIT_HOST": "ctl"}
 SPANK = (
     "_SLURM_SPANK_OPTION_sns_sns_alpha=0.9",
     "_SLURM_SPANK_OPTION_sns_sns_max_scale=4",
@@ -62,7 +64,7 @@ local job = setmetatable({}, {
 dofile(SCRIPT)
 local found, filter = pcall(require, "sns_filter")
 if found then filter.table_path = TABLE end
-print("answer: " .. slurm_job_submit(job, {}, 1000))
+print("answer: " .. slurm_job_submit(job, PARTITIONS, 1000))
 print("modify: " .. slurm_job_modify(job, {}, {}, 1000))
 """
 
@@ -75,6 +77,10 @@ def literal(value):
     return lua_string(value) if isinstance(value, str) else str(value)
 
 
+#: What Slurm gives as the most nodes of a partition without such a limit.
+UNLIMITED = 4294967295
+
+
 class Site:
     """A cluster's files, and what a submission to it says and sets."""
 
@@ -83,6 +89,7 @@ class Site:
         self.table_path, self.heartbeat, self.kill_switch = folder / "filter.lua", folder / "beat", folder / "off"
         self.modules = shared_path("plugins/job_submit")
         self.heartbeat.write_text(f"{time.time():.0f}\n")
+        self.partitions = {"main": {"max_nodes": UNLIMITED}, "plain": {"max_nodes": UNLIMITED}}
         self.render()
 
     def render(self, mode="enforce"):
@@ -92,12 +99,14 @@ class Site:
         self.table_path.write_text(lua_text(table))
 
     def submit(self, *, spank=(), environment=None, **fields):
-        job = {**RECORDED, **fields, "spank_job_env_size": len(spank), "environment": environment or {}}
+        environment = SBATCH if environment is None else environment
+        job = {**RECORDED, **fields, "spank_job_env_size": len(spank), "environment": environment}
         if spank:
             job["spank_job_env"] = dict(enumerate(spank))
         job = {name: value for name, value in job.items() if value is not None}
         given = {"TABLE": str(self.table_path), "SCRIPT": str(shared_path("plugins/job_submit/job_submit.lua"))}
         head = f"package.path = {literal(str(self.modules / '?.lua'))}\nlocal FIELDS = {literal(job)}\n"
+        head += f"local PARTITIONS = {literal(self.partitions)}\n"
         head += "".join(f"local {name} = {literal(value)}\n" for name, value in given.items())
         lua = shutil.which("lua5.1") or pytest.fail("lua5.1 is needed (Debian: apt-get install lua5.1)")
         ran = subprocess.run(
@@ -113,7 +122,8 @@ def site(tmp_path):
     return Site(tmp_path)
 
 
-HELD = ["set extra: sns:1", "set priority: 0", "answer: 0"]
+OPEN = ["set max_nodes: 500000", "set bitflags: 503333376"]
+HELD = ["set extra: sns:1", *OPEN, "set priority: 0", "answer: 0"]
 
 
 def test_a_job_as_slurm_sends_it_is_marked_and_held(site):
@@ -126,9 +136,39 @@ def test_an_array_is_marked_and_held_like_one_of_its_tasks(site, expression):
     assert "128000 MiB" in site.submit(array_inx=expression, min_mem_per_node=131072)[0]
 
 
+@pytest.mark.parametrize(
+    "partitions",
+    [{}, {"main": {}}, {"main": {"max_nodes": 2}}, {"main": {"max_nodes": UNLIMITED}, "plain": {"max_nodes": 64}}],
+    ids=str,
+)
+def test_where_a_partition_gives_only_so_many_nodes_nothing_is_said_of_nodes(site, partitions):
+    site.partitions = partitions
+    assert site.submit() == [line for line in HELD if line not in OPEN]
+
+
 def test_other_flags_of_slurm_say_nothing_to_us(site):
-    assert site.submit(bitflags=2**40 + 512 + 255) == HELD
-    assert site.submit(bitflags=None) == HELD
+    _, flags = OPEN
+    assert site.submit(bitflags=2**40 + 512 + 255) == [each for each in HELD if each != flags]
+    assert site.submit(bitflags=None) == ["set bitflags: 512" if each == flags else each for each in HELD]
+
+
+def test_a_job_of_several_tasks_and_nothing_else_may_have_any_number_of_nodes_but_prefers_few(site):
+    assert site.submit(num_tasks=2)[1:3] == OPEN
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"num_tasks": 1},
+        {"num_tasks": None},
+        {"num_tasks": 4294967294},
+        {"min_nodes": 2, "max_nodes": 2},
+        {"ntasks_per_node": 2},
+        {"environment": {"SLURM_DISTRIBUTION": "block"}},
+    ],
+)
+def test_a_job_of_one_task_or_with_a_geometry_of_its_own_keeps_its_number_of_nodes(site, fields):
+    assert [line.split(":")[0] for line in site.submit(**fields)] == ["set extra", "set priority", "answer"]
 
 
 def test_the_options_of_the_spank_plugin_are_read(site):
@@ -139,16 +179,24 @@ def test_a_distribution_is_seen_in_the_environment(site):
     assert site.submit(environment={"SLURM_DISTRIBUTION": "block"})[0] == "set extra: sns:1 fixed"
 
 
-def test_advise_sets_the_mark_alone(site):
+def test_a_job_that_was_not_sent_by_sbatch_is_not_spread(site):
+    hinted = {"comment": "sns:program=mg"}
+    for environment in ({}, {"SLURM_SUBMIT_HOST": "ctl", "SLURM_PRIO_PROCESS": "0"}):  # from the script of another job
+        assert site.submit(environment=environment, **hinted)[0] == "set extra: sns:1 program=mg fixed"
+    assert site.submit(**hinted)[0] == "set extra: sns:1 program=mg"
+
+
+def test_advise_sets_the_mark_alone_and_says_so_in_it(site):
     site.render("advise")
-    assert site.submit() == ["set extra: sns:1", "answer: 0"]
+    assert site.submit() == ["set extra: sns:1 advised", "answer: 0"]
 
 
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        ({"script": None, "environment": None}, "not a batch job"),
+        ({"script": None, "environment": {}}, "not a batch job"),
         ({"partition": "gpu"}, "partition not managed"),
+        ({"clusters": "mini"}, "clusters"),  # as sbatch -M and SLURM_CLUSTERS send it
         ({"comment": "sns:off"}, "off"),
         ({"het_job_offset": 0}, "heterogeneous job"),
         ({"shared": 0}, "exclusive or oversubscribe"),

@@ -1,7 +1,20 @@
 import pytest
 
 from slurm_sns.errors import BadInput
-from slurm_sns.submit.hints import FLAGS, KEYS, NO_HINTS, Hints, from_comment, is_alpha, is_max_scale, is_program, parse
+from slurm_sns.submit import hints
+from slurm_sns.submit.hints import (
+    FLAGS,
+    KEYS,
+    MOST_BYTES,
+    NO_HINTS,
+    Hints,
+    asks_for_spreading,
+    from_comment,
+    is_alpha,
+    is_max_scale,
+    is_program,
+    parse,
+)
 
 HEURISTICS = ("first-fit", "mix-fit")
 
@@ -97,6 +110,42 @@ def test_a_wrong_hint_is_named_with_its_value_and_what_is_valid(comment, said):
     with pytest.raises(BadInput) as problem:
         from_comment(comment, HEURISTICS)
     assert said in str(problem.value)
+
+
+LONGEST = "alpha=0.123456789,program={0},max-scale=64,heuristic={0},exclusive=yes,reprofile=yes,restartable=yes"
+
+
+def test_all_hints_each_as_long_as_it_can_be_are_not_too_long():
+    name = "a" * 64
+    assert len("sns:" + LONGEST.format(name)) < MOST_BYTES
+    assert from_comment("sns:" + LONGEST.format(name), (name,)).restartable
+
+
+@pytest.mark.parametrize("text", ["," * MOST_BYTES, "program=" + "a" * 4_000_000, "off" + " " * MOST_BYTES, "é" * 255])
+def test_longer_hints_are_refused_unread_in_one_line_that_says_what_is_valid(text, monkeypatch):
+    monkeypatch.setattr(hints, "_with", lambda *_: pytest.fail("a hint was read"))
+    with pytest.raises(BadInput) as problem:
+        from_comment("sns:" + text, HEURISTICS)
+    assert "hints have at most 512 bytes; valid are alpha, program, max-scale, heuristic," in str(problem.value)
+    assert len(str(problem.value)) < 200
+
+
+def test_a_long_comment_without_hints_is_nobodys_business():
+    assert from_comment("about sns:" * 1000, HEURISTICS) == NO_HINTS
+
+
+@pytest.mark.parametrize(
+    ("told", "asks"),
+    [
+        (NO_HINTS, False),
+        (Hints(exclusive=True, heuristic="mix-fit", max_scale=1), False),
+        (Hints(alpha=1.0), True),
+        (Hints(program="mg"), True),
+        (Hints(max_scale=2), True),
+    ],
+)
+def test_an_alpha_a_program_or_a_largest_scale_above_1_asks_for_spreading(told, asks):
+    assert asks_for_spreading(told) is asks
 
 
 def test_an_option_that_a_newer_plugin_sends_is_refused_by_name():

@@ -29,8 +29,18 @@ def test_a_batch_job_of_a_managed_partition_is_marked_and_held():
     assert verdict(replace(JOB, options=(("alpha", "0.9"),))) == Manage("sns:1 alpha=0.9", hold=True)
 
 
-def test_advise_marks_and_does_not_hold():
-    assert verdict(JOB, mode="advise") == Manage("sns:1", hold=False)
+def test_advise_marks_and_does_not_hold_and_the_mark_says_so():
+    assert verdict(JOB, mode="advise") == Manage("sns:1 advised", hold=False)
+    job = replace(JOB, options=(("exclusive", ""),), max_nodes=1)
+    assert verdict(job, mode="advise") == Manage("sns:1 exclusive fixed advised", hold=False)
+
+
+@pytest.mark.parametrize("hint", ["advised", "fixed", "nice=5"])
+def test_what_the_filter_and_the_scheduler_write_in_a_mark_is_no_hint_of_a_users(hint):
+    key, _, value = hint.partition("=")
+    for mode in ("advise", "enforce"):
+        assert "unknown hint" in verdict(replace(JOB, comment=f"sns:{hint}"), mode=mode).message
+        assert "unknown hint" in verdict(replace(JOB, options=((key, value),)), mode=mode).message
 
 
 @pytest.mark.parametrize("job", [JOB, WRONG, replace(JOB, extra="sns:1"), replace(JOB, num_tasks=1000)])
@@ -83,6 +93,10 @@ def test_an_extra_that_looks_like_a_mark_is_refused_and_any_other_passes():
         ({"het_job_offset": 0}, "heterogeneous job"),
         ({"min_nodes": 1, "max_nodes": 3}, "range of nodes"),
         ({"reservation": "maint"}, "reservation"),
+        ({"clusters": "mini"}, "clusters"),
+        ({"clusters": "mini,other"}, "clusters"),
+        ({"spank_job_env_size": 257}, "large SPANK environment"),
+        ({"tres_per_task": "cpu:1," * 200}, "gres per task"),  # Slurm refuses it later
         ({"tres_per_node": "gres/gpu:1"}, "gres"),
         ({"tres_per_task": "cpu=4,gres/gpu=1"}, "gres per task"),
         ({"features": "intel"}, "constraint"),
@@ -125,6 +139,67 @@ def test_what_slurm_fills_in_by_itself_does_not_count_as_asked_for(asked):
 )
 def test_a_job_that_fixes_its_geometry_is_marked_so(asked):
     assert verdict(replace(JOB, **asked)) == Manage("sns:1 fixed", hold=True)
+
+
+HINTED = {"alpha": "0.9", "program": "mg", "max-scale": "2"}
+
+
+@pytest.mark.parametrize(("hint", "value"), HINTED.items())
+def test_a_job_that_may_have_a_distribution_that_nobody_shows_is_not_spread(hint, value):
+    job = replace(JOB, sbatch=False, comment=f"sns:{hint}={value}")
+    assert verdict(job) == Manage(f"sns:1 {hint}={value} fixed", hold=True)
+    assert verdict(replace(job, sbatch=True)) == Manage(f"sns:1 {hint}={value}", hold=True)
+
+
+@pytest.mark.parametrize(
+    "asked", [{"num_tasks": 1}, {"num_tasks": None}, {"ntasks_per_node": 4}, {"min_nodes": 2}], ids=str
+)
+def test_where_there_is_nothing_to_distribute_it_does_not_matter_who_submits(asked):
+    job = replace(JOB, **asked)
+    assert verdict(replace(job, sbatch=False)) == verdict(job)
+
+
+@pytest.mark.parametrize(
+    ("asked", "default_mb", "passes"),
+    [
+        ({"min_mem_per_node": 0}, 4500, True),
+        ({"min_mem_per_cpu": 0}, 4500, True),  # Slurm makes --mem=0 of it
+        ({}, 0, True),
+        ({}, 4500, False),
+        ({"min_mem_per_node": 1000}, 0, False),
+        ({"min_mem_per_cpu": 1000}, 0, False),
+    ],
+)
+@pytest.mark.parametrize("mode", ["advise", "enforce"])
+def test_a_job_that_gets_the_whole_memory_of_unlike_nodes_is_slurms(asked, default_mb, passes, mode):
+    changes = {"mode": mode, "default_memory_per_cpu_mb": default_mb}
+    job = replace(JOB, partition="small,main", num_tasks=4, min_cpus=4, **asked)
+    said = verdict(job, **changes)
+    assert (said == PassThrough("whole memory of unlike nodes")) is passes
+    for partition in ("main", "small"):  # each has nodes of one memory size
+        assert isinstance(verdict(replace(job, partition=partition), **changes), Manage)
+
+
+def test_unlike_nodes_of_one_partition_count_and_nodes_that_differ_in_cores_alone_do_not():
+    mixed = {"main": (NodeShape(28, 28, 128000, 4), NodeShape(28, 28, 256000, 1))}
+    alike = {"main": (NodeShape(28, 28, 128000, 4), NodeShape(14, 28, 128000, 1))}
+    job = replace(JOB, min_mem_per_node=0)
+    assert verdict(job, partitions=mixed) == PassThrough("whole memory of unlike nodes")
+    assert verdict(job, partitions=alike) == Manage("sns:1", hold=True)
+    assert verdict(job, partitions={"main": ()}) == Manage("sns:1", hold=True)
+
+
+def test_a_list_of_partitions_that_slurm_would_not_take_is_not_split():
+    names = "main," * 205
+    assert verdict(replace(JOB, partition=names)) == PassThrough("partition not managed")
+    assert verdict(replace(JOB, partition=names[:1024])) == Manage("sns:1", hold=True)
+
+
+def test_of_very_many_kinds_of_nodes_no_refusal_is_worked_out():
+    huge = replace(JOB, num_tasks=10**6, min_cpus=10**6)
+    shapes = tuple(NodeShape(28, 28, 128000 + number, 1) for number in range(501))
+    assert isinstance(verdict(huge, partitions={"main": shapes[:500]}), Refuse)
+    assert isinstance(verdict(huge, partitions={"main": shapes}), Manage)
 
 
 def test_128g_on_a_node_of_128000_mib_is_refused_with_the_largest_node():

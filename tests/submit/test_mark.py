@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from slurm_sns.submit import mark
 from slurm_sns.submit.hints import NO_HINTS, Hints
+from slurm_sns.submit.mark import MOST_NICE
 
 _HINTS = st.builds(
     Hints,
@@ -15,6 +16,8 @@ _HINTS = st.builds(
     reprofile=st.booleans(),
     restartable=st.booleans(),
     fixed=st.booleans(),
+    advised=st.booleans(),
+    nice=st.none() | st.integers(1, MOST_NICE),
 )
 
 
@@ -25,12 +28,18 @@ def test_the_mark_is_versioned_and_readable():
     assert mark.write(Hints(alpha=1.0)) == "sns:1 alpha=1"
 
 
+def test_the_word_advised_stands_last_and_a_nice_value_after_the_heuristic():
+    hints = Hints(heuristic="mix-fit", nice=100, exclusive=True, fixed=True, advised=True)
+    assert mark.write(hints) == "sns:1 heuristic=mix-fit nice=100 exclusive fixed advised"
+    assert mark.write(Hints(nice=MOST_NICE)) == "sns:1 nice=2147483645"
+
+
 @given(_HINTS)
 def test_what_is_written_is_read_back(hints):
     assert mark.read(mark.write(hints)) == hints
 
 
-@given(st.one_of(st.text(), st.text(alphabet="sns:1 alph=0.9exclusiv").map(lambda text: "sns:1 " + text)))
+@given(st.one_of(st.text(), st.text(alphabet="sns:1 alph=0.9exclusivdfn").map(lambda text: "sns:1 " + text)))
 def test_reading_any_text_never_fails_and_only_our_own_form_is_ours(text):
     hints = mark.read(text)
     assert hints is None or mark.write(hints) == text
@@ -56,6 +65,22 @@ def test_reading_any_text_never_fails_and_only_our_own_form_is_ours(text):
         "sns:1\n",
         "sns:1 max-scale=65",
         "sns:1 program=a=b",
+        "sns:1 nice=0",
+        "sns:1 nice=-1",
+        "sns:1 nice=+1",
+        "sns:1 nice=01",
+        "sns:1 nice=1.0",
+        "sns:1 nice=",
+        "sns:1 nice",
+        "sns:1 nice=2147483646",
+        "sns:1 nice=99999999999999999999",
+        "sns:1 nice=\u0661",  # an Arabic digit
+        "sns:1 nice=1 nice=1",
+        "sns:1 nice=1 heuristic=mix-fit",
+        "sns:1 fixed nice=1",
+        "sns:1 advised fixed",
+        "sns:1 advised=yes",
+        "sns:1 advised advised",
         " sns:1",
         "xsns:1",
     ],

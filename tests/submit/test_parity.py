@@ -71,7 +71,10 @@ VALUES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("key", [*KEYS, "off", "maxscale", "max_scale", "Alpha", *HOSTILE], ids=ascii)
+NO_HINTS = ("off", "fixed", "advised", "nice", "maxscale", "max_scale", "Alpha")
+
+
+@pytest.mark.parametrize("key", [*KEYS, *NO_HINTS, *HOSTILE], ids=ascii)
 def test_every_key_with_every_value_in_comment_and_option(lua_judge, key):
     for value in (*VALUES, *HOSTILE):
         for comment in (f"sns:{key}={value}", f"sns:{key}{value}", f"sns:program=a,{key}={value}", f"{key}={value}"):
@@ -79,6 +82,32 @@ def test_every_key_with_every_value_in_comment_and_option(lua_judge, key):
         assert_same(lua_judge, Submission(options=((key, value),)))
         both = Submission(comment="sns:alpha=0.5,exclusive", options=((key, value), ("reprofile", "")))
         assert_same(lua_judge, both)
+
+
+LONG = ("sns:" + "," * 508, "sns:" + "," * 509, "sns:program=" + "a" * 600, "sns:" + "é" * 254, "sns:" + "é" * 255)
+
+
+@pytest.mark.parametrize("comment", LONG, ids=len)
+def test_long_comments(lua_judge, comment):
+    assert_same(lua_judge, Submission(comment=comment))
+
+
+@pytest.mark.parametrize("sbatch", [True, False])
+def test_who_submits(lua_judge, sbatch):
+    for hints in ("", "alpha=1", "program=a", "max-scale=1", "max-scale=2", "exclusive", "program=a,max-scale=1"):
+        for asked in ({}, {"min_nodes": 2, "max_nodes": 2}, {"distribution": "block"}):
+            assert_same(lua_judge, Submission(comment=hints and "sns:" + hints, sbatch=sbatch, **asked))
+
+
+KINDS = tuple(NodeShape(28, 28, 128000 + number, 1) for number in range(501))
+
+
+@pytest.mark.parametrize("first", [0, 1, 250])
+def test_very_many_kinds_of_nodes(lua_judge, first):
+    table = replace(TABLE, partitions={"mixed": KINDS[first:], "b": KINDS[:251]})
+    for partition in ("", "mixed", "mixed,b", "b,mixed,b,mixed"):
+        for asked in ({"num_tasks": 10**6}, {"num_tasks": 10**6, "max_nodes": 3}, {"min_mem_per_node": 0}):
+            assert_same(lua_judge, Submission(partition=partition, **asked), table)
 
 
 ODD_COMMENTS = ("sns:", "sns:,", "sns:off,", "sns:off=", "sns:off,alpha=1", "sns:alpha=1,alpha=1", "sns:exclusive=")
@@ -98,7 +127,8 @@ def _one_field_jobs():
         kind = "text" if field.default == "" else "number"
         for value in texts if kind == "text" else (0, 1, 2, 300):
             yield {field.name: value}
-    yield from ({"batch": False}, {"cron": True}, {"spread": True})
+    yield from ({"batch": False}, {"cron": True}, {"spread": True}, {"sbatch": False})
+    yield from ({"tres_per_task": "cpu:1," * count} for count in (170, 171))
 
 
 @pytest.mark.parametrize("asked", [*_one_field_jobs()], ids=ascii)
@@ -169,6 +199,8 @@ PARTITIONS = (
     "Big",
     "od'd\udcff name",
     "__index",
+    "big," * 256,
+    "big," * 257,
 )
 
 
@@ -193,6 +225,8 @@ def _strategy(field):
         "batch": st.sampled_from([True, True, True, False]),
         "cron": st.sampled_from([False, False, False, True]),
         "spread": st.sampled_from([False, False, False, True]),
+        "sbatch": st.booleans(),
+        "spank_job_env_size": st.sampled_from([None, None, 0, 256, 257]),
         "options": st.lists(st.tuples(st.sampled_from([*KEYS, "x"]), st.one_of(_words, _text)), max_size=4).map(tuple),
         "comment": _comment,
         "partition": st.one_of(st.sampled_from(["big", "small", "mixed", "big,small", "empty"]), _rare),

@@ -21,7 +21,9 @@ MODULES = Path(__file__).parents[2] / "plugins" / "job_submit"
         ("#!/bin/sh\n\n#BB_LUA pool=disk\n", "#BB_LUA pool=disk"),
         ("#!/bin/sh\n  \n#BB_LUA pool=disk\n", ""),
         ("#!/bin/sh\n # BB_LUA\n", ""),
-        ("#" * 70_000 + "\n#BB_LUA pool=disk\n", ""),
+        ("#!/bin/sh\ntrue\n" + "#BB\n" * 10_000, ""),
+        ("#" * 1000 + "\n#BB_LUA pool=disk\n", "#BB_LUA pool=disk"),
+        ("#" * 70_000 + "\n#BB_LUA pool=disk\n", "comments of more than 16384 bytes"),  # in doubt it is Slurm's
         ("", ""),
     ],
 )
