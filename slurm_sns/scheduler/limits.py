@@ -2,7 +2,8 @@
 
 A job that its partitions do not let start waits, held by us, until they do; Slurm alone would let it wait as well. In
 the state DRAIN a partition takes no new jobs, but starts those that it has. A QOS may free its jobs of a limit. Limits
-of users and accounts are Slurm's to know: they show as its reason after a placement that it does not start.
+of users and accounts are Slurm's to check: they show as its reason after a placement that it does not start. What of
+them it could no longer check, `account_limits` leaves as it is.
 """
 
 from dataclasses import replace
@@ -46,6 +47,13 @@ class Limits:
     def _why_closed(self, job: ObservedJob, partition: ObservedPartition) -> str:
         if not partition.starts_jobs:
             return f"partition {partition.name} is {partition.state.lower()}"
+        if job.has_open_nodes and partition.nodes_max is not None and not self._is_free_of(ANY_MOST_NODES, job):
+            # Such a partition came after the job: our filter says any number only where every partition gives that.
+            most = partition.nodes_max
+            return (
+                f"partition {partition.name} gives at most {most} nodes, and the job says any number; valid: "
+                f"scontrol update JobId={job.id} NumNodes=1-{most}"
+            )
         limit_s = partition.walltime_s
         if limit_s is None or self._is_free_of(ANY_WALLTIME, job):
             return ""

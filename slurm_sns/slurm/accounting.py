@@ -1,18 +1,20 @@
-"""What slurmdbd knows and the queue is ordered by: QOS priorities and what they free jobs of, and accounts' shares.
+"""What slurmdbd knows: QOS priorities and what they free jobs of, accounts' shares, and what is limited for whom.
 
 A cycle never waits for slurmdbd, which may be away, or hang for the better part of a minute: it is asked aside, by
-Slurm's own command with a deadline, and until it answers again what it said last stays in force.
+Slurm's own command with a deadline, and until it answers again what it said last stays in force. No limit is changed
+while it is away; one that is changed is known after a minute. Until it has answered once, every limit counts as set.
 """
 
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from slurm_sns.errors import SnsError
 from slurm_sns.scheduler.outage import Outage
 from slurm_sns.scheduler.ports import Log
-from slurm_sns.slurm import translate
+from slurm_sns.scheduler.tres_limits import UNKNOWN, TresLimits
+from slurm_sns.slurm import translate, tres_limits
 from slurm_sns.slurm.commands import run
 
 #: The numbers change when an admin changes them: asking once a minute is enough, and after no answer a little sooner.
@@ -34,6 +36,7 @@ class Numbers:
     qos_priorities: tuple[tuple[str, int], ...] = ()
     qos_freedoms: tuple[tuple[str, frozenset[str]], ...] = ()
     shares: tuple[tuple[str, float], ...] = ()
+    tres_limits: TresLimits = UNKNOWN
 
 
 class Accounting:
@@ -45,7 +48,7 @@ class Accounting:
         self._known = Numbers()
         self._asking: threading.Thread | None = None
         self._ask_after_s = 0.0
-        self._silence = Outage(log, "; the last known priorities and shares stay in force")
+        self._silence = Outage(log, "; the last known priorities, shares and limits stay in force")
 
     def numbers(self) -> Numbers:
         """What slurmdbd said last; nothing before it has ever answered."""
@@ -62,13 +65,17 @@ class Accounting:
 
     def _learn(self) -> None:
         try:
+            # First: without slurmdbd no limits are enforced, and slurmctld says so.
+            self._known = replace(self._known, tres_limits=tres_limits.ask(self._ask, TIMEOUT_S))
             qos = self._ask(*_SHOW_QOS, timeout_s=TIMEOUT_S)
             shares = account_shares(self._ask(*_SHOW_SHARES, timeout_s=TIMEOUT_S)) if self._with_shares else ()
         except SnsError as problem:
             self._silence.met(f"slurmdbd does not answer: {problem}", time.monotonic())
             self._ask_after_s = time.monotonic() + ASKED_AGAIN_S
             return
-        self._known = Numbers(translate.qos_priorities(qos), translate.qos_freedoms(qos), shares)
+        self._known = Numbers(
+            translate.qos_priorities(qos), translate.qos_freedoms(qos), shares, self._known.tres_limits
+        )
         self._silence.over(time.monotonic())
         self._ask_after_s = time.monotonic() + ASKED_EVERY_S
 

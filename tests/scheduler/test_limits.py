@@ -64,6 +64,18 @@ def test_a_job_of_another_number_of_nodes_than_its_partition_gives_waits(limits,
     assert seen(two, replace(MAIN, **limits)).blocked == ({1: why} if why else {})
 
 
+def test_a_job_of_any_number_of_nodes_waits_where_a_partition_gives_only_so_many_and_says_what_to_do() -> None:
+    """Slurm starts no job that says more nodes than its partition gives, however few it would take."""
+    free = tasks(1, 4, has_open_nodes=True)
+    assert planned(seen(free, MAIN)) == [1]
+    waits = seen(free, replace(MAIN, nodes_max=2))
+    assert (planned(waits), waits.corrections) == ([], ())
+    assert waits.blocked[1].endswith(
+        "gives at most 2 nodes, and the job says any number; valid: scontrol update JobId=1 NumNodes=1-2"
+    )
+    assert planned(seen(tasks(1, 4), replace(MAIN, nodes_max=2))) == [1]
+
+
 @pytest.mark.parametrize(
     ("flag", "limits"),
     [

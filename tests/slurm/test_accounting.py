@@ -5,10 +5,16 @@ import threading
 import pytest
 
 from slurm_sns.errors import Unreachable
+from slurm_sns.scheduler.tres_limits import NO_LIMITS, UNKNOWN, TresLimits
 from slurm_sns.slurm import accounting
 from slurm_sns.slurm.accounting import Accounting, Numbers, account_shares
 
 PATIENCE_S = 60
+NO_LIMIT = "|" * 5
+MEMORY_LIMIT = f"mem=100{NO_LIMIT}"
+LIMITED = TresLimits(
+    of_users={"alice": frozenset({"mem"})}, of_qos={"normal": frozenset()}, of_partitions={"main": frozenset()}
+)
 SHARES = "root||1\nroot|root|1\nphysics||3\nphysics|alice|9\nchemistry||parent\n"
 
 
@@ -18,16 +24,23 @@ class Slurmdbd:
     def __init__(self) -> None:
         self.priority = 5
         self.is_away = False
+        self.enforces = "associations"
         self.hangs = threading.Event()
         self.hangs.set()
         self.asked: list[str] = []
 
     def __call__(self, *words: str, timeout_s: float) -> str:
         assert timeout_s <= 10
+        if words[0] == "scontrol":
+            config = f"ClusterName = mini\nAccountingStorageEnforce = {self.enforces}\n"
+            return config if words[-1] == "config" else "PartitionName=main QoS=N/A\n"
         self.asked.append(words[3])
         assert self.hangs.wait(PATIENCE_S)
         if self.is_away:
             raise Unreachable("sacctmgr: Connection refused")
+        if "grptres" in words[-1]:
+            associations = f"mini|root|||{NO_LIMIT}\nmini|root||alice|{MEMORY_LIMIT}\n"
+            return associations if words[3] == "associations" else f"normal|{NO_LIMIT}{NO_LIMIT}\n"
         return SHARES if words[3] == "associations" else f"normal|0|\nhigh|{self.priority}|PartitionTimeLimit\n"
 
 
@@ -61,6 +74,7 @@ def test_the_first_look_has_the_numbers_already(case: Case) -> None:
         (("high", 5), ("normal", 0)),
         (("high", frozenset({"PartitionTimeLimit"})),),
         (("chemistry", 1.0), ("physics", 3.0), ("root", 1.0)),
+        NO_LIMITS,
     )
 
 
@@ -89,7 +103,10 @@ def test_while_it_is_away_the_last_numbers_stay_in_force_and_it_is_said_once(cas
     case.later(accounting.ASKED_AGAIN_S)
     assert case.after_the_answer() == known
     assert case.log == [
-        "slurmdbd does not answer: sacctmgr: Connection refused; the last known priorities and shares stay in force",
+        (
+            "slurmdbd does not answer: sacctmgr: Connection refused; "
+            "the last known priorities, shares and limits stay in force"
+        ),
         "over after 255 s: slurmdbd does not answer: sacctmgr: Connection refused",
     ]
 
@@ -105,6 +122,25 @@ def test_one_that_hangs_holds_nobody_up_and_is_asked_one_question_at_a_time(case
         assert len(case.slurmdbd.asked) <= asked + 1
     finally:
         case.slurmdbd.hangs.set()
+
+
+def test_limits_are_asked_for_where_slurm_enforces_them_and_stay_known_while_slurmdbd_is_away(case: Case) -> None:
+    case.slurmdbd.enforces = "associations,limits,qos"
+    assert case.after_the_answer().tres_limits == LIMITED
+    case.slurmdbd.is_away = True
+    case.later(accounting.ASKED_EVERY_S)
+    assert case.after_the_answer().tres_limits == LIMITED
+
+
+def test_limits_are_unknown_until_slurmdbd_answers_for_the_first_time(case: Case) -> None:
+    case.slurmdbd.enforces = "limits"
+    case.slurmdbd.is_away = True
+    assert case.after_the_answer().tres_limits == UNKNOWN
+
+
+def test_without_a_slurmdbd_nothing_is_limited_where_slurm_enforces_nothing(case: Case) -> None:
+    case.slurmdbd.is_away = True
+    assert case.after_the_answer().tres_limits == NO_LIMITS
 
 
 @pytest.mark.parametrize("text", ["", "\n", "physics\n", "physics|alice|9\n", "a|b|c|d\n"])

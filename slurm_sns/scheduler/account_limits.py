@@ -1,0 +1,91 @@
+"""The ways to run a job that leave Slurm's limits of users, accounts and QOS in force.
+
+Whatever SlurmUser changes in a job, slurmctld notes as set by an administrator, and checks no limit of an association
+or a QOS on that TRES for this job any more, also after a requeue, and in another account or QOS (seen on 26.05.5;
+limit_set in slurmctld's job_mgr.c). So a placement changes no TRES that is limited: the job is run another way, or left
+to Slurm before anything is changed in it. What nothing limits, nothing bypasses. Two changes are noted so:
+
+- memory, of a job that gets whole nodes;
+- nodes, where tasks per node are set for a job that says its tasks alone, unless it came through our submit filter.
+
+The note stays with the job, so a limit counts wherever its owner could move the job: in all his accounts, and in all
+QOS. Ways and bandwidth (gres) are not noted: Slurm checks them. But their limit must not keep a job waiting that asked
+for none of them itself, and neither must a limit of nodes keep one waiting because we spread it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from slurm_sns.errors import Infeasible
+from slurm_sns.model import Alternative
+from slurm_sns.scheduler.observed import ObservedJob
+from slurm_sns.scheduler.spreading import Ways
+from slurm_sns.scheduler.tres_limits import TresLimits
+
+MEMORY, NODES, WAYS, BANDWIDTH = "mem", "node", "gres/llc", "gres/membw"
+
+_CHANGES = {
+    MEMORY: "whole nodes change its memory",
+    NODES: "tasks per node change its number of nodes",
+    WAYS: "its profile asks for cache ways",
+    BANDWIDTH: "its profile asks for memory bandwidth",
+}
+
+
+class AccountLimits:
+    """Applies the limits that one look shows."""
+
+    def __init__(self, limits: TresLimits) -> None:
+        self._limits = limits
+
+    def permitted(self, job: ObservedJob, ways: Ways) -> Ways:
+        """The ways of these that change nothing which is limited.
+
+        Raises:
+            Infeasible: there is none; or it is not known what is limited.
+        """
+        reasons = [self._why_not(job, way) for way in ways.alternatives]
+        left = tuple(way for way, why in zip(ways.alternatives, reasons, strict=True) if not why)
+        if not left:
+            raise Infeasible(reasons[0])
+        left = self._on_fewest_nodes(job, left)
+        return ways if len(left) == len(ways.alternatives) else replace(ways, alternatives=left)
+
+    def _why_not(self, job: ObservedJob, way: Alternative) -> str:
+        """Why this way is not taken; empty when it may be."""
+        for tres in _set_by_us(job, way):
+            limited = self._limits.anywhere(job.user)
+            if limited is None:
+                return f"{_CHANGES[tres]}, and it cannot be read whether that is limited"
+            if tres in limited:
+                return f"{_CHANGES[tres]}, which is limited: Slurm would no longer check it"
+        for tres in _asked_by_us(way):
+            if tres in self._of(job):
+                return f"{_CHANGES[tres]}, which is limited"
+        return ""
+
+    def _on_fewest_nodes(self, job: ObservedJob, ways: tuple[Alternative, ...]) -> tuple[Alternative, ...]:
+        if len(ways) == 1 or NODES not in self._of(job):
+            return ways
+        fewest = min(way.nodes for way in ways)
+        return tuple(way for way in ways if way.nodes == fewest)
+
+    def _of(self, job: ObservedJob) -> frozenset[str]:
+        return self._limits.of_job(job.user, job.qos, job.partitions)
+
+
+def _set_by_us(job: ObservedJob, way: Alternative) -> Iterator[str]:
+    """The TRES that this placement sets as an administrator does."""
+    if way.exclusive:
+        yield MEMORY
+    # One that is not held has not come through the filter: observe and advise plan it as if it had.
+    if way.tasks_per_node is not None and not job.has_open_nodes and job.priority == 0:
+        yield NODES
+
+
+def _asked_by_us(way: Alternative) -> Iterator[str]:
+    """The TRES that this placement adds, and that Slurm checks."""
+    if way.demand.ways:
+        yield WAYS
+    if way.demand.bandwidth_gbps:
+        yield BANDWIDTH

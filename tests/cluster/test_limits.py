@@ -1,0 +1,91 @@
+"""Slurm's limits of users, accounts and QOS hold for placed jobs as they hold for any other.
+
+Whatever SlurmUser changes in a job, slurmctld checks no limit on that TRES for it from then on: a placement must not
+change a TRES that is limited.
+"""
+
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from cluster import PYTHON, Cluster
+
+ALICE, PHYSICS = "user where name=alice", "account where name=physics"
+
+
+@contextmanager
+def limit(cluster: Cluster, whom: str, name: str, tres: str, value: str) -> Iterator[None]:
+    """A limit of Slurm's, for as long as the block takes."""
+    cluster.run(f"sacctmgr -i modify {whom} set {name}={tres}={value}")
+    try:
+        yield
+    finally:
+        cluster.run(f"scancel -u alice; sacctmgr -i modify {whom} set {name}={tres}=-1")
+
+
+@pytest.fixture
+def memory_limit(cluster: Cluster) -> Iterator[Cluster]:
+    """50 GiB for all of alice's account at a time; the scheduler asks once a minute, and at its start."""
+    with limit(cluster, PHYSICS, "GrpTRES", "mem", "51200"):
+        cluster.daemon("restart", "scheduler")
+        cluster.wait_for_scheduler()
+        yield cluster
+    cluster.daemon("restart", "scheduler")
+
+
+def until_running(cluster: Cluster, number: int) -> dict[str, str]:
+    cluster.wait_for("it runs", lambda: cluster.job(number).state == "RUNNING")
+    return cluster.fields(number)
+
+
+def test_whole_nodes_go_to_nobody_whose_memory_is_limited(memory_limit: Cluster) -> None:
+    cluster = memory_limit
+    number = cluster.submit("-t 5 -n4 --mem=1G --sns-exclusive", "sleep 30")
+    assert until_running(cluster, number)["MinMemoryNode"] == "1G"
+    why = "left to Slurm: whole nodes change its memory, which is limited"
+    cluster.wait_for("it is recorded", lambda: why in cluster.try_run(f"sns explain {number}").stdout)
+    assert f"job {number}: {why}" in cluster.run("tail -n 20 /var/log/sns/scheduler.log")
+
+
+def test_a_limit_of_nodes_holds_for_jobs_that_say_their_tasks_alone(cluster: Cluster) -> None:
+    with limit(cluster, ALICE, "GrpTRES", "node", "2"):
+        first, second = cluster.submit_all([("-t 5 -n16 --mem-per-cpu=1G", "sleep 30")] * 2)
+        wide = cluster.submit("-t 5 -n40 --mem-per-cpu=1G", "sleep 5")
+        until_running(cluster, first)
+        until_running(cluster, second)
+        ended: set[str] = set()
+
+        def is_refused() -> bool:
+            ended.add(cluster.job(wide).state)
+            return "AssocGrpNodeLimit" in cluster.try_run(f"sns explain {wide}").stdout
+
+        cluster.wait_for("Slurm has refused it", is_refused)
+        assert ended == {"PENDING"}
+        cluster.run(f"scancel {first} {second}")
+        assert len(cluster.wait_for_end([wide])[wide].nodes) == 2
+
+
+#: Places a held job on one node, takes that back, and places it on two.
+TWICE = """
+import sys
+from slurm_sns.model import Alternative, Resources, Start
+from slurm_sns.scheduler.follow_up import Unpin
+from slurm_sns.scheduler.placing import Placement
+from slurm_sns.slurm.planner import SlurmPlanner
+
+number, planner = int(sys.argv[1]), SlurmPlanner()
+for nodes, tasks in ((("c1",), 16), (("c1", "c2"), 8)):
+    planner.unpin(str(number), Unpin(number, 0, "again"))
+    way = Alternative(len(nodes), Resources(tasks, 1024), tasks_per_node=tasks)
+    planner.place(Placement(Start(number, nodes, way), -500, tasks=16))
+"""
+
+
+def test_a_job_that_is_placed_again_on_more_nodes_keeps_all_its_tasks(planned_by_hand: Cluster) -> None:
+    cluster = planned_by_hand
+    number = cluster.submit("-t 5 -n16 --mem-per-cpu=1G", "true")
+    cluster.run(f"{PYTHON} -c {shlex.quote(TWICE)} {number}", "slurm")
+    asked = cluster.fields(number)
+    assert (asked["NumTasks"], asked["NumCPUs"], asked["ReqNodeList"]) == ("16", "16", "c1,c2")
