@@ -39,7 +39,7 @@ def status(
     from slurm_sns.cli.watch import Look
 
     look = Look(status_view.page, status_view.plain_lines)
-    _show(_asker(config, {"command": "status"}), look, seconds, watch=watch, as_json=as_json)
+    _show(asker(config, {"command": "status"}), look, seconds, watch=watch, as_json=as_json)
 
 
 def queue(
@@ -61,7 +61,7 @@ def queue(
     from slurm_sns.cli import queue_view
     from slurm_sns.cli.watch import Look
 
-    ask = _asker(config, {"command": "queue"})
+    ask = asker(config, {"command": "queue"})
 
     def chosen() -> tuple[list[dict[str, Any]], int]:
         rows = [row for row in ask() if user is None or row["user"] == user]
@@ -76,14 +76,18 @@ def queue(
 
 
 def explain(
-    job: Annotated[str, typer.Argument(metavar="JOBID", help="A job of slurm_sns, or a task of an array (41_7).")],
+    job: Annotated[str, typer.Argument(metavar="JOBID", help="A job's number, or a task of an array (41_7).")],
     config: Config = DEFAULT_CONFIG,
     as_json: AsJson = False,
 ) -> None:
-    """Why a job was placed where it was, or why not yet: what each heuristic chose, what was missing where."""
+    """Why a job was placed where it was, or why not yet: what each heuristic chose, what was missing where.
+
+    Of a pass-through job, which slurm_sns leaves to Slurm: why. Users ask about jobs of their own; root and SlurmUser
+    about any.
+    """
     from slurm_sns.cli import words
 
-    answer = _asker(config, {"command": "explain", **_named(job)})()
+    answer = asker(config, {"command": "explain", **_named(job)})()
     if as_json:
         print(json.dumps(answer, indent=2))
         return
@@ -110,8 +114,13 @@ def _show(ask: Callable[[], Any], look: "Look", seconds: float | None, *, watch:
         show_once(ask, look, as_json=as_json)
 
 
-def _asker(config: Path, request: dict[str, Any]) -> Callable[[], Any]:
-    """What asks the scheduler of this configuration."""
+def asker(config: Path, request: dict[str, Any]) -> Callable[[], Any]:
+    """What asks the scheduler of this configuration.
+
+    Raises, when it is called:
+        Unreachable: none answers; it says when one last did.
+        SnsError: what the scheduler answers with (BadInput when the request was at fault).
+    """
     from slurm_sns.errors import Unreachable
     from slurm_sns.web.control import ask
 
@@ -138,10 +147,15 @@ def _last_sign_of_life(heartbeat: Path) -> str:
     return f"; its last sign of life was {duration(age_s)} ago"
 
 
+def is_for_admins(config: Path) -> bool:
+    """Whether the configuration is there and not for the caller to read."""
+    return os.access(config, os.F_OK) and not os.access(config, os.R_OK)
+
+
 def _socket(config: Path) -> Path:
     """The socket; of a configuration that only admins may read (it can hold a password), the usual one."""
     from slurm_sns import config as configuration
 
-    if os.access(config, os.F_OK) and not os.access(config, os.R_OK):
+    if is_for_admins(config):
         return configuration.Paths().socket
     return configuration.load(config).paths.socket

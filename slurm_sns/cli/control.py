@@ -24,7 +24,6 @@ def release(
     from slurm_sns import config as configuration
     from slurm_sns.cli import wiring
     from slurm_sns.scheduler.release import release_held
-    from slurm_sns.scheduler.situation import read
     from slurm_sns.slurm.planner import SlurmPlanner
 
     if not everything:
@@ -32,8 +31,8 @@ def release(
     settings = configuration.load(config)
     _require_admin(settings)
     seen, records = wiring.releasing_state().observe(), wiring.stored_records(settings, print).load()
-    situation = read(seen, records, wiring.settings(settings), time.time())
-    count = release_held(situation, SlurmPlanner(), print, "sns release")
+    known = (seen.jobs, records, wiring.settings(settings), time.time())
+    count = release_held(*known, planner=SlurmPlanner(), log=print, reason="sns release")
     print(f"{count} job{'s' if count != 1 else ''} released")
 
 

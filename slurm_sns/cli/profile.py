@@ -1,31 +1,30 @@
-"""`sns profile`: the programs' profiles in the store, or in a file.
+"""`sns profile`: the programs' profiles in the store or in a file, or those that the running scheduler has loaded.
 
-The store is the scheduler's: what opens it runs as SlurmUser, so that its files stay SlurmUser's.
+Every user may list, show, plot and export them; only SlurmUser, whose store it is, imports (cli.profile_source).
 """
 
 import json
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from slurm_sns.cli import options
+from slurm_sns.cli import options, profile_source
 from slurm_sns.errors import BadInput, SnsError
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from slurm_sns.config import Config
-    from slurm_sns.policies.sns.classify import Classification
-    from slurm_sns.policies.sns.profile import Program, Run
-    from slurm_sns.store.profiles import StoredProfiles
+    from slurm_sns.policies.sns.profile import Run
 
-app = typer.Typer(no_args_is_help=True, help="The programs' profiles: list, show, import, export, plot.")
+_HELP = "The programs' profiles: SlurmUser imports them, every user may list, show, plot and export them."
+
+app = typer.Typer(no_args_is_help=True, help=_HELP)
 
 FromFile = Annotated[
-    Path | None, typer.Option("--file", help="Read this YAML file instead of the store.", show_default=False)
+    Path | None,
+    typer.Option("--file", help="Read this YAML file instead of what the scheduler has.", show_default=False),
 ]
 Name = Annotated[str, typer.Argument(metavar="PROGRAM", help="The program's name.")]
 Alpha = Annotated[float, typer.Option("--alpha", help="The share of its best performance that is to be kept.")]
@@ -35,18 +34,20 @@ Alpha = Annotated[float, typer.Option("--alpha", help="The share of its best per
 def list_programs(
     file: FromFile = None, config: options.Config = options.DEFAULT_CONFIG, as_json: options.AsJson = False
 ) -> None:
-    """List the programs with their classes."""
-    programs = _programs(file, config)
+    """List the programs that have a profile, with their classes.
+
+    SlurmUser reads the store; anybody else asks the running scheduler.
+    """
+    summaries = profile_source.source(file, config).summaries()
     if as_json:
-        print(json.dumps([_summary(program) for program in programs.values()], indent=2))
+        print(json.dumps(summaries, indent=2))
         return
     table = _table("program", "processes", "class", "best scale", "short of", "max scale")
-    for program in programs.values():
-        for processes in program.process_counts:
-            found = _class(program, processes)
-            limit = "" if program.max_scale is None else str(program.max_scale)
-            row = (str(processes), str(found.kind), str(found.ideal_scale), found.bottleneck, limit)
-            table.add_row(program.name, *row)
+    for each in summaries:
+        limit = "" if each["max_scale"] is None else str(each["max_scale"])
+        for found in each["classes"]:
+            row = (str(found["processes"]), found["class"], str(found["ideal_scale"]), found["bottleneck"] or "", limit)
+            table.add_row(each["program"], *row)
     _print(table)
 
 
@@ -59,15 +60,17 @@ def show(
     as_json: options.AsJson = False,
 ) -> None:
     """Show a program: its class, run times, and what it would ask for at a given alpha."""
+    from slurm_sns.scheduler.profile_answers import class_of, summary
+
     _require_alpha(alpha)
-    chosen = _one(_programs(file, config), program)
+    chosen = profile_source.source(file, config).program(program)
     if as_json:
         runs = [_run_summary(run, alpha) for run in chosen.runs]
-        print(json.dumps({**_summary(chosen), "alpha": alpha, "runs": runs}, indent=2))
+        print(json.dumps({**summary(chosen), "alpha": alpha, "runs": runs}, indent=2))
         return
-    print(f"{chosen.name}: {chosen.source or 'no source given'}")
+    print(f"{chosen.name}: {_printable(chosen.source) or 'no source given'}")
     for processes in chosen.process_counts:
-        found = _class(chosen, processes)
+        found = class_of(chosen, processes)
         best = f", best at scale {found.ideal_scale}, short of {found.bottleneck}" if found.bottleneck else ""
         print(f"{processes} processes: {found.kind}{best}")
     table = _table(
@@ -94,7 +97,7 @@ def import_file(
     configuration = load(config)
     most_ways = max(nodes.llc_ways for nodes in configuration.nodes) or None
     programs = read_profiles(file, most_ways)
-    stored = _store(configuration)
+    stored = profile_source.store(configuration)
     known = stored.load()
     stored.replace(programs)
     replaced = [program.name for program in programs if program.name in known]
@@ -111,11 +114,12 @@ def export(
     out: Annotated[Path | None, typer.Option("--out", help="A file; else standard output.")] = None,
     config: options.Config = options.DEFAULT_CONFIG,
 ) -> None:
-    """Write programs of the store as YAML, which `sns profile import` reads."""
+    """Write profiles as YAML, which `sns profile import` reads."""
     from slurm_sns.config.profiles_yaml import profiles_text
 
-    stored = _programs(None, config)
-    chosen = [_one(stored, name) for name in dict.fromkeys(programs or stored)]
+    source = profile_source.source(None, config)
+    names = programs or [each["program"] for each in source.summaries()]
+    chosen = [source.program(name) for name in dict.fromkeys(names)]
     if not chosen:
         raise BadInput("the store holds no profile; import a file first")
     text = profiles_text(chosen)
@@ -141,62 +145,12 @@ def plot(
 
     _require_alpha(alpha)
     profile_plot.require_suffix(out)
-    profile_plot.plot(_one(_programs(file, config), program), out, alpha)
-
-
-def _programs(file: Path | None, config: Path) -> Mapping[str, "Program"]:
-    """The programs of the file, else those of the configuration's store."""
-    if file is not None:
-        from slurm_sns.config.profiles_yaml import read_profiles
-
-        return {program.name: program for program in read_profiles(file)}
-    from slurm_sns.config import load
-
-    return _store(load(config)).load()
-
-
-def _store(configuration: "Config") -> "StoredProfiles":
-    from slurm_sns.cli import wiring
-    from slurm_sns.store.profiles import StoredProfiles
-    from slurm_sns.store.schema import open_store
-
-    wiring.require_slurm_user(configuration)
-    wiring.make_directories(configuration)
-    return StoredProfiles(open_store(configuration.database_url))
-
-
-def _one(programs: Mapping[str, "Program"], name: str) -> "Program":
-    if name not in programs:
-        known = ", ".join(programs) or "none"
-        raise BadInput(f"program '{name[:64]}' has no profile; there are: {known}")
-    return programs[name]
+    profile_plot.plot(profile_source.source(file, config).program(program), out, alpha)
 
 
 def _require_alpha(alpha: float) -> None:
     if not 0 < alpha <= 1:
         raise BadInput(f"--alpha is {alpha}; valid: above 0, at most 1")
-
-
-def _class(program: "Program", processes: int) -> "Classification":
-    from slurm_sns.policies.sns.classify import classify
-    from slurm_sns.policies.sns.parameters import SnsParameters
-
-    return classify(program.at(processes), SnsParameters(), max_scale=program.max_scale)
-
-
-def _summary(program: "Program") -> dict[str, Any]:
-    classes = []
-    for processes in program.process_counts:
-        found = _class(program, processes)
-        classes.append(
-            {
-                "processes": processes,
-                "class": found.kind,
-                "ideal_scale": found.ideal_scale,
-                "bottleneck": found.bottleneck or None,
-            }
-        )
-    return {"program": program.name, "source": program.source, "max_scale": program.max_scale, "classes": classes}
 
 
 def _demand(run: "Run", alpha: float) -> tuple[int | None, float | None, float | None]:
@@ -227,6 +181,11 @@ def _run_row(run: "Run", alpha: float) -> list[str]:
         demand = [str(ways), f"{kept:.4f}", f"{bandwidth:.2f}"]
     where = run.provenance
     return [*numbers, *demand, " ".join(each[0] for each in (where.time_s, where.ipc, where.bandwidth_gbps))]
+
+
+def _printable(text: str) -> str:
+    """A text of others, harmless on a terminal."""
+    return "".join(character if character.isprintable() else "?" for character in text)
 
 
 def _table(*columns: str) -> "Table":

@@ -21,6 +21,8 @@ QUIET_S = 15.0
 #: Groups of equally full nodes on a page; a cluster has more nodes than a terminal has lines.
 MOST_GROUPS = 16
 BAR_WIDTH = 16
+#: Warnings of one kind.
+MOST_WARNINGS = 5
 #: A narrower terminal has no room for bars beside the numbers.
 WITH_BARS = 90
 #: Resources as the answer names them, as people do, and in which unit they are counted (GiB: 1024 MiB).
@@ -44,7 +46,15 @@ def warnings(answer: Answer, now_s: float) -> list[str]:
     out = len(answer["nodes_unavailable"])
     if out:
         found.append(f"{out} {'node is' if out == 1 else 'nodes are'} not used")
+    found += _at_most([f"{name}: {why}" for name, why in answer["unreadable"].items()], "records that cannot be read")
+    found += _at_most([f"{name} {how}" for name, how in answer["differences"].items()], "jobs that run otherwise")
     return found
+
+
+def _at_most(lines: list[str], what: str) -> list[str]:
+    """The first few of these lines, and how many more there are."""
+    more = len(lines) - MOST_WARNINGS
+    return lines if more <= 0 else [*lines[:MOST_WARNINGS], f"{more} more {what}; the log names each"]
 
 
 def plain_lines(answer: Answer, now_s: float) -> Iterator[str]:

@@ -24,7 +24,7 @@ from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.spreading import Spreading
 from slurm_sns.slurm.accounting import Accounting
 from slurm_sns.slurm.planner import SlurmPlanner
-from slurm_sns.slurm.state import SlurmState
+from slurm_sns.slurm.state import HeldJobs, SlurmState
 from slurm_sns.store.at_hand import RecordsAtHand
 from slurm_sns.store.decisions import StoredDecisions
 from slurm_sns.store.history import StoredHistory
@@ -162,9 +162,9 @@ def state(config: Config) -> SlurmState:
     return SlurmState(Accounting(log.info, with_shares=config.matching.shares == "slurm"))
 
 
-def releasing_state() -> SlurmState:
+def releasing_state() -> HeldJobs:
     """The State port of those who only release jobs."""
-    return SlurmState()
+    return HeldJobs()
 
 
 def stored_records(config: Config, say: Log = log.info) -> RecordsAtHand:

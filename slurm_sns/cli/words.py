@@ -47,11 +47,8 @@ def folded(nodes: list[str]) -> str:
 
 def explanation(answer: dict[str, Any]) -> Iterator[RenderableType]:
     """The answer to `explain`, in paragraphs and one table of the portfolio."""
-    job, cycle = answer["job"], answer["cycle"]
-    state = f"{job['state']}{' on ' + folded(job['nodes']) if job['nodes'] else ''}" if job else "no longer in Slurm"
-    yield f"[bold]job {answer['label']}[/]: {plain(state)}"
-    if job and job["reason"]:
-        yield f"  {plain(job['reason'])}"
+    cycle = answer["cycle"]
+    yield from _what_it_is(answer)
     if answer["array"]:
         yield f"  {plain(answer['array'])}"
     for each in answer["decisions"]:
@@ -70,6 +67,23 @@ def explanation(answer: dict[str, Any]) -> Iterator[RenderableType]:
     yield from _what_was_missing(cycle)
     for name, why in sorted(answer["unavailable"].items()):
         yield f"  node {plain(name)} cannot be used: {plain(why)}"
+
+
+def _what_it_is(answer: dict[str, Any]) -> Iterator[str]:
+    """The job's state and where it runs; of a pass-through job first why it is Slurm's own."""
+    label, job, why = f"[bold]job {answer['label']}[/]", answer["job"], answer.get("pass_through")
+    if job is None:
+        yield f"{label}: no longer in Slurm"
+        return
+    state = plain(job["state"] + (f" on {folded(job['nodes'])}" if job["nodes"] else ""))
+    reason = plain(job["reason"])
+    if why is not None:
+        yield f"{label} is Slurm's own: {plain(why)}"
+        yield f"  {state}" + (f", Slurm's reason: {reason}" if reason else "")
+        return
+    yield f"{label}: {state}"
+    if reason:
+        yield f"  {reason}"
 
 
 def considered_scales(considered: dict[str, Any]) -> Iterator[RenderableType]:

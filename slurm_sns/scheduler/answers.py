@@ -1,4 +1,4 @@
-"""What the running scheduler says of itself: status, queue, explain, as JSON values for the command line.
+"""What the running scheduler says of itself: status, queue, explain, profile, as JSON values for the command line.
 
 A user sees his own jobs and the accounts that they run under; SlurmUser and root see all. A job of another user is
 answered like one that does not exist, and no sentence names it (scheduler.discretion).
@@ -15,13 +15,16 @@ from slurm_sns.model import Alternative, Snapshot, Start, total
 from slurm_sns.policies.base import Policy
 from slurm_sns.policies.matching.explain import explain
 from slurm_sns.policies.matching.max_jobs import MaxJobs
+from slurm_sns.scheduler import pass_through
 from slurm_sns.scheduler.arrays import listed
 from slurm_sns.scheduler.discretion import Discretion
 from slurm_sns.scheduler.loop import View
 from slurm_sns.scheduler.observed import JobState, ObservedJob
 from slurm_sns.scheduler.ports import Decisions
+from slurm_sns.scheduler.profile_answers import Summaries, profile
 from slurm_sns.scheduler.recent import Recent
-from slurm_sns.scheduler.records import Decision
+from slurm_sns.scheduler.records import Decision, Stage
+from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.standing import Standing
 
 #: A caller waits so long for his turn to have a job explained.
@@ -30,7 +33,10 @@ EXPLAIN_WAIT_S = 10.0
 #: Slurm's job ids and task numbers have 32 bits.
 LARGEST_NUMBER = 2**32
 
-COMMANDS = ("status", "queue", "explain")
+#: What a pass-through job's state is called.
+_SLURMS_OWN = {JobState.PENDING: "waiting", JobState.OCCUPYING: "running", JobState.ENDED: "ended"}
+
+COMMANDS = ("status", "queue", "explain", "profile")
 
 
 class Answers:
@@ -46,19 +52,23 @@ class Answers:
         policy: Policy,
         admins: frozenset[int],
         trouble: Callable[[], str] = str,
+        *,
+        settings: Settings,
     ) -> None:
         self._recent = recent
         self._trouble = trouble
         self._decisions = decisions
         self._policy = policy
         self._admins = admins
+        self._settings = settings
         self._explaining = threading.Lock()
+        self._summaries = Summaries()
 
     def answer(self, request: dict[str, Any], user_id: int) -> Any:
         """The answer for the user with that id.
 
         Raises:
-            BadInput: an unknown command, or a job that does not exist for this user.
+            BadInput: an unknown command, a job that does not exist for this user, or a program without profile.
             SnsError: nothing can be said yet, or the record cannot be read.
         """
         view = self._recent.view
@@ -72,6 +82,9 @@ class Answers:
                 return queue(view, only_user)
             case "explain":
                 return self._explain(view, request.get("job_id"), request.get("task"), user_id)
+            case "profile":
+                name = request.get("program")
+                return self._summaries.of(view.programs) if name is None else profile(view.programs, name)
             case other:
                 raise BadInput(f"command {other!r} is unknown; valid: {', '.join(COMMANDS)}")
 
@@ -80,11 +93,11 @@ class Answers:
         job_id, label = named, str(named)
         if task is not None:
             job_id, label = self._job_of_task(view, named, _whole("task", task)), f"{named}_{task}"
-        job = view.situation.jobs.get(job_id)
+        job = _job(view, job_id)
         decided = self._decisions.of_job(job_id)
         owner = job.user_id if job is not None else next((each.user_id for each in reversed(decided)), None)
         if owner is None or (owner != user_id and user_id not in self._admins):
-            raise BadInput(f"job {label}: no job of yours that slurm_sns has held or placed")
+            raise BadInput(f"job {label}: no job of yours that Slurm or slurm_sns knows")
         # Slurm gives a number again after its state was wiped: what was decided on another user's job stays his.
         decided = [each for each in decided if each.user_id == owner or user_id in self._admins]
         last_start = next((each for each in reversed(decided) if each.action == "start"), None)
@@ -99,7 +112,8 @@ class Answers:
         return {
             "job_id": job_id,
             "label": label,
-            "array": "" if job is None or job.array_id is None else _array(view, job.array_id),
+            "pass_through": None if job is None or _is_ours(view, job) else pass_through.reason(job, self._settings),
+            "array": "" if job is None or job.array_id is None else _array(view, job),
             "job": None if job is None else _rows(view, [job], discretion)[0],
             "decisions": [asdict(each) | {"reason": discretion.text(each.reason)} for each in decided],
             "considered": _considered(view, job_id, last_start),
@@ -109,7 +123,7 @@ class Answers:
 
     def _job_of_task(self, view: View, array_id: int, task: int) -> int:
         """The job id of an array's task: its own, its array's while it is not split off, or 0 for none that we know."""
-        array = [job for job in view.situation.jobs.values() if job.array_id == array_id]
+        array = [job for job in view.situation.observed if job.array_id == array_id]
         own = (job.id for job in array if job.array_task == task)
         unsplit = (job.id for job in array if job.is_array_record and task in listed(job.array_tasks))
         return next(own, 0) or next(unsplit, 0) or self._decisions.job_of_task(array_id, task) or 0
@@ -135,15 +149,30 @@ def _whole(what: str, value: object) -> int:
     return value
 
 
-def _array(view: View, array_id: int) -> str:
-    """A sentence on how far an array is."""
-    jobs = [job for job in view.situation.jobs.values() if job.array_id == array_id]
-    states = Counter(view.situation.standings[job.id].value for job in jobs if not job.is_array_record)
-    parts = [f"{job.array_tasks} not split off yet" for job in jobs if job.is_array_record]
+def _job(view: View, job_id: int) -> ObservedJob | None:
+    """The job, also one that is not ours; looked for only when somebody asks, so that a cycle makes no table of all."""
+    ours = view.situation.jobs.get(job_id)
+    return ours or next((job for job in view.situation.observed if job.id == job_id), None)
+
+
+def _is_ours(view: View, job: ObservedJob) -> bool:
+    """Whether we hold, plan or have placed the job; of one that has ended a record is kept, but nothing is planned."""
+    record = view.situation.records.get(job.id)
+    return job.id in view.situation.jobs or (record is not None and record.stage is not Stage.RELEASED)
+
+
+def _array(view: View, of: ObservedJob) -> str:
+    """A sentence on how far the job's array is."""
+    is_ours = _is_ours(view, of)
+    known = view.situation.jobs.values() if is_ours else view.situation.observed
+    jobs = [job for job in known if job.array_id == of.array_id]
+    states = Counter(_state(view, job) for job in jobs if not job.is_array_record)
+    unsplit = "not split off yet" if is_ours else "waiting"
+    parts = [f"{job.array_tasks} {unsplit}" for job in jobs if job.is_array_record]
     parts += [f"{number} {state}" for state, number in states.items()]
     limits = {job.array_limit for job in jobs if job.array_limit}
     parts += [f"at most {limit} at a time" for limit in limits]
-    return f"tasks of array {array_id}: {'; '.join(parts)}"
+    return f"tasks of array {of.array_id}: {'; '.join(parts)}"
 
 
 def _considered(view: View, job_id: int, last_start: Decision | None) -> Mapping[str, Any] | None:
@@ -188,6 +217,10 @@ def status(view: View, recent: Recent, trouble: str, only_user: int | None) -> d
         "held_by_owner": counts["owner_held"],
         "nodes": len(nodes),
         "nodes_unavailable": discretion.texts(situation.snapshot.unavailable),
+        "unreadable": _visible(view, situation.unreadable, only_user),
+        "differences": _visible(
+            view, {f"job {number}": how for number, how in situation.differences.items()}, only_user
+        ),
         "each_node": [
             {"name": node.name, "capacity": node.capacity._asdict(), "free": node.free._asdict()} for node in nodes
         ],
@@ -201,6 +234,14 @@ def status(view: View, recent: Recent, trouble: str, only_user: int | None) -> d
             if only_user is None or name in accounts
         },
     }
+
+
+def _visible(view: View, told: Mapping[str, str], only_user: int | None) -> dict[str, str]:
+    """What is told of `job 7`, `node c1` and the like; to an ordinary user of their own jobs alone."""
+    if only_user is None or not told:
+        return dict(told)
+    own = {f"job {job.id}" for job in view.situation.observed if job.user_id == only_user}
+    return {name: text for name, text in told.items() if name in own}
 
 
 def queue(view: View, only_user: int | None) -> list[dict[str, Any]]:
@@ -235,10 +276,9 @@ def _demand(way: Alternative) -> dict[str, int]:
 
 
 def _row(view: View, job: ObservedJob, started: Start | None) -> dict[str, Any]:
-    what = view.situation.standings[job.id]
     nodes = started.nodes if started else (job.allocated or job.pinned_to)
-    if view.mode == "enforce":
-        state = Standing.PLACED.value if started else what.value
+    if view.mode == "enforce" or not _is_ours(view, job):
+        state = Standing.PLACED.value if started else _state(view, job)
     else:
         state = "would be placed" if started else "would wait"
     return {
@@ -256,6 +296,11 @@ def _row(view: View, job: ObservedJob, started: Start | None) -> dict[str, Any]:
         "nodes": list(nodes),
         "reason": started.reason if started else _reason(view, job),
     }
+
+
+def _state(view: View, job: ObservedJob) -> str:
+    """What the job is to us; of one that is Slurm's own, whether it waits, runs or has ended."""
+    return view.situation.standings[job.id].value if _is_ours(view, job) else _SLURMS_OWN[job.state]
 
 
 def _reason(view: View, job: ObservedJob) -> str:

@@ -34,6 +34,8 @@ def status(**fields) -> dict:
         "held_by_owner": 0,
         "nodes": 2,
         "nodes_unavailable": {},
+        "unreadable": {},
+        "differences": {},
         "capacity": amounts(56, 262_144, 40),
         "free": amounts(20, 131_072, 30),
         "each_node": [node("c1", 28), node("c2", 8)],

@@ -138,7 +138,7 @@ def test_an_empty_queue(sns, config: Path, scheduler) -> None:
 
 
 def test_a_job_that_is_not_the_callers_is_bad_input(sns, config: Path, scheduler) -> None:
-    scheduler["explain"] = BadInput("job 7: no job of yours\nthat slurm_sns has held or placed")
+    scheduler["explain"] = BadInput("job 7: no job of yours\nthat Slurm or slurm_sns knows")
     assert complaint(sns("explain", 7, "--config", config), 2).startswith("job 7: no job of yours that")
 
 

@@ -1,8 +1,9 @@
-"""`sns profile` as an admin runs it."""
+"""`sns profile` as SlurmUser runs it, on the store, and as anybody else does, who asks the running scheduler."""
 
 import getpass
 import json
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 
 import pytest
 import yaml
@@ -10,6 +11,8 @@ import yaml
 from slurm_sns.cli import main
 from slurm_sns.config.profiles_yaml import read_profiles
 from slurm_sns.resources import shared_path
+from slurm_sns.scheduler.profile_answers import Summaries, profile
+from slurm_sns.web.control import ControlSocket
 
 SHIPPED = str(shared_path("conf/profiles/spread-n-share.yaml"))
 
@@ -18,12 +21,12 @@ SHIPPED = str(shared_path("conf/profiles/spread-n-share.yaml"))
 def config(tmp_path):
     """A configuration whose SlurmUser we are, with nodes of the paper's kind."""
 
-    def write(ways=20):
+    def write(ways=20, user=None):
         path = tmp_path / "sns.yaml"
         path.write_text(
             f"partitions: [batch]\n"
             f"nodes: [{{names: 'n[1-8]', partitions: [batch], cores: 28, memory_mb: 128000, llc_ways: {ways}}}]\n"
-            f"slurm: {{user: {getpass.getuser()}}}\n"
+            f"slurm: {{user: {user or getpass.getuser()}}}\n"
             f"paths: {{state_dir: {tmp_path / 'state'}, run_dir: {tmp_path / 'run'}}}\n"
         )
         return str(path)
@@ -170,3 +173,95 @@ def test_a_figure_that_cannot_be_written_is_one_line(sns, tmp_path):
 
     assert status == 1
     assert error == f"sns: error: {tmp_path}/none/mg.png cannot be written: No such file or directory\n"
+
+
+# --- as another user than SlurmUser
+
+PROGRAMS = {each.name: each for each in read_profiles(shared_path("conf/profiles/spread-n-share.yaml"))}
+OTHER_USER = "nobody"
+
+
+@pytest.fixture
+def scheduler(tmp_path):
+    """Starts a scheduler that has loaded these programs."""
+
+    def answer(request, _user):
+        name = request.get("program")
+        return Summaries().of(programs) if name is None else profile(programs, name)
+
+    programs = dict(PROGRAMS)
+    (tmp_path / "run").mkdir()
+    with ControlSocket(tmp_path / "run" / "scheduler.sock", answer):
+        yield programs
+
+
+@pytest.fixture
+def asked(sns, config, scheduler):  # noqa: ARG001 - it answers
+    """`sns profile ...` as a user who has to ask the scheduler."""
+    path = config(user=OTHER_USER)
+    return lambda *words: sns(*words, "--config", path)
+
+
+@pytest.mark.parametrize("words", [("list",), ("show", "mg"), ("show", "gan", "--alpha", "0.6")])
+@pytest.mark.parametrize("form", [(), ("--json",)])
+def test_the_answer_of_the_scheduler_is_shown_like_a_file(sns, asked, words, form):
+    status, text, error = asked(*words, *form)
+    assert (status, error) == (0, "")
+    assert text == sns(*words, *form, "--file", SHIPPED)[1]
+
+
+def test_slurmuser_reads_the_store_whether_a_scheduler_runs_or_not(sns, config, scheduler):
+    scheduler.clear()
+    at = ("--config", config())
+    sns("import", SHIPPED, *at)
+    assert sns("show", "mg", "--json", *at)[1] == sns("show", "mg", "--json", "--file", SHIPPED)[1]
+
+
+def test_a_user_exports_programs_by_name_or_all(asked, tmp_path):
+    out = tmp_path / "out.yaml"
+    assert asked("export", "mg", "cg", "--out", out)[0] == 0
+    assert read_profiles(out) == (PROGRAMS["cg"], PROGRAMS["mg"])
+    out.write_text(asked("export")[1])
+    assert read_profiles(out) == tuple(PROGRAMS.values())
+
+
+def test_a_user_is_told_what_to_do_about_a_program_without_profile(asked, sns, config):
+    told = "sns: error: program 'nope' has no profile; sns profile list shows the programs that have one\n"
+    assert asked("show", "nope") == (2, "", told)
+    assert sns("show", "nope", "--config", config()) == (2, "", told), "and so is SlurmUser"
+
+
+@pytest.mark.parametrize("name", ["a b", "\x1b[31m", "\udcff", "x" * 65, "x" * 5000])
+def test_what_cannot_name_a_program_is_refused(asked, name):
+    status, out, error = asked("show", name)
+    assert (status, out) == (2, "")
+    assert "valid: 1 to 64 letters, digits and . _ + -" in error
+    assert error.removesuffix("\n").isprintable()
+
+
+def test_nobody_but_slurmuser_imports(asked):
+    status, out, error = asked("import", SHIPPED)
+    assert (status, out) == (2, "")
+    assert error.startswith("sns: error: this runs as nobody, not as user id ")
+
+
+def test_without_a_scheduler_the_admin_is_told_who_can_do_without(sns, config, mocker):
+    hint = "; nobody reads the store without it: sudo -u nobody\n"
+    for user, is_told in ((0, True), (4711, False)):
+        mocker.patch("os.geteuid", return_value=user)
+        status, out, error = sns("list", "--config", config(user=OTHER_USER))
+        assert (status, out) == (1, "")
+        assert error.startswith("sns: error: no scheduler answers at ")
+        assert error.endswith(hint) == is_told
+
+
+def test_a_user_curves_are_drawn_from_the_answer(asked, sns, tmp_path):
+    pytest.importorskip("matplotlib")
+    for name, source in (("asked.svg", asked), ("file.svg", lambda *words: sns(*words, "--file", SHIPPED))):
+        assert source("plot", "mg", "--out", tmp_path / name)[0] == 0
+    assert (tmp_path / "asked.svg").read_bytes() == (tmp_path / "file.svg").read_bytes()
+
+
+def test_a_source_is_printed_without_control_characters(asked, scheduler):
+    scheduler["mg"] = replace(PROGRAMS["mg"], source="by \x1b[31mhand [bold]")
+    assert asked("show", "mg")[1].startswith("mg: by ?[31mhand [bold]\n")

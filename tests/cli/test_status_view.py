@@ -37,6 +37,8 @@ def test_the_plain_text_is_one_fact_a_line() -> None:
         ({"trouble": "the store is away"}, "the store is away"),
         ({"at_s": NOW - 60}, "no sign of life for 60 s"),
         ({"nodes_unavailable": {"c4": "drain: disk"}}, "1 node is not used"),
+        ({"unreadable": {"job 7": "gres cannot be read: ValueError: x"}}, "job 7: gres cannot be read: ValueError: x"),
+        ({"differences": {"job 7": "runs 8 tasks, planned 16"}}, "job 7 runs 8 tasks, planned 16"),
     ],
 )
 def test_what_somebody_should_look_at_is_said_first_on_the_page_and_last_in_the_text(fields: dict, part: str) -> None:

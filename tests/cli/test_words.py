@@ -52,8 +52,8 @@ def member(**fields):
 
 
 def explained(**fields):
-    shown = {"job_id": 7, "label": "7", "array": "", "job": None, "decisions": [], "considered": None, "cycle": None}
-    return {**shown, "unavailable": {}, **fields}
+    shown = {"job_id": 7, "label": "7", "pass_through": None, "array": "", "job": None, "decisions": []}
+    return {**shown, "considered": None, "cycle": None, "unavailable": {}, **fields}
 
 
 def test_text_of_others_is_printed_as_it_is_without_its_control_characters() -> None:
@@ -112,6 +112,21 @@ def test_explain_of_a_job_that_waits_says_what_was_missing() -> None:
     assert "too small or too few for it, even empty" in text
     assert "node c9 cannot be used: drain" in text
     assert "a heuristic of its own, mix-fit" in text
+
+
+def test_explain_of_a_pass_through_job_says_why_it_is_slurms_own() -> None:
+    why = "it asks for a constraint (--constraint)"
+    waits = explained(pass_through=why, job=row(state="waiting", reason="Resources"))
+    assert printed(*explanation(waits)) == (
+        "job 7 is Slurm's own: it asks for a constraint (--constraint)\n  waiting, Slurm's reason: Resources\n"
+    )
+    runs = explained(
+        pass_through=why, job=row(state="running", nodes=["c1", "c2"]), array="tasks of array 7: 1 running"
+    )
+    assert printed(*explanation(runs)).splitlines()[1:] == ["  running on c[1-2]", "  tasks of array 7: 1 running"]
+    hostile = printed(*explanation(explained(pass_through=EVIL, job=row(state=EVIL, reason=EVIL))))
+    assert "\x1b" not in hostile
+    assert hostile.count(HARMLESS) == 3
 
 
 def test_explain_of_a_job_that_is_over() -> None:

@@ -1,5 +1,6 @@
 """The main job on a real Slurm: jobs are held, planned and placed, and run exactly where they were planned."""
 
+import json
 import random
 import time
 from datetime import datetime
@@ -115,7 +116,7 @@ def test_users_see_their_own_jobs_and_admins_all(cluster: Cluster) -> None:
     assert "placed on" in cluster.run(f"sns explain {alice}", "alice")
     other = cluster.try_run(f"sns explain {alice}", "bob")
     assert other.returncode == 2
-    assert other.stderr == f"sns: error: job {alice}: no job of yours that slurm_sns has held or placed\n"
+    assert other.stderr == f"sns: error: job {alice}: no job of yours that Slurm or slurm_sns knows\n"
 
 
 def test_explain_says_why_a_job_waits_and_what_is_missing_where(cluster: Cluster) -> None:
@@ -135,3 +136,25 @@ def test_check_finds_nothing_wrong_and_says_what_is_when_something_is(cluster: C
     wrong = cluster.try_run("sns check --config /tmp/sns-wrong.yaml")
     assert wrong.returncode == 1
     assert "nodes c[1-4] as sns.yaml says: found 28 cores, 96000 MiB, wanted 28 cores, 128000 MiB" in wrong.stdout
+
+
+def test_check_finds_what_is_wrong_on_a_running_cluster(cluster: Cluster) -> None:
+    def is_well() -> bool:
+        return cluster.try_run("sns check").returncode == 0
+
+    cluster.wait_for("all is well", is_well, 300, every_s=2)
+    cluster.daemon("stop", "watchdog")
+    try:
+        cluster.run("chmod 0777 /etc/slurm/sns; sns disable; echo >> /usr/local/share/lua/5.1/sns_judge.lua")
+        answer = cluster.try_run("sns check --json")
+    finally:
+        cluster.run("chmod 0755 /etc/slurm/sns; sns enable; sed -i '$d' /usr/local/share/lua/5.1/sns_judge.lua")
+        cluster.daemon("start", "watchdog")
+    wrong = {each["what"]: each.get("run") for each in json.loads(answer.stdout) if not each["ok"]}
+    assert answer.returncode == 1
+    assert wrong.pop("/etc/slurm/sns") == "chmod 0755 /etc/slurm/sns"
+    assert wrong.pop("sns watchdog runs") == "systemctl start sns-watchdog"
+    assert wrong.pop("kill switch /var/lib/sns/disabled is off") == "sns enable"
+    assert "outdated" in next(each["found"] for each in json.loads(answer.stdout) if "modules" in each["what"])
+    assert [what for what in wrong if "modules" not in what] == []
+    cluster.wait_for("all is well", is_well, 300, every_s=2)

@@ -5,14 +5,20 @@ import re
 from dataclasses import replace
 
 import pytest
+from fake_slurm import FakeSlurm, Site
 from live import ALICE, BOB, ENFORCE, NOW, job, look, node, pinned, record, running, situation, tasks
 
+from slurm_sns.config.profiles_yaml import read_profiles
 from slurm_sns.errors import BadInput, SnsError
 from slurm_sns.model import Plan
 from slurm_sns.policies.matching.max_jobs import MaxJobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
+from slurm_sns.policies.sns.profile_reading import programs_of
+from slurm_sns.resources import shared_path
+from slurm_sns.scheduler import profile_answers
 from slurm_sns.scheduler.answers import Answers
 from slurm_sns.scheduler.loop import View
+from slurm_sns.scheduler.observed import JobState
 from slurm_sns.scheduler.recent import Recent
 from slurm_sns.scheduler.records import Decision, Stage
 
@@ -46,7 +52,9 @@ def answers(of: View | None, recorded=None) -> Answers:
     recent = Recent()
     if of is not None:
         recent.publish(of)
-    return Answers(recent, recorded or Recorded(), MaxJobs(PARAMETERS), frozenset({0, ADMIN}), lambda: "store away")
+    settings = ENFORCE if of is None else replace(ENFORCE, mode=of.mode)
+    admins = frozenset({0, ADMIN})
+    return Answers(recent, recorded or Recorded(), MaxJobs(PARAMETERS), admins, lambda: "store away", settings=settings)
 
 
 def ask(of: View | None, command: str, user: int = ADMIN, *, recorded=None, **more):
@@ -64,7 +72,7 @@ CROWD = (
     job(7, pinned_to=("c1",)),
     job(8, extra="", priority=9),
 )
-KNOWN = (record(5), record(6), record(7))
+KNOWN = (record(5), record(6, nodes=("c2",)), record(7))
 NODES = (node("c1", taken=(1, 1000)), node("c2"), node("c3"), node("c4", unavailable="drain: disk"))
 
 
@@ -213,7 +221,7 @@ def test_explain_of_another_users_job_is_answered_like_one_that_does_not_exist()
         with pytest.raises(BadInput) as problem:
             ask(seen, "explain", BOB, recorded=recorded, job_id=job_id)
         said.add(str(problem.value).replace(str(job_id), "N"))
-    assert said == {"job N: no job of yours that slurm_sns has held or placed"}
+    assert said == {"job N: no job of yours that Slurm or slurm_sns knows"}
     assert ask(seen, "explain", ADMIN, job_id=1)["job"]["job_id"] == 1
 
 
@@ -226,7 +234,7 @@ def test_what_was_decided_on_anothers_job_of_the_same_number_stays_his() -> None
 
 @pytest.mark.parametrize("request_", [{}, {"command": None}, {"command": "quit"}, {"command": ["status"]}])
 def test_an_unknown_command_is_answered_with_the_valid_ones(request_) -> None:
-    with pytest.raises(BadInput, match="valid: status, queue, explain"):
+    with pytest.raises(BadInput, match="valid: status, queue, explain, profile"):
         answers(view()).answer(request_, ADMIN)
 
 
@@ -261,6 +269,148 @@ def test_a_task_is_explained_whether_it_is_split_off_or_not_or_over() -> None:
     for number, user in ((200, ALICE), (5, BOB), (7, BOB), (8, BOB)):
         with pytest.raises(BadInput, match=f"job 41_{number}: no job of yours"):
             ask(seen, "explain", user, job_id=41, task=number, recorded=over)
+
+
+def slurms(identity: int, **fields):
+    """A job of Slurm's own that waits for resources."""
+    return job(identity, **{"extra": "", "priority": 900, "reason": "Resources", **fields})
+
+
+def test_explain_says_why_a_job_is_slurms_own() -> None:
+    seen = view(tasks(1, 2), slurms(12, asks_for=("constraint",)))
+    reply = ask(seen, "explain", ALICE, job_id=12)
+    assert reply["pass_through"] == "it asks for a constraint (--constraint)"
+    assert (reply["job"]["state"], reply["job"]["reason"]) == ("waiting", "Resources")
+    assert reply.keys() == ask(seen, "explain", ALICE, job_id=1).keys()
+    assert (reply["label"], reply["decisions"], reply["considered"], reply["cycle"]) == ("12", [], None, None)
+    assert ask(seen, "explain", ADMIN, job_id=12) == reply
+    assert ask(seen, "explain", ALICE, job_id=1)["pass_through"] is None
+
+
+@pytest.mark.parametrize("mode", ["enforce", "advise", "observe"])
+def test_pass_through_jobs_are_explained_as_long_as_slurm_knows_them(mode: str) -> None:
+    runs = slurms(13, state=JobState.OCCUPYING, partitions=("plain",), allocated=("c1",), reason="")
+    over = replace(runs, id=14, state=JobState.ENDED)
+    seen = view(runs, over, slurms(15, partitions=("plain",)), mode=mode)
+    found = {number: ask(seen, "explain", ALICE, job_id=number) for number in (13, 14, 15)}
+    assert [each["job"]["state"] for each in found.values()] == ["running", "ended", "waiting"]
+    assert {each["pass_through"] for each in found.values()} == {"partition plain is not managed"}
+    assert found[13]["job"]["nodes"] == ["c1"]
+
+
+def test_a_job_that_we_placed_and_that_has_ended_is_ours_still() -> None:
+    over = replace(running(1, "c1"), state=JobState.ENDED)
+    reply = ask(view(over, records=(record(1),)), "explain", ALICE, recorded=Recorded(started(1, ALICE)), job_id=1)
+    assert (reply["job"]["state"], reply["pass_through"]) == ("ended", None)
+    assert len(reply["decisions"]) == 1
+
+
+def test_a_job_that_was_given_to_slurm_shows_what_was_decided_before() -> None:
+    note = Decision(1, ALICE, NOW, "note", (), "left to Slurm: no node has 99 cores", 9, "", {})
+    reply = ask(view(job(1, priority=900)), "explain", ALICE, recorded=Recorded(note), job_id=1)
+    assert reply["pass_through"].startswith("slurm_sns held it, and it was released")
+    assert reply["decisions"][0]["reason"] == "left to Slurm: no node has 99 cores"
+
+
+def test_status_tells_admins_of_every_record_that_cannot_be_read_and_users_of_their_own() -> None:
+    bad = {"extra": "", "priority": 9, "unreadable": "gres cannot be read"}
+    ran = record(3, Stage.RUNNING, difference="runs 8 tasks, planned 16")
+    seen = view(job(1, **bad), job(2, **bad, user_id=BOB), running(3, "c1"), records=(ran,))
+    assert set(ask(seen, "status")["unreadable"]) == {"job 1", "job 2"}
+    assert ask(seen, "status", ALICE)["unreadable"] == {"job 1": "gres cannot be read"}
+    assert ask(seen, "status", ALICE)["differences"] == {"job 3": "runs 8 tasks, planned 16"}
+    assert (ask(seen, "status", BOB)["differences"], ask(seen, "status", 4711)["unreadable"]) == ({}, {})
+
+
+def test_another_users_pass_through_job_is_answered_like_one_that_does_not_exist() -> None:
+    seen = view(slurms(12), slurms(41, array_id=41, array_tasks="3-9"))
+    for job_id, more in ((12, {}), (99, {}), (41, {"task": 4}), (99, {"task": 4})):
+        with pytest.raises(BadInput) as problem:
+            ask(seen, "explain", BOB, job_id=job_id, **more)
+        label = f"{job_id}_4" if more else str(job_id)
+        assert str(problem.value) == f"job {label}: no job of yours that Slurm or slurm_sns knows"
+
+
+def test_tasks_of_a_pass_through_array_are_explained_too() -> None:
+    asked = {"array_id": 41, "asks_for": ("gres",)}
+    seen = view(
+        slurms(41, array_tasks="8-99", array_limit=9, **asked),
+        slurms(50, array_task=7, state=JobState.OCCUPYING, **asked),
+        slurms(51, array_task=0, state=JobState.ENDED, **asked),
+    )
+    found = {task: ask(seen, "explain", ALICE, job_id=41, task=task) for task in (0, 7, 8)}
+    assert {task: (each["job_id"], each["label"]) for task, each in found.items()} == {
+        0: (51, "41_0"),
+        7: (50, "41_7"),
+        8: (41, "41_8"),
+    }
+    assert {each["pass_through"] for each in found.values()} == {"it asks for gres (--gres, --gpus)"}
+    assert found[7]["array"] == "tasks of array 41: 8-99 waiting; 1 running; 1 ended; at most 9 at a time"
+    assert ask(seen, "explain", ALICE, job_id=41)["job"]["state"] == "waiting"
+
+
+def test_what_a_user_wrote_into_a_pass_through_job_breaks_no_answer() -> None:
+    hostile = {"comment": "sns:off\x1b", "extra": "\udcff", "name": "\x00", "partitions": ("", "pl\x1bain")}
+    assert ask(view(slurms(12, **hostile)), "explain", ALICE, job_id=12)["pass_through"]
+
+
+PROGRAMS = {each.name: each for each in read_profiles(shared_path("conf/profiles/spread-n-share.yaml"))}
+
+
+def profiled() -> View:
+    return replace(view(), programs=PROGRAMS)
+
+
+def test_any_user_may_list_the_programs_with_a_profile_and_their_classes() -> None:
+    listed = {each["program"]: each for each in ask(profiled(), "profile", 4711)}
+    assert list(listed) == sorted(PROGRAMS)
+    assert listed["mg"] == {
+        "program": "mg",
+        "source": PROGRAMS["mg"].source,
+        "max_scale": 8,
+        "classes": [{"processes": 16, "class": "scaling", "ideal_scale": 8, "bottleneck": "bandwidth"}],
+    }
+    assert ask(view(), "profile", 4711) == []
+
+
+def test_the_profiles_are_those_that_the_last_cycle_planned_by() -> None:
+    site = Site(FakeSlurm({"c1": 4}))
+    scheduler = site.scheduler(ENFORCE)
+    scheduler.cycle()
+    assert ask(site.views[-1], "profile", ALICE) == []
+    site.profiles.programs = PROGRAMS
+    scheduler.cycle()
+    assert len(ask(site.views[-1], "profile", ALICE)) == len(PROGRAMS)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_programs_profile_comes_as_a_file_of_profiles_has_it(name: str) -> None:
+    assert programs_of(ask(profiled(), "profile", 4711, program=name)) == (PROGRAMS[name],)
+
+
+def test_a_program_without_profile_is_answered_with_what_to_do() -> None:
+    with pytest.raises(BadInput) as problem:
+        ask(profiled(), "profile", ALICE, program="nope")
+    assert str(problem.value) == "program 'nope' has no profile; sns profile list shows the programs that have one"
+
+
+@pytest.mark.parametrize(
+    "name", ["", "a b", "x" * 65, "mg\n", "\x1b[31m", "\udcff", 7, True, ["mg"], {"mg": 1}, "x" * 4000]
+)
+def test_what_cannot_name_a_program_is_refused_in_one_short_line(name) -> None:
+    with pytest.raises(BadInput, match="valid: 1 to 64 letters, digits and") as problem:
+        ask(profiled(), "profile", ALICE, program=name)
+    assert str(problem.value).isprintable()
+    assert len(str(problem.value)) < 200
+
+
+def test_the_programs_are_summed_up_once_for_as_long_as_they_are_the_same(mocker) -> None:
+    classify = mocker.spy(profile_answers, "classify")
+    seen = profiled()
+    asked = answers(seen)
+    for _ in range(3):
+        asked.answer({"command": "profile"}, ALICE)
+    assert classify.call_count == sum(len(each.process_counts) for each in PROGRAMS.values())
 
 
 def test_before_the_first_cycle_nothing_is_said() -> None:

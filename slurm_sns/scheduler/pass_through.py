@@ -1,0 +1,103 @@
+"""Why a job is Slurm's own: what in its record and in our settings keeps slurm_sns from placing it.
+
+A pure function, asked only about jobs that slurm_sns neither holds nor has placed. It reads what the submit filter
+decides by (submit.judge), as far as Slurm's record of the job shows it: the filter's own reason is not kept, since a
+pass-through job is left exactly as it was submitted. Nothing that a user wrote is repeated.
+"""
+
+from collections.abc import Iterator
+
+from slurm_sns.scheduler.observed import JobState, ObservedJob
+from slurm_sns.scheduler.settings import Settings
+from slurm_sns.submit import mark
+
+#: What a job does that asks for what we do not place, by the names of `submission.UNPLACED`, after the word "it".
+ASKS = {
+    "not a batch job": "is not a batch job (srun or salloc)",
+    "cron job": "is a cron job (scrontab)",
+    "heterogeneous job": "is part of a heterogeneous job",
+    "range of nodes": "asks for a range of nodes (-N 2-4)",
+    "reservation": "asks for a reservation (--reservation)",
+    "gres": "asks for gres (--gres, --gpus)",
+    "gres per task": "asks for gres of each task (--tres-per-task)",
+    "tasks per gpu": "asks for a number of tasks per GPU (--ntasks-per-gpu)",
+    "constraint": "asks for a constraint (--constraint)",
+    "prefer": "prefers nodes with a feature (--prefer)",
+    "node list": "names its nodes (--nodelist)",
+    "excluded nodes": "excludes nodes (--exclude)",
+    "exclusive or oversubscribe": "asks for nodes of its own or to share them (--exclusive, --oversubscribe)",
+    "contiguous": "asks for contiguous nodes (--contiguous)",
+    "spread job": "asks to be spread over nodes (--spread-job)",
+    "switches": "asks for a number of switches (--switches)",
+    "network": "asks for a network (--network)",
+    "licences": "asks for licences (--licenses)",
+    "burst buffer": "asks for a burst buffer (--bb)",
+    "boards, sockets, cores, threads": "asks for sockets, cores or threads (--cores-per-socket and the like)",
+    "tasks per board, socket, core": "limits its tasks per socket or core (--ntasks-per-core and the like)",
+    "specialised cores": "asks for specialised cores (--core-spec, --thread-spec)",
+    "minimum CPUs": "asks for a minimum of CPUs on a node (--mincpus)",
+    "temporary disk": "asks for temporary disk space (--tmp)",
+    "clusters": "was submitted to several clusters (--clusters, or a federation)",
+    "deadline": "has a deadline (--deadline)",
+    "reboot": "asks for a reboot of its nodes (--reboot)",
+    "overcommit": "asks for fewer CPUs than tasks (--overcommit)",
+    "own hold": "was submitted held (--hold)",
+    "own priority": "has a priority of its own (--priority)",
+    "own extra": "has a text of its own in Extra (--extra)",
+}
+
+NOT_SHOWN = (
+    "its record does not show why: when it was submitted, slurm_sns was switched off, showed no sign of life or only "
+    "observed, or it had something that Slurm may not show later (a hold, a priority, a range of nodes, a partition)"
+)
+RELEASED = (
+    "slurm_sns held it, and it was released: by its owner, by an administrator, or by slurm_sns, which releases what "
+    "it can never place, and all that it holds when it is stopped or switched off"
+)
+
+
+def reason(job: ObservedJob, settings: Settings) -> str:
+    """Why slurm_sns leaves this job to Slurm, as a clause: `it asks for a constraint (--constraint)`."""
+    is_marked = mark.is_marked(job.extra)
+    if job.unreadable:
+        return f"its record cannot be read: {job.unreadable}"
+    found = [*_unmanaged(job, settings), *([] if is_marked else _asked(job))]
+    if found:
+        return "; ".join(found)
+    if job.state is JobState.PENDING and job.priority == 0:
+        return f"it is held ({job.reason or 'with priority 0'})"
+    if settings.mode != "enforce":
+        return f"the mode is {settings.mode}, in which slurm_sns places no jobs"
+    return RELEASED if is_marked else NOT_SHOWN
+
+
+def _unmanaged(job: ObservedJob, settings: Settings) -> Iterator[str]:
+    others = [name for name in job.partitions if name not in settings.partitions]
+    if len(others) == 1:
+        yield f"partition {others[0]} is not managed"
+    elif others:
+        yield f"partitions {', '.join(others)} are not managed"
+
+
+def _asked(job: ObservedJob) -> Iterator[str]:
+    """What the job's owner asked for. Not of a marked job: its nodes and gres may be those that we gave it."""
+    if job.comment == "sns:off":
+        yield "its comment is sns:off"
+    names = dict.fromkeys((*_shown_elsewhere(job), *job.asks_for))
+    if names:
+        yield "it " + " and ".join(ASKS.get(name, f"asks for {name}") for name in names)
+
+
+def _shown_elsewhere(job: ObservedJob) -> Iterator[str]:
+    """The names of what other fields than `asks_for` show."""
+    shown = {
+        "not a batch job": not job.is_batch,
+        # Slurm's numbers of a job that runs are those of the nodes that it got.
+        "range of nodes": job.state is JobState.PENDING and (job.nodes_max or 0) > max(job.nodes_min or 1, 1),
+        "gres": job.ways > 0 or job.bandwidth_gbps > 0,
+        "node list": bool(job.pinned_to),
+        "excluded nodes": bool(job.excluded),
+        "exclusive or oversubscribe": job.is_alone,
+        "own extra": bool(job.extra),
+    }
+    yield from (name for name, is_so in shown.items() if is_so)

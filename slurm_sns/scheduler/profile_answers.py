@@ -1,0 +1,76 @@
+"""What anybody is told of the programs' profiles, which are no secret: all in summary, or one as a whole.
+
+`sns profile` makes the summaries of a file or of the store by the same functions, so it prints the same either way.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from slurm_sns.errors import BadInput
+from slurm_sns.policies.sns.classify import Classification, classify
+from slurm_sns.policies.sns.parameters import SnsParameters
+from slurm_sns.policies.sns.profile import Program
+from slurm_sns.policies.sns.profile_reading import data_of
+from slurm_sns.submit.hints import is_program
+
+#: What somebody is told who names a program without a profile.
+NO_PROFILE = "has no profile; sns profile list shows the programs that have one"
+
+
+def class_of(program: Program, processes: int) -> Classification:
+    """The program's class at a process count that is profiled."""
+    return classify(program.at(processes), SnsParameters(), max_scale=program.max_scale)
+
+
+def summary(program: Program) -> dict[str, Any]:
+    """One program, as JSON values."""
+    classes = []
+    for processes in program.process_counts:
+        found = class_of(program, processes)
+        classes.append(
+            {
+                "processes": processes,
+                "class": str(found.kind),
+                "ideal_scale": found.ideal_scale,
+                "bottleneck": found.bottleneck or None,
+            }
+        )
+    return {"program": program.name, "source": program.source, "max_scale": program.max_scale, "classes": classes}
+
+
+class Summaries:
+    """The summaries of all programs, made once for each set of programs however often somebody asks."""
+
+    def __init__(self) -> None:
+        self._made: tuple[Mapping[str, Program], list[dict[str, Any]]] = ({}, [])
+
+    def of(self, programs: Mapping[str, Program]) -> list[dict[str, Any]]:
+        """Those of these programs. Other threads may ask at the same time; at worst they are made twice."""
+        known, summaries = self._made
+        if known is not programs:
+            summaries = [summary(program) for program in programs.values()]
+            self._made = (programs, summaries)
+        return summaries
+
+
+def require_name(name: object) -> str:
+    """The name, if it can be a program's.
+
+    Raises:
+        BadInput: it cannot.
+    """
+    if not isinstance(name, str) or not is_program(name):
+        raise BadInput(f"program {ascii(name)[:80]}; valid: 1 to 64 letters, digits and . _ + -")
+    return name
+
+
+def profile(programs: Mapping[str, Program], asked: object) -> dict[str, Any]:
+    """The program of that name, as the content of a file of profiles.
+
+    Raises:
+        BadInput: no program can have that name, or none has.
+    """
+    name = require_name(asked)
+    if name not in programs:
+        raise BadInput(f"program '{name}' {NO_PROFILE}")
+    return data_of([programs[name]])

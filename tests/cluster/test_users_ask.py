@@ -1,0 +1,139 @@
+"""What users may ask: why a job of theirs is Slurm's own, and which programs have a profile."""
+
+import json
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from cluster import PYTHON, Cluster
+from slurm_sns.scheduler.pass_through import NOT_SHOWN
+
+PATIENCE_S = 120
+PROFILES = "/usr/src/slurm_sns/conf/profiles/spread-n-share.yaml"
+
+#: Alice's jobs: how each is submitted, and what is said of it.
+CASES = {
+    "-p plain -n4": "partition plain is not managed",
+    "-p main,plain -n4": "partition plain is not managed",
+    "-n4 --comment sns:off": "its comment is sns:off",
+    "-n4 --hold": "it is held (JobHeldUser)",
+    "-n4 --extra=mine": "it has a text of its own in Extra (--extra)",
+    "-n4 -w c2": "it names its nodes (--nodelist)",
+    "-n4 -x c2": "it excludes nodes (--exclude)",
+    "-n1 --exclusive": "it asks for nodes of its own or to share them (--exclusive, --oversubscribe)",
+    "-N1-2 -n4": NOT_SHOWN,
+    "-n1 --gres=llc:4": "it asks for gres (--gres, --gpus)",
+    "-p small -n1 --constraint=ssd": "it asks for a constraint (--constraint)",
+    "-n1 --licenses=matlab:1": "it asks for licences (--licenses)",
+}
+RUNS, ENDS, ARRAY, MANAGED = "-p plain -n1", "-p plain -n1 -J ends", "-p plain -a 3,7", "-n4"
+#: So that it waits, whatever is free.
+LATER = "--begin=now+600"
+
+
+@pytest.fixture(scope="module")
+def jobs(shared_cluster: Cluster) -> Iterator[dict[str, int]]:
+    """The jobs' numbers by how alice submitted them, and one of bob's; the scheduler has seen them and the profiles."""
+    cluster = shared_cluster
+    cluster.run(f"sns profile import {PROFILES}", "slurm")
+    waiting = [*CASES, ARRAY, MANAGED]
+    numbers = cluster.submit_all(
+        [(RUNS, "sleep 600"), (ENDS, "true"), *((f"{LATER} {each}", "true") for each in waiting)]
+    )
+    found = dict(zip([RUNS, ENDS, *waiting], numbers, strict=True))
+    found["bob"] = cluster.submit(f"-p plain -n1 {LATER}", "true", "bob")
+    cluster.run(f"scontrol release {found[MANAGED]}", "alice")
+    for options, state in ((RUNS, "RUNNING"), (ENDS, "COMPLETED")):
+        number = found[options]
+        cluster.wait_for(f"{number} is {state}", lambda n=number, s=state: cluster.job(n).state == s, PATIENCE_S)
+    seen = cycles(cluster)
+    cluster.wait_for("two cycles later", lambda: cycles(cluster) >= seen + 2, PATIENCE_S)
+    yield found
+    cluster.run("scancel -u alice; scancel -u bob")
+
+
+def cycles(cluster: Cluster) -> int:
+    return int(json.loads(cluster.run("sns status --json", "bob"))["cycles"])
+
+
+#: Asks one thing after the other, as `sns` does; a process of its own for each would take the most of the time.
+ASKS = """
+import json, pathlib, sys
+from slurm_sns.errors import BadInput
+from slurm_sns.web.control import ask
+def answer(request):
+    try:
+        return {"answer": ask(pathlib.Path("/run/sns/scheduler.sock"), request)}
+    except BadInput as problem:
+        return {"error": str(problem)}
+print(json.dumps([answer(each) for each in json.loads(sys.argv[1])]))
+"""
+
+
+def explained(cluster: Cluster, jobs: list[tuple[int, ...]], user: str = "alice") -> list[dict[str, Any]]:
+    """The answers about these jobs, each its number or its array's and the task."""
+    requests = [{"command": "explain", **dict(zip(("job_id", "task"), job, strict=False))} for job in jobs]
+    words = " ".join(map(shlex.quote, ("-c", ASKS, json.dumps(requests))))
+    found: list[dict[str, Any]] = json.loads(cluster.run(f"{PYTHON} {words}", user))
+    return found
+
+
+def test_a_user_is_told_why_jobs_that_wait_are_slurms_own(shared_cluster: Cluster, jobs: dict[str, int]) -> None:
+    answers = [each["answer"] for each in explained(shared_cluster, [(jobs[options],) for options in CASES])]
+    told = {options: answer["pass_through"] for options, answer in zip(CASES, answers, strict=True)}
+    assert told == CASES
+    assert {answer["job"]["state"] for answer in answers} == {"waiting"}
+
+
+def test_jobs_that_run_and_that_have_ended_and_tasks_of_arrays_are_explained_too(
+    shared_cluster: Cluster, jobs: dict[str, int]
+) -> None:
+    asked: list[tuple[int, ...]] = [(jobs[RUNS],), (jobs[ENDS],), (jobs[ARRAY], 7), (jobs[ARRAY],)]
+    answers = [each["answer"] for each in explained(shared_cluster, asked)]
+    assert [each["job"]["state"] for each in answers] == ["running", "ended", "waiting", "waiting"]
+    assert {each["pass_through"] for each in answers} == {"partition plain is not managed"}
+    assert answers[2]["label"] == f"{jobs[ARRAY]}_7"
+
+
+def test_a_job_that_its_owner_released_is_said_to_be_released(shared_cluster: Cluster, jobs: dict[str, int]) -> None:
+    number = jobs[MANAGED]
+    first, second = shared_cluster.run(f"sns explain {number}", "alice").splitlines()
+    assert first.startswith(f"job {number} is Slurm's own: slurm_sns held it, and it was released: by its owner")
+    assert second == "  waiting, Slurm's reason: BeginTime"
+
+
+def test_another_users_job_is_answered_word_for_word_like_one_that_does_not_exist(
+    shared_cluster: Cluster, jobs: dict[str, int]
+) -> None:
+    asked: list[tuple[int, ...]] = [(jobs[RUNS],), (jobs[ENDS],), (jobs[ARRAY],), (jobs[ARRAY], 7), (99_999_999,)]
+    for user, others in (("bob", asked), ("alice", [(jobs["bob"],), (99_999_999,)])):
+        labels = ["_".join(map(str, job)) for job in others]
+        told = [each["error"] for each in explained(shared_cluster, others, user)]
+        assert told == [f"job {label}: no job of yours that Slurm or slurm_sns knows" for label in labels]
+    (admins,) = explained(shared_cluster, [(jobs["bob"],)], "slurm")
+    assert admins["answer"]["job"]["user"] == "bob"
+
+
+def test_every_user_sees_the_profiles_as_slurmuser_does(shared_cluster: Cluster, jobs: dict[str, int]) -> None:
+    cluster = shared_cluster
+    assert jobs, "the profiles are imported"
+    # The scheduler looks for new ones every few seconds.
+    cluster.wait_for("they are loaded", lambda: "mg" in cluster.run("sns profile list", "alice").split(), PATIENCE_S)
+    both = "sns profile list --json && sns profile show mg"
+    assert cluster.run(both, "alice") == cluster.run(both, "slurm")
+
+
+def test_a_user_who_asks_for_an_unknown_program_is_told_what_to_do(shared_cluster: Cluster) -> None:
+    answer = shared_cluster.try_run("sns profile show nope", "alice")
+    assert (answer.returncode, answer.stdout) == (2, "")
+    assert answer.stderr == (
+        "sns: error: program 'nope' has no profile; sns profile list shows the programs that have one\n"
+    )
+
+
+def test_no_user_imports_profiles(shared_cluster: Cluster) -> None:
+    answer = shared_cluster.try_run(f"sns profile import {PROFILES}", "alice")
+    assert answer.returncode == 2
+    assert answer.stderr.startswith("sns: error: this runs as slurm")
