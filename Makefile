@@ -15,7 +15,9 @@ SNS_AUTOSTART ?= 1
 export SNS_PROJECT SNS_AUTOSTART
 
 UNIT_TESTS = $(filter-out tests/__pycache__ tests/cluster tests/data tests/results,$(patsubst %/,%,$(wildcard tests/*/ tests/test_*.py)))
-CLUSTER_TESTS = $(wildcard tests/cluster)
+# Tests whose containers are not the mini cluster's; they need its image.
+ASIDE_TESTS = $(wildcard tests/cluster/test_admins_day.py tests/cluster/test_load.py)
+CLUSTER_TESTS = $(filter-out $(ASIDE_TESTS),$(wildcard tests/cluster/test_*.py))
 PYTEST = $(PYTHON) -m pytest --maxfail=$(MAXFAIL) $(PYTEST_ARGS)
 
 .PHONY: help demo test test-unit lint cluster-up cluster-down cluster-shell test-tools
@@ -31,8 +33,9 @@ help: ## this list
 demo: $(VENV)/.test ## see it work on a small Slurm cluster in containers, then take the cluster down
 	@exec containers/cluster.sh run $(PYTHON) containers/demo.py
 
-test: $(VENV)/.test test-tools ## all tests: without Slurm first, then on the cluster in containers
-	@exec containers/cluster.sh run $(PYTEST) $(UNIT_TESTS) $(CLUSTER_TESTS)
+# Two runs of pytest side by side: the one spends its time with the processor, the other with waiting for Slurm.
+test: $(VENV)/.test test-tools ## all tests: without Slurm first, beside it those on the cluster in containers
+	@exec containers/cluster.sh run $(PYTEST) $(UNIT_TESTS) $(ASIDE_TESTS) --beside $(PYTEST) $(CLUSTER_TESTS)
 
 test-unit: $(VENV)/.test test-tools ## the tests that need no Slurm
 	$(PYTEST) $(UNIT_TESTS)

@@ -10,12 +10,21 @@ import subprocess
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from ClusterShell.NodeSet import NodeSet
 
+from container_shell import ContainerShell, Done
+
 #: The Python of the controller that has slurm_sns.
 PYTHON = "/opt/sns/bin/python"
+_ASK = """
+import json, pathlib, sys
+from slurm_sns.web.control import ask
+path = pathlib.Path("/run/sns/scheduler.sock")
+print(json.dumps([ask(path, each) for each in json.loads(sys.argv[1])]))
+"""
 _FIELDS = "%i|%u|%T|%r|%Q|%n|%N|%S|%V|%C|%e"
 _ENDED = frozenset({"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED"})
 
@@ -51,28 +60,19 @@ class CommandFailed(AssertionError):
     """A command in a container ended with another exit code than 0."""
 
 
-@dataclass(frozen=True)
-class Done:
-    """What a command in a container printed, and its exit code."""
-
-    stdout: str
-    stderr: str
-    returncode: int
-
-
 class Cluster:
     """The running mini cluster of the project name in SNS_PROJECT."""
 
     def __init__(self) -> None:
         self.project = os.environ.get("SNS_PROJECT", "slurm-sns")
         self._docker = shlex.split(os.environ.get("DOCKER_COMMAND", "docker"))
+        self._shells: dict[str, ContainerShell] = {}
 
     def try_run(self, command: str, user: str = "root", node: str = "ctl", timeout_s: float = 120) -> Done:
         """Run a shell command in a container, in the user's home; never raises for its exit code."""
         home = f"/home/{user}" if user in ("alice", "bob") else "/"
-        line = [*self._docker, "exec", "-u", user, "-w", home, f"{self.project}-{node}", "bash", "-c", command]
-        done = subprocess.run(line, capture_output=True, text=True, timeout=timeout_s, check=False)
-        return Done(done.stdout, done.stderr, done.returncode)
+        shell = self._shells.setdefault(node, ContainerShell(self._docker, f"{self.project}-{node}"))
+        return shell.run(command, user, home, timeout_s)
 
     def run(self, command: str, user: str = "root", node: str = "ctl", timeout_s: float = 120) -> str:
         """Run a shell command in a container and give what it prints."""
@@ -80,6 +80,11 @@ class Cluster:
         if done.returncode != 0:
             raise CommandFailed(f"{user}@{node}: {command}: exit {done.returncode}: {done.stderr}{done.stdout}")
         return done.stdout
+
+    def close(self) -> None:
+        """End the shells in the containers; the cluster goes on."""
+        for shell in self._shells.values():
+            shell.close()
 
     def engine(self, *words: str) -> str:
         """The container engine itself: pause, stop, a network."""
@@ -134,20 +139,45 @@ class Cluster:
         words = self.run(f"scontrol show job -o {job_id}").split(" ")
         return dict(word.split("=", 1) for word in words if "=" in word)
 
+    def ask(self, *requests: dict[str, Any], user: str = "root") -> list[Any]:
+        """The scheduler's answers, as `sns ... --json` prints them, without the second that it takes to load `sns`.
+
+        Raises:
+            CommandFailed: no scheduler answers, or it answered with an error.
+        """
+        answers: list[Any] = json.loads(self.run(_ask(requests), user))
+        return answers
+
+    def try_ask(self, request: dict[str, Any], user: str = "root") -> Any:
+        """The same for one request; None where it fails."""
+        done = self.try_run(_ask([request]), user)
+        return json.loads(done.stdout)[0] if done.returncode == 0 else None
+
+    def status(self, user: str = "root") -> dict[str, Any]:
+        """`sns status --json`."""
+        answer: dict[str, Any] = self.ask({"command": "status"}, user=user)[0]
+        return answer
+
+    def queue(self, user: str = "root") -> list[dict[str, Any]]:
+        """`sns queue --json`."""
+        answer: list[dict[str, Any]] = self.ask({"command": "queue"}, user=user)[0]
+        return answer
+
     def explain(self, job_id: int | str, user: str = "root") -> dict[str, Any]:
         """`sns explain --json` of a job, or of a task as `41_7`."""
-        answer: dict[str, Any] = json.loads(self.run(f"sns explain {job_id} --json", user))
+        number, _, task = str(job_id).partition("_")
+        named = {"job_id": int(number), **({"task": int(task)} if task else {})}
+        answer: dict[str, Any] = self.ask({"command": "explain", **named}, user=user)[0]
+        return answer
+
+    def try_explain(self, job_id: int) -> dict[str, Any]:
+        """The same; empty where the scheduler knows nothing of the job, or not yet, or does not answer."""
+        answer: dict[str, Any] = self.try_ask({"command": "explain", "job_id": job_id}) or {}
         return answer
 
     def decisions(self, job_ids: Iterable[int]) -> dict[int, list[dict[str, Any]]]:
-        """What was decided about each job, oldest first: `sns explain` for all at once, over the same socket."""
-        script = (
-            "import json, pathlib, sys; from slurm_sns.web.control import ask; "
-            "path = pathlib.Path('/run/sns/scheduler.sock'); "
-            "print(json.dumps([ask(path, {'command': 'explain', 'job_id': int(each)}) for each in sys.argv[1:]]))"
-        )
-        numbers = " ".join(map(str, job_ids))
-        answers = json.loads(self.run(f"{PYTHON} -c {shlex.quote(script)} {numbers}"))
+        """What was decided about each job, oldest first: `sns explain` for all at once."""
+        answers = self.ask(*({"command": "explain", "job_id": int(each)} for each in job_ids))
         return {answer["job_id"]: answer["decisions"] for answer in answers}
 
     def starts(self, job_ids: Iterable[int]) -> dict[int, dict[str, Any]]:
@@ -164,9 +194,9 @@ class Cluster:
 
     def wait_for_scheduler(self) -> None:
         """Wait until the scheduler answers: with its lock taken it has a store to open and code to load yet."""
-        self.wait_for("the scheduler answers", lambda: self.try_run("sns status").returncode == 0, timeout_s=180)
+        self.wait_for("the scheduler answers", lambda: self.try_ask({"command": "status"}) is not None, 180)
 
-    def wait_for(self, what: str, holds: Callable[[], bool], timeout_s: float = 60, every_s: float = 0.3) -> float:
+    def wait_for(self, what: str, holds: Callable[[], bool], timeout_s: float = 60, every_s: float = 0.15) -> float:
         """Wait until `holds()`; the seconds it took.
 
         Raises:
@@ -187,10 +217,16 @@ class Cluster:
             seen = self.jobs()
             return all(job_id in seen and seen[job_id].has_ended for job_id in wanted)
 
-        self.wait_for(f"{len(wanted)} jobs end", all_ended, timeout_s, every_s=0.5)
+        self.wait_for(f"{len(wanted)} jobs end", all_ended, timeout_s)
         return {job_id: job for job_id, job in self.jobs().items() if job_id in wanted}
 
 
+def _ask(requests: Iterable[dict[str, Any]]) -> str:
+    """The command that asks the scheduler and prints all its answers."""
+    return f"{PYTHON} -c {shlex.quote(_ASK)} {shlex.quote(json.dumps(list(requests)))}"
+
+
+@cache
 def unfold(nodes: str) -> tuple[str, ...]:
     """`c[1-3]` as names."""
     return tuple(NodeSet(nodes)) if nodes and nodes != "(null)" else ()

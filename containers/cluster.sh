@@ -4,6 +4,9 @@
 #   cluster.sh up               build, start, wait until every node is idle
 #   cluster.sh down             remove containers, networks and volumes; stop Docker if it was started here
 #   cluster.sh run COMMAND...   a new cluster, the command, down; the exit code is the command's; ends well on Ctrl-C
+#   cluster.sh run OTHER... --beside COMMAND...
+#                               the same, and meanwhile OTHER, which needs no cluster; its output comes first. Exit codes
+#                               are pytest's: 0 if both succeed; when OTHER ends with 2 (stopped), COMMAND is ended
 #   cluster.sh shell [USER]     a shell on the controller (alice, bob, slurm or root)
 #   cluster.sh site             another container: a plain Slurm site, to install slurm_sns on; site-down removes it
 #   cluster.sh thousand         one container more: a controller of a thousand nodes, for the benchmarks and the load test
@@ -54,7 +57,8 @@ context() {
         : > "$scratch/ca-bundle.crt"
     fi
     tar -c --exclude=__pycache__ --exclude='*.so' --exclude='*.o' --owner=0 --group=0 --mode=go=rX \
-        -C "$root" containers conf plugins slurm_sns pyproject.toml hatch_build.py README.md LICENSE -C "$scratch" ca-bundle.crt
+        -C "$root" containers conf plugins slurm_sns pyproject.toml hatch_build.py README.md LICENSE -C "$scratch" ca-bundle.crt \
+        || (($? == 1)) # a directory changed meanwhile: tests that run beside this leave a __pycache__ there
 }
 
 # build_image NAME DOCKERFILE [ARGUMENT=VALUE...]
@@ -85,11 +89,15 @@ build_image() {
     say "image built in $(seconds_since "$began")"
 }
 
+# While `run --beside` makes the image, it holds a lock on the file $SNS_IMAGE_LOCK.
+wait_for_image() { [[ -z ${SNS_IMAGE_LOCK:-} ]] || flock -s "$SNS_IMAGE_LOCK" true; }
+
 cluster_build() { build_image "$SNS_PROJECT" containers/Dockerfile; }
 
 # A site before slurm_sns, for the test of the README's chapter for admins: one container with a Slurm of its own.
 cluster_site() {
     docker_ensure
+    wait_for_image
     "${DOCKER[@]}" image inspect "$SNS_PROJECT" > /dev/null 2>&1 || cluster_build # its mirror has the cluster's pyslurm
     build_image "$SNS_PROJECT-site" containers/site/Dockerfile "CLUSTER=$SNS_PROJECT"
     remove_site
@@ -106,6 +114,7 @@ remove_site() {
 # A controller of a thousand nodes without slurmd, from the cluster's image; it needs no other container.
 cluster_thousand() {
     docker_ensure
+    wait_for_image
     "${DOCKER[@]}" image inspect "$SNS_PROJECT" > /dev/null 2>&1 || cluster_build
     remove_thousand
     "${DOCKER[@]}" run -d --init --hostname thousand --name "$SNS_PROJECT-thousand" "$SNS_PROJECT" thousand > /dev/null
@@ -171,15 +180,22 @@ cluster_shell() {
         "$SNS_PROJECT-ctl" bash -l
 }
 
-# Runs COMMAND in a process group of its own, so that an interrupt reaches all of it and then us, in this order.
-attend() {
+# Start COMMAND in a process group of its own, so that an interrupt reaches all of it and then us, in this order. Its
+# process is `started`.
+start() {
     set -m
     "$@" < /dev/null &
-    attended=$!
+    started=$!
     set +m
-    local code=0
-    wait "$attended" || code=$?
-    attended=
+    attended+=("$started")
+}
+
+# Wait for a process that `start` has started; its exit code.
+attend() {
+    local code=0 each left=()
+    wait "$1" || code=$?
+    for each in "${attended[@]}"; do [[ $each == "$1" ]] || left+=("$each"); done
+    attended=("${left[@]}")
     return "$code"
 }
 
@@ -200,38 +216,94 @@ watch_caller() {
 
 status_field() { sed -n "s/^$1:[[:space:]]*//p" "/proc/$2/status" 2> /dev/null || true; }
 
-attended=
+attended=()
+started=
 watcher=
+scratch=
+shown=
 
 finish() {
     local code=$?
     trap '' INT TERM HUP
     trap - EXIT
     [[ -z $watcher ]] || kill "$watcher" 2> /dev/null || true
-    if [[ -n $attended ]]; then
+    if ((${#attended[@]})); then
         say "interrupted"
-        kill -INT -- "-$attended" 2> /dev/null || true
-        local tries=100
-        while kill -0 -- "-$attended" 2> /dev/null; do
-            ((--tries)) || kill -KILL -- "-$attended" 2> /dev/null || break
-            sleep 0.1
-        done
+        stop "${attended[@]}"
     fi
+    if [[ -n $shown ]]; then wait "$shown" || true; elif [[ -n $scratch ]]; then cat "$scratch/output"; fi
+    [[ -z $scratch ]] || rm -rf "$scratch"
     cluster_down || code=1
     exit "$code"
 }
 
+# Interrupt process groups, and kill them when they do not end in 10 s.
+stop() {
+    local group tries=100
+    for group in "$@"; do kill -INT -- "-$group" 2> /dev/null || true; done
+    for group in "$@"; do
+        while kill -0 -- "-$group" 2> /dev/null; do
+            ((--tries > 0)) || kill -KILL -- "-$group" 2> /dev/null || break
+            sleep 0.1
+        done
+    done
+}
+
 cluster_run() {
+    local other=()
+    while [[ " $* " == *" --beside "* ]]; do
+        [[ $1 == --beside ]] || other+=("$1")
+        shift
+    done
     trap finish EXIT
     trap 'exit 130' INT
     trap 'exit 143' TERM HUP
     watch_caller "$PPID" &
     watcher=$!
-    attend "$0" fresh
+    start "$here/docker.sh" ensure
+    attend "$started"
     # Tests and the demo speak to the cluster with the command that works here.
     engine_answers
     export DOCKER_COMMAND="${DOCKER[*]}"
-    attend "$@"
+    if ((${#other[@]})); then run_beside "$@"; fi
+    start "$0" fresh
+    attend "$started"
+    start "$@"
+    attend "$started"
+}
+
+# The command's output is kept until the caller's `other` has ended, and shown from then on. Does not return.
+run_beside() {
+    local lock code=0 other_code=0 command
+    scratch=$(mktemp -d)
+    : > "$scratch/output"
+    export SNS_IMAGE_LOCK=$scratch/lock
+    exec {lock}> "$SNS_IMAGE_LOCK"
+    flock "$lock"
+    say "making the cluster meanwhile; what its tests print comes after these"
+    # shellcheck disable=SC2016 # expanded by the inner shell
+    start bash -c 'lock=$1 && shift && "$0" fresh && exec {lock}>&- && exec "$@"' "$0" "$lock" "$@" > "$scratch/output" 2>&1
+    command=$started
+    exec {lock}>&- # the command's alone from here on: it is free when the image is made, or when the command is gone
+    start "${other[@]}"
+    attend "$started" || other_code=$?
+    if ((other_code >= 2 && other_code != 5)); then
+        say "stopped: so are the cluster's tests"
+        exit "$other_code"
+    fi
+    show "$command"
+    attend "$command" || code=$?
+    # 5: no test was asked for. That is an answer only when both say so.
+    ((code == 5 && other_code != 5)) && code=0
+    ((other_code == 5 && code != 5)) && other_code=0
+    exit $((code ? code : other_code))
+}
+
+# Show the output of a process as it comes, to its end.
+show() {
+    tail -n +1 -s 0.2 -f --pid="$1" "$scratch/output" &
+    shown=$!
+    wait "$shown" || true
 }
 
 verb=${1:-}

@@ -5,6 +5,8 @@ import signal
 import tempfile
 from pathlib import Path
 
+import pytest
+
 from slurm_sns.cli.compiled_code import VARIABLE, keep_by_state
 
 # Processes that a test starts inherit it.
@@ -17,3 +19,9 @@ def pytest_configure() -> None:
     for number in (signal.SIGINT, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, signal.default_int_handler)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Ended by --maxfail, exit as one who was stopped: `make test` then ends the run beside it."""
+    if session.shouldfail:
+        session.exitstatus = pytest.ExitCode.INTERRUPTED

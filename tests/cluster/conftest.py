@@ -1,6 +1,5 @@
 """The cluster that `make test` has brought up, in a known state before each test."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,6 +29,7 @@ def running_cluster() -> Iterator[Cluster]:
         )
     yield cluster
     settle(cluster)
+    cluster.close()
 
 
 @pytest.fixture
@@ -51,15 +51,22 @@ RENDERED = "/tmp/rendered.sha256"
 RENDER = f"sns render /etc/slurm/sns && sha256sum /etc/slurm/sns/* > {RENDERED}"
 
 
+#: Starts those that do not run, both at once: each takes seconds to load.
+BOTH_DAEMONS = """
+for name in scheduler watchdog; do
+    sns-daemon status $name > /dev/null || { sns-daemon start $name & started="$started $!"; }
+done
+for process in $started; do wait $process || exit; done
+"""
+
+
 def settle(cluster: Cluster) -> None:
     """Bring the cluster to its known state; quick when it is in it already, for every test begins with this."""
     cluster.run(
         "rm -f /var/lib/sns/disabled /tmp/sns-*.yaml; scancel -u alice; scancel -u bob; "
         f"sha256sum -c --status {RENDERED} || {{ {RENDER}; }}"
     )
-    for name in ("scheduler", "watchdog"):
-        if cluster.try_run(f"sns-daemon status {name}").returncode != 0:
-            cluster.daemon("start", name)
+    cluster.run(BOTH_DAEMONS)
     cluster.wait_for("no jobs", lambda: not cluster.run("squeue -a -h").strip(), 180)
     mode = _mode_of_who_answers(cluster)
     if mode != "enforce":  # a test left another configuration running
@@ -72,9 +79,9 @@ def _mode_of_who_answers(cluster: Cluster) -> str:
     modes: list[str] = []
 
     def answers() -> bool:
-        answer = cluster.try_run("sns status --json")
-        if answer.returncode == 0:
-            modes.append(json.loads(answer.stdout)["mode"])
+        answer = cluster.try_ask({"command": "status"})
+        if answer is not None:
+            modes.append(answer["mode"])
         return bool(modes)
 
     cluster.wait_for("the scheduler answers", answers, 180)

@@ -1,6 +1,5 @@
 """What proves that a fault did no harm: what the jobs themselves wrote, Slurm's accounting, the logs, the queue."""
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -170,8 +169,7 @@ def released_in_time(cluster: Cluster, log: "Log") -> None:
 
 def is_decided(cluster: Cluster, number: int) -> bool:
     """Whether the decision record has anything on the job; a scheduler that has not seen it yet says so instead."""
-    answer = cluster.try_run(f"sns explain {number} --json")
-    return answer.returncode == 0 and bool(json.loads(answer.stdout)["decisions"])
+    return bool(cluster.try_explain(number).get("decisions"))
 
 
 def logged_s(line: str) -> float:

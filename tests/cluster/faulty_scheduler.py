@@ -7,6 +7,12 @@ Put on the controller as `sns`, first in PATH, sns-daemon starts it like the rea
                                                  process, without a word), freeze (it), or a signal for slurmctld
 """
 
+# First of all, as `sns` does it: what is imported next imports numba, which would compile everything once more.
+# ruff: noqa: E402
+from slurm_sns.cli.compiled_code import keep_by_state
+
+keep_by_state()
+
 import os
 import signal
 import sys

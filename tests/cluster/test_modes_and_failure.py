@@ -89,7 +89,7 @@ def test_observe_records_what_it_would_do_and_leaves_the_job_as_it_was(cluster: 
     cluster.daemon("start", "scheduler", config="/tmp/sns-observe.yaml")
     cluster.wait_for_scheduler()
     observed = cluster.submit("-n4 --comment sns:alpha=0.9", "true")
-    cluster.wait_for("it is looked at", lambda: str(observed) in cluster.run("sns queue"))
+    cluster.wait_for("it is looked at", lambda: observed in {each["job_id"] for each in cluster.queue()})
 
     # What differs between any two jobs, or with time.
     own = {"JobId", "SubmitTime", "EligibleTime", "AccrueTime", "StartTime", "EndTime", "LastSchedEval", "Reason"}

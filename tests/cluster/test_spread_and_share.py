@@ -12,12 +12,17 @@ PROFILES = "/usr/src/slurm_sns/conf/profiles/spread-n-share.yaml"
 PROGRAMS = ("mg", "cg", "lu", "ts", "bw", "bfs", "ep", "wc", "nw", "hc", "gan", "rnn")
 
 
+@pytest.fixture(scope="module")
+def with_profiles(shared_cluster: Cluster) -> None:
+    """The scheduler knows the twelve programs from its start."""
+    shared_cluster.run(f"sns profile import {PROFILES}", "slurm")
+    shared_cluster.daemon("restart", "scheduler")
+    shared_cluster.wait_for_scheduler()
+
+
 @pytest.fixture
-def profiled(cluster: Cluster) -> Cluster:
+def profiled(with_profiles: None, cluster: Cluster) -> Cluster:  # noqa: ARG001 -- it is there
     """The cluster whose scheduler knows the twelve programs."""
-    cluster.run(f"sns profile import {PROFILES}", "slurm")
-    cluster.daemon("restart", "scheduler")
-    cluster.wait_for_scheduler()
     return cluster
 
 

@@ -14,9 +14,8 @@ from cluster import PYTHON, Cluster
 
 
 def row(cluster: Cluster, number: int) -> dict[str, Any]:
-    """The job's line of `sns queue`; empty where it is not ours."""
-    rows = json.loads(cluster.run("sns queue --json"))
-    return next((each for each in rows if each["job_id"] == number), {})
+    """The job's line of the queue; empty where it is not ours."""
+    return next((each for each in cluster.queue() if each["job_id"] == number), {})
 
 
 def state(cluster: Cluster, number: int) -> str:
@@ -25,8 +24,7 @@ def state(cluster: Cluster, number: int) -> str:
 
 def decisions(cluster: Cluster, number: int) -> list[dict[str, Any]]:
     """What was decided about the job; nothing while the scheduler has not seen it."""
-    answer = cluster.try_run(f"sns explain {number} --json")
-    return list(json.loads(answer.stdout)["decisions"]) if answer.returncode == 0 else []
+    return list(cluster.try_explain(number).get("decisions", []))
 
 
 def notes(cluster: Cluster, number: int) -> list[str]:

@@ -9,8 +9,7 @@ ALL_NODES = "-N4 --exclusive -t5"
 
 
 def reason(cluster: Cluster, number: int) -> str:
-    rows = json.loads(cluster.run("sns queue --json"))
-    return next((str(each["reason"]) for each in rows if each["job_id"] == number), "")
+    return next((str(each["reason"]) for each in cluster.queue() if each["job_id"] == number), "")
 
 
 def test_it_starts_while_a_stream_of_ours_still_waits(cluster: Cluster) -> None:
