@@ -1,16 +1,17 @@
-"""What we do about a job: our record of it from now on, and the change to send.
+"""What we do about a job: our record of it from now on, and the changes to send.
 
-It is the third column of the state table (CONTRIBUTING.md, "Life of a managed job"). A record is kept until Slurm
-shows that the job is out of our hands, so that a change that Slurm refused, or that was never sent, is sent again
-after the next look. That of a job that has ended is kept as long as Slurm knows the job, which may be requeued.
+It is the third column of the state table (CONTRIBUTING.md, "Life of a managed job"). A record is kept as long as Slurm
+knows the job: a change that Slurm refused, or that was never sent, is sent again after the next look, a job that ended
+may be requeued, and one that was given to Slurm stays Slurm's.
 """
 
 from dataclasses import dataclass, replace
 
 from slurm_sns.scheduler.observed import ObservedJob
-from slurm_sns.scheduler.records import NO_MEMORY, JobRecord, OwnMemory, Stage
+from slurm_sns.scheduler.records import NO_MEMORY, JobRecord, OwnMemory, Stage, boosted
 from slurm_sns.scheduler.settings import Settings
-from slurm_sns.scheduler.standing import Standing
+from slurm_sns.scheduler.standing import Standing, carries_ours, is_pinned_by
+from slurm_sns.submit import mark
 
 #: After so many placements that Slurm refused or did not start, the job is given to Slurm as it is.
 MOST_FAILURES = 8
@@ -20,16 +21,24 @@ MOST_FAILURES = 8
 #: other's, but it is never given away.
 PASSING_LIMITS = ("Assoc", "QOS", "Partition", "JobArrayTaskLimit", "Dependency")
 
+#: A note names no more nodes than a line of the log can hold.
+MOST_TEXT = 1000
+
 
 @dataclass(frozen=True, slots=True)
 class Unpin:
-    """Take a placement back: clear the node list, restore nice, and memory where it is given; hold again, or not."""
+    """Take a placement back: clear the node list and our gres, restore nice, and memory where it is given.
+
+    The job is held again afterwards, or not. What its owner has written since stays: `keeps_nodes`, `keeps_gres`.
+    """
 
     job_id: int
     nice: int
     reason: str
     own_memory: OwnMemory = NO_MEMORY
     hold: bool = True
+    keeps_nodes: bool = False
+    keeps_gres: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,60 +49,108 @@ class Release:
     reason: str
 
 
-FollowUp = tuple[JobRecord | None, Unpin | Release | None]
+FollowUp = tuple[JobRecord | None, tuple[Unpin | Release, ...]]
+
+#: Why a job is given to Slurm in the modes that hold nothing.
+NO_LONGER_ENFORCED = "held in the mode enforce, which is over"
+#: Why a job that lost its mark is.
+OVERWRITTEN = "its owner overwrote the mark in Extra"
 
 
 def follow_up(job: ObservedJob, what: Standing, record: JobRecord | None, settings: Settings, now_s: float) -> FollowUp:
-    """Our record of this job from now on (None: we keep none), and the change to send."""
-    if settings.mode != "enforce":
-        return _left_over(what, record, is_held=job.priority == 0)
+    """Our record of this job from now on (None: we keep none), and the changes to send."""
+    if settings.mode != "enforce" and what in (Standing.WAITING, Standing.OVERDUE, Standing.REQUEUED):
+        return record, handed_over(job, what, record, settings, NO_LONGER_ENFORCED)
     match what:
         case Standing.WAITING:
             return _waiting(job, record, settings)
         case Standing.OWNER_HELD:
             note = "held by its owner after it was placed"
-            return replace(_known(record, job, settings), stage=Stage.OWNER_HELD, nodes=(), note=note), None
+            return replace(known(record, job, settings), stage=Stage.OWNER_HELD, note=note), ()
         case Standing.PLACED:
             if record is not None and record.stage is Stage.PLACED:
-                return record, None
-            placed = _known(record, job, settings)
-            return replace(placed, stage=Stage.PLACED, nodes=job.pinned_to, placed_s=now_s), None
+                return record, ()
+            return replace(known(record, job, settings), stage=Stage.PLACED, placed_s=now_s), ()
         case Standing.OVERDUE:
-            why = f"placed on {','.join(job.pinned_to)}, but Slurm did not start it: {job.reason or 'no reason given'}"
-            known = _known(record, job, settings)
-            held = failed(known, why, settings, now_s)
-            if job.reason.startswith(PASSING_LIMITS):
-                held = replace(held, failures=min(held.failures, MOST_FAILURES - 1))
-            return held, _unpin(held, why)
+            return _overdue(job, known(record, job, settings), settings, now_s)
         case Standing.REQUEUED:
-            known = _known(record, job, settings)
-            held = replace(known, submit_s=job.submit_s, restarts=job.restarts, failures=0, retry_s=0.0)
-            return replace(held, stage=Stage.HELD, nodes=(), note="requeued"), _unpin(held, "requeued")
-        case Standing.MARK_LOST if job.priority == 0:
-            return record, Release(job.id, "its owner overwrote the mark in Extra")
-        case Standing.OCCUPYING | Standing.ENDED | Standing.ADMIN_HELD:
-            return record, None
+            was = known(record, job, settings)
+            held = replace(was, submit_s=job.submit_s, restarts=job.restarts, failures=0, retry_s=0.0)
+            return replace(held, stage=Stage.HELD, note="requeued"), (_unpin(held, "requeued"),)
+        case Standing.CHANGED | Standing.MARK_LOST:
+            return record, handed_over(job, what, record, settings, _why_changed(job, what, record, settings))
+        case Standing.RELEASED:
+            return _given_to_slurm(job, record), ()
+        case Standing.OCCUPYING:
+            return _compared(job, record), ()
+        case Standing.ENDED | Standing.ADMIN_HELD:
+            return record, ()
         case _:
-            return None, None
+            return None, ()
+
+
+def handed_over(
+    job: ObservedJob, what: Standing, record: JobRecord | None, settings: Settings, why: str
+) -> tuple[Unpin | Release, ...]:
+    """What gives the job to Slurm as its owner wrote it: our placement taken back, our hold released.
+
+    Nothing for a job that is Slurm's already, or that its owner or an administrator holds. Slurm lets a job be released
+    twice: one that is free already stays as it is. A job that stays pinned would wait for its nodes alone, and nobody
+    would look after it.
+    """
+    if what in (Standing.PLACED, Standing.OVERDUE, Standing.REQUEUED):
+        is_ours = True
+    elif what in (Standing.CHANGED, Standing.MARK_LOST):
+        is_ours = carries_ours(job, record, settings)
+    elif what is Standing.WAITING:
+        is_ours = False
+    else:
+        return ()
+    release = (Release(job.id, why),) if job.priority == 0 else ()
+    if not is_ours:
+        return release
+    was = known(record, job, settings)
+    keeps_nodes = bool(job.pinned_to and was.nodes) and not is_pinned_by(job, was)
+    changes = _unpin(was, why, hold=False)
+    return replace(changes, keeps_nodes=keeps_nodes, keeps_gres="gres" in job.asks_for), *release
 
 
 def _unpin(record: JobRecord, why: str, *, hold: bool = True) -> Unpin:
     return Unpin(record.job_id, record.nice, why, record.own_memory, hold)
 
 
+def _overdue(job: ObservedJob, record: JobRecord, settings: Settings, now_s: float) -> FollowUp:
+    why = f"placed on {','.join(job.pinned_to)}, but Slurm did not start it: {job.reason or 'no reason given'}"
+    held = failed(record, why, settings, now_s)
+    if job.reason.startswith(PASSING_LIMITS):
+        held = replace(held, failures=min(held.failures, MOST_FAILURES - 1))
+    return held, (_unpin(held, why),)
+
+
+def _why_changed(job: ObservedJob, what: Standing, record: JobRecord | None, settings: Settings) -> str:
+    if what is Standing.MARK_LOST:
+        return OVERWRITTEN
+    if job.unreadable:
+        return f"left to Slurm: its record cannot be read: {job.unreadable}"
+    if carries_ours(job, record, settings) and job.priority > 0:
+        return "left to Slurm: its owner has changed or released it since it was placed"
+    asked = "a node list" if job.pinned_to else ", ".join(job.asks_for) or "gres"
+    return f"left to Slurm: its owner asks for {asked}"
+
+
 def failed(record: JobRecord, why: str, settings: Settings, now_s: float) -> JobRecord:
     """The record after one more placement that came to nothing: held, and planned again after a growing pause."""
     wait_s = min(settings.backoff_max_s, settings.backoff_s * 2**record.failures)
     failures = record.failures + 1
-    return replace(record, stage=Stage.HELD, nodes=(), failures=failures, retry_s=now_s + wait_s, note=why)
+    return replace(record, stage=Stage.HELD, failures=failures, retry_s=now_s + wait_s, note=why)
 
 
 def _waiting(job: ObservedJob, record: JobRecord | None, settings: Settings) -> FollowUp:
     if record is None:
-        return JobRecord(job.id, job.submit_s, Stage.HELD, nice=job.nice, restarts=job.restarts), None
+        return JobRecord(job.id, job.submit_s, Stage.HELD, nice=job.nice, restarts=job.restarts), ()
     # The nice that Slurm shows is the owner's, also where he changes it; only where he cleared our node list himself
     # our boost is still in it.
-    nice = record.nice if job.nice == record.nice + settings.nice_boost else job.nice
+    nice = record.nice if job.nice == boosted(record.nice, settings.nice_boost) else job.nice
     # Made anew: at 10,000 waiting jobs, dataclasses.replace is what a cycle spends most of its time on here.
     held = JobRecord(
         record.job_id,
@@ -107,26 +164,41 @@ def _waiting(job: ObservedJob, record: JobRecord | None, settings: Settings) -> 
         note=record.note,
     )
     if held.failures < MOST_FAILURES:
-        return held, None
-    return held, Release(job.id, f"left to Slurm after {held.failures} placements that failed: {held.note}")
+        return held, ()
+    return held, (Release(job.id, f"left to Slurm after {held.failures} placements that failed: {held.note}"),)
 
 
-def _left_over(what: Standing, record: JobRecord | None, *, is_held: bool) -> FollowUp:
-    """Observe and advise hold nothing and keep no records: a record is of a job that an earlier enforce holds."""
-    over = "held in the mode enforce, which is over"
-    if record is None or record.stage is Stage.OWNER_HELD:
-        return None, None
-    is_left_held = what is Standing.WAITING or (what is Standing.MARK_LOST and is_held)
-    if is_left_held or (what is Standing.ADMIN_HELD and record.stage is Stage.PLACED):  # Slurm's hold, for our nodes
-        return record, Release(record.job_id, over)
-    if what in (Standing.OVERDUE, Standing.REQUEUED):
-        return record, _unpin(record, over, hold=False)
-    return (record, None) if what in (Standing.PLACED, Standing.OCCUPYING) else (None, None)
+def _given_to_slurm(job: ObservedJob, record: JobRecord | None) -> JobRecord | None:
+    """A job that was held by us once and is Slurm's from now on; one that the filter never held needs no record."""
+    hints = mark.read(job.extra)
+    if record is None and (hints is None or hints.advised):
+        return None
+    released = record or JobRecord(job.id, job.submit_s, Stage.RELEASED, nice=job.nice, restarts=job.restarts)
+    return released if released.stage is Stage.RELEASED else replace(released, stage=Stage.RELEASED)
 
 
-def _known(record: JobRecord | None, job: ObservedJob, settings: Settings) -> JobRecord:
-    """The record of a pinned job; where it was lost, made again from what Slurm shows."""
+def _compared(job: ObservedJob, record: JobRecord | None) -> JobRecord | None:
+    """The record of a job that runs; of one that we placed, once, with what runs otherwise than it was planned."""
+    if record is None or record.stage is not Stage.PLACED:
+        return record
+    return replace(record, stage=Stage.RUNNING, difference=difference(job, record)[:MOST_TEXT])
+
+
+def difference(job: ObservedJob, record: JobRecord) -> str:
+    """How the job runs otherwise than it was placed; empty where it does not."""
+    found = []
+    if set(job.allocated) != set(record.nodes):
+        found.append(f"runs on {','.join(job.allocated)}, planned on {','.join(record.nodes)}")
+    if record.tasks and job.tasks != record.tasks:
+        found.append(f"runs {job.tasks} tasks, planned {record.tasks}")
+    return "; ".join(found)
+
+
+def known(record: JobRecord | None, job: ObservedJob, settings: Settings) -> JobRecord:
+    """The record of a job with a placement of ours; where it was lost, made again from what Slurm and the mark show."""
     if record is not None:
         return record
-    nice = job.nice - settings.nice_boost
-    return JobRecord(job.id, job.submit_s, Stage.PLACED, nice=nice, restarts=job.restarts)
+    hints = mark.read(job.extra)
+    noted = hints.nice if hints is not None else None
+    nice = noted if noted is not None else min(0, job.nice - settings.nice_boost)
+    return JobRecord(job.id, job.submit_s, Stage.PLACED, job.pinned_to, nice=nice, restarts=job.restarts)

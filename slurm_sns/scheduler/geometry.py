@@ -30,18 +30,20 @@ def geometry(job: ObservedJob, nodes: Sequence[ObservedNode]) -> Alternative:
         raise Infeasible(f"asks for {job.nodes_min or 1} to {job.nodes_max} nodes: how many it gets is Slurm's choice")
     if job.tasks_per_node is not None:
         count = max(job.nodes_min or 1, ceil(job.tasks / job.tasks_per_node))
-        return _checked(job, nodes, Alternative(count, demand(job, min(job.tasks_per_node, job.tasks), nodes)))
+        return _checked(job, nodes, Alternative(count, demand(job, min(job.tasks_per_node, job.tasks), count, nodes)))
     count = job.nodes_min or 1
-    return _checked(job, nodes, Alternative(count, demand(job, _most_tasks_on_a_node(job, count, nodes), nodes)))
+    return _checked(job, nodes, Alternative(count, demand(job, _most_tasks_on_a_node(job, count, nodes), count, nodes)))
 
 
-def demand(job: ObservedJob, tasks: int, nodes: Sequence[ObservedNode]) -> Resources:
-    """What `tasks` tasks of the job take on one node: whole cores, MiB.
+def demand(job: ObservedJob, tasks: int, count: int, nodes: Sequence[ObservedNode]) -> Resources:
+    """What `tasks` tasks of the job take on one of its `count` nodes: whole cores, MiB.
 
     Slurm gives whole cores: memory per CPU counts every CPU of them. A job that names no memory gets a whole node's.
+    It may want more CPUs than its tasks do (MinCPUsNode, NumCPUs; Slurm itself raises them by MaxMemPerCPU).
     """
     threads = min(node.threads_per_core for node in nodes)
-    cores = ceil(tasks * job.cpus_per_task / threads)
+    cpus = max(tasks * job.cpus_per_task, job.min_cpus_per_node, ceil(job.cpus / count))
+    cores = ceil(cpus / threads)
     if job.memory_per_cpu_mb is not None:
         return Resources(cores, job.memory_per_cpu_mb * cores * threads)
     if job.memory_per_node_mb:
@@ -49,12 +51,23 @@ def demand(job: ObservedJob, tasks: int, nodes: Sequence[ObservedNode]) -> Resou
     return Resources(cores, max(node.capacity.memory_mb for node in nodes))
 
 
+def names_no_memory(job: ObservedJob) -> bool:
+    """Whether the job gets all the memory of each of its nodes (`--mem=0`, or no `--mem` and no default)."""
+    return job.memory_per_cpu_mb is None and not job.memory_per_node_mb
+
+
+def wants_more_cpus(job: ObservedJob) -> bool:
+    """Whether the job asks for more CPUs than its tasks do."""
+    return job.cpus > job.tasks * job.cpus_per_task or job.min_cpus_per_node > job.cpus_per_task
+
+
 def placed_demand(job: ObservedJob, nodes: Sequence[ObservedNode]) -> Resources:
     """What a placed job will take on each of the nodes it is pinned to, at the most, with the gres that we gave it."""
-    tasks = _most_tasks_on_a_node(job, max(1, len(job.pinned_to)), nodes)
+    count = max(1, len(job.pinned_to))
+    tasks = _most_tasks_on_a_node(job, count, nodes)
     if job.tasks_per_node is not None:
         tasks = min(job.tasks_per_node, job.tasks)
-    return demand(job, tasks, nodes)._replace(ways=job.ways, bandwidth_gbps=job.bandwidth_gbps)
+    return demand(job, tasks, count, nodes)._replace(ways=job.ways, bandwidth_gbps=job.bandwidth_gbps)
 
 
 def whole_memory_mb(nodes: Sequence[ObservedNode]) -> int:
@@ -105,7 +118,8 @@ def _most_tasks_on_a_node(job: ObservedJob, count: int, nodes: Sequence[Observed
 def _equal_parts(job: ObservedJob, nodes: Sequence[ObservedNode]) -> Alternative:
     for wanted in range(1, min(len(nodes), job.tasks) + 1):
         tasks = ceil(job.tasks / wanted)
-        way = Alternative(ceil(job.tasks / tasks), demand(job, tasks, nodes), tasks_per_node=tasks)
+        count = ceil(job.tasks / tasks)
+        way = Alternative(count, demand(job, tasks, count, nodes), tasks_per_node=tasks)
         if _holding(way, nodes) >= way.nodes:
             return way
     raise Infeasible(_too_large(job, nodes))

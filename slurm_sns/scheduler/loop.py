@@ -9,22 +9,25 @@ hands over to the next scheduler leaves all as it is, and the heartbeat to grow 
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from slurm_sns.errors import Refused, SnsError, Unreachable
 from slurm_sns.model import Plan, Start
 from slurm_sns.policies.base import Policy
-from slurm_sns.scheduler.follow_up import Unpin, failed
+from slurm_sns.policies.sns.profile import Program
+from slurm_sns.scheduler.follow_up import failed
 from slurm_sns.scheduler.geometry import whole_memory_mb
+from slurm_sns.scheduler.observed import Observation
 from slurm_sns.scheduler.outage import Outage
 from slurm_sns.scheduler.placing import Placement
 from slurm_sns.scheduler.ports import Clock, Decisions, Heartbeat, History, KillSwitch, Log, Planner, Profiles, State
-from slurm_sns.scheduler.records import JobRecord, Stage
-from slurm_sns.scheduler.release import release_held
+from slurm_sns.scheduler.records import JobRecord, Stage, boosted
+from slurm_sns.scheduler.release import release_held, send
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.situation import Situation, read
 from slurm_sns.scheduler.spreading import NO_SPREADING, Spreading
 from slurm_sns.scheduler.uncollected import uncollected
+from slurm_sns.submit import mark
 
 #: While slurmctld or the store does not answer, it is asked again at least this often.
 LONGEST_RETRY_S = 10.0
@@ -36,7 +39,10 @@ MOST_CORRECTIONS = 200
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What the last cycle saw and did, for status, queue and explain. Immutable: other threads read it."""
+    """What the last cycle saw and did, for status, queue, explain and profile. Immutable: other threads read it.
+
+    `programs` are the profiles that it planned by.
+    """
 
     at_s: float
     took_s: float
@@ -46,6 +52,7 @@ class View:
     placed: int
     situation: Situation
     plan: Plan
+    programs: Mapping[str, Program] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +92,7 @@ class Scheduler:
             ports.log(f"going on with {len(self._stored)} jobs on record from the last run")
         self._would: Mapping[int, tuple[str, ...]] = {}
         self._could_start: Mapping[int, float] = {}
+        self._said: set[str] = set()
         self._silence = Outage(ports.log, f"; trying again, at least every {LONGEST_RETRY_S:g} s")
         self._unrecorded = Outage(ports.log)
         self._cycles = 0
@@ -115,6 +123,9 @@ class Scheduler:
             except SnsError as problem:
                 self._silence.met(str(problem), self._ports.clock.now())
                 pause_s, retry_s = retry_s, min(LONGEST_RETRY_S, 2 * retry_s)
+            except Exception as problem:  # noqa: BLE001 - the outermost loop: a defect must not end it
+                self._silence.met_defect(problem, self._ports.clock.now())
+                pause_s, retry_s = retry_s, min(LONGEST_RETRY_S, 2 * retry_s)
             self._ports.clock.sleep(max(0.0, pause_s))
         if not hands_over():
             self.stop()
@@ -143,10 +154,11 @@ class Scheduler:
         self._records = dict(situation.records)
         self._could_start = situation.could_start
         self._store()
+        self._say_once(situation)
         plan, notes = Plan(), self._correct(situation)
         lost: Unreachable | None = None
         if disabled:
-            self._release(situation, "disabled")
+            self._release(seen, "disabled")
         else:
             plan = self._policy.plan(situation.snapshot, int(started_s))
             if self._settings.mode == "enforce":
@@ -160,7 +172,8 @@ class Scheduler:
         now_s = ports.clock.now()
         ports.heartbeat.beat(now_s)
         took_s = max(0.0, now_s - started_s)  # the clock may have been stepped back
-        view = View(now_s, took_s, self._settings.mode, disabled, self._cycles, self._placed, situation, plan)
+        mode, programs = self._settings.mode, spreading.programs
+        view = View(now_s, took_s, mode, disabled, self._cycles, self._placed, situation, plan, programs)
         self._publish(view)
         return view
 
@@ -168,35 +181,42 @@ class Scheduler:
         """Clean stop: submissions pass through from now on, and what we hold is released."""
         try:
             self._ports.heartbeat.stop()
-            situation = read(self._ports.state.observe(), self._records, self._settings, self._ports.clock.now())
-            self._release(situation, "clean stop")
+            self._release(self._ports.state.observe(), "clean stop")
         except SnsError as problem:
             self._ports.log(f"{problem}; the watchdog will release what is held")
 
-    def _release(self, situation: Situation, reason: str) -> None:
-        """Give what we hold to Slurm; observe and advise hold nothing: who holds a job then is its owner."""
-        if self._settings.mode == "enforce":
-            release_held(situation, self._ports.planner, self._ports.log, reason)
+    def _release(self, seen: Observation, reason: str) -> None:
+        """Give what we hold to Slurm."""
+        ports = self._ports
+        known = (seen.jobs, self._records, self._settings, ports.clock.now())
+        release_held(*known, planner=ports.planner, log=ports.log, reason=reason)
 
     def _correct(self, situation: Situation) -> dict[int, str]:
         """Send the corrections of the state table."""
         notes: dict[int, str] = {}
-        for correction in situation.corrections[:MOST_CORRECTIONS]:
+        corrections = situation.corrections[:MOST_CORRECTIONS]
+        concerned = {each.job_id for each in corrections}
+        jobs = {job.id: job for job in situation.observed if job.id in concerned} if concerned else {}
+        for correction in corrections:
             self._show_sign_of_life()
             try:
-                if isinstance(correction, Unpin):
-                    unpin = correction
-                    address = situation.jobs[unpin.job_id].address
-                    self._ports.planner.unpin(address, unpin.nice, unpin.own_memory, hold=unpin.hold)
-                else:
-                    self._ports.planner.release(correction.job_id)
+                send(correction, jobs[correction.job_id], self._ports.planner)
             except Refused as refusal:
                 # The job started or ended in the meantime: the next look shows what it is now.
                 self._ports.log(f"job {correction.job_id}: {correction.reason}; Slurm refused the change: {refusal}")
                 continue
+            if notes.get(correction.job_id) != correction.reason:
+                self._ports.log(f"job {correction.job_id}: {correction.reason}")
             notes[correction.job_id] = correction.reason
-            self._ports.log(f"job {correction.job_id}: {correction.reason}")
         return notes
+
+    def _say_once(self, situation: Situation) -> None:
+        """A line for each record that cannot be read, and for each job that runs otherwise than planned."""
+        found = {f"{name}: {why}" for name, why in situation.unreadable.items()}
+        found |= {f"error: job {job_id} {how}" for job_id, how in situation.differences.items()}
+        for line in sorted(found - self._said):
+            self._ports.log(line)
+        self._said = found
 
     def _split(self, situation: Situation) -> None:
         """Split off the tasks of arrays that the next cycles may place."""
@@ -248,7 +268,10 @@ class Scheduler:
         memory_mb = None
         if start.alternative.exclusive:
             memory_mb = whole_memory_mb([situation.nodes[name] for name in start.nodes])
-        return Placement(start, self._records[start.job_id].nice + self._settings.nice_boost, memory_mb)
+        job, own_nice = situation.jobs[start.job_id], self._records[start.job_id].nice
+        tasks = None if start.alternative.tasks_per_node is None else job.tasks
+        nice = boosted(own_nice, self._settings.nice_boost)
+        return Placement(start, nice, memory_mb, tasks, mark.with_nice(job.extra, own_nice))
 
     def _met(self, refusal: Refused, start: Start) -> str:
         """Bring the record of a job whose placement Slurm refused up to date; why it waits now."""
@@ -302,8 +325,10 @@ class Scheduler:
 
 def _intended(start: Start, situation: Situation, now_s: float) -> JobRecord:
     """The record of a job that is about to be placed; for one that gets whole nodes, with its own memory to restore."""
-    record = replace(situation.records[start.job_id], stage=Stage.PLACED, nodes=start.nodes, placed_s=now_s)
+    job = situation.jobs[start.job_id]
+    tasks = 0 if start.alternative.tasks_per_node is None else job.tasks
+    known = situation.records[start.job_id]
+    record = replace(known, stage=Stage.PLACED, nodes=start.nodes, placed_s=now_s, tasks=tasks, difference="")
     if not start.alternative.exclusive:
         return record
-    job = situation.jobs[start.job_id]
     return replace(record, memory_per_cpu_mb=job.memory_per_cpu_mb, memory_per_node_mb=job.memory_per_node_mb or 0)

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from slurm_sns.model import NOTHING, Resources
+from slurm_sns.scheduler.tres_limits import NO_LIMITS, TresLimits
 
 
 class JobState(StrEnum):
@@ -37,11 +38,14 @@ class ObservedJob:
     """One job record of slurmctld.
 
     `priority` is 0 while the job is held. `pinned_to` is the job's required node list. `tasks_per_node`, `nodes_min`
-    and `nodes_max` are what the job asks for, None where it leaves the choice open. `held` is what it occupies in all,
-    as Slurm says, while it is not pending. `begin_s` is when it may start at the earliest. `waits_for` are the
+    and `nodes_max` are what the job asks for, None where it leaves the choice open; `has_open_nodes`: our
+    filter wrote so at its submission, and our tasks per node leave it as it is. `held` is what it occupies in all, as
+    Slurm says, while it is not pending. `begin_s` is when it may start at the earliest. `waits_for` are the
     dependencies that can be read of a job that `waits_for_others`; `any_suffices`: one of them is enough. While the
     job waits, `planned_on` are the nodes on which Slurm has planned it from `start_s` on. `is_alone`: it asks for whole
-    nodes; `is_countable`: nodes, cores and memory are all that it asks for.
+    nodes; `is_countable`: nodes, cores and memory are all that it asks for. `asks_for` names what its record shows that
+    we do not place, in the words of submit.submission, with nothing of what a placement of ours adds to the job.
+    `unreadable` says which part of its record cannot be read; what it occupies is counted all the same.
 
     The waiting tasks of an array are one record, whose job id is the array's, `array_id`, until each is split off and
     gets a job id of its own; the last one keeps the array's. So a record is that of one task, `array_task`, or that of
@@ -69,8 +73,10 @@ class ObservedJob:
     tasks: int = 1
     cpus: int = 1
     cpus_per_task: int = 1
+    min_cpus_per_node: int = 1
     nodes_min: int | None = None
     nodes_max: int | None = None
+    has_open_nodes: bool = False
     tasks_per_node: int | None = None
     memory_per_cpu_mb: int | None = None
     memory_per_node_mb: int | None = None
@@ -90,12 +96,13 @@ class ObservedJob:
     array_task: int | None = None
     array_tasks: str = ""
     array_limit: int | None = None
-    is_plain: bool = True
+    asks_for: tuple[str, ...] = ()
     planned_on: tuple[str, ...] = ()
     excluded: tuple[str, ...] = ()
     is_alone: bool = False
     is_countable: bool = True
     occupies: Resources = NOTHING
+    unreadable: str = ""
 
     @property
     def label(self) -> str:
@@ -121,6 +128,11 @@ class ObservedJob:
         return None if self.array_id is None or self.array_task is None else (self.array_id, self.array_task)
 
     @property
+    def is_plain(self) -> bool:
+        """Whether the job uses nothing that we do not place, as far as its record shows."""
+        return not self.asks_for and not self.unreadable
+
+    @property
     def has_failed_dependency(self) -> bool:
         """Whether Slurm has found that one of the job's dependencies can never be fulfilled."""
         return any(each.state == "failed" for each in self.waits_for)
@@ -135,7 +147,7 @@ class ObservedJob:
 class ObservedNode:
     """One node record. `unavailable` says why nothing may be planned on it, empty when it may (powered down).
 
-    `is_planned`: Slurm keeps it for a job that waits.
+    `is_planned`: Slurm keeps it for a job that waits. `unreadable` says which part of its record cannot be read.
     """
 
     name: str
@@ -145,16 +157,18 @@ class ObservedNode:
     threads_per_core: int = 1
     unavailable: str = ""
     is_planned: bool = False
+    unreadable: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ObservedReservation:
-    """A Slurm reservation: these nodes are not ours from `start_s` to `end_s`."""
+    """A Slurm reservation: these nodes are not ours from `start_s` to `end_s`. `unreadable`: why it cannot be read."""
 
     name: str
     nodes: frozenset[str]
     start_s: int
     end_s: int
+    unreadable: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +194,7 @@ class Observation:
 
     `nodes` are in the order of Slurm's configuration, which is the machine list's order. `qos_priorities` order the
     queue, `qos_freedoms` are each QOS's flags, some of which free its jobs of a partition's limit; `shares` are Slurm's
-    association shares by account. Who only releases jobs sees no partitions, QOS or shares.
+    association shares by account, `tres_limits` what is limited for whom. Who only releases jobs sees none of that.
     """
 
     jobs: tuple[ObservedJob, ...]
@@ -190,3 +204,12 @@ class Observation:
     qos_priorities: tuple[tuple[str, int], ...] = ()
     qos_freedoms: tuple[tuple[str, frozenset[str]], ...] = ()
     shares: tuple[tuple[str, float], ...] = ()
+    tres_limits: TresLimits = NO_LIMITS
+
+    @property
+    def unreadable(self) -> dict[str, str]:
+        """The records that cannot be read, or not all of them: `job 7`, `node c1`, with the reason."""
+        named = [(f"job {each.id}", each.unreadable) for each in self.jobs if each.unreadable]
+        named += [(f"node {each.name}", each.unreadable) for each in self.nodes if each.unreadable]
+        named += [(f"reservation {each.name}", each.unreadable) for each in self.reservations if each.unreadable]
+        return dict(named)

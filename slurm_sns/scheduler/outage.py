@@ -1,5 +1,7 @@
 """A problem that lasts, in few lines of the log: one when it begins, one when it changes, one when it is over."""
 
+import traceback
+
 from slurm_sns.scheduler.ports import Log
 
 #: A problem that never reads the same twice is cut short after so many lines.
@@ -25,6 +27,15 @@ class Outage:
         if problem not in self._said and len(self._said) < MOST_LINES:
             self._said.append(problem)
             self._log(f"{problem}{self._what_next}")
+
+    def met_defect(self, problem: Exception, now_s: float) -> None:
+        """A defect of ours: with its traceback, once."""
+        said = f"defect: {type(problem).__name__}: {problem}"
+        if said not in self._said and len(self._said) < MOST_LINES:
+            for line in traceback.format_exception(problem):
+                for part in line.rstrip().splitlines():
+                    self._log(part)
+        self.met(said, now_s)
 
     def over(self, now_s: float) -> None:
         """It works; said when it did not the last time."""

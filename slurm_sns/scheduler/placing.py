@@ -12,12 +12,15 @@ from slurm_sns.model import Start
 class Placement:
     """One job that is to be pinned and released: where, with what nice value, and with how much memory on each node.
 
-    `memory_per_node_mb` None leaves the job's own.
+    `tasks` is the number of all its tasks, sent wherever the tasks of each node are; `extra` is its new mark. None
+    leaves the job's own memory, tasks or mark.
     """
 
     start: Start
     nice: int
     memory_per_node_mb: int | None = None
+    tasks: int | None = None
+    extra: str | None = None
 
 
 #: What became of placements, in the order in which Slurm answered: its refusal, None where it took the placement.
@@ -27,7 +30,7 @@ Answers = Iterator[tuple[Placement, Refused | None]]
 class Places(Protocol):
     """Who places single jobs."""
 
-    def place(self, start: Start, nice: int, memory_per_node_mb: int | None = None) -> None:
+    def place(self, placement: Placement) -> None:
         """Pin a held job to its nodes and release it, in one RPC."""
         ...
 
@@ -41,7 +44,7 @@ def one_by_one(planner: Places, placements: Sequence[Placement]) -> Answers:
     for placement in placements:
         refusal: Refused | None = None
         try:
-            planner.place(placement.start, placement.nice, placement.memory_per_node_mb)
+            planner.place(placement)
         except Refused as problem:
             refusal = problem
         yield placement, refusal

@@ -3,13 +3,14 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
-from slurm_sns.model import Plan, Snapshot, Start
+from slurm_sns.model import Plan, Snapshot
 from slurm_sns.policies.sns.considered import Explanation
 from slurm_sns.policies.sns.profile import Program
 from slurm_sns.scheduler.arrays import Split
+from slurm_sns.scheduler.follow_up import Unpin
 from slurm_sns.scheduler.observed import Observation
 from slurm_sns.scheduler.placing import Answers, Placement
-from slurm_sns.scheduler.records import NO_MEMORY, Decision, JobRecord, OwnMemory
+from slurm_sns.scheduler.records import Decision, JobRecord
 
 
 class State(Protocol):
@@ -43,8 +44,8 @@ class Planner(Protocol):
     slurmctld does not answer; in the second case the change may or may not have happened.
     """
 
-    def place(self, start: Start, nice: int, memory_per_node_mb: int | None = None) -> None:
-        """Pin a held job to its nodes and release it, in one RPC; with so much memory on each of them where given."""
+    def place(self, placement: Placement) -> None:
+        """Pin a held job to its nodes and release it, in one RPC; refused where it is not held by us any more."""
         ...
 
     def place_all(self, placements: Sequence[Placement]) -> Answers:
@@ -55,11 +56,8 @@ class Planner(Protocol):
         """
         ...
 
-    def unpin(self, address: str, nice: int, own_memory: OwnMemory = NO_MEMORY, *, hold: bool = True) -> None:
-        """Clear a pending job's node list and gres, restore its nice value, and its memory where given; hold it.
-
-        `address` is the job's (ObservedJob.address).
-        """
+    def unpin(self, address: str, change: Unpin) -> None:
+        """Take a placement back; `address` is the job's (ObservedJob.address)."""
         ...
 
     def split(self, split: Split) -> None:

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from slurm_sns.errors import Closed, Infeasible
 from slurm_sns.scheduler import arrays
-from slurm_sns.scheduler.geometry import alike
+from slurm_sns.scheduler.account_limits import AccountLimits
+from slurm_sns.scheduler.geometry import alike, names_no_memory
 from slurm_sns.scheduler.limits import Limits
 from slurm_sns.scheduler.observed import Observation, ObservedJob, ObservedNode
 from slurm_sns.scheduler.spreading import Spreader, Spreading, Ways
@@ -29,8 +30,10 @@ class Reach:
         self._reservations = observation.reservations
         self._claims = claims
         self._limits = Limits(observation)
+        self._account_limits = AccountLimits(observation.tres_limits)
         self.now_s = now_s
         self._spreader = Spreader(spreading)
+        self._one_memory: dict[tuple[str, ...], bool] = {}
         self._ever: dict[tuple[str, ...], tuple[ObservedNode, ...]] = {}
         self._allowed: dict[tuple[tuple[str, ...], frozenset[str]], frozenset[str]] = {}
         self._kept: dict[tuple[int, float], frozenset[str]] = {}
@@ -42,7 +45,7 @@ class Reach:
         Slurm runs a job in one of its partitions: only a job of one node may take any node of several.
 
         Raises:
-            Infeasible: it can never run there, or not on nodes of our choice.
+            Infeasible: it can never run there, or not on nodes of our choice, or not without a change that is limited.
             Closed: Slurm would not start it now, in none of its partitions.
         """
         ways, partitions = self._in(job, job.partitions)
@@ -95,7 +98,14 @@ class Reach:
         return self._ways(job, last), last
 
     def _ways(self, job: ObservedJob, partitions: tuple[str, ...]) -> Ways:
-        return self._spreader.ways(job, self._ever_in(partitions))
+        if names_no_memory(job) and not self._are_of_one_memory(partitions):
+            raise Infeasible("it gets all the memory of its nodes, which differ in it: which ones is Slurm's choice")
+        return self._account_limits.permitted(job, self._spreader.ways(job, self._ever_in(partitions)))
+
+    def _are_of_one_memory(self, partitions: tuple[str, ...]) -> bool:
+        if partitions not in self._one_memory:
+            self._one_memory[partitions] = len({node.capacity.memory_mb for node in self._ever_in(partitions)}) <= 1
+        return self._one_memory[partitions]
 
     def _ever_in(self, partitions: tuple[str, ...]) -> tuple[ObservedNode, ...]:
         if partitions not in self._ever:

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from slurm_sns.submit.mark import MOST_NICE
+
 
 class Stage(StrEnum):
     """Where a managed job is in its life (CONTRIBUTING.md, "Life of a managed job")."""
@@ -15,6 +17,10 @@ class Stage(StrEnum):
     """The RPC that pins and releases it is about to be sent, or was."""
     OWNER_HELD = "owner-held"
     """Its owner held it after we placed it."""
+    RUNNING = "running"
+    """It has started where we placed it, and what runs was compared with what was planned."""
+    RELEASED = "released"
+    """Its owner released it, or we gave it to Slurm: it is Slurm's from then on, whoever holds it later."""
 
 
 class OwnMemory(NamedTuple):
@@ -27,13 +33,23 @@ class OwnMemory(NamedTuple):
 NO_MEMORY = OwnMemory()
 
 
+def boosted(own_nice: int, boost: int) -> int:
+    """The nice value of a placed job: ahead of Slurm's own queue, whatever its owner's is, and always below 0.
+
+    No user can give a job a nice value below 0, so that it marks a placement of ours even if our records are lost.
+    """
+    return max(min(min(own_nice, 0) + boost, -1), -MOST_NICE)
+
+
 @dataclass(frozen=True, slots=True)
 class JobRecord:
     """Our note on one job. Job ids can come again after Slurm's state was wiped: `submit_s` tells the jobs apart.
 
     `restarts` is Slurm's restart count when we placed it; more than that means it was requeued since. `nice` is the
     job's own nice before our boost. `retry_s` is when it may be planned again after a placement that did not start.
-    Where we gave a job whole nodes, one of the two memory fields is its own memory, to be restored.
+    `nodes` are those of the last placement, also after it was taken back, until another one. `tasks` is the number of
+    tasks that was planned (0: not known), `difference` what was found to run otherwise than planned. Where we gave a
+    job whole nodes, one of the two memory fields is its own memory, to be restored.
     """
 
     job_id: int
@@ -46,6 +62,8 @@ class JobRecord:
     failures: int = 0
     retry_s: float = 0.0
     note: str = ""
+    tasks: int = 0
+    difference: str = ""
     memory_per_cpu_mb: int | None = None
     memory_per_node_mb: int | None = None
 

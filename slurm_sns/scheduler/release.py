@@ -1,43 +1,62 @@
-"""Giving held jobs to Slurm: on a clean stop, on `sns release --all`, when disabled, and by the watchdog."""
+"""Giving held jobs to Slurm: on a clean stop, on `sns release --all`, when disabled, and by the watchdog.
+
+It needs nothing but the jobs and our records: no nodes, no plan.
+"""
+
+from collections.abc import Iterable, Mapping
 
 from slurm_sns.errors import Refused
+from slurm_sns.scheduler.follow_up import Release, Unpin, handed_over
+from slurm_sns.scheduler.observed import ObservedJob
 from slurm_sns.scheduler.ports import Log, Planner
-from slurm_sns.scheduler.situation import Situation
-from slurm_sns.scheduler.standing import Standing
+from slurm_sns.scheduler.records import JobRecord
+from slurm_sns.scheduler.settings import Settings
+from slurm_sns.scheduler.standing import standings
 
 
-def release_held(situation: Situation, planner: Planner, log: Log, reason: str) -> int:
+def release_held(
+    jobs: Iterable[ObservedJob],
+    records: Mapping[int, JobRecord],
+    settings: Settings,
+    now_s: float,
+    *,
+    planner: Planner,
+    log: Log,
+    reason: str,
+) -> int:
     """Release every job that we hold, and unpin every placed one that Slurm has not started; the number of both.
 
-    Not those that their owners hold. Slurm lets a job be released twice: one that is free already stays as it is. A job
-    that stays pinned would wait for its nodes alone, and nobody would look after it.
+    Not those that their owners hold.
 
     Raises:
         Unreachable: slurmctld does not answer; jobs may still be held.
     """
+    seen = list(jobs)
+    found = standings(seen, records, settings, now_s)
     released = 0
-    for job_id, what in situation.standings.items():
+    for job in seen:
+        what, record = found[job.id]
+        changes = handed_over(job, what, record, settings, reason)
         try:
-            if not _freed(situation, job_id, what, planner):
-                continue
+            for change in changes:
+                send(change, job, planner)
         except Refused as refusal:
-            log(f"job {job_id}: could not be released: {refusal}")
+            log(f"job {job.id}: could not be released: {refusal}")
             continue
-        released += 1
-        log(f"job {job_id}: released to Slurm: {reason}")
+        if changes:
+            released += 1
+            log(f"job {job.id}: released to Slurm: {reason}")
     return released
 
 
-def _freed(situation: Situation, job_id: int, what: Standing, planner: Planner) -> bool:
-    """Whether the job was ours to free, and was."""
-    if what in (Standing.PLACED, Standing.OVERDUE, Standing.REQUEUED):
-        record = situation.records[job_id]
-        planner.unpin(situation.jobs[job_id].address, record.nice, record.own_memory, hold=False)
-        if situation.jobs[job_id].priority == 0:  # Slurm holds it, since it could never run where we placed it
-            planner.release(job_id)
-        return True
-    lost_its_mark = what is Standing.MARK_LOST and situation.jobs[job_id].priority == 0
-    if what is Standing.WAITING or lost_its_mark:
-        planner.release(job_id)
-        return True
-    return False
+def send(change: Unpin | Release, job: ObservedJob, planner: Planner) -> None:
+    """Send one change of the state table.
+
+    Raises:
+        Refused: the job has started or ended in the meantime; the next look shows what it is now.
+        Unreachable: slurmctld does not answer.
+    """
+    if isinstance(change, Unpin):
+        planner.unpin(job.address, change)
+    else:
+        planner.release(change.job_id)

@@ -4,7 +4,7 @@ Pure: the same observation, records and moment give the same situation.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import ceil
 
 from slurm_sns.model import NOTHING, Node, Project, Resources, Snapshot
@@ -17,12 +17,11 @@ from slurm_sns.scheduler.geometry import placed_demand
 from slurm_sns.scheduler.observed import JobState, Observation, ObservedJob, ObservedNode
 from slurm_sns.scheduler.plannable import sort_out
 from slurm_sns.scheduler.reach import Reach
-from slurm_sns.scheduler.records import JobRecord
+from slurm_sns.scheduler.records import JobRecord, Stage
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.spreading import NO_SPREADING, Spreading
-from slurm_sns.scheduler.standing import Standing, standing
+from slurm_sns.scheduler.standing import Standing, standings
 from slurm_sns.scheduler.turns import is_slurms_own, turns
-from slurm_sns.submit import mark
 
 #: Slurm starts nothing on a node while a job there completes (slurmctld's cg_node_bitmap), though it counts that job's
 #: resources as free. That is usually over in a fraction of a second, and a job placed in the meantime starts first
@@ -38,7 +37,9 @@ class Situation:
     `corrections` are the changes to send before the plan, `splits` the tasks of arrays to split off for the next one,
     `tasks` those that are jobs of their own already. `records` are all our records as they are after this look;
     `jobs` are the observed jobs that concern us, and `nodes` all nodes, by id and name. `explanations` say how the
-    alternatives of spreadable waiting jobs came about. `could_start` is for the next look, as in `turns`.
+    alternatives of spreadable waiting jobs came about. `could_start` is for the next look, as in `turns`. `observed`
+    are all jobs that Slurm showed, also those that do not concern us. `unreadable` are the records that cannot be read,
+    or not all of them, with the reason.
     """
 
     snapshot: Snapshot
@@ -52,6 +53,14 @@ class Situation:
     splits: tuple[Split, ...] = ()
     tasks: Tasks = field(default_factory=Tasks)
     could_start: Mapping[int, float] = field(default_factory=dict)
+    observed: tuple[ObservedJob, ...] = ()
+    unreadable: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def differences(self) -> dict[int, str]:
+        """Of the jobs of ours that run otherwise than they were planned: how."""
+        running = (record for job_id, record in self.records.items() if job_id in self.jobs)
+        return {record.job_id: record.difference for record in running if record.difference}
 
 
 def read(
@@ -67,25 +76,24 @@ def read(
 
     `could_start` is that of the last situation: since when jobs of Slurm's own could have started by our count.
     """
-    known = _known(observation, records)
-    standings = {job.id: standing(job, known.get(job.id), now_s, settings.place_timeout_s) for job in observation.jobs}
+    found = standings(observation.jobs, records, settings, now_s)
+    what_each_is = {job_id: what for job_id, (what, _) in found.items()}
     ours: dict[int, ObservedJob] = {}
     kept: dict[int, JobRecord] = {}
     corrections: list[Unpin | Release] = []
     candidates: list[ObservedJob] = []
     blocked: dict[int, str] = {}
-    others, tasks = Others(observation.jobs), arrays.count(observation.jobs, standings)
+    others, tasks = Others(observation.jobs), arrays.count(observation.jobs, what_each_is)
     for job in observation.jobs:
-        what = standings[job.id]
-        record, correction = follow_up(job, what, known.get(job.id), settings, now_s)
+        what, known = found[job.id]
+        record, changes = follow_up(job, what, known, settings, now_s)
         is_candidate = _is_candidate(job, what, settings)
         if record is not None:
             kept[job.id] = record
-        if is_candidate or (record is not None and what is not Standing.ENDED):
+        if is_candidate or _is_ours(what, record):
             ours[job.id] = job
-        if correction is not None:
-            corrections.append(correction)
-        hindrance = correction.reason if correction else _hindrance(job, record, others, settings, now_s)
+        corrections.extend(changes)
+        hindrance = changes[0].reason if changes else _hindrance(job, record, others, settings, now_s)
         if is_candidate and hindrance:
             blocked[job.id] = hindrance
         elif is_candidate:
@@ -93,9 +101,9 @@ def read(
     held_back = arrays.over_limit(candidates, tasks)
     candidates = [job for job in candidates if job.id not in held_back]
     unavailable = _unavailable(observation, now_s)
-    nodes = _nodes(observation, standings, unavailable, settings.unmanaged_gbps_per_core)
+    nodes = _nodes(observation, what_each_is, unavailable, settings.unmanaged_gbps_per_core)
     kept_free = turns(
-        [job for job in observation.jobs if _is_slurms(job, standings[job.id], settings, now_s)],
+        [job for job in observation.jobs if _is_slurms(job, what_each_is[job.id], settings, now_s)],
         observation.nodes,
         nodes,
         could_start or {},
@@ -113,13 +121,13 @@ def read(
     snapshot = Snapshot(
         nodes=nodes,
         waiting=tuple(plannable.waiting),
-        projects=_projects(observation, standings, settings),
+        projects=_projects(observation, what_each_is, settings),
         unavailable=unavailable,
     )
     return Situation(
         snapshot,
         ours,
-        standings,
+        what_each_is,
         blocked,
         tuple(corrections),
         kept,
@@ -128,6 +136,8 @@ def read(
         tuple(arrays.splits(held, tasks)),
         tasks,
         kept_free.could_start,
+        observation.jobs,
+        observation.unreadable,
     )
 
 
@@ -137,20 +147,9 @@ def _is_slurms(job: ObservedJob, what: Standing, settings: Settings, now_s: floa
     return not ours and is_slurms_own(job, now_s)
 
 
-def _known(observation: Observation, records: Mapping[int, JobRecord]) -> dict[int, JobRecord]:
-    """Our records of the jobs that are still there."""
-    known = {job.id: records[job.id] for job in observation.jobs if _same_job(job, records.get(job.id))}
-    for job in observation.jobs:
-        # A task that we have just split off, and whose mark its owner has overwritten since: it is held by us.
-        array = known.get(job.array_id) if job.array_id is not None else None
-        if array is not None and job.id not in known and job.priority == 0 and not mark.is_marked(job.extra):
-            known[job.id] = replace(array, job_id=job.id)
-    return known
-
-
-def _same_job(job: ObservedJob, record: JobRecord | None) -> bool:
-    """Whether the record is of this job, not of an earlier one with its id. A requeue renews the submit time (seen)."""
-    return record is not None and (record.submit_s == job.submit_s or job.restarts > record.restarts)
+def _is_ours(what: Standing, record: JobRecord | None) -> bool:
+    """Whether the job is shown among ours: one that was given to Slurm is not, nor one that has ended."""
+    return record is not None and record.stage is not Stage.RELEASED and what is not Standing.ENDED
 
 
 def _is_candidate(job: ObservedJob, what: Standing, settings: Settings) -> bool:
@@ -158,7 +157,7 @@ def _is_candidate(job: ObservedJob, what: Standing, settings: Settings) -> bool:
     if settings.mode == "enforce":
         return what is Standing.WAITING
     if settings.mode == "advise":
-        return what in (Standing.WAITING, Standing.RELEASED)
+        return what in (Standing.WAITING, Standing.RELEASED) and job.priority > 0
     return (
         what in (Standing.FOREIGN, Standing.WAITING, Standing.RELEASED)
         and job.state is JobState.PENDING
@@ -215,7 +214,9 @@ def _nodes(
         if _takes_placed(standings[job.id]):
             pinned = [by_name[name] for name in job.pinned_to if name in by_name]
             for node in pinned:
-                taken[node.name] = taken.get(node.name, NOTHING).plus(placed_demand(job, pinned))
+                # No more than the node has: its owner may have written any number into it since.
+                will_take = Resources(*map(min, placed_demand(job, pinned), node.capacity))
+                taken[node.name] = taken.get(node.name, NOTHING).plus(will_take)
     if unmanaged_gbps_per_core:
         for name, drawn in _drawn_unmanaged(observation, unmanaged_gbps_per_core).items():
             taken[name] = taken.get(name, NOTHING).plus(drawn)

@@ -19,10 +19,10 @@ from slurm_sns.policies.sns.considered import Explanation
 from slurm_sns.policies.sns.parameters import SnsParameters
 from slurm_sns.policies.sns.profile import Program
 from slurm_sns.policies.sns.request import NodeType, Request
-from slurm_sns.scheduler.geometry import geometry, is_fixed
+from slurm_sns.scheduler.geometry import geometry, is_fixed, wants_more_cpus
 from slurm_sns.scheduler.observed import ObservedJob, ObservedNode
 from slurm_sns.submit import mark
-from slurm_sns.submit.hints import Hints
+from slurm_sns.submit.hints import Hints, asks_for_spreading
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,8 @@ class Spreader:
         except Infeasible:
             geometry(job, nodes)  # says the same of all of them
             raise
-        if policy == "max-jobs" or hints is None or is_fixed(job) or not asks_for_spreading(hints):
+        keeps_geometry = hints is None or is_fixed(job) or wants_more_cpus(job) or not asks_for_spreading(hints)
+        if policy == "max-jobs" or hints is None or keeps_geometry:
             return Ways((own,))
         return self._choose(request(job, hints, few), program, self._types(nodes))
 
@@ -126,11 +127,6 @@ MOST_CHOICES = 1 << 13
 _choose = lru_cache(maxsize=MOST_CHOICES)(sns.choose)
 
 
-def asks_for_spreading(hints: Hints) -> bool:
-    """Whether the owner asked for Spread-n-Share."""
-    return hints.alpha is not None or hints.program is not None or (hints.max_scale or 1) > 1
-
-
 def request(job: ObservedJob, hints: Hints, nodes: Sequence[ObservedNode]) -> Request:
     """What the job asks for, as Spread-n-Share counts; a job that names no memory gets a whole node's."""
     whole_mb = max(node.capacity.memory_mb for node in nodes)
@@ -159,7 +155,9 @@ def program_of(job: ObservedJob, hints: Hints, template: str) -> str:
 #: All that a job's ways are made from, beside its program and the nodes; `partitions` for the message alone.
 _asked = attrgetter(
     "tasks",
+    "cpus",
     "cpus_per_task",
+    "min_cpus_per_node",
     "nodes_min",
     "nodes_max",
     "tasks_per_node",

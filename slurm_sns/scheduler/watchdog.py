@@ -12,7 +12,6 @@ from slurm_sns.scheduler.ports import Clock, Log, Planner, State
 from slurm_sns.scheduler.records import JobRecord
 from slurm_sns.scheduler.release import release_held
 from slurm_sns.scheduler.settings import Settings
-from slurm_sns.scheduler.situation import read
 
 #: A difference between the wall clock and one that nobody sets which is no jitter but somebody who set the time.
 LEAST_STEP_S = 2.0
@@ -27,9 +26,9 @@ def is_stale(heartbeat_s: float | None, now_s: float, timeout_s: float) -> bool:
 
 
 class Watchdog:
-    """Looks at the heartbeat every `interval_s` and, in the mode enforce, releases held jobs while it is stale.
+    """Looks at the heartbeat every `interval_s`, and releases held jobs while it is stale.
 
-    In the other modes we hold nothing: a marked job that is held then, its owner holds.
+    In every mode: an earlier enforce may have left some.
     """
 
     def __init__(
@@ -59,10 +58,17 @@ class Watchdog:
         if stale != self._was_stale:
             self._log("no heartbeat: releasing held jobs" if stale else "heartbeat is back")
         self._was_stale = stale
-        if not stale or self._settings.mode != "enforce":
+        if not stale:
             return 0
-        situation = read(self._state.observe(), self._records(), self._settings, now_s)
-        return release_held(situation, self._planner, self._log, "the scheduler shows no sign of life")
+        return release_held(
+            self._state.observe().jobs,
+            self._records(),
+            self._settings,
+            now_s,
+            planner=self._planner,
+            log=self._log,
+            reason="the scheduler shows no sign of life",
+        )
 
     def _was_stepped(self, now_s: float) -> bool:
         """Whether the time was set a moment ago: the heartbeat is then of another time, though the scheduler lives."""
@@ -83,4 +89,6 @@ class Watchdog:
                 silence.over(self._clock.now())
             except SnsError as problem:
                 silence.met(str(problem), self._clock.now())
+            except Exception as problem:  # noqa: BLE001 - the outermost loop: a defect must not end it
+                silence.met_defect(problem, self._clock.now())
             self._clock.sleep(interval_s)

@@ -8,10 +8,13 @@ whose arguments are numbers of ours.
 
 from collections.abc import Sequence
 
-from slurm_sns.model import Start
+from slurm_sns.errors import Refused
 from slurm_sns.scheduler.arrays import Split
+from slurm_sns.scheduler.follow_up import Unpin
+from slurm_sns.scheduler.observed import ObservedJob
 from slurm_sns.scheduler.placing import Answers, Placement, one_by_one
-from slurm_sns.scheduler.records import NO_MEMORY, OwnMemory
+from slurm_sns.scheduler.standing import ADMINS_HOLD, is_held_by_others
+from slurm_sns.slurm import translate
 from slurm_sns.slurm.api import answers, pyslurm
 from slurm_sns.slurm.commands import run
 from slurm_sns.slurm.senders import Senders
@@ -28,42 +31,82 @@ class SlurmPlanner:
     def __init__(self) -> None:
         self._senders = Senders()
 
-    def place(self, start: Start, nice: int, memory_per_node_mb: int | None = None) -> None:
-        """Pin the held job to `start.nodes`, release it, put it ahead of Slurm's own queue: one RPC."""
+    def place(self, placement: Placement) -> None:
+        """Pin the held job to its nodes, release it, put it ahead of Slurm's own queue: one RPC.
+
+        With the tasks of each node goes the number of all tasks: Slurm before 26.05 makes nodes times tasks of it
+        otherwise, and has no error for that (seen on 24.11).
+        """
+        start = placement.start
+        self._require_held(start.job_id)
         demand = start.alternative.demand
         gres = {name: amount for name, amount in ((WAYS, demand.ways), (BANDWIDTH, demand.bandwidth_gbps)) if amount}
         change = pyslurm().JobSubmitDescription(
             required_nodes=list(start.nodes),
+            ntasks=placement.tasks,
             ntasks_per_node=start.alternative.tasks_per_node,
             gres_per_node=gres or None,
-            memory_per_node=memory_per_node_mb,
-            nice=nice,
+            memory_per_node=placement.memory_per_node_mb,
+            nice=placement.nice,
+            extra=placement.extra,
             priority=INFINITE,
         )
         with answers():
             pyslurm().Job(start.job_id).modify(change)
+
+    def _require_held(self, job_id: int) -> None:
+        """Look at the job once more: our update would release it whoever holds it, and Slurm knows no condition.
+
+        Raises:
+            Refused: an administrator holds it now, or nobody does any more.
+        """
+        now = self._look_at(job_id)
+        if now.priority != 0:
+            raise Refused("it is not held any more")
+        if is_held_by_others(now):
+            raise Refused(f"it is held by Slurm or an administrator: {now.reason}")
+
+    def _look_at(self, job_id: int) -> ObservedJob:
+        with answers():
+            record = pyslurm().Job.load(job_id)
+        return translate.held_job(record)
 
     def place_all(self, placements: Sequence[Placement]) -> Answers:
         """Place each, in one RPC a job; many of them by several processes."""
         return one_by_one(self, placements) if len(placements) < MANY else self._senders.place(placements)
 
     def release(self, job_id: int) -> None:
-        """Give a held job to Slurm as it is."""
+        """Give a held job to Slurm as it is. One that is free already is left alone: Slurm would clear its nice value.
+
+        Raises:
+            Refused: an administrator holds it now.
+        """
+        now = self._look_at(job_id)
+        if now.priority != 0:
+            return
+        if is_held_by_others(now) and now.reason == ADMINS_HOLD:
+            raise Refused("an administrator holds it")
         with answers():
             pyslurm().Job(job_id).modify(pyslurm().JobSubmitDescription(priority=INFINITE))
 
-    def unpin(self, address: str, nice: int, own_memory: OwnMemory = NO_MEMORY, *, hold: bool = True) -> None:
+    def unpin(self, address: str, change: Unpin) -> None:
         """Clear the node list, our gres and our boost, restore its memory where given, then hold as the owner would.
 
-        In this order: a crash in between leaves a job that Slurm runs, not one that nobody releases.
+        In this order: a crash in between leaves a job that Slurm runs, not one that nobody releases. Who holds the job
+        already, an administrator say, goes on holding it.
         """
-        changes = ["ReqNodeList=", "TresPerNode=", f"Nice={nice}"]
-        if own_memory.per_cpu_mb is not None:
-            changes.append(f"MinMemoryCPU={own_memory.per_cpu_mb}")
-        elif own_memory.per_node_mb is not None:
-            changes.append(f"MinMemoryNode={own_memory.per_node_mb}")
+        changes = [f"Nice={change.nice}"]
+        if not change.keeps_nodes:
+            changes.append("ReqNodeList=")
+        if not change.keeps_gres:
+            changes.append("TresPerNode=")
+        own = change.own_memory
+        if own.per_cpu_mb is not None:
+            changes.append(f"MinMemoryCPU={own.per_cpu_mb}")
+        elif own.per_node_mb is not None:
+            changes.append(f"MinMemoryNode={own.per_node_mb}")
         run("scontrol", "update", f"JobId={address}", *changes)
-        if hold:
+        if change.hold and self._look_at(change.job_id).priority != 0:
             run("scontrol", "uhold", address)
 
     def split(self, split: Split) -> None:

@@ -11,11 +11,12 @@ Row = list[Any]
 def as_row(placement: Placement) -> Row:
     """The placement as JSON values."""
     start, way = placement.start, placement.start.alternative
-    return [start.job_id, start.nodes, way.demand, way.tasks_per_node, placement.nice, placement.memory_per_node_mb]
+    how = [placement.nice, placement.memory_per_node_mb, placement.tasks, placement.extra]
+    return [start.job_id, start.nodes, way.demand, way.tasks_per_node, *how]
 
 
 def from_row(row: Row) -> Placement:
     """The placement that `as_row` wrote, with what of it Slurm is told."""
-    job_id, nodes, demand, tasks_per_node, nice, memory_per_node_mb = row
+    job_id, nodes, demand, tasks_per_node, *how = row
     way = Alternative(len(nodes), Resources(*demand), tasks_per_node)
-    return Placement(Start(job_id, tuple(nodes), way), nice, memory_per_node_mb)
+    return Placement(Start(job_id, tuple(nodes), way), *how)

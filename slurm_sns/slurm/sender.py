@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Iterator
 
 from slurm_sns.errors import Refused, Unreachable
-from slurm_sns.model import Start
+from slurm_sns.scheduler.placing import Placement
 from slurm_sns.slurm.api import pyslurm
 from slurm_sns.slurm.planner import SlurmPlanner
 from slurm_sns.slurm.rows import Row, from_row
@@ -22,12 +22,11 @@ from slurm_sns.slurm.rows import Row, from_row
 PR_SET_PDEATHSIG = 1
 
 
-def answered(rows: list[Row], place: Callable[[Start, int, int | None], None]) -> Iterator[list[str] | None]:
+def answered(rows: list[Row], place: Callable[[Placement], None]) -> Iterator[list[str] | None]:
     """Place each; nothing more once slurmctld does not answer."""
     for row in rows:
-        placement = from_row(row)
         try:
-            place(placement.start, placement.nice, placement.memory_per_node_mb)
+            place(from_row(row))
         except Refused as refusal:
             yield ["refused", str(refusal)]
         except Unreachable as problem:

@@ -8,37 +8,70 @@ from functools import lru_cache
 from slurm_sns.errors import Refused, Unreachable
 from slurm_sns.scheduler.observed import Observation
 from slurm_sns.slurm import translate
-from slurm_sns.slurm.accounting import Accounting, Numbers
+from slurm_sns.slurm.accounting import Accounting
 from slurm_sns.slurm.api import answers, pyslurm
 
 
 class SlurmState:
     """Sees the cluster through pyslurm.
 
-    `accounting` and the partitions say who may start, and in which order: who only releases jobs gives None.
+    `accounting` and the partitions say who may start, and in which order.
     """
 
-    def __init__(self, accounting: Accounting | None = None) -> None:
+    def __init__(self, accounting: Accounting) -> None:
         self._accounting = accounting
+        self._shows_estimates: bool | None = None
 
     def observe(self) -> Observation:
         """Jobs first: a job that starts before the nodes are read is then counted twice, never missed."""
-        numbers = self._accounting.numbers() if self._accounting else Numbers()
+        numbers = self._accounting.numbers()
         api = pyslurm()
-        with _readable():
-            jobs = api.Jobs.load()
-            nodes = api.Nodes.load()
-            reservations = api.Reservations.load()
-            partitions = api.Partitions.load() if self._accounting else {}
+        try:
+            with _readable():
+                estimates = self._asked_version()
+                jobs = api.Jobs.load()
+                nodes = api.Nodes.load()
+                reservations = api.Reservations.load()
+                partitions = api.Partitions.load()
+        except Unreachable:
+            self._shows_estimates = None  # another version may come back
+            raise
         return Observation(
-            jobs=tuple(translate.job(record, _user_name) for record in jobs.values()),
+            jobs=tuple(translate.job(record, _user_name, shows_estimates=estimates) for record in jobs.values()),
             nodes=tuple(translate.node(record) for record in nodes.values()),
             reservations=tuple(translate.reservation(record) for record in reservations.values()),
-            partitions=tuple(translate.partition(record) for record in partitions.values()),
+            partitions=tuple(filter(None, (translate.partition(record) for record in partitions.values()))),
             qos_priorities=numbers.qos_priorities,
             qos_freedoms=numbers.qos_freedoms,
             shares=numbers.shares,
+            tres_limits=numbers.tres_limits,
         )
+
+    def _asked_version(self) -> bool:
+        """The one question about Slurm's version: whether it shows its estimate of a job's nodes as the owner's."""
+        if self._shows_estimates is None:
+            self._shows_estimates = shows_estimates(pyslurm().slurmctld.Config.load().version)
+        return self._shows_estimates
+
+
+class HeldJobs:
+    """What those see who only release jobs: of every job, what that takes, and nothing else of the cluster."""
+
+    def observe(self) -> Observation:
+        """All jobs, read no further than needed."""
+        with _readable():
+            jobs = pyslurm().Jobs.load()
+        return Observation(tuple(translate.held_job(record) for record in jobs.values()), ())
+
+
+#: The first release that shows, for a job of -n alone, as many nodes as tasks (JOB_IMPLICIT_MAX_NODES in job_mgr.c).
+SHOWS_NO_ESTIMATES = (26, 5)
+
+
+def shows_estimates(version: str) -> bool:
+    """Whether this Slurm (`24.11.5`) shows its own estimate of a job's nodes as if its owner had asked for them."""
+    numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
+    return numbers < SHOWS_NO_ESTIMATES
 
 
 @contextmanager

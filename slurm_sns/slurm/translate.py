@@ -1,16 +1,19 @@
 """From pyslurm's objects to our values. Pure: it reads attributes and calls nothing; tested on recorded answers.
 
-pyslurm gives None where Slurm has no value. Memory is MiB, time limits are minutes.
+pyslurm gives None where Slurm has no value. Memory is MiB, time limits are minutes. Whatever a user wrote into a job,
+its record is read as far as it can be: nothing of it raises, and no number is larger than a machine can be.
 """
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
-from ClusterShell.NodeSet import NodeSet, NodeSetException
+from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 
 from slurm_sns.errors import SnsError
-from slurm_sns.model import Resources
+from slurm_sns.model import NOTHING, Resources
 from slurm_sns.scheduler.observed import (
     Dependency,
     JobState,
@@ -19,9 +22,14 @@ from slurm_sns.scheduler.observed import (
     ObservedPartition,
     ObservedReservation,
 )
+from slurm_sns.submit import mark
 
 #: The gres that carry last-level-cache ways and GB/s of memory bandwidth.
 WAYS, BANDWIDTH = "llc", "membw"
+_OURS = frozenset({WAYS, BANDWIDTH})
+
+#: What the submit filter (sns_filter.lua) writes as the most nodes of a job of -n alone; slurmctld counts no further.
+ANY_NUMBER_OF_NODES = 500_000
 
 #: As slurm_job_state_string spells them; flags hide the base state. Every other state occupies nodes (RUNNING,
 #: SUSPENDED, COMPLETING, CONFIGURING, RESIZING, STOPPED, SIGNALING, STAGE_OUT, ...).
@@ -40,6 +48,7 @@ _UNAVAILABLE = frozenset(
 )
 
 
+@lru_cache(maxsize=1 << 14)
 def node_names(text: str | None) -> tuple[str, ...]:
     """`c[1-3],s1` as names, in Slurm's order.
 
@@ -49,36 +58,133 @@ def node_names(text: str | None) -> tuple[str, ...]:
     if not text:
         return ()
     try:
-        return tuple(NodeSet(text))
+        return tuple(NodeSet(text, resolver=RESOLVER_NOGROUP))  # to Slurm `@all` is no group
     except NodeSetException as problem:
         raise SnsError(f"Slurm answered with the node list {text!r}, which cannot be read: {problem}") from None
 
 
-class _AnyBytes:
-    """A record whose texts may be no UTF-8: those read as `?`. pyslurm raises, and users name jobs as they like."""
+#: Larger than any machine, small enough for sums of many jobs in 64 bits. What is observed of Slurm's 64-bit numbers is
+#: clamped to these, as a user can write any number into a job (MinMemoryCPU=4611686018427387903); what asks for more
+#: fits nowhere anyway. All other numbers have 32 bits or are times.
+MOST_MEMORY_MB = 1 << 40
+MOST_GRES = 1 << 24
+
+
+#: What pyslurm says may repeat a user's text, of any length.
+MOST_WORDS = 200
+
+
+def _in_short(problem: Exception) -> str:
+    return f"{type(problem).__name__}: {problem}"[:MOST_WORDS]
+
+
+class _Tolerant:
+    """A record of which some fields cannot be read: each of those is None, or `?` where it is text of any bytes.
+
+    pyslurm converts what Slurm stores as its users wrote it: `--gres=a:b:0k` and `--gres=gpu:a100:2,nvme` raise
+    ValueError, a name that is no UTF-8 raises UnicodeDecodeError. `problems` says what was met, by field.
+    """
 
     def __init__(self, record: Any) -> None:
         self._record = record
+        self.problems: dict[str, str] = {}
 
     def __getattr__(self, name: str) -> Any:
         try:
             return getattr(self._record, name)
         except UnicodeDecodeError:
             return "?"
+        except AttributeError:
+            raise  # an older pyslurm does not have it
+        except Exception as problem:  # noqa: BLE001 - whatever one record makes pyslurm raise costs that record only
+            self.problems[name] = f"{name} cannot be read: {_in_short(problem)}"
+            return None
+
+    @property
+    def unreadable(self) -> str:
+        """What was met, in one line; empty where all could be read."""
+        return "; ".join(self.problems.values())
 
 
-def job(record: Any, user_name: Callable[[int], str] = str) -> ObservedJob:
-    """One pyslurm.Job. `user_name` turns a user id into a name."""
+#: The field that pyslurm fails to read in records that are sound: what the job asks for is a gres all the same.
+_GRES_FIELDS = frozenset({"gres_per_node"})
+
+
+def job(record: Any, user_name: Callable[[int], str] = str, *, shows_estimates: bool = False) -> ObservedJob:
+    """One pyslurm.Job, whatever its owner wrote into it. `user_name` turns a user id into a name.
+
+    `shows_estimates`: this Slurm shows its own estimate of the nodes as if the owner had asked for them (before 26.05).
+    """
     try:
-        return _job(record, user_name)
-    except UnicodeDecodeError:
-        return _job(_AnyBytes(record), user_name)
+        return _job(record, user_name, shows_estimates)
+    except Exception:  # noqa: BLE001 - one bad record costs that record only; it is read again, field by field
+        return _tolerantly(_Tolerant(record), user_name, shows_estimates)
 
 
-def _job(record: Any, user_name: Callable[[int], str]) -> ObservedJob:
+def _tolerantly(record: _Tolerant, user_name: Callable[[int], str], shows_estimates: bool) -> ObservedJob:
+    try:
+        seen = _job(record, user_name, shows_estimates)
+    except Exception as problem:  # noqa: BLE001 - as above
+        return replace(held_job(record), unreadable=record.unreadable or _in_short(problem))
+    if not record.problems:
+        return seen
+    if record.problems.keys() <= _GRES_FIELDS:
+        return replace(seen, asks_for=_with_gres(seen.asks_for), is_countable=False)
+    return replace(seen, is_countable=False, unreadable=record.unreadable)
+
+
+def _with_gres(asks_for: tuple[str, ...]) -> tuple[str, ...]:
+    return asks_for if "gres" in asks_for else (*asks_for, "gres")
+
+
+def held_job(record: Any) -> ObservedJob:
+    """One pyslurm.Job, read no further than it takes to release it, and to count what it occupies. Raises nothing."""
+    read = record if isinstance(record, _Tolerant) else _Tolerant(record)
+    state = _job_state(read.state or "")
+    array_id, array_task, array_tasks = _or(_array, read, (None, None, ""))
+    return ObservedJob(
+        id=read.id,
+        user_id=read.user_id or 0,
+        submit_s=read.submit_time or 0,
+        state=state,
+        account=read.account or "",
+        priority=1 if read.priority is None else read.priority,  # not held, in doubt
+        nice=read.nice or 0,
+        restarts=read.requeue_count or 0,
+        extra=read.extra or "",
+        reason=_reason(read),
+        pinned_to=_or(lambda of: node_names(of.required_nodes), read, ("?",) if read.required_nodes else ()),
+        allocated=_or(lambda of: node_names(of.allocated_nodes), read, ()),
+        cpus=read.cpus or 1,
+        waits_for=_or(lambda of: _waits_for(of.dependencies), read, ()),
+        is_completing=read.state == "COMPLETING",
+        array_id=array_id,
+        array_task=array_task,
+        array_tasks=array_tasks,
+        is_countable=False,
+        occupies=_occupies(read) if state is JobState.OCCUPYING else NOTHING,
+    )
+
+
+def _or(read: Callable[[Any], Any], record: Any, default: Any) -> Any:
+    """What `read` makes of the record, or this where it cannot be read."""
+    try:
+        return read(record)
+    except Exception:  # noqa: BLE001 - as in _Tolerant
+        return default
+
+
+def _job(record: Any, user_name: Callable[[int], str], shows_estimates: bool) -> ObservedJob:
     array_id, array_task, array_tasks = _array(record)
     state = _job_state(record.state)
-    tasks, nodes_min, nodes_max = record.ntasks or 1, record.num_nodes, record.max_nodes
+    extra = record.extra or ""
+    hints = mark.read(extra)
+    required = node_names(record.required_nodes)
+    gres = record.gres_per_node or {}
+    asks_for = _asks_for(record, gres, is_marked=hints is not None)
+    tasks = record.ntasks or 1
+    nodes_min, nodes_max = record.num_nodes, record.max_nodes
+    is_estimate = shows_estimates and hints is not None and not hints.fixed
     return ObservedJob(
         id=record.id,
         user_id=record.user_id,
@@ -92,25 +198,27 @@ def _job(record: Any, user_name: Callable[[int], str]) -> ObservedJob:
         priority=record.priority or 0,
         nice=record.nice or 0,
         restarts=record.requeue_count or 0,
-        extra=record.extra or "",
+        extra=extra,
         comment=record.comment or "",
-        reason="" if record.state_reason in (None, "None") else record.state_reason,
-        pinned_to=node_names(record.required_nodes),
+        reason=_reason(record),
+        pinned_to=required,
         allocated=node_names(record.allocated_nodes),
         tasks=tasks,
         cpus=record.cpus or 1,
         cpus_per_task=record.cpus_per_task or 1,
+        min_cpus_per_node=record.min_cpus_per_node or 1,
         nodes_min=nodes_min,
-        nodes_max=_chosen_limit(tasks, nodes_min, nodes_max),
+        nodes_max=_chosen_limit(tasks, nodes_min, nodes_max, is_estimate=is_estimate),
+        has_open_nodes=nodes_max == ANY_NUMBER_OF_NODES,
         tasks_per_node=record.ntasks_per_node,
-        memory_per_cpu_mb=record.memory_per_cpu,
-        memory_per_node_mb=record.memory_per_node,
+        memory_per_cpu_mb=_memory(record.memory_per_cpu),
+        memory_per_node_mb=_memory(record.memory_per_node),
         walltime_s=None if record.time_limit is None else record.time_limit * 60,
         begin_s=record.eligible_time or 0,
         start_s=record.start_time or 0,
         end_s=record.end_time or 0,
-        ways=_gres(record, WAYS),
-        bandwidth_gbps=_gres(record, BANDWIDTH),
+        ways=_gres(gres, WAYS),
+        bandwidth_gbps=_gres(gres, BANDWIDTH),
         waits_for_others=_waits(record.dependencies),
         waits_for=_waits_for(record.dependencies),
         any_suffices=(record.dependencies or {}).get("satisfy") == "any",
@@ -121,21 +229,43 @@ def _job(record: Any, user_name: Callable[[int], str]) -> ObservedJob:
         array_task=array_task,
         array_tasks=array_tasks,
         array_limit=record.array_tasks_parallel or None,
-        is_plain=_is_plain(record),
+        asks_for=asks_for,
         planned_on=node_names(record.scheduled_nodes) if state is JobState.PENDING else (),
         excluded=node_names(record.excluded_nodes),
         is_alone=record.resource_sharing == "NO",
-        is_countable=_is_countable(record),
-        occupies=_occupies(record) if state is JobState.OCCUPYING or record.required_nodes else Resources(0, 0),
+        is_countable=not gres and _COUNTABLE.issuperset(asks_for) and record.resource_sharing in ("OK", "NO"),
+        occupies=_occupies(record) if state is JobState.OCCUPYING or required else NOTHING,
     )
 
 
+def _reason(record: Any) -> str:
+    return "" if record.state_reason in (None, "None") else record.state_reason
+
+
+def _clamped(amount: int, most: int) -> int:
+    """The amount, at least 0 and at most what there can be."""
+    return min(max(int(amount), 0), most)
+
+
+def _memory(asked_mb: int | None) -> int | None:
+    return None if asked_mb is None else _clamped(asked_mb, MOST_MEMORY_MB)
+
+
 def node(record: Any) -> ObservedNode:
-    """One pyslurm.Node, with what Slurm has allocated on it."""
+    """One pyslurm.Node, with what Slurm has allocated on it; without ways and bandwidth where they cannot be read."""
     try:
         return _node(record)
-    except UnicodeDecodeError:  # an admin's reason
-        return _node(_AnyBytes(record))
+    except Exception:  # noqa: BLE001 - one bad record costs that record only; it is read again, field by field
+        read = _Tolerant(record)
+    try:
+        seen = replace(_node(read), unreadable=read.unreadable)
+    except Exception as problem:  # noqa: BLE001 - as above
+        why = f"its record cannot be read: {_in_short(problem)}"
+        return ObservedNode(read.name, frozenset(), NOTHING, NOTHING, unavailable=why, unreadable=why)
+    if read.problems.keys() <= {"configured_gres", "allocated_gres"}:
+        no_gres = {"ways": 0, "bandwidth_gbps": 0}
+        return replace(seen, capacity=seen.capacity._replace(**no_gres), allocated=seen.allocated._replace(**no_gres))
+    return replace(seen, unavailable=f"its record cannot be read: {read.unreadable}")
 
 
 def _node(record: Any) -> ObservedNode:
@@ -148,13 +278,16 @@ def _node(record: Any) -> ObservedNode:
         name=record.name,
         partitions=frozenset(record.partitions or ()),
         capacity=Resources(
-            record.effective_cpus // threads,
-            (record.real_memory or 0) - (record.memory_reserved_for_system or 0),
-            gres.get(WAYS, 0),
-            gres.get(BANDWIDTH, 0),
+            (record.effective_cpus or 0) // threads,
+            _clamped((record.real_memory or 0) - (record.memory_reserved_for_system or 0), MOST_MEMORY_MB),
+            _gres(gres, WAYS),
+            _gres(gres, BANDWIDTH),
         ),
         allocated=Resources(
-            -(-record.allocated_cpus // threads), record.allocated_memory, used.get(WAYS, 0), used.get(BANDWIDTH, 0)
+            -(-record.allocated_cpus // threads),
+            _clamped(record.allocated_memory or 0, MOST_MEMORY_MB),
+            _gres(used, WAYS),
+            _gres(used, BANDWIDTH),
         ),
         threads_per_core=threads,
         unavailable=why,
@@ -163,10 +296,14 @@ def _node(record: Any) -> ObservedNode:
 
 
 def reservation(record: Any) -> ObservedReservation:
-    """One pyslurm.Reservation."""
-    return ObservedReservation(
-        record.name, frozenset(node_names(record.nodes)), record.start_time or 0, record.end_time or 0
-    )
+    """One pyslurm.Reservation; one that cannot be read keeps no node, and Slurm starts nothing there all the same."""
+    try:
+        return ObservedReservation(
+            record.name, frozenset(node_names(record.nodes)), record.start_time or 0, record.end_time or 0
+        )
+    except Exception as problem:  # noqa: BLE001 - one bad record costs that record only
+        name = _Tolerant(record).name or "?"
+        return ObservedReservation(name, frozenset(), 0, 0, _in_short(problem))
 
 
 def qos_priorities(text: str) -> tuple[tuple[str, int], ...]:
@@ -183,16 +320,19 @@ def _qos_rows(text: str) -> list[list[str]]:
     return [line.rsplit("|", 2) for line in text.splitlines() if line.count("|") >= 2]
 
 
-def partition(record: Any) -> ObservedPartition:
-    """One pyslurm.Partition; what is unlimited has a word where the others have a number."""
-    return ObservedPartition(
-        name=record.name,
-        state=record.state,
-        tier=record.priority_tier or 0,
-        nodes_min=record.min_nodes or 0,
-        nodes_max=record.max_nodes if isinstance(record.max_nodes, int) else None,
-        walltime_s=record.max_time * 60 if isinstance(record.max_time, int) else None,
-    )
+def partition(record: Any) -> ObservedPartition | None:
+    """One pyslurm.Partition; what is unlimited has a word where the others have a number. None: it cannot be read."""
+    try:
+        return ObservedPartition(
+            name=record.name,
+            state=record.state,
+            tier=record.priority_tier or 0,
+            nodes_min=record.min_nodes or 0,
+            nodes_max=record.max_nodes if isinstance(record.max_nodes, int) else None,
+            walltime_s=record.max_time * 60 if isinstance(record.max_time, int) else None,
+        )
+    except Exception:  # noqa: BLE001 - one bad record costs that record only: its limits are Slurm's to know
+        return None
 
 
 def _job_state(text: str) -> JobState:
@@ -201,14 +341,16 @@ def _job_state(text: str) -> JobState:
     return JobState.ENDED if text in _ENDED else JobState.OCCUPYING
 
 
-def _chosen_limit(tasks: int, nodes_min: int | None, nodes_max: int | None) -> int | None:
+def _chosen_limit(tasks: int, nodes_min: int | None, nodes_max: int | None, *, is_estimate: bool) -> int | None:
     """The owner's own upper limit of nodes, None when -n alone was given.
 
-    Seen: for -n P alone Slurm shows the most nodes as P and the fewest as its own estimate; for -N k both are k.
+    Seen on 26.05: for -n P alone Slurm shows the most nodes as P and the fewest as its own estimate; for -N k both are
+    k. Seen on 24.11: for both it shows the same number twice, of -n alone its own estimate (`is_estimate`: the mark
+    says that it is one). The submit filter writes any number instead of P.
     """
-    if nodes_max is None or (nodes_max == tasks and nodes_max != nodes_min):
+    if nodes_max in (None, ANY_NUMBER_OF_NODES) or (nodes_max == tasks and nodes_max != nodes_min):
         return None
-    return nodes_max
+    return None if is_estimate and nodes_max == nodes_min else nodes_max
 
 
 def _waits(dependencies: Mapping[str, Any] | None) -> bool:
@@ -236,6 +378,10 @@ def _waits_for(dependencies: Mapping[str, Any] | None) -> tuple[Dependency, ...]
     return tuple(found)
 
 
+#: `3-9,12,20-40:4`, cut off with `...` where it is long.
+_TASKS = re.compile(r"[0-9]+(-[0-9]+(:[1-9][0-9]*)?)?(,[0-9]+(-[0-9]+(:[1-9][0-9]*)?)?)*(,?\.\.\.)?", re.ASCII)
+
+
 def _array(record: Any) -> tuple[int | None, int | None, str]:
     """The job's array, its own task there, and the tasks that wait in one record; a record of one task is that task.
 
@@ -244,37 +390,65 @@ def _array(record: Any) -> tuple[int | None, int | None, str]:
     if record.array_id is None:
         return None, None, ""
     waiting = record.array_tasks_waiting or ""
+    if waiting and not _TASKS.fullmatch(waiting):
+        raise SnsError(f"Slurm answered with the tasks {waiting!r} of an array, which cannot be read")
     if not waiting:
         return record.array_id, record.array_task_id or 0, ""
     return (record.array_id, int(waiting), "") if waiting.isdigit() else (record.array_id, None, waiting)
 
 
-def _gres(record: Any, name: str) -> int:
-    """How much of a gres the job asks for on each node; pyslurm puts `gres/` before the name."""
-    asked = record.gres_per_node or {}
-    return int(asked.get(f"gres/{name}", asked.get(name, 0)))
+def _gres(amounts: Mapping[str, Any], name: str) -> int:
+    """How much of a gres there is in a mapping of pyslurm's, which puts `gres/` before the name in some of them."""
+    return _clamped(amounts.get(f"gres/{name}", amounts.get(name, 0)), MOST_GRES) if amounts else 0
 
 
-def _is_plain(record: Any) -> bool:
-    """Whether the job uses nothing that we do not place, as far as its record shows.
+#: Of what a job may ask for, what can be counted as nodes, cores and memory.
+_COUNTABLE = frozenset({"excluded nodes", "exclusive or oversubscribe"})
 
-    Observe mode asks: there is no mark to read.
+
+def _asks_for(record: Any, gres_per_node: Mapping[str, Any], *, is_marked: bool) -> tuple[str, ...]:
+    """What the job's record shows that we do not place, in the words of submit.submission.
+
+    That is what scontrol lets an owner change afterwards, and what the submit filter does not see.
     """
-    return not (_needs_more(record) or record.excluded_nodes or record.resource_sharing != "OK")
+    gres = record.gres
+    wanted_cpus = (record.cpus_per_task or 1) * (record.ntasks_per_node or 1)
+    wants_more_cpus = not is_marked and (record.min_cpus_per_node or 0) > wanted_cpus  # MaxMemPerCPU raises it as well
+    shared = record.resource_sharing != "OK"
+    if not (gres or gres_per_node or wants_more_cpus or shared or _asks_for_more(record)):
+        return ()  # nearly every job: the rest is not asked one by one
+    asked = {name.removeprefix("gres/") for name in (*gres_per_node, *(gres or {}))}
+    asks = {
+        "heterogeneous job": record.heterogeneous_id,
+        "clusters": record.federation_origin,
+        "reservation": record.reservation,
+        "constraint": record.constraints,
+        "prefer": record.preferred_features,
+        "excluded nodes": record.excluded_nodes,
+        "contiguous": record.requires_contiguous_nodes,
+        "switches": record.required_switches,
+        "licences": record.licenses,
+        "burst buffer": record.burst_buffer,
+        "boards, sockets, cores, threads": record.sockets_per_node
+        or record.cores_per_socket
+        or record.threads_per_core,
+        "temporary disk": record.temporary_disk_per_node,
+        "deadline": record.deadline,
+        "exclusive or oversubscribe": shared,
+        "gres": asked - _OURS or (asked and not is_marked),  # to a job of ours we give ways and bandwidth
+        "minimum CPUs": wants_more_cpus,
+    }
+    return tuple(word for word, is_asked in asks.items() if is_asked)
 
 
-def _is_countable(record: Any) -> bool:
-    """Whether nodes, cores and memory are all that the job asks for, beside lists of nodes."""
-    return not (_needs_more(record) or record.gres_per_node) and record.resource_sharing in ("OK", "NO")
-
-
-def _needs_more(record: Any) -> bool:
-    """Whether the job asks for more than nodes, cores and memory."""
+def _asks_for_more(record: Any) -> bool:
+    """Whether the record names anything but nodes, cores, memory, gres and sharing."""
     return bool(
         record.heterogeneous_id
         or record.reservation
         or record.constraints
         or record.preferred_features
+        or record.excluded_nodes
         or record.requires_contiguous_nodes
         or record.required_switches
         or record.licenses
@@ -283,8 +457,8 @@ def _needs_more(record: Any) -> bool:
         or record.cores_per_socket
         or record.threads_per_core
         or record.temporary_disk_per_node
-        or (record.min_cpus_per_node or 0) > (record.cpus_per_task or 1) * (record.ntasks_per_node or 1)
-        or record.gres
+        or record.deadline
+        or record.federation_origin
     )
 
 
@@ -294,6 +468,5 @@ def _occupies(record: Any) -> Resources:
     Threads per core are not in the job's record: CPUs stand for cores here.
     """
     cpus, nodes = record.cpus or 1, record.num_nodes or 1
-    if record.memory_per_cpu is not None:
-        return Resources(cpus, record.memory_per_cpu * cpus)
-    return Resources(cpus, (record.memory_per_node or 0) * nodes)
+    asked_mb = (record.memory_per_node or 0) * nodes if record.memory_per_cpu is None else record.memory_per_cpu * cpus
+    return Resources(cpus, _clamped(asked_mb, MOST_MEMORY_MB))

@@ -40,6 +40,8 @@ job_records = Table(
     Column("failures", Integer, nullable=False),
     Column("retry_s", Float(53), nullable=False),
     Column("note", Text, nullable=False),
+    Column("tasks", BigInteger, nullable=False, server_default="0"),
+    Column("difference", String(1024), nullable=False, server_default=""),
     Column("memory_per_cpu_mb", BigInteger, nullable=True),
     Column("memory_per_node_mb", BigInteger, nullable=True),
 )

@@ -1,4 +1,4 @@
-"""Fuzz one target for long: `python tests/fuzz/run.py hints|marks|config|requests COUNT [SEED]`.
+"""Fuzz one target for long: `python tests/fuzz/run.py hints|marks|config|requests|jobs COUNT [SEED]`.
 
 Runs COUNT cases in rounds of their own seeds (SEED, SEED + 1, ...): a failure can be had again by the seed that it
 names. Prints the number of cases and the rate. The quick form of the same checks is tests/fuzz/test_fuzz.py.

@@ -8,21 +8,31 @@ import json
 import os
 import socket
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any, Self
 
 import material
-from live import ALICE, BOB, NOW, job, look, running, situation, tasks
+from job_records import RawJob, job_record
+from live import ALICE, BOB, ENFORCE, NOW, job, look, node, record, running, situation, tasks
 from lua_judge import LuaJudge
 
 from slurm_sns.config import Config, load
+from slurm_sns.config.profiles_yaml import read_profiles
 from slurm_sns.errors import BadInput
 from slurm_sns.model import Plan
+from slurm_sns.policies.matching.max_jobs import MaxJobs
+from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.render.texts import texts
+from slurm_sns.resources import shared_path
 from slurm_sns.scheduler.answers import Answers
 from slurm_sns.scheduler.loop import View
+from slurm_sns.scheduler.observed import ObservedJob
 from slurm_sns.scheduler.recent import Recent
+from slurm_sns.scheduler.records import JobRecord, Stage
+from slurm_sns.scheduler.standing import standings
+from slurm_sns.slurm import translate
 from slurm_sns.submit import mark
 from slurm_sns.submit.judge import Manage, Refuse, judge
 from slurm_sns.submit.submission import Submission
@@ -145,11 +155,22 @@ class Requests(Target):
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / "socket"
-        seen = situation(look(tasks(1, 2), job(2, user_id=BOB, user=OTHER), running(3, "c1", user_id=BOB, user=OTHER)))
-        view = View(NOW, 0.01, "enforce", False, 1, 0, seen, Plan(waiting={1: "w", 2: "w"}))
+        others = {"user_id": BOB, "user": OTHER, "name": OTHER}
+        pass_through = {"extra": "", "priority": 900}
+        jobs = (
+            tasks(1, 2),
+            job(2, **others),
+            running(3, "c1", **others),
+            job(4, **pass_through),
+            job(5, **pass_through, **others),
+            job(6, array_id=6, array_tasks="2-9", **pass_through),
+        )
+        seen = situation(look(*jobs))
+        profiles = {each.name: each for each in read_profiles(shared_path("conf/profiles/spread-n-share.yaml"))}
+        view = View(NOW, 0.01, "enforce", False, 1, 0, seen, Plan(waiting={1: "w", 2: "w"}), profiles)
         recent = Recent()
         recent.publish(view)
-        answers = Answers(recent, _NoDecisions(), _NoPolicy(), frozenset({0}))
+        answers = Answers(recent, _NoDecisions(), _NoPolicy(), frozenset({0}), settings=ENFORCE)
         self._socket = ControlSocket(
             self._path, lambda request, _: answers.answer(request, ALICE), trusted=frozenset({os.getuid()})
         )
@@ -183,12 +204,60 @@ class _NoDecisions:
     def of_job(self, _job_id: int) -> list[Any]:
         return []
 
+    def job_of_task(self, _array_id: int, _task: int) -> int | None:
+        return None
+
 
 class _NoPolicy:
     pass
 
 
-TARGETS = {"hints": Hints, "marks": Marks, "config": Configurations, "requests": Requests}
+class JobRecords(Target):
+    """Whatever users write into jobs, a look is read, planned and explained; the job beside them is placed as ever."""
+
+    def __init__(self, _folder: Path) -> None:
+        self._policy = MaxJobs(MatchingParameters())
+        self.unreadable = 0
+
+    def check(self, random: Random, cases: int) -> None:
+        for begin in range(0, cases, LOOK):
+            count = min(LOOK, cases - begin)
+            self._check([job_record(random, identity) for identity in range(1, count + 1)], random)
+
+    def _check(self, records: list[RawJob], random: Random) -> None:
+        sound = job(GOOD, submit_s=1, partitions=("quiet",), account="quiet")
+        seen = [translate.job(record, shows_estimates=random.random() < 0.5) for record in records]
+        for each, raw in zip(seen, records, strict=True):
+            assert each.id == raw.id
+            assert translate.held_job(raw).address, raw.raw
+            self._bounded(each)
+        self.unreadable += sum(bool(each.unreadable) for each in seen)
+        nodes = (node("c1"), node("c2"), node("s1", 4), node("q1", partitions=frozenset({"quiet"})))
+        known = [each for each in (self._record(random, each) for each in seen) if each is not None]
+        of = situation(look(sound, *seen, nodes=nodes), *known, settings=QUIET)
+        plan = self._policy.plan(of.snapshot, int(NOW))
+        assert [start.nodes for start in plan.starts if start.job_id == GOOD] == [("q1",)]
+        assert all(-(2**62) < amount < 2**62 for each in of.snapshot.nodes for amount in each.free)
+        for settings in (QUIET, replace(QUIET, mode="observe")):
+            found = standings((sound, *seen), {}, settings, NOW)
+            assert found.keys() == {GOOD, *(each.id for each in seen)}
+
+    def _record(self, random: Random, seen: ObservedJob) -> JobRecord | None:
+        if random.random() < 0.5:
+            return None
+        return record(seen.id, random.choice(list(Stage)), submit_s=seen.submit_s, nodes=random.choice(((), ("c1",))))
+
+    def _bounded(self, seen: ObservedJob) -> None:
+        for name in ("tasks", "cpus", "cpus_per_task", "memory_per_cpu_mb", "memory_per_node_mb", "ways", "walltime_s"):
+            assert 0 <= (getattr(seen, name) or 0) <= 2**40, (name, seen)
+        assert max(seen.occupies) <= 2**40
+
+
+#: The job that nobody has written anything odd into, and records that are one look.
+GOOD, LOOK = 10**9, 200
+QUIET = replace(ENFORCE, partitions=ENFORCE.partitions | {"quiet"})
+
+TARGETS = {"hints": Hints, "marks": Marks, "config": Configurations, "requests": Requests, "jobs": JobRecords}
 
 
 def folder() -> "tempfile.TemporaryDirectory[str]":

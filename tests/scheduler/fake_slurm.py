@@ -59,17 +59,21 @@ class FakeSlurm:
 
     # Planner
 
-    def place(self, start, nice: int, memory_per_node_mb: int | None = None) -> None:  # noqa: ARG002
+    def place(self, placement) -> None:
+        start = placement.start
         self.pending(start.job_id)
         if self.jobs[start.job_id].priority != 0:
             raise Refused("Job is not held")
         ways = start.alternative.tasks_per_node
-        self.change(start.job_id, pinned_to=start.nodes, nice=nice, priority=1500, tasks_per_node=ways)
+        self.change(start.job_id, pinned_to=start.nodes, nice=placement.nice, priority=1500, tasks_per_node=ways)
+        if placement.extra is not None:
+            self.change(start.job_id, extra=placement.extra)
 
-    def unpin(self, address: str, nice: int, _own_memory=None, *, hold: bool = True) -> None:
+    def unpin(self, address: str, change) -> None:
         job_id = next((each.id for each in self.jobs.values() if each.address == address), 0)
         self.pending(job_id)
-        self.change(job_id, pinned_to=(), nice=nice, priority=0 if hold else 1000)
+        pinned = self.jobs[job_id].pinned_to if change.keeps_nodes else ()
+        self.change(job_id, pinned_to=pinned, nice=change.nice, priority=0 if change.hold else 1000)
 
     def release(self, job_id: int) -> None:
         self.pending(job_id)

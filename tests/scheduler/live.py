@@ -54,7 +54,9 @@ def running(identity: int, *nodes: str, **fields) -> ObservedJob:
 
 
 def record(identity: int, stage: Stage = Stage.PLACED, **fields) -> JobRecord:
-    return JobRecord(**{"job_id": identity, "submit_s": SUBMIT, "stage": stage, "placed_s": NOW - 1, **fields})
+    nodes = () if stage is Stage.HELD else ("c1",)
+    given = {"job_id": identity, "submit_s": SUBMIT, "stage": stage, "nodes": nodes, "placed_s": NOW - 1}
+    return JobRecord(**{**given, **fields})
 
 
 def look(*jobs: ObservedJob, nodes=None, **fields) -> Observation:

@@ -142,7 +142,10 @@ def test_observe_and_advise_split_nothing_and_plan_the_next_task(mode: str) -> N
 
 def test_an_array_that_its_owner_released_is_slurms() -> None:
     seen = situation(look(array(1, "0-9", priority=9)), record(1, Stage.HELD))
-    assert (planned(seen), seen.splits, seen.records) == ([], (), {})
+    assert (planned(seen), seen.splits, seen.jobs) == ([], (), {})
+    task = job(8, array_id=1, array_task=3)
+    later = situation(look(task, array(1, "0-2,4-9", priority=9)), *seen.records.values())
+    assert (planned(later), later.corrections) == ([], ()), "nor a task of it that its owner holds later"
 
 
 def test_an_array_that_can_never_run_is_released_whole() -> None:

@@ -1,6 +1,7 @@
 """The loop against a small Slurm: what it promises when Slurm, the store or the process itself fails."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from fake_slurm import Crash, FakeSlurm, Site, Wire
@@ -46,9 +47,22 @@ def test_intents_are_recorded_before_they_are_sent(site: Site) -> None:
 
 
 def test_a_placed_job_is_put_ahead_of_slurms_own_queue(site: Site) -> None:
-    site.slurm.submit(1, nice=30)
+    """However far back its owner has put it, it is its turn now; what they asked for is noted in the mark."""
+    site.slurm.submit(1, 1, nice=30)
+    site.slurm.change(2, nice=-30)
     site.scheduler(ENFORCE).cycle()
-    assert site.slurm.jobs[1].nice == 30 - 500
+    assert [site.slurm.jobs[each].nice for each in (1, 2)] == [-500, -530]
+    assert [site.slurm.jobs[each].extra for each in (1, 2)] == ["sns:1 nice=30", "sns:1"]
+
+
+def test_a_placement_of_a_spread_job_carries_the_number_of_all_its_tasks(site: Site) -> None:
+    """Slurm before 26.05 makes nodes times tasks of it otherwise."""
+    site.slurm.submit(7)
+    sent = []
+    site.slurm.place = sent.append
+    site.scheduler(ENFORCE).cycle()
+    assert [(each.start.alternative.tasks_per_node, each.tasks) for each in sent] == [(4, 7)]
+    assert site.history.records[1].tasks == 7
 
 
 def test_the_same_reason_is_logged_once_a_cycle(site: Site) -> None:
@@ -65,10 +79,10 @@ def test_the_same_reason_is_logged_once_a_cycle(site: Site) -> None:
 class Refusing(FakeSlurm):
     """Refuses to place job 1."""
 
-    def place(self, start, nice: int, memory_per_node_mb: int | None = None) -> None:
-        if start.job_id == 1:
+    def place(self, placement) -> None:
+        if placement.start.job_id == 1:
             raise Refused("Requested node configuration is not available")
-        super().place(start, nice, memory_per_node_mb)
+        super().place(placement)
 
 
 def test_a_refusal_for_one_job_does_not_stop_the_others_and_it_backs_off() -> None:
@@ -287,7 +301,7 @@ def test_the_kill_switch_releases_what_is_held_and_plans_nothing(site: Site) -> 
 @pytest.mark.parametrize("settings", [ADVISE, OBSERVE])
 @pytest.mark.parametrize("disabled", [False, True])
 def test_observe_and_advise_send_no_change(site: Site, settings, disabled: bool) -> None:
-    marked = {"extra": "sns:1" if settings is ADVISE else ""}
+    marked = {"extra": "sns:1 advised" if settings is ADVISE else ""}
     site.slurm.jobs = {1: job(1, priority=1000, **marked), 2: job(2, **marked)}
     site.slurm.jobs[3] = job(3, priority=1000, pinned_to=("c1",), **marked)
     site.switch.on = disabled
@@ -296,7 +310,7 @@ def test_observe_and_advise_send_no_change(site: Site, settings, disabled: bool)
     view = scheduler.cycle()
     scheduler.stop()
     assert not {"place", "unpin", "release"} & set(wire.calls)
-    planned = [] if disabled else ([1, 2] if settings is ADVISE else [1])
+    planned = [] if disabled else [1]
     assert [start.job_id for start in view.plan.starts] == planned
     assert len(site.decisions.cycles) == bool(planned)
 
@@ -421,3 +435,26 @@ def test_a_run_outlives_every_failure_of_slurm_and_the_store() -> None:
         site.slurm.submit(4, 3, 1, 6, 2, 4)
         site.scheduler(ENFORCE, Wire(at, Unreachable("x"))).run(1.0, until(40))
         assert sorted(each for each, _ in site.slurm.started) == [1, 2, 3, 4, 5, 6], at
+
+
+def test_a_defect_does_not_end_the_loop_and_shows_no_sign_of_life(site: Site) -> None:
+    """The watchdog gives to Slurm what is held, and the traceback is in the log, once."""
+    site.slurm.submit(1)
+    scheduler = site.scheduler(ENFORCE)
+    real, looks = site.slurm.observe, []
+
+    def observe():
+        looks.append(site.slurm.now())
+        if len(looks) <= 6:
+            raise ZeroDivisionError("a record of tomorrow")
+        return real()
+
+    site.slurm.observe = observe
+    scheduler.run(1.0, lambda: len(looks) > 6, lambda: True)
+    assert site.slurm.jobs[1].pinned_to == ("c1",), "it goes on when it is over"
+    assert site.heartbeat.beats == 1
+    assert [b - a for a, b in pairwise(looks)] == [1, 2, 4, 8, 10, 10], "ever more slowly"
+    said = [line for line in site.log if "ZeroDivisionError" in line]
+    assert [line for line in said if "defect" in line] == said[-2:], "the defect, and that it is over"
+    assert sum("Traceback" in line for line in site.log) == 1
+    assert scheduler.trouble == ""

@@ -42,7 +42,7 @@ def test_an_overdue_job_still_counts_as_taken_because_it_may_start_before_it_is_
 
 def test_a_job_that_is_split_by_slurm_counts_with_the_most_that_it_may_take_on_each_node() -> None:
     placed = pinned(1, "c1", "c2", tasks=16, nodes_min=2, nodes_max=2)
-    assert free(situation(look(placed), record(1))) == {"c1": (13, 113_000), "c2": (13, 113_000)}
+    assert free(situation(look(placed), record(1, nodes=("c1", "c2")))) == {"c1": (13, 113_000), "c2": (13, 113_000)}
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_a_job_of_several_partitions_has_the_best_of_their_tiers() -> None:
 
 def test_a_placement_that_was_taken_back_does_not_leave_our_boost_in_the_queue_order() -> None:
     boosted = job(2, nice=-500)
-    seen = situation(look(job(1), boosted), record(2, Stage.OWNER_HELD, nice=0))
+    seen = situation(look(job(1), boosted), record(2, Stage.HELD, nice=0))
     assert planned(seen) == [1, 2]
     assert seen.records[2].nice == 0
 
@@ -269,7 +269,24 @@ def test_a_held_job_that_cannot_be_managed_after_all_is_given_to_slurm_with_the_
     assert seen.corrections == (Release(1, f"left to Slurm: {why}"),)
     again = situation(look(never), *seen.records.values())
     assert again.corrections == seen.corrections, "it is released again where Slurm refused the first time"
-    assert situation(look(replace(never, priority=1000)), *seen.records.values()).records == {}
+    free_now = situation(look(replace(never, priority=1000)), *seen.records.values())
+    assert [each.stage for each in free_now.records.values()] == [Stage.RELEASED]
+    assert (free_now.corrections, free_now.jobs) == ((), {})
+
+
+def test_a_placed_job_takes_no_more_than_its_nodes_have_whatever_its_owner_wrote_since() -> None:
+    huge = pinned(1, "c1", memory_per_cpu_mb=2**40, cpus_per_task=65_000, tasks=2**31, ways=2**24)
+    seen = situation(look(huge, pinned(2, "c1", memory_per_cpu_mb=2**40)), record(1), record(2))
+    assert free(seen) == {"c1": (-1, -128_000), "c2": (28, 128_000)}
+
+
+def test_a_job_that_gets_all_memory_of_nodes_that_differ_in_it_is_slurms_choice() -> None:
+    """--mem=0, also when its owner writes it later: what it gets depends on which nodes Slurm takes."""
+    unlike = (node("c1"), node("c2", memory_mb=64_000))
+    whole = job(1, memory_per_cpu_mb=None)
+    assert planned(situation(look(whole))) == [1]
+    (release,) = situation(look(whole, nodes=unlike)).corrections
+    assert release.reason.startswith("left to Slurm: it gets all the memory of its nodes, which differ in it")
 
 
 # --- records and corrections, by standing
@@ -295,10 +312,10 @@ def test_a_record_of_another_submission_with_the_same_number_is_forgotten() -> N
     assert situation(look(job(1, extra="")), of_old).standings[1] is Standing.FOREIGN
 
 
-def test_a_job_that_its_owner_held_is_left_and_its_placement_forgotten() -> None:
+def test_a_job_that_its_owner_held_is_left_and_its_placement_takes_nothing() -> None:
     seen = situation(look(job(1, pinned_to=("c1",))), record(1, nodes=("c1",)))
     assert (planned(seen), seen.corrections) == ([], ())
-    assert (seen.records[1].stage, seen.records[1].nodes) == (Stage.OWNER_HELD, ())
+    assert (seen.records[1].stage, free(seen)["c1"]) == (Stage.OWNER_HELD, (28, 128_000))
 
 
 def test_a_placed_job_keeps_its_record() -> None:
@@ -317,7 +334,7 @@ def test_an_overdue_job_is_unpinned_backs_off_and_keeps_the_reason_that_slurm_gi
     why = "placed on c1, but Slurm did not start it: Resources"
     assert seen.corrections == (Unpin(1, 3, why),)
     assert seen.records[1] == JobRecord(
-        1, SUBMIT, Stage.HELD, placed_s=0, nice=3, failures=2, retry_s=NOW + 10, note=why
+        1, SUBMIT, Stage.HELD, ("c1",), placed_s=0, nice=3, failures=2, retry_s=NOW + 10, note=why
     )
 
 
@@ -370,12 +387,14 @@ def test_a_requeued_job_is_known_again_though_slurm_gives_it_a_new_submit_time()
     seen = situation(look(requeued), record(1, nice=3))
     assert (seen.corrections, seen.records[1].submit_s) == ((Unpin(1, 3, "requeued"),), SUBMIT + 50)
     held_again = situation(look(replace(requeued, priority=0, nice=3, pinned_to=())), *seen.records.values())
-    assert held_again.records == seen.records
+    assert held_again.records == {1: replace(seen.records[1], nodes=())}
 
 
 def test_a_job_that_its_owner_released_is_slurms() -> None:
     seen = situation(look(job(1, priority=1000)), record(1, Stage.HELD))
-    assert (planned(seen), seen.records, seen.corrections) == ([], {}, ())
+    assert (planned(seen), seen.jobs, seen.corrections) == ([], {}, ())
+    held_again = situation(look(job(1)), *seen.records.values())
+    assert (planned(held_again), held_again.jobs, held_again.corrections) == ([], {}, ()), "and it is their hold"
 
 
 def test_a_held_job_whose_owner_overwrote_the_mark_is_released_until_it_is_free() -> None:
@@ -384,12 +403,30 @@ def test_a_held_job_whose_owner_overwrote_the_mark_is_released_until_it_is_free(
     assert seen.corrections == (Release(1, "its owner overwrote the mark in Extra"),)
     assert situation(look(overwritten), *seen.records.values()).corrections == seen.corrections
     free_now = situation(look(replace(overwritten, priority=1000)), *seen.records.values())
-    assert (free_now.corrections, free_now.records) == ((), {})
+    assert (free_now.corrections, free_now.records[1].stage) == ((), Stage.RELEASED)
 
 
 def test_a_running_job_keeps_its_record_so_that_a_requeue_is_noticed() -> None:
     known = record(1, restarts=1)
-    assert situation(look(running(1, "c1")), known).records == {1: known}
+    assert situation(look(running(1, "c1")), known).records == {1: replace(known, stage=Stage.RUNNING)}
+
+
+@pytest.mark.parametrize(
+    ("runs", "how"),
+    [
+        (running(1, "c1", "c2", tasks=16), ""),
+        (running(1, "c2", "c1", tasks=16), ""),
+        (running(1, "c1", tasks=8), "runs on c1, planned on c1,c2; runs 8 tasks, planned 16"),
+        (running(1, "c1", "c2", tasks=20), "runs 20 tasks, planned 16"),
+        (running(1, "c1", "c3", tasks=16), "runs on c1,c3, planned on c1,c2"),
+    ],
+)
+def test_what_runs_is_compared_once_with_what_was_planned(runs, how: str) -> None:
+    seen = situation(look(runs), record(1, nodes=("c1", "c2"), tasks=16))
+    assert seen.records[1].difference == how
+    assert seen.differences == ({1: how} if how else {})
+    later = situation(look(replace(runs, tasks=1)), *seen.records.values())
+    assert later.records == seen.records, "Slurm may shrink a job that runs"
 
 
 def test_the_record_of_a_job_that_slurm_has_forgotten_is_forgotten() -> None:
@@ -423,7 +460,8 @@ ADVISE, OBSERVE = replace(ENFORCE, mode="advise"), replace(ENFORCE, mode="observ
 
 
 def test_advise_plans_marked_jobs_that_wait_in_slurms_own_queue() -> None:
-    seen = situation(look(job(1, priority=1000), job(2, priority=1000, extra="")), settings=ADVISE)
+    marked = job(1, priority=1000, extra="sns:1 advised")
+    seen = situation(look(marked, job(2, priority=1000, extra="")), settings=ADVISE)
     assert (planned(seen), seen.records, seen.corrections) == ([1], {}, ())
 
 
@@ -433,7 +471,7 @@ def test_observe_plans_plain_batch_jobs_of_our_partitions_as_if_they_were_ours()
         job(1, **asked),
         job(2, **{**asked, "priority": 0}),
         job(3, **asked, is_batch=False),
-        job(4, **asked, is_plain=False),
+        job(4, **asked, asks_for=("constraint",)),
         job(5, **asked, pinned_to=("c1",)),
         job(6, **asked, partitions=("main", "other")),
         running(7, "c1", extra=""),
@@ -444,15 +482,23 @@ def test_observe_plans_plain_batch_jobs_of_our_partitions_as_if_they_were_ours()
 
 @pytest.mark.parametrize("mode", [ADVISE, OBSERVE])
 def test_observe_and_advise_correct_nothing_that_users_did(mode) -> None:
+    marked = {"extra": "sns:1 advised"}
     jobs = [
-        job(1),
-        pinned(2, "c1"),
-        pinned(3, "c1", restarts=1),
+        job(1, **marked),
+        pinned(2, "c1", **marked),
+        pinned(3, "c1", restarts=1, **marked),
         job(4, extra="mine"),
-        job(5, array_id=5, array_tasks="0-9"),
-        job(6, pinned_to=("c1",)),
+        job(5, array_id=5, array_tasks="0-9", **marked),
+        job(6, pinned_to=("c1",), **marked),
     ]
     assert situation(look(*jobs), settings=mode).corrections == ()
+
+
+@pytest.mark.parametrize("mode", [ADVISE, OBSERVE])
+def test_a_job_that_the_filter_held_before_enforce_was_over_is_released_though_nobody_has_a_record_of_it(mode) -> None:
+    over = "held in the mode enforce, which is over"
+    seen = situation(look(job(1), job(5, array_id=5, array_tasks="0-9")), settings=mode)
+    assert seen.corrections == (Release(1, over), Release(5, over))
 
 
 @pytest.mark.parametrize("mode", ["observe", "advise"])
@@ -464,11 +510,9 @@ def test_a_job_that_a_killed_enforce_left_before_its_rpc_is_released(mode, stage
 
 def test_a_job_that_slurm_holds_because_an_earlier_enforce_placed_it_is_unpinned_and_then_released() -> None:
     impossible = pinned(1, "c1", priority=0, reason="BadConstraints")
-    first = situation(look(impossible), record(1), settings=ADVISE)
-    assert [(each.job_id, each.hold) for each in first.corrections] == [(1, False)]
-    unpinned = replace(impossible, pinned_to=(), nice=0)
-    second = situation(look(unpinned), *first.records.values(), settings=ADVISE)
-    assert [type(each) for each in second.corrections] == [Release]
+    seen = situation(look(impossible), record(1), settings=ADVISE)
+    assert [type(each) for each in seen.corrections] == [Unpin, Release]
+    assert not seen.corrections[0].hold
 
 
 @pytest.mark.parametrize("mode", ["observe", "advise"])
@@ -486,7 +530,8 @@ def test_a_waiting_job_has_no_memory_of_a_placement_left_to_restore() -> None:
 def test_a_job_that_an_earlier_enforce_left_held_is_released(mode) -> None:
     seen = situation(look(job(1)), record(1, Stage.HELD), settings=mode)
     assert seen.corrections == (Release(1, "held in the mode enforce, which is over"),)
-    assert situation(look(job(1, priority=9)), *seen.records.values(), settings=mode).records == {}
+    free_now = situation(look(job(1, priority=9)), *seen.records.values(), settings=mode)
+    assert (free_now.records[1].stage, free_now.corrections) == (Stage.RELEASED, ())
 
 
 # --- properties
@@ -511,7 +556,7 @@ def clusters(draw):
             fields["priority"] = 1000 if kind == "released" else 0
             jobs.append(job(identity, **fields, pinned_to=where if kind == "owner" else ()))
         if draw(st.booleans()):
-            known[identity] = record(identity, placed_s=0 if kind == "overdue" else NOW - 1)
+            known[identity] = record(identity, nodes=where, placed_s=0 if kind == "overdue" else NOW - 1)
     return look(*jobs, nodes=nodes), known
 
 

@@ -1,15 +1,15 @@
 """The state table of CONTRIBUTING.md, one test a row, and the cases without a record of ours."""
 
 import pytest
-from live import NOW, job, pinned, record, running
+from live import ENFORCE, NOW, job, pinned, record, running
 
 from slurm_sns.scheduler.observed import JobState
-from slurm_sns.scheduler.records import Stage
+from slurm_sns.scheduler.records import Stage, boosted
 from slurm_sns.scheduler.standing import Standing, standing
 
 
-def seen(observed, known=None, *, timeout_s=10.0) -> Standing:
-    return standing(observed, known, NOW, timeout_s)
+def seen(observed, known=None) -> Standing:
+    return standing(observed, known, NOW, ENFORCE)
 
 
 def test_a_marked_job_of_priority_0_without_nodes_is_ours_and_waits() -> None:
@@ -54,6 +54,11 @@ def test_a_requeue_counts_before_the_timeout() -> None:
     assert seen(pinned(1, "c1", restarts=1), record(1, placed_s=0)) is Standing.REQUEUED
 
 
+@pytest.mark.parametrize("stage", [Stage.RUNNING, Stage.OWNER_HELD])
+def test_a_job_that_ran_and_was_requeued_is_planned_again_also_if_it_was_held_in_between(stage: Stage) -> None:
+    assert seen(pinned(1, "c1", restarts=1), record(1, stage)) is Standing.REQUEUED
+
+
 def test_a_marked_job_with_a_priority_and_without_nodes_was_released_by_its_owner() -> None:
     assert seen(job(1, priority=1000), record(1, Stage.HELD)) is Standing.RELEASED
 
@@ -92,10 +97,76 @@ def test_the_mark_alone_tells_what_a_job_is_when_our_records_are_lost(observed, 
     assert seen(observed) is expected
 
 
-def test_a_job_that_its_owner_held_and_released_after_we_placed_it_is_placed_again() -> None:
-    assert seen(pinned(1, "c1"), record(1, Stage.OWNER_HELD, placed_s=0)) is Standing.PLACED
+# --- what an owner changes, as far as Slurm lets them
 
 
-@pytest.mark.parametrize("forged", [job(1, pinned_to=("c1",)), pinned(1, "c1", nice=0)])
-def test_a_mark_that_a_user_wrote_on_a_job_with_his_own_node_list_makes_it_not_ours(forged) -> None:
-    assert seen(forged) is Standing.FOREIGN
+def test_a_placed_job_that_its_owner_held_and_released_is_slurms_with_nothing_of_ours_left_on_it() -> None:
+    held = record(1, Stage.OWNER_HELD, placed_s=0)
+    assert seen(pinned(1, "c1"), held) is Standing.CHANGED
+    assert seen(pinned(1, "c1"), record(1, Stage.RELEASED)) is Standing.CHANGED, "until nothing of ours is left"
+    assert seen(job(1, priority=1000), record(1, Stage.RELEASED)) is Standing.RELEASED
+    assert seen(pinned(1, "c1", priority=0), record(1, Stage.RELEASED)) is Standing.RELEASED, "it is its owner's hold"
+
+
+@pytest.mark.parametrize("known", [None, record(1, Stage.HELD)])
+@pytest.mark.parametrize(
+    "edit", [{"pinned_to": ("c1",)}, {"asks_for": ("constraint",)}, {"unreadable": "x"}, {"ways": 4}], ids=str
+)
+def test_a_held_job_that_its_owner_made_one_that_we_do_not_place_is_left_to_slurm(known, edit) -> None:
+    assert seen(job(1, **edit), known) is Standing.CHANGED
+
+
+@pytest.mark.parametrize("stage", [Stage.PLACED, Stage.OWNER_HELD])
+def test_a_placed_job_whose_owner_gave_it_other_nodes_or_none_is_left_to_slurm(stage: Stage) -> None:
+    assert seen(pinned(1, "c2"), record(1, stage)) is Standing.CHANGED
+    assert seen(pinned(1), record(1, stage)) is Standing.CHANGED
+
+
+@pytest.mark.parametrize("nodes", [("c1",), ("c2",), ()])
+def test_a_placed_job_that_its_owner_holds_stays_held_whatever_else_they_change(nodes) -> None:
+    assert seen(pinned(1, *nodes, priority=0), record(1)) is Standing.OWNER_HELD
+    assert seen(job(1, pinned_to=nodes), record(1, Stage.OWNER_HELD)) is Standing.OWNER_HELD
+    assert seen(pinned(1, *nodes, priority=0, extra="mine"), record(1)) is Standing.OWNER_HELD
+
+
+def test_a_job_whose_placement_was_recorded_and_never_sent_waits() -> None:
+    assert seen(job(1), record(1)) is Standing.WAITING
+    assert seen(job(1, extra="mine"), record(1)) is Standing.MARK_LOST
+
+
+def test_a_placement_that_could_not_be_taken_back_is_ours_to_take_back() -> None:
+    refused = record(1, Stage.HELD, nodes=("c1",))
+    assert seen(pinned(1, "c1"), refused) is Standing.PLACED
+    assert seen(pinned(1, "c1", priority=0), refused) is Standing.OVERDUE
+
+
+def test_a_job_that_was_released_stays_slurms_whoever_holds_it_later() -> None:
+    assert seen(job(1), record(1, Stage.RELEASED)) is Standing.RELEASED
+    assert seen(job(1, extra="mine"), record(1, Stage.RELEASED)) is Standing.RELEASED
+
+
+def test_a_placed_job_that_lost_its_mark_is_taken_back_from_its_nodes() -> None:
+    assert seen(pinned(1, "c1", extra="mine"), record(1)) is Standing.CHANGED
+
+
+@pytest.mark.parametrize(
+    ("observed", "expected"),
+    [
+        (job(1, extra="sns:1 advised"), Standing.FOREIGN),
+        (job(1, extra="sns:1 advised", pinned_to=("c1",), priority=1000), Standing.FOREIGN),
+        (job(1, extra="sns:1 advised", priority=1000), Standing.RELEASED),
+    ],
+)
+def test_a_job_that_the_filter_marked_and_did_not_hold_is_held_by_its_owner_alone(observed, expected) -> None:
+    assert seen(observed) is expected
+
+
+def test_a_mark_that_a_user_wrote_on_a_job_with_a_node_list_of_their_own_gives_it_to_slurm() -> None:
+    assert seen(pinned(1, "c1", nice=0)) is Standing.FOREIGN
+    assert seen(job(1, pinned_to=("c1",))) is Standing.CHANGED, "or the filter holds it, and it was pinned since"
+
+
+def test_a_placed_job_with_a_nice_value_of_its_own_is_known_again_when_our_records_are_lost() -> None:
+    assert boosted(100_000, -500) == -500
+    assert seen(pinned(1, "c1", nice=boosted(100_000, -500))) is Standing.PLACED
+    assert [boosted(-100, -500), boosted(0, 0), boosted(-2147483645, -500)] == [-600, -1, -2147483645]

@@ -56,8 +56,9 @@ def test_held_jobs_are_released_when_the_heartbeat_is_old_missing_or_of_no_sense
 
 def test_what_its_owner_holds_is_not_released(case: Case) -> None:
     case.beat = None
-    case.slurm.change(1, pinned_to=("c1",))
+    case.slurm.change(1, pinned_to=("c1",), nice=-500)
     case.slurm.submit(1, extra="")
+    case.slurm.submit(1, extra="sns:1 advised")
     assert case.dog.look() == 0
 
 
@@ -89,11 +90,12 @@ def test_a_job_whose_mark_is_gone_is_known_from_the_store(case: Case) -> None:
 
 
 @pytest.mark.parametrize("mode", ["observe", "advise"])
-def test_where_we_hold_nothing_a_held_job_is_its_owners(mode: str) -> None:
+def test_what_an_earlier_enforce_left_held_is_released_in_any_mode(mode: str) -> None:
     case = Case(mode)
     case.beat = None
-    assert case.dog.look() == 0
-    assert case.is_held
+    case.slurm.submit(1, extra="sns:1 advised")
+    assert case.dog.look() == 1
+    assert (case.is_held, case.slurm.jobs[2].priority) == (False, 0)
 
 
 def test_a_job_held_in_the_last_moment_is_released_at_the_next_look(case: Case) -> None:
@@ -157,3 +159,19 @@ def test_a_slurmctld_that_does_not_answer_is_asked_again_and_logged_once(case: C
 @pytest.mark.parametrize(("beat", "stale"), [(100, False), (70, False), (69, True), (130, False), (131, True)])
 def test_the_limit_itself_is_still_alive(beat: float, stale: bool) -> None:
     assert is_stale(beat, 100, 30) is stale
+
+
+def test_a_defect_ends_no_watchdog(case: Case) -> None:
+    case.beat = None
+    real, looks = case.slurm.observe, []
+
+    def observe():
+        looks.append(1)
+        if len(looks) == 1:
+            raise ZeroDivisionError("a record of tomorrow")
+        return real()
+
+    case.slurm.observe = observe
+    case.dog.run(1.0, lambda: len(looks) > 1)
+    assert not case.is_held
+    assert sum("Traceback" in line for line in case.log) == 1

@@ -9,6 +9,8 @@ import pytest
 
 sys.path.append(str(Path(__file__).parent))
 
+import recorded
+
 
 class RPCError(Exception):
     """As pyslurm's: Slurm's words and number."""
@@ -20,15 +22,21 @@ class RPCError(Exception):
 
 @pytest.fixture
 def pyslurm(mocker) -> SimpleNamespace:
-    """A fake pyslurm module: `change` remembers what a modify() would send, `RPCError` is what it raises."""
+    """A fake pyslurm module: `change` remembers what a modify() would send, `RPCError` is what it raises.
+
+    `Job.load` shows a job that we hold.
+    """
+    job = MagicMock()
+    job.load.return_value = recorded.job()
     fake = SimpleNamespace(
         RPCError=RPCError,
         JobSubmitDescription=lambda **fields: fields,
-        Job=MagicMock(),
+        Job=job,
         Jobs=MagicMock(),
         Nodes=MagicMock(),
         Reservations=MagicMock(),
         Partitions=MagicMock(),
+        slurmctld=MagicMock(),
     )
     for module in ("api", "planner", "state"):
         mocker.patch(f"slurm_sns.slurm.{module}.pyslurm", return_value=fake)

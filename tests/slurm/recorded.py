@@ -56,6 +56,8 @@ JOB = {
     "min_cpus_per_node": 1,
     "gres": {},
     "gres_per_node": {},
+    "deadline": None,
+    "federation_origin": None,
 }
 
 NODE = {

@@ -8,6 +8,8 @@ import recorded
 from slurm_sns.errors import Refused, SnsError, Unreachable
 from slurm_sns.model import Alternative, Resources, Start
 from slurm_sns.scheduler.arrays import Split
+from slurm_sns.scheduler.follow_up import Unpin
+from slurm_sns.scheduler.placing import Placement
 from slurm_sns.scheduler.records import OwnMemory
 from slurm_sns.slurm import translate
 from slurm_sns.slurm.api import is_unreachable
@@ -15,41 +17,66 @@ from slurm_sns.slurm.commands import run
 from slurm_sns.slurm.planner import INFINITE, SlurmPlanner
 
 
-def start(**fields) -> Start:
-    return Start(7, ("c1", "c2"), Alternative(**{"nodes": 2, "demand": Resources(20, 90_000), **fields}))
+def placement(nice: int = -500, memory_mb: int | None = None, tasks: int | None = None, **way) -> Placement:
+    alternative = Alternative(**{"nodes": 2, "demand": Resources(20, 90_000), **way})
+    return Placement(Start(7, ("c1", "c2"), alternative), nice, memory_mb, tasks)
 
 
 def test_a_placement_is_one_change_with_exactly_these_fields(pyslurm) -> None:
-    SlurmPlanner().place(start(tasks_per_node=20), nice=-500)
+    SlurmPlanner().place(placement(tasks=40, tasks_per_node=20))
     pyslurm.Job.assert_called_once_with(7)
     pyslurm.Job.return_value.modify.assert_called_once_with(
         {
             "required_nodes": ["c1", "c2"],
+            "ntasks": 40,
             "ntasks_per_node": 20,
             "gres_per_node": None,
             "memory_per_node": None,
             "nice": -500,
+            "extra": None,
             "priority": INFINITE,
         }
     )
 
 
 def test_a_job_that_keeps_its_geometry_is_only_pinned(pyslurm) -> None:
-    SlurmPlanner().place(start(), nice=0)
+    SlurmPlanner().place(placement())
     (change,) = pyslurm.Job.return_value.modify.call_args.args
-    assert change["ntasks_per_node"] is None
+    assert (change["ntasks"], change["ntasks_per_node"]) == (None, None)
 
 
 def test_ways_and_bandwidth_are_asked_for_as_gres(pyslurm) -> None:
-    SlurmPlanner().place(start(demand=Resources(20, 90_000, ways=4, bandwidth_gbps=10)), nice=0)
+    SlurmPlanner().place(placement(demand=Resources(20, 90_000, ways=4, bandwidth_gbps=10)))
     (change,) = pyslurm.Job.return_value.modify.call_args.args
     assert change["gres_per_node"] == {"llc": 4, "membw": 10}
 
 
 def test_a_job_that_is_to_be_alone_asks_for_all_the_memory_of_its_nodes(pyslurm) -> None:
-    SlurmPlanner().place(start(exclusive=True), 0, 128_000)
+    SlurmPlanner().place(placement(memory_mb=128_000, exclusive=True))
     (change,) = pyslurm.Job.return_value.modify.call_args.args
     assert change["memory_per_node"] == 128_000
+
+
+@pytest.mark.parametrize(
+    ("now", "why"),
+    [
+        ({"state_reason": "JobHeldAdmin"}, "it is held by Slurm or an administrator: JobHeldAdmin"),
+        ({"state_reason": "BadConstraints"}, "it is held by Slurm or an administrator: BadConstraints"),
+        ({"priority": 1000, "state_reason": "Priority"}, "it is not held any more"),
+    ],
+)
+def test_a_job_that_somebody_else_holds_since_we_looked_is_not_placed(pyslurm, now, why: str) -> None:
+    pyslurm.Job.load.return_value = recorded.job(**now)
+    with pytest.raises(Refused, match=why):
+        SlurmPlanner().place(placement())
+    pyslurm.Job.return_value.modify.assert_not_called()
+
+
+def test_a_job_of_ours_that_slurm_calls_held_by_an_admin_for_a_failed_dependency_is_placed(pyslurm) -> None:
+    either = {**recorded.NO_DEPENDENCIES, "afterok": ["1(failed)", "2(fulfilled)"], "satisfy": "any"}
+    pyslurm.Job.load.return_value = recorded.job(state_reason="JobHeldAdmin", dependencies=either)
+    SlurmPlanner().place(placement())
+    pyslurm.Job.return_value.modify.assert_called_once()
 
 
 def test_a_release_changes_the_priority_alone(pyslurm) -> None:
@@ -57,19 +84,53 @@ def test_a_release_changes_the_priority_alone(pyslurm) -> None:
     pyslurm.Job.return_value.modify.assert_called_once_with({"priority": INFINITE})
 
 
-def test_an_unpin_clears_first_and_holds_then(mocker) -> None:
+def test_a_job_that_is_free_is_not_released_again_for_that_would_clear_its_nice_value(pyslurm) -> None:
+    pyslurm.Job.load.return_value = recorded.job(priority=900, nice=100)
+    SlurmPlanner().release(7)
+    pyslurm.Job.return_value.modify.assert_not_called()
+
+
+def test_a_job_that_an_administrator_holds_since_we_looked_is_not_released(pyslurm) -> None:
+    pyslurm.Job.load.return_value = recorded.job(state_reason="JobHeldAdmin")
+    with pytest.raises(Refused, match="an administrator holds it"):
+        SlurmPlanner().release(7)
+    pyslurm.Job.return_value.modify.assert_not_called()
+
+
+def unpin(address: str = "7", **fields) -> None:
+    SlurmPlanner().unpin(address, Unpin(**{"job_id": 7, "nice": 30, "reason": "overdue", **fields}))
+
+
+@pytest.fixture
+def sent(mocker, pyslurm):
+    """Slurm's commands, of a job that nobody holds."""
+    pyslurm.Job.load.return_value = recorded.job(priority=1000)
+    return mocker.patch("slurm_sns.slurm.planner.run")
+
+
+def test_an_unpin_clears_first_and_holds_then(sent) -> None:
     """A crash in between leaves a job that Slurm runs, not one that nobody releases."""
-    sent = mocker.patch("slurm_sns.slurm.planner.run")
-    SlurmPlanner().unpin("7", 30)
+    unpin()
     assert [call.args for call in sent.call_args_list] == [
-        ("scontrol", "update", "JobId=7", "ReqNodeList=", "TresPerNode=", "Nice=30"),
+        ("scontrol", "update", "JobId=7", "Nice=30", "ReqNodeList=", "TresPerNode="),
         ("scontrol", "uhold", "7"),
     ]
 
 
-def test_who_releases_only_clears(mocker) -> None:
-    sent = mocker.patch("slurm_sns.slurm.planner.run")
-    SlurmPlanner().unpin("7", 30, hold=False)
+def test_a_hold_that_came_in_between_stays_whose_it_is(sent, pyslurm) -> None:
+    """uhold would make an administrator's hold the owner's, and we would place the job."""
+    pyslurm.Job.load.return_value = recorded.job(state_reason="JobHeldAdmin")
+    unpin()
+    assert [call.args[1] for call in sent.call_args_list] == ["update"]
+
+
+def test_what_the_owner_wrote_since_stays(sent) -> None:
+    unpin(keeps_nodes=True, keeps_gres=True, hold=False)
+    assert [call.args for call in sent.call_args_list] == [("scontrol", "update", "JobId=7", "Nice=30")]
+
+
+def test_who_releases_only_clears(sent) -> None:
+    unpin(hold=False)
     assert [call.args[1] for call in sent.call_args_list] == ["update"]
 
 
@@ -77,16 +138,15 @@ def test_who_releases_only_clears(mocker) -> None:
     ("own", "words"),
     [((4500, 0), "MinMemoryCPU=4500"), ((None, 2000), "MinMemoryNode=2000"), ((None, 0), "MinMemoryNode=0")],
 )
-def test_an_unpin_gives_a_job_that_had_whole_nodes_its_own_memory_back(mocker, own, words: str) -> None:
-    sent = mocker.patch("slurm_sns.slurm.planner.run")
-    SlurmPlanner().unpin("7", 30, OwnMemory(*own))
+def test_an_unpin_gives_a_job_that_had_whole_nodes_its_own_memory_back(sent, own, words: str) -> None:
+    unpin(own_memory=OwnMemory(*own))
     assert sent.call_args_list[0].args[-1] == words
 
 
-def test_an_unpin_that_slurm_refuses_holds_nothing(mocker) -> None:
-    sent = mocker.patch("slurm_sns.slurm.planner.run", side_effect=Refused("Job is no longer pending execution"))
+def test_an_unpin_that_slurm_refuses_holds_nothing(sent) -> None:
+    sent.side_effect = Refused("Job is no longer pending execution")
     with pytest.raises(Refused):
-        SlurmPlanner().unpin("7", 30)
+        unpin()
     assert sent.call_count == 1
 
 
@@ -96,10 +156,9 @@ def test_tasks_are_split_off_by_one_change_that_changes_nothing(mocker) -> None:
     sent.assert_called_once_with("scontrol", "update", "JobId=41_[0,1,5]", "Nice=30")
 
 
-def test_the_last_task_of_an_array_is_unpinned_alone_though_it_has_the_arrays_id(mocker) -> None:
-    sent = mocker.patch("slurm_sns.slurm.planner.run")
+def test_the_last_task_of_an_array_is_unpinned_alone_though_it_has_the_arrays_id(sent) -> None:
     last = translate.job(recorded.job(id=41, array_id=41, array_task_id=9))
-    SlurmPlanner().unpin(last.address, 0)
+    unpin(last.address)
     assert [call.args[2] for call in sent.call_args_list] == ["JobId=41_9", "41_9"]
 
 
@@ -146,7 +205,7 @@ def test_a_munge_that_does_not_run_is_asked_after(pyslurm, errno: int, text: str
 def test_slurms_own_words_come_with_a_refusal(pyslurm, errno: int, text: str) -> None:
     pyslurm.Job.return_value.modify.side_effect = pyslurm.RPCError(errno, text)
     with pytest.raises(Refused) as problem:
-        SlurmPlanner().place(start(), 0)
+        SlurmPlanner().place(placement())
     assert str(problem.value) == text
 
 

@@ -24,7 +24,8 @@ import json, os, sys
 from slurm_sns.errors import Refused, Unreachable
 from slurm_sns.slurm.sender import answered, end_with
 
-def place(start, nice, memory):
+def place(placement):
+    start = placement.start
     with open(os.path.dirname(__file__) + "/placed", "a") as out:
         out.write(f"{start.job_id} {' '.join(start.nodes)}\\n")
     if 500 <= start.job_id < 900:
@@ -153,18 +154,18 @@ def test_a_sender_of_another_parent_ends_at_once() -> None:
 
 def test_a_placement_survives_the_way_to_a_sender() -> None:
     way = Alternative(2, Resources(20, 90_000, ways=4, bandwidth_gbps=10), tasks_per_node=20)
-    sent = Placement(Start(7, ("c1", "c2"), way), 3, 5)
+    sent = Placement(Start(7, ("c1", "c2"), way), 3, 5, 40, "sns:1 nice=3")
     assert from_row(json.loads(json.dumps(as_row(sent)))) == sent
 
 
 def test_after_no_answer_the_rest_of_a_line_is_not_sent() -> None:
     sent = []
 
-    def place(start, *_: object) -> None:
-        sent.append(start.job_id)
-        if start.job_id == 2:
+    def place(placement: Placement) -> None:
+        sent.append(placement.start.job_id)
+        if placement.start.job_id == 2:
             raise Refused("no")
-        if start.job_id == 3:
+        if placement.start.job_id == 3:
             raise Unreachable("nobody")
 
     rows = [as_row(each) for each in placements(1, 5)]

@@ -8,7 +8,7 @@ import recorded
 from slurm_sns.errors import BadInput, Unreachable
 from slurm_sns.slurm import api
 from slurm_sns.slurm.accounting import Numbers
-from slurm_sns.slurm.state import SlurmState
+from slurm_sns.slurm.state import HeldJobs, SlurmState, shows_estimates
 
 
 @pytest.fixture
@@ -20,7 +20,20 @@ def cluster(pyslurm):
         "main": recorded.partition(priority_tier=2),
         "low": recorded.partition(name="low", priority_tier=None),
     }
+    pyslurm.slurmctld.Config.load.return_value.version = "26.05.5"
     return pyslurm
+
+
+class Raising:
+    """A record with a field that pyslurm cannot convert."""
+
+    def __init__(self, record, *names: str) -> None:
+        self._record, self._names = record, names
+
+    def __getattr__(self, name: str):
+        if name in self._names:
+            raise ValueError(f"invalid literal in {name}")
+        return getattr(self._record, name)
 
 
 class Known:
@@ -49,16 +62,58 @@ def test_partitions_are_looked_at_every_time_because_one_may_be_closed_at_any_mo
     assert state.observe().partitions[0].state == "DOWN"
 
 
-def test_who_only_releases_jobs_asks_for_no_order_of_the_queue(cluster) -> None:
-    assert SlurmState().observe().partitions == ()
-    assert not cluster.Partitions.load.called
+def test_who_only_releases_jobs_reads_nothing_but_jobs(cluster) -> None:
+    seen = HeldJobs().observe()
+    assert [each.id for each in seen.jobs] == [1]
+    assert (seen.nodes, seen.partitions) == ((), ())
+    assert not any(each.load.called for each in (cluster.Nodes, cluster.Reservations, cluster.Partitions))
 
 
 @pytest.mark.parametrize("errno", [1800, 2002])
 def test_a_look_that_fails_in_any_way_is_no_look(cluster, errno: int) -> None:
     cluster.Nodes.load.side_effect = cluster.RPCError(errno, "no")
     with pytest.raises(Unreachable):
-        SlurmState().observe()
+        SlurmState(Known()).observe()
+
+
+@pytest.mark.parametrize(
+    ("version", "estimates"),
+    [
+        ("24.11.5", True),
+        ("25.05.8", True),
+        ("25.11.2", True),
+        ("26.05.0", False),
+        ("26.05.5", False),
+        ("26.11.0", False),
+    ],
+)
+def test_which_slurm_shows_its_own_estimate_of_the_nodes_as_the_owners_choice(version: str, estimates: bool) -> None:
+    assert shows_estimates(version) is estimates
+
+
+def test_slurms_version_is_asked_once_and_again_after_it_was_away(cluster) -> None:
+    asked = cluster.slurmctld.Config.load
+    state = SlurmState(Known())
+    state.observe()
+    state.observe()
+    assert asked.call_count == 1
+    cluster.Jobs.load.side_effect = cluster.RPCError(1800, "away")
+    with pytest.raises(Unreachable):
+        state.observe()
+    cluster.Jobs.load.side_effect = None
+    state.observe()
+    assert asked.call_count == 2
+
+
+def test_a_record_that_cannot_be_read_costs_that_record_only(cluster) -> None:
+    bad = Raising(recorded.job(id=2, user_id=0, state="RUNNING", allocated_nodes="c1", cpus=4), "dependencies")
+    cluster.Jobs.load.return_value = {1: recorded.job(user_id=0), 2: bad}
+    cluster.Nodes.load.return_value = {"c1": recorded.node(), "c2": Raising(recorded.node(name="c2"), "real_memory")}
+    seen = SlurmState(Known()).observe()
+    assert [(each.id, each.state.value) for each in seen.jobs] == [(1, "pending"), (2, "occupying")]
+    assert seen.jobs[1].occupies.cores == 4, "it is counted all the same"
+    assert [bool(each.unavailable) for each in seen.nodes] == [False, True]
+    assert set(seen.unreadable) == {"job 2", "node c2"}
 
 
 def test_pyslurm_is_never_loaded_where_slurm_has_no_configuration(monkeypatch, tmp_path) -> None:

@@ -53,14 +53,26 @@ def test_memory_for_each_node_counts_for_each_node() -> None:
         (1, 1, 3, (1, 3)),
         (4, 4, 4, (4, 4)),
         (4, 2, 4, (2, None)),
+        (16, 1, 500_000, (1, None)),
     ],
-    ids=["-n16", "-N2 -n16", "-N2", "-n40", "-n1", "-N1-3", "-N4 -n4", "-N2-4 -n4 looks like -n4"],
+    ids=[
+        "-n16",
+        "-N2 -n16",
+        "-N2",
+        "-n40",
+        "-n1",
+        "-N1-3",
+        "-N4 -n4",
+        "-N2-4 -n4 looks like -n4",
+        "-n16, by our filter",
+    ],
 )
 def test_slurm_shows_as_many_nodes_as_tasks_where_the_job_says_only_its_tasks(
     ntasks, num_nodes, max_nodes, shown
 ) -> None:
     job = translate.job(recorded.job(ntasks=ntasks, num_nodes=num_nodes, max_nodes=max_nodes))
     assert (job.nodes_min, job.nodes_max) == shown
+    assert job.has_open_nodes == (max_nodes == 500_000)
 
 
 @pytest.mark.parametrize("state", ["PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT"])
@@ -172,6 +184,100 @@ def test_a_record_is_that_of_one_task_or_of_several(shown, task: int | None, wai
     assert seen.is_plain
 
 
+# --- what pyslurm cannot read costs that record only
+
+
+class Raising:
+    """A record of which pyslurm cannot convert some fields."""
+
+    def __init__(self, record, **problems: Exception) -> None:
+        self._record, self._problems = record, problems
+
+    def __getattr__(self, name: str):
+        if name in self._problems:
+            raise self._problems[name]
+        return getattr(self._record, name)
+
+
+def test_a_gres_that_pyslurm_cannot_count_is_a_gres() -> None:
+    """As `--gres=a:b:0k` and the honest `--gres=gpu:a100:2,nvme`."""
+    seen = translate.job(Raising(recorded.job(), gres_per_node=ValueError("invalid literal for int(): '0k'")))
+    assert (seen.asks_for, seen.is_plain, seen.is_countable, seen.unreadable) == (("gres",), False, False, "")
+
+
+def test_a_record_that_cannot_be_read_counts_as_what_slurm_says_it_occupies() -> None:
+    whole = recorded.running(allocated_nodes="c[3-4]", cpus=6, memory_per_cpu=1000, account="physics")
+    seen = translate.job(Raising(whole, dependencies=AttributeError("'str' has no append"), gres=KeyError("x" * 9999)))
+    assert (seen.state, seen.allocated, seen.occupies) == (JobState.OCCUPYING, ("c3", "c4"), Resources(6, 6000))
+    assert (seen.account, seen.is_plain) == ("physics", False)
+    assert "cannot be read" in seen.unreadable
+    assert len(seen.unreadable) < 1000
+
+
+def test_what_it_takes_to_release_a_job_is_read_whatever_else_cannot_be() -> None:
+    problem = ValueError("no")
+    names = ("dependencies", "gres", "gres_per_node", "licenses", "name", "partition", "memory_per_cpu", "ntasks")
+    held = translate.held_job(Raising(recorded.job(extra="sns:1", nice=5), **dict.fromkeys(names, problem)))
+    assert (held.id, held.priority, held.extra, held.nice, held.pinned_to) == (1, 0, "sns:1", 5, ())
+    assert translate.held_job(Raising(recorded.job(), priority=problem)).priority > 0, "in doubt it is not held"
+
+
+def test_a_node_whose_gres_cannot_be_read_has_no_ways_to_give_away() -> None:
+    """As `Gres=gpu:2,nvme`."""
+    node = translate.node(Raising(recorded.node(), configured_gres=ValueError("invalid literal for int(): '2,nvme'")))
+    assert (node.capacity, node.unavailable) == (Resources(28, 128_000), "")
+    assert "configured_gres cannot be read" in node.unreadable
+
+
+def test_a_node_that_cannot_be_read_takes_no_job() -> None:
+    node = translate.node(Raising(recorded.node(), real_memory=ValueError("no")))
+    assert node.unavailable.startswith("its record cannot be read: real_memory")
+
+
+def test_reservations_and_partitions_that_cannot_be_read_stop_nothing() -> None:
+    bad = recorded.SimpleNamespace(name="r", nodes="c[1", start_time=1, end_time=2)
+    assert translate.reservation(bad).unreadable.startswith("SnsError: Slurm answered with the node list 'c[1'")
+    assert translate.partition(Raising(recorded.partition(), max_time=ValueError("no"))) is None
+
+
+def test_numbers_that_no_machine_can_have_are_clamped() -> None:
+    seen = translate.job(recorded.job(memory_per_cpu=4611686018427387903, gres_per_node={"gres/llc": 10**30}))
+    assert (seen.memory_per_cpu_mb, seen.ways) == (2**40, 2**24)
+    pinned = translate.job(recorded.job(memory_per_cpu=4611686018427387903, cpus=2**32 - 3, required_nodes="c1"))
+    assert pinned.occupies == Resources(2**32 - 3, 2**40)
+
+
+@pytest.mark.parametrize("text", ["?", "x", "1-", "0x3f", "1,,2", "3-9:0", "\u0663"])
+def test_tasks_of_an_array_in_no_form_of_slurms_make_the_record_unreadable(text: str) -> None:
+    assert "cannot be read" in translate.job(recorded.job(id=41, array_id=41, array_tasks_waiting=text)).unreadable
+
+
+# --- Slurm before 26.05 shows its own estimate of the nodes as if the owner had chosen it
+
+
+@pytest.mark.parametrize(
+    ("shown", "extra", "nodes"),
+    [
+        ({"ntasks": 16, "num_nodes": 1, "max_nodes": 1}, "sns:1", (1, None)),
+        ({"ntasks": 40, "num_nodes": 2, "max_nodes": 2}, "sns:1", (2, None)),
+        ({"ntasks": 16, "num_nodes": 1, "max_nodes": 1}, "sns:1 fixed", (1, 1)),
+        ({"ntasks": 40, "num_nodes": 2, "max_nodes": 4}, "sns:1 fixed", (2, 4)),
+        ({"ntasks": 16, "num_nodes": 1, "max_nodes": 1}, "", (1, 1)),
+        ({"ntasks": 16, "num_nodes": 1, "max_nodes": None}, "sns:1", (1, None)),
+        ({"ntasks": 16, "num_nodes": 2, "max_nodes": 2, "ntasks_per_node": 8}, "sns:1", (2, None)),
+    ],
+    ids=["-n16", "-n40", "-N1 -n16", "-N2-4 -n40", "without a mark", "-n16 -c2", "-n16, once placed as 2 x 8"],
+)
+def test_on_24_11_the_mark_says_whether_the_number_of_nodes_is_the_owners(shown, extra: str, nodes) -> None:
+    job = translate.job(recorded.job(extra=extra, **shown), shows_estimates=True)
+    assert (job.nodes_min, job.nodes_max) == nodes
+
+
+def test_on_26_05_the_owners_later_choice_of_nodes_is_seen_beside_the_mark() -> None:
+    job = translate.job(recorded.job(extra="sns:1", ntasks=16, num_nodes=2, max_nodes=2))
+    assert (job.nodes_min, job.nodes_max) == (2, 2)
+
+
 # --- texts that are no UTF-8
 
 
@@ -230,6 +336,8 @@ def test_a_begin_time_is_when_the_job_may_start() -> None:
         {"temporary_disk_per_node": 10},
         {"min_cpus_per_node": 4},
         {"gres": {"gpu": 1}},
+        {"deadline": 1795197546},
+        {"federation_origin": "other"},
     ],
     ids=lambda uses: next(iter(uses)),
 )
