@@ -7,6 +7,7 @@ pass-through job is left exactly as it was submitted. Nothing that a user wrote 
 
 from collections.abc import Iterator
 
+from slurm_sns.scheduler.geometry import names_no_memory
 from slurm_sns.scheduler.observed import JobState, ObservedJob
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.submit import mark
@@ -38,6 +39,7 @@ ASKS = {
     "minimum CPUs": "asks for a minimum of CPUs on a node (--mincpus)",
     "temporary disk": "asks for temporary disk space (--tmp)",
     "clusters": "was submitted to several clusters (--clusters, or a federation)",
+    "large SPANK environment": "has more options of SPANK plugins than the submit filter reads",
     "deadline": "has a deadline (--deadline)",
     "reboot": "asks for a reboot of its nodes (--reboot)",
     "overcommit": "asks for fewer CPUs than tasks (--overcommit)",
@@ -49,6 +51,10 @@ ASKS = {
 NOT_SHOWN = (
     "its record does not show why: when it was submitted, slurm_sns was switched off, showed no sign of life or only "
     "observed, or it had something that Slurm may not show later (a hold, a priority, a range of nodes, a partition)"
+)
+WHOLE_MEMORY = (
+    "it gets the whole memory of its nodes (--mem=0, or no --mem and no DefMemPerCPU), and those of its partitions may "
+    "differ in it: which nodes it takes is Slurm's choice"
 )
 RELEASED = (
     "slurm_sns held it, and it was released: by its owner, by an administrator, or by slurm_sns, which releases what "
@@ -68,7 +74,9 @@ def reason(job: ObservedJob, settings: Settings) -> str:
         return f"it is held ({job.reason or 'with priority 0'})"
     if settings.mode != "enforce":
         return f"the mode is {settings.mode}, in which slurm_sns places no jobs"
-    return RELEASED if is_marked else NOT_SHOWN
+    if is_marked:
+        return RELEASED
+    return WHOLE_MEMORY if names_no_memory(job) else NOT_SHOWN
 
 
 def _unmanaged(job: ObservedJob, settings: Settings) -> Iterator[str]:
