@@ -23,6 +23,8 @@ from slurm_sns.slurm.translate import BANDWIDTH, WAYS
 INFINITE = 0xFFFFFFFF
 #: Fewer placements are sent from here: they take less than a tenth of a second.
 MANY = 64
+#: Of more, so many are looked at at once, a third of a second before the last of them is sent.
+LOOKED_AT_TOGETHER = 512
 
 
 class SlurmPlanner:
@@ -32,13 +34,17 @@ class SlurmPlanner:
         self._senders = Senders()
 
     def place(self, placement: Placement) -> None:
+        """Look once more whether we hold the job, and send the placement."""
+        _require_held(self._look_at(placement.start.job_id))
+        self.send(placement)
+
+    def send(self, placement: Placement) -> None:
         """Pin the held job to its nodes, release it, put it ahead of Slurm's own queue: one RPC.
 
         With the tasks of each node goes the number of all tasks: Slurm before 26.05 makes nodes times tasks of it
         otherwise, and has no error for that (seen on 24.11).
         """
         start = placement.start
-        self._require_held(start.job_id)
         demand = start.alternative.demand
         gres = {name: amount for name, amount in ((WAYS, demand.ways), (BANDWIDTH, demand.bandwidth_gbps)) if amount}
         change = pyslurm().JobSubmitDescription(
@@ -54,26 +60,36 @@ class SlurmPlanner:
         with answers():
             pyslurm().Job(start.job_id).modify(change)
 
-    def _require_held(self, job_id: int) -> None:
-        """Look at the job once more: our update would release it whoever holds it, and Slurm knows no condition.
-
-        Raises:
-            Refused: an administrator holds it now, or nobody does any more.
-        """
-        now = self._look_at(job_id)
-        if now.priority != 0:
-            raise Refused("it is not held any more")
-        if is_held_by_others(now):
-            raise Refused(f"it is held by Slurm or an administrator: {now.reason}")
-
     def _look_at(self, job_id: int) -> ObservedJob:
         with answers():
             record = pyslurm().Job.load(job_id)
         return translate.held_job(record)
 
     def place_all(self, placements: Sequence[Placement]) -> Answers:
-        """Place each, in one RPC a job; many of them by several processes."""
-        return one_by_one(self, placements) if len(placements) < MANY else self._senders.place(placements)
+        """Place each, in one RPC a job; many of them by several processes.
+
+        Of many, all are looked at together, again and again: a look at each would double their time.
+        """
+        if len(placements) < MANY:
+            yield from one_by_one(self, placements)
+            return
+        for begin in range(0, len(placements), LOOKED_AT_TOGETHER):
+            yield from self._place_many(placements[begin : begin + LOOKED_AT_TOGETHER])
+
+    def _place_many(self, placements: Sequence[Placement]) -> Answers:
+        wanted = {placement.start.job_id for placement in placements}
+        with answers():
+            records = pyslurm().Jobs.load()
+        now = {record.id: translate.held_job(record) for record in records.values() if record.id in wanted}
+        held = []
+        for placement in placements:
+            try:
+                _require_held(now.get(placement.start.job_id))
+            except Refused as refusal:
+                yield placement, refusal
+            else:
+                held.append(placement)
+        yield from self._senders.place(held)
 
     def release(self, job_id: int) -> None:
         """Give a held job to Slurm as it is. One that is free already is left alone: Slurm would clear its nice value.
@@ -116,3 +132,17 @@ class SlurmPlanner:
         """
         tasks = ",".join(map(str, split.tasks))
         run("scontrol", "update", f"JobId={split.array_id}_[{tasks}]", f"Nice={split.nice}")
+
+
+def _require_held(now: ObservedJob | None) -> None:
+    """Our update would release the job whoever holds it, and Slurm knows no condition for one.
+
+    Raises:
+        Refused: an administrator holds it now, nobody does any more, or it is gone.
+    """
+    if now is None:
+        raise Refused("Slurm does not know it any more")
+    if now.priority != 0:
+        raise Refused("it is not held any more")
+    if is_held_by_others(now):
+        raise Refused(f"it is held by Slurm or an administrator: {now.reason}")

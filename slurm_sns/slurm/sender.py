@@ -53,7 +53,7 @@ def main() -> None:
     planner = SlurmPlanner()
     _say([])
     for line in sys.stdin:
-        _say(list(answered(json.loads(line), planner.place)))
+        _say(list(answered(json.loads(line), planner.send)))
 
 
 def _say(answers: list[list[str] | None]) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import recorded
 
 from slurm_sns.errors import Refused, Unreachable
 from slurm_sns.model import Alternative, Resources, Start
@@ -173,11 +174,30 @@ def test_after_no_answer_the_rest_of_a_line_is_not_sent() -> None:
     assert sent == [1, 2, 3]
 
 
-def test_a_few_placements_are_sent_by_the_scheduler_itself(mocker) -> None:
+def test_a_few_placements_are_sent_by_the_scheduler_itself(mocker, pyslurm) -> None:
     planner = SlurmPlanner()
     alone = mocker.patch.object(planner, "place", side_effect=[None, Refused("gone"), None])
     assert [refusal and str(refusal) for _, refusal in planner.place_all(placements(1, 3))] == [None, "gone", None]
     assert alone.call_count == 3
-    many = mocker.patch("slurm_sns.slurm.senders.Senders.place", return_value=iter(()))
-    list(planner.place_all(placements(1, MANY)))
-    assert many.call_count == 1
+    pyslurm.Jobs.load.return_value = {each: recorded.job(id=each) for each in range(1, 2000)}
+    sent = mocker.patch(
+        "slurm_sns.slurm.senders.Senders.place", side_effect=lambda line: iter([(p, None) for p in line])
+    )
+    assert len(list(planner.place_all(placements(1, MANY)))) == MANY
+    assert sent.call_count == 1
+    assert len(list(planner.place_all(placements(1, 1000)))) == 1000
+    assert sent.call_count == 3, "as often as all are looked at again"
+
+
+def test_of_many_those_that_somebody_else_holds_since_we_looked_are_not_sent(mocker, pyslurm) -> None:
+    now = {each: recorded.job(id=each) for each in range(1, 101)}
+    now |= {1: recorded.job(id=1, state_reason="JobHeldAdmin"), 2: recorded.job(id=2, priority=900)}
+    del now[3]
+    pyslurm.Jobs.load.return_value = now
+    sent = mocker.patch(
+        "slurm_sns.slurm.senders.Senders.place", side_effect=lambda line: iter([(p, None) for p in line])
+    )
+    answers = {placement.start.job_id: refusal for placement, refusal in SlurmPlanner().place_all(placements(1, 100))}
+    assert {each for each, refusal in answers.items() if refusal} == {1, 2, 3}
+    assert len(answers) == 100
+    assert [placement.start.job_id for placement in sent.call_args.args[0]] == list(range(4, 101))
