@@ -145,11 +145,11 @@ local function quantile(sorted, share)
   return math.floor(sorted[math.max(1, math.ceil(#sorted * share))] * 1e7 + 0.5) / 10
 end
 
-local PARTITIONS = { main = { max_nodes = 4294967295 } }
+local part_list = { main = { max_nodes = 4294967295 } }
 
 local function submit(job_desc)
   filter.table_path = table_path
-  return filter.submit(job_desc, slurm, PARTITIONS)
+  return filter.submit(job_desc, slurm, part_list)
 end
 
 -- Microseconds of each submission, sorted; no more than some seconds of them.
