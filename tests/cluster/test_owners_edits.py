@@ -1,6 +1,7 @@
 """What an owner changes in a job after its submission, and what we leave behind: nothing of it strands a job."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,7 +22,7 @@ EDITS = {
     "TresPerNode=gres/fpga:1": "gres",
     "TresPerNode=gres/llc:3": "gres",
 }
-#: Seen with JSON eyes, beside the edits: a job that waits for us, and one with a deadline, which Lua does not see.
+#: A job that waits for us, and one with a deadline, which the submit filter does not see.
 PLAIN, DEADLINE = "-n4 --mem=1G", "-n4 --mem=1G -t5 --deadline=now+1hour"
 
 
@@ -116,7 +117,7 @@ def test_of_a_placement_that_its_owner_touches_nothing_stays_behind(unstartable:
     assert not any(cluster.job(each).is_held for each in (cleared, released, moved))
 
     # The store is lost, and the job is known again by what Slurm shows; a clean stop gives it back its own nice value.
-    assert shown(cluster, kept, "Nice", "Extra") == ("-500", "sns:1"), "the mark has more than scontrol -o shows"
+    assert shown(cluster, kept, "Nice", "Extra") == ("-500", "sns:1"), "the mark, up to its first blank"
     cluster.daemon("kill", "scheduler")
     cluster.run("mkdir -p /tmp/away; mv /var/lib/sns/sns.db* /tmp/away")
     cluster.daemon("start", "scheduler", config="/tmp/sns-patient.yaml")
@@ -145,8 +146,6 @@ def test_jobs_that_the_filter_held_when_enforce_ended_are_released_though_nobody
 @pytest.fixture
 def frozen(cluster: Cluster) -> Iterator[Cluster]:
     """The cluster with what a faulty scheduler needs; see faulty_scheduler.py."""
-    from pathlib import Path
-
     cluster.run("mkdir -p /tmp/faults")
     cluster.write("/tmp/faults/sns", Path(__file__).with_name("faulty_scheduler.py").read_text())
     cluster.run("chmod 755 /tmp/faults/sns")
