@@ -14,6 +14,7 @@ local judge = require("sns_judge")
 local M = { table_path = "/etc/slurm/sns/filter.lua" }
 
 local MOST_TABLE_BYTES = 1048576
+local TABLE_HEAD_BYTES = 8192 -- sns render writes the digest of the table into its first lines
 local OPTION = "_SLURM_SPANK_OPTION_sns_sns_" -- Slurm's prefix, the plugin's name, the beginning of all its options
 local NO_ARGUMENT = "(null)" -- what Slurm 26.05 writes there as the value of an option that takes none
 local ENOENT, ENOTDIR = 2, 20
@@ -21,8 +22,9 @@ local SPREAD_JOB = 256 -- the bit of job_desc.bitflags that --spread-job sets (s
 local USE_MIN_NODES = 512 -- and that of --use-min-nodes
 local ANY_NUMBER_OF_NODES = 500000 -- slurmctld counts no job's nodes further; slurm_sns/slurm/translate.py knows it
 
--- What a user can make long is looked at only so far; these bounds keep a submission below a millisecond.
-local MOST_SCRIPT_BYTES = 16384
+-- What a user can make long is looked at only so far; these bounds keep a submission below a millisecond. What no bound
+-- of ours limits is Slurm's own search of the environment: 8 ns for each variable.
+local MOST_COMMENTS_BYTES = 4096 -- of a script's first comments
 local MOST_OPTION_BYTES = 512 -- beyond every valid option: cut, it is as wrong as it was
 
 -- Slurm says "not given" with the largest values of each width (NO_VAL, INFINITE).
@@ -51,14 +53,15 @@ local NUMBERS = {
 -- longer than what is looked at, the job is taken for one with a burst buffer: in doubt it is Slurm's. The text is
 -- searched as a whole, by C; a loop over its lines would take longer than all else.
 local function burst_buffer_of(script)
-  local text = "\n" .. script:sub(1, MOST_SCRIPT_BYTES)
+  local text = "\n" .. script:sub(1, MOST_COMMENTS_BYTES)
   local command = text:find("\n[^#\n]")
   local comments = text:sub(1, command or -1)
   local bb, dw = comments:find("\n#BB", 1, true), comments:find("\n#DW", 1, true)
   if bb or dw then
     return comments:match("[^\n]+", math.min(bb or dw, dw or bb))
   end
-  return not command and #script > MOST_SCRIPT_BYTES and "comments of more than " .. MOST_SCRIPT_BYTES .. " bytes" or ""
+  local cut = not command and #script > MOST_COMMENTS_BYTES
+  return cut and "comments of more than " .. MOST_COMMENTS_BYTES .. " bytes" or ""
 end
 
 -- How each field of the job that is judged is read of Slurm's.
@@ -79,6 +82,7 @@ for _, name in ipairs({ "min_mem_per_node", "min_mem_per_cpu" }) do
 end
 
 function READ.script(job_desc) return job_desc.script or false end
+function READ.script_bytes(_, job) return job.script and #job.script or nil end
 function READ.batch(_, job) return job.script ~= false end
 function READ.cron(job_desc) return job_desc.cron_job == true end
 
@@ -99,10 +103,6 @@ end
 -- Slurm searches the environment for one variable at each look; it is not copied. Batch jobs alone have one.
 function READ.distribution(job_desc, job)
   return job.batch and job_desc.environment.SLURM_DISTRIBUTION or ""
-end
-
-function READ.sbatch(job_desc, job)
-  return job.batch and job_desc.environment.SLURM_UMASK ~= nil
 end
 
 local function option(entry)
@@ -168,14 +168,15 @@ local function nowhere_limited(part_list)
   return next(part_list) ~= nil
 end
 
+-- The first bytes of a file and its size.
 local function read(path, most_bytes)
-  local file, problem, code = io.open(path, "rb")
+  local file, problem = io.open(path, "rb")
   if not file then
-    return nil, problem, code
+    return nil, problem
   end
-  local text = file:read(most_bytes) or ""
+  local text, size = file:read(most_bytes) or "", file:seek("end")
   file:close()
-  return text
+  return text, size
 end
 
 -- Lua 5.1 has setfenv; later versions, which some sites build Slurm with, take the environment in load.
@@ -201,22 +202,23 @@ local FORM = {
   partitions = "table", heuristics = "table", messages = "table",
 }
 
-local kept = {} -- the last table that was loaded, and the text it was made of
+local kept = {} -- the last table that was loaded, and by what a change of its file is known
 
--- The table that `sns render` wrote; raises when it cannot be read or has another form. The file is read each time, but
--- not parsed again while its bytes are the same: reading is some microseconds, parsing a large site's table some tens of
--- milliseconds.
+-- The table that `sns render` wrote; raises when it cannot be read or has another form. The first bytes of the file,
+-- which hold the digest of the rest, are read each time. It is parsed again only when these or its size have changed:
+-- that takes some tens of milliseconds for a large site's table.
 function M.load_table(path)
-  local text, problem = read(path, MOST_TABLE_BYTES + 1)
-  if not text then
-    error(problem, 0)
-  elseif #text > MOST_TABLE_BYTES then
+  local head, size = read(path, TABLE_HEAD_BYTES)
+  if not head then
+    error(size, 0)
+  elseif size > MOST_TABLE_BYTES then
     error(path .. ": larger than " .. MOST_TABLE_BYTES .. " bytes", 0)
   end
-  if kept.path == path and kept.text == text then
+  if kept.path == path and kept.head == head and kept.size == size then
     return kept.table
   end
-  local loaded = literal(text, path)
+  local text, problem = read(path, MOST_TABLE_BYTES)
+  local loaded = literal(text or error(problem, 0), path)
   if type(loaded) ~= "table" or loaded.version ~= judge.version then
     error(path .. ": not a table of version " .. judge.version .. "; run sns render", 0)
   end
@@ -225,7 +227,7 @@ function M.load_table(path)
       error(path .. ": " .. name .. " must be a " .. kind .. "; run sns render", 0)
     end
   end
-  kept = { path = path, text = text, table = loaded }
+  kept = { path = path, head = text:sub(1, TABLE_HEAD_BYTES), size = #text, table = loaded }
   return loaded
 end
 

@@ -6,15 +6,16 @@
 -- SPDX-License-Identifier: GPL-2.0-or-later
 
 local hints = require("sns_hints")
-local begins, split, say = hints.begins, hints.split, hints.say
+local begins, say = hints.begins, hints.say
 
 local M = {
   version = 1, -- of the table's form; slurm_sns/submit/table.py
-  most_spank_entries = 256,
+  most_spank_entries = 64,
 }
 
 local MOST_MEMORY_MB = 4294967296 -- 2^32: products with the CPUs of a task stay exact in doubles
-local MOST_PARTITION_BYTES, MOST_TRES_BYTES, MOST_SHAPES = 1024, 1024, 500
+local MOST_PARTITION_BYTES, MOST_COMMENT_BYTES, MOST_TRES_BYTES, MOST_SHAPES = 1024, 1024, 1024, 500
+local MOST_SCRIPT_BYTES = 262144
 
 -- what we do not place ----------------------------------------------------------------------------------------------
 
@@ -46,8 +47,8 @@ local function other_tres_per_task(job)
   if #job.tres_per_task > MOST_TRES_BYTES then
     return true
   end
-  for _, entry in ipairs(split(job.tres_per_task, ",")) do
-    if entry ~= "" and not begins(entry, "cpu:") and not begins(entry, "cpu=") then
+  for entry in job.tres_per_task:gmatch("[^,]+") do
+    if not begins(entry, "cpu:") and not begins(entry, "cpu=") then
       return true
     end
   end
@@ -96,6 +97,7 @@ local UNPLACED = {
   { "network", any_text("network") },
   { "licences", any_text("licenses") },
   { "not a batch job", function(job) return not job.batch end },
+  { "large script", function(job) return (job.script_bytes or 0) > MOST_SCRIPT_BYTES end },
   { "burst buffer", any_text("burst_buffer") },
 }
 
@@ -110,7 +112,7 @@ end
 -- Whether the job says more of its geometry than its number of tasks ("at least one node" is no more).
 local function fixes_geometry(job)
   return (job.min_nodes or 0) > 1 or (positive(job.max_nodes) or positive(job.ntasks_per_node)) ~= nil
-    or ((job.num_tasks or 1) > 1 and not job.sbatch) or job.distribution ~= ""
+    or job.distribution ~= ""
 end
 
 -- capacity ----------------------------------------------------------------------------------------------------------
@@ -259,8 +261,8 @@ local function partitions_of(job, tbl)
     return nil
   end
   local names, seen = {}, {}
-  for _, name in ipairs(split(job.partition, ",")) do
-    if name ~= "" and not seen[name] then
+  for name in job.partition:gmatch("[^,]+") do
+    if not seen[name] then
       names[#names + 1], seen[name] = name, true
     end
   end
@@ -288,6 +290,8 @@ function M.judge(job, tbl, now_s, heartbeat_s, killed)
   local told, wrong = hints.parse(job, tbl)
   if wrong then
     return { refuse = wrong }
+  elseif #job.comment > MOST_COMMENT_BYTES then
+    return { pass = "long comment" }
   elseif begins(job.extra, hints.PREFIX) then
     return { refuse = say(tbl.messages, "extra", { value = hints.quote(job.extra) }) }
   end

@@ -40,6 +40,7 @@ ASKS = {
     "temporary disk": "asks for temporary disk space (--tmp)",
     "clusters": "was submitted to several clusters (--clusters, or a federation)",
     "large SPANK environment": "has more options of SPANK plugins than the submit filter reads",
+    "large script": "has a script of more than 256 KiB",
     "deadline": "has a deadline (--deadline)",
     "reboot": "asks for a reboot of its nodes (--reboot)",
     "overcommit": "asks for fewer CPUs than tasks (--overcommit)",
@@ -50,7 +51,8 @@ ASKS = {
 
 NOT_SHOWN = (
     "its record does not show why: when it was submitted, slurm_sns was switched off, showed no sign of life or only "
-    "observed, or it had something that Slurm may not show later (a hold, a priority, a range of nodes, a partition)"
+    "observed, or it had something that Slurm may not show later (a hold, a priority, a range of nodes, a partition, a "
+    "script of more than 256 KiB)"
 )
 WHOLE_MEMORY = (
     "it gets the whole memory of its nodes (--mem=0, or no --mem and no DefMemPerCPU), and those of its partitions may "

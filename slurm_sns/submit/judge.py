@@ -12,8 +12,9 @@ The order of the questions is the promise:
 5. The rest is marked; enforce holds it as well, and a mark of advise says `advised`.
 
 slurmctld waits for the verdict with its locks held. What a user can make long is therefore limited before it is read:
-the list of partitions (`MOST_PARTITION_BYTES`), the hints (`hints.MOST_BYTES`), the SPANK options
-(`submission.MOST_SPANK_ENTRIES`) and the kinds of nodes that are counted (`capacity.MOST_SHAPES`).
+the list of partitions (`MOST_PARTITION_BYTES`), the comment (`MOST_COMMENT_BYTES`) and the hints in it
+(`hints.MOST_BYTES`), the SPANK options (`submission.MOST_SPANK_ENTRIES`), the script
+(`submission.MOST_SCRIPT_BYTES`) and the kinds of nodes that are counted (`capacity.MOST_SHAPES`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,7 +26,9 @@ from slurm_sns.submit.messages import as_bytes, quote, say
 from slurm_sns.submit.submission import Submission, fixes_geometry, unplaced
 from slurm_sns.submit.table import FilterTable, NodeShape
 
-MOST_PARTITION_BYTES = 1024  # Slurm itself refuses a longer list, later
+# Slurm itself refuses longer ones, later.
+MOST_PARTITION_BYTES = 1024
+MOST_COMMENT_BYTES = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,8 @@ def judge(job: Submission, table: FilterTable, now_s: int, heartbeat_s: int | No
         told = hints.parse(job.comment, job.options, table.heuristics)
     except BadInput as problem:
         return Refuse(str(problem))
+    if len(as_bytes(job.comment)) > MOST_COMMENT_BYTES:
+        return PassThrough("long comment")
     if job.extra.startswith(hints.PREFIX):
         return Refuse(say("extra", {"value": quote(job.extra)}))
     return _managed(job, told, table, {name: table.partitions[name] for name in names})

@@ -2,11 +2,9 @@
 
 The names are those of Slurm's job description in Lua; what is not asked for is "" for texts and None for numbers (the
 reader in Lua turns nil, NO_VAL and INFINITE into None). Two options are seen by their traces only: --overcommit by
-fewer CPUs than the tasks want, --distribution by the variable SLURM_DISTRIBUTION in the job's environment. sbatch and
-slurmrestd set that variable; pyslurm and other callers of Slurm's library do not. A job that sbatch did not send may
-therefore have a distribution that the filter cannot see. sbatch is recognised by SLURM_UMASK: it sets this variable
-whatever --export says, and Slurm removes it from the environment of a batch script, so that a program which submits
-jobs from there does not pass it on (both seen with 26.05).
+fewer CPUs than the tasks want, --distribution by the variable SLURM_DISTRIBUTION in the job's environment. sbatch sets
+that variable, and slurmrestd does (24.11: source; 26.05: seen). Other callers of Slurm's library may not; srun still
+distributes the tasks of such a job as it says, over the nodes that it was given.
 """
 
 from collections.abc import Callable
@@ -14,8 +12,8 @@ from dataclasses import dataclass
 
 from slurm_sns.submit.messages import as_bytes
 
-#: Other plugins' options and variables are some dozens.
-MOST_SPANK_ENTRIES = 256
+MOST_SPANK_ENTRIES = 64  # each option of a plugin that a job uses is one
+MOST_SCRIPT_BYTES = 262144  # Slurm copies a script when it is looked at; what is larger carries data
 MOST_TRES_BYTES = 1024  # of --tres-per-task; Slurm itself refuses a longer text, later
 
 
@@ -23,12 +21,11 @@ MOST_TRES_BYTES = 1024  # of --tres-per-task; Slurm itself refuses a longer text
 class Submission:
     """One job as it is submitted. Memory in MiB; `options` are the SPANK options as pairs of hint name and value.
 
-    `sbatch` is the sign of sbatch in the job's environment, `spank_job_env_size` the number of entries of all SPANK
-    plugins; of more than `MOST_SPANK_ENTRIES` no options are read.
+    `spank_job_env_size` is the number of entries of all SPANK plugins; of more than `MOST_SPANK_ENTRIES` no options are
+    read.
     """
 
     batch: bool = True
-    sbatch: bool = True
     cron: bool = False
     het_job_offset: int | None = None
     partition: str = ""
@@ -69,6 +66,7 @@ class Submission:
     segment_size: int | None = None
     network: str = ""
     licenses: str = ""
+    script_bytes: int | None = None
     burst_buffer: str = ""
     boards_per_node: int | None = None
     sockets_per_board: int | None = None
@@ -150,6 +148,7 @@ UNPLACED: tuple[tuple[str, Callable[[Submission], bool]], ...] = (
     ("network", _any_text("network")),
     ("licences", _any_text("licenses")),
     ("not a batch job", lambda job: not job.batch),
+    ("large script", lambda job: (job.script_bytes or 0) > MOST_SCRIPT_BYTES),
     ("burst buffer", _any_text("burst_buffer")),
 )
 
@@ -160,11 +159,5 @@ def unplaced(job: Submission) -> str | None:
 
 
 def fixes_geometry(job: Submission) -> bool:
-    """Whether the job says more of its geometry than its number of tasks ("at least one node" is no more).
-
-    One of several tasks that did not come from sbatch counts as fixed, too: it may have a --distribution that the
-    filter cannot see.
-    """
-    if (job.min_nodes or 0) > 1 or job.max_nodes or job.ntasks_per_node:
-        return True
-    return ((job.num_tasks or 1) > 1 and not job.sbatch) or job.distribution != ""
+    """Whether the job says more of its geometry than its number of tasks ("at least one node" is no more)."""
+    return (job.min_nodes or 0) > 1 or bool(job.max_nodes or job.ntasks_per_node) or job.distribution != ""

@@ -1,10 +1,12 @@
 """The table that the Lua module decides by: the value, and the Lua text that `sns render` writes.
 
-The text is one `return {...}` of literals, sorted and byte-stable. Every byte of a string that is not plainly harmless
+The text is one `return {...}` of literals, sorted and byte-stable, below a comment with its digest: the module parses
+it anew only when its first bytes or its size have changed. Every byte of a string that is not plainly harmless
 is written as its decimal escape, so nothing a name holds can end the string; the module loads the text with an empty
 environment. The messages travel in it as well: both sides speak the same words.
 """
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
@@ -82,7 +84,9 @@ def lua_text(table: FilterTable) -> str:
         "partitions": partitions,
         "version": VERSION,
     }
-    return "-- Written by sns render; change the configuration instead.\nreturn " + _literal(fields, "") + "\n"
+    body = f"return {_literal(fields, '')}\n"
+    digest = hashlib.sha256(body.encode()).hexdigest()
+    return f"-- Written by sns render; change the configuration instead.\n-- sha256 of what follows: {digest}\n{body}"
 
 
 def lua_string(text: str) -> str:

@@ -52,7 +52,7 @@ local function environment(count)
   for index = 1, count do
     packed[index] = "\1VARIABLE_" .. index .. "=" .. index
   end
-  packed = table.concat(packed) .. "\1SLURM_UMASK=0022\1"
+  packed = table.concat(packed) .. "\1"
   local found = setmetatable({}, { __index = function(_, name)
     local _, last = packed:find("\1" .. name .. "=", 1, true)
     return last and packed:sub(last + 1, packed:find("\1", last, true) - 1)
@@ -111,18 +111,26 @@ local CLASSES = {
   { "large licences", { licenses = large("m:1,") } },
   { "large burst buffer", { burst_buffer = large("#BB\n") } },
   { "every text large", EVERYTHING },
+  { "script of 256 KiB: #", { script = text(256 * 1024, "#\n") } },
+  { "script of 256 KiB: empty lines", { script = text(256 * 1024, "\n") } },
   { "large script: #", { script = large("#\n") } },
   { "large script: #B", { script = large("#B\n") } },
   { "large script: #BB after a command", { script = large("#BB\n", "true\n") } },
   { "large script: empty lines", { script = large("\n") } },
   { "large script: #SBATCH", { script = large("#SBATCH -n1\n") } },
   { "large script: one line", { script = large("x") } },
-  { "SPANK: 256 options", spank(256, function(index) return OPTION .. "alpha=0." .. index end) },
+  { "SPANK: 64 options", spank(64, function(index) return OPTION .. "alpha=0." .. index end) },
   { "SPANK: 100,000 entries", spank(100000, function(index) return "VARIABLE_" .. index .. "=" .. index end) },
   { "SPANK: 100,000 options", spank(100000, function() return OPTION .. "alpha=0.9" end) },
   { "SPANK: large value", spank(1, text(LARGE, "a", OPTION .. "program=")) },
   { "SPANK: large key", spank(1, text(LARGE, "_", OPTION)) },
   { "environment: 100,000 variables", { environment = environment(100000) } },
+  { "all that passes", {
+    comment = text(1024, "a"), partition = text(1024, ","), tres_per_task = text(1024, ","),
+    script = text(240 * 1024, "x", ("\n"):rep(4000) .. "true\n"), environment = environment(100000),
+    spank_job_env_size = 64,
+    spank_job_env = entries(64, function(index) return "_SLURM_SPANK_OPTION_other_option=" .. index end),
+  } },
   { "environment: large distribution", { environment = function() return { SLURM_DISTRIBUTION = BULK() } end } },
   { "too large for every partition", { partition = PARTITIONS, num_tasks = 2000000000, min_cpus = 2000000000 } },
   { "kill switch, every text large", EVERYTHING, nil, true },

@@ -1,54 +1,37 @@
 """What the submit filter in a running slurmctld makes of options that Slurm shows it only by their traces."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from cluster import Cluster
 
-#: Submits four tasks with a hint through Slurm's library, as a site's own tool may: a name, a comment, variables.
-BY_LIBRARY = r"""
-#include <slurm/slurm.h>
-#include <time.h>
-#include <unistd.h>
+#: Submits four tasks with a hint through slurmrestd, as the user who runs it; arguments: more fields, as JSON.
+BY_REST = r"""
+import http.client, json, os, socket, subprocess, sys, time
 
-int main(int argc, char *argv[])
-{
-	job_desc_msg_t job;
-	submit_response_msg_t *answer = NULL;
-
-	slurm_init(NULL);
-	slurm_init_job_desc_msg(&job);
-	job.script = "#!/bin/sh\ntrue\n";
-	job.work_dir = "/tmp";
-	job.num_tasks = job.min_cpus = 4;
-	job.begin_time = time(NULL) + 600;
-	job.user_id = getuid();
-	job.group_id = getgid();
-	job.name = argv[1];
-	job.comment = argv[2];
-	job.environment = argv + 3;
-	job.env_size = argc - 3;
-	if (slurm_submit_batch_job(&job, &answer) != 0) {
-		slurm_perror("submit");
-		return 1;
-	}
-	return 0;
-}
+path = f"/tmp/rest-{os.getpid()}"
+os.environ["SLURMRESTD_SECURITY"] = "disable_unshare_sysv,disable_unshare_files"
+daemon = subprocess.Popen(["slurmrestd", "-a", "rest_auth/local", "-s", "openapi/slurmctld", f"unix:{path}"],
+                          stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+try:
+    for more in sys.argv[1:]:
+        peer = socket.socket(socket.AF_UNIX)
+        until = time.monotonic() + 30
+        while peer.connect_ex(path) and time.monotonic() < until:
+            time.sleep(0.1)
+        job = {"script": "#!/bin/sh\ntrue\n", "tasks": 4, "comment": "sns:program=mg", "environment": ["PATH=/bin"],
+               "current_working_directory": "/tmp", "begin_time": {"set": True, "number": int(time.time()) + 600}}
+        connection = http.client.HTTPConnection("slurmctld")
+        connection.sock = peer
+        connection.request("POST", "/slurm/v0.0.43/job/submit", json.dumps({"job": job | json.loads(more)}),
+                           {"Content-Type": "application/json"})
+        print(json.loads(connection.getresponse().read())["job_id"])
+finally:
+    daemon.kill()
+    os.unlink(path)
 """
 LATER = "--begin=now+600"
 HINT = "sns:program=mg"
 MARKED = "sns:1 program=mg"
-
-
-@pytest.fixture(scope="module")
-def by_library(running_cluster: Cluster) -> Iterator[str]:
-    """The program on the controller, in a place where any user can run it."""
-    path = "/tmp/by-library"
-    running_cluster.write(f"{path}.c", BY_LIBRARY)
-    running_cluster.run(f"gcc -o {path} {path}.c -lslurm && chmod 755 {path}")
-    yield path
-    running_cluster.run(f"rm -f {path} {path}.c")
 
 
 def mark(cluster: Cluster, number: str | int) -> str:
@@ -95,21 +78,11 @@ def test_a_job_of_sbatch_with_an_environment_from_a_file_is_spread(cluster: Clus
     assert mark_of(cluster, f"-n4 --comment {HINT} --export-file=/tmp/variables") == MARKED
 
 
-def test_a_job_that_came_by_slurms_library_is_not_spread_unless_it_bears_the_sign_of_sbatch(
-    cluster: Cluster, by_library: str
-) -> None:
-    cluster.run(f"{by_library} plain {HINT} PATH=/bin; {by_library} signed {HINT} PATH=/bin SLURM_UMASK=0022", "alice")
-    plain, signed = (cluster.run(f"squeue -h -n {name} -o %i").strip() for name in ("plain", "signed"))
-    assert mark(cluster, plain) == f"{MARKED} fixed"
-    assert mark(cluster, signed) == MARKED
-
-
-def test_the_script_of_a_job_does_not_hand_down_the_sign_of_sbatch(cluster: Cluster) -> None:
-    number = cluster.submit("-n1 --comment sns:off", "env > /tmp/inherited")
-    cluster.wait_for_end([number])
-    inherited = cluster.run("cat /tmp/inherited", node=cluster.fields(number)["NodeList"])
-    assert "SLURM_SUBMIT_HOST=" in inherited
-    assert "SLURM_UMASK" not in inherited
+def test_a_distribution_that_comes_by_slurmrestd_is_seen(cluster: Cluster) -> None:
+    cluster.write("/tmp/by_rest.py", BY_REST)
+    more = """'{}' '{"distribution": "cyclic"}' '{"distribution_plane_size": 2}'"""
+    numbers = cluster.run(f"/opt/sns/bin/python3 /tmp/by_rest.py {more}", "alice").split()
+    assert [mark(cluster, number) for number in numbers] == [MARKED, f"{MARKED} fixed", f"{MARKED} fixed"]
 
 
 def test_hints_of_a_hundred_kilobytes_are_refused_in_one_line(cluster: Cluster) -> None:

@@ -22,7 +22,6 @@ local parse = loadstring
 loadstring = function(...) parses = parses + 1; return parse(...) end
 local environment = setmetatable({}, { __index = function(_, name)
   variables[name] = (variables[name] or 0) + 1
-  return ENVIRONMENT[name]
 end })
 local job = setmetatable({}, {
   __index = function(_, name)
@@ -76,7 +75,7 @@ class Site:
         program = (
             f"package.path = {lua_string(str(shared_path('plugins/job_submit') / '?.lua'))}\n"
             f"local TABLE, TIMES = {lua_string(str(self.folder / 'filter.lua'))}, {times}\n"
-            f"local ENVIRONMENT = {{ SLURM_UMASK = '0022' }}\n{before}\n"
+            f"{before}\n"
             f"local FIELDS = {{ {', '.join(f'{name} = {value}' for name, value in literals.items())} }}\n"
         )
         lua = shutil.which("lua5.1") or pytest.fail("lua5.1 is needed (Debian: apt-get install lua5.1)")
@@ -124,19 +123,24 @@ def test_where_a_number_says_enough_no_text_is_looked_at_but_the_hints(site):
     assert site.counted(shared=0)["looks"].keys().isdisjoint(texts)
 
 
-def test_the_environment_is_searched_for_two_variables_at_most(site):
-    assert site.counted(num_tasks=1)["variables"] == {"SLURM_DISTRIBUTION": 1}
-    assert site.counted(comment="'sns:alpha=1'")["variables"] == {"SLURM_DISTRIBUTION": 1, "SLURM_UMASK": 1}
+def test_the_environment_is_searched_for_one_variable_at_most(site):
+    assert site.counted()["variables"] == {"SLURM_DISTRIBUTION": 1}
     assert site.counted(ntasks_per_node=2)["variables"] == {}
-    # An environment of any size comes from other callers alone: sbatch's is limited by the kernel.
-    stranger = {"before": "ENVIRONMENT = {}", "comment": "'sns:alpha=1'"}
-    assert site.counted(**stranger)["variables"] == {"SLURM_UMASK": 1}
+
+
+def test_of_a_job_with_a_long_comment_no_other_text_is_looked_at(site):
+    looks = site.counted(comment="string.rep('a', 1025)")["looks"]
+    assert looks == {"partition": 1, "comment": 1, "spank_job_env_size": 1}
+
+
+def test_a_large_script_is_copied_and_no_more(site):
+    assert site.counted(script="string.rep('#\\n', 131073)")["variables"] == {}
 
 
 def test_too_many_entries_of_spank_plugins_are_never_asked_for(site):
-    entries = "(function() local made = {} for i = 0, 300 do made[i] = '_SLURM_SPANK_OPTION_x' end return made end)()"
-    assert "spank_job_env" not in site.counted(spank_job_env_size=257, spank_job_env=entries)["looks"]
-    assert site.counted(spank_job_env_size=256, spank_job_env=entries)["looks"]["spank_job_env"] == 1
+    entries = "(function() local made = {} for i = 0, 64 do made[i] = '_SLURM_SPANK_OPTION_x' end return made end)()"
+    assert "spank_job_env" not in site.counted(spank_job_env_size=65, spank_job_env=entries)["looks"]
+    assert site.counted(spank_job_env_size=64, spank_job_env=entries)["looks"]["spank_job_env"] == 1
 
 
 OPTION = "_SLURM_SPANK_OPTION_sns_sns_"

@@ -41,7 +41,7 @@ RECORDED = {
     "het_job_offset": 4294967294,
     "cron_job": False,
 }
-# What sbatch always adds to the environment that it sends; other variables of Slurm's are inherited by callers.
+# A part of the environment that sbatch sends.
 SBATCH = {"SLURM_UMASK": "0022", "SLURM_SUBMIT_HOST": "ctl"}
 SPANK = (
     "_SLURM_SPANK_OPTION_sns_sns_alpha=0.9",
@@ -177,13 +177,6 @@ def test_the_options_of_the_spank_plugin_are_read(site):
 
 def test_a_distribution_is_seen_in_the_environment(site):
     assert site.submit(environment={"SLURM_DISTRIBUTION": "block"})[0] == "set extra: sns:1 fixed"
-
-
-def test_a_job_that_was_not_sent_by_sbatch_is_not_spread(site):
-    hinted = {"comment": "sns:program=mg"}
-    for environment in ({}, {"SLURM_SUBMIT_HOST": "ctl", "SLURM_PRIO_PROCESS": "0"}):  # from the script of another job
-        assert site.submit(environment=environment, **hinted)[0] == "set extra: sns:1 program=mg fixed"
-    assert site.submit(**hinted)[0] == "set extra: sns:1 program=mg"
 
 
 def test_advise_sets_the_mark_alone_and_says_so_in_it(site):

@@ -95,7 +95,9 @@ def test_an_extra_that_looks_like_a_mark_is_refused_and_any_other_passes():
         ({"reservation": "maint"}, "reservation"),
         ({"clusters": "mini"}, "clusters"),
         ({"clusters": "mini,other"}, "clusters"),
-        ({"spank_job_env_size": 257}, "large SPANK environment"),
+        ({"spank_job_env_size": 65}, "large SPANK environment"),
+        ({"script_bytes": 262145}, "large script"),
+        ({"comment": "é" * 513, "extra": "sns:1"}, "long comment"),  # Slurm refuses it later
         ({"tres_per_task": "cpu:1," * 200}, "gres per task"),  # Slurm refuses it later
         ({"tres_per_node": "gres/gpu:1"}, "gres"),
         ({"tres_per_task": "cpu=4,gres/gpu=1"}, "gres per task"),
@@ -139,24 +141,6 @@ def test_what_slurm_fills_in_by_itself_does_not_count_as_asked_for(asked):
 )
 def test_a_job_that_fixes_its_geometry_is_marked_so(asked):
     assert verdict(replace(JOB, **asked)) == Manage("sns:1 fixed", hold=True)
-
-
-HINTED = {"alpha": "0.9", "program": "mg", "max-scale": "2"}
-
-
-@pytest.mark.parametrize(("hint", "value"), HINTED.items())
-def test_a_job_that_may_have_a_distribution_that_nobody_shows_is_not_spread(hint, value):
-    job = replace(JOB, sbatch=False, comment=f"sns:{hint}={value}")
-    assert verdict(job) == Manage(f"sns:1 {hint}={value} fixed", hold=True)
-    assert verdict(replace(job, sbatch=True)) == Manage(f"sns:1 {hint}={value}", hold=True)
-
-
-@pytest.mark.parametrize(
-    "asked", [{"num_tasks": 1}, {"num_tasks": None}, {"ntasks_per_node": 4}, {"min_nodes": 2}], ids=str
-)
-def test_where_there_is_nothing_to_distribute_it_does_not_matter_who_submits(asked):
-    job = replace(JOB, **asked)
-    assert verdict(replace(job, sbatch=False)) == verdict(job)
 
 
 @pytest.mark.parametrize(

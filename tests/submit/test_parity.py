@@ -92,11 +92,16 @@ def test_long_comments(lua_judge, comment):
     assert_same(lua_judge, Submission(comment=comment))
 
 
-@pytest.mark.parametrize("sbatch", [True, False])
-def test_who_submits(lua_judge, sbatch):
+@pytest.mark.parametrize("asked", [{}, {"min_nodes": 2, "max_nodes": 2}, {"distribution": "block"}], ids=str)
+def test_fixed_geometry(lua_judge, asked):
     for hints in ("", "alpha=1", "program=a", "max-scale=1", "max-scale=2", "exclusive", "program=a,max-scale=1"):
-        for asked in ({}, {"min_nodes": 2, "max_nodes": 2}, {"distribution": "block"}):
-            assert_same(lua_judge, Submission(comment=hints and "sns:" + hints, sbatch=sbatch, **asked))
+        assert_same(lua_judge, Submission(comment=hints and "sns:" + hints, **asked))
+
+
+@pytest.mark.parametrize("comment", ["a" * 1024, "a" * 1025, "é" * 512, "é" * 513])
+def test_comments_that_slurm_takes_and_longer_ones(lua_judge, comment):
+    for extra in ("", "sns:1", "notes"):
+        assert_same(lua_judge, Submission(comment=comment, extra=extra))
 
 
 KINDS = tuple(NodeShape(28, 28, 128000 + number, 1) for number in range(501))
@@ -127,7 +132,8 @@ def _one_field_jobs():
         kind = "text" if field.default == "" else "number"
         for value in texts if kind == "text" else (0, 1, 2, 300):
             yield {field.name: value}
-    yield from ({"batch": False}, {"cron": True}, {"spread": True}, {"sbatch": False})
+    yield from ({"batch": False}, {"cron": True}, {"spread": True})
+    yield from ({"script_bytes": count} for count in (262144, 262145))
     yield from ({"tres_per_task": "cpu:1," * count} for count in (170, 171))
 
 
@@ -225,8 +231,7 @@ def _strategy(field):
         "batch": st.sampled_from([True, True, True, False]),
         "cron": st.sampled_from([False, False, False, True]),
         "spread": st.sampled_from([False, False, False, True]),
-        "sbatch": st.booleans(),
-        "spank_job_env_size": st.sampled_from([None, None, 0, 256, 257]),
+        "spank_job_env_size": st.sampled_from([None, None, 0, 64, 65]),
         "options": st.lists(st.tuples(st.sampled_from([*KEYS, "x"]), st.one_of(_words, _text)), max_size=4).map(tuple),
         "comment": _comment,
         "partition": st.one_of(st.sampled_from(["big", "small", "mixed", "big,small", "empty"]), _rare),

@@ -23,7 +23,7 @@ MODULES = Path(__file__).parents[2] / "plugins" / "job_submit"
         ("#!/bin/sh\n # BB_LUA\n", ""),
         ("#!/bin/sh\ntrue\n" + "#BB\n" * 10_000, ""),
         ("#" * 1000 + "\n#BB_LUA pool=disk\n", "#BB_LUA pool=disk"),
-        ("#" * 70_000 + "\n#BB_LUA pool=disk\n", "comments of more than 16384 bytes"),  # in doubt it is Slurm's
+        ("#" * 70_000 + "\n#BB_LUA pool=disk\n", "comments of more than 4096 bytes"),  # in doubt it is Slurm's
         ("", ""),
     ],
 )
