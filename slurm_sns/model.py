@@ -75,7 +75,7 @@ class Job:
     `order` sorts the jobs of one project (smaller is earlier): the submit second in a simulation, the site's order
     live. `allowed` names the nodes that may be used (partition, reservations); None means every node. `heuristic` is
     the job's own choice, which replaces the portfolio member's. An over-aged job comes before all others and withholds
-    capacity.
+    capacity. A job that does not find a place has no capacity withheld for it where `withholds` is False.
     """
 
     id: int
@@ -86,6 +86,7 @@ class Job:
     heuristic: str | None = None
     allowed: frozenset[str] | None = None
     over_aged: bool = False
+    withholds: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,14 +127,15 @@ class Plan:
     """What a policy decides in one cycle: the starts, and for every job not started one reason.
 
     `chosen` is the heuristic whose schedule was dispatched, `matched` the number of jobs that each member of the
-    portfolio matched (its maximum is reached by the cycle's winners). `wake_s` is when the policy wants to be asked
-    again at the latest, None for "at the next event".
+    portfolio matched (its maximum is reached by the cycle's winners). `withheld_for` are the jobs for which capacity
+    was withheld. `wake_s` is when the policy wants to be asked again at the latest, None for "at the next event".
     """
 
     starts: tuple[Start, ...] = ()
     waiting: Mapping[int, str] = field(default_factory=dict)
     chosen: str = ""
     matched: Mapping[str, int] = field(default_factory=dict)
+    withheld_for: tuple[int, ...] = ()
     wake_s: int | None = None
 
     @property

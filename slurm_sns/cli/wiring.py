@@ -126,6 +126,7 @@ def settings(config: Config) -> Settings:
         mode=config.mode,
         partitions=frozenset(config.partitions),
         age_limit_s=config.matching.age_limit_s,
+        withhold_limit_s=config.matching.withhold_limit_s,
         place_timeout_s=scheduler.place_timeout_s,
         backoff_s=scheduler.backoff_s,
         backoff_max_s=scheduler.backoff_max_s,

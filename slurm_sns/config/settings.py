@@ -52,6 +52,7 @@ class Matching(Section):
     reservations: Annotated[int, Field(ge=0, le=1_000_000)] = 1
     default_heuristic: grammar.Heuristic | None = None
     age_limit_s: Annotated[int, Field(ge=1, le=31_536_000)] = 21_600
+    withhold_limit_s: Annotated[int, Field(ge=1, le=31_536_000)] | None = 1800
     shares: grammar.Shares = Field(default_factory=dict)
 
 

@@ -8,6 +8,7 @@ may be requeued, and one that was given to Slurm stays Slurm's.
 from dataclasses import dataclass, replace
 
 from slurm_sns.scheduler.observed import ObservedJob
+from slurm_sns.scheduler.probing import is_limit
 from slurm_sns.scheduler.records import NO_MEMORY, JobRecord, OwnMemory, Stage, boosted
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.standing import Standing, carries_ours, is_pinned_by
@@ -16,10 +17,13 @@ from slurm_sns.submit import mark
 #: After so many placements that Slurm refused or did not start, the job is given to Slurm as it is.
 MOST_FAILURES = 8
 
-#: Slurm's reasons that a user, an account, a partition or an array has reached a limit for now, or that it does not
-#: find a dependency fulfilled (yet) that we do: the placement may be a good one later. Its pauses grow like any
-#: other's, but it is never given away.
-PASSING_LIMITS = ("Assoc", "QOS", "Partition", "JobArrayTaskLimit", "Dependency")
+#: Slurm's reasons that a partition or an array has reached a limit for now, or that it does not find a dependency
+#: fulfilled (yet) that we do: the placement may be a good one later, as after a limit of the job's owner (probing). Its
+#: pauses grow like any other's, but it is never given away.
+PASSING_LIMITS = ("Partition", "JobArrayTaskLimit", "Dependency")
+
+#: Slurm's longest reason has 33 letters.
+MOST_REASON = 64
 
 #: A note names no more nodes than a line of the log can hold.
 MOST_TEXT = 1000
@@ -121,8 +125,9 @@ def _unpin(record: JobRecord, why: str, *, hold: bool = True) -> Unpin:
 
 def _overdue(job: ObservedJob, record: JobRecord, settings: Settings, now_s: float) -> FollowUp:
     why = f"placed on {','.join(job.pinned_to)}, but Slurm did not start it: {job.reason or 'no reason given'}"
-    held = failed(record, why, settings, now_s)
-    if job.reason.startswith(PASSING_LIMITS):
+    limited_by = job.reason[:MOST_REASON] if is_limit(job.reason) else ""
+    held = replace(failed(record, why, settings, now_s), limited_by=limited_by)
+    if limited_by or job.reason.startswith(PASSING_LIMITS):
         held = replace(held, failures=min(held.failures, MOST_FAILURES - 1))
     return held, (_unpin(held, why),)
 
@@ -162,6 +167,7 @@ def _waiting(job: ObservedJob, record: JobRecord | None, settings: Settings) -> 
         failures=record.failures,
         retry_s=record.retry_s,
         note=record.note,
+        limited_by=record.limited_by,
     )
     if held.failures < MOST_FAILURES:
         return held, ()
@@ -181,7 +187,7 @@ def _compared(job: ObservedJob, record: JobRecord | None) -> JobRecord | None:
     """The record of a job that runs; of one that we placed, once, with what runs otherwise than it was planned."""
     if record is None or record.stage is not Stage.PLACED:
         return record
-    return replace(record, stage=Stage.RUNNING, difference=difference(job, record)[:MOST_TEXT])
+    return replace(record, stage=Stage.RUNNING, difference=difference(job, record)[:MOST_TEXT], limited_by="")
 
 
 def difference(job: ObservedJob, record: JobRecord) -> str:

@@ -27,6 +27,7 @@ from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.situation import Situation, read
 from slurm_sns.scheduler.spreading import NO_SPREADING, Spreading
 from slurm_sns.scheduler.uncollected import uncollected
+from slurm_sns.scheduler.withholding import NOTHING_WITHHELD
 from slurm_sns.submit import mark
 
 #: While slurmctld or the store does not answer, it is asked again at least this often.
@@ -92,6 +93,7 @@ class Scheduler:
             ports.log(f"going on with {len(self._stored)} jobs on record from the last run")
         self._would: Mapping[int, tuple[str, ...]] = {}
         self._could_start: Mapping[int, float] = {}
+        self._withholding = NOTHING_WITHHELD
         self._said: set[str] = set()
         self._silence = Outage(ports.log, f"; trying again, at least every {LONGEST_RETRY_S:g} s")
         self._unrecorded = Outage(ports.log)
@@ -150,7 +152,15 @@ class Scheduler:
         disabled = ports.kill_switch.is_on()
         spreading = replace(self._spreading, programs=ports.profiles.load())
         seen = ports.state.observe()
-        situation = read(seen, self._records, self._settings, started_s, spreading, could_start=self._could_start)
+        situation = read(
+            seen,
+            self._records,
+            self._settings,
+            started_s,
+            spreading,
+            could_start=self._could_start,
+            withholding=self._withholding,
+        )
         self._records = dict(situation.records)
         self._could_start = situation.could_start
         self._store()
@@ -160,7 +170,7 @@ class Scheduler:
         if disabled:
             self._release(seen, "disabled")
         else:
-            plan = self._policy.plan(situation.snapshot, int(started_s))
+            plan = self._plan(situation, started_s)
             if self._settings.mode == "enforce":
                 plan, lost = self._commit(situation, plan, notes)
         self._note_cycle(started_s, situation, plan, notes)
@@ -176,6 +186,18 @@ class Scheduler:
         view = View(now_s, took_s, mode, disabled, self._cycles, self._placed, situation, plan, programs)
         self._publish(view)
         return view
+
+    def _plan(self, situation: Situation, now_s: float) -> Plan:
+        """The policy's plan; a reason to wait also says why no capacity is withheld for the job."""
+        plan = self._policy.plan(situation.snapshot, int(now_s))
+        users = {job_id: job.user_id for job_id, job in situation.jobs.items()}
+        self._withholding = self._withholding.after(plan, users, now_s, self._settings.withhold_limit_s)
+        more = {
+            job_id: f"{plan.waiting[job_id]}; no capacity is withheld for it: {why}"
+            for job_id, why in situation.not_withheld.items()
+            if job_id in plan.waiting
+        }
+        return replace(plan, waiting={**plan.waiting, **more}) if more else plan
 
     def stop(self) -> None:
         """Clean stop: submissions pass through from now on, and what we hold is released."""
@@ -310,6 +332,7 @@ class Scheduler:
                 owners=owners,
                 explanations=situation.explanations,
                 tasks={job_id: job.task for job_id, job in situation.jobs.items() if job.task is not None},
+                repeated=situation.repeated,
             )
             self._unrecorded.over(at_s)
         except SnsError as problem:

@@ -1,6 +1,6 @@
 """The jobs that may be planned now, as the policy takes them; which of them never can be; and arrays, kept apart."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from slurm_sns.errors import Closed, Infeasible
@@ -40,8 +40,12 @@ def sort_out(
     *,
     reach: Reach,
     others: Others,
+    may_withhold: Callable[[int], bool] = lambda _: True,
 ) -> Plannable:
-    """Make jobs for the policy of these. advise and observe split nothing off: they plan an array's next task."""
+    """Make jobs for the policy of these. advise and observe split nothing off: they plan an array's next task.
+
+    `may_withhold` says of which users' jobs that find no place capacity may be withheld.
+    """
     tiers = {partition.name: partition.tier for partition in observation.partitions}
     qos_priorities = dict(observation.qos_priorities)
     found = Plannable()
@@ -57,15 +61,17 @@ def sort_out(
             continue
         record, hints = records.get(job.id), mark.read(job.extra)
         own_nice = job.nice if record is None else record.nice
+        is_limited = record is not None and record.limited_by != ""
         wanted = Job(
             id=job.id,
             submit_s=job.submit_s,
             alternatives=ways.alternatives,
-            order=order_key(job, own_nice, tiers, qos_priorities),
+            order=order_key(job, own_nice, tiers, qos_priorities, is_limited=is_limited),
             project=job.account,
             heuristic=None if hints is None else hints.heuristic,
             allowed=allowed,
-            over_aged=is_over_aged(job, reach.now_s, settings.age_limit_s),
+            over_aged=not is_limited and is_over_aged(job, reach.now_s, settings.age_limit_s),
+            withholds=not is_limited and may_withhold(job.user_id),
         )
         if ways.explanation is not None:
             found.explanations[job.id] = ways.explanation

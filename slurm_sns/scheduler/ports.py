@@ -110,11 +110,13 @@ class Decisions(Protocol):
         owners: Mapping[int, int],
         explanations: Mapping[int, Explanation],
         tasks: Mapping[int, tuple[int, int]],
+        repeated: frozenset[int] = frozenset(),
     ) -> None:
         """Keep one cycle that changed something: its plan, and notes on jobs beside it (unpinned, released).
 
         `owners` gives the user id of each job, `explanations` how the alternatives of the spreadable ones came about,
-        `tasks` the array and the task that a job is.
+        `tasks` the array and the task that a job is. The notes on `repeated` jobs say again what the note before said,
+        after a placement in vain: they are counted with it, and that placement is forgotten.
         """
         ...
 

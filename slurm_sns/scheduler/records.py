@@ -48,8 +48,9 @@ class JobRecord:
     `restarts` is Slurm's restart count when we placed it; more than that means it was requeued since. `nice` is the
     job's own nice before our boost. `retry_s` is when it may be planned again after a placement that did not start.
     `nodes` are those of the last placement, also after it was taken back, until another one. `tasks` is the number of
-    tasks that was planned (0: not known), `difference` what was found to run otherwise than planned. Where we gave a
-    job whole nodes, one of the two memory fields is its own memory, to be restored.
+    tasks that was planned (0: not known), `difference` what was found to run otherwise than planned. `limited_by` is
+    Slurm's reason where the last placement did not start for a limit of the job's owner. Where we gave a job whole
+    nodes, one of the two memory fields is its own memory, to be restored.
     """
 
     job_id: int
@@ -64,6 +65,7 @@ class JobRecord:
     note: str = ""
     tasks: int = 0
     difference: str = ""
+    limited_by: str = ""
     memory_per_cpu_mb: int | None = None
     memory_per_node_mb: int | None = None
 
@@ -80,7 +82,7 @@ class Decision:
     `chosen` and `matched` are the cycle's: the heuristic whose schedule was dispatched, and how many jobs each
     matched. Of a start, `scale` and `demand` are those of the alternative that was taken (`demand` by resource, on
     each node), and `considered` says how a spreadable job's alternatives came about (scheduler.spreading, as JSON
-    values).
+    values). A note that came again and again is one line, the last of so many `times`.
     """
 
     job_id: int
@@ -96,3 +98,4 @@ class Decision:
     exclusive: bool = False
     demand: Mapping[str, int] = field(default_factory=dict)
     considered: Mapping[str, Any] | None = None
+    times: int = 1

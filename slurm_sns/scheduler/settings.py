@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Times in seconds; `age_limit_s` None: no age limit; `shares` None: those of Slurm's accounts.
+    """Times in seconds; `age_limit_s`, `withhold_limit_s` None: no limit; `shares` None: those of Slurm's accounts.
 
     `unmanaged_gbps_per_core`: the bandwidth that a running job without profile is taken to draw.
     """
@@ -14,6 +14,7 @@ class Settings:
     mode: str = "enforce"
     partitions: frozenset[str] = frozenset()
     age_limit_s: int | None = 21600
+    withhold_limit_s: float | None = 1800.0
     place_timeout_s: float = 10.0
     backoff_s: float = 5.0
     backoff_max_s: float = 300.0

@@ -3,11 +3,11 @@
 Pure: the same observation, records and moment give the same situation.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from math import ceil
+from math import ceil, inf
 
-from slurm_sns.model import NOTHING, Node, Project, Resources, Snapshot
+from slurm_sns.model import NOTHING, Job, Node, Project, Resources, Snapshot
 from slurm_sns.policies.sns.considered import Explanation
 from slurm_sns.scheduler import arrays
 from slurm_sns.scheduler.arrays import Split, Tasks
@@ -16,12 +16,15 @@ from slurm_sns.scheduler.follow_up import Release, Unpin, follow_up
 from slurm_sns.scheduler.geometry import placed_demand
 from slurm_sns.scheduler.observed import JobState, Observation, ObservedJob, ObservedNode
 from slurm_sns.scheduler.plannable import sort_out
+from slurm_sns.scheduler.probing import waiting_for_limits
 from slurm_sns.scheduler.reach import Reach
 from slurm_sns.scheduler.records import JobRecord, Stage
+from slurm_sns.scheduler.releases import Releases, of_running
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.spreading import NO_SPREADING, Spreading
 from slurm_sns.scheduler.standing import Standing, standings
 from slurm_sns.scheduler.turns import is_slurms_own, turns
+from slurm_sns.scheduler.withholding import NOTHING_WITHHELD, Withholding
 
 #: Slurm starts nothing on a node while a job there completes (slurmctld's cg_node_bitmap), though it counts that job's
 #: resources as free. That is usually over in a fraction of a second, and a job placed in the meantime starts first
@@ -37,9 +40,10 @@ class Situation:
     `corrections` are the changes to send before the plan, `splits` the tasks of arrays to split off for the next one,
     `tasks` those that are jobs of their own already. `records` are all our records as they are after this look;
     `jobs` are the observed jobs that concern us, and `nodes` all nodes, by id and name. `explanations` say how the
-    alternatives of spreadable waiting jobs came about. `could_start` is for the next look, as in `turns`. `observed`
-    are all jobs that Slurm showed, also those that do not concern us. `unreadable` are the records that cannot be read,
-    or not all of them, with the reason.
+    alternatives of spreadable waiting jobs came about. `could_start` is for the next look, as in `turns`.
+    `not_withheld` says of waiting jobs why no capacity is withheld for them. `observed` are all jobs that Slurm showed,
+    also those that do not concern us. `unreadable` are the records that cannot be read, or not all of them, with the
+    reason. `repeated` are the jobs whose placement has met the same limit as the one before.
     """
 
     snapshot: Snapshot
@@ -53,8 +57,10 @@ class Situation:
     splits: tuple[Split, ...] = ()
     tasks: Tasks = field(default_factory=Tasks)
     could_start: Mapping[int, float] = field(default_factory=dict)
+    not_withheld: Mapping[int, str] = field(default_factory=dict)
     observed: tuple[ObservedJob, ...] = ()
     unreadable: Mapping[str, str] = field(default_factory=dict)
+    repeated: frozenset[int] = frozenset()
 
     @property
     def differences(self) -> dict[int, str]:
@@ -71,10 +77,12 @@ def read(
     spreading: Spreading = NO_SPREADING,
     *,
     could_start: Mapping[int, float] | None = None,
+    withholding: Withholding = NOTHING_WITHHELD,
 ) -> Situation:
     """The situation at this moment, for a scheduler with these records and settings.
 
     `could_start` is that of the last situation: since when jobs of Slurm's own could have started by our count.
+    `withholding` is what the last plan has left.
     """
     found = standings(observation.jobs, records, settings, now_s)
     what_each_is = {job_id: what for job_id, (what, _) in found.items()}
@@ -98,20 +106,33 @@ def read(
             blocked[job.id] = hindrance
         elif is_candidate:
             candidates.append(job)
-    held_back = arrays.over_limit(candidates, tasks)
+    held_back = waiting_for_limits(candidates, observation.jobs, kept, now_s, settings.backoff_max_s)
     candidates = [job for job in candidates if job.id not in held_back]
-    unavailable = _unavailable(observation, now_s)
-    nodes = _nodes(observation, what_each_is, unavailable, settings.unmanaged_gbps_per_core)
+    held_back |= arrays.over_limit(candidates, tasks)
+    candidates = [job for job in candidates if job.id not in held_back]
+    unavailable, placed = _unavailable(observation, now_s), _placed(observation, what_each_is)
+    nodes = _nodes(observation, placed, unavailable, settings.unmanaged_gbps_per_core)
     kept_free = turns(
         [job for job in observation.jobs if _is_slurms(job, what_each_is[job.id], settings, now_s)],
         observation.nodes,
         nodes,
         could_start or {},
+        releases=lambda: _releases(observation, placed, now_s),
         now_s=now_s,
         patience_s=settings.place_timeout_s,
+        window_s=observation.backfill_window_s,
     )
     reach = Reach(observation, now_s, spreading, kept_free.claims)
-    plannable = sort_out(candidates, kept, observation, settings, reach=reach, others=others)
+    pauses_s = {job.user_id: withholding.pause_s(job.user_id, now_s, settings.withhold_limit_s) for job in candidates}
+    plannable = sort_out(
+        candidates,
+        kept,
+        observation,
+        settings,
+        reach=reach,
+        others=others,
+        may_withhold=lambda user_id: not pauses_s[user_id],
+    )
     held = [(ours[job.id], room) for job, room in plannable.arrays]
     blocked |= held_back | plannable.infeasible | plannable.closed
     blocked |= {array.id: arrays.waits_because(array, tasks) for array, _ in held}
@@ -136,9 +157,40 @@ def read(
         tuple(arrays.splits(held, tasks)),
         tasks,
         kept_free.could_start,
+        _not_withheld(plannable.waiting, ours, kept, pauses_s),
         observation.jobs,
         observation.unreadable,
+        _repeated(records, kept),
     )
+
+
+def _repeated(before: Mapping[int, JobRecord], after: Mapping[int, JobRecord]) -> frozenset[int]:
+    """The jobs that were placed and have met the same limit again."""
+    return frozenset(
+        job_id
+        for job_id, record in after.items()
+        if record.limited_by
+        and record.stage is Stage.HELD
+        and job_id in before
+        and before[job_id].stage is Stage.PLACED
+        and before[job_id].limited_by == record.limited_by
+    )
+
+
+def _not_withheld(
+    waiting: Iterable[Job],
+    jobs: Mapping[int, ObservedJob],
+    records: Mapping[int, JobRecord],
+    pauses_s: Mapping[int, float],
+) -> dict[int, str]:
+    """Why no capacity is withheld for jobs for which it would be otherwise."""
+    found: dict[int, str] = {}
+    for job in waiting:
+        if not job.withholds:
+            record, pause_s = records.get(job.id), pauses_s[jobs[job.id].user_id]
+            limit = record.limited_by if record is not None else ""
+            found[job.id] = f"it met a limit: {limit}" if limit else f"for {pause_s:.0f} s more (withhold_limit_s)"
+    return found
 
 
 def _is_slurms(job: ObservedJob, what: Standing, settings: Settings, now_s: float) -> bool:
@@ -179,7 +231,7 @@ def _hindrance(job: ObservedJob, record: JobRecord | None, others: Others, setti
         return Outlook.OPEN.value
     if job.begin_s > now_s:
         return f"may begin in {job.begin_s - now_s:.0f} s"
-    if record is not None and 0 < record.retry_s - now_s <= settings.backoff_max_s:
+    if record is not None and not record.limited_by and 0 < record.retry_s - now_s <= settings.backoff_max_s:
         return f"{record.note}; tried again in {record.retry_s - now_s:.0f} s"
     return ""
 
@@ -201,22 +253,46 @@ def _unavailable(observation: Observation, now_s: float) -> dict[str, str]:
     return reasons
 
 
+def _placed(
+    observation: Observation, standings: Mapping[int, Standing]
+) -> list[tuple[ObservedJob, dict[str, Resources]]]:
+    """The placed jobs that have not started yet, each with what it will take on its nodes.
+
+    That is no more than a node has: the job's owner may have written any number into it since.
+    """
+    by_name = {node.name: node for node in observation.nodes}
+    found = []
+    for job in observation.jobs:
+        if _takes_placed(standings[job.id]):
+            pinned = [by_name[name] for name in job.pinned_to if name in by_name]
+            demand = placed_demand(job, pinned) if pinned else NOTHING
+            found.append((job, {node.name: Resources(*map(min, demand, node.capacity)) for node in pinned}))
+    return found
+
+
+def _releases(
+    observation: Observation, placed: Iterable[tuple[ObservedJob, Mapping[str, Resources]]], now_s: float
+) -> Releases:
+    """What comes free on the nodes, and when: of what runs, and of what we have placed."""
+    releases = of_running(observation.jobs, now_s)
+    for job, taken in placed:
+        end_s = inf if job.walltime_s is None else now_s + job.walltime_s
+        for name, amount in taken.items():
+            releases.add((name,), end_s, amount)
+    return releases
+
+
 def _nodes(
     observation: Observation,
-    standings: Mapping[int, Standing],
+    placed: Iterable[tuple[ObservedJob, Mapping[str, Resources]]],
     unavailable: Mapping[str, str],
     unmanaged_gbps_per_core: float,
 ) -> tuple[Node, ...]:
     """The nodes that can be planned on, with what running and placed jobs leave free."""
-    by_name = {node.name: node for node in observation.nodes}
     taken: dict[str, Resources] = {}
-    for job in observation.jobs:
-        if _takes_placed(standings[job.id]):
-            pinned = [by_name[name] for name in job.pinned_to if name in by_name]
-            for node in pinned:
-                # No more than the node has: its owner may have written any number into it since.
-                will_take = Resources(*map(min, placed_demand(job, pinned), node.capacity))
-                taken[node.name] = taken.get(node.name, NOTHING).plus(will_take)
+    for _, amounts in placed:
+        for name, amount in amounts.items():
+            taken[name] = taken.get(name, NOTHING).plus(amount)
     if unmanaged_gbps_per_core:
         for name, drawn in _drawn_unmanaged(observation, unmanaged_gbps_per_core).items():
             taken[name] = taken.get(name, NOTHING).plus(drawn)

@@ -11,6 +11,7 @@ from dataclasses import replace
 from enum import StrEnum
 
 from slurm_sns.scheduler.observed import JobState, ObservedJob
+from slurm_sns.scheduler.probing import is_limit
 from slurm_sns.scheduler.records import JobRecord, Stage, boosted
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.submit import mark
@@ -119,6 +120,8 @@ def _released(
         return Standing.REQUEUED
     if record.stage is Stage.OWNER_HELD:
         return Standing.CHANGED
+    if is_limit(job.reason):  # Slurm has looked at it since its placement, and will not start it now
+        return Standing.OVERDUE
     # Placed in the future, by a clock that was stepped back since: overdue too, or it might wait for as long as that.
     if record.stage is Stage.PLACED and abs(now_s - record.placed_s) > settings.place_timeout_s:
         return Standing.OVERDUE

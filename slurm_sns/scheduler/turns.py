@@ -6,15 +6,16 @@ of ours that were submitted before it go first, and those behind it do not take 
 
 - Where Slurm's backfill has planned it (its SchedNodeList and StartTime, within bf_window), its nodes are its own from
   that time on; a job of ours that ends before may run there, as Slurm's own backfill would let it.
-- Where Slurm has no plan for the first of its queue (Reason Resources: what runs has no end that Slurm looks at), its
-  nodes are those on which it can start soonest by our count. A job whose needs we do not count (gres, licences,
-  features) waits for Slurm's plan.
+- Where Slurm has no plan yet for the first of its queue (Reason Resources), its nodes are those on which it can start
+  soonest by what runs there now, from that moment on. Where that moment is not known, or lies beyond bf_window, Slurm's
+  backfill keeps nothing for the job, and neither do we. A job whose needs we do not count (gres, licences, features)
+  waits for Slurm's plan.
 
 Its turn is over when it starts. It is over too when the job could have started by our count for `patience_s` and did
 not: it waits for something that we do not see, and must not keep nodes from others for that.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 
@@ -22,9 +23,12 @@ from slurm_sns.errors import Infeasible
 from slurm_sns.model import Node, Resources
 from slurm_sns.scheduler.geometry import geometry
 from slurm_sns.scheduler.observed import JobState, ObservedJob, ObservedNode
+from slurm_sns.scheduler.releases import Releases
 
 #: Slurm's reason for the first job of a partition's queue; those behind it have Priority.
 FIRST_OF_ITS_QUEUE = "Resources"
+#: So many first jobs of queues are looked at, those of the highest priority: each costs a look at all nodes.
+MOST_FIRST_JOBS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,27 +55,43 @@ def turns(
     planned_on: Sequence[Node],
     could_start: Mapping[int, float],
     *,
+    releases: Callable[[], Releases],
     now_s: float,
     patience_s: float,
+    window_s: float,
 ) -> Turns:
-    """What is kept for these jobs, all of them Slurm's own and able to start. `planned_on` says what is free now."""
+    """What is kept for these jobs, all of them Slurm's own and able to start.
+
+    `planned_on` says what is free now, `releases` what comes free later, asked only where somebody waits for it;
+    `window_s` is Slurm's bf_window.
+    """
+    waiting = list(jobs)
     free = {node.name: node.free for node in planned_on}
-    claims: list[Claim] = []
+    claims = [_planned(job) for job in waiting if job.planned_on]
     since: dict[int, float] = {}
-    for job in jobs:
-        if job.planned_on:
-            claims.append(_planned(job))
-        elif job.reason == FIRST_OF_ITS_QUEUE and job.is_countable:
-            found = _soonest(job, configured, free)
-            if found is None:
-                continue
-            nodes, fits = found
-            waited_s = now_s - could_start.get(job.id, now_s)
-            if fits or waited_s > patience_s:
-                since[job.id] = now_s - waited_s
-            if waited_s <= patience_s:
-                claims.append(Claim(_submitted_s(job), nodes, now_s, inf))
+    firsts = _first_of_their_queues(waiting)
+    later = releases() if firsts else Releases(now_s)
+    for job in firsts:
+        found = _soonest(job, configured, free, later)
+        if found is None or found.start_s > now_s + window_s:
+            continue
+        waited_s = now_s - could_start.get(job.id, now_s)
+        if found.start_s <= now_s or waited_s > patience_s:
+            since[job.id] = now_s - waited_s
+        if waited_s <= patience_s:
+            claims.append(found)
     return Turns(tuple(sorted(claims, key=lambda claim: claim.submit_s)), since)
+
+
+def _first_of_their_queues(jobs: Sequence[ObservedJob]) -> list[ObservedJob]:
+    """The first job of each queue for which Slurm has no plan."""
+    unplanned = (each for each in jobs if each.reason == FIRST_OF_ITS_QUEUE and each.is_countable)
+    by_queue: dict[tuple[str, ...], ObservedJob] = {}
+    for job in unplanned:
+        first = by_queue.get(job.partitions)
+        if not job.planned_on and (first is None or job.priority > first.priority):
+            by_queue[job.partitions] = job
+    return sorted(by_queue.values(), key=lambda job: -job.priority)[:MOST_FIRST_JOBS]
 
 
 def is_slurms_own(job: ObservedJob, now_s: float) -> bool:
@@ -90,12 +110,9 @@ def _submitted_s(job: ObservedJob) -> int:
 
 
 def _soonest(
-    job: ObservedJob, configured: Sequence[ObservedNode], free: Mapping[str, Resources]
-) -> tuple[frozenset[str], bool] | None:
-    """The nodes that are nearest to being free for the job, in the first of its partitions that has enough of them.
-
-    And whether it could start on them now.
-    """
+    job: ObservedJob, configured: Sequence[ObservedNode], free: Mapping[str, Resources], releases: Releases
+) -> Claim | None:
+    """The nodes that are ready for the job first, in the first of its partitions that has enough of them."""
     for partition in job.partitions:
         nodes = [node for node in configured if partition in node.partitions and _may_use(job, node, free)]
         try:
@@ -107,9 +124,10 @@ def _soonest(
             return node.capacity if job.is_alone else demand
 
         able = [node for node in nodes if needs(node).within(node.capacity)]
-        able.sort(key=lambda node: (needs(node).within(free[node.name]), *free[node.name]), reverse=True)
-        chosen = able[: way.nodes]
-        return frozenset(node.name for node in chosen), all(needs(node).within(free[node.name]) for node in chosen)
+        ready_s = {node.name: releases.ready_s(node.name, needs(node), free[node.name]) for node in able}
+        able.sort(key=lambda node: (-ready_s[node.name], *free[node.name]), reverse=True)
+        chosen = [node.name for node in able[: way.nodes]]
+        return Claim(_submitted_s(job), frozenset(chosen), max(ready_s[name] for name in chosen), inf)
     return None
 
 

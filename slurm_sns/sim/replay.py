@@ -120,6 +120,7 @@ def _cluster(pool: Pool, records: Records, parameters: MatchingParameters, share
         order=records.submit_s,
         whole=total * share,
         used=np.zeros((projects, 2), np.int64),
+        withholds=np.ones(count, np.bool_),
     )
     state = np.zeros(STATES, np.int64)
     state[[AGAIN_S, AGE_LIMIT_S]] = NEVER

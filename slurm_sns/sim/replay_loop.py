@@ -167,7 +167,17 @@ def _age(cluster: Cluster, now_s: int) -> None:
 def _queue_with_aged(cluster: Cluster) -> Queue:
     queue, state = cluster.queue, cluster.state
     aged = cluster.aged[state[AGED_BEGIN] : state[AGED_END]]
-    return Queue(aged, queue.head, queue.following, queue.kind, queue.project, queue.order, queue.whole, queue.used)
+    return Queue(
+        aged,
+        queue.head,
+        queue.following,
+        queue.kind,
+        queue.project,
+        queue.order,
+        queue.whole,
+        queue.used,
+        queue.withholds,
+    )
 
 
 @compiled

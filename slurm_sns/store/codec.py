@@ -32,6 +32,7 @@ def pack(snapshot: Snapshot) -> bytes:
                 job.heuristic,
                 allowed[job.allowed],
                 job.over_aged,
+                job.withholds,
             ]
             for job in snapshot.waiting
         ],
@@ -63,11 +64,19 @@ def unpack(data: bytes) -> Snapshot:
 
 
 def _job(row: list[Any], allowed: list[frozenset[str] | None]) -> Job:
-    job_id, submit_s, ways, order, project, heuristic, allowed_index, over_aged = row
+    job_id, submit_s, ways, order, project, heuristic, allowed_index, over_aged, withholds = row
     alternatives = tuple(
         Alternative(nodes, Resources(*demand), tasks_per_node, scale, slowdown, exclusive)
         for nodes, demand, tasks_per_node, scale, slowdown, exclusive in ways
     )
     return Job(
-        job_id, submit_s, alternatives, tuple(order), project, heuristic, allowed[allowed_index], bool(over_aged)
+        job_id,
+        submit_s,
+        alternatives,
+        tuple(order),
+        project,
+        heuristic,
+        allowed[allowed_index],
+        bool(over_aged),
+        bool(withholds),
     )

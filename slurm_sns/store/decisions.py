@@ -41,6 +41,7 @@ class StoredDecisions:
         owners: Mapping[int, int],
         explanations: Mapping[int, Explanation],
         tasks: Mapping[int, tuple[int, int]],
+        repeated: frozenset[int] = frozenset(),
     ) -> None:
         """Keep one cycle, in one transaction."""
         cycle = {
@@ -50,9 +51,13 @@ class StoredDecisions:
             "snapshot": codec.pack(snapshot),
         }
         done = [_start_row(start, explanations.get(start.job_id)) for start in plan.starts]
-        done += [_note_row(job_id, text) for job_id, text in notes.items()]
+        again = {job_id: text for job_id, text in notes.items() if job_id in repeated}
         try:
             with self._engine.begin() as connection:
+                counted = {job_id for job_id, text in again.items() if _count_again(connection, job_id, text, at_s)}
+                done += [_note_row(job_id, text) for job_id, text in notes.items() if job_id not in counted]
+                if not done:
+                    return
                 key = connection.execute(insert(cycles), cycle).inserted_primary_key
                 cycle_id = key[0] if key else None
                 rows = [
@@ -121,6 +126,7 @@ class StoredDecisions:
                 row["exclusive"],
                 json.loads(row["demand"]),
                 None if row["considered"] is None else json.loads(row["considered"]),
+                row["times"],
             )
             for row in rows
         ]
@@ -143,6 +149,24 @@ class StoredDecisions:
             edge = connection.execute(newest).scalar()
             if edge is not None:
                 connection.execute(update(cycles).where(cycles.c.id <= edge).values(snapshot=None))
+
+
+def _count_again(connection: Connection, job_id: int, text: str, at_s: float) -> bool:
+    """Count a note with the one before, and forget the placement between the two; False where there is none before."""
+    of_job = decisions.c.job_id == job_id
+    note = connection.execute(
+        select(decisions.c.id).where(of_job, decisions.c.action == "note").order_by(decisions.c.id.desc()).limit(1)
+    ).scalar()
+    if note is None:
+        return False
+    in_vain = of_job & (decisions.c.id > note)
+    of_cycles = connection.execute(select(decisions.c.cycle_id).where(in_vain)).scalars().all()
+    connection.execute(delete(decisions).where(in_vain))
+    others = select(decisions.c.id).where(decisions.c.cycle_id == cycles.c.id).exists()
+    connection.execute(delete(cycles).where(cycles.c.id.in_(of_cycles), ~others))
+    counted = {"times": decisions.c.times + 1, "reason": text, "at_s": at_s}
+    connection.execute(update(decisions).where(decisions.c.id == note).values(counted))
+    return True
 
 
 def _start_row(start: Start, explanation: Explanation | None) -> dict[str, Any]:

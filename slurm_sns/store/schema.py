@@ -42,6 +42,7 @@ job_records = Table(
     Column("note", Text, nullable=False),
     Column("tasks", BigInteger, nullable=False, server_default="0"),
     Column("difference", String(1024), nullable=False, server_default=""),
+    Column("limited_by", String(64), nullable=False, server_default=""),
     Column("memory_per_cpu_mb", BigInteger, nullable=True),
     Column("memory_per_node_mb", BigInteger, nullable=True),
 )
@@ -73,6 +74,7 @@ decisions = Table(
     Column("exclusive", Boolean, nullable=False),
     Column("demand", Text, nullable=False),  # JSON: resource -> amount on each node
     Column("considered", Text, nullable=True),  # JSON: how a spreadable job's alternatives came about
+    Column("times", Integer, nullable=False, server_default="1"),
 )
 
 #: Which task of which array a job is, for jobs of which something was decided.

@@ -163,7 +163,7 @@ class FakeDecisions:
     cycles: list = field(default_factory=list)
     broken: bool = False
 
-    def record(self, _at_s, snapshot, plan, notes, *, owners, explanations, tasks) -> None:  # noqa: ARG002
+    def record(self, _at_s, snapshot, plan, notes, *, owners, explanations, tasks, repeated=()) -> None:  # noqa: ARG002
         if self.broken:
             raise Unreachable("the decision record cannot be written: disk I/O error")
         self.cycles.append((snapshot, plan, dict(notes), dict(owners)))

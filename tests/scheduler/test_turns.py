@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from live import ENFORCE, NOW, SUBMIT, job, look, node, planned, record, running, situation
 
+from slurm_sns.model import Resources
 from slurm_sns.scheduler.observed import ObservedJob
 from slurm_sns.scheduler.reach import KEPT
 
@@ -22,7 +23,17 @@ def allowed(of) -> dict[int, frozenset[str]]:
 
 
 BUSY = (node("c1", taken=(28, 28_000)), node("c2"))
-RUNNING = running(8, "c1", extra="", cpus=28)
+HOUR, DAY = 3600, 86_400
+
+
+def holding(identity: int, name: str, cores: int, memory_mb: int, ends_in_s: int = HOUR // 2, **fields) -> ObservedJob:
+    """A job of Slurm's own that holds this much of a node until its time limit."""
+    shown = {"extra": "", "cpus": cores, "occupies": Resources(cores, memory_mb), "walltime_s": 2 * HOUR}
+    return running(identity, name, **{**shown, "end_s": int(NOW) + ends_in_s, **fields})
+
+
+RUNNING = holding(8, "c1", 28, 28_000)
+SMALL = tuple(holding(80 + at, f"c{at}", 1, 1000) for at in (1, 2, 3, 4))
 
 
 def test_jobs_behind_it_leave_the_nodes_that_it_waits_for_and_those_before_it_do_not() -> None:
@@ -33,15 +44,16 @@ def test_jobs_behind_it_leave_the_nodes_that_it_waits_for_and_those_before_it_do
 
 def test_it_takes_no_more_nodes_than_it_needs_those_that_are_free_first() -> None:
     nodes = [*BUSY, node("c3", taken=(1, 1000)), node("c4", taken=(9, 1000))]
-    assert allowed(situation(look(OURS_BEHIND, slurms(), nodes=nodes))) == {2: {"c1", "c4"}}
+    others = RUNNING, holding(83, "c3", 1, 1000), holding(84, "c4", 9, 1000)
+    assert allowed(situation(look(OURS_BEHIND, slurms(), *others, nodes=nodes))) == {2: {"c1", "c4"}}
 
 
 def test_it_gets_only_nodes_on_which_it_may_run() -> None:
     nodes = [node(name, taken=(1, 1000)) for name in ("c1", "c2", "c3", "c4")]
     picky = slurms(excluded=("c1",))
-    assert allowed(situation(look(OURS_BEHIND, picky, nodes=nodes))) == {2: {"c1", "c4"}}
+    assert allowed(situation(look(OURS_BEHIND, picky, *SMALL, nodes=nodes))) == {2: {"c1", "c4"}}
     wants = slurms(pinned_to=("c3", "c4"))
-    assert allowed(situation(look(OURS_BEHIND, wants, nodes=nodes))) == {2: {"c1", "c2"}}
+    assert allowed(situation(look(OURS_BEHIND, wants, *SMALL, nodes=nodes))) == {2: {"c1", "c2"}}
     away = [replace(each, unavailable="drain" if each.name == "c4" else "") for each in nodes]
     assert allowed(situation(look(OURS_BEHIND, wants, nodes=away))) == {2: {"c1", "c2", "c3", "c4"}}
 
@@ -83,7 +95,57 @@ def test_its_turn_is_over_when_it_could_have_started_and_slurm_did_not_start_it(
 def test_while_it_could_not_start_its_turn_does_not_run_out() -> None:
     busy = look(OURS_BEHIND, RUNNING, slurms(), nodes=BUSY)
     assert situation(busy).could_start == {}
-    assert situation(busy, now_s=NOW + 3600, could_start={}).blocked == {2: KEPT}
+    assert situation(busy, now_s=NOW + HOUR, could_start={}).blocked == {2: KEPT}, "it runs beyond its limit"
+
+
+def test_jobs_behind_it_may_use_its_nodes_if_they_end_before_it_could_start() -> None:
+    short, long = replace(OURS_BEHIND, walltime_s=HOUR // 2), replace(OURS_BEHIND, id=3, walltime_s=HOUR // 2 + 60)
+    seen = situation(look(short, long, RUNNING, slurms(), nodes=BUSY))
+    assert (planned(seen), seen.blocked) == ([2], {3: KEPT})
+
+
+def test_it_waits_for_the_nodes_that_are_ready_first() -> None:
+    nodes = [node(f"c{at}", taken=(28, 28_000)) for at in (1, 2, 3)]
+    late, early, soon = (holding(80 + at, f"c{at}", 28, 28_000, ends) for at, ends in ((1, 900), (2, 300), (3, 600)))
+    jobs = [replace(OURS_BEHIND, id=at, walltime_s=walltime_s) for at, walltime_s in ((2, 600), (3, 660))]
+    assert allowed(situation(look(*jobs, late, early, soon, slurms(), nodes=nodes))) == {
+        2: {"c1", "c2", "c3"},
+        3: {"c1"},
+    }
+
+
+def test_of_several_that_end_after_each_other_the_last_one_that_is_needed_counts() -> None:
+    nodes = [node("c1", taken=(28, 28_000)), node("c2")]
+    parts = holding(81, "c1", 14, 14_000, 300), holding(82, "c1", 14, 14_000, 900)
+    half = slurms(is_alone=False, tasks=28, nodes_min=2, nodes_max=2)
+    behind = replace(OURS_BEHIND, walltime_s=900)
+    assert planned(situation(look(behind, *parts, half, nodes=nodes))) == [2]
+    assert planned(situation(look(replace(behind, walltime_s=901), *parts, half, nodes=nodes))) == []
+
+
+@pytest.mark.parametrize("ends", [{"ends_in_s": DAY + 60}, {"walltime_s": None}, {"end_s": 0}], ids=str)
+def test_a_job_that_slurms_backfill_would_not_plan_yet_keeps_nothing(ends) -> None:
+    unlimited = replace(OURS_BEHIND, walltime_s=None)
+    assert planned(situation(look(unlimited, holding(8, "c1", 28, 28_000, **ends), slurms(), nodes=BUSY))) == [2]
+
+
+def test_how_far_ahead_slurm_plans_is_the_sites_choice() -> None:
+    unlimited, late = replace(OURS_BEHIND, walltime_s=None), holding(8, "c1", 28, 28_000, DAY + 60)
+    seen = situation(look(unlimited, late, slurms(), nodes=BUSY, backfill_window_s=2 * DAY))
+    assert seen.blocked == {2: KEPT}
+
+
+def test_what_we_have_placed_comes_free_after_its_time_limit() -> None:
+    placed = job(5, tasks=28, priority=1500, nice=-500, pinned_to=("c1",), walltime_s=600)
+    behind = [replace(OURS_BEHIND, id=at, walltime_s=walltime_s) for at, walltime_s in ((2, 600), (3, 660))]
+    seen = situation(look(*behind, placed, slurms()), record(5))
+    assert (planned(seen), seen.blocked) == ([2], {3: KEPT})
+
+
+def test_of_each_queue_the_job_of_the_highest_priority_is_the_first() -> None:
+    nodes = [*BUSY, node("c3")]
+    first, second = slurms(priority=900, pinned_to=("c1", "c2")), slurms(10, priority=800, pinned_to=("c1", "c3"))
+    assert allowed(situation(look(OURS_BEHIND, RUNNING, second, first, nodes=nodes))) == {2: {"c3"}}
 
 
 def test_a_job_that_ends_before_slurms_plan_for_another_may_run_there() -> None:

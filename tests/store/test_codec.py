@@ -34,6 +34,7 @@ jobs = st.builds(
     heuristic=st.none() | names,
     allowed=st.none() | st.frozensets(names, max_size=3),
     over_aged=st.booleans(),
+    withholds=st.booleans(),
 )
 snapshots = st.builds(
     Snapshot,

@@ -57,6 +57,7 @@ class MaxJobs:
             waiting=reasons_to_wait(schedule.cycle, schedule.matches, snapshot.waiting, self.parameters.queue_depth),
             chosen=schedule.chosen,
             matched=schedule.matched,
+            withheld_for=tuple(each.job.id for each in schedule.cycle.withheld),
         )
 
     def prepared(self, pool: Pool, free: Amounts) -> tuple[Pool, Amounts]:

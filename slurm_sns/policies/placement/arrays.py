@@ -76,6 +76,7 @@ class Queue(NamedTuple):
     order: Integers  #: (J) compares the heads of projects of equal ratio
     whole: Floats  #: (P, 2) share times the cores, the memory of all nodes
     used: Integers  #: (P, 2) cores and memory that the project holds; projects are numbered by name
+    withholds: Flags  #: (J) capacity may be withheld for it
 
 
 class Limits(NamedTuple):

@@ -155,7 +155,7 @@ class Cycle:
                 return
             self._looked_at += 1
             match = self._match(job)
-            if match is None and (position < self._limits.reservations or job.over_aged):
+            if match is None and job.withholds and (position < self._limits.reservations or job.over_aged):
                 self._withhold(job)
             yield Step(position, job, match)
 

@@ -148,7 +148,7 @@ def _run(bench: Bench, matches: Matches, queue: Queue, member: int) -> None:
         if bench.kind_failed[kind] != run:
             heuristic = limits.portfolio[member] if kinds.own[kind] == NOBODY else kinds.own[kind]
             choice = _match(bench, heuristic, kind)
-        if choice == NOBODY and (position < limits.reservations or over_aged):
+        if choice == NOBODY and queue.withholds[job] and (position < limits.reservations or over_aged):
             how = WHOLE if over_aged and limits.keeps[member] else WITHHELD
             if how == WITHHELD or bench.state[KEPT_WHOLE] == 0:
                 choice = _withhold(bench, kind, how)

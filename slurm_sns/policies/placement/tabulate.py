@@ -188,6 +188,7 @@ def tabulate(waiting: WaitingQueue, pool: Pool, depth: int, table: KindTable, ro
             order=_ranks(jobs) if len(names) > 1 else np.zeros(len(jobs), np.int64),
             whole=whole,
             used=used,
+            withholds=np.fromiter((job.withholds for job in jobs), np.bool_, len(jobs)),
         ),
     )
 

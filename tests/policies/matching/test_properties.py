@@ -55,6 +55,7 @@ def snapshots(draw) -> Snapshot:
             heuristic=draw(st.none() | st.sampled_from(list(HEURISTICS))),
             allowed=draw(st.none() | st.frozensets(st.sampled_from(names))),
             over_aged=draw(st.integers(0, 9)) == 0,
+            withholds=draw(st.integers(0, 3)) > 0,
         )
         for identity in range(draw(st.integers(0, 12)))
     )

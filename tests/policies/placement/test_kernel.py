@@ -60,6 +60,7 @@ def queues(draw, names) -> tuple[Job, ...]:
         heuristic=st.none() | st.sampled_from([*KEYS, "unknown"]),
         allowed=st.sampled_from(sets),
         over_aged=st.integers(0, 15).map(lambda drawn: drawn == 0),
+        withholds=st.integers(0, 3).map(lambda drawn: drawn > 0),
     )
     drawn = draw(st.lists(jobs, max_size=40))
     return tuple(Job(id=at, submit_s=at, order=(at // 2,), **fields) for at, fields in enumerate(drawn))
