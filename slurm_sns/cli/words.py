@@ -53,7 +53,8 @@ def explanation(answer: dict[str, Any]) -> Iterator[RenderableType]:
         yield f"  {plain(answer['array'])}"
     for each in answer["decisions"]:
         what = f"placed on {folded(each['nodes'])}, " if each["action"] == "start" else ""
-        yield f"  {clock(each['at_s'])}  {what}{plain(each['reason'])}"
+        times = f" ({each['times']} times)" if each["times"] > 1 else ""
+        yield f"  {clock(each['at_s'])}  {what}{plain(each['reason'])}{times}"
     if answer["considered"] is not None:
         yield from considered_scales(answer["considered"])
     if cycle is None:

@@ -65,6 +65,8 @@ def follow_up(job: ObservedJob, what: Standing, record: JobRecord | None, settin
     """Our record of this job from now on (None: we keep none), and the changes to send."""
     if settings.mode != "enforce" and what in (Standing.WAITING, Standing.OVERDUE, Standing.REQUEUED):
         return record, handed_over(job, what, record, settings, NO_LONGER_ENFORCED)
+    if what in (Standing.OVERDUE, Standing.REQUEUED, Standing.UNHELD):
+        return _taken_back(job, what, known(record, job, settings), settings, now_s)
     match what:
         case Standing.WAITING:
             return _waiting(job, record, settings)
@@ -75,12 +77,6 @@ def follow_up(job: ObservedJob, what: Standing, record: JobRecord | None, settin
             if record is not None and record.stage is Stage.PLACED:
                 return record, ()
             return replace(known(record, job, settings), stage=Stage.PLACED, placed_s=now_s), ()
-        case Standing.OVERDUE:
-            return _overdue(job, known(record, job, settings), settings, now_s)
-        case Standing.REQUEUED:
-            was = known(record, job, settings)
-            held = replace(was, submit_s=job.submit_s, restarts=job.restarts, failures=0, retry_s=0.0)
-            return replace(held, stage=Stage.HELD, note="requeued"), (_unpin(held, "requeued"),)
         case Standing.CHANGED | Standing.MARK_LOST:
             return record, handed_over(job, what, record, settings, _why_changed(job, what, record, settings))
         case Standing.RELEASED:
@@ -91,6 +87,17 @@ def follow_up(job: ObservedJob, what: Standing, record: JobRecord | None, settin
             return record, ()
         case _:
             return None, ()
+
+
+def _taken_back(job: ObservedJob, what: Standing, record: JobRecord, settings: Settings, now_s: float) -> FollowUp:
+    """A job whose placement is to be taken back, and that is to be held again."""
+    if what is Standing.OVERDUE:
+        return _overdue(job, record, settings, now_s)
+    if what is Standing.REQUEUED:
+        held = replace(record, submit_s=job.submit_s, restarts=job.restarts, failures=0, retry_s=0.0)
+        return replace(held, stage=Stage.HOLDING, note="requeued"), (_unpin(held, "requeued"),)
+    # Once: whoever releases the job after that is its owner.
+    return replace(record, stage=Stage.HELD), (_unpin(record, "Slurm undid our hold"),)
 
 
 def handed_over(
@@ -126,7 +133,7 @@ def _unpin(record: JobRecord, why: str, *, hold: bool = True) -> Unpin:
 def _overdue(job: ObservedJob, record: JobRecord, settings: Settings, now_s: float) -> FollowUp:
     why = f"placed on {','.join(job.pinned_to)}, but Slurm did not start it: {job.reason or 'no reason given'}"
     limited_by = job.reason[:MOST_REASON] if is_limit(job.reason) else ""
-    held = replace(failed(record, why, settings, now_s), limited_by=limited_by)
+    held = replace(failed(record, why, settings, now_s), stage=Stage.HOLDING, limited_by=limited_by)
     if limited_by or job.reason.startswith(PASSING_LIMITS):
         held = replace(held, failures=min(held.failures, MOST_FAILURES - 1))
     return held, (_unpin(held, why),)

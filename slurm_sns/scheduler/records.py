@@ -13,6 +13,8 @@ class Stage(StrEnum):
 
     HELD = "held"
     """We hold it and plan it."""
+    HOLDING = "holding"
+    """Its placement is being taken back; the next look verifies that the job is held."""
     PLACED = "placed"
     """The RPC that pins and releases it is about to be sent, or was."""
     OWNER_HELD = "owner-held"

@@ -170,7 +170,7 @@ def _repeated(before: Mapping[int, JobRecord], after: Mapping[int, JobRecord]) -
         job_id
         for job_id, record in after.items()
         if record.limited_by
-        and record.stage is Stage.HELD
+        and record.stage is Stage.HOLDING
         and job_id in before
         and before[job_id].stage is Stage.PLACED
         and before[job_id].limited_by == record.limited_by

@@ -31,6 +31,7 @@ class Standing(StrEnum):
     OWNER_HELD = "held by its owner after we placed it"
     PLACED = "placed, Slurm is starting it"
     OVERDUE = "placed, but Slurm has not started it in time"
+    UNHELD = "held again by us, but Slurm undid the hold"
     REQUEUED = "requeued after it ran"
     CHANGED = "changed by its owner: left to Slurm"
     RELEASED = "released by its owner: Slurm's from now on"
@@ -93,9 +94,10 @@ def _held(job: ObservedJob, record: JobRecord | None, settings: Settings, *, is_
         return Standing.ADMIN_HELD
     stage = None if record is None else record.stage
     if carries_ours(job, record, settings):
-        if job.reason == SLURMS_HOLD or (stage is Stage.HELD and job.pinned_to):  # the hold is Slurm's, or ours
+        is_ours = stage in (Stage.HELD, Stage.HOLDING)
+        if job.reason == SLURMS_HOLD or (is_ours and job.pinned_to):  # the hold is Slurm's, or ours
             return Standing.OVERDUE if is_marked else Standing.CHANGED
-        if stage is not Stage.HELD:
+        if not is_ours:
             return Standing.OWNER_HELD
     if stage is Stage.OWNER_HELD:
         return Standing.OWNER_HELD
@@ -110,6 +112,8 @@ def _released(
 ) -> Standing:
     """A job of ours that waits in Slurm's queue."""
     if not carries_ours(job, record, settings):
+        if record is not None and record.stage is Stage.HOLDING and is_marked and not job.pinned_to:
+            return Standing.UNHELD
         return Standing.FOREIGN if record is None and job.pinned_to else Standing.RELEASED
     is_where_we_put_it = record is None or is_pinned_by(job, record)
     if not is_where_we_put_it or not is_marked:

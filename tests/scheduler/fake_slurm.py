@@ -31,6 +31,8 @@ class FakeSlurm:
         self.started: list[tuple[int, tuple[str, ...]]] = []
         self.ended: list[int] = []
         self.starts_nothing = False
+        self.limits: dict[str, int] = {}  # account -> the cores that its jobs may hold
+        self.in_use: list[int] = []  # cores, tick by tick
 
     def submit(self, *tasks: int, run_s: float = 3.0, **fields) -> None:
         """Held jobs of ours, of so many tasks each."""
@@ -65,7 +67,8 @@ class FakeSlurm:
         if self.jobs[start.job_id].priority != 0:
             raise Refused("Job is not held")
         ways = start.alternative.tasks_per_node
-        self.change(start.job_id, pinned_to=start.nodes, nice=placement.nice, priority=1500, tasks_per_node=ways)
+        placed = {"pinned_to": start.nodes, "nice": placement.nice, "priority": 1500, "reason": ""}
+        self.change(start.job_id, **placed, tasks_per_node=ways)
         if placement.extra is not None:
             self.change(start.job_id, extra=placement.extra)
 
@@ -73,7 +76,8 @@ class FakeSlurm:
         job_id = next((each.id for each in self.jobs.values() if each.address == address), 0)
         self.pending(job_id)
         pinned = self.jobs[job_id].pinned_to if change.keeps_nodes else ()
-        self.change(job_id, pinned_to=pinned, nice=change.nice, priority=0 if change.hold else 1000)
+        reason = "JobHeldUser" if change.hold else ""
+        self.change(job_id, pinned_to=pinned, nice=change.nice, priority=0 if change.hold else 1000, reason=reason)
 
     def release(self, job_id: int) -> None:
         self.pending(job_id)
@@ -130,8 +134,14 @@ class FakeSlurm:
         for each in list(self.jobs.values()):
             if each.state is JobState.PENDING and each.priority > 0 and not self.starts_nothing:
                 self.start(each)
+        self.in_use.append(sum(map(self.used, self.cores)))
 
     def start(self, waiting) -> None:
+        running = (each for each in self.jobs.values() if each.state is JobState.OCCUPYING)
+        held = sum(each.tasks for each in running if each.account == waiting.account)
+        if held + waiting.tasks > self.limits.get(waiting.account, 1_000_000):
+            self.change(waiting.id, reason="AssocGrpCpuLimit")
+            return
         for nodes in (waiting.pinned_to,) if waiting.pinned_to else ((name,) for name in self.cores):
             each_needs = -(-waiting.tasks // len(nodes))
             if all(self.used(name) + each_needs <= self.cores[name] for name in nodes):

@@ -334,8 +334,28 @@ def test_an_overdue_job_is_unpinned_backs_off_and_keeps_the_reason_that_slurm_gi
     why = "placed on c1, but Slurm did not start it: Resources"
     assert seen.corrections == (Unpin(1, 3, why),)
     assert seen.records[1] == JobRecord(
-        1, SUBMIT, Stage.HELD, ("c1",), placed_s=0, nice=3, failures=2, retry_s=NOW + 10, note=why
+        1, SUBMIT, Stage.HOLDING, ("c1",), placed_s=0, nice=3, failures=2, retry_s=NOW + 10, note=why
     )
+
+
+def test_a_hold_of_ours_that_slurm_undid_is_set_once_more() -> None:
+    """Backfill of Slurm 25.11 and before may write back a priority that it noted before we held the job."""
+    overdue = situation(look(pinned(1, "c1")), record(1, placed_s=0, nice=3))
+    undone = job(1, priority=1500, nice=3)
+    again = situation(look(undone), *overdue.records.values(), now_s=NOW + 1)
+    assert again.corrections == (Unpin(1, 3, "Slurm undid our hold"),)
+    assert planned(again) == []
+    held = situation(look(job(1, nice=3)), *again.records.values(), now_s=NOW + 20)
+    assert planned(held) == [1]
+    released = situation(look(undone), *again.records.values(), now_s=NOW + 2)
+    assert (released.corrections, released.records[1].stage) == ((), Stage.RELEASED), "then it was its owner"
+
+
+def test_a_job_that_its_owner_releases_after_the_look_that_saw_it_held_is_slurms() -> None:
+    overdue = situation(look(pinned(1, "c1")), record(1, placed_s=0))
+    held = situation(look(job(1)), *overdue.records.values(), now_s=NOW + 1)
+    released = situation(look(job(1, priority=1500)), *held.records.values(), now_s=NOW + 2)
+    assert (released.corrections, released.records[1].stage) == ((), Stage.RELEASED)
 
 
 def test_the_back_off_doubles_up_to_its_limit() -> None:
@@ -377,7 +397,7 @@ def test_an_unpin_that_slurm_refused_is_sent_again_after_another_timeout() -> No
 def test_a_requeued_job_is_unpinned_and_starts_afresh() -> None:
     seen = situation(look(pinned(1, "c1", restarts=1)), record(1, nice=3, failures=4, retry_s=NOW + 99))
     assert seen.corrections == (Unpin(1, 3, "requeued"),)
-    assert (seen.records[1].stage, seen.records[1].restarts, seen.records[1].failures) == (Stage.HELD, 1, 0)
+    assert (seen.records[1].stage, seen.records[1].restarts, seen.records[1].failures) == (Stage.HOLDING, 1, 0)
     held_again = situation(look(job(1, restarts=1)), *seen.records.values())
     assert planned(held_again) == [1]
 
@@ -387,7 +407,7 @@ def test_a_requeued_job_is_known_again_though_slurm_gives_it_a_new_submit_time()
     seen = situation(look(requeued), record(1, nice=3))
     assert (seen.corrections, seen.records[1].submit_s) == ((Unpin(1, 3, "requeued"),), SUBMIT + 50)
     held_again = situation(look(replace(requeued, priority=0, nice=3, pinned_to=())), *seen.records.values())
-    assert held_again.records == {1: replace(seen.records[1], nodes=())}
+    assert held_again.records == {1: replace(seen.records[1], stage=Stage.HELD, nodes=())}
 
 
 def test_a_job_that_its_owner_released_is_slurms() -> None:

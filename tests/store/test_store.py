@@ -101,6 +101,46 @@ def test_a_decision_comes_back_with_its_cycle_oldest_first(decisions: StoredDeci
     assert decisions.snapshot_of(99) is None
 
 
+LIMITED = "placed on {}, but Slurm did not start it: AssocGrpCpuLimit"
+
+
+def refuse(decisions: StoredDecisions, at_s: float, node: str, *job_ids: int, again: bool) -> None:
+    """A placement of each of these jobs that meets a limit, which the look after it shows."""
+    starts = tuple(Start(job_id, (node,), Alternative(1, Resources(1, 1)), "by mix-fit") for job_id in job_ids)
+    known = {"owners": {}, "explanations": {}, "tasks": {}}
+    decisions.record(at_s, SNAPSHOT, Plan(starts), {}, **known)
+    repeated = frozenset(job_ids) if again else frozenset()
+    decisions.record(
+        at_s + 1, SNAPSHOT, Plan(), dict.fromkeys(job_ids, LIMITED.format(node)), **known, repeated=repeated
+    )
+
+
+def test_a_limit_that_is_met_again_and_again_is_counted(decisions: StoredDecisions, url: str) -> None:
+    refuse(decisions, 10, "c1", 1, again=False)
+    for at_s in range(20, 220, 10):
+        refuse(decisions, at_s, "c2", 1, again=True)
+    assert [(each.action, each.times, each.reason) for each in decisions.of_job(1)] == [
+        ("start", 1, "by mix-fit"),
+        ("note", 21, LIMITED.format("c2")),
+    ]
+    assert decisions.of_job(1)[1].at_s == 211
+    with open_store(url).connect() as connection:
+        assert connection.execute(text("SELECT count(*) FROM cycles")).scalar() == 2
+
+
+def test_the_placement_of_another_job_in_the_same_cycle_stays(decisions: StoredDecisions) -> None:
+    refuse(decisions, 10, "c1", 1, 2, again=False)
+    refuse(decisions, 20, "c1", 1, again=True)
+    decisions.record(30, SNAPSHOT, plan(3), {1: LIMITED}, owners={}, explanations={}, tasks={}, repeated=frozenset({1}))
+    assert [len(decisions.of_job(job_id)) for job_id in (1, 2, 3)] == [2, 2, 1]
+    assert decisions.of_job(1)[1].times == 3
+
+
+def test_where_the_note_before_is_no_longer_kept_a_repetition_is_a_note(decisions: StoredDecisions) -> None:
+    refuse(decisions, 10, "c1", 1, again=True)
+    assert [(each.action, each.times) for each in decisions.of_job(1)] == [("start", 1), ("note", 1)]
+
+
 def test_a_decision_on_a_job_of_an_unknown_user_is_for_admins(decisions: StoredDecisions) -> None:
     decisions.record(1, SNAPSHOT, plan(1), {}, owners={}, explanations={}, tasks={})
     assert decisions.of_job(1)[0].user_id == UNKNOWN_USER
