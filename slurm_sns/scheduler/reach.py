@@ -8,9 +8,10 @@ from slurm_sns.errors import Closed, Infeasible
 from slurm_sns.scheduler import arrays
 from slurm_sns.scheduler.account_limits import AccountLimits
 from slurm_sns.scheduler.geometry import alike, names_no_memory
+from slurm_sns.scheduler.known_ways import Ways
 from slurm_sns.scheduler.limits import Limits
 from slurm_sns.scheduler.observed import Observation, ObservedJob, ObservedNode
-from slurm_sns.scheduler.spreading import Spreader, Spreading, Ways
+from slurm_sns.scheduler.spreading import Spreader, Spreading
 from slurm_sns.scheduler.turns import Claim
 
 #: Why a job waits all of whose nodes are claimed. A user is told no more of other users' jobs.

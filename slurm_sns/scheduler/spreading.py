@@ -7,18 +7,17 @@ of tasks. A job of one task is never spread, but shares by its program's profile
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from operator import attrgetter
 
 from slurm_sns.errors import Infeasible
-from slurm_sns.model import Alternative, Resources
+from slurm_sns.model import Resources
 from slurm_sns.policies.baselines import ce, cs
 from slurm_sns.policies.sns import alternatives as sns
-from slurm_sns.policies.sns.considered import Explanation
 from slurm_sns.policies.sns.parameters import SnsParameters
 from slurm_sns.policies.sns.profile import Program
 from slurm_sns.policies.sns.request import NodeType, Request
 from slurm_sns.scheduler.geometry import extremes, geometry_on, is_fixed, wants_more_cpus
+from slurm_sns.scheduler.known_ways import KnownWays, Ways, unlimited
 from slurm_sns.scheduler.node_kinds import NodeKinds, kinds_of
 from slurm_sns.scheduler.observed import ObservedJob, ObservedNode
 from slurm_sns.submit import mark
@@ -29,49 +28,46 @@ from slurm_sns.submit.hints import Hints, asks_for_spreading
 class Spreading:
     """How jobs are spread: by which policy, with which parameters, and what programs are known.
 
-    `program` names the program of a job without --sns-program; {user}, {name} and {processes} are filled in.
+    `program` names the program of a job without --sns-program; {user}, {name} and {processes} are filled in. `known` is
+    what earlier looks found, which each look changes; None where no look follows another.
     """
 
     policy: str = "max-jobs"
     parameters: SnsParameters = field(default_factory=SnsParameters)
     program: str = "{name}"
     programs: Mapping[str, Program] = field(default_factory=dict)
+    known: KnownWays | None = None
 
 
 NO_SPREADING = Spreading()
 
 
-@dataclass(frozen=True, slots=True)
-class Ways:
-    """A job's alternatives, best first, and for a spreadable job under Spread-n-Share how they came about."""
-
-    alternatives: tuple[Alternative, ...]
-    explanation: Explanation | None = None
-
-
 class Spreader:
-    """Finds the ways of one look's jobs. Jobs that ask for the same share the work and the result."""
+    """Finds the ways of one look's jobs. Jobs that ask for the same share the result, also from look to look."""
 
     def __init__(self, spreading: Spreading) -> None:
         self._spreading = spreading
-        self._choose = lru_cache(maxsize=None)(self._chosen)
+        self._known = spreading.known or unlimited()
+        self._known.begin_look()
         self._kinds: dict[int, tuple[NodeKinds, tuple[ObservedNode, ...]]] = {}
-        self._found: dict[tuple[object, ...], Ways | Infeasible] = {}
 
     def ways(self, job: ObservedJob, nodes: tuple[ObservedNode, ...]) -> Ways:
         """The ways to run this job on some of `nodes`, those that it may ever use.
 
         Raises:
             Infeasible: it can never run there, or not on nodes of our choice.
+            Closed: its owner has too many jobs of new sizes at once.
         """
         hints = mark.read(job.extra)
         is_asking = hints is not None and asks_for_spreading(hints)
         program = program_of(job, hints, self._spreading.program) if hints is not None and is_asking else ""
         kinds = self._kinds_of(nodes)
-        key = (_asked(job), program, kinds)
-        if key not in self._found:
-            self._found[key] = self._ways_or_never(job, hints, program, kinds)
-        found = self._found[key]
+        found = self._known.ways(
+            (_asked(job), program, kinds),
+            self._spreading.programs.get(program),
+            job.user_id,
+            lambda: self._ways_or_never(job, hints, program, kinds),
+        )
         if isinstance(found, Infeasible):
             raise Infeasible(str(found))
         return found
@@ -82,7 +78,7 @@ class Spreader:
         try:
             return self._ways(job, hints, program, kinds)
         except Infeasible as never:
-            return never
+            return Infeasible(str(never))  # without its traceback, which would keep the whole look in memory
 
     def _ways(self, job: ObservedJob, hints: Hints | None, program: str, kinds: NodeKinds) -> Ways:
         policy = self._spreading.policy
@@ -91,7 +87,7 @@ class Spreader:
         keeps_geometry = hints is None or is_fixed(job) or wants_more_cpus(job) or not asks_for_spreading(hints)
         if policy == "max-jobs" or hints is None or keeps_geometry:
             return Ways((own,))
-        return self._choose(request(job, hints, kinds), program, _types(kinds))
+        return self._chosen(request(job, hints, kinds), program, _types(kinds))
 
     def _kinds_of(self, nodes: tuple[ObservedNode, ...]) -> NodeKinds:
         if id(nodes) not in self._kinds:
@@ -105,13 +101,8 @@ class Spreader:
         known = self._spreading.programs.get(program)
         if self._spreading.policy == "cs":
             return Ways(cs.alternatives(asked, types, parameters, known.max_scale if known else None))
-        choice = _choose(asked, known, types, parameters)
+        choice = sns.choose(asked, known, types, parameters)
         return Ways(choice.alternatives, replace(choice.explanation, program=program))
-
-
-#: Profiles and nodes mostly stay what they are from cycle to cycle: so many choices are remembered.
-MOST_CHOICES = 1 << 13
-_choose = lru_cache(maxsize=MOST_CHOICES)(sns.choose)
 
 
 def request(job: ObservedJob, hints: Hints, kinds: NodeKinds) -> Request:
