@@ -36,6 +36,10 @@ class _Found:
     profile: Program | None
     ways: Ways | Infeasible
 
+    def is_by(self, profile: Program | None) -> bool:
+        """Whether it was found by this profile."""
+        return self.profile is profile or self.profile == profile
+
 
 class KnownWays:
     """What the looks of one scheduler found.
@@ -63,8 +67,12 @@ class KnownWays:
         Raises:
             Closed: they are not, and this user has had as many new sizes in this look as he may.
         """
-        known = self._now.get(size) or self._before.get(size)
-        if known is None or not (known.profile is profile or known.profile == profile):
+        known = self._now.get(size)
+        if known is None:
+            known = self._before.get(size)
+        elif known.is_by(profile):
+            return known.ways  # nearly every job of a long queue: it is hashed once
+        if known is None or not known.is_by(profile):
             self._count(user_id)
             known = _Found(profile, find())
         self._now[size] = known
