@@ -18,8 +18,8 @@ from dataclasses import replace
 
 from slurm_sns.errors import Infeasible
 from slurm_sns.model import Alternative
+from slurm_sns.scheduler.known_ways import Ways
 from slurm_sns.scheduler.observed import ObservedJob
-from slurm_sns.scheduler.spreading import Ways
 from slurm_sns.scheduler.tres_limits import TresLimits
 
 MEMORY, NODES, WAYS, BANDWIDTH = "mem", "node", "gres/llc", "gres/membw"

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from slurm_sns.model import Alternative, Resources
-from slurm_sns.scheduler.observed import JobState, ObservedJob, ObservedNode
+from slurm_sns.scheduler.observed import JobState, ObservedJob
 from slurm_sns.scheduler.standing import Standing
 
 #: The windows of one account's arrays together: as many jobs as a cycle looks at at most (matching.queue_depth).
@@ -93,9 +93,8 @@ def waits_because(record: ObservedJob, tasks: Tasks) -> str:
     return f"its tasks are planned one by one{limit}; {tasks.held[record.id]} are next"
 
 
-def room(ways: Sequence[Alternative], nodes: Iterable[ObservedNode]) -> int:
-    """How many tasks of an array these nodes could hold if they were empty, in the way that takes most."""
-    capacities = Counter(node.capacity for node in nodes)
+def room(ways: Sequence[Alternative], capacities: Mapping[Resources, int]) -> int:
+    """How many tasks of an array so many nodes of each capacity could hold if empty, in the way that takes most."""
     return max(sum(_parts(way, each) * number for each, number in capacities.items()) // way.nodes for way in ways)
 
 

@@ -6,49 +6,82 @@ n = ceil(P/c). The mark says which it is, because what Slurm shows of a job leav
 our tasks per node as if the job had asked for them. An owner who gives a held job a number of nodes fixes it, too.
 """
 
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
 from math import ceil
+from typing import NamedTuple
 
 from slurm_sns.errors import Infeasible
 from slurm_sns.model import Alternative, Resources
+from slurm_sns.scheduler.node_kinds import NodeKind, NodeKinds, kinds_of
 from slurm_sns.scheduler.observed import ObservedJob, ObservedNode
 from slurm_sns.submit import mark
 
 
-def geometry(job: ObservedJob, nodes: Sequence[ObservedNode]) -> Alternative:
+class Extremes(NamedTuple):
+    """What a job's demand depends on beside the job: of the nodes it may get, their extremes."""
+
+    least_threads: int
+    most_memory_mb: int
+    most_cpus: int
+
+
+def extremes(nodes: Iterable[ObservedNode | NodeKind]) -> Extremes:
+    """Of at least one node: the fewest threads of a core, the largest memory in MiB, the most CPUs of one node."""
+    seen = [(node.threads_per_core, node.capacity.memory_mb, node.capacity.cores) for node in nodes]
+    return Extremes(
+        least_threads=min(threads for threads, _, _ in seen),
+        most_memory_mb=max(memory_mb for _, memory_mb, _ in seen),
+        most_cpus=max(threads * cores for threads, _, cores in seen),
+    )
+
+
+def geometry(job: ObservedJob, nodes: Iterable[ObservedNode]) -> Alternative:
     """The one way to run this job on some of `nodes` (those that it may ever use, whatever is free on them now).
 
     Raises:
         Infeasible: fewer nodes than the job needs could ever hold its part, or Slurm is to choose how many it gets.
     """
-    if not nodes:
+    return geometry_on(job, kinds_of(nodes))
+
+
+def geometry_on(job: ObservedJob, kinds: NodeKinds) -> Alternative:
+    """The same on some of the nodes of these kinds.
+
+    Raises:
+        Infeasible: as `geometry`.
+    """
+    if not kinds:
         raise Infeasible(f"no node in partition {','.join(job.partitions)}")
+    limits = extremes(kinds)
     if job.tasks > 1 and not is_fixed(job):
-        return _equal_parts(job, nodes)
+        return _equal_parts(job, kinds, limits)
     if job.nodes_max is not None and job.nodes_max != (job.nodes_min or 1):
         # Seen: a job of -N1-3 that is pinned to one node gets two others beside it.
         raise Infeasible(f"asks for {job.nodes_min or 1} to {job.nodes_max} nodes: how many it gets is Slurm's choice")
     if job.tasks_per_node is not None:
         count = max(job.nodes_min or 1, ceil(job.tasks / job.tasks_per_node))
-        return _checked(job, nodes, Alternative(count, demand(job, min(job.tasks_per_node, job.tasks), count, nodes)))
+        return _checked(job, kinds, Alternative(count, demand(job, min(job.tasks_per_node, job.tasks), count, limits)))
     count = job.nodes_min or 1
-    return _checked(job, nodes, Alternative(count, demand(job, _most_tasks_on_a_node(job, count, nodes), count, nodes)))
+    return _checked(
+        job, kinds, Alternative(count, demand(job, _most_tasks_on_a_node(job, count, limits), count, limits))
+    )
 
 
-def demand(job: ObservedJob, tasks: int, count: int, nodes: Sequence[ObservedNode]) -> Resources:
+def demand(job: ObservedJob, tasks: int, count: int, limits: Extremes) -> Resources:
     """What `tasks` tasks of the job take on one of its `count` nodes: whole cores, MiB.
 
     Slurm gives whole cores: memory per CPU counts every CPU of them. A job that names no memory gets a whole node's.
     It may want more CPUs than its tasks do (MinCPUsNode, NumCPUs; Slurm itself raises them by MaxMemPerCPU).
     """
-    threads = min(node.threads_per_core for node in nodes)
+    threads = limits.least_threads
     cpus = max(tasks * job.cpus_per_task, job.min_cpus_per_node, ceil(job.cpus / count))
     cores = ceil(cpus / threads)
     if job.memory_per_cpu_mb is not None:
         return Resources(cores, job.memory_per_cpu_mb * cores * threads)
     if job.memory_per_node_mb:
         return Resources(cores, job.memory_per_node_mb)
-    return Resources(cores, max(node.capacity.memory_mb for node in nodes))
+    return Resources(cores, limits.most_memory_mb)
 
 
 def names_no_memory(job: ObservedJob) -> bool:
@@ -63,11 +96,11 @@ def wants_more_cpus(job: ObservedJob) -> bool:
 
 def placed_demand(job: ObservedJob, nodes: Sequence[ObservedNode]) -> Resources:
     """What a placed job will take on each of the nodes it is pinned to, at the most, with the gres that we gave it."""
-    count = max(1, len(job.pinned_to))
-    tasks = _most_tasks_on_a_node(job, count, nodes)
+    count, limits = max(1, len(job.pinned_to)), extremes(nodes)
+    tasks = _most_tasks_on_a_node(job, count, limits)
     if job.tasks_per_node is not None:
         tasks = min(job.tasks_per_node, job.tasks)
-    return demand(job, tasks, count, nodes)._replace(ways=job.ways, bandwidth_gbps=job.bandwidth_gbps)
+    return demand(job, tasks, count, limits)._replace(ways=job.ways, bandwidth_gbps=job.bandwidth_gbps)
 
 
 def whole_memory_mb(nodes: Sequence[ObservedNode]) -> int:
@@ -105,39 +138,54 @@ def is_fixed(job: ObservedJob) -> bool:
     return hints.fixed or job.nodes_max not in (None, ours)
 
 
-def _most_tasks_on_a_node(job: ObservedJob, count: int, nodes: Sequence[ObservedNode]) -> int:
+def _most_tasks_on_a_node(job: ObservedJob, count: int, limits: Extremes) -> int:
     """The most tasks that Slurm may put on one of `count` nodes.
 
     How it splits -N 2 -n 16 is its own choice: 15 + 1 was seen.
     """
-    largest = max(node.capacity.cores * node.threads_per_core for node in nodes) // job.cpus_per_task
     most = max(1, job.tasks - count + 1)
-    return min(most, max(largest, ceil(job.tasks / count)))
+    return min(most, max(limits.most_cpus // job.cpus_per_task, ceil(job.tasks / count)))
 
 
-def _equal_parts(job: ObservedJob, nodes: Sequence[ObservedNode]) -> Alternative:
-    for wanted in range(1, min(len(nodes), job.tasks) + 1):
-        tasks = ceil(job.tasks / wanted)
-        count = ceil(job.tasks / tasks)
-        way = Alternative(count, demand(job, tasks, count, nodes), tasks_per_node=tasks)
-        if _holding(way, nodes) >= way.nodes:
+def _equal_parts(job: ObservedJob, kinds: NodeKinds, limits: Extremes) -> Alternative:
+    """The way on the fewest nodes.
+
+    On more nodes no part is larger. So each kind holds the parts from some number of nodes on, and only at these
+    numbers do more nodes hold them than before: the fewest nodes are one of them.
+    """
+    numbers = range(1, min(sum(kind.number for kind in kinds), job.tasks) + 1)
+    firsts = {
+        bisect_left(numbers, True, key=lambda wanted: _part(job, wanted, limits).demand.within(capacity))
+        for capacity in {kind.capacity for kind in kinds}
+    }
+    for wanted in (numbers[first] for first in sorted(firsts) if first < len(numbers)):
+        way = _part(job, wanted, limits)
+        if _holding(way, kinds) >= way.nodes:
             return way
-    raise Infeasible(_too_large(job, nodes))
+    raise Infeasible(_too_large(job, kinds))
 
 
-def _checked(job: ObservedJob, nodes: Sequence[ObservedNode], way: Alternative) -> Alternative:
-    if _holding(way, nodes) < way.nodes:
-        raise Infeasible(_too_large(job, nodes))
+def _part(job: ObservedJob, wanted: int, limits: Extremes) -> Alternative:
+    """The job in equal parts on at most so many nodes, none of them empty."""
+    tasks = ceil(job.tasks / wanted)
+    count = ceil(job.tasks / tasks)
+    return Alternative(count, demand(job, tasks, count, limits), tasks_per_node=tasks)
+
+
+def _checked(job: ObservedJob, kinds: NodeKinds, way: Alternative) -> Alternative:
+    if _holding(way, kinds) < way.nodes:
+        raise Infeasible(_too_large(job, kinds))
     return way
 
 
-def _holding(way: Alternative, nodes: Sequence[ObservedNode]) -> int:
-    return sum(way.demand.within(node.capacity) for node in nodes)
+def _holding(way: Alternative, kinds: NodeKinds) -> int:
+    return sum(kind.number for kind in kinds if way.demand.within(kind.capacity))
 
 
-def _too_large(job: ObservedJob, nodes: Sequence[ObservedNode]) -> str:
-    largest = max((node.capacity for node in nodes), key=lambda capacity: (capacity.cores, capacity.memory_mb))
+def _too_large(job: ObservedJob, kinds: NodeKinds) -> str:
+    largest = max((kind.capacity for kind in kinds), key=lambda capacity: (capacity.cores, capacity.memory_mb))
     return (
         f"{job.tasks} tasks of {job.cpus_per_task} CPUs fit on no nodes of partition {','.join(job.partitions)}: "
-        f"{len(nodes)} nodes, the largest with {largest.cores} cores and {largest.memory_mb} MiB"
+        f"{sum(kind.number for kind in kinds)} nodes, the largest with {largest.cores} cores and "
+        f"{largest.memory_mb} MiB"
     )

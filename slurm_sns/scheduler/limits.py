@@ -9,8 +9,8 @@ them it could no longer check, `account_limits` leaves as it is.
 from dataclasses import replace
 
 from slurm_sns.errors import Closed
+from slurm_sns.scheduler.known_ways import Ways
 from slurm_sns.scheduler.observed import Observation, ObservedJob, ObservedPartition
-from slurm_sns.scheduler.spreading import Ways
 
 #: The flags of a QOS whose jobs are free of a partition's limit (sacctmgr).
 ANY_WALLTIME, ANY_MOST_NODES, ANY_LEAST_NODES = "PartitionTimeLimit", "PartitionMaxNodes", "PartitionMinNodes"

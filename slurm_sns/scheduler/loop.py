@@ -23,6 +23,7 @@ from slurm_sns.scheduler.placing import Placement
 from slurm_sns.scheduler.ports import Clock, Decisions, Heartbeat, History, KillSwitch, Log, Planner, Profiles, State
 from slurm_sns.scheduler.records import JobRecord, Stage, boosted
 from slurm_sns.scheduler.release import release_held, send
+from slurm_sns.scheduler.round_robin import round_robin
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.situation import Situation, read
 from slurm_sns.scheduler.spreading import NO_SPREADING, Spreading
@@ -34,7 +35,7 @@ from slurm_sns.submit import mark
 LONGEST_RETRY_S = 10.0
 #: While a cycle sends changes of many jobs it shows a sign of life this often.
 SIGN_OF_LIFE_S = 1.0
-#: An unpin is two commands of Slurm's: so many in one cycle; the next one goes on.
+#: An unpin is two commands of Slurm's: so many in one cycle, of each user in turn; the next one goes on.
 MOST_CORRECTIONS = 200
 
 
@@ -214,12 +215,12 @@ class Scheduler:
         release_held(*known, planner=ports.planner, log=ports.log, reason=reason)
 
     def _correct(self, situation: Situation) -> dict[int, str]:
-        """Send the corrections of the state table."""
+        """Send the corrections of the state table, those of each user in turn."""
         notes: dict[int, str] = {}
-        corrections = situation.corrections[:MOST_CORRECTIONS]
-        concerned = {each.job_id for each in corrections}
+        concerned = {each.job_id for each in situation.corrections}
         jobs = {job.id: job for job in situation.observed if job.id in concerned} if concerned else {}
-        for correction in corrections:
+        in_turn = round_robin(situation.corrections, lambda each: jobs[each.job_id].user_id, MOST_CORRECTIONS)
+        for correction in in_turn:
             self._show_sign_of_life()
             try:
                 send(correction, jobs[correction.job_id], self._ports.planner)

@@ -1,16 +1,21 @@
 """Which nodes a live job may use now, and the ways to run it there: by partition, less what Slurm keeps for others."""
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from math import inf
 
 from slurm_sns.errors import Closed, Infeasible
+from slurm_sns.model import Resources
 from slurm_sns.scheduler import arrays
 from slurm_sns.scheduler.account_limits import AccountLimits
 from slurm_sns.scheduler.geometry import alike, names_no_memory
+from slurm_sns.scheduler.known_ways import Ways
 from slurm_sns.scheduler.limits import Limits
+from slurm_sns.scheduler.node_sets import NodeSets
 from slurm_sns.scheduler.observed import Observation, ObservedJob, ObservedNode
-from slurm_sns.scheduler.spreading import Spreader, Spreading, Ways
+from slurm_sns.scheduler.spreading import Spreader, Spreading
 from slurm_sns.scheduler.turns import Claim
 
 #: Why a job waits all of whose nodes are claimed. A user is told no more of other users' jobs.
@@ -20,24 +25,28 @@ KEPT = "its nodes are kept for jobs of Slurm's own that were submitted before it
 class Reach:
     """What each job may ever use and may use now.
 
-    Jobs with the same partitions and reservations share one set, so that ten thousand jobs cost a few sets.
+    Jobs that may use the same nodes share one set, whatever their partitions and their ends: ten thousand jobs cost as
+    many sets as reservations and claims make.
     """
 
     def __init__(
         self, observation: Observation, now_s: float, spreading: Spreading, claims: Sequence[Claim] = ()
     ) -> None:
-        self._nodes = observation.nodes
-        self._reservations = observation.reservations
-        self._claims = claims
+        self._all_nodes = observation.nodes
+        self._sets = NodeSets(observation.nodes)
+        reserved = [each for each in observation.reservations if each.end_s > now_s]
+        self._reservations = sorted((each.start_s, self._sets.of_names(each.nodes)) for each in reserved)
+        claimed = [each for each in claims if each.end_s > now_s]
+        self._claims = [(each.submit_s, each.start_s, self._sets.of_names(each.nodes)) for each in claimed]
+        self._claim_starts_s = sorted(start_s for _, start_s, _ in self._claims)
         self._limits = Limits(observation)
         self._account_limits = AccountLimits(observation.tres_limits)
         self.now_s = now_s
         self._spreader = Spreader(spreading)
-        self._one_memory: dict[tuple[str, ...], bool] = {}
-        self._ever: dict[tuple[str, ...], tuple[ObservedNode, ...]] = {}
-        self._allowed: dict[tuple[tuple[str, ...], frozenset[str]], frozenset[str]] = {}
-        self._kept: dict[tuple[int, float], frozenset[str]] = {}
-        self._alike: dict[tuple[tuple[str, ...], frozenset[str]], frozenset[str]] = {}
+        self._one_memory: dict[int, bool] = {}
+        self._kept: dict[tuple[int, int], int] = {}
+        self._alike: dict[tuple[int, frozenset[str]], frozenset[str]] = {}
+        self._usable: dict[frozenset[str], Counter[Resources]] = {}
 
     def of(self, job: ObservedJob) -> tuple[Ways, frozenset[str]]:
         """How the job may run, and the nodes that it may use now.
@@ -59,7 +68,7 @@ class Reach:
         return ways, allowed
 
     def _alike_in(self, partitions: tuple[str, ...], allowed: frozenset[str]) -> frozenset[str]:
-        key = (partitions, allowed)
+        key = (self._sets.of_partitions(partitions), allowed)
         if key not in self._alike:
             self._alike[key] = alike([node for node in self._ever_in(partitions) if node.name in allowed])
         return self._alike[key]
@@ -84,8 +93,10 @@ class Reach:
 
     def room(self, ways: Ways, allowed: frozenset[str]) -> int:
         """How many jobs like this one these nodes could hold if they were empty."""
-        usable = (node for node in self._nodes if node.name in allowed and not node.unavailable)
-        return arrays.room(ways.alternatives, usable)
+        if allowed not in self._usable:
+            usable = (node for node in self._all_nodes if node.name in allowed and not node.unavailable)
+            self._usable[allowed] = Counter(node.capacity for node in usable)
+        return arrays.room(ways.alternatives, self._usable[allowed])
 
     def _in_one_partition(self, job: ObservedJob, partitions: tuple[str, ...]) -> tuple[Ways, tuple[str, ...]]:
         """The first of these partitions that could ever hold the job."""
@@ -103,34 +114,41 @@ class Reach:
         return self._account_limits.permitted(job, self._spreader.ways(job, self._ever_in(partitions)))
 
     def _are_of_one_memory(self, partitions: tuple[str, ...]) -> bool:
-        if partitions not in self._one_memory:
-            self._one_memory[partitions] = len({node.capacity.memory_mb for node in self._ever_in(partitions)}) <= 1
-        return self._one_memory[partitions]
+        ever = self._sets.of_partitions(partitions)
+        if ever not in self._one_memory:
+            self._one_memory[ever] = len({node.capacity.memory_mb for node in self._sets.members(ever)}) <= 1
+        return self._one_memory[ever]
 
     def _ever_in(self, partitions: tuple[str, ...]) -> tuple[ObservedNode, ...]:
-        if partitions not in self._ever:
-            wanted = set(partitions)
-            self._ever[partitions] = tuple(node for node in self._nodes if wanted & node.partitions)
-        return self._ever[partitions]
+        return self._sets.members(self._sets.of_partitions(partitions))
 
     def _allowed_now(self, job: ObservedJob, partitions: tuple[str, ...]) -> frozenset[str]:
-        end_s = float("inf") if job.walltime_s is None else self.now_s + job.walltime_s
-        reserved = frozenset[str]().union(
-            *(each.nodes for each in self._reservations if each.start_s < end_s and each.end_s > self.now_s)
-        )
+        end_s = inf if job.walltime_s is None else self.now_s + job.walltime_s
         kept = self._kept_from(job, end_s)
-        key = (partitions, reserved | kept)
-        if key not in self._allowed:
-            self._allowed[key] = frozenset(node.name for node in self._ever_in(partitions)) - reserved - kept
-        if kept and not self._allowed[key]:
+        allowed = self._sets.of_partitions(partitions) & ~self._reserved_until(end_s) & ~kept
+        if kept and not allowed:
             raise Closed(KEPT)
-        return self._allowed[key]
+        return self._sets.names(allowed)
 
-    def _kept_from(self, job: ObservedJob, end_s: float) -> frozenset[str]:
-        """The nodes that are kept from this job for those of Slurm's own that were submitted before it."""
-        before = bisect_right(self._claims, job.submit_s, key=lambda claim: claim.submit_s)
-        key = (before, end_s)
+    def _reserved_until(self, end_s: float) -> int:
+        """The nodes of the reservations that a job until then would meet."""
+        bits = 0
+        for start_s, nodes in self._reservations:
+            if start_s >= end_s:
+                break
+            bits |= nodes
+        return bits
+
+    def _kept_from(self, job: ObservedJob, end_s: float) -> int:
+        """The nodes that are kept from this job for those of Slurm's own that were submitted before it.
+
+        Of the job's end only how many claims begin before it makes a difference.
+        """
+        before = bisect_right(self._claims, job.submit_s, key=lambda claim: claim[0])
+        key = (before, bisect_left(self._claim_starts_s, end_s))
         if key not in self._kept:
-            claims = (each for each in self._claims[:before] if each.start_s < end_s and each.end_s > self.now_s)
-            self._kept[key] = frozenset[str]().union(*(claim.nodes for claim in claims))
+            bits = 0
+            for _, start_s, nodes in self._claims[:before]:
+                bits |= nodes if start_s < end_s else 0
+            self._kept[key] = bits
         return self._kept[key]

@@ -5,21 +5,20 @@ of tasks. A job of one task is never spread, but shares by its program's profile
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
-from itertools import chain
 from operator import attrgetter
 
 from slurm_sns.errors import Infeasible
-from slurm_sns.model import Alternative, Resources
+from slurm_sns.model import Resources
 from slurm_sns.policies.baselines import ce, cs
 from slurm_sns.policies.sns import alternatives as sns
-from slurm_sns.policies.sns.considered import Explanation
 from slurm_sns.policies.sns.parameters import SnsParameters
 from slurm_sns.policies.sns.profile import Program
 from slurm_sns.policies.sns.request import NodeType, Request
-from slurm_sns.scheduler.geometry import geometry, is_fixed, wants_more_cpus
+from slurm_sns.scheduler.geometry import extremes, geometry_on, is_fixed, wants_more_cpus
+from slurm_sns.scheduler.known_ways import KnownWays, Ways, unlimited
+from slurm_sns.scheduler.node_kinds import NodeKinds, kinds_of
 from slurm_sns.scheduler.observed import ObservedJob, ObservedNode
 from slurm_sns.submit import mark
 from slurm_sns.submit.hints import Hints, asks_for_spreading
@@ -29,87 +28,71 @@ from slurm_sns.submit.hints import Hints, asks_for_spreading
 class Spreading:
     """How jobs are spread: by which policy, with which parameters, and what programs are known.
 
-    `program` names the program of a job without --sns-program; {user}, {name} and {processes} are filled in.
+    `program` names the program of a job without --sns-program; {user}, {name} and {processes} are filled in. `known` is
+    what earlier looks found, which each look changes; None where no look follows another.
     """
 
     policy: str = "max-jobs"
     parameters: SnsParameters = field(default_factory=SnsParameters)
     program: str = "{name}"
     programs: Mapping[str, Program] = field(default_factory=dict)
+    known: KnownWays | None = None
 
 
 NO_SPREADING = Spreading()
 
 
-@dataclass(frozen=True, slots=True)
-class Ways:
-    """A job's alternatives, best first, and for a spreadable job under Spread-n-Share how they came about."""
-
-    alternatives: tuple[Alternative, ...]
-    explanation: Explanation | None = None
-
-
 class Spreader:
-    """Finds the ways of one look's jobs. Jobs that ask for the same share the work and the result."""
+    """Finds the ways of one look's jobs. Jobs that ask for the same share the result, also from look to look."""
 
     def __init__(self, spreading: Spreading) -> None:
         self._spreading = spreading
-        self._choose = lru_cache(maxsize=None)(self._chosen)
-        self._kinds: dict[int, dict[tuple[Resources, int], list[ObservedNode]]] = {}
-        self._found: dict[tuple[object, ...], tuple[Ways | Infeasible, tuple[ObservedNode, ...]]] = {}
+        self._known = spreading.known or unlimited()
+        self._known.begin_look()
+        self._kinds: dict[int, tuple[NodeKinds, tuple[ObservedNode, ...]]] = {}
 
     def ways(self, job: ObservedJob, nodes: tuple[ObservedNode, ...]) -> Ways:
         """The ways to run this job on some of `nodes`, those that it may ever use.
 
         Raises:
             Infeasible: it can never run there, or not on nodes of our choice.
+            Closed: its owner has too many jobs of new sizes at once.
         """
         hints = mark.read(job.extra)
         is_asking = hints is not None and asks_for_spreading(hints)
         program = program_of(job, hints, self._spreading.program) if hints is not None and is_asking else ""
-        key = (_asked(job), program, id(nodes))
-        if key not in self._found:
-            self._found[key] = self._ways_or_never(job, hints, program, nodes), nodes  # kept alive for their identity
-        found = self._found[key][0]
+        kinds = self._kinds_of(nodes)
+        found = self._known.ways(
+            (_asked(job), program, kinds),
+            self._spreading.programs.get(program),
+            job.user_id,
+            lambda: self._ways_or_never(job, hints, program, kinds),
+        )
         if isinstance(found, Infeasible):
             raise Infeasible(str(found))
         return found
 
     def _ways_or_never(
-        self, job: ObservedJob, hints: Hints | None, program: str, nodes: tuple[ObservedNode, ...]
+        self, job: ObservedJob, hints: Hints | None, program: str, kinds: NodeKinds
     ) -> Ways | Infeasible:
         try:
-            return self._ways(job, hints, program, nodes)
+            return self._ways(job, hints, program, kinds)
         except Infeasible as never:
-            return never
+            return Infeasible(str(never))  # without its traceback, which would keep the whole look in memory
 
-    def _ways(self, job: ObservedJob, hints: Hints | None, program: str, nodes: tuple[ObservedNode, ...]) -> Ways:
+    def _ways(self, job: ObservedJob, hints: Hints | None, program: str, kinds: NodeKinds) -> Ways:
         policy = self._spreading.policy
         alone = policy == "ce" or (hints is not None and hints.exclusive)
-        few = self._few(nodes, max(job.tasks, job.nodes_min or 1))
-        try:
-            own = replace(geometry(job, few), exclusive=alone)
-        except Infeasible:
-            geometry(job, nodes)  # says the same of all of them
-            raise
+        own = replace(geometry_on(job, kinds), exclusive=alone)
         keeps_geometry = hints is None or is_fixed(job) or wants_more_cpus(job) or not asks_for_spreading(hints)
         if policy == "max-jobs" or hints is None or keeps_geometry:
             return Ways((own,))
-        return self._choose(request(job, hints, few), program, self._types(nodes))
+        return self._chosen(request(job, hints, kinds), program, _types(kinds))
 
-    def _few(self, nodes: tuple[ObservedNode, ...], enough: int) -> tuple[ObservedNode, ...]:
-        """Of each kind of node no more than any job of so many tasks or nodes could use: its ways are the same."""
-        kinds = self._kinds.setdefault(id(nodes), {})
-        if not kinds:
-            for node in nodes:
-                kinds.setdefault((node.capacity, node.threads_per_core), []).append(node)
-        return tuple(chain.from_iterable(alike[:enough] for alike in kinds.values()))
-
-    def _types(self, nodes: tuple[ObservedNode, ...]) -> tuple[NodeType, ...]:
-        counts: Counter[Resources] = Counter()
-        for (capacity, _), alike in self._kinds[id(nodes)].items():
-            counts[capacity] += len(alike)
-        return tuple(NodeType(capacity, count) for capacity, count in counts.items())
+    def _kinds_of(self, nodes: tuple[ObservedNode, ...]) -> NodeKinds:
+        if id(nodes) not in self._kinds:
+            self._kinds[id(nodes)] = kinds_of(nodes), nodes  # kept alive for their identity
+        return self._kinds[id(nodes)][0]
 
     def _chosen(self, asked: Request, program: str, types: tuple[NodeType, ...]) -> Ways:
         parameters = self._spreading.parameters
@@ -118,28 +101,31 @@ class Spreader:
         known = self._spreading.programs.get(program)
         if self._spreading.policy == "cs":
             return Ways(cs.alternatives(asked, types, parameters, known.max_scale if known else None))
-        choice = _choose(asked, known, types, parameters)
+        choice = sns.choose(asked, known, types, parameters)
         return Ways(choice.alternatives, replace(choice.explanation, program=program))
 
 
-#: Profiles and nodes mostly stay what they are from cycle to cycle: so many choices are remembered.
-MOST_CHOICES = 1 << 13
-_choose = lru_cache(maxsize=MOST_CHOICES)(sns.choose)
-
-
-def request(job: ObservedJob, hints: Hints, nodes: Sequence[ObservedNode]) -> Request:
+def request(job: ObservedJob, hints: Hints, kinds: NodeKinds) -> Request:
     """What the job asks for, as Spread-n-Share counts; a job that names no memory gets a whole node's."""
-    whole_mb = max(node.capacity.memory_mb for node in nodes)
+    limits = extremes(kinds)
+    whole_mb = limits.most_memory_mb
     return Request(
         tasks=job.tasks,
         cpus_per_task=job.cpus_per_task,
-        threads_per_core=min(node.threads_per_core for node in nodes),
+        threads_per_core=limits.least_threads,
         memory_per_cpu_mb=job.memory_per_cpu_mb,
         memory_per_node_mb=None if job.memory_per_cpu_mb is not None else job.memory_per_node_mb or whole_mb,
         alpha=hints.alpha,
         max_scale=hints.max_scale,
         exclusive=hints.exclusive,
     )
+
+
+def _types(kinds: NodeKinds) -> tuple[NodeType, ...]:
+    counts: Counter[Resources] = Counter()
+    for kind in kinds:
+        counts[kind.capacity] += kind.number
+    return tuple(NodeType(capacity, number) for capacity, number in counts.items())
 
 
 def program_of(job: ObservedJob, hints: Hints, template: str) -> str:

@@ -7,10 +7,7 @@ its record is read as far as it can be: nothing of it raises, and no number is l
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any
-
-from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 
 from slurm_sns.errors import SnsError
 from slurm_sns.model import NOTHING, Resources
@@ -22,6 +19,7 @@ from slurm_sns.scheduler.observed import (
     ObservedPartition,
     ObservedReservation,
 )
+from slurm_sns.slurm.node_lists import NodeLists
 from slurm_sns.submit import mark
 
 #: The gres that carry last-level-cache ways and GB/s of memory bandwidth.
@@ -48,19 +46,8 @@ _UNAVAILABLE = frozenset(
 )
 
 
-@lru_cache(maxsize=1 << 14)
-def node_names(text: str | None) -> tuple[str, ...]:
-    """`c[1-3],s1` as names, in Slurm's order.
-
-    Raises:
-        SnsError: the text is no node list.
-    """
-    if not text:
-        return ()
-    try:
-        return tuple(NodeSet(text, resolver=RESOLVER_NOGROUP))  # to Slurm `@all` is no group
-    except NodeSetException as problem:
-        raise SnsError(f"Slurm answered with the node list {text!r}, which cannot be read: {problem}") from None
+#: Parses the node lists of all records; what it remembers is a function of the text alone.
+node_names = NodeLists().names
 
 
 #: Larger than any machine, small enough for sums of many jobs in 64 bits. What is observed of Slurm's 64-bit numbers is

@@ -31,6 +31,7 @@ from slurm_sns.policies.matching.max_jobs import MaxJobs
 from slurm_sns.policies.matching.parameters import PAPER_PORTFOLIO, MatchingParameters
 from slurm_sns.policies.placement.pool import Pool, amounts
 from slurm_sns.policies.placement.queue import WaitingQueue
+from slurm_sns.scheduler.known_ways import KnownWays
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.situation import read
 from slurm_sns.scheduler.spreading import Spreading
@@ -77,7 +78,7 @@ def profiled(jobs: int, nodes: int, busy: float, repeat: int) -> dict:
     """The cycle of the combined policy on a queue of profiled jobs."""
     observation = observation_of(jobs, nodes, busy, seed=1)
     settings = Settings(partitions=frozenset({PARTITION}), age_limit_s=None)
-    spreading = Spreading("combined", programs=programs())
+    spreading = Spreading("combined", programs=programs(), known=KnownWays())
 
     def look() -> Snapshot:
         return read(observation, {}, settings, jobs, spreading).snapshot

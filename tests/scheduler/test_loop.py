@@ -5,11 +5,11 @@ from itertools import pairwise
 
 import pytest
 from fake_slurm import Crash, FakeSlurm, Site, Wire
-from live import ENFORCE, NOW, job
+from live import BOB, ENFORCE, NOW, job
 
 from slurm_sns.errors import Refused, SnsError, Unreachable
 from slurm_sns.scheduler.follow_up import MOST_FAILURES
-from slurm_sns.scheduler.loop import LONGEST_RETRY_S, SIGN_OF_LIFE_S
+from slurm_sns.scheduler.loop import LONGEST_RETRY_S, MOST_CORRECTIONS, SIGN_OF_LIFE_S
 from slurm_sns.scheduler.observed import JobState
 from slurm_sns.scheduler.records import Stage
 from slurm_sns.scheduler.watchdog import is_stale
@@ -458,3 +458,15 @@ def test_a_defect_does_not_end_the_loop_and_shows_no_sign_of_life(site: Site) ->
     assert [line for line in said if "defect" in line] == said[-2:], "the defect, and that it is over"
     assert sum("Traceback" in line for line in site.log) == 1
     assert scheduler.trouble == ""
+
+
+def test_one_users_many_corrections_do_not_delay_another_users_single_one(site: Site) -> None:
+    """Alice gives all of her held jobs to Slurm at once, more than a cycle corrects; then Bob one of his."""
+    many = MOST_CORRECTIONS + 10
+    site.slurm.submit(*many * [1], asks_for=("constraint",))
+    site.slurm.submit(1, user_id=BOB, user="bob", asks_for=("constraint",))
+    scheduler = site.scheduler(ENFORCE)
+    scheduler.cycle()
+    assert site.slurm.jobs[many + 1].priority > 0
+    scheduler.cycle()
+    assert all(job.priority > 0 for job in site.slurm.jobs.values())
