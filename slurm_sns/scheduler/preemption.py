@@ -24,10 +24,10 @@ class Preemptors:
 
     def __init__(self, observation: Observation) -> None:
         rules = observation.preemption
-        is_on = rules.type not in ("", "preempt/none") and not set(rules.mode.split(",")) <= _HARMLESS_MODES
-        self._everybody = _why_everybody(rules) if is_on else ""
-        self._partitions = _by_tier(observation) if is_on and rules.type == PARTITION_PRIO else {}
-        self._qos = dict(map(_by_list, rules.of_qos or ())) if is_on and rules.type == QOS else {}
+        by = rules.type if is_on(rules) else ""
+        self._everybody = _why_everybody(rules) if by else ""
+        self._partitions = _by_tier(observation) if by == PARTITION_PRIO else {}
+        self._qos = dict(map(_by_list, rules.of_qos or ())) if by == QOS else {}
 
     def reason(self, job: ObservedJob) -> str:
         """Why the job may preempt others, as a clause; empty where it may not.
@@ -36,6 +36,15 @@ class Preemptors:
         """
         qos = job.qos.split(",") if job.qos else self._qos
         return self._everybody or _first(self._partitions, job.partitions) or _first(self._qos, qos)
+
+    def in_partition(self, name: str) -> str:
+        """The same of any job of this partition."""
+        return self._everybody or self._partitions.get(name, "")
+
+
+def is_on(rules: PreemptionRules) -> bool:
+    """Whether Slurm preempts any job at all."""
+    return rules.type not in ("", "preempt/none") and not set(rules.mode.split(",")) <= _HARMLESS_MODES
 
 
 def _first(reasons: Mapping[str, str], names: Iterable[str]) -> str:
