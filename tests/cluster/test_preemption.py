@@ -22,16 +22,23 @@ def preempting(cluster: Cluster, *lines: str, sns_yaml: str = "") -> Iterator[No
         if sns_yaml:
             cluster.run(f"sed -i '{sns_yaml}' {SNS_YAML}")
         reconfigure(cluster)
+        restart(cluster)
         yield
     finally:
         cluster.run(f"scancel -u alice; cp -p {SAVED}/slurm.conf {SLURM_CONF}; cp -p {SAVED}/sns.yaml {SNS_YAML}")
         reconfigure(cluster)
+        if sns_yaml:
+            restart(cluster)
 
 
 def reconfigure(cluster: Cluster) -> None:
-    """Slurm and slurm_sns, both with the files as they are."""
+    """Slurm with the files as they are."""
     cluster.run("sns render /etc/slurm/sns && scontrol reconfigure")
     cluster.wait_for("Slurm answers", lambda: cluster.try_run("cluster-health ctl").returncode == 0)
+
+
+def restart(cluster: Cluster) -> None:
+    """slurm_sns with its configuration and the QOS as they are: it asks for those once a minute."""
     cluster.daemon("restart", "scheduler")
     cluster.wait_for_scheduler()
 
