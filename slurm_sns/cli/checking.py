@@ -21,7 +21,8 @@ def check(config: Config = DEFAULT_CONFIG, as_json: AsJson = False) -> int:
     """Say what is missing on this controller, in order, with the lines to add and the commands to run.
 
     Looks at sns.yaml, the rendered files, Slurm's files, the plugins, the running Slurm, directories, units and
-    daemons. Changes nothing. Exit 1 if something is missing. To be run as root or SlurmUser.
+    daemons. Changes nothing. Exit 1 if something is wrong; a warning says what a setting of the site's own costs, and
+    is not. To be run as root or SlurmUser.
     """
     from slurm_sns import config as configuration
 
@@ -38,7 +39,7 @@ def _findings(settings: "configuration.Config", source: Path) -> "Iterator[Findi
     from slurm_sns.render.files import differing
     from slurm_sns.render.texts import texts
     from slurm_sns.slurm import check as comparison
-    from slurm_sns.slurm import check_files, conf_text
+    from slurm_sns.slurm import check_files, check_site, conf_text
     from slurm_sns.slurm.api import configuration_path
 
     rendered = texts(settings, source)
@@ -50,6 +51,8 @@ def _findings(settings: "configuration.Config", source: Path) -> "Iterator[Findi
     yield answer
     if site:
         yield from comparison.description(settings, site)
+        yield from check_site.rules(settings, site)
+    yield check_site.controllers(lines)
     yield from check_files.kept_words(settings, lines)
     yield installation.rendered_files(settings, differing(settings.paths.slurm_dir, rendered))
     if site:
@@ -97,9 +100,11 @@ def _included(settings: "configuration.Config", path: Path, word: str) -> "Findi
 
 
 def _fields(finding: "Finding") -> dict[str, str | bool]:
-    """What the finding says; a remedy only where one is needed."""
-    said = {name: value for name, value in asdict(finding).items() if value != ""}
-    return said if not finding.ok else {name: said[name] for name in ("ok", "what", "found", "wanted") if name in said}
+    """What the finding says; a remedy only where one is needed, and `warning` only where it is one."""
+    said = {name: value for name, value in asdict(finding).items() if value != "" and (value or name != "warning")}
+    if not finding.is_well:
+        return said
+    return {name: said[name] for name in ("ok", "what", "found", "wanted") if name in said}
 
 
 def _print(findings: "list[Finding]") -> None:
@@ -107,18 +112,26 @@ def _print(findings: "list[Finding]") -> None:
 
     said: list[str] = []
     for finding in findings:
-        show(f"{'[green]ok[/]   ' if finding.ok else '[red]wrong[/]'} {plain(_sentence(finding))}")
-        remedy = [] if finding.ok else list(_remedy(finding))
+        show(f"{_verdict(finding)} {plain(_sentence(finding))}")
+        remedy = [] if finding.is_well else list(_remedy(finding))
         if remedy != said:  # several findings in a row may be mended by one command
             print(*remedy, sep="\n", end="\n" if remedy else "")  # to be copied: no colour, and no line is broken
         said = remedy or said
-    wrong = sum(not finding.ok for finding in findings)
-    show(f"{len(findings)} checked, {wrong} wrong" + ("; mend them in this order, then check again" if wrong else ""))
+    wrong, warnings = sum(not finding.ok for finding in findings), sum(finding.warning for finding in findings)
+    warned = f"{warnings} warning{'s' * (warnings > 1)}, " if warnings else ""
+    remedy_is = "; mend them in this order, then check again" if wrong else ""
+    show(f"{len(findings)} checked, {warned}{wrong} wrong{remedy_is}")
+
+
+def _verdict(finding: "Finding") -> str:
+    if not finding.ok:
+        return "[red]wrong[/]"
+    return "[yellow]warn[/] " if finding.warning else "[green]ok[/]   "
 
 
 def _sentence(finding: "Finding") -> str:
-    values = [f"found {finding.found}"] if finding.found and not finding.ok else []
-    values += [f"wanted {finding.wanted}"] if finding.wanted and not finding.ok else []
+    told = {} if finding.is_well else {"found": finding.found, "wanted": finding.wanted}
+    values = [f"{word} {value}" for word, value in told.items() if value]
     return f"{finding.what}: {', '.join(values)}" if values else finding.what
 
 

@@ -173,7 +173,11 @@ class ObservedReservation:
 
 @dataclass(frozen=True, slots=True)
 class ObservedPartition:
-    """A Slurm partition and what it allows a job; None: no limit. `tier` orders the queue."""
+    """A Slurm partition and what it allows a job; None: no limit. `tier` orders the queue.
+
+    `preempt_mode` is what happens to its jobs when they are preempted, in Slurm's words (`OFF`, `REQUEUE`): its own or,
+    where it has none, the cluster's.
+    """
 
     name: str
     state: str = "UP"
@@ -181,6 +185,7 @@ class ObservedPartition:
     nodes_min: int = 0
     nodes_max: int | None = None
     walltime_s: int | None = None
+    preempt_mode: str = ""
 
     @property
     def starts_jobs(self) -> bool:
@@ -189,13 +194,34 @@ class ObservedPartition:
 
 
 @dataclass(frozen=True, slots=True)
+class PreemptionRules:
+    """Slurm's PreemptType and PreemptMode (`GANG,SUSPEND`); no type: nothing is preempted.
+
+    `of_qos` are the QOS that each QOS may preempt, itself among them where its jobs may preempt each other; None until
+    slurmdbd has said so.
+    """
+
+    type: str = ""
+    mode: str = "OFF"
+    of_qos: tuple[tuple[str, frozenset[str]], ...] | None = ()
+
+
+NO_PREEMPTION = PreemptionRules()
+
+
+#: bf_window where slurm.conf does not set it: 1440 minutes.
+BACKFILL_WINDOW_S = 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
 class Observation:
     """One bulk look: jobs first, then nodes, so that a job that starts in between is counted twice and never missed.
 
     `nodes` are in the order of Slurm's configuration, which is the machine list's order. `qos_priorities` order the
     queue, `qos_freedoms` are each QOS's flags, some of which free its jobs of a partition's limit; `shares` are Slurm's
-    association shares by account, `tres_limits` what is limited for whom. Slurm plans no job further ahead than
-    `backfill_window_s` (bf_window; a day unless it is set). Who only releases jobs sees none of that.
+    association shares by account, `tres_limits` what is limited for whom, `preemption` who may preempt others. Slurm
+    plans no job further ahead than `backfill_window_s` (bf_window; a day unless it is set). Who only releases jobs sees
+    none of that.
     """
 
     jobs: tuple[ObservedJob, ...]
@@ -206,7 +232,8 @@ class Observation:
     qos_freedoms: tuple[tuple[str, frozenset[str]], ...] = ()
     shares: tuple[tuple[str, float], ...] = ()
     tres_limits: TresLimits = NO_LIMITS
-    backfill_window_s: float = 86_400.0
+    backfill_window_s: float = BACKFILL_WINDOW_S
+    preemption: PreemptionRules = NO_PREEMPTION
 
     @property
     def unreadable(self) -> dict[str, str]:

@@ -8,6 +8,7 @@ from slurm_sns.model import Job
 from slurm_sns.policies.sns.considered import Explanation
 from slurm_sns.scheduler.dependencies import Others, Outlook
 from slurm_sns.scheduler.observed import Observation, ObservedJob
+from slurm_sns.scheduler.preemption import Preemptors
 from slurm_sns.scheduler.queue_order import is_over_aged, order_key
 from slurm_sns.scheduler.reach import Reach
 from slurm_sns.scheduler.records import JobRecord
@@ -48,10 +49,11 @@ def sort_out(
     """
     tiers = {partition.name: partition.tier for partition in observation.partitions}
     qos_priorities = dict(observation.qos_priorities)
+    preemptors = Preemptors(observation)
     found = Plannable()
     for job in candidates:
         try:
-            _check(job, others, settings)
+            _check(job, others, preemptors, settings)
             ways, allowed = reach.of(job)
         except Infeasible as never:
             found.infeasible[job.id] = str(never)
@@ -89,8 +91,8 @@ def _turn(job: Job) -> tuple[bool, int, tuple[int, ...]]:
     return not job.over_aged, job.submit_s if job.over_aged else 0, job.order
 
 
-def _check(job: ObservedJob, others: Others, settings: Settings) -> None:
-    """What its owner may have changed since we took the job.
+def _check(job: ObservedJob, others: Others, preemptors: Preemptors, settings: Settings) -> None:
+    """What its owner may have changed since we took the job, and what the submit filter does not know.
 
     Raises:
         Infeasible: it is no longer ours to place.
@@ -100,3 +102,5 @@ def _check(job: ObservedJob, others: Others, settings: Settings) -> None:
     unmanaged = sorted(set(job.partitions) - settings.partitions)
     if unmanaged:
         raise Infeasible(f"partition {','.join(unmanaged)} is not managed")
+    if why := preemptors.reason(job):
+        raise Infeasible(f"it may preempt jobs: {why}")

@@ -121,7 +121,7 @@ def _soonest(
             continue
 
         def needs(node: ObservedNode, demand: Resources = way.demand) -> Resources:
-            return node.capacity if job.is_alone else demand
+            return Resources(node.capacity.cores, node.capacity.memory_mb) if job.is_alone else demand
 
         able = [node for node in nodes if needs(node).within(node.capacity)]
         ready_s = {node.name: releases.ready_s(node.name, needs(node), free[node.name]) for node in able}

@@ -25,18 +25,19 @@ FIRST_ANSWER_S = 3.0
 #: A sacctmgr that has not answered by then is ended.
 TIMEOUT_S = 10.0
 
-_SHOW_QOS = ("sacctmgr", "-nP", "show", "qos", "format=name,priority,flags")
+_SHOW_QOS = ("sacctmgr", "-nP", "show", "qos", "format=name,priority,flags,preempt,preemptmode")
 _SHOW_SHARES = ("sacctmgr", "-nP", "show", "associations", "format=account,user,share")
 
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """By QOS and by account, sorted by name."""
+    """By QOS and by account, sorted by name; `qos_preempts` is None before slurmdbd has answered."""
 
     qos_priorities: tuple[tuple[str, int], ...] = ()
     qos_freedoms: tuple[tuple[str, frozenset[str]], ...] = ()
     shares: tuple[tuple[str, float], ...] = ()
     tres_limits: TresLimits = UNKNOWN
+    qos_preempts: tuple[tuple[str, frozenset[str]], ...] | None = None
 
 
 class Accounting:
@@ -74,7 +75,11 @@ class Accounting:
             self._ask_after_s = time.monotonic() + ASKED_AGAIN_S
             return
         self._known = Numbers(
-            translate.qos_priorities(qos), translate.qos_freedoms(qos), shares, self._known.tres_limits
+            translate.qos_priorities(qos),
+            translate.qos_freedoms(qos),
+            shares,
+            self._known.tres_limits,
+            translate.qos_preempts(qos),
         )
         self._silence.over(time.monotonic())
         self._ask_after_s = time.monotonic() + ASKED_EVERY_S

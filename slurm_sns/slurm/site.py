@@ -6,9 +6,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from slurm_sns.scheduler.observed import ObservedNode
+from slurm_sns.scheduler.observed import NO_PREEMPTION, ObservedNode, ObservedPartition, PreemptionRules
 from slurm_sns.slurm import translate
 from slurm_sns.slurm.api import answers, pyslurm
+from slurm_sns.slurm.commands import run
+
+
+@dataclass(frozen=True, slots=True)
+class SitePartition:
+    """What a partition says of sharing nodes, in Slurm's words (`EXCLUSIVE`, `FORCE:4`); None: all CPUs of a node."""
+
+    observed: ObservedPartition
+    oversubscribe: str = "NO"
+    is_user_exclusive: bool = False
+    cpus_per_node: int | None = None
+    cpus_per_socket: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +29,7 @@ class Site:
 
     `version` is slurmctld's; `library` is the number of the libslurm that pyslurm has loaded (45 for libslurm.so.45),
     `built_for` the release that it was compiled against (empty: unknown). `keeps_accounts`: slurmdbd does.
+    `federation` is the one that the cluster is part of; `priority_weights` the sum of all PriorityWeight options.
     """
 
     version: str
@@ -31,6 +44,10 @@ class Site:
     plugin_dirs: tuple[Path, ...]
     plugstack: Path | None
     keeps_accounts: bool
+    rules: tuple[SitePartition, ...] = ()
+    preemption: PreemptionRules = NO_PREEMPTION
+    priority_weights: int = 0
+    federation: str = ""
 
     @property
     def default_partition(self) -> str | None:
@@ -43,6 +60,7 @@ def read_site() -> Site:
 
     Raises:
         Unreachable: it does not answer.
+        Refused: scontrol cannot be run.
     """
     api = pyslurm()
     with answers():
@@ -68,7 +86,34 @@ def read_site() -> Site:
         plugin_dirs=tuple(Path(each) for each in running.plugin_dirs or ()),
         plugstack=Path(running.plugin_stack_config) if running.plugin_stack_config else None,
         keeps_accounts=(running.accounting_storage_type or "").endswith("/slurmdbd"),
+        rules=tuple(filter(None, map(_rules, partitions.values()))),
+        preemption=PreemptionRules(running.preempt_type or "", running.preempt_mode or ""),
+        priority_weights=_weights(running),
+        federation=federation_of(run("scontrol", "show", "federation")),
     )
+
+
+def federation_of(shown: str) -> str:
+    """The name in the answer of `scontrol show federation`, which is empty where the cluster is in none."""
+    name, _, value = shown.partition("\n")[0].partition(":")
+    return value.strip() if name == "Federation" else ""
+
+
+def _rules(record: Any) -> SitePartition | None:
+    """One pyslurm.Partition; None: it cannot be read."""
+    seen = translate.partition(record)
+    if seen is None:
+        return None
+    limits = (record.max_cpus_per_node, record.max_cpus_per_socket)
+    per_node, per_socket = (limit if isinstance(limit, int) else None for limit in limits)
+    return SitePartition(seen, record.oversubscribe or "", bool(record.is_user_exclusive), per_node, per_socket)
+
+
+def _weights(running: Any) -> int:
+    names = ("age", "assoc", "fair_share", "job_size", "partition", "qos")
+    weights = [getattr(running, f"priority_weight_{name}") for name in names]
+    weights += (running.priority_weight_tres or {}).values()
+    return sum(int(float(weight)) for weight in weights if weight)
 
 
 def library_of(version: str) -> int:

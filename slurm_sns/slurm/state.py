@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 
 from slurm_sns.errors import Refused, Unreachable
-from slurm_sns.scheduler.observed import Observation
+from slurm_sns.scheduler.observed import Observation, PreemptionRules
 from slurm_sns.slurm import translate
 from slurm_sns.slurm.accounting import Accounting
 from slurm_sns.slurm.api import answers, pyslurm
@@ -20,22 +20,19 @@ class SlurmState:
 
     def __init__(self, accounting: Accounting) -> None:
         self._accounting = accounting
-        self._shows_estimates: bool | None = None
 
     def observe(self) -> Observation:
         """Jobs first: a job that starts before the nodes are read is then counted twice, never missed."""
         numbers = self._accounting.numbers()
         api = pyslurm()
-        try:
-            with _readable():
-                estimates = self._asked_version()
-                jobs = api.Jobs.load()
-                nodes = api.Nodes.load()
-                reservations = api.Reservations.load()
-                partitions = api.Partitions.load()
-        except Unreachable:
-            self._shows_estimates = None  # another version may come back
-            raise
+        with _readable():
+            # At every look: another version, or another configuration, may have come meanwhile.
+            configured = api.slurmctld.Config.load()
+            jobs = api.Jobs.load()
+            nodes = api.Nodes.load()
+            reservations = api.Reservations.load()
+            partitions = api.Partitions.load()
+        estimates = shows_estimates(configured.version)
         return Observation(
             jobs=tuple(translate.job(record, _user_name, shows_estimates=estimates) for record in jobs.values()),
             nodes=tuple(translate.node(record) for record in nodes.values()),
@@ -45,13 +42,10 @@ class SlurmState:
             qos_freedoms=numbers.qos_freedoms,
             shares=numbers.shares,
             tres_limits=numbers.tres_limits,
+            preemption=PreemptionRules(
+                type=configured.preempt_type or "", mode=configured.preempt_mode or "", of_qos=numbers.qos_preempts
+            ),
         )
-
-    def _asked_version(self) -> bool:
-        """The one question about Slurm's version: whether it shows its estimate of a job's nodes as the owner's."""
-        if self._shows_estimates is None:
-            self._shows_estimates = shows_estimates(pyslurm().slurmctld.Config.load().version)
-        return self._shows_estimates
 
 
 class HeldJobs:

@@ -294,17 +294,28 @@ def reservation(record: Any) -> ObservedReservation:
 
 
 def qos_priorities(text: str) -> tuple[tuple[str, int], ...]:
-    """`name|priority|flags` lines of sacctmgr (pyslurm shows no priority of a QOS), sorted by name."""
-    return tuple(sorted((name, int(priority)) for name, priority, _ in _qos_rows(text) if priority.isdigit()))
+    """`name|priority|flags|preempt|preemptmode` lines of sacctmgr (pyslurm shows no priority), sorted by name."""
+    return tuple(sorted((name, int(priority)) for name, priority, *_ in _qos_rows(text) if priority.isdigit()))
 
 
 def qos_freedoms(text: str) -> tuple[tuple[str, frozenset[str]], ...]:
     """The flags in the same lines, of each QOS that has some, sorted by name."""
-    return tuple(sorted((name, frozenset(flags.split(","))) for name, _, flags in _qos_rows(text) if flags))
+    return tuple(sorted((name, frozenset(flags.split(","))) for name, _, flags, *_ in _qos_rows(text) if flags))
+
+
+def qos_preempts(text: str) -> tuple[tuple[str, frozenset[str]], ...]:
+    """Whom each QOS may preempt, of those in the same lines that may, sorted by name; WITHIN: its own jobs, too."""
+    found = ((name, _preempted(name, names, mode)) for name, _, _, names, mode in _qos_rows(text))
+    return tuple(sorted((name, preempted) for name, preempted in found if preempted))
+
+
+def _preempted(name: str, names: str, mode: str) -> frozenset[str]:
+    own = (name,) if "within" in mode.lower().split(",") else ()
+    return frozenset(filter(None, (*names.split(","), *own)))
 
 
 def _qos_rows(text: str) -> list[list[str]]:
-    return [line.rsplit("|", 2) for line in text.splitlines() if line.count("|") >= 2]
+    return [line.rsplit("|", 4) for line in text.splitlines() if line.count("|") >= 4]
 
 
 def partition(record: Any) -> ObservedPartition | None:
@@ -317,6 +328,7 @@ def partition(record: Any) -> ObservedPartition | None:
             nodes_min=record.min_nodes or 0,
             nodes_max=record.max_nodes if isinstance(record.max_nodes, int) else None,
             walltime_s=record.max_time * 60 if isinstance(record.max_time, int) else None,
+            preempt_mode=record.preempt_mode or "",
         )
     except Exception:  # noqa: BLE001 - one bad record costs that record only: its limits are Slurm's to know
         return None

@@ -50,6 +50,22 @@ def test_a_remedy_is_printed_as_it_is_to_be_copied(checked, sns, config: Path) -
     assert edit in output
 
 
+def test_a_warning_fails_nothing_and_says_what_it_costs(checked, sns, config: Path, tmp_path: Path) -> None:
+    assert the_one(checked(), "one SlurmctldHost") == {
+        "ok": True,
+        "what": "one SlurmctldHost",
+        "wanted": "slurm_sns on the one that is active",
+    }
+    with (tmp_path / "slurm.conf").open("a") as file:
+        file.write("SlurmctldHost=a\nSlurmctldHost=b\n")
+    warning = the_one(checked(), "one SlurmctldHost")
+    assert (warning["ok"], warning["warning"], warning["found"]) == (True, True, "a, b")
+    _, output, _ = sns("check", "--config", config)
+    assert "\nwarn  one SlurmctldHost: found a, b, wanted" in output
+    assert f"      {warning['advice']}\n" in output
+    assert " checked, 1 warning, " in output
+
+
 def test_what_was_rendered_is_no_longer_asked_for(checked, sns, config: Path, tmp_path: Path) -> None:
     sns("render", tmp_path / "slurm", "--config", config)
     assert the_one(checked(), "rendered files") == {"ok": True, "what": f"rendered files in {tmp_path / 'slurm'}"}

@@ -83,6 +83,7 @@ PARTITION = {
     "min_nodes": 0,
     "max_nodes": "UNLIMITED",
     "max_time": "UNLIMITED",
+    "preempt_mode": "OFF",
 }
 
 #: What `-d singleton` shows while another job of that name runs: pyslurm cannot read `singleton(unfulfilled)`.

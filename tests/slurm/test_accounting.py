@@ -41,7 +41,8 @@ class Slurmdbd:
         if "grptres" in words[-1]:
             associations = f"mini|root|||{NO_LIMIT}\nmini|root||alice|{MEMORY_LIMIT}\n"
             return associations if words[3] == "associations" else f"normal|{NO_LIMIT}{NO_LIMIT}\n"
-        return SHARES if words[3] == "associations" else f"normal|0|\nhigh|{self.priority}|PartitionTimeLimit\n"
+        qos = f"normal|0|||cluster\nhigh|{self.priority}|PartitionTimeLimit|normal|cluster\n"
+        return SHARES if words[3] == "associations" else qos
 
 
 class Case:
@@ -75,7 +76,13 @@ def test_the_first_look_has_the_numbers_already(case: Case) -> None:
         (("high", frozenset({"PartitionTimeLimit"})),),
         (("chemistry", 1.0), ("physics", 3.0), ("root", 1.0)),
         NO_LIMITS,
+        (("high", frozenset({"normal"})),),
     )
+
+
+def test_until_it_answers_for_the_first_time_nobody_knows_which_qos_may_preempt(case: Case) -> None:
+    case.slurmdbd.is_away = True
+    assert case.after_the_answer().qos_preempts is None
 
 
 def test_shares_that_nobody_wants_are_not_asked_for(mocker) -> None:

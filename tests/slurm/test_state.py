@@ -1,11 +1,14 @@
 """One look at the cluster: what is asked, in which order, and what a failing part leaves."""
 
+from dataclasses import replace
+from types import SimpleNamespace
 from unittest.mock import MagicMock
 
 import pytest
 import recorded
 
 from slurm_sns.errors import BadInput, Unreachable
+from slurm_sns.scheduler.observed import NO_PREEMPTION, PreemptionRules
 from slurm_sns.slurm import api
 from slurm_sns.slurm.accounting import Numbers
 from slurm_sns.slurm.state import HeldJobs, SlurmState, shows_estimates
@@ -20,7 +23,8 @@ def cluster(pyslurm):
         "main": recorded.partition(priority_tier=2),
         "low": recorded.partition(name="low", priority_tier=None),
     }
-    pyslurm.slurmctld.Config.load.return_value.version = "26.05.5"
+    running = {"version": "26.05.5", "preempt_type": None, "preempt_mode": "OFF"}
+    pyslurm.slurmctld.Config.load.return_value = SimpleNamespace(**running)
     return pyslurm
 
 
@@ -91,18 +95,12 @@ def test_which_slurm_shows_its_own_estimate_of_the_nodes_as_the_owners_choice(ve
     assert shows_estimates(version) is estimates
 
 
-def test_slurms_version_is_asked_once_and_again_after_it_was_away(cluster) -> None:
-    asked = cluster.slurmctld.Config.load
+def test_slurms_configuration_is_looked_at_every_time_because_it_may_change(cluster) -> None:
     state = SlurmState(Known())
-    state.observe()
-    state.observe()
-    assert asked.call_count == 1
-    cluster.Jobs.load.side_effect = cluster.RPCError(1800, "away")
-    with pytest.raises(Unreachable):
-        state.observe()
-    cluster.Jobs.load.side_effect = None
-    state.observe()
-    assert asked.call_count == 2
+    assert state.observe().preemption == replace(NO_PREEMPTION, of_qos=None)
+    changed = {"version": "24.11.5", "preempt_type": "preempt/qos", "preempt_mode": "REQUEUE"}
+    cluster.slurmctld.Config.load.return_value = SimpleNamespace(**changed)
+    assert state.observe().preemption == PreemptionRules("preempt/qos", "REQUEUE", None)
 
 
 def test_a_record_that_cannot_be_read_costs_that_record_only(cluster) -> None:

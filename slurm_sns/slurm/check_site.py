@@ -1,0 +1,133 @@
+"""What of the site's own configuration keeps slurm_sns from placing jobs, and what of it has a price. Pure.
+
+A managed partition must let jobs share nodes and give them all CPUs: the plan counts on both. What only costs
+something is a warning, which says what it costs.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from slurm_sns.config import Config
+from slurm_sns.scheduler.observed import Observation
+from slurm_sns.scheduler.preemption import QOS, Preemptors, is_on
+from slurm_sns.slurm.conf_text import Line
+from slurm_sns.slurm.finding import Finding
+from slurm_sns.slurm.site import Site, SitePartition
+
+#: Slurm's default is 30 s; the example of conf/sns.yaml has 60.
+MOST_BF_INTERVAL_S = 60
+#: A priority has 32 bits, and Slurm cuts what is larger. With half of that the boost of a placed job has room.
+MOST_WEIGHTS = 2**31
+
+
+def rules(config: Config, site: Site) -> Iterator[Finding]:
+    """The running Slurm's rules for managed jobs."""
+    managed = [each for each in site.rules if each.observed.name in config.partitions]
+    yield from (_sharing(partition, site) for partition in managed)
+    yield from _preemption(managed, site)
+    yield _federation(site)
+    yield _weights(site)
+    yield _backfill(site)
+
+
+def controllers(lines: Sequence[Line]) -> Finding:
+    """slurm.conf's controllers: slurm_sns runs on one of them."""
+    hosts = [line.option[1] for line in lines if line.option and line.option[0] == "slurmctldhost"]
+    return Finding(
+        ok=True,
+        warning=len(hosts) > 1,
+        what="one SlurmctldHost",
+        found=", ".join(hosts),
+        wanted="slurm_sns on the one that is active",
+        advice="after a takeover the filter there finds no heartbeat, so that new jobs are Slurm's; what is held waits "
+        "for the daemons of the first host: start both on the new one, or run there: sns release --all",
+    )
+
+
+def _sharing(partition: SitePartition, site: Site) -> Finding:
+    """Jobs of the partition share nodes, and get all CPUs of them."""
+    name = partition.observed.name
+    found = list(_obstacles(partition, site))
+    return Finding(
+        not found,
+        f"partition {name} lets jobs share nodes and gives them all CPUs",
+        ", ".join(found),
+        "OverSubscribe=NO or YES, ExclusiveUser=NO, no MaxCPUsPerNode or MaxCPUsPerSocket below the node's CPUs",
+        advice=f"sns.yaml: leave {name} out of partitions; or slurm.conf, PartitionName={name}: without these options",
+    )
+
+
+def _obstacles(partition: SitePartition, site: Site) -> Iterator[str]:
+    """The options in the partition's way.
+
+    Exclusive or forced, every job of it shows `--exclusive` or `--oversubscribe`, is held, and is given to Slurm a
+    second later (seen on 26.05.5). Beyond a limit of CPUs jobs are placed where Slurm does not start them (seen).
+    """
+    if partition.oversubscribe.startswith(("EXCLUSIVE", "FORCE")):
+        yield f"OverSubscribe={partition.oversubscribe}"
+    if partition.is_user_exclusive:
+        yield "ExclusiveUser=YES"
+    nodes = (node for node in site.nodes if partition.observed.name in node.partitions)
+    cpus = max((node.capacity.cores * node.threads_per_core for node in nodes), default=0)
+    limits = {"MaxCPUsPerNode": partition.cpus_per_node, "MaxCPUsPerSocket": partition.cpus_per_socket}
+    yield from (f"{name}={limit}" for name, limit in limits.items() if limit is not None and limit < cpus)
+
+
+def _preemption(managed: Sequence[SitePartition], site: Site) -> Iterator[Finding]:
+    """Jobs that may preempt others are left to Slurm."""
+    partitions = tuple(each.observed for each in site.rules)
+    preemptors = Preemptors(Observation((), site.nodes, partitions=partitions, preemption=site.preemption))
+    names = [each.observed.name for each in managed]
+    found = [(name, why) for name in names if (why := preemptors.in_partition(name))]
+    if is_on(site.preemption) and site.preemption.type == QOS and not found:
+        found = [("", "those whose QOS may")]
+    for name, why in found:
+        yield Finding(
+            ok=True,
+            warning=True,
+            what=f"jobs of partition {name} may preempt others" if name else "jobs may preempt others",
+            found=why,
+            advice="they are held for a second and then left to Slurm, which alone can stop a running job",
+        )
+    if not found:
+        yield Finding(ok=True, what="no managed job may preempt others")
+
+
+def _federation(site: Site) -> Finding:
+    return Finding(
+        not site.federation,
+        "the cluster is in no federation: its jobs would all be left to Slurm, a second after their submission",
+        site.federation,
+        "none",
+        advice=f"sacctmgr modify federation {site.federation} set clusters-=<this cluster>; or have no slurm_sns here",
+    )
+
+
+def _weights(site: Site) -> Finding:
+    return Finding(
+        ok=True,
+        warning=site.priority_weights > MOST_WEIGHTS,
+        what="priorities fit into Slurm's 32 bits",
+        found=f"PriorityWeight* of {site.priority_weights} in all",
+        wanted=f"at most {MOST_WEIGHTS}",
+        advice="Slurm cuts larger priorities to 4294967295, where a placed job is no longer before the others: "
+        "slurm.conf: divide all PriorityWeight* by the same number",
+    )
+
+
+def _backfill(site: Site) -> Finding:
+    interval_s = _number(site.options.get("SchedulerParameters", ()), "bf_interval")
+    return Finding(
+        ok=True,
+        warning=interval_s > MOST_BF_INTERVAL_S,
+        what="Slurm plans its own jobs often enough",
+        found=f"bf_interval={interval_s}",
+        wanted=f"at most {MOST_BF_INTERVAL_S}",
+        advice="nodes are kept for pass-through jobs by Slurm's last plan, however old: sns.yaml, slurm, "
+        f"scheduler_parameters: bf_interval={MOST_BF_INTERVAL_S}",
+    )
+
+
+def _number(words: Sequence[str], name: str) -> int:
+    """The value of `name=value` among these words; 0 where there is none, or no number."""
+    values = [word.partition("=")[2] for word in words if word.partition("=")[0].lower() == name]
+    return int(values[-1]) if values and values[-1].isdecimal() else 0

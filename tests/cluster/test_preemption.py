@@ -1,0 +1,106 @@
+"""Where Slurm may preempt, a job that may is Slurm's: it starts by preemption, which no plan of ours could do."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from cluster import Cluster
+
+SLURM_CONF, SNS_YAML = "/etc/slurm/slurm.conf", "/etc/slurm/sns.yaml"
+#: What these tests change is put back from here.
+SAVED = "/tmp/before-preemption"
+
+
+@contextmanager
+def preempting(cluster: Cluster, *lines: str, sns_yaml: str = "") -> Iterator[None]:
+    """Slurm with these lines more; `sns_yaml` edits our configuration (sed)."""
+    cluster.run(f"mkdir -p {SAVED}; cp -p {SLURM_CONF} {SNS_YAML} {SAVED}")
+    try:
+        added = "\n".join(lines)
+        cluster.run(f"printf '\\n%s\\n' '{added}' >> {SLURM_CONF}")
+        if sns_yaml:
+            cluster.run(f"sed -i '{sns_yaml}' {SNS_YAML}")
+        reconfigure(cluster)
+        restart(cluster)
+        yield
+    finally:
+        cluster.run(f"scancel -u alice; cp -p {SAVED}/slurm.conf {SLURM_CONF}; cp -p {SAVED}/sns.yaml {SNS_YAML}")
+        reconfigure(cluster)
+        if sns_yaml:
+            restart(cluster)
+
+
+def reconfigure(cluster: Cluster) -> None:
+    """Slurm with the files as they are."""
+    cluster.run("sns render /etc/slurm/sns && scontrol reconfigure")
+    cluster.wait_for("Slurm answers", lambda: cluster.try_run("cluster-health ctl").returncode == 0)
+
+
+def restart(cluster: Cluster) -> None:
+    """slurm_sns with its configuration and the QOS as they are: it asks for those once a minute."""
+    cluster.daemon("restart", "scheduler")
+    cluster.wait_for_scheduler()
+
+
+@pytest.fixture
+def tiers(cluster: Cluster) -> Iterator[Cluster]:
+    """A managed partition `urgent` on the nodes of `main`, whose jobs it requeues."""
+    with preempting(
+        cluster,
+        "PreemptType=preempt/partition_prio",
+        "PreemptMode=REQUEUE",
+        "PartitionName=urgent Nodes=c[1-4] PriorityTier=10",
+        sns_yaml="s/partitions: \\[main/&, urgent/",
+    ):
+        yield cluster
+
+
+def fill(cluster: Cluster) -> list[int]:
+    """Jobs of ours on all cores of `main`."""
+    running = cluster.submit_all([("-n28 -t5 --mem-per-cpu=1G", "sleep 300")] * 4)
+    cluster.wait_for("they run", lambda: {cluster.job(each).state for each in running} == {"RUNNING"})
+    return running
+
+
+def is_left_to_slurm(cluster: Cluster, number: int, why: str) -> bool:
+    """Whether its owner and the log are told why."""
+    told = cluster.try_run(f"sns explain {number}", "alice").stdout
+    return why in told and f"job {number}: {why}" in cluster.run("tail -n 50 /var/log/sns/scheduler.log")
+
+
+def test_a_job_of_a_higher_tier_starts_by_preemption_and_the_requeued_job_is_placed_again(tiers: Cluster) -> None:
+    cluster = tiers
+    running = fill(cluster)
+    urgent = cluster.submit("-p urgent -n28 -t5 --mem-per-cpu=1G", "sleep 3")
+    cluster.wait_for("it runs", lambda: cluster.job(urgent).state != "PENDING")
+    why = "left to Slurm: it may preempt jobs: partition urgent has a higher PriorityTier than main on the same nodes"
+    cluster.wait_for("it is said why", lambda: is_left_to_slurm(cluster, urgent, why))
+    (requeued,) = [each for each in running if int(cluster.fields(each)["Restarts"]) == 1]
+    cluster.wait_for("it runs again", lambda: cluster.job(requeued).state == "RUNNING")
+    decided = [each["action"] for each in cluster.explain(requeued)["decisions"]]
+    assert decided.count("start") == 2
+
+
+@pytest.fixture
+def urgent_qos(cluster: Cluster) -> Iterator[Cluster]:
+    """A QOS `urgent` whose jobs requeue those of `normal`."""
+    cluster.run("sacctmgr -i add qos urgent set preempt=normal priority=10")
+    cluster.run("sacctmgr -i modify user where name=alice set qos+=urgent")
+    try:
+        with preempting(cluster, "PreemptType=preempt/qos", "PreemptMode=REQUEUE"):
+            yield cluster
+    finally:
+        cluster.run("sacctmgr -i modify user where name=alice set qos-=urgent; sacctmgr -i delete qos urgent")
+
+
+def test_a_job_whose_qos_may_preempt_starts_before_one_of_ours_that_waited_already(urgent_qos: Cluster) -> None:
+    cluster = urgent_qos
+    fill(cluster)
+    behind = cluster.submit("-n28 -t5 --mem-per-cpu=1G", "sleep 300")
+    urgent = cluster.submit("--qos=urgent -n28 -t5 --mem-per-cpu=1G", "sleep 3")
+    cluster.wait_for("it runs", lambda: cluster.job(urgent).state != "PENDING")
+    why = "left to Slurm: it may preempt jobs: QOS urgent may preempt normal"
+    cluster.wait_for("it is said why", lambda: is_left_to_slurm(cluster, urgent, why))
+    seen = cluster.jobs()
+    assert not 0 < seen[behind].start_s < seen[urgent].start_s, "it did not take what was freed for the other"
