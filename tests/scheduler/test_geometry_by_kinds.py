@@ -70,7 +70,7 @@ def sizes(draw) -> ObservedJob:
     return replace(asked, **draw(MEMORY))
 
 
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 @given(sizes(), clusters())
 def test_a_job_gets_the_parts_that_trying_every_number_of_nodes_finds(job: ObservedJob, nodes: list) -> None:
     assert by_kinds(job, nodes) == by_every_number_of_nodes(job, nodes)

@@ -1,11 +1,14 @@
 """Node lists are parsed once, and remembered within bounds."""
 
 import pytest
+from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 from pytest_mock import MockerFixture
 
 from slurm_sns.errors import SnsError
 from slurm_sns.slurm import node_lists
-from slurm_sns.slurm.node_lists import NodeLists
+from slurm_sns.slurm.node_lists import NodeLists, without_repetitions
 
 
 @pytest.fixture
@@ -71,3 +74,47 @@ def test_a_list_that_is_larger_than_all_the_room_is_read_all_the_same() -> None:
 def test_lists_of_the_same_nodes_share_their_names() -> None:
     lists = NodeLists()
     assert lists.names("c[10-11]")[1] is lists.names("c[11-12]")[0]
+
+
+# --- what slurmctld keeps letter by letter
+
+
+def names(text: str) -> tuple[str, ...] | None:
+    try:
+        return tuple(NodeSet(text, resolver=RESOLVER_NOGROUP))
+    except NodeSetException:
+        return None
+
+
+NUMBERS = st.one_of(st.integers(0, 120).map(str), st.sampled_from(("00", "01", "007", "08", "09", "010")))
+RANGES = st.one_of(NUMBERS, st.tuples(NUMBERS, NUMBERS).map("-".join))
+
+
+@st.composite
+def parts(draw: st.DrawFn) -> str:
+    """Names that are alike but for a number."""
+    prefix = draw(st.sampled_from(("c", "s-", "r1n", "gpu_a.")))
+    return prefix + draw(
+        st.one_of(NUMBERS, st.lists(RANGES, min_size=1, max_size=4).map(lambda of: f"[{','.join(of)}]"))
+    )
+
+
+ODD = st.sampled_from(("login", "c[1", "c1]", "", "c[1-2][3-4]", "c[1-2]x", "@all", "c1[2-3]", "a b", "c[]", "c[1,,2]"))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.one_of(parts(), parts(), parts(), ODD), min_size=1, max_size=6).map(",".join))
+@example("c[1-3],c2,c[2-5],c[08-10],c10")
+@example("c[0-01]")
+def test_a_list_without_repetitions_is_read_as_the_list_itself(text: str) -> None:
+    assert names(without_repetitions(text)) == names(text)
+
+
+def test_clustershell_gets_each_node_once_however_often_a_list_names_it() -> None:
+    assert without_repetitions(",".join(f"c[1-{last}]" for last in range(2, 1000))) == "c[1-999]"
+    assert without_repetitions(",".join(1000 * ["c7", "c9", "c8", "s1"])) == "c[7-9],s1"
+
+
+def test_a_list_of_another_form_is_left_to_clustershell() -> None:
+    for text in ("c[1-2]x", "c[3-1]", "login,c1", "c1,", "c[1-99999999]", "c[08-1]"):
+        assert without_repetitions(text) == text
