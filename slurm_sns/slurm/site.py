@@ -10,6 +10,7 @@ from slurm_sns.scheduler.observed import NO_PREEMPTION, ObservedNode, ObservedPa
 from slurm_sns.slurm import translate
 from slurm_sns.slurm.api import answers, pyslurm
 from slurm_sns.slurm.commands import run
+from slurm_sns.slurm.parameters import words
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +75,11 @@ def read_site() -> Site:
         pyslurm_version=api.__version__,
         user=running.slurm_user_name,
         options={
-            "JobSubmitPlugins": _words(running.job_submit_plugins),
-            "GresTypes": _words(running.gres_types),
-            "AccountingStorageTRES": _words(running.accounting_storage_tres),
-            "PriorityFlags": _words(running.priority_flags),
-            "SchedulerParameters": _words(running.scheduler_parameters),
+            "JobSubmitPlugins": words(running.job_submit_plugins),
+            "GresTypes": words(running.gres_types),
+            "AccountingStorageTRES": words(running.accounting_storage_tres),
+            "PriorityFlags": words(running.priority_flags),
+            "SchedulerParameters": words(running.scheduler_parameters),
         },
         memory_per_cpu_mb=running.default_memory_per_cpu,
         partitions={name: bool(partition.is_default) for name, partition in partitions.items()},
@@ -139,10 +140,3 @@ def _built_for(note: Path) -> str:
     except (OSError, ValueError):
         return ""
     return f"{number >> 16}.{number >> 8 & 0xFF:02}.{number & 0xFF}"
-
-
-def _words(value: Any) -> tuple[str, ...]:
-    """A list as it is; a mapping of options as `name=value`, or `name` alone where the value is True."""
-    if isinstance(value, Mapping):
-        return tuple(name if content is True else f"{name}={content}" for name, content in value.items())
-    return tuple(value or ())

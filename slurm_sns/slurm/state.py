@@ -10,6 +10,7 @@ from slurm_sns.scheduler.observed import Observation, PreemptionRules
 from slurm_sns.slurm import translate
 from slurm_sns.slurm.accounting import Accounting
 from slurm_sns.slurm.api import answers, pyslurm
+from slurm_sns.slurm.parameters import backfill_window_s
 
 
 class SlurmState:
@@ -42,6 +43,7 @@ class SlurmState:
             qos_freedoms=numbers.qos_freedoms,
             shares=numbers.shares,
             tres_limits=numbers.tres_limits,
+            backfill_window_s=backfill_window_s(configured.scheduler_parameters),
             preemption=PreemptionRules(
                 type=configured.preempt_type or "", mode=configured.preempt_mode or "", of_qos=numbers.qos_preempts
             ),

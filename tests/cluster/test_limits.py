@@ -6,23 +6,11 @@ change a TRES that is limited.
 
 import shlex
 from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
+from limits import ALICE, PHYSICS, limit, until_running
 
 from cluster import PYTHON, Cluster
-
-ALICE, PHYSICS = "user where name=alice", "account where name=physics"
-
-
-@contextmanager
-def limit(cluster: Cluster, whom: str, name: str, tres: str, value: str) -> Iterator[None]:
-    """A limit of Slurm's, for as long as the block takes."""
-    cluster.run(f"sacctmgr -i modify {whom} set {name}={tres}={value}")
-    try:
-        yield
-    finally:
-        cluster.run(f"scancel -u alice; sacctmgr -i modify {whom} set {name}={tres}=-1")
 
 
 @pytest.fixture
@@ -33,11 +21,6 @@ def memory_limit(cluster: Cluster) -> Iterator[Cluster]:
         cluster.wait_for_scheduler()
         yield cluster
     cluster.daemon("restart", "scheduler")
-
-
-def until_running(cluster: Cluster, number: int) -> dict[str, str]:
-    cluster.wait_for("it runs", lambda: cluster.job(number).state == "RUNNING")
-    return cluster.fields(number)
 
 
 def test_whole_nodes_go_to_nobody_whose_memory_is_limited(memory_limit: Cluster) -> None:

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 import pytest
+from limits import PHYSICS, limit, until_running
 
 from cluster import Cluster
-from test_limits import PHYSICS, limit, until_running
 
 WIDE = "-p main -N4 --exclusive -t 1"
 

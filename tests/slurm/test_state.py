@@ -23,7 +23,7 @@ def cluster(pyslurm):
         "main": recorded.partition(priority_tier=2),
         "low": recorded.partition(name="low", priority_tier=None),
     }
-    running = {"version": "26.05.5", "preempt_type": None, "preempt_mode": "OFF"}
+    running = {"version": "26.05.5", "preempt_type": None, "preempt_mode": "OFF", "scheduler_parameters": None}
     pyslurm.slurmctld.Config.load.return_value = SimpleNamespace(**running)
     return pyslurm
 
@@ -99,8 +99,10 @@ def test_slurms_configuration_is_looked_at_every_time_because_it_may_change(clus
     state = SlurmState(Known())
     assert state.observe().preemption == replace(NO_PREEMPTION, of_qos=None)
     changed = {"version": "24.11.5", "preempt_type": "preempt/qos", "preempt_mode": "REQUEUE"}
-    cluster.slurmctld.Config.load.return_value = SimpleNamespace(**changed)
-    assert state.observe().preemption == PreemptionRules("preempt/qos", "REQUEUE", None)
+    cluster.slurmctld.Config.load.return_value = SimpleNamespace(**changed, scheduler_parameters={"bf_window": 60})
+    seen = state.observe()
+    assert seen.preemption == PreemptionRules("preempt/qos", "REQUEUE", None)
+    assert seen.backfill_window_s == 3600
 
 
 def test_a_record_that_cannot_be_read_costs_that_record_only(cluster) -> None:
