@@ -194,7 +194,8 @@ class Observation:
 
     `nodes` are in the order of Slurm's configuration, which is the machine list's order. `qos_priorities` order the
     queue, `qos_freedoms` are each QOS's flags, some of which free its jobs of a partition's limit; `shares` are Slurm's
-    association shares by account, `tres_limits` what is limited for whom. Who only releases jobs sees none of that.
+    association shares by account, `tres_limits` what is limited for whom, `priority_type` is PriorityType. Who only
+    releases jobs sees none of that.
     """
 
     jobs: tuple[ObservedJob, ...]
@@ -205,6 +206,7 @@ class Observation:
     qos_freedoms: tuple[tuple[str, frozenset[str]], ...] = ()
     shares: tuple[tuple[str, float], ...] = ()
     tres_limits: TresLimits = NO_LIMITS
+    priority_type: str = "priority/multifactor"
 
     @property
     def unreadable(self) -> dict[str, str]:

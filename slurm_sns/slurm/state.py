@@ -20,22 +20,19 @@ class SlurmState:
 
     def __init__(self, accounting: Accounting) -> None:
         self._accounting = accounting
-        self._shows_estimates: bool | None = None
 
     def observe(self) -> Observation:
         """Jobs first: a job that starts before the nodes are read is then counted twice, never missed."""
         numbers = self._accounting.numbers()
         api = pyslurm()
-        try:
-            with _readable():
-                estimates = self._asked_version()
-                jobs = api.Jobs.load()
-                nodes = api.Nodes.load()
-                reservations = api.Reservations.load()
-                partitions = api.Partitions.load()
-        except Unreachable:
-            self._shows_estimates = None  # another version may come back
-            raise
+        with _readable():
+            # A millisecond: slurmctld may have started anew with another configuration, and nobody noticed.
+            running = api.slurmctld.Config.load()
+            jobs = api.Jobs.load()
+            nodes = api.Nodes.load()
+            reservations = api.Reservations.load()
+            partitions = api.Partitions.load()
+        estimates = shows_estimates(running.version)
         return Observation(
             jobs=tuple(translate.job(record, _user_name, shows_estimates=estimates) for record in jobs.values()),
             nodes=tuple(translate.node(record) for record in nodes.values()),
@@ -45,13 +42,8 @@ class SlurmState:
             qos_freedoms=numbers.qos_freedoms,
             shares=numbers.shares,
             tres_limits=numbers.tres_limits,
+            priority_type=running.priority_type or "",
         )
-
-    def _asked_version(self) -> bool:
-        """The one question about Slurm's version: whether it shows its estimate of a job's nodes as the owner's."""
-        if self._shows_estimates is None:
-            self._shows_estimates = shows_estimates(pyslurm().slurmctld.Config.load().version)
-        return self._shows_estimates
 
 
 class HeldJobs:

@@ -21,6 +21,7 @@ def cluster(pyslurm):
         "low": recorded.partition(name="low", priority_tier=None),
     }
     pyslurm.slurmctld.Config.load.return_value.version = "26.05.5"
+    pyslurm.slurmctld.Config.load.return_value.priority_type = "priority/basic"
     return pyslurm
 
 
@@ -91,18 +92,11 @@ def test_which_slurm_shows_its_own_estimate_of_the_nodes_as_the_owners_choice(ve
     assert shows_estimates(version) is estimates
 
 
-def test_slurms_version_is_asked_once_and_again_after_it_was_away(cluster) -> None:
-    asked = cluster.slurmctld.Config.load
-    state = SlurmState(Known())
-    state.observe()
-    state.observe()
-    assert asked.call_count == 1
-    cluster.Jobs.load.side_effect = cluster.RPCError(1800, "away")
-    with pytest.raises(Unreachable):
-        state.observe()
-    cluster.Jobs.load.side_effect = None
-    state.observe()
-    assert asked.call_count == 2
+def test_slurms_configuration_is_looked_at_every_time_because_slurmctld_may_start_anew_unnoticed(cluster) -> None:
+    asked, state = cluster.slurmctld.Config.load, SlurmState(Known())
+    assert state.observe().priority_type == "priority/basic"
+    asked.return_value.priority_type = "priority/multifactor"
+    assert state.observe().priority_type == "priority/multifactor"
 
 
 def test_a_record_that_cannot_be_read_costs_that_record_only(cluster) -> None:
