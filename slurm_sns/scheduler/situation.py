@@ -39,7 +39,7 @@ class Situation:
     `jobs` are the observed jobs that concern us, and `nodes` all nodes, by id and name. `explanations` say how the
     alternatives of spreadable waiting jobs came about. `could_start` is for the next look, as in `turns`. `observed`
     are all jobs that Slurm showed, also those that do not concern us. `unreadable` are the records that cannot be read,
-    or not all of them, with the reason.
+    or not all of them, with the reason. `priority_type` is Slurm's PriorityType.
     """
 
     snapshot: Snapshot
@@ -55,6 +55,7 @@ class Situation:
     could_start: Mapping[int, float] = field(default_factory=dict)
     observed: tuple[ObservedJob, ...] = ()
     unreadable: Mapping[str, str] = field(default_factory=dict)
+    priority_type: str = ""
 
     @property
     def differences(self) -> dict[int, str]:
@@ -138,6 +139,7 @@ def read(
         kept_free.could_start,
         observation.jobs,
         observation.unreadable,
+        observation.priority_type,
     )
 
 
