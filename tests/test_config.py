@@ -139,7 +139,6 @@ MISTAKES = {
     "too large": ("matching: {queue_depth: 9000000}\n", "queue_depth: 9000000 is not valid; valid: a whole number"),
     "infinite": ("scheduler: {interval_s: .inf}\n", 'scheduler.interval_s: ".inf" is not valid'),
     "beyond any float": ("scheduler: {interval_s: 1e99}\n", "scheduler.interval_s: 1e+99 is not valid"),
-    "nice that would slow a job down": ("scheduler: {nice_boost: 5}\n", "a whole number from -1000000 to 0"),
     "unknown mode": ("mode: enforced\n", 'mode: "enforced" is not valid; valid: one of observe, advise, enforce'),
     "unknown policy": ("policy: min-jobs\n", 'policy: "min-jobs" is not valid; valid: one of max-jobs'),
     "unknown heuristic": (

@@ -131,7 +131,6 @@ def settings(config: Config) -> Settings:
         place_timeout_s=scheduler.place_timeout_s,
         backoff_s=scheduler.backoff_s,
         backoff_max_s=scheduler.backoff_max_s,
-        nice_boost=scheduler.nice_boost,
         unmanaged_gbps_per_core=config.sns.unmanaged_gbps_per_core,
         shares=None if shares == "slurm" else shares,
     )

@@ -76,7 +76,6 @@ class Scheduler(Section):
     place_timeout_s: Annotated[int, Field(ge=1, le=3600)] = 10
     backoff_s: Annotated[int, Field(ge=1, le=86_400)] = 5
     backoff_max_s: Annotated[int, Field(ge=1, le=86_400)] = 300
-    nice_boost: Annotated[int, Field(ge=-1_000_000, le=0)] = -500
 
 
 class Slurm(Section):

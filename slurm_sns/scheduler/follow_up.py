@@ -7,9 +7,10 @@ may be requeued, and one that was given to Slurm stays Slurm's.
 
 from dataclasses import dataclass, replace
 
+from slurm_sns.scheduler.nice import is_boosted, without_boost
 from slurm_sns.scheduler.observed import ObservedJob
 from slurm_sns.scheduler.probing import is_limit
-from slurm_sns.scheduler.records import NO_MEMORY, JobRecord, OwnMemory, Stage, boosted
+from slurm_sns.scheduler.records import NO_MEMORY, JobRecord, OwnMemory, Stage
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.standing import Standing, carries_ours, is_pinned_by
 from slurm_sns.submit import mark
@@ -59,26 +60,28 @@ FollowUp = tuple[JobRecord | None, tuple[Unpin | Release, ...]]
 NO_LONGER_ENFORCED = "held in the mode enforce, which is over"
 #: Why a job that lost its mark is.
 OVERWRITTEN = "its owner overwrote the mark in Extra"
+#: Why a placement is taken back from a job that stays held.
+OWNER_HELD = "held by its owner after it was placed"
 
 
 def follow_up(job: ObservedJob, what: Standing, record: JobRecord | None, settings: Settings, now_s: float) -> FollowUp:
     """Our record of this job from now on (None: we keep none), and the changes to send."""
     if settings.mode != "enforce" and what in (Standing.WAITING, Standing.OVERDUE, Standing.REQUEUED):
-        return record, handed_over(job, what, record, settings, NO_LONGER_ENFORCED)
+        return record, handed_over(job, what, record, NO_LONGER_ENFORCED)
     if what in (Standing.OVERDUE, Standing.REQUEUED, Standing.UNHELD):
-        return _taken_back(job, what, known(record, job, settings), settings, now_s)
+        return _taken_back(job, what, known(record, job), settings, now_s)
     match what:
         case Standing.WAITING:
-            return _waiting(job, record, settings)
+            return _waiting(job, record)
         case Standing.OWNER_HELD:
-            note = "held by its owner after it was placed"
-            return replace(known(record, job, settings), stage=Stage.OWNER_HELD, note=note), ()
+            was = replace(known(record, job), stage=Stage.OWNER_HELD, note=OWNER_HELD)
+            return was, handed_over(job, what, was, OWNER_HELD)
         case Standing.PLACED:
             if record is not None and record.stage is Stage.PLACED:
                 return record, ()
-            return replace(known(record, job, settings), stage=Stage.PLACED, placed_s=now_s), ()
+            return replace(known(record, job), stage=Stage.PLACED, placed_s=now_s), ()
         case Standing.CHANGED | Standing.MARK_LOST:
-            return record, handed_over(job, what, record, settings, _why_changed(job, what, record, settings))
+            return record, handed_over(job, what, record, _why_changed(job, what, record))
         case Standing.RELEASED:
             return _given_to_slurm(job, record), ()
         case Standing.OCCUPYING:
@@ -100,27 +103,25 @@ def _taken_back(job: ObservedJob, what: Standing, record: JobRecord, settings: S
     return replace(record, stage=Stage.HELD), (_unpin(record, "Slurm undid our hold"),)
 
 
-def handed_over(
-    job: ObservedJob, what: Standing, record: JobRecord | None, settings: Settings, why: str
-) -> tuple[Unpin | Release, ...]:
+def handed_over(job: ObservedJob, what: Standing, record: JobRecord | None, why: str) -> tuple[Unpin | Release, ...]:
     """What gives the job to Slurm as its owner wrote it: our placement taken back, our hold released.
 
-    Nothing for a job that is Slurm's already, or that its owner or an administrator holds. Slurm lets a job be released
-    twice: one that is free already stays as it is. A job that stays pinned would wait for its nodes alone, and nobody
-    would look after it.
+    Nothing for a job that is Slurm's already, or that an administrator holds; one that its owner holds stays held, but
+    without our boost, or its release would put it before all others. Slurm lets a job be released twice: one that is
+    free already stays as it is. A job that stays pinned would wait for its nodes alone, and nobody would look after it.
     """
     if what in (Standing.PLACED, Standing.OVERDUE, Standing.REQUEUED):
         is_ours = True
-    elif what in (Standing.CHANGED, Standing.MARK_LOST):
-        is_ours = carries_ours(job, record, settings)
+    elif what in (Standing.CHANGED, Standing.MARK_LOST, Standing.OWNER_HELD):
+        is_ours = carries_ours(job, record)
     elif what is Standing.WAITING:
         is_ours = False
     else:
         return ()
-    release = (Release(job.id, why),) if job.priority == 0 else ()
+    release = (Release(job.id, why),) if job.priority == 0 and what is not Standing.OWNER_HELD else ()
     if not is_ours:
         return release
-    was = known(record, job, settings)
+    was = known(record, job)
     keeps_nodes = bool(job.pinned_to and was.nodes) and not is_pinned_by(job, was)
     changes = _unpin(was, why, hold=False)
     return replace(changes, keeps_nodes=keeps_nodes, keeps_gres="gres" in job.asks_for), *release
@@ -139,12 +140,12 @@ def _overdue(job: ObservedJob, record: JobRecord, settings: Settings, now_s: flo
     return held, (_unpin(held, why),)
 
 
-def _why_changed(job: ObservedJob, what: Standing, record: JobRecord | None, settings: Settings) -> str:
+def _why_changed(job: ObservedJob, what: Standing, record: JobRecord | None) -> str:
     if what is Standing.MARK_LOST:
         return OVERWRITTEN
     if job.unreadable:
         return f"left to Slurm: its record cannot be read: {job.unreadable}"
-    if carries_ours(job, record, settings) and job.priority > 0:
+    if carries_ours(job, record) and job.priority > 0:
         return "left to Slurm: its owner has changed or released it since it was placed"
     asked = "a node list" if job.pinned_to else ", ".join(job.asks_for) or "gres"
     return f"left to Slurm: its owner asks for {asked}"
@@ -157,12 +158,12 @@ def failed(record: JobRecord, why: str, settings: Settings, now_s: float) -> Job
     return replace(record, stage=Stage.HELD, failures=failures, retry_s=now_s + wait_s, note=why)
 
 
-def _waiting(job: ObservedJob, record: JobRecord | None, settings: Settings) -> FollowUp:
+def _waiting(job: ObservedJob, record: JobRecord | None) -> FollowUp:
     if record is None:
         return JobRecord(job.id, job.submit_s, Stage.HELD, nice=job.nice, restarts=job.restarts), ()
     # The nice that Slurm shows is the owner's, also where he changes it; only where he cleared our node list himself
     # our boost is still in it.
-    nice = record.nice if job.nice == boosted(record.nice, settings.nice_boost) else job.nice
+    nice = record.nice if is_boosted(job.nice, record.nice) else job.nice
     # Made anew: at 10,000 waiting jobs, dataclasses.replace is what a cycle spends most of its time on here.
     held = JobRecord(
         record.job_id,
@@ -192,9 +193,17 @@ def _given_to_slurm(job: ObservedJob, record: JobRecord | None) -> JobRecord | N
 
 def _compared(job: ObservedJob, record: JobRecord | None) -> JobRecord | None:
     """The record of a job that runs; of one that we placed, once, with what runs otherwise than it was planned."""
-    if record is None or record.stage is not Stage.PLACED:
+    if record is None:
+        return replace(known(None, job), stage=Stage.RUNNING) if _runs_by_ours(job) else None
+    if record.stage is not Stage.PLACED:
         return record
     return replace(record, stage=Stage.RUNNING, difference=difference(job, record)[:MOST_TEXT], limited_by="")
+
+
+def _runs_by_ours(job: ObservedJob) -> bool:
+    """Whether a job without a record runs where we placed it, as far as its mark and our boost still show it."""
+    hints = mark.read(job.extra)
+    return hints is not None and not hints.advised and carries_ours(job, None)
 
 
 def difference(job: ObservedJob, record: JobRecord) -> str:
@@ -207,11 +216,15 @@ def difference(job: ObservedJob, record: JobRecord) -> str:
     return "; ".join(found)
 
 
-def known(record: JobRecord | None, job: ObservedJob, settings: Settings) -> JobRecord:
+def known(record: JobRecord | None, job: ObservedJob) -> JobRecord:
     """The record of a job with a placement of ours; where it was lost, made again from what Slurm and the mark show."""
     if record is not None:
         return record
+    return JobRecord(job.id, job.submit_s, Stage.PLACED, job.pinned_to, nice=_own_nice(job), restarts=job.restarts)
+
+
+def _own_nice(job: ObservedJob) -> int:
+    """The owner's nice value of a job without a record; while our boost is on it, one above 0 is in the mark only."""
     hints = mark.read(job.extra)
     noted = hints.nice if hints is not None else None
-    nice = noted if noted is not None else min(0, job.nice - settings.nice_boost)
-    return JobRecord(job.id, job.submit_s, Stage.PLACED, job.pinned_to, nice=nice, restarts=job.restarts)
+    return without_boost(job.nice) if job.nice >= 0 or noted is None else noted

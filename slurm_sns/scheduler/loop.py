@@ -8,7 +8,7 @@ stop makes the heartbeat stale first and then releases what is still held, so no
 hands over to the next scheduler leaves all as it is, and the heartbeat to grow stale by itself if nobody comes.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from slurm_sns.errors import Refused, SnsError, Unreachable
@@ -17,11 +17,12 @@ from slurm_sns.policies.base import Policy
 from slurm_sns.policies.sns.profile import Program
 from slurm_sns.scheduler.follow_up import failed
 from slurm_sns.scheduler.geometry import whole_memory_mb
-from slurm_sns.scheduler.observed import Observation
+from slurm_sns.scheduler.nice import OwnNice, boosted, started_with_boost
+from slurm_sns.scheduler.observed import Observation, ObservedJob
 from slurm_sns.scheduler.outage import Outage
 from slurm_sns.scheduler.placing import Placement
 from slurm_sns.scheduler.ports import Clock, Decisions, Heartbeat, History, KillSwitch, Log, Planner, Profiles, State
-from slurm_sns.scheduler.records import JobRecord, Stage, boosted
+from slurm_sns.scheduler.records import JobRecord, Stage
 from slurm_sns.scheduler.release import release_held, send
 from slurm_sns.scheduler.round_robin import round_robin
 from slurm_sns.scheduler.settings import Settings
@@ -37,6 +38,8 @@ LONGEST_RETRY_S = 10.0
 SIGN_OF_LIFE_S = 1.0
 #: An unpin is two commands of Slurm's: so many in one cycle, of each user in turn; the next one goes on.
 MOST_CORRECTIONS = 200
+#: A restored nice value is an RPC of 2 ms (seen): so many in one cycle, after its placements; the next one goes on.
+MOST_RESTORED = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +99,7 @@ class Scheduler:
         self._could_start: Mapping[int, float] = {}
         self._withholding = NOTHING_WITHHELD
         self._said: set[str] = set()
+        self._restored: set[OwnNice] = set()
         self._silence = Outage(ports.log, f"; trying again, at least every {LONGEST_RETRY_S:g} s")
         self._unrecorded = Outage(ports.log)
         self._cycles = 0
@@ -177,6 +181,9 @@ class Scheduler:
         self._note_cycle(started_s, situation, plan, notes)
         if lost is not None:
             raise lost
+        for own in self._to_restore(seen.jobs):
+            self._show_sign_of_life()
+            self._restore_nice(own)
         if not disabled:
             self._split(situation)
         self._cycles += 1
@@ -204,7 +211,10 @@ class Scheduler:
         """Clean stop: submissions pass through from now on, and what we hold is released."""
         try:
             self._ports.heartbeat.stop()
-            self._release(self._ports.state.observe(), "clean stop")
+            seen = self._ports.state.observe()
+            self._release(seen, "clean stop")
+            for own in self._to_restore(seen.jobs):
+                self._restore_nice(own)
         except SnsError as problem:
             self._ports.log(f"{problem}; the watchdog will release what is held")
 
@@ -240,6 +250,24 @@ class Scheduler:
         for line in sorted(found - self._said):
             self._ports.log(line)
         self._said = found
+
+    def _to_restore(self, jobs: Sequence[ObservedJob]) -> list[OwnNice]:
+        """The started jobs that are to get their own nice value again now.
+
+        Each is asked for once: Slurm says yes and ignores it where an administrator has set the job's priority.
+        """
+        found = started_with_boost(jobs, self._records)
+        self._restored.intersection_update(found)
+        return [own for own in found if own not in self._restored][:MOST_RESTORED]
+
+    def _restore_nice(self, own: OwnNice) -> None:
+        """Give a job that has started its own nice value again."""
+        try:
+            self._ports.planner.restore_nice(own)
+        except Refused as refusal:
+            # It ended in the meantime, or was requeued: the next look shows what it is now.
+            self._ports.log(f"job {own.job_id}: Slurm refused to restore its nice value: {refusal}")
+        self._restored.add(own)
 
     def _split(self, situation: Situation) -> None:
         """Split off the tasks of arrays that the next cycles may place."""
@@ -293,7 +321,7 @@ class Scheduler:
             memory_mb = whole_memory_mb([situation.nodes[name] for name in start.nodes])
         job, own_nice = situation.jobs[start.job_id], self._records[start.job_id].nice
         tasks = None if start.alternative.tasks_per_node is None else job.tasks
-        nice = boosted(own_nice, self._settings.nice_boost)
+        nice = boosted(own_nice, situation.priority_type)
         return Placement(start, nice, memory_mb, tasks, mark.with_nice(job.extra, own_nice))
 
     def _met(self, refusal: Refused, start: Start) -> str:

@@ -219,9 +219,9 @@ class Observation:
 
     `nodes` are in the order of Slurm's configuration, which is the machine list's order. `qos_priorities` order the
     queue, `qos_freedoms` are each QOS's flags, some of which free its jobs of a partition's limit; `shares` are Slurm's
-    association shares by account, `tres_limits` what is limited for whom, `preemption` who may preempt others. Slurm
-    plans no job further ahead than `backfill_window_s` (bf_window; a day unless it is set). Who only releases jobs sees
-    none of that.
+    association shares by account, `tres_limits` what is limited for whom, `preemption` who may preempt others,
+    `priority_type` is PriorityType. Slurm plans no job further ahead than `backfill_window_s` (bf_window; a day unless
+    it is set). Who only releases jobs sees none of that.
     """
 
     jobs: tuple[ObservedJob, ...]
@@ -234,6 +234,7 @@ class Observation:
     tres_limits: TresLimits = NO_LIMITS
     backfill_window_s: float = BACKFILL_WINDOW_S
     preemption: PreemptionRules = NO_PREEMPTION
+    priority_type: str = "priority/multifactor"
 
     @property
     def unreadable(self) -> dict[str, str]:

@@ -8,6 +8,7 @@ from slurm_sns.policies.sns.considered import Explanation
 from slurm_sns.policies.sns.profile import Program
 from slurm_sns.scheduler.arrays import Split
 from slurm_sns.scheduler.follow_up import Unpin
+from slurm_sns.scheduler.nice import OwnNice
 from slurm_sns.scheduler.observed import Observation
 from slurm_sns.scheduler.placing import Answers, Placement
 from slurm_sns.scheduler.records import Decision, JobRecord
@@ -58,6 +59,10 @@ class Planner(Protocol):
 
     def unpin(self, address: str, change: Unpin) -> None:
         """Take a placement back; `address` is the job's (ObservedJob.address)."""
+        ...
+
+    def restore_nice(self, own: OwnNice) -> None:
+        """Give a job that has started its own nice value again."""
         ...
 
     def split(self, split: Split) -> None:

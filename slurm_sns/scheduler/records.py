@@ -5,8 +5,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from slurm_sns.submit.mark import MOST_NICE
-
 
 class Stage(StrEnum):
     """Where a managed job is in its life (CONTRIBUTING.md, "Life of a managed job")."""
@@ -33,14 +31,6 @@ class OwnMemory(NamedTuple):
 
 
 NO_MEMORY = OwnMemory()
-
-
-def boosted(own_nice: int, boost: int) -> int:
-    """The nice value of a placed job: ahead of Slurm's own queue, whatever its owner's is, and always below 0.
-
-    No user can give a job a nice value below 0, so that it marks a placement of ours even if our records are lost.
-    """
-    return max(min(min(own_nice, 0) + boost, -1), -MOST_NICE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from slurm_sns.scheduler.observed import ObservedJob
 from slurm_sns.scheduler.ports import Log, Planner
 from slurm_sns.scheduler.records import JobRecord
 from slurm_sns.scheduler.settings import Settings
-from slurm_sns.scheduler.standing import standings
+from slurm_sns.scheduler.standing import Standing, standings
 
 
 def release_held(
@@ -26,7 +26,7 @@ def release_held(
 ) -> int:
     """Release every job that we hold, and unpin every placed one that Slurm has not started; the number of both.
 
-    Not those that their owners hold.
+    Those that their owners hold stay held, without a placement of ours.
 
     Raises:
         Unreachable: slurmctld does not answer; jobs may still be held.
@@ -36,14 +36,14 @@ def release_held(
     released = 0
     for job in seen:
         what, record = found[job.id]
-        changes = handed_over(job, what, record, settings, reason)
+        changes = handed_over(job, what, record, reason)
         try:
             for change in changes:
                 send(change, job, planner)
         except Refused as refusal:
             log(f"job {job.id}: could not be released: {refusal}")
             continue
-        if changes:
+        if changes and what is not Standing.OWNER_HELD:
             released += 1
             log(f"job {job.id}: released to Slurm: {reason}")
     return released

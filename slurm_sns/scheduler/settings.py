@@ -18,6 +18,5 @@ class Settings:
     place_timeout_s: float = 10.0
     backoff_s: float = 5.0
     backoff_max_s: float = 300.0
-    nice_boost: int = -500
     shares: Mapping[str, float] | None = None
     unmanaged_gbps_per_core: float = 0.0

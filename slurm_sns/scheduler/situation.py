@@ -43,7 +43,8 @@ class Situation:
     alternatives of spreadable waiting jobs came about. `could_start` is for the next look, as in `turns`.
     `not_withheld` says of waiting jobs why no capacity is withheld for them. `observed` are all jobs that Slurm showed,
     also those that do not concern us. `unreadable` are the records that cannot be read, or not all of them, with the
-    reason. `repeated` are the jobs whose placement has met the same limit as the one before.
+    reason. `repeated` are the jobs whose placement has met the same limit as the one before. `priority_type` is Slurm's
+    PriorityType.
     """
 
     snapshot: Snapshot
@@ -61,6 +62,7 @@ class Situation:
     observed: tuple[ObservedJob, ...] = ()
     unreadable: Mapping[str, str] = field(default_factory=dict)
     repeated: frozenset[int] = frozenset()
+    priority_type: str = ""
 
     @property
     def differences(self) -> dict[int, str]:
@@ -161,6 +163,7 @@ def read(
         observation.jobs,
         observation.unreadable,
         _repeated(records, kept),
+        observation.priority_type,
     )
 
 

@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 
+from slurm_sns.scheduler.nice import is_boosted
 from slurm_sns.scheduler.observed import JobState, ObservedJob
 from slurm_sns.scheduler.probing import is_limit
-from slurm_sns.scheduler.records import JobRecord, Stage, boosted
+from slurm_sns.scheduler.records import JobRecord, Stage
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.submit import mark
 
@@ -71,7 +72,8 @@ def standing(job: ObservedJob, record: JobRecord | None, now_s: float, settings:
     """What this job is to us now. `record` is ours of the same job (same id and submit time), or None.
 
     A pinned job with our mark but without a record (the store was lost) counts as placed if it carries our boost: no
-    user can give a job a nice value below 0, but he can write a mark on a job with a node list of his own.
+    user can give a job a nice value below 0, but he can write a mark on a job with a node list of his own. It counts so
+    too if it was requeued: while it ran it had its own nice value again, and nobody else would take its nodes off.
     """
     if job.state is JobState.ENDED:
         return Standing.ENDED
@@ -81,19 +83,19 @@ def standing(job: ObservedJob, record: JobRecord | None, now_s: float, settings:
     if record is None and (hints is None or hints.advised):  # the filter never held it
         return Standing.FOREIGN if hints is None or job.priority == 0 or job.pinned_to else Standing.RELEASED
     if record is not None and record.stage is Stage.RELEASED:
-        is_left = job.priority > 0 and carries_ours(job, record, settings)
+        is_left = job.priority > 0 and carries_ours(job, record)
         return Standing.CHANGED if is_left else Standing.RELEASED
     if job.priority == 0:
-        return _held(job, record, settings, is_marked=hints is not None)
+        return _held(job, record, is_marked=hints is not None)
     return _released(job, record, now_s, settings, is_marked=hints is not None)
 
 
-def _held(job: ObservedJob, record: JobRecord | None, settings: Settings, *, is_marked: bool) -> Standing:
+def _held(job: ObservedJob, record: JobRecord | None, *, is_marked: bool) -> Standing:
     """A job of ours with priority 0."""
     if not job.pinned_to and is_held_by_others(job):
         return Standing.ADMIN_HELD
     stage = None if record is None else record.stage
-    if carries_ours(job, record, settings):
+    if carries_ours(job, record):
         is_ours = stage in (Stage.HELD, Stage.HOLDING)
         if job.reason == SLURMS_HOLD or (is_ours and job.pinned_to):  # the hold is Slurm's, or ours
             return Standing.OVERDUE if is_marked else Standing.CHANGED
@@ -111,7 +113,7 @@ def _released(
     job: ObservedJob, record: JobRecord | None, now_s: float, settings: Settings, *, is_marked: bool
 ) -> Standing:
     """A job of ours that waits in Slurm's queue."""
-    if not carries_ours(job, record, settings):
+    if not carries_ours(job, record):
         if record is not None and record.stage is Stage.HOLDING and is_marked and not job.pinned_to:
             return Standing.UNHELD
         return Standing.FOREIGN if record is None and job.pinned_to else Standing.RELEASED
@@ -132,11 +134,11 @@ def _released(
     return Standing.PLACED
 
 
-def carries_ours(job: ObservedJob, record: JobRecord | None, settings: Settings) -> bool:
-    """Whether a placement of ours is on the job that waits: our nodes, or our boost without them."""
+def carries_ours(job: ObservedJob, record: JobRecord | None) -> bool:
+    """Whether a placement of ours is on the job: our nodes, or our boost without them."""
     if record is None:
-        return bool(job.pinned_to) and job.nice < 0
-    return is_pinned_by(job, record) or job.nice == boosted(record.nice, settings.nice_boost)
+        return bool(job.pinned_to) and (job.nice < 0 or job.restarts > 0)
+    return is_pinned_by(job, record) or is_boosted(job.nice, record.nice)
 
 
 def is_pinned_by(job: ObservedJob, record: JobRecord) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from slurm_sns.errors import Refused
 from slurm_sns.scheduler.arrays import Split
 from slurm_sns.scheduler.follow_up import Unpin
+from slurm_sns.scheduler.nice import OwnNice
 from slurm_sns.scheduler.observed import ObservedJob
 from slurm_sns.scheduler.placing import Answers, Placement, one_by_one
 from slurm_sns.scheduler.standing import ADMINS_HOLD, is_held_by_others
@@ -124,6 +125,14 @@ class SlurmPlanner:
         run("scontrol", "update", f"JobId={address}", *changes)
         if change.hold and self._look_at(change.job_id).priority != 0:
             run("scontrol", "uhold", address)
+
+    def restore_nice(self, own: OwnNice) -> None:
+        """Take our boost off a job that runs; Slurm shows the priority that goes with it at once (seen).
+
+        As text, because pyslurm sends no nice value that is the number 0.
+        """
+        with answers():
+            pyslurm().Job(own.job_id).modify(pyslurm().JobSubmitDescription(nice=str(own.nice)))
 
     def split(self, split: Split) -> None:
         """Split these tasks off their array: any change of some tasks of a record does that (seen), one RPC for all.

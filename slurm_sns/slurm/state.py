@@ -27,7 +27,7 @@ class SlurmState:
         numbers = self._accounting.numbers()
         api = pyslurm()
         with _readable():
-            # At every look: another version, or another configuration, may have come meanwhile.
+            # At every look: slurmctld may have started anew with another configuration. It takes a millisecond.
             configured = api.slurmctld.Config.load()
             jobs = api.Jobs.load()
             nodes = api.Nodes.load()
@@ -47,6 +47,7 @@ class SlurmState:
             preemption=PreemptionRules(
                 type=configured.preempt_type or "", mode=configured.preempt_mode or "", of_qos=numbers.qos_preempts
             ),
+            priority_type=configured.priority_type or "",
         )
 
 

@@ -100,7 +100,9 @@ def test_of_a_placement_that_its_owner_touches_nothing_stays_behind(unstartable:
     numbers = cluster.submit_all([("-n4 --mem=100G --nice=1000", "true")] * 4)
     cleared, released, moved, kept = numbers
     cluster.wait_for("they are placed", lambda: all(cluster.job(each).pinned_to for each in numbers), timeout_s=90)
-    assert {shown(cluster, each, "Nice") for each in numbers} == {("-500",)}, "ahead of Slurm's queue whatever its nice"
+    assert {shown(cluster, each, "Nice") for each in numbers} == {("-2000000000",)}, (
+        "ahead of Slurm's queue whatever its nice"
+    )
     (elsewhere,) = cluster.job(cleared).pinned_to
     # Held for so long that the scheduler has seen it, then released.
     cluster.run(f"scontrol hold {released}", "alice")
@@ -117,7 +119,7 @@ def test_of_a_placement_that_its_owner_touches_nothing_stays_behind(unstartable:
     assert not any(cluster.job(each).is_held for each in (cleared, released, moved))
 
     # The store is lost, and the job is known again by what Slurm shows; a clean stop gives it back its own nice value.
-    assert shown(cluster, kept, "Nice", "Extra") == ("-500", "sns:1"), "the mark, up to its first blank"
+    assert shown(cluster, kept, "Nice", "Extra") == ("-2000000000", "sns:1"), "the mark, up to its first blank"
     cluster.daemon("kill", "scheduler")
     cluster.run("mkdir -p /tmp/away; mv /var/lib/sns/sns.db* /tmp/away")
     cluster.daemon("start", "scheduler", config="/tmp/sns-patient.yaml")

@@ -33,6 +33,8 @@ class FakeSlurm:
         self.starts_nothing = False
         self.limits: dict[str, int] = {}  # account -> the cores that its jobs may hold
         self.in_use: list[int] = []  # cores, tick by tick
+        self.restored: list[int] = []
+        self.ignores_nice = False
 
     def submit(self, *tasks: int, run_s: float = 3.0, **fields) -> None:
         """Held jobs of ours, of so many tasks each."""
@@ -78,6 +80,13 @@ class FakeSlurm:
         pinned = self.jobs[job_id].pinned_to if change.keeps_nodes else ()
         reason = "JobHeldUser" if change.hold else ""
         self.change(job_id, pinned_to=pinned, nice=change.nice, priority=0 if change.hold else 1000, reason=reason)
+
+    def restore_nice(self, own) -> None:
+        if own.job_id not in self.jobs:
+            raise Refused("Job has already finished")
+        self.restored.append(own.job_id)
+        if not self.ignores_nice:
+            self.change(own.job_id, nice=own.nice)
 
     def release(self, job_id: int) -> None:
         self.pending(job_id)

@@ -9,7 +9,7 @@ from live import BOB, ENFORCE, NOW, job
 
 from slurm_sns.errors import Refused, SnsError, Unreachable
 from slurm_sns.scheduler.follow_up import MOST_FAILURES
-from slurm_sns.scheduler.loop import LONGEST_RETRY_S, MOST_CORRECTIONS, SIGN_OF_LIFE_S
+from slurm_sns.scheduler.loop import LONGEST_RETRY_S, MOST_CORRECTIONS, MOST_RESTORED, SIGN_OF_LIFE_S
 from slurm_sns.scheduler.observed import JobState
 from slurm_sns.scheduler.records import Stage
 from slurm_sns.scheduler.watchdog import is_stale
@@ -51,8 +51,57 @@ def test_a_placed_job_is_put_ahead_of_slurms_own_queue(site: Site) -> None:
     site.slurm.submit(1, 1, nice=30)
     site.slurm.change(2, nice=-30)
     site.scheduler(ENFORCE).cycle()
-    assert [site.slurm.jobs[each].nice for each in (1, 2)] == [-500, -530]
+    assert [site.slurm.jobs[each].nice for each in (1, 2)] == [-2_000_000_000, -2_000_000_030]
     assert [site.slurm.jobs[each].extra for each in (1, 2)] == ["sns:1 nice=30", "sns:1"]
+
+
+def test_a_job_that_has_started_has_its_own_nice_value_again_and_keeps_it_when_it_is_requeued(site: Site) -> None:
+    site.slurm.submit(1, 1, nice=7, run_s=60)
+    site.slurm.change(2, nice=-30)
+    site.scheduler(ENFORCE).repeat(3, 1.0)
+    assert [site.slurm.jobs[each].nice for each in (1, 2)] == [7, -30]
+    assert sorted(site.slurm.restored) == [1, 2], "each is one change"
+    site.slurm.change(1, state=JobState.PENDING, allocated=(), restarts=1)
+    site.scheduler(ENFORCE).cycle()
+    assert (site.slurm.jobs[1].nice, site.slurm.jobs[1].pinned_to, site.slurm.jobs[1].priority) == (7, (), 0)
+
+
+def test_a_job_whose_nice_value_slurm_does_not_change_is_asked_for_once(site: Site) -> None:
+    site.slurm.submit(1, run_s=60)
+    site.slurm.ignores_nice = True
+    site.scheduler(ENFORCE).repeat(5, 1.0)
+    assert site.slurm.restored == [1]
+
+
+def test_a_cycle_restores_so_many_nice_values_and_the_next_one_goes_on() -> None:
+    number = MOST_RESTORED + 1
+    site = Site(FakeSlurm({"c1": number}))
+    site.slurm.submit(*[1] * number, run_s=60)
+    scheduler = site.scheduler(ENFORCE)
+    scheduler.repeat(2, 1.0)
+    assert len(site.slurm.restored) == MOST_RESTORED
+    scheduler.cycle()
+    assert {job.nice for job in site.slurm.jobs.values()} == {0}
+
+
+def test_a_clean_stop_restores_the_nice_value_of_a_job_that_has_just_started(site: Site) -> None:
+    site.slurm.submit(1, nice=7, run_s=60)
+    scheduler = site.scheduler(ENFORCE)
+    scheduler.cycle()
+    site.slurm.sleep(1.0)
+    scheduler.stop()
+    assert (site.slurm.jobs[1].state, site.slurm.jobs[1].nice) == (JobState.OCCUPYING, 7)
+
+
+def test_a_job_that_ends_before_its_nice_value_is_restored_is_a_line_of_the_log(site: Site) -> None:
+    site.slurm.submit(1, run_s=60)
+
+    def refuse(own) -> None:
+        raise Refused(f"Job {own.job_id} has already finished")
+
+    site.slurm.restore_nice = refuse
+    site.scheduler(ENFORCE).repeat(4, 1.0)
+    assert site.log[1:] == ["job 1: Slurm refused to restore its nice value: Job 1 has already finished"]
 
 
 def test_a_placement_of_a_spread_job_carries_the_number_of_all_its_tasks(site: Site) -> None:
@@ -328,7 +377,7 @@ def test_a_clean_stop_makes_the_heartbeat_stale_before_it_releases(site: Site) -
     scheduler = site.scheduler(ENFORCE, wire)
     scheduler.run(1.0, until(1))
     after = wire.calls[wire.calls.index("stop") :]
-    assert after == ["stop", "observe", "release"]
+    assert after == ["stop", "observe", "release", "restore_nice", "restore_nice"]
     assert site.heartbeat.last == 0
     assert all(each.priority > 0 for each in site.slurm.jobs.values())
 

@@ -312,9 +312,11 @@ def test_a_record_of_another_submission_with_the_same_number_is_forgotten() -> N
     assert situation(look(job(1, extra="")), of_old).standings[1] is Standing.FOREIGN
 
 
-def test_a_job_that_its_owner_held_is_left_and_its_placement_takes_nothing() -> None:
-    seen = situation(look(job(1, pinned_to=("c1",))), record(1, nodes=("c1",)))
-    assert (planned(seen), seen.corrections) == ([], ())
+def test_a_job_that_its_owner_held_stays_held_without_its_placement() -> None:
+    """With our boost its release would put it before all others, at any time that its owner likes."""
+    seen = situation(look(job(1, pinned_to=("c1",), nice=-500)), record(1, nodes=("c1",), nice=7))
+    why = "held by its owner after it was placed"
+    assert (planned(seen), seen.corrections) == ([], (Unpin(1, 7, why, hold=False),))
     assert (seen.records[1].stage, free(seen)["c1"]) == (Stage.OWNER_HELD, (28, 128_000))
 
 
@@ -322,6 +324,13 @@ def test_a_placed_job_keeps_its_record() -> None:
     known = record(1, nodes=("c1",))
     seen = situation(look(pinned(1, "c1")), known)
     assert (seen.records, seen.corrections) == ({1: known}, ())
+
+
+@pytest.mark.parametrize(("extra", "nice"), [("sns:1 nice=7", 7), ("sns:1", 0)])
+def test_a_job_that_runs_with_our_boost_and_without_a_record_gets_one_with_the_nice_of_its_owner(extra, nice) -> None:
+    seen = situation(look(running(1, "c1", nice=-2_000_000_000, extra=extra)))
+    assert seen.records == {1: JobRecord(1, SUBMIT, Stage.RUNNING, ("c1",), nice=nice)}
+    assert situation(look(running(1, "c1", nice=-5, extra=""))).records == {}
 
 
 def test_a_placed_job_without_a_record_gets_one_with_the_nice_of_its_owner() -> None:

@@ -3,8 +3,9 @@
 import pytest
 from live import ENFORCE, NOW, job, pinned, record, running
 
+from slurm_sns.scheduler.nice import boosted
 from slurm_sns.scheduler.observed import JobState
-from slurm_sns.scheduler.records import Stage, boosted
+from slurm_sns.scheduler.records import Stage
 from slurm_sns.scheduler.standing import Standing, standing
 
 
@@ -167,6 +168,18 @@ def test_a_mark_that_a_user_wrote_on_a_job_with_a_node_list_of_their_own_gives_i
 
 
 def test_a_placed_job_with_a_nice_value_of_its_own_is_known_again_when_our_records_are_lost() -> None:
-    assert boosted(100_000, -500) == -500
-    assert seen(pinned(1, "c1", nice=boosted(100_000, -500))) is Standing.PLACED
-    assert [boosted(-100, -500), boosted(0, 0), boosted(-2147483645, -500)] == [-600, -1, -2147483645]
+    assert seen(pinned(1, "c1", nice=boosted(100_000, "priority/multifactor"))) is Standing.PLACED
+
+
+def test_a_requeued_job_with_its_own_nice_value_is_known_again_when_our_records_are_lost() -> None:
+    assert seen(pinned(1, "c1", nice=7, restarts=1)) is Standing.PLACED
+
+
+@pytest.mark.parametrize("nice", [-2_000_000_000, -60_000, -500])
+def test_a_boost_without_our_nodes_is_known_whichever_it_was(nice: int) -> None:
+    assert seen(job(1, priority=9, nice=nice), record(1, nice=7)) is Standing.CHANGED
+    assert seen(job(1, priority=9, nice=nice - 30), record(1, nice=-30)) is Standing.CHANGED
+
+
+def test_a_nice_value_below_0_that_an_administrator_gives_is_none_of_our_boosts() -> None:
+    assert seen(job(1, priority=9, nice=-100), record(1, Stage.RELEASED)) is Standing.RELEASED

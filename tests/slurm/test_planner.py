@@ -9,6 +9,7 @@ from slurm_sns.errors import Refused, SnsError, Unreachable
 from slurm_sns.model import Alternative, Resources, Start
 from slurm_sns.scheduler.arrays import Split
 from slurm_sns.scheduler.follow_up import Unpin
+from slurm_sns.scheduler.nice import OwnNice
 from slurm_sns.scheduler.placing import Placement
 from slurm_sns.scheduler.records import OwnMemory
 from slurm_sns.slurm import translate
@@ -154,6 +155,14 @@ def test_tasks_are_split_off_by_one_change_that_changes_nothing(mocker) -> None:
     sent = mocker.patch("slurm_sns.slurm.planner.run")
     SlurmPlanner().split(Split(41, (0, 1, 5), nice=30))
     sent.assert_called_once_with("scontrol", "update", "JobId=41_[0,1,5]", "Nice=30")
+
+
+@pytest.mark.parametrize(("nice", "sent_as"), [(0, "0"), (7, "7"), (-30, "-30")])
+def test_the_nice_value_of_a_job_that_runs_is_sent_as_text_for_pyslurm_leaves_the_number_0_out(
+    pyslurm, nice: int, sent_as: str
+) -> None:
+    SlurmPlanner().restore_nice(OwnNice(7, nice))
+    pyslurm.Job.return_value.modify.assert_called_once_with({"nice": sent_as})
 
 
 def test_the_last_task_of_an_array_is_unpinned_alone_though_it_has_the_arrays_id(sent) -> None:

@@ -24,7 +24,7 @@ def cluster(pyslurm):
         "low": recorded.partition(name="low", priority_tier=None),
     }
     running = {"version": "26.05.5", "preempt_type": None, "preempt_mode": "OFF", "scheduler_parameters": None}
-    pyslurm.slurmctld.Config.load.return_value = SimpleNamespace(**running)
+    pyslurm.slurmctld.Config.load.return_value = SimpleNamespace(**running, priority_type="priority/basic")
     return pyslurm
 
 
@@ -95,14 +95,19 @@ def test_which_slurm_shows_its_own_estimate_of_the_nodes_as_the_owners_choice(ve
     assert shows_estimates(version) is estimates
 
 
-def test_slurms_configuration_is_looked_at_every_time_because_it_may_change(cluster) -> None:
+def test_slurms_configuration_is_looked_at_every_time_because_slurmctld_may_start_anew_unnoticed(cluster) -> None:
     state = SlurmState(Known())
-    assert state.observe().preemption == replace(NO_PREEMPTION, of_qos=None)
+    before = state.observe()
+    assert (before.preemption, before.priority_type) == (replace(NO_PREEMPTION, of_qos=None), "priority/basic")
     changed = {"version": "24.11.5", "preempt_type": "preempt/qos", "preempt_mode": "REQUEUE"}
-    cluster.slurmctld.Config.load.return_value = SimpleNamespace(**changed, scheduler_parameters={"bf_window": 60})
-    seen = state.observe()
-    assert seen.preemption == PreemptionRules("preempt/qos", "REQUEUE", None)
-    assert seen.backfill_window_s == 3600
+    changed |= {"scheduler_parameters": {"bf_window": 60}, "priority_type": "priority/multifactor"}
+    cluster.slurmctld.Config.load.return_value = SimpleNamespace(**changed)
+    after = state.observe()
+    assert (after.preemption, after.priority_type) == (
+        PreemptionRules("preempt/qos", "REQUEUE", None),
+        "priority/multifactor",
+    )
+    assert after.backfill_window_s == 3600
 
 
 def test_a_record_that_cannot_be_read_costs_that_record_only(cluster) -> None:

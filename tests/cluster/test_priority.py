@@ -1,0 +1,75 @@
+"""A placed job is first in its partition whatever the site's weights are; while it runs it has its own nice value."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from cluster import Cluster
+
+#: By this weight a job of four nodes is before a small one by hundreds of thousands. (By fairshare, that would depend
+#: on what their owners have used in earlier tests.)
+WEIGHT = "PriorityWeightJobSize=1000000"
+#: Backfill would start a placed job, too: it does not come in the meantime.
+NO_BACKFILL = "s/bf_interval=10/bf_interval=300/"
+RENDERED = "/etc/slurm/sns/slurm.conf"
+
+
+def configure(cluster: Cluster, change: str, weight: str) -> None:
+    """Change the configuration and wait until Slurm and the scheduler go on with it."""
+    cluster.run(f"{change} && scontrol reconfigure")
+    shows = "scontrol show config | grep PriorityWeightJobSize; cluster-health ctl && echo ready"
+
+    def is_so() -> bool:
+        words = cluster.try_run(shows).stdout.split()
+        return weight in words and "ready" in words
+
+    cluster.wait_for(f"PriorityWeightJobSize {weight}", is_so)
+    cluster.wait_for_scheduler()
+    seen = cluster.status()["cycles"]
+    cluster.wait_for("the scheduler looks again", lambda: cluster.status()["cycles"] > seen)
+
+
+@pytest.fixture(scope="module")
+def weighty(shared_cluster: Cluster) -> Iterator[Cluster]:
+    """The cluster as that of a site with a large weight."""
+    change = f"sed -i '{NO_BACKFILL}' {RENDERED} && echo {WEIGHT} >> {RENDERED}"
+    configure(shared_cluster, change, "1000000")
+    yield shared_cluster
+    shared_cluster.run("scancel -u alice; scancel -u bob")
+    configure(shared_cluster, "sns render /etc/slurm/sns", "0")
+
+
+def nice(cluster: Cluster, number: int) -> str:
+    return cluster.fields(number)["Nice"]
+
+
+def state(cluster: Cluster, number: int) -> str:
+    return next((str(each["state"]) for each in cluster.queue() if each["job_id"] == number), "")
+
+
+def test_a_job_of_higher_priority_that_waits_in_its_partition_does_not_hold_a_placed_job_up(weighty: Cluster) -> None:
+    cluster = weighty
+    fillers = cluster.submit_all([("-N1 --exclusive --comment sns:off", "sleep 3600")] * 4, "bob")
+    cluster.wait_for("the nodes are full", lambda: all(cluster.job(each).state == "RUNNING" for each in fillers))
+    ours = cluster.submit_all([("-n4 --mem=1G --requeue --nice=7", "sleep 600"), ("-n4 --mem=1G", "sleep 600")])
+    cluster.wait_for("they wait", lambda: {state(cluster, each) for each in ours} == {"ours, waiting"})
+    cluster.run("sleep 1")  # who was submitted in the same second as the wide job would wait for its turn
+    wide = cluster.submit("-N4 --exclusive --comment sns:off", "true", "bob")
+    cluster.wait_for("it waits, too", lambda: cluster.job(wide).reason == "Resources")
+    cluster.run(f"scancel {fillers[0]}", "bob")
+
+    cluster.wait_for("they run", lambda: {cluster.job(each).state for each in ours} == {"RUNNING"})
+    assert {cluster.fields(each)["Scheduler"] for each in ours} == {"Main"}
+    decided = cluster.decisions(ours)
+    assert [[each["action"] for each in decided[number]] for number in ours] == [["start"], ["start"]], decided
+    assert cluster.job(wide).state == "PENDING"
+    cluster.wait_for("they are as their owner wrote them", lambda: [nice(cluster, each) for each in ours] == ["7", "0"])
+    assert max(cluster.job(each).priority for each in ours) < cluster.job(wide).priority
+
+    # Requeued, it is behind the wide job: it waits for its turn as its owner wrote it.
+    cluster.run(f"scontrol requeue {ours[0]}")
+    cluster.wait_for("it is planned again", lambda: state(cluster, ours[0]) == "ours, waiting")
+    assert (nice(cluster, ours[0]), cluster.job(ours[0]).pinned_to) == ("7", ())
+    cluster.run(f"scancel {wide}", "bob")
+    cluster.wait_for("it runs again", lambda: cluster.job(ours[0]).state == "RUNNING")
+    cluster.wait_for("again as its owner wrote it", lambda: nice(cluster, ours[0]) == "7")
