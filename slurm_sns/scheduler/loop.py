@@ -28,6 +28,7 @@ from slurm_sns.scheduler.round_robin import round_robin
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.situation import Situation, read
 from slurm_sns.scheduler.spreading import NO_SPREADING, Spreading
+from slurm_sns.scheduler.turns import NO_TURNS
 from slurm_sns.scheduler.uncollected import uncollected
 from slurm_sns.scheduler.withholding import NOTHING_WITHHELD
 from slurm_sns.submit import mark
@@ -96,7 +97,7 @@ class Scheduler:
         if self._stored:
             ports.log(f"going on with {len(self._stored)} jobs on record from the last run")
         self._would: Mapping[int, tuple[str, ...]] = {}
-        self._could_start: Mapping[int, float] = {}
+        self._turns = NO_TURNS
         self._withholding = NOTHING_WITHHELD
         self._said: set[str] = set()
         self._restored: set[OwnNice] = set()
@@ -163,11 +164,11 @@ class Scheduler:
             self._settings,
             started_s,
             spreading,
-            could_start=self._could_start,
+            before=self._turns,
             withholding=self._withholding,
         )
         self._records = dict(situation.records)
-        self._could_start = situation.could_start
+        self._turns = situation.turns
         self._store()
         self._say_once(situation)
         plan, notes = Plan(), self._correct(situation)

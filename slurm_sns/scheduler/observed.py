@@ -209,8 +209,15 @@ class PreemptionRules:
 NO_PREEMPTION = PreemptionRules()
 
 
-#: bf_window where slurm.conf does not set it: 1440 minutes.
-BACKFILL_WINDOW_S = 86_400.0
+class Backfill(NamedTuple):
+    """Slurm plans once in `interval_s` (bf_interval), and no job further ahead than `window_s` (bf_window)."""
+
+    window_s: float = 86_400.0
+    interval_s: float = 30.0
+
+
+#: That of a slurm.conf that says nothing.
+BACKFILL = Backfill()
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,8 +227,7 @@ class Observation:
     `nodes` are in the order of Slurm's configuration, which is the machine list's order. `qos_priorities` order the
     queue, `qos_freedoms` are each QOS's flags, some of which free its jobs of a partition's limit; `shares` are Slurm's
     association shares by account, `tres_limits` what is limited for whom, `preemption` who may preempt others,
-    `priority_type` is PriorityType. Slurm plans no job further ahead than `backfill_window_s` (bf_window; a day unless
-    it is set). Who only releases jobs sees none of that.
+    `priority_type` is PriorityType. Who only releases jobs sees none of that.
     """
 
     jobs: tuple[ObservedJob, ...]
@@ -232,7 +238,7 @@ class Observation:
     qos_freedoms: tuple[tuple[str, frozenset[str]], ...] = ()
     shares: tuple[tuple[str, float], ...] = ()
     tres_limits: TresLimits = NO_LIMITS
-    backfill_window_s: float = BACKFILL_WINDOW_S
+    backfill: Backfill = BACKFILL
     preemption: PreemptionRules = NO_PREEMPTION
     priority_type: str = "priority/multifactor"
 

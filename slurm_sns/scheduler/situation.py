@@ -23,7 +23,7 @@ from slurm_sns.scheduler.releases import Releases, of_running
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.spreading import NO_SPREADING, Spreading
 from slurm_sns.scheduler.standing import Standing, standings
-from slurm_sns.scheduler.turns import is_slurms_own, turns
+from slurm_sns.scheduler.turns import NO_TURNS, Turns, is_slurms_own, turns
 from slurm_sns.scheduler.withholding import NOTHING_WITHHELD, Withholding
 
 #: Slurm starts nothing on a node while a job there completes (slurmctld's cg_node_bitmap), though it counts that job's
@@ -40,7 +40,7 @@ class Situation:
     `corrections` are the changes to send before the plan, `splits` the tasks of arrays to split off for the next one,
     `tasks` those that are jobs of their own already. `records` are all our records as they are after this look;
     `jobs` are the observed jobs that concern us, and `nodes` all nodes, by id and name. `explanations` say how the
-    alternatives of spreadable waiting jobs came about. `could_start` is for the next look, as in `turns`.
+    alternatives of spreadable waiting jobs came about. `turns` are those of Slurm's own jobs.
     `not_withheld` says of waiting jobs why no capacity is withheld for them. `observed` are all jobs that Slurm showed,
     also those that do not concern us. `unreadable` are the records that cannot be read, or not all of them, with the
     reason. `repeated` are the jobs whose placement has met the same limit as the one before. `priority_type` is Slurm's
@@ -57,7 +57,7 @@ class Situation:
     explanations: Mapping[int, Explanation] = field(default_factory=dict)
     splits: tuple[Split, ...] = ()
     tasks: Tasks = field(default_factory=Tasks)
-    could_start: Mapping[int, float] = field(default_factory=dict)
+    turns: Turns = NO_TURNS
     not_withheld: Mapping[int, str] = field(default_factory=dict)
     observed: tuple[ObservedJob, ...] = ()
     unreadable: Mapping[str, str] = field(default_factory=dict)
@@ -78,13 +78,12 @@ def read(
     now_s: float,
     spreading: Spreading = NO_SPREADING,
     *,
-    could_start: Mapping[int, float] | None = None,
+    before: Turns = NO_TURNS,
     withholding: Withholding = NOTHING_WITHHELD,
 ) -> Situation:
     """The situation at this moment, for a scheduler with these records and settings.
 
-    `could_start` is that of the last situation: since when jobs of Slurm's own could have started by our count.
-    `withholding` is what the last plan has left.
+    `before` are the turns of the last situation, `withholding` is what the last plan has left.
     """
     found = standings(observation.jobs, records, settings, now_s)
     what_each_is = {job_id: what for job_id, (what, _) in found.items()}
@@ -118,11 +117,11 @@ def read(
         [job for job in observation.jobs if _is_slurms(job, what_each_is[job.id], settings, now_s)],
         observation.nodes,
         nodes,
-        could_start or {},
+        before,
         releases=lambda: _releases(observation, placed, now_s),
         now_s=now_s,
         patience_s=settings.place_timeout_s,
-        window_s=observation.backfill_window_s,
+        backfill=observation.backfill,
     )
     reach = Reach(observation, now_s, spreading, kept_free.claims)
     pauses_s = {job.user_id: withholding.pause_s(job.user_id, now_s, settings.withhold_limit_s) for job in candidates}
@@ -158,7 +157,7 @@ def read(
         plannable.explanations,
         tuple(arrays.splits(held, tasks)),
         tasks,
-        kept_free.could_start,
+        kept_free,
         _not_withheld(plannable.waiting, ours, kept, pauses_s),
         observation.jobs,
         observation.unreadable,

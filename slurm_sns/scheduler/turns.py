@@ -7,22 +7,24 @@ of ours that were submitted before it go first, and those behind it do not take 
 - Where Slurm's backfill has planned it (its SchedNodeList and StartTime, within bf_window), its nodes are its own from
   that time on; a job of ours that ends before may run there, as Slurm's own backfill would let it.
 - Where Slurm has no plan yet for the first of its queue (Reason Resources), its nodes are those on which it can start
-  soonest by what runs there now, from that moment on. Where that moment is not known, or lies beyond bf_window, Slurm's
-  backfill keeps nothing for the job, and neither do we. A job whose needs we do not count (gres, licences, features)
-  waits for Slurm's plan.
+  soonest by what runs there now, from that moment on; where nobody knows when that is, from now on. A job whose needs
+  we do not count (gres, licences, features) waits for Slurm's plan.
+- Where that moment is not known, or lies beyond bf_window, Slurm's backfill keeps nothing for the job. But it comes
+  only once in bf_interval, and the main pass starts nothing behind the job. So do we: its nodes are kept, but for one
+  look in bf_interval, in which every job may use them.
 
 Its turn is over when it starts. It is over too when the job could have started by our count for `patience_s` and did
 not: it waits for something that we do not see, and must not keep nodes from others for that.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 
 from slurm_sns.errors import Infeasible
 from slurm_sns.model import Node, Resources
 from slurm_sns.scheduler.geometry import geometry
-from slurm_sns.scheduler.observed import JobState, ObservedJob, ObservedNode
+from slurm_sns.scheduler.observed import Backfill, JobState, ObservedJob, ObservedNode
 from slurm_sns.scheduler.releases import Releases
 
 #: Slurm's reason for the first job of a partition's queue; those behind it have Priority.
@@ -43,44 +45,67 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """The claims of one look; `could_start` says since when jobs could have started by our count, for the next look."""
+    """The claims of one look.
+
+    For the next look: `could_start` says since when jobs could have started by our count, `kept_since_s` since when
+    nodes are kept for jobs that Slurm's backfill would not plan (None: for none).
+    """
 
     claims: tuple[Claim, ...] = ()
     could_start: Mapping[int, float] = field(default_factory=dict)
+    kept_since_s: float | None = None
+
+
+NO_TURNS = Turns()
 
 
 def turns(
     jobs: Iterable[ObservedJob],
     configured: Sequence[ObservedNode],
     planned_on: Sequence[Node],
-    could_start: Mapping[int, float],
+    before: Turns,
     *,
     releases: Callable[[], Releases],
     now_s: float,
     patience_s: float,
-    window_s: float,
+    backfill: Backfill,
 ) -> Turns:
-    """What is kept for these jobs, all of them Slurm's own and able to start.
+    """What is kept for these jobs, all of them Slurm's own and able to start; `before` is that of the last look.
 
-    `planned_on` says what is free now, `releases` what comes free later, asked only where somebody waits for it;
-    `window_s` is Slurm's bf_window.
+    `planned_on` says what is free now, `releases` what comes free later, asked only where somebody waits for it.
     """
     waiting = list(jobs)
     free = {node.name: node.free for node in planned_on}
     claims = [_planned(job) for job in waiting if job.planned_on]
+    beyond: list[Claim] = []
     since: dict[int, float] = {}
     firsts = _first_of_their_queues(waiting)
     later = releases() if firsts else Releases(now_s)
     for job in firsts:
         found = _soonest(job, configured, free, later)
-        if found is None or found.start_s > now_s + window_s:
+        if found is None:
             continue
-        waited_s = now_s - could_start.get(job.id, now_s)
+        if found.start_s > now_s + backfill.window_s:
+            beyond.append(found if found.start_s < inf else replace(found, start_s=now_s))
+            continue
+        waited_s = now_s - before.could_start.get(job.id, now_s)
         if found.start_s <= now_s or waited_s > patience_s:
             since[job.id] = now_s - waited_s
         if waited_s <= patience_s:
             claims.append(found)
-    return Turns(tuple(sorted(claims, key=lambda claim: claim.submit_s)), since)
+    keeps, kept_since_s = _keeps_beyond(before, now_s, backfill.interval_s)
+    if keeps:
+        claims += beyond
+    return Turns(tuple(sorted(claims, key=lambda claim: claim.submit_s)), since, kept_since_s if beyond else None)
+
+
+def _keeps_beyond(before: Turns, now_s: float, interval_s: float) -> tuple[bool, float]:
+    """Whether nodes are kept in this look for jobs that Slurm's backfill would not plan, and since when."""
+    since_s = before.kept_since_s
+    if since_s is None:
+        return True, now_s
+    keeps = 0 <= now_s - since_s < interval_s
+    return keeps, since_s if keeps else now_s
 
 
 def _first_of_their_queues(jobs: Sequence[ObservedJob]) -> list[ObservedJob]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from slurm_sns.scheduler.observed import BACKFILL_WINDOW_S
+from slurm_sns.scheduler.observed import BACKFILL, Backfill
 
 
 def words(value: Any) -> tuple[str, ...]:
@@ -13,10 +13,14 @@ def words(value: Any) -> tuple[str, ...]:
     return tuple(value or ())
 
 
-def backfill_window_s(scheduler_parameters: Any) -> float:
-    """bf_window, which Slurm has in minutes, in seconds. What is no number Slurm ignores as well."""
+def backfill(scheduler_parameters: Any) -> Backfill:
+    """How Slurm's backfill plans: bf_window is in minutes, bf_interval in seconds. What is no number is ignored."""
+    numbers = {}
     for word in words(scheduler_parameters):
-        name, _, minutes = word.partition("=")
-        if name == "bf_window" and minutes.isdecimal() and int(minutes):
-            return 60.0 * int(minutes)
-    return BACKFILL_WINDOW_S
+        name, _, number = word.partition("=")
+        if number.isdecimal() and int(number):
+            numbers[name] = float(number)
+    return Backfill(
+        60 * numbers["bf_window"] if "bf_window" in numbers else BACKFILL.window_s,
+        numbers.get("bf_interval", BACKFILL.interval_s),
+    )

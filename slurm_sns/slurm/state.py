@@ -10,7 +10,7 @@ from slurm_sns.scheduler.observed import Observation, PreemptionRules
 from slurm_sns.slurm import translate
 from slurm_sns.slurm.accounting import Accounting
 from slurm_sns.slurm.api import answers, pyslurm
-from slurm_sns.slurm.parameters import backfill_window_s
+from slurm_sns.slurm.parameters import backfill
 
 
 class SlurmState:
@@ -43,7 +43,7 @@ class SlurmState:
             qos_freedoms=numbers.qos_freedoms,
             shares=numbers.shares,
             tres_limits=numbers.tres_limits,
-            backfill_window_s=backfill_window_s(configured.scheduler_parameters),
+            backfill=backfill(configured.scheduler_parameters),
             preemption=PreemptionRules(
                 type=configured.preempt_type or "", mode=configured.preempt_mode or "", of_qos=numbers.qos_preempts
             ),

@@ -61,10 +61,10 @@ def test_text_of_others_is_printed_as_it_is_without_its_control_characters() -> 
 
 
 def test_explain_escapes_what_others_wrote() -> None:
-    decided = {"at_s": NOW, "action": "note", "nodes": [], "reason": EVIL}
+    decided = {"at_s": NOW, "action": "note", "nodes": [], "reason": EVIL, "times": 3}
     text = printed(*explanation(explained(job=row(reason=EVIL), decisions=[decided], unavailable={"c1": EVIL})))
     assert "\x1b" not in text
-    assert HARMLESS in text
+    assert f"{HARMLESS} (3 times)" in text
 
 
 def test_explain_says_that_capacity_is_withheld_for_others_without_naming_them() -> None:
@@ -83,7 +83,7 @@ def test_explain_says_that_capacity_is_withheld_for_others_without_naming_them()
 
 
 def test_explain_of_a_job_that_was_placed() -> None:
-    decided = {"at_s": NOW, "action": "start", "nodes": ["c1", "c2"], "reason": "by mix-fit"}
+    decided = {"at_s": NOW, "action": "start", "nodes": ["c1", "c2"], "reason": "by mix-fit", "times": 1}
     cycle = {"waiting_jobs": 4, "chosen": "mix-fit", "own_heuristic": None, "members": [member(nodes=["c1", "c2"])]}
     job = row(state="running", nodes=["c1", "c2"])
     text = printed(*explanation(explained(job=job, decisions=[decided], cycle=cycle)))

@@ -7,6 +7,7 @@ from slurm_sns.scheduler.observed import JobState, Observation, ObservedJob, Obs
 from slurm_sns.scheduler.records import JobRecord, Stage
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.situation import Situation, read
+from slurm_sns.scheduler.turns import NO_TURNS
 
 NOW = 100_000.0
 SUBMIT = 99_000
@@ -64,9 +65,9 @@ def look(*jobs: ObservedJob, nodes=None, **fields) -> Observation:
 
 
 def situation(
-    observation: Observation, *records: JobRecord, settings: Settings = ENFORCE, now_s=NOW, could_start=None
+    observation: Observation, *records: JobRecord, settings: Settings = ENFORCE, now_s=NOW, before=NO_TURNS
 ) -> Situation:
-    return read(observation, {each.job_id: each for each in records}, settings, now_s, could_start=could_start)
+    return read(observation, {each.job_id: each for each in records}, settings, now_s, before=before)
 
 
 def planned(of: Situation) -> list[int]:

@@ -6,8 +6,9 @@ import pytest
 from live import ENFORCE, NOW, SUBMIT, job, look, node, planned, record, running, situation
 
 from slurm_sns.model import Resources
-from slurm_sns.scheduler.observed import ObservedJob
+from slurm_sns.scheduler.observed import Backfill, ObservedJob
 from slurm_sns.scheduler.reach import KEPT
+from slurm_sns.scheduler.turns import NO_TURNS
 
 OURS_BEFORE, OURS_BEHIND = job(1, submit_s=SUBMIT - 1), job(2, submit_s=SUBMIT + 1)
 
@@ -83,19 +84,19 @@ def test_a_job_that_is_not_alone_keeps_as_much_as_two_nodes_have_for_it() -> Non
 def test_its_turn_is_over_when_it_could_have_started_and_slurm_did_not_start_it() -> None:
     waits = look(OURS_BEHIND, slurms())
     first = situation(waits)
-    assert (first.blocked, first.could_start) == ({2: KEPT}, {9: NOW})
-    later = situation(waits, now_s=NOW + 10, could_start=first.could_start)
+    assert (first.blocked, first.turns.could_start) == ({2: KEPT}, {9: NOW})
+    later = situation(waits, now_s=NOW + 10, before=first.turns)
     assert later.blocked == {2: KEPT}
-    over = situation(waits, now_s=NOW + 11, could_start=later.could_start)
+    over = situation(waits, now_s=NOW + 11, before=later.turns)
     assert planned(over) == [2]
     busy = look(OURS_BEHIND, RUNNING, slurms(), nodes=BUSY)
-    assert planned(situation(busy, now_s=NOW + 60, could_start=over.could_start)) == [2], "and does not come again"
+    assert planned(situation(busy, now_s=NOW + 60, before=over.turns)) == [2], "and does not come again"
 
 
 def test_while_it_could_not_start_its_turn_does_not_run_out() -> None:
     busy = look(OURS_BEHIND, RUNNING, slurms(), nodes=BUSY)
-    assert situation(busy).could_start == {}
-    assert situation(busy, now_s=NOW + HOUR, could_start={}).blocked == {2: KEPT}, "it runs beyond its limit"
+    assert situation(busy).turns.could_start == {}
+    assert situation(busy, now_s=NOW + HOUR).blocked == {2: KEPT}, "it runs beyond its limit"
 
 
 def test_jobs_behind_it_may_use_its_nodes_if_they_end_before_it_could_start() -> None:
@@ -123,16 +124,45 @@ def test_of_several_that_end_after_each_other_the_last_one_that_is_needed_counts
     assert planned(situation(look(replace(behind, walltime_s=901), *parts, half, nodes=nodes))) == []
 
 
-@pytest.mark.parametrize("ends", [{"ends_in_s": DAY + 60}, {"walltime_s": None}, {"end_s": 0}], ids=str)
-def test_a_job_that_slurms_backfill_would_not_plan_yet_keeps_nothing(ends) -> None:
-    unlimited = replace(OURS_BEHIND, walltime_s=None)
-    assert planned(situation(look(unlimited, holding(8, "c1", 28, 28_000, **ends), slurms(), nodes=BUSY))) == [2]
+LATE = holding(8, "c1", 28, 28_000, DAY + HOUR)
+
+
+def test_however_far_away_its_start_is_jobs_behind_it_that_end_before_may_run() -> None:
+    behind = [replace(OURS_BEHIND, id=at, walltime_s=walltime_s) for at, walltime_s in ((2, DAY), (3, 2 * DAY))]
+    seen = situation(look(*behind, LATE, slurms(), nodes=BUSY))
+    assert (planned(seen), seen.blocked) == ([2], {3: KEPT})
+
+
+UNLIMITED = replace(OURS_BEHIND, walltime_s=None)
+BEYOND = {
+    "beyond bf_window": look(UNLIMITED, LATE, slurms(), nodes=BUSY),
+    "no time limit": look(UNLIMITED, replace(LATE, walltime_s=None), slurms(), nodes=BUSY),
+    "no end": look(UNLIMITED, replace(LATE, end_s=0), slurms(), nodes=BUSY),
+}
+
+
+@pytest.mark.parametrize("seen", BEYOND.values(), ids=BEYOND)
+def test_where_slurms_backfill_has_no_plan_others_get_its_nodes_as_often_as_backfill_comes(seen) -> None:
+    """Once in bf_interval: a look at which all may use them, as Slurm's backfill would let them."""
+    before, opened = NO_TURNS, []
+    for second in range(100):
+        now = situation(seen, now_s=NOW + second, before=before)
+        before = now.turns
+        if planned(now) == [2]:
+            opened.append(second)
+    assert opened == [30, 60, 90]
+
+
+def test_a_clock_that_was_set_back_keeps_nothing_longer() -> None:
+    seen = BEYOND["no time limit"]
+    first = situation(seen, now_s=NOW + 1000)
+    assert planned(situation(seen, before=first.turns)) == [2]
 
 
 def test_how_far_ahead_slurm_plans_is_the_sites_choice() -> None:
-    unlimited, late = replace(OURS_BEHIND, walltime_s=None), holding(8, "c1", 28, 28_000, DAY + 60)
-    seen = situation(look(unlimited, late, slurms(), nodes=BUSY, backfill_window_s=2 * DAY))
-    assert seen.blocked == {2: KEPT}
+    seen = look(UNLIMITED, LATE, slurms(), nodes=BUSY, backfill=Backfill(window_s=2 * DAY))
+    first = situation(seen)
+    assert situation(seen, now_s=NOW + 60, before=first.turns).blocked == {2: KEPT}
 
 
 def test_what_we_have_placed_comes_free_after_its_time_limit() -> None:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from slurm_sns.slurm.parameters import backfill_window_s, words
+from slurm_sns.scheduler.observed import Backfill
+from slurm_sns.slurm.parameters import backfill, words
 
 
 @pytest.mark.parametrize(
@@ -18,11 +19,11 @@ def test_options_are_words(given, said) -> None:
     assert words(given) == said
 
 
-@pytest.mark.parametrize("parameters", [["bf_window=2880"], {"bf_window": 2880}, {"bf_window": "2880"}], ids=str)
-def test_slurms_window_is_in_minutes(parameters) -> None:
-    assert backfill_window_s(parameters) == 2 * 86_400
+@pytest.mark.parametrize("parameters", [["bf_window=2880", "bf_interval=60"], {"bf_window": 2880, "bf_interval": "60"}])
+def test_slurms_window_is_in_minutes_and_its_interval_in_seconds(parameters) -> None:
+    assert backfill(parameters) == Backfill(2 * 86_400, 60)
 
 
-@pytest.mark.parametrize("parameters", [None, [], ["bf_window"], ["bf_window=x"], ["bf_window=0"], ["bf_windows=5"]])
-def test_without_one_it_is_a_day(parameters) -> None:
-    assert backfill_window_s(parameters) == 86_400
+@pytest.mark.parametrize("parameters", [None, [], ["bf_window"], ["bf_window=x"], ["bf_interval=0"], ["bf_windows=5"]])
+def test_without_them_they_are_slurms_own(parameters) -> None:
+    assert backfill(parameters) == Backfill(86_400, 30)

@@ -107,7 +107,7 @@ def test_slurms_configuration_is_looked_at_every_time_because_slurmctld_may_star
         PreemptionRules("preempt/qos", "REQUEUE", None),
         "priority/multifactor",
     )
-    assert after.backfill_window_s == 3600
+    assert after.backfill.window_s == 3600
 
 
 def test_a_record_that_cannot_be_read_costs_that_record_only(cluster) -> None:
