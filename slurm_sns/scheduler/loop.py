@@ -271,8 +271,9 @@ class Scheduler:
         self._restored.add(own)
 
     def _split(self, situation: Situation) -> None:
-        """Split off the tasks of arrays that the next cycles may place."""
-        for split in situation.splits[:MOST_CORRECTIONS]:
+        """Split off the tasks of arrays that the next cycles may place, those of each user in turn."""
+        jobs = situation.jobs
+        for split in round_robin(situation.splits, lambda each: jobs[each.array_id].user_id, MOST_CORRECTIONS):
             self._show_sign_of_life()
             try:
                 self._ports.planner.split(split)

@@ -10,6 +10,7 @@ from slurm_sns.scheduler.follow_up import Release, Unpin, handed_over
 from slurm_sns.scheduler.observed import ObservedJob
 from slurm_sns.scheduler.ports import Log, Planner
 from slurm_sns.scheduler.records import JobRecord
+from slurm_sns.scheduler.round_robin import round_robin
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.standing import Standing, standings
 
@@ -26,7 +27,7 @@ def release_held(
 ) -> int:
     """Release every job that we hold, and unpin every placed one that Slurm has not started; the number of both.
 
-    Those that their owners hold stay held, without a placement of ours.
+    One of each user, then a second: nobody waits until a thousand of another's are released. Those that their owners hold stay held, without a placement of ours.
 
     Raises:
         Unreachable: slurmctld does not answer; jobs may still be held.
@@ -34,7 +35,7 @@ def release_held(
     seen = list(jobs)
     found = standings(seen, records, settings, now_s)
     released = 0
-    for job in seen:
+    for job in round_robin(seen, lambda job: job.user_id):
         what, record = found[job.id]
         changes = handed_over(job, what, record, reason)
         try:

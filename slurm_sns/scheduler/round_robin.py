@@ -7,8 +7,10 @@ from typing import TypeVar
 Change = TypeVar("Change")
 
 
-def round_robin(changes: Iterable[Change], owner: Callable[[Change], Hashable], most: int) -> list[Change]:
-    """At most so many of these, an owner after the other, in the order in which the owners come first.
+def round_robin(
+    changes: Iterable[Change], owner: Callable[[Change], Hashable], most: int | None = None
+) -> list[Change]:
+    """At most so many of these (None: all), an owner after the other, in the order in which the owners come first.
 
     What is one owner's stays in its order, so of several changes of a job none overtakes another.
     """

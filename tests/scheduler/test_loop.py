@@ -519,3 +519,12 @@ def test_one_users_many_corrections_do_not_delay_another_users_single_one(site: 
     assert site.slurm.jobs[many + 1].priority > 0
     scheduler.cycle()
     assert all(job.priority > 0 for job in site.slurm.jobs.values())
+
+
+def test_a_release_of_everything_begins_with_a_job_of_each_user(site: Site) -> None:
+    site.slurm.submit(*[4] * 5)
+    site.slurm.submit(4, user="bob", user_id=BOB)
+    site.scheduler(ENFORCE).stop()
+    released = [line for line in site.log if "released to Slurm" in line]
+    assert [line.split(":")[0] for line in released[:2]] == ["job 1", "job 6"]
+    assert len(released) == 6
