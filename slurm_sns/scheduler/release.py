@@ -27,7 +27,8 @@ def release_held(
 ) -> int:
     """Release every job that we hold, and unpin every placed one that Slurm has not started; the number of both.
 
-    One of each user, then a second: nobody waits until a thousand of another's are released. Those that their owners hold stay held, without a placement of ours.
+    One of each user, then a second: nobody waits until a thousand of another's are released. Those that their
+    owners hold stay held, without a placement of ours.
 
     Raises:
         Unreachable: slurmctld does not answer; jobs may still be held.
