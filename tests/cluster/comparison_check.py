@@ -1,11 +1,11 @@
 """Whether jobs waited although Slurm could have started them, from what is known of them afterwards.
 
-At each second the waiting jobs, in the order of their submission, get the earliest place in the profile of what runs, by
-time limits (comparison_profile). A job whose place is now could start: it fits on idle nodes, and delays none that was
-submitted before it. `idle_waits` says for how long each job stayed so.
+At each second the waiting jobs, in the order of their submission, get the earliest place in the profile of what runs,
+by time limits (comparison_profile). A job whose place is now could start: it fits on idle nodes, and delays none that
+was submitted before it. `idle_waits` says for how long each job stayed so.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from math import inf
@@ -107,3 +107,15 @@ def mean_wait_s(jobs: Iterable[Job]) -> float:
     waits = [job.start_s - job.submit_s for job in jobs if job.start_s < inf]
     return sum(waits) / len(waits)
 
+
+def violations(jobs: Sequence[Job], nodes: Sequence[NodeSize], until_s: float, allowed_s: float) -> list[str]:
+    """What must not be: a job that could have started for longer than `allowed_s`, and a node over its capacity."""
+    return [
+        *(
+            f"job {each.job_id} could have started on {','.join(each.nodes)} for {each.lasted_s:.0f} s "
+            f"(from {each.since_s:.0f} to {each.until_s:.0f}), at most {allowed_s:g} s are allowed"
+            for each in idle_waits(jobs, nodes, until_s)
+            if each.lasted_s > allowed_s
+        ),
+        *over_capacity(jobs, nodes),
+    ]

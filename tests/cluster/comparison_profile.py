@@ -80,16 +80,25 @@ class Profile:
 
 
 def split(shape: Shape, nodes: Sequence[NodeSize], free: np.ndarray) -> Parts | None:
-    """The job's tasks on nodes that are so free (cores, MiB by node), on as few as it may have; None: they do not fit."""
-    room = [(_most_tasks(shape, node, int(cores), int(memory_mb)), node) for node, (cores, memory_mb) in zip(nodes, free, strict=True)]
+    """The job's tasks on the fewest nodes that it may have, of nodes with so much free (cores, MiB); None: no room."""
+    room = [
+        (_most_tasks(shape, node, int(cores), int(memory_mb)), node)
+        for node, (cores, memory_mb) in zip(nodes, free, strict=True)
+    ]
     chosen: dict[str, Part] = {}
     left = shape.tasks
     for most, node in sorted(room, key=lambda each: -each[0]):
         wanted_after = max(0, (shape.nodes_min or 1) - len(chosen) - 1)
-        if most == 0 or len(chosen) == (shape.nodes_max or len(nodes)) or (left == 0 and len(chosen) >= (shape.nodes_min or 1)):
+        if (
+            most == 0
+            or len(chosen) == (shape.nodes_max or len(nodes))
+            or (left == 0 and len(chosen) >= (shape.nodes_min or 1))
+        ):
             break
         tasks = min(most, left - wanted_after)
-        chosen[node.name] = Part(node.cores, node.memory_mb) if shape.exclusive else Part(tasks, tasks * shape.memory_per_core_mb)
+        chosen[node.name] = (
+            Part(node.cores, node.memory_mb) if shape.exclusive else Part(tasks, tasks * shape.memory_per_core_mb)
+        )
         left -= tasks
     return chosen if left == 0 and len(chosen) >= (shape.nodes_min or 1) else None
 

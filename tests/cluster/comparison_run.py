@@ -1,4 +1,4 @@
-"""One pass of submissions on the mini cluster, with slurm_sns or by Slurm alone, and what Slurm says of it afterwards."""
+"""Submissions on the mini cluster, with slurm_sns and by Slurm alone, and what Slurm says of them afterwards."""
 
 import json
 import re
@@ -6,23 +6,30 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
 from typing import Any
 
-from comparison_check import Job
-from comparison_profile import NodeSize, Part, Parts
-from comparison_workload import LIMITED_ACCOUNT, LIMITED_CORES, USERS, Submission
 from ClusterShell.NodeSet import NodeSet
-from evidence import runs
+from comparison_check import IdleWait, Job, idle_waits, mean_wait_s, violations
+from comparison_profile import NodeSize, Part, Parts
+from comparison_workload import LIMITED_ACCOUNT, LIMITED_CORES, USERS, Shape, Submission
+from evidence import Run, runs
 
 from cluster import PYTHON, Cluster, unfold
+from slurm_sns.config import load
 
 #: containers/etc/slurm.conf.
 NODES = tuple(
     [NodeSize(f"c{number}", 28, 128_000, frozenset({"main", "plain"})) for number in range(1, 5)]
     + [NodeSize(f"s{number}", 4, 32_768, frozenset({"small", "plain"})) for number in range(1, 3)]
 )
+SETTINGS = Path(__file__).parents[2] / "containers" / "sns.yaml"
 SUBMITTER = Path(__file__).with_name("comparison_submitter.py")
+#: Where the scheduler's settings for a comparison are: those of the cluster, but capacity is withheld for so long only.
+CONFIG, WITHHOLD_LIMIT_S = "/tmp/sns-comparison.yaml", 2
+#: Accounting has whole seconds, so that a wait may look up to a second longer at either end.
+WHOLE_SECONDS_S = 2
 #: A pass that takes so much longer than its submissions has lost jobs.
 WAIT_S = 120
 #: The kinds that slurm_sns never manages.
@@ -37,15 +44,68 @@ class Pass:
     ended_s: float
     not_run_once: tuple[str, ...]
 
+    def idle_waits(self) -> list[IdleWait]:
+        """When jobs could have started and did not, the longest time first."""
+        return idle_waits(self.jobs, NODES, self.ended_s)
+
+    def idle_waits_as_slurm_may(self, submissions: Sequence[Submission]) -> list[IdleWait]:
+        """The same for every split over nodes that Slurm may make, also of jobs that only say their tasks."""
+        jobs = [replace(job, shape=each.shape) for job, each in zip(self.jobs, submissions, strict=True)]
+        return idle_waits(jobs, NODES, self.ended_s)
+
+    def violations(self, allowed_s: float) -> list[str]:
+        """What must not be: jobs lost or run twice, a node over its capacity, a longer wait beside idle nodes."""
+        return [*self.not_run_once, *violations(self.jobs, NODES, self.ended_s, allowed_s)]
+
+    def mean_wait_s(self) -> float:
+        """The mean time from submission to start."""
+        return mean_wait_s(self.jobs)
+
+
+def compare(cluster: Cluster, submissions: Sequence[Submission]) -> tuple[Pass, Pass]:
+    """With slurm_sns, as it is configured, and by Slurm alone."""
+    ours = submit(cluster, submissions)
+    with slurm_alone(cluster):
+        return ours, submit(cluster, submissions)
+
+
+def allowed_s() -> float:
+    """For how long a job may wait though it could start, by the settings of the scheduler.
+
+    Until the next look, until a placement that Slurm did not start is taken back, and while capacity is withheld for
+    one user's jobs after the other's.
+    """
+    scheduler = load(SETTINGS).scheduler
+    return scheduler.interval_s + scheduler.place_timeout_s + len(USERS) * WITHHOLD_LIMIT_S + WHOLE_SECONDS_S
+
+
+@contextmanager
+def prepared(cluster: Cluster) -> Iterator[None]:
+    """The scheduler with the settings of a comparison, and the limited account, for as long as the block takes."""
+    setting = f"s/^matching:/&\\n  withhold_limit_s: {WITHHOLD_LIMIT_S}/"
+    cluster.run(f"sed '{setting}' /etc/slurm/sns.yaml > {CONFIG}")
+    with limited_account(cluster):
+        cluster.daemon("restart", config=CONFIG)
+        cluster.wait_for_scheduler()
+        try:
+            yield
+        finally:
+            cluster.daemon("restart")
+            cluster.wait_for_scheduler()
+
 
 @contextmanager
 def limited_account(cluster: Cluster) -> Iterator[None]:
-    """An account of alice's with a limit of cores, for as long as the block takes."""
+    """An account of alice's with a limit of cores, for as long as the block takes.
+
+    One that an earlier run left there, because it was killed, is used. A new association has a fair-share factor of 0 until slurmctld reckons anew: every five minutes, or now.
+    """
     user = USERS[0]
     cluster.run(
-        f"sacctmgr -i add account {LIMITED_ACCOUNT} cluster=mini && "
-        f"sacctmgr -i add user {user} account={LIMITED_ACCOUNT} cluster=mini && "
-        f"sacctmgr -i modify account {LIMITED_ACCOUNT} set GrpTRES=cpu={LIMITED_CORES}"
+        f"sacctmgr -i add account {LIMITED_ACCOUNT} cluster=mini; "
+        f"sacctmgr -i add user {user} account={LIMITED_ACCOUNT} cluster=mini; "
+        f"sacctmgr -i modify account {LIMITED_ACCOUNT} set GrpTRES=cpu={LIMITED_CORES} && "
+        "scontrol reconfigure"
     )
     try:
         yield
@@ -76,11 +136,6 @@ def submit(cluster: Cluster, submissions: Sequence[Submission]) -> Pass:
     return _evidence(cluster, submissions, said)
 
 
-def as_slurm_may(jobs: Sequence[Job], submissions: Sequence[Submission]) -> list[Job]:
-    """The same jobs with every split of tasks over nodes that Slurm may make, also of those that only say their tasks."""
-    return [replace(job, shape=each.shape) for job, each in zip(jobs, submissions, strict=True)]
-
-
 def _planned(each: Submission) -> dict[str, Any]:
     return {
         "at_s": each.at_s,
@@ -96,27 +151,34 @@ def _planned(each: Submission) -> dict[str, Any]:
 
 def _evidence(cluster: Cluster, submissions: Sequence[Submission], said: Mapping[str, Any]) -> Pass:
     numbers, released_s = said["numbers"], {int(number): at_s for number, at_s in said["released_s"].items()}
-    ran = {number for number, each in zip(numbers, submissions, strict=True) if not each.never_runs} - set(said["left"])
-    seen = runs(cluster, ran)
+    lost = set(said["left"]) | {number for number, each in zip(numbers, submissions, strict=True) if each.never_runs}
+    seen = runs(cluster, set(numbers) - lost)
     by_number = {run.job_id: run for run in seen}
     parts, submitted_s = _parts(cluster), _submitted_s(cluster, numbers)
     jobs: list[Job] = []
     for number, each in zip(numbers, submissions, strict=True):
-        waits_for_s = [submitted_s[number]]
-        if each.after is not None:
-            waits_for_s.append(jobs[each.after].end_s)
-        if each.is_held:
-            waits_for_s.append(released_s.get(number, float("inf")))
-        shape = each.shape if each.kind in SLURMS_OWN else each.shape.in_equal_parts()
-        job = Job(number, shape, 60 * each.limit_min, submitted_s[number], max(waits_for_s), is_limited=each.is_limited)
+        ready_s = max(
+            submitted_s[number],
+            -inf if each.after is None else jobs[each.after].end_s,
+            released_s.get(number, inf) if each.is_held else -inf,
+        )
+        job = Job(number, _shape(each), 60 * each.limit_min, submitted_s[number], ready_s, is_limited=each.is_limited)
         if (run := by_number.get(number)) is not None:
             job = replace(job, start_s=run.start_s, end_s=run.end_s, parts=parts[number])
         jobs.append(job)
+    return Pass(tuple(jobs), said["ended_s"], _not_run_once(numbers, submissions, seen))
+
+
+def _shape(each: Submission) -> Shape:
+    """What the job needs as it is documented: one that slurm_sns manages and that only says its tasks, equal parts."""
+    return each.shape if each.kind in SLURMS_OWN else each.shape.in_equal_parts()
+
+
+def _not_run_once(numbers: Sequence[int], submissions: Sequence[Submission], seen: Sequence[Run]) -> tuple[str, ...]:
+    """Jobs that did not run exactly once; those that their owner keeps held: that ran."""
     times = Counter(run.job_id for run in seen)
-    wanted = {number: 0 if each.never_runs else 1 for number, each in zip(numbers, submissions, strict=True)}
-    return Pass(tuple(jobs), said["ended_s"], tuple(
-        f"job {number} ran {times[number]} times" for number in numbers if times[number] != wanted[number]
-    ))
+    wanted = {number: int(not each.never_runs) for number, each in zip(numbers, submissions, strict=True)}
+    return tuple(f"job {number} ran {times[number]} times" for number in numbers if times[number] != wanted[number])
 
 
 def _submitted_s(cluster: Cluster, numbers: Sequence[int]) -> dict[int, int]:

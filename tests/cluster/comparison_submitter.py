@@ -3,9 +3,9 @@
     python comparison_submitter.py PLAN.json
 
 PLAN.json: {"wait_s": ..., "jobs": [{"at_s", "user", "options", "sleep_s", "dependency", "after", "release_s",
-"never_runs"}, ...]}. Prints JSON: the jobs' numbers in that order, when each was released (Unix seconds), and which had
-not ended after `wait_s` seconds more than the last submission. All that is left is cancelled. One process for all of a run: a
-docker exec per job would cost more than the job.
+"never_runs"}, ...]}. Prints JSON: the jobs' numbers in that order, when each was released (Unix seconds), which had not
+ended `wait_s` seconds after the last submission, and when the wait was over. What is left is cancelled. All of a run is
+one process: a docker exec per job would cost more than the job.
 """
 
 import heapq
@@ -83,7 +83,8 @@ def main(path: str) -> None:
     ended_s = time.time()
     if held | left:
         subprocess.run(["scancel", *map(str, held | left)], check=True)
-    print(json.dumps({"numbers": numbers, "released_s": released_s, "left": sorted(left), "ended_s": ended_s}))
+    said = {"numbers": numbers, "released_s": released_s, "left": sorted(left), "ended_s": ended_s}
+    sys.stdout.write(json.dumps(said) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Random submissions for the comparison with Slurm alone: the same seed makes the same list.
 
 A mix says how often each kind of job comes. Sizes, memory, time limits and run times are drawn for the mini cluster
-(containers/etc/slurm.conf): c1-4 of 28 cores, s1-2 of 4 cores, a few seconds of work per job, so that a queue builds up.
+(containers/etc/slurm.conf): c1-4 of 28 cores, s1-2 of 4 cores. A job works for a few seconds; a queue builds up.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,9 +13,11 @@ USERS = ("alice", "bob")
 #: The account whose association has a limit of cores; alice is the one user in it.
 LIMITED_ACCOUNT, LIMITED_CORES = "limited", 12
 #: Memory per core, MiB: little, a core's equal part of a c node, and twice as much, which matching has to pack.
-MEMORY_MB = (500, 500, 1500, 4500, 9000)
+MEMORY_MB = (500, 500, 1500, 1500, 4500, 9000)
 #: Time limits in minutes: short ones backfill before long ones; nobody knows that all jobs end within seconds.
 LIMITS_MIN = (1, 1, 2, 5, 15, 60)
+#: Seconds of work; two hundred jobs of all kinds take almost a minute.
+RUN_TIMES_S = (1, 1, 2, 2, 3, 4, 6, 8)
 #: Cores of one c node, for parts that must fit on it.
 C_CORES = 28
 
@@ -88,19 +90,19 @@ class Submission:
 
 #: How often each kind comes, as weights: everything that a queue of the mini cluster can have.
 EVERYTHING: Mapping[str, int] = {
-    "narrow": 44,
-    "small": 14,
-    "wide": 8,
-    "exclusive": 3,
+    "narrow": 52,
+    "small": 10,
+    "wide": 6,
+    "exclusive": 2,
     "range": 4,
     "plain": 6,
     "off": 5,
-    "limited": 6,
+    "limited": 5,
     "held": 4,
     "dependent": 6,
 }
-#: Managed jobs of many shapes, which is what matching is for.
-MATCHING: Mapping[str, int] = {"narrow": 60, "small": 25, "wide": 15}
+#: Managed jobs of many shapes, more than the nodes hold at a time: what matching is for.
+MATCHING: Mapping[str, int] = {"broad": 85, "wide": 15}
 
 
 def generate(seed: int, count: int, duration_s: float, mix: Mapping[str, int] = EVERYTHING) -> list[Submission]:
@@ -118,7 +120,7 @@ def generate(seed: int, count: int, duration_s: float, mix: Mapping[str, int] = 
 def _submission(random: Random, at_s: float, kind: str) -> Submission:
     shape = _SHAPES.get(kind, _narrow)(random)
     # Jobs over several nodes run shortly: a few of them must not be most of the work.
-    sleep_s = random.randint(1, 3) if kind in ("wide", "exclusive") else random.randint(1, 8)
+    sleep_s = random.choice((1, 1, 2, 3) if kind in ("wide", "exclusive") else RUN_TIMES_S)
     made = Submission(at_s, kind, random.choice(USERS), shape, random.choice(LIMITS_MIN), sleep_s)
     if kind == "limited":
         shape = replace(shape, tasks=min(shape.tasks, LIMITED_CORES))
@@ -140,10 +142,15 @@ def _dependent(random: Random, made: Submission, before: Sequence[Submission]) -
 
 def _narrow(random: Random) -> Shape:
     """One node's worth or less; a third say -N1, the others their tasks alone."""
-    tasks, memory_mb = random.choice((1, 1, 2, 3, 4, 6, 8, 12)), random.choice(MEMORY_MB)
+    tasks, memory_mb = random.choice((1, 1, 2, 3, 4, 6, 8)), random.choice(MEMORY_MB)
     if random.random() < 1 / 3:
         return Shape(tasks, memory_mb, nodes_min=1, nodes_max=1)
     return Shape(tasks, memory_mb)
+
+
+def _broad(random: Random) -> Shape:
+    """Any part of a node, in cores and in memory."""
+    return Shape(random.choice((1, 2, 4, 8, 14, 20, 28)), random.choice((500, 1500, 4500)), nodes_min=1, nodes_max=1)
 
 
 def _small(random: Random) -> Shape:
@@ -176,6 +183,7 @@ def _plain(random: Random) -> Shape:
 
 
 _SHAPES: Mapping[str, Callable[[Random], Shape]] = {
+    "broad": _broad,
     "small": _small,
     "wide": _wide,
     "exclusive": _exclusive,
