@@ -98,7 +98,8 @@ def prepared(cluster: Cluster) -> Iterator[None]:
 def limited_account(cluster: Cluster) -> Iterator[None]:
     """An account of alice's with a limit of cores, for as long as the block takes.
 
-    One that an earlier run left there, because it was killed, is used. A new association has a fair-share factor of 0 until slurmctld reckons anew: every five minutes, or now.
+    One that an earlier run left there, because it was killed, is used. A new association has a fair-share factor of 0
+    until slurmctld reckons anew: every five minutes, or at a reconfiguration.
     """
     user = USERS[0]
     cluster.run(

@@ -102,7 +102,7 @@ EVERYTHING: Mapping[str, int] = {
     "dependent": 6,
 }
 #: Managed jobs of many shapes, more than the nodes hold at a time: what matching is for.
-MATCHING: Mapping[str, int] = {"broad": 85, "wide": 15}
+MATCHING: Mapping[str, int] = {"narrow": 60, "broad": 30, "wide": 10}
 
 
 def generate(seed: int, count: int, duration_s: float, mix: Mapping[str, int] = EVERYTHING) -> list[Submission]:
