@@ -29,7 +29,7 @@ def tell(ours: Pass, alone: Pass) -> None:
 
 
 def test_no_job_of_any_kind_waits_beside_nodes_on_which_it_could_start(comparing: Cluster) -> None:
-    submissions = generate(SEED, 75, duration_s=7.5)
+    submissions = generate(SEED, 75, duration_s=3)
     ours, alone = compare(comparing, submissions)
     tell(ours, alone)
     assert ours.violations(allowed_s()) == []
