@@ -1,0 +1,121 @@
+"""Whether jobs waited although Slurm could have started them, from what is known of them afterwards.
+
+At each second the waiting jobs, in the order of their submission, get the earliest place in the profile of what runs,
+by time limits (comparison_profile). A job whose place is now could start: it fits on idle nodes, and delays none that
+was submitted before it. `idle_waits` says for how long each job stayed so.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from math import inf
+
+from comparison_profile import NodeSize, Parts, Profile
+from comparison_workload import Shape
+
+
+@dataclass(frozen=True)
+class Job:
+    """One job of a run, in whole Unix seconds, as Slurm accounts for it.
+
+    `ready_s` is the moment from which nothing but nodes was missing: submission, its owner's release, the end of what
+    it depends on. A job that never ran starts at infinity. `is_limited`: a limit may have kept it from starting.
+    """
+
+    id: int
+    shape: Shape
+    limit_s: float
+    submit_s: float
+    ready_s: float
+    start_s: float = inf
+    end_s: float = inf
+    parts: Parts = field(default_factory=dict)
+    is_limited: bool = False
+
+    def runs_at(self, at_s: float) -> bool:
+        """Whether it holds its nodes in this second."""
+        return self.start_s <= at_s < self.end_s
+
+    def waits_at(self, at_s: float) -> bool:
+        """Whether it misses nodes alone in this second."""
+        return self.ready_s <= at_s < self.start_s and not self.is_limited
+
+
+@dataclass(frozen=True)
+class IdleWait:
+    """From `since_s` on until before `until_s` the job could have started, at the end on these nodes."""
+
+    job_id: int
+    since_s: float
+    until_s: float
+    nodes: tuple[str, ...]
+
+    @property
+    def lasted_s(self) -> float:
+        """For how long."""
+        return self.until_s - self.since_s
+
+
+def could_start(jobs: Iterable[Job], nodes: Sequence[NodeSize], now_s: float) -> dict[int, Parts]:
+    """The waiting jobs whose earliest place is now, and that place."""
+    known = list(jobs)
+    profile = Profile(nodes, now_s)
+    for job in known:
+        if job.runs_at(now_s):
+            # One that outlives its limit is about to be ended.
+            profile.take(job.parts, now_s, max(job.start_s + job.limit_s, now_s + 1))
+    waiting = sorted((job for job in known if job.waits_at(now_s)), key=lambda job: (job.submit_s, job.id))
+    # Those behind the last that fits at all take no place that matters.
+    last = max((number for number, job in enumerate(waiting) if profile.now(job.shape)), default=-1)
+    found: dict[int, Parts] = {}
+    for job in waiting[: last + 1]:
+        place = profile.earliest(job.shape, job.limit_s)
+        if place is None:
+            continue
+        profile.take(place.parts, place.start_s, place.start_s + job.limit_s)
+        if place.start_s == now_s:
+            found[job.id] = place.parts
+    return found
+
+
+def idle_waits(jobs: Sequence[Job], nodes: Sequence[NodeSize], until_s: float) -> list[IdleWait]:
+    """Every time that a job could have started and did not, second by second until `until_s`, the longest first."""
+    open_since: dict[int, IdleWait] = {}
+    done: list[IdleWait] = []
+    for now_s in range(int(min(job.submit_s for job in jobs)), int(until_s)):
+        able = could_start(jobs, nodes, now_s)
+        done += [open_since.pop(number) for number in list(open_since) if number not in able]
+        for number, parts in able.items():
+            since_s = open_since[number].since_s if number in open_since else now_s
+            open_since[number] = IdleWait(number, since_s, now_s + 1, tuple(sorted(parts)))
+    return sorted([*done, *open_since.values()], key=lambda each: -each.lasted_s)
+
+
+def over_capacity(jobs: Iterable[Job], nodes: Iterable[NodeSize]) -> list[str]:
+    """Where and when jobs held more than a node has, by their parts."""
+    known, found = list(jobs), []
+    for node, moment in product(nodes, sorted({job.start_s for job in known if job.start_s < inf})):
+        here = [job.parts[node.name] for job in known if job.runs_at(moment) and node.name in job.parts]
+        cores, memory_mb = sum(part.cores for part in here), sum(part.memory_mb for part in here)
+        if cores > node.cores or memory_mb > node.memory_mb:
+            found.append(f"{node.name} at {moment:.0f}: {cores} cores, {memory_mb} MiB")
+    return found
+
+
+def mean_wait_s(jobs: Iterable[Job]) -> float:
+    """The mean time from submission to start of those that ran."""
+    waits = [job.start_s - job.submit_s for job in jobs if job.start_s < inf]
+    return sum(waits) / len(waits)
+
+
+def violations(jobs: Sequence[Job], nodes: Sequence[NodeSize], until_s: float, allowed_s: float) -> list[str]:
+    """What must not be: a job that could have started for longer than `allowed_s`, and a node over its capacity."""
+    return [
+        *(
+            f"job {each.job_id} could have started on {','.join(each.nodes)} for {each.lasted_s:.0f} s "
+            f"(from {each.since_s:.0f} to {each.until_s:.0f}), at most {allowed_s:g} s are allowed"
+            for each in idle_waits(jobs, nodes, until_s)
+            if each.lasted_s > allowed_s
+        ),
+        *over_capacity(jobs, nodes),
+    ]

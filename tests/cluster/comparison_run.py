@@ -1,0 +1,208 @@
+"""Submissions on the mini cluster, with slurm_sns and by Slurm alone, and what Slurm says of them afterwards."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from math import inf
+from pathlib import Path
+from typing import Any
+
+from ClusterShell.NodeSet import NodeSet
+from comparison_check import IdleWait, Job, idle_waits, mean_wait_s, violations
+from comparison_profile import NodeSize, Part, Parts
+from comparison_workload import LIMITED_ACCOUNT, LIMITED_CORES, USERS, Shape, Submission
+from evidence import Run, runs
+
+from cluster import PYTHON, Cluster, unfold
+from slurm_sns.config import load
+
+#: containers/etc/slurm.conf.
+NODES = tuple(
+    [NodeSize(f"c{number}", 28, 128_000, frozenset({"main", "plain"})) for number in range(1, 5)]
+    + [NodeSize(f"s{number}", 4, 32_768, frozenset({"small", "plain"})) for number in range(1, 3)]
+)
+SETTINGS = Path(__file__).parents[2] / "containers" / "sns.yaml"
+SUBMITTER = Path(__file__).with_name("comparison_submitter.py")
+#: Where the scheduler's settings for a comparison are: those of the cluster, but capacity is withheld for so long only.
+CONFIG, WITHHOLD_LIMIT_S = "/tmp/sns-comparison.yaml", 2
+#: Accounting has whole seconds, so that a wait may look up to a second longer at either end.
+WHOLE_SECONDS_S = 2
+#: A pass that takes so much longer than its submissions has lost jobs.
+WAIT_S = 120
+#: The kinds that slurm_sns never manages.
+SLURMS_OWN = frozenset({"exclusive", "range", "plain", "off", "held"})
+
+
+@dataclass(frozen=True)
+class Pass:
+    """The jobs of one pass in the order of their submission, when the last had ended, and what went wrong."""
+
+    jobs: tuple[Job, ...]
+    ended_s: float
+    not_run_once: tuple[str, ...]
+
+    def idle_waits(self) -> list[IdleWait]:
+        """When jobs could have started and did not, the longest time first."""
+        return idle_waits(self.jobs, NODES, self.ended_s)
+
+    def idle_waits_as_slurm_may(self, submissions: Sequence[Submission]) -> list[IdleWait]:
+        """The same for every split over nodes that Slurm may make, also of jobs that only say their tasks."""
+        jobs = [replace(job, shape=each.shape) for job, each in zip(self.jobs, submissions, strict=True)]
+        return idle_waits(jobs, NODES, self.ended_s)
+
+    def violations(self, allowed_s: float) -> list[str]:
+        """What must not be: jobs lost or run twice, a node over its capacity, a longer wait beside idle nodes."""
+        return [*self.not_run_once, *violations(self.jobs, NODES, self.ended_s, allowed_s)]
+
+    def mean_wait_s(self) -> float:
+        """The mean time from submission to start."""
+        return mean_wait_s(self.jobs)
+
+
+def compare(cluster: Cluster, submissions: Sequence[Submission]) -> tuple[Pass, Pass]:
+    """With slurm_sns, as it is configured, and by Slurm alone."""
+    ours = submit(cluster, submissions)
+    with slurm_alone(cluster):
+        return ours, submit(cluster, submissions)
+
+
+def allowed_s() -> float:
+    """For how long a job may wait though it could start, by the settings of the scheduler.
+
+    Until the next look, until a placement that Slurm did not start is taken back, and while capacity is withheld for
+    one user's jobs after the other's.
+    """
+    scheduler = load(SETTINGS).scheduler
+    return scheduler.interval_s + scheduler.place_timeout_s + len(USERS) * WITHHOLD_LIMIT_S + WHOLE_SECONDS_S
+
+
+@contextmanager
+def prepared(cluster: Cluster) -> Iterator[None]:
+    """The scheduler with the settings of a comparison, and the limited account, for as long as the block takes."""
+    setting = f"s/^matching:/&\\n  withhold_limit_s: {WITHHOLD_LIMIT_S}/"
+    cluster.run(f"sed '{setting}' /etc/slurm/sns.yaml > {CONFIG}")
+    with limited_account(cluster):
+        cluster.daemon("restart", config=CONFIG)
+        cluster.wait_for_scheduler()
+        try:
+            yield
+        finally:
+            cluster.daemon("restart")
+            cluster.wait_for_scheduler()
+
+
+@contextmanager
+def limited_account(cluster: Cluster) -> Iterator[None]:
+    """An account of alice's with a limit of cores, for as long as the block takes.
+
+    One that an earlier run left there, because it was killed, is used. A new association has a fair-share factor of 0
+    until slurmctld reckons anew: every five minutes, or at a reconfiguration.
+    """
+    user = USERS[0]
+    cluster.run(
+        f"sacctmgr -i add account {LIMITED_ACCOUNT} cluster=mini; "
+        f"sacctmgr -i add user {user} account={LIMITED_ACCOUNT} cluster=mini; "
+        f"sacctmgr -i modify account {LIMITED_ACCOUNT} set GrpTRES=cpu={LIMITED_CORES} && "
+        "scontrol reconfigure"
+    )
+    try:
+        yield
+    finally:
+        cluster.run(
+            f"scancel -A {LIMITED_ACCOUNT}; sacctmgr -i delete user {user} account={LIMITED_ACCOUNT} && "
+            f"sacctmgr -i delete account {LIMITED_ACCOUNT}"
+        )
+
+
+@contextmanager
+def slurm_alone(cluster: Cluster) -> Iterator[None]:
+    """slurm_sns is switched off for as long as the block takes."""
+    cluster.run("sns disable", "slurm")
+    try:
+        yield
+    finally:
+        cluster.run("sns enable", "slurm")
+
+
+def submit(cluster: Cluster, submissions: Sequence[Submission]) -> Pass:
+    """Submit all, wait for their ends, and read what became of them."""
+    plan = {"wait_s": WAIT_S, "jobs": [_planned(each) for each in submissions]}
+    cluster.write("/tmp/comparison_submitter.py", SUBMITTER.read_text(encoding="utf-8"))
+    cluster.write("/tmp/comparison.json", json.dumps(plan))
+    timeout_s = submissions[-1].at_s + 2 * WAIT_S
+    said = json.loads(cluster.run(f"{PYTHON} /tmp/comparison_submitter.py /tmp/comparison.json", timeout_s=timeout_s))
+    return _evidence(cluster, submissions, said)
+
+
+def _planned(each: Submission) -> dict[str, Any]:
+    return {
+        "at_s": each.at_s,
+        "user": each.user,
+        "options": each.options(),
+        "sleep_s": each.sleep_s,
+        "dependency": each.dependency,
+        "after": each.after,
+        "release_s": each.release_s,
+        "never_runs": each.never_runs,
+    }
+
+
+def _evidence(cluster: Cluster, submissions: Sequence[Submission], said: Mapping[str, Any]) -> Pass:
+    numbers, released_s = said["numbers"], {int(number): at_s for number, at_s in said["released_s"].items()}
+    lost = set(said["left"]) | {number for number, each in zip(numbers, submissions, strict=True) if each.never_runs}
+    seen = runs(cluster, set(numbers) - lost)
+    by_number = {run.job_id: run for run in seen}
+    parts, submitted_s = _parts(cluster), _submitted_s(cluster, numbers)
+    jobs: list[Job] = []
+    for number, each in zip(numbers, submissions, strict=True):
+        ready_s = max(
+            submitted_s[number],
+            -inf if each.after is None else jobs[each.after].end_s,
+            released_s.get(number, inf) if each.is_held else -inf,
+        )
+        job = Job(number, _shape(each), 60 * each.limit_min, submitted_s[number], ready_s, is_limited=each.is_limited)
+        if (run := by_number.get(number)) is not None:
+            job = replace(job, start_s=run.start_s, end_s=run.end_s, parts=parts[number])
+        jobs.append(job)
+    return Pass(tuple(jobs), said["ended_s"], _not_run_once(numbers, submissions, seen))
+
+
+def _shape(each: Submission) -> Shape:
+    """What the job needs as it is documented: one that slurm_sns manages and that only says its tasks, equal parts."""
+    return each.shape if each.kind in SLURMS_OWN else each.shape.in_equal_parts()
+
+
+def _not_run_once(numbers: Sequence[int], submissions: Sequence[Submission], seen: Sequence[Run]) -> tuple[str, ...]:
+    """Jobs that did not run exactly once; those that their owner keeps held: that ran."""
+    times = Counter(run.job_id for run in seen)
+    wanted = {number: int(not each.never_runs) for number, each in zip(numbers, submissions, strict=True)}
+    return tuple(f"job {number} ran {times[number]} times" for number in numbers if times[number] != wanted[number])
+
+
+def _submitted_s(cluster: Cluster, numbers: Sequence[int]) -> dict[int, int]:
+    lines = cluster.run(f"SLURM_TIME_FORMAT=%s sacct -nPX -j {','.join(map(str, numbers))} -o JobIDRaw,Submit").split()
+    return {int(number): int(at_s) for number, at_s in (line.split("|") for line in lines)}
+
+
+#: Of a line of `scontrol show job -d -o`, also of a job that has ended, for as long as slurmctld knows it.
+_NUMBER = re.compile(r"^JobId=(\d+) ")
+_PART = re.compile(r" Nodes=(\S+) CPU_IDs=(\S+) Mem=(\d+)")
+
+
+def parts_of(line: str) -> tuple[int, Parts]:
+    """A job's number, and what it held of each of its nodes, from its line of `scontrol show job -d -o`."""
+    number = _NUMBER.match(line)
+    assert number, line
+    return int(number[1]), {
+        name: Part(len(NodeSet(f"cpu[{cpus}]")), int(memory_mb))
+        for nodes, cpus, memory_mb in _PART.findall(line)
+        for name in unfold(nodes)
+    }
+
+
+def _parts(cluster: Cluster) -> dict[int, Parts]:
+    """What each job held of each of its nodes: accounting has the sum alone, and Slurm may have split it unevenly."""
+    return dict(parts_of(line) for line in cluster.run("scontrol show job -d -o").splitlines() if line)
