@@ -98,15 +98,14 @@ def prepared(cluster: Cluster) -> Iterator[None]:
 def limited_account(cluster: Cluster) -> Iterator[None]:
     """An account of alice's with a limit of cores, for as long as the block takes.
 
-    One that an earlier run left there, because it was killed, is used. A new association has a fair-share factor of 0
-    until slurmctld reckons anew: every five minutes, or at a reconfiguration.
+    One that an earlier run left there, because it was killed, is used. Its jobs come last in Slurm's queue: a new
+    association has a fair-share factor of 0 until slurmctld reckons anew, every five minutes.
     """
     user = USERS[0]
     cluster.run(
         f"sacctmgr -i add account {LIMITED_ACCOUNT} cluster=mini; "
         f"sacctmgr -i add user {user} account={LIMITED_ACCOUNT} cluster=mini; "
-        f"sacctmgr -i modify account {LIMITED_ACCOUNT} set GrpTRES=cpu={LIMITED_CORES} && "
-        "scontrol reconfigure"
+        f"sacctmgr -i modify account {LIMITED_ACCOUNT} set GrpTRES=cpu={LIMITED_CORES}"
     )
     try:
         yield
