@@ -29,7 +29,7 @@ def tell(ours: Pass, alone: Pass) -> None:
 
 
 def test_no_job_of_any_kind_waits_beside_nodes_on_which_it_could_start(comparing: Cluster) -> None:
-    submissions = generate(SEED, 75, duration_s=3)
+    submissions = generate(SEED, 60, duration_s=3)
     ours, alone = compare(comparing, submissions)
     tell(ours, alone)
     assert ours.violations(allowed_s()) == []
@@ -37,7 +37,7 @@ def test_no_job_of_any_kind_waits_beside_nodes_on_which_it_could_start(comparing
 
 
 def test_managed_jobs_of_many_shapes_wait_no_longer_on_average(comparing: Cluster) -> None:
-    ours, alone = compare(comparing, generate(SEED, 50, duration_s=2, mix=MATCHING))
+    ours, alone = compare(comparing, generate(SEED, 40, duration_s=2, mix=MATCHING))
     tell(ours, alone)
     assert ours.violations(allowed_s()) == []
     assert ours.mean_wait_s() <= alone.mean_wait_s()
