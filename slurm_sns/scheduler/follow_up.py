@@ -68,6 +68,8 @@ def follow_up(job: ObservedJob, what: Standing, record: JobRecord | None, settin
     """Our record of this job from now on (None: we keep none), and the changes to send."""
     if settings.mode != "enforce" and what in (Standing.WAITING, Standing.OVERDUE, Standing.REQUEUED):
         return record, handed_over(job, what, record, NO_LONGER_ENFORCED)
+    if settings.mode != "enforce" and what is Standing.UNHELD:
+        return _given_to_slurm(job, record), ()
     if what in (Standing.OVERDUE, Standing.REQUEUED, Standing.UNHELD):
         return _taken_back(job, what, known(record, job), settings, now_s)
     match what:
@@ -87,7 +89,7 @@ def follow_up(job: ObservedJob, what: Standing, record: JobRecord | None, settin
         case Standing.OCCUPYING:
             return _compared(job, record), ()
         case Standing.ENDED | Standing.ADMIN_HELD:
-            return record, ()
+            return record and verified(record), ()
         case _:
             return None, ()
 
@@ -101,6 +103,11 @@ def _taken_back(job: ObservedJob, what: Standing, record: JobRecord, settings: S
         return replace(held, stage=Stage.HOLDING, note="requeued"), (_unpin(held, "requeued"),)
     # Once: whoever releases the job after that is its owner.
     return replace(record, stage=Stage.HELD), (_unpin(record, "Slurm undid our hold"),)
+
+
+def verified(record: JobRecord) -> JobRecord:
+    """The record when our hold need not be looked for any more: who releases the job now is somebody else."""
+    return replace(record, stage=Stage.HELD) if record.stage is Stage.HOLDING else record
 
 
 def handed_over(job: ObservedJob, what: Standing, record: JobRecord | None, why: str) -> tuple[Unpin | Release, ...]:

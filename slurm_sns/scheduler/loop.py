@@ -15,7 +15,7 @@ from slurm_sns.errors import Refused, SnsError, Unreachable
 from slurm_sns.model import Plan, Start
 from slurm_sns.policies.base import Policy
 from slurm_sns.policies.sns.profile import Program
-from slurm_sns.scheduler.follow_up import failed
+from slurm_sns.scheduler.follow_up import failed, verified
 from slurm_sns.scheduler.geometry import whole_memory_mb
 from slurm_sns.scheduler.nice import OwnNice, boosted, started_with_boost
 from slurm_sns.scheduler.observed import Observation, ObservedJob
@@ -93,7 +93,7 @@ class Scheduler:
         self._spreading = spreading
         self._publish = publish
         self._stored: Mapping[int, JobRecord] = dict(ports.history.load())
-        self._records = dict(self._stored)
+        self._records = {job_id: verified(record) for job_id, record in self._stored.items()}
         if self._stored:
             ports.log(f"going on with {len(self._stored)} jobs on record from the last run")
         self._would: Mapping[int, tuple[str, ...]] = {}

@@ -1,14 +1,16 @@
-"""Jobs that Slurm did not start for a limit of their owner's: who of them tries again, and when. Pure.
+"""Jobs that Slurm did not start for a limit of their owner's: which of them try again, and when. Pure.
 
 Slurm checks the limits of users, accounts and QOS itself, when it is about to start a job (account_limits). A job that
-meets one is held again and withholds no capacity. Of those of one association that have met the same limit, the
-smallest tries for all: what it does not get, the others do not get either, and neither do jobs of that association at
-least as large that have not been tried. It tries again after a growing pause (backoff_s), and sooner where a job of its
-account or its QOS has ended since, which may have made room.
+meets one is held again and withholds no capacity. What is as large as a job that met a most, or a group's most, will
+not get it either: so the jobs of one owner that met the same limit, and those at least as large that were never tried,
+pause together. Then the smallest try again: one, and one more for each job of the owner that has started or ended
+since, as each of these shows or makes room. The pauses grow (backoff_s), and are shorter where a job of the owner's, of
+the account or of the QOS has ended since.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from math import inf
 
 from slurm_sns.scheduler.observed import JobState, ObservedJob
@@ -16,12 +18,24 @@ from slurm_sns.scheduler.records import JobRecord, Stage
 
 #: Slurm's words for limits of associations and QOS (job_state_reason.c); a QOS also limits its accounts and users.
 _LIMIT = re.compile(r"Assoc|QOS|Max\w+Per(Account|User)$")
+#: Those of which a larger job gets no more than a smaller one; not a least, as QOSMinCpuNotSatisfied.
+_MOST = re.compile(r"Assoc(Grp|Max|iation)|QOS(Grp|Max|JobLimit|ResourceLimit|TimeLimit)|Max\w+Per(Account|User)$")
 
-#: The longest pause where the limit may have been relieved: Slurm's own main pass looks at its queue once a minute.
+#: The longest pause where a job of the account or of the QOS has ended: Slurm's own main pass looks once a minute.
 RELIEVED_S = 60.0
+#: And where it was one of the owner's: a try takes its nodes for a second or two.
+OWN_RELIEVED_S = 10.0
 
-Owner = tuple[str, str, int]
+Owner = tuple[str, str, tuple[str, ...], int]
 Group = tuple[str, Owner]
+
+
+@dataclass
+class _Group:
+    """The jobs of one owner that have met one limit: those that wait, and those that are placed and try it now."""
+
+    waiting: list[ObservedJob] = field(default_factory=list)
+    trying: list[ObservedJob] = field(default_factory=list)
 
 
 def is_limit(reason: str) -> bool:
@@ -41,56 +55,117 @@ def waiting_for_limits(
     `jobs` are all that Slurm shows; a pause of more than `longest_s` is what a clock that was set back has left.
     """
     waiting, seen = list(candidates), list(jobs)
-    groups: dict[Group, list[ObservedJob]] = {}
-    for job in waiting:
-        record = records.get(job.id)
-        if record is not None and record.limited_by:
-            groups.setdefault(_group(job, record), []).append(job)
-    trying = _trying(seen, records)
-    if not groups and not trying:
+    groups = _groups(waiting, seen, records)
+    if not groups:
         return {}
-    smallest = {group: min(members, key=_size) for group, members in groups.items()}
-    smallest |= trying
-    reasons = _not_smaller(waiting, records, smallest)
-    ended_s = _last_ends_s(seen)
-    for group, members in groups.items():
-        first = smallest[group]
-        wait_s = _pause_s([records[job.id] for job in members], _relieved_s(first, ended_s), now_s)
-        for job in members:
-            note = records[job.id].note
-            if group in trying or (job is not first and not 0 < wait_s <= longest_s):
-                reasons[job.id] = f"{note}; {_tries(first)}"
-            elif 0 < wait_s <= longest_s:
-                reasons[job.id] = f"{note}; tried again in {wait_s:.0f} s"
+    untried: dict[Owner, list[ObservedJob]] = {}
+    for job in waiting:
+        if not _limit_of(job, records):
+            untried.setdefault(_owner(job), []).append(job)
+    past = _Past(seen)
+    reasons: dict[int, str] = {}
+    for (limit, owner), group in groups.items():
+        if _MOST.match(limit):
+            reasons |= _together(group, untried.get(owner, ()), records, past, now_s=now_s, longest_s=longest_s)
+        else:
+            reasons |= _each_by_itself(group.waiting, records, now_s, longest_s)
     return reasons
 
 
-def _not_smaller(
-    waiting: Iterable[ObservedJob], records: Mapping[int, JobRecord], smallest: Mapping[Group, ObservedJob]
+class _Past:
+    """When jobs of each owner have started and ended, and when the last of each account and each QOS ended."""
+
+    def __init__(self, jobs: Iterable[ObservedJob]) -> None:
+        self._starts: dict[Owner, list[float]] = {}
+        self._ends: dict[Owner, list[float]] = {}
+        self._last: dict[str, float] = {}
+        for job in jobs:
+            if job.state is JobState.PENDING:
+                continue
+            self._starts.setdefault(_owner(job), []).append(job.start_s)
+            if job.state is JobState.ENDED:
+                self._ends.setdefault(_owner(job), []).append(job.end_s)
+                for key in _shared(job):
+                    self._last[key] = max(job.end_s, self._last.get(key, 0.0))
+
+    def changes_since(self, owner: Owner, moment_s: float) -> int:
+        """How many of the owner's jobs have ended or started since then."""
+        moments = (*self._starts.get(owner, ()), *self._ends.get(owner, ()))
+        return sum(each > moment_s for each in moments)
+
+    def pause_s(self, job: ObservedJob, refused_s: float) -> float:
+        """The longest pause after that refusal."""
+        if any(each > refused_s for each in self._ends.get(_owner(job), ())):
+            return OWN_RELIEVED_S
+        return RELIEVED_S if any(self._last.get(key, 0.0) > refused_s for key in _shared(job)) else inf
+
+
+def _together(
+    group: _Group,
+    untried: Sequence[ObservedJob],
+    records: Mapping[int, JobRecord],
+    past: _Past,
+    *,
+    now_s: float,
+    longest_s: float,
 ) -> dict[int, str]:
-    """The jobs that have met no limit, and are at least as large as one of their owner's that has."""
-    by_owner: dict[Owner, list[tuple[str, ObservedJob]]] = {}
-    for (limit, owner), first in smallest.items():
-        by_owner.setdefault(owner, []).append((limit, first))
-    found: dict[int, str] = {}
+    """Who of a group waits, and why: a pause, or for those that try first."""
+    first = min((*group.waiting, *group.trying), key=_size)
+    all_waiting = sorted((*group.waiting, *(job for job in untried if _is_as_large(job, first))), key=_size)
+    last = max((records[job.id] for job in group.waiting or group.trying), key=lambda record: record.placed_s)
+    until_s = min(last.retry_s, last.placed_s + past.pause_s(first, last.placed_s))
+    if group.waiting and 0 < until_s - now_s <= longest_s:
+        return _said(all_waiting, records, last.limited_by, f"tried again in {until_s - now_s:.0f} s")
+    may_try = 1 + past.changes_since(_owner(first), last.placed_s) - len(group.trying)
+    ahead = (*group.trying, *all_waiting)[0]
+    return _said(all_waiting[max(0, may_try) :], records, last.limited_by, f"job {ahead.id} tries that limit first")
+
+
+def _said(jobs: Iterable[ObservedJob], records: Mapping[int, JobRecord], limit: str, why: str) -> dict[int, str]:
+    """The reason of each: its own note, or, where it was never tried, the limit that its owner has met."""
+    owners = f"its owner has met a limit, {limit}"
+    return {job.id: f"{records[job.id].note if _limit_of(job, records) else owners}; {why}" for job in jobs}
+
+
+def _each_by_itself(
+    jobs: Iterable[ObservedJob], records: Mapping[int, JobRecord], now_s: float, longest_s: float
+) -> dict[int, str]:
+    """The pauses of jobs that say nothing about each other."""
+    known = (records[job.id] for job in jobs)
+    return {
+        record.job_id: f"{record.note}; tried again in {record.retry_s - now_s:.0f} s"
+        for record in known
+        if 0 < record.retry_s - now_s <= longest_s
+    }
+
+
+def _groups(
+    waiting: Iterable[ObservedJob], jobs: Iterable[ObservedJob], records: Mapping[int, JobRecord]
+) -> dict[Group, _Group]:
+    groups: dict[Group, _Group] = {}
     for job in waiting:
-        for limit, first in by_owner.get(_owner(job), ()):
-            record = records.get(job.id)
-            if (record is None or not record.limited_by) and _is_as_large(job, first):
-                found[job.id] = f"its owner has met a limit, {limit}; {_tries(first)}"
-    return found
+        limit = _limit_of(job, records)
+        if limit:
+            groups.setdefault((limit, _owner(job)), _Group()).waiting.append(job)
+    for job in jobs:
+        limit = _limit_of(job, records) if job.state is JobState.PENDING else ""
+        if limit and records[job.id].stage is Stage.PLACED:
+            groups.setdefault((limit, _owner(job)), _Group()).trying.append(job)
+    return groups
 
 
-def _tries(first: ObservedJob) -> str:
-    return f"job {first.id} tries that limit first"
+def _limit_of(job: ObservedJob, records: Mapping[int, JobRecord]) -> str:
+    record = records.get(job.id)
+    return "" if record is None else record.limited_by
 
 
 def _owner(job: ObservedJob) -> Owner:
-    return job.account, job.qos, job.user_id
+    """Whose limits hold for the job: an association may be one of a partition, and a partition has a QOS."""
+    return job.account, job.qos, job.partitions, job.user_id
 
 
-def _group(job: ObservedJob, record: JobRecord) -> Group:
-    return record.limited_by, _owner(job)
+def _shared(job: ObservedJob) -> tuple[str, str]:
+    return f"account {job.account}", f"qos {job.qos}"
 
 
 def _amounts(job: ObservedJob) -> tuple[int, int, int, float]:
@@ -106,34 +181,3 @@ def _size(job: ObservedJob) -> tuple[tuple[int, int, int, float], int]:
 
 def _is_as_large(job: ObservedJob, other: ObservedJob) -> bool:
     return all(mine >= theirs for mine, theirs in zip(_amounts(job), _amounts(other), strict=True))
-
-
-def _trying(jobs: Iterable[ObservedJob], records: Mapping[int, JobRecord]) -> dict[Group, ObservedJob]:
-    """The groups of which a job is placed now, with that job."""
-    found: dict[Group, ObservedJob] = {}
-    for job in jobs:
-        record = records.get(job.id)
-        if record is not None and record.limited_by and record.stage is Stage.PLACED and job.state is JobState.PENDING:
-            found[_group(job, record)] = job
-    return found
-
-
-def _last_ends_s(jobs: Iterable[ObservedJob]) -> dict[str, int]:
-    """When a job of each account and each QOS ended last."""
-    found: dict[str, int] = {}
-    for job in jobs:
-        if job.state is JobState.ENDED:
-            for key in (f"account {job.account}", f"qos {job.qos}"):
-                found[key] = max(job.end_s, found.get(key, 0))
-    return found
-
-
-def _relieved_s(job: ObservedJob, ended_s: Mapping[str, int]) -> int:
-    return max(ended_s.get(f"account {job.account}", 0), ended_s.get(f"qos {job.qos}", 0))
-
-
-def _pause_s(records: Iterable[JobRecord], relieved_s: float, now_s: float) -> float:
-    """How long the group still pauses: as its last try says, or shorter where a job has ended since."""
-    last = max(records, key=lambda record: record.placed_s)
-    until_s = min(last.retry_s, last.placed_s + RELIEVED_S) if relieved_s > last.placed_s else last.retry_s
-    return until_s - now_s

@@ -176,9 +176,9 @@ def _review(
             reviewed.blocked[job.id] = hindrance
         elif is_candidate:
             waiting.append(job)
-    reviewed.blocked |= waiting_for_limits(waiting, seen, reviewed.records, now_s, settings.backoff_max_s)
-    waiting = [job for job in waiting if job.id not in reviewed.blocked]
     reviewed.blocked |= arrays.over_limit(waiting, tasks)
+    waiting = [job for job in waiting if job.id not in reviewed.blocked]
+    reviewed.blocked |= waiting_for_limits(waiting, seen, reviewed.records, now_s, settings.backoff_max_s)
     reviewed.candidates = [job for job in waiting if job.id not in reviewed.blocked]
     return reviewed
 

@@ -64,7 +64,8 @@ def unpack(data: bytes) -> Snapshot:
 
 
 def _job(row: list[Any], allowed: list[frozenset[str] | None]) -> Job:
-    job_id, submit_s, ways, order, project, heuristic, allowed_index, over_aged, withholds = row
+    # Rows written before there was a limit of withholding have no last field.
+    job_id, submit_s, ways, order, project, heuristic, allowed_index, over_aged, withholds = (*row, True)[:9]
     alternatives = tuple(
         Alternative(nodes, Resources(*demand), tasks_per_node, scale, slowdown, exclusive)
         for nodes, demand, tasks_per_node, scale, slowdown, exclusive in ways

@@ -54,7 +54,11 @@ class StoredDecisions:
         again = {job_id: text for job_id, text in notes.items() if job_id in repeated}
         try:
             with self._engine.begin() as connection:
-                counted = {job_id for job_id, text in again.items() if _count_again(connection, job_id, text, at_s)}
+                counted = {
+                    job_id
+                    for job_id, text in again.items()
+                    if _count_again(connection, job_id, owners.get(job_id, UNKNOWN_USER), text, at_s)
+                }
                 done += [_note_row(job_id, text) for job_id, text in notes.items() if job_id not in counted]
                 if not done:
                     return
@@ -151,14 +155,18 @@ class StoredDecisions:
                 connection.execute(update(cycles).where(cycles.c.id <= edge).values(snapshot=None))
 
 
-def _count_again(connection: Connection, job_id: int, text: str, at_s: float) -> bool:
-    """Count a note with the one before, and forget the placement between the two; False where there is none before."""
-    of_job = decisions.c.job_id == job_id
-    note = connection.execute(
-        select(decisions.c.id).where(of_job, decisions.c.action == "note").order_by(decisions.c.id.desc()).limit(1)
-    ).scalar()
-    if note is None:
+def _count_again(connection: Connection, job_id: int, user_id: int, text: str, at_s: float) -> bool:
+    """Count a note with the one before, and forget the placement between the two; False where there is none before.
+
+    An earlier job of that number may be another user's. The note's cycle is kept for as long as the note.
+    """
+    of_job = (decisions.c.job_id == job_id) & (decisions.c.user_id == user_id)
+    notes = select(decisions.c.id, decisions.c.cycle_id).where(of_job, decisions.c.action == "note")
+    found = connection.execute(notes.order_by(decisions.c.id.desc()).limit(1)).one_or_none()
+    if found is None:
         return False
+    note, cycle_id = found
+    connection.execute(update(cycles).where(cycles.c.id == cycle_id).values(at_s=at_s))
     in_vain = of_job & (decisions.c.id > note)
     of_cycles = connection.execute(select(decisions.c.cycle_id).where(in_vain)).scalars().all()
     connection.execute(delete(decisions).where(in_vain))

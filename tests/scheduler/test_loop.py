@@ -528,3 +528,14 @@ def test_a_release_of_everything_begins_with_a_job_of_each_user(site: Site) -> N
     released = [line for line in site.log if "released to Slurm" in line]
     assert [line.split(":")[0] for line in released[:2]] == ["job 1", "job 6"]
     assert len(released) == 6
+
+
+def test_a_job_that_was_released_between_two_runs_is_not_held_again(site: Site) -> None:
+    site.slurm.submit(4)
+    job_id = next(iter(site.slurm.jobs))
+    site.slurm.starts_nothing = True
+    site.scheduler(ENFORCE).repeat(12, 1.0)
+    assert site.history.records[job_id].stage is Stage.HOLDING
+    site.slurm.release(job_id)
+    site.scheduler(ENFORCE).cycle()
+    assert site.slurm.jobs[job_id].priority > 0

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 from fake_slurm import FakeSlurm, Site
-from live import ALICE, BOB, ENFORCE, NOW, job, look, planned, record, running, situation
+from live import ALICE, BOB, ENFORCE, NOW, job, look, node, planned, record, running, situation
 
 from slurm_sns.scheduler.observed import JobState
 from slurm_sns.scheduler.probing import is_limit
@@ -104,7 +104,9 @@ def test_a_smaller_job_that_has_met_no_limit_does_not_wait_for_those_that_have()
 def test_one_at_least_as_large_does_and_needs_no_try_of_its_own() -> None:
     seen = situation(look(job(1, cpus=8), job(2, cpus=9)), refused(1, retry_s=NOW + 60))
     assert planned(seen) == []
-    assert seen.blocked[2] == "its owner has met a limit, AssocGrpCpuLimit; job 1 tries that limit first"
+    assert seen.blocked[2] == "its owner has met a limit, AssocGrpCpuLimit; tried again in 60 s"
+    over = situation(look(job(1, cpus=8), job(2, cpus=9)), refused(1))
+    assert over.blocked[2] == "its owner has met a limit, AssocGrpCpuLimit; job 1 tries that limit first"
     others = job(2, cpus=9, user_id=BOB), job(3, cpus=9, account="chemistry"), job(4, cpus=9, qos="long")
     assert planned(situation(look(job(1, cpus=8), *others), refused(1, retry_s=NOW + 60))) == [2, 3, 4]
 
@@ -149,6 +151,42 @@ def test_when_there_is_room_the_next_ones_start_one_after_the_other() -> None:
     site.slurm.limits["physics"] = 28
     site.scheduler(ENFORCE).repeat(40, 1.0)
     assert len(site.slurm.ended) == 3
+
+
+def test_of_a_least_that_is_asked_for_the_larger_jobs_are_tried() -> None:
+    """A QOS may ask for a least (MinTRESPerJob): what a small job does not get, a larger one may."""
+    limit = "QOSMinCpuNotSatisfied"
+    waits = refused(1, limit=limit, retry_s=NOW + 60)
+    assert planned(situation(look(job(1, cpus=1), job(2, cpus=16)), waits)) == [2]
+    assert situation(look(job(1, cpus=1)), waits).blocked[1].endswith("tried again in 60 s")
+    both = refused(1, limit=limit), refused(2, limit=limit)
+    assert sorted(planned(situation(look(job(1, cpus=1), job(2, cpus=16)), *both))) == [1, 2]
+
+
+def test_a_limit_of_one_partition_holds_nobody_back_in_another() -> None:
+    jobs = job(1, cpus=8), job(2, cpus=8, partitions=("small",))
+    nodes = [node("c1"), node("s1")]
+    assert planned(situation(look(*jobs, nodes=nodes), refused(1, retry_s=NOW + 60))) == [2]
+
+
+def test_for_each_job_of_the_owner_that_started_or_ended_one_more_tries() -> None:
+    jobs = [job(at, cpus=8) for at in range(1, 9)]
+    waits = [refused(at, placed_s=NOW - 20, retry_s=NOW - 10) for at in range(1, 9)]
+    past = running(20, "c1", start_s=int(NOW) - 5), ended(21, start_s=int(NOW) - 90, end_s=int(NOW) - 6)
+    before = running(22, "c1", start_s=int(NOW) - 60), running(23, "c1", start_s=int(NOW) - 5, user_id=BOB)
+    assert planned(situation(look(*jobs, *past, *before), *waits)) == [1, 2, 3]
+    trying = job(9, cpus=8, priority=1500, nice=-500, pinned_to=("c1",))
+    placed = record(9, limited_by=LIMIT)
+    assert planned(situation(look(*jobs, *past, trying), *waits, placed)) == [1, 2]
+
+
+def test_a_user_at_a_limit_of_jobs_keeps_nearly_as_many_running_as_it_allows() -> None:
+    site = Site(FakeSlurm({f"c{at}": 28 for at in range(1, 5)}))
+    site.slurm.limits["physics"] = 40
+    site.slurm.submit(*[1] * 600, run_s=30)
+    site.scheduler(ENFORCE).repeat(300, 1.0)
+    in_use = site.slurm.in_use[60:]
+    assert sum(in_use) > 0.7 * 40 * len(in_use)
 
 
 def test_a_job_that_starts_has_met_no_limit_any_more() -> None:

@@ -360,6 +360,20 @@ def test_a_hold_of_ours_that_slurm_undid_is_set_once_more() -> None:
     assert (released.corrections, released.records[1].stage) == ((), Stage.RELEASED), "then it was its owner"
 
 
+@pytest.mark.parametrize("mode", ["observe", "advise"])
+def test_a_mode_that_holds_nothing_holds_no_job_once_more(mode: str) -> None:
+    undone = job(1, priority=1500)
+    seen = situation(look(undone), record(1, Stage.HOLDING), settings=replace(ENFORCE, mode=mode))
+    assert (seen.corrections, seen.records[1].stage) == ((), Stage.RELEASED)
+
+
+def test_a_hold_of_an_administrators_that_came_between_is_theirs_to_release() -> None:
+    held = situation(look(job(1, reason="JobHeldAdmin")), record(1, Stage.HOLDING))
+    assert held.records[1].stage is Stage.HELD
+    released = situation(look(job(1, priority=1500)), *held.records.values(), now_s=NOW + 9000)
+    assert (released.corrections, released.records[1].stage) == ((), Stage.RELEASED)
+
+
 def test_a_job_that_its_owner_releases_after_the_look_that_saw_it_held_is_slurms() -> None:
     overdue = situation(look(pinned(1, "c1")), record(1, placed_s=0))
     held = situation(look(job(1)), *overdue.records.values(), now_s=NOW + 1)

@@ -51,6 +51,12 @@ def test_a_snapshot_comes_back_as_it_was(snapshot: Snapshot) -> None:
     assert codec.unpack(codec.pack(snapshot)) == snapshot
 
 
+def test_a_snapshot_from_before_the_limit_of_withholding_is_read() -> None:
+    value = json.loads(zlib.decompress(codec.pack(Snapshot((), (Job(1, 1, ()),)))))
+    value["waiting"][0].pop()
+    assert codec.unpack(packed(value)).waiting[0].withholds
+
+
 def test_a_snapshot_of_a_large_queue_is_small() -> None:
     allowed = frozenset(f"n{number:04}" for number in range(1000))
     waiting = tuple(

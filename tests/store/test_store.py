@@ -141,6 +141,22 @@ def test_where_the_note_before_is_no_longer_kept_a_repetition_is_a_note(decision
     assert [(each.action, each.times) for each in decisions.of_job(1)] == [("start", 1), ("note", 1)]
 
 
+def test_a_note_that_is_counted_for_longer_than_decisions_are_kept_stays(decisions: StoredDecisions) -> None:
+    refuse(decisions, 0, "c1", 1, again=False)
+    for day in range(1, 40):
+        refuse(decisions, day * DAY, "c1", 1, again=True)
+        for at in range(CYCLES_PER_CLEANING // 20):
+            decisions.record(day * DAY + at, SNAPSHOT, plan(2), {}, owners={}, explanations={}, tasks={})
+    assert [each.times for each in decisions.of_job(1) if each.action == "note"] == [40]
+
+
+def test_another_users_note_is_not_counted_on(decisions: StoredDecisions) -> None:
+    known = {"explanations": {}, "tasks": {}}
+    decisions.record(1, SNAPSHOT, Plan(), {1: LIMITED}, owners={1: 2001}, **known)
+    decisions.record(2, SNAPSHOT, Plan(), {1: LIMITED}, owners={1: 2002}, **known, repeated=frozenset({1}))
+    assert [(each.user_id, each.times) for each in decisions.of_job(1)] == [(2001, 1), (2002, 1)]
+
+
 def test_a_decision_on_a_job_of_an_unknown_user_is_for_admins(decisions: StoredDecisions) -> None:
     decisions.record(1, SNAPSHOT, plan(1), {}, owners={}, explanations={}, tasks={})
     assert decisions.of_job(1)[0].user_id == UNKNOWN_USER
