@@ -14,7 +14,6 @@ from slurm_sns.scheduler.standing import Standing
 #: thing after; a node whose epilog takes longer than this is left out.
 COMPLETING_GRACE_S = 3.0
 
-
 #: A placed job, with what it will take on each of its nodes.
 Placed = tuple[ObservedJob, Mapping[str, Resources]]
 

@@ -1,11 +1,12 @@
 """Jobs that Slurm did not start for a limit of their owner's: which of them try again, and when. Pure.
 
 Slurm checks the limits of users, accounts and QOS itself, when it is about to start a job (account_limits). A job that
-meets one is held again and withholds no capacity. What is as large as a job that met a most, or a group's most, will
-not get it either: so the jobs of one owner that met the same limit, and those at least as large that were never tried,
-pause together. Then the smallest try again: one, and one more for each job of the owner that has started or ended
-since, as each of these shows or makes room. The pauses grow (backoff_s), and are shorter where a job of the owner's, of
-the account or of the QOS has ended since.
+meets one is held again and withholds no capacity. Most limits are maxima, of a job or of a group: a job at least as
+large as one that exceeded it exceeds it, too. So the jobs of one owner that met the same maximum, and those at least as
+large that were never tried, pause together. Then the smallest try again: one, and one more for each job of the owner
+that has started or ended since, as each of these shows or makes room. The pauses grow (backoff_s), and are shorter
+where a job of the owner's, of the account or of the QOS has ended since. After another limit (a minimum, as
+QOSMinCpuNotSatisfied) each job pauses by itself.
 """
 
 import re
@@ -18,8 +19,8 @@ from slurm_sns.scheduler.records import JobRecord, Stage
 
 #: Slurm's words for limits of associations and QOS (job_state_reason.c); a QOS also limits its accounts and users.
 _LIMIT = re.compile(r"Assoc|QOS|Max\w+Per(Account|User)$")
-#: Those of which a larger job gets no more than a smaller one; not a least, as QOSMinCpuNotSatisfied.
-_MOST = re.compile(r"Assoc(Grp|Max|iation)|QOS(Grp|Max|JobLimit|ResourceLimit|TimeLimit)|Max\w+Per(Account|User)$")
+#: Those that are maxima.
+_MAXIMUM = re.compile(r"Assoc(Grp|Max|iation)|QOS(Grp|Max|JobLimit|ResourceLimit|TimeLimit)|Max\w+Per(Account|User)$")
 
 #: The longest pause where a job of the account or of the QOS has ended: Slurm's own main pass looks once a minute.
 RELIEVED_S = 60.0
@@ -65,7 +66,7 @@ def waiting_for_limits(
     past = _Past(seen)
     reasons: dict[int, str] = {}
     for (limit, owner), group in groups.items():
-        if _MOST.match(limit):
+        if _MAXIMUM.match(limit):
             reasons |= _together(group, untried.get(owner, ()), records, past, now_s=now_s, longest_s=longest_s)
         else:
             reasons |= _each_by_itself(group.waiting, records, now_s, longest_s)

@@ -1,6 +1,7 @@
 """From one look at Slurm and our records to a snapshot to plan on, and to the state table's corrections.
 
-Pure: the same observation, records and moment give the same situation.
+The same observation, records and moment give the same situation, after the same looks: what these found of jobs' sizes
+(known_ways) and of turns goes on.
 """
 
 from collections.abc import Iterable, Mapping
@@ -33,11 +34,10 @@ class Situation:
     `corrections` are the changes to send before the plan, `splits` the tasks of arrays to split off for the next one,
     `tasks` those that are jobs of their own already. `records` are all our records as they are after this look;
     `jobs` are the observed jobs that concern us, and `nodes` all nodes, by id and name. `explanations` say how the
-    alternatives of spreadable waiting jobs came about. `turns` are those of Slurm's own jobs.
-    `not_withheld` says of waiting jobs why no capacity is withheld for them. `observed` are all jobs that Slurm showed,
-    also those that do not concern us. `unreadable` are the records that cannot be read, or not all of them, with the
-    reason. `repeated` are the jobs whose placement has met the same limit as the one before. `priority_type` is Slurm's
-    PriorityType.
+    alternatives of spreadable waiting jobs came about. `turns` are those of Slurm's own jobs. `not_withheld` says of
+    waiting jobs why no capacity is withheld for them. `observed` are all jobs that Slurm showed, also those that do not
+    concern us. `unreadable` are the records that cannot be read, or not all of them, with the reason. `repeated` are
+    the jobs whose placement has met the same limit as the one before. `priority_type` is Slurm's PriorityType.
     """
 
     snapshot: Snapshot

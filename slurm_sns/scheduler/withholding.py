@@ -1,7 +1,7 @@
 """For how long capacity is withheld for jobs that find no place: a while, then a pause (matching.withhold_limit_s).
 
 Withheld capacity knows no time: what is kept for a job stands idle until the job finds its place, however far away that
-is. So the jobs of a user have capacity withheld for at most `withhold_limit_s`, then none for `PAUSE` times as long.
+is. So the jobs of a user have capacity withheld for at most `withhold_limit_s`, then none for four times as long.
 By user rather than by job: who submits the same job again gains nothing. A job for which capacity was withheld and that
 was placed ends its user's time: the next one begins anew.
 """
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from slurm_sns.model import Plan
 
 #: A pause is so many times as long as the time before it: at most a fifth of the time withheld capacity may be in vain.
-PAUSE = 4
+PAUSE_FACTOR = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +27,14 @@ class Withholding:
         since_s = self.since_s.get(user_id)
         if limit_s is None or since_s is None or now_s - since_s < limit_s:
             return 0.0
-        return max(0.0, since_s + (1 + PAUSE) * limit_s - now_s)
+        return max(0.0, since_s + (1 + PAUSE_FACTOR) * limit_s - now_s)
 
     def after(self, plan: Plan, user_of: Mapping[int, int], now_s: float, limit_s: float | None) -> "Withholding":
         """What is known after this plan. A moment that lies ahead is left of a clock that was set back: it is over."""
         if limit_s is None:
             return NOTHING_WITHHELD
         served = {user_of[start.job_id] for start in plan.starts if start.job_id in self.jobs}
-        lasts_s = (1 + PAUSE) * limit_s
+        lasts_s = (1 + PAUSE_FACTOR) * limit_s
         since_s = {
             user_id: at_s
             for user_id, at_s in self.since_s.items()

@@ -7,6 +7,7 @@ something is a warning, which says what it costs.
 from collections.abc import Iterator, Sequence
 
 from slurm_sns.config import Config
+from slurm_sns.scheduler.nice import MULTIFACTOR
 from slurm_sns.scheduler.observed import Observation
 from slurm_sns.scheduler.preemption import QOS, Preemptors, is_on
 from slurm_sns.slurm.conf_text import Line
@@ -15,8 +16,8 @@ from slurm_sns.slurm.site import Site, SitePartition
 
 #: Slurm's default is 30 s; the example of conf/sns.yaml has 60.
 MOST_BF_INTERVAL_S = 60
-#: A priority has 32 bits, and Slurm cuts what is larger. With half of that the boost of a placed job has room.
-MOST_WEIGHTS = 2**31
+#: A placed job is before every other whose priority is below this; and its own, with the boost, fits into 32 bits.
+MOST_WEIGHTS = -MULTIFACTOR.added
 
 
 def rules(config: Config, site: Site) -> Iterator[Finding]:
@@ -106,11 +107,11 @@ def _weights(site: Site) -> Finding:
     return Finding(
         ok=True,
         warning=site.priority_weights > MOST_WEIGHTS,
-        what="priorities fit into Slurm's 32 bits",
+        what="a placed job is before all others",
         found=f"PriorityWeight* of {site.priority_weights} in all",
         wanted=f"at most {MOST_WEIGHTS}",
-        advice="Slurm cuts larger priorities to 4294967295, where a placed job is no longer before the others: "
-        "slurm.conf: divide all PriorityWeight* by the same number",
+        advice="a waiting job of a higher priority keeps placed jobs from starting, and Slurm cuts priorities to 32 "
+        "bits: slurm.conf: divide all PriorityWeight* by the same number",
     )
 
 

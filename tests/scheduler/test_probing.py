@@ -153,8 +153,8 @@ def test_when_there_is_room_the_next_ones_start_one_after_the_other() -> None:
     assert len(site.slurm.ended) == 3
 
 
-def test_of_a_least_that_is_asked_for_the_larger_jobs_are_tried() -> None:
-    """A QOS may ask for a least (MinTRESPerJob): what a small job does not get, a larger one may."""
+def test_at_a_minimum_the_larger_jobs_are_tried() -> None:
+    """A QOS may ask for so much at least (MinTRESPerJob): a larger job may start where a small one may not."""
     limit = "QOSMinCpuNotSatisfied"
     waits = refused(1, limit=limit, retry_s=NOW + 60)
     assert planned(situation(look(job(1, cpus=1), job(2, cpus=16)), waits)) == [2]

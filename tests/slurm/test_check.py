@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from sites import small_site
 
 from slurm_sns import config as configuration
 from slurm_sns.errors import BadInput
@@ -33,21 +34,8 @@ def node(name: str, **gres: int) -> ObservedNode:
 
 
 def site(*nodes: ObservedNode, **more) -> Site:
-    told = {
-        "version": "26.05.5",
-        "library": 45,
-        "built_for": "26.05.5",
-        "pyslurm_version": "25.11.2",
-        "user": "slurm",
-        "options": {},
-        "memory_per_cpu_mb": 2000,
-        "partitions": {"batch": True, "debug": False},
-        "nodes": nodes or (node("n1"), node("n2")),
-        "plugin_dirs": (),
-        "plugstack": None,
-        "keeps_accounts": True,
-    }
-    return Site(**{**told, **more})
+    shown = {"partitions": {"batch": True, "debug": False}, "nodes": nodes or (node("n1"), node("n2"))}
+    return small_site(**{**shown, **more})
 
 
 @pytest.fixture

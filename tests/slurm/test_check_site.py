@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 import recorded
+from sites import small_site
 
 from slurm_sns import config as configuration
 from slurm_sns.model import Resources
@@ -27,22 +28,13 @@ def node(name: str) -> ObservedNode:
 
 
 def site(*rules: SitePartition, **more) -> Site:
-    told = {
-        "version": "26.05.5",
-        "library": 45,
-        "built_for": "26.05.5",
-        "pyslurm_version": "25.11.2",
-        "user": "slurm",
+    shown = {
         "options": {"SchedulerParameters": ("bf_continue", "bf_interval=30")},
-        "memory_per_cpu_mb": 2000,
         "partitions": {"batch": True, "urgent": False},
         "nodes": (node("n1"), node("n2")),
-        "plugin_dirs": (),
-        "plugstack": None,
-        "keeps_accounts": True,
         "rules": rules or (BATCH,),
     }
-    return Site(**{**told, **more})
+    return small_site(**{**shown, **more})
 
 
 @pytest.fixture
@@ -98,7 +90,7 @@ def test_a_cluster_of_a_federation_is_not_to_be_managed(config) -> None:
 @pytest.mark.parametrize(
     ("more", "found"),
     [
-        ({"priority_weights": 2**31 + 1}, "PriorityWeight* of 2147483649 in all"),
+        ({"priority_weights": 2_000_000_001}, "PriorityWeight* of 2000000001 in all"),
         ({"options": {"SchedulerParameters": ("bf_interval=600",)}}, "bf_interval=600"),
         ({"preemption": PreemptionRules("preempt/qos", "REQUEUE")}, "those whose QOS may"),
         ({"preemption": PreemptionRules("preempt/qos", "WITHIN,REQUEUE")}, "PreemptMode is WITHIN,REQUEUE"),
