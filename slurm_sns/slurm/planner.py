@@ -12,7 +12,7 @@ from slurm_sns.errors import Refused
 from slurm_sns.scheduler.arrays import Split
 from slurm_sns.scheduler.follow_up import Unpin
 from slurm_sns.scheduler.nice import OwnNice
-from slurm_sns.scheduler.observed import ObservedJob
+from slurm_sns.scheduler.observed import JobState, ObservedJob
 from slurm_sns.scheduler.placing import Answers, Placement, one_by_one
 from slurm_sns.scheduler.standing import ADMINS_HOLD, is_held_by_others
 from slurm_sns.slurm import translate
@@ -110,7 +110,7 @@ class SlurmPlanner:
         """Clear the node list, our gres and our boost, restore its memory where given, then hold as the owner would.
 
         In this order: a crash in between leaves a job that Slurm runs, not one that nobody releases. Who holds the job
-        already, an administrator say, goes on holding it.
+        already, an administrator say, goes on holding it; one that Slurm has started meanwhile is not held.
         """
         changes = [f"Nice={change.nice}"]
         if not change.keeps_nodes:
@@ -123,7 +123,10 @@ class SlurmPlanner:
         elif own.per_node_mb is not None:
             changes.append(f"MinMemoryNode={own.per_node_mb}")
         run("scontrol", "update", f"JobId={address}", *changes)
-        if change.hold and self._look_at(change.job_id).priority != 0:
+        if not change.hold:
+            return
+        now = self._look_at(change.job_id)
+        if now.state is JobState.PENDING and now.priority != 0:
             run("scontrol", "uhold", address)
 
     def restore_nice(self, own: OwnNice) -> None:
@@ -146,11 +149,15 @@ class SlurmPlanner:
 def _require_held(now: ObservedJob | None) -> None:
     """Our update would release the job whoever holds it, and Slurm knows no condition for one.
 
+    Slurm may start a job in the instant in which it is held: it runs with priority 0, and a node list would resize it.
+
     Raises:
-        Refused: an administrator holds it now, nobody does any more, or it is gone.
+        Refused: an administrator holds it now, nobody does any more, it runs, or it is gone.
     """
     if now is None:
         raise Refused("Slurm does not know it any more")
+    if now.state is not JobState.PENDING:
+        raise Refused("it does not wait any more")
     if now.priority != 0:
         raise Refused("it is not held any more")
     if is_held_by_others(now):

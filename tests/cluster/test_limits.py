@@ -68,7 +68,7 @@ for nodes, tasks in ((("c1",), 16), (("c1", "c2"), 8)):
 
 def test_a_job_that_is_placed_again_on_more_nodes_keeps_all_its_tasks(planned_by_hand: Cluster) -> None:
     cluster = planned_by_hand
-    number = cluster.submit("-t 5 -n16 --mem-per-cpu=1G", "true")
+    number = cluster.submit("-t 5 -n16 --mem-per-cpu=1G --begin=now+1hour", "true")
     cluster.run(f"{PYTHON} -c {shlex.quote(TWICE)} {number}", "slurm")
     asked = cluster.fields(number)
     assert (asked["NumTasks"], asked["NumCPUs"], asked["ReqNodeList"]) == ("16", "16", "c1,c2")

@@ -64,6 +64,7 @@ def test_a_job_that_is_to_be_alone_asks_for_all_the_memory_of_its_nodes(pyslurm)
         ({"state_reason": "JobHeldAdmin"}, "it is held by Slurm or an administrator: JobHeldAdmin"),
         ({"state_reason": "BadConstraints"}, "it is held by Slurm or an administrator: BadConstraints"),
         ({"priority": 1000, "state_reason": "Priority"}, "it is not held any more"),
+        ({"state": "RUNNING", "state_reason": "None"}, "it does not wait any more"),
     ],
 )
 def test_a_job_that_somebody_else_holds_since_we_looked_is_not_placed(pyslurm, now, why: str) -> None:
@@ -121,6 +122,12 @@ def test_an_unpin_clears_first_and_holds_then(sent) -> None:
 def test_a_hold_that_came_in_between_stays_whose_it_is(sent, pyslurm) -> None:
     """uhold would make an administrator's hold the owner's, and we would place the job."""
     pyslurm.Job.load.return_value = recorded.job(state_reason="JobHeldAdmin")
+    unpin()
+    assert [call.args[1] for call in sent.call_args_list] == ["update"]
+
+
+def test_a_job_that_slurm_started_in_between_is_not_held(sent, pyslurm) -> None:
+    pyslurm.Job.load.return_value = recorded.job(state="RUNNING", priority=1000)
     unpin()
     assert [call.args[1] for call in sent.call_args_list] == ["update"]
 
