@@ -1,4 +1,4 @@
-"""The values that everything else speaks in: resources, nodes, jobs, the snapshot and the plan.
+"""The values that everything else speaks in: resources, nodes, jobs, the snapshot, actions and the plan.
 
 Units: memory in MiB, cores are Slurm cores (not CPUs), ways are last-level-cache ways per node, bandwidth in whole
 GB/s, times in seconds (live: Unix seconds). All values are immutable; what a policy is given it cannot change.
@@ -6,7 +6,13 @@ GB/s, times in seconds (live: Unix seconds). All values are immutable; what a po
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
+from fractions import Fraction
 from typing import NamedTuple
+
+#: A moment or a duration in seconds. Matching counts whole seconds; a method whose events fall between them gives
+#: fractions, which stay exact.
+Seconds = int | float | Fraction
 
 
 class Resources(NamedTuple):
@@ -53,7 +59,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """One way to run a job: `nodes` nodes with `demand` on each.
+    """One way to run a job: in `nodes` parts with `demand` for each, which matching puts on as many nodes.
 
     `tasks_per_node` is the geometry to write to Slurm, None where the job keeps its own. `slowdown` is the predicted
     run time divided by the best one (1.0 when nothing is known). `exclusive` asks for empty nodes (mode E of
@@ -75,11 +81,12 @@ class Job:
     `order` sorts the jobs of one project (smaller is earlier): the submit second in a simulation, the site's order
     live. `allowed` names the nodes that may be used (partition, reservations); None means every node. `heuristic` is
     the job's own choice, which replaces the portfolio member's. An over-aged job comes before all others and withholds
-    capacity. A job that does not find a place has no capacity withheld for it where `withholds` is False.
+    capacity. A job that does not find a place has no capacity withheld for it where `withholds` is False. `pool` is
+    the pool whose queue it waits in, `priority` its priority there (larger is more urgent).
     """
 
     id: int
-    submit_s: int
+    submit_s: Seconds
     alternatives: tuple[Alternative, ...]
     order: tuple[int, ...] = ()
     project: str = ""
@@ -87,6 +94,8 @@ class Job:
     allowed: frozenset[str] | None = None
     over_aged: bool = False
     withholds: bool = True
+    pool: str = ""
+    priority: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,52 +106,178 @@ class Project:
     used: Resources = NOTHING
 
 
+class ActiveState(StrEnum):
+    """Where an active job is."""
+
+    STARTING = "starting"
+    """Placed, and about to run."""
+    RUNNING = "running"
+    SUSPENDED = "suspended"
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveJob:
+    """A job that has its nodes: it starts, runs or is suspended there.
+
+    `nodes` names a node once for each of the job's parts there (Alternative: one part is one task of the papers, or all
+    tasks of a Slurm job on that node); `demand` is what each part was given. `since_s` is when the present state began.
+    `may_restart`: a requeue loses its work and nothing else. `cpu_share` is the fraction of its CPU demand that it
+    gets.
+    """
+
+    id: int
+    state: ActiveState
+    nodes: tuple[str, ...]
+    demand: Resources
+    since_s: Seconds
+    submit_s: Seconds = 0
+    project: str = ""
+    pool: str = ""
+    priority: int = 0
+    may_restart: bool = False
+    cpu_share: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class QueueStatistics:
+    """How long jobs waited and were suspended in a pool, of those that ended there lately.
+
+    `samples` is their number; the means are over all of them, in seconds, 0.0 where there are none.
+    """
+
+    samples: int = 0
+    mean_wait_s: float = 0.0
+    mean_suspended_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class JobPool:
+    """A partition of Slurm, or a pool of a simulated site: its nodes, in the machine list's order, and its queue."""
+
+    name: str
+    nodes: tuple[str, ...]
+    statistics: QueueStatistics = QueueStatistics()
+
+
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The nodes and the waiting jobs at one moment.
+    """The nodes and the jobs at one moment, `now_s`.
 
     `nodes` are in the machine list's order, which breaks ties. `waiting` is in queue order before fair share (fair
-    share reorders the projects' heads while a cycle runs). A project that `projects` does not name has share 1 and
-    uses nothing. `unavailable` gives, for the nodes left out, why: explain shows it, no decision reads it.
+    share reorders the projects' heads while a cycle runs). `active` are the jobs that have nodes. A project that
+    `projects` does not name has share 1 and uses nothing. `history` is what the policy's last plan left to remember,
+    None at the first one. `unavailable` gives, for the nodes left out, why: explain shows it, no decision reads it.
     """
 
     nodes: tuple[Node, ...]
     waiting: tuple[Job, ...]
     projects: Mapping[str, Project] = field(default_factory=dict)
     unavailable: Mapping[str, str] = field(default_factory=dict)
+    now_s: Seconds = 0
+    active: tuple[ActiveJob, ...] = ()
+    pools: tuple[JobPool, ...] = ()
+    history: object | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """An action: start the job on exactly these nodes, with `alternative.demand` on each."""
+    """Start a waiting job on these nodes, with `alternative.demand` for each of its parts.
+
+    A node that is named several times gets as many parts. `cpu_share` is the fraction of its CPU demand that it gets.
+    """
 
     job_id: int
     nodes: tuple[str, ...]
     alternative: Alternative
     reason: str = ""
+    cpu_share: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """What a policy decides in one cycle: the starts, and for every job not started one reason.
+class Suspend:
+    """Suspend a running job. It gives its CPU back and keeps its memory."""
 
-    `chosen` is the heuristic whose schedule was dispatched, `matched` the number of jobs that each member of the
-    portfolio matched (its maximum is reached by the cycle's winners). `withheld_for` are the jobs for which capacity
-    was withheld. `wake_s` is when the policy wants to be asked again at the latest, None for "at the next event".
+    job_id: int
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """Let a suspended job run on: where it is, or on other `nodes` (named as in Start), which is a move."""
+
+    job_id: int
+    nodes: tuple[str, ...] = ()
+    reason: str = ""
+    cpu_share: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Requeue:
+    """End a job that may restart, and let it wait at the end of a pool's queue; empty: its own pool's."""
+
+    job_id: int
+    pool: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SetShare:
+    """Give a running job this fraction of its CPU demand, above 0 and at most 1."""
+
+    job_id: int
+    cpu_share: float
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """Leave a waiting job to Slurm as it is."""
+
+    job_id: int
+    reason: str
+
+
+Action = Start | Suspend | Resume | Requeue | SetShare | Release
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """How a plan came about.
+
+    `chosen` is the heuristic whose schedule was dispatched, `matched` the number of jobs that each competing member of
+    the portfolio matched (its maximum is reached by the cycle's winners). `withheld_for` are the jobs for which
+    capacity was withheld. A policy without a portfolio leaves all empty.
     """
 
-    starts: tuple[Start, ...] = ()
-    waiting: Mapping[int, str] = field(default_factory=dict)
     chosen: str = ""
     matched: Mapping[str, int] = field(default_factory=dict)
     withheld_for: tuple[int, ...] = ()
-    wake_s: int | None = None
 
     @property
     def winners(self) -> tuple[str, ...]:
         """The members that matched the most jobs, in portfolio order."""
         most = max(self.matched.values(), default=0)
         return tuple(name for name, count in self.matched.items() if count == most)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a policy decides at one moment: the actions in their order, and for every job not started one reason.
+
+    `wake_s` is when the policy wants to be asked again at the latest, None for "at the next event". `history` is what
+    it wants to find in the next snapshot.
+    """
+
+    actions: tuple[Action, ...] = ()
+    waiting: Mapping[int, str] = field(default_factory=dict)
+    wake_s: Seconds | None = None
+    history: object | None = None
+    report: Report = field(default_factory=Report)
+
+    @property
+    def starts(self) -> tuple[Start, ...]:
+        """The actions that start a job."""
+        return tuple(action for action in self.actions if isinstance(action, Start))
 
 
 def total(amounts: Iterable[Resources]) -> Resources:

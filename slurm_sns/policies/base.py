@@ -1,6 +1,6 @@
 """The protocol of a policy and the registry of their names.
 
-A policy is a function of values: the same snapshot and the same moment give the same plan. Its parameters are a plain
+A policy is a function of values: the same snapshot gives the same plan. Its parameters are a plain
 frozen dataclass. Policies are imported when asked for, so that naming one costs nothing.
 """
 
@@ -14,8 +14,8 @@ from slurm_sns.model import Plan, Snapshot
 class Policy(Protocol):
     """Decides which of the waiting jobs start now, and where."""
 
-    def plan(self, snapshot: Snapshot, now_s: int) -> Plan:
-        """The plan for this moment; every waiting job is either started or has a reason."""
+    def plan(self, snapshot: Snapshot) -> Plan:
+        """The plan for the snapshot's moment; every waiting job is either started or has a reason."""
         ...
 
 

@@ -226,8 +226,8 @@ def status(view: View, recent: Recent, trouble: str, only_user: int | None) -> d
         ],
         "capacity": capacity._asdict(),
         "free": free._asdict(),
-        "chosen": plan.chosen,
-        "matched": dict(plan.matched),
+        "chosen": plan.report.chosen,
+        "matched": dict(plan.report.matched),
         "projects": {
             name: {"share": project.share, "used": project.used._asdict()}
             for name, project in situation.snapshot.projects.items()

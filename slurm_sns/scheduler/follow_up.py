@@ -7,6 +7,7 @@ may be requeued, and one that was given to Slurm stays Slurm's.
 
 from dataclasses import dataclass, replace
 
+from slurm_sns.model import Release
 from slurm_sns.scheduler.nice import is_boosted, without_boost
 from slurm_sns.scheduler.observed import ObservedJob
 from slurm_sns.scheduler.probing import is_limit
@@ -44,14 +45,6 @@ class Unpin:
     hold: bool = True
     keeps_nodes: bool = False
     keeps_gres: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Release:
-    """Give a held job to Slurm."""
-
-    job_id: int
-    reason: str
 
 
 FollowUp = tuple[JobRecord | None, tuple[Unpin | Release, ...]]

@@ -198,7 +198,7 @@ class Scheduler:
 
     def _plan(self, situation: Situation, now_s: float) -> Plan:
         """The policy's plan; a reason to wait also says why no capacity is withheld for the job."""
-        plan = self._policy.plan(situation.snapshot, int(now_s))
+        plan = self._policy.plan(situation.snapshot)
         users = {job_id: job.user_id for job_id, job in situation.jobs.items()}
         self._withholding = self._withholding.after(plan, users, now_s, self._settings.withhold_limit_s)
         more = {
@@ -307,7 +307,7 @@ class Scheduler:
         self._placed += len(placed)
         if lost is None:
             self._store()
-        return replace(plan, starts=tuple(placed), waiting={**plan.waiting, **notes}), lost
+        return replace(plan, actions=tuple(placed), waiting={**plan.waiting, **notes}), lost
 
     def _show_sign_of_life(self) -> None:
         """Beat in the middle of a cycle that takes long; a clock that was stepped, either way, counts as long."""
@@ -374,7 +374,7 @@ class Scheduler:
         would = {start.job_id: start.nodes for start in plan.starts}
         news = tuple(start for start in plan.starts if self._would.get(start.job_id) != start.nodes)
         self._would = would
-        return replace(plan, starts=news)
+        return replace(plan, actions=news)
 
 
 def _intended(start: Start, situation: Situation, now_s: float) -> JobRecord:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from slurm_sns.errors import Closed, Infeasible
-from slurm_sns.model import Job
+from slurm_sns.model import Job, Seconds
 from slurm_sns.policies.sns.considered import Explanation
 from slurm_sns.scheduler.dependencies import Others, Outlook
 from slurm_sns.scheduler.observed import Observation, ObservedJob
@@ -86,7 +86,7 @@ def sort_out(
     return found
 
 
-def _turn(job: Job) -> tuple[bool, int, tuple[int, ...]]:
+def _turn(job: Job) -> tuple[bool, Seconds, tuple[int, ...]]:
     """Over-aged jobs first, oldest first."""
     return not job.over_aged, job.submit_s if job.over_aged else 0, job.order
 

@@ -11,7 +11,7 @@ from slurm_sns.scheduler.follow_up import Unpin
 from slurm_sns.scheduler.nice import OwnNice
 from slurm_sns.scheduler.observed import Observation
 from slurm_sns.scheduler.placing import Answers, Placement
-from slurm_sns.scheduler.records import Decision, JobRecord
+from slurm_sns.scheduler.records import Decision, JobRecord, Memory
 
 
 class State(Protocol):
@@ -91,14 +91,18 @@ class Clock(Protocol):
 
 
 class History(Protocol):
-    """Our records of held and placed jobs, kept over a restart."""
+    """Our records of held and placed jobs, and what the policy itself remembers, kept over a restart."""
 
     def load(self) -> Mapping[int, JobRecord]:
         """All records by job id."""
         ...
 
-    def save(self, changed: Iterable[JobRecord], gone: Iterable[int]) -> None:
-        """Write the changed records and forget those of jobs that are gone, in one transaction."""
+    def load_memory(self, policy: str) -> Memory | None:
+        """What the policy of that name remembered last; None where it never did."""
+        ...
+
+    def save(self, changed: Iterable[JobRecord], gone: Iterable[int], memory: Memory | None = None) -> None:
+        """Write the changed records and `memory`, and forget the records of jobs that are gone, in one transaction."""
         ...
 
 

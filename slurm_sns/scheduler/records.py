@@ -67,6 +67,14 @@ class JobRecord:
         return OwnMemory(self.memory_per_cpu_mb, self.memory_per_node_mb)
 
 
+class Memory(NamedTuple):
+    """The history that a policy's plan gave us to keep, as JSON, in the form of this version."""
+
+    policy: str
+    version: int
+    text: str
+
+
 @dataclass(frozen=True, slots=True)
 class Decision:
     """One line of the decision record: `action` is "start" (on `nodes`) or "note".

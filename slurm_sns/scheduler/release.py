@@ -6,7 +6,8 @@ It needs nothing but the jobs and our records: no nodes, no plan.
 from collections.abc import Iterable, Mapping
 
 from slurm_sns.errors import Refused
-from slurm_sns.scheduler.follow_up import Release, Unpin, handed_over
+from slurm_sns.model import Release
+from slurm_sns.scheduler.follow_up import Unpin, handed_over
 from slurm_sns.scheduler.observed import ObservedJob
 from slurm_sns.scheduler.ports import Log, Planner
 from slurm_sns.scheduler.records import JobRecord

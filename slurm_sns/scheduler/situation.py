@@ -7,12 +7,12 @@ The same observation, records and moment give the same situation, after the same
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from slurm_sns.model import NOTHING, Job, Project, Resources, Snapshot
+from slurm_sns.model import NOTHING, Job, Project, Release, Resources, Snapshot
 from slurm_sns.policies.sns.considered import Explanation
 from slurm_sns.scheduler import arrays
 from slurm_sns.scheduler.arrays import Split, Tasks
 from slurm_sns.scheduler.dependencies import Others, Outlook
-from slurm_sns.scheduler.follow_up import Release, Unpin, follow_up
+from slurm_sns.scheduler.follow_up import Unpin, follow_up
 from slurm_sns.scheduler.free_nodes import free_nodes, placed_jobs, releases, takes_placed, unavailable_nodes
 from slurm_sns.scheduler.observed import JobState, Observation, ObservedJob, ObservedNode
 from slurm_sns.scheduler.plannable import sort_out
@@ -118,6 +118,7 @@ def read(
         waiting=tuple(plannable.waiting),
         projects=_projects(observation, what_each_is, settings),
         unavailable=unavailable,
+        now_s=int(now_s),
     )
     return Situation(
         snapshot,

@@ -40,9 +40,9 @@ class Withholding:
             for user_id, at_s in self.since_s.items()
             if user_id not in served and 0 <= now_s - at_s < lasts_s
         }
-        for job_id in plan.withheld_for:
+        for job_id in plan.report.withheld_for:
             since_s.setdefault(user_of[job_id], now_s)
-        return Withholding(since_s, frozenset(plan.withheld_for))
+        return Withholding(since_s, frozenset(plan.report.withheld_for))
 
 
 NOTHING_WITHHELD = Withholding()

@@ -46,8 +46,8 @@ class StoredDecisions:
         """Keep one cycle, in one transaction."""
         cycle = {
             "at_s": at_s,
-            "chosen": plan.chosen,
-            "matched": json.dumps(dict(plan.matched)),
+            "chosen": plan.report.chosen,
+            "matched": json.dumps(dict(plan.report.matched)),
             "snapshot": codec.pack(snapshot),
         }
         done = [_start_row(start, explanations.get(start.job_id)) for start in plan.starts]

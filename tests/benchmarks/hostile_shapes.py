@@ -91,7 +91,7 @@ class Cycles:
     def cycle(self, seen: Observation) -> tuple[Situation, Plan]:
         """Look and plan."""
         situation = self.look(seen)
-        return situation, self._policy.plan(situation.snapshot, 0)
+        return situation, self._policy.plan(situation.snapshot)
 
 
 def until_served(seen: Observation) -> dict[str, int | None]:
@@ -163,7 +163,7 @@ def main() -> None:
         "first_cycle": measured(first_cycle(many), given.repeat),
         "cycle": measured(lambda: cycles.cycle(many), given.repeat),
         "look": measured(lambda: cycles.look(many), given.repeat),
-        "plan": measured(lambda: cycles._policy.plan(snapshot, 0), given.repeat),
+        "plan": measured(lambda: cycles._policy.plan(snapshot), given.repeat),
         "one_size": measured(lambda: of_one.cycle(one), given.repeat),
     }
     result["peak_rss_mb"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)

@@ -92,7 +92,7 @@ def profiled(jobs: int, nodes: int, busy: float, repeat: int) -> dict:
         "alternatives": sum(len(job.alternatives) for job in snapshot.waiting),
         **measures,
         "look": measured(look, repeat),
-        "cycle": measured(lambda: policy.plan(look(), 0), repeat),
+        "cycle": measured(lambda: policy.plan(look()), repeat),
     }
 
 
@@ -111,14 +111,14 @@ def of_plan(policy: MaxJobs, snapshot: Snapshot, repeat: int) -> dict:
 
     one_job = Snapshot(snapshot.nodes, snapshot.waiting[:1])
     by_kernel.schedule = timed_kernel
-    plan = measured(lambda: policy.plan(snapshot, 0), repeat)
+    plan = measured(lambda: policy.plan(snapshot), repeat)
     by_kernel.schedule = kernel
     return {
-        "matched": dict(policy.plan(snapshot, 0).matched),
+        "matched": dict(policy.plan(snapshot).report.matched),
         "plan": plan,
         "schedule": measured(lambda: policy.schedule(pool, free, queue), repeat),
         "kernel_cpu_s": round(float(np.median(inside)), 4),
-        "one_job": measured(lambda: policy.plan(one_job, 0), repeat),
+        "one_job": measured(lambda: policy.plan(one_job), repeat),
     }
 
 

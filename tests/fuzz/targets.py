@@ -235,7 +235,7 @@ class JobRecords(Target):
         nodes = (node("c1"), node("c2"), node("s1", 4), node("q1", partitions=frozenset({"quiet"})))
         known = [each for each in (self._record(random, each) for each in seen) if each is not None]
         of = situation(look(sound, *seen, nodes=nodes), *known, settings=QUIET)
-        plan = self._policy.plan(of.snapshot, int(NOW))
+        plan = self._policy.plan(of.snapshot)
         assert [start.nodes for start in plan.starts if start.job_id == GOOD] == [("q1",)]
         assert all(-(2**62) < amount < 2**62 for each in of.snapshot.nodes for amount in each.free)
         for settings in (QUIET, replace(QUIET, mode="observe")):

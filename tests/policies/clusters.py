@@ -31,7 +31,7 @@ def plan(nodes, waiting, *portfolio: str, projects=None, **parameters) -> Plan:
     if portfolio:
         parameters["portfolio"] = portfolio
     policy = MaxJobs(MatchingParameters(**parameters))
-    return policy.plan(Snapshot(tuple(nodes), tuple(waiting), projects or {}), now_s=0)
+    return policy.plan(Snapshot(tuple(nodes), tuple(waiting), projects or {}))
 
 
 def placed(of: Plan) -> dict[int, str]:

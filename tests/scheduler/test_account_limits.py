@@ -4,9 +4,8 @@ import pytest
 from live import job, look, node, planned, situation, tasks
 
 from slurm_sns.errors import Infeasible
-from slurm_sns.model import Alternative, Resources
+from slurm_sns.model import Alternative, Release, Resources
 from slurm_sns.scheduler.account_limits import AccountLimits
-from slurm_sns.scheduler.follow_up import Release
 from slurm_sns.scheduler.spreading import Ways
 from slurm_sns.scheduler.tres_limits import NO_LIMITS, UNKNOWN, TresLimits
 

@@ -44,7 +44,7 @@ class Recorded:
 
 def view(*jobs, records=(), nodes=None, mode="enforce", disabled=False) -> View:
     seen = situation(look(*jobs, nodes=nodes), *records, settings=replace(ENFORCE, mode=mode))
-    plan = Plan() if disabled else MaxJobs(PARAMETERS).plan(seen.snapshot, int(NOW))
+    plan = Plan() if disabled else MaxJobs(PARAMETERS).plan(seen.snapshot)
     return View(NOW, 0.012, mode, disabled, 3, 2, seen, plan)
 
 

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from live import ENFORCE, job, look, node, pinned, planned, record, running, situation
 
 from slurm_sns.errors import Refused
+from slurm_sns.model import Release
 from slurm_sns.scheduler import arrays
 from slurm_sns.scheduler.arrays import Split, listed, next_tasks
-from slurm_sns.scheduler.follow_up import Release, Unpin
+from slurm_sns.scheduler.follow_up import Unpin
 from slurm_sns.scheduler.records import Stage
 from slurm_sns.scheduler.standing import Standing
 

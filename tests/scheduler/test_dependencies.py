@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from live import job, look, planned, running, situation
 
-from slurm_sns.scheduler.follow_up import Release
+from slurm_sns.model import Release
 from slurm_sns.scheduler.observed import Dependency, JobState
 
 OPEN = "waits for its dependency"

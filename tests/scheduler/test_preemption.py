@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from live import ENFORCE, job, look, node, pinned, planned, record, running, situation
 
-from slurm_sns.scheduler.follow_up import Release
+from slurm_sns.model import Release
 from slurm_sns.scheduler.observed import ObservedPartition, PreemptionRules
 
 MAIN = ObservedPartition("main", tier=1, preempt_mode="REQUEUE")

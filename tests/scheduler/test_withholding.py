@@ -6,7 +6,7 @@ import pytest
 from fake_slurm import FakeSlurm, Site
 from live import ALICE, BOB, ENFORCE, NOW
 
-from slurm_sns.model import Alternative, Plan, Resources, Start
+from slurm_sns.model import Alternative, Plan, Report, Resources, Start
 from slurm_sns.scheduler.withholding import NOTHING_WITHHELD, Withholding
 
 USERS = {1: ALICE, 2: ALICE, 3: BOB}
@@ -15,7 +15,7 @@ LIMIT_S = 100.0
 
 def after(before: Withholding, *withheld: int, now_s: float = NOW, starts: tuple[int, ...] = ()) -> Withholding:
     way = Alternative(1, Resources(1, 1024))
-    plan = Plan(tuple(Start(job_id, ("c1",), way) for job_id in starts), withheld_for=withheld)
+    plan = Plan(tuple(Start(job_id, ("c1",), way) for job_id in starts), report=Report(withheld_for=withheld))
     return before.after(plan, USERS, now_s, LIMIT_S)
 
 
@@ -53,7 +53,7 @@ def test_a_clock_that_is_set_back_makes_no_pause_longer() -> None:
 
 
 def test_without_a_limit_nothing_is_counted() -> None:
-    known = NOTHING_WITHHELD.after(Plan(withheld_for=(1,)), USERS, NOW, None)
+    known = NOTHING_WITHHELD.after(Plan(report=Report(withheld_for=(1,))), USERS, NOW, None)
     assert known == NOTHING_WITHHELD
     assert Withholding({ALICE: NOW}).pause_s(ALICE, NOW + 1000, None) == 0
 

@@ -10,7 +10,7 @@ from sqlalchemy import event, text
 from sqlalchemy.exc import OperationalError
 
 from slurm_sns.errors import BadInput, SnsError, Unreachable
-from slurm_sns.model import Alternative, Job, Node, Plan, Resources, Snapshot, Start
+from slurm_sns.model import Alternative, Job, Node, Plan, Report, Resources, Snapshot, Start
 from slurm_sns.scheduler.records import JobRecord, Stage
 from slurm_sns.store.decisions import CYCLES_PER_CLEANING, UNKNOWN_USER, StoredDecisions
 from slurm_sns.store.history import StoredHistory
@@ -83,7 +83,7 @@ def decisions(url: str) -> StoredDecisions:
 
 def plan(job_id: int) -> Plan:
     start = Start(job_id, ("c1", "c2"), Alternative(2, Resources(1, 1)), "by mix-fit")
-    return Plan((start,), chosen="mix-fit", matched={"mix-fit": 3, "best-fit-cores": 2})
+    return Plan((start,), report=Report("mix-fit", {"mix-fit": 3, "best-fit-cores": 2}))
 
 
 def test_a_decision_comes_back_with_its_cycle_oldest_first(decisions: StoredDecisions) -> None:

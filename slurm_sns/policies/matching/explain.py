@@ -113,7 +113,7 @@ class Explanation:
     members: tuple[MemberView, ...]
 
 
-def explain(snapshot: Snapshot, policy: MaxJobs, job_id: int, now_s: int = 0) -> Explanation:
+def explain(snapshot: Snapshot, policy: MaxJobs, job_id: int) -> Explanation:
     """What the policy's cycle on this snapshot does with the job.
 
     Raises:
@@ -123,20 +123,20 @@ def explain(snapshot: Snapshot, policy: MaxJobs, job_id: int, now_s: int = 0) ->
     job = next((job for job in snapshot.waiting if job.id == job_id), None)
     if job is None:
         raise BadInput(f"job {job_id} is not among the {len(snapshot.waiting)} waiting jobs of this snapshot")
-    plan = policy.plan(snapshot, now_s)
+    plan = policy.plan(snapshot)
     started = {start.job_id: start.reason for start in plan.starts}
     pool, free = policy.prepared(Pool.of(snapshot.nodes), amounts([node.free for node in snapshot.nodes]))
     opening = Opening.of(pool, free)
     queue = WaitingQueue.of(snapshot.waiting, snapshot.projects)
     return Explanation(
         job_id=job_id,
-        chosen=plan.chosen,
+        chosen=plan.report.chosen,
         own_heuristic=job.heuristic,
         queue_depth=parameters.queue_depth,
         waiting_jobs=len(snapshot.waiting),
         reason=started.get(job_id) or plan.waiting[job_id],
         members=tuple(
-            _view(member, policy.cycle(member, opening, queue), job, won=member in plan.winners)
+            _view(member, policy.cycle(member, opening, queue), job, won=member in plan.report.winners)
             for member in parameters.portfolio
         ),
     )

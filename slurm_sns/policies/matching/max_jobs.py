@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from slurm_sns.errors import BadInput
-from slurm_sns.model import Job, Plan, Snapshot
+from slurm_sns.model import Job, Plan, Report, Snapshot
 from slurm_sns.policies.matching.by_kernel import Kernel, Rules
 from slurm_sns.policies.matching.heuristics import HEURISTICS, require_known
 from slurm_sns.policies.matching.parameters import MatchingParameters
@@ -47,17 +47,15 @@ class MaxJobs:
         """What the kernel is to do for this policy."""
         return Rules(self.parameters)
 
-    def plan(self, snapshot: Snapshot, now_s: int) -> Plan:  # noqa: ARG002  matching looks at one moment only
+    def plan(self, snapshot: Snapshot) -> Plan:
         """The starts of the best schedule, and for every other job why it waits."""
         pool = Pool.of(snapshot.nodes)
         free = amounts([node.free for node in snapshot.nodes])
         schedule = self.schedule(pool, free, WaitingQueue.of(snapshot.waiting, snapshot.projects))
         return Plan(
-            starts=starts(schedule.matches, pool, schedule.chosen, schedule.matched),
-            waiting=reasons_to_wait(schedule.cycle, schedule.matches, snapshot.waiting, self.parameters.queue_depth),
-            chosen=schedule.chosen,
-            matched=schedule.matched,
-            withheld_for=tuple(each.job.id for each in schedule.cycle.withheld),
+            starts(schedule.matches, pool, schedule.chosen, schedule.matched),
+            reasons_to_wait(schedule.cycle, schedule.matches, snapshot.waiting, self.parameters.queue_depth),
+            report=Report(schedule.chosen, schedule.matched, tuple(each.job.id for each in schedule.cycle.withheld)),
         )
 
     def prepared(self, pool: Pool, free: Amounts) -> tuple[Pool, Amounts]:

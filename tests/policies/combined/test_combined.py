@@ -35,20 +35,20 @@ def waiting(*alternatives) -> tuple[Job, ...]:
 
 
 def test_without_profiles_only_the_matching_papers_members_take_part():
-    plan = combined().plan(Snapshot((node("a"), node("b")), queue((1, 8), (2, 8))), 0)
+    plan = combined().plan(Snapshot((node("a"), node("b")), queue((1, 8), (2, 8))))
 
-    assert tuple(plan.matched) == PAPER_PORTFOLIO
+    assert tuple(plan.report.matched) == PAPER_PORTFOLIO
 
 
 def test_with_one_profiled_job_all_members_take_part():
     nodes = paper_nodes(2)
     jobs = (*snapshot(nodes, PROGRAMS["mg"]).waiting, *queue((1, 8), first=2))
 
-    assert tuple(combined().plan(Snapshot(nodes, jobs), 0).matched) == WHOLE
+    assert tuple(combined().plan(Snapshot(nodes, jobs)).report.matched) == WHOLE
 
 
 def test_a_portfolio_of_later_members_alone_matches_jobs_without_profile_too():
-    plan = combined("idlest").plan(Snapshot((node("a"), node("b", free=(2, 32))), queue((1, 8))), 0)
+    plan = combined("idlest").plan(Snapshot((node("a"), node("b", free=(2, 32))), queue((1, 8))))
 
     assert plan.starts[0].nodes == ("a",)
 
@@ -60,10 +60,10 @@ def test_among_equally_many_jobs_the_smaller_sum_of_slowdowns_wins():
     jobs = waiting([way(4, ways=2)], [way(8, ways=2), way(4, ways=2, slowdown=1.5)])
     nodes = (x, y)
 
-    plan = combined("worse-fit-cores", "best-fit-cores").plan(Snapshot(nodes, jobs), 0)
+    plan = combined("worse-fit-cores", "best-fit-cores").plan(Snapshot(nodes, jobs))
 
-    assert plan.matched == {"worse-fit-cores": 2, "best-fit-cores": 2}
-    assert plan.chosen == "best-fit-cores"
+    assert plan.report.matched == {"worse-fit-cores": 2, "best-fit-cores": 2}
+    assert plan.report.chosen == "best-fit-cores"
     assert [start.alternative.slowdown for start in plan.starts] == [1.0, 1.0]
 
 
@@ -71,15 +71,15 @@ def test_a_jobs_alternatives_are_tried_in_their_order_even_where_another_would_l
     x = Node("x", Resources(8, 32 * GB, 20, 100), Resources(8, 32 * GB, 20, 100))
     jobs = waiting([way(8, ways=2, slowdown=0.5), way(4, ways=2, slowdown=1.0)], [way(4, ways=2)])
 
-    plan = combined().plan(Snapshot((x,), jobs), 0)
+    plan = combined().plan(Snapshot((x,), jobs))
 
     assert [(start.job_id, start.alternative.slowdown) for start in plan.starts] == [(1, 0.5)]
 
 
 def test_equal_sums_go_to_the_first_member():
-    plan = combined("worse-fit-ways", "best-fit-ways").plan(Snapshot(paper_nodes(2), waiting([way(4, ways=2)])), 0)
+    plan = combined("worse-fit-ways", "best-fit-ways").plan(Snapshot(paper_nodes(2), waiting([way(4, ways=2)])))
 
-    assert plan.chosen == "worse-fit-ways"
+    assert plan.report.chosen == "worse-fit-ways"
 
 
 @pytest.mark.parametrize(
@@ -99,8 +99,8 @@ def test_heuristics_of_ways_and_bandwidth(heuristic, taken):
         Node("little-bandwidth", capacity, Resources(8, 32 * GB, 19, 10)),
     )
 
-    asking = combined(heuristic).plan(Snapshot(nodes, waiting([way(ways=2, gbps=5)])), 0)
-    not_asking = combined(heuristic).plan(Snapshot(nodes, waiting([way()])), 0)
+    asking = combined(heuristic).plan(Snapshot(nodes, waiting([way(ways=2, gbps=5)])))
+    not_asking = combined(heuristic).plan(Snapshot(nodes, waiting([way()])))
 
     assert asking.starts[0].nodes == (taken,)
     assert not_asking.starts[0].nodes == ("middle",)  # without a demand there is no score: the first
@@ -109,7 +109,7 @@ def test_heuristics_of_ways_and_bandwidth(heuristic, taken):
 def test_a_jobs_own_heuristic_may_be_one_of_the_later_ones():
     nodes = (Node("a", Resources(8, 32 * GB), Resources(4, 32 * GB)), node("b", 8, 32))
 
-    plan = MaxJobs(MatchingParameters(portfolio=("first-fit",))).plan(Snapshot(nodes, (job(1, heuristic="idlest"),)), 0)
+    plan = MaxJobs(MatchingParameters(portfolio=("first-fit",))).plan(Snapshot(nodes, (job(1, heuristic="idlest"),)))
 
     assert plan.starts[0].nodes == ("b",)
 
@@ -119,9 +119,9 @@ def test_shared_ways_are_kept_from_profiled_jobs_and_nothing_else_is():
     sns = replace(REPRODUCTION, shared_ways=2)
     greedy = waiting([way(1, ways=19)], [way(1, ways=18)], [way(1)])
 
-    assert [start.job_id for start in combined(sns=sns).plan(Snapshot(nodes, greedy), 0).starts] == [2, 3]
+    assert [start.job_id for start in combined(sns=sns).plan(Snapshot(nodes, greedy)).starts] == [2, 3]
     exclusive = waiting([way(1, ways=18, exclusive=True)])
-    assert len(combined(sns=sns).plan(Snapshot(nodes, exclusive), 0).starts) == 1
+    assert len(combined(sns=sns).plan(Snapshot(nodes, exclusive)).starts) == 1
 
 
 # --- Mix-Fit over several resources ---
@@ -144,8 +144,8 @@ def test_mix_fit_looks_at_the_resources_that_this_job_demands():
         Node("even", capacity, Resources(4, 4 * GB, 4, 4)),
     )
 
-    by_two = combined("mix-fit").plan(Snapshot(nodes, waiting([way(1)])), 0)
-    by_four = combined("mix-fit").plan(Snapshot(nodes, waiting([way(1, 1, 1, 1)])), 0)
+    by_two = combined("mix-fit").plan(Snapshot(nodes, waiting([way(1)])))
+    by_four = combined("mix-fit").plan(Snapshot(nodes, waiting([way(1, 1, 1, 1)])))
 
     assert by_two.starts[0].nodes == ("ways-left-over",)  # both are at 45 degrees: the first
     assert by_four.starts[0].nodes == ("even",)
@@ -187,9 +187,9 @@ def plain_snapshots(draw):
 def test_without_profiles_it_is_max_jobs(case, reservations, shared_ways):
     sns = replace(REPRODUCTION, shared_ways=shared_ways)
 
-    ours = combined(sns=sns, reservations=reservations).plan(case, 0)
+    ours = combined(sns=sns, reservations=reservations).plan(case)
 
-    assert ours == MaxJobs(MatchingParameters(reservations=reservations)).plan(case, 0)
+    assert ours == MaxJobs(MatchingParameters(reservations=reservations)).plan(case)
 
 
 @settings(deadline=None, max_examples=40)
@@ -200,9 +200,9 @@ def test_without_profiles_it_is_max_jobs_even_where_its_own_loop_runs(case, rese
     policy = Combined(CombinedParameters(matching, REPRODUCTION))
     policy._without_profiles = None
 
-    ours, theirs = policy.plan(case, 0), MaxJobs(matching).plan(case, 0)
+    ours, theirs = policy.plan(case), MaxJobs(matching).plan(case)
 
-    assert (ours.starts, ours.matched, ours.chosen) == (theirs.starts, theirs.matched, theirs.chosen)
+    assert (ours.starts, ours.report) == (theirs.starts, theirs.report)
 
 
 def test_policies_are_known_by_name():

@@ -7,16 +7,16 @@ WORSE_FIT_WINS = queue((1, 16), (1, 16), *[(1, 4)] * 6)
 def test_the_schedule_that_matches_the_most_jobs_is_dispatched():
     result = plan(TWO_MACHINES, WORSE_FIT_WINS, "best-fit-memory", "worse-fit-memory")
 
-    assert result.matched == {"best-fit-memory": 6, "worse-fit-memory": 8}
-    assert result.chosen == "worse-fit-memory"
+    assert result.report.matched == {"best-fit-memory": 6, "worse-fit-memory": 8}
+    assert result.report.chosen == "worse-fit-memory"
     assert len(result.starts) == 8
 
 
 def test_a_tie_goes_to_the_member_that_comes_first_and_all_that_reach_the_maximum_win():
     result = plan(TWO_MACHINES, WORSE_FIT_WINS, "best-fit-memory", "mix-fit", "worse-fit-memory")
 
-    assert result.chosen == "mix-fit"
-    assert result.winners == ("mix-fit", "worse-fit-memory")
+    assert result.report.chosen == "mix-fit"
+    assert result.report.winners == ("mix-fit", "worse-fit-memory")
 
 
 def test_a_jobs_own_heuristic_replaces_the_members_choice_in_every_schedule():

@@ -74,7 +74,7 @@ def parameters():
 
 
 def plan(snapshot, given_parameters):
-    return MaxJobs(given_parameters).plan(snapshot, now_s=0)
+    return MaxJobs(given_parameters).plan(snapshot)
 
 
 @settings(deadline=None, max_examples=80)
@@ -124,7 +124,7 @@ def test_max_jobs_never_matches_fewer_than_any_member_alone(snapshot, given_para
 
     for member in given_parameters.portfolio:
         alone = plan(snapshot, replace(given_parameters, portfolio=(member,)))
-        assert result.matched[member] == len(alone.starts) <= len(result.starts)
+        assert result.report.matched[member] == len(alone.starts) <= len(result.starts)
 
 
 @settings(deadline=None, max_examples=80)
@@ -149,6 +149,6 @@ def test_remembering_failed_shapes_changes_no_schedule(snapshot, given_parameter
     plain = PlainMaxJobs(given_parameters)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(FailedShapes, "cover", lambda *_: False)
-        without = plain.plan(snapshot, now_s=0)
+        without = plain.plan(snapshot)
 
-    assert plain.plan(snapshot, now_s=0) == without
+    assert plain.plan(snapshot) == without

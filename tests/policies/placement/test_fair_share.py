@@ -7,7 +7,7 @@ FOUR_CORES = (node("A", cores=4, gb=40),)
 
 
 def order(waiting, nodes=FOUR_CORES, projects=None) -> list[int]:
-    starts = MaxJobs().plan(Snapshot(tuple(nodes), tuple(waiting), projects or {}), 0).starts
+    starts = MaxJobs().plan(Snapshot(tuple(nodes), tuple(waiting), projects or {})).starts
     return [start.job_id for start in starts]
 
 

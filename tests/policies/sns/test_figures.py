@@ -26,7 +26,7 @@ THREE = [PROGRAMS[name] for name in ("mg", "ts", "hc")]
 
 
 def test_figure_1_all_three_jobs_share_two_nodes_at_scale_two():
-    plan = SpreadNShare(REPRODUCTION).plan(snapshot(paper_nodes(2), *THREE), 0)
+    plan = SpreadNShare(REPRODUCTION).plan(snapshot(paper_nodes(2), *THREE))
 
     assert summary(plan) == dict.fromkeys([1, 2, 3], (2, ("n0", "n1")))
     assert {start.alternative.demand.cores for start in plan.starts} == {8}
@@ -38,13 +38,13 @@ def test_figure_1_compact_and_exclusive_needs_three_nodes():
         ways = ce_alternatives(Request(16, memory_per_node_mb=GB), node_types(nodes))
         return Snapshot(nodes, tuple(Job(at, at, ways, order=(at,)) for at in (1, 2, 3)))
 
-    plan = CompactExclusive(REPRODUCTION).plan(jobs(paper_nodes(3)), 0)
+    plan = CompactExclusive(REPRODUCTION).plan(jobs(paper_nodes(3)))
     assert summary(plan) == {1: (1, ("n0",)), 2: (1, ("n1",)), 3: (1, ("n2",))}
-    assert list(CompactExclusive(REPRODUCTION).plan(jobs(paper_nodes(2)), 0).waiting) == [3]
+    assert list(CompactExclusive(REPRODUCTION).plan(jobs(paper_nodes(2))).waiting) == [3]
 
 
 def test_figure_1_the_predictions_are_near_the_printed_times():
-    plan = SpreadNShare(REPRODUCTION).plan(snapshot(paper_nodes(2), *THREE), 0)
+    plan = SpreadNShare(REPRODUCTION).plan(snapshot(paper_nodes(2), *THREE))
 
     predicted = {start.job_id: start.alternative.slowdown for start in plan.starts}
     printed = {1: 443.67 / 487.65, 2: 351.75 / 376.98, 3: 500.43 / 482.33}
@@ -54,7 +54,7 @@ def test_figure_1_the_predictions_are_near_the_printed_times():
 def test_bandwidth_hungry_programs_are_not_put_together_beyond_the_nodes_bandwidth():
     one_node = paper_nodes(1)
 
-    plan = SpreadNShare(REPRODUCTION).plan(snapshot(one_node, PROGRAMS["mg"], PROGRAMS["rnn"], PROGRAMS["ep"]), 0)
+    plan = SpreadNShare(REPRODUCTION).plan(snapshot(one_node, PROGRAMS["mg"], PROGRAMS["rnn"], PROGRAMS["ep"]))
 
     assert summary(plan) == {1: (1, ("n0",))}  # 112 of 118 GB/s; rnn's 10 do not fit; ep finds 12 cores, not 16
     assert plan.waiting[2].endswith("nearest: n0 lacks 4 cores and 4 GB/s of bandwidth")
@@ -63,7 +63,7 @@ def test_bandwidth_hungry_programs_are_not_put_together_beyond_the_nodes_bandwid
 def test_cache_hungry_programs_are_not_put_together_beyond_the_nodes_ways():
     two_nodes = paper_nodes(2)
 
-    plan = SpreadNShare(REPRODUCTION).plan(snapshot(two_nodes, PROGRAMS["nw"], PROGRAMS["nw"], PROGRAMS["ts"]), 0)
+    plan = SpreadNShare(REPRODUCTION).plan(snapshot(two_nodes, PROGRAMS["nw"], PROGRAMS["nw"], PROGRAMS["ts"]))
 
     # Each nw takes 18 of 20 ways of a node; ts would need 5 on both or 10 on one.
     assert summary(plan) == {1: (1, ("n0",)), 2: (1, ("n1",))}
@@ -72,17 +72,17 @@ def test_cache_hungry_programs_are_not_put_together_beyond_the_nodes_ways():
 def test_a_compact_program_is_alone_on_its_node_and_shares_when_none_is_empty():
     bfs, ep = PROGRAMS["bfs"], PROGRAMS["ep"]
 
-    alone = SpreadNShare(REPRODUCTION).plan(snapshot(paper_nodes(2), bfs, ep), 0)
+    alone = SpreadNShare(REPRODUCTION).plan(snapshot(paper_nodes(2), bfs, ep))
     assert summary(alone) == {1: (1, ("n0",)), 2: (1, ("n1",))}
     assert alone.starts[0].alternative.exclusive
 
     busy = {"n0": Resources(20, 100 * GB, 20, 118)}
-    shared = SpreadNShare(REPRODUCTION).plan(snapshot(paper_nodes(1, busy), bfs), 0)
+    shared = SpreadNShare(REPRODUCTION).plan(snapshot(paper_nodes(1, busy), bfs))
     assert not shared.starts[0].alternative.exclusive
 
 
 def test_a_neutral_program_fills_the_idle_cores_that_scaling_ones_leave():
-    plan = SpreadNShare(REPRODUCTION).plan(snapshot(paper_nodes(8), PROGRAMS["mg"], PROGRAMS["hc"]), 0)
+    plan = SpreadNShare(REPRODUCTION).plan(snapshot(paper_nodes(8), PROGRAMS["mg"], PROGRAMS["hc"]))
 
     assert summary(plan)[1] == (8, tuple(f"n{at}" for at in range(8)))
     assert summary(plan)[2] == (1, ("n0",))
@@ -94,7 +94,7 @@ def test_a_job_prefers_nodes_that_are_alike_over_the_idlest_ones():
     nodes = paper_nodes(3, free)
     at_two = snapshot(nodes, PROGRAMS["hc"]).waiting[0].alternatives[1]
 
-    plan = SpreadNShare(REPRODUCTION).plan(Snapshot(nodes, (Job(1, 1, (at_two,)),)), 0)
+    plan = SpreadNShare(REPRODUCTION).plan(Snapshot(nodes, (Job(1, 1, (at_two,)),)))
 
     assert summary(plan) == {1: (2, ("n1", "n2"))}  # the one node with 28 idle cores is no group of two
 
@@ -108,7 +108,7 @@ def test_beta_weighs_occupied_ways_against_cores_and_bandwidth(beta, node):
     )
     job = Job(1, 1, (Alternative(1, Resources(1, GB, 2, 1)),))
 
-    plan = SpreadNShare(replace(REPRODUCTION, beta=beta)).plan(Snapshot(nodes, (job,)), 0)
+    plan = SpreadNShare(replace(REPRODUCTION, beta=beta)).plan(Snapshot(nodes, (job,)))
 
     assert plan.starts[0].nodes == (node,)
 
@@ -143,9 +143,9 @@ def test_the_policy_is_figure_11_read_plainly(nodes, queue, beta):
     usable = tuple(node for node in nodes if node.free.cores >= 1 and node.free.memory_mb >= GB)
     parameters = replace(REPRODUCTION, beta=float(beta))
 
-    plan = SpreadNShare(parameters).plan(Snapshot(nodes, queue), 0)
+    plan = SpreadNShare(parameters).plan(Snapshot(nodes, queue))
     idlest_alone = MatchingParameters(portfolio=("idlest",), reservations=0)
-    combined = Combined(CombinedParameters(idlest_alone, parameters)).plan(Snapshot(nodes, queue), 0)
+    combined = Combined(CombinedParameters(idlest_alone, parameters)).plan(Snapshot(nodes, queue))
 
     alternatives = {job.id: job.alternatives for job in queue}
     planned = {

@@ -139,7 +139,7 @@ def test_the_capacity_of_all_four_resources_is_kept_and_shared_ways_stay_free(ca
         free = {node.name: node.free for node in snapshot.nodes}
         capacity = {node.name: node.capacity for node in snapshot.nodes}
         ways = {job.id: job.alternatives for job in snapshot.waiting}
-        for start in policy.plan(snapshot, 0).starts:
+        for start in policy.plan(snapshot).starts:
             assert start.alternative in ways[start.job_id]  # so alpha is kept, as the test above shows of each way
             assert len(set(start.nodes)) == len(start.nodes) == start.alternative.nodes
             for name in start.nodes:
@@ -159,7 +159,7 @@ def test_the_plan_is_the_same_whatever_the_order_of_dicts(case):
     snapshot, given_parameters = case
     reordered = replace(snapshot, projects=dict(reversed(snapshot.projects.items())))
     for policy, again in zip(policies(given_parameters), policies(given_parameters), strict=True):
-        assert policy.plan(snapshot, 0) == again.plan(reordered, 0)
+        assert policy.plan(snapshot) == again.plan(reordered)
 
 
 @settings(deadline=None, max_examples=60)
@@ -169,7 +169,7 @@ def test_nobody_overtakes_an_over_aged_job_on_the_nodes_it_waits_for(case):
     they are when it has its turn) nobody behind it starts.
     """
     snapshot, given_parameters = case
-    plan = SpreadNShare(given_parameters).plan(snapshot, 0)
+    plan = SpreadNShare(given_parameters).plan(snapshot)
     over_aged = sorted((job for job in snapshot.waiting if job.over_aged), key=lambda job: (job.submit_s, job.order))
     started = {start.job_id: start for start in plan.starts}
     oldest = next((job for job in over_aged if job.id not in started), None)
