@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from slurm_sns.config import Config, Nodes, grammar, load
 from slurm_sns.config.settings import Section, Settings
 from slurm_sns.errors import BadInput
-from slurm_sns.policies.matching.heuristics import HEURISTICS
 from slurm_sns.policies.matching.parameters import MatchingParameters
+from slurm_sns.policies.placement.heuristics import HEURISTICS
 from slurm_sns.resources import shared_path
 from slurm_sns.submit.table import NodeShape
 
@@ -49,7 +49,7 @@ class TestLoad:
         config = load(write(SMALLEST))
         assert config.mode == "observe"
         assert config.nodes[0].node_names == ("c1", "c2", "c3", "c4")
-        assert config.matching_parameters() == MatchingParameters()
+        assert config.parameters(MatchingParameters) == MatchingParameters()
 
     def test_an_empty_section_keeps_its_defaults(self, write) -> None:
         assert load(write(SMALLEST + "matching: {}\n")) == load(write(SMALLEST))

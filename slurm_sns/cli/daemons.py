@@ -24,7 +24,6 @@ def scheduler(
     """
     from slurm_sns import config as configuration
     from slurm_sns.cli import wiring
-    from slurm_sns.policies import base
     from slurm_sns.scheduler.answers import Answers
     from slurm_sns.scheduler.loop import Scheduler
     from slurm_sns.scheduler.recent import Recent
@@ -33,7 +32,7 @@ def scheduler(
     settings = configuration.load(config)
     wiring.require_slurm_user(settings)
     wiring.make_directories(settings)
-    policy = base.load(settings.policy, settings.policy_parameters())
+    policy = settings.the_policy()
     if only_compile:
         print(f"compiled in {wiring.warm_up(policy):.1f} s")
         return
@@ -44,7 +43,7 @@ def scheduler(
     ports = wiring.ports(settings, stop)
     recent = Recent()
     told = wiring.settings(settings)
-    loop = Scheduler(ports, policy, told, wiring.spreading(settings), recent.publish)
+    loop = Scheduler(ports, policy, told, wiring.spreading(settings, policy), recent.publish)
     admins = wiring.admins(settings)
     answers = Answers(recent, ports.decisions, policy, admins, lambda: loop.trouble, settings=told)
     managed = ",".join(settings.partitions)

@@ -16,7 +16,7 @@ from slurm_sns.errors import BadInput, SnsError
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from slurm_sns.policies.sns.profile import Run
+    from slurm_sns.policies.profile import Run
 
 _HELP = "The programs' profiles: SlurmUser imports them, every user may list, show, plot and export them."
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from slurm_sns.errors import BadInput, SnsError
-from slurm_sns.policies.sns.profile import Program, Run
+from slurm_sns.policies.profile import Program, Run
 
 SUFFIXES = (".png", ".svg")
 PANEL_INCHES = (3.4, 2.9)

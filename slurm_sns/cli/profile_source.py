@@ -14,7 +14,7 @@ from slurm_sns.errors import BadInput, Unreachable
 
 if TYPE_CHECKING:
     from slurm_sns.config import Config
-    from slurm_sns.policies.sns.profile import Program
+    from slurm_sns.policies.profile import Program
     from slurm_sns.store.profiles import StoredProfiles
 
 

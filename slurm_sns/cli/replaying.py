@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 from slurm_sns.cli.requested import Requested, Spreading
 from slurm_sns.cli.spreading import summary_of
 from slurm_sns.errors import BadInput
-from slurm_sns.policies.matching.keys import KEYS, kernel_holds
-from slurm_sns.policies.matching.max_jobs import MaxJobs
+from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
+from slurm_sns.policies.placement.keys import KEYS, kernel_holds
 from slurm_sns.policies.placement.pool import Pool
+from slurm_sns.policies.profile import Program
 from slurm_sns.policies.sns.exploration import Exploration
-from slurm_sns.policies.sns.profile import Program
 from slurm_sns.sim.engine import Outcome, Scheduler, Simulation
 from slurm_sns.sim.exploring import Exploring, laboratory_of
 from slurm_sns.sim.metrics import Metrics, measure
@@ -83,7 +83,7 @@ def run_matching(pool: Pool, records: Records, asked: Requested, report: Report)
         simulation = Simulation(
             pool,
             records.trace(),
-            MaxJobs(parameters),
+            max_jobs(parameters),
             queue_depth=parameters.queue_depth,
             interval_s=asked.interval_s,
             shares=asked.shares,

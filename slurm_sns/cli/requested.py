@@ -9,8 +9,8 @@ from slurm_sns.cli.spreading import COMBINED, SPREADING, SpreadingOptions
 from slurm_sns.errors import BadInput
 
 if TYPE_CHECKING:
-    from slurm_sns.policies.matching.max_jobs import MaxJobs
     from slurm_sns.policies.matching.parameters import MatchingParameters
+    from slurm_sns.policies.placement.portfolio import Portfolio
     from slurm_sns.policies.sns.parameters import SnsParameters
 
 MAX_JOBS = "max-jobs"
@@ -37,7 +37,7 @@ class Spreading(NamedTuple):
 
     options: SpreadingOptions
     parameters: "SnsParameters"
-    scheduler: "MaxJobs"
+    scheduler: "Portfolio"
 
 
 @dataclass(frozen=True)
@@ -58,22 +58,25 @@ def requested(policy: str, given: Given, config: Path | None) -> Requested:
     Raises:
         BadInput: naming the option and what is valid.
     """
-    from slurm_sns.policies.matching.max_jobs import MaxJobs
+    from slurm_sns.policies.matching.max_jobs import max_jobs
 
     configured, shares, age_limit_s = _configured(config)
     parameters = _limited(_chosen(configured, policy, given.portfolio), policy, given)
     given.spreading.require_learnable(policy)
     spreading = None
     if policy in SPREADING:
-        from slurm_sns.sim.sns_policies import scheduler_of
+        from slurm_sns.policies.matching.parameters import MatchingParameters
+        from slurm_sns.policies.specification import filled
+        from slurm_sns.sim.sns_policies import policy_of
 
         spread_parameters = given.spreading.parameters(parameters.queue_depth, config)
         named = None if given.portfolio is None else parameters.portfolio
-        scheduler = scheduler_of(policy, spread_parameters, parameters, named)
-        parameters, spreading = scheduler.parameters, Spreading(given.spreading, spread_parameters, scheduler)
+        scheduler = policy_of(policy, spread_parameters, parameters, named)
+        parameters = filled(MatchingParameters, scheduler.rules)
+        spreading = Spreading(given.spreading, spread_parameters, scheduler)
     else:
         given.spreading.require_none(policy)
-        MaxJobs(parameters)  # refuses what is not valid
+        max_jobs(parameters)  # refuses what is not valid
     interval_s = given.interval_s or (AT_EVERY_EVENT_S if spreading else PAPER_INTERVAL_S)
     return Requested(policy, parameters, interval_s, given.age_limit_s or age_limit_s, shares, spreading)
 
@@ -90,12 +93,12 @@ def _configured(config: Path | None) -> tuple["MatchingParameters", Mapping[str,
     shares = configuration.matching.shares
     # "slurm" are the shares of Slurm's associations, which a simulation cannot ask: all projects alike.
     by_name = {} if isinstance(shares, str) else shares
-    return configuration.matching_parameters(), by_name, configuration.matching.age_limit_s
+    return configuration.parameters(MatchingParameters), by_name, configuration.matching.age_limit_s
 
 
 def _chosen(parameters: "MatchingParameters", policy: str, portfolio: str | None) -> "MatchingParameters":
     """The parameters of max-jobs, or of max-jobs with one heuristic alone."""
-    from slurm_sns.policies.matching.heuristics import HEURISTICS
+    from slurm_sns.policies.placement.heuristics import HEURISTICS
 
     if policy in {MAX_JOBS, COMBINED}:
         return parameters if portfolio is None else replace(parameters, portfolio=_names(portfolio))

@@ -9,8 +9,8 @@ from slurm_sns.errors import BadInput
 
 if TYPE_CHECKING:
     from slurm_sns.policies.placement.pool import Pool
+    from slurm_sns.policies.profile import Program
     from slurm_sns.policies.sns.parameters import SnsParameters
-    from slurm_sns.policies.sns.profile import Program
     from slurm_sns.sim.sns_trace import SnsTrace
 
 SPREADING = ("ce", "cs", "sns", "combined")
@@ -65,7 +65,7 @@ class SpreadingOptions:
         Raises:
             BadInput: a value cannot be used.
         """
-        from slurm_sns.policies.sns.parameters import REPRODUCTION, require_valid
+        from slurm_sns.policies.sns.parameters import REPRODUCTION, SnsParameters, require_valid
 
         if self.progress not in (None, *PROGRESS):
             raise BadInput(f"--progress is '{self.progress}'; valid: {', '.join(PROGRESS)}")
@@ -73,7 +73,7 @@ class SpreadingOptions:
         if config is not None:
             from slurm_sns.config import load
 
-            parameters = load(config).sns_parameters()
+            parameters = load(config).parameters(SnsParameters)
         parameters = replace(parameters, queue_depth=queue_depth)
         if self.alpha is not None:
             parameters = replace(parameters, alpha=self.alpha)

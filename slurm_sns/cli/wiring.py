@@ -17,7 +17,7 @@ from slurm_sns.config import Config
 from slurm_sns.errors import BadInput, SnsError
 from slurm_sns.model import Alternative, Job, Node, Resources, Snapshot
 from slurm_sns.policies.base import Policy
-from slurm_sns.policies.sns.profile import Program
+from slurm_sns.policies.profile import Program
 from slurm_sns.scheduler.known_ways import KnownWays
 from slurm_sns.scheduler.loop import Ports
 from slurm_sns.scheduler.ports import Log
@@ -136,9 +136,9 @@ def settings(config: Config) -> Settings:
     )
 
 
-def spreading(config: Config) -> Spreading:
+def spreading(config: Config, policy: Policy) -> Spreading:
     """How jobs are spread; the programs come from the store, cycle by cycle."""
-    return Spreading(config.policy, config.sns_parameters(), config.sns.program, known=KnownWays())
+    return Spreading(policy.alternatives, config.sns.program, known=KnownWays())
 
 
 class RecentProfiles:

@@ -5,22 +5,22 @@ the submit filter take.
 """
 
 import json
-from dataclasses import replace
 from pathlib import Path
-from typing import Self
+from typing import Self, TypeVar
 
 from pydantic import ValidationError, model_validator
 
 from slurm_sns.config import checks, grammar, problems, yaml_text
+from slurm_sns.config.policy_settings import parameters_from
 from slurm_sns.config.settings import Matching, Nodes, Paths, Scheduler, Settings, Slurm, Store
 from slurm_sns.errors import BadInput
-from slurm_sns.policies.combined.combined import CombinedParameters
-from slurm_sns.policies.matching.heuristics import FOR_PROFILED_JOBS
-from slurm_sns.policies.matching.parameters import MatchingParameters
-from slurm_sns.policies.sns.parameters import SnsParameters
+from slurm_sns.policies.base import Policy
+from slurm_sns.policies.registry import specification
 from slurm_sns.submit.table import FilterTable
 
 __all__ = ["Config", "Matching", "Nodes", "Paths", "Scheduler", "Slurm", "Store", "load"]
+
+_Parameters = TypeVar("_Parameters")
 
 
 class Config(Settings):
@@ -36,34 +36,14 @@ class Config(Settings):
         """The store's URL: as given, else SQLite in the state directory."""
         return self.store.url or f"sqlite:///{self.paths.state_dir / 'sns.db'}"
 
-    def matching_parameters(self) -> MatchingParameters:
-        """What the policies of matching take."""
-        matching = self.matching
-        return MatchingParameters(
-            matching.portfolio, matching.queue_depth, matching.reservations, matching.default_heuristic
-        )
+    def parameters(self, kind: type[_Parameters]) -> _Parameters:
+        """A policy's parameters of this kind, with the values of the file."""
+        return parameters_from(kind, self)
 
-    def sns_parameters(self) -> SnsParameters:
-        """What Spread-n-Share takes."""
-        sns = self.sns
-        return SnsParameters(
-            alpha=sns.alpha,
-            beta=sns.beta,
-            scales=sns.scales,
-            shared_ways=sns.shared_ways,
-            even_scales_only=sns.even_scales_only,
-            queue_depth=self.matching.queue_depth,
-        )
-
-    def policy_parameters(self) -> MatchingParameters | SnsParameters | CombinedParameters:
-        """What the configured policy takes. In combined, the members for profiled jobs follow the portfolio's own."""
-        matching = self.matching_parameters()
-        if self.policy == "max-jobs":
-            return matching
-        if self.policy != "combined":
-            return self.sns_parameters()
-        portfolio = tuple(dict.fromkeys((*matching.portfolio, *FOR_PROFILED_JOBS)))
-        return CombinedParameters(replace(matching, portfolio=portfolio), self.sns_parameters())
+    def the_policy(self) -> Policy:
+        """The configured policy."""
+        chosen = specification(self.policy)
+        return chosen.policy(*map(self.parameters, chosen.parameters))
 
     def filter_table(self, generated_from: str = "sns.yaml") -> FilterTable:
         """What the submit filter decides by."""

@@ -15,8 +15,8 @@ from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 from pydantic import AfterValidator, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from slurm_sns.policies.base import REGISTRY
-from slurm_sns.policies.matching import heuristics
+from slurm_sns.policies.placement.names import heuristics
+from slurm_sns.policies.registry import REGISTRY
 
 MAX_NODES = 65_536  # Slurm's own limit, MAX_SLURM_NODES
 MAX_SHARE = 1_000_000_000  # any scale will do; beyond, the ratios lose their digits
@@ -129,8 +129,7 @@ def _one_of(names: Iterable[str]) -> AfterValidator:
 
 
 #: The names that may stand in the configuration and in --sns-heuristic.
-HEURISTICS = tuple(heuristics.HEURISTICS)
-Heuristic = Annotated[str, _one_of(HEURISTICS), WithJsonSchema({"enum": list(HEURISTICS)})]
+HEURISTICS = heuristics()
 _PROGRAM_FIELDS = ("{user}", "{name}", "{processes}")
 
 
@@ -146,6 +145,13 @@ def _program_template(text: str) -> str:
 ProgramTemplate = Annotated[str, AfterValidator(_program_template)]
 
 PolicyName = Annotated[str, _one_of(REGISTRY), WithJsonSchema({"enum": list(REGISTRY)})]
+
+
+def one_of(names: Iterable[str]) -> Any:
+    """The type of a text that is one of these."""
+    listed = tuple(names)
+    return Annotated[str, _one_of(listed), WithJsonSchema({"enum": list(listed)})]
+
 
 _SHARES = "slurm, or accounts with a share above 0, such as {physics: 2, chemistry: 1}"
 

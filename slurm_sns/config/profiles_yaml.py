@@ -12,7 +12,7 @@ import yaml
 
 from slurm_sns.config import yaml_text
 from slurm_sns.errors import BadInput
-from slurm_sns.policies.sns.profile import Program
+from slurm_sns.policies.profile import Program
 from slurm_sns.policies.sns.profile_reading import ProfileError, data_of, programs_of
 
 SUBJECT = yaml_text.Subject("file of profiles", "needed are programs", "name a file of profiles")

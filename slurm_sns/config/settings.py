@@ -1,6 +1,7 @@
 """The settings of sns.yaml: their names, kinds, limits and defaults.
 
-conf/sns.yaml says what each is for; a test holds the two together. A setting without a default must be given.
+conf/sns.yaml says what each is for; a test holds the two together. The policies' own settings come from their
+specifications. A setting without a default must be given.
 """
 
 from collections.abc import Mapping
@@ -10,7 +11,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from slurm_sns.config import grammar
-from slurm_sns.policies.matching.parameters import PAPER_PORTFOLIO
+from slurm_sns.config.policy_settings import section_of_policies
 
 Seconds = Annotated[float, Field(ge=0.1, le=3600, allow_inf_nan=False)]
 
@@ -44,26 +45,17 @@ class Nodes(Section):
         return {name: amount for name, amount in amounts.items() if amount}
 
 
-class Matching(Section):
+class Matching(section_of_policies("matching", Section)):  # type: ignore[misc]  # made from the specifications
     """How a cycle matches jobs to nodes, and in which order it takes them."""
 
-    portfolio: Annotated[tuple[grammar.Heuristic, ...], Field(min_length=1)] = PAPER_PORTFOLIO
-    queue_depth: Annotated[int, Field(ge=1, le=1_000_000)] = 1000
-    reservations: Annotated[int, Field(ge=0, le=1_000_000)] = 1
-    default_heuristic: grammar.Heuristic | None = None
     age_limit_s: Annotated[int, Field(ge=1, le=31_536_000)] = 21_600
     withhold_limit_s: Annotated[int, Field(ge=1, le=31_536_000)] | None = 1800
     shares: grammar.Shares = Field(default_factory=dict)
 
 
-class SpreadNShare(Section):
+class SpreadNShare(section_of_policies("sns", Section)):  # type: ignore[misc]  # made from the specifications
     """How jobs with a program's profile are spread and share nodes: the policies sns and combined."""
 
-    alpha: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)] = 0.9
-    beta: Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)] = 2.0
-    scales: Annotated[tuple[Annotated[int, Field(ge=1, le=64)], ...], Field(min_length=1)] = (1, 2, 4, 8)
-    shared_ways: Annotated[int, Field(ge=0, le=64)] = 2
-    even_scales_only: bool = False
     program: grammar.ProgramTemplate = "{name}"
     unmanaged_gbps_per_core: Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)] = 1.0
 

@@ -1,42 +1,74 @@
-"""The protocol of a policy and the registry of their names.
+"""The protocol of a policy: how each job may run, and which jobs start, stop or move now.
 
-A policy is a function of values: the same snapshot gives the same plan. Its parameters are a plain
-frozen dataclass. Policies are imported when asked for, so that naming one costs nothing.
+A policy is a function of values: the same snapshot gives the same plan. What it wants to remember from one plan to the
+next is the plan's `history`, which comes back in the next snapshot.
 """
 
-from importlib import import_module
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
 
-from slurm_sns.errors import BadInput
-from slurm_sns.model import Plan, Snapshot
+from slurm_sns.model import Alternative, Plan, Snapshot
+from slurm_sns.policies.placement.request import NodeType, Request
+from slurm_sns.policies.profile import Program
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One job's wishes, of which a policy makes alternatives.
+
+    `own` is the job's own geometry. `request` is what it asks for where its geometry may be chosen, None where it keeps
+    its own. `program` is its program's profile, None where none is known; `program_name` is the program all the same.
+    """
+
+    own: Alternative
+    request: Request | None = None
+    program: Program | None = None
+    program_name: str = ""
+
+
+class Choice(NamedTuple):
+    """A job's alternatives, best first, at least one; and how they came about, a frozen dataclass of plain values."""
+
+    alternatives: tuple[Alternative, ...]
+    explanation: Any = None
+
+
+#: How a policy makes the alternatives of a job on nodes of these types.
+MakeAlternatives = Callable[[Asked, Sequence[NodeType]], Choice]
 
 
 class Policy(Protocol):
-    """Decides which of the waiting jobs start now, and where."""
+    """Decides how jobs may run, and what happens now."""
+
+    def alternatives(self, asked: Asked, nodes: Sequence[NodeType], /) -> Choice:
+        """The ways to run a job on nodes of these types, which are all that it may ever use.
+
+        Raises:
+            Infeasible: the nodes could not hold it even when they are all empty.
+        """
+        ...
 
     def plan(self, snapshot: Snapshot) -> Plan:
         """The plan for the snapshot's moment; every waiting job is either started or has a reason."""
         ...
 
+    def explain(self, snapshot: Snapshot, job_id: int) -> Any:
+        """What `plan` does with this waiting job and why: a frozen dataclass of plain values, or None.
 
-#: Name -> "module:factory". A factory takes the policy's parameters and gives a Policy.
-REGISTRY = {
-    "max-jobs": "slurm_sns.policies.matching.max_jobs:MaxJobs",
-    "ce": "slurm_sns.policies.baselines.ce:CompactExclusive",
-    "cs": "slurm_sns.policies.baselines.cs:CompactShared",
-    "sns": "slurm_sns.policies.sns.spread_n_share:SpreadNShare",
-    "combined": "slurm_sns.policies.combined.combined:Combined",
-}
+        Raises:
+            BadInput: the job is not among the snapshot's waiting jobs.
+        """
+        ...
 
 
-def load(name: str, parameters: Any) -> Policy:
-    """The policy of that name with these parameters.
+class HistoryFormat(NamedTuple):
+    """How a policy's history is stored: the version of its form, and its type, a frozen dataclass of plain values."""
 
-    Raises:
-        BadInput: no policy has that name; the message lists those that exist.
-    """
-    if name not in REGISTRY:
-        raise BadInput(f"policy '{name}' is unknown; valid: {', '.join(REGISTRY)}")
-    module, factory = REGISTRY[name].split(":")
-    policy: Policy = getattr(import_module(module), factory)(parameters)
-    return policy
+    version: int
+    type: type[Any]
+
+
+def own_geometry(asked: Asked, nodes: Sequence[NodeType]) -> Choice:  # noqa: ARG001  a policy's shape
+    """The alternatives of a policy that leaves every job as it is."""
+    return Choice((asked.own,))

@@ -14,11 +14,10 @@ for none of them itself, and neither must a limit of nodes keep one waiting beca
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from slurm_sns.errors import Infeasible
 from slurm_sns.model import Alternative
-from slurm_sns.scheduler.known_ways import Ways
+from slurm_sns.policies.base import Choice
 from slurm_sns.scheduler.observed import ObservedJob
 from slurm_sns.scheduler.tres_limits import TresLimits
 
@@ -38,7 +37,7 @@ class AccountLimits:
     def __init__(self, limits: TresLimits) -> None:
         self._limits = limits
 
-    def permitted(self, job: ObservedJob, ways: Ways) -> Ways:
+    def permitted(self, job: ObservedJob, ways: Choice) -> Choice:
         """The ways of these that change nothing which is limited.
 
         Raises:
@@ -49,7 +48,7 @@ class AccountLimits:
         if not left:
             raise Infeasible(reasons[0])
         left = self._on_fewest_nodes(job, left)
-        return ways if len(left) == len(ways.alternatives) else replace(ways, alternatives=left)
+        return ways if len(left) == len(ways.alternatives) else ways._replace(alternatives=left)
 
     def _why_not(self, job: ObservedJob, way: Alternative) -> str:
         """Why this way is not taken; empty when it may be."""

@@ -13,8 +13,6 @@ from typing import Any
 from slurm_sns.errors import BadInput, SnsError
 from slurm_sns.model import Alternative, Snapshot, Start, total
 from slurm_sns.policies.base import Policy
-from slurm_sns.policies.matching.explain import explain
-from slurm_sns.policies.matching.max_jobs import MaxJobs
 from slurm_sns.scheduler import pass_through
 from slurm_sns.scheduler.arrays import listed
 from slurm_sns.scheduler.discretion import Discretion
@@ -129,16 +127,15 @@ class Answers:
         return next(own, 0) or next(unsplit, 0) or self._decisions.job_of_task(array_id, task) or 0
 
     def _cycle(self, snapshot: Snapshot, job_id: int) -> dict[str, Any] | None:
-        """The cycle on that snapshot, run again; None for a policy that has no portfolio.
+        """The cycle on that snapshot, run again; None for a policy that has nothing to say of it.
 
         One at a time: it costs as much as a cycle of the scheduler, whose process it shares.
         """
-        if not isinstance(self._policy, MaxJobs):
-            return None
         if not self._explaining.acquire(timeout=EXPLAIN_WAIT_S):
             raise SnsError("too many jobs are being explained; try again in a moment")
         try:
-            return asdict(explain(snapshot, self._policy, job_id))
+            explanation = self._policy.explain(snapshot, job_id)
+            return None if explanation is None else asdict(explanation)
         finally:
             self._explaining.release()
 

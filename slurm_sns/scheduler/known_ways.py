@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from sys import maxsize
 
 from slurm_sns.errors import Closed, Infeasible
-from slurm_sns.model import Alternative
-from slurm_sns.policies.sns.considered import Explanation
-from slurm_sns.policies.sns.profile import Program
+from slurm_sns.policies.base import Choice
+from slurm_sns.policies.profile import Program
 
 #: A new size takes 0.1 ms, one whose program has a profile 0.6 ms of the processor (measured, 1,000 nodes of one kind):
 #: those of one user take at most a sixteenth of the usual interval, 1 s.
@@ -22,19 +21,11 @@ MOST_NEW = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Ways:
-    """A job's alternatives, best first, and for a spreadable job under Spread-n-Share how they came about."""
-
-    alternatives: tuple[Alternative, ...]
-    explanation: Explanation | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class _Found:
     """The ways, or why there are none, by the profile that the program had."""
 
     profile: Program | None
-    ways: Ways | Infeasible
+    ways: Choice | Infeasible
 
     def is_by(self, profile: Program | None) -> bool:
         """Whether it was found by this profile."""
@@ -60,8 +51,8 @@ class KnownWays:
         self._new.clear()
 
     def ways(
-        self, size: Hashable, profile: Program | None, user_id: int, find: Callable[[], Ways | Infeasible]
-    ) -> Ways | Infeasible:
+        self, size: Hashable, profile: Program | None, user_id: int, find: Callable[[], Choice | Infeasible]
+    ) -> Choice | Infeasible:
         """The ways of a job of this size, by `find` where they are not known with this profile.
 
         Raises:

@@ -6,10 +6,8 @@ of users and accounts are Slurm's to check: they show as its reason after a plac
 them it could no longer check, `account_limits` leaves as it is.
 """
 
-from dataclasses import replace
-
 from slurm_sns.errors import Closed
-from slurm_sns.scheduler.known_ways import Ways
+from slurm_sns.policies.base import Choice
 from slurm_sns.scheduler.observed import Observation, ObservedJob, ObservedPartition
 
 #: The flags of a QOS whose jobs are free of a partition's limit (sacctmgr).
@@ -29,7 +27,7 @@ class Limits:
         whys = {each.name: self._why_closed(job, each) for each in shown}
         return {name: why for name, why in whys.items() if why}
 
-    def permitted(self, job: ObservedJob, ways: Ways, partitions: tuple[str, ...]) -> Ways:
+    def permitted(self, job: ObservedJob, ways: Choice, partitions: tuple[str, ...]) -> Choice:
         """The ways on as many nodes as one of these partitions gives to a job.
 
         Raises:
@@ -42,7 +40,7 @@ class Limits:
         if not permitted:
             asked = " or ".join(sorted({str(way.nodes) for way in ways.alternatives}))
             raise Closed(f"{'; '.join(map(_nodes_given, shown))}, the job needs {asked}")
-        return ways if len(permitted) == len(ways.alternatives) else replace(ways, alternatives=permitted)
+        return ways if len(permitted) == len(ways.alternatives) else ways._replace(alternatives=permitted)
 
     def _why_closed(self, job: ObservedJob, partition: ObservedPartition) -> str:
         if not partition.starts_jobs:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from slurm_sns.errors import Refused, SnsError, Unreachable
 from slurm_sns.model import Plan, Start
 from slurm_sns.policies.base import Policy
-from slurm_sns.policies.sns.profile import Program
+from slurm_sns.policies.profile import Program
 from slurm_sns.scheduler.follow_up import failed, verified
 from slurm_sns.scheduler.geometry import whole_memory_mb
 from slurm_sns.scheduler.nice import OwnNice, boosted, started_with_boost

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from slurm_sns.model import Plan, Snapshot
+from slurm_sns.policies.profile import Program
 from slurm_sns.policies.sns.considered import Explanation
-from slurm_sns.policies.sns.profile import Program
 from slurm_sns.scheduler.arrays import Split
 from slurm_sns.scheduler.follow_up import Unpin
 from slurm_sns.scheduler.nice import OwnNice

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from slurm_sns.errors import BadInput
+from slurm_sns.policies.profile import Program
 from slurm_sns.policies.sns.classify import Classification, classify
 from slurm_sns.policies.sns.parameters import SnsParameters
-from slurm_sns.policies.sns.profile import Program
 from slurm_sns.policies.sns.profile_reading import data_of
 from slurm_sns.submit.hints import is_program
 

@@ -8,10 +8,10 @@ from math import inf
 
 from slurm_sns.errors import Closed, Infeasible
 from slurm_sns.model import Resources
+from slurm_sns.policies.base import Choice
 from slurm_sns.scheduler import arrays
 from slurm_sns.scheduler.account_limits import AccountLimits
 from slurm_sns.scheduler.geometry import alike, names_no_memory
-from slurm_sns.scheduler.known_ways import Ways
 from slurm_sns.scheduler.limits import Limits
 from slurm_sns.scheduler.node_sets import NodeSets
 from slurm_sns.scheduler.observed import Observation, ObservedJob, ObservedNode
@@ -48,7 +48,7 @@ class Reach:
         self._alike: dict[tuple[int, frozenset[str]], frozenset[str]] = {}
         self._usable: dict[frozenset[str], Counter[Resources]] = {}
 
-    def of(self, job: ObservedJob) -> tuple[Ways, frozenset[str]]:
+    def of(self, job: ObservedJob) -> tuple[Choice, frozenset[str]]:
         """How the job may run, and the nodes that it may use now.
 
         Slurm runs a job in one of its partitions: only a job of one node may take any node of several.
@@ -73,14 +73,14 @@ class Reach:
             self._alike[key] = alike([node for node in self._ever_in(partitions) if node.name in allowed])
         return self._alike[key]
 
-    def _in(self, job: ObservedJob, partitions: tuple[str, ...]) -> tuple[Ways, tuple[str, ...]]:
+    def _in(self, job: ObservedJob, partitions: tuple[str, ...]) -> tuple[Choice, tuple[str, ...]]:
         """The ways to run the job in these partitions, or in one of them."""
         ways = self._ways(job, partitions)
         if len(partitions) > 1 and any(way.nodes > 1 for way in ways.alternatives):
             return self._in_one_partition(job, partitions)
         return ways, partitions
 
-    def _in_the_others(self, job: ObservedJob, closed: dict[str, str]) -> tuple[Ways, tuple[str, ...]]:
+    def _in_the_others(self, job: ObservedJob, closed: dict[str, str]) -> tuple[Choice, tuple[str, ...]]:
         """The same in those of its partitions that are not closed to it."""
         others = tuple(name for name in job.partitions if name not in closed)
         why = "; ".join(closed.values())
@@ -91,14 +91,14 @@ class Reach:
         except Infeasible as elsewhere:
             raise Closed(f"{why}; {elsewhere}") from None
 
-    def room(self, ways: Ways, allowed: frozenset[str]) -> int:
+    def room(self, ways: Choice, allowed: frozenset[str]) -> int:
         """How many jobs like this one these nodes could hold if they were empty."""
         if allowed not in self._usable:
             usable = (node for node in self._all_nodes if node.name in allowed and not node.unavailable)
             self._usable[allowed] = Counter(node.capacity for node in usable)
         return arrays.room(ways.alternatives, self._usable[allowed])
 
-    def _in_one_partition(self, job: ObservedJob, partitions: tuple[str, ...]) -> tuple[Ways, tuple[str, ...]]:
+    def _in_one_partition(self, job: ObservedJob, partitions: tuple[str, ...]) -> tuple[Choice, tuple[str, ...]]:
         """The first of these partitions that could ever hold the job."""
         for name in partitions[:-1]:
             try:
@@ -108,7 +108,7 @@ class Reach:
         last = partitions[-1:]
         return self._ways(job, last), last
 
-    def _ways(self, job: ObservedJob, partitions: tuple[str, ...]) -> Ways:
+    def _ways(self, job: ObservedJob, partitions: tuple[str, ...]) -> Choice:
         if names_no_memory(job) and not self._are_of_one_memory(partitions):
             raise Infeasible("it gets all the memory of its nodes, which differ in it: which ones is Slurm's choice")
         return self._account_limits.permitted(job, self._spreader.ways(job, self._ever_in(partitions)))

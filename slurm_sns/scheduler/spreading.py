@@ -11,13 +11,11 @@ from operator import attrgetter
 
 from slurm_sns.errors import Infeasible
 from slurm_sns.model import Resources
-from slurm_sns.policies.baselines import ce, cs
-from slurm_sns.policies.sns import alternatives as sns
-from slurm_sns.policies.sns.parameters import SnsParameters
-from slurm_sns.policies.sns.profile import Program
-from slurm_sns.policies.sns.request import NodeType, Request
+from slurm_sns.policies.base import Asked, Choice, MakeAlternatives, own_geometry
+from slurm_sns.policies.placement.request import NodeType, Request
+from slurm_sns.policies.profile import Program
 from slurm_sns.scheduler.geometry import extremes, geometry_on, is_fixed, wants_more_cpus
-from slurm_sns.scheduler.known_ways import KnownWays, Ways, unlimited
+from slurm_sns.scheduler.known_ways import KnownWays, unlimited
 from slurm_sns.scheduler.node_kinds import NodeKinds, kinds_of
 from slurm_sns.scheduler.observed import ObservedJob, ObservedNode
 from slurm_sns.submit import mark
@@ -26,14 +24,13 @@ from slurm_sns.submit.hints import Hints, asks_for_spreading
 
 @dataclass(frozen=True, slots=True)
 class Spreading:
-    """How jobs are spread: by which policy, with which parameters, and what programs are known.
+    """How jobs are spread: how the policy makes their alternatives, and what programs are known.
 
     `program` names the program of a job without --sns-program; {user}, {name} and {processes} are filled in. `known` is
     what earlier looks found, which each look changes; None where no look follows another.
     """
 
-    policy: str = "max-jobs"
-    parameters: SnsParameters = field(default_factory=SnsParameters)
+    alternatives: MakeAlternatives = own_geometry
     program: str = "{name}"
     programs: Mapping[str, Program] = field(default_factory=dict)
     known: KnownWays | None = None
@@ -51,7 +48,7 @@ class Spreader:
         self._known.begin_look()
         self._kinds: dict[int, tuple[NodeKinds, tuple[ObservedNode, ...]]] = {}
 
-    def ways(self, job: ObservedJob, nodes: tuple[ObservedNode, ...]) -> Ways:
+    def ways(self, job: ObservedJob, nodes: tuple[ObservedNode, ...]) -> Choice:
         """The ways to run this job on some of `nodes`, those that it may ever use.
 
         Raises:
@@ -74,35 +71,27 @@ class Spreader:
 
     def _ways_or_never(
         self, job: ObservedJob, hints: Hints | None, program: str, kinds: NodeKinds
-    ) -> Ways | Infeasible:
+    ) -> Choice | Infeasible:
         try:
             return self._ways(job, hints, program, kinds)
         except Infeasible as never:
             return Infeasible(str(never))  # without its traceback, which would keep the whole look in memory
 
-    def _ways(self, job: ObservedJob, hints: Hints | None, program: str, kinds: NodeKinds) -> Ways:
-        policy = self._spreading.policy
-        alone = policy == "ce" or (hints is not None and hints.exclusive)
-        own = replace(geometry_on(job, kinds), exclusive=alone)
-        keeps_geometry = hints is None or is_fixed(job) or wants_more_cpus(job) or not asks_for_spreading(hints)
-        if policy == "max-jobs" or hints is None or keeps_geometry:
-            return Ways((own,))
-        return self._chosen(request(job, hints, kinds), program, _types(kinds))
+    def _ways(self, job: ObservedJob, hints: Hints | None, program: str, kinds: NodeKinds) -> Choice:
+        own = replace(geometry_on(job, kinds), exclusive=hints is not None and hints.exclusive)
+        keeps_geometry = is_fixed(job) or wants_more_cpus(job) or hints is None or not asks_for_spreading(hints)
+        asked = Asked(
+            own,
+            None if hints is None or keeps_geometry else request(job, hints, kinds),
+            self._spreading.programs.get(program),
+            program,
+        )
+        return self._spreading.alternatives(asked, _types(kinds))
 
     def _kinds_of(self, nodes: tuple[ObservedNode, ...]) -> NodeKinds:
         if id(nodes) not in self._kinds:
             self._kinds[id(nodes)] = kinds_of(nodes), nodes  # kept alive for their identity
         return self._kinds[id(nodes)][0]
-
-    def _chosen(self, asked: Request, program: str, types: tuple[NodeType, ...]) -> Ways:
-        parameters = self._spreading.parameters
-        if self._spreading.policy == "ce":
-            return Ways(ce.alternatives(asked, types))
-        known = self._spreading.programs.get(program)
-        if self._spreading.policy == "cs":
-            return Ways(cs.alternatives(asked, types, parameters, known.max_scale if known else None))
-        choice = sns.choose(asked, known, types, parameters)
-        return Ways(choice.alternatives, replace(choice.explanation, program=program))
 
 
 def request(job: ObservedJob, hints: Hints, kinds: NodeKinds) -> Request:

@@ -21,8 +21,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from slurm_sns.policies.profile import Run
 from slurm_sns.policies.sns.parameters import PAPER_BANDWIDTH_GBPS
-from slurm_sns.policies.sns.profile import Run
 from slurm_sns.sim.saturation import Traffic, settled, traffic_of
 
 #: Ways and traffic agree when a round moves no job's ways by more; each round goes half of the way.

@@ -15,8 +15,8 @@ from typing import NamedTuple, Protocol
 
 from slurm_sns.errors import SnsError
 from slurm_sns.model import Project, Resources, total
-from slurm_sns.policies.matching.max_jobs import Schedule
 from slurm_sns.policies.placement.pool import Amounts, Pool, taken
+from slurm_sns.policies.placement.portfolio import Schedule
 from slurm_sns.policies.placement.queue import WaitingQueue
 from slurm_sns.sim.progress import Fixed, Placement, Progress
 from slurm_sns.sim.trace import Trace, TraceJob

@@ -13,15 +13,15 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from slurm_sns.model import Alternative, Job
-from slurm_sns.policies.matching.max_jobs import MaxJobs, Schedule
 from slurm_sns.policies.placement.pool import Amounts, Pool
+from slurm_sns.policies.placement.portfolio import Portfolio, Schedule
 from slurm_sns.policies.placement.queue import WaitingQueue
+from slurm_sns.policies.placement.request import NodeType, Request
+from slurm_sns.policies.profile import Program, Run
 from slurm_sns.policies.sns.alternatives import alternatives
 from slurm_sns.policies.sns.drift import DriftParameters, Monitored, watched
 from slurm_sns.policies.sns.evidence import Known, Measurement
 from slurm_sns.policies.sns.exploration import Exploration, Step, exploring
-from slurm_sns.policies.sns.profile import Program, Run
-from slurm_sns.policies.sns.request import NodeType, Request, node_types
 from slurm_sns.sim.profiling import SAMPLED_WAYS, sampled
 from slurm_sns.sim.progress import Placement, Progress
 from slurm_sns.sim.sns_jobs import ProgramJob
@@ -112,7 +112,9 @@ class Laboratory:
 class Exploring:
     """A policy and a model of progress that learn: both roles of one simulation."""
 
-    def __init__(self, laboratory: Laboratory, policy: MaxJobs, progress: Progress, jobs: Iterable[ProgramJob]) -> None:
+    def __init__(
+        self, laboratory: Laboratory, policy: Portfolio, progress: Progress, jobs: Iterable[ProgramJob]
+    ) -> None:
         """`jobs` are those of the trace that can be learnt from; the others keep their alternatives."""
         jobs = tuple(jobs)
         self._laboratory, self._policy, self._progress = laboratory, policy, progress
@@ -178,7 +180,7 @@ def laboratory_of(
     pool: Pool, true: Mapping[str, Program], exploration: Exploration, *, spread: float, seed: int = 0
 ) -> Laboratory:
     """A laboratory on these nodes."""
-    return Laboratory(true, exploration, node_types(pool), spread, seed)
+    return Laboratory(true, exploration, pool.types, spread, seed)
 
 
 def _longer(placed: Placement) -> int:

@@ -5,7 +5,7 @@ With `nodes`, cores and memory are those on each of that many nodes. 1 GB is 102
 
 import numpy as np
 
-from slurm_sns.policies.matching.heuristics import HEURISTICS
+from slurm_sns.policies.placement.heuristics import HEURISTICS
 from slurm_sns.policies.placement.pool import Pool
 from slurm_sns.sim.files import Source
 from slurm_sns.sim.nodes_csv import MIB_PER_GB

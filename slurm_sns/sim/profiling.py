@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from slurm_sns.policies.sns.profile import Program, Run
+from slurm_sns.policies.profile import Program, Run
 
 #: Section 5.1.
 SAMPLED_WAYS = (2, 4, 8, 20)

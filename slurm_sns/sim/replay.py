@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slurm_sns.errors import SnsError
-from slurm_sns.policies.matching.by_kernel import Rules, limits_of
-from slurm_sns.policies.matching.keys import ROWS, kernel_table
+from slurm_sns.policies.matching.max_jobs import rules_of
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.placement.arrays import NOBODY, Kinds, Machines, Problem, Queue, Ways, largest_number_of_takes
+from slurm_sns.policies.placement.by_kernel import limits_of
 from slurm_sns.policies.placement.field import open_all
 from slurm_sns.policies.placement.kernel import bench_for
+from slurm_sns.policies.placement.keys import ROWS, kernel_table
 from slurm_sns.policies.placement.pool import CORES, MEMORY, Pool
 from slurm_sns.sim.metrics import CycleColumns, Metrics, Timings, measure_columns
 from slurm_sns.sim.records import Records
@@ -156,7 +157,7 @@ def _problem(pool: Pool, records: Records, parameters: MatchingParameters) -> Pr
     machines = Machines(capacity, np.zeros((0, capacity.shape[1]), np.bool_))
     own = {int(row) for row in kinds.own if row != NOBODY}
     scores = kernel_table()
-    return Problem(machines, ways, kinds, scores, limits_of(Rules(parameters), scores, own))
+    return Problem(machines, ways, kinds, scores, limits_of(rules_of(parameters), scores, own))
 
 
 def _jobs(records: Records, ways: Ways) -> Jobs:

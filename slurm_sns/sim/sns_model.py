@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from slurm_sns.model import Alternative, Job
+from slurm_sns.policies.profile import Run
 from slurm_sns.policies.sns.alternatives import predicted_slowdown
 from slurm_sns.policies.sns.parameters import SnsParameters
-from slurm_sns.policies.sns.profile import Run
 from slurm_sns.sim.trace import SHORTEST_RUN_S, half_up
 
 #: The runs of a program at a job's process count, by scale; empty or missing for a job without profile.

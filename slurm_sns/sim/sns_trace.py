@@ -12,16 +12,17 @@ from functools import cache, cached_property
 
 from slurm_sns.errors import Infeasible
 from slurm_sns.model import Alternative, Job
-from slurm_sns.policies.baselines import ce, cs
+from slurm_sns.policies.base import Asked, MakeAlternatives
 from slurm_sns.policies.placement.pool import Pool
-from slurm_sns.policies.sns import alternatives as sns
+from slurm_sns.policies.placement.request import Request, compact
+from slurm_sns.policies.profile import Program
+from slurm_sns.policies.registry import specification
 from slurm_sns.policies.sns.parameters import SnsParameters
-from slurm_sns.policies.sns.profile import Program
-from slurm_sns.policies.sns.request import NodeType, Request, node_types
 from slurm_sns.sim.files import read_text
 from slurm_sns.sim.read_trace import read_trace
 from slurm_sns.sim.sns_jobs import ProgramJob, header_of, read_program_jobs
 from slurm_sns.sim.sns_model import AuthorsModel, Runs
+from slurm_sns.sim.sns_policies import policy_of
 from slurm_sns.sim.trace import TOO_LARGE, JobMaker, Trace, TraceJob
 
 Ways = tuple[Alternative, ...]
@@ -57,7 +58,8 @@ class TraceReader:
             return self.of_programs(name, read_program_jobs(name, read_text(name), limit), load_factor=load_factor)
         trace = read_trace(name, self.pool, load_factor=load_factor, limit=limit)
         is_swf = "job_id" not in header
-        return self._without_programs(trace, self._spread if self.policy == "cs" and is_swf else self._own_geometry)
+        spreads = is_swf and specification(self.policy).spreads_unprofiled
+        return self._without_programs(trace, self._spread if spreads else self._own_geometry)
 
     def of_programs(self, name: str, lines: Iterable[ProgramJob], *, load_factor: float = 1.0) -> SnsTrace:
         """The trace of these jobs; `name` is what an error calls it.
@@ -97,16 +99,12 @@ class TraceReader:
         return SnsTrace(trace, AuthorsModel(run_s, runs, self.parameters), without, tuple(profiled))
 
     @cached_property
-    def _types(self) -> tuple[NodeType, ...]:
-        return node_types(self.pool)
+    def _alternatives(self) -> MakeAlternatives:
+        return policy_of(self.policy, self.parameters).alternatives
 
     def _ways(self, request: Request, program: Program | None) -> Ways:
-        types = self._types
-        if self.policy == "ce":
-            return ce.alternatives(request, types)
-        if self.policy == "cs":
-            return cs.alternatives(request, types, self.parameters, program.max_scale if program else None)
-        return sns.alternatives(request, program, types, self.parameters)
+        asked = Asked(compact(request, self.pool.types), request, program)
+        return self._alternatives(asked, self.pool.types).alternatives
 
     def _runs(self, program: Program | None, processes: int) -> Runs:
         if program is None:
@@ -126,14 +124,15 @@ class TraceReader:
         return SnsTrace(replace(trace, jobs=tuple(jobs)), model, len(jobs))
 
     def _own_geometry(self, job: Job) -> Ways:
-        return tuple(replace(way, exclusive=self.policy == "ce") for way in job.alternatives)
+        (own,) = job.alternatives
+        return self._alternatives(Asked(own), self.pool.types).alternatives
 
     def _spread(self, job: Job) -> Ways:
-        """CS: the job's processes, as many as its equal parts hold; memory goes with the cores."""
-        (way,) = job.alternatives
-        cores = way.demand.cores
-        request = Request(way.nodes * cores, memory_per_cpu_mb=-(-way.demand.memory_mb // cores))
+        """The job's processes, as many as its equal parts hold; memory goes with the cores."""
+        (own,) = job.alternatives
+        cores = own.demand.cores
+        request = Request(own.nodes * cores, memory_per_cpu_mb=-(-own.demand.memory_mb // cores))
         try:
-            return cs.alternatives(request, self._types, self.parameters)
+            return self._alternatives(Asked(own, request), self.pool.types).alternatives
         except Infeasible:
             return job.alternatives  # rounding up took what memory there was: as it asked

@@ -8,7 +8,7 @@ from sqlalchemy import Engine, delete, insert, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from slurm_sns.errors import Unreachable
-from slurm_sns.policies.sns.profile import Program
+from slurm_sns.policies.profile import Program
 from slurm_sns.policies.sns.profile_reading import data_of, programs_of
 from slurm_sns.store.schema import profiled_programs, profiled_runs
 from slurm_sns.store.troubles import in_words

@@ -24,7 +24,7 @@ from live_cycle import measured
 from profiled_jobs import NAMES, PAPER_NODE, PARTITION, PROCESSES, programs
 
 from slurm_sns.model import NOTHING, Plan
-from slurm_sns.policies.combined.combined import Combined
+from slurm_sns.policies.combined.combined import combined
 from slurm_sns.scheduler.known_ways import KnownWays
 from slurm_sns.scheduler.observed import JobState, Observation, ObservedJob, ObservedNode
 from slurm_sns.scheduler.settings import Settings
@@ -81,8 +81,8 @@ class Cycles:
     """Looks and plans of one scheduler, one after the other."""
 
     def __init__(self) -> None:
-        self._spreading = Spreading("combined", programs=programs(), known=KnownWays())
-        self._policy = Combined()
+        self._policy = combined()
+        self._spreading = Spreading(self._policy.alternatives, programs=programs(), known=KnownWays())
 
     def look(self, seen: Observation) -> Situation:
         """From values to the snapshot with every job's ways."""

@@ -24,12 +24,12 @@ from pool_a import NODES, SIZES
 from profiled_jobs import PARTITION, observation_of, programs
 
 from slurm_sns.model import Alternative, Job, Node, Resources, Snapshot
-from slurm_sns.policies.combined.combined import Combined, CombinedParameters
-from slurm_sns.policies.matching import by_kernel
-from slurm_sns.policies.matching.heuristics import FOR_PROFILED_JOBS
-from slurm_sns.policies.matching.max_jobs import MaxJobs
-from slurm_sns.policies.matching.parameters import PAPER_PORTFOLIO, MatchingParameters
+from slurm_sns.policies.combined.combined import combined
+from slurm_sns.policies.matching.max_jobs import max_jobs
+from slurm_sns.policies.matching.parameters import MatchingParameters
+from slurm_sns.policies.placement import by_kernel
 from slurm_sns.policies.placement.pool import Pool, amounts
+from slurm_sns.policies.placement.portfolio import Portfolio
 from slurm_sns.policies.placement.queue import WaitingQueue
 from slurm_sns.scheduler.known_ways import KnownWays
 from slurm_sns.scheduler.settings import Settings
@@ -78,14 +78,13 @@ def profiled(jobs: int, nodes: int, busy: float, repeat: int) -> dict:
     """The cycle of the combined policy on a queue of profiled jobs."""
     observation = observation_of(jobs, nodes, busy, seed=1)
     settings = Settings(partitions=frozenset({PARTITION}), age_limit_s=None)
-    spreading = Spreading("combined", programs=programs(), known=KnownWays())
+    policy = combined(MatchingParameters(queue_depth=max(jobs, 1)))
+    spreading = Spreading(policy.alternatives, programs=programs(), known=KnownWays())
 
     def look() -> Snapshot:
         return read(observation, {}, settings, jobs, spreading).snapshot
 
     snapshot = look()
-    portfolio = (*PAPER_PORTFOLIO, *FOR_PROFILED_JOBS)
-    policy = Combined(CombinedParameters(MatchingParameters(portfolio, queue_depth=max(jobs, 1))))
     measures = of_plan(policy, snapshot, repeat)
     return {
         "kinds_of_jobs": len({job.alternatives for job in snapshot.waiting}),
@@ -96,7 +95,7 @@ def profiled(jobs: int, nodes: int, busy: float, repeat: int) -> dict:
     }
 
 
-def of_plan(policy: MaxJobs, snapshot: Snapshot, repeat: int) -> dict:
+def of_plan(policy: Portfolio, snapshot: Snapshot, repeat: int) -> dict:
     """The plan and its parts, and the same nodes with one job."""
     pool, free = Pool.of(snapshot.nodes), amounts([node.free for node in snapshot.nodes])
     queue = WaitingQueue.of(snapshot.waiting, snapshot.projects)
@@ -137,7 +136,7 @@ def main() -> None:
     if given.profiled:
         result |= profiled(jobs, given.nodes, busy, given.repeat)
     else:
-        policy = MaxJobs(MatchingParameters(queue_depth=max(jobs, 1)))
+        policy = max_jobs(MatchingParameters(queue_depth=max(jobs, 1)))
         result |= of_plan(policy, snapshot_of(jobs, given.nodes, busy, seed=1), given.repeat)
     result["peak_rss_mb"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
     result["plan_to_one_job"] = round(result["plan"]["median_s"] / result["one_job"]["median_s"], 1)

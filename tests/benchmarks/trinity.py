@@ -28,7 +28,7 @@ from slurm_sns.policies.sns.parameters import REPRODUCTION
 from slurm_sns.sim.engine import Simulation
 from slurm_sns.sim.progress import Fixed
 from slurm_sns.sim.sns_jobs import ProgramJob
-from slurm_sns.sim.sns_policies import scheduler_of
+from slurm_sns.sim.sns_policies import policy_of
 from slurm_sns.sim.sns_trace import TraceReader
 
 TRINITY_CORES, CORES, MOST_NODES = 32, 28, 4096
@@ -59,7 +59,7 @@ def simulated(policy: str, jobs: list[ProgramJob], nodes: int) -> dict[str, floa
     """Replay the jobs; seconds are the process's own, by the operating system's account."""
     pool = Pool.of(Node(f"n{at:05}", PAPER_NODE, PAPER_NODE) for at in range(nodes))
     spread = TraceReader(pool, policy, programs(), PARAMETERS).of_programs("trinity", jobs)
-    scheduler = scheduler_of(policy, PARAMETERS)
+    scheduler = policy_of(policy, PARAMETERS)
     began_s = time.process_time()
     simulation = Simulation(pool, spread.trace, scheduler, queue_depth=1000, interval_s=1, progress=Fixed(spread.model))
     outcome = simulation.run()

@@ -22,7 +22,7 @@ from slurm_sns.config import Config, load
 from slurm_sns.config.profiles_yaml import read_profiles
 from slurm_sns.errors import BadInput
 from slurm_sns.model import Plan
-from slurm_sns.policies.matching.max_jobs import MaxJobs
+from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.render.texts import texts
 from slurm_sns.resources import shared_path
@@ -216,7 +216,7 @@ class JobRecords(Target):
     """Whatever users write into jobs, a look is read, planned and explained; the job beside them is placed as ever."""
 
     def __init__(self, _folder: Path) -> None:
-        self._policy = MaxJobs(MatchingParameters())
+        self._policy = max_jobs(MatchingParameters())
         self.unreadable = 0
 
     def check(self, random: Random, cases: int) -> None:

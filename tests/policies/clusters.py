@@ -1,7 +1,7 @@
 """Small named clusters and queues, in the paper's units: cores and GB."""
 
 from slurm_sns.model import Alternative, Job, Node, Plan, Resources, Snapshot
-from slurm_sns.policies.matching.max_jobs import MaxJobs
+from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
 
 GB = 1024
@@ -30,7 +30,7 @@ def queue(*sizes: tuple[int, float], first: int = 1) -> tuple[Job, ...]:
 def plan(nodes, waiting, *portfolio: str, projects=None, **parameters) -> Plan:
     if portfolio:
         parameters["portfolio"] = portfolio
-    policy = MaxJobs(MatchingParameters(**parameters))
+    policy = max_jobs(MatchingParameters(**parameters))
     return policy.plan(Snapshot(tuple(nodes), tuple(waiting), projects or {}))
 
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 from slurm_sns.config.profiles_yaml import read_profiles
 from slurm_sns.model import Alternative, Job, Node, Resources, Snapshot
+from slurm_sns.policies.placement.request import NodeType, Request, node_types
+from slurm_sns.policies.profile import Program, Provenance, Provenances, Run
 from slurm_sns.policies.sns.alternatives import choose
 from slurm_sns.policies.sns.parameters import REPRODUCTION
-from slurm_sns.policies.sns.profile import Program, Provenance, Provenances, Run
-from slurm_sns.policies.sns.request import NodeType, Request, node_types
 
 GB = 1024
 ASSUMED = Provenances(*[Provenance.ASSUMED] * 3)
@@ -39,6 +39,10 @@ def types(count: int = 8) -> tuple[NodeType, ...]:
     return (NodeType(PAPER_NODE, count),)
 
 
+def types_of(nodes) -> tuple[NodeType, ...]:
+    return node_types(node.capacity for node in nodes)
+
+
 def ways_to_run(of, tasks=16, nodes=None, parameters=REPRODUCTION, **request) -> tuple[Alternative, ...]:
     request.setdefault("memory_per_node_mb", GB)
     return choose(Request(tasks, **request), of, nodes or types(), parameters).alternatives
@@ -47,7 +51,13 @@ def ways_to_run(of, tasks=16, nodes=None, parameters=REPRODUCTION, **request) ->
 def snapshot(nodes, *programs, tasks=16, parameters=REPRODUCTION, **fields) -> Snapshot:
     """A queue of one job for each program, None for a job without profile."""
     waiting = tuple(
-        Job(at, at, ways_to_run(each, tasks, node_types(nodes), parameters), order=(at,), **fields)
+        Job(
+            at,
+            at,
+            ways_to_run(each, tasks, types_of(nodes), parameters),
+            order=(at,),
+            **fields,
+        )
         for at, each in enumerate(programs, start=1)
     )
     return Snapshot(tuple(nodes), waiting)

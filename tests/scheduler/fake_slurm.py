@@ -11,7 +11,7 @@ from live import NOW, job, node
 
 from slurm_sns.errors import Refused, Unreachable
 from slurm_sns.model import Resources
-from slurm_sns.policies.matching.max_jobs import MaxJobs
+from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.scheduler.arrays import listed
 from slurm_sns.scheduler.loop import Ports, Scheduler
@@ -293,4 +293,4 @@ class Site:
         )
 
     def scheduler(self, settings, wire: Wire | None = None) -> Scheduler:
-        return Scheduler(self.ports(wire), MaxJobs(MatchingParameters()), settings, publish=self.views.append)
+        return Scheduler(self.ports(wire), max_jobs(MatchingParameters()), settings, publish=self.views.append)

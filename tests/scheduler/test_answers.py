@@ -11,7 +11,7 @@ from live import ALICE, BOB, ENFORCE, NOW, job, look, node, pinned, record, runn
 from slurm_sns.config.profiles_yaml import read_profiles
 from slurm_sns.errors import BadInput, SnsError
 from slurm_sns.model import Plan
-from slurm_sns.policies.matching.max_jobs import MaxJobs
+from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.sns.profile_reading import programs_of
 from slurm_sns.resources import shared_path
@@ -44,7 +44,7 @@ class Recorded:
 
 def view(*jobs, records=(), nodes=None, mode="enforce", disabled=False) -> View:
     seen = situation(look(*jobs, nodes=nodes), *records, settings=replace(ENFORCE, mode=mode))
-    plan = Plan() if disabled else MaxJobs(PARAMETERS).plan(seen.snapshot)
+    plan = Plan() if disabled else max_jobs(PARAMETERS).plan(seen.snapshot)
     return View(NOW, 0.012, mode, disabled, 3, 2, seen, plan)
 
 
@@ -54,7 +54,9 @@ def answers(of: View | None, recorded=None) -> Answers:
         recent.publish(of)
     settings = ENFORCE if of is None else replace(ENFORCE, mode=of.mode)
     admins = frozenset({0, ADMIN})
-    return Answers(recent, recorded or Recorded(), MaxJobs(PARAMETERS), admins, lambda: "store away", settings=settings)
+    return Answers(
+        recent, recorded or Recorded(), max_jobs(PARAMETERS), admins, lambda: "store away", settings=settings
+    )
 
 
 def ask(of: View | None, command: str, user: int = ADMIN, *, recorded=None, **more):

@@ -7,13 +7,14 @@ from live import ALICE, BOB, ENFORCE, NOW, job, look, node, planned
 
 from slurm_sns.errors import Closed, Infeasible
 from slurm_sns.model import Alternative, Resources
-from slurm_sns.policies.sns.profile import Program
-from slurm_sns.scheduler.known_ways import KnownWays, Ways
+from slurm_sns.policies.base import Choice
+from slurm_sns.policies.profile import Program
+from slurm_sns.scheduler.known_ways import KnownWays
 from slurm_sns.scheduler.observed import ObservedJob
 from slurm_sns.scheduler.situation import Situation, read
 from slurm_sns.scheduler.spreading import Spreading
 
-WAYS = Ways((Alternative(1, Resources(1, 1)),))
+WAYS = Choice((Alternative(1, Resources(1, 1)),))
 LATER = "its owner has jobs of more than 2 new sizes: this one is looked at in a later cycle"
 
 
@@ -23,7 +24,7 @@ class Work:
     def __init__(self) -> None:
         self.done = 0
 
-    def __call__(self) -> Ways:
+    def __call__(self) -> Choice:
         self.done += 1
         return WAYS
 

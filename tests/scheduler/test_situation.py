@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from live import ENFORCE, NOW, SUBMIT, free, job, look, node, pinned, planned, record, running, situation, tasks
 
 from slurm_sns.model import Release, Resources
-from slurm_sns.policies.matching.max_jobs import MaxJobs
+from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.scheduler.follow_up import MOST_FAILURES, Unpin
 from slurm_sns.scheduler.observed import JobState, ObservedPartition, ObservedReservation
@@ -608,7 +608,7 @@ def clusters(draw):
 def test_no_node_is_planned_over_what_slurm_and_placed_jobs_leave(case) -> None:
     observation, known = case
     seen = read(observation, known, ENFORCE, NOW)
-    plan = MaxJobs(MatchingParameters()).plan(seen.snapshot)
+    plan = max_jobs(MatchingParameters()).plan(seen.snapshot)
     left = {each.name: each.free for each in seen.snapshot.nodes}
     for start in plan.starts:
         for name in start.nodes:

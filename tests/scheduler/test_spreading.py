@@ -6,8 +6,8 @@ import pytest
 
 from slurm_sns.errors import Infeasible
 from slurm_sns.model import Resources
-from slurm_sns.policies.sns.parameters import SnsParameters
-from slurm_sns.policies.sns.profile import Program, Provenance, Provenances, Run
+from slurm_sns.policies.profile import Program, Provenance, Provenances, Run
+from slurm_sns.policies.registry import specification
 from slurm_sns.scheduler.geometry import placed_demand, whole_memory_mb
 from slurm_sns.scheduler.observed import JobState, ObservedJob, ObservedNode
 from slurm_sns.scheduler.spreading import Spreader, Spreading
@@ -30,8 +30,8 @@ JOB = ObservedJob(
 )
 
 
-def ways(job: ObservedJob, **fields):
-    spreading = Spreading("combined", SnsParameters(), programs={"mg": SCALING})
+def ways(job: ObservedJob, policy: str = "combined", **fields):
+    spreading = Spreading(specification(policy).policy().alternatives, programs={"mg": SCALING})
     return Spreader(replace(spreading, **fields)).ways(job, NODES)
 
 
@@ -103,7 +103,7 @@ def test_to_be_alone_it_asks_for_all_the_memory_of_the_smallest_of_its_nodes() -
 @pytest.mark.parametrize("policy", ["max-jobs", "ce", "cs", "combined"])
 def test_jobs_that_share_the_work_get_what_each_would_get_alone(policy: str) -> None:
     """Jobs that are alike but for one thing, one after another, on all nodes and on some."""
-    spreading = Spreading(policy, SnsParameters(), programs={"mg": SCALING})
+    spreading = Spreading(specification(policy).policy().alternatives, programs={"mg": SCALING})
     shared = Spreader(spreading)
     changes = (
         {},

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from slurm_sns.config.profiles_yaml import read_profiles
 from slurm_sns.model import Alternative, Job, Resources
 from slurm_sns.policies.placement.pool import Pool, amounts
+from slurm_sns.policies.profile import Provenance, Provenances, Run
 from slurm_sns.policies.sns.parameters import REPRODUCTION
-from slurm_sns.policies.sns.profile import Provenance, Provenances, Run
-from slurm_sns.policies.sns.spread_n_share import SpreadNShare
+from slurm_sns.policies.sns.spread_n_share import spread_n_share
 from slurm_sns.sim.contended import Contended
 from slurm_sns.sim.contention import NodeKind, Occupant, held_ways, partitioned, speeds, unpartitioned
 from slurm_sns.sim.engine import Simulation
@@ -226,7 +226,7 @@ def simulate(policy, pool, text, progress_of, tmp_path):
     path = tmp_path / "mix.csv"
     path.write_text(text)
     spread = TraceReader(pool, policy, SHIPPED, REPRODUCTION).read(str(path))
-    scheduler = SpreadNShare(REPRODUCTION)
+    scheduler = spread_n_share(REPRODUCTION)
     progress = progress_of(pool, spread.model)
     return Simulation(pool, spread.trace, scheduler, queue_depth=1000, interval_s=1, progress=progress).run()
 

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from slurm_sns.model import Resources
-from slurm_sns.policies.matching.heuristics import HEURISTICS
-from slurm_sns.policies.matching.max_jobs import MaxJobs
+from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
+from slurm_sns.policies.placement.heuristics import HEURISTICS
 from slurm_sns.policies.placement.pool import Pool, amounts
 from slurm_sns.sim.engine import Simulation
 from slurm_sns.sim.metrics import measure
@@ -36,7 +36,7 @@ def replay(pool, *jobs, portfolio=("first-fit",), interval_s=30, shares=None, ag
     simulation = Simulation(
         pool,
         trace,
-        MaxJobs(chosen),
+        max_jobs(chosen),
         queue_depth=chosen.queue_depth,
         interval_s=interval_s,
         shares=shares,

@@ -7,7 +7,7 @@ import pytest
 from slurm_sns.policies.sns.classify import classify
 from slurm_sns.policies.sns.exploration import Exploration
 from slurm_sns.policies.sns.parameters import REPRODUCTION
-from slurm_sns.policies.sns.spread_n_share import SpreadNShare
+from slurm_sns.policies.sns.spread_n_share import spread_n_share
 from slurm_sns.sim.engine import Simulation
 from slurm_sns.sim.exploring import Exploring, laboratory_of
 from slurm_sns.sim.progress import Fixed
@@ -30,7 +30,7 @@ def ran():
     pool = cluster()
     laboratory = laboratory_of(pool, true, Exploration(REPRODUCTION), spread=0.01, seed=3)
     spread = TraceReader(pool, "sns", true, REPRODUCTION).of_programs("the rounds", jobs)
-    both = Exploring(laboratory, SpreadNShare(REPRODUCTION), Fixed(spread.model), jobs)
+    both = Exploring(laboratory, spread_n_share(REPRODUCTION), Fixed(spread.model), jobs)
     outcome = Simulation(pool, spread.trace, both, queue_depth=1000, interval_s=1, progress=both).run()
     return laboratory, outcome
 

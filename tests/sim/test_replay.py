@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from slurm_sns.model import Resources
-from slurm_sns.policies.matching.keys import KEYS
-from slurm_sns.policies.matching.max_jobs import PlainMaxJobs
+from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
+from slurm_sns.policies.placement.keys import KEYS
 from slurm_sns.policies.placement.pool import Pool, amounts
 from slurm_sns.sim.engine import Simulation
 from slurm_sns.sim.metrics import measure
@@ -57,7 +57,7 @@ def by_kernel(folder: Path, trace: str, reference: str) -> list[str]:
 def by_twin(folder: Path, trace: str, reference: str) -> list[str]:
     pool = read_nodes(str(folder / f"{trace}.nodes.csv"))
     jobs = read_records(str(folder / f"{trace}.jobs.csv.gz"), pool).trace()
-    outcome = Simulation(pool, jobs, PlainMaxJobs(parameters(reference)), queue_depth=1000, interval_s=30).run()
+    outcome = Simulation(pool, jobs, max_jobs(parameters(reference)).plainly(), queue_depth=1000, interval_s=30).run()
     return [f"{each.job.id},{each.start_s},{pool.names[each.nodes[0]]}" for each in outcome.placements]
 
 
@@ -130,7 +130,7 @@ def test_replay_and_engine_give_the_same_bytes_and_metrics(tmp_path_factory, run
     plain = Simulation(
         SMALL,
         records.trace(),
-        PlainMaxJobs(chosen),
+        max_jobs(chosen).plainly(),
         queue_depth=chosen.queue_depth,
         interval_s=interval_s,
         shares=shares,

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from slurm_sns.errors import BadInput
+from slurm_sns.policies.profile import Provenance
 from slurm_sns.policies.sns.classify import Kind
-from slurm_sns.policies.sns.profile import Provenance
 from slurm_sns.sim.profiling import as_profiled, sampled
 from slurm_sns.sim.reproduce import (
     sns_assumed,

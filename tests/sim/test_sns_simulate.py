@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from slurm_sns.cli import main
-from slurm_sns.policies.combined.combined import Combined, CombinedParameters
-from slurm_sns.policies.matching.heuristics import angle_to_balance
+from slurm_sns.policies.combined.combined import combined
 from slurm_sns.policies.matching.parameters import MatchingParameters
+from slurm_sns.policies.placement.heuristics import angle_to_balance
+from slurm_sns.policies.placement.portfolio import Portfolio
 from slurm_sns.policies.sns.parameters import REPRODUCTION
 from slurm_sns.resources import shared_path
 from slurm_sns.sim.engine import Simulation
@@ -232,7 +233,7 @@ def test_without_profiles_combined_is_max_jobs_line_for_line(simulate, name, por
     assert [f"{row[0]},{row[2]},{row[4]}" for row in rows] == reference(name)
 
 
-class OwnLoop(Combined):
+class OwnLoop(Portfolio):
     """Combined without its short cut to Max-Jobs, and with Mix-Fit by the angle for any number of resources."""
 
     def schedule(self, pool, free, queue):
@@ -252,7 +253,7 @@ def test_its_own_loop_and_the_general_angle_change_no_placement(name, portfolio)
     pool = read_nodes(str(DATA / "small.nodes.csv"))
     trace = read_trace(str(DATA / "small.jobs.csv.gz"), pool)
     matching = MatchingParameters(portfolio=tuple(portfolio.split(",")))
-    policy = OwnLoop(CombinedParameters(matching, REPRODUCTION))
+    policy = OwnLoop(combined(matching, REPRODUCTION, portfolio=matching.portfolio).rules)
 
     outcome = Simulation(pool, trace, policy, queue_depth=1000, interval_s=30).run()
 

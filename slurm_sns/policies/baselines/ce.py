@@ -6,28 +6,30 @@ Source: Spread-n-Share (SC'19), sections 1 and 3.2, figure 8.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from slurm_sns.model import Alternative
-from slurm_sns.policies.matching.max_jobs import MaxJobs
-from slurm_sns.policies.matching.parameters import MatchingParameters
-from slurm_sns.policies.sns.parameters import SnsParameters
-from slurm_sns.policies.sns.request import NodeType, Request, fewest_nodes, spread
+from slurm_sns.policies.base import Asked, Choice
+from slurm_sns.policies.baselines.parameters import CompactParameters
+from slurm_sns.policies.placement.by_kernel import Rules
+from slurm_sns.policies.placement.portfolio import Portfolio
+from slurm_sns.policies.placement.request import NodeType, compact
 
 
-def alternatives(request: Request, nodes: Sequence[NodeType]) -> tuple[Alternative, ...]:
+def compact_exclusive(parameters: CompactParameters | None = None) -> Portfolio:
+    """CE. Only the queue depth means something here.
+
+    Raises:
+        BadInput: a parameter cannot be used.
+    """
+    parameters = parameters or CompactParameters()
+    return Portfolio(Rules(("first-fit",), parameters.queue_depth, reservations=0), alternatives)
+
+
+def alternatives(asked: Asked, nodes: Sequence[NodeType]) -> Choice:
     """The one way: scale 1 on empty nodes.
 
     Raises:
         Infeasible: the nodes could not hold the job even when they are all empty.
     """
-    layout = spread(request, fewest_nodes(request, nodes), 1)
-    return (Alternative(layout.nodes, layout.demand, layout.tasks_per_node, exclusive=True),)
-
-
-class CompactExclusive(MaxJobs):
-    """The policy `ce`."""
-
-    def __init__(self, parameters: SnsParameters | MatchingParameters | None = None) -> None:
-        """Only the queue depth means something here."""
-        depth = (parameters or SnsParameters()).queue_depth
-        super().__init__(MatchingParameters(portfolio=("first-fit",), queue_depth=depth, reservations=0))
+    way = asked.own if asked.request is None else compact(asked.request, nodes)
+    return Choice((replace(way, exclusive=True),))

@@ -6,15 +6,43 @@ Source: Spread-n-Share (SC'19), section 3.2, figure 8.
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 from slurm_sns.model import Alternative
-from slurm_sns.policies.sns.parameters import SnsParameters
-from slurm_sns.policies.sns.request import NodeType, Request, fewest_nodes, holding, spread
-from slurm_sns.policies.sns.spread_n_share import SpreadNShare
+from slurm_sns.policies.base import Asked, Choice
+from slurm_sns.policies.baselines.parameters import CompactParameters
+from slurm_sns.policies.placement.by_kernel import Rules
+from slurm_sns.policies.placement.names import IDLEST
+from slurm_sns.policies.placement.portfolio import Portfolio
+from slurm_sns.policies.placement.request import NodeType, Request, fewest_nodes, holding, spread
+from slurm_sns.policies.placement.scales import require_scales
 
 
-def alternatives(
-    request: Request, nodes: Sequence[NodeType], parameters: SnsParameters, max_scale: int | None = None
+def compact_shared(parameters: CompactParameters | None = None) -> Portfolio:
+    """CS.
+
+    Raises:
+        BadInput: a parameter cannot be used.
+    """
+    parameters = parameters or CompactParameters()
+    require_scales(parameters.scales)
+    rules = Rules((IDLEST,), parameters.queue_depth, reservations=0, keeper=IDLEST, weighs=True)
+    return Portfolio(rules, partial(alternatives, parameters))
+
+
+def alternatives(parameters: CompactParameters, asked: Asked, nodes: Sequence[NodeType]) -> Choice:
+    """The scales where the job's geometry may be chosen; a program's own limit of them binds whoever schedules.
+
+    Raises:
+        Infeasible: the nodes could not hold the job even when they are all empty.
+    """
+    if asked.request is None:
+        return Choice((asked.own,))
+    return Choice(scales(asked.request, nodes, parameters, asked.program.max_scale if asked.program else None))
+
+
+def scales(
+    request: Request, nodes: Sequence[NodeType], parameters: CompactParameters, max_scale: int | None = None
 ) -> tuple[Alternative, ...]:
     """The scales in increasing order; scale 1 is always among them.
 
@@ -39,7 +67,3 @@ def alternatives(
             layout.nodes, layout.demand, layout.tasks_per_node, scale, exclusive=request.exclusive
         )
     return tuple(ways.values())
-
-
-class CompactShared(SpreadNShare):
-    """The policy `cs`."""

@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+from slurm_sns.policies.placement.names import heuristics
+from slurm_sns.policies.specification import QUEUE_DEPTH, Setting, Specification, parameter
+
 #: The paper's five (section 4), in the order that breaks ties between equally good schedules.
 PAPER_PORTFOLIO = ("best-fit-memory", "worse-fit-memory", "best-fit-cores", "worse-fit-cores", "mix-fit")
 
@@ -15,7 +18,26 @@ class MatchingParameters:
     capacity withheld. `default_heuristic`: the pool's choice for jobs that name none; None leaves it to the member.
     """
 
-    portfolio: tuple[str, ...] = PAPER_PORTFOLIO
-    queue_depth: int = 1000
-    reservations: int = 1
-    default_heuristic: str | None = None
+    portfolio: tuple[str, ...] = parameter(
+        PAPER_PORTFOLIO,
+        Setting("The heuristics that compete, separated by commas.", "matching", choices=heuristics, option=True),
+    )
+    queue_depth: int = parameter(1000, QUEUE_DEPTH)
+    reservations: int = parameter(
+        1,
+        Setting(
+            "First queue positions for which capacity is withheld.", "matching", least=0, most=1_000_000, option=True
+        ),
+    )
+    default_heuristic: str | None = parameter(
+        None, Setting("The heuristic of jobs that name none.", "matching", choices=heuristics)
+    )
+
+
+MAX_JOBS = Specification(
+    "max-jobs",
+    "Run every heuristic of the portfolio, keep what matches most jobs.",
+    (MatchingParameters,),
+    "slurm_sns.policies.matching.max_jobs:max_jobs",
+    has_portfolio=True,
+)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slurm_sns.model import Alternative, Node, Resources
+from slurm_sns.policies.placement.request import NodeType, node_types
 
 Amounts = NDArray[np.int64]
 Indices = NDArray[np.intp]
@@ -42,6 +43,11 @@ class Pool:
         if allowed not in self._masks:
             self._masks[allowed] = np.fromiter((name in allowed for name in self.names), np.bool_, len(self.names))
         return self._masks[allowed]
+
+    @cached_property
+    def types(self) -> tuple[NodeType, ...]:
+        """The node types, in the order in which they come first."""
+        return node_types(Resources(*shape) for shape in self.capacity.T.tolist())
 
     @cached_property
     def total(self) -> Resources:

@@ -13,24 +13,17 @@ Source: Spread-n-Share (SC'19), sections 4.3 and 4.4, figure 10.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 from slurm_sns.model import Alternative, Resources
+from slurm_sns.policies.base import Choice
+from slurm_sns.policies.placement.request import Layout, NodeType, Request, compact, fewest_nodes, holding, spread
+from slurm_sns.policies.profile import SAME, Program, Run
 from slurm_sns.policies.sns.classify import Classification, Kind, classify, corrected_time_s
 from slurm_sns.policies.sns.considered import Considered, Explanation
 from slurm_sns.policies.sns.parameters import PAPER_BANDWIDTH_GBPS, SnsParameters
-from slurm_sns.policies.sns.profile import SAME, Program, Run
-from slurm_sns.policies.sns.request import Layout, NodeType, Request, fewest_nodes, holding, spread
 
 NO_PROFILE = "no profile: runs at scale 1 on shared nodes, and asks for no ways and no bandwidth"
 NONE_ELIGIBLE = "no scale is eligible on these nodes: runs on empty nodes at scale 1"
-
-
-class Choice(NamedTuple):
-    """A job's alternatives, best first, and how they came about."""
-
-    alternatives: tuple[Alternative, ...]
-    explanation: Explanation
 
 
 def alternatives(
@@ -44,8 +37,16 @@ def alternatives(
     return choose(request, profile, nodes, parameters).alternatives
 
 
-def choose(request: Request, profile: Program | None, nodes: Sequence[NodeType], parameters: SnsParameters) -> Choice:
+def choose(
+    request: Request,
+    profile: Program | None,
+    nodes: Sequence[NodeType],
+    parameters: SnsParameters,
+    program_name: str = "",
+) -> Choice:
     """The same with the reasons. `nodes` are those that the job may ever use, with their whole capacity.
+
+    `program_name` is what a program without profile is called in them.
 
     Raises:
         Infeasible: the nodes could not hold it even when they are all empty.
@@ -53,14 +54,14 @@ def choose(request: Request, profile: Program | None, nodes: Sequence[NodeType],
     types = without_shared_ways(nodes, parameters.shared_ways)
     fewest = fewest_nodes(request, types)
     explanation = Explanation(
-        program=profile.name if profile else "",
+        program=program_name or (profile.name if profile else ""),
         processes=request.processes,
         alpha=parameters.alpha if request.alpha is None else request.alpha,
         fewest_nodes=fewest,
     )
     runs = profile.at(request.processes, nearest=parameters.one_profile_for_all_sizes) if profile else {}
     if profile is None or not runs:
-        way = _unprofiled(request, fewest)
+        way = compact(request, types)
         note = NO_PROFILE if profile is None else f"{NO_PROFILE} ({_profiled_counts(profile)})"
         return Choice((way,), replace(explanation, considered=(_own(way),), note=note))
     return _Profiled(request, profile, runs, types, parameters, explanation).choice()
@@ -83,13 +84,8 @@ def predicted_slowdown(runs: Mapping[int, Run], scale: int, ways: int | None, pa
     return spreading if ways is None else spreading / run.kept_at(ways)
 
 
-def _unprofiled(request: Request, fewest: int) -> Alternative:
-    layout = spread(request, fewest, 1)
-    return Alternative(layout.nodes, layout.demand, layout.tasks_per_node, exclusive=request.exclusive)
-
-
 def _own(way: Alternative) -> Considered:
-    assert way.tasks_per_node is not None  # noqa: S101  _unprofiled sets it
+    assert way.tasks_per_node is not None  # noqa: S101  compact sets it
     return Considered(1, way.exclusive, way.nodes, way.tasks_per_node, way.demand.cores, way.demand.memory_mb)
 
 

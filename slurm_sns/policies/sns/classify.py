@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from slurm_sns.policies.profile import Run
 from slurm_sns.policies.sns.parameters import PAPER_BANDWIDTH_GBPS, SnsParameters
-from slurm_sns.policies.sns.profile import Run
 
 #: Speeds that differ by no more than this share are alike (section 4.2).
 ALIKE = 0.05

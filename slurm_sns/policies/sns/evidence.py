@@ -10,8 +10,8 @@ Source: Spread-n-Share (SC'19), sections 4.1, 4.2 and 5.1; count, mean and sprea
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from slurm_sns.policies.profile import Program, Provenance, Provenances, Run
 from slurm_sns.policies.sns.estimate import Estimate
-from slurm_sns.policies.sns.profile import Program, Provenance, Provenances, Run
 
 MEASURED = Provenances(Provenance.MEASURED, Provenance.MEASURED, Provenance.MEASURED)
 TIMED_ONLY = Provenances(Provenance.MEASURED, Provenance.ASSUMED, Provenance.ASSUMED)

@@ -16,9 +16,9 @@ from math import inf
 from typing import NamedTuple
 
 from slurm_sns.model import Alternative
+from slurm_sns.policies.placement.request import NodeType, Request, fewest_nodes, holding, spread
 from slurm_sns.policies.sns.evidence import Known
 from slurm_sns.policies.sns.parameters import SnsParameters
-from slurm_sns.policies.sns.request import NodeType, Request, fewest_nodes, holding, spread
 
 
 class Step(NamedTuple):

@@ -2,15 +2,15 @@
 
 from dataclasses import dataclass
 
-from slurm_sns.errors import BadInput
-from slurm_sns.policies.matching.heuristics import PAPER_BETA
+from slurm_sns.policies.placement.names import PAPER_BETA
+from slurm_sns.policies.placement.scales import EVEN_SCALES_ONLY, SCALES, require_scales
+from slurm_sns.policies.specification import QUEUE_DEPTH, Setting, Specification, parameter, require_within_limits
 
 #: A half-empty node clocks higher: run times measured on one are multiplied by this (the prototype's values).
 FREQUENCY_FACTORS = ((1, 1.0), (2, 1.02), (4, 1.05), (8, 1.15))
 
 #: A node's bandwidth where its configuration gives none: STREAM on all 28 cores of the paper's nodes (figure 3).
 PAPER_BANDWIDTH_GBPS = 118.26
-WIDEST_SCALE = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,15 +25,23 @@ class SnsParameters:
     `queue_depth`: how many jobs a pass looks at.
     """
 
-    alpha: float = 0.9
-    beta: float = PAPER_BETA
-    scales: tuple[int, ...] = (1, 2, 4, 8)
-    shared_ways: int = 2
-    even_scales_only: bool = False
+    alpha: float = parameter(
+        0.9,
+        Setting("The share of its best performance that a job keeps.", "sns", above=0, most=1, option=True),
+    )
+    beta: float = parameter(
+        PAPER_BETA,
+        Setting("What occupied cache ways weigh in the choice of nodes.", "sns", least=0, most=1e6, option=True),
+    )
+    scales: tuple[int, ...] = parameter((1, 2, 4, 8), SCALES)
+    shared_ways: int = parameter(
+        2, Setting("Ways of each node that are kept for jobs without profile and the system.", "sns", least=0, most=64)
+    )
+    even_scales_only: bool = parameter(False, EVEN_SCALES_ONLY)
     one_profile_for_all_sizes: bool = False
     unspreadable_is_compact: bool = False
     frequency_factors: tuple[tuple[int, float], ...] = FREQUENCY_FACTORS
-    queue_depth: int = 1000
+    queue_depth: int = parameter(1000, QUEUE_DEPTH)
 
     def frequency_factor(self, scale: int) -> float:
         """The factor of the widest listed scale that is not above this one."""
@@ -50,15 +58,16 @@ def require_valid(parameters: SnsParameters) -> None:
     Raises:
         BadInput: one of them cannot; the message says what is valid.
     """
-    if not 0 < parameters.alpha <= 1:
-        raise BadInput(f"alpha is {parameters.alpha}; valid: above 0, at most 1")
-    if not 0 <= parameters.beta <= 1e6:
-        raise BadInput(f"beta is {parameters.beta}; valid: from 0 to 1e6")
-    scales = parameters.scales
-    if 1 not in scales or len(set(scales)) < len(scales) or not all(1 <= scale <= WIDEST_SCALE for scale in scales):
-        shown = ",".join(map(str, scales))
-        raise BadInput(f"scales are {shown}; valid: 1 and others up to {WIDEST_SCALE}, each once, as in 1,2,4,8")
-    if parameters.shared_ways < 0:
-        raise BadInput(f"shared_ways is {parameters.shared_ways}; valid: 0 or more")
-    if parameters.queue_depth < 1:
-        raise BadInput(f"queue_depth is {parameters.queue_depth}; valid: 1 or more")
+    require_within_limits(parameters)
+    require_scales(parameters.scales)
+
+
+SNS = Specification(
+    "sns",
+    "Spread-n-Share: spread programs that starve on few nodes, share nodes between those that fit together.",
+    (SnsParameters,),
+    "slurm_sns.policies.sns.spread_n_share:spread_n_share",
+    spreads=True,
+    plans_by_profiles=True,
+    runs_at_events=True,
+)

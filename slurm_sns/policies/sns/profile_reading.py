@@ -16,8 +16,8 @@ from itertools import pairwise
 from typing import Any
 
 from slurm_sns.errors import BadInput
-from slurm_sns.policies.sns.parameters import WIDEST_SCALE
-from slurm_sns.policies.sns.profile import Program, Provenance, Provenances, Run
+from slurm_sns.policies.placement.scales import WIDEST_SCALE
+from slurm_sns.policies.profile import Program, Provenance, Provenances, Run
 
 Where = tuple[str | int, ...]
 

@@ -1,26 +1,48 @@
 """The policy `sns`: each job in queue order at its first alternative that fits, on the idlest nodes of one group.
 
-It is `combined` with the heuristic `idlest` alone and no withheld capacity but for an over-aged job.
+No capacity is withheld but for an over-aged job, which has whole nodes kept.
 
 Source: Spread-n-Share (SC'19), section 4.4, figure 11.
 """
 
-from slurm_sns.policies.combined.combined import IDLEST, Combined, CombinedParameters
-from slurm_sns.policies.matching.parameters import MatchingParameters
-from slurm_sns.policies.sns.parameters import SnsParameters
+from collections.abc import Sequence
+from functools import partial
+
+from slurm_sns.policies.base import Asked, Choice
+from slurm_sns.policies.placement.by_kernel import Rules
+from slurm_sns.policies.placement.names import IDLEST
+from slurm_sns.policies.placement.portfolio import Portfolio
+from slurm_sns.policies.placement.request import NodeType
+from slurm_sns.policies.sns.alternatives import choose
+from slurm_sns.policies.sns.parameters import SnsParameters, require_valid
 
 
-class SpreadNShare(Combined):
-    """Spread-n-Share."""
+def spread_n_share(parameters: SnsParameters | None = None) -> Portfolio:
+    """Spread-n-Share.
 
-    def __init__(self, parameters: SnsParameters | MatchingParameters | None = None) -> None:
-        """Of matching's parameters only the queue depth means something here.
+    Raises:
+        BadInput: a parameter cannot be used.
+    """
+    parameters = parameters or SnsParameters()
+    require_valid(parameters)
+    rules = Rules(
+        (IDLEST,),
+        parameters.queue_depth,
+        reservations=0,
+        beta=parameters.beta,
+        keeper=IDLEST,
+        weighs=True,
+        shared_ways=parameters.shared_ways,
+    )
+    return Portfolio(rules, partial(alternatives, parameters))
 
-        Raises:
-            BadInput: a parameter cannot be used.
-        """
-        if isinstance(parameters, MatchingParameters):
-            parameters = SnsParameters(queue_depth=parameters.queue_depth)
-        parameters = parameters or SnsParameters()
-        matching = MatchingParameters(portfolio=(IDLEST,), queue_depth=parameters.queue_depth, reservations=0)
-        super().__init__(CombinedParameters(matching, parameters))
+
+def alternatives(parameters: SnsParameters, asked: Asked, nodes: Sequence[NodeType]) -> Choice:
+    """By the program's profile where the job's geometry may be chosen.
+
+    Raises:
+        Infeasible: the nodes could not hold the job even when they are all empty.
+    """
+    if asked.request is None:
+        return Choice((asked.own,))
+    return choose(asked.request, asked.program, nodes, parameters, asked.program_name)

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from slurm_sns.model import Resources
-from slurm_sns.policies.matching.heuristics import mix_fit
 from slurm_sns.policies.matching.parameters import MatchingParameters
+from slurm_sns.policies.placement.heuristics import mix_fit
 from slurm_sns.policies.placement.pool import Pool, amounts
 from slurm_sns.sim.nodes_csv import MIB_PER_GB
 from slurm_sns.sim.replay import replay

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from slurm_sns.policies.sns.profile import Program, Provenance, Run
+from slurm_sns.policies.profile import Program, Provenance, Run
 from slurm_sns.sim.reproduce.claims import Claim, interval
 from slurm_sns.sim.reproduce.options import Options
 from slurm_sns.sim.reproduce.page import Numbers, Page

@@ -5,7 +5,7 @@ file through the code that plans by them. One thing is a result: what a profiler
 interpolates between them, as the paper's does, would take for the fewest ways.
 """
 
-from slurm_sns.policies.sns.profile import Run
+from slurm_sns.policies.profile import Run
 from slurm_sns.sim.profiling import SAMPLED_WAYS, sampled
 from slurm_sns.sim.reproduce import figures
 from slurm_sns.sim.reproduce.claims import Claim, exactly

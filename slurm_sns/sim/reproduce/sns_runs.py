@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from slurm_sns.config.profiles_yaml import read_profiles
 from slurm_sns.model import Resources
 from slurm_sns.policies.placement.pool import BANDWIDTH, Pool, amounts
+from slurm_sns.policies.profile import Program
 from slurm_sns.policies.sns.parameters import REPRODUCTION, SnsParameters
-from slurm_sns.policies.sns.profile import Program
 from slurm_sns.resources import shared_path
 from slurm_sns.sim.engine import Simulation
 from slurm_sns.sim.progress import Placement
 from slurm_sns.sim.sns_jobs import ProgramJob
-from slurm_sns.sim.sns_policies import CE, COMBINED, CS, MODELS, SNS, progress_of, scheduler_of
+from slurm_sns.sim.sns_policies import CE, COMBINED, CS, MODELS, SNS, policy_of, progress_of
 from slurm_sns.sim.sns_trace import TraceReader
 
 PROFILES = "conf/profiles/spread-n-share.yaml"
@@ -107,7 +107,7 @@ def place(
     simulation = Simulation(
         pool,
         planned.trace,
-        scheduler_of(policy, parameters),
+        policy_of(policy, parameters),
         queue_depth=QUEUE_DEPTH,
         interval_s=INTERVAL_S,
         progress=progress_of(model, policy, true_pool, authors),

@@ -21,7 +21,7 @@ import numpy as np
 
 from slurm_sns.model import Resources
 from slurm_sns.policies.placement.pool import Pool, amounts
-from slurm_sns.policies.sns.profile import Program, Provenance, Provenances, Run
+from slurm_sns.policies.profile import Program, Provenance, Provenances, Run
 from slurm_sns.sim.contention import NodeKind, Occupant, speeds
 from slurm_sns.sim.reproduce.claims import Claim, exactly, interval
 from slurm_sns.sim.reproduce.options import Options

@@ -11,19 +11,22 @@ from programs import paper_nodes, paper_programs, snapshot
 
 from slurm_sns.errors import BadInput
 from slurm_sns.model import Alternative, Job, Node, Resources, Snapshot
-from slurm_sns.policies.base import REGISTRY, load
-from slurm_sns.policies.combined.combined import Combined, CombinedParameters
-from slurm_sns.policies.matching.heuristics import FOR_PROFILED_JOBS, HEURISTICS, Idlest, angle_to_balance, mix_fit
-from slurm_sns.policies.matching.max_jobs import MaxJobs
+from slurm_sns.policies.combined.combined import combined as the_policy
+from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import PAPER_PORTFOLIO, MatchingParameters
+from slurm_sns.policies.placement.heuristics import HEURISTICS, Idlest, angle_to_balance, mix_fit
+from slurm_sns.policies.placement.names import FOR_PROFILED_JOBS
+from slurm_sns.policies.placement.portfolio import Portfolio
+from slurm_sns.policies.registry import REGISTRY, specification
 from slurm_sns.policies.sns.parameters import REPRODUCTION, SnsParameters
+from slurm_sns.policies.specification import filled
 
 WHOLE = (*PAPER_PORTFOLIO, *FOR_PROFILED_JOBS)
 PROGRAMS = paper_programs()
 
 
-def combined(*portfolio, sns=REPRODUCTION, **matching) -> Combined:
-    return Combined(CombinedParameters(MatchingParameters(portfolio=portfolio or WHOLE, **matching), sns))
+def combined(*portfolio, sns=REPRODUCTION, **matching) -> Portfolio:
+    return the_policy(MatchingParameters(**matching), sns, portfolio=portfolio or WHOLE)
 
 
 def way(cores=1, gb=1, ways=0, gbps=0, *, nodes=1, slowdown=1.0, **fields) -> Alternative:
@@ -109,7 +112,7 @@ def test_heuristics_of_ways_and_bandwidth(heuristic, taken):
 def test_a_jobs_own_heuristic_may_be_one_of_the_later_ones():
     nodes = (Node("a", Resources(8, 32 * GB), Resources(4, 32 * GB)), node("b", 8, 32))
 
-    plan = MaxJobs(MatchingParameters(portfolio=("first-fit",))).plan(Snapshot(nodes, (job(1, heuristic="idlest"),)))
+    plan = max_jobs(MatchingParameters(portfolio=("first-fit",))).plan(Snapshot(nodes, (job(1, heuristic="idlest"),)))
 
     assert plan.starts[0].nodes == ("b",)
 
@@ -189,7 +192,7 @@ def test_without_profiles_it_is_max_jobs(case, reservations, shared_ways):
 
     ours = combined(sns=sns, reservations=reservations).plan(case)
 
-    assert ours == MaxJobs(MatchingParameters(reservations=reservations)).plan(case)
+    assert ours == max_jobs(MatchingParameters(reservations=reservations)).plan(case)
 
 
 @settings(deadline=None, max_examples=40)
@@ -197,10 +200,9 @@ def test_without_profiles_it_is_max_jobs(case, reservations, shared_ways):
 def test_without_profiles_it_is_max_jobs_even_where_its_own_loop_runs(case, reservations):
     """The loop over alternatives with the paper's five, and no short cut to Max-Jobs."""
     matching = MatchingParameters(reservations=reservations)
-    policy = Combined(CombinedParameters(matching, REPRODUCTION))
-    policy._without_profiles = None
+    policy = the_policy(matching, REPRODUCTION, portfolio=matching.portfolio)
 
-    ours, theirs = policy.plan(case), MaxJobs(matching).plan(case)
+    ours, theirs = policy.plan(case), max_jobs(matching).plan(case)
 
     assert (ours.starts, ours.report) == (theirs.starts, theirs.report)
 
@@ -208,11 +210,11 @@ def test_without_profiles_it_is_max_jobs_even_where_its_own_loop_runs(case, rese
 def test_policies_are_known_by_name():
     assert {"ce", "cs", "sns", "combined"} <= set(REGISTRY)
     for name in ("ce", "cs", "sns"):
-        assert load(name, SnsParameters(queue_depth=7)).parameters.queue_depth == 7
-    for name in ("ce", "cs", "sns", "combined"):
-        assert load(name, MatchingParameters(queue_depth=7)).parameters.queue_depth == 7
+        known = specification(name)
+        assert known.policy(filled(known.parameters[0], SnsParameters(queue_depth=7))).rules.queue_depth == 7
+    assert specification("combined").policy(MatchingParameters(queue_depth=7)).rules.queue_depth == 7
     with pytest.raises(BadInput, match="beta is nan"):
-        load("sns", SnsParameters(beta=float("nan")))
+        specification("sns").policy(SnsParameters(beta=float("nan")))
 
 
 def test_beta_is_part_of_the_policy_and_the_default_of_the_heuristic():

@@ -3,17 +3,16 @@ from clusters import job, node, queue, way
 
 from slurm_sns.errors import BadInput
 from slurm_sns.model import Resources, Snapshot
-from slurm_sns.policies.matching.explain import explain
-from slurm_sns.policies.matching.max_jobs import MaxJobs
-from slurm_sns.policies.matching.missing import Lack
+from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
+from slurm_sns.policies.placement.missing import Lack
 
 TWO_MACHINES = (node("A"), node("B"))
 
 
 def explained(nodes, waiting, job_id, *portfolio, **parameters):
     parameters["portfolio"] = portfolio
-    return explain(Snapshot(tuple(nodes), tuple(waiting)), MaxJobs(MatchingParameters(**parameters)), job_id)
+    return max_jobs(MatchingParameters(**parameters)).explain(Snapshot(tuple(nodes), tuple(waiting)), job_id)
 
 
 def test_each_member_says_which_nodes_it_chose_at_which_position_and_who_won():

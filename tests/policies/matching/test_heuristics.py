@@ -2,7 +2,7 @@ import pytest
 from clusters import job, node, placed, plan
 
 from slurm_sns.errors import BadInput
-from slurm_sns.policies.matching.heuristics import HEURISTICS
+from slurm_sns.policies.placement.heuristics import HEURISTICS
 
 # Free: a 6 cores 10 GB of 64, b 2 cores 40 GB of 64, c 4 cores 8 GB of 32, d 8 cores 32 GB of 32.
 MACHINES = (

@@ -5,7 +5,7 @@ import pytest
 from clusters import GB, job, node, placed, plan, queue
 
 from slurm_sns.model import Resources
-from slurm_sns.policies.matching.heuristics import mix_fit
+from slurm_sns.policies.placement.heuristics import mix_fit
 from slurm_sns.policies.placement.pool import Pool, amounts
 
 TWO_MACHINES = (node("A"), node("B"))

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from slurm_sns.model import Alternative, Job, Node, Project, Resources, Snapshot
-from slurm_sns.policies.matching.heuristics import HEURISTICS
-from slurm_sns.policies.matching.max_jobs import MaxJobs, PlainMaxJobs
+from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
+from slurm_sns.policies.placement.heuristics import HEURISTICS
 from slurm_sns.policies.placement.shapes import FailedShapes
 
 PROJECTS = ("p", "q", "r")
@@ -74,7 +74,7 @@ def parameters():
 
 
 def plan(snapshot, given_parameters):
-    return MaxJobs(given_parameters).plan(snapshot)
+    return max_jobs(given_parameters).plan(snapshot)
 
 
 @settings(deadline=None, max_examples=80)
@@ -146,7 +146,7 @@ def test_capacity_withheld_for_the_head_is_not_given_away(listed, cores, others)
 @given(snapshots(), parameters())
 def test_remembering_failed_shapes_changes_no_schedule(snapshot, given_parameters):
     """Against a cycle that tries every job: the shortcut is exact."""
-    plain = PlainMaxJobs(given_parameters)
+    plain = max_jobs(given_parameters).plainly()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(FailedShapes, "cover", lambda *_: False)
         without = plain.plan(snapshot)

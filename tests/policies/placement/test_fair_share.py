@@ -1,13 +1,13 @@
 from clusters import GB, job, node, placed, plan
 
 from slurm_sns.model import Project, Resources, Snapshot
-from slurm_sns.policies.matching.max_jobs import MaxJobs
+from slurm_sns.policies.matching.max_jobs import max_jobs
 
 FOUR_CORES = (node("A", cores=4, gb=40),)
 
 
 def order(waiting, nodes=FOUR_CORES, projects=None) -> list[int]:
-    starts = MaxJobs().plan(Snapshot(tuple(nodes), tuple(waiting), projects or {})).starts
+    starts = max_jobs().plan(Snapshot(tuple(nodes), tuple(waiting), projects or {})).starts
     return [start.job_id for start in starts]
 
 

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from slurm_sns.model import Alternative, Job, Node, Project, Resources, Snapshot
-from slurm_sns.policies.combined.combined import Combined, CombinedParameters, PlainCombined
-from slurm_sns.policies.matching import max_jobs
-from slurm_sns.policies.matching.keys import KEYS, kernel_holds
-from slurm_sns.policies.matching.max_jobs import MaxJobs, PlainMaxJobs
+from slurm_sns.policies.combined.combined import combined
+from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
+from slurm_sns.policies.placement.keys import KEYS, kernel_holds
 from slurm_sns.policies.placement.pool import Pool, amounts
+from slurm_sns.policies.placement.portfolio import Portfolio
 from slurm_sns.policies.placement.queue import WaitingQueue
 from slurm_sns.policies.sns.parameters import SnsParameters
 
@@ -91,21 +91,21 @@ def spreading():
 @pytest.fixture
 def kernel_alone(monkeypatch):
     """The twin must not stand in for the kernel."""
-    monkeypatch.setattr(max_jobs.MaxJobs, "schedule_plainly", None)
+    monkeypatch.setattr(Portfolio, "schedule_plainly", None)
 
 
 @settings(deadline=None, max_examples=300)
 @given(snapshots(), parameters())
 def test_kernel_and_twin_make_the_same_plan(snapshot, chosen):
-    assert MaxJobs(chosen).plan(snapshot) == PlainMaxJobs(chosen).plan(snapshot)
+    assert max_jobs(chosen).plan(snapshot) == max_jobs(chosen).plainly().plan(snapshot)
 
 
 @settings(deadline=None, max_examples=300)
 @given(snapshots(), parameters(), spreading())
 def test_kernel_and_twin_make_the_same_combined_plan(snapshot, chosen, sns):
-    both = CombinedParameters(chosen, sns)
+    both = combined(chosen, sns, portfolio=chosen.portfolio)
 
-    assert Combined(both).plan(snapshot) == PlainCombined(both).plan(snapshot)
+    assert both.plan(snapshot) == both.plainly().plan(snapshot)
 
 
 @settings(deadline=None, max_examples=100)
@@ -114,8 +114,8 @@ def test_pass_after_pass_on_the_same_nodes_the_kernel_makes_the_twins_schedules(
     """Jobs come, others end, all ways are met again on other free capacity: nothing old may be left over."""
     listed = data.draw(nodes())
     pool, free = Pool.of(listed), amounts([node.free for node in listed])
-    both = CombinedParameters(chosen, sns)
-    ours, theirs = Combined(both), PlainCombined(both)
+    both = combined(chosen, sns, portfolio=chosen.portfolio)
+    ours, theirs = both, both.plainly()
     for _ in range(4):
         queue = WaitingQueue.of(data.draw(queues(pool.names)), {})
         schedules = [policy.schedule(pool, free, queue) for policy in (ours, theirs)]
@@ -131,7 +131,7 @@ def test_sizes_never_met_before_come_with_each_pass():
     """The kernel's tables outgrow their room again and again, on the same nodes."""
     pool = Pool.of([node(f"n{at}", cores=8, gb=16 + at % 7) for at in range(30)])
     free, parameters = pool.capacity.copy(), MatchingParameters(("worse-fit-memory", "mix-fit"), queue_depth=100)
-    ours, theirs = MaxJobs(parameters), PlainMaxJobs(parameters)
+    ours, theirs = max_jobs(parameters), max_jobs(parameters).plainly()
     for number in range(6):
         sizes = [(1 + at % 3, (1024 + 64 * number + at) / GB, 1 + at % 2) for at in range(60)]
         queue = WaitingQueue.of([job(at, *size) for at, size in enumerate(sizes)], {})
@@ -147,7 +147,7 @@ def test_several_threads_may_ask_one_policy():
     snapshots = [
         Snapshot(tuple(nodes), tuple(job(at, 1 + at % 3, 2) for at in range(len(nodes))), {}) for nodes in clusters
     ]
-    ours, theirs = MaxJobs(parameters), PlainMaxJobs(parameters)
+    ours, theirs = max_jobs(parameters), max_jobs(parameters).plainly()
 
     with ThreadPoolExecutor(4) as threads:
         plans = list(threads.map(ours.plan, snapshots * 3))
@@ -201,7 +201,7 @@ def test_many_distinct_shapes_and_many_nodes_are_the_same_too():
     snapshot = Snapshot(tuple(listed), tuple(waiting), {})
     parameters = MatchingParameters(tuple(KEYS), queue_depth=10_000)
 
-    assert MaxJobs(parameters).plan(snapshot) == PlainMaxJobs(parameters).plan(snapshot)
+    assert max_jobs(parameters).plan(snapshot) == max_jobs(parameters).plainly().plan(snapshot)
 
 
 @pytest.mark.parametrize("reservations", [0, 2])
@@ -227,9 +227,9 @@ def test_many_profiled_jobs_on_many_nodes_are_the_same_too(reservations):
             choices = (replace(choices[0], exclusive=True), *choices)
         waiting.append(Job(at, at, choices, order=(at,), over_aged=at % 97 == 5))
     snapshot = Snapshot(tuple(listed), tuple(waiting), {})
-    both = CombinedParameters(MatchingParameters(tuple(KEYS), queue_depth=10_000, reservations=reservations))
+    both = combined(MatchingParameters(queue_depth=10_000, reservations=reservations), portfolio=tuple(KEYS))
 
-    ours, theirs = Combined(both).plan(snapshot), PlainCombined(both).plan(snapshot)
+    ours, theirs = both.plan(snapshot), both.plainly().plan(snapshot)
 
     assert len(ours.starts) > 100
     assert (ours.starts, ours.report) == (theirs.starts, theirs.report)
@@ -247,4 +247,4 @@ def test_few_shapes_on_many_nodes_in_turn_are_the_same_too(heuristic):
     snapshot = Snapshot(tuple(listed), tuple(waiting), {})
     parameters = MatchingParameters((heuristic,))
 
-    assert MaxJobs(parameters).plan(snapshot) == PlainMaxJobs(parameters).plan(snapshot)
+    assert max_jobs(parameters).plan(snapshot) == max_jobs(parameters).plainly().plan(snapshot)

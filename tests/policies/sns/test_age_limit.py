@@ -4,9 +4,9 @@ from programs import GB, PAPER_NODE, paper_nodes, paper_programs, snapshot, summ
 
 from slurm_sns.model import Alternative, Job, Resources, Snapshot
 from slurm_sns.policies.sns.parameters import REPRODUCTION
-from slurm_sns.policies.sns.spread_n_share import SpreadNShare
+from slurm_sns.policies.sns.spread_n_share import spread_n_share
 
-POLICY = SpreadNShare(REPRODUCTION)
+POLICY = spread_n_share(REPRODUCTION)
 
 
 def busy(cores: int) -> Resources:

@@ -5,11 +5,12 @@ from programs import GB, PAPER_NODE, paper_programs, program, run, types, ways_t
 
 from slurm_sns.errors import BadInput, Infeasible
 from slurm_sns.model import Alternative, Resources
+from slurm_sns.policies.base import Asked, Choice
 from slurm_sns.policies.baselines import ce, cs
+from slurm_sns.policies.placement.request import NodeType, Request, fewest_nodes, spread
+from slurm_sns.policies.profile import Program
 from slurm_sns.policies.sns.alternatives import NONE_ELIGIBLE, choose
 from slurm_sns.policies.sns.parameters import REPRODUCTION, SnsParameters, require_valid
-from slurm_sns.policies.sns.profile import Program
-from slurm_sns.policies.sns.request import NodeType, Request, fewest_nodes, spread
 
 FLAT = {"ipc": (1.0, 1.0)}
 SCALING = program({1: 100, 2: 80, 4: 60, 8: 70}, **FLAT)
@@ -203,14 +204,15 @@ def test_every_dropped_scale_says_why():
 def test_ce_has_one_way_and_cs_the_scales_that_fit():
     request = Request(28, memory_per_node_mb=GB)
 
-    assert ce.alternatives(request, types()) == (Alternative(1, Resources(28, GB), 28, exclusive=True),)
-    assert [(way.scale, way.nodes) for way in cs.alternatives(request, types(), REPRODUCTION)] == [
+    asked = Asked(Alternative(1, Resources(28, GB)), request)
+    assert ce.alternatives(asked, types()) == Choice((Alternative(1, Resources(28, GB), 28, exclusive=True),))
+    assert [(way.scale, way.nodes) for way in cs.scales(request, types(), REPRODUCTION)] == [
         (1, 1),
         (2, 2),
         (4, 4),
     ]
-    assert [way.nodes for way in cs.alternatives(request, types(), LIVE)] == [1, 2, 4, 7]
-    assert [way.nodes for way in cs.alternatives(request, types(), LIVE, max_scale=1)] == [1]
+    assert [way.nodes for way in cs.scales(request, types(), LIVE)] == [1, 2, 4, 7]
+    assert [way.nodes for way in cs.scales(request, types(), LIVE, max_scale=1)] == [1]
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ import pytest
 import yaml
 from programs import GB, SHIPPED, paper_programs, types
 
+from slurm_sns.policies.placement.request import Request
 from slurm_sns.policies.sns.alternatives import choose
 from slurm_sns.policies.sns.parameters import REPRODUCTION
-from slurm_sns.policies.sns.request import Request
 
 FACTORS = {1: 1.0, 2: 1.02, 4: 1.05, 8: 1.15}
 FILE = yaml.safe_load(SHIPPED.read_text())["programs"]

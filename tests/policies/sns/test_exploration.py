@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slurm_sns.model import Alternative, Resources
+from slurm_sns.policies.placement.request import NodeType, Request
 from slurm_sns.policies.sns.classify import Kind, classify
 from slurm_sns.policies.sns.drift import DriftParameters, Monitored, deviation, watched
 from slurm_sns.policies.sns.estimate import Estimate
 from slurm_sns.policies.sns.evidence import Known, Measurement
 from slurm_sns.policies.sns.exploration import Exploration, Step, exploring
 from slurm_sns.policies.sns.parameters import SnsParameters
-from slurm_sns.policies.sns.request import NodeType, Request
 
 NODES = (NodeType(Resources(28, 128 * 1024, 20, 118), 8),)
 EXPLORATION = Exploration(SnsParameters())

@@ -7,16 +7,17 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from programs import GB, paper_nodes, paper_programs, snapshot, summary
+from programs import GB, paper_nodes, paper_programs, snapshot, summary, types_of
 
 from slurm_sns.model import Alternative, Job, Node, Resources, Snapshot
-from slurm_sns.policies.baselines.ce import CompactExclusive
+from slurm_sns.policies.base import Asked
 from slurm_sns.policies.baselines.ce import alternatives as ce_alternatives
-from slurm_sns.policies.combined.combined import Combined, CombinedParameters
+from slurm_sns.policies.baselines.ce import compact_exclusive
+from slurm_sns.policies.combined.combined import combined
 from slurm_sns.policies.matching.parameters import MatchingParameters
+from slurm_sns.policies.placement.request import Request, compact
 from slurm_sns.policies.sns.parameters import REPRODUCTION
-from slurm_sns.policies.sns.request import Request, node_types
-from slurm_sns.policies.sns.spread_n_share import SpreadNShare
+from slurm_sns.policies.sns.spread_n_share import spread_n_share
 
 sys.path.append(str(Path(__file__).parent))
 from figure_11 import figure_11
@@ -26,7 +27,7 @@ THREE = [PROGRAMS[name] for name in ("mg", "ts", "hc")]
 
 
 def test_figure_1_all_three_jobs_share_two_nodes_at_scale_two():
-    plan = SpreadNShare(REPRODUCTION).plan(snapshot(paper_nodes(2), *THREE))
+    plan = spread_n_share(REPRODUCTION).plan(snapshot(paper_nodes(2), *THREE))
 
     assert summary(plan) == dict.fromkeys([1, 2, 3], (2, ("n0", "n1")))
     assert {start.alternative.demand.cores for start in plan.starts} == {8}
@@ -35,16 +36,17 @@ def test_figure_1_all_three_jobs_share_two_nodes_at_scale_two():
 
 def test_figure_1_compact_and_exclusive_needs_three_nodes():
     def jobs(nodes):
-        ways = ce_alternatives(Request(16, memory_per_node_mb=GB), node_types(nodes))
+        types, request = types_of(nodes), Request(16, memory_per_node_mb=GB)
+        ways = ce_alternatives(Asked(compact(request, types), request), types).alternatives
         return Snapshot(nodes, tuple(Job(at, at, ways, order=(at,)) for at in (1, 2, 3)))
 
-    plan = CompactExclusive(REPRODUCTION).plan(jobs(paper_nodes(3)))
+    plan = compact_exclusive().plan(jobs(paper_nodes(3)))
     assert summary(plan) == {1: (1, ("n0",)), 2: (1, ("n1",)), 3: (1, ("n2",))}
-    assert list(CompactExclusive(REPRODUCTION).plan(jobs(paper_nodes(2))).waiting) == [3]
+    assert list(compact_exclusive().plan(jobs(paper_nodes(2))).waiting) == [3]
 
 
 def test_figure_1_the_predictions_are_near_the_printed_times():
-    plan = SpreadNShare(REPRODUCTION).plan(snapshot(paper_nodes(2), *THREE))
+    plan = spread_n_share(REPRODUCTION).plan(snapshot(paper_nodes(2), *THREE))
 
     predicted = {start.job_id: start.alternative.slowdown for start in plan.starts}
     printed = {1: 443.67 / 487.65, 2: 351.75 / 376.98, 3: 500.43 / 482.33}
@@ -54,7 +56,7 @@ def test_figure_1_the_predictions_are_near_the_printed_times():
 def test_bandwidth_hungry_programs_are_not_put_together_beyond_the_nodes_bandwidth():
     one_node = paper_nodes(1)
 
-    plan = SpreadNShare(REPRODUCTION).plan(snapshot(one_node, PROGRAMS["mg"], PROGRAMS["rnn"], PROGRAMS["ep"]))
+    plan = spread_n_share(REPRODUCTION).plan(snapshot(one_node, PROGRAMS["mg"], PROGRAMS["rnn"], PROGRAMS["ep"]))
 
     assert summary(plan) == {1: (1, ("n0",))}  # 112 of 118 GB/s; rnn's 10 do not fit; ep finds 12 cores, not 16
     assert plan.waiting[2].endswith("nearest: n0 lacks 4 cores and 4 GB/s of bandwidth")
@@ -63,7 +65,7 @@ def test_bandwidth_hungry_programs_are_not_put_together_beyond_the_nodes_bandwid
 def test_cache_hungry_programs_are_not_put_together_beyond_the_nodes_ways():
     two_nodes = paper_nodes(2)
 
-    plan = SpreadNShare(REPRODUCTION).plan(snapshot(two_nodes, PROGRAMS["nw"], PROGRAMS["nw"], PROGRAMS["ts"]))
+    plan = spread_n_share(REPRODUCTION).plan(snapshot(two_nodes, PROGRAMS["nw"], PROGRAMS["nw"], PROGRAMS["ts"]))
 
     # Each nw takes 18 of 20 ways of a node; ts would need 5 on both or 10 on one.
     assert summary(plan) == {1: (1, ("n0",)), 2: (1, ("n1",))}
@@ -72,17 +74,17 @@ def test_cache_hungry_programs_are_not_put_together_beyond_the_nodes_ways():
 def test_a_compact_program_is_alone_on_its_node_and_shares_when_none_is_empty():
     bfs, ep = PROGRAMS["bfs"], PROGRAMS["ep"]
 
-    alone = SpreadNShare(REPRODUCTION).plan(snapshot(paper_nodes(2), bfs, ep))
+    alone = spread_n_share(REPRODUCTION).plan(snapshot(paper_nodes(2), bfs, ep))
     assert summary(alone) == {1: (1, ("n0",)), 2: (1, ("n1",))}
     assert alone.starts[0].alternative.exclusive
 
     busy = {"n0": Resources(20, 100 * GB, 20, 118)}
-    shared = SpreadNShare(REPRODUCTION).plan(snapshot(paper_nodes(1, busy), bfs))
+    shared = spread_n_share(REPRODUCTION).plan(snapshot(paper_nodes(1, busy), bfs))
     assert not shared.starts[0].alternative.exclusive
 
 
 def test_a_neutral_program_fills_the_idle_cores_that_scaling_ones_leave():
-    plan = SpreadNShare(REPRODUCTION).plan(snapshot(paper_nodes(8), PROGRAMS["mg"], PROGRAMS["hc"]))
+    plan = spread_n_share(REPRODUCTION).plan(snapshot(paper_nodes(8), PROGRAMS["mg"], PROGRAMS["hc"]))
 
     assert summary(plan)[1] == (8, tuple(f"n{at}" for at in range(8)))
     assert summary(plan)[2] == (1, ("n0",))
@@ -94,7 +96,7 @@ def test_a_job_prefers_nodes_that_are_alike_over_the_idlest_ones():
     nodes = paper_nodes(3, free)
     at_two = snapshot(nodes, PROGRAMS["hc"]).waiting[0].alternatives[1]
 
-    plan = SpreadNShare(REPRODUCTION).plan(Snapshot(nodes, (Job(1, 1, (at_two,)),)))
+    plan = spread_n_share(REPRODUCTION).plan(Snapshot(nodes, (Job(1, 1, (at_two,)),)))
 
     assert summary(plan) == {1: (2, ("n1", "n2"))}  # the one node with 28 idle cores is no group of two
 
@@ -108,7 +110,7 @@ def test_beta_weighs_occupied_ways_against_cores_and_bandwidth(beta, node):
     )
     job = Job(1, 1, (Alternative(1, Resources(1, GB, 2, 1)),))
 
-    plan = SpreadNShare(replace(REPRODUCTION, beta=beta)).plan(Snapshot(nodes, (job,)))
+    plan = spread_n_share(replace(REPRODUCTION, beta=beta)).plan(Snapshot(nodes, (job,)))
 
     assert plan.starts[0].nodes == (node,)
 
@@ -143,13 +145,13 @@ def test_the_policy_is_figure_11_read_plainly(nodes, queue, beta):
     usable = tuple(node for node in nodes if node.free.cores >= 1 and node.free.memory_mb >= GB)
     parameters = replace(REPRODUCTION, beta=float(beta))
 
-    plan = SpreadNShare(parameters).plan(Snapshot(nodes, queue))
+    plan = spread_n_share(parameters).plan(Snapshot(nodes, queue))
     idlest_alone = MatchingParameters(portfolio=("idlest",), reservations=0)
-    combined = Combined(CombinedParameters(idlest_alone, parameters)).plan(Snapshot(nodes, queue))
+    other = combined(idlest_alone, parameters, portfolio=("idlest",)).plan(Snapshot(nodes, queue))
 
     alternatives = {job.id: job.alternatives for job in queue}
     planned = {
         start.job_id: (alternatives[start.job_id].index(start.alternative), start.nodes) for start in plan.starts
     }
     assert planned == figure_11(usable, queue, beta)
-    assert combined == plan
+    assert other == plan

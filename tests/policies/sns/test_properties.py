@@ -4,16 +4,16 @@ from dataclasses import replace
 
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from programs import ASSUMED, GB
+from programs import ASSUMED, GB, types_of
 
 from slurm_sns.errors import Infeasible
 from slurm_sns.model import Job, Node, Project, Resources, Snapshot
-from slurm_sns.policies.combined.combined import Combined, CombinedParameters
+from slurm_sns.policies.combined.combined import combined
+from slurm_sns.policies.placement.request import Request
+from slurm_sns.policies.profile import Program, Run
 from slurm_sns.policies.sns.alternatives import choose
 from slurm_sns.policies.sns.parameters import SnsParameters
-from slurm_sns.policies.sns.profile import Program, Run
-from slurm_sns.policies.sns.request import Request, node_types
-from slurm_sns.policies.sns.spread_n_share import SpreadNShare
+from slurm_sns.policies.sns.spread_n_share import spread_n_share
 
 TASKS = (1, 3, 8, 16)
 SCALES = (1, 2, 3, 4, 8)
@@ -69,7 +69,7 @@ def test_each_way_to_run_a_job_keeps_alpha_fills_its_nodes_and_fits_an_empty_clu
     of, request, nodes, given_parameters
 ):
     try:
-        ways, explanation = choose(request, of, node_types(nodes), given_parameters)
+        ways, explanation = choose(request, of, types_of(nodes), given_parameters)
     except Infeasible:
         assume(False)
     runs, alpha = of.at(request.tasks), explanation.alpha
@@ -104,7 +104,10 @@ def snapshots(draw, *, old_first=False):
     for identity in range(draw(st.integers(1, 10))):
         try:
             ways = choose(
-                draw(requests()), draw(st.sampled_from(known)), node_types(nodes), given_parameters
+                draw(requests()),
+                draw(st.sampled_from(known)),
+                types_of(nodes),
+                given_parameters,
             ).alternatives
         except Infeasible:
             continue
@@ -126,8 +129,8 @@ def snapshots(draw, *, old_first=False):
 
 def policies(given_parameters):
     return (
-        SpreadNShare(given_parameters),
-        Combined(CombinedParameters(sns=given_parameters)),
+        spread_n_share(given_parameters),
+        combined(sns=given_parameters),
     )
 
 
@@ -169,7 +172,7 @@ def test_nobody_overtakes_an_over_aged_job_on_the_nodes_it_waits_for(case):
     they are when it has its turn) nobody behind it starts.
     """
     snapshot, given_parameters = case
-    plan = SpreadNShare(given_parameters).plan(snapshot)
+    plan = spread_n_share(given_parameters).plan(snapshot)
     over_aged = sorted((job for job in snapshot.waiting if job.over_aged), key=lambda job: (job.submit_s, job.order))
     started = {start.job_id: start for start in plan.starts}
     oldest = next((job for job in over_aged if job.id not in started), None)

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from slurm_sns.errors import Infeasible
-from slurm_sns.model import Node, Resources
-from slurm_sns.policies.placement.pool import Pool
+from slurm_sns.model import Alternative, Resources
 
 
 class NodeType(NamedTuple):
@@ -73,14 +72,9 @@ class Layout(NamedTuple):
     demand: Resources
 
 
-def node_types(nodes: Iterable[Node] | Pool) -> tuple[NodeType, ...]:
-    """The types of these nodes, in the order in which they come first."""
-    if isinstance(nodes, Pool):
-        return tuple(
-            NodeType(Resources(*shape), count)
-            for shape, count in Counter(map(tuple, nodes.capacity.T.tolist())).items()
-        )
-    return tuple(NodeType(shape, count) for shape, count in Counter(node.capacity for node in nodes).items())
+def node_types(capacities: Iterable[Resources]) -> tuple[NodeType, ...]:
+    """The types of nodes with these capacities, in the order in which they come first."""
+    return tuple(NodeType(shape, count) for shape, count in Counter(capacities).items())
 
 
 def fewest_nodes(request: Request, types: Sequence[NodeType]) -> int:
@@ -107,6 +101,16 @@ def spread(request: Request, fewest: int, scale: int) -> Layout:
     """The layout at a scale when scale 1 has `fewest` nodes. More nodes than tasks: one task on each."""
     tasks = -(-request.tasks // (scale * fewest))
     return Layout(scale, -(-request.tasks // tasks), tasks, request.on_a_node(tasks))
+
+
+def compact(request: Request, types: Sequence[NodeType]) -> Alternative:
+    """The job at scale 1: on its fewest nodes.
+
+    Raises:
+        Infeasible: as `fewest_nodes`.
+    """
+    layout = spread(request, fewest_nodes(request, types), 1)
+    return Alternative(layout.nodes, layout.demand, layout.tasks_per_node, exclusive=request.exclusive)
 
 
 def holding(demand: Resources, types: Iterable[NodeType]) -> int:

@@ -12,9 +12,6 @@ from typing import NamedTuple
 import numpy as np
 
 from slurm_sns.model import Job
-from slurm_sns.policies.matching.heuristics import PAPER_BETA
-from slurm_sns.policies.matching.keys import NAMES, ROWS, kernel_holds, kernel_table
-from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.placement.arrays import (
     ENTRIES,
     LOOKED_AT,
@@ -28,6 +25,8 @@ from slurm_sns.policies.placement.arrays import (
 )
 from slurm_sns.policies.placement.cycle import Match, Opening, Withheld
 from slurm_sns.policies.placement.kernel import Bench, bench_for, schedule
+from slurm_sns.policies.placement.keys import NAMES, ROWS, kernel_holds, kernel_table
+from slurm_sns.policies.placement.names import PAPER_BETA
 from slurm_sns.policies.placement.pool import CORES, Amounts, Pool, held
 from slurm_sns.policies.placement.queue import FairOrder, WaitingQueue
 from slurm_sns.policies.placement.tabulate import KindTable, TabulatedQueue, tabulate
@@ -92,22 +91,37 @@ class Ran(NamedTuple):
 
 @dataclass(frozen=True)
 class Rules:
-    """What a policy has the kernel do.
+    """How a portfolio's cycles match.
 
-    `beta` is `idlest`'s. `keeper`: the member whose cycles keep whole nodes for the oldest over-aged job that finds no
-    place. `weighs`: equal numbers of matches are told apart by their predicted slowdowns.
+    `portfolio`: the heuristics that compete. `queue_depth`: how many jobs of the ordered queue a cycle looks at.
+    `reservations`: at how many of the first queue positions an unmatched job has capacity withheld.
+    `default_heuristic` is every member's where it is given, for jobs that name none. `beta` is `idlest`'s. `keeper`:
+    the member whose cycles keep whole nodes for the oldest over-aged job that finds no place. `weighs`: equal numbers
+    of matches are told apart by their predicted slowdowns. `for_profiled`: the members that compete only in a cycle
+    where some queued job has a profile. `shared_ways`: ways of each node that no job is given.
     """
 
-    parameters: MatchingParameters
+    portfolio: tuple[str, ...]
+    queue_depth: int = 1000
+    reservations: int = 1
+    default_heuristic: str | None = None
     beta: float = PAPER_BETA
     keeper: str | None = None
     weighs: bool = False
+    for_profiled: tuple[str, ...] = ()
+    shared_ways: int = 0
 
     @property
     def heuristics(self) -> tuple[str, ...]:
         """The heuristic of each member."""
-        default = self.parameters.default_heuristic
-        return tuple(default or member for member in self.parameters.portfolio)
+        return tuple(self.default_heuristic or member for member in self.portfolio)
+
+    def without_profiles(self) -> "Rules | None":
+        """The rules where no queued job has a profile; None where they are the same, or no member is left."""
+        competing = tuple(member for member in self.portfolio if member not in self.for_profiled)
+        if not competing or competing == self.portfolio:
+            return None
+        return Rules(competing, self.queue_depth, self.reservations, self.default_heuristic)
 
 
 class Kernel:
@@ -157,7 +171,7 @@ class _Session:
 
     def run(self, free: Amounts, queue: WaitingQueue) -> Ran | None:
         """One pass."""
-        depth = self._rules.parameters.queue_depth
+        depth = self._rules.queue_depth
         tabulated = tabulate(queue, self.pool, depth, self._table, ROWS)
         if not len(self._table) or self._table.least_cores < 1 or not self._is_in_range():
             return None
@@ -207,19 +221,18 @@ class _Session:
             else:
                 way = replace(choices[choice], exclusive=True) if kept == WHOLE else choices[choice]
                 withheld.append(Withheld(jobs[job], way, nodes))
-        depth, looked_at = self._rules.parameters.queue_depth, int(found.totals[LOOKED_AT])
+        depth, looked_at = self._rules.queue_depth, int(found.totals[LOOKED_AT])
         return KernelCycle(self.pool, free, tuple(matches), withheld, queue, depth, looked_at)
 
 
 def limits_of(rules: Rules, scores: Scores, own: Iterable[int] = (), cases: Iterable[int] = (0,)) -> Limits:
     """The parameters as the kernel reads them, for jobs that named these heuristics and demand these cases."""
-    parameters = rules.parameters
     portfolio = [ROWS[heuristic] for heuristic in rules.heuristics]
     used = {int(scores.of[heuristic, case]) for heuristic in {*own, *portfolio} for case in cases}
     return Limits(
-        depth=parameters.queue_depth,
-        reservations=parameters.reservations,
+        depth=rules.queue_depth,
+        reservations=rules.reservations,
         portfolio=np.array(portfolio, dtype=np.int64),
-        keeps=np.array([member == rules.keeper for member in parameters.portfolio]),
+        keeps=np.array([member == rules.keeper for member in rules.portfolio]),
         scores=np.array(sorted(used), dtype=np.int64),
     )

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from slurm_sns.errors import BadInput
 from slurm_sns.model import Resources
 from slurm_sns.policies.placement.cycle import Heuristic
+from slurm_sns.policies.placement.names import IDLEST, PAPER_BETA
 from slurm_sns.policies.placement.pool import BANDWIDTH, CORES, MEMORY, WAYS, Amounts, Indices
 from slurm_sns.policies.placement.select import Grouping
 
@@ -139,10 +140,6 @@ def worse_fit_bandwidth(capacity: Amounts, free: Amounts, candidates: Indices, d
     return -_demanded(free, BANDWIDTH, candidates, demand)
 
 
-#: How much more an occupied share of the cache counts than one of cores or bandwidth (the prototype's value).
-PAPER_BETA = 2.0
-
-
 @dataclass(frozen=True)
 class Idlest(Grouping):
     """The nodes with the smallest Co + Bo + beta * Wo: shares of cores, bandwidth and ways that are occupied.
@@ -179,11 +176,8 @@ HEURISTICS: dict[str, Heuristic] = {
     "worse-fit-ways": worse_fit_ways,
     "best-fit-bandwidth": best_fit_bandwidth,
     "worse-fit-bandwidth": worse_fit_bandwidth,
-    "idlest": Idlest(),
+    IDLEST: Idlest(),
 }
-
-#: The heuristics for jobs whose demand in ways and bandwidth is known from a profile.
-FOR_PROFILED_JOBS = ("best-fit-ways", "worse-fit-ways", "best-fit-bandwidth", "worse-fit-bandwidth", "idlest")
 
 
 def require_known(name: str, where: str) -> None:

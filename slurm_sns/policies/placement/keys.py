@@ -7,9 +7,10 @@ from math import ceil
 import numpy as np
 
 from slurm_sns.model import Resources
-from slurm_sns.policies.matching.heuristics import CONFIGURED_FIRST, PAPER_BETA
 from slurm_sns.policies.placement.arrays import Scores
 from slurm_sns.policies.placement.field import PER_UNIT, PLACE_BITS, SCORE_BITS
+from slurm_sns.policies.placement.heuristics import CONFIGURED_FIRST
+from slurm_sns.policies.placement.names import PAPER_BETA
 from slurm_sns.policies.placement.pool import BANDWIDTH, WAYS, Pool
 
 Weights = tuple[float, float, float, float]

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from slurm_sns.model import Alternative, Job, Start
-from slurm_sns.policies.matching.missing import nearest
-from slurm_sns.policies.matching.moment import Moment
 from slurm_sns.policies.placement.cycle import EndedCycle, Match
+from slurm_sns.policies.placement.missing import nearest
+from slurm_sns.policies.placement.moment import Moment
 from slurm_sns.policies.placement.pool import Pool
 from slurm_sns.policies.placement.size import wording
 

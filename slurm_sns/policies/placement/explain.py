@@ -4,7 +4,7 @@ The answer is a plain frozen value. Nothing in it is a guess: each member of the
 again, and what is said of the nodes is what was free at the very moment at which the job had its turn.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -12,13 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slurm_sns.errors import BadInput
-from slurm_sns.model import Job, Resources, Snapshot
-from slurm_sns.policies.matching.max_jobs import MaxJobs
-from slurm_sns.policies.matching.missing import Lack, nearest
-from slurm_sns.policies.matching.moment import Moment
-from slurm_sns.policies.placement.cycle import Cycle, Heuristic, Opening, Step
-from slurm_sns.policies.placement.pool import Amounts, Indices, Pool, amounts
-from slurm_sns.policies.placement.queue import WaitingQueue
+from slurm_sns.model import Job, Plan, Resources, Snapshot
+from slurm_sns.policies.placement.cycle import Cycle, Heuristic, Step
+from slurm_sns.policies.placement.missing import Lack, nearest
+from slurm_sns.policies.placement.moment import Moment
+from slurm_sns.policies.placement.pool import Amounts, Indices
 from slurm_sns.policies.placement.select import Grouping
 from slurm_sns.policies.placement.size import wording
 
@@ -113,32 +111,34 @@ class Explanation:
     members: tuple[MemberView, ...]
 
 
-def explain(snapshot: Snapshot, policy: MaxJobs, job_id: int) -> Explanation:
-    """What the policy's cycle on this snapshot does with the job.
+def explain(
+    snapshot: Snapshot,
+    job_id: int,
+    *,
+    plan: Plan,
+    queue_depth: int,
+    members: Iterable[str],
+    cycle: Callable[[str], Cycle],
+) -> Explanation:
+    """What the cycle on this snapshot, which gave `plan`, does with the job.
+
+    `members` are those that competed; `cycle` gives each one's cycle, not yet run.
 
     Raises:
         BadInput: the job is not among the snapshot's waiting jobs.
     """
-    parameters = policy.parameters
     job = next((job for job in snapshot.waiting if job.id == job_id), None)
     if job is None:
         raise BadInput(f"job {job_id} is not among the {len(snapshot.waiting)} waiting jobs of this snapshot")
-    plan = policy.plan(snapshot)
     started = {start.job_id: start.reason for start in plan.starts}
-    pool, free = policy.prepared(Pool.of(snapshot.nodes), amounts([node.free for node in snapshot.nodes]))
-    opening = Opening.of(pool, free)
-    queue = WaitingQueue.of(snapshot.waiting, snapshot.projects)
     return Explanation(
         job_id=job_id,
         chosen=plan.report.chosen,
         own_heuristic=job.heuristic,
-        queue_depth=parameters.queue_depth,
+        queue_depth=queue_depth,
         waiting_jobs=len(snapshot.waiting),
         reason=started.get(job_id) or plan.waiting[job_id],
-        members=tuple(
-            _view(member, policy.cycle(member, opening, queue), job, won=member in plan.report.winners)
-            for member in parameters.portfolio
-        ),
+        members=tuple(_view(member, cycle(member), job, won=member in plan.report.winners) for member in members),
     )
 
 

@@ -1,0 +1,16 @@
+"""The parameters of the combined policy: matching's and Spread-n-Share's."""
+
+from slurm_sns.policies.matching.parameters import MatchingParameters
+from slurm_sns.policies.sns.parameters import SnsParameters
+from slurm_sns.policies.specification import Specification
+
+COMBINED = Specification(
+    "combined",
+    "Max-Jobs with several ways to run each job, and heuristics that know cache and bandwidth.",
+    (MatchingParameters, SnsParameters),
+    "slurm_sns.policies.combined.combined:combined",
+    spreads=True,
+    plans_by_profiles=True,
+    has_portfolio=True,
+    runs_at_events=True,
+)

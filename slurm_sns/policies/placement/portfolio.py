@@ -1,0 +1,207 @@
+"""A portfolio of heuristics: run each on the same queue and nodes, keep the schedule that matched the most jobs.
+
+Inside one member's schedule jobs are taken in queue order and their alternatives in theirs; the first that finds its
+nodes is taken. Among schedules with equally many jobs the one whose member comes first wins or, where the rules weigh
+slowdowns, the one with the smaller sum of predicted slowdowns, then the first member. A portfolio of one name is that
+heuristic alone. Every policy that matches is one of these, with rules and alternatives of its own.
+
+Source: Max-Jobs paper (JSSPP 2013), section 4, figure 12; slowdowns, members for profiled jobs and the ways that are
+kept back are this project's own combination with Spread-n-Share (SC'19).
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from slurm_sns.errors import BadInput
+from slurm_sns.model import Alternative, Job, Plan, Report, Snapshot
+from slurm_sns.policies.base import MakeAlternatives, own_geometry
+from slurm_sns.policies.placement.by_kernel import Kernel, Rules
+from slurm_sns.policies.placement.cycle import Cycle, EndedCycle, Heuristic, Limits, Match, Opening
+from slurm_sns.policies.placement.explain import Explanation, explain
+from slurm_sns.policies.placement.heuristics import HEURISTICS, Idlest, require_known
+from slurm_sns.policies.placement.keeping import KeepingCycle
+from slurm_sns.policies.placement.names import PAPER_BETA
+from slurm_sns.policies.placement.pool import WAYS, Amounts, Pool, amounts
+from slurm_sns.policies.placement.queue import WaitingQueue
+from slurm_sns.policies.placement.reasons import reasons_to_wait, starts
+from slurm_sns.policies.placement.tabulate import slowdown_units
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """The winner's matches in queue order, and how many jobs each competing member matched, in portfolio order."""
+
+    chosen: str
+    matches: tuple[Match, ...]
+    matched: dict[str, int]
+    cycle: EndedCycle = field(repr=False)
+
+
+class Portfolio:
+    """A policy that matches by a portfolio, with the compiled kernel."""
+
+    def __init__(self, rules: Rules, alternatives: MakeAlternatives = own_geometry) -> None:
+        """Check the rules.
+
+        Raises:
+            BadInput: a portfolio that is empty or repeats, an unknown heuristic, queue_depth < 1, reservations < 0.
+        """
+        _check(rules)
+        self.rules = rules
+        self.alternatives = alternatives
+        self._limits = Limits(rules.queue_depth, rules.reservations)
+        self._idlest = Idlest(rules.beta)
+        self._kernel = Kernel(rules)
+        without = rules.without_profiles()
+        self._without_profiles = None if without is None else type(self)(without, alternatives)
+        self._pools: tuple[Pool, Pool] | None = None
+
+    def plan(self, snapshot: Snapshot) -> Plan:
+        """The starts of the best schedule, and for every other job why it waits."""
+        pool = Pool.of(snapshot.nodes)
+        free = amounts([node.free for node in snapshot.nodes])
+        schedule = self.schedule(pool, free, WaitingQueue.of(snapshot.waiting, snapshot.projects))
+        return Plan(
+            starts(schedule.matches, pool, schedule.chosen, schedule.matched),
+            reasons_to_wait(schedule.cycle, schedule.matches, snapshot.waiting, self.rules.queue_depth),
+            report=Report(schedule.chosen, schedule.matched, tuple(each.job.id for each in schedule.cycle.withheld)),
+        )
+
+    def explain(self, snapshot: Snapshot, job_id: int) -> Explanation:
+        """What the cycle on this snapshot does with the job, member by member.
+
+        Raises:
+            BadInput: the job is not among the snapshot's waiting jobs.
+        """
+        pool = Pool.of(snapshot.nodes)
+        queue = WaitingQueue.of(snapshot.waiting, snapshot.projects)
+        competing, pool, free = self._competing(pool, amounts([node.free for node in snapshot.nodes]), queue)
+        return explain(
+            snapshot,
+            job_id,
+            plan=self.plan(snapshot),
+            queue_depth=self.rules.queue_depth,
+            members=competing.rules.portfolio,
+            cycle=lambda member: competing.cycle(member, Opening.of(pool, free), queue),
+        )
+
+    def schedule(self, pool: Pool, free: Amounts, queue: WaitingQueue) -> Schedule:
+        """The best member's matches, without words. `free` and `queue` are not changed."""
+        competing, pool, free = self._competing(pool, free, queue)
+        return competing.schedule_all(pool, free, queue)
+
+    def schedule_all(self, pool: Pool, free: Amounts, queue: WaitingQueue) -> Schedule:
+        """The same with every member competing, on these very nodes."""
+        ran = self._kernel.run(pool, free, queue) if len(queue) else None
+        if ran is None:
+            return self.schedule_plainly(pool, free, queue)
+        members = self.rules.portfolio
+        matched = dict(zip(members, ran.matched.tolist(), strict=True))
+        return Schedule(members[ran.best], ran.cycle.matches, matched, ran.cycle)
+
+    def schedule_plainly(self, pool: Pool, free: Amounts, queue: WaitingQueue) -> Schedule:
+        """The same by the plain twin."""
+        opening = Opening.of(pool, free)
+        matched: dict[str, int] = {}
+        schedules: dict[str, tuple[tuple[Match, ...], Cycle]] = {}
+        for member in self.rules.portfolio:
+            cycle = self.cycle(member, opening, queue)
+            schedules[member] = (cycle.matches(), cycle)
+            matched[member] = len(schedules[member][0])
+            if not matched[member] and not (self.rules.keeper and queue.over_aged):
+                # Until the first match all members' cycles are the same: where one matches nothing, nobody does.
+                matched = dict.fromkeys(self.rules.portfolio, 0)
+                break
+        chosen = min(schedules, key=lambda member: (-matched[member], self._slowdowns(schedules[member][0])))
+        return Schedule(chosen, schedules[chosen][0], matched, schedules[chosen][1])
+
+    def cycle(self, member: str, opening: Opening, queue: WaitingQueue) -> Cycle:
+        """The cycle of one member, not yet run."""
+        kind = KeepingCycle if member == self.rules.keeper else Cycle
+        return kind(opening, queue, self._chooser(member), self._limits)
+
+    def plainly(self) -> "PlainPortfolio":
+        """The same policy by the plain twin alone."""
+        return PlainPortfolio(self.rules, self.alternatives)
+
+    def _competing(self, pool: Pool, free: Amounts, queue: WaitingQueue) -> tuple["Portfolio", Pool, Amounts]:
+        """Whose members compete for this queue, and the nodes as they see them: without the ways that are kept back."""
+        pool, free = self._unshared(pool, free)
+        if self._without_profiles is not None and not some_profiled(queue):
+            return self._without_profiles, pool, free
+        return self, pool, free
+
+    def _unshared(self, pool: Pool, free: Amounts) -> tuple[Pool, Amounts]:
+        """The nodes without the ways that are kept for jobs without profile."""
+        if not self.rules.shared_ways:
+            return pool, free
+        shared = np.minimum(pool.capacity[WAYS], self.rules.shared_ways)
+        pools = self._pools  # read once: another thread may explain a job of another snapshot meanwhile
+        if pools is None or pools[0] is not pool:
+            capacity = pool.capacity.copy()
+            capacity[WAYS] -= shared
+            pools = self._pools = (pool, Pool(pool.names, capacity))
+        left = free.copy()
+        left[WAYS] -= shared
+        return pools[1], left
+
+    def _chooser(self, member: str) -> Callable[[Job], Heuristic]:
+        """The heuristic for a job: its own, else the pool's, else the member's; `idlest` with the rules' beta."""
+        by_default = HEURISTICS[self.rules.default_heuristic or member]
+
+        def choose(job: Job) -> Heuristic:
+            # A name that is not known here was refused at submit; one that slipped through must not stop the cycle.
+            return HEURISTICS.get(job.heuristic, by_default) if job.heuristic else by_default
+
+        if self.rules.beta == PAPER_BETA:
+            return choose
+
+        def choose_with_beta(job: Job) -> Heuristic:
+            heuristic = choose(job)
+            return self._idlest if isinstance(heuristic, Idlest) else heuristic
+
+        return choose_with_beta
+
+    def _slowdowns(self, matches: Iterable[Match]) -> int:
+        return sum(slowdown_units(match.alternative) for match in matches) if self.rules.weighs else 0
+
+
+class PlainPortfolio(Portfolio):
+    """The same by the plain twin alone."""
+
+    def schedule_all(self, pool: Pool, free: Amounts, queue: WaitingQueue) -> Schedule:
+        """The best member's matches."""
+        return self.schedule_plainly(pool, free, queue)
+
+
+def some_profiled(queue: WaitingQueue) -> bool:
+    """Whether some queued job has a profile: several ways to run, or a demand in ways or bandwidth."""
+    seen: set[int] = set()  # jobs of one shape share their alternatives
+    for jobs in (queue.over_aged, *queue.by_project.values()):
+        for job in jobs:
+            if id(job.alternatives) not in seen:
+                if _has_profile(job.alternatives):
+                    return True
+                seen.add(id(job.alternatives))
+    return False
+
+
+def _has_profile(alternatives: tuple[Alternative, ...]) -> bool:
+    return len(alternatives) > 1 or any(way.demand.ways or way.demand.bandwidth_gbps for way in alternatives)
+
+
+def _check(rules: Rules) -> None:
+    if not rules.portfolio:
+        raise BadInput(f"portfolio is empty; valid: one or more of {', '.join(HEURISTICS)}")
+    for name in rules.portfolio:
+        require_known(name, "portfolio")
+    if len(set(rules.portfolio)) < len(rules.portfolio):
+        raise BadInput(f"portfolio names a heuristic twice: {', '.join(rules.portfolio)}; valid: each at most once")
+    if rules.default_heuristic is not None:
+        require_known(rules.default_heuristic, "default_heuristic")
+    if rules.queue_depth < 1:
+        raise BadInput(f"queue_depth is {rules.queue_depth}; valid: 1 or more")
+    if rules.reservations < 0:
+        raise BadInput(f"reservations is {rules.reservations}; valid: 0 or more")
