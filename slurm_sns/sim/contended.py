@@ -8,6 +8,7 @@ the speed over its run is its work, but for the rounding of its end to a whole s
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+from slurm_sns.model import Seconds
 from slurm_sns.policies.placement.pool import BANDWIDTH, WAYS, Pool
 from slurm_sns.sim.contention import NodeKind, Occupant, speeds
 from slurm_sns.sim.progress import Placement
@@ -22,13 +23,13 @@ class _Running:
     placed: Placement
     occupant: Occupant
     left_s: float
-    since_s: int
+    since_s: Seconds
     speed: float = 1.0
     by_node: dict[int, float] = field(default_factory=dict)
 
-    def advance(self, now_s: int) -> None:
+    def advance(self, now_s: Seconds) -> None:
         """Do the work of the time since."""
-        self.left_s = max(0.0, self.left_s - self.speed * (now_s - self.since_s))
+        self.left_s = max(0.0, self.left_s - self.speed * float(now_s - self.since_s))
         self.since_s = now_s
 
 
@@ -67,7 +68,7 @@ class Contended:
             del self._on[node][placed.job.id]
         return self._timed_anew(placed, placed.end_s)
 
-    def _timed_anew(self, cause: Placement, now_s: int) -> list[Placement]:
+    def _timed_anew(self, cause: Placement, now_s: Seconds) -> list[Placement]:
         """Those on its nodes whose speed has changed, with their new ends."""
         disturbed: dict[int, _Running] = {}
         for node in cause.nodes.tolist():
@@ -82,7 +83,7 @@ class Contended:
         return [job.placed for job in disturbed.values() if _retime(job, now_s)]
 
 
-def _retime(job: _Running, now_s: int) -> bool:
+def _retime(job: _Running, now_s: Seconds) -> bool:
     """Bring the job's speed and end up to date; whether its end is another."""
     is_new = job.placed.start_s == now_s
     speed = min(job.by_node.values())
@@ -90,7 +91,7 @@ def _retime(job: _Running, now_s: int) -> bool:
         return False
     job.advance(now_s)
     job.speed = speed
-    end_s = max(half_up(now_s + job.left_s / speed), now_s + SHORTEST_RUN_S)
+    end_s = max(half_up(float(now_s) + job.left_s / speed), now_s + SHORTEST_RUN_S)
     if end_s == job.placed.end_s:
         return False
     job.placed = replace(job.placed, end_s=end_s)

@@ -1,57 +1,35 @@
-"""The event-driven simulation of matching: submits, finishes and cycles on one heap of (time, priority, sequence).
+"""The event-driven simulation of matching: each cycle matches the queue to what is free, as the live loop does.
 
-Time is in whole seconds. In one second finishes come first, then submits, then, at multiples of the interval, one
-cycle. A cycle runs only when something was submitted or finished since the last one, or the last one matched something.
-A job started at s with run time r ends at s + r, and its nodes are free in a cycle at s + r. A model of progress says
-when jobs end, and may time running ones anew; what the heap then holds of their old ends is passed over.
+A job started at s with run time r ends at s + r, and its nodes are free in a cycle at s + r.
 
-Source: Max-Jobs paper (JSSPP 2013), section 5; the heap as in SimPy's core.
+Source: Max-Jobs paper (JSSPP 2013), section 5.
 """
 
-import heapq
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Protocol
 
-from slurm_sns.errors import SnsError
-from slurm_sns.model import Project, Resources, total
+from slurm_sns.model import Job, Project, Resources, Seconds, total
 from slurm_sns.policies.placement.pool import Amounts, Pool, taken
 from slurm_sns.policies.placement.portfolio import Schedule
 from slurm_sns.policies.placement.queue import WaitingQueue
+from slurm_sns.sim.events import CycleRecord, EventLoop, Outcome
 from slurm_sns.sim.progress import Fixed, Placement, Progress
-from slurm_sns.sim.trace import Trace, TraceJob
+from slurm_sns.sim.trace import Trace
 
-FINISH, SUBMIT, CYCLE = range(3)
+__all__ = ["CycleRecord", "Outcome", "Scheduler", "Simulation"]
 
 
 class Scheduler(Protocol):
-    """Matches a queue to what is free, without words."""
+    """Matches a queue to what is free, without words: the inner function of a portfolio's `plan`."""
 
     def schedule(self, pool: Pool, free: Amounts, queue: WaitingQueue) -> Schedule:
         """The matches of one cycle; neither `free` nor `queue` is changed."""
         ...
 
 
-class CycleRecord(NamedTuple):
-    """A cycle: how many jobs waited, how many were started, by whose schedule; who reached the maximum."""
-
-    time_s: int
-    waiting: int
-    started: int
-    chosen: str
-    winners: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """Every job's placement, in the trace's order, and every cycle that ran."""
-
-    placements: tuple[Placement, ...]
-    cycles: tuple[CycleRecord, ...]
-
-
-class Simulation:
-    """A cluster on which a trace is replayed."""
+class Simulation(EventLoop):
+    """A cluster on which a trace is replayed by matching."""
 
     def __init__(
         self,
@@ -70,71 +48,34 @@ class Simulation:
         `progress` says when jobs end; None: each runs as long as the trace says. Jobs that have waited longer than
         `age_limit_s` go first, oldest first, and have capacity withheld for them.
         """
+        run_s = {each.job.id: each.run_s for each in trace.jobs}
+        super().__init__(trace, progress or Fixed(lambda job, _alternative: run_s[job.id]), interval_s)
         self._pool = pool
-        self._trace = trace
         self._scheduler = scheduler
         self._queue_depth = queue_depth
-        self._interval_s = interval_s
         self._age_limit_s = age_limit_s
         self._free = pool.capacity.copy()
         self._projects = {project: Project(share) for project, share in (shares or {}).items()}
         self._queue = WaitingQueue(self._projects)
         self._many_projects = len({each.job.project for each in trace.jobs}) > 1
-        run_s = {each.job.id: each.run_s for each in trace.jobs}
-        self._progress = progress or Fixed(lambda job, _alternative: run_s[job.id])
         self._waiting = 0
-        self._placements: dict[int, Placement] = {}
-        self._cycles: list[CycleRecord] = []
-        self._events: list[tuple[int, int, int, TraceJob | Placement | None]] = []
-        self._sequence = 0
-        self._next_submit = 0
         self._next_aged = 0
-        self._cycle_due_s: int | None = None
 
-    def run(self, progress: Callable[[int], None] = lambda _started: None) -> Outcome:
-        """Replay the whole trace; `progress` is told after each cycle how many jobs have been started."""
-        self._submit_next()
-        while self._events:
-            time_s, _, _, subject = heapq.heappop(self._events)
-            if isinstance(subject, Placement):
-                if self._placements[subject.job.id] is subject:
-                    self._finish(subject)
-                    self._want_cycle(time_s)
-            elif isinstance(subject, TraceJob):
-                self._queue.add(subject.job)
-                self._waiting += 1
-                self._submit_next()
-                self._want_cycle(time_s)
-            else:
-                self._cycle(time_s)
-                progress(len(self._placements))
-        if self._waiting:
-            raise SnsError(f"the simulation ended with {self._waiting} jobs that never started; this is a defect")
-        return Outcome(tuple(self._placements[each.job.id] for each in self._trace.jobs), tuple(self._cycles))
+    @property
+    def waiting(self) -> int:
+        """The number of waiting jobs."""
+        return self._waiting
 
-    def _push(self, time_s: int, priority: int, subject: TraceJob | Placement | None) -> None:
-        self._sequence += 1
-        heapq.heappush(self._events, (time_s, priority, self._sequence, subject))
+    def submit(self, job: Job) -> None:
+        """The job waits."""
+        self._queue.add(job)
+        self._waiting += 1
 
-    def _submit_next(self) -> None:
-        """Put the next submit on the heap: one at a time keeps it small."""
-        if self._next_submit < len(self._trace.jobs):
-            job = self._trace.jobs[self._next_submit]
-            self._next_submit += 1
-            self._push(job.job.submit_s, SUBMIT, job)
-
-    def _want_cycle(self, time_s: int) -> None:
-        """See that a cycle runs at the first multiple of the interval that is not before this second."""
-        if self._cycle_due_s is None:
-            self._cycle_due_s = -(-time_s // self._interval_s) * self._interval_s
-            self._push(self._cycle_due_s, CYCLE, None)
-
-    def _cycle(self, now_s: int) -> None:
-        self._cycle_due_s = None
+    def cycle(self, now_s: Seconds) -> CycleRecord:
+        """Start what the scheduler matches."""
         waiting = self._waiting
         if not waiting:
-            self._cycles.append(CycleRecord(now_s, 0, 0, "", ()))
-            return
+            return CycleRecord(now_s, 0, 0, "", ())
         if self._age_limit_s is not None:
             self._age(now_s - self._age_limit_s)
         schedule = self._scheduler.schedule(self._pool, self._free, self._queue)
@@ -143,18 +84,24 @@ class Simulation:
         if schedule.matches:
             self._queue.remove({match.job.id for match in schedule.matches}, self._queue_depth)
             self._waiting -= len(schedule.matches)
-            self._want_cycle(now_s + 1)
+            self.want_cycle(now_s + 1)
         most = len(schedule.matches)
         winners = tuple(member for member, count in schedule.matched.items() if count == most)
-        self._cycles.append(CycleRecord(now_s, waiting, most, schedule.chosen, winners))
+        return CycleRecord(now_s, waiting, most, schedule.chosen, winners)
 
-    def _age(self, before_s: int) -> None:
+    def finish(self, placed: Placement) -> None:
+        """The job has ended."""
+        self._free[:, placed.nodes] += taken(self._pool.capacity, placed.alternative, placed.nodes)
+        self.expect(self.progress.finish(placed))
+        self._charge(placed, -1)
+
+    def _age(self, before_s: Seconds) -> None:
         """Let the jobs that were submitted before this second and still wait go first."""
-        jobs = self._trace.jobs
+        jobs = self.trace.jobs
         while self._next_aged < len(jobs) and jobs[self._next_aged].job.submit_s < before_s:
             job = jobs[self._next_aged].job
             self._next_aged += 1
-            if job.id not in self._placements:
+            if job.id not in self.placements:
                 own = self._queue.by_project[job.project]
                 own.pop(0)  # all before it have started or are over-aged
                 if not own:
@@ -163,19 +110,8 @@ class Simulation:
 
     def _start(self, placed: Placement) -> None:
         self._free[:, placed.nodes] -= taken(self._pool.capacity, placed.alternative, placed.nodes)
-        self._expect(self._progress.start(placed))
+        self.expect(self.progress.start(placed))
         self._charge(placed, 1)
-
-    def _expect(self, timed: Iterable[Placement]) -> None:
-        """Wait for these ends, in the place of those that the same jobs had before."""
-        for placed in timed:
-            self._placements[placed.job.id] = placed
-            self._push(placed.end_s, FINISH, placed)
-
-    def _finish(self, placed: Placement) -> None:
-        self._free[:, placed.nodes] += taken(self._pool.capacity, placed.alternative, placed.nodes)
-        self._expect(self._progress.finish(placed))
-        self._charge(placed, -1)
 
     def _charge(self, placed: Placement, sign: int) -> None:
         """Keep what the projects hold; with a single project it decides nothing."""

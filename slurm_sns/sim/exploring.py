@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from slurm_sns.model import Alternative, Job
+from slurm_sns.model import Alternative, Job, Seconds
 from slurm_sns.policies.placement.pool import Amounts, Pool
 from slurm_sns.policies.placement.portfolio import Portfolio, Schedule
 from slurm_sns.policies.placement.queue import WaitingQueue
@@ -183,5 +183,5 @@ def laboratory_of(
     return Laboratory(true, exploration, pool.types, spread, seed)
 
 
-def _longer(placed: Placement) -> int:
-    return placed.start_s + half_up((placed.end_s - placed.start_s) * (1 + SAMPLING_COSTS))
+def _longer(placed: Placement) -> Seconds:
+    return placed.start_s + half_up(float(placed.end_s - placed.start_s) * (1 + SAMPLING_COSTS))

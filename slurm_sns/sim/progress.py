@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from slurm_sns.model import Alternative, Job
+from slurm_sns.model import Alternative, Job, Seconds
 from slurm_sns.policies.placement.pool import Indices
 
 
@@ -18,8 +18,8 @@ class Placement:
     job: Job
     alternative: Alternative
     nodes: Indices
-    start_s: int
-    end_s: int
+    start_s: Seconds
+    end_s: Seconds
 
 
 class Progress(Protocol):
@@ -38,7 +38,7 @@ class Progress(Protocol):
 class Fixed:
     """Every job runs for the seconds that `run_time` gives."""
 
-    run_time: Callable[[Job, Alternative], int]
+    run_time: Callable[[Job, Alternative], Seconds]
 
     def start(self, placed: Placement) -> Iterable[Placement]:
         """The job with its end."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from slurm_sns.errors import BadInput
-from slurm_sns.model import Alternative, Job, Resources
+from slurm_sns.model import Alternative, Job, Resources, Seconds
 from slurm_sns.policies.placement.pool import Pool
 from slurm_sns.policies.placement.size import fits_ever
 
@@ -23,7 +23,7 @@ class TraceJob:
     """A job of a trace and how long it runs once it is started."""
 
     job: Job
-    run_s: int
+    run_s: Seconds
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from slurm_sns.model import Seconds
 from slurm_sns.sim.contention import NodeKind, Occupant, bandwidth_used
 from slurm_sns.sim.progress import Placement
 from slurm_sns.sim.reproduce import figures
@@ -64,9 +65,9 @@ def _occupant(placed: Placement, jobs: Sequence[ProgramJob], programs: Any) -> O
     return Occupant(run_of, way.demand.cores, NODE.ways if way.exclusive else way.demand.ways)
 
 
-def _spread(moved: NDArray[np.float64], begin_s: int, end_s: int, gbps: float) -> None:
+def _spread(moved: NDArray[np.float64], begin_s: Seconds, end_s: Seconds, gbps: float) -> None:
     """Add what is moved from `begin_s` to `end_s` to the episodes that this touches."""
-    for at in range(begin_s // EPISODE_S, min(-(-end_s // EPISODE_S), EPISODES)):
+    for at in range(int(begin_s // EPISODE_S), min(int(-(-end_s // EPISODE_S)), EPISODES)):
         moved[at] += gbps * (min(end_s, (at + 1) * EPISODE_S) - max(begin_s, at * EPISODE_S))
 
 

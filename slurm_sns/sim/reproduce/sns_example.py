@@ -84,7 +84,7 @@ def _claims(model: str, ce: tuple[Placement, ...], sns: tuple[Placement, ...]) -
                 where,
                 f"{name.upper()} runs {printed_s} s under SNS",
                 f"{model}: seconds",
-                exactly(each.end_s - each.start_s),
+                exactly(float(each.end_s - each.start_s)),
                 (1 - NEAR) * printed_s,
                 (1 + NEAR) * printed_s,
             )
