@@ -13,6 +13,8 @@ from typing import NamedTuple
 #: A moment or a duration in seconds. Matching counts whole seconds; a method whose events fall between them gives
 #: fractions, which stay exact.
 Seconds = int | float | Fraction
+#: A fraction of a job's CPU demand, above 0 and at most 1.
+Share = int | float | Fraction
 
 
 class Resources(NamedTuple):
@@ -135,7 +137,7 @@ class ActiveJob:
     pool: str = ""
     priority: int = 0
     may_restart: bool = False
-    cpu_share: float = 1.0
+    cpu_share: Share = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +192,7 @@ class Start:
     nodes: tuple[str, ...]
     alternative: Alternative
     reason: str = ""
-    cpu_share: float = 1.0
+    cpu_share: Share = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +210,7 @@ class Resume:
     job_id: int
     nodes: tuple[str, ...] = ()
     reason: str = ""
-    cpu_share: float = 1.0
+    cpu_share: Share = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +227,7 @@ class SetShare:
     """Give a running job this fraction of its CPU demand, above 0 and at most 1."""
 
     job_id: int
-    cpu_share: float
+    cpu_share: Share
     reason: str = ""
 
 

@@ -45,6 +45,8 @@ from slurm_sns.sim.shared import Shared
 from slurm_sns.sim.trace import Trace
 
 
+#: What sums of shares that are binary fractions may be off by.
+ROUNDING = 1e-9
 #: A policy that wants to be asked so often in a row and does nothing waits for what never comes.
 MOST_IDLE_CYCLES = 10_000
 
@@ -223,10 +225,10 @@ class PlannedSimulation(EventLoop):
 
 def _holds(job: ActiveJob) -> dict[str, Resources]:
     """What the job's parts hold on each node together; whole cores."""
-    share = 0.0 if job.state is ActiveState.SUSPENDED else job.cpu_share
+    share = 0 if job.state is ActiveState.SUSPENDED else job.cpu_share
     return {
         name: Resources(
-            ceil(round(share * parts * job.demand.cores, 9)),
+            ceil(float(share * parts * job.demand.cores) - ROUNDING),
             *(parts * amount for amount in job.demand[1:]),
         )
         for name, parts in Counter(job.nodes).items()

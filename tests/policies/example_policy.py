@@ -6,10 +6,14 @@ this one is suspended. A job that was suspended `most_turns` times starts again 
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 from slurm_sns.model import Action, ActiveState, Plan, Requeue, Resume, SetShare, Snapshot, Start, Suspend
 from slurm_sns.policies.base import HistoryFormat, own_geometry
 from slurm_sns.policies.specification import Setting, Specification, parameter
+
+
+HALF = Fraction(1, 2)
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,7 @@ class TakeTurns:
         suspended = sorted((job for job in snapshot.active if job not in running), key=lambda job: job.since_s)
         actions: list[Action] = []
         if running and not snapshot.waiting and not suspended:  # alone
-            actions += [SetShare(job.id, 1.0, "nobody waits") for job in running if job.cpu_share < 1]
+            actions += [SetShare(job.id, 1, "nobody waits") for job in running if job.cpu_share < 1]
         for job in running:
             is_over = job.state is ActiveState.RUNNING and snapshot.now_s - job.since_s >= self.parameters.turn_s
             if is_over and (snapshot.waiting or suspended):
@@ -48,12 +52,16 @@ class TakeTurns:
                 actions.append(Requeue(job.id, reason="again") if again else Suspend(job.id, "its turn is over"))
                 running.remove(job)
                 break
-        if not running and suspended and (not snapshot.waiting or suspended[0].submit_s <= snapshot.waiting[0].submit_s):
-            actions.append(Resume(suspended[0].id, reason="its turn", cpu_share=0.5))
+        if (
+            not running
+            and suspended
+            and (not snapshot.waiting or suspended[0].submit_s <= snapshot.waiting[0].submit_s)
+        ):
+            actions.append(Resume(suspended[0].id, reason="its turn", cpu_share=HALF))
         elif not running and snapshot.waiting:
             first = snapshot.waiting[0]
             nodes = tuple(node.name for node in snapshot.nodes[: first.alternatives[0].nodes])
-            actions.append(Start(first.id, nodes, first.alternatives[0], "its turn", cpu_share=0.5))
+            actions.append(Start(first.id, nodes, first.alternatives[0], "its turn", cpu_share=HALF))
         started = {action.job_id for action in actions if isinstance(action, Start)}
         waiting = {job.id: "others have their turn" for job in snapshot.waiting if job.id not in started}
         return Plan(tuple(actions), waiting, snapshot.now_s + self.parameters.turn_s, TurnsHad(had))

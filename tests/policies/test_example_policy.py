@@ -56,10 +56,14 @@ def test_what_the_policy_remembers_decides_who_starts_again(turns):
 
 
 def test_exact_times_stay_exact(turns):
-    policy = turns.policy(turns.parameters[0](turn_s=Fraction(10, 3)))
+    policy = turns.policy(turns.parameters[0](turn_s=Fraction(10, 3), most_turns=100))
 
-    ends_s = [placed.end_s for placed in simulated(policy, 8, 20).outcome.placements]
-    assert all(isinstance(end_s, Fraction) for end_s in ends_s)
+    simulation = simulated(policy, 8, 20)
+
+    # Turns of 10/3 s and 5/3 s of work: 0 ends in its fifth, 4 of them and 4/3 s of work later; 1 is alone from then on.
+    ends_s = [placed.end_s for placed in simulation.outcome.placements]
+    assert ends_s == [Fraction(10, 3) * 8 + Fraction(8, 3), ends_s[1]]
+    assert isinstance(ends_s[1], Fraction)
 
 
 class Suspending:
