@@ -5,7 +5,7 @@ frozen dataclass. Policies are imported when asked for, so that naming one costs
 """
 
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from slurm_sns.errors import BadInput
 from slurm_sns.model import Plan, Snapshot
@@ -40,3 +40,10 @@ def load(name: str, parameters: Any) -> Policy:
     module, factory = REGISTRY[name].split(":")
     policy: Policy = getattr(import_module(module), factory)(parameters)
     return policy
+
+
+class HistoryFormat(NamedTuple):
+    """How a policy's history is stored: the version of its form, and its type, a frozen dataclass of plain values."""
+
+    version: int
+    type: type[Any]
