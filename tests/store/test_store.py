@@ -202,7 +202,8 @@ def test_a_store_that_cannot_be_opened_says_so_without_its_password(tmp_path: Pa
         open_store(f"sqlite:///{tmp_path}/none/sns.db")
     assert "unable to open database file" in str(problem.value)
     mocker.patch(
-        "slurm_sns.store.schema._make_tables", side_effect=OperationalError("CREATE TABLE", {}, Exception("gone away"))
+        "slurm_sns.store.schema.bring_up_to_date",
+        side_effect=OperationalError("CREATE TABLE", {}, Exception("gone away")),
     )
     engine = mocker.patch("slurm_sns.store.schema.create_engine")
     engine.side_effect = lambda parsed: mocker.Mock(url=parsed, dialect=mocker.Mock())
@@ -314,6 +315,7 @@ def test_two_processes_may_open_a_new_store_at_once(tmp_path: Path) -> None:
 def test_the_database_of_an_older_version_gets_what_it_lacks_and_keeps_what_it_has(url: str) -> None:
     StoredHistory(open_store(url)).save([FULL], [])
     with sqlite3.connect(url.removeprefix("sqlite:///")) as older:
+        older.execute("DROP TABLE alembic_version")
         older.execute("DROP TABLE decisions")
         older.execute("ALTER TABLE job_records DROP COLUMN memory_per_node_mb")
     records = StoredHistory(open_store(url))
