@@ -11,7 +11,9 @@ from sqlalchemy.exc import OperationalError
 
 from slurm_sns.errors import BadInput, SnsError, Unreachable
 from slurm_sns.model import Alternative, Job, Node, Plan, Report, Resources, Snapshot, Start
-from slurm_sns.scheduler.records import JobRecord, Stage
+from slurm_sns.policies.base import HistoryFormat
+from slurm_sns.scheduler.memory import recall
+from slurm_sns.scheduler.records import JobRecord, Memory, Stage
 from slurm_sns.store.decisions import CYCLES_PER_CLEANING, UNKNOWN_USER, StoredDecisions
 from slurm_sns.store.history import StoredHistory
 from slurm_sns.store.schema import open_store
@@ -71,6 +73,50 @@ def test_a_save_happens_as_a_whole_or_not_at_all(history: StoredHistory, url: st
 def test_ten_thousand_records_are_saved_at_once(history: StoredHistory) -> None:
     history.save([JobRecord(number, 1, Stage.HELD) for number in range(10_000)], [])
     assert len(history.load()) == 10_000
+
+
+# --- what policies remember
+
+REMEMBERED = Memory("dfrs", 1, '[{"passed": [7]}]')
+
+
+def test_what_a_policy_remembers_comes_back_after_a_restart(history: StoredHistory, url: str) -> None:
+    assert history.load_memory("dfrs") is None
+    history.save([], [], REMEMBERED)
+    newer = Memory("dfrs", 2, "ünï" * 100_000)
+    history.save([FULL], [], newer)
+    history.save([], [7])
+    assert again(url).load_memory("dfrs") == newer
+    assert again(url).load_memory("combined") is None
+
+
+def test_each_policy_has_a_memory_of_its_own(history: StoredHistory) -> None:
+    other = REMEMBERED._replace(policy="rescheduling")
+    for memory in (REMEMBERED, other):
+        history.save([], [], memory)
+    assert [history.load_memory(name) for name in ("dfrs", "rescheduling")] == [REMEMBERED, other]
+
+
+def test_records_and_memory_are_written_together_or_not_at_all(history: StoredHistory, url: str) -> None:
+    history.save([FULL], [], REMEMBERED)
+    with pytest.raises(Unreachable, match="cannot be written"):
+        history.save([replace(FULL, note="new")], [], REMEMBERED._replace(text=None))
+    with pytest.raises(Unreachable, match="cannot be written"):
+        history.save([replace(FULL, note=None)], [], REMEMBERED._replace(text="new"))
+    assert (again(url).load(), again(url).load_memory("dfrs")) == ({7: FULL}, REMEMBERED)
+
+
+@pytest.mark.parametrize("value", ["'garbage'", "x'00ff'", "17", "cast(x'ff' as text)"])
+def test_a_memory_that_we_have_never_written_costs_itself_only(history: StoredHistory, url: str, value: str) -> None:
+    history.save([FULL], [], REMEMBERED)
+    with open_store(url).begin() as connection:
+        connection.execute(text(f"UPDATE policy_memory SET text={value}, version='1'"))
+    log: list[str] = []
+    assert recall(again(url).load_memory("dfrs"), HistoryFormat(1, JobRecord), log.append) is None
+    (line,) = log
+    assert line.startswith("the history of policy dfrs ")
+    assert line.endswith(": it starts anew")
+    assert again(url).load() == {7: FULL}
 
 
 # --- decisions
@@ -265,9 +311,15 @@ def test_a_store_that_cannot_be_read_is_no_answer(url: str) -> None:
     engine = open_store(url)
     decisions = StoredDecisions(engine, 30, 2)
     with engine.begin() as connection:
-        for table in ("decisions", "cycles", "job_records"):
+        for table in ("decisions", "cycles", "job_records", "policy_memory"):
             connection.execute(text(f"DROP TABLE {table}"))
-    for ask in (lambda: decisions.of_job(1), lambda: decisions.snapshot_of(1), StoredHistory(engine).load):
+    history = StoredHistory(engine)
+    for ask in (
+        lambda: decisions.of_job(1),
+        lambda: decisions.snapshot_of(1),
+        history.load,
+        lambda: history.load_memory("dfrs"),
+    ):
         with pytest.raises(Unreachable) as problem:
             ask()
         assert "no such table" in one_line(problem)
