@@ -147,6 +147,13 @@ def test_a_decision_comes_back_with_its_cycle_oldest_first(decisions: StoredDeci
     assert decisions.snapshot_of(99) is None
 
 
+def test_a_recorded_snapshot_has_the_policys_history(url: str) -> None:
+    form, remembered = HistoryFormat(1, JobRecord), replace(SNAPSHOT, now_s=10, history=FULL)
+    decisions = StoredDecisions(open_store(url), keep_days=30, keep_snapshots=2, history=form)
+    decisions.record(10.5, remembered, plan(1), {}, owners={}, explanations={}, tasks={})
+    assert decisions.snapshot_of(1) == remembered
+
+
 LIMITED = "placed on {}, but Slurm did not start it: AssocGrpCpuLimit"
 
 
