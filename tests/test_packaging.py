@@ -1,10 +1,12 @@
 """The wheel: installed elsewhere, without a checkout around it, `sns` finds its templates and the plugins' sources."""
 
 import os
+import sqlite3
 import subprocess
 import sys
 import sysconfig
 import zipfile
+from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -13,6 +15,7 @@ import pytest
 from slurm_sns.cli.manual import files
 from slurm_sns.config import load
 from slurm_sns.render.texts import texts
+from slurm_sns.store.migrations import NEWEST
 
 CHECKOUT = Path(__file__).parents[1]
 
@@ -66,6 +69,13 @@ def test_it_runs_from_the_wheel_alone(installed: Path, environment: dict[str, st
     )
     for line in run(installed / "python", "-c", program, cwd=tmp_path, env=environment).splitlines():
         assert Path(line).is_relative_to(installed.parent)
+
+
+def test_a_database_is_made_from_the_wheel_alone(installed: Path, environment: dict[str, str], tmp_path: Path) -> None:
+    program = "from slurm_sns.store.schema import open_store; open_store('sqlite:///sns.db')"
+    run(installed / "python", "-c", program, cwd=tmp_path, env=environment)
+    with closing(sqlite3.connect(tmp_path / "sns.db")) as database:
+        assert database.execute("SELECT version_num FROM alembic_version").fetchall() == [(NEWEST,)]
 
 
 @pytest.mark.parametrize("folder", ["conf", "plugins"])

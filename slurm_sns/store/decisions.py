@@ -10,6 +10,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from slurm_sns.errors import Unreachable
 from slurm_sns.model import Plan, Snapshot, Start
+from slurm_sns.policies.base import HistoryFormat
 from slurm_sns.policies.sns.considered import Explanation
 from slurm_sns.scheduler.records import Decision
 from slurm_sns.store import codec
@@ -23,10 +24,16 @@ UNKNOWN_USER = -1
 
 
 class StoredDecisions:
-    """Keeps decisions for `keep_days` days and the snapshots of the last `keep_snapshots` recorded cycles."""
+    """Keeps decisions for `keep_days` days and the snapshots of the last `keep_snapshots` recorded cycles.
 
-    def __init__(self, engine: Engine, keep_days: int, keep_snapshots: int) -> None:
+    `history` is the form of the policy's history, which is part of a snapshot; None where the policy keeps none.
+    """
+
+    def __init__(
+        self, engine: Engine, keep_days: int, keep_snapshots: int, history: HistoryFormat | None = None
+    ) -> None:
         self._engine = engine
+        self._history = history
         self._keep_s = keep_days * 86400
         self._keep_snapshots = keep_snapshots
         self._recorded = 0
@@ -48,7 +55,7 @@ class StoredDecisions:
             "at_s": at_s,
             "chosen": plan.report.chosen,
             "matched": json.dumps(dict(plan.report.matched)),
-            "snapshot": codec.pack(snapshot),
+            "snapshot": codec.pack(snapshot, self._history),
         }
         done = [_start_row(start, explanations.get(start.job_id)) for start in plan.starts]
         again = {job_id: text for job_id, text in notes.items() if job_id in repeated}
@@ -142,7 +149,7 @@ class StoredDecisions:
                 data = connection.execute(select(cycles.c.snapshot).where(cycles.c.id == cycle_id)).scalar()
         except SQLAlchemyError as problem:
             raise Unreachable(f"the decision record cannot be read: {in_words(problem)}") from None
-        return None if data is None else codec.unpack(data)
+        return None if data is None else codec.unpack(data, self._history)
 
     def _clean(self, now_s: float) -> None:
         with self._engine.begin() as connection:

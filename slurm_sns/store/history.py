@@ -1,4 +1,4 @@
-"""The records of held and placed jobs in the database (the History port)."""
+"""The records of held and placed jobs, and the memory of policies, in the database (the History port)."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
@@ -7,13 +7,18 @@ from sqlalchemy import Engine, RowMapping, bindparam, delete, insert, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from slurm_sns.errors import Unreachable
-from slurm_sns.scheduler.records import JobRecord, Stage
-from slurm_sns.store.schema import job_records
+from slurm_sns.scheduler.records import JobRecord, Memory, Stage
+from slurm_sns.store.schema import job_records, policy_memory
 from slurm_sns.store.troubles import MOVE_IT_AWAY, in_words
+
+#: SQLite's words for a text that somebody else wrote.
+NOT_UTF_8 = "Could not decode to UTF-8"
+#: The version of such a memory: policies count theirs from 1.
+UNREADABLE = 0
 
 
 class StoredHistory:
-    """Keeps job records in the table `job_records`."""
+    """Keeps job records in the table `job_records`, what policies remember in `policy_memory`."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -33,6 +38,24 @@ class StoredHistory:
         except (ValueError, TypeError, AttributeError) as problem:
             raise Unreachable(f"the store's job records are damaged ({problem}); {MOVE_IT_AWAY}") from None
 
+    def load_memory(self, policy: str) -> Memory | None:
+        """What the policy of that name remembered last; None where it never did. It is as it stands in the table.
+
+        Raises:
+            Unreachable: the table cannot be read.
+        """
+        row = select(policy_memory).where(policy_memory.c.policy == policy)
+        try:
+            with self._engine.connect() as connection:
+                found = connection.execute(row).one_or_none()
+        except SQLAlchemyError as problem:
+            if NOT_UTF_8 in str(problem):
+                return Memory(policy, UNREADABLE, "")
+            raise Unreachable(
+                f"the memory of policy {policy} in the store cannot be read: {in_words(problem)}"
+            ) from None
+        return None if found is None else Memory(*found)
+
     def check_writable(self) -> None:
         """Try a change that changes nothing.
 
@@ -41,18 +64,22 @@ class StoredHistory:
         """
         self.save([], [0])  # no job has this id
 
-    def save(self, changed: Iterable[JobRecord], gone: Iterable[int]) -> None:
-        """Write the changed records and forget the gone ones, in one transaction."""
+    def save(self, changed: Iterable[JobRecord], gone: Iterable[int], memory: Memory | None = None) -> None:
+        """Write the changed records and `memory`, and forget the records of jobs that are gone, in one transaction."""
         rows = [{**asdict(record), "nodes": ",".join(record.nodes)} for record in changed]
         outdated = [{"old": job_id} for job_id in (*(row["job_id"] for row in rows), *gone)]
-        if not outdated:
+        if not outdated and memory is None:
             return
         try:
             with self._engine.begin() as connection:
                 # Delete and insert: the one form of "insert or update" that every database takes.
-                connection.execute(delete(job_records).where(job_records.c.job_id == bindparam("old")), outdated)
+                if outdated:
+                    connection.execute(delete(job_records).where(job_records.c.job_id == bindparam("old")), outdated)
                 if rows:
                     connection.execute(insert(job_records), rows)
+                if memory is not None:
+                    connection.execute(delete(policy_memory).where(policy_memory.c.policy == memory.policy))
+                    connection.execute(insert(policy_memory), memory._asdict())
         except SQLAlchemyError as problem:
             raise Unreachable(f"the store's job records cannot be written: {in_words(problem)}") from None
 

@@ -1,4 +1,7 @@
-"""The tables, and how the database is opened (SQLite by default, MariaDB or PostgreSQL by URL)."""
+"""The tables, and how the database is opened (SQLite by default, MariaDB or PostgreSQL by URL).
+
+The tables are what the newest revision makes (`migrations`): a change here needs a new revision that makes it.
+"""
 
 from sqlalchemy import (
     BigInteger,
@@ -20,9 +23,9 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from slurm_sns.errors import BadInput, Unreachable
-from slurm_sns.store.columns import add_missing_columns
 from slurm_sns.store.private import make_private
 from slurm_sns.store.troubles import in_words
+from slurm_sns.store.upgrade import bring_up_to_date
 
 metadata = MetaData()
 
@@ -106,13 +109,22 @@ profiled_runs = Table(
     Column("curves", Text, nullable=False),  # JSON: ways, ipc, bandwidth_gbps, provenance
 )
 
+#: What each policy's last plan left to remember; see scheduler.memory.
+policy_memory = Table(
+    "policy_memory",
+    metadata,
+    Column("policy", String(64), primary_key=True),
+    Column("version", Integer, nullable=False),
+    Column("text", Text, nullable=False),  # JSON; on MariaDB, whose TEXT ends at 64 KiB, the revision makes a LONGTEXT
+)
+
 
 def open_store(url: str) -> Engine:
-    """The database behind `url`, its tables and columns made where they are missing.
+    """The database behind `url`, brought to the newest revision.
 
     Raises:
         BadInput: the URL is not one of a database we know.
-        Unreachable: the database cannot be opened.
+        Unreachable: the database cannot be opened, or is of a newer revision than we know.
     """
     try:
         engine = create_engine(make_url(url))
@@ -125,28 +137,10 @@ def open_store(url: str) -> Engine:
         make_private(engine.url.database)
         event.listen(engine, "connect", _tune_sqlite)
     try:
-        _make_tables(engine)
+        bring_up_to_date(engine)
     except SQLAlchemyError as problem:
         raise Unreachable(f"the store at {engine.url} cannot be opened: {in_words(problem)}") from None
     return engine
-
-
-def _make_tables(engine: Engine) -> None:
-    """Make what is missing, though others may make it between our look and our turn: then look again.
-
-    Each look finds at least one more table than the last: one attempt for each of them, then one that finds all.
-    """
-    for _ in metadata.tables:
-        try:
-            return _make_missing(engine)
-        except SQLAlchemyError:
-            continue
-    return _make_missing(engine)
-
-
-def _make_missing(engine: Engine) -> None:
-    metadata.create_all(engine)
-    add_missing_columns(engine, metadata)
 
 
 def _tune_sqlite(connection: object, _record: ConnectionPoolEntry) -> None:

@@ -2,18 +2,34 @@
 
 import json
 import zlib
+from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from slurm_sns.errors import SnsError
-from slurm_sns.model import Alternative, Job, Node, Project, Resources, Snapshot
+from slurm_sns.model import (
+    ActiveJob,
+    ActiveState,
+    Alternative,
+    Job,
+    JobPool,
+    Node,
+    Project,
+    QueueStatistics,
+    Resources,
+    Seconds,
+    Snapshot,
+)
+from slurm_sns.policies.base import HistoryFormat
 from slurm_sns.store import codec
 
 amounts = st.integers(-(10**6), 10**9)
 names = st.text(max_size=8)
 floats = st.floats(allow_nan=False)
+seconds = st.integers(0, 2**33) | floats | st.fractions()
 resources = st.builds(Resources, amounts, amounts, amounts, amounts)
 alternatives = st.builds(
     Alternative,
@@ -27,7 +43,7 @@ alternatives = st.builds(
 jobs = st.builds(
     Job,
     id=st.integers(1, 2**32),
-    submit_s=st.integers(0, 2**33),
+    submit_s=seconds,
     alternatives=st.lists(alternatives, max_size=3).map(tuple),
     order=st.lists(amounts, max_size=5).map(tuple),
     project=names,
@@ -35,25 +51,114 @@ jobs = st.builds(
     allowed=st.none() | st.frozensets(names, max_size=3),
     over_aged=st.booleans(),
     withholds=st.booleans(),
+    pool=names,
+    priority=st.integers(-(2**31), 2**32),
 )
+active = st.builds(
+    ActiveJob,
+    id=st.integers(1, 2**32),
+    state=st.sampled_from(ActiveState),
+    nodes=st.lists(names, max_size=3).map(tuple),
+    demand=resources,
+    since_s=seconds,
+    submit_s=seconds,
+    project=names,
+    pool=names,
+    priority=st.integers(-(2**31), 2**32),
+    may_restart=st.booleans(),
+    cpu_share=floats,
+)
+pools = st.builds(
+    JobPool, names, st.lists(names, max_size=3).map(tuple), st.builds(QueueStatistics, st.integers(0), floats, floats)
+)
+
+
+@dataclass(frozen=True)
+class Passes:
+    of_jobs: dict[int, int]
+    until_s: Seconds = 0
+
+
+@dataclass(frozen=True)
+class Moves:
+    of_jobs: dict[int, int]
+
+
+PASSES = HistoryFormat(1, Passes)
+histories = st.builds(Passes, st.dictionaries(st.integers(0), st.integers(), max_size=3), st.fractions())
 snapshots = st.builds(
     Snapshot,
     nodes=st.lists(st.builds(Node, names, resources, resources), max_size=4).map(tuple),
     waiting=st.lists(jobs, max_size=4).map(tuple),
     projects=st.dictionaries(names, st.builds(Project, floats, resources), max_size=3),
     unavailable=st.dictionaries(names, names, max_size=3),
+    now_s=seconds,
+    active=st.lists(active, max_size=3).map(tuple),
+    pools=st.lists(pools, max_size=3).map(tuple),
+    history=st.none() | histories,
 )
 
 
 @settings(deadline=None)
 @given(snapshots)
 def test_a_snapshot_comes_back_as_it_was(snapshot: Snapshot) -> None:
-    assert codec.unpack(codec.pack(snapshot)) == snapshot
+    assert codec.unpack(codec.pack(snapshot, PASSES), PASSES) == snapshot
+
+
+@pytest.mark.parametrize("moment", [3, 3.0, Fraction(3), Fraction(10, 3)])
+def test_a_moment_keeps_its_kind(moment: Seconds) -> None:
+    assert type(codec.unpack(codec.pack(Snapshot((), (), now_s=moment))).now_s) is type(moment)
+
+
+WITH_HISTORY = Snapshot((), (), now_s=5, history=Passes({7: 2}, Fraction(1, 3)))
+
+
+@pytest.mark.parametrize("form", [None, HistoryFormat(2, Passes), HistoryFormat(1, Moves)])
+def test_the_history_of_another_policy_or_version_is_left_out(form: HistoryFormat | None) -> None:
+    without = replace(WITH_HISTORY, history=None)
+    assert codec.unpack(codec.pack(WITH_HISTORY, PASSES), form) == without
+    assert codec.unpack(codec.pack(without, PASSES), form) == without
+
+
+def test_a_damaged_history_costs_only_itself() -> None:
+    value = json.loads(zlib.decompress(codec.pack(WITH_HISTORY, PASSES)))
+    value["history"][2] = "garbage"
+    assert codec.unpack(packed(value), PASSES) == replace(WITH_HISTORY, history=None)
+
+
+def test_a_policy_without_a_form_has_its_history_left_out() -> None:
+    assert codec.unpack(codec.pack(WITH_HISTORY), PASSES) == replace(WITH_HISTORY, history=None)
+
+
+def test_what_is_no_value_of_a_snapshot_is_not_packed() -> None:
+    with pytest.raises(TypeError, match="is no value of a snapshot"):
+        codec.pack(Snapshot((), (), now_s=object()))
+
+
+def test_a_snapshot_of_version_1_is_read() -> None:
+    job = [1, 5, [[1, [1, 2, 3, 4], None, 1, 1.0, False]], [0, 7], "physics", None, 0, True, False]
+    value = {
+        "version": 1,
+        "nodes": [["c1", [4, 100, 0, 0], [2, 50, 0, 0]]],
+        "allowed": [["c1"]],
+        "waiting": [job],
+        "projects": {"physics": [2.5, [1, 2, 3, 4]]},
+        "unavailable": {"c2": "down"},
+    }
+    way = Alternative(1, Resources(1, 2, 3, 4))
+    expected = Job(1, 5, (way,), (0, 7), "physics", None, frozenset({"c1"}), over_aged=True, withholds=False)
+    assert codec.unpack(packed(value)) == Snapshot(
+        (Node("c1", Resources(4, 100), Resources(2, 50)),),
+        (expected,),
+        {"physics": Project(2.5, Resources(1, 2, 3, 4))},
+        {"c2": "down"},
+    )
 
 
 def test_a_snapshot_from_before_the_limit_of_withholding_is_read() -> None:
     value = json.loads(zlib.decompress(codec.pack(Snapshot((), (Job(1, 1, ()),)))))
-    value["waiting"][0].pop()
+    value["version"] = 1
+    value["waiting"][0] = value["waiting"][0][:8]
     assert codec.unpack(packed(value)).waiting[0].withholds
 
 
@@ -73,6 +178,9 @@ def packed(value: object) -> bytes:
     return zlib.compress(json.dumps(value).encode())
 
 
+EMPTY = json.loads(zlib.decompress(codec.pack(Snapshot((), ()))))
+
+
 @pytest.mark.parametrize(
     "damaged",
     [
@@ -88,14 +196,22 @@ def packed(value: object) -> bytes:
         packed({"version": 1, "nodes": [[]], "allowed": [], "waiting": [], "projects": {}, "unavailable": {}}),
         packed({"version": 1, "nodes": [], "allowed": [], "waiting": [[1]], "projects": {}, "unavailable": {}}),
         packed({"version": 1, "nodes": [], "allowed": [], "waiting": [], "projects": [], "unavailable": {}}),
+        packed({"version": 2, "nodes": [], "allowed": [], "waiting": [], "projects": {}, "unavailable": {}}),
+        packed({**EMPTY, "now_s": [1, 0]}),
+        packed({**EMPTY, "now_s": "5"}),
+        packed({**EMPTY, "now_s": None}),
+        packed({**EMPTY, "active": [[1]]}),
+        packed({**EMPTY, "active": [[1, "dancing", [], [1], 0, 0, "", "", 0, False, 1.0]]}),
+        packed({**EMPTY, "pools": [["short"]]}),
+        packed({**EMPTY, "history": 5}),
     ],
 )
 def test_a_damaged_snapshot_is_an_error_of_ours(damaged: bytes) -> None:
     with pytest.raises(SnsError, match="a recorded snapshot cannot be read") as problem:
-        codec.unpack(damaged)
+        codec.unpack(damaged, PASSES)
     assert "\n" not in str(problem.value)
 
 
 def test_a_snapshot_of_another_version_is_refused_and_not_guessed() -> None:
-    with pytest.raises(SnsError, match="is of version 2; this is version 1"):
-        codec.unpack(packed({"version": 2}))
+    with pytest.raises(SnsError, match="is of version 3; this is version 2"):
+        codec.unpack(packed({"version": 3}))

@@ -11,7 +11,9 @@ from sqlalchemy.exc import OperationalError
 
 from slurm_sns.errors import BadInput, SnsError, Unreachable
 from slurm_sns.model import Alternative, Job, Node, Plan, Report, Resources, Snapshot, Start
-from slurm_sns.scheduler.records import JobRecord, Stage
+from slurm_sns.policies.base import HistoryFormat
+from slurm_sns.scheduler.memory import recall
+from slurm_sns.scheduler.records import JobRecord, Memory, Stage
 from slurm_sns.store.decisions import CYCLES_PER_CLEANING, UNKNOWN_USER, StoredDecisions
 from slurm_sns.store.history import StoredHistory
 from slurm_sns.store.schema import open_store
@@ -73,6 +75,50 @@ def test_ten_thousand_records_are_saved_at_once(history: StoredHistory) -> None:
     assert len(history.load()) == 10_000
 
 
+# --- what policies remember
+
+REMEMBERED = Memory("dfrs", 1, '[{"passed": [7]}]')
+
+
+def test_what_a_policy_remembers_comes_back_after_a_restart(history: StoredHistory, url: str) -> None:
+    assert history.load_memory("dfrs") is None
+    history.save([], [], REMEMBERED)
+    newer = Memory("dfrs", 2, "ünï" * 100_000)
+    history.save([FULL], [], newer)
+    history.save([], [7])
+    assert again(url).load_memory("dfrs") == newer
+    assert again(url).load_memory("combined") is None
+
+
+def test_each_policy_has_a_memory_of_its_own(history: StoredHistory) -> None:
+    other = REMEMBERED._replace(policy="rescheduling")
+    for memory in (REMEMBERED, other):
+        history.save([], [], memory)
+    assert [history.load_memory(name) for name in ("dfrs", "rescheduling")] == [REMEMBERED, other]
+
+
+def test_records_and_memory_are_written_together_or_not_at_all(history: StoredHistory, url: str) -> None:
+    history.save([FULL], [], REMEMBERED)
+    with pytest.raises(Unreachable, match="cannot be written"):
+        history.save([replace(FULL, note="new")], [], REMEMBERED._replace(text=None))
+    with pytest.raises(Unreachable, match="cannot be written"):
+        history.save([replace(FULL, note=None)], [], REMEMBERED._replace(text="new"))
+    assert (again(url).load(), again(url).load_memory("dfrs")) == ({7: FULL}, REMEMBERED)
+
+
+@pytest.mark.parametrize("value", ["'garbage'", "x'00ff'", "17", "cast(x'ff' as text)"])
+def test_a_memory_that_we_have_never_written_costs_itself_only(history: StoredHistory, url: str, value: str) -> None:
+    history.save([FULL], [], REMEMBERED)
+    with open_store(url).begin() as connection:
+        connection.execute(text(f"UPDATE policy_memory SET text={value}, version='1'"))
+    log: list[str] = []
+    assert recall(again(url).load_memory("dfrs"), HistoryFormat(1, JobRecord), log.append) is None
+    (line,) = log
+    assert line.startswith("the history of policy dfrs ")
+    assert line.endswith(": it starts anew")
+    assert again(url).load() == {7: FULL}
+
+
 # --- decisions
 
 
@@ -99,6 +145,13 @@ def test_a_decision_comes_back_with_its_cycle_oldest_first(decisions: StoredDeci
     assert decisions.snapshot_of(started.cycle_id) == SNAPSHOT
     assert decisions.of_job(2) == []
     assert decisions.snapshot_of(99) is None
+
+
+def test_a_recorded_snapshot_has_the_policys_history(url: str) -> None:
+    form, remembered = HistoryFormat(1, JobRecord), replace(SNAPSHOT, now_s=10, history=FULL)
+    decisions = StoredDecisions(open_store(url), keep_days=30, keep_snapshots=2, history=form)
+    decisions.record(10.5, remembered, plan(1), {}, owners={}, explanations={}, tasks={})
+    assert decisions.snapshot_of(1) == remembered
 
 
 LIMITED = "placed on {}, but Slurm did not start it: AssocGrpCpuLimit"
@@ -202,7 +255,8 @@ def test_a_store_that_cannot_be_opened_says_so_without_its_password(tmp_path: Pa
         open_store(f"sqlite:///{tmp_path}/none/sns.db")
     assert "unable to open database file" in str(problem.value)
     mocker.patch(
-        "slurm_sns.store.schema._make_tables", side_effect=OperationalError("CREATE TABLE", {}, Exception("gone away"))
+        "slurm_sns.store.schema.bring_up_to_date",
+        side_effect=OperationalError("CREATE TABLE", {}, Exception("gone away")),
     )
     engine = mocker.patch("slurm_sns.store.schema.create_engine")
     engine.side_effect = lambda parsed: mocker.Mock(url=parsed, dialect=mocker.Mock())
@@ -264,9 +318,15 @@ def test_a_store_that_cannot_be_read_is_no_answer(url: str) -> None:
     engine = open_store(url)
     decisions = StoredDecisions(engine, 30, 2)
     with engine.begin() as connection:
-        for table in ("decisions", "cycles", "job_records"):
+        for table in ("decisions", "cycles", "job_records", "policy_memory"):
             connection.execute(text(f"DROP TABLE {table}"))
-    for ask in (lambda: decisions.of_job(1), lambda: decisions.snapshot_of(1), StoredHistory(engine).load):
+    history = StoredHistory(engine)
+    for ask in (
+        lambda: decisions.of_job(1),
+        lambda: decisions.snapshot_of(1),
+        history.load,
+        lambda: history.load_memory("dfrs"),
+    ):
         with pytest.raises(Unreachable) as problem:
             ask()
         assert "no such table" in one_line(problem)
@@ -314,6 +374,7 @@ def test_two_processes_may_open_a_new_store_at_once(tmp_path: Path) -> None:
 def test_the_database_of_an_older_version_gets_what_it_lacks_and_keeps_what_it_has(url: str) -> None:
     StoredHistory(open_store(url)).save([FULL], [])
     with sqlite3.connect(url.removeprefix("sqlite:///")) as older:
+        older.execute("DROP TABLE alembic_version")
         older.execute("DROP TABLE decisions")
         older.execute("ALTER TABLE job_records DROP COLUMN memory_per_node_mb")
     records = StoredHistory(open_store(url))

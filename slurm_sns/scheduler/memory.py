@@ -1,0 +1,80 @@
+"""A policy's history as text and back, so that a restart loses none of it.
+
+The text is JSON by the fields of the policy's type, read strictly: a value of another type, an unknown field, a number
+that is not finite makes it unreadable. What cannot be read costs the history only; the policy starts anew.
+"""
+
+from functools import cache
+from types import GenericAlias
+from typing import Any
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from slurm_sns.policies.base import HistoryFormat
+from slurm_sns.scheduler.ports import Log
+from slurm_sns.scheduler.records import Memory
+
+
+def remember(policy: str, form: HistoryFormat, history: object) -> Memory:
+    """What to keep of the history that the policy's plan left.
+
+    Raises:
+        ValueError: the history is not of the form's type: a defect of the policy.
+    """
+    return Memory(policy, form.version, text_of(form, history))
+
+
+def recall(memory: Memory | None, form: HistoryFormat | None, log: Log) -> object | None:
+    """The history that was kept; None where there is none, the policy keeps none, or it cannot be read.
+
+    The last is said in one line.
+    """
+    if memory is None or form is None:
+        return None
+    if memory.version != form.version:
+        log(
+            f"the history of policy {memory.policy} is of version {memory.version}; known is {form.version}: "
+            "it starts anew"
+        )
+        return None
+    try:
+        return history_of(form, memory.text)
+    except ValueError as problem:
+        log(f"the history of policy {memory.policy} cannot be read ({problem}): it starts anew")
+        return None
+
+
+def text_of(form: HistoryFormat, history: object) -> str:
+    """The history as JSON.
+
+    Raises:
+        ValueError: it is not of the form's type.
+    """
+    if not isinstance(history, form.type):  # pydantic lets None pass
+        raise ValueError(f"a history of {form.type.__name__} is expected, not {history!r:.80}")  # noqa: TRY004 - as below
+    return _adapter(form).dump_json((history,), warnings="error").decode()
+
+
+def history_of(form: HistoryFormat, text: str) -> object:
+    """The history that `text_of` wrote.
+
+    Raises:
+        ValueError: the text is anything else; one line.
+    """
+    try:
+        (history,) = _adapter(form).validate_json(text, strict=True)
+    except ValidationError as problem:
+        first = problem.errors(include_url=False, include_input=False)[0]
+        where = ".".join(str(part) for part in first["loc"][1:])
+        raise ValueError(f"{where}: {first['msg']}" if where else first["msg"]) from None
+    except (ArithmeticError, TypeError) as problem:  # a fraction of nothing; no text at all
+        raise ValueError(str(problem)) from None
+    return history
+
+
+@cache
+def _adapter(form: HistoryFormat) -> TypeAdapter[tuple[Any]]:
+    # A dataclass by itself takes no configuration; inside of a tuple it has the tuple's.
+    strictly = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
+    wrapped: Any = GenericAlias(tuple, (form.type,))
+    return TypeAdapter(wrapped, config=strictly)

@@ -1,0 +1,7 @@
+"""The revisions of the database, oldest first. Each stands in `versions`; alembic runs those that a database lacks.
+
+Their names are here too, so that a database which has them all is opened without alembic, which takes long to load.
+"""
+
+REVISIONS = ("0001", "0002")
+NEWEST = REVISIONS[-1]
