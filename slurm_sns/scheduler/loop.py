@@ -101,6 +101,7 @@ class Scheduler:
         self._withholding = NOTHING_WITHHELD
         self._said: set[str] = set()
         self._restored: set[OwnNice] = set()
+        self._not_restored: set[OwnNice] = set()
         self._silence = Outage(ports.log, f"; trying again, at least every {LONGEST_RETRY_S:g} s")
         self._unrecorded = Outage(ports.log)
         self._cycles = 0
@@ -259,14 +260,21 @@ class Scheduler:
         """
         found = started_with_boost(jobs, self._records)
         self._restored.intersection_update(found)
+        self._not_restored.intersection_update(found)
         return [own for own in found if own not in self._restored][:MOST_RESTORED]
 
     def _restore_nice(self, own: OwnNice) -> None:
-        """Give a job that has started its own nice value again."""
+        """Give a job that has started its own nice value again.
+
+        A short job has ended in the meantime: only a job that is still there at the next look, and refused again, is
+        worth a line.
+        """
         try:
             self._ports.planner.restore_nice(own)
         except Refused as refusal:
-            # It ended in the meantime, or was requeued: the next look shows what it is now.
+            if own not in self._not_restored:
+                self._not_restored.add(own)
+                return
             self._ports.log(f"job {own.job_id}: Slurm refused to restore its nice value: {refusal}")
         self._restored.add(own)
 

@@ -93,15 +93,23 @@ def test_a_clean_stop_restores_the_nice_value_of_a_job_that_has_just_started(sit
     assert (site.slurm.jobs[1].state, site.slurm.jobs[1].nice) == (JobState.OCCUPYING, 7)
 
 
-def test_a_job_that_ends_before_its_nice_value_is_restored_is_a_line_of_the_log(site: Site) -> None:
-    site.slurm.submit(1, run_s=60)
+@pytest.mark.parametrize(
+    ("run_s", "lines"), [(60, ["job 1: Slurm refused to restore its nice value: Invalid request"]), (1, [])]
+)
+def test_a_nice_value_that_is_refused_twice_is_a_line_of_the_log_and_that_of_an_ended_job_is_none(
+    site: Site, run_s: int, lines: list[str]
+) -> None:
+    site.slurm.submit(1, run_s=run_s)
+    asked = []
 
     def refuse(own) -> None:
-        raise Refused(f"Job {own.job_id} has already finished")
+        asked.append(own)
+        raise Refused("Invalid request")
 
     site.slurm.restore_nice = refuse
-    site.scheduler(ENFORCE).repeat(4, 1.0)
-    assert site.log[1:] == ["job 1: Slurm refused to restore its nice value: Job 1 has already finished"]
+    site.scheduler(ENFORCE).repeat(5, 1.0)
+    assert asked
+    assert site.log[1:] == lines
 
 
 def test_a_placement_of_a_spread_job_carries_the_number_of_all_its_tasks(site: Site) -> None:
