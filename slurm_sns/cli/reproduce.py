@@ -2,16 +2,14 @@
 
 import importlib
 import json
-import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from slurm_sns.cli.options import AsJson
+from slurm_sns.cli.progress_bar import progress_bar
 from slurm_sns.errors import BadInput
 
 if TYPE_CHECKING:
@@ -99,7 +97,7 @@ def reproduce(
     module = importlib.import_module(f"slurm_sns.sim.reproduce.{name.replace('-', '_')}")
     seeds = seeds or (QUICK_SEEDS if quick else 30)
     began = time.perf_counter()
-    with _progress(name) as report:
+    with progress_bar(name) as report:
         page = module.reproduce(
             Options(out, seeds=seeds, quick=quick, workers=workers, resume=resume, runs=runs, report=report)
         )
@@ -137,17 +135,3 @@ def _require_none(given: dict[str, str | int | None]) -> None:
     for option, value in given.items():
         if value is not None:
             raise BadInput(f"--{option.replace('_', '-')} goes with --slurm")
-
-
-@contextmanager
-def _progress(name: str) -> Iterator[Callable[[int, int], None]]:
-    """A progress bar on standard error, when that is a terminal."""
-    if not sys.stderr.isatty():
-        yield lambda _done, _total: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(name)
-        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -3,17 +3,16 @@
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from slurm_sns.cli.options import AsJson
+from slurm_sns.cli.progress_bar import progress_bar
 from slurm_sns.cli.requested import Given, requested
 from slurm_sns.cli.spreading import SpreadingOptions
-from slurm_sns.cli.summary import Run, print_table, summary_of
+from slurm_sns.cli.summary import print_table, summary_of
 from slurm_sns.errors import BadInput
 
 
@@ -107,13 +106,12 @@ def simulate(
     as_json: AsJson = False,
 ) -> None:
     """Replay TRACE on the nodes under a policy and print what came of it."""
-    from slurm_sns.cli.replaying import read_work
+    from slurm_sns.cli.replaying import read_replay
     from slurm_sns.sim.nodes_csv import read_nodes
     from slurm_sns.sim.results import require_directory
 
     spreading = SpreadingOptions(profiles, alpha, scales, beta, progress, learn, seed)
-    given = Given(interval, queue_depth, reservations, portfolio, age_limit, spreading)
-    asked = requested(policy, given, config)
+    asked = requested(policy, Given(interval, queue_depth, reservations, portfolio, age_limit, spreading), config)
     if not 0 < load_factor <= 1e6:
         raise BadInput(f"--load-factor is {load_factor}; valid: more than 0, at most 1e6")
     if out is not None:
@@ -121,18 +119,18 @@ def simulate(
 
     began = time.perf_counter()
     pool = read_nodes(str(nodes))
-    work = read_work(trace, pool, asked, load_factor=load_factor, limit=limit)
-    _note(trace, work.unsorted)
+    replay = read_replay(trace, pool, asked, load_factor=load_factor, limit=limit)
+    _note(trace, replay.unsorted)
     read_s = time.perf_counter() - began
 
     began = time.perf_counter()
-    with _progress(work.jobs) as report:
-        done = work.run(report)
+    with progress_bar("jobs started", replay.jobs) as report:
+        result = replay.run(report)
     wall_s = time.perf_counter() - began
 
-    summary = summary_of(asked, work, done, Run(load_factor, seed, read_s, wall_s))
+    summary = summary_of(asked, replay, result, load_factor=load_factor, seed=seed, read_s=read_s, wall_s=wall_s)
     if out is not None:
-        done.write(out, summary)
+        result.write(out, summary)
     if as_json:
         print(json.dumps(summary, indent=2))
     else:
@@ -143,17 +141,3 @@ def _note(trace: str, unsorted: int) -> None:
     """Say that the trace was not in the order of its submits."""
     if unsorted:
         print(f"sns: note: {trace}: {unsorted:,} jobs come after later ones; sorted by submit", file=sys.stderr)
-
-
-@contextmanager
-def _progress(jobs: int) -> Iterator[Callable[[int], None]]:
-    """A progress bar on standard error, when that is a terminal."""
-    if not sys.stderr.isatty():
-        yield lambda _started: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("jobs started", total=jobs)
-        yield lambda started: bar.update(task, completed=started)

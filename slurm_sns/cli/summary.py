@@ -3,24 +3,24 @@
 import resource
 import sys
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from slurm_sns.cli.replaying import Done, Work
+    from slurm_sns.cli.replaying import Replay, Result
     from slurm_sns.cli.requested import Requested
 
 
-class Run(NamedTuple):
-    """What is known of a run beside its policy and its result; `wall_s` is that of the replay alone."""
-
-    load_factor: float
-    seed: int
-    read_s: float
-    wall_s: float
-
-
-def summary_of(asked: "Requested", work: "Work", done: "Done", run: Run) -> dict[str, Any]:
-    """The summary, as --json prints it and summary.json keeps it."""
+def summary_of(
+    asked: "Requested",
+    replay: "Replay",
+    result: "Result",
+    *,
+    load_factor: float,
+    seed: int,
+    read_s: float,
+    wall_s: float,
+) -> dict[str, Any]:
+    """The summary, as --json prints it and summary.json keeps it; `wall_s` is that of the replay alone."""
     return {
         "policy": asked.policy,
         "interval_s": asked.interval_s,
@@ -28,15 +28,15 @@ def summary_of(asked: "Requested", work: "Work", done: "Done", run: Run) -> dict
         "reservations": asked.parameters.reservations,
         "portfolio": list(asked.parameters.portfolio),
         "age_limit_s": asked.age_limit_s,
-        "load_factor": run.load_factor,
-        "seed": run.seed,
-        "jobs": work.jobs,
-        "dropped": work.dropped,
-        **asdict(done.metrics()),
-        **work.more(done),
-        "read_s": round(run.read_s, 3),
-        "wall_s": round(run.wall_s, 3),
-        "jobs_per_s": round(work.jobs / max(run.wall_s, 1e-9), 1),
+        "load_factor": load_factor,
+        "seed": seed,
+        "jobs": replay.jobs,
+        "dropped": replay.dropped,
+        **asdict(result.metrics()),
+        **result.more(),
+        "read_s": round(read_s, 3),
+        "wall_s": round(wall_s, 3),
+        "jobs_per_s": round(replay.jobs / max(wall_s, 1e-9), 1),
         "peak_rss_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),  # Linux counts KiB
     }
 

@@ -126,6 +126,7 @@ def settings(config: Config) -> Settings:
     return Settings(
         mode=config.mode,
         partitions=frozenset(config.partitions),
+        queue_depth=config.matching.queue_depth,
         age_limit_s=config.matching.age_limit_s,
         withhold_limit_s=config.matching.withhold_limit_s,
         place_timeout_s=scheduler.place_timeout_s,

@@ -72,3 +72,7 @@ class HistoryFormat(NamedTuple):
 def own_geometry(asked: Asked, nodes: Sequence[NodeType]) -> Choice:  # noqa: ARG001  a policy's shape
     """The alternatives of a policy that leaves every job as it is."""
     return Choice((asked.own,))
+
+
+def no_explanation(snapshot: Snapshot, job_id: int) -> None:
+    """The explanation of a policy whose plan's reasons say all there is to say."""

@@ -16,8 +16,6 @@ from slurm_sns.model import Alternative, Resources
 from slurm_sns.scheduler.observed import JobState, ObservedJob
 from slurm_sns.scheduler.standing import Standing
 
-#: The windows of one account's arrays together: as many jobs as a cycle looks at at most (matching.queue_depth).
-MOST_AHEAD = 1000
 #: Tasks that have left the queue, and count for the array's limit.
 _BUSY = (Standing.PLACED, Standing.OVERDUE, Standing.UNHELD, Standing.REQUEUED, Standing.OCCUPYING)
 
@@ -65,17 +63,18 @@ def over_limit(waiting: Iterable[ObservedJob], tasks: Tasks) -> dict[int, str]:
     return held_back
 
 
-def splits(records: Sequence[tuple[ObservedJob, int]], tasks: Tasks) -> list[Split]:
+def splits(records: Sequence[tuple[ObservedJob, int]], tasks: Tasks, queue_depth: int) -> list[Split]:
     """What to split off now. `records`: the held arrays in queue order, each with the tasks that its nodes could hold.
 
-    Each array has at least one task among the planned jobs, so that none waits for another account's or partition's.
+    The windows of one account's arrays together are as many tasks as a cycle looks at jobs, `queue_depth`. Each array
+    has at least one task among the planned jobs, so that none waits for another account's or partition's.
     """
     ahead: Counter[str] = Counter()
     found = []
     for record, room in records:
         array_id = record.id
         held = tasks.held[array_id]
-        window = max(1, min(room, MOST_AHEAD - ahead[record.account]))
+        window = max(1, min(room, queue_depth - ahead[record.account]))
         if record.array_limit is not None:
             window = min(window, record.array_limit - tasks.busy[array_id])
         ahead[record.account] += max(window, held)

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 class Settings:
     """Times in seconds; `age_limit_s`, `withhold_limit_s` None: no limit; `shares` None: those of Slurm's accounts.
 
-    `unmanaged_gbps_per_core`: the bandwidth that a running job without profile is taken to draw.
+    `queue_depth`: how many jobs of the queue a cycle looks at. `unmanaged_gbps_per_core`: the bandwidth that a running
+    job without profile is taken to draw.
     """
 
     mode: str = "enforce"
     partitions: frozenset[str] = frozenset()
+    queue_depth: int = 1000
     age_limit_s: int | None = 21600
     withhold_limit_s: float | None = 1800.0
     place_timeout_s: float = 10.0

@@ -129,7 +129,7 @@ def read(
         kept,
         {node.name: node for node in observation.nodes},
         plannable.explanations,
-        tuple(arrays.splits(held, tasks)),
+        tuple(arrays.splits(held, tasks, settings.queue_depth)),
         tasks,
         kept_free,
         _not_withheld(plannable.waiting, ours, kept, pauses_s),

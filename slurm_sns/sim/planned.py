@@ -44,7 +44,6 @@ from slurm_sns.sim.progress import Placement
 from slurm_sns.sim.shared import Shared
 from slurm_sns.sim.trace import Trace
 
-
 #: What sums of shares that are binary fractions may be off by.
 ROUNDING = 1e-9
 #: A policy that wants to be asked so often in a row and does nothing waits for what never comes.

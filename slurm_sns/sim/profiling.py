@@ -1,4 +1,4 @@
-"""Profiles as a profiler knows them: sampled with a few ways, between them a straight line, and with errors.
+"""Profiles as a profiler sees them: sampled at a few numbers of ways, linear between them, and with errors.
 
 The paper's prototype samples 2, 4, 8 and all ways, 5 s each in turn, and blames what that misses (phases, the curve
 between the points) for most of the jobs that break their alpha. Here each sampled IPC and bandwidth is off by a factor
@@ -20,7 +20,7 @@ SAMPLED_WAYS = (2, 4, 8, 20)
 
 
 def sampled(run: Run, points: tuple[int, ...] = SAMPLED_WAYS) -> Run:
-    """The run as one knows it who has measured it with so many ways only, and with all."""
+    """The run as the profiler sees it: sampled at these numbers of cache ways and at all of them."""
     known = (*points[: bisect_left(points, run.ways[-1])], run.ways[-1])
     return replace(
         run,

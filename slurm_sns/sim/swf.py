@@ -9,17 +9,18 @@ Source: Feitelson, "Standard Workload Format", version 2.2, Parallel Workloads A
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator
 
 import numpy as np
 
 from slurm_sns.errors import BadInput
 from slurm_sns.policies.placement.pool import CORES, Pool
 from slurm_sns.sim.files import Source
-from slurm_sns.sim.plain_numbers import Layout, NotPlain, are_distinct, columns
+from slurm_sns.sim.plain_numbers import Layout, columns
 from slurm_sns.sim.records import Column, RecordBuilder, Records
 from slurm_sns.sim.table import LARGEST
 from slurm_sns.sim.trace import SMALLEST_MEMORY_MB
+from slurm_sns.sim.trace_format import TraceFormat
 
 FIELDS = 18
 KB_PER_MIB = 1024
@@ -31,6 +32,8 @@ COLUMNS |= {9: "requested memory", 10: "status"}
 #: Lines of these statuses are parts of a job that has a line of its own for the whole (partial executions).
 PARTS = (2, 3, 4)
 
+Fields = dict[str, Column]
+
 
 def read_swf(source: Source, pool: Pool, *, load_factor: float = 1.0, limit: int | None = None) -> Records:
     """The records of an SWF file for this pool; `limit` keeps the first so many jobs of the file.
@@ -38,28 +41,16 @@ def read_swf(source: Source, pool: Pool, *, load_factor: float = 1.0, limit: int
     Raises:
         BadInput: naming the line and what would be valid.
     """
-    builder = RecordBuilder(pool, load_factor)
-    try:
-        _read_plain(source, builder, limit)
-    except NotPlain:
-        builder = RecordBuilder(pool, load_factor)
-        _add(builder, _read_lines(source, limit))
-    return builder.records(source.name)
+    swf = TraceFormat(_read_plain, _read_lines, _whole_jobs, _add)
+    return swf.read(source, pool, load_factor=load_factor, limit=limit)
 
 
-def _read_plain(source: Source, builder: RecordBuilder, limit: int | None) -> None:
+def _read_plain(source: Source, limit: int | None) -> Iterator[Fields]:
     """Read a file of nothing but plain numbers and comments."""
-    identities = [np.zeros(0)]
-    for fields in columns(source, Layout(FIELDS, False, COLUMNS), limit=limit):
-        identities.append(fields["job"][~np.isin(fields["status"], PARTS)])
-        _add(builder, fields)
-    if not are_distinct(np.concatenate(identities)):
-        raise NotPlain
-    if not builder.jobs:
-        raise NotPlain
+    return columns(source, Layout(FIELDS, False, COLUMNS), limit=limit)
 
 
-def _read_lines(source: Source, limit: int | None) -> dict[str, Column]:
+def _read_lines(source: Source, limit: int | None) -> Fields:
     """Read any file, and say what is wrong with it."""
     numbered = _data_lines(source.text())[:limit]
     if not numbered:
@@ -73,7 +64,7 @@ def _data_lines(text: str) -> list[tuple[int, str]]:
     return [(number, line) for number, line in numbered if line and not line.isspace()]
 
 
-def _parse(name: str, numbered: list[tuple[int, str]]) -> dict[str, Column]:
+def _parse(name: str, numbered: list[tuple[int, str]]) -> Fields:
     for number, line in numbered:
         count = len(line.split())
         if count != FIELDS:
@@ -93,7 +84,7 @@ def _parse(name: str, numbered: list[tuple[int, str]]) -> dict[str, Column]:
     return fields
 
 
-def _require_identities(name: str, numbered: list[tuple[int, str]], fields: dict[str, Column]) -> None:
+def _require_identities(name: str, numbered: list[tuple[int, str]], fields: Fields) -> None:
     whole = ~np.isin(fields["status"], PARTS)
     rows = np.flatnonzero(whole)
     seen: set[float] = set()
@@ -102,6 +93,11 @@ def _require_identities(name: str, numbered: list[tuple[int, str]], fields: dict
         if job in seen:
             raise BadInput(f"{name}: line {numbered[row][0]}: job {job:g} is there twice; valid: each once")
         seen.add(job)
+
+
+def _whole_jobs(fields: Fields) -> Column:
+    """The numbers of the jobs; partial executions have that of the whole."""
+    return fields["job"][~np.isin(fields["status"], PARTS)]
 
 
 def _number(name: str, number: int, title: str, text: str) -> float:
@@ -115,7 +111,7 @@ def _number(name: str, number: int, title: str, text: str) -> float:
     return value
 
 
-def _add(builder: RecordBuilder, fields: Mapping[str, Column]) -> None:
+def _add(builder: RecordBuilder, fields: Fields) -> None:
     """Add the jobs with known times and size; the others are counted as dropped."""
     requested, used = fields["requested processors"], fields["processors"]
     processors = np.trunc(np.where(requested > 0, requested, used))

@@ -195,5 +195,5 @@ def test_the_loop_is_told_what_the_configuration_says(write_config) -> None:
 
     told = wiring.settings(configuration.load(write_config(mode="advise", matching={"shares": {"physics": 2}})))
     assert (told.mode, told.partitions, told.shares) == ("advise", {"main"}, {"physics": 2})
-    of_slurm = wiring.settings(configuration.load(write_config(matching={"shares": "slurm"})))
-    assert of_slurm.shares is None
+    of_slurm = wiring.settings(configuration.load(write_config(matching={"shares": "slurm", "queue_depth": 70})))
+    assert (of_slurm.shares, of_slurm.queue_depth) == (None, 70)

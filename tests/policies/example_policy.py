@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from slurm_sns.model import Action, ActiveState, Plan, Requeue, Resume, SetShare, Snapshot, Start, Suspend
-from slurm_sns.policies.base import HistoryFormat, own_geometry
+from slurm_sns.policies.base import HistoryFormat, no_explanation, own_geometry
 from slurm_sns.policies.specification import Setting, Specification, parameter
-
 
 HALF = Fraction(1, 2)
 
@@ -34,6 +33,7 @@ class TakeTurns:
         self.parameters = parameters
 
     alternatives = staticmethod(own_geometry)
+    explain = staticmethod(no_explanation)
 
     def plan(self, snapshot: Snapshot) -> Plan:
         had = dict(snapshot.history.of_job) if isinstance(snapshot.history, TurnsHad) else {}
@@ -65,9 +65,6 @@ class TakeTurns:
         started = {action.job_id for action in actions if isinstance(action, Start)}
         waiting = {job.id: "others have their turn" for job in snapshot.waiting if job.id not in started}
         return Plan(tuple(actions), waiting, snapshot.now_s + self.parameters.turn_s, TurnsHad(had))
-
-    def explain(self, snapshot: Snapshot, job_id: int) -> None:
-        return None
 
 
 TURNS = Specification(

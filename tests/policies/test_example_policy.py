@@ -60,7 +60,7 @@ def test_exact_times_stay_exact(turns):
 
     simulation = simulated(policy, 8, 20)
 
-    # Turns of 10/3 s and 5/3 s of work: 0 ends in its fifth, 4 of them and 4/3 s of work later; 1 is alone from then on.
+    # A turn is 10/3 s and 5/3 s of work: 0 ends 4/3 s of work after its fourth and 1's; 1 is alone from then on.
     ends_s = [placed.end_s for placed in simulation.outcome.placements]
     assert ends_s == [Fraction(10, 3) * 8 + Fraction(8, 3), ends_s[1]]
     assert isinstance(ends_s[1], Fraction)
@@ -71,7 +71,7 @@ class Suspending:
 
     alternatives = staticmethod(own_geometry)
 
-    def plan(self, snapshot: Snapshot) -> Plan:
+    def plan(self, snapshot: Snapshot) -> Plan:  # noqa: ARG002  a policy's shape
         return Plan((Suspend(7),))
 
 

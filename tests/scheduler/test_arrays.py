@@ -10,7 +10,6 @@ from live import ENFORCE, job, look, node, pinned, planned, record, running, sit
 
 from slurm_sns.errors import Refused
 from slurm_sns.model import Release
-from slurm_sns.scheduler import arrays
 from slurm_sns.scheduler.arrays import Split, listed, next_tasks
 from slurm_sns.scheduler.follow_up import Unpin
 from slurm_sns.scheduler.records import Stage
@@ -125,7 +124,8 @@ def test_an_account_has_no_more_ahead_than_a_cycle_looks_at_but_each_array_has_o
     other = array(9, "0-999", account="chemistry")
     seen = situation(look(*many, other, nodes=nodes))
     assert {each.array_id: len(each.tasks) for each in seen.splits} == {1: 999, 2: 1, 3: 1, 4: 1, 9: 999}
-    assert arrays.MOST_AHEAD == 1000
+    shallow = situation(look(*many, other, nodes=nodes), settings=replace(ENFORCE, queue_depth=50))
+    assert {each.array_id: len(each.tasks) for each in shallow.splits} == {1: 50, 2: 1, 3: 1, 4: 1, 9: 50}
 
 
 def test_an_array_that_may_not_be_planned_yet_is_not_split() -> None:

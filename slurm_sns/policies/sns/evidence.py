@@ -79,8 +79,8 @@ Scales = Mapping[int, Evidence]
 class Known:
     """All that is known of one (program, processes).
 
-    `standing` is what is planned by. `renewal`, where one is on, gathers its successor. `strange` counts the runs in
-    a row that did not agree with what stands (module drift).
+    `standing` is the evidence for the current profile. `renewal` is that of a re-measurement, None when none is under
+    way. `strange` counts the runs in a row that did not agree with the current profile (module drift).
     """
 
     program: str
@@ -101,11 +101,11 @@ class Known:
         return replace(self, standing=scales) if self.renewal is None else replace(self, renewal=scales)
 
     def renewed(self) -> "Known":
-        """Begin to gather anew; what stands stays until `settled`. One that is on already goes on."""
+        """Start a re-measurement; nothing when one is under way. The current profile stays in use until `settled`."""
         return self if self.renewal is not None else replace(self, renewal={}, strange=0)
 
     def settled(self) -> "Known":
-        """The renewal is complete: it takes the place of what stood."""
+        """The re-measurement is complete: what it gave replaces the current profile; nothing when none is under way."""
         return self if self.renewal is None else replace(self, standing=self.renewal, renewal=None)
 
     def profile(self) -> Program | None:
