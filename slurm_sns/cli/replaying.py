@@ -3,22 +3,25 @@
 Matching is replayed by the compiled loop, what its kernel does not know by the plain engine.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from slurm_sns.cli.requested import Requested, Spreading
+from slurm_sns.cli.requested import Requested
 from slurm_sns.cli.spreading import summary_of
 from slurm_sns.errors import BadInput
-from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
+from slurm_sns.policies.placement.by_kernel import Rules
 from slurm_sns.policies.placement.keys import KEYS, kernel_holds
 from slurm_sns.policies.placement.pool import Pool
+from slurm_sns.policies.placement.portfolio import Portfolio
 from slurm_sns.policies.profile import Program
 from slurm_sns.policies.sns.exploration import Exploration
+from slurm_sns.policies.specification import filled
 from slurm_sns.sim.engine import Outcome, Scheduler, Simulation
 from slurm_sns.sim.exploring import Exploring, laboratory_of
 from slurm_sns.sim.metrics import Metrics, measure
+from slurm_sns.sim.planned import PlannedSimulation
 from slurm_sns.sim.progress import Progress
 from slurm_sns.sim.read_trace import read_records
 from slurm_sns.sim.records import Records
@@ -59,11 +62,11 @@ def read_replay(trace: str, pool: Pool, asked: Requested, *, load_factor: float,
     if asked.spreading is None:
         records = read_records(trace, pool, load_factor=load_factor, limit=limit)
         return Replay(
-            len(records), records.dropped, records.unsorted, lambda report: run_matching(pool, records, asked, report)
+            len(records), records.dropped, records.unsorted, lambda report: run_unspread(pool, records, asked, report)
         )
-    options, parameters, _ = spreading = asked.spreading
+    options, parameters = asked.spreading
     programs = options.programs(pool)
-    reader = TraceReader(pool, asked.policy, programs, parameters)
+    reader = TraceReader(pool, asked.name, programs, parameters)
     spread = reader.read(trace, load_factor=load_factor, limit=limit)
     if options.learn is not None and not spread.profiled:
         raise BadInput(f"{trace}: no job has a profile to learn; valid for --learn: a CSV of programs in --profiles")
@@ -71,23 +74,27 @@ def read_replay(trace: str, pool: Pool, asked: Requested, *, load_factor: float,
         len(spread.trace.jobs),
         spread.trace.dropped,
         unsorted=0,
-        run=lambda report: run_spreading(pool, spread, asked, report, spreading=spreading, programs=programs),
+        run=lambda report: run_spreading(pool, spread, asked, report, programs=programs),
     )
 
 
-def run_matching(pool: Pool, records: Records, asked: Requested, report: Report) -> Result:
-    """Replay the trace by the compiled loop; by the engine where a heuristic is in use that only the twin has."""
-    parameters, members = asked.parameters, asked.parameters.portfolio
-    if not _is_compiled(pool, parameters, records):
-        outcome = _run_engine(pool, records.trace(), asked, report, scheduler=max_jobs(parameters))
-        return Result(
-            metrics=lambda: measure(outcome, pool, members),
-            write=lambda out, summary: write_results(out, outcome, pool, summary),
-        )
+def run_unspread(pool: Pool, records: Records, asked: Requested, report: Report) -> Result:
+    """Replay a trace whose jobs keep their geometry: matching by the compiled loop, any other policy by its plans.
+
+    By the engine where a heuristic is in use that only the twin has.
+    """
+    if asked.rules is None:
+        trace, interval_s = records.trace(), asked.interval_s
+        planned = PlannedSimulation(pool, trace, asked.policy, interval_s=interval_s, shares=asked.shares)
+        return _result(planned.run(report), pool)
+    members = asked.rules.portfolio
+    if not _is_compiled(pool, asked.rules, records):
+        outcome = _run_engine(pool, records.trace(), asked, report, scheduler=Portfolio(asked.rules))
+        return _result(outcome, pool, members)
     replayed = replay(
         pool,
         records,
-        parameters,
+        filled(MatchingParameters, asked.rules),
         interval_s=asked.interval_s,
         shares=asked.shares,
         age_limit_s=asked.age_limit_s,
@@ -105,13 +112,14 @@ def run_spreading(
     asked: Requested,
     report: Report,
     *,
-    spreading: Spreading,
     programs: Mapping[str, Program],
 ) -> Result:
     """Replay a trace of programs by the engine, which knows run times that depend on the placement."""
-    options, parameters, _ = spreading
-    scheduler: Scheduler = spreading.scheduler
-    progress = progress_of(options.progress or AUTHORS, asked.policy, pool, spread.model)
+    assert asked.spreading is not None  # noqa: S101  the trace was read for it
+    assert isinstance(asked.policy, Portfolio)  # noqa: S101  those that spread are
+    options, parameters = asked.spreading
+    scheduler: Scheduler = asked.policy
+    progress = progress_of(options.progress or AUTHORS, asked.name, pool, spread.model)
     laboratory = None
     if options.learn is not None:
         laboratory = laboratory_of(pool, programs, Exploration(parameters), spread=options.learn, seed=options.seed)
@@ -122,10 +130,14 @@ def run_spreading(
         learnt = {} if laboratory is None else {"learn": options.learn, **laboratory.counts()}
         return {**summary_of(spread, outcome.placements, parameters, options), **learnt}
 
+    return _result(outcome, pool, asked.policy.rules.portfolio, spreads=True)._replace(more=more)
+
+
+def _result(outcome: Outcome, pool: Pool, members: Sequence[str] = (), *, spreads: bool = False) -> Result:
+    """What the engine has run; `spreads`: the policy knows scale factors."""
     return Result(
-        metrics=lambda: measure(outcome, pool, asked.parameters.portfolio),
-        write=lambda out, summary: write_results(out, outcome, pool, summary, spreads=True),
-        more=more,
+        metrics=lambda: measure(outcome, pool, members),
+        write=lambda out, summary: write_results(out, outcome, pool, summary, spreads=spreads),
     )
 
 
@@ -139,11 +151,12 @@ def _run_engine(
     progress: Progress | None = None,
 ) -> Outcome:
     """Replay the trace by the plain engine; without a model of progress jobs run as long as the trace says."""
+    assert asked.rules is not None  # noqa: S101  what matches has rules
     simulation = Simulation(
         pool,
         trace,
         scheduler,
-        queue_depth=asked.parameters.queue_depth,
+        queue_depth=asked.rules.queue_depth,
         interval_s=asked.interval_s,
         shares=asked.shares,
         age_limit_s=asked.age_limit_s,
@@ -152,8 +165,8 @@ def _run_engine(
     return simulation.run(report)
 
 
-def _is_compiled(pool: Pool, parameters: MatchingParameters, records: Records) -> bool:
+def _is_compiled(pool: Pool, rules: Rules, records: Records) -> bool:
     """Whether the compiled loop has all heuristics that are in use."""
     own = {heuristic for *_, heuristic in records.kinds if heuristic}
-    used = own.union(parameters.portfolio, {parameters.default_heuristic or parameters.portfolio[0]})
+    used = own.union(rules.portfolio, {rules.default_heuristic or rules.portfolio[0]})
     return used <= KEYS.keys() and kernel_holds(pool, used)

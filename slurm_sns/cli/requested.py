@@ -1,35 +1,30 @@
-"""What `sns simulate` was asked for: its options and a configuration become parameters, before anything is read."""
+"""What `sns simulate` was asked for: its options and a configuration become a policy, before anything is read."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from slurm_sns.cli.spreading import COMBINED, SPREADING, SpreadingOptions
+from slurm_sns.cli.policy_options import require_taken, with_settings
+from slurm_sns.cli.spreading import SpreadingOptions
 from slurm_sns.errors import BadInput
+from slurm_sns.policies.registry import REGISTRY, specification
 
 if TYPE_CHECKING:
-    from slurm_sns.policies.matching.parameters import MatchingParameters
-    from slurm_sns.policies.placement.portfolio import Portfolio
+    from slurm_sns.config import Config
+    from slurm_sns.policies.base import Policy
+    from slurm_sns.policies.placement.by_kernel import Rules
     from slurm_sns.policies.sns.parameters import SnsParameters
 
+_Parameters = TypeVar("_Parameters")
+
+#: A heuristic's name stands for this policy with that heuristic alone.
 MAX_JOBS = "max-jobs"
 
-#: The paper's cycle (JSSPP 2013, section 5), in seconds.
+#: The matching paper's cycle (JSSPP 2013, section 5), in seconds.
 PAPER_INTERVAL_S = 30
 #: Time is in whole seconds: a cycle in each second in which something was submitted or finished.
 AT_EVERY_EVENT_S = 1
-
-
-class Given(NamedTuple):
-    """Options that may be left out: None then."""
-
-    interval_s: int | None
-    queue_depth: int | None
-    reservations: int | None
-    portfolio: str | None
-    age_limit_s: int | None
-    spreading: SpreadingOptions
 
 
 class Spreading(NamedTuple):
@@ -37,90 +32,80 @@ class Spreading(NamedTuple):
 
     options: SpreadingOptions
     parameters: "SnsParameters"
-    scheduler: "Portfolio"
 
 
 @dataclass(frozen=True)
 class Requested:
-    """How a trace is to be replayed. `age_limit_s` None: nobody is ever over-aged; `spreading` None: matching."""
+    """How a trace is to be replayed. `age_limit_s` None: nobody is over-aged; `spreading` None: nothing spreads."""
 
-    policy: str
-    parameters: "MatchingParameters"
+    name: str
+    policy: "Policy"
     interval_s: int
     age_limit_s: int | None
     shares: Mapping[str, float]
     spreading: Spreading | None
 
+    @property
+    def rules(self) -> "Rules | None":
+        """How the policy matches; None for one that has no portfolio."""
+        return getattr(self.policy, "rules", None)
 
-def requested(policy: str, given: Given, config: Path | None) -> Requested:
-    """What was asked for.
+
+def requested(
+    name: str,
+    settings: Mapping[str, Any],
+    spreading: SpreadingOptions,
+    config: Path | None,
+    *,
+    interval_s: int | None,
+    age_limit_s: int | None,
+) -> Requested:
+    """What was asked for. `settings` are the options of policies' parameters that were given.
 
     Raises:
         BadInput: naming the option and what is valid.
     """
-    from slurm_sns.policies.matching.max_jobs import max_jobs
+    from slurm_sns.policies.placement.heuristics import HEURISTICS
+    from slurm_sns.policies.sns.parameters import REPRODUCTION, SnsParameters, require_valid
 
-    configured, shares, age_limit_s = _configured(config)
-    parameters = _limited(_chosen(configured, policy, given.portfolio), policy, given)
-    given.spreading.require_learnable(policy)
-    spreading = None
-    if policy in SPREADING:
-        from slurm_sns.policies.matching.parameters import MatchingParameters
-        from slurm_sns.policies.specification import filled
-        from slurm_sns.sim.sns_policies import policy_of
+    if name not in HEURISTICS and name not in REGISTRY:
+        raise BadInput(f"--policy is '{name}'; valid: {', '.join([*HEURISTICS, *REGISTRY])}")
+    chosen = specification(MAX_JOBS if name in HEURISTICS else name)
+    require_taken(chosen, name, settings, but="portfolio" if name in HEURISTICS else "")
+    spreading.require_taken(chosen, name)
+    configured = _configured(config)
 
-        spread_parameters = given.spreading.parameters(parameters.queue_depth, config)
-        named = None if given.portfolio is None else parameters.portfolio
-        scheduler = policy_of(policy, spread_parameters, parameters, named)
-        parameters = filled(MatchingParameters, scheduler.rules)
-        spreading = Spreading(given.spreading, spread_parameters, scheduler)
-    else:
-        given.spreading.require_none(policy)
-        max_jobs(parameters)  # refuses what is not valid
-    interval_s = given.interval_s or (AT_EVERY_EVENT_S if spreading else PAPER_INTERVAL_S)
-    return Requested(policy, parameters, interval_s, given.age_limit_s or age_limit_s, shares, spreading)
+    def parameters(kind: type[_Parameters], simulated: tuple[Any, ...]) -> _Parameters:
+        base = next((each for each in simulated if isinstance(each, kind)), None) or kind()
+        return with_settings(base if configured is None else configured.parameters(kind), settings)
+
+    given: list[Any] = [parameters(kind, chosen.simulated) for kind in chosen.parameters]
+    if name in HEURISTICS:
+        given = [replace(each, portfolio=(name,), default_heuristic=None) for each in given]
+    whole = given[0].portfolio if "portfolio" in settings else None
+    of_spreading = None
+    if chosen.spreads:
+        of_spreading = Spreading(spreading, parameters(SnsParameters, (REPRODUCTION,)))
+        require_valid(of_spreading.parameters)
+    return Requested(
+        name,
+        chosen.policy(*given, portfolio=whole),
+        interval_s or (AT_EVERY_EVENT_S if chosen.runs_at_events else PAPER_INTERVAL_S),
+        age_limit_s or (configured.matching.age_limit_s if configured else None),
+        _shares(configured),
+        of_spreading,
+    )
 
 
-def _configured(config: Path | None) -> tuple["MatchingParameters", Mapping[str, float], int | None]:
-    """The parameters, the projects' shares and the age limit of a configuration, or the papers': no limit."""
-    from slurm_sns.policies.matching.parameters import MatchingParameters
-
+def _configured(config: Path | None) -> "Config | None":
     if config is None:
-        return MatchingParameters(), {}, None
+        return None
     from slurm_sns.config import load
 
-    configuration = load(config)
-    shares = configuration.matching.shares
-    # "slurm" are the shares of Slurm's associations, which a simulation cannot ask: all projects alike.
-    by_name = {} if isinstance(shares, str) else shares
-    return configuration.parameters(MatchingParameters), by_name, configuration.matching.age_limit_s
+    return load(config)
 
 
-def _chosen(parameters: "MatchingParameters", policy: str, portfolio: str | None) -> "MatchingParameters":
-    """The parameters of max-jobs, or of max-jobs with one heuristic alone."""
-    from slurm_sns.policies.placement.heuristics import HEURISTICS
-
-    if policy in {MAX_JOBS, COMBINED}:
-        return parameters if portfolio is None else replace(parameters, portfolio=_names(portfolio))
-    if policy not in HEURISTICS and policy not in SPREADING:
-        raise BadInput(f"--policy is '{policy}'; valid: {', '.join([*HEURISTICS, MAX_JOBS, *SPREADING])}")
-    if portfolio is not None:
-        raise BadInput(f"--portfolio goes with --policy {MAX_JOBS} and {COMBINED}, not with {policy}")
-    if policy in SPREADING:
-        return parameters
-    return replace(parameters, portfolio=(policy,), default_heuristic=None)
-
-
-def _limited(parameters: "MatchingParameters", policy: str, given: Given) -> "MatchingParameters":
-    """The parameters with the limits of a cycle that were given."""
-    if given.queue_depth is not None:
-        parameters = replace(parameters, queue_depth=given.queue_depth)
-    if given.reservations is None:
-        return parameters
-    if policy in SPREADING and policy != COMBINED:
-        raise BadInput(f"--reservations goes with matching and --policy {COMBINED}; {policy} withholds nothing")
-    return replace(parameters, reservations=given.reservations)
-
-
-def _names(portfolio: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in portfolio.split(","))
+def _shares(configured: "Config | None") -> Mapping[str, float]:
+    """The projects' shares. Those of Slurm's associations a simulation cannot ask for: all projects alike."""
+    shares = configured.matching.shares if configured else {}
+    return {} if isinstance(shares, str) else shares

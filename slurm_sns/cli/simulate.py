@@ -3,19 +3,23 @@
 import json
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from slurm_sns.cli.options import AsJson
+from slurm_sns.cli.policy_options import at_events, with_policy_options
 from slurm_sns.cli.progress_bar import progress_bar
-from slurm_sns.cli.requested import Given, requested
+from slurm_sns.cli.requested import requested
 from slurm_sns.cli.spreading import SpreadingOptions
 from slurm_sns.cli.summary import print_table, summary_of
 from slurm_sns.errors import BadInput
+from slurm_sns.policies.registry import REGISTRY
 
 
+@with_policy_options(after="interval")
 def simulate(
     trace: Annotated[
         str, typer.Argument(metavar="TRACE", help="SWF or CSV, plain or gzip; `-` reads SWF from standard input.")
@@ -24,31 +28,14 @@ def simulate(
     nodes: Annotated[
         Path, typer.Option("--nodes", help="CSV with the header name,cores,mem_gb, optionally ways,bandwidth_gbps.")
     ],
-    policy: Annotated[
-        str, typer.Option("--policy", help="max-jobs, ce, cs, sns, combined, or the name of one heuristic.")
-    ],
+    policy: Annotated[str, typer.Option("--policy", help=f"{', '.join(REGISTRY)}, or the name of one heuristic.")],
     interval: Annotated[
         int | None,
         typer.Option(
             "--interval",
             min=1,
             help="Seconds between cycles.",
-            show_default="30; ce, cs, sns, combined: at every submit and finish",
-        ),
-    ] = None,
-    queue_depth: Annotated[
-        int | None, typer.Option("--queue-depth", min=1, help="Jobs that a cycle looks at.", show_default="1000")
-    ] = None,
-    reservations: Annotated[
-        int | None,
-        typer.Option(
-            "--reservations", min=0, help="First queue positions for which capacity is withheld.", show_default="1"
-        ),
-    ] = None,
-    portfolio: Annotated[
-        str | None,
-        typer.Option(
-            "--portfolio", help="The heuristics of max-jobs, separated by commas.", show_default="the paper's five"
+            show_default=f"30; {at_events()}: at every submit and finish",
         ),
     ] = None,
     load_factor: Annotated[
@@ -57,19 +44,6 @@ def simulate(
     limit: Annotated[int | None, typer.Option("--limit", min=1, help="Only the first jobs of the trace.")] = None,
     profiles: Annotated[
         Path | None, typer.Option("--profiles", help="The programs' profiles, a YAML file (ce, cs, sns, combined).")
-    ] = None,
-    alpha: Annotated[
-        float | None,
-        typer.Option(
-            "--alpha", help="The share of its best performance that a job keeps (sns, combined).", show_default="0.9"
-        ),
-    ] = None,
-    scales: Annotated[
-        str | None, typer.Option("--scales", help="The scale factors that may be used.", show_default="1,2,4,8")
-    ] = None,
-    beta: Annotated[
-        float | None,
-        typer.Option("--beta", help="What occupied cache ways weigh in the choice of nodes.", show_default="2"),
     ] = None,
     progress: Annotated[
         str | None,
@@ -104,14 +78,15 @@ def simulate(
         typer.Option("--config", help="Take what is not given here, and the projects' shares, from this sns.yaml."),
     ] = None,
     as_json: AsJson = False,
+    settings: Mapping[str, Any],
 ) -> None:
     """Replay TRACE on the nodes under a policy and print what came of it."""
     from slurm_sns.cli.replaying import read_replay
     from slurm_sns.sim.nodes_csv import read_nodes
     from slurm_sns.sim.results import require_directory
 
-    spreading = SpreadingOptions(profiles, alpha, scales, beta, progress, learn, seed)
-    asked = requested(policy, Given(interval, queue_depth, reservations, portfolio, age_limit, spreading), config)
+    spreading = SpreadingOptions(profiles, progress, learn, seed)
+    asked = requested(policy, settings, spreading, config, interval_s=interval, age_limit_s=age_limit)
     if not 0 < load_factor <= 1e6:
         raise BadInput(f"--load-factor is {load_factor}; valid: more than 0, at most 1e6")
     if out is not None:

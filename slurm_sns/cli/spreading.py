@@ -1,11 +1,13 @@
 """The options of `sns simulate` for Spread-n-Share's family of policies: ce, cs, sns and combined."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slurm_sns.errors import BadInput
+from slurm_sns.policies.registry import REGISTRY, specification
+from slurm_sns.policies.specification import Specification
 
 if TYPE_CHECKING:
     from slurm_sns.policies.placement.pool import Pool
@@ -13,10 +15,6 @@ if TYPE_CHECKING:
     from slurm_sns.policies.sns.parameters import SnsParameters
     from slurm_sns.sim.sns_trace import SnsTrace
 
-SPREADING = ("ce", "cs", "sns", "combined")
-COMBINED = "combined"
-#: Those that plan by profiles, and so have something to learn.
-LEARNING = ("sns", COMBINED)
 #: How jobs advance: by the paper's own model, or slowed down by their neighbours.
 AUTHORS = "authors"
 PROGRESS = (AUTHORS, "contention")
@@ -27,62 +25,31 @@ class SpreadingOptions:
     """What was given on the command line; None where nothing was."""
 
     profiles: Path | None
-    alpha: float | None
-    scales: str | None
-    beta: float | None
     progress: str | None
     learn: float | None
     seed: int
 
-    def require_none(self, policy: str) -> None:
-        """Accept options of a policy that has no use for these.
+    def require_taken(self, policy: Specification, called: str) -> None:
+        """Accept options that go with the policy, which was called so on the command line.
 
         Raises:
-            BadInput: one of them was given.
+            BadInput: one goes with other policies only, or cannot be used; the message says what is valid.
         """
-        for name in ("profiles", "alpha", "scales", "beta", "progress"):
-            if getattr(self, name) is not None:
-                raise BadInput(f"--{name} goes with --policy {', '.join(SPREADING)}, not with {policy}")
-
-    def require_learnable(self, policy: str) -> None:
-        """Accept what was given for learning.
-
-        Raises:
-            BadInput: the policy plans without profiles, there is nothing to learn, or the errors are no share.
-        """
+        spreading = _names(lambda each: each.spreads)
+        for name in ("profiles", "progress"):
+            if getattr(self, name) is not None and not policy.spreads:
+                raise BadInput(f"--{name} goes with --policy {spreading}, not with {called}")
+        if self.progress not in (None, *PROGRESS):
+            raise BadInput(f"--progress is '{self.progress}'; valid: {', '.join(PROGRESS)}")
         if self.learn is None:
             return
-        if policy not in LEARNING:
-            raise BadInput(f"--learn goes with --policy {', '.join(LEARNING)}, not with {policy}")
+        if not policy.plans_by_profiles:
+            learning = _names(lambda each: each.plans_by_profiles)
+            raise BadInput(f"--learn goes with --policy {learning}, not with {called}")
         if self.profiles is None:
             raise BadInput("--learn needs --profiles: how the programs truly run")
         if not 0 <= self.learn <= 1:
             raise BadInput(f"--learn is {self.learn}; valid: 0 to 1")
-
-    def parameters(self, queue_depth: int, config: Path | None) -> "SnsParameters":
-        """The parameters of the paper's experiments, or those of a configuration, with what was given.
-
-        Raises:
-            BadInput: a value cannot be used.
-        """
-        from slurm_sns.policies.sns.parameters import REPRODUCTION, SnsParameters, require_valid
-
-        if self.progress not in (None, *PROGRESS):
-            raise BadInput(f"--progress is '{self.progress}'; valid: {', '.join(PROGRESS)}")
-        parameters = REPRODUCTION
-        if config is not None:
-            from slurm_sns.config import load
-
-            parameters = load(config).parameters(SnsParameters)
-        parameters = replace(parameters, queue_depth=queue_depth)
-        if self.alpha is not None:
-            parameters = replace(parameters, alpha=self.alpha)
-        if self.beta is not None:
-            parameters = replace(parameters, beta=self.beta)
-        if self.scales is not None:
-            parameters = replace(parameters, scales=_scales(self.scales))
-        require_valid(parameters)
-        return parameters
 
     def programs(self, pool: "Pool") -> Mapping[str, "Program"]:
         """The profiles of the file, none without one; no curve may have more ways than any node.
@@ -119,8 +86,5 @@ def summary_of(
     }
 
 
-def _scales(text: str) -> tuple[int, ...]:
-    parts = [part.strip() for part in text.split(",")]
-    if not all(part.isascii() and part.isdigit() and len(part) <= 2 for part in parts):
-        raise BadInput(f"--scales is '{text[:40]}'; valid: 1 and others up to 64, each once, as in 1,2,4,8")
-    return tuple(map(int, parts))
+def _names(is_one: Callable[[Specification], bool]) -> str:
+    return ", ".join(each.name for each in map(specification, REGISTRY) if is_one(each))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from slurm_sns.cli.replaying import Replay, Result
     from slurm_sns.cli.requested import Requested
+    from slurm_sns.policies.placement.by_kernel import Rules
 
 
 def summary_of(
@@ -22,11 +23,9 @@ def summary_of(
 ) -> dict[str, Any]:
     """The summary, as --json prints it and summary.json keeps it; `wall_s` is that of the replay alone."""
     return {
-        "policy": asked.policy,
+        "policy": asked.name,
         "interval_s": asked.interval_s,
-        "queue_depth": asked.parameters.queue_depth,
-        "reservations": asked.parameters.reservations,
-        "portfolio": list(asked.parameters.portfolio),
+        **_matching(asked.rules),
         "age_limit_s": asked.age_limit_s,
         "load_factor": load_factor,
         "seed": seed,
@@ -38,6 +37,17 @@ def summary_of(
         "wall_s": round(wall_s, 3),
         "jobs_per_s": round(replay.jobs / max(wall_s, 1e-9), 1),
         "peak_rss_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),  # Linux counts KiB
+    }
+
+
+def _matching(rules: "Rules | None") -> dict[str, Any]:
+    """How a policy matches; nothing of one that does not."""
+    if rules is None:
+        return {}
+    return {
+        "queue_depth": rules.queue_depth,
+        "reservations": rules.reservations,
+        "portfolio": list(rules.portfolio),
     }
 
 

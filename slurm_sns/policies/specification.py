@@ -107,6 +107,7 @@ class Specification:
     also of jobs whose program is not known. `plans_by_profiles`: it reads profiles, so there is something for it to
     learn. `has_portfolio`: its heuristics may be chosen. `runs_at_events`: in a simulation it is asked at every event
     unless an interval is given. `history` is how what it remembers is stored, None for a policy that remembers nothing.
+    `simulated` are parameters as in the paper's experiments, with which a simulation begins.
     """
 
     name: str
@@ -119,6 +120,7 @@ class Specification:
     has_portfolio: bool = False
     runs_at_events: bool = False
     history: HistoryFormat | None = None
+    simulated: tuple[Any, ...] = ()
 
     def policy(self, *parameters: Any, portfolio: tuple[str, ...] | None = None) -> Policy:
         """The policy with these parameters, the defaults for those that are not given.

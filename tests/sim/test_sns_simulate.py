@@ -182,12 +182,18 @@ def test_the_same_input_gives_the_same_bytes(simulate):
         (("--policy", "max-jobs", "--profiles", PROFILES), "--profiles goes with --policy ce, cs, sns, combined"),
         (("--policy", "sns", "--alpha", "0"), "alpha is 0.0; valid: above 0, at most 1"),
         (("--policy", "sns", "--beta", "-1"), "beta is -1.0; valid: from 0"),
-        (("--policy", "sns", "--scales", "1,two"), "--scales is '1,two'; valid: 1 and others up to 64"),
+        (
+            ("--policy", "sns", "--scales", "1,two"),
+            "--scales is '1,two'; valid: whole numbers separated by commas, as in 1,2,4,8",
+        ),
         (("--policy", "sns", "--scales", "2,4"), "scales are 2,4; valid: 1 and others"),
-        (("--policy", "sns", "--reservations", "1"), "--reservations goes with matching and --policy combined"),
+        (
+            ("--policy", "sns", "--reservations", "1"),
+            "--reservations goes with --policy max-jobs, combined",
+        ),
         (
             ("--policy", "sns", "--portfolio", "mix-fit"),
-            "--portfolio goes with --policy max-jobs and combined",
+            "--portfolio goes with --policy max-jobs, combined, not with sns",
         ),
         (("--policy", "combined", "--portfolio", "magic"), "heuristic 'magic' is unknown"),
         (("--policy", "sns", "--profiles", "/nonexistent"), "/nonexistent cannot be read"),

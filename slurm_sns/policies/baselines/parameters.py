@@ -25,6 +25,7 @@ CE = Specification(
     "slurm_sns.policies.baselines.ce:compact_exclusive",
     spreads=True,
     runs_at_events=True,
+    simulated=(CompactParameters(even_scales_only=True),),
 )
 
 
@@ -36,4 +37,5 @@ CS = Specification(
     spreads=True,
     spreads_unprofiled=True,
     runs_at_events=True,
+    simulated=(CompactParameters(even_scales_only=True),),
 )

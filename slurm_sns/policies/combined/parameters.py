@@ -1,7 +1,7 @@
 """The parameters of the combined policy: matching's and Spread-n-Share's."""
 
 from slurm_sns.policies.matching.parameters import MatchingParameters
-from slurm_sns.policies.sns.parameters import SnsParameters
+from slurm_sns.policies.sns.parameters import REPRODUCTION, SnsParameters
 from slurm_sns.policies.specification import Specification
 
 COMBINED = Specification(
@@ -13,4 +13,5 @@ COMBINED = Specification(
     plans_by_profiles=True,
     has_portfolio=True,
     runs_at_events=True,
+    simulated=(REPRODUCTION,),
 )

@@ -70,4 +70,5 @@ SNS = Specification(
     spreads=True,
     plans_by_profiles=True,
     runs_at_events=True,
+    simulated=(REPRODUCTION,),
 )

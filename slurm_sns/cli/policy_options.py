@@ -1,0 +1,133 @@
+"""The options of `sns simulate` that set policies' parameters: made from the policies' specifications."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
+
+import typer
+
+from slurm_sns.errors import BadInput
+from slurm_sns.policies.registry import REGISTRY, specification
+from slurm_sns.policies.specification import Setting, Specification, default_of, settings_of
+
+_Parameters = TypeVar("_Parameters")
+
+
+def with_policy_options(after: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command an option for each parameter that has one, behind the option `after`.
+
+    The command gets those that were given as one argument `settings`, by the parameters' names.
+    """
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        options = _options()
+
+        @wraps(command)
+        def run(**given: Any) -> None:
+            settings = {name: given.pop(name) for name in options}
+            command(**given, settings={name: value for name, value in settings.items() if value is not None})
+
+        own = [each for each in inspect.signature(command).parameters.values() if each.name != "settings"]
+        at = 1 + next(place for place, each in enumerate(own) if each.name == after)
+        run.__signature__ = inspect.Signature([*own[:at], *options.values(), *own[at:]])  # type: ignore[attr-defined]
+        kinds = get_type_hints(command, include_extras=True)
+        kinds |= {each.name: each.annotation for each in options.values()}
+        run.__annotations__ = {name: kind for name, kind in kinds.items() if name != "settings"}
+        return run
+
+    return decorate
+
+
+def at_events() -> str:
+    """The policies that a simulation asks at every event."""
+    return ", ".join(each.name for each in map(specification, REGISTRY) if each.runs_at_events)
+
+
+def require_taken(policy: Specification, called: str, settings: Mapping[str, Any], *, but: str = "") -> None:
+    """Accept options that the policy has a use for; those of spreading go with every policy that spreads.
+
+    `called` is what the policy was called on the command line; `but` is an option that does not go with that.
+
+    Raises:
+        BadInput: an option goes with other policies only; the message lists them.
+    """
+    for name in settings:
+        takes = [each for each in map(specification, REGISTRY) if _takes(each, name)]
+        if policy not in takes or name == but:
+            names = ", ".join(each.name for each in takes)
+            raise BadInput(f"{_option_name(name)} goes with --policy {names}, not with {called}")
+
+
+def with_settings(parameters: _Parameters, settings: Mapping[str, Any]) -> _Parameters:
+    """The parameters with what was given of them on the command line.
+
+    Raises:
+        BadInput: a list cannot be read; the message says what is valid.
+    """
+    kinds = get_type_hints(type(parameters))
+    known = settings_of(type(parameters))
+    given = {name: _value(name, value, kinds[name]) for name, value in settings.items() if name in known}
+    values = {name: getattr(parameters, name) for name in kinds}
+    return type(parameters)(**{**values, **given})
+
+
+def _options() -> dict[str, inspect.Parameter]:
+    """The options by the names of the parameters; what several policies have in common is one option."""
+    found: dict[str, inspect.Parameter] = {}
+    for each in map(specification, REGISTRY):
+        for parameters in each.parameters:
+            kinds = get_type_hints(parameters)
+            for name, setting in settings_of(parameters).items():
+                if setting.option and name not in found:
+                    found[name] = _option(name, setting, kinds[name], default_of(parameters, name))
+    return found
+
+
+def _option(name: str, setting: Setting, kind: Any, default: Any) -> inspect.Parameter:
+    takes = [each.name for each in map(specification, REGISTRY) if _has(each, name)]
+    of = "" if len(takes) == len(REGISTRY) else f" ({', '.join(takes)})"
+    is_list = get_origin(kind) is tuple
+    shown = ",".join(map(str, default)) if is_list else f"{default:g}"
+    least = int(setting.least) if kind is int and setting.least is not None else None
+    option = typer.Option(_option_name(name), min=least, help=f"{setting.help.rstrip('.')}{of}.", show_default=shown)
+    return inspect.Parameter(
+        name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=None,
+        annotation=Annotated[(str if is_list else kind) | None, option],
+    )
+
+
+def _value(name: str, value: Any, kind: Any) -> Any:
+    """What was given; a list is a text with commas."""
+    if get_origin(kind) is not tuple:
+        return value
+    parts = tuple(part.strip() for part in value.split(","))
+    if get_args(kind)[0] is not int:
+        return parts
+    if not all(part.isascii() and part.isdigit() and len(part) <= 9 for part in parts):
+        shown = value[:40]
+        raise BadInput(f"{_option_name(name)} is '{shown}'; valid: whole numbers separated by commas, as in 1,2,4,8")
+    return tuple(map(int, parts))
+
+
+def _takes(policy: Specification, name: str) -> bool:
+    settings = {name: each for kind in policy.parameters for name, each in settings_of(kind).items()}
+    of_spreading = {
+        other
+        for each in map(specification, REGISTRY)
+        if each.spreads
+        for kind in each.parameters
+        for other, setting in settings_of(kind).items()
+        if setting.section == "sns"
+    }
+    return name in settings or (policy.spreads and name in of_spreading)
+
+
+def _has(policy: Specification, name: str) -> bool:
+    return any(name in settings_of(kind) for kind in policy.parameters)
+
+
+def _option_name(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
