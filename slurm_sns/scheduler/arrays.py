@@ -19,7 +19,10 @@ from slurm_sns.scheduler.standing import Standing
 #: The windows of one account's arrays together: as many jobs as a cycle looks at at most (matching.queue_depth).
 MOST_AHEAD = 1000
 #: Tasks that have left the queue, and count for the array's limit.
-_BUSY = (Standing.PLACED, Standing.OVERDUE, Standing.UNHELD, Standing.REQUEUED, Standing.OCCUPYING)
+_BUSY = (
+    *(Standing.PLACED, Standing.OVERDUE, Standing.UNHELD, Standing.REQUEUED),
+    *(Standing.RUNNING, Standing.SUSPENDED),
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,6 @@ from slurm_sns.scheduler.probing import is_limit
 from slurm_sns.scheduler.records import NO_MEMORY, JobRecord, OwnMemory, Stage
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.standing import Standing, carries_ours, is_pinned_by
-from slurm_sns.submit import mark
 
 #: After so many placements that Slurm refused or did not start, the job is given to Slurm as it is.
 MOST_FAILURES = 8
@@ -79,7 +78,7 @@ def follow_up(job: ObservedJob, what: Standing, record: JobRecord | None, settin
             return record, handed_over(job, what, record, _why_changed(job, what, record))
         case Standing.RELEASED:
             return _given_to_slurm(job, record), ()
-        case Standing.OCCUPYING:
+        case Standing.RUNNING | Standing.SUSPENDED:
             return _compared(job, record), ()
         case Standing.ENDED | Standing.ADMIN_HELD:
             return record and verified(record), ()
@@ -184,8 +183,7 @@ def _waiting(job: ObservedJob, record: JobRecord | None) -> FollowUp:
 
 def _given_to_slurm(job: ObservedJob, record: JobRecord | None) -> JobRecord | None:
     """A job that was held by us once and is Slurm's from now on; one that the filter never held needs no record."""
-    hints = mark.read(job.extra)
-    if record is None and (hints is None or hints.advised):
+    if record is None and (job.hints is None or job.hints.advised):
         return None
     released = record or JobRecord(job.id, job.submit_s, Stage.RELEASED, nice=job.nice, restarts=job.restarts)
     return released if released.stage is Stage.RELEASED else replace(released, stage=Stage.RELEASED)
@@ -202,8 +200,7 @@ def _compared(job: ObservedJob, record: JobRecord | None) -> JobRecord | None:
 
 def _runs_by_ours(job: ObservedJob) -> bool:
     """Whether a job without a record runs where we placed it, as far as its mark and our boost still show it."""
-    hints = mark.read(job.extra)
-    return hints is not None and not hints.advised and carries_ours(job, None)
+    return job.hints is not None and not job.hints.advised and carries_ours(job, None)
 
 
 def difference(job: ObservedJob, record: JobRecord) -> str:
@@ -225,6 +222,5 @@ def known(record: JobRecord | None, job: ObservedJob) -> JobRecord:
 
 def _own_nice(job: ObservedJob) -> int:
     """The owner's nice value of a job without a record; while our boost is on it, one above 0 is in the mark only."""
-    hints = mark.read(job.extra)
-    noted = hints.nice if hints is not None else None
+    noted = None if job.hints is None else job.hints.nice
     return without_boost(job.nice) if job.nice >= 0 or noted is None else noted

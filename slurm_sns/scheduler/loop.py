@@ -324,7 +324,7 @@ class Scheduler:
         job, own_nice = situation.jobs[start.job_id], self._records[start.job_id].nice
         tasks = None if start.alternative.tasks_per_node is None else job.tasks
         nice = boosted(own_nice, situation.priority_type)
-        return Placement(start, nice, memory_mb, tasks, mark.with_nice(job.extra, own_nice))
+        return Placement(start, nice, memory_mb, tasks, mark.with_nice(job.hints, own_nice))
 
     def _met(self, refusal: Refused, start: Start) -> str:
         """Bring the record of a job whose placement Slurm refused up to date; why it waits now."""

@@ -9,15 +9,23 @@ from typing import NamedTuple
 
 from slurm_sns.model import NOTHING, Resources
 from slurm_sns.scheduler.tres_limits import NO_LIMITS, TresLimits
+from slurm_sns.submit.hints import Hints
 
 
 class JobState(StrEnum):
     """The states of a Slurm job that make a difference to us."""
 
     PENDING = "pending"
-    OCCUPYING = "occupying"
-    """Running, suspended, completing, configuring, resizing: it holds what Slurm says it holds."""
+    RUNNING = "running"
+    """Running, completing, configuring, resizing, stopped."""
+    SUSPENDED = "suspended"
+    """It has its nodes, memory and gres, and has given its cores back."""
     ENDED = "ended"
+
+    @property
+    def occupies_nodes(self) -> bool:
+        """Whether a job in this state holds nodes: what Slurm says it holds."""
+        return self is JobState.RUNNING or self is JobState.SUSPENDED
 
 
 class Dependency(NamedTuple):
@@ -37,6 +45,7 @@ class Dependency(NamedTuple):
 class ObservedJob:
     """One job record of slurmctld.
 
+    `hints` are those of our mark in `extra`, None where there is no mark that can be read.
     `priority` is 0 while the job is held. `pinned_to` is the job's required node list. `tasks_per_node`, `nodes_min`
     and `nodes_max` are what the job asks for, None where it leaves the choice open; `has_open_nodes`: our
     filter wrote so at its submission, and our tasks per node leave it as it is. `held` is what it occupies in all, as
@@ -66,6 +75,7 @@ class ObservedJob:
     nice: int = 0
     restarts: int = 0
     extra: str = ""
+    hints: Hints | None = None
     comment: str = ""
     reason: str = ""
     pinned_to: tuple[str, ...] = ()

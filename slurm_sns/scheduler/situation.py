@@ -261,6 +261,6 @@ def _projects(observation: Observation, standings: Mapping[int, Standing], setti
     shares = dict(observation.shares) if settings.shares is None else settings.shares
     used: dict[str, Resources] = {}
     for job in observation.jobs:
-        if job.state is JobState.OCCUPYING or takes_placed(standings[job.id]):
+        if job.state.occupies_nodes or takes_placed(standings[job.id]):
             used[job.account] = used.get(job.account, NOTHING).plus(job.occupies)
     return {name: Project(shares.get(name, 1.0), used.get(name, NOTHING)) for name in sorted({*shares, *used})}

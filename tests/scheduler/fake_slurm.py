@@ -7,7 +7,7 @@ list, or anywhere, if it fits; no node is ever over its capacity, in cores.
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from live import NOW, job, node
+from live import NOW, job, node, rewritten
 
 from slurm_sns.errors import Refused, Unreachable
 from slurm_sns.model import Resources
@@ -113,7 +113,7 @@ class FakeSlurm:
             raise Refused("Job is no longer pending execution")
 
     def change(self, job_id: int, **fields) -> None:
-        self.jobs[job_id] = replace(self.jobs[job_id], **fields)
+        self.jobs[job_id] = rewritten(self.jobs[job_id], **fields)
 
     # Clock
 
@@ -132,12 +132,12 @@ class FakeSlurm:
         self.time_s += seconds
         self.step_s += seconds
         for each in list(self.jobs.values()):
-            if each.state is JobState.OCCUPYING:
+            if each.state is JobState.RUNNING:
                 self.change(each.id, end_s=each.end_s + int(seconds))
 
     def tick(self) -> None:
         for each in list(self.jobs.values()):
-            if each.state is JobState.OCCUPYING and each.end_s <= self.time_s:
+            if each.state is JobState.RUNNING and each.end_s <= self.time_s:
                 del self.jobs[each.id]
                 self.ended.append(each.id)
         for each in list(self.jobs.values()):
@@ -146,7 +146,7 @@ class FakeSlurm:
         self.in_use.append(sum(map(self.used, self.cores)))
 
     def start(self, waiting) -> None:
-        running = (each for each in self.jobs.values() if each.state is JobState.OCCUPYING)
+        running = (each for each in self.jobs.values() if each.state is JobState.RUNNING)
         held = sum(each.tasks for each in running if each.account == waiting.account)
         if held + waiting.tasks > self.limits.get(waiting.account, 1_000_000):
             self.change(waiting.id, reason="AssocGrpCpuLimit")
@@ -156,7 +156,7 @@ class FakeSlurm:
             if all(self.used(name) + each_needs <= self.cores[name] for name in nodes):
                 end_s = int(self.time_s + self.run_s[waiting.id])
                 holds = Resources(waiting.tasks, 0)
-                self.change(waiting.id, state=JobState.OCCUPYING, allocated=nodes, end_s=end_s, occupies=holds)
+                self.change(waiting.id, state=JobState.RUNNING, allocated=nodes, end_s=end_s, occupies=holds)
                 self.started.append((waiting.id, nodes))
                 return
 

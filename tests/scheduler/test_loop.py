@@ -90,7 +90,7 @@ def test_a_clean_stop_restores_the_nice_value_of_a_job_that_has_just_started(sit
     scheduler.cycle()
     site.slurm.sleep(1.0)
     scheduler.stop()
-    assert (site.slurm.jobs[1].state, site.slurm.jobs[1].nice) == (JobState.OCCUPYING, 7)
+    assert (site.slurm.jobs[1].state, site.slurm.jobs[1].nice) == (JobState.RUNNING, 7)
 
 
 def test_a_job_that_ends_before_its_nice_value_is_restored_is_a_line_of_the_log(site: Site) -> None:

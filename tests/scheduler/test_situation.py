@@ -622,7 +622,7 @@ def test_a_job_is_planned_or_blocked_or_taken_and_never_two_of_them(case) -> Non
     observation, known = case
     seen = read(observation, known, ENFORCE, NOW)
     taken = {each for each, what in seen.standings.items() if what in (Standing.PLACED, Standing.OVERDUE)}
-    running_ones = {each for each, what in seen.standings.items() if what is Standing.OCCUPYING}
+    running_ones = {each for each, what in seen.standings.items() if what in (Standing.RUNNING, Standing.SUSPENDED)}
     groups = [set(planned(seen)), set(seen.blocked), taken, running_ones]
     assert sum(map(len, groups)) == len(set.union(*groups))
     waiting = {each for each, what in seen.standings.items() if what is Standing.WAITING}
