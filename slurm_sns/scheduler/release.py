@@ -10,10 +10,11 @@ from slurm_sns.model import Release
 from slurm_sns.scheduler.follow_up import Unpin, handed_over
 from slurm_sns.scheduler.observed import ObservedJob
 from slurm_sns.scheduler.ports import Log, Planner
+from slurm_sns.scheduler.reconcile import reconcile
 from slurm_sns.scheduler.records import JobRecord
 from slurm_sns.scheduler.round_robin import round_robin
 from slurm_sns.scheduler.settings import Settings
-from slurm_sns.scheduler.standing import Standing, standings
+from slurm_sns.scheduler.standing import Standing
 
 
 def release_held(
@@ -35,7 +36,7 @@ def release_held(
         Unreachable: slurmctld does not answer; jobs may still be held.
     """
     seen = list(jobs)
-    found = standings(seen, records, settings, now_s)
+    found = reconcile(seen, records, settings, now_s).found
     released = 0
     for job in round_robin(seen, lambda job: job.user_id):
         what, record = found[job.id]
