@@ -64,7 +64,7 @@ def watchdog(config: Config = DEFAULT_CONFIG) -> None:
     from slurm_sns import config as configuration
     from slurm_sns.cli import wiring
     from slurm_sns.scheduler.watchdog import Watchdog
-    from slurm_sns.slurm.planner import SlurmPlanner
+    from slurm_sns.slurm.executor import SlurmExecutor
     from slurm_sns.store.signs import HeartbeatFile
 
     settings = configuration.load(config)
@@ -77,7 +77,7 @@ def watchdog(config: Config = DEFAULT_CONFIG) -> None:
     beat = HeartbeatFile(settings.paths.heartbeat)
     dog = Watchdog(
         wiring.releasing_state(),
-        SlurmPlanner(),
+        SlurmExecutor(),
         beat.last,
         clock=stop,
         log=wiring.log.info,

@@ -24,7 +24,7 @@ from slurm_sns.scheduler.ports import Log
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.spreading import Spreading
 from slurm_sns.slurm.accounting import Accounting
-from slurm_sns.slurm.planner import SlurmPlanner
+from slurm_sns.slurm.executor import SlurmExecutor
 from slurm_sns.slurm.state import HeldJobs, SlurmState
 from slurm_sns.store.at_hand import RecordsAtHand
 from slurm_sns.store.decisions import StoredDecisions
@@ -197,7 +197,7 @@ def ports(config: Config, clock: StopSignal) -> Ports:
     history.check_writable()
     return Ports(
         state=state(config),
-        planner=SlurmPlanner(),
+        executor=SlurmExecutor(),
         history=history,
         decisions=StoredDecisions(engine, config.store.keep_days, config.store.keep_snapshots),
         profiles=RecentProfiles(StoredProfiles(engine)),

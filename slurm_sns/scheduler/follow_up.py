@@ -35,6 +35,7 @@ class Unpin:
     """Take a placement back: clear the node list and our gres, restore nice, and memory where it is given.
 
     The job is held again afterwards, or not. What its owner has written since stays: `keeps_nodes`, `keeps_gres`.
+    `address` names it to Slurm where its id alone would not (ObservedJob.address).
     """
 
     job_id: int
@@ -44,6 +45,7 @@ class Unpin:
     hold: bool = True
     keeps_nodes: bool = False
     keeps_gres: bool = False
+    address: str = ""
 
 
 FollowUp = tuple[JobRecord | None, tuple[Unpin | Release, ...]]
@@ -92,9 +94,9 @@ def _taken_back(job: ObservedJob, what: Standing, record: JobRecord, settings: S
         return _overdue(job, record, settings, now_s)
     if what is Standing.REQUEUED:
         held = replace(record, submit_s=job.submit_s, restarts=job.restarts, failures=0, retry_s=0.0)
-        return replace(held, stage=Stage.HOLDING, note="requeued"), (_unpin(held, "requeued"),)
+        return replace(held, stage=Stage.HOLDING, note="requeued"), (_unpin(job, held, "requeued"),)
     # Once: whoever releases the job after that is its owner.
-    return replace(record, stage=Stage.HELD), (_unpin(record, "Slurm undid our hold"),)
+    return replace(record, stage=Stage.HELD), (_unpin(job, record, "Slurm undid our hold"),)
 
 
 def verified(record: JobRecord) -> JobRecord:
@@ -122,12 +124,13 @@ def handed_over(job: ObservedJob, what: Standing, record: JobRecord | None, why:
         return release
     was = known(record, job)
     keeps_nodes = bool(job.pinned_to and was.nodes) and not is_pinned_by(job, was)
-    changes = _unpin(was, why, hold=False)
+    changes = _unpin(job, was, why, hold=False)
     return replace(changes, keeps_nodes=keeps_nodes, keeps_gres="gres" in job.asks_for), *release
 
 
-def _unpin(record: JobRecord, why: str, *, hold: bool = True) -> Unpin:
-    return Unpin(record.job_id, record.nice, why, record.own_memory, hold)
+def _unpin(job: ObservedJob, record: JobRecord, why: str, *, hold: bool = True) -> Unpin:
+    address = "" if job.address == str(job.id) else job.address
+    return Unpin(record.job_id, record.nice, why, record.own_memory, hold, address=address)
 
 
 def _overdue(job: ObservedJob, record: JobRecord, settings: Settings, now_s: float) -> FollowUp:
@@ -136,7 +139,7 @@ def _overdue(job: ObservedJob, record: JobRecord, settings: Settings, now_s: flo
     held = replace(failed(record, why, settings, now_s), stage=Stage.HOLDING, limited_by=limited_by)
     if limited_by or job.reason.startswith(PASSING_LIMITS):
         held = replace(held, failures=min(held.failures, MOST_FAILURES - 1))
-    return held, (_unpin(held, why),)
+    return held, (_unpin(job, held, why),)
 
 
 def _why_changed(job: ObservedJob, what: Standing, record: JobRecord | None) -> str:

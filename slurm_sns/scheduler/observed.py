@@ -94,6 +94,8 @@ class ObservedJob:
     begin_s: int = 0
     start_s: int = 0
     end_s: int = 0
+    suspended_s: int = 0
+    may_restart: bool = False
     ways: int = 0
     bandwidth_gbps: int = 0
     waits_for_others: bool = False

@@ -53,10 +53,12 @@ def planning_snapshot(
     *,
     before: Turns,
     withholding: Withholding,
+    history: object | None = None,
 ) -> Planning:
     """What to plan on at this moment.
 
-    `before` are the turns of the last look, `withholding` is what the last plan has left.
+    `before` are the turns of the last look; `withholding` is what the last plan has left, `history` what its policy
+    wants to remember.
     """
     standings, candidates = reconciled.standings, reconciled.candidates
     unavailable, placed = unavailable_nodes(observation, now_s), placed_jobs(observation, standings)
@@ -91,6 +93,7 @@ def planning_snapshot(
             projects=_projects(observation, standings, settings),
             unavailable=unavailable,
             now_s=int(now_s),
+            history=history,
         ),
         {**reconciled.blocked, **plannable.infeasible, **plannable.closed, **unsplit},
         tuple(Release(job_id, f"left to Slurm: {never}") for job_id, never in nevers.items()),

@@ -65,14 +65,23 @@ def read(
     *,
     before: Turns = NO_TURNS,
     withholding: Withholding = NOTHING_WITHHELD,
+    history: object | None = None,
 ) -> Situation:
     """The situation at this moment, for a scheduler with these records and settings.
 
-    `before` are the turns of the last situation, `withholding` is what the last plan has left.
+    `before` are the turns of the last situation; `withholding` is what the last plan has left, `history` what its
+    policy wants to remember.
     """
     reconciled = reconcile(observation.jobs, records, settings, now_s)
     planning = planning_snapshot(
-        observation, reconciled, settings, now_s, spreading, before=before, withholding=withholding
+        observation,
+        reconciled,
+        settings,
+        now_s,
+        spreading,
+        before=before,
+        withholding=withholding,
+        history=history,
     )
     return Situation(
         snapshot=planning.snapshot,
