@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from slurm_sns.errors import Refused, SnsError, Unreachable
-from slurm_sns.model import Action, Plan, Start
+from slurm_sns.model import Action, ActiveJob, Plan, Start
 from slurm_sns.policies.base import Policy
 from slurm_sns.policies.sns.profile import Program
 from slurm_sns.scheduler.follow_up import failed, verified
@@ -110,6 +110,7 @@ class Scheduler:
             ports.log(f"going on with {len(self._stored)} jobs on record from the last run")
         self._would: Mapping[int, tuple[str, ...]] = {}
         self._turns = NO_TURNS
+        self._active: tuple[ActiveJob, ...] = ()
         self._withholding = NOTHING_WITHHELD
         self._said: set[str] = set()
         self._sending = Sending(ports.executor, ports.heartbeat, ports.clock, ports.log)
@@ -182,9 +183,10 @@ class Scheduler:
             before=self._turns,
             withholding=self._withholding,
             history=self._history,
+            active_before=self._active,
         )
         self._records = dict(situation.records)
-        self._turns = situation.turns
+        self._turns, self._active = situation.turns, situation.snapshot.active
         self._store()
         self._say_once(situation)
         plan, notes = Plan(), self._sending.correct(situation)

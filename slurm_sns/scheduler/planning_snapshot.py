@@ -1,16 +1,17 @@
 """The second step of a look: what a policy plans on. The first is reconcile.
 
-The nodes with what is free there, the waiting jobs with their alternatives, what jobs of Slurm's own have a turn on,
-and what each project holds. Pure: the same values give the same result, after the same looks, for what these found of
-jobs' sizes (known_ways) and of turns goes on.
+The nodes with what is free there, the waiting jobs with their alternatives, the jobs that have nodes, the pools, what
+jobs of Slurm's own have a turn on, and what each project holds. Pure: the same values give the same result, after the
+same looks, for what these found of jobs' sizes (known_ways) and of turns goes on.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from slurm_sns.model import NOTHING, Job, Project, Release, Resources, Snapshot
+from slurm_sns.model import NOTHING, ActiveJob, Job, Project, Release, Resources, Snapshot
 from slurm_sns.policies.sns.considered import Explanation
 from slurm_sns.scheduler import arrays
+from slurm_sns.scheduler.active_jobs import active_jobs, job_pools
 from slurm_sns.scheduler.arrays import Split
 from slurm_sns.scheduler.free_nodes import free_nodes, placed_jobs, releases, takes_placed, unavailable_nodes
 from slurm_sns.scheduler.observed import Observation, ObservedJob
@@ -54,11 +55,12 @@ def planning_snapshot(
     before: Turns,
     withholding: Withholding,
     history: object | None = None,
+    active_before: Iterable[ActiveJob] = (),
 ) -> Planning:
     """What to plan on at this moment.
 
-    `before` are the turns of the last look; `withholding` is what the last plan has left, `history` what its policy
-    wants to remember.
+    `before` are the turns of the last look, `active_before` its active jobs; `withholding` is what the last plan has
+    left, `history` what its policy wants to remember.
     """
     standings, candidates = reconciled.standings, reconciled.candidates
     unavailable, placed = unavailable_nodes(observation, now_s), placed_jobs(observation, standings)
@@ -93,6 +95,8 @@ def planning_snapshot(
             projects=_projects(observation, standings, settings),
             unavailable=unavailable,
             now_s=int(now_s),
+            active=active_jobs(observation, placed, reconciled.records, int(now_s), active_before),
+            pools=job_pools(observation, settings.partitions),
             history=history,
         ),
         {**reconciled.blocked, **plannable.infeasible, **plannable.closed, **unsplit},

@@ -1,9 +1,9 @@
 """What a cycle works on: one look at Slurm, reconciled with our records, and the snapshot to plan on."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from slurm_sns.model import Release, Snapshot
+from slurm_sns.model import ActiveJob, Release, Snapshot
 from slurm_sns.policies.sns.considered import Explanation
 from slurm_sns.scheduler.arrays import Split, Tasks
 from slurm_sns.scheduler.follow_up import Unpin
@@ -66,11 +66,12 @@ def read(
     before: Turns = NO_TURNS,
     withholding: Withholding = NOTHING_WITHHELD,
     history: object | None = None,
+    active_before: Iterable[ActiveJob] = (),
 ) -> Situation:
     """The situation at this moment, for a scheduler with these records and settings.
 
-    `before` are the turns of the last situation; `withholding` is what the last plan has left, `history` what its
-    policy wants to remember.
+    `before` are the turns of the last situation, `active_before` its active jobs; `withholding` is what the last plan
+    has left, `history` what its policy wants to remember.
     """
     reconciled = reconcile(observation.jobs, records, settings, now_s)
     planning = planning_snapshot(
@@ -82,6 +83,7 @@ def read(
         before=before,
         withholding=withholding,
         history=history,
+        active_before=active_before,
     )
     return Situation(
         snapshot=planning.snapshot,

@@ -206,6 +206,8 @@ def _job(record: Any, user_name: Callable[[int], str], shows_estimates: bool) ->
         begin_s=record.eligible_time or 0,
         start_s=record.start_time or 0,
         end_s=record.end_time or 0,
+        suspended_s=record.suspend_time or 0,
+        may_restart=bool(record.is_requeueable),
         ways=_gres(gres, WAYS),
         bandwidth_gbps=_gres(gres, BANDWIDTH),
         waits_for_others=_waits(record.dependencies),
