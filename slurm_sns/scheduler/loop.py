@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from slurm_sns.errors import Refused, SnsError, Unreachable
-from slurm_sns.model import Action, ActiveJob, Plan, Start
+from slurm_sns.model import ActiveJob, Plan, Start
 from slurm_sns.policies.base import Policy
 from slurm_sns.policies.sns.profile import Program
 from slurm_sns.scheduler.follow_up import failed, verified
@@ -24,7 +24,7 @@ from slurm_sns.scheduler.outage import Outage
 from slurm_sns.scheduler.ports import Clock, Decisions, Executor, Heartbeat, History, KillSwitch, Log, Profiles, State
 from slurm_sns.scheduler.records import JobRecord, Memory, Stage
 from slurm_sns.scheduler.release import release_held
-from slurm_sns.scheduler.sending import Sending, said
+from slurm_sns.scheduler.sending import PolicyChange, Sending, said
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.situation import Situation, read
 from slurm_sns.scheduler.spreading import NO_SPREADING, Spreading
@@ -261,7 +261,7 @@ class Scheduler:
         self._records |= {start.job_id: _intended(start, situation, now_s) for start in plan.starts}
         self._store()
         placed: list[Start] = []
-        others: list[Action] = []
+        others: tuple[PolicyChange, ...] = ()
         lost: Unreachable | None = None
         try:
             for start, refusal in self._sending.place([self._placement(start, situation) for start in plan.starts]):
@@ -271,14 +271,23 @@ class Scheduler:
                     placed.append(start)
                 else:
                     notes[start.job_id] = self._met(refusal, start)
-            self._store()
-            for action in self._sending.carry_out(plan.actions, situation, self._settings):
-                others.append(action)
-                notes[action.job_id] = said(action)
         except Unreachable as problem:
             lost = problem
         self._placed += len(placed)
+        if lost is None:
+            self._store()
+            others, lost = self._carry_out(situation, plan)
+        notes |= {action.job_id: said(action) for action in others}
         return replace(plan, actions=(*placed, *others), waiting={**plan.waiting, **notes}), lost
+
+    def _carry_out(self, situation: Situation, plan: Plan) -> tuple[tuple[PolicyChange, ...], Unreachable | None]:
+        """Send the actions of a plan that start nothing; those that were done, and what ended that early."""
+        done: list[PolicyChange] = []
+        try:
+            done.extend(self._sending.carry_out(plan.actions, situation, self._settings))  # keeps what came before
+        except Unreachable as problem:
+            return tuple(done), problem
+        return tuple(done), None
 
     def _placement(self, start: Start, situation: Situation) -> Placement:
         """The start as it is sent."""

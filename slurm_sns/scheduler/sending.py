@@ -25,10 +25,10 @@ MOST_CORRECTIONS = 200
 #: A restored nice value is an RPC of 2 ms (seen): so many in one cycle, after its placements; the next one goes on.
 MOST_RESTORED = 100
 
-#: What a policy may do besides starting jobs.
-Other = Suspend | Resume | Requeue | SetShare | Release
+#: What a policy may do to a job besides starting it.
+PolicyChange = Suspend | Resume | Requeue | SetShare | Release
 #: Changes of one job, each with the reason for it.
-Change = Unpin | Other
+Change = Unpin | PolicyChange
 AnyChange = TypeVar("AnyChange", bound=Change)
 
 
@@ -58,9 +58,9 @@ class Sending:
                 yield answer.order.start, answer.refused
             self._show_sign_of_life()
 
-    def carry_out(self, actions: Iterable[Action], situation: Situation, settings: Settings) -> Iterator[Other]:
+    def carry_out(self, actions: Iterable[Action], situation: Situation, settings: Settings) -> Iterator[PolicyChange]:
         """Send the actions of a plan that start nothing, in their order; those that Slurm has done."""
-        wanted: list[Other] = []
+        wanted: list[PolicyChange] = []
         for action in actions:
             if isinstance(action, Start):
                 continue
@@ -123,7 +123,7 @@ class Sending:
             self._lively_s = now_s
 
 
-def _hindrance(action: Other, situation: Situation, settings: Settings) -> str:
+def _hindrance(action: PolicyChange, situation: Situation, settings: Settings) -> str:
     """Why a policy's action must not be sent; empty when it may."""
     job, record = situation.jobs.get(action.job_id), situation.records.get(action.job_id)
     if job is None or record is None or job.hints is None or job.hints.advised:

@@ -78,6 +78,7 @@ class SlurmExecutor:
 
     def _place(self, placement: Placement) -> None:
         """Look once more whether we hold the job, and send the placement."""
+        _require_whole(placement.start.cpu_share)
         _require_held(self._look_at(placement.start.job_id))
         self.send(placement)
 
@@ -134,6 +135,7 @@ class SlurmExecutor:
         held = []
         for placement in placements:
             try:
+                _require_whole(placement.start.cpu_share)
                 _require_held(now.get(placement.start.job_id))
             except Refused as refusal:
                 yield placement, refusal
@@ -206,8 +208,7 @@ class SlurmExecutor:
         Raises:
             Refused: it is to run elsewhere, or with a share of its CPU.
         """
-        if order.cpu_share != 1.0:
-            raise Refused(NO_SHARES)
+        _require_whole(order.cpu_share)
         if order.nodes and set(order.nodes) != set(self._look_at(order.job_id).allocated):
             raise Refused("a running job cannot be moved")
         with answers():
@@ -237,6 +238,16 @@ class SlurmExecutor:
         # What ran there still completes; a job that has started since is not held.
         if now.priority != 0 and (now.state is JobState.PENDING or now.is_completing):
             run("scontrol", "uhold", address)
+
+
+def _require_whole(cpu_share: float) -> None:
+    """A job on Slurm gets all of the CPU that it asks for.
+
+    Raises:
+        Refused: it is to get less.
+    """
+    if cpu_share != 1.0:
+        raise Refused(NO_SHARES)
 
 
 def _require_held(now: ObservedJob | None) -> None:

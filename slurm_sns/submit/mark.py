@@ -24,7 +24,7 @@ _HEURISTIC = re.compile(r"[a-z0-9-]{1,64}\Z")
 _NICE = re.compile(r"[1-9][0-9]{0,9}\Z")
 _KNOWN = {"alpha", "program", "max-scale", "heuristic", "nice"}
 
-#: A queue's marks are few, and each is read several times in a cycle: so many are remembered.
+#: A queue's marks are few, and all are read in every look: so many are remembered.
 MOST_KNOWN = 1 << 14
 
 

@@ -76,7 +76,9 @@ class FakeSlurm:
     # State
 
     def observe(self) -> Observation:
-        nodes = [node(name, cores, taken=(self.used(name), 0)) for name, cores in self.cores.items()]
+        nodes = [
+            node(name, cores, taken=(self.used(name), self.memory_used_mb(name))) for name, cores in self.cores.items()
+        ]
         return Observation(tuple(self.jobs.values()), tuple(nodes))
 
     def used(self, name: str) -> int:
@@ -221,7 +223,7 @@ class FakeSlurm:
             each_needs = -(-waiting.tasks // len(nodes))
             if all(self.used(name) + each_needs <= self.cores[name] for name in nodes):
                 end_s = int(self.time_s + self.run_s[waiting.id])
-                holds = Resources(waiting.tasks, 0)
+                holds = Resources(waiting.tasks, waiting.tasks * (waiting.memory_per_cpu_mb or 0))
                 self.change(waiting.id, state=JobState.RUNNING, allocated=nodes, end_s=end_s, occupies=holds)
                 self.started.append((waiting.id, nodes))
                 return

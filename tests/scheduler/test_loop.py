@@ -578,6 +578,7 @@ def test_a_policy_suspends_and_resumes_a_job_of_ours(site: Site) -> None:
     loop = scripted(site, Plan((Suspend(1, "for job 2"),)), Plan(), Plan((Resume(1, reason="its turn"),)))
     view = loop.cycle()
     assert (site.slurm.jobs[1].state, site.slurm.used("c1")) == (JobState.SUSPENDED, 0)
+    assert site.slurm.memory_used_mb("c1") == 2000, "it keeps its memory"
     assert view.plan.actions == (Suspend(1, "for job 2"),)
     assert site.decisions.cycles[-1][2] == {1: "suspended: for job 2"}
     site.slurm.sleep(1.0)
@@ -645,6 +646,14 @@ def test_only_enforce_carries_actions_out(site: Site, settings) -> None:
     running_job(site)
     scripted(site, Plan((Suspend(1), Requeue(1))), settings=settings).cycle()
     assert site.slurm.jobs[1].state is JobState.RUNNING
+
+
+def test_what_was_done_before_slurmctld_was_lost_is_in_the_decision_record(site: Site) -> None:
+    running_job(site)
+    site.slurm.resume = lambda _order: (_ for _ in ()).throw(Unreachable("no"))
+    with pytest.raises(Unreachable):
+        scripted(site, Plan((Suspend(1, "first"), Resume(1)))).cycle()
+    assert site.decisions.cycles[-1][2] == {1: "suspended: first"}
 
 
 def test_losing_slurmctld_among_the_actions_is_an_outage_and_what_was_placed_stays_recorded(site: Site) -> None:

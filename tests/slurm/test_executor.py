@@ -269,11 +269,15 @@ def test_a_job_is_resumed_where_it_is_and_nowhere_else(pyslurm) -> None:
     assert pyslurm.Job.return_value.unsuspend.call_count == 1
 
 
-@pytest.mark.parametrize("order", [SetShare(7, 0.5), Resume(7, cpu_share=0.5)])
+SHARED = Placement(Start(7, ("c1",), Alternative(1, Resources(1, 1)), cpu_share=0.5), -500)
+
+
+@pytest.mark.parametrize("order", [SetShare(7, 0.5), Resume(7, cpu_share=0.5), SHARED])
 def test_a_share_of_cpu_is_refused(pyslurm, order) -> None:
     with pytest.raises(Refused, match="shares of CPU need an agent on the nodes"):
         execute(order)
     pyslurm.Job.return_value.unsuspend.assert_not_called()
+    pyslurm.Job.return_value.modify.assert_not_called()
 
 
 @pytest.mark.parametrize("state", ["PENDING", "COMPLETING"])
