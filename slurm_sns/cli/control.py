@@ -24,7 +24,7 @@ def release(
     from slurm_sns import config as configuration
     from slurm_sns.cli import wiring
     from slurm_sns.scheduler.release import release_held
-    from slurm_sns.slurm.planner import SlurmPlanner
+    from slurm_sns.slurm.executor import SlurmExecutor
 
     if not everything:
         raise BadInput("say --all: the jobs that slurm_sns holds are released together; one job: scontrol release ID")
@@ -32,7 +32,7 @@ def release(
     _require_admin(settings)
     seen, records = wiring.releasing_state().observe(), wiring.stored_records(settings, print).load()
     known = (seen.jobs, records, wiring.settings(settings), time.time())
-    count = release_held(*known, planner=SlurmPlanner(), log=print, reason="sns release")
+    count = release_held(*known, executor=SlurmExecutor(), log=print, reason="sns release")
     print(f"{count} job{'s' if count != 1 else ''} released")
 
 

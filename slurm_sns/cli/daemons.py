@@ -24,8 +24,10 @@ def scheduler(
     """
     from slurm_sns import config as configuration
     from slurm_sns.cli import wiring
+    from slurm_sns.policies.registry import specification
     from slurm_sns.scheduler.answers import Answers
     from slurm_sns.scheduler.loop import Scheduler
+    from slurm_sns.scheduler.memory import remembering
     from slurm_sns.scheduler.recent import Recent
     from slurm_sns.web.control import ControlSocket
 
@@ -43,7 +45,9 @@ def scheduler(
     ports = wiring.ports(settings, stop)
     recent = Recent()
     told = wiring.settings(settings)
-    loop = Scheduler(ports, policy, told, wiring.spreading(settings, policy), recent.publish)
+    form = specification(settings.policy).history
+    memory = remembering(settings.policy, form, ports.history, ports.log)
+    loop = Scheduler(ports, policy, told, wiring.spreading(settings, policy), recent.publish, remembering=memory)
     admins = wiring.admins(settings)
     answers = Answers(recent, ports.decisions, policy, admins, lambda: loop.trouble, settings=told)
     managed = ",".join(settings.partitions)
@@ -63,7 +67,7 @@ def watchdog(config: Config = DEFAULT_CONFIG) -> None:
     from slurm_sns import config as configuration
     from slurm_sns.cli import wiring
     from slurm_sns.scheduler.watchdog import Watchdog
-    from slurm_sns.slurm.planner import SlurmPlanner
+    from slurm_sns.slurm.executor import SlurmExecutor
     from slurm_sns.store.signs import HeartbeatFile
 
     settings = configuration.load(config)
@@ -76,7 +80,7 @@ def watchdog(config: Config = DEFAULT_CONFIG) -> None:
     beat = HeartbeatFile(settings.paths.heartbeat)
     dog = Watchdog(
         wiring.releasing_state(),
-        SlurmPlanner(),
+        SlurmExecutor(),
         beat.last,
         clock=stop,
         log=wiring.log.info,

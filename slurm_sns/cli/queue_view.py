@@ -15,6 +15,8 @@ Row = Mapping[str, Any]
 LONGEST_NAME = 24
 #: Marks a job that has waited so long that it comes before all others and has capacity withheld for it.
 OVER_AGED = "!"
+#: The states of jobs that have started.
+RUNS = ("running", "suspended")
 
 
 class Column(NamedTuple):
@@ -88,15 +90,15 @@ def _position(row: Row) -> str:
 
 
 def _since_s(row: Row, now_s: float) -> float:
-    """How long it runs, or waits."""
-    since_s = row["start_s"] if row["state"] == "running" and row["start_s"] else row["submit_s"]
+    """How long ago it started, or for how long it waits."""
+    since_s = row["start_s"] if row["state"] in RUNS and row["start_s"] else row["submit_s"]
     return max(0.0, now_s - float(since_s))
 
 
 def _style(row: Row) -> str:
     if row["over_aged"]:
         return "yellow"
-    return "dim" if row["state"] == "running" else ""
+    return "dim" if row["state"] in RUNS else ""
 
 
 def _line(text: str) -> str:

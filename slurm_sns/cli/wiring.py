@@ -18,13 +18,14 @@ from slurm_sns.errors import BadInput, SnsError
 from slurm_sns.model import Alternative, Job, Node, Resources, Snapshot
 from slurm_sns.policies.base import Policy
 from slurm_sns.policies.profile import Program
+from slurm_sns.policies.registry import specification
 from slurm_sns.scheduler.known_ways import KnownWays
 from slurm_sns.scheduler.loop import Ports
 from slurm_sns.scheduler.ports import Log
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.spreading import Spreading
 from slurm_sns.slurm.accounting import Accounting
-from slurm_sns.slurm.planner import SlurmPlanner
+from slurm_sns.slurm.executor import SlurmExecutor
 from slurm_sns.slurm.state import HeldJobs, SlurmState
 from slurm_sns.store.at_hand import RecordsAtHand
 from slurm_sns.store.decisions import StoredDecisions
@@ -198,9 +199,11 @@ def ports(config: Config, clock: StopSignal) -> Ports:
     history.check_writable()
     return Ports(
         state=state(config),
-        planner=SlurmPlanner(),
+        executor=SlurmExecutor(),
         history=history,
-        decisions=StoredDecisions(engine, config.store.keep_days, config.store.keep_snapshots),
+        decisions=StoredDecisions(
+            engine, config.store.keep_days, config.store.keep_snapshots, specification(config.policy).history
+        ),
         profiles=RecentProfiles(StoredProfiles(engine)),
         heartbeat=HeartbeatFile(config.paths.heartbeat),
         kill_switch=KillSwitchFile(config.paths.kill_switch),

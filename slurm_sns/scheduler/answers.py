@@ -32,7 +32,12 @@ EXPLAIN_WAIT_S = 10.0
 LARGEST_NUMBER = 2**32
 
 #: What a pass-through job's state is called.
-_SLURMS_OWN = {JobState.PENDING: "waiting", JobState.OCCUPYING: "running", JobState.ENDED: "ended"}
+_SLURMS_OWN = {
+    JobState.PENDING: "waiting",
+    JobState.RUNNING: "running",
+    JobState.SUSPENDED: "suspended",
+    JobState.ENDED: "ended",
+}
 
 COMMANDS = ("status", "queue", "explain", "profile")
 
@@ -210,7 +215,8 @@ def status(view: View, recent: Recent, trouble: str, only_user: int | None) -> d
         "placed": view.placed,
         "waiting": len(situation.snapshot.waiting) + len(situation.blocked) - placing,
         "placing": counts["placed"] + counts["overdue"] + placing,
-        "running": counts["occupying"],
+        "running": counts["running"],
+        "suspended": counts["suspended"],
         "held_by_owner": counts["owner_held"],
         "nodes": len(nodes),
         "nodes_unavailable": discretion.texts(situation.snapshot.unavailable),

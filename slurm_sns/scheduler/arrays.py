@@ -17,7 +17,10 @@ from slurm_sns.scheduler.observed import JobState, ObservedJob
 from slurm_sns.scheduler.standing import Standing
 
 #: Tasks that have left the queue, and count for the array's limit.
-_BUSY = (Standing.PLACED, Standing.OVERDUE, Standing.UNHELD, Standing.REQUEUED, Standing.OCCUPYING)
+_BUSY = (
+    *(Standing.PLACED, Standing.OVERDUE, Standing.UNHELD, Standing.REQUEUED),
+    *(Standing.RUNNING, Standing.SUSPENDED),
+)
 
 
 @dataclass(frozen=True, slots=True)

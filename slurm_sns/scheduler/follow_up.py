@@ -14,7 +14,6 @@ from slurm_sns.scheduler.probing import is_limit
 from slurm_sns.scheduler.records import NO_MEMORY, JobRecord, OwnMemory, Stage
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.standing import Standing, carries_ours, is_pinned_by
-from slurm_sns.submit import mark
 
 #: After so many placements that Slurm refused or did not start, the job is given to Slurm as it is.
 MOST_FAILURES = 8
@@ -36,6 +35,7 @@ class Unpin:
     """Take a placement back: clear the node list and our gres, restore nice, and memory where it is given.
 
     The job is held again afterwards, or not. What its owner has written since stays: `keeps_nodes`, `keeps_gres`.
+    `address` names it to Slurm where its id alone would not (ObservedJob.address).
     """
 
     job_id: int
@@ -45,6 +45,7 @@ class Unpin:
     hold: bool = True
     keeps_nodes: bool = False
     keeps_gres: bool = False
+    address: str = ""
 
 
 FollowUp = tuple[JobRecord | None, tuple[Unpin | Release, ...]]
@@ -79,7 +80,7 @@ def follow_up(job: ObservedJob, what: Standing, record: JobRecord | None, settin
             return record, handed_over(job, what, record, _why_changed(job, what, record))
         case Standing.RELEASED:
             return _given_to_slurm(job, record), ()
-        case Standing.OCCUPYING:
+        case Standing.RUNNING | Standing.SUSPENDED:
             return _compared(job, record), ()
         case Standing.ENDED | Standing.ADMIN_HELD:
             return record and verified(record), ()
@@ -93,9 +94,9 @@ def _taken_back(job: ObservedJob, what: Standing, record: JobRecord, settings: S
         return _overdue(job, record, settings, now_s)
     if what is Standing.REQUEUED:
         held = replace(record, submit_s=job.submit_s, restarts=job.restarts, failures=0, retry_s=0.0)
-        return replace(held, stage=Stage.HOLDING, note="requeued"), (_unpin(held, "requeued"),)
+        return replace(held, stage=Stage.HOLDING, note="requeued"), (_unpin(job, held, "requeued"),)
     # Once: whoever releases the job after that is its owner.
-    return replace(record, stage=Stage.HELD), (_unpin(record, "Slurm undid our hold"),)
+    return replace(record, stage=Stage.HELD), (_unpin(job, record, "Slurm undid our hold"),)
 
 
 def verified(record: JobRecord) -> JobRecord:
@@ -123,12 +124,13 @@ def handed_over(job: ObservedJob, what: Standing, record: JobRecord | None, why:
         return release
     was = known(record, job)
     keeps_nodes = bool(job.pinned_to and was.nodes) and not is_pinned_by(job, was)
-    changes = _unpin(was, why, hold=False)
+    changes = _unpin(job, was, why, hold=False)
     return replace(changes, keeps_nodes=keeps_nodes, keeps_gres="gres" in job.asks_for), *release
 
 
-def _unpin(record: JobRecord, why: str, *, hold: bool = True) -> Unpin:
-    return Unpin(record.job_id, record.nice, why, record.own_memory, hold)
+def _unpin(job: ObservedJob, record: JobRecord, why: str, *, hold: bool = True) -> Unpin:
+    address = "" if job.address == str(job.id) else job.address
+    return Unpin(record.job_id, record.nice, why, record.own_memory, hold, address=address)
 
 
 def _overdue(job: ObservedJob, record: JobRecord, settings: Settings, now_s: float) -> FollowUp:
@@ -137,7 +139,7 @@ def _overdue(job: ObservedJob, record: JobRecord, settings: Settings, now_s: flo
     held = replace(failed(record, why, settings, now_s), stage=Stage.HOLDING, limited_by=limited_by)
     if limited_by or job.reason.startswith(PASSING_LIMITS):
         held = replace(held, failures=min(held.failures, MOST_FAILURES - 1))
-    return held, (_unpin(held, why),)
+    return held, (_unpin(job, held, why),)
 
 
 def _why_changed(job: ObservedJob, what: Standing, record: JobRecord | None) -> str:
@@ -184,8 +186,7 @@ def _waiting(job: ObservedJob, record: JobRecord | None) -> FollowUp:
 
 def _given_to_slurm(job: ObservedJob, record: JobRecord | None) -> JobRecord | None:
     """A job that was held by us once and is Slurm's from now on; one that the filter never held needs no record."""
-    hints = mark.read(job.extra)
-    if record is None and (hints is None or hints.advised):
+    if record is None and (job.hints is None or job.hints.advised):
         return None
     released = record or JobRecord(job.id, job.submit_s, Stage.RELEASED, nice=job.nice, restarts=job.restarts)
     return released if released.stage is Stage.RELEASED else replace(released, stage=Stage.RELEASED)
@@ -202,8 +203,7 @@ def _compared(job: ObservedJob, record: JobRecord | None) -> JobRecord | None:
 
 def _runs_by_ours(job: ObservedJob) -> bool:
     """Whether a job without a record runs where we placed it, as far as its mark and our boost still show it."""
-    hints = mark.read(job.extra)
-    return hints is not None and not hints.advised and carries_ours(job, None)
+    return job.hints is not None and not job.hints.advised and carries_ours(job, None)
 
 
 def difference(job: ObservedJob, record: JobRecord) -> str:
@@ -225,6 +225,5 @@ def known(record: JobRecord | None, job: ObservedJob) -> JobRecord:
 
 def _own_nice(job: ObservedJob) -> int:
     """The owner's nice value of a job without a record; while our boost is on it, one above 0 is in the mark only."""
-    hints = mark.read(job.extra)
-    noted = hints.nice if hints is not None else None
+    noted = None if job.hints is None else job.hints.nice
     return without_boost(job.nice) if job.nice >= 0 or noted is None else noted

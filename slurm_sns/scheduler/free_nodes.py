@@ -5,7 +5,7 @@ from math import ceil, inf
 
 from slurm_sns.model import NOTHING, Node, Resources
 from slurm_sns.scheduler.geometry import placed_demand
-from slurm_sns.scheduler.observed import JobState, Observation, ObservedJob
+from slurm_sns.scheduler.observed import Observation, ObservedJob
 from slurm_sns.scheduler.releases import Releases, of_running
 from slurm_sns.scheduler.standing import Standing
 
@@ -86,7 +86,7 @@ def _drawn_unmanaged(observation: Observation, gbps_per_core: float) -> dict[str
     cores = {node.name: node.allocated.cores for node in observation.nodes if node.capacity.bandwidth_gbps}
     threads = {node.name: node.threads_per_core for node in observation.nodes}
     for job in observation.jobs:
-        if job.state is JobState.OCCUPYING and job.bandwidth_gbps:
+        if job.state.occupies_nodes and job.bandwidth_gbps:
             for name in job.allocated:
                 if name in cores:
                     cores[name] -= ceil(job.cpus / len(job.allocated) / threads[name])

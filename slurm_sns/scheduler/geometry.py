@@ -15,7 +15,6 @@ from slurm_sns.errors import Infeasible
 from slurm_sns.model import Alternative, Resources
 from slurm_sns.scheduler.node_kinds import NodeKind, NodeKinds, kinds_of
 from slurm_sns.scheduler.observed import ObservedJob, ObservedNode
-from slurm_sns.submit import mark
 
 
 class Extremes(NamedTuple):
@@ -130,7 +129,7 @@ def alike(nodes: Sequence[ObservedNode]) -> frozenset[str]:
 
 def is_fixed(job: ObservedJob) -> bool:
     """Whether its owner chose the geometry; without a mark (observe), as far as the job's record shows it."""
-    hints = mark.read(job.extra)
+    hints = job.hints
     if hints is None:
         return job.tasks_per_node is not None or job.nodes_max is not None
     # After a placement Slurm shows our nodes and tasks per node; another number of nodes is the owner's (scontrol).

@@ -8,23 +8,24 @@ stop makes the heartbeat stale first and then releases what is still held, so no
 hands over to the next scheduler leaves all as it is, and the heartbeat to grow stale by itself if nobody comes.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from slurm_sns.errors import Refused, SnsError, Unreachable
-from slurm_sns.model import Plan, Start
+from slurm_sns.model import ActiveJob, Plan, Start
 from slurm_sns.policies.base import Policy
 from slurm_sns.policies.profile import Program
 from slurm_sns.scheduler.follow_up import failed, verified
 from slurm_sns.scheduler.geometry import whole_memory_mb
-from slurm_sns.scheduler.nice import OwnNice, boosted, started_with_boost
-from slurm_sns.scheduler.observed import Observation, ObservedJob
+from slurm_sns.scheduler.memory import NO_MEMORY, Remembering
+from slurm_sns.scheduler.nice import boosted
+from slurm_sns.scheduler.observed import Observation
+from slurm_sns.scheduler.orders import Placement
 from slurm_sns.scheduler.outage import Outage
-from slurm_sns.scheduler.placing import Placement
-from slurm_sns.scheduler.ports import Clock, Decisions, Heartbeat, History, KillSwitch, Log, Planner, Profiles, State
+from slurm_sns.scheduler.ports import Clock, Decisions, Executor, Heartbeat, History, KillSwitch, Log, Profiles, State
 from slurm_sns.scheduler.records import JobRecord, Stage
-from slurm_sns.scheduler.release import release_held, send
-from slurm_sns.scheduler.round_robin import round_robin
+from slurm_sns.scheduler.release import release_held
+from slurm_sns.scheduler.sending import PolicyChange, Sending, said
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.situation import Situation, read
 from slurm_sns.scheduler.spreading import NO_SPREADING, Spreading
@@ -35,12 +36,8 @@ from slurm_sns.submit import mark
 
 #: While slurmctld or the store does not answer, it is asked again at least this often.
 LONGEST_RETRY_S = 10.0
-#: While a cycle sends changes of many jobs it shows a sign of life this often.
-SIGN_OF_LIFE_S = 1.0
-#: An unpin is two commands of Slurm's: so many in one cycle, of each user in turn; the next one goes on.
-MOST_CORRECTIONS = 200
-#: A restored nice value is an RPC of 2 ms (seen): so many in one cycle, after its placements; the next one goes on.
-MOST_RESTORED = 100
+#: A policy that wants to be asked again at once is not asked before so long after the last time.
+LEAST_INTERVAL_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +63,7 @@ class Ports:
     """Everything the loop touches."""
 
     state: State
-    planner: Planner
+    executor: Executor
     history: History
     decisions: Decisions
     profiles: Profiles
@@ -86,6 +83,8 @@ class Scheduler:
         settings: Settings,
         spreading: Spreading = NO_SPREADING,
         publish: Callable[[View], None] = lambda _: None,
+        *,
+        remembering: Remembering = NO_MEMORY,
     ) -> None:
         self._ports = ports
         self._policy = policy
@@ -98,15 +97,17 @@ class Scheduler:
             ports.log(f"going on with {len(self._stored)} jobs on record from the last run")
         self._would: Mapping[int, tuple[str, ...]] = {}
         self._turns = NO_TURNS
+        self._active: tuple[ActiveJob, ...] = ()
         self._withholding = NOTHING_WITHHELD
         self._said: set[str] = set()
-        self._restored: set[OwnNice] = set()
-        self._not_restored: set[OwnNice] = set()
+        self._sending = Sending(ports.executor, ports.heartbeat, ports.clock, ports.log)
+        self._remembering = remembering
+        self._history = remembering.recall()
+        self._kept = self._memory = None if self._history is None else remembering.remember(self._history)
         self._silence = Outage(ports.log, f"; trying again, at least every {LONGEST_RETRY_S:g} s")
         self._unrecorded = Outage(ports.log)
         self._cycles = 0
         self._placed = 0
-        self._lively_s = 0.0
 
     @property
     def trouble(self) -> str:
@@ -124,11 +125,12 @@ class Scheduler:
         while not is_stopping():
             started_s = self._ports.clock.now()
             try:
-                self.cycle()
+                plan = self.cycle().plan
                 self._silence.over(self._ports.clock.now())
                 retry_s = interval_s
+                due_s = until_next_s(plan, started_s, interval_s)
                 # A clock that was stepped back in the meantime must not put us to sleep for longer.
-                pause_s = min(interval_s, interval_s - (self._ports.clock.now() - started_s))
+                pause_s = min(due_s, due_s - (self._ports.clock.now() - started_s))
             except SnsError as problem:
                 self._silence.met(str(problem), self._ports.clock.now())
                 pause_s, retry_s = retry_s, min(LONGEST_RETRY_S, 2 * retry_s)
@@ -155,7 +157,7 @@ class Scheduler:
                 then shows.
         """
         ports, started_s = self._ports, self._ports.clock.now()
-        self._lively_s = started_s
+        self._sending.begin(started_s)
         disabled = ports.kill_switch.is_on()
         spreading = replace(self._spreading, programs=ports.profiles.load())
         seen = ports.state.observe()
@@ -167,27 +169,30 @@ class Scheduler:
             spreading,
             before=self._turns,
             withholding=self._withholding,
+            history=self._history,
+            active_before=self._active,
         )
         self._records = dict(situation.records)
-        self._turns = situation.turns
+        self._turns, self._active = situation.turns, situation.snapshot.active
         self._store()
         self._say_once(situation)
-        plan, notes = Plan(), self._correct(situation)
+        plan, notes = Plan(), self._sending.correct(situation)
         lost: Unreachable | None = None
         if disabled:
             self._release(seen, "disabled")
         else:
             plan = self._plan(situation, started_s)
+            self._memory = None if plan.history is None else self._remembering.remember(plan.history)
             if self._settings.mode == "enforce":
                 plan, lost = self._commit(situation, plan, notes)
+            else:
+                self._store()
         self._note_cycle(started_s, situation, plan, notes)
         if lost is not None:
             raise lost
-        for own in self._to_restore(seen.jobs):
-            self._show_sign_of_life()
-            self._restore_nice(own)
+        self._sending.restore_nice(seen.jobs, self._records)
         if not disabled:
-            self._split(situation)
+            self._sending.split(situation)
         self._cycles += 1
         now_s = ports.clock.now()
         ports.heartbeat.beat(now_s)
@@ -200,6 +205,7 @@ class Scheduler:
     def _plan(self, situation: Situation, now_s: float) -> Plan:
         """The policy's plan; a reason to wait also says why no capacity is withheld for the job."""
         plan = self._policy.plan(situation.snapshot)
+        self._history = plan.history
         users = {job_id: job.user_id for job_id, job in situation.jobs.items()}
         self._withholding = self._withholding.after(plan, users, now_s, self._settings.withhold_limit_s)
         more = {
@@ -215,8 +221,7 @@ class Scheduler:
             self._ports.heartbeat.stop()
             seen = self._ports.state.observe()
             self._release(seen, "clean stop")
-            for own in self._to_restore(seen.jobs):
-                self._restore_nice(own)
+            self._sending.restore_nice(seen.jobs, self._records, shows_life=False)
         except SnsError as problem:
             self._ports.log(f"{problem}; the watchdog will release what is held")
 
@@ -224,26 +229,7 @@ class Scheduler:
         """Give what we hold to Slurm."""
         ports = self._ports
         known = (seen.jobs, self._records, self._settings, ports.clock.now())
-        release_held(*known, planner=ports.planner, log=ports.log, reason=reason)
-
-    def _correct(self, situation: Situation) -> dict[int, str]:
-        """Send the corrections of the state table, those of each user in turn."""
-        notes: dict[int, str] = {}
-        concerned = {each.job_id for each in situation.corrections}
-        jobs = {job.id: job for job in situation.observed if job.id in concerned} if concerned else {}
-        in_turn = round_robin(situation.corrections, lambda each: jobs[each.job_id].user_id, MOST_CORRECTIONS)
-        for correction in in_turn:
-            self._show_sign_of_life()
-            try:
-                send(correction, jobs[correction.job_id], self._ports.planner)
-            except Refused as refusal:
-                # The job started or ended in the meantime: the next look shows what it is now.
-                self._ports.log(f"job {correction.job_id}: {correction.reason}; Slurm refused the change: {refusal}")
-                continue
-            if notes.get(correction.job_id) != correction.reason:
-                self._ports.log(f"job {correction.job_id}: {correction.reason}")
-            notes[correction.job_id] = correction.reason
-        return notes
+        release_held(*known, executor=ports.executor, log=ports.log, reason=reason)
 
     def _say_once(self, situation: Situation) -> None:
         """A line for each record that cannot be read, and for each job that runs otherwise than planned."""
@@ -253,44 +239,8 @@ class Scheduler:
             self._ports.log(line)
         self._said = found
 
-    def _to_restore(self, jobs: Sequence[ObservedJob]) -> list[OwnNice]:
-        """The started jobs that are to get their own nice value again now.
-
-        Each is asked for once: Slurm says yes and ignores it where an administrator has set the job's priority.
-        """
-        found = started_with_boost(jobs, self._records)
-        self._restored.intersection_update(found)
-        self._not_restored.intersection_update(found)
-        return [own for own in found if own not in self._restored][:MOST_RESTORED]
-
-    def _restore_nice(self, own: OwnNice) -> None:
-        """Give a job that has started its own nice value again.
-
-        A short job has ended in the meantime: only a job that is still there at the next look, and refused again, is
-        worth a line.
-        """
-        try:
-            self._ports.planner.restore_nice(own)
-        except Refused as refusal:
-            if own not in self._not_restored:
-                self._not_restored.add(own)
-                return
-            self._ports.log(f"job {own.job_id}: Slurm refused to restore its nice value: {refusal}")
-        self._restored.add(own)
-
-    def _split(self, situation: Situation) -> None:
-        """Split off the tasks of arrays that the next cycles may place, those of each user in turn."""
-        jobs = situation.jobs
-        for split in round_robin(situation.splits, lambda each: jobs[each.array_id].user_id, MOST_CORRECTIONS):
-            self._show_sign_of_life()
-            try:
-                self._ports.planner.split(split)
-            except Refused as refusal:
-                # Some of the tasks were cancelled in the meantime: the next look shows which are there.
-                self._ports.log(f"array {split.array_id}: Slurm refused to split tasks off: {refusal}")
-
     def _commit(self, situation: Situation, plan: Plan, notes: dict[int, str]) -> tuple[Plan, Unreachable | None]:
-        """Pin and release every started job, one RPC each; add notes on those that Slurm refused.
+        """Pin and release every started job, one RPC each, then send the plan's other actions; add notes on them.
 
         The plan as it was carried out, and what ended that early: jobs whose placement was not sent are still held.
         """
@@ -298,31 +248,33 @@ class Scheduler:
         self._records |= {start.job_id: _intended(start, situation, now_s) for start in plan.starts}
         self._store()
         placed: list[Start] = []
+        others: tuple[PolicyChange, ...] = ()
         lost: Unreachable | None = None
-        placements = [self._placement(start, situation) for start in plan.starts]
         try:
-            for placement, refusal in self._ports.planner.place_all(placements):
-                start = placement.start
+            for start, refusal in self._sending.place([self._placement(start, situation) for start in plan.starts]):
                 if refusal is None:
                     self._records[start.job_id] = replace(self._records[start.job_id], placed_s=self._ports.clock.now())
                     self._log_placement(start, placed[-1] if placed else None)
                     placed.append(start)
                 else:
                     notes[start.job_id] = self._met(refusal, start)
-                self._show_sign_of_life()
         except Unreachable as problem:
             lost = problem
         self._placed += len(placed)
         if lost is None:
             self._store()
-        return replace(plan, actions=tuple(placed), waiting={**plan.waiting, **notes}), lost
+            others, lost = self._carry_out(situation, plan)
+        notes |= {action.job_id: said(action) for action in others}
+        return replace(plan, actions=(*placed, *others), waiting={**plan.waiting, **notes}), lost
 
-    def _show_sign_of_life(self) -> None:
-        """Beat in the middle of a cycle that takes long; a clock that was stepped, either way, counts as long."""
-        now_s = self._ports.clock.now()
-        if abs(now_s - self._lively_s) >= SIGN_OF_LIFE_S:
-            self._ports.heartbeat.beat(now_s)
-            self._lively_s = now_s
+    def _carry_out(self, situation: Situation, plan: Plan) -> tuple[tuple[PolicyChange, ...], Unreachable | None]:
+        """Send the actions of a plan that start nothing; those that were done, and what ended that early."""
+        done: list[PolicyChange] = []
+        try:
+            done.extend(self._sending.carry_out(plan.actions, situation, self._settings))  # keeps what came before
+        except Unreachable as problem:
+            return tuple(done), problem
+        return tuple(done), None
 
     def _placement(self, start: Start, situation: Situation) -> Placement:
         """The start as it is sent."""
@@ -332,7 +284,7 @@ class Scheduler:
         job, own_nice = situation.jobs[start.job_id], self._records[start.job_id].nice
         tasks = None if start.alternative.tasks_per_node is None else job.tasks
         nice = boosted(own_nice, situation.priority_type)
-        return Placement(start, nice, memory_mb, tasks, mark.with_nice(job.extra, own_nice))
+        return Placement(start, nice, memory_mb, tasks, mark.with_nice(job.hints, own_nice))
 
     def _met(self, refusal: Refused, start: Start) -> str:
         """Bring the record of a job whose placement Slurm refused up to date; why it waits now."""
@@ -348,10 +300,14 @@ class Scheduler:
         self._ports.log(f"job {start.job_id}: placed on {','.join(start.nodes)}{why}")
 
     def _store(self) -> None:
-        """Bring the stored records up to ours; write only what changed since the last time that worked."""
+        """Bring the stored records and the policy's memory up to ours; write only what changed since that worked."""
         changed = [record for job_id, record in self._records.items() if self._stored.get(job_id) != record]
         gone = [job_id for job_id in self._stored if job_id not in self._records]
-        if changed or gone:
+        memory = None if self._memory == self._kept else self._memory
+        if memory is not None:
+            self._ports.history.save(changed, gone, memory)
+            self._kept = memory
+        elif changed or gone:
             self._ports.history.save(changed, gone)
         self._stored = dict(self._records)
 
@@ -383,6 +339,13 @@ class Scheduler:
         news = tuple(start for start in plan.starts if self._would.get(start.job_id) != start.nodes)
         self._would = would
         return replace(plan, actions=news)
+
+
+def until_next_s(plan: Plan, began_s: float, interval_s: float) -> float:
+    """How long after a cycle that began then the next one begins: when the plan says, within the interval."""
+    if plan.wake_s is None:
+        return interval_s
+    return min(interval_s, max(LEAST_INTERVAL_S, float(plan.wake_s) - began_s))
 
 
 def _intended(start: Start, situation: Situation, now_s: float) -> JobRecord:

@@ -4,6 +4,8 @@ The text is JSON by the fields of the policy's type, read strictly: a value of a
 that is not finite makes it unreadable. What cannot be read costs the history only; the policy starts anew.
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from types import GenericAlias
 from typing import Any
@@ -11,8 +13,31 @@ from typing import Any
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from slurm_sns.policies.base import HistoryFormat
-from slurm_sns.scheduler.ports import Log
+from slurm_sns.scheduler.ports import History, Log
 from slurm_sns.scheduler.records import Memory
+
+
+@dataclass(frozen=True, slots=True)
+class Remembering:
+    """How what a policy wants to remember is kept over a restart; by default it is not.
+
+    `remember` gives its form for the store, None for nothing to keep; `recall` what was kept last, asked for once.
+    """
+
+    remember: Callable[[object], Memory | None] = lambda _: None
+    recall: Callable[[], object | None] = lambda: None
+
+
+NO_MEMORY = Remembering()
+
+
+def remembering(policy: str, form: HistoryFormat | None, history: History, log: Log) -> Remembering:
+    """How the policy of that name remembers by the History port."""
+    if form is None:
+        return NO_MEMORY
+    return Remembering(
+        lambda left: remember(policy, form, left), lambda: recall(history.load_memory(policy), form, log)
+    )
 
 
 def remember(policy: str, form: HistoryFormat, history: object) -> Memory:

@@ -8,7 +8,7 @@ site are. Slurm subtracts nice from a job's priority, which has 32 bits.
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from slurm_sns.scheduler.observed import JobState, ObservedJob
+from slurm_sns.scheduler.observed import ObservedJob
 from slurm_sns.scheduler.records import JobRecord
 from slurm_sns.submit.mark import MOST_NICE
 
@@ -62,7 +62,7 @@ def without_boost(nice: int) -> int:
 
 def started_with_boost(jobs: Iterable[ObservedJob], records: Mapping[int, JobRecord]) -> tuple[OwnNice, ...]:
     """The jobs that have started and still have our boost. One that completes can be changed no more."""
-    started = (each for each in jobs if each.nice < 0 and each.state is JobState.OCCUPYING and not each.is_completing)
+    started = (each for each in jobs if each.nice < 0 and each.state.occupies_nodes and not each.is_completing)
     known = ((job, records[job.id]) for job in started if job.id in records)
     return tuple(OwnNice(job.id, record.nice) for job, record in known if is_boosted(job.nice, record.nice))
 

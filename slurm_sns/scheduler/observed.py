@@ -9,15 +9,23 @@ from typing import NamedTuple
 
 from slurm_sns.model import NOTHING, Resources
 from slurm_sns.scheduler.tres_limits import NO_LIMITS, TresLimits
+from slurm_sns.submit.hints import Hints
 
 
 class JobState(StrEnum):
     """The states of a Slurm job that make a difference to us."""
 
     PENDING = "pending"
-    OCCUPYING = "occupying"
-    """Running, suspended, completing, configuring, resizing: it holds what Slurm says it holds."""
+    RUNNING = "running"
+    """Running, completing, configuring, resizing, stopped."""
+    SUSPENDED = "suspended"
+    """It has its nodes, memory and gres, and has given its cores back."""
     ENDED = "ended"
+
+    @property
+    def occupies_nodes(self) -> bool:
+        """Whether a job in this state holds nodes: what Slurm says it holds."""
+        return self is JobState.RUNNING or self is JobState.SUSPENDED
 
 
 class Dependency(NamedTuple):
@@ -37,15 +45,17 @@ class Dependency(NamedTuple):
 class ObservedJob:
     """One job record of slurmctld.
 
-    `priority` is 0 while the job is held. `pinned_to` is the job's required node list. `tasks_per_node`, `nodes_min`
-    and `nodes_max` are what the job asks for, None where it leaves the choice open; `has_open_nodes`: our
-    filter wrote so at its submission, and our tasks per node leave it as it is. `held` is what it occupies in all, as
-    Slurm says, while it is not pending. `begin_s` is when it may start at the earliest. `waits_for` are the
-    dependencies that can be read of a job that `waits_for_others`; `any_suffices`: one of them is enough. While the
-    job waits, `planned_on` are the nodes on which Slurm has planned it from `start_s` on. `is_alone`: it asks for whole
-    nodes; `is_countable`: nodes, cores and memory are all that it asks for. `asks_for` names what its record shows that
-    we do not place, in the words of submit.submission, with nothing of what a placement of ours adds to the job.
-    `unreadable` says which part of its record cannot be read; what it occupies is counted all the same.
+    `hints` are those of our mark in `extra`, None where there is no mark that can be read. `priority` is 0 while
+    the job is held. `pinned_to` is the job's required node list. `tasks_per_node`, `nodes_min` and `nodes_max` are
+    what the job asks for, None where it leaves the choice open; `has_open_nodes`: our filter wrote so at its
+    submission, and our tasks per node leave it as it is. `held` is what it occupies in all, as Slurm says, while it
+    is not pending. `begin_s` is when it may start at the earliest, `suspended_s` when it was last suspended or
+    resumed; `may_restart` is Slurm's Requeue flag. `waits_for` are the dependencies that can be read of a job that
+    `waits_for_others`; `any_suffices`: one of them is enough. While the job waits, `planned_on` are the nodes on
+    which Slurm has planned it from `start_s` on. `is_alone`: it asks for whole nodes; `is_countable`: nodes, cores
+    and memory are all that it asks for. `asks_for` names what its record shows that we do not place, in the words
+    of submit.submission, with nothing of what a placement of ours adds to the job. `unreadable` says which part of
+    its record cannot be read; what it occupies is counted all the same.
 
     The waiting tasks of an array are one record, whose job id is the array's, `array_id`, until each is split off and
     gets a job id of its own; the last one keeps the array's. So a record is that of one task, `array_task`, or that of
@@ -66,6 +76,7 @@ class ObservedJob:
     nice: int = 0
     restarts: int = 0
     extra: str = ""
+    hints: Hints | None = None
     comment: str = ""
     reason: str = ""
     pinned_to: tuple[str, ...] = ()
@@ -84,6 +95,8 @@ class ObservedJob:
     begin_s: int = 0
     start_s: int = 0
     end_s: int = 0
+    suspended_s: int = 0
+    may_restart: bool = False
     ways: int = 0
     bandwidth_gbps: int = 0
     waits_for_others: bool = False

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from slurm_sns.scheduler.geometry import names_no_memory
 from slurm_sns.scheduler.observed import JobState, ObservedJob
 from slurm_sns.scheduler.settings import Settings
-from slurm_sns.submit import mark
 
 #: What a job does that asks for what we do not place, by the names of `submission.UNPLACED`, after the word "it".
 ASKS = {
@@ -66,7 +65,7 @@ RELEASED = (
 
 def reason(job: ObservedJob, settings: Settings) -> str:
     """Why slurm_sns leaves this job to Slurm, as a clause: `it asks for a constraint (--constraint)`."""
-    is_marked = mark.is_marked(job.extra)
+    is_marked = job.hints is not None
     if job.unreadable:
         return f"its record cannot be read: {job.unreadable}"
     found = [*_unmanaged(job, settings), *([] if is_marked else _asked(job))]

@@ -13,7 +13,6 @@ from slurm_sns.scheduler.queue_order import is_over_aged, order_key
 from slurm_sns.scheduler.reach import Reach
 from slurm_sns.scheduler.records import JobRecord
 from slurm_sns.scheduler.settings import Settings
-from slurm_sns.submit import mark
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +60,7 @@ def sort_out(
         except Closed as later:
             found.closed[job.id] = str(later)
             continue
-        record, hints = records.get(job.id), mark.read(job.extra)
+        record, hints = records.get(job.id), job.hints
         own_nice = job.nice if record is None else record.nice
         is_limited = record is not None and record.limited_by != ""
         wanted = Job(

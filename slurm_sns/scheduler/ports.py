@@ -1,16 +1,13 @@
 """What the loop needs of the world: eight small protocols. Edge packages implement them, tests pass fakes."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Protocol
 
 from slurm_sns.model import Plan, Snapshot
 from slurm_sns.policies.profile import Program
 from slurm_sns.policies.sns.considered import Explanation
-from slurm_sns.scheduler.arrays import Split
-from slurm_sns.scheduler.follow_up import Unpin
-from slurm_sns.scheduler.nice import OwnNice
 from slurm_sns.scheduler.observed import Observation
-from slurm_sns.scheduler.placing import Answers, Placement
+from slurm_sns.scheduler.orders import Answer, Order
 from slurm_sns.scheduler.records import Decision, JobRecord, Memory
 
 
@@ -38,39 +35,18 @@ class Profiles(Protocol):
         ...
 
 
-class Planner(Protocol):
-    """Changes jobs. Each call is safe to repeat.
+class Executor(Protocol):
+    """Changes jobs."""
 
-    Every method raises `Refused` when Slurm refuses (the job is gone, has started, was changed) and `Unreachable` when
-    slurmctld does not answer; in the second case the change may or may not have happened.
-    """
+    def execute(self, orders: Iterable[Order]) -> Iterator[Answer]:
+        """Carry out these orders and answer each once; each is safe to repeat.
 
-    def place(self, placement: Placement) -> None:
-        """Pin a held job to its nodes and release it, in one RPC; refused where it is not held by us any more."""
-        ...
-
-    def place_all(self, placements: Sequence[Placement]) -> Answers:
-        """Place each of these, in one RPC a job; where they are many, several at a time.
-
-        `Refused` is handed out, `Unreachable` is raised and ends it: of what was not handed out until then, the most is
-        still held; a few may or may not have been placed.
+        An order is sent when its answer is asked for, in the order given: who stops asking sends no more. Placements
+        that stand together are the exception: where they are many, several are under way at a time and answered as
+        Slurm answers them. A refusal (the job is gone, has started, was changed) concerns its order alone. Once
+        slurmctld does not answer nothing more is sent: that order and those that follow are answered unreachable. Of
+        the placements among them, a few may or may not have happened.
         """
-        ...
-
-    def unpin(self, address: str, change: Unpin) -> None:
-        """Take a placement back; `address` is the job's (ObservedJob.address)."""
-        ...
-
-    def restore_nice(self, own: OwnNice) -> None:
-        """Give a job that has started its own nice value again."""
-        ...
-
-    def split(self, split: Split) -> None:
-        """Give waiting tasks of an array job ids of their own; those that are gone are left out."""
-        ...
-
-    def release(self, job_id: int) -> None:
-        """Give a held job to Slurm as it is."""
         ...
 
 

@@ -5,15 +5,15 @@ It needs nothing but the jobs and our records: no nodes, no plan.
 
 from collections.abc import Iterable, Mapping
 
-from slurm_sns.errors import Refused
-from slurm_sns.model import Release
-from slurm_sns.scheduler.follow_up import Unpin, handed_over
+from slurm_sns.scheduler.follow_up import handed_over
 from slurm_sns.scheduler.observed import ObservedJob
-from slurm_sns.scheduler.ports import Log, Planner
+from slurm_sns.scheduler.orders import reached
+from slurm_sns.scheduler.ports import Executor, Log
+from slurm_sns.scheduler.reconcile import reconcile
 from slurm_sns.scheduler.records import JobRecord
 from slurm_sns.scheduler.round_robin import round_robin
 from slurm_sns.scheduler.settings import Settings
-from slurm_sns.scheduler.standing import Standing, standings
+from slurm_sns.scheduler.standing import Standing
 
 
 def release_held(
@@ -22,7 +22,7 @@ def release_held(
     settings: Settings,
     now_s: float,
     *,
-    planner: Planner,
+    executor: Executor,
     log: Log,
     reason: str,
 ) -> int:
@@ -35,31 +35,19 @@ def release_held(
         Unreachable: slurmctld does not answer; jobs may still be held.
     """
     seen = list(jobs)
-    found = standings(seen, records, settings, now_s)
+    found = reconcile(seen, records, settings, now_s).found
     released = 0
     for job in round_robin(seen, lambda job: job.user_id):
         what, record = found[job.id]
         changes = handed_over(job, what, record, reason)
-        try:
-            for change in changes:
-                send(change, job, planner)
-        except Refused as refusal:
-            log(f"job {job.id}: could not be released: {refusal}")
+        if not changes:
             continue
-        if changes and what is not Standing.OWNER_HELD:
+        # What follows a refusal is not sent: a job whose placement is still on it must not be released.
+        answers = reached(executor.execute(changes))
+        refusal = next((answer.refused for answer in answers if answer.refused is not None), None)
+        if refusal is not None:
+            log(f"job {job.id}: could not be released: {refusal}")
+        elif what is not Standing.OWNER_HELD:
             released += 1
             log(f"job {job.id}: released to Slurm: {reason}")
     return released
-
-
-def send(change: Unpin | Release, job: ObservedJob, planner: Planner) -> None:
-    """Send one change of the state table.
-
-    Raises:
-        Refused: the job has started or ended in the meantime; the next look shows what it is now.
-        Unreachable: slurmctld does not answer.
-    """
-    if isinstance(change, Unpin):
-        planner.unpin(job.address, change)
-    else:
-        planner.release(change.job_id)

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from math import ceil, inf
 
 from slurm_sns.model import Resources
-from slurm_sns.scheduler.observed import JobState, ObservedJob
+from slurm_sns.scheduler.observed import ObservedJob
 
 #: A job beyond its time limit is taken to end so soon.
 ANY_MOMENT_S = 1.0
@@ -42,7 +42,7 @@ def of_running(jobs: Iterable[ObservedJob], now_s: float) -> Releases:
     """The releases of all jobs that hold something. Slurm tells what a job holds in all: here in equal parts."""
     releases = Releases(now_s)
     for job in jobs:
-        if job.state is JobState.OCCUPYING and job.allocated:
+        if job.state.occupies_nodes and job.allocated:
             count = len(job.allocated)
             share = Resources(*(ceil(amount / count) for amount in job.occupies))
             releases.add(job.allocated, inf if job.walltime_s is None or not job.end_s else job.end_s, share)

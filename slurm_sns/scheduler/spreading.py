@@ -18,7 +18,6 @@ from slurm_sns.scheduler.geometry import extremes, geometry_on, is_fixed, wants_
 from slurm_sns.scheduler.known_ways import KnownWays, unlimited
 from slurm_sns.scheduler.node_kinds import NodeKinds, kinds_of
 from slurm_sns.scheduler.observed import ObservedJob, ObservedNode
-from slurm_sns.submit import mark
 from slurm_sns.submit.hints import Hints, asks_for_spreading
 
 
@@ -55,7 +54,7 @@ class Spreader:
             Infeasible: it can never run there, or not on nodes of our choice.
             Closed: its owner has too many jobs of new sizes at once.
         """
-        hints = mark.read(job.extra)
+        hints = job.hints
         is_asking = hints is not None and asks_for_spreading(hints)
         program = program_of(job, hints, self._spreading.program) if hints is not None and is_asking else ""
         kinds = self._kinds_of(nodes)

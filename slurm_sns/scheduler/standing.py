@@ -15,7 +15,6 @@ from slurm_sns.scheduler.observed import JobState, ObservedJob
 from slurm_sns.scheduler.probing import is_limit
 from slurm_sns.scheduler.records import JobRecord, Stage
 from slurm_sns.scheduler.settings import Settings
-from slurm_sns.submit import mark
 
 Known = tuple["Standing", JobRecord | None]
 
@@ -37,7 +36,8 @@ class Standing(StrEnum):
     CHANGED = "changed by its owner: left to Slurm"
     RELEASED = "released by its owner: Slurm's from now on"
     MARK_LOST = "its owner overwrote our mark"
-    OCCUPYING = "running"
+    RUNNING = "running"
+    SUSPENDED = "suspended"
     FOREIGN = "not ours"
     ENDED = "ended"
 
@@ -57,7 +57,7 @@ def _known(jobs: Sequence[ObservedJob], records: Mapping[int, JobRecord]) -> dic
         array = known.get(job.array_id) if job.array_id is not None and job.id not in known else None
         # A task that we have just split off, and whose mark its owner has overwritten since: it is held by us. And one
         # that Slurm has split off an array that is Slurm's.
-        lost_its_mark = array is not None and job.priority == 0 and not mark.is_marked(job.extra)
+        lost_its_mark = array is not None and job.priority == 0 and job.hints is None
         if array is not None and (lost_its_mark or array.stage is Stage.RELEASED):
             known[job.id] = replace(array, job_id=job.id)
     return known
@@ -77,9 +77,11 @@ def standing(job: ObservedJob, record: JobRecord | None, now_s: float, settings:
     """
     if job.state is JobState.ENDED:
         return Standing.ENDED
-    if job.state is JobState.OCCUPYING:
-        return Standing.OCCUPYING
-    hints = mark.read(job.extra)
+    if job.state is JobState.RUNNING:
+        return Standing.RUNNING
+    if job.state is JobState.SUSPENDED:
+        return Standing.SUSPENDED
+    hints = job.hints
     if record is None and (hints is None or hints.advised):  # the filter never held it
         return Standing.FOREIGN if hints is None or job.priority == 0 or job.pinned_to else Standing.RELEASED
     if record is not None and record.stage is Stage.RELEASED:

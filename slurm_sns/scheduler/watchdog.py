@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 from slurm_sns.errors import SnsError
 from slurm_sns.scheduler.outage import Outage
-from slurm_sns.scheduler.ports import Clock, Log, Planner, State
+from slurm_sns.scheduler.ports import Clock, Executor, Log, State
 from slurm_sns.scheduler.records import JobRecord
 from slurm_sns.scheduler.release import release_held
 from slurm_sns.scheduler.settings import Settings
@@ -34,7 +34,7 @@ class Watchdog:
     def __init__(
         self,
         state: State,
-        planner: Planner,
+        executor: Executor,
         last_beat: Callable[[], float | None],
         *,
         clock: Clock,
@@ -43,7 +43,7 @@ class Watchdog:
         settings: Settings,
         records: Callable[[], Mapping[int, JobRecord]] = dict,
     ) -> None:
-        self._state, self._planner, self._last_beat = state, planner, last_beat
+        self._state, self._executor, self._last_beat = state, executor, last_beat
         self._clock, self._log, self._timeout_s = clock, log, timeout_s
         self._settings = settings
         self._records = records
@@ -65,7 +65,7 @@ class Watchdog:
             self._records(),
             self._settings,
             now_s,
-            planner=self._planner,
+            executor=self._executor,
             log=self._log,
             reason="the scheduler shows no sign of life",
         )

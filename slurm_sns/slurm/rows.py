@@ -3,7 +3,7 @@
 from typing import Any
 
 from slurm_sns.model import Alternative, Resources, Start
-from slurm_sns.scheduler.placing import Placement
+from slurm_sns.scheduler.orders import Placement
 
 Row = list[Any]
 

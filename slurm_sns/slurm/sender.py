@@ -13,9 +13,9 @@ import sys
 from collections.abc import Callable, Iterator
 
 from slurm_sns.errors import Refused, Unreachable
-from slurm_sns.scheduler.placing import Placement
+from slurm_sns.scheduler.orders import Placement
 from slurm_sns.slurm.api import pyslurm
-from slurm_sns.slurm.planner import SlurmPlanner
+from slurm_sns.slurm.executor import SlurmExecutor
 from slurm_sns.slurm.rows import Row, from_row
 
 #: linux/prctl.h: the signal that this process gets when its parent dies.
@@ -50,10 +50,10 @@ def main() -> None:
         # Those are for the scheduler, which ends what it has begun; our input ends with it.
         signal.signal(number, signal.SIG_IGN)
     pyslurm()
-    planner = SlurmPlanner()
+    executor = SlurmExecutor()
     _say([])
     for line in sys.stdin:
-        _say(list(answered(json.loads(line), planner.send)))
+        _say(list(answered(json.loads(line), executor.send)))
 
 
 def _say(answers: list[list[str] | None]) -> None:

@@ -14,8 +14,11 @@ from itertools import islice
 from typing import IO
 
 from slurm_sns.errors import Refused, Unreachable
-from slurm_sns.scheduler.placing import Answers, Placement
+from slurm_sns.scheduler.orders import Placement
 from slurm_sns.slurm.rows import as_row
+
+#: What became of placements, in the order in which Slurm answered: its refusal, None where it took the placement.
+Answers = Iterator[tuple[Placement, Refused | None]]
 
 #: Most wait for slurmctld at any time; on two cores 8 are a tenth faster than 4, and 16 no faster than 8.
 SENDERS = 8

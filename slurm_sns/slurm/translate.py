@@ -29,8 +29,8 @@ _OURS = frozenset({WAYS, BANDWIDTH})
 #: What the submit filter (sns_filter.lua) writes as the most nodes of a job of -n alone; slurmctld counts no further.
 ANY_NUMBER_OF_NODES = 500_000
 
-#: As slurm_job_state_string spells them; flags hide the base state. Every other state occupies nodes (RUNNING,
-#: SUSPENDED, COMPLETING, CONFIGURING, RESIZING, STOPPED, SIGNALING, STAGE_OUT, ...).
+#: As slurm_job_state_string spells them; flags hide the base state. Every other state but SUSPENDED counts as running
+#: (RUNNING, COMPLETING, CONFIGURING, RESIZING, STOPPED, SIGNALING, STAGE_OUT, ...): it occupies nodes.
 _WAITING = frozenset({"PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD"})
 _ENDED = frozenset(
     {"COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "DEADLINE"}
@@ -139,6 +139,7 @@ def held_job(record: Any) -> ObservedJob:
         nice=read.nice or 0,
         restarts=read.requeue_count or 0,
         extra=read.extra or "",
+        hints=_or(lambda of: mark.read(of.extra or ""), read, None),
         reason=_reason(read),
         pinned_to=_or(lambda of: node_names(of.required_nodes), read, ("?",) if read.required_nodes else ()),
         allocated=_or(lambda of: node_names(of.allocated_nodes), read, ()),
@@ -149,7 +150,7 @@ def held_job(record: Any) -> ObservedJob:
         array_task=array_task,
         array_tasks=array_tasks,
         is_countable=False,
-        occupies=_occupies(read) if state is JobState.OCCUPYING else NOTHING,
+        occupies=_occupies(read) if state.occupies_nodes else NOTHING,
     )
 
 
@@ -186,6 +187,7 @@ def _job(record: Any, user_name: Callable[[int], str], shows_estimates: bool) ->
         nice=record.nice or 0,
         restarts=record.requeue_count or 0,
         extra=extra,
+        hints=hints,
         comment=record.comment or "",
         reason=_reason(record),
         pinned_to=required,
@@ -204,6 +206,8 @@ def _job(record: Any, user_name: Callable[[int], str], shows_estimates: bool) ->
         begin_s=record.eligible_time or 0,
         start_s=record.start_time or 0,
         end_s=record.end_time or 0,
+        suspended_s=record.suspend_time or 0,
+        may_restart=bool(record.is_requeueable),
         ways=_gres(gres, WAYS),
         bandwidth_gbps=_gres(gres, BANDWIDTH),
         waits_for_others=_waits(record.dependencies),
@@ -221,7 +225,7 @@ def _job(record: Any, user_name: Callable[[int], str], shows_estimates: bool) ->
         excluded=node_names(record.excluded_nodes),
         is_alone=record.resource_sharing == "NO",
         is_countable=not gres and _COUNTABLE.issuperset(asks_for) and record.resource_sharing in ("OK", "NO"),
-        occupies=_occupies(record) if state is JobState.OCCUPYING or required else NOTHING,
+        occupies=_occupies(record) if state.occupies_nodes or required else NOTHING,
     )
 
 
@@ -337,7 +341,9 @@ def partition(record: Any) -> ObservedPartition | None:
 def _job_state(text: str) -> JobState:
     if text in _WAITING:
         return JobState.PENDING
-    return JobState.ENDED if text in _ENDED else JobState.OCCUPYING
+    if text == "SUSPENDED":
+        return JobState.SUSPENDED
+    return JobState.ENDED if text in _ENDED else JobState.RUNNING
 
 
 def _chosen_limit(tasks: int, nodes_min: int | None, nodes_max: int | None, *, is_estimate: bool) -> int | None:

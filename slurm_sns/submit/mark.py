@@ -24,7 +24,7 @@ _HEURISTIC = re.compile(r"[a-z0-9-]{1,64}\Z")
 _NICE = re.compile(r"[1-9][0-9]{0,9}\Z")
 _KNOWN = {"alpha", "program", "max-scale", "heuristic", "nice"}
 
-#: A queue's marks are few, and each is read several times in a cycle: so many are remembered.
+#: A queue's marks are few, and all are read in every look: so many are remembered.
 MOST_KNOWN = 1 << 14
 
 
@@ -69,9 +69,8 @@ def read(extra: str) -> Hints | None:
     return hints if write(hints) == extra else None  # order, duplicates, unknown words: all decided here
 
 
-def with_nice(extra: str, nice: int) -> str | None:
-    """The mark with the job's own nice value noted in it; None where it stays as it is."""
-    hints = read(extra)
+def with_nice(hints: Hints | None, nice: int) -> str | None:
+    """The mark of a job with its own nice value noted in it; None where it stays as it is."""
     noted = nice if 0 < nice <= MOST_NICE else None
     return None if hints is None or hints.nice == noted else write(replace(hints, nice=noted))
 

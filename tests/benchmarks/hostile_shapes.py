@@ -70,6 +70,7 @@ def _job(identity: int, user_id: int, tasks: int, memory_per_cpu_mb: int, hints:
         account=f"account-{user_id}",
         partitions=(PARTITION,),
         extra=mark.write(hints),
+        hints=hints,
         tasks=tasks,
         cpus=tasks,
         memory_per_cpu_mb=memory_per_cpu_mb,

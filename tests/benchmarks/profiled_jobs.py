@@ -61,6 +61,7 @@ def _job(number: int, rng: np.random.Generator) -> ObservedJob:
         account=f"account-{number % 20}",
         partitions=(PARTITION,),
         extra=mark.write(hints),
+        hints=hints,
         tasks=tasks,
         memory_per_node_mb=memory_gb * 1024,
         walltime_s=3600,

@@ -31,6 +31,7 @@ def status(**fields) -> dict:
         "waiting": 5,
         "placing": 1,
         "running": 4,
+        "suspended": 0,
         "held_by_owner": 0,
         "nodes": 2,
         "nodes_unavailable": {},

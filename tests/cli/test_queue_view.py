@@ -48,6 +48,11 @@ def test_in_plain_text_a_job_is_one_line_whose_words_stand_at_fixed_places() -> 
     assert running.split() == ["-", "8", "alice", "physics", "main", "a_b", "4cpu", "30", "running", "c[1-2]"]
 
 
+def test_a_suspended_job_is_shown_since_its_start() -> None:
+    _, line = plain_lines([row(job_id=8, **{**RUNS, "state": "suspended"})], NOW)
+    assert line.split()[-3:] == ["30", "suspended", "c[1-2]"]
+
+
 def test_an_over_aged_job_is_marked() -> None:
     lines = list(plain_lines([row(over_aged=True, position=1), row(job_id=8, position=2)], NOW))
     assert [line.split()[0] for line in lines[1:]] == ["!1", "2"]

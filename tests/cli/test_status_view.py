@@ -14,6 +14,11 @@ def facts(answer: dict) -> dict[str, str]:
 PROJECT = {"share": 2.5, "used": {"cores": 4, "memory_mb": 2048}}
 
 
+def test_suspended_jobs_are_counted_where_there_are_any() -> None:
+    assert facts(status(suspended=2))["suspended"] == "2"
+    assert "suspended" not in facts(status())
+
+
 def test_the_plain_text_is_one_fact_a_line() -> None:
     told = facts(status(projects={"physics": PROJECT}, held_by_owner=1, matched={"mix-fit": 3}, chosen="mix-fit"))
     assert told["mode"] == "enforce"

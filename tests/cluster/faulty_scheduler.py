@@ -3,8 +3,9 @@
 
 Put on the controller as `sns`, first in PATH, sns-daemon starts it like the real one. In the environment:
 
-    SNS_FAULT=METHOD:before|after:NUMBER:WHAT    at that call of a port's method, counted from the start: kill (this
-                                                 process, without a word), freeze (it), or a signal for slurmctld
+    SNS_FAULT=METHOD:before|after:NUMBER:WHAT    at that call of a port's method, or at that order of its kind (place,
+                                                 unpin, ...), counted from the start: kill (this process, without a
+                                                 word), freeze (it), or a signal for slurmctld
 """
 
 # First of all, as `sns` does it: what is imported next imports numba, which would compile everything once more.
@@ -22,8 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from slurm_sns.cli import main, wiring
-from slurm_sns.scheduler.placing import one_by_one
-from slurm_sns.slurm import planner
+from slurm_sns.slurm import executor
 
 SLURMCTLD = Path("/run/slurm/slurmctld.pid")  # containers/etc/slurm.conf
 
@@ -61,10 +61,6 @@ class Faulty:
     def __init__(self, port: object, fault: Fault) -> None:
         self._port, self._fault = port, fault
 
-    def place_all(self, placements: Any) -> Any:
-        """One by one, so that the fault meets a single one."""
-        return one_by_one(self, placements)  # type: ignore[arg-type]  # __getattr__ below has place
-
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._port, name)
         return self._fault.around(value) if name == self._fault.method else value
@@ -80,9 +76,10 @@ def build(config: Any, clock: Any, real: Callable[..., Any] = wiring.ports) -> A
 if "SNS_FAULT" in os.environ:
     FAULT = Fault(os.environ["SNS_FAULT"])
     if FAULT.method == "command":  # one of Slurm's commands: an unpin is two of them
-        planner.run = FAULT.around(planner.run)
-    elif FAULT.method == "place":  # however many at once the planner is told to place
-        planner.SlurmPlanner.place = FAULT.around(planner.SlurmPlanner.place)
+        executor.run = FAULT.around(executor.run)
+    elif hasattr(executor.SlurmExecutor, f"_{FAULT.method}"):  # an order: place, unpin, release, ...
+        order = f"_{FAULT.method}"
+        setattr(executor.SlurmExecutor, order, FAULT.around(getattr(executor.SlurmExecutor, order)))
     else:
         wiring.ports = build
 sys.exit(main())

@@ -55,14 +55,14 @@ TWICE = """
 import sys
 from slurm_sns.model import Alternative, Resources, Start
 from slurm_sns.scheduler.follow_up import Unpin
-from slurm_sns.scheduler.placing import Placement
-from slurm_sns.slurm.planner import SlurmPlanner
+from slurm_sns.scheduler.orders import Placement
+from slurm_sns.slurm.executor import SlurmExecutor
 
-number, planner = int(sys.argv[1]), SlurmPlanner()
+number, executor = int(sys.argv[1]), SlurmExecutor()
 for nodes, tasks in ((("c1",), 16), (("c1", "c2"), 8)):
-    planner.unpin(str(number), Unpin(number, 0, "again"))
     way = Alternative(len(nodes), Resources(tasks, 1024), tasks_per_node=tasks)
-    planner.place(Placement(Start(number, nodes, way), -500, tasks=16))
+    placement = Placement(Start(number, nodes, way), -500, tasks=16)
+    assert all(answer.is_done for answer in executor.execute((Unpin(number, 0, "again"), placement)))
 """
 
 

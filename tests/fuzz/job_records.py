@@ -188,9 +188,11 @@ FIELDS: dict[str, tuple[Any, Any]] = {
     "nice": (lambda stored: None if stored == NO_VAL else stored - 2**31, (2**31, 2**31, 2**31 - 500, *WIDE)),
     "requeue_count": (lambda stored: 0 if stored == NO_VAL16 else stored, NUMBERS),
     **dict.fromkeys(
-        ("is_batch_job", "requires_contiguous_nodes", "is_cronjob", "requires_node_reboot"), (_flag, NUMBERS)
+        ("is_batch_job", "requires_contiguous_nodes", "is_cronjob", "requires_node_reboot", "is_requeueable"),
+        (_flag, NUMBERS),
     ),
     **dict.fromkeys(("submit_time", "eligible_time", "start_time", "end_time", "deadline"), (_time, TIMES)),
+    "suspend_time": (_time, TIMES),
     "time_limit": (_time, WIDE),
     "memory": (_same, MEMORY),
     "memory_per_cpu": (_per_cpu, None),

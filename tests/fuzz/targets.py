@@ -30,8 +30,8 @@ from slurm_sns.scheduler.answers import Answers
 from slurm_sns.scheduler.loop import View
 from slurm_sns.scheduler.observed import ObservedJob
 from slurm_sns.scheduler.recent import Recent
+from slurm_sns.scheduler.reconcile import reconcile
 from slurm_sns.scheduler.records import JobRecord, Stage
-from slurm_sns.scheduler.standing import standings
 from slurm_sns.slurm import translate
 from slurm_sns.submit import mark
 from slurm_sns.submit.judge import Manage, Refuse, judge
@@ -239,7 +239,8 @@ class JobRecords(Target):
         assert [start.nodes for start in plan.starts if start.job_id == GOOD] == [("q1",)]
         assert all(-(2**62) < amount < 2**62 for each in of.snapshot.nodes for amount in each.free)
         for settings in (QUIET, replace(QUIET, mode="observe")):
-            found = standings((sound, *seen), {}, settings, NOW)
+            jobs = (sound, *(translate.held_job(raw) for raw in records))
+            found = reconcile(jobs, {each.job_id: each for each in known}, settings, NOW).found
             assert found.keys() == {GOOD, *(each.id for each in seen)}
 
     def _record(self, random: Random, seen: ObservedJob) -> JobRecord | None:

@@ -7,20 +7,41 @@ list, or anywhere, if it fits; no node is ever over its capacity, in cores.
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from live import NOW, job, node
+from live import NOW, job, node, rewritten
 
 from slurm_sns.errors import Refused, Unreachable
-from slurm_sns.model import Resources
+from slurm_sns.model import NOTHING, Release, Requeue, Resources, Resume, SetShare, Suspend
 from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
-from slurm_sns.scheduler.arrays import listed
+from slurm_sns.scheduler.arrays import Split, listed
+from slurm_sns.scheduler.follow_up import Unpin
 from slurm_sns.scheduler.loop import Ports, Scheduler
+from slurm_sns.scheduler.nice import OwnNice
 from slurm_sns.scheduler.observed import JobState, Observation
-from slurm_sns.scheduler.placing import one_by_one
+from slurm_sns.scheduler.orders import Placement, one_by_one
+from slurm_sns.scheduler.records import Memory
+
+#: The method of FakeSlurm for each order.
+METHODS = {
+    Placement: "place",
+    Unpin: "unpin",
+    Release: "release",
+    Split: "split",
+    OwnNice: "restore_nice",
+    Suspend: "suspend",
+    Resume: "resume",
+    Requeue: "requeue",
+    SetShare: "set_share",
+}
+
+
+def carry_out(slurm, order) -> None:
+    """Have a FakeSlurm, or what stands before one, carry out an order."""
+    getattr(slurm, METHODS[type(order)])(order)
 
 
 class FakeSlurm:
-    """The ports State, Planner and Clock: `sleep` lets time pass, in which jobs start and end."""
+    """The ports State, Executor and Clock: `sleep` lets time pass, in which jobs start and end."""
 
     def __init__(self, cores: dict[str, int]) -> None:
         self.cores = cores
@@ -55,13 +76,25 @@ class FakeSlurm:
     # State
 
     def observe(self) -> Observation:
-        nodes = [node(name, cores, taken=(self.used(name), 0)) for name, cores in self.cores.items()]
+        nodes = [
+            node(name, cores, taken=(self.used(name), self.memory_used_mb(name))) for name, cores in self.cores.items()
+        ]
         return Observation(tuple(self.jobs.values()), tuple(nodes))
 
     def used(self, name: str) -> int:
-        return sum(each.tasks // len(each.allocated) for each in self.jobs.values() if name in each.allocated)
+        """Its cores that are taken: a suspended job has given its own back."""
+        there = (each for each in self.jobs.values() if name in each.allocated)
+        return sum(each.tasks // len(each.allocated) for each in there if each.state is JobState.RUNNING)
 
-    # Planner
+    def memory_used_mb(self, name: str) -> int:
+        """Its memory that is taken, of suspended jobs too."""
+        there = (each for each in self.jobs.values() if name in each.allocated)
+        return sum(-(-each.occupies.memory_mb // len(each.allocated)) for each in there)
+
+    # Executor
+
+    def execute(self, orders):
+        return one_by_one(orders, lambda order: carry_out(self, order))
 
     def place(self, placement) -> None:
         start = placement.start
@@ -74,7 +107,8 @@ class FakeSlurm:
         if placement.extra is not None:
             self.change(start.job_id, extra=placement.extra)
 
-    def unpin(self, address: str, change) -> None:
+    def unpin(self, change) -> None:
+        address = change.address or str(change.job_id)
         job_id = next((each.id for each in self.jobs.values() if each.address == address), 0)
         self.pending(job_id)
         pinned = self.jobs[job_id].pinned_to if change.keeps_nodes else ()
@@ -88,9 +122,43 @@ class FakeSlurm:
         if not self.ignores_nice:
             self.change(own.job_id, nice=own.nice)
 
-    def release(self, job_id: int) -> None:
-        self.pending(job_id)
-        self.change(job_id, priority=1000)
+    def release(self, order) -> None:
+        self.pending(order.job_id)
+        self.change(order.job_id, priority=1000)
+
+    def suspend(self, order) -> None:
+        """Its cores are free for others, its memory and gres are not."""
+        self.require(order.job_id, JobState.RUNNING)
+        left_s = self.jobs[order.job_id].end_s - int(self.time_s)
+        self.change(order.job_id, state=JobState.SUSPENDED, suspended_s=int(self.time_s), end_s=left_s)
+
+    def resume(self, order) -> None:
+        """Where it is, also where others run on its cores since, as Slurm does."""
+        self.require(order.job_id, JobState.SUSPENDED)
+        if order.nodes and set(order.nodes) != set(self.jobs[order.job_id].allocated):
+            raise Refused("a running job cannot be moved")
+        now_s, left_s = int(self.time_s), self.jobs[order.job_id].end_s
+        self.change(order.job_id, state=JobState.RUNNING, suspended_s=now_s, end_s=now_s + left_s)
+
+    def requeue(self, order) -> None:
+        self.require(order.job_id, JobState.RUNNING, JobState.SUSPENDED)
+        of = self.jobs[order.job_id]
+        if not of.may_restart:
+            raise Refused("Requested operation is presently disabled")
+        waits = {"state": JobState.PENDING, "allocated": (), "restarts": of.restarts + 1, "submit_s": int(self.time_s)}
+        self.change(order.job_id, **waits, occupies=NOTHING)
+        if order.pool:
+            held = {"priority": 0, "reason": "JobHeldUser", "pinned_to": (), "ways": 0, "bandwidth_gbps": 0}
+            self.change(order.job_id, partitions=(order.pool,), **held)
+
+    def set_share(self, _order) -> None:
+        raise Refused("shares of CPU need an agent on the nodes")
+
+    def require(self, job_id: int, *states: JobState) -> None:
+        if job_id not in self.jobs:
+            raise Refused("Invalid job id specified")
+        if self.jobs[job_id].state not in states:
+            raise Refused("Requested operation is not possible in the job's present state")
 
     def split(self, split) -> None:
         """As Slurm: each task gets the next job id; the last one keeps the array's."""
@@ -113,7 +181,7 @@ class FakeSlurm:
             raise Refused("Job is no longer pending execution")
 
     def change(self, job_id: int, **fields) -> None:
-        self.jobs[job_id] = replace(self.jobs[job_id], **fields)
+        self.jobs[job_id] = rewritten(self.jobs[job_id], **fields)
 
     # Clock
 
@@ -132,12 +200,12 @@ class FakeSlurm:
         self.time_s += seconds
         self.step_s += seconds
         for each in list(self.jobs.values()):
-            if each.state is JobState.OCCUPYING:
+            if each.state is JobState.RUNNING:
                 self.change(each.id, end_s=each.end_s + int(seconds))
 
     def tick(self) -> None:
         for each in list(self.jobs.values()):
-            if each.state is JobState.OCCUPYING and each.end_s <= self.time_s:
+            if each.state is JobState.RUNNING and each.end_s <= self.time_s:
                 del self.jobs[each.id]
                 self.ended.append(each.id)
         for each in list(self.jobs.values()):
@@ -146,7 +214,7 @@ class FakeSlurm:
         self.in_use.append(sum(map(self.used, self.cores)))
 
     def start(self, waiting) -> None:
-        running = (each for each in self.jobs.values() if each.state is JobState.OCCUPYING)
+        running = (each for each in self.jobs.values() if each.state is JobState.RUNNING)
         held = sum(each.tasks for each in running if each.account == waiting.account)
         if held + waiting.tasks > self.limits.get(waiting.account, 1_000_000):
             self.change(waiting.id, reason="AssocGrpCpuLimit")
@@ -155,8 +223,8 @@ class FakeSlurm:
             each_needs = -(-waiting.tasks // len(nodes))
             if all(self.used(name) + each_needs <= self.cores[name] for name in nodes):
                 end_s = int(self.time_s + self.run_s[waiting.id])
-                holds = Resources(waiting.tasks, 0)
-                self.change(waiting.id, state=JobState.OCCUPYING, allocated=nodes, end_s=end_s, occupies=holds)
+                holds = Resources(waiting.tasks, waiting.tasks * (waiting.memory_per_cpu_mb or 0))
+                self.change(waiting.id, state=JobState.RUNNING, allocated=nodes, end_s=end_s, occupies=holds)
                 self.started.append((waiting.id, nodes))
                 return
 
@@ -165,13 +233,20 @@ class FakeSlurm:
 class FakeHistory:
     records: dict = field(default_factory=dict)
     broken: bool = False
+    memory: Memory | None = None
+    together: bool = False  # records and memory were once saved in one call
 
     def load(self):
         return dict(self.records)
 
-    def save(self, changed, gone) -> None:
+    def load_memory(self, _policy):
+        return self.memory
+
+    def save(self, changed, gone, memory=None) -> None:
         if self.broken:
             raise Unreachable("the store's job records cannot be written: database or disk is full")
+        self.memory = memory or self.memory
+        self.together = self.together or (memory is not None and bool(changed))
         self.records |= {each.job_id: each for each in changed}
         for job_id in gone:
             self.records.pop(job_id, None)
@@ -255,8 +330,8 @@ class _Through:
     def __init__(self, target, wire: Wire, silent: tuple[str, ...]) -> None:
         self._target, self._wire, self._silent = target, wire, silent
 
-    def place_all(self, placements):
-        return one_by_one(self, placements)
+    def execute(self, orders):
+        return one_by_one(orders, lambda order: carry_out(self, order))
 
     def __getattr__(self, name: str):
         attribute = getattr(self._target, name)
@@ -282,7 +357,7 @@ class Site:
         wire = wire or Wire()
         return Ports(
             state=wire.through(self.slurm),
-            planner=wire.through(self.slurm),
+            executor=wire.through(self.slurm),
             history=wire.through(self.history),
             decisions=wire.through(self.decisions),
             profiles=self.profiles,

@@ -8,6 +8,7 @@ from slurm_sns.scheduler.records import JobRecord, Stage
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.situation import Situation, read
 from slurm_sns.scheduler.turns import NO_TURNS
+from slurm_sns.submit import mark
 
 NOW = 100_000.0
 SUBMIT = 99_000
@@ -36,7 +37,13 @@ def job(identity: int, **fields) -> ObservedJob:
         memory_per_cpu_mb=1000,
         walltime_s=3600,
     )
-    return replace(asked, **fields)
+    return rewritten(asked, **fields)
+
+
+def rewritten(of: ObservedJob, **fields) -> ObservedJob:
+    """The job with these fields, and the hints of its `extra` as translate decodes them."""
+    changed = replace(of, **fields)
+    return changed if "hints" in fields else replace(changed, hints=mark.read(changed.extra))
 
 
 def tasks(identity: int, number: int, **fields) -> ObservedJob:
@@ -50,7 +57,7 @@ def pinned(identity: int, *nodes: str, **fields) -> ObservedJob:
 
 
 def running(identity: int, *nodes: str, **fields) -> ObservedJob:
-    shown = {"state": JobState.OCCUPYING, "priority": 1500, "pinned_to": nodes, "allocated": nodes}
+    shown = {"state": JobState.RUNNING, "priority": 1500, "pinned_to": nodes, "allocated": nodes}
     return job(identity, **{**shown, **fields})
 
 

@@ -78,6 +78,13 @@ KNOWN = (record(5), record(6, nodes=("c2",)), record(7))
 NODES = (node("c1", taken=(1, 1000)), node("c2"), node("c3"), node("c4", unavailable="drain: disk"))
 
 
+def test_a_suspended_job_is_shown_as_suspended() -> None:
+    seen = view(running(1, "c1"), running(2, "c1", state=JobState.SUSPENDED), records=(record(1), record(2)))
+    assert {each["job_id"]: each["state"] for each in ask(seen, "queue")} == {1: "running", 2: "suspended"}
+    status = ask(seen, "status")
+    assert (status["running"], status["suspended"]) == (1, 1)
+
+
 def test_status_counts_what_waits_is_placed_and_runs() -> None:
     status = ask(view(*CROWD, records=KNOWN, nodes=NODES), "status")
     numbers = {name: status[name] for name in ("waiting", "placing", "running", "held_by_owner", "nodes")}
@@ -291,11 +298,13 @@ def test_explain_says_why_a_job_is_slurms_own() -> None:
 
 @pytest.mark.parametrize("mode", ["enforce", "advise", "observe"])
 def test_pass_through_jobs_are_explained_as_long_as_slurm_knows_them(mode: str) -> None:
-    runs = slurms(13, state=JobState.OCCUPYING, partitions=("plain",), allocated=("c1",), reason="")
+    runs = slurms(13, state=JobState.RUNNING, partitions=("plain",), allocated=("c1",), reason="")
     over = replace(runs, id=14, state=JobState.ENDED)
     seen = view(runs, over, slurms(15, partitions=("plain",)), mode=mode)
     found = {number: ask(seen, "explain", ALICE, job_id=number) for number in (13, 14, 15)}
     assert [each["job"]["state"] for each in found.values()] == ["running", "ended", "waiting"]
+    suspended = view(replace(runs, state=JobState.SUSPENDED), mode=mode)
+    assert ask(suspended, "explain", ALICE, job_id=13)["job"]["state"] == "suspended"
     assert {each["pass_through"] for each in found.values()} == {"partition plain is not managed"}
     assert found[13]["job"]["nodes"] == ["c1"]
 
@@ -337,7 +346,7 @@ def test_tasks_of_a_pass_through_array_are_explained_too() -> None:
     asked = {"array_id": 41, "asks_for": ("gres",)}
     seen = view(
         slurms(41, array_tasks="8-99", array_limit=9, **asked),
-        slurms(50, array_task=7, state=JobState.OCCUPYING, **asked),
+        slurms(50, array_task=7, state=JobState.RUNNING, **asked),
         slurms(51, array_task=0, state=JobState.ENDED, **asked),
     )
     found = {task: ask(seen, "explain", ALICE, job_id=41, task=task) for task in (0, 7, 8)}

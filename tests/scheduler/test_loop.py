@@ -8,10 +8,16 @@ from fake_slurm import Crash, FakeSlurm, Site, Wire
 from live import BOB, ENFORCE, NOW, job
 
 from slurm_sns.errors import Refused, SnsError, Unreachable
+from slurm_sns.model import Alternative, Plan, Release, Requeue, Resources, Resume, SetShare, Snapshot, Start, Suspend
+from slurm_sns.policies.matching.max_jobs import max_jobs
+from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.scheduler.follow_up import MOST_FAILURES
-from slurm_sns.scheduler.loop import LONGEST_RETRY_S, MOST_CORRECTIONS, MOST_RESTORED, SIGN_OF_LIFE_S
+from slurm_sns.scheduler.loop import LONGEST_RETRY_S, Scheduler
+from slurm_sns.scheduler.memory import Remembering
 from slurm_sns.scheduler.observed import JobState
-from slurm_sns.scheduler.records import Stage
+from slurm_sns.scheduler.records import Memory, Stage
+from slurm_sns.scheduler.sending import MOST_CORRECTIONS, MOST_RESTORED, SIGN_OF_LIFE_S
+from slurm_sns.scheduler.standing import Standing
 from slurm_sns.scheduler.watchdog import is_stale
 
 ADVISE, OBSERVE = replace(ENFORCE, mode="advise"), replace(ENFORCE, mode="observe")
@@ -90,7 +96,7 @@ def test_a_clean_stop_restores_the_nice_value_of_a_job_that_has_just_started(sit
     scheduler.cycle()
     site.slurm.sleep(1.0)
     scheduler.stop()
-    assert (site.slurm.jobs[1].state, site.slurm.jobs[1].nice) == (JobState.OCCUPYING, 7)
+    assert (site.slurm.jobs[1].state, site.slurm.jobs[1].nice) == (JobState.RUNNING, 7)
 
 
 @pytest.mark.parametrize(
@@ -544,6 +550,176 @@ def test_a_job_that_was_released_between_two_runs_is_not_held_again(site: Site) 
     site.slurm.starts_nothing = True
     site.scheduler(ENFORCE).repeat(12, 1.0)
     assert site.history.records[job_id].stage is Stage.HOLDING
-    site.slurm.release(job_id)
+    site.slurm.release(Release(job_id, "by its owner"))
     site.scheduler(ENFORCE).cycle()
     assert site.slurm.jobs[job_id].priority > 0
+
+
+# --- the other actions of a plan
+
+
+class Scripted:
+    """A policy that answers each look with the next of these plans, then with Max-Jobs' own."""
+
+    def __init__(self, *plans: Plan) -> None:
+        self.plans = list(plans)
+        self.seen: list[Snapshot] = []
+        self.then = max_jobs(MatchingParameters())
+
+    def plan(self, snapshot: Snapshot) -> Plan:
+        self.seen.append(snapshot)
+        return self.plans.pop(0) if self.plans else self.then.plan(snapshot)
+
+
+def scripted(site: Site, *plans: Plan, settings=ENFORCE, **named) -> Scheduler:
+    return Scheduler(site.ports(), Scripted(*plans), settings, publish=site.views.append, **named)
+
+
+def running_job(site: Site, **fields) -> None:
+    """Job 1, which we have placed, runs for a minute."""
+    site.slurm.submit(2, run_s=60, may_restart=True, **fields)
+    site.scheduler(ENFORCE).repeat(2, 1.0)
+    site.log.clear()
+
+
+def test_a_policy_suspends_and_resumes_a_job_of_ours(site: Site) -> None:
+    running_job(site)
+    loop = scripted(site, Plan((Suspend(1, "for job 2"),)), Plan(), Plan((Resume(1, reason="its turn"),)))
+    view = loop.cycle()
+    assert (site.slurm.jobs[1].state, site.slurm.used("c1")) == (JobState.SUSPENDED, 0)
+    assert site.slurm.memory_used_mb("c1") == 2000, "it keeps its memory"
+    assert view.plan.actions == (Suspend(1, "for job 2"),)
+    assert site.decisions.cycles[-1][2] == {1: "suspended: for job 2"}
+    site.slurm.sleep(1.0)
+    loop.cycle()
+    assert site.views[-1].situation.standings[1] is Standing.SUSPENDED
+    loop.cycle()
+    assert (site.slurm.jobs[1].state, site.slurm.used("c1")) == (JobState.RUNNING, 2)
+    assert site.log[1:] == ["job 1: suspended: for job 2", "job 1: resumed: its turn"]
+
+
+def test_a_requeued_job_is_planned_again_in_the_pool_that_was_named() -> None:
+    site = Site(FakeSlurm({"c1": 4, "s1": 4}))
+    running_job(site)
+    loop = scripted(site, Plan((Requeue(1, "small", "it ends sooner there"),)))
+    loop.cycle()
+    assert site.log[-1] == "job 1: requeued in small: it ends sooner there"
+    loop.repeat(3, 1.0)
+    assert site.slurm.started == [(1, ("c1",)), (1, ("s1",))]
+
+
+def test_a_requeued_job_is_planned_again_in_its_own_pool(site: Site) -> None:
+    running_job(site)
+    scripted(site, Plan((Requeue(1),))).repeat(5, 1.0)
+    assert [each for each, _ in site.slurm.started] == [1, 1]
+    assert "job 1: requeued" in site.log
+
+
+@pytest.mark.parametrize(
+    ("action", "why"),
+    [
+        (SetShare(1, 0.5), "job 1: given 0.5 of its CPU; Slurm refused the change: shares of CPU need an agent"),
+        (Resume(1), "job 1: resumed; Slurm refused the change: Requested operation is not possible"),
+        (Requeue(1, "plain"), "job 1: requeued in plain; not sent: partition plain is not managed"),
+    ],
+)
+def test_an_action_that_cannot_be_done_is_a_line_of_the_log_and_stops_nothing(site: Site, action, why: str) -> None:
+    running_job(site)
+    site.slurm.submit(1)
+    loop = scripted(site, Plan((action, Suspend(1, "all the same"))))
+    assert loop.cycle().plan.actions == (Suspend(1, "all the same"),)
+    assert [line.startswith(why) for line in site.log[1:]] == [True, False]
+    assert site.slurm.jobs[1].state is JobState.SUSPENDED
+
+
+@pytest.mark.parametrize("extra", ["", "mine", "sns:1 advised"])
+@pytest.mark.parametrize("action", [Suspend(1, "x"), Resume(1, reason="x"), Requeue(1, reason="x"), Release(1, "x")])
+def test_a_job_that_is_not_ours_is_never_touched_whatever_a_policy_says(site: Site, action, extra: str) -> None:
+    site.slurm.submit(2, run_s=60, may_restart=True, priority=900, extra=extra)
+    site.slurm.sleep(1.0)
+    before = site.slurm.jobs[1]
+    scripted(site, Plan((action,))).cycle()
+    assert site.slurm.jobs[1] == before
+    assert site.log[-1].endswith("x; not sent: slurm_sns does not manage the job")
+
+
+def test_a_plan_gives_a_waiting_job_to_slurm_as_a_correction_does(site: Site) -> None:
+    site.slurm.submit(2)
+    scripted(site, Plan((Release(1, "left to Slurm: it asks for more than there will ever be"),))).cycle()
+    assert site.slurm.jobs[1].priority > 0
+    assert site.log == ["job 1: left to Slurm: it asks for more than there will ever be"]
+
+
+@pytest.mark.parametrize("settings", [ADVISE, OBSERVE])
+def test_only_enforce_carries_actions_out(site: Site, settings) -> None:
+    running_job(site)
+    scripted(site, Plan((Suspend(1), Requeue(1))), settings=settings).cycle()
+    assert site.slurm.jobs[1].state is JobState.RUNNING
+
+
+def test_what_was_done_before_slurmctld_was_lost_is_in_the_decision_record(site: Site) -> None:
+    running_job(site)
+    site.slurm.resume = lambda _order: (_ for _ in ()).throw(Unreachable("no"))
+    with pytest.raises(Unreachable):
+        scripted(site, Plan((Suspend(1, "first"), Resume(1)))).cycle()
+    assert site.decisions.cycles[-1][2] == {1: "suspended: first"}
+
+
+def test_losing_slurmctld_among_the_actions_is_an_outage_and_what_was_placed_stays_recorded(site: Site) -> None:
+    running_job(site)
+    site.slurm.submit(1)
+
+    def lost(_order) -> None:
+        raise Unreachable("slurmctld does not answer: no")
+
+    site.slurm.suspend = lost
+    start = Start(2, ("c2",), Alternative(1, Resources(1, 1000), tasks_per_node=1))
+    with pytest.raises(Unreachable):
+        scripted(site, Plan((Suspend(1), start, Resume(1)))).cycle()
+    assert site.slurm.jobs[2].pinned_to == ("c2",), "placements come first"
+    assert site.history.records[2].stage is Stage.PLACED
+    assert [each.job_id for each in site.decisions.cycles[-1][1].starts] == [2]
+
+
+# --- when a policy wants to be asked again, and what it wants to remember
+
+
+@pytest.mark.parametrize(
+    ("wake_in_s", "pause_s"), [(None, 2.0), (0.5, 0.5), (1.25, 1.25), (60.0, 2.0), (-5.0, 0.1), (0.0, 0.1)]
+)
+def test_the_next_cycle_begins_when_the_plan_says_within_the_interval(site: Site, wake_in_s, pause_s: float) -> None:
+    pauses = []
+    site.slurm.sleep = pauses.append
+    plan = Plan(wake_s=None if wake_in_s is None else NOW + wake_in_s)
+    scripted(site, plan).run(2.0, until(1))
+    assert pauses == [pytest.approx(pause_s)]
+
+
+def test_a_plan_finds_the_history_that_the_last_one_left(site: Site) -> None:
+    loop = scripted(site, Plan(history=("virtual times", 1)), Plan(history=None))
+    loop.repeat(3, 1.0)
+    assert [each.history for each in loop._policy.seen] == [None, ("virtual times", 1), None]
+
+
+def kept(memory: object) -> Memory:
+    return Memory("scripted", 1, str(memory))
+
+
+def test_what_a_policy_remembers_is_kept_with_the_records_and_recalled_after_a_restart(site: Site) -> None:
+    site.slurm.submit(1)
+    keeping = Remembering(kept, lambda: site.history.memory and int(site.history.memory.text))
+    start = Start(1, ("c1",), Alternative(1, Resources(1, 1000), tasks_per_node=1))
+    scripted(site, Plan((start,), history=7), remembering=keeping).cycle()
+    assert (site.history.memory, site.history.records[1].stage) == (Memory("scripted", 1, "7"), Stage.PLACED)
+    assert site.history.together, "in one call, before the job is placed"
+    later = scripted(site, remembering=keeping)
+    later.cycle()
+    assert later._policy.seen[0].history == 7
+
+
+def test_what_a_policy_remembers_is_written_when_it_has_changed(site: Site) -> None:
+    wire = Wire()
+    policy = Scripted(Plan(history=1), Plan(history=1), Plan(history=2))
+    Scheduler(site.ports(wire), policy, ADVISE, remembering=Remembering(kept)).repeat(3, 1.0)
+    assert wire.calls.count("save") == 2
+    assert site.history.memory == Memory("scripted", 1, "2")

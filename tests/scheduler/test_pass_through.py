@@ -82,7 +82,7 @@ def test_the_nodes_and_gres_of_a_marked_job_may_be_those_that_we_gave_it() -> No
 
 
 def test_how_many_nodes_a_job_has_that_runs_says_nothing_about_a_range() -> None:
-    assert reason(plain(state=JobState.OCCUPYING, nodes_min=1, nodes_max=4), ENFORCE) == NOT_SHOWN
+    assert reason(plain(state=JobState.RUNNING, nodes_min=1, nodes_max=4), ENFORCE) == NOT_SHOWN
 
 
 def test_a_job_that_names_no_memory_is_told_that_its_nodes_may_differ_in_it() -> None:

@@ -12,6 +12,7 @@ from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.scheduler.follow_up import MOST_FAILURES, Unpin
 from slurm_sns.scheduler.observed import JobState, ObservedPartition, ObservedReservation
+from slurm_sns.scheduler.reconcile import reconcile
 from slurm_sns.scheduler.records import JobRecord, Stage
 from slurm_sns.scheduler.situation import read
 from slurm_sns.scheduler.standing import Standing
@@ -622,7 +623,7 @@ def test_a_job_is_planned_or_blocked_or_taken_and_never_two_of_them(case) -> Non
     observation, known = case
     seen = read(observation, known, ENFORCE, NOW)
     taken = {each for each, what in seen.standings.items() if what in (Standing.PLACED, Standing.OVERDUE)}
-    running_ones = {each for each, what in seen.standings.items() if what is Standing.OCCUPYING}
+    running_ones = {each for each, what in seen.standings.items() if what in (Standing.RUNNING, Standing.SUSPENDED)}
     groups = [set(planned(seen)), set(seen.blocked), taken, running_ones]
     assert sum(map(len, groups)) == len(set.union(*groups))
     waiting = {each for each, what in seen.standings.items() if what is Standing.WAITING}
@@ -646,3 +647,23 @@ def test_a_second_look_at_the_same_cluster_changes_no_record(case) -> None:
     unmoved = {each: record for each, record in first.records.items() if record.failures == 0 and not record.note}
     second = read(observation, first.records, ENFORCE, NOW)
     assert {each: second.records[each] for each in unmoved} == unmoved
+
+
+@settings(max_examples=60, deadline=None)
+@given(clusters(), st.sampled_from([ENFORCE, ADVISE, OBSERVE]))
+def test_what_each_job_is_and_what_to_correct_needs_the_jobs_and_our_records_alone(case, mode) -> None:
+    observation, known = case
+    seen, first = read(observation, known, mode, NOW), reconcile(observation.jobs, known, mode, NOW)
+    assert (first.standings, first.records, first.ours) == (seen.standings, seen.records, seen.jobs)
+    assert seen.corrections[: len(first.corrections)] == first.corrections
+    assert all(isinstance(each, Release) for each in seen.corrections[len(first.corrections) :])
+    assert set(planned(seen)) <= {each.id for each in first.candidates}
+    assert first.blocked.items() <= seen.blocked.items()
+    assert set(seen.blocked) | set(planned(seen)) == {*first.blocked, *(each.id for each in first.candidates)}
+
+
+def test_every_job_of_a_look_is_found_with_our_record_of_it_before() -> None:
+    before = record(2, nodes=("c1",), placed_s=0)
+    first = reconcile((job(1), pinned(2, "c1"), running(3, "c1", extra="")), {2: before}, ENFORCE, NOW)
+    assert first.found == {1: (Standing.WAITING, None), 2: (Standing.OVERDUE, before), 3: (Standing.RUNNING, None)}
+    assert ([each.id for each in first.candidates], list(first.ours)) == ([1], [1, 2])

@@ -70,7 +70,7 @@ def test_a_job_in_our_records_without_our_mark_has_lost_it() -> None:
 
 @pytest.mark.parametrize("extra", ["sns:1", "", "my own note"])
 def test_a_job_that_occupies_nodes_is_running_whatever_it_says(extra: str) -> None:
-    assert seen(running(1, "c1", extra=extra), record(1)) is Standing.OCCUPYING
+    assert seen(running(1, "c1", extra=extra), record(1)) is Standing.RUNNING
 
 
 @pytest.mark.parametrize("known", [None, record(1)])
@@ -91,7 +91,8 @@ def test_a_job_without_mark_and_record_is_not_ours() -> None:
         (pinned(1, "c1"), Standing.PLACED),
         (pinned(1, "c1", restarts=3), Standing.PLACED),
         (job(1, priority=1000), Standing.RELEASED),
-        (running(1, "c1"), Standing.OCCUPYING),
+        (running(1, "c1"), Standing.RUNNING),
+        (running(1, "c1", state=JobState.SUSPENDED), Standing.SUSPENDED),
     ],
 )
 def test_the_mark_alone_tells_what_a_job_is_when_our_records_are_lost(observed, expected) -> None:

@@ -16,7 +16,7 @@ OURS_BEFORE, OURS_BEHIND = job(1, submit_s=SUBMIT - 1), job(2, submit_s=SUBMIT +
 def slurms(identity: int = 9, **fields) -> ObservedJob:
     """A job that is not ours and waits for two nodes."""
     shown = {"extra": "", "priority": 700, "reason": "Resources", "begin_s": SUBMIT, "is_alone": True}
-    return replace(job(identity, tasks=2, nodes_min=2, nodes_max=2), **{**shown, **fields})
+    return job(identity, **{"tasks": 2, "nodes_min": 2, "nodes_max": 2, **shown, **fields})
 
 
 def allowed(of) -> dict[int, frozenset[str]]:

@@ -4,7 +4,7 @@ import pytest
 from fake_slurm import FakeSlurm
 from live import NOW
 
-from slurm_sns.errors import Unreachable
+from slurm_sns.errors import Refused, Unreachable
 from slurm_sns.scheduler.records import JobRecord, Stage
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.watchdog import Watchdog, is_stale
@@ -78,6 +78,20 @@ def test_a_job_that_slurm_holds_because_of_our_placement_is_released_and_an_admi
     assert (case.slurm.jobs[1].pinned_to, case.is_held) == ((), False)
     case.slurm.change(1, pinned_to=(), priority=0, nice=0, reason="JobHeldAdmin")
     assert case.dog.look() == 0
+
+
+def test_a_job_whose_placement_cannot_be_taken_back_is_not_released(case: Case) -> None:
+    """It would be the first of its partition, with a boost that nobody takes off any more."""
+    case.beat = None
+    case.slurm.change(1, pinned_to=("c1",), priority=0, nice=-500, reason="BadConstraints")
+
+    def refuse(_change) -> None:
+        raise Refused("Job is no longer pending execution")
+
+    case.slurm.unpin = refuse
+    assert case.dog.look() == 0
+    assert case.is_held
+    assert case.log[-1] == "job 1: could not be released: Job is no longer pending execution"
 
 
 def test_a_job_whose_mark_is_gone_is_known_from_the_store(case: Case) -> None:

@@ -32,6 +32,8 @@ JOB = {
     "eligible_time": None,
     "start_time": None,
     "end_time": None,
+    "suspend_time": None,
+    "is_requeueable": True,
     "dependencies": None,
     "is_batch_job": True,
     "array_id": None,

@@ -12,8 +12,8 @@ import recorded
 
 from slurm_sns.errors import Refused, Unreachable
 from slurm_sns.model import Alternative, Resources, Start
-from slurm_sns.scheduler.placing import Placement
-from slurm_sns.slurm.planner import MANY, SlurmPlanner
+from slurm_sns.scheduler.orders import Placement
+from slurm_sns.slurm.executor import MANY, SlurmExecutor
 from slurm_sns.slurm.rows import as_row, from_row
 from slurm_sns.slurm.sender import answered, end_with
 from slurm_sns.slurm.senders import SENDERS, Senders
@@ -175,17 +175,18 @@ def test_after_no_answer_the_rest_of_a_line_is_not_sent() -> None:
 
 
 def test_a_few_placements_are_sent_by_the_scheduler_itself(mocker, pyslurm) -> None:
-    planner = SlurmPlanner()
-    alone = mocker.patch.object(planner, "place", side_effect=[None, Refused("gone"), None])
-    assert [refusal and str(refusal) for _, refusal in planner.place_all(placements(1, 3))] == [None, "gone", None]
+    executor = SlurmExecutor()
+    alone = mocker.patch.object(executor, "_place", side_effect=[None, Refused("gone"), None])
+    answers = executor.execute(placements(1, 3))
+    assert [answer.refused and str(answer.refused) for answer in answers] == [None, "gone", None]
     assert alone.call_count == 3
     pyslurm.Jobs.load.return_value = {each: recorded.job(id=each) for each in range(1, 2000)}
     sent = mocker.patch(
         "slurm_sns.slurm.senders.Senders.place", side_effect=lambda line: iter([(p, None) for p in line])
     )
-    assert len(list(planner.place_all(placements(1, MANY)))) == MANY
+    assert len(list(executor.execute(placements(1, MANY)))) == MANY
     assert sent.call_count == 1
-    assert len(list(planner.place_all(placements(1, 1000)))) == 1000
+    assert len(list(executor.execute(placements(1, 1000)))) == 1000
     assert sent.call_count == 3, "as often as all are looked at again"
 
 
@@ -197,7 +198,7 @@ def test_of_many_those_that_somebody_else_holds_since_we_looked_are_not_sent(moc
     sent = mocker.patch(
         "slurm_sns.slurm.senders.Senders.place", side_effect=lambda line: iter([(p, None) for p in line])
     )
-    answers = {placement.start.job_id: refusal for placement, refusal in SlurmPlanner().place_all(placements(1, 100))}
+    answers = {each.order.start.job_id: each.refused for each in SlurmExecutor().execute(placements(1, 100))}
     assert {each for each, refusal in answers.items() if refusal} == {1, 2, 3}
     assert len(answers) == 100
     assert [placement.start.job_id for placement in sent.call_args.args[0]] == list(range(4, 101))

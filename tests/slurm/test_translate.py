@@ -9,7 +9,7 @@ from slurm_sns.errors import SnsError
 from slurm_sns.model import Resources
 from slurm_sns.scheduler.observed import Dependency, JobState, ObservedPartition
 from slurm_sns.slurm import translate
-from slurm_sns.submit import mark
+from slurm_sns.submit.hints import Hints
 
 
 def test_a_held_job_of_16_tasks() -> None:
@@ -25,7 +25,7 @@ def test_a_held_job_of_16_tasks() -> None:
 
 def test_a_running_job_says_where_and_with_what() -> None:
     job = translate.job(recorded.running(required_nodes="c1", allocated_nodes="c[3-4],s1", num_nodes=3, cpus=3))
-    assert job.state is JobState.OCCUPYING
+    assert job.state is JobState.RUNNING
     assert (job.pinned_to, job.allocated) == (("c1",), ("c3", "c4", "s1"))
     assert job.occupies == Resources(3, 13_500)
     assert job.walltime_s is None, "no time limit"
@@ -97,7 +97,7 @@ def test_a_job_that_waits_is_pending(state: str) -> None:
 )
 def test_a_job_that_may_hold_nodes_occupies_them(state: str) -> None:
     job = translate.job(recorded.running(state=state))
-    assert job.state is JobState.OCCUPYING
+    assert job.state.occupies_nodes
     assert job.is_completing is (state == "COMPLETING")
 
 
@@ -208,7 +208,7 @@ def test_a_gres_that_pyslurm_cannot_count_is_a_gres() -> None:
 def test_a_record_that_cannot_be_read_counts_as_what_slurm_says_it_occupies() -> None:
     whole = recorded.running(allocated_nodes="c[3-4]", cpus=6, memory_per_cpu=1000, account="physics")
     seen = translate.job(Raising(whole, dependencies=AttributeError("'str' has no append"), gres=KeyError("x" * 9999)))
-    assert (seen.state, seen.allocated, seen.occupies) == (JobState.OCCUPYING, ("c3", "c4"), Resources(6, 6000))
+    assert (seen.state, seen.allocated, seen.occupies) == (JobState.RUNNING, ("c3", "c4"), Resources(6, 6000))
     assert (seen.account, seen.is_plain) == ("physics", False)
     assert "cannot be read" in seen.unreadable
     assert len(seen.unreadable) < 1000
@@ -293,6 +293,26 @@ class Undecodable:
         return getattr(self._record, name)
 
 
+def test_a_mark_is_decoded_once_and_a_text_of_somebody_elses_is_none() -> None:
+    for read in (translate.job, translate.held_job):
+        assert read(recorded.job(extra="sns:1 alpha=0.9")).hints == Hints(alpha=0.9)
+        assert read(recorded.job(extra="sns:1 alpha=0.90")).hints is None
+        assert read(recorded.job()).hints is None
+
+
+def test_a_mark_that_no_decoder_can_read_costs_the_mark_only(mocker) -> None:
+    mocker.patch("slurm_sns.submit.mark.read", side_effect=OverflowError("too large"))
+    seen = translate.job(recorded.running(extra="sns:1", allocated_nodes="c1"))
+    assert (seen.hints, seen.allocated) == (None, ("c1",))
+    assert "too large" in seen.unreadable
+
+
+def test_a_suspended_job_is_told_from_one_that_runs() -> None:
+    job = translate.job(recorded.running(state="SUSPENDED", allocated_nodes="c3"))
+    assert (job.state, job.state.occupies_nodes, job.occupies) == (JobState.SUSPENDED, True, Resources(2, 9000))
+    assert translate.held_job(recorded.running(state="SUSPENDED")).state is JobState.SUSPENDED
+
+
 def test_a_users_texts_of_any_bytes_stop_nothing() -> None:
     seen = translate.job(Undecodable(recorded.job(extra="sns:1"), "name", "comment"))
     assert (seen.id, seen.name, seen.comment, seen.extra) == (1, "?", "?", "sns:1")
@@ -300,7 +320,7 @@ def test_a_users_texts_of_any_bytes_stop_nothing() -> None:
 
 
 def test_an_extra_of_any_bytes_is_no_mark() -> None:
-    assert not mark.is_marked(translate.job(Undecodable(recorded.job(), "extra")).extra)
+    assert translate.job(Undecodable(recorded.job(), "extra")).hints is None
 
 
 def test_an_admins_reason_of_any_bytes_stops_nothing() -> None:

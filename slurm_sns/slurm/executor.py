@@ -1,41 +1,84 @@
-"""The Planner port on pyslurm: one RPC places and releases a held job.
+"""The Executor port on pyslurm: one RPC places and releases a held job.
 
 Seen with Slurm 26.05 and pyslurm 25.11: INFINITE is the only priority that releases; `nodes=` is ignored in an update,
 the count follows from the tasks on each node or stays the job's own. Clearing a node list needs an empty string, which
 pyslurm cannot send, and its user hold crashes (it writes to an unset pointer): both rare steps go through scontrol,
-whose arguments are numbers of ours.
+whose arguments are numbers and partitions of ours. A suspension, its end and a requeue are an RPC each.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import assert_never
 
-from slurm_sns.errors import Refused
+from slurm_sns.errors import Refused, Unreachable
+from slurm_sns.model import Release, Requeue, Resume, SetShare, Share, Suspend
 from slurm_sns.scheduler.arrays import Split
 from slurm_sns.scheduler.follow_up import Unpin
 from slurm_sns.scheduler.nice import OwnNice
 from slurm_sns.scheduler.observed import JobState, ObservedJob
-from slurm_sns.scheduler.placing import Answers, Placement, one_by_one
+from slurm_sns.scheduler.orders import Answer, Order, Placement, one_by_one
 from slurm_sns.scheduler.standing import ADMINS_HOLD, is_held_by_others
 from slurm_sns.slurm import translate
 from slurm_sns.slurm.api import answers, pyslurm
 from slurm_sns.slurm.commands import run
-from slurm_sns.slurm.senders import Senders
+from slurm_sns.slurm.senders import Answers, Senders
 from slurm_sns.slurm.translate import BANDWIDTH, WAYS
 
 INFINITE = 0xFFFFFFFF
+NO_SHARES = "shares of CPU need an agent on the nodes"
 #: Fewer placements are sent from here: they take less than a tenth of a second.
 MANY = 64
 #: Of more, so many are looked at at once, a third of a second before the last of them is sent.
 LOOKED_AT_TOGETHER = 512
 
 
-class SlurmPlanner:
+class SlurmExecutor:
     """Changes jobs as SlurmUser."""
 
     def __init__(self) -> None:
         self._senders = Senders()
 
-    def place(self, placement: Placement) -> None:
+    def execute(self, orders: Iterable[Order]) -> Iterator[Answer]:
+        """Carry out these orders, in their order; placements that stand together by several processes."""
+        lost: Unreachable | None = None
+        for are_placements, together in groupby(orders, lambda order: isinstance(order, Placement)):
+            alike = list(together)
+            if lost is not None:
+                found: Iterator[Answer] = (Answer(order, unreachable=lost) for order in alike)
+            elif are_placements:
+                found = self._place_all([order for order in alike if isinstance(order, Placement)])
+            else:
+                found = one_by_one(alike, self._carry_out)
+            for answer in found:
+                lost = answer.unreachable
+                yield answer
+
+    def _carry_out(self, order: Order) -> None:
+        match order:
+            case Placement():
+                self._place(order)
+            case Unpin():
+                self._unpin(order)
+            case Release():
+                self._release(order.job_id)
+            case Split():
+                self._split(order)
+            case OwnNice():
+                self._restore_nice(order)
+            case Suspend():
+                self._suspend(order)
+            case Resume():
+                self._resume(order)
+            case Requeue():
+                self._requeue(order)
+            case SetShare():
+                raise Refused(NO_SHARES)
+            case _:
+                assert_never(order)
+
+    def _place(self, placement: Placement) -> None:
         """Look once more whether we hold the job, and send the placement."""
+        _require_whole(placement.start.cpu_share)
         _require_held(self._look_at(placement.start.job_id))
         self.send(placement)
 
@@ -66,16 +109,23 @@ class SlurmPlanner:
             record = pyslurm().Job.load(job_id)
         return translate.held_job(record)
 
-    def place_all(self, placements: Sequence[Placement]) -> Answers:
+    def _place_all(self, placements: Sequence[Placement]) -> Iterator[Answer]:
         """Place each, in one RPC a job; many of them by several processes.
 
         Of many, all are looked at together, again and again: a look at each would double their time.
         """
         if len(placements) < MANY:
-            yield from one_by_one(self, placements)
+            yield from one_by_one(placements, self._carry_out)
             return
-        for begin in range(0, len(placements), LOOKED_AT_TOGETHER):
-            yield from self._place_many(placements[begin : begin + LOOKED_AT_TOGETHER])
+        answered: set[int] = set()
+        try:
+            for begin in range(0, len(placements), LOOKED_AT_TOGETHER):
+                for placement, refusal in self._place_many(placements[begin : begin + LOOKED_AT_TOGETHER]):
+                    answered.add(placement.start.job_id)
+                    yield Answer(placement, refusal)
+        except Unreachable as problem:
+            left = (each for each in placements if each.start.job_id not in answered)
+            yield from (Answer(each, unreachable=problem) for each in left)
 
     def _place_many(self, placements: Sequence[Placement]) -> Answers:
         wanted = {placement.start.job_id for placement in placements}
@@ -85,6 +135,7 @@ class SlurmPlanner:
         held = []
         for placement in placements:
             try:
+                _require_whole(placement.start.cpu_share)
                 _require_held(now.get(placement.start.job_id))
             except Refused as refusal:
                 yield placement, refusal
@@ -92,7 +143,7 @@ class SlurmPlanner:
                 held.append(placement)
         yield from self._senders.place(held)
 
-    def release(self, job_id: int) -> None:
+    def _release(self, job_id: int) -> None:
         """Give a held job to Slurm as it is. One that is free already is left alone: Slurm would clear its nice value.
 
         Raises:
@@ -106,12 +157,13 @@ class SlurmPlanner:
         with answers():
             pyslurm().Job(job_id).modify(pyslurm().JobSubmitDescription(priority=INFINITE))
 
-    def unpin(self, address: str, change: Unpin) -> None:
+    def _unpin(self, change: Unpin) -> None:
         """Clear the node list, our gres and our boost, restore its memory where given, then hold as the owner would.
 
         In this order: a crash in between leaves a job that Slurm runs, not one that nobody releases. Who holds the job
         already, an administrator say, goes on holding it; one that Slurm has started meanwhile is not held.
         """
+        address = change.address or str(change.job_id)
         changes = [f"Nice={change.nice}"]
         if not change.keeps_nodes:
             changes.append("ReqNodeList=")
@@ -129,7 +181,7 @@ class SlurmPlanner:
         if now.state is JobState.PENDING and now.priority != 0:
             run("scontrol", "uhold", address)
 
-    def restore_nice(self, own: OwnNice) -> None:
+    def _restore_nice(self, own: OwnNice) -> None:
         """Take our boost off a job that runs; Slurm shows the priority that goes with it at once (seen).
 
         As text, because pyslurm sends no nice value that is the number 0.
@@ -137,13 +189,65 @@ class SlurmPlanner:
         with answers():
             pyslurm().Job(own.job_id).modify(pyslurm().JobSubmitDescription(nice=str(own.nice)))
 
-    def split(self, split: Split) -> None:
+    def _split(self, split: Split) -> None:
         """Split these tasks off their array: any change of some tasks of a record does that (seen), one RPC for all.
 
         pyslurm cannot name tasks.
         """
         tasks = ",".join(map(str, split.tasks))
         run("scontrol", "update", f"JobId={split.array_id}_[{tasks}]", f"Nice={split.nice}")
+
+    def _suspend(self, order: Suspend) -> None:
+        """Its processes are stopped; its cores are free for others, its memory and gres are not."""
+        with answers():
+            pyslurm().Job(order.job_id).suspend()
+
+    def _resume(self, order: Resume) -> None:
+        """Let a suspended job run on where it is.
+
+        Raises:
+            Refused: it is to run elsewhere, or with a share of its CPU.
+        """
+        _require_whole(order.cpu_share)
+        if order.nodes and set(order.nodes) != set(self._look_at(order.job_id).allocated):
+            raise Refused("a running job cannot be moved")
+        with answers():
+            pyslurm().Job(order.job_id).unsuspend()
+
+    def _requeue(self, order: Requeue) -> None:
+        """End a job and let it wait again, in another partition where one is named.
+
+        First the requeue: Slurm changes the partition of a waiting job only. It is not asked to hold the job with it:
+        after a crash in between, a held job would look as if its owner held it, and nobody would release it. So a job
+        that gets no further is requeued in its own pool, and the next look plans it there. Our nodes and gres, which
+        may not be in the other partition, are cleared with the change; then the job is held, for it is planned anew.
+
+        Raises:
+            Refused: it may not restart, or has been requeued and stays in its own pool.
+        """
+        with answers():
+            pyslurm().Job(order.job_id).requeue()
+        if not order.pool:
+            return
+        address = self._look_at(order.job_id).address
+        try:
+            run("scontrol", "update", f"JobId={address}", f"Partition={order.pool}", "ReqNodeList=", "TresPerNode=")
+        except Refused as refusal:
+            raise Refused(f"requeued, but in its own pool: {refusal}") from None
+        now = self._look_at(order.job_id)
+        # What ran there still completes; a job that has started since is not held.
+        if now.priority != 0 and (now.state is JobState.PENDING or now.is_completing):
+            run("scontrol", "uhold", address)
+
+
+def _require_whole(cpu_share: Share) -> None:
+    """A job on Slurm gets all of the CPU that it asks for.
+
+    Raises:
+        Refused: it is to get less.
+    """
+    if cpu_share != 1:
+        raise Refused(NO_SHARES)
 
 
 def _require_held(now: ObservedJob | None) -> None:

@@ -1,21 +1,22 @@
 """What is sent to Slurm, and what its refusals mean."""
 
 from subprocess import CompletedProcess, TimeoutExpired
+from unittest import mock
 
 import pytest
 import recorded
 
 from slurm_sns.errors import Refused, SnsError, Unreachable
-from slurm_sns.model import Alternative, Resources, Start
+from slurm_sns.model import Alternative, Release, Requeue, Resources, Resume, SetShare, Start, Suspend
 from slurm_sns.scheduler.arrays import Split
 from slurm_sns.scheduler.follow_up import Unpin
 from slurm_sns.scheduler.nice import OwnNice
-from slurm_sns.scheduler.placing import Placement
+from slurm_sns.scheduler.orders import Placement
 from slurm_sns.scheduler.records import OwnMemory
 from slurm_sns.slurm import translate
 from slurm_sns.slurm.api import is_unreachable
 from slurm_sns.slurm.commands import run
-from slurm_sns.slurm.planner import INFINITE, SlurmPlanner
+from slurm_sns.slurm.executor import INFINITE, SlurmExecutor
 
 
 def placement(nice: int = -500, memory_mb: int | None = None, tasks: int | None = None, **way) -> Placement:
@@ -23,8 +24,16 @@ def placement(nice: int = -500, memory_mb: int | None = None, tasks: int | None 
     return Placement(Start(7, ("c1", "c2"), alternative), nice, memory_mb, tasks)
 
 
+def execute(order) -> None:
+    """Carry out one order; raises what its answer says."""
+    (answer,) = SlurmExecutor().execute([order])
+    assert answer.order is order
+    if not answer.is_done:
+        raise answer.refused or answer.unreachable
+
+
 def test_a_placement_is_one_change_with_exactly_these_fields(pyslurm) -> None:
-    SlurmPlanner().place(placement(tasks=40, tasks_per_node=20))
+    execute(placement(tasks=40, tasks_per_node=20))
     pyslurm.Job.assert_called_once_with(7)
     pyslurm.Job.return_value.modify.assert_called_once_with(
         {
@@ -41,19 +50,19 @@ def test_a_placement_is_one_change_with_exactly_these_fields(pyslurm) -> None:
 
 
 def test_a_job_that_keeps_its_geometry_is_only_pinned(pyslurm) -> None:
-    SlurmPlanner().place(placement())
+    execute(placement())
     (change,) = pyslurm.Job.return_value.modify.call_args.args
     assert (change["ntasks"], change["ntasks_per_node"]) == (None, None)
 
 
 def test_ways_and_bandwidth_are_asked_for_as_gres(pyslurm) -> None:
-    SlurmPlanner().place(placement(demand=Resources(20, 90_000, ways=4, bandwidth_gbps=10)))
+    execute(placement(demand=Resources(20, 90_000, ways=4, bandwidth_gbps=10)))
     (change,) = pyslurm.Job.return_value.modify.call_args.args
     assert change["gres_per_node"] == {"llc": 4, "membw": 10}
 
 
 def test_a_job_that_is_to_be_alone_asks_for_all_the_memory_of_its_nodes(pyslurm) -> None:
-    SlurmPlanner().place(placement(memory_mb=128_000, exclusive=True))
+    execute(placement(memory_mb=128_000, exclusive=True))
     (change,) = pyslurm.Job.return_value.modify.call_args.args
     assert change["memory_per_node"] == 128_000
 
@@ -70,44 +79,44 @@ def test_a_job_that_is_to_be_alone_asks_for_all_the_memory_of_its_nodes(pyslurm)
 def test_a_job_that_somebody_else_holds_since_we_looked_is_not_placed(pyslurm, now, why: str) -> None:
     pyslurm.Job.load.return_value = recorded.job(**now)
     with pytest.raises(Refused, match=why):
-        SlurmPlanner().place(placement())
+        execute(placement())
     pyslurm.Job.return_value.modify.assert_not_called()
 
 
 def test_a_job_of_ours_that_slurm_calls_held_by_an_admin_for_a_failed_dependency_is_placed(pyslurm) -> None:
     either = {**recorded.NO_DEPENDENCIES, "afterok": ["1(failed)", "2(fulfilled)"], "satisfy": "any"}
     pyslurm.Job.load.return_value = recorded.job(state_reason="JobHeldAdmin", dependencies=either)
-    SlurmPlanner().place(placement())
+    execute(placement())
     pyslurm.Job.return_value.modify.assert_called_once()
 
 
 def test_a_release_changes_the_priority_alone(pyslurm) -> None:
-    SlurmPlanner().release(7)
+    execute(Release(7, "over"))
     pyslurm.Job.return_value.modify.assert_called_once_with({"priority": INFINITE})
 
 
 def test_a_job_that_is_free_is_not_released_again_for_that_would_clear_its_nice_value(pyslurm) -> None:
     pyslurm.Job.load.return_value = recorded.job(priority=900, nice=100)
-    SlurmPlanner().release(7)
+    execute(Release(7, "over"))
     pyslurm.Job.return_value.modify.assert_not_called()
 
 
 def test_a_job_that_an_administrator_holds_since_we_looked_is_not_released(pyslurm) -> None:
     pyslurm.Job.load.return_value = recorded.job(state_reason="JobHeldAdmin")
     with pytest.raises(Refused, match="an administrator holds it"):
-        SlurmPlanner().release(7)
+        execute(Release(7, "over"))
     pyslurm.Job.return_value.modify.assert_not_called()
 
 
-def unpin(address: str = "7", **fields) -> None:
-    SlurmPlanner().unpin(address, Unpin(**{"job_id": 7, "nice": 30, "reason": "overdue", **fields}))
+def unpin(**fields) -> None:
+    execute(Unpin(**{"job_id": 7, "nice": 30, "reason": "overdue", **fields}))
 
 
 @pytest.fixture
 def sent(mocker, pyslurm):
     """Slurm's commands, of a job that nobody holds."""
     pyslurm.Job.load.return_value = recorded.job(priority=1000)
-    return mocker.patch("slurm_sns.slurm.planner.run")
+    return mocker.patch("slurm_sns.slurm.executor.run")
 
 
 def test_an_unpin_clears_first_and_holds_then(sent) -> None:
@@ -159,8 +168,8 @@ def test_an_unpin_that_slurm_refuses_holds_nothing(sent) -> None:
 
 
 def test_tasks_are_split_off_by_one_change_that_changes_nothing(mocker) -> None:
-    sent = mocker.patch("slurm_sns.slurm.planner.run")
-    SlurmPlanner().split(Split(41, (0, 1, 5), nice=30))
+    sent = mocker.patch("slurm_sns.slurm.executor.run")
+    execute(Split(41, (0, 1, 5), nice=30))
     sent.assert_called_once_with("scontrol", "update", "JobId=41_[0,1,5]", "Nice=30")
 
 
@@ -168,13 +177,13 @@ def test_tasks_are_split_off_by_one_change_that_changes_nothing(mocker) -> None:
 def test_the_nice_value_of_a_job_that_runs_is_sent_as_text_for_pyslurm_leaves_the_number_0_out(
     pyslurm, nice: int, sent_as: str
 ) -> None:
-    SlurmPlanner().restore_nice(OwnNice(7, nice))
+    execute(OwnNice(7, nice))
     pyslurm.Job.return_value.modify.assert_called_once_with({"nice": sent_as})
 
 
 def test_the_last_task_of_an_array_is_unpinned_alone_though_it_has_the_arrays_id(sent) -> None:
     last = translate.job(recorded.job(id=41, array_id=41, array_task_id=9))
-    unpin(last.address)
+    unpin(address=last.address)
     assert [call.args[2] for call in sent.call_args_list] == ["JobId=41_9", "41_9"]
 
 
@@ -194,7 +203,7 @@ def test_the_last_task_of_an_array_is_unpinned_alone_though_it_has_the_arrays_id
 def test_no_answer_is_not_a_refusal(pyslurm, errno: int, text: str) -> None:
     pyslurm.Job.return_value.modify.side_effect = pyslurm.RPCError(errno, text)
     with pytest.raises(Unreachable) as problem:
-        SlurmPlanner().release(7)
+        execute(Release(7, "over"))
     assert str(problem.value) == f"slurmctld does not answer: {text}"
 
 
@@ -204,7 +213,7 @@ def test_no_answer_is_not_a_refusal(pyslurm, errno: int, text: str) -> None:
 def test_a_munge_that_does_not_run_is_asked_after(pyslurm, errno: int, text: str) -> None:
     pyslurm.Job.return_value.modify.side_effect = pyslurm.RPCError(errno, text)
     with pytest.raises(Unreachable) as problem:
-        SlurmPlanner().release(7)
+        execute(Release(7, "over"))
     assert str(problem.value) == f"slurmctld does not answer: {text}; does munge run here and there?"
 
 
@@ -221,24 +230,115 @@ def test_a_munge_that_does_not_run_is_asked_after(pyslurm, errno: int, text: str
 def test_slurms_own_words_come_with_a_refusal(pyslurm, errno: int, text: str) -> None:
     pyslurm.Job.return_value.modify.side_effect = pyslurm.RPCError(errno, text)
     with pytest.raises(Refused) as problem:
-        SlurmPlanner().place(placement())
+        execute(placement())
     assert str(problem.value) == text
 
 
 def test_an_error_without_words_says_its_number(pyslurm) -> None:
     pyslurm.Job.return_value.modify.side_effect = pyslurm.RPCError(2000, "")
     with pytest.raises(Refused, match="Slurm error 2000"):
-        SlurmPlanner().release(7)
+        execute(Release(7, "over"))
 
 
 def test_only_errors_of_slurm_are_met(pyslurm) -> None:
     pyslurm.Job.return_value.modify.side_effect = ValueError("a defect of ours")
     with pytest.raises(ValueError, match="a defect of ours"):
-        SlurmPlanner().release(7)
+        execute(Release(7, "over"))
 
 
 def test_the_numbers_around_the_ranges_are_refusals() -> None:
     assert not any(is_unreachable(errno) for errno in (0, 999, 1100, 1799, 1900, 2000, 4999, 5100, 5999, 6100))
+
+
+# --- actions of a policy
+
+
+@pytest.mark.parametrize(
+    ("order", "call"), [(Suspend(7), "suspend"), (Resume(7), "unsuspend"), (Requeue(7), "requeue")]
+)
+def test_a_suspension_its_end_and_a_requeue_are_one_call_each(pyslurm, order, call: str) -> None:
+    execute(order)
+    assert pyslurm.Job.mock_calls == [mock.call(7), getattr(mock.call(), call)()]
+
+
+def test_a_job_is_resumed_where_it_is_and_nowhere_else(pyslurm) -> None:
+    pyslurm.Job.load.return_value = recorded.running(state="SUSPENDED", allocated_nodes="c[1-2]")
+    execute(Resume(7, ("c2", "c1")))
+    with pytest.raises(Refused, match="a running job cannot be moved"):
+        execute(Resume(7, ("c1", "c3")))
+    assert pyslurm.Job.return_value.unsuspend.call_count == 1
+
+
+SHARED = Placement(Start(7, ("c1",), Alternative(1, Resources(1, 1)), cpu_share=0.5), -500)
+
+
+@pytest.mark.parametrize("order", [SetShare(7, 0.5), Resume(7, cpu_share=0.5), SHARED])
+def test_a_share_of_cpu_is_refused(pyslurm, order) -> None:
+    with pytest.raises(Refused, match="shares of CPU need an agent on the nodes"):
+        execute(order)
+    pyslurm.Job.return_value.unsuspend.assert_not_called()
+    pyslurm.Job.return_value.modify.assert_not_called()
+
+
+@pytest.mark.parametrize("state", ["PENDING", "COMPLETING"])
+def test_a_requeue_in_another_pool_changes_the_partition_then_and_holds_last(sent, pyslurm, state: str) -> None:
+    pyslurm.Job.load.return_value = recorded.job(state=state, priority=1000, array_id=7, array_task_id=3)
+    pyslurm.Job.return_value.requeue.side_effect = lambda: sent("requeue")
+    execute(Requeue(7, "small"))
+    assert [call.args for call in sent.call_args_list] == [
+        ("requeue",),
+        ("scontrol", "update", "JobId=7_3", "Partition=small", "ReqNodeList=", "TresPerNode="),
+        ("scontrol", "uhold", "7_3"),
+    ]
+
+
+def test_a_requeued_job_that_has_started_again_is_not_held(sent, pyslurm) -> None:
+    pyslurm.Job.load.return_value = recorded.running()
+    execute(Requeue(7, "small"))
+    assert [call.args[1] for call in sent.call_args_list] == ["update"]
+
+
+def test_a_job_that_may_not_change_pools_says_that_it_was_requeued(sent) -> None:
+    sent.side_effect = Refused("scontrol: Invalid partition name specified")
+    with pytest.raises(Refused, match="requeued, but in its own pool: scontrol: Invalid partition name specified"):
+        execute(Requeue(7, "small"))
+
+
+# --- several orders
+
+
+def test_after_the_first_order_that_finds_nobody_the_others_are_not_sent(pyslurm) -> None:
+    send = pyslurm.Job.return_value
+    send.suspend.side_effect = [None, pyslurm.RPCError(2077, "already suspended"), pyslurm.RPCError(1800, "nobody")]
+    orders = [Suspend(1), Suspend(2), Suspend(3), Resume(4), placement(), Requeue(5)]
+    answers = list(SlurmExecutor().execute(orders))
+    assert [answer.order for answer in answers] == orders
+    assert [answer.is_done for answer in answers] == [True, False, False, False, False, False]
+    assert [str(answer.refused or "") for answer in answers] == ["", "already suspended", "", "", "", ""]
+    assert [answer.unreachable is None for answer in answers] == [True, True, False, False, False, False]
+    assert {str(each.unreachable) for each in answers[2:]} == {"slurmctld does not answer: nobody"}
+    assert not any(each.called for each in (send.unsuspend, send.requeue, send.modify))
+
+
+def test_who_stops_asking_for_answers_sends_no_more(pyslurm) -> None:
+    answers = SlurmExecutor().execute([Suspend(1), Suspend(2)])
+    next(answers)
+    assert pyslurm.Job.return_value.suspend.call_count == 1
+
+
+def test_of_many_placements_those_that_were_not_answered_are_unreachable(mocker, pyslurm) -> None:
+    asked = [Placement(Start(number, ("c1",), Alternative(1, Resources(1, 1))), -500) for number in range(1, 101)]
+    pyslurm.Jobs.load.return_value = {each: recorded.job(id=each) for each in range(1, 101)}
+
+    def half(line):
+        yield from ((each, None) for each in line[:50])
+        raise Unreachable("nobody")
+
+    mocker.patch("slurm_sns.slurm.senders.Senders.place", side_effect=half)
+    answers = list(SlurmExecutor().execute([*asked, Suspend(7)]))
+    assert [answer.order for answer in answers] == [*asked, Suspend(7)]
+    assert [answer.is_done for answer in answers] == [True] * 50 + [False] * 51
+    pyslurm.Job.return_value.suspend.assert_not_called()
 
 
 # --- Slurm's commands

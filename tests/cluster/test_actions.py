@@ -1,0 +1,73 @@
+"""What a policy may order besides placements, on a real Slurm: a suspension, its end, and a requeue."""
+
+import shlex
+
+import pytest
+from limits import until_running
+
+from cluster import PYTHON, Cluster
+
+#: `suspend|resume|requeue JOBID [POOL]`: says `done`, or why not.
+ORDER = """
+import sys
+from slurm_sns.model import Requeue, Resume, Suspend
+from slurm_sns.slurm.executor import SlurmExecutor
+
+name, number, *pool = sys.argv[1:]
+kind = {"suspend": Suspend, "resume": Resume, "requeue": Requeue}[name]
+(answer,) = SlurmExecutor().execute((kind(int(number), *pool),))
+print(answer.refused or answer.unreachable or "done")
+"""
+
+
+def order(cluster: Cluster, *words: object) -> str:
+    """Have the executor carry out one order as SlurmUser; its answer."""
+    return cluster.run(f"{PYTHON} -c {shlex.quote(ORDER)} {' '.join(map(str, words))}", "slurm").strip()
+
+
+def started(cluster: Cluster, options: str) -> int:
+    """A job that Slurm runs by itself, in a partition that is not managed."""
+    number = cluster.submit(f"-p plain -t 5 -n2 --mem-per-cpu=1G {options}", "sleep 300")
+    until_running(cluster, number)
+    return number
+
+
+def test_a_job_is_suspended_and_runs_on(planned_by_hand: Cluster) -> None:
+    cluster = planned_by_hand
+    number = started(cluster, "")
+    assert order(cluster, "suspend", number) == "done"
+    assert cluster.fields(number)["JobState"] == "SUSPENDED"
+    assert "suspended" in order(cluster, "suspend", number), "Slurm's own words"
+    assert order(cluster, "resume", number) == "done"
+    assert cluster.fields(number)["JobState"] == "RUNNING"
+
+
+def test_a_requeued_job_waits_in_its_own_partition(planned_by_hand: Cluster) -> None:
+    cluster = planned_by_hand
+    number = started(cluster, "--requeue")
+    assert order(cluster, "requeue", number) == "done"
+    cluster.wait_for("it is requeued", lambda: cluster.fields(number)["Restarts"] == "1")
+    assert cluster.fields(number)["Partition"] == "plain"
+
+
+def test_a_job_that_is_requeued_in_another_partition_waits_there_and_is_held(planned_by_hand: Cluster) -> None:
+    cluster = planned_by_hand
+    number = started(cluster, "--requeue -w s1")
+    assert order(cluster, "requeue", number, "main") == "done"
+    asked = cluster.fields(number)
+    assert (asked["Partition"], asked["Priority"], asked["ReqNodeList"]) == ("main", "0", "(null)")
+    cluster.wait_for("nothing completes any more", lambda: cluster.fields(number)["JobState"] == "PENDING")
+    assert cluster.fields(number)["Priority"] == "0"
+
+
+@pytest.mark.parametrize("name", ["suspend", "resume", "requeue"])
+def test_an_order_for_a_job_that_waits_is_refused(planned_by_hand: Cluster, name: str) -> None:
+    number = planned_by_hand.submit("-t 5 -n1 --begin=now+1hour", "true")
+    assert order(planned_by_hand, name, number) != "done"
+    assert planned_by_hand.fields(number)["JobState"] == "PENDING"
+
+
+def test_a_job_that_may_not_restart_is_not_requeued(planned_by_hand: Cluster) -> None:
+    number = started(planned_by_hand, "--no-requeue")
+    assert order(planned_by_hand, "requeue", number) != "done"
+    assert planned_by_hand.fields(number)["JobState"] == "RUNNING"
