@@ -5,8 +5,8 @@ from live import job, look, node, planned, situation, tasks
 
 from slurm_sns.errors import Infeasible
 from slurm_sns.model import Alternative, Release, Resources
+from slurm_sns.policies.base import Choice
 from slurm_sns.scheduler.account_limits import AccountLimits
-from slurm_sns.scheduler.spreading import Ways
 from slurm_sns.scheduler.tres_limits import NO_LIMITS, UNKNOWN, TresLimits
 
 PLAIN = Resources(4, 4000)
@@ -23,11 +23,11 @@ def limited(*names: str, **fields) -> TresLimits:
 
 
 def permitted(limits: TresLimits, *ways: Alternative, of=JOB) -> list[Alternative]:
-    return list(AccountLimits(limits).permitted(of, Ways(ways)).alternatives)
+    return list(AccountLimits(limits).permitted(of, Choice(ways)).alternatives)
 
 
 def test_where_nothing_is_limited_every_way_may_be_taken() -> None:
-    ways = Ways((ALONE, SHARED, WIDE, MANAGED))
+    ways = Choice((ALONE, SHARED, WIDE, MANAGED))
     for limits in (NO_LIMITS, limited(), limited("cpu", "gres/gpu")):
         assert AccountLimits(limits).permitted(JOB, ways) is ways
 
