@@ -3,9 +3,9 @@
 from itertools import islice
 
 import pytest
-
 from hypothesis import given
 from hypothesis import strategies as st
+
 from slurm_sns.errors import Refused, Unreachable
 from slurm_sns.model import Suspend
 from slurm_sns.scheduler.orders import one_by_one, reached
