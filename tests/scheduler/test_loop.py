@@ -632,6 +632,14 @@ def test_an_action_that_cannot_be_done_is_a_line_of_the_log_and_stops_nothing(si
     assert site.slurm.jobs[1].state is JobState.SUSPENDED
 
 
+def test_a_job_with_whole_nodes_is_not_moved_to_another_pool_for_its_own_memory_would_be_lost(site: Site) -> None:
+    running_job(site, extra="sns:1 exclusive")
+    assert site.history.records[1].own_memory != (None, None)
+    scripted(site, Plan((Requeue(1, "small"),))).cycle()
+    assert site.log[-1] == "job 1: requeued in small; not sent: it was given whole nodes of its own partition"
+    assert site.slurm.jobs[1].state is JobState.RUNNING
+
+
 @pytest.mark.parametrize("extra", ["", "mine", "sns:1 advised"])
 @pytest.mark.parametrize("action", [Suspend(1, "x"), Resume(1, reason="x"), Requeue(1, reason="x"), Release(1, "x")])
 def test_a_job_that_is_not_ours_is_never_touched_whatever_a_policy_says(site: Site, action, extra: str) -> None:

@@ -115,7 +115,7 @@ def test_a_record_that_cannot_be_read_costs_that_record_only(cluster) -> None:
     cluster.Jobs.load.return_value = {1: recorded.job(user_id=0), 2: bad}
     cluster.Nodes.load.return_value = {"c1": recorded.node(), "c2": Raising(recorded.node(name="c2"), "real_memory")}
     seen = SlurmState(Known()).observe()
-    assert [(each.id, each.state.value) for each in seen.jobs] == [(1, "pending"), (2, "occupying")]
+    assert [(each.id, each.state.value) for each in seen.jobs] == [(1, "pending"), (2, "running")]
     assert seen.jobs[1].occupies.cores == 4, "it is counted all the same"
     assert [bool(each.unavailable) for each in seen.nodes] == [False, True]
     assert set(seen.unreadable) == {"job 2", "node c2"}
