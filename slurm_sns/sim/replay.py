@@ -166,11 +166,13 @@ def _jobs(records: Records, ways: Ways) -> Jobs:
     nodes = ways.nodes[records.kind]
     several = np.where(nodes > 1, nodes, 0)
     ends = np.cumsum(several)
+    links = np.empty(count, np.int32)
     return Jobs(
         submit_s=records.submit_s,
         run_s=records.run_s,
         start_s=np.full(count, NEVER, np.int64),
         place=ends - several,
         spread=np.empty(int(ends[-1]), np.int32),
-        previous=np.empty(count, np.int32),
+        previous=links,
+        next_ending=links,
     )

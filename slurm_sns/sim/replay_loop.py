@@ -31,14 +31,20 @@ STATES = 11
 
 
 class Jobs(NamedTuple):
-    """The jobs of the trace by submit second. A job on several nodes has its nodes in `spread`, from `place` on."""
+    """The jobs of the trace by submit second. A job on several nodes has its nodes in `spread`, from `place` on.
+
+    `previous` and `next_ending` are two names of one array, so that a job costs four bytes less: `previous` is of use
+    only while the job is in its project's list, `next_ending` only while it runs, and it leaves the one list before it
+    comes into the other.
+    """
 
     submit_s: Integers
     run_s: Integers
     start_s: Integers  #: NEVER until it has started
     place: Integers  #: the node, or the begin in `spread`
     spread: Small
-    previous: Small  #: the job before it in the queue of its project, then the next in its bucket, or NOBODY
+    previous: Small  #: of a job in its project's list: the one before it there, or NOBODY
+    next_ending: Small  #: of a job that runs: the next one in its bucket of the wheel, or NOBODY
 
 
 class Cycles(NamedTuple):
@@ -108,7 +114,7 @@ def _next_finish(cluster: Cluster, before: int, interval_s: int) -> int:
         while job != NOBODY:
             if jobs.start_s[job] + jobs.run_s[job] <= number * interval_s:
                 return number
-            job = jobs.previous[job]
+            job = jobs.next_ending[job]
     if before <= turn:
         return before
     first = before
@@ -116,7 +122,7 @@ def _next_finish(cluster: Cluster, before: int, interval_s: int) -> int:
         job = cluster.running[bucket]
         while job != NOBODY:
             first = min(first, _number(jobs.start_s[job] + jobs.run_s[job], interval_s))
-            job = jobs.previous[job]
+            job = jobs.next_ending[job]
     return first
 
 
@@ -208,7 +214,7 @@ def _start(cluster: Cluster, matches: Matches, entry: int, now_s: int, interval_
         _leave_queue(cluster, job)
     _change(cluster, job, -1)
     bucket = _number(now_s + jobs.run_s[job], interval_s) % BUCKETS
-    jobs.previous[job] = cluster.running[bucket]
+    jobs.next_ending[job] = cluster.running[bucket]
     cluster.running[bucket] = job
     cluster.state[RUNNING] += 1
     cluster.state[WAITING] -= 1
@@ -270,12 +276,12 @@ def _finish(cluster: Cluster, number: int, now_s: int) -> None:
     job = cluster.running[bucket]
     cluster.running[bucket] = NOBODY
     while job != NOBODY:
-        after = jobs.previous[job]
+        after = jobs.next_ending[job]
         if jobs.start_s[job] + jobs.run_s[job] <= now_s:
             _change(cluster, job, 1)
             cluster.state[RUNNING] -= 1
         else:
-            jobs.previous[job] = cluster.running[bucket]
+            jobs.next_ending[job] = cluster.running[bucket]
             cluster.running[bucket] = job
         job = after
 

@@ -1,11 +1,18 @@
 """The best open nodes for each way to run a job (compiled).
 
-For each (score, way) in use the nodes are cut into blocks of about the square root of their number, and the smallest
-key of each block is kept, or a bound that it is larger than: it is found when the bound is the smallest. A match
-changes few nodes: they are in the field's log, and what was kept is brought up to date from it when it is asked again.
+The best node is the one with the smallest key (module field). It is found in two steps, so that a search looks at few
+nodes: the nodes are cut into blocks of about the square root of their number, and for each (score, way) in use the
+smallest key of every block is kept (`Field.minima`). A search takes the smallest of those.
+
+What is kept of a block is the key itself, or a bound: a number that is odd, below every key of the block (UNKNOWN is
+below all). When a bound is the smallest, that block is searched, and the smallest is looked for again.
+
+A match changes few nodes. They are in the field's log, and what was kept is brought up to date from it when it is asked
+for again: `find_nodes` begins with that. A way on several nodes is given one after another, each hidden from the search
+for the next, and all are shown again at the end: whether they are taken is the caller's decision.
+
 For V ways in use, N nodes and M matches this costs O(V N + V M + M sqrt N) at most in a cycle, with V N vectorised; it
-does not depend on the number of jobs. Later cycles on the same field pay for the nodes that have changed since. Several
-nodes are found one after another, each hidden from the next search.
+does not depend on the number of jobs. Later cycles on the same field pay for the nodes that have changed since.
 
 Mix-Fit's angle (JSSPP 2013, section 3.1) is computed for the few nodes that can have the smallest: its tangent, which
 costs no arc tangent, grows with it, and gives the bounds.
@@ -66,6 +73,25 @@ def find_nodes(field: Field, score: int, way: int) -> int:
         return NOBODY
     slot = _up_to_date(field, score, way)
     blocks = field.minima[slot, : _blocks(field)]
+    found, alike = _find_alike(field, score, way, blocks)
+    if wanted > 1:
+        _show(field, score, blocks, found)
+    if found < wanted:
+        return NOBODY
+    if alike < wanted:
+        _best_whatever_their_cores(field, found, wanted)
+        return 0
+    return found - wanted
+
+
+@compiled
+def _find_alike(field: Field, score: int, way: int, blocks: Integers) -> tuple[int, int]:
+    """Find the best nodes, one after another, until as many of equal rank as the way wants come together.
+
+    They are in `field.chosen`, their keys in `field.hidden`, and of several each is hidden from the next search. How
+    many were found, and how many of the last ones are of equal rank; all that fit when those are too few.
+    """
+    wanted = field.problem.ways.nodes[way]
     found, alike = 0, 0
     while alike < wanted:
         key = _smallest(field, score, way, blocks)
@@ -81,21 +107,25 @@ def find_nodes(field: Field, score: int, way: int) -> int:
         if wanted > 1:
             field.standing[score, node] = NONE
             blocks[node >> field.state[BITS]] = UNKNOWN
-    begin = found - wanted
-    if alike < wanted <= found:
-        _best_whatever_their_cores(field, found, wanted)
-        begin = 0
-    if wanted > 1:
-        for at in range(found):  # also those that are taken now: taking them is a change like any other
-            node = node_of(field.hidden[at])
-            block = node >> field.state[BITS]
-            field.standing[score, node] = 2 * node if field.problem.scores.angle[score] else field.hidden[at]
-            blocks[block] = min(blocks[block], field.hidden[at])
-    return max(begin, NOBODY)
+    return found, alike
+
+
+@compiled
+def _show(field: Field, score: int, blocks: Integers, found: int) -> None:
+    """Let the nodes that were hidden while others were found take part again.
+
+    Also those that are taken now: taking them is a change like any other.
+    """
+    for at in range(found):
+        node = node_of(field.hidden[at])
+        block = node >> field.state[BITS]
+        field.standing[score, node] = 2 * node if field.problem.scores.angle[score] else field.hidden[at]
+        blocks[block] = min(blocks[block], field.hidden[at])
 
 
 @compiled
 def _are_grouped(field: Field, score: int, one: int, other: int) -> bool:
+    """Whether two nodes are of equal rank: under a grouped score those with equally many idle cores, else any two."""
     return not field.problem.scores.grouped[score] or field.free[CORES, one] == field.free[CORES, other]
 
 
@@ -156,6 +186,7 @@ def _best_of_block(field: Field, score: int, way: int, block: int, bound_will_do
 
 @compiled
 def _blocks(field: Field) -> int:
+    """How many blocks the nodes are cut into."""
     return ((len(field.keys) - 1) >> field.state[BITS]) + 1
 
 
