@@ -8,11 +8,11 @@ stop makes the heartbeat stale first and then releases what is still held, so no
 hands over to the next scheduler leaves all as it is, and the heartbeat to grow stale by itself if nobody comes.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from slurm_sns.errors import Refused, SnsError, Unreachable
-from slurm_sns.model import ActiveJob, Plan, Start
+from slurm_sns.model import Action, ActiveJob, Plan, Start
 from slurm_sns.policies.base import Policy
 from slurm_sns.policies.profile import Program
 from slurm_sns.scheduler.follow_up import failed, verified
@@ -240,16 +240,32 @@ class Scheduler:
         self._said = found
 
     def _commit(self, situation: Situation, plan: Plan, notes: dict[int, str]) -> tuple[Plan, Unreachable | None]:
-        """Pin and release every started job, one RPC each, then send the plan's other actions; add notes on them.
+        """Carry the plan's actions out: pin and release every started job, one RPC each; add notes on all others.
 
-        The plan as it was carried out, and what ended that early: jobs whose placement was not sent are still held.
+        In the plan's order, but that all placements are sent together, where the first of them stands: a job that is
+        suspended before it makes room for it. What comes back is the plan as it was carried out, and what ended that
+        early: jobs whose placement was not sent are still held.
         """
         now_s = self._ports.clock.now()
         self._records |= {start.job_id: _intended(start, situation, now_s) for start in plan.starts}
         self._store()
+        first = next((at for at, action in enumerate(plan.actions) if isinstance(action, Start)), len(plan.actions))
         placed: list[Start] = []
-        others: tuple[PolicyChange, ...] = ()
-        lost: Unreachable | None = None
+        others, lost = self._carry_out(situation, plan.actions[:first])
+        if lost is None:
+            lost = self._place(situation, plan, placed, notes)
+        self._placed += len(placed)
+        if lost is None:
+            self._store()
+            later, lost = self._carry_out(situation, plan.actions[first:])
+            others += later
+        notes |= {action.job_id: said(action) for action in others}
+        return replace(plan, actions=(*placed, *others), waiting={**plan.waiting, **notes}), lost
+
+    def _place(
+        self, situation: Situation, plan: Plan, placed: list[Start], notes: dict[int, str]
+    ) -> Unreachable | None:
+        """Send the placements, and add those that Slurm took to `placed`; what ended that early."""
         try:
             for start, refusal in self._sending.place([self._placement(start, situation) for start in plan.starts]):
                 if refusal is None:
@@ -259,19 +275,16 @@ class Scheduler:
                 else:
                     notes[start.job_id] = self._met(refusal, start)
         except Unreachable as problem:
-            lost = problem
-        self._placed += len(placed)
-        if lost is None:
-            self._store()
-            others, lost = self._carry_out(situation, plan)
-        notes |= {action.job_id: said(action) for action in others}
-        return replace(plan, actions=(*placed, *others), waiting={**plan.waiting, **notes}), lost
+            return problem
+        return None
 
-    def _carry_out(self, situation: Situation, plan: Plan) -> tuple[tuple[PolicyChange, ...], Unreachable | None]:
-        """Send the actions of a plan that start nothing; those that were done, and what ended that early."""
+    def _carry_out(
+        self, situation: Situation, actions: Sequence[Action]
+    ) -> tuple[tuple[PolicyChange, ...], Unreachable | None]:
+        """Send the actions that start nothing; those that were done, and what ended that early."""
         done: list[PolicyChange] = []
         try:
-            done.extend(self._sending.carry_out(plan.actions, situation, self._settings))  # keeps what came before
+            done.extend(self._sending.carry_out(actions, situation, self._settings))  # keeps what came before
         except Unreachable as problem:
             return tuple(done), problem
         return tuple(done), None

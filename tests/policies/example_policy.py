@@ -1,7 +1,7 @@
 """A policy from end to end: jobs take turns. CONTRIBUTING.md, "How to add a policy", walks through it.
 
 A job runs for `turn_s`, at half of its CPU while others wait; then the job that has waited longest has its turn, and
-this one is suspended. A job that was suspended `most_turns` times starts again from the end of the queue.
+this one is suspended. A job that has had `most_turns` of them starts again from the end of the queue.
 """
 
 from collections.abc import Mapping
@@ -22,10 +22,11 @@ class TurnsParameters:
 
 
 @dataclass(frozen=True)
-class TurnsHad:
-    """How often each job was suspended."""
+class Turns:
+    """What the policy remembers: how many turns each job has had, and which jobs have half of their CPU."""
 
-    of_job: Mapping[int, int] = field(default_factory=dict)
+    had: Mapping[int, int] = field(default_factory=dict)
+    halved: frozenset[int] = frozenset()
 
 
 class TakeTurns:
@@ -36,35 +37,35 @@ class TakeTurns:
     explain = staticmethod(no_explanation)
 
     def plan(self, snapshot: Snapshot) -> Plan:
-        had = dict(snapshot.history.of_job) if isinstance(snapshot.history, TurnsHad) else {}
+        last = snapshot.history if isinstance(snapshot.history, Turns) else Turns()
+        had, halved = dict(last.had), set(last.halved)
         running = [job for job in snapshot.active if job.state is not ActiveState.SUSPENDED]
         suspended = sorted((job for job in snapshot.active if job not in running), key=lambda job: job.since_s)
+        others = bool(snapshot.waiting or suspended)
         actions: list[Action] = []
-        if running and not snapshot.waiting and not suspended:  # alone
-            actions += [SetShare(job.id, 1, "nobody waits") for job in running if job.cpu_share < 1]
         for job in running:
-            is_over = job.state is ActiveState.RUNNING and snapshot.now_s - job.since_s >= self.parameters.turn_s
-            if is_over and (snapshot.waiting or suspended):
+            if not others and job.id in halved:
+                halved.remove(job.id)
+                actions.append(SetShare(job.id, 1, "nobody waits"))
+            if others and job.state is ActiveState.RUNNING and snapshot.now_s - job.since_s >= self.parameters.turn_s:
                 had[job.id] = had.get(job.id, 0) + 1
-                again = had[job.id] >= self.parameters.most_turns and job.may_restart
-                if again:
+                if had[job.id] >= self.parameters.most_turns and job.may_restart:
                     del had[job.id]
-                actions.append(Requeue(job.id, reason="again") if again else Suspend(job.id, "its turn is over"))
-                running.remove(job)
-                break
-        if (
-            not running
-            and suspended
-            and (not snapshot.waiting or suspended[0].submit_s <= snapshot.waiting[0].submit_s)
-        ):
+                    actions.append(Requeue(job.id, reason="it has had all its turns"))
+                else:
+                    actions.append(Suspend(job.id, "its turn is over"))
+        is_free = len(running) == sum(isinstance(action, Suspend | Requeue) for action in actions)
+        first = snapshot.waiting[0] if snapshot.waiting else None
+        if is_free and suspended and (first is None or suspended[0].submit_s <= first.submit_s):
             actions.append(Resume(suspended[0].id, reason="its turn", cpu_share=HALF))
-        elif not running and snapshot.waiting:
-            first = snapshot.waiting[0]
+            halved.add(suspended[0].id)
+        elif is_free and first is not None:
             nodes = tuple(node.name for node in snapshot.nodes[: first.alternatives[0].nodes])
             actions.append(Start(first.id, nodes, first.alternatives[0], "its turn", cpu_share=HALF))
+            halved.add(first.id)
         started = {action.job_id for action in actions if isinstance(action, Start)}
         waiting = {job.id: "others have their turn" for job in snapshot.waiting if job.id not in started}
-        return Plan(tuple(actions), waiting, snapshot.now_s + self.parameters.turn_s, TurnsHad(had))
+        return Plan(tuple(actions), waiting, snapshot.now_s + self.parameters.turn_s, Turns(had, frozenset(halved)))
 
 
 TURNS = Specification(
@@ -73,5 +74,5 @@ TURNS = Specification(
     (TurnsParameters,),
     "example_policy:TakeTurns",
     runs_at_events=True,
-    history=HistoryFormat(1, TurnsHad),
+    history=HistoryFormat(1, Turns),
 )

@@ -55,6 +55,7 @@ class FakeSlurm:
         self.limits: dict[str, int] = {}  # account -> the cores that its jobs may hold
         self.in_use: list[int] = []  # cores, tick by tick
         self.restored: list[int] = []
+        self.shares: dict | None = None
         self.ignores_nice = False
 
     def submit(self, *tasks: int, run_s: float = 3.0, **fields) -> None:
@@ -151,8 +152,12 @@ class FakeSlurm:
             held = {"priority": 0, "reason": "JobHeldUser", "pinned_to": (), "ways": 0, "bandwidth_gbps": 0}
             self.change(order.job_id, partitions=(order.pool,), **held)
 
-    def set_share(self, _order) -> None:
-        raise Refused("shares of CPU need an agent on the nodes")
+    def set_share(self, order) -> None:
+        """What an agent on the nodes would do; there is none unless a test says so."""
+        if self.shares is None:
+            raise Refused("shares of CPU need an agent on the nodes")
+        self.require(order.job_id, JobState.RUNNING)
+        self.shares[order.job_id] = order.cpu_share
 
     def require(self, job_id: int, *states: JobState) -> None:
         if job_id not in self.jobs:
@@ -224,7 +229,8 @@ class FakeSlurm:
             if all(self.used(name) + each_needs <= self.cores[name] for name in nodes):
                 end_s = int(self.time_s + self.run_s[waiting.id])
                 holds = Resources(waiting.tasks, waiting.tasks * (waiting.memory_per_cpu_mb or 0))
-                self.change(waiting.id, state=JobState.RUNNING, allocated=nodes, end_s=end_s, occupies=holds)
+                started = {"state": JobState.RUNNING, "start_s": int(self.time_s), "end_s": end_s}
+                self.change(waiting.id, **started, allocated=nodes, occupies=holds)
                 self.started.append((waiting.id, nodes))
                 return
 
