@@ -683,8 +683,8 @@ def test_losing_slurmctld_among_the_actions_is_an_outage_and_what_was_placed_sta
     site.slurm.suspend = lost
     start = Start(2, ("c2",), Alternative(1, Resources(1, 1000), tasks_per_node=1))
     with pytest.raises(Unreachable):
-        scripted(site, Plan((Suspend(1), start, Resume(1)))).cycle()
-    assert site.slurm.jobs[2].pinned_to == ("c2",), "placements come first"
+        scripted(site, Plan((start, Suspend(1), Resume(1)))).cycle()
+    assert site.slurm.jobs[2].pinned_to == ("c2",)
     assert site.history.records[2].stage is Stage.PLACED
     assert [each.job_id for each in site.decisions.cycles[-1][1].starts] == [2]
 
