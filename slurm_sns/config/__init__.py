@@ -71,6 +71,7 @@ def load(path: Path) -> Config:
         raise BadInput(f"{path}, line 1: not settings; valid: {', '.join(Config.model_fields)}")
     try:
         # Through JSON, where pydantic's strict mode takes a list for a tuple and a text for a path, and nothing else.
-        return Config.model_validate_json(json.dumps(content))
+        config: Config = Config.model_validate_json(json.dumps(content))
     except ValidationError as problem:
         raise BadInput(problems.describe(problem, Config, path, lines)) from None
+    return config

@@ -24,6 +24,14 @@ def section_of_policies(section: str, base: type[BaseModel]) -> Any:
     return create_model(base.__name__, __base__=base, **settings)
 
 
+def with_policies_own_sections(base: type[BaseModel], *shared: str) -> Any:
+    """`base` with a section for each policy that has one of its own, beside those in `shared`."""
+    names = dict.fromkeys(each.section for kind in _parameters() for each in settings_of(kind).values() if each.section)
+    sections: dict[str, Any] = {name: section_of_policies(name, base) for name in names if name not in shared}
+    fields: dict[str, Any] = {name: (kind, kind()) for name, kind in sections.items()}
+    return create_model(base.__name__, __base__=base, **fields)
+
+
 def parameters_from(parameters: type[_Parameters], settings: Any) -> _Parameters:
     """A policy's parameters with the values of sns.yaml; what it does not have keeps its default."""
     values = {

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from slurm_sns.config import grammar
-from slurm_sns.config.policy_settings import section_of_policies
+from slurm_sns.config.policy_settings import section_of_policies, with_policies_own_sections
 
 Seconds = Annotated[float, Field(ge=0.1, le=3600, allow_inf_nan=False)]
 
@@ -115,7 +115,7 @@ class Store(Section):
     keep_snapshots: Annotated[int, Field(ge=0, le=1_000_000)] = 500
 
 
-class Settings(Section):
+class Settings(with_policies_own_sections(Section, "matching", "sns")):  # type: ignore[misc]  # as above
     """All of sns.yaml, each setting sound by itself; `Config` also holds them against each other."""
 
     mode: Literal["observe", "advise", "enforce"] = "observe"

@@ -73,6 +73,7 @@ def sort_out(
             allowed=allowed,
             over_aged=not is_limited and is_over_aged(job, reach.now_s, settings.age_limit_s),
             withholds=not is_limited and may_withhold(job.user_id),
+            pool=job.partitions[0] if job.partitions else "",
         )
         if ways.explanation is not None:
             found.explanations[job.id] = ways.explanation

@@ -4,7 +4,10 @@ from collections import Counter
 from fractions import Fraction
 
 import pytest
+from pydantic import ValidationError
 
+from slurm_sns.config.policy_settings import parameters_from, with_policies_own_sections
+from slurm_sns.config.settings import Section
 from slurm_sns.errors import BadInput, SnsError
 from slurm_sns.model import Plan, Resources, Snapshot, Suspend
 from slurm_sns.policies.base import own_geometry
@@ -18,8 +21,10 @@ ONE_NODE = Pool(("n0",), amounts([Resources(4, 64 * 1024)]))
 
 @pytest.fixture
 def turns(mocker):
+    specification.cache_clear()
     mocker.patch.dict(REGISTRY, {"turns": "example_policy:TURNS"})
-    return specification.__wrapped__("turns")
+    yield specification("turns")
+    specification.cache_clear()
 
 
 def simulated(policy, *runs_s: int) -> PlannedSimulation:
@@ -94,3 +99,12 @@ def test_a_policy_whose_actions_cannot_be_is_a_defect(policy, words):
 def test_its_parameters_have_limits(turns):
     with pytest.raises(BadInput, match="turn_s is 0; valid: from 1 to 3600"):
         turns.policy(turns.parameters[0](turn_s=0))
+
+
+def test_sns_yaml_has_a_section_for_it(turns):
+    section = with_policies_own_sections(Section, "matching", "sns")
+    settings = section.model_validate({"turns": {"turn_s": 60}})
+
+    assert parameters_from(turns.parameters[0], settings) == turns.parameters[0](turn_s=60, most_turns=3)
+    with pytest.raises(ValidationError, match="less than or equal to 3600"):
+        section.model_validate({"turns": {"turn_s": 3601}})

@@ -19,7 +19,8 @@ sys.path.append(str(Path(__file__).parent.parent / "policies"))
 @pytest.fixture
 def turns(mocker):
     mocker.patch.dict(REGISTRY, {"turns": "example_policy:TURNS"})
-    return specification.__wrapped__("turns")
+    yield specification("turns")
+    specification.cache_clear()
 
 
 @pytest.fixture

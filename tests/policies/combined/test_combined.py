@@ -207,6 +207,16 @@ def test_without_profiles_it_is_max_jobs_even_where_its_own_loop_runs(case, rese
     assert (ours.starts, ours.report) == (theirs.starts, theirs.report)
 
 
+def test_explain_lists_the_members_that_competed_and_no_others():
+    nodes = (node("a"), node("b"))
+
+    plain = combined().explain(Snapshot(nodes, queue((1, 8))), 1)
+    profiled = combined().explain(Snapshot(nodes, waiting([way(1, ways=2)])), 1)
+
+    assert tuple(member.heuristic for member in plain.members) == PAPER_PORTFOLIO
+    assert tuple(member.heuristic for member in profiled.members) == WHOLE
+
+
 def test_policies_are_known_by_name():
     assert {"ce", "cs", "sns", "combined"} <= set(REGISTRY)
     for name in ("ce", "cs", "sns"):
