@@ -128,8 +128,10 @@ class FakeSlurm:
         self.change(order.job_id, priority=1000)
 
     def suspend(self, order) -> None:
-        """Its cores are free for others, its memory and gres are not."""
-        self.require(order.job_id, JobState.RUNNING)
+        """Its cores are free for others, its memory and gres are not. Slurm does not mind one that is suspended."""
+        self.require(order.job_id, JobState.RUNNING, JobState.SUSPENDED)
+        if self.jobs[order.job_id].state is JobState.SUSPENDED:
+            return
         left_s = self.jobs[order.job_id].end_s - int(self.time_s)
         self.change(order.job_id, state=JobState.SUSPENDED, suspended_s=int(self.time_s), end_s=left_s)
 
