@@ -35,7 +35,7 @@ def policy_of(
 
 
 def progress_of(model: str, policy: str, pool: Pool, authors: AuthorsModel) -> Progress:
-    """How jobs advance on these nodes; under CS nobody has ways of his own."""
+    """How jobs advance on these nodes; where jobs are spread whether profiled or not, nobody has ways of their own."""
     if model == AUTHORS:
         return Fixed(authors)
-    return Contended(pool, authors, is_partitioned=policy != CS)
+    return Contended(pool, authors, is_partitioned=not specification(policy).spreads_unprofiled)
