@@ -22,6 +22,7 @@ from slurm_sns.config import Config, load
 from slurm_sns.config.profiles_yaml import read_profiles
 from slurm_sns.errors import BadInput
 from slurm_sns.model import Plan
+from slurm_sns.policies.base import no_explanation
 from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.render.texts import texts
@@ -209,7 +210,7 @@ class _NoDecisions:
 
 
 class _NoPolicy:
-    pass
+    explain = staticmethod(no_explanation)
 
 
 class JobRecords(Target):

@@ -56,6 +56,7 @@ class FakeSlurm:
         self.in_use: list[int] = []  # cores, tick by tick
         self.restored: list[int] = []
         self.shares: dict | None = None
+        self.min_job_age_s = 0  # Slurm's MinJobAge is 300: so long it shows jobs that have ended
         self.ignores_nice = False
 
     def submit(self, *tasks: int, run_s: float = 3.0, **fields) -> None:
@@ -213,8 +214,10 @@ class FakeSlurm:
     def tick(self) -> None:
         for each in list(self.jobs.values()):
             if each.state is JobState.RUNNING and each.end_s <= self.time_s:
-                del self.jobs[each.id]
+                self.change(each.id, state=JobState.ENDED, allocated=(), occupies=NOTHING)
                 self.ended.append(each.id)
+            if self.jobs[each.id].state is JobState.ENDED and each.end_s + self.min_job_age_s <= self.time_s:
+                del self.jobs[each.id]
         for each in list(self.jobs.values()):
             if each.state is JobState.PENDING and each.priority > 0 and not self.starts_nothing:
                 self.start(each)
