@@ -14,7 +14,7 @@ from slurm_sns.model import Resources
 from slurm_sns.policies.base import Asked, Choice, MakeAlternatives, own_geometry
 from slurm_sns.policies.placement.request import NodeType, Request
 from slurm_sns.policies.profile import Program
-from slurm_sns.scheduler.geometry import extremes, geometry_on, is_fixed, wants_more_cpus
+from slurm_sns.scheduler.geometry import extremes, geometry_on, is_fixed, per_node_mb, wants_more_cpus
 from slurm_sns.scheduler.known_ways import KnownWays, unlimited
 from slurm_sns.scheduler.node_kinds import NodeKinds
 from slurm_sns.scheduler.observed import ObservedJob
@@ -89,13 +89,12 @@ class Spreader:
 def request(job: ObservedJob, hints: Hints, kinds: NodeKinds) -> Request:
     """What the job asks for, as Spread-n-Share counts; a job that names no memory gets a whole node's."""
     limits = extremes(kinds)
-    whole_mb = limits.most_memory_mb
     return Request(
         tasks=job.tasks,
         cpus_per_task=job.cpus_per_task,
         threads_per_core=limits.least_threads,
         memory_per_cpu_mb=job.memory_per_cpu_mb,
-        memory_per_node_mb=None if job.memory_per_cpu_mb is not None else job.memory_per_node_mb or whole_mb,
+        memory_per_node_mb=per_node_mb(job, limits),
         alpha=hints.alpha,
         max_scale=hints.max_scale,
         exclusive=hints.exclusive,
