@@ -6,13 +6,14 @@ n = ceil(P/c). The mark says which it is, because what Slurm shows of a job leav
 our tasks per node as if the job had asked for them. An owner who gives a held job a number of nodes fixes it, too.
 """
 
-from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from math import ceil
 from typing import NamedTuple
 
 from slurm_sns.errors import Infeasible
 from slurm_sns.model import Alternative, Resources
+from slurm_sns.policies.placement.request import Request, compact, holding, on_whole_cores
 from slurm_sns.scheduler.node_kinds import NodeKind, NodeKinds, kinds_of
 from slurm_sns.scheduler.observed import ObservedJob, ObservedNode
 
@@ -71,16 +72,16 @@ def demand(job: ObservedJob, tasks: int, count: int, limits: Extremes) -> Resour
     """What `tasks` tasks of the job take on one of its `count` nodes: whole cores, MiB.
 
     Slurm gives whole cores: memory per CPU counts every CPU of them. A job that names no memory gets a whole node's.
-    It may want more CPUs than its tasks do (MinCPUsNode, NumCPUs; Slurm itself raises them by MaxMemPerCPU).
+    It may want more CPUs than its tasks do (MinCPUsNode, NumCPUs; Slurm itself raises them by MaxMemPerCPU), which a
+    policy's request cannot say.
     """
-    threads = limits.least_threads
     cpus = max(tasks * job.cpus_per_task, job.min_cpus_per_node, ceil(job.cpus / count))
-    cores = ceil(cpus / threads)
-    if job.memory_per_cpu_mb is not None:
-        return Resources(cores, job.memory_per_cpu_mb * cores * threads)
-    if job.memory_per_node_mb:
-        return Resources(cores, job.memory_per_node_mb)
-    return Resources(cores, limits.most_memory_mb)
+    return on_whole_cores(cpus, limits.least_threads, job.memory_per_cpu_mb, per_node_mb(job, limits))
+
+
+def per_node_mb(job: ObservedJob, limits: Extremes) -> int | None:
+    """The job's memory on each node, None where it goes with the CPUs; who names none gets a whole node's."""
+    return None if job.memory_per_cpu_mb is not None else job.memory_per_node_mb or limits.most_memory_mb
 
 
 def names_no_memory(job: ObservedJob) -> bool:
@@ -146,39 +147,53 @@ def _most_tasks_on_a_node(job: ObservedJob, count: int, limits: Extremes) -> int
     return min(most, max(limits.most_cpus // job.cpus_per_task, ceil(job.tasks / count)))
 
 
-def _equal_parts(job: ObservedJob, kinds: NodeKinds, limits: Extremes) -> Alternative:
-    """The way on the fewest nodes.
+@dataclass(frozen=True, slots=True)
+class _LiveRequest(Request):
+    """The request of a job that says its tasks alone, with what a policy's request cannot say.
 
-    On more nodes no part is larger. So each kind holds the parts from some number of nodes on, and only at these
-    numbers do more nodes hold them than before: the fewest nodes are one of them.
+    It may want more CPUs than its tasks do: on each of its nodes (MinCPUsNode) or on all of them together (NumCPUs).
+    Whoever wants no more gets the same from a plain `Request` with the fewest threads of all nodes and, where it names
+    no memory, the most of all nodes.
     """
-    numbers = range(1, min(sum(kind.number for kind in kinds), job.tasks) + 1)
-    firsts = {
-        bisect_left(numbers, True, key=lambda wanted: _part(job, wanted, limits).demand.within(capacity))
-        for capacity in {kind.capacity for kind in kinds}
-    }
-    for wanted in (numbers[first] for first in sorted(firsts) if first < len(numbers)):
-        way = _part(job, wanted, limits)
-        if _holding(way, kinds) >= way.nodes:
-            return way
-    raise Infeasible(_too_large(job, kinds))
+
+    job: ObservedJob = field(kw_only=True)
+    limits: Extremes = field(kw_only=True)
+
+    def on_a_node(self, tasks: int) -> Resources:
+        """What so many tasks take of each of their nodes."""
+        return demand(self.job, tasks, -(-self.tasks // tasks), self.limits)
+
+    def most_tasks(self, capacity: Resources) -> int:
+        """How many tasks an empty node of this size holds, with their node's share of all the CPUs that are wanted."""
+        cpus = self.most_cpus(capacity)
+        if not cpus or cpus < self.job.min_cpus_per_node:
+            return 0
+        tasks, nodes = cpus // self.cpus_per_task, -(-self.job.cpus // cpus)
+        # The shares fit on `nodes` nodes or more: ceil(self.tasks / tasks) >= nodes, solved for tasks.
+        return tasks if nodes <= 1 else min(tasks, (self.tasks - 1) // (nodes - 1))
 
 
-def _part(job: ObservedJob, wanted: int, limits: Extremes) -> Alternative:
-    """The job in equal parts on at most so many nodes, none of them empty."""
-    tasks = ceil(job.tasks / wanted)
-    count = ceil(job.tasks / tasks)
-    return Alternative(count, demand(job, tasks, count, limits), tasks_per_node=tasks)
+def _equal_parts(job: ObservedJob, kinds: NodeKinds, limits: Extremes) -> Alternative:
+    """The way on the fewest nodes: scale 1 of Spread-n-Share."""
+    request = _LiveRequest(
+        tasks=job.tasks,
+        cpus_per_task=job.cpus_per_task,
+        threads_per_core=limits.least_threads,
+        memory_per_cpu_mb=job.memory_per_cpu_mb,
+        memory_per_node_mb=per_node_mb(job, limits),
+        job=job,
+        limits=limits,
+    )
+    try:
+        return compact(request, kinds)
+    except Infeasible:
+        raise Infeasible(_too_large(job, kinds)) from None
 
 
 def _checked(job: ObservedJob, kinds: NodeKinds, way: Alternative) -> Alternative:
-    if _holding(way, kinds) < way.nodes:
+    if holding(way.demand, kinds) < way.nodes:
         raise Infeasible(_too_large(job, kinds))
     return way
-
-
-def _holding(way: Alternative, kinds: NodeKinds) -> int:
-    return sum(kind.number for kind in kinds if way.demand.within(kind.capacity))
 
 
 def _too_large(job: ObservedJob, kinds: NodeKinds) -> str:

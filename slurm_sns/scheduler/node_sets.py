@@ -7,6 +7,7 @@ name would look at every node for each of them. Equal sets are one value, so who
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import compress
 
+from slurm_sns.scheduler.node_kinds import NodeKinds, kinds_of
 from slurm_sns.scheduler.observed import ObservedNode
 
 
@@ -17,6 +18,7 @@ class NodeSets:
         self._nodes = nodes
         self._places = {node.name: place for place, node in enumerate(nodes)}
         self._members: dict[int, tuple[ObservedNode, ...]] = {}
+        self._kinds: dict[int, NodeKinds] = {}
         self._names: dict[int, frozenset[str]] = {}
         self._of_partition = self._by_partition()
 
@@ -36,6 +38,12 @@ class NodeSets:
         if bits not in self._members:
             self._members[bits] = tuple(self._each(bits))
         return self._members[bits]
+
+    def kinds(self, bits: int) -> NodeKinds:
+        """Their kinds."""
+        if bits not in self._kinds:
+            self._kinds[bits] = kinds_of(self.members(bits))
+        return self._kinds[bits]
 
     def names(self, bits: int) -> frozenset[str]:
         """Their names."""

@@ -111,7 +111,8 @@ class Reach:
     def _ways(self, job: ObservedJob, partitions: tuple[str, ...]) -> Choice:
         if names_no_memory(job) and not self._are_of_one_memory(partitions):
             raise Infeasible("it gets all the memory of its nodes, which differ in it: which ones is Slurm's choice")
-        return self._account_limits.permitted(job, self._spreader.ways(job, self._ever_in(partitions)))
+        kinds = self._sets.kinds(self._sets.of_partitions(partitions))
+        return self._account_limits.permitted(job, self._spreader.ways(job, kinds))
 
     def _are_of_one_memory(self, partitions: tuple[str, ...]) -> bool:
         ever = self._sets.of_partitions(partitions)

@@ -14,10 +14,10 @@ from slurm_sns.model import Resources
 from slurm_sns.policies.base import Asked, Choice, MakeAlternatives, own_geometry
 from slurm_sns.policies.placement.request import NodeType, Request
 from slurm_sns.policies.profile import Program
-from slurm_sns.scheduler.geometry import extremes, geometry_on, is_fixed, wants_more_cpus
+from slurm_sns.scheduler.geometry import extremes, geometry_on, is_fixed, per_node_mb, wants_more_cpus
 from slurm_sns.scheduler.known_ways import KnownWays, unlimited
-from slurm_sns.scheduler.node_kinds import NodeKinds, kinds_of
-from slurm_sns.scheduler.observed import ObservedJob, ObservedNode
+from slurm_sns.scheduler.node_kinds import NodeKinds
+from slurm_sns.scheduler.observed import ObservedJob
 from slurm_sns.submit.hints import Hints, asks_for_spreading
 
 
@@ -45,10 +45,9 @@ class Spreader:
         self._spreading = spreading
         self._known = spreading.known or unlimited()
         self._known.begin_look()
-        self._kinds: dict[int, tuple[NodeKinds, tuple[ObservedNode, ...]]] = {}
 
-    def ways(self, job: ObservedJob, nodes: tuple[ObservedNode, ...]) -> Choice:
-        """The ways to run this job on some of `nodes`, those that it may ever use.
+    def ways(self, job: ObservedJob, kinds: NodeKinds) -> Choice:
+        """The ways to run this job on some of the nodes of these kinds, those that it may ever use.
 
         Raises:
             Infeasible: it can never run there, or not on nodes of our choice.
@@ -57,7 +56,6 @@ class Spreader:
         hints = job.hints
         is_asking = hints is not None and asks_for_spreading(hints)
         program = program_of(job, hints, self._spreading.program) if hints is not None and is_asking else ""
-        kinds = self._kinds_of(nodes)
         found = self._known.ways(
             (_asked(job), program, kinds),
             self._spreading.programs.get(program),
@@ -87,22 +85,16 @@ class Spreader:
         )
         return self._spreading.alternatives(asked, _types(kinds))
 
-    def _kinds_of(self, nodes: tuple[ObservedNode, ...]) -> NodeKinds:
-        if id(nodes) not in self._kinds:
-            self._kinds[id(nodes)] = kinds_of(nodes), nodes  # kept alive for their identity
-        return self._kinds[id(nodes)][0]
-
 
 def request(job: ObservedJob, hints: Hints, kinds: NodeKinds) -> Request:
     """What the job asks for, as Spread-n-Share counts; a job that names no memory gets a whole node's."""
     limits = extremes(kinds)
-    whole_mb = limits.most_memory_mb
     return Request(
         tasks=job.tasks,
         cpus_per_task=job.cpus_per_task,
         threads_per_core=limits.least_threads,
         memory_per_cpu_mb=job.memory_per_cpu_mb,
-        memory_per_node_mb=None if job.memory_per_cpu_mb is not None else job.memory_per_node_mb or whole_mb,
+        memory_per_node_mb=per_node_mb(job, limits),
         alpha=hints.alpha,
         max_scale=hints.max_scale,
         exclusive=hints.exclusive,

@@ -1,4 +1,7 @@
-"""The fewest equal parts of a job, found by kinds of nodes: the same as trying every number of nodes, for less."""
+"""The fewest equal parts of a job, found by kinds of nodes: the same as trying every number of nodes, for less.
+
+And the same as a policy finds for the request of such a job, as far as a request can say what the job wants.
+"""
 
 from dataclasses import replace
 from math import ceil
@@ -10,9 +13,12 @@ from live import job, node
 
 from slurm_sns.errors import Infeasible
 from slurm_sns.model import Alternative, Resources
-from slurm_sns.scheduler.geometry import demand, extremes, geometry, geometry_on
+from slurm_sns.policies.placement.request import Request, compact
+from slurm_sns.scheduler.geometry import demand, extremes, geometry, geometry_on, wants_more_cpus
 from slurm_sns.scheduler.node_kinds import NodeKind, kinds_of
 from slurm_sns.scheduler.observed import ObservedJob, ObservedNode
+from slurm_sns.scheduler.spreading import request
+from slurm_sns.submit.hints import Hints
 
 
 def by_every_number_of_nodes(job: ObservedJob, nodes: list[ObservedNode]) -> Alternative | None:
@@ -74,6 +80,63 @@ def sizes(draw) -> ObservedJob:
 @given(sizes(), clusters())
 def test_a_job_gets_the_parts_that_trying_every_number_of_nodes_finds(job: ObservedJob, nodes: list) -> None:
     assert by_kinds(job, nodes) == by_every_number_of_nodes(job, nodes)
+
+
+def by_request(job: ObservedJob, nodes: list[ObservedNode]) -> Alternative | None:
+    """What a policy finds: it knows the job by its request and the nodes by their kinds."""
+    kinds = kinds_of(nodes)
+    try:
+        return compact(request(job, Hints(), kinds), kinds)
+    except Infeasible:
+        return None
+
+
+@settings(max_examples=200, deadline=None)
+@given(sizes(), clusters(), st.data())
+def test_a_job_that_wants_the_cpus_of_its_tasks_gets_what_its_request_gets(
+    job: ObservedJob, nodes: list, data: st.DataObject
+) -> None:
+    least_cpus = job.tasks * job.cpus_per_task
+    cpus, on_a_node = data.draw(st.integers(1, least_cpus)), data.draw(st.integers(1, job.cpus_per_task))
+    plain = replace(job, cpus=cpus, min_cpus_per_node=on_a_node)
+    assert not wants_more_cpus(plain)
+    assert by_kinds(plain, nodes) == by_request(plain, nodes)
+
+
+@settings(max_examples=200, deadline=None)
+@given(sizes(), clusters())
+def test_a_job_that_wants_more_cpus_never_gets_less_than_its_request(job: ObservedJob, nodes: list) -> None:
+    way, least = by_kinds(job, nodes), by_request(job, nodes)
+    if way is not None:
+        assert least is not None
+        assert way.nodes >= least.nodes
+
+
+@pytest.mark.parametrize(
+    ("more", "of_request", "way"),
+    [
+        ({"min_cpus_per_node": 12}, (1, Resources(8, 8000)), (1, Resources(12, 12_000))),
+        ({"min_cpus_per_node": 20, "tasks": 40}, (2, Resources(20, 20_000)), (2, Resources(20, 20_000))),
+        ({"cpus": 24}, (1, Resources(8, 8000)), (1, Resources(24, 24_000))),
+        ({"cpus": 57}, (1, Resources(8, 8000)), (3, Resources(19, 19_000))),
+    ],
+    ids=["--mincpus", "--mincpus of no more than its part", "NumCPUs on a node", "NumCPUs of three nodes"],
+)
+def test_a_request_does_not_say_that_a_job_wants_more_cpus(more: dict, of_request: tuple, way: tuple) -> None:
+    nodes = [node(f"c{number}") for number in range(1, 5)]
+    asked = job(1, **{"tasks": 8, "cpus": 8, "nodes_max": None, **more})
+    assert [(each.nodes, each.demand) for each in (by_request(asked, nodes), by_kinds(asked, nodes))] == [
+        of_request,
+        way,
+    ]
+
+
+def test_a_request_is_told_of_unlike_nodes_the_fewest_threads_and_the_most_memory() -> None:
+    nodes = [node("c1", 8, 1000, threads_per_core=2), node("c2", 8, 2000)]
+    asked = job(1, tasks=8, nodes_max=None, memory_per_cpu_mb=None)
+    assert by_kinds(asked, nodes) == by_request(asked, nodes) == Alternative(1, Resources(8, 2000), tasks_per_node=8)
+    of_two_threads = compact(Request(8, threads_per_core=2), kinds_of(nodes))
+    assert of_two_threads == Alternative(1, Resources(4, 0), tasks_per_node=8)
 
 
 def test_the_number_of_nodes_costs_nothing() -> None:

@@ -86,3 +86,4 @@ def test_a_set_keeps_the_order_of_the_look() -> None:
     assert [each.name for each in sets.members(sets.of_names(["s1", "c9", "gone"]))] == ["c9", "s1"]
     assert sets.names(sets.of_partitions(["small"])) == {"s1"}
     assert sets.members(sets.of_partitions(["none"])) == ()
+    assert sets.kinds(sets.of_partitions(["none"])) == ()

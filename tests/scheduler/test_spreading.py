@@ -10,6 +10,7 @@ from slurm_sns.model import Resources
 from slurm_sns.policies.profile import Program, Provenance, Provenances, Run
 from slurm_sns.policies.registry import specification
 from slurm_sns.scheduler.geometry import placed_demand, whole_memory_mb
+from slurm_sns.scheduler.node_kinds import kinds_of
 from slurm_sns.scheduler.observed import JobState, ObservedJob, ObservedNode
 from slurm_sns.scheduler.spreading import Spreader, Spreading
 
@@ -33,7 +34,7 @@ JOB = ObservedJob(
 
 def ways(job: ObservedJob, policy: str = "combined", **fields):
     spreading = Spreading(specification(policy).policy().alternatives, programs={"mg": SCALING})
-    return Spreader(replace(spreading, **fields)).ways(job, NODES)
+    return Spreader(replace(spreading, **fields)).ways(job, kinds_of(NODES))
 
 
 def test_a_hinted_job_of_a_known_program_is_spread_with_its_ways_and_bandwidth() -> None:
@@ -127,6 +128,6 @@ def test_jobs_that_share_the_work_get_what_each_would_get_alone(policy: str) -> 
 
 def told(spreader: Spreader, job: ObservedJob, nodes: tuple[ObservedNode, ...]) -> object:
     try:
-        return spreader.ways(job, nodes)
+        return spreader.ways(job, kinds_of(nodes))
     except Infeasible as never:
         return str(never)

@@ -26,6 +26,7 @@ from slurm_sns.policies.placement.arrays import (
 from slurm_sns.policies.placement.cycle import Match, Opening, Withheld
 from slurm_sns.policies.placement.kernel import Bench, bench_for, schedule
 from slurm_sns.policies.placement.keys import NAMES, ROWS, kernel_holds, kernel_table
+from slurm_sns.policies.placement.kinds_of_jobs import OncePerKind
 from slurm_sns.policies.placement.names import PAPER_BETA
 from slurm_sns.policies.placement.pool import CORES, Amounts, Pool, held
 from slurm_sns.policies.placement.queue import FairOrder, WaitingQueue
@@ -163,7 +164,8 @@ class _Session:
         self.pool = pool
         self._rules = rules
         self._scores = scores
-        self._table = KindTable(pool, weighs=rules.weighs)
+        self._table = KindTable(pool, ROWS, weighs=rules.weighs)
+        self._kinds = OncePerKind(self._table.kind)
         self._holds: dict[int, bool] = {}
         self._bench: Bench | None = None
         self._room = _Room(0, 0, 0)
@@ -172,7 +174,7 @@ class _Session:
     def run(self, free: Amounts, queue: WaitingQueue) -> Ran | None:
         """One pass."""
         depth = self._rules.queue_depth
-        tabulated = tabulate(queue, self.pool, depth, self._table, ROWS)
+        tabulated = tabulate(queue, self.pool, depth, self._kinds.of)
         if not len(self._table) or self._table.least_cores < 1 or not self._is_in_range():
             return None
         bench = self._bench_for(tabulated, free)

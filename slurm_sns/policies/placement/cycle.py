@@ -10,7 +10,7 @@ silent: here capacity is withheld on the n nodes of the most free memory, or on 
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -24,7 +24,6 @@ from slurm_sns.policies.placement.pool import (
     Indices,
     Mask,
     Pool,
-    ever_holding,
     held,
     holding,
     taken,
@@ -32,6 +31,7 @@ from slurm_sns.policies.placement.pool import (
 from slurm_sns.policies.placement.queue import FairOrder, WaitingQueue
 from slurm_sns.policies.placement.select import Grouping, best, one_group
 from slurm_sns.policies.placement.shapes import FailedShapes
+from slurm_sns.policies.placement.size import fits_ever
 
 #: The smallest job: a node without room for it takes no part in a cycle.
 SMALLEST = Resources(cores=1, memory_mb=1024)
@@ -198,20 +198,28 @@ class Cycle:
         return None
 
     def _withhold(self, job: Job) -> None:
-        """Keep the nodes of the most free memory among those whose configured size could hold the job."""
+        """Keep capacity of the nodes of the most free memory."""
+        self._withhold_first(job, lambda columns: -self.free[MEMORY, columns])
+
+    def _withhold_first(self, job: Job, rank: Callable[[Indices], Amounts], *, whole_nodes: bool = False) -> bool:
+        """Keep nodes of the smallest rank among those whose configured size could hold the job; whether there are any.
+
+        Of the job's alternatives it is the first that the nodes could ever hold; ties go by the machine list's order.
+        """
         for alternative in job.alternatives:
-            if np.count_nonzero(ever_holding(self.opening.pool, alternative, job.allowed)) < alternative.nodes:
-                continue  # there are not enough nodes of that size at all
+            if not fits_ever(self.opening.pool, alternative, job.allowed):
+                continue
             suitable = holding(self.opening.capacity, alternative.demand) & self._open  # open: more than 0 is free
             if job.allowed is not None:
                 suitable &= self.opening.allows(job.allowed)
             columns = np.flatnonzero(suitable)
-            most_memory_first = np.argsort(-self.free[MEMORY, columns], kind="stable")
-            columns = np.sort(columns[most_memory_first[: alternative.nodes]])
+            columns = np.sort(columns[np.argsort(rank(columns), kind="stable")[: alternative.nodes]])
             if len(columns):
-                self._take(columns, alternative)
-                self.withheld.append(Withheld(job, alternative, self.opening.nodes[columns]))
-            return
+                kept = replace(alternative, exclusive=True) if whole_nodes else alternative
+                self._take(columns, kept)
+                self.withheld.append(Withheld(job, kept, self.opening.nodes[columns]))
+            return len(columns) > 0
+        return False
 
     def _take(self, columns: Indices, alternative: Alternative) -> None:
         """Take the capacity; nodes left without room for the smallest job leave the cycle."""

@@ -7,14 +7,9 @@ empty, so the sum of the n fewest used cores never grows and the job starts at l
 Source: Spread-n-Share (SC'19), section 4.4, asks that nobody starves; how is our choice.
 """
 
-from dataclasses import replace
-
-import numpy as np
-
 from slurm_sns.model import Job
-from slurm_sns.policies.placement.cycle import Cycle, Withheld
-from slurm_sns.policies.placement.pool import CORES, holding
-from slurm_sns.policies.placement.size import fits_ever
+from slurm_sns.policies.placement.cycle import Cycle
+from slurm_sns.policies.placement.pool import CORES, Amounts, Indices
 
 
 class KeepingCycle(Cycle):
@@ -27,20 +22,9 @@ class KeepingCycle(Cycle):
         if not job.over_aged:
             super()._withhold(job)
             return
-        if self._keeps:
-            return
-        for alternative in job.alternatives:
-            if not fits_ever(self.opening.pool, alternative, job.allowed):
-                continue
-            suitable = holding(self.opening.capacity, alternative.demand) & self._open
-            if job.allowed is not None:
-                suitable &= self.opening.allows(job.allowed)
-            columns = np.flatnonzero(suitable)
-            used = self.opening.capacity[CORES, columns] - self.free[CORES, columns]
-            columns = np.sort(columns[np.argsort(used, kind="stable")[: alternative.nodes]])
-            if len(columns):
-                whole = replace(alternative, exclusive=True)
-                self._take(columns, whole)
-                self.withheld.append(Withheld(job, whole, self.opening.nodes[columns]))
-                self._keeps = True
-            return
+        if not self._keeps:
+            self._keeps = self._withhold_first(job, self._used_cores, whole_nodes=True)
+
+    def _used_cores(self, columns: Indices) -> Amounts:
+        used: Amounts = self.opening.capacity[CORES, columns] - self.free[CORES, columns]
+        return used

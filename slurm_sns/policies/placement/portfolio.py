@@ -11,6 +11,7 @@ kept back are this project's own combination with Spread-n-Share (SC'19).
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from itertools import chain
 
 import numpy as np
 
@@ -178,18 +179,16 @@ class PlainPortfolio(Portfolio):
 
 def some_profiled(queue: WaitingQueue) -> bool:
     """Whether some queued job has a profile: several ways to run, or a demand in ways or bandwidth."""
-    seen: set[int] = set()  # jobs of one shape share their alternatives
-    for jobs in (queue.over_aged, *queue.by_project.values()):
-        for job in jobs:
-            if id(job.alternatives) not in seen:
-                if _has_profile(job.alternatives):
-                    return True
-                seen.add(id(job.alternatives))
-    return False
+    jobs = chain(queue.over_aged, *queue.by_project.values())
+    return any(_has_profile(job.alternatives) for job in jobs)
 
 
 def _has_profile(alternatives: tuple[Alternative, ...]) -> bool:
-    return len(alternatives) > 1 or any(way.demand.ways or way.demand.bandwidth_gbps for way in alternatives)
+    """Cheap enough to be asked of each job of a long queue, so no result is remembered."""
+    if len(alternatives) != 1:
+        return bool(alternatives)
+    demand = alternatives[0].demand
+    return bool(demand.ways or demand.bandwidth_gbps)
 
 
 def _check(rules: Rules) -> None:

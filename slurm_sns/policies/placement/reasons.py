@@ -1,20 +1,20 @@
 """One short reason for each job that a plan starts or leaves waiting.
 
-The reasons are computed from what the winning cycle left free, once for each distinct shape: free capacity only shrinks
+The reasons are computed from what the winning cycle left free, once for each kind of job: free capacity only shrinks
 in a cycle, so what did not fit at a job's turn does not fit at its end either.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 
-from slurm_sns.model import Alternative, Job, Start
+from slurm_sns.model import Job, Start
 from slurm_sns.policies.placement.cycle import EndedCycle, Match
+from slurm_sns.policies.placement.kinds_of_jobs import OncePerKind
 from slurm_sns.policies.placement.missing import nearest
 from slurm_sns.policies.placement.moment import Moment
 from slurm_sns.policies.placement.pool import Pool
 from slurm_sns.policies.placement.size import wording
-
-Shape = tuple[tuple[Alternative, ...], frozenset[str] | None]
 
 
 def starts(matches: Iterable[Match], pool: Pool, chosen: str, matched: Mapping[str, int]) -> tuple[Start, ...]:
@@ -41,8 +41,7 @@ def reasons_to_wait(
     placed = {match.job.id for match in matches}
     behind = {job.id for job in cycle.not_reached()}
     after = Moment(cycle)
-    words: dict[Shape, str] = {}
-    by_identity: dict[tuple[int, int], str] = {}  # jobs of one shape mostly share its values
+    reason = OncePerKind(partial(_reason, after)).of
     reasons: dict[int, str] = {}
     for job in waiting:
         if job.id in placed:
@@ -52,18 +51,12 @@ def reasons_to_wait(
         elif job.id in after.withheld_for:
             reasons[job.id] = f"finds no place yet; capacity is withheld for it on {_some(after.withheld_for[job.id])}"
         else:
-            identity = (id(job.alternatives), id(job.allowed))
-            if identity not in by_identity:
-                shape = (job.alternatives, job.allowed)
-                if shape not in words:
-                    words[shape] = _reason(after, job)
-                by_identity[identity] = words[shape]
-            reasons[job.id] = by_identity[identity]
+            reasons[job.id] = reason(job)
     return reasons
 
 
 def _reason(after: Moment, job: Job) -> str:
-    """Why jobs of this shape found no place, said of the first alternative that the nodes here could ever hold."""
+    """Why jobs of this kind found no place, said of the first alternative that the nodes here could ever hold."""
     possible = [way for way in job.alternatives if after.large_enough(way, job) >= way.nodes]
     if not possible:
         way = job.alternatives[0]

@@ -10,10 +10,24 @@ Source: Spread-n-Share (SC'19), section 4.3; empty nodes, memory and unlike node
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from slurm_sns.errors import Infeasible
 from slurm_sns.model import Alternative, Resources
+
+
+class NodeGroup(Protocol):
+    """Nodes of one capacity, whatever else they have in common, and how many of them there are."""
+
+    @property
+    def capacity(self) -> Resources:
+        """What each of them has."""
+        ...
+
+    @property
+    def number(self) -> int:
+        """How many they are, busy or not."""
+        ...
 
 
 class NodeType(NamedTuple):
@@ -47,20 +61,32 @@ class Request:
         return self.tasks * self.cpus_per_task
 
     def on_a_node(self, tasks: int) -> Resources:
-        """What so many tasks take of one node: whole cores, and memory for every CPU of them."""
-        cores = -(-tasks * self.cpus_per_task // self.threads_per_core)
-        if self.memory_per_cpu_mb is not None:
-            return Resources(cores, self.memory_per_cpu_mb * cores * self.threads_per_core)
-        return Resources(cores, self.memory_per_node_mb or 0)
+        """What so many tasks take of one node."""
+        cpus = tasks * self.cpus_per_task
+        return on_whole_cores(cpus, self.threads_per_core, self.memory_per_cpu_mb, self.memory_per_node_mb)
 
     def most_tasks(self, capacity: Resources) -> int:
         """How many tasks an empty node of this size holds."""
+        return self.most_cpus(capacity) // self.cpus_per_task
+
+    def most_cpus(self, capacity: Resources) -> int:
+        """How many CPUs the job can get of an empty node of this size, with their memory."""
         cores = capacity.cores
         if self.memory_per_cpu_mb:
             cores = min(cores, capacity.memory_mb // (self.memory_per_cpu_mb * self.threads_per_core))
         elif self.memory_per_node_mb and self.memory_per_node_mb > capacity.memory_mb:
             return 0
-        return cores * self.threads_per_core // self.cpus_per_task
+        return cores * self.threads_per_core
+
+
+def on_whole_cores(
+    cpus: int, threads_per_core: int, memory_per_cpu_mb: int | None, memory_per_node_mb: int | None
+) -> Resources:
+    """What so many CPUs take of one node: whole cores, and memory for every CPU of them or for the node."""
+    cores = -(-cpus // threads_per_core)
+    if memory_per_cpu_mb is not None:
+        return Resources(cores, memory_per_cpu_mb * cores * threads_per_core)
+    return Resources(cores, memory_per_node_mb or 0)
 
 
 class Layout(NamedTuple):
@@ -77,8 +103,11 @@ def node_types(capacities: Iterable[Resources]) -> tuple[NodeType, ...]:
     return tuple(NodeType(shape, count) for shape, count in Counter(capacities).items())
 
 
-def fewest_nodes(request: Request, types: Sequence[NodeType]) -> int:
+def fewest_nodes(request: Request, types: Sequence[NodeGroup]) -> int:
     """N, the nodes of scale 1.
+
+    On more nodes no part is larger. So each type holds the parts from some number of nodes on, and only at these
+    numbers do more nodes hold them than before: N is one of them.
 
     Raises:
         Infeasible: the nodes could not hold the job even when they are all empty.
@@ -103,7 +132,7 @@ def spread(request: Request, fewest: int, scale: int) -> Layout:
     return Layout(scale, -(-request.tasks // tasks), tasks, request.on_a_node(tasks))
 
 
-def compact(request: Request, types: Sequence[NodeType]) -> Alternative:
+def compact(request: Request, types: Sequence[NodeGroup]) -> Alternative:
     """The job at scale 1: on its fewest nodes.
 
     Raises:
@@ -113,6 +142,6 @@ def compact(request: Request, types: Sequence[NodeType]) -> Alternative:
     return Alternative(layout.nodes, layout.demand, layout.tasks_per_node, exclusive=request.exclusive)
 
 
-def holding(demand: Resources, types: Iterable[NodeType]) -> int:
+def holding(demand: Resources, types: Iterable[NodeGroup]) -> int:
     """How many nodes hold this much when they are empty."""
     return sum(each.number for each in types if demand.within(each.capacity))

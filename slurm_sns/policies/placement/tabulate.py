@@ -1,6 +1,6 @@
 """From a queue of jobs to the arrays that the kernel reads."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,18 +10,15 @@ from numpy.typing import NDArray
 from slurm_sns.model import Alternative, Job, Project, Resources
 from slurm_sns.policies.placement.arrays import NOBODY, Kinds, Machines, Queue, Ways
 from slurm_sns.policies.placement.field import PER_UNIT
+from slurm_sns.policies.placement.kinds_of_jobs import Allowed
 from slurm_sns.policies.placement.pool import BANDWIDTH, WAYS, Pool
 from slurm_sns.policies.placement.queue import NEWCOMER, WaitingQueue
 
-Allowed = frozenset[str] | None
 Way = tuple[int, Resources, bool, int]
 KindKey = tuple[tuple[Alternative, ...], int, int]
-Identity = tuple[int, int, int]
 
 #: The tables begin with room for so many entries, and then double.
 FIRST_ROOM = 64
-#: So many values are remembered by identity; then it begins anew.
-MOST_IDENTITIES = 1 << 17
 
 
 def slowdown_units(alternative: Alternative) -> int:
@@ -33,13 +30,15 @@ class KindTable:
     """Numbers the distinct ways and kinds of jobs on these nodes as they are met.
 
     The arrays grow in place while they have room; `generation` counts how often they had to be made anew. `choices`
-    are the alternatives behind the kernel's choices. With `weighs` False slowdowns decide nothing.
+    are the alternatives behind the kernel's choices. `rows` numbers the heuristics, and a name that it does not know is
+    the member's. With `weighs` False slowdowns decide nothing.
     """
 
-    def __init__(self, pool: Pool, *, weighs: bool) -> None:
+    def __init__(self, pool: Pool, rows: Mapping[str, int], *, weighs: bool) -> None:
         """Nothing is numbered yet."""
         resources, nodes = pool.capacity.shape
         self._pool = pool
+        self._rows = rows
         self._weighs = weighs
         self.generation = 0
         self.choices: list[Alternative] = []
@@ -48,7 +47,6 @@ class KindTable:
         self._ways: dict[Way, int] = {}
         self._kinds: dict[KindKey, int] = {}
         self._sets: dict[Allowed, int] = {None: NOBODY}
-        self._by_identity: dict[Identity, tuple[int, tuple[Alternative, ...], Allowed]] = {}
         self._masks = np.zeros((1, nodes), np.bool_)
         self._way_arrays = Ways(
             nodes=np.zeros(FIRST_ROOM, np.int64),
@@ -78,24 +76,16 @@ class KindTable:
         cores = self._way_arrays.demand[: len(self._ways), 0]
         return int(cores.min()) if len(cores) else 0
 
-    def kind(self, alternatives: tuple[Alternative, ...], allowed: Allowed, own: int) -> int:
-        """The number of this kind. Values are known again by identity first: they are kept alive for that."""
-        identity = (id(alternatives), id(allowed), own)
-        known = self._by_identity.get(identity)
-        if known is None:
-            if len(self._by_identity) == MOST_IDENTITIES:
-                self._by_identity.clear()
-            known = self._by_identity[identity] = (self._by_value(alternatives, allowed, own), alternatives, allowed)
-        return known[0]
-
-    def _by_value(self, alternatives: tuple[Alternative, ...], allowed: Allowed, own: int) -> int:
-        number = self._sets.get(allowed)
+    def kind(self, job: Job) -> int:
+        """The number of the job's kind."""
+        own = self._rows.get(job.heuristic or "", NOBODY)
+        number = self._sets.get(job.allowed)
         if number is None:
-            number = self._sets[allowed] = self._new_set(allowed)
-        key = (alternatives, number, own)
+            number = self._sets[job.allowed] = self._new_set(job.allowed)
+        key = (job.alternatives, number, own)
         kind = self._kinds.get(key)
         if kind is None:
-            kind = self._kinds[key] = self._new_kind(alternatives, number, own)
+            kind = self._kinds[key] = self._new_kind(job.alternatives, number, own)
         return kind
 
     def _new_set(self, allowed: Allowed) -> int:
@@ -157,8 +147,8 @@ class TabulatedQueue:
     queue: Queue
 
 
-def tabulate(waiting: WaitingQueue, pool: Pool, depth: int, table: KindTable, rows: dict[str, int]) -> TabulatedQueue:
-    """The queue's arrays; `rows` numbers the heuristics, and a name that it does not know is the member's."""
+def tabulate(waiting: WaitingQueue, pool: Pool, depth: int, kind_of: Callable[[Job], int]) -> TabulatedQueue:
+    """The queue's arrays; `kind_of` gives the number of a job's kind."""
     names = sorted(waiting.by_project)
     lists = [waiting.by_project[name][:depth] for name in names]
     jobs = [*waiting.over_aged[:depth], *(job for each in lists for job in each)]
@@ -171,11 +161,6 @@ def tabulate(waiting: WaitingQueue, pool: Pool, depth: int, table: KindTable, ro
             head[number] = at
             at += len(each)
             following[at - 1] = NOBODY
-    kind = np.fromiter(
-        (table.kind(job.alternatives, job.allowed, rows.get(job.heuristic or "", NOBODY)) for job in jobs),
-        np.int32,
-        len(jobs),
-    )
     projects, whole, used = _projects(names, waiting, pool)
     return TabulatedQueue(
         jobs,
@@ -183,7 +168,7 @@ def tabulate(waiting: WaitingQueue, pool: Pool, depth: int, table: KindTable, ro
             over_aged=np.arange(aged, dtype=np.int64),
             head=head,
             following=following,
-            kind=kind,
+            kind=np.fromiter(map(kind_of, jobs), np.int32, len(jobs)),
             project=np.fromiter((projects.get(job.project, NOBODY) for job in jobs), np.int32, len(jobs)),
             order=_ranks(jobs) if len(names) > 1 else np.zeros(len(jobs), np.int64),
             whole=whole,
