@@ -47,6 +47,8 @@ class OncePerKind(Generic[Result]):
             self._by_identity.clear()
             self._by_value.clear()
         kind = (job.alternatives, job.allowed, job.heuristic)
-        if kind not in self._by_value:
-            self._by_value[kind] = self._work_out(job)
-        return self._by_value[kind]
+        try:
+            return self._by_value[kind]  # hashed once: that takes most of the time
+        except KeyError:
+            result = self._by_value[kind] = self._work_out(job)
+            return result
