@@ -196,7 +196,7 @@ def test_a_suspended_job_keeps_its_memory_and_gives_its_cores(cluster: Cluster) 
     assert cluster.wait_for_end([small])[small].nodes == (node,)
     large = cluster.submit("-p small -n1 --mem=20G", "true")
     cluster.wait_for("it finds no place", lambda: "no place" in row(cluster, large).get("reason", ""))
-    assert state(cluster, running[0]) == "running"
+    assert state(cluster, running[0]) == "suspended"
     cluster.run(f"scontrol resume {running[0]}")
 
 
