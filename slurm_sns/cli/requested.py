@@ -87,9 +87,12 @@ def requested(
     if chosen.spreads:
         of_spreading = Spreading(spreading, parameters(SnsParameters, (REPRODUCTION,)))
         require_valid(of_spreading.parameters)
+    policy = chosen.policy(*given, portfolio=whole)
+    if age_limit_s is not None and not hasattr(policy, "rules"):
+        raise BadInput(f"--age-limit goes with policies that match, not with {name}")
     return Requested(
         name,
-        chosen.policy(*given, portfolio=whole),
+        policy,
         interval_s or (AT_EVERY_EVENT_S if chosen.runs_at_events else PAPER_INTERVAL_S),
         age_limit_s or (configured.matching.age_limit_s if configured else None),
         _shares(configured),

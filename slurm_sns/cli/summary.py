@@ -88,7 +88,7 @@ def print_table(summary: dict[str, Any]) -> None:
         "utilisation", f"cores {utilisation('utilisation_cores')}, memory {utilisation('utilisation_memory')}"
     )
     table.add_row("load", f"cores {percent(summary['load_cores'])}, memory {percent(summary['load_memory'])}")
-    if len(summary["portfolio"]) > 1:
+    if len(summary.get("portfolio", ())) > 1:
         cycles = max(summary["cycles_with_waiting"], 1)
         for member, count in summary["wins"].items():
             table.add_row(

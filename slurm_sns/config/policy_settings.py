@@ -60,8 +60,9 @@ def _kind(kind: Any, setting: Setting) -> Any:
         return _kind(other, setting) | None
     if kind is str and setting.choices is not None:
         return one_of(setting.choices())
+    most = setting.most if setting.site_most is None else setting.site_most
     if kind is int:
-        return Annotated[int, Field(ge=setting.least, le=setting.most)]
+        return Annotated[int, Field(ge=setting.least, le=most)]
     if kind is float:
-        return Annotated[float, Field(ge=setting.least, gt=setting.above, le=setting.most, allow_inf_nan=False)]
+        return Annotated[float, Field(ge=setting.least, gt=setting.above, le=most, allow_inf_nan=False)]
     return kind

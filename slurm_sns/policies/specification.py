@@ -22,8 +22,9 @@ class Setting:
     """One parameter: what it is for, and which values are valid.
 
     `section` is where sns.yaml has it, empty where it does not. A number is at least `least` or `above` a bound, and
-    at most `most`; of a tuple that holds for each entry. `choices` gives the valid texts. `option`: `sns simulate` has
-    an option for it, named like the parameter.
+    at most `most`; of a tuple that holds for each entry. `site_most` is what sns.yaml allows at most where a simulation
+    may have more. `choices` gives the valid texts. `option`: `sns simulate` has an option for it, named like the
+    parameter.
     """
 
     help: str
@@ -31,6 +32,7 @@ class Setting:
     least: float | None = None
     above: float | None = None
     most: float | None = None
+    site_most: float | None = None
     choices: Callable[[], tuple[str, ...]] | None = None
     option: bool = False
 
@@ -56,7 +58,7 @@ class Setting:
 
 
 #: The limit of every policy that goes through an ordered queue.
-QUEUE_DEPTH = Setting("Jobs that a cycle looks at.", "matching", least=1, most=1_000_000, option=True)
+QUEUE_DEPTH = Setting("Jobs that a cycle looks at.", "matching", least=1, site_most=1_000_000, option=True)
 
 
 def parameter(default: Any, setting: Setting) -> Any:

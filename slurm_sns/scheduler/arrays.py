@@ -66,6 +66,10 @@ def over_limit(waiting: Iterable[ObservedJob], tasks: Tasks) -> dict[int, str]:
     return held_back
 
 
+#: Tasks are split off by one command, whose arguments are limited to 128 KiB: further ones come with the next cycles.
+MOST_IN_ONE = 1000
+
+
 def splits(records: Sequence[tuple[ObservedJob, int]], tasks: Tasks, queue_depth: int) -> list[Split]:
     """What to split off now. `records`: the held arrays in queue order, each with the tasks that its nodes could hold.
 
@@ -83,7 +87,7 @@ def splits(records: Sequence[tuple[ObservedJob, int]], tasks: Tasks, queue_depth
         ahead[record.account] += max(window, held)
         if 2 * held > window:  # refilled when it is half empty: fewer RPCs, and never empty before the next look
             continue
-        chosen = next_tasks(record.array_tasks, window - held)
+        chosen = next_tasks(record.array_tasks, min(window - held, MOST_IN_ONE))
         if chosen:
             found.append(Split(array_id, chosen, record.nice))
     return found

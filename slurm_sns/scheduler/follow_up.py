@@ -220,10 +220,10 @@ def known(record: JobRecord | None, job: ObservedJob) -> JobRecord:
     """The record of a job with a placement of ours; where it was lost, made again from what Slurm and the mark show."""
     if record is not None:
         return record
-    return JobRecord(job.id, job.submit_s, Stage.PLACED, job.pinned_to, nice=_own_nice(job), restarts=job.restarts)
+    return JobRecord(job.id, job.submit_s, Stage.PLACED, job.pinned_to, nice=own_nice_of(job), restarts=job.restarts)
 
 
-def _own_nice(job: ObservedJob) -> int:
+def own_nice_of(job: ObservedJob) -> int:
     """The owner's nice value of a job without a record; while our boost is on it, one above 0 is in the mark only."""
     noted = None if job.hints is None else job.hints.nice
     return without_boost(job.nice) if job.nice >= 0 or noted is None else noted

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from slurm_sns.errors import Refused, SnsError, Unreachable
-from slurm_sns.model import Action, ActiveJob, Plan, Start
+from slurm_sns.model import Action, ActiveJob, Plan, Release, Start
 from slurm_sns.policies.base import Policy
 from slurm_sns.policies.profile import Program
 from slurm_sns.scheduler.follow_up import failed, verified
@@ -182,7 +182,7 @@ class Scheduler:
             self._release(seen, "disabled")
         else:
             plan = self._plan(situation, started_s)
-            self._memory = None if plan.history is None else self._remembering.remember(plan.history)
+            self._memory = self._remembering.remember(plan.history)
             if self._settings.mode == "enforce":
                 plan, lost = self._commit(situation, plan, notes)
             else:
@@ -202,9 +202,18 @@ class Scheduler:
         self._publish(view)
         return view
 
+    def _of_waiting(self, plan: Plan, situation: Situation) -> Plan:
+        """The plan without starts and releases of jobs that were not there to be planned; each is a line of the log."""
+        waiting = {job.id for job in situation.snapshot.waiting}
+        wrong = [each for each in plan.actions if isinstance(each, Start | Release) and each.job_id not in waiting]
+        for action in wrong:
+            name = type(action).__name__
+            self._ports.log(f"error: {name} of job {action.job_id} in a plan, which does not wait; not sent")
+        return replace(plan, actions=tuple(each for each in plan.actions if each not in wrong)) if wrong else plan
+
     def _plan(self, situation: Situation, now_s: float) -> Plan:
         """The policy's plan; a reason to wait also says why no capacity is withheld for the job."""
-        plan = self._policy.plan(situation.snapshot)
+        plan = self._of_waiting(self._policy.plan(situation.snapshot), situation)
         self._history = plan.history
         users = {job_id: job.user_id for job_id, job in situation.jobs.items()}
         self._withholding = self._withholding.after(plan, users, now_s, self._settings.withhold_limit_s)

@@ -36,17 +36,22 @@ def remembering(policy: str, form: HistoryFormat | None, history: History, log: 
     if form is None:
         return NO_MEMORY
     return Remembering(
-        lambda left: remember(policy, form, left), lambda: recall(history.load_memory(policy), form, log)
+        lambda left: remember(policy, form, left, log), lambda: recall(history.load_memory(policy), form, log)
     )
 
 
-def remember(policy: str, form: HistoryFormat, history: object) -> Memory:
+def remember(policy: str, form: HistoryFormat, history: object, log: Log) -> Memory:
     """What to keep of the history that the policy's plan left.
 
-    Raises:
-        ValueError: the history is not of the form's type: a defect of the policy.
+    Nothing to keep (None) is an empty text. So is a history that cannot be stored, a defect of the policy: it costs the
+    history only, and is said in one line.
     """
-    return Memory(policy, form.version, text_of(form, history))
+    try:
+        text = "" if history is None else text_of(form, history)
+    except ValueError as problem:
+        log(f"error: the history of policy {policy} cannot be stored: {problem}")
+        text = ""
+    return Memory(policy, form.version, text)
 
 
 def recall(memory: Memory | None, form: HistoryFormat | None, log: Log) -> object | None:
@@ -54,7 +59,7 @@ def recall(memory: Memory | None, form: HistoryFormat | None, log: Log) -> objec
 
     The last is said in one line.
     """
-    if memory is None or form is None:
+    if memory is None or form is None or not memory.text:
         return None
     if memory.version != form.version:
         log(
@@ -73,11 +78,14 @@ def text_of(form: HistoryFormat, history: object) -> str:
     """The history as JSON.
 
     Raises:
-        ValueError: it is not of the form's type.
+        ValueError: it is not of the form's type, or would not be read as it is.
     """
     if not isinstance(history, form.type):  # pydantic lets None pass
         raise ValueError(f"a history of {form.type.__name__} is expected, not {history!r:.80}")  # noqa: TRY004 - as below
-    return _adapter(form).dump_json((history,), warnings="error").decode()
+    text = _adapter(form).dump_json((history,), warnings="error").decode()
+    if history_of(form, text) != history:
+        raise ValueError(f"a history of {form.type.__name__} would be read as another one")
+    return text
 
 
 def history_of(form: HistoryFormat, text: str) -> object:

@@ -13,7 +13,7 @@ from typing import assert_never
 from slurm_sns.errors import Refused, Unreachable
 from slurm_sns.model import Release, Requeue, Resume, SetShare, Share, Suspend
 from slurm_sns.scheduler.arrays import Split
-from slurm_sns.scheduler.follow_up import Unpin
+from slurm_sns.scheduler.follow_up import Unpin, own_nice_of
 from slurm_sns.scheduler.nice import OwnNice
 from slurm_sns.scheduler.observed import JobState, ObservedJob
 from slurm_sns.scheduler.orders import Answer, Order, Placement, one_by_one
@@ -220,7 +220,8 @@ class SlurmExecutor:
         First the requeue: Slurm changes the partition of a waiting job only. It is not asked to hold the job with it:
         after a crash in between, a held job would look as if its owner held it, and nobody would release it. So a job
         that gets no further is requeued in its own pool, and the next look plans it there. Our nodes and gres, which
-        may not be in the other partition, are cleared with the change; then the job is held, for it is planned anew.
+        may not be in the other partition, and our boost are cleared with the change: a held job with our boost looks
+        as if its owner held it, too. Then the job is held, for it is planned anew.
 
         Raises:
             Refused: it may not restart, or has been requeued and stays in its own pool.
@@ -229,9 +230,11 @@ class SlurmExecutor:
             pyslurm().Job(order.job_id).requeue()
         if not order.pool:
             return
-        address = self._look_at(order.job_id).address
+        waits = self._look_at(order.job_id)
+        address, nice = waits.address, own_nice_of(waits)
+        changes = (f"Partition={order.pool}", f"Nice={nice}", "ReqNodeList=", "TresPerNode=")
         try:
-            run("scontrol", "update", f"JobId={address}", f"Partition={order.pool}", "ReqNodeList=", "TresPerNode=")
+            run("scontrol", "update", f"JobId={address}", *changes)
         except Refused as refusal:
             raise Refused(f"requeued, but in its own pool: {refusal}") from None
         now = self._look_at(order.job_id)

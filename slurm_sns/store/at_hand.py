@@ -51,5 +51,5 @@ class RecordsAtHand:
                 self._known, self._problem = StoredHistory(engine).load(), ""
             finally:
                 engine.dispose()
-        except SnsError as problem:
-            self._problem = str(problem)
+        except Exception as problem:  # noqa: BLE001 - whatever is wrong there, jobs are released, and it is said
+            self._problem = str(problem) if isinstance(problem, SnsError) else repr(problem)

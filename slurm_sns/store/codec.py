@@ -166,7 +166,7 @@ def _active(row: list[Any]) -> ActiveJob:
         pool,
         priority,
         bool(may_restart),
-        cpu_share,
+        _seconds(cpu_share),
     )
 
 

@@ -6,6 +6,7 @@ from fractions import Fraction
 import pytest
 from pydantic import ValidationError
 
+from slurm_sns.cli import main
 from slurm_sns.config.policy_settings import parameters_from, with_policies_own_sections
 from slurm_sns.config.settings import Section
 from slurm_sns.errors import BadInput, SnsError
@@ -108,3 +109,21 @@ def test_sns_yaml_has_a_section_for_it(turns):
     assert parameters_from(turns.parameters[0], settings) == turns.parameters[0](turn_s=60, most_turns=3)
     with pytest.raises(ValidationError, match="less than or equal to 3600"):
         section.model_validate({"turns": {"turn_s": 3601}})
+
+
+@pytest.mark.usefixtures("turns")
+def test_sns_simulate_runs_it_and_prints_its_summary(tmp_path, capsys, monkeypatch):
+    (tmp_path / "nodes.csv").write_text("name,cores,mem_gb\nn0,4,64\n")
+    (tmp_path / "jobs.csv").write_text("job_id,submit_s,run_s,cores,mem_gb\n1,0,8,4,1\n2,0,20,4,1\n")
+    line = ["simulate", str(tmp_path / "jobs.csv"), "--nodes", str(tmp_path / "nodes.csv"), "--policy", "turns"]
+    monkeypatch.setattr("sys.argv", ["sns", *line])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code in (0, None)
+    assert "mean wait" in capsys.readouterr().out
+
+    monkeypatch.setattr("sys.argv", ["sns", *line, "--age-limit", "5"])
+    with pytest.raises(SystemExit) as refused:
+        main()
+    assert refused.value.code == 2
+    assert "--age-limit goes with policies that match, not with turns" in capsys.readouterr().err

