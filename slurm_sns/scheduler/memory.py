@@ -59,13 +59,15 @@ def recall(memory: Memory | None, form: HistoryFormat | None, log: Log) -> objec
 
     The last is said in one line.
     """
-    if memory is None or form is None or not memory.text:
+    if memory is None or form is None:
         return None
     if memory.version != form.version:
         log(
             f"the history of policy {memory.policy} is of version {memory.version}; known is {form.version}: "
             "it starts anew"
         )
+        return None
+    if not memory.text:  # the policy's last plan left nothing to remember
         return None
     try:
         return history_of(form, memory.text)
