@@ -2,16 +2,15 @@
 
 import inspect
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import wraps
-from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
 from slurm_sns.errors import BadInput
 from slurm_sns.policies.registry import REGISTRY, specification
 from slurm_sns.policies.specification import Setting, Specification, default_of, settings_of
-
-_Parameters = TypeVar("_Parameters")
 
 
 def with_policy_options(after: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -59,17 +58,18 @@ def require_taken(policy: Specification, called: str, settings: Mapping[str, Any
             raise BadInput(f"{_option_name(name)} goes with --policy {names}, not with {called}")
 
 
-def with_settings(parameters: _Parameters, settings: Mapping[str, Any]) -> _Parameters:
-    """The parameters with what was given of them on the command line.
+def with_settings(parameters: Any, settings: Mapping[str, Any]) -> Any:
+    """The parameters, a frozen dataclass, with what was given of them on the command line.
 
     Raises:
         BadInput: a list cannot be read; the message says what is valid.
     """
     kinds = get_type_hints(type(parameters))
     known = settings_of(type(parameters))
-    given = {name: _value(name, value, kinds[name]) for name, value in settings.items() if name in known}
-    values = {name: getattr(parameters, name) for name in kinds}
-    return type(parameters)(**{**values, **given})
+    return replace(
+        parameters,
+        **{name: _value(name, value, kinds[name]) for name, value in settings.items() if name in known},
+    )
 
 
 def _options() -> dict[str, inspect.Parameter]:
@@ -113,20 +113,15 @@ def _value(name: str, value: Any, kind: Any) -> Any:
 
 
 def _takes(policy: Specification, name: str) -> bool:
-    settings = {name: each for kind in policy.parameters for name, each in settings_of(kind).items()}
-    of_spreading = {
-        other
-        for each in map(specification, REGISTRY)
-        if each.spreads
-        for kind in each.parameters
-        for other, setting in settings_of(kind).items()
-        if setting.section == "sns"
-    }
-    return name in settings or (policy.spreads and name in of_spreading)
+    """Whether an option goes with the policy: one of its own, or one of spreading where it spreads."""
+    of_spreading = (each for each in map(specification, REGISTRY) if each.spreads)
+    return _has(policy, name) or (policy.spreads and any(_has(each, name, "sns") for each in of_spreading))
 
 
-def _has(policy: Specification, name: str) -> bool:
-    return any(name in settings_of(kind) for kind in policy.parameters)
+def _has(policy: Specification, name: str, section: str = "") -> bool:
+    """Whether it is a parameter of the policy's, in this section of sns.yaml where one is named."""
+    found = (settings_of(kind).get(name) for kind in policy.parameters)
+    return any(each is not None and section in ("", each.section) for each in found)
 
 
 def _option_name(name: str) -> str:

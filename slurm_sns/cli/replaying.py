@@ -18,7 +18,8 @@ from slurm_sns.policies.placement.portfolio import Portfolio
 from slurm_sns.policies.profile import Program
 from slurm_sns.policies.sns.exploration import Exploration
 from slurm_sns.policies.specification import filled
-from slurm_sns.sim.engine import Outcome, Scheduler, Simulation
+from slurm_sns.sim.engine import Scheduler, Simulation
+from slurm_sns.sim.events import Outcome
 from slurm_sns.sim.exploring import Exploring, laboratory_of
 from slurm_sns.sim.metrics import Metrics, measure
 from slurm_sns.sim.planned import PlannedSimulation

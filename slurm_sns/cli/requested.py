@@ -77,7 +77,8 @@ def requested(
 
     def parameters(kind: type[_Parameters], simulated: tuple[Any, ...]) -> _Parameters:
         base = next((each for each in simulated if isinstance(each, kind)), None) or kind()
-        return with_settings(base if configured is None else configured.parameters(kind), settings)
+        given: _Parameters = with_settings(base if configured is None else configured.parameters(kind), settings)
+        return given
 
     given: list[Any] = [parameters(kind, chosen.simulated) for kind in chosen.parameters]
     if name in HEURISTICS:

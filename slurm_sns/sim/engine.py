@@ -13,11 +13,9 @@ from slurm_sns.model import Job, Project, Resources, Seconds, total
 from slurm_sns.policies.placement.pool import Amounts, Pool, taken
 from slurm_sns.policies.placement.portfolio import Schedule
 from slurm_sns.policies.placement.queue import WaitingQueue
-from slurm_sns.sim.events import CycleRecord, EventLoop, Outcome
+from slurm_sns.sim.events import CycleRecord, EventLoop
 from slurm_sns.sim.progress import Fixed, Placement, Progress
 from slurm_sns.sim.trace import Trace
-
-__all__ = ["CycleRecord", "Outcome", "Scheduler", "Simulation"]
 
 
 class Scheduler(Protocol):

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slurm_sns.policies.placement.pool import CORES, MEMORY, Pool, held
-from slurm_sns.sim.engine import Outcome
+from slurm_sns.sim.events import Outcome
 
 #: Turnaround and run time below this count as this much, or very short jobs would decide the maximum.
 STRETCH_BOUND_S = 30

@@ -84,7 +84,7 @@ class PlannedSimulation(EventLoop):
 
     @property
     def waiting(self) -> int:
-        """The number of waiting and of suspended jobs: none may be left at the end."""
+        """The number of jobs that were submitted and have not ended: none may be left when no event is."""
         return len(self._waiting) + len(self._active)
 
     def submit(self, job: Job) -> None:
@@ -171,7 +171,7 @@ class PlannedSimulation(EventLoop):
         self._active[job.id] = started
         self._take(started)
         placed = Placement(job, action.alternative, self._indices(action.nodes), start_s=now_s, end_s=now_s)
-        list(self._shared.start(placed))
+        self._shared.start(placed)
         self.expect([self._shared.pace(job.id, action.cpu_share, now_s)])
 
     def _requeue(self, action: Requeue) -> None:
@@ -184,7 +184,7 @@ class PlannedSimulation(EventLoop):
             raise self._defect(action, f"there is no pool {action.pool}")
         self._give_back(self._active.pop(job.id))
         placed = self.placements.pop(job.id)
-        list(self._shared.finish(placed))
+        self._shared.finish(placed)
         self._waiting[job.id] = replace(placed.job, pool=action.pool or job.pool)
 
     def _in_state(self, action: Suspend | Resume | SetShare, state: ActiveState) -> ActiveJob:

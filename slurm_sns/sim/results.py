@@ -9,7 +9,7 @@ from typing import Any
 
 from slurm_sns.errors import BadInput, SnsError
 from slurm_sns.policies.placement.pool import Pool
-from slurm_sns.sim.engine import Outcome
+from slurm_sns.sim.events import Outcome
 from slurm_sns.sim.nodes_csv import MIB_PER_GB
 
 JOBS_HEADER = "job_id,submit_s,start_s,end_s,nodes,cores,mem_gb,ways,bandwidth_gbps,scale\n"
