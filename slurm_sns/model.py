@@ -40,11 +40,21 @@ class Resources(NamedTuple):
 
     def plus(self, other: "Resources") -> "Resources":
         """The sum, resource by resource."""
-        return Resources(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
+        return Resources(
+            self.cores + other.cores,
+            self.memory_mb + other.memory_mb,
+            self.ways + other.ways,
+            self.bandwidth_gbps + other.bandwidth_gbps,
+        )
 
     def minus(self, other: "Resources") -> "Resources":
         """The difference, resource by resource; it may be negative."""
-        return Resources(*(mine - theirs for mine, theirs in zip(self, other, strict=True)))
+        return Resources(
+            self.cores - other.cores,
+            self.memory_mb - other.memory_mb,
+            self.ways - other.ways,
+            self.bandwidth_gbps - other.bandwidth_gbps,
+        )
 
 
 NOTHING = Resources(0, 0)

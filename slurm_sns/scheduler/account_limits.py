@@ -19,7 +19,7 @@ from slurm_sns.errors import Infeasible
 from slurm_sns.model import Alternative
 from slurm_sns.policies.base import Choice
 from slurm_sns.scheduler.observed import ObservedJob
-from slurm_sns.scheduler.tres_limits import TresLimits
+from slurm_sns.scheduler.tres_limits import Names, TresLimits
 
 MEMORY, NODES, WAYS, BANDWIDTH = "mem", "node", "gres/llc", "gres/membw"
 
@@ -32,10 +32,11 @@ _CHANGES = {
 
 
 class AccountLimits:
-    """Applies the limits that one look shows."""
+    """Applies the limits that one look shows. Jobs of one user, QOS and partitions share what is found."""
 
     def __init__(self, limits: TresLimits) -> None:
         self._limits = limits
+        self._limited: dict[tuple[str, str, tuple[str, ...]], tuple[Names | None, Names]] = {}
 
     def permitted(self, job: ObservedJob, ways: Choice) -> Choice:
         """The ways of these that change nothing which is limited.
@@ -43,34 +44,42 @@ class AccountLimits:
         Raises:
             Infeasible: there is none; or it is not known what is limited.
         """
-        reasons = [self._why_not(job, way) for way in ways.alternatives]
+        anywhere, there = self._limited_of(job)
+        if anywhere is not None and not anywhere and not there:
+            return ways
+        reasons = [_why_not(job, way, anywhere, there) for way in ways.alternatives]
         left = tuple(way for way, why in zip(ways.alternatives, reasons, strict=True) if not why)
         if not left:
             raise Infeasible(reasons[0])
-        left = self._on_fewest_nodes(job, left)
+        if NODES in there:
+            left = _on_fewest_nodes(left)
         return ways if len(left) == len(ways.alternatives) else ways._replace(alternatives=left)
 
-    def _why_not(self, job: ObservedJob, way: Alternative) -> str:
-        """Why this way is not taken; empty when it may be."""
-        for tres in _set_by_us(job, way):
-            limited = self._limits.anywhere(job.user)
-            if limited is None:
-                return f"{_CHANGES[tres]}, and it cannot be read whether that is limited"
-            if tres in limited:
-                return f"{_CHANGES[tres]}, which is limited: Slurm would no longer check it"
-        for tres in _asked_by_us(way):
-            if tres in self._of(job):
-                return f"{_CHANGES[tres]}, which is limited"
-        return ""
+    def _limited_of(self, job: ObservedJob) -> tuple[Names | None, Names]:
+        """What is limited wherever the job's owner could move it (None: not known), and where it is now."""
+        key = job.user, job.qos, job.partitions
+        found = self._limited.get(key)
+        if found is None:
+            found = self._limited[key] = self._limits.anywhere(job.user), self._limits.of_job(*key)
+        return found
 
-    def _on_fewest_nodes(self, job: ObservedJob, ways: tuple[Alternative, ...]) -> tuple[Alternative, ...]:
-        if len(ways) == 1 or NODES not in self._of(job):
-            return ways
-        fewest = min(way.nodes for way in ways)
-        return tuple(way for way in ways if way.nodes == fewest)
 
-    def _of(self, job: ObservedJob) -> frozenset[str]:
-        return self._limits.of_job(job.user, job.qos, job.partitions)
+def _why_not(job: ObservedJob, way: Alternative, anywhere: Names | None, there: Names) -> str:
+    """Why this way is not taken; empty when it may be."""
+    for tres in _set_by_us(job, way):
+        if anywhere is None:
+            return f"{_CHANGES[tres]}, and it cannot be read whether that is limited"
+        if tres in anywhere:
+            return f"{_CHANGES[tres]}, which is limited: Slurm would no longer check it"
+    for tres in _asked_by_us(way):
+        if tres in there:
+            return f"{_CHANGES[tres]}, which is limited"
+    return ""
+
+
+def _on_fewest_nodes(ways: tuple[Alternative, ...]) -> tuple[Alternative, ...]:
+    fewest = min(way.nodes for way in ways)
+    return tuple(way for way in ways if way.nodes == fewest)
 
 
 def _set_by_us(job: ObservedJob, way: Alternative) -> Iterator[str]:
