@@ -21,7 +21,7 @@ from container_shell import ContainerShell, Done
 PYTHON = "/opt/sns/bin/python"
 _ASK = """
 import json, pathlib, sys
-from slurm_sns.web.control import ask
+from slurm_sns.sockets.unix_socket import ask
 path = pathlib.Path("/run/sns/scheduler.sock")
 print(json.dumps([ask(path, each) for each in json.loads(sys.argv[1])]))
 """

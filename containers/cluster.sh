@@ -57,7 +57,7 @@ context() {
         : > "$scratch/ca-bundle.crt"
     fi
     tar -c --exclude=__pycache__ --exclude='*.so' --exclude='*.o' --owner=0 --group=0 --mode=go=rX \
-        -C "$root" containers conf plugins slurm_sns pyproject.toml hatch_build.py README.md LICENSE -C "$scratch" ca-bundle.crt \
+        -C "$root" containers conf plugins slurm_sns pyproject.toml README.md LICENSE -C "$scratch" ca-bundle.crt \
         || (($? == 1)) # a directory changed meanwhile: tests that run beside this leave a __pycache__ there
 }
 

@@ -3,7 +3,8 @@
 import typer
 
 from slurm_sns import __version__
-from slurm_sns.cli import asking, checking, control, daemons, draft, profile, render, reproduce, simulate, workload
+from slurm_sns.cli.live import asking, checking, control, daemons, draft, profile, render
+from slurm_sns.cli.offline import reproduce, simulate, workload
 
 _HELP = "Place Slurm jobs by Max-Jobs matching. The same decisions run live and on traces."
 

@@ -1,6 +1,7 @@
 """Man pages and shell completions, made from the command line itself: no option is written down twice.
 
-`files()` gives them by their place under the installation's prefix. The wheel is built with them (hatch_build.py).
+`files()` gives them by their place under the installation's prefix. The wheel is built with them
+(plugins/hatch/man_pages.py).
 """
 
 from collections.abc import Iterator

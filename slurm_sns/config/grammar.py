@@ -15,7 +15,7 @@ from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 from pydantic import AfterValidator, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from slurm_sns.policies.placement.names import heuristics
+from slurm_sns.policies.placement.heuristic_names import heuristics
 from slurm_sns.policies.registry import REGISTRY
 
 MAX_NODES = 65_536  # Slurm's own limit, MAX_SLURM_NODES

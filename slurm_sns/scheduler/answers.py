@@ -14,16 +14,16 @@ from slurm_sns.errors import BadInput, SnsError
 from slurm_sns.model import Alternative, Snapshot, Start, total
 from slurm_sns.policies.base import Policy
 from slurm_sns.scheduler import pass_through
-from slurm_sns.scheduler.arrays import listed
-from slurm_sns.scheduler.discretion import Discretion
+from slurm_sns.scheduler.cycle_history import Recent
 from slurm_sns.scheduler.loop import View
-from slurm_sns.scheduler.observed import JobState, ObservedJob
+from slurm_sns.scheduler.observe.arrays import listed
+from slurm_sns.scheduler.observe.job_status import Standing
+from slurm_sns.scheduler.observe.observed import JobState, ObservedJob
+from slurm_sns.scheduler.observe.records import Decision, Stage
 from slurm_sns.scheduler.ports import Decisions
 from slurm_sns.scheduler.profile_answers import Summaries, profile
-from slurm_sns.scheduler.recent import Recent
-from slurm_sns.scheduler.records import Decision, Stage
+from slurm_sns.scheduler.redaction import Discretion
 from slurm_sns.scheduler.settings import Settings
-from slurm_sns.scheduler.standing import Standing
 
 #: A caller waits so long for his turn to have a job explained.
 EXPLAIN_WAIT_S = 10.0

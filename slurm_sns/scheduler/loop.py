@@ -15,23 +15,23 @@ from slurm_sns.errors import Refused, SnsError, Unreachable
 from slurm_sns.model import Action, ActiveJob, Plan, Release, Start
 from slurm_sns.policies.base import Policy
 from slurm_sns.policies.profile import Program
-from slurm_sns.scheduler.follow_up import failed, verified
-from slurm_sns.scheduler.geometry import whole_memory_mb
-from slurm_sns.scheduler.memory import NO_MEMORY, Remembering
-from slurm_sns.scheduler.nice import boosted
-from slurm_sns.scheduler.observed import Observation
+from slurm_sns.scheduler.cycle_input import Situation, read
+from slurm_sns.scheduler.gc_pause import uncollected
+from slurm_sns.scheduler.observe.follow_up import failed, verified
+from slurm_sns.scheduler.observe.nice import boosted
+from slurm_sns.scheduler.observe.observed import Observation
+from slurm_sns.scheduler.observe.records import JobRecord, Stage
 from slurm_sns.scheduler.orders import Placement
 from slurm_sns.scheduler.outage import Outage
+from slurm_sns.scheduler.policy_history import NO_MEMORY, Remembering
 from slurm_sns.scheduler.ports import Clock, Decisions, Executor, Heartbeat, History, KillSwitch, Log, Profiles, State
-from slurm_sns.scheduler.records import JobRecord, Stage
 from slurm_sns.scheduler.release import release_held
 from slurm_sns.scheduler.sending import PolicyChange, Sending, said
 from slurm_sns.scheduler.settings import Settings
-from slurm_sns.scheduler.situation import Situation, read
-from slurm_sns.scheduler.spreading import NO_SPREADING, Spreading
-from slurm_sns.scheduler.turns import NO_TURNS
-from slurm_sns.scheduler.uncollected import uncollected
-from slurm_sns.scheduler.withholding import NOTHING_WITHHELD
+from slurm_sns.scheduler.snapshot.backlog_claims import NO_TURNS
+from slurm_sns.scheduler.snapshot.geometry import whole_memory_mb
+from slurm_sns.scheduler.snapshot.spreading import NO_SPREADING, Spreading
+from slurm_sns.scheduler.snapshot.withholding import NOTHING_WITHHELD
 from slurm_sns.submit import mark
 
 #: While slurmctld or the store does not answer, it is asked again at least this often.

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from slurm_sns.errors import Refused, Unreachable
 from slurm_sns.model import Release, Requeue, Resume, SetShare, Start, Suspend
-from slurm_sns.scheduler.arrays import Split
-from slurm_sns.scheduler.follow_up import Unpin
-from slurm_sns.scheduler.nice import OwnNice
+from slurm_sns.scheduler.observe.arrays import Split
+from slurm_sns.scheduler.observe.follow_up import Unpin
+from slurm_sns.scheduler.observe.nice import OwnNice
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ pass-through job is left exactly as it was submitted. Nothing that a user wrote 
 
 from collections.abc import Iterator
 
-from slurm_sns.scheduler.geometry import names_no_memory
-from slurm_sns.scheduler.observed import JobState, ObservedJob
+from slurm_sns.scheduler.observe.observed import JobState, ObservedJob
 from slurm_sns.scheduler.settings import Settings
+from slurm_sns.scheduler.snapshot.geometry import names_no_memory
 
 #: What a job does that asks for what we do not place, by the names of `submission.UNPLACED`, after the word "it".
 ASKS = {

@@ -5,10 +5,10 @@ from typing import Protocol
 
 from slurm_sns.model import Plan, Snapshot
 from slurm_sns.policies.profile import Program
-from slurm_sns.policies.sns.considered import Explanation
-from slurm_sns.scheduler.observed import Observation
+from slurm_sns.policies.sns.alternatives_report import Explanation
+from slurm_sns.scheduler.observe.observed import Observation
+from slurm_sns.scheduler.observe.records import Decision, JobRecord, Memory
 from slurm_sns.scheduler.orders import Answer, Order
-from slurm_sns.scheduler.records import Decision, JobRecord, Memory
 
 
 class State(Protocol):

@@ -5,15 +5,15 @@ It needs nothing but the jobs and our records: no nodes, no plan.
 
 from collections.abc import Iterable, Mapping
 
-from slurm_sns.scheduler.follow_up import handed_over
-from slurm_sns.scheduler.observed import ObservedJob
+from slurm_sns.scheduler.observe.follow_up import handed_over
+from slurm_sns.scheduler.observe.job_status import Standing
+from slurm_sns.scheduler.observe.observed import ObservedJob
+from slurm_sns.scheduler.observe.reconcile import reconcile
+from slurm_sns.scheduler.observe.records import JobRecord
 from slurm_sns.scheduler.orders import reached
 from slurm_sns.scheduler.ports import Executor, Log
-from slurm_sns.scheduler.reconcile import reconcile
-from slurm_sns.scheduler.records import JobRecord
 from slurm_sns.scheduler.round_robin import round_robin
 from slurm_sns.scheduler.settings import Settings
-from slurm_sns.scheduler.standing import Standing
 
 
 def release_held(

@@ -8,15 +8,15 @@ from typing import TypeVar
 
 from slurm_sns.errors import Refused
 from slurm_sns.model import Action, Release, Requeue, Resume, SetShare, Start, Suspend
-from slurm_sns.scheduler.follow_up import Unpin
-from slurm_sns.scheduler.nice import OwnNice, started_with_boost
-from slurm_sns.scheduler.observed import ObservedJob
+from slurm_sns.scheduler.cycle_input import Situation
+from slurm_sns.scheduler.observe.follow_up import Unpin
+from slurm_sns.scheduler.observe.nice import OwnNice, started_with_boost
+from slurm_sns.scheduler.observe.observed import ObservedJob
+from slurm_sns.scheduler.observe.records import NO_MEMORY, JobRecord
 from slurm_sns.scheduler.orders import Placement, reached
 from slurm_sns.scheduler.ports import Clock, Executor, Heartbeat, Log
-from slurm_sns.scheduler.records import NO_MEMORY, JobRecord
 from slurm_sns.scheduler.round_robin import round_robin
 from slurm_sns.scheduler.settings import Settings
-from slurm_sns.scheduler.situation import Situation
 
 #: While a cycle sends changes of many jobs it shows a sign of life this often.
 SIGN_OF_LIFE_S = 1.0

@@ -7,9 +7,9 @@ the watchdog still looks again, because a job may have been submitted in the sec
 from collections.abc import Callable, Mapping
 
 from slurm_sns.errors import SnsError
+from slurm_sns.scheduler.observe.records import JobRecord
 from slurm_sns.scheduler.outage import Outage
 from slurm_sns.scheduler.ports import Clock, Executor, Log, State
-from slurm_sns.scheduler.records import JobRecord
 from slurm_sns.scheduler.release import release_held
 from slurm_sns.scheduler.settings import Settings
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 
 from slurm_sns.errors import BadInput, Refused, SnsError, Unreachable
-from slurm_sns.slurm.quiet import quiet
+from slurm_sns.slurm.slurm_log import quiet
 
 #: Where Slurm's commands and libraries look for their configuration when SLURM_CONF does not say.
 DEFAULT_CONFIGURATION = Path("/etc/slurm/slurm.conf")

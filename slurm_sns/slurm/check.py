@@ -11,8 +11,8 @@ from ClusterShell.NodeSet import NodeSet
 
 from slurm_sns.config import Config
 from slurm_sns.config.settings import Nodes
-from slurm_sns.scheduler.observed import ObservedNode
-from slurm_sns.slurm.finding import Finding
+from slurm_sns.scheduler.observe.observed import ObservedNode
+from slurm_sns.slurm.check_finding import Finding
 from slurm_sns.slurm.site import Site
 
 #: Makes slurmctld and the slurmds read their files again, plugins included (Slurm 23.11 and later).

@@ -7,11 +7,11 @@ something is a warning, which says what it costs.
 from collections.abc import Iterator, Sequence
 
 from slurm_sns.config import Config
-from slurm_sns.scheduler.nice import MULTIFACTOR
-from slurm_sns.scheduler.observed import Observation
-from slurm_sns.scheduler.preemption import QOS, Preemptors, is_on
+from slurm_sns.scheduler.observe.nice import MULTIFACTOR
+from slurm_sns.scheduler.observe.observed import Observation
+from slurm_sns.scheduler.snapshot.preemption import QOS, Preemptors, is_on
+from slurm_sns.slurm.check_finding import Finding
 from slurm_sns.slurm.conf_text import Line
-from slurm_sns.slurm.finding import Finding
 from slurm_sns.slurm.site import Site, SitePartition
 
 #: Slurm's default is 30 s; the example of conf/sns.yaml has 60.

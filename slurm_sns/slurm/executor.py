@@ -12,12 +12,12 @@ from typing import assert_never
 
 from slurm_sns.errors import Refused, Unreachable
 from slurm_sns.model import Release, Requeue, Resume, SetShare, Share, Suspend
-from slurm_sns.scheduler.arrays import Split
-from slurm_sns.scheduler.follow_up import Unpin, own_nice_of
-from slurm_sns.scheduler.nice import OwnNice
-from slurm_sns.scheduler.observed import JobState, ObservedJob
+from slurm_sns.scheduler.observe.arrays import Split
+from slurm_sns.scheduler.observe.follow_up import Unpin, own_nice_of
+from slurm_sns.scheduler.observe.job_status import ADMINS_HOLD, is_held_by_others
+from slurm_sns.scheduler.observe.nice import OwnNice
+from slurm_sns.scheduler.observe.observed import JobState, ObservedJob
 from slurm_sns.scheduler.orders import Answer, Order, Placement, one_by_one
-from slurm_sns.scheduler.standing import ADMINS_HOLD, is_held_by_others
 from slurm_sns.slurm import translate
 from slurm_sns.slurm.api import answers, pyslurm
 from slurm_sns.slurm.commands import run

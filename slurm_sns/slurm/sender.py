@@ -16,7 +16,7 @@ from slurm_sns.errors import Refused, Unreachable
 from slurm_sns.scheduler.orders import Placement
 from slurm_sns.slurm.api import pyslurm
 from slurm_sns.slurm.executor import SlurmExecutor
-from slurm_sns.slurm.rows import Row, from_row
+from slurm_sns.slurm.placements_json import Row, from_row
 
 #: linux/prctl.h: the signal that this process gets when its parent dies.
 PR_SET_PDEATHSIG = 1

@@ -15,7 +15,7 @@ from typing import IO
 
 from slurm_sns.errors import Refused, Unreachable
 from slurm_sns.scheduler.orders import Placement
-from slurm_sns.slurm.rows import as_row
+from slurm_sns.slurm.placements_json import as_row
 
 #: What became of placements, in the order in which Slurm answered: its refusal, None where it took the placement.
 Answers = Iterator[tuple[Placement, Refused | None]]

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from slurm_sns.scheduler.observed import NO_PREEMPTION, ObservedNode, ObservedPartition, PreemptionRules
+from slurm_sns.scheduler.observe.observed import NO_PREEMPTION, ObservedNode, ObservedPartition, PreemptionRules
 from slurm_sns.slurm import translate
 from slurm_sns.slurm.api import answers, pyslurm
 from slurm_sns.slurm.commands import run
-from slurm_sns.slurm.parameters import words
+from slurm_sns.slurm.option_lists import words
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,11 @@ from contextlib import contextmanager
 from functools import lru_cache
 
 from slurm_sns.errors import Refused, Unreachable
-from slurm_sns.scheduler.observed import Observation, PreemptionRules
+from slurm_sns.scheduler.observe.observed import Observation, PreemptionRules
 from slurm_sns.slurm import translate
 from slurm_sns.slurm.accounting import Accounting
 from slurm_sns.slurm.api import answers, pyslurm
-from slurm_sns.slurm.parameters import backfill
+from slurm_sns.slurm.option_lists import backfill
 
 
 class SlurmState:

@@ -11,7 +11,7 @@ from typing import Any
 
 from slurm_sns.errors import SnsError
 from slurm_sns.model import NOTHING, Resources
-from slurm_sns.scheduler.observed import (
+from slurm_sns.scheduler.observe.observed import (
     Dependency,
     JobState,
     ObservedJob,

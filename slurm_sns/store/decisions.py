@@ -11,11 +11,11 @@ from sqlalchemy.exc import SQLAlchemyError
 from slurm_sns.errors import Unreachable
 from slurm_sns.model import Plan, Snapshot, Start
 from slurm_sns.policies.base import HistoryFormat
-from slurm_sns.policies.sns.considered import Explanation
-from slurm_sns.scheduler.records import Decision
+from slurm_sns.policies.sns.alternatives_report import Explanation
+from slurm_sns.scheduler.observe.records import Decision
 from slurm_sns.store import codec
+from slurm_sns.store.database_errors import in_words
 from slurm_sns.store.schema import array_tasks, cycles, decisions
-from slurm_sns.store.troubles import in_words
 
 #: Old rows are looked for once in so many recorded cycles.
 CYCLES_PER_CLEANING = 100

@@ -7,9 +7,9 @@ from sqlalchemy import Engine, RowMapping, bindparam, delete, insert, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from slurm_sns.errors import Unreachable
-from slurm_sns.scheduler.records import JobRecord, Memory, Stage
+from slurm_sns.scheduler.observe.records import JobRecord, Memory, Stage
+from slurm_sns.store.database_errors import MOVE_IT_AWAY, in_words
 from slurm_sns.store.schema import job_records, policy_memory
-from slurm_sns.store.troubles import MOVE_IT_AWAY, in_words
 
 #: SQLite's words for a text that somebody else wrote.
 NOT_UTF_8 = "Could not decode to UTF-8"

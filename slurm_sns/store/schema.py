@@ -23,8 +23,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from slurm_sns.errors import BadInput, Unreachable
-from slurm_sns.store.private import make_private
-from slurm_sns.store.troubles import in_words
+from slurm_sns.store.database_errors import in_words
+from slurm_sns.store.private_file import make_private
 from slurm_sns.store.upgrade import bring_up_to_date
 
 metadata = MetaData()

@@ -25,11 +25,11 @@ from profiled_jobs import NAMES, PAPER_NODE, PARTITION, PROCESSES, programs
 
 from slurm_sns.model import NOTHING, Plan
 from slurm_sns.policies.combined.combined import combined
-from slurm_sns.scheduler.known_ways import KnownWays
-from slurm_sns.scheduler.observed import JobState, Observation, ObservedJob, ObservedNode
+from slurm_sns.scheduler.cycle_input import Situation, read
+from slurm_sns.scheduler.observe.observed import JobState, Observation, ObservedJob, ObservedNode
 from slurm_sns.scheduler.settings import Settings
-from slurm_sns.scheduler.situation import Situation, read
-from slurm_sns.scheduler.spreading import Spreading
+from slurm_sns.scheduler.snapshot.known_alternatives import KnownWays
+from slurm_sns.scheduler.snapshot.spreading import Spreading
 from slurm_sns.submit import mark
 from slurm_sns.submit.hints import NO_HINTS, Hints
 

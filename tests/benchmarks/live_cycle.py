@@ -27,15 +27,15 @@ from slurm_sns.model import Alternative, Job, Node, Resources, Snapshot
 from slurm_sns.policies.combined.combined import combined
 from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
-from slurm_sns.policies.placement import by_kernel
-from slurm_sns.policies.placement.pool import Pool, amounts
+from slurm_sns.policies.placement import kernel_matching
+from slurm_sns.policies.placement.node_arrays import Pool, amounts
 from slurm_sns.policies.placement.portfolio import Portfolio
 from slurm_sns.policies.placement.queue import WaitingQueue
-from slurm_sns.scheduler.known_ways import KnownWays
+from slurm_sns.scheduler.cycle_input import read
+from slurm_sns.scheduler.gc_pause import uncollected
 from slurm_sns.scheduler.settings import Settings
-from slurm_sns.scheduler.situation import read
-from slurm_sns.scheduler.spreading import Spreading
-from slurm_sns.scheduler.uncollected import uncollected
+from slurm_sns.scheduler.snapshot.known_alternatives import KnownWays
+from slurm_sns.scheduler.snapshot.spreading import Spreading
 
 
 def snapshot_of(jobs: int, nodes: int, busy: float, seed: int) -> Snapshot:
@@ -100,7 +100,7 @@ def of_plan(policy: Portfolio, snapshot: Snapshot, repeat: int) -> dict:
     pool, free = Pool.of(snapshot.nodes), amounts([node.free for node in snapshot.nodes])
     queue = WaitingQueue.of(snapshot.waiting, snapshot.projects)
     inside: list[float] = []
-    kernel = by_kernel.schedule
+    kernel = kernel_matching.schedule
 
     def timed_kernel(*arguments):
         began = time.process_time()
@@ -109,9 +109,9 @@ def of_plan(policy: Portfolio, snapshot: Snapshot, repeat: int) -> dict:
         return result
 
     one_job = Snapshot(snapshot.nodes, snapshot.waiting[:1])
-    by_kernel.schedule = timed_kernel
+    kernel_matching.schedule = timed_kernel
     plan = measured(lambda: policy.plan(snapshot), repeat)
-    by_kernel.schedule = kernel
+    kernel_matching.schedule = kernel
     return {
         "matched": dict(policy.plan(snapshot).report.matched),
         "plan": plan,

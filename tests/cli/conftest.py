@@ -11,7 +11,7 @@ import pytest
 sys.path.append(str(Path(__file__).parent))  # `shown`: pytest's importlib mode puts no test folder on the path
 
 from slurm_sns.cli import main
-from slurm_sns.web.control import ControlSocket
+from slurm_sns.sockets.unix_socket import ControlSocket
 
 SETTINGS = {
     "mode": "enforce",

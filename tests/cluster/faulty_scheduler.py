@@ -22,7 +22,8 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from slurm_sns.cli import main, wiring
+from slurm_sns.cli import main
+from slurm_sns.cli.live import wiring
 from slurm_sns.slurm import executor
 
 SLURMCTLD = Path("/run/slurm/slurmctld.pid")  # containers/etc/slurm.conf

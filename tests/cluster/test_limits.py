@@ -54,7 +54,7 @@ def test_a_limit_of_nodes_holds_for_jobs_that_say_their_tasks_alone(cluster: Clu
 TWICE = """
 import sys
 from slurm_sns.model import Alternative, Resources, Start
-from slurm_sns.scheduler.follow_up import Unpin
+from slurm_sns.scheduler.observe.follow_up import Unpin
 from slurm_sns.scheduler.orders import Placement
 from slurm_sns.slurm.executor import SlurmExecutor
 

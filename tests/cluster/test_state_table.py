@@ -204,7 +204,7 @@ def test_a_suspended_job_keeps_its_memory_and_gives_its_cores(cluster: Cluster) 
 #: a busy machine takes longer to start the commands one by one than Slurm waits before it kills.
 WATCH = """
 import json, pathlib, subprocess, sys, time
-from slurm_sns.web.control import ask
+from slurm_sns.sockets.unix_socket import ask
 
 def run(command):
     return subprocess.run(command.split(), capture_output=True, text=True, check=True).stdout

@@ -62,7 +62,7 @@ def cycles(cluster: Cluster) -> int:
 ASKS = """
 import json, pathlib, sys
 from slurm_sns.errors import BadInput
-from slurm_sns.web.control import ask
+from slurm_sns.sockets.unix_socket import ask
 def answer(request):
     try:
         return {"answer": ask(pathlib.Path("/run/sns/scheduler.sock"), request)}

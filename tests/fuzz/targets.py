@@ -28,17 +28,17 @@ from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.render.texts import texts
 from slurm_sns.resources import shared_path
 from slurm_sns.scheduler.answers import Answers
+from slurm_sns.scheduler.cycle_history import Recent
 from slurm_sns.scheduler.loop import View
-from slurm_sns.scheduler.observed import ObservedJob
-from slurm_sns.scheduler.recent import Recent
-from slurm_sns.scheduler.reconcile import reconcile
-from slurm_sns.scheduler.records import JobRecord, Stage
+from slurm_sns.scheduler.observe.observed import ObservedJob
+from slurm_sns.scheduler.observe.reconcile import reconcile
+from slurm_sns.scheduler.observe.records import JobRecord, Stage
 from slurm_sns.slurm import translate
+from slurm_sns.sockets.unix_socket import ControlSocket
 from slurm_sns.submit import mark
 from slurm_sns.submit.judge import Manage, Refuse, judge
 from slurm_sns.submit.submission import Submission
 from slurm_sns.submit.table import FilterTable, NodeShape
-from slurm_sns.web.control import ControlSocket
 
 #: Jobs that Lua is told at once: their lines and its answers fit into a pipe (64 KiB).
 BATCH = 50

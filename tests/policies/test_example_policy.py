@@ -12,10 +12,10 @@ from slurm_sns.config.settings import Section
 from slurm_sns.errors import BadInput, SnsError
 from slurm_sns.model import Plan, Resources, Snapshot, Suspend
 from slurm_sns.policies.base import own_geometry
-from slurm_sns.policies.placement.pool import Pool, amounts
+from slurm_sns.policies.placement.node_arrays import Pool, amounts
 from slurm_sns.policies.registry import REGISTRY, specification
-from slurm_sns.sim.planned import PlannedSimulation
-from slurm_sns.sim.trace import JobMaker, Trace
+from slurm_sns.sim.engine.planned import PlannedSimulation
+from slurm_sns.sim.traces.trace import JobMaker, Trace
 
 ONE_NODE = Pool(("n0",), amounts([Resources(4, 64 * 1024)]))
 

@@ -13,13 +13,13 @@ from slurm_sns.errors import Refused, Unreachable
 from slurm_sns.model import NOTHING, Release, Requeue, Resources, Resume, SetShare, Suspend
 from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
-from slurm_sns.scheduler.arrays import Split, listed
-from slurm_sns.scheduler.follow_up import Unpin
 from slurm_sns.scheduler.loop import Ports, Scheduler
-from slurm_sns.scheduler.nice import OwnNice
-from slurm_sns.scheduler.observed import JobState, Observation
+from slurm_sns.scheduler.observe.arrays import Split, listed
+from slurm_sns.scheduler.observe.follow_up import Unpin
+from slurm_sns.scheduler.observe.nice import OwnNice
+from slurm_sns.scheduler.observe.observed import JobState, Observation
+from slurm_sns.scheduler.observe.records import Memory
 from slurm_sns.scheduler.orders import Placement, one_by_one
-from slurm_sns.scheduler.records import Memory
 
 #: The method of FakeSlurm for each order.
 METHODS = {

@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 from slurm_sns.model import Resources
-from slurm_sns.scheduler.observed import JobState, Observation, ObservedJob, ObservedNode
-from slurm_sns.scheduler.records import JobRecord, Stage
+from slurm_sns.scheduler.cycle_input import Situation, read
+from slurm_sns.scheduler.observe.observed import JobState, Observation, ObservedJob, ObservedNode
+from slurm_sns.scheduler.observe.records import JobRecord, Stage
 from slurm_sns.scheduler.settings import Settings
-from slurm_sns.scheduler.situation import Situation, read
-from slurm_sns.scheduler.turns import NO_TURNS
+from slurm_sns.scheduler.snapshot.backlog_claims import NO_TURNS
 from slurm_sns.submit import mark
 
 NOW = 100_000.0

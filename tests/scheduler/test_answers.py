@@ -17,10 +17,10 @@ from slurm_sns.policies.sns.profile_reading import programs_of
 from slurm_sns.resources import shared_path
 from slurm_sns.scheduler import profile_answers
 from slurm_sns.scheduler.answers import Answers
+from slurm_sns.scheduler.cycle_history import Recent
 from slurm_sns.scheduler.loop import View
-from slurm_sns.scheduler.observed import JobState
-from slurm_sns.scheduler.recent import Recent
-from slurm_sns.scheduler.records import Decision, Stage
+from slurm_sns.scheduler.observe.observed import JobState
+from slurm_sns.scheduler.observe.records import Decision, Stage
 
 ADMIN = 64030
 PARAMETERS = MatchingParameters()

@@ -9,9 +9,9 @@ from live import ENFORCE
 
 from slurm_sns.policies.registry import REGISTRY, specification
 from slurm_sns.scheduler.loop import Scheduler
-from slurm_sns.scheduler.memory import remembering
-from slurm_sns.scheduler.observed import JobState
-from slurm_sns.scheduler.records import Memory
+from slurm_sns.scheduler.observe.observed import JobState
+from slurm_sns.scheduler.observe.records import Memory
+from slurm_sns.scheduler.policy_history import remembering
 
 sys.path.append(str(Path(__file__).parent.parent / "policies"))
 

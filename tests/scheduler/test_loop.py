@@ -11,13 +11,13 @@ from slurm_sns.errors import Refused, SnsError, Unreachable
 from slurm_sns.model import Alternative, Plan, Release, Requeue, Resources, Resume, SetShare, Snapshot, Start, Suspend
 from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
-from slurm_sns.scheduler.follow_up import MOST_FAILURES
 from slurm_sns.scheduler.loop import LONGEST_RETRY_S, Scheduler
-from slurm_sns.scheduler.memory import Remembering
-from slurm_sns.scheduler.observed import JobState
-from slurm_sns.scheduler.records import Memory, Stage
+from slurm_sns.scheduler.observe.follow_up import MOST_FAILURES
+from slurm_sns.scheduler.observe.job_status import Standing
+from slurm_sns.scheduler.observe.observed import JobState
+from slurm_sns.scheduler.observe.records import Memory, Stage
+from slurm_sns.scheduler.policy_history import Remembering
 from slurm_sns.scheduler.sending import MOST_CORRECTIONS, MOST_RESTORED, SIGN_OF_LIFE_S
-from slurm_sns.scheduler.standing import Standing
 from slurm_sns.scheduler.watchdog import is_stale
 
 ADVISE, OBSERVE = replace(ENFORCE, mode="advise"), replace(ENFORCE, mode="observe")

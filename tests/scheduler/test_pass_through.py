@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from live import ENFORCE, job, running
 
-from slurm_sns.scheduler.observed import JobState
+from slurm_sns.scheduler.observe.observed import JobState
 from slurm_sns.scheduler.pass_through import ASKS, NOT_SHOWN, WHOLE_MEMORY, reason
 from slurm_sns.submit.submission import UNPLACED
 

@@ -5,7 +5,7 @@ from fake_slurm import FakeSlurm
 from live import NOW
 
 from slurm_sns.errors import Refused, Unreachable
-from slurm_sns.scheduler.records import JobRecord, Stage
+from slurm_sns.scheduler.observe.records import JobRecord, Stage
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.watchdog import Watchdog, is_stale
 

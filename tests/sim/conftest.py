@@ -18,6 +18,6 @@ def write(tmp_path):
 @pytest.fixture
 def small_pool(write):
     """Two nodes of 4 cores and 16 GB, one of 2 cores and 8 GB."""
-    from slurm_sns.sim.nodes_csv import read_nodes
+    from slurm_sns.sim.traces.nodes_csv import read_nodes
 
     return read_nodes(write("pool.csv", "name,cores,mem_gb\nA,4,16\nB,4,16\nC,2,8\n"))

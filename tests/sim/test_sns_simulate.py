@@ -14,9 +14,9 @@ from slurm_sns.policies.placement.heuristics import angle_to_balance
 from slurm_sns.policies.placement.portfolio import Portfolio
 from slurm_sns.policies.sns.parameters import REPRODUCTION
 from slurm_sns.resources import shared_path
-from slurm_sns.sim.engine import Simulation
-from slurm_sns.sim.nodes_csv import read_nodes
-from slurm_sns.sim.read_trace import read_trace
+from slurm_sns.sim.engine.matching import Simulation
+from slurm_sns.sim.traces.nodes_csv import read_nodes
+from slurm_sns.sim.traces.read_trace import read_trace
 
 DATA = Path(__file__).parents[1] / "data" / "netbatch"
 PROFILES = str(shared_path("conf/profiles/spread-n-share.yaml"))

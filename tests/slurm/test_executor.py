@@ -8,11 +8,11 @@ import recorded
 
 from slurm_sns.errors import Refused, SnsError, Unreachable
 from slurm_sns.model import Alternative, Release, Requeue, Resources, Resume, SetShare, Start, Suspend
-from slurm_sns.scheduler.arrays import Split
-from slurm_sns.scheduler.follow_up import Unpin
-from slurm_sns.scheduler.nice import OwnNice
+from slurm_sns.scheduler.observe.arrays import Split
+from slurm_sns.scheduler.observe.follow_up import Unpin
+from slurm_sns.scheduler.observe.nice import OwnNice
+from slurm_sns.scheduler.observe.records import OwnMemory
 from slurm_sns.scheduler.orders import Placement
-from slurm_sns.scheduler.records import OwnMemory
 from slurm_sns.slurm import translate
 from slurm_sns.slurm.api import is_unreachable
 from slurm_sns.slurm.commands import run

@@ -14,7 +14,7 @@ from slurm_sns.errors import Refused, Unreachable
 from slurm_sns.model import Alternative, Resources, Start
 from slurm_sns.scheduler.orders import Placement
 from slurm_sns.slurm.executor import MANY, SlurmExecutor
-from slurm_sns.slurm.rows import as_row, from_row
+from slurm_sns.slurm.placements_json import as_row, from_row
 from slurm_sns.slurm.sender import answered, end_with
 from slurm_sns.slurm.senders import SENDERS, Senders
 

@@ -8,7 +8,7 @@ import pytest
 import recorded
 
 from slurm_sns.errors import BadInput, Unreachable
-from slurm_sns.scheduler.observed import NO_PREEMPTION, PreemptionRules
+from slurm_sns.scheduler.observe.observed import NO_PREEMPTION, PreemptionRules
 from slurm_sns.slurm import api
 from slurm_sns.slurm.accounting import Numbers
 from slurm_sns.slurm.state import HeldJobs, SlurmState, shows_estimates

@@ -12,8 +12,8 @@ from sqlalchemy.exc import OperationalError
 from slurm_sns.errors import BadInput, SnsError, Unreachable
 from slurm_sns.model import Alternative, Job, Node, Plan, Report, Resources, Snapshot, Start
 from slurm_sns.policies.base import HistoryFormat
-from slurm_sns.scheduler.memory import recall
-from slurm_sns.scheduler.records import JobRecord, Memory, Stage
+from slurm_sns.scheduler.observe.records import JobRecord, Memory, Stage
+from slurm_sns.scheduler.policy_history import recall
 from slurm_sns.store.decisions import CYCLES_PER_CLEANING, UNKNOWN_USER, StoredDecisions
 from slurm_sns.store.history import StoredHistory
 from slurm_sns.store.schema import open_store

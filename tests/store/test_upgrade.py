@@ -16,7 +16,7 @@ from sqlalchemy import Engine, create_engine, inspect
 from slurm_sns.errors import Unreachable
 from slurm_sns.model import Alternative, Job, Node, Project, Resources, Snapshot
 from slurm_sns.policies.profile import Program, Provenance, Provenances, Run
-from slurm_sns.scheduler.records import JobRecord, Memory, Stage
+from slurm_sns.scheduler.observe.records import JobRecord, Memory, Stage
 from slurm_sns.store.decisions import StoredDecisions
 from slurm_sns.store.history import StoredHistory
 from slurm_sns.store.migrations import NEWEST, REVISIONS

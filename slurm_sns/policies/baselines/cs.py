@@ -11,11 +11,11 @@ from functools import partial
 from slurm_sns.model import Alternative
 from slurm_sns.policies.base import Asked, Choice
 from slurm_sns.policies.baselines.parameters import CompactParameters
-from slurm_sns.policies.placement.by_kernel import Rules
-from slurm_sns.policies.placement.names import IDLEST
+from slurm_sns.policies.placement.heuristic_names import IDLEST
+from slurm_sns.policies.placement.kernel_matching import Rules
 from slurm_sns.policies.placement.portfolio import Portfolio
 from slurm_sns.policies.placement.request import NodeType, Request, fewest_nodes, holding, spread
-from slurm_sns.policies.placement.scales import require_scales
+from slurm_sns.policies.placement.scale_factors import require_scales
 
 
 def compact_shared(parameters: CompactParameters | None = None) -> Portfolio:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from slurm_sns.policies.placement.scales import EVEN_SCALES_ONLY, SCALES
+from slurm_sns.policies.placement.scale_factors import EVEN_SCALES_ONLY, SCALES
 from slurm_sns.policies.specification import QUEUE_DEPTH, Specification, parameter
 
 

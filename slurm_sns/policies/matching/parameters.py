@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from slurm_sns.policies.placement.names import heuristics
+from slurm_sns.policies.placement.heuristic_names import heuristics
 from slurm_sns.policies.specification import QUEUE_DEPTH, Setting, Specification, parameter
 
 #: The paper's five (section 4), in the order that breaks ties between equally good schedules.

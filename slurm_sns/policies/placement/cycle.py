@@ -17,7 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slurm_sns.model import Alternative, Job, Resources
-from slurm_sns.policies.placement.pool import (
+from slurm_sns.policies.placement.best_by_score import Grouping, best, one_group
+from slurm_sns.policies.placement.failed_demands import FailedShapes
+from slurm_sns.policies.placement.job_size import fits_ever
+from slurm_sns.policies.placement.node_arrays import (
     CORES,
     MEMORY,
     Amounts,
@@ -29,9 +32,6 @@ from slurm_sns.policies.placement.pool import (
     taken,
 )
 from slurm_sns.policies.placement.queue import FairOrder, WaitingQueue
-from slurm_sns.policies.placement.select import Grouping, best, one_group
-from slurm_sns.policies.placement.shapes import FailedShapes
-from slurm_sns.policies.placement.size import fits_ever
 
 #: The smallest job: a node without room for it takes no part in a cycle.
 SMALLEST = Resources(cores=1, memory_mb=1024)

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from slurm_sns.errors import BadInput
 from slurm_sns.model import Job, Plan, Resources, Snapshot
+from slurm_sns.policies.placement.best_by_score import Grouping
 from slurm_sns.policies.placement.cycle import Cycle, Heuristic, Step
-from slurm_sns.policies.placement.missing import Lack, nearest
-from slurm_sns.policies.placement.moment import Moment
-from slurm_sns.policies.placement.pool import Amounts, Indices
-from slurm_sns.policies.placement.select import Grouping
-from slurm_sns.policies.placement.size import wording
+from slurm_sns.policies.placement.cycle_capacity import Moment
+from slurm_sns.policies.placement.job_size import wording
+from slurm_sns.policies.placement.node_arrays import Amounts, Indices
+from slurm_sns.policies.placement.shortfall import Lack, nearest
 
 NEAREST_SHOWN = 3
 BEST_SHOWN = 4

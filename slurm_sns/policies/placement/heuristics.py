@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from slurm_sns.errors import BadInput
 from slurm_sns.model import Resources
+from slurm_sns.policies.placement.best_by_score import Grouping
 from slurm_sns.policies.placement.cycle import Heuristic
-from slurm_sns.policies.placement.names import IDLEST, PAPER_BETA
-from slurm_sns.policies.placement.pool import BANDWIDTH, CORES, MEMORY, WAYS, Amounts, Indices
-from slurm_sns.policies.placement.select import Grouping
+from slurm_sns.policies.placement.heuristic_names import IDLEST, PAPER_BETA
+from slurm_sns.policies.placement.node_arrays import BANDWIDTH, CORES, MEMORY, WAYS, Amounts, Indices
 
 Scores = NDArray[np.generic]
 

@@ -18,16 +18,16 @@ import numpy as np
 from slurm_sns.errors import BadInput
 from slurm_sns.model import Alternative, Job, Plan, Report, Snapshot
 from slurm_sns.policies.base import MakeAlternatives, own_geometry
-from slurm_sns.policies.placement.by_kernel import Kernel, Rules
+from slurm_sns.policies.placement.age_limit_cycle import KeepingCycle
 from slurm_sns.policies.placement.cycle import Cycle, EndedCycle, Heuristic, Limits, Match, Opening
 from slurm_sns.policies.placement.explain import Explanation, explain
+from slurm_sns.policies.placement.heuristic_names import PAPER_BETA
 from slurm_sns.policies.placement.heuristics import HEURISTICS, Idlest, require_known
-from slurm_sns.policies.placement.keeping import KeepingCycle
-from slurm_sns.policies.placement.names import PAPER_BETA
-from slurm_sns.policies.placement.pool import WAYS, Amounts, Pool, amounts
+from slurm_sns.policies.placement.kernel_input import slowdown_units
+from slurm_sns.policies.placement.kernel_matching import Kernel, Rules
+from slurm_sns.policies.placement.node_arrays import WAYS, Amounts, Pool, amounts
 from slurm_sns.policies.placement.queue import WaitingQueue
 from slurm_sns.policies.placement.reasons import reasons_to_wait, starts
-from slurm_sns.policies.placement.tabulate import slowdown_units
 
 
 @dataclass(frozen=True)

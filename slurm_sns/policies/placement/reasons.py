@@ -10,11 +10,11 @@ from functools import partial
 
 from slurm_sns.model import Job, Start
 from slurm_sns.policies.placement.cycle import EndedCycle, Match
+from slurm_sns.policies.placement.cycle_capacity import Moment
+from slurm_sns.policies.placement.job_size import wording
 from slurm_sns.policies.placement.kinds_of_jobs import OncePerKind
-from slurm_sns.policies.placement.missing import nearest
-from slurm_sns.policies.placement.moment import Moment
-from slurm_sns.policies.placement.pool import Pool
-from slurm_sns.policies.placement.size import wording
+from slurm_sns.policies.placement.node_arrays import Pool
+from slurm_sns.policies.placement.shortfall import nearest
 
 
 def starts(matches: Iterable[Match], pool: Pool, chosen: str, matched: Mapping[str, int]) -> tuple[Start, ...]:

@@ -18,8 +18,8 @@ from slurm_sns.model import Alternative, Resources
 from slurm_sns.policies.base import Choice
 from slurm_sns.policies.placement.request import Layout, NodeType, Request, compact, fewest_nodes, holding, spread
 from slurm_sns.policies.profile import SAME, Program, Run
+from slurm_sns.policies.sns.alternatives_report import Considered, Explanation
 from slurm_sns.policies.sns.classify import Classification, Kind, classify, corrected_time_s
-from slurm_sns.policies.sns.considered import Considered, Explanation
 from slurm_sns.policies.sns.parameters import PAPER_BANDWIDTH_GBPS, SnsParameters
 
 NO_PROFILE = "no profile: runs at scale 1 on shared nodes, and asks for no ways and no bandwidth"

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from slurm_sns.policies.placement.names import PAPER_BETA
-from slurm_sns.policies.placement.scales import EVEN_SCALES_ONLY, SCALES, require_scales
+from slurm_sns.policies.placement.heuristic_names import PAPER_BETA
+from slurm_sns.policies.placement.scale_factors import EVEN_SCALES_ONLY, SCALES, require_scales
 from slurm_sns.policies.specification import QUEUE_DEPTH, Setting, Specification, parameter, require_within_limits
 
 #: A half-empty node clocks higher: run times measured on one are multiplied by this (the prototype's values).

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from functools import partial
 
 from slurm_sns.policies.base import Asked, Choice
-from slurm_sns.policies.placement.by_kernel import Rules
-from slurm_sns.policies.placement.names import IDLEST
+from slurm_sns.policies.placement.heuristic_names import IDLEST
+from slurm_sns.policies.placement.kernel_matching import Rules
 from slurm_sns.policies.placement.portfolio import Portfolio
 from slurm_sns.policies.placement.request import NodeType
 from slurm_sns.policies.sns.alternatives import choose

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from slurm_sns.sim.reproduce.claims import Claim, Interval, count_verdicts
-from slurm_sns.sim.results import write_files
+from slurm_sns.sim.results.result_files import write_files
 
 RULE = (
     "Verdicts follow one rule: the 95 % confidence interval (Student's t over the seeds; policies are compared in "

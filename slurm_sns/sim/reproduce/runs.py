@@ -17,12 +17,12 @@ import numpy as np
 
 from slurm_sns.errors import SnsError
 from slurm_sns.policies.matching.parameters import PAPER_PORTFOLIO, MatchingParameters
-from slurm_sns.policies.placement.pool import Pool
-from slurm_sns.sim.nodes_csv import MIB_PER_GB
-from slurm_sns.sim.records import RecordBuilder, Records
-from slurm_sns.sim.replay import replay
+from slurm_sns.policies.placement.node_arrays import Pool
+from slurm_sns.sim.replay.trace_replay import replay
 from slurm_sns.sim.reproduce.kept import forget, keep
 from slurm_sns.sim.reproduce.work import Report, Workers, no_report
+from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
+from slurm_sns.sim.traces.trace_arrays import RecordBuilder, Records
 from slurm_sns.sim.workloads.netbatch import Part, generate
 from slurm_sns.sim.workloads.netbatch_pools import POOLS, NetBatchPool
 from slurm_sns.sim.workloads.netbatch_variants import AS_GENERATED, VARIANTS

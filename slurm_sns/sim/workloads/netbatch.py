@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slurm_sns.policies.placement.pool import CORES, MEMORY
-from slurm_sns.sim.nodes_csv import MIB_PER_GB
+from slurm_sns.policies.placement.node_arrays import CORES, MEMORY
+from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
 from slurm_sns.sim.workloads.netbatch_pools import DAYS, NetBatchPool
 
 DAY_S = 86_400

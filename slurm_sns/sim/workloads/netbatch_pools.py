@@ -14,8 +14,8 @@ import numpy as np
 
 from slurm_sns.errors import BadInput
 from slurm_sns.model import Resources
-from slurm_sns.policies.placement.pool import Pool, amounts
-from slurm_sns.sim.nodes_csv import MIB_PER_GB
+from slurm_sns.policies.placement.node_arrays import Pool, amounts
+from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
 
 #: One step between the sizes of machines.
 CORES_STEP = 4

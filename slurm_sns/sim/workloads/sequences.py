@@ -16,7 +16,7 @@ import numpy as np
 from slurm_sns.policies.profile import Program
 from slurm_sns.policies.sns.classify import Kind, classify
 from slurm_sns.policies.sns.parameters import REPRODUCTION
-from slurm_sns.sim.sns_jobs import ProgramJob
+from slurm_sns.sim.traces.programs_csv import ProgramJob
 
 #: Jobs in a sequence, and between which scaling ratios the paper's 36 sequences lie.
 PAPER_JOBS = 20

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from slurm_sns.policies.sns.classify import Kind
-from slurm_sns.sim.sns_jobs import ProgramJob
+from slurm_sns.sim.traces.programs_csv import ProgramJob
 from slurm_sns.sim.workloads.sequences import Member
 
 FILE = "trinity-2016-completed-rebuilt.swf.gz"

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import IO
 
 from slurm_sns.errors import SnsError
-from slurm_sns.policies.placement.pool import CORES, MEMORY, Pool
-from slurm_sns.sim.nodes_csv import MIB_PER_GB
+from slurm_sns.policies.placement.node_arrays import CORES, MEMORY, Pool
+from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
 from slurm_sns.sim.workloads.netbatch import Part
 
 KB_PER_GB = 1 << 20

@@ -14,8 +14,8 @@ from slurm_sns.model import Alternative, Job, Node, Resources, Snapshot
 from slurm_sns.policies.combined.combined import combined as the_policy
 from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import PAPER_PORTFOLIO, MatchingParameters
+from slurm_sns.policies.placement.heuristic_names import FOR_PROFILED_JOBS
 from slurm_sns.policies.placement.heuristics import HEURISTICS, Idlest, angle_to_balance, mix_fit
-from slurm_sns.policies.placement.names import FOR_PROFILED_JOBS
 from slurm_sns.policies.placement.portfolio import Portfolio
 from slurm_sns.policies.registry import REGISTRY, specification
 from slurm_sns.policies.sns.parameters import REPRODUCTION, SnsParameters

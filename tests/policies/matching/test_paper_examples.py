@@ -6,7 +6,7 @@ from clusters import GB, job, node, placed, plan, queue
 
 from slurm_sns.model import Resources
 from slurm_sns.policies.placement.heuristics import mix_fit
-from slurm_sns.policies.placement.pool import Pool, amounts
+from slurm_sns.policies.placement.node_arrays import Pool, amounts
 
 TWO_MACHINES = (node("A"), node("B"))
 FIGURE_3 = queue((1, 16), (1, 16), *[(1, 4)] * 6)

@@ -5,8 +5,8 @@ from dataclasses import replace
 from clusters import job, node, placed, plan, way
 
 from slurm_sns.model import Alternative, Node, Resources
-from slurm_sns.policies.placement.pool import Pool
-from slurm_sns.policies.placement.size import fits_ever
+from slurm_sns.policies.placement.job_size import fits_ever
+from slurm_sns.policies.placement.node_arrays import Pool
 
 
 def test_a_cycle_looks_at_queue_depth_jobs_matched_or_not():

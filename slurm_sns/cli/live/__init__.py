@@ -1,0 +1,1 @@
+"""Commands for a running cluster and its configuration."""

@@ -1,0 +1,161 @@
+"""`sns status`, `sns queue`, `sns explain JOBID`: what the running scheduler says, as text or JSON."""
+
+import json
+import os
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from slurm_sns.cli.options import DEFAULT_CONFIG, AsJson, Config
+from slurm_sns.errors import BadInput
+
+if TYPE_CHECKING:
+    from slurm_sns.cli.live.watch import Look
+
+#: Ten digits hold every number of Slurm's.
+_JOB = re.compile(r"([1-9][0-9]{0,9})(?:_([0-9]{1,10}))?")
+
+#: As fast as `watch` of procps goes by default.
+WATCH_SECONDS = 2.0
+
+Watch = Annotated[
+    bool, typer.Option("--watch", "-w", help="Show it again and again, in place on a terminal, until Ctrl-C.")
+]
+Seconds = Annotated[
+    float | None,
+    typer.Argument(metavar="SECONDS", min=0.1, max=3600, help=f"With --watch: how often; {WATCH_SECONDS:g}."),
+]
+
+
+def status(
+    seconds: Seconds = None, *, watch: Watch = False, config: Config = DEFAULT_CONFIG, as_json: AsJson = False
+) -> None:
+    """The scheduler's state: mode, sign of life, jobs waiting and running, how full the nodes are, what is wrong."""
+    from slurm_sns.cli.live import status_view
+    from slurm_sns.cli.live.watch import Look
+
+    look = Look(status_view.page, status_view.plain_lines)
+    _show(asker(config, {"command": "status"}), look, seconds, watch=watch, as_json=as_json)
+
+
+def queue(
+    seconds: Seconds = None,
+    *,
+    watch: Watch = False,
+    user: Annotated[str | None, typer.Option("--user", "-u", metavar="NAME", help="Only this user's jobs.")] = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", "-n", metavar="N", min=1, help="Only the first N, in queue order.")
+    ] = None,
+    config: Config = DEFAULT_CONFIG,
+    as_json: AsJson = False,
+) -> None:
+    """Your jobs that slurm_sns holds, places or has placed, in queue order; all jobs for root and SlurmUser.
+
+    POS is the place in the queue, with ! where the job has waited so long that capacity is withheld for it. SIZE is
+    nodes x cores and memory of each. SINCE is how long it waits, or runs. WHY says what the nearest node lacks.
+    """
+    from slurm_sns.cli.live import queue_view
+    from slurm_sns.cli.live.watch import Look
+
+    ask = asker(config, {"command": "queue"})
+
+    def chosen() -> tuple[list[dict[str, Any]], int]:
+        rows = [row for row in ask() if user is None or row["user"] == user]
+        return rows[:limit], len(rows) - len(rows[:limit])
+
+    def page(answer: Any, now_s: float, width: int) -> Any:
+        rows, hidden = answer
+        return queue_view.table(rows, now_s, width, hidden)
+
+    look = Look(page, lambda answer, now_s: queue_view.plain_lines(answer[0], now_s))
+    _show((lambda: chosen()[0]) if as_json else chosen, look, seconds, watch=watch, as_json=as_json)
+
+
+def explain(
+    job: Annotated[str, typer.Argument(metavar="JOBID", help="A job's number, or a task of an array (41_7).")],
+    config: Config = DEFAULT_CONFIG,
+    as_json: AsJson = False,
+) -> None:
+    """Why a job was placed where it was, or why not yet: what each heuristic chose, what was missing where.
+
+    Of a pass-through job, which slurm_sns leaves to Slurm: why. Users ask about jobs of their own; root and SlurmUser
+    about any.
+    """
+    from slurm_sns.cli.live import explain_view
+
+    answer = asker(config, {"command": "explain", **_named(job)})()
+    if as_json:
+        print(json.dumps(answer, indent=2))
+        return
+    for part in explain_view.explanation(answer):
+        explain_view.show(part)
+
+
+def _named(job: str) -> dict[str, int]:
+    """`41` or `41_7` as the request names it."""
+    found = _JOB.fullmatch(job)
+    if found is None:
+        raise BadInput(f"JOBID {job!r}: valid are a job's number, as 41, and a task of an array, as 41_7")
+    return {name: int(number) for name, number in zip(("job_id", "task"), found.groups(), strict=True) if number}
+
+
+def _show(ask: Callable[[], Any], look: "Look", seconds: float | None, *, watch: bool, as_json: bool) -> None:
+    from slurm_sns.cli.live.watch import show_again, show_once
+
+    if watch:
+        show_again(ask, look, WATCH_SECONDS if seconds is None else seconds, as_json=as_json)
+    elif seconds is not None:
+        raise BadInput(f"{seconds:g}: SECONDS goes with --watch")
+    else:
+        show_once(ask, look, as_json=as_json)
+
+
+def asker(config: Path, request: dict[str, Any]) -> Callable[[], Any]:
+    """What asks the scheduler of this configuration.
+
+    Raises, when it is called:
+        Unreachable: none answers; it says when one last did.
+        SnsError: what the scheduler answers with (BadInput when the request was at fault).
+    """
+    from slurm_sns.errors import Unreachable
+    from slurm_sns.sockets.unix_socket import ask
+
+    socket = _socket(config)
+
+    def asked() -> Any:
+        try:
+            return ask(socket, request)
+        except Unreachable as problem:
+            seen = _last_sign_of_life(socket.with_name("heartbeat"))
+            raise Unreachable(f"{problem}{seen}; while it does not run, jobs pass through to Slurm") from None
+
+    return asked
+
+
+def _last_sign_of_life(heartbeat: Path) -> str:
+    """When the scheduler wrote its heartbeat; its time is everybody's to see."""
+    from slurm_sns.cli.live.explain_view import duration
+
+    try:
+        age_s = time.time() - heartbeat.stat().st_mtime
+    except OSError:
+        return ""
+    return f"; its last sign of life was {duration(age_s)} ago"
+
+
+def is_for_admins(config: Path) -> bool:
+    """Whether the configuration is there and not for the caller to read."""
+    return os.access(config, os.F_OK) and not os.access(config, os.R_OK)
+
+
+def _socket(config: Path) -> Path:
+    """The socket; of a configuration that only admins may read (it can hold a password), the usual one."""
+    from slurm_sns import config as configuration
+
+    if is_for_admins(config):
+        return configuration.Paths().socket
+    return configuration.load(config).paths.socket

@@ -1,0 +1,154 @@
+"""`sns check`: the configuration, this machine and the running Slurm, and what to change, in this order."""
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from slurm_sns.cli.options import DEFAULT_CONFIG, AsJson, Config
+
+if TYPE_CHECKING:
+    from slurm_sns import config as configuration
+    from slurm_sns.slurm.check_finding import Finding
+    from slurm_sns.slurm.site import Site
+
+#: Exists where systemd runs: sd_booted(3).
+SYSTEMD = Path("/run/systemd/system")
+
+
+def check(config: Config = DEFAULT_CONFIG, as_json: AsJson = False) -> int:
+    """Say what is missing on this controller, in order, with the lines to add and the commands to run.
+
+    Looks at sns.yaml, the rendered files, Slurm's files, the plugins, the running Slurm, directories, units and
+    daemons. Changes nothing. Exit 1 if something is wrong; a warning says what a setting of the site's own costs, and
+    is not. To be run as root or SlurmUser.
+    """
+    from slurm_sns import config as configuration
+
+    findings = list(_findings(configuration.load(config), config.absolute()))
+    if as_json:
+        print(json.dumps([_fields(finding) for finding in findings], indent=2))
+    else:
+        _print(findings)
+    return 0 if all(finding.ok for finding in findings) else 1
+
+
+def _findings(settings: "configuration.Config", source: Path) -> "Iterator[Finding]":
+    from slurm_sns.cli.live import installation
+    from slurm_sns.render.files import differing
+    from slurm_sns.render.texts import texts
+    from slurm_sns.slurm import check as comparison
+    from slurm_sns.slurm import check_files, check_site, conf_text
+    from slurm_sns.slurm.api import configuration_path
+
+    rendered = texts(settings, source)
+    expected = comparison.expected_options(rendered["slurm.conf"])
+    main = configuration_path()
+    lines = conf_text.read(main)
+    site, answer = _ask()
+
+    yield answer
+    if site:
+        yield from comparison.description(settings, site)
+        yield from check_site.rules(settings, site)
+    yield check_site.controllers(lines)
+    yield from check_files.kept_words(settings, lines)
+    yield installation.rendered_files(settings, differing(settings.paths.slurm_dir, rendered))
+    if site:
+        yield installation.spank_plugin(settings, site.plugin_dirs)
+    yield from installation.filter_modules(main.with_name("job_submit.lua"))
+    yield _plugstack(settings, main, site)
+    if any(nodes.gres for nodes in settings.nodes):
+        yield _included(settings, main.with_name("gres.conf"), "Include")
+    yield from check_files.slurm_conf(main, lines, settings, expected)
+    if site:
+        yield from comparison.running(settings, site, expected)
+    if SYSTEMD.is_dir():
+        yield installation.units(settings, rendered)
+    yield from installation.directories(settings, source)
+    yield from installation.daemons(settings)
+
+
+def _ask() -> "tuple[Site | None, Finding]":
+    """The running Slurm, through pyslurm; or what is in the way."""
+    from slurm_sns.errors import SnsError
+    from slurm_sns.slurm.check_finding import Finding
+    from slurm_sns.slurm.site import library_of, read_site
+
+    what = "pyslurm, built for the Slurm that answers"
+    build = 'pip of this environment: "$(sns sources)/plugins/pyslurm/build.sh" PIP'
+    try:
+        site = read_site()
+    except SnsError as problem:
+        return None, Finding(ok=False, what=what, found=str(problem), advice=build)
+    release, library = site.version.rpartition(".")[0], library_of(site.version)
+    ok = site.library == library and site.built_for.rpartition(".")[0] in ("", release)
+    found = f"pyslurm {site.pyslurm_version} for Slurm {site.built_for or 'unknown'}, libslurm {site.library}"
+    return site, Finding(ok, what, found, f"for Slurm {release}, libslurm {library}", advice=build)
+
+
+def _plugstack(settings: "configuration.Config", main: Path, site: "Site | None") -> "Finding":
+    path = (site and site.plugstack) or main.with_name("plugstack.conf")
+    return _included(settings, path, "include")
+
+
+def _included(settings: "configuration.Config", path: Path, word: str) -> "Finding":
+    from slurm_sns.slurm import check_files, conf_text
+
+    return check_files.includes(path, conf_text.read(path), settings.paths.slurm_dir / path.name, word)
+
+
+def _fields(finding: "Finding") -> dict[str, str | bool]:
+    """What the finding says; a remedy only where one is needed, and `warning` only where it is one."""
+    said = {name: value for name, value in asdict(finding).items() if value != "" and (value or name != "warning")}
+    if not finding.is_well:
+        return said
+    return {name: said[name] for name in ("ok", "what", "found", "wanted") if name in said}
+
+
+def _print(findings: "list[Finding]") -> None:
+    from slurm_sns.cli.live.explain_view import plain, show
+
+    said: list[str] = []
+    for finding in findings:
+        show(f"{_verdict(finding)} {plain(_sentence(finding))}")
+        remedy = [] if finding.is_well else list(_remedy(finding))
+        if remedy != said:  # several findings in a row may be mended by one command
+            print(*remedy, sep="\n", end="\n" if remedy else "")  # to be copied: no colour, and no line is broken
+        said = remedy or said
+    wrong, warnings = sum(not finding.ok for finding in findings), sum(finding.warning for finding in findings)
+    warned = f"{warnings} warning{'s' * (warnings > 1)}, " if warnings else ""
+    remedy_is = "; mend them in this order, then check again" if wrong else ""
+    show(f"{len(findings)} checked, {warned}{wrong} wrong{remedy_is}")
+
+
+def _verdict(finding: "Finding") -> str:
+    if not finding.ok:
+        return "[red]wrong[/]"
+    return "[yellow]warn[/] " if finding.warning else "[green]ok[/]   "
+
+
+def _sentence(finding: "Finding") -> str:
+    told = {} if finding.is_well else {"found": finding.found, "wanted": finding.wanted}
+    values = [f"{word} {value}" for word, value in told.items() if value]
+    return f"{finding.what}: {', '.join(values)}" if values else finding.what
+
+
+def _remedy(finding: "Finding") -> Iterator[str]:
+    if finding.add:
+        yield f"      {finding.file}: {'replace' if finding.remove else 'add'}"
+        yield from _indented(finding.remove)
+        if finding.remove:
+            yield "      by"
+        yield from _indented(finding.add)
+    if finding.run:
+        yield "      run"
+        yield from _indented(finding.run)
+    if finding.advice:
+        yield f"      {finding.advice}"
+
+
+def _indented(text: str) -> Iterable[str]:
+    """The lines, harmless on a terminal."""
+    return ("          " + "".join(each if each.isprintable() else "?" for each in line) for line in text.splitlines())

@@ -1,0 +1,94 @@
+"""`sns scheduler` and `sns watchdog`: the two processes that run as SlurmUser on the controller."""
+
+from typing import Annotated
+
+import typer
+
+from slurm_sns.cli.options import DEFAULT_CONFIG, Config
+
+#: The watchdog looks this often: far below the shortest heartbeat_timeout_s, and one stat of a file.
+WATCHDOG_SECONDS = 1.0
+
+
+def scheduler(
+    config: Config = DEFAULT_CONFIG,
+    cycles: Annotated[int, typer.Option(min=0, help="Stop after so many cycles; 0: run until told to stop.")] = 0,
+    only_compile: Annotated[
+        bool, typer.Option("--compile", help="Only compile what a scheduler runs: before a restart with a new version.")
+    ] = False,
+) -> None:
+    """Plan and place held jobs until stopped (SIGTERM, Ctrl-C). Runs as SlurmUser.
+
+    A clean stop releases the jobs that are still held. With --cycles nothing is released at the end: for tests and for
+    a look at what one cycle does. SIGUSR1 stops without releasing, for the next scheduler to go on with.
+    """
+    from slurm_sns import config as configuration
+    from slurm_sns.cli.live import wiring
+    from slurm_sns.policies.registry import specification
+    from slurm_sns.scheduler.answers import Answers
+    from slurm_sns.scheduler.cycle_history import Recent
+    from slurm_sns.scheduler.loop import Scheduler
+    from slurm_sns.scheduler.policy_history import remembering
+    from slurm_sns.sockets.unix_socket import ControlSocket
+
+    settings = configuration.load(config)
+    wiring.require_slurm_user(settings)
+    wiring.make_directories(settings)
+    policy = settings.the_policy()
+    if only_compile:
+        print(f"compiled in {wiring.warm_up(policy):.1f} s")
+        return
+    unlock = wiring.only_one(settings.paths.run_dir / "scheduler.lock")
+    wiring.require_commands()
+    wiring.start_logging(settings.log_level)
+    stop = wiring.StopSignal()
+    ports = wiring.ports(settings, stop)
+    recent = Recent()
+    told = wiring.settings(settings)
+    form = specification(settings.policy).history
+    memory = remembering(settings.policy, form, ports.history, ports.log)
+    loop = Scheduler(ports, policy, told, wiring.spreading(settings, policy), recent.publish, remembering=memory)
+    admins = wiring.admins(settings)
+    answers = Answers(recent, ports.decisions, policy, admins, lambda: loop.trouble, settings=told)
+    managed = ",".join(settings.partitions)
+    wiring.log.info("scheduler: mode %s, policy %s, partitions %s", settings.mode, settings.policy, managed)
+    wiring.log.info("scheduler: ready to plan after %.1f s", wiring.warm_up(policy))
+    with ControlSocket(settings.paths.socket, answers.answer, admins):
+        if cycles:
+            loop.repeat(cycles, settings.scheduler.interval_s)
+        else:
+            loop.run(settings.scheduler.interval_s, stop.is_set, stop.hands_over)
+    wiring.log.info("scheduler: stopped")
+    unlock()
+
+
+def watchdog(config: Config = DEFAULT_CONFIG) -> None:
+    """Release held jobs whenever the scheduler shows no sign of life. Runs as SlurmUser."""
+    from slurm_sns import config as configuration
+    from slurm_sns.cli.live import wiring
+    from slurm_sns.scheduler.watchdog import Watchdog
+    from slurm_sns.slurm.executor import SlurmExecutor
+    from slurm_sns.store.heartbeat import HeartbeatFile
+
+    settings = configuration.load(config)
+    wiring.require_slurm_user(settings)
+    wiring.make_directories(settings)
+    unlock = wiring.only_one(settings.paths.run_dir / "watchdog.lock")
+    wiring.require_commands()
+    wiring.start_logging(settings.log_level)
+    stop = wiring.StopSignal()
+    beat = HeartbeatFile(settings.paths.heartbeat)
+    dog = Watchdog(
+        wiring.releasing_state(),
+        SlurmExecutor(),
+        beat.last,
+        clock=stop,
+        log=wiring.log.info,
+        timeout_s=settings.scheduler.heartbeat_timeout_s,
+        settings=wiring.settings(settings),
+        records=wiring.stored_records(settings).load,
+    )
+    wiring.log.info("watchdog: a heartbeat older than %s s is stale", settings.scheduler.heartbeat_timeout_s)
+    dog.run(WATCHDOG_SECONDS, stop.is_set)
+    wiring.log.info("watchdog: stopped")
+    unlock()

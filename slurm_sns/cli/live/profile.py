@@ -1,0 +1,204 @@
+"""`sns profile`: the programs' profiles in the store or in a file, or those that the running scheduler has loaded.
+
+Every user may list, show, plot and export them; only SlurmUser, whose store it is, imports (cli.profile_source).
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from slurm_sns.cli import options
+from slurm_sns.cli.live import profile_source
+from slurm_sns.errors import BadInput, SnsError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from slurm_sns.policies.profile import Run
+
+_HELP = "The programs' profiles: SlurmUser imports them, every user may list, show, plot and export them."
+
+app = typer.Typer(no_args_is_help=True, help=_HELP)
+
+FromFile = Annotated[
+    Path | None,
+    typer.Option("--file", help="Read this YAML file instead of what the scheduler has.", show_default=False),
+]
+Name = Annotated[str, typer.Argument(metavar="PROGRAM", help="The program's name.")]
+Alpha = Annotated[float, typer.Option("--alpha", help="The share of its best performance that is to be kept.")]
+
+
+@app.command("list")
+def list_programs(
+    file: FromFile = None, config: options.Config = options.DEFAULT_CONFIG, as_json: options.AsJson = False
+) -> None:
+    """List the programs that have a profile, with their classes.
+
+    SlurmUser reads the store; anybody else asks the running scheduler.
+    """
+    summaries = profile_source.source(file, config).summaries()
+    if as_json:
+        print(json.dumps(summaries, indent=2))
+        return
+    table = _table("program", "processes", "class", "best scale", "short of", "max scale")
+    for each in summaries:
+        limit = "" if each["max_scale"] is None else str(each["max_scale"])
+        for found in each["classes"]:
+            row = (str(found["processes"]), found["class"], str(found["ideal_scale"]), found["bottleneck"] or "", limit)
+            table.add_row(each["program"], *row)
+    _print(table)
+
+
+@app.command()
+def show(
+    program: Name,
+    alpha: Alpha = 0.9,
+    file: FromFile = None,
+    config: options.Config = options.DEFAULT_CONFIG,
+    as_json: options.AsJson = False,
+) -> None:
+    """Show a program: its class, run times, and what it would ask for at a given alpha."""
+    from slurm_sns.scheduler.profile_answers import class_of, summary
+
+    _require_alpha(alpha)
+    chosen = profile_source.source(file, config).program(program)
+    if as_json:
+        runs = [_run_summary(run, alpha) for run in chosen.runs]
+        print(json.dumps({**summary(chosen), "alpha": alpha, "runs": runs}, indent=2))
+        return
+    print(f"{chosen.name}: {_printable(chosen.source) or 'no source given'}")
+    for processes in chosen.process_counts:
+        found = class_of(chosen, processes)
+        best = f", best at scale {found.ideal_scale}, short of {found.bottleneck}" if found.bottleneck else ""
+        print(f"{processes} processes: {found.kind}{best}")
+    table = _table(
+        "processes", "scale", "time s", "shared s", "ways", "IPC kept", "GB/s", "time is", "IPC is", "GB/s are"
+    )
+    for run in chosen.runs:
+        table.add_row(*_run_row(run, alpha))
+    _print(table)
+    print(f"ways: the fewest that keep {alpha:g} of the IPC; GB/s: with these ways; both per node.")
+    print("shared s: the run time on shared nodes, whose clock is lower than that of half-empty ones.")
+    print("known: where times, IPC and GB/s come from: p printed in the paper, m measured, a assumed.")
+
+
+@app.command("import")
+def import_file(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A YAML file of profiles.")],
+    config: options.Config = options.DEFAULT_CONFIG,
+    as_json: options.AsJson = False,
+) -> None:
+    """Put the programs of FILE into the store, in the place of those of the same names: all of them or none."""
+    from slurm_sns.config import load
+    from slurm_sns.config.profiles_yaml import read_profiles
+
+    configuration = load(config)
+    most_ways = max(nodes.llc_ways for nodes in configuration.nodes) or None
+    programs = read_profiles(file, most_ways)
+    stored = profile_source.store(configuration)
+    known = stored.load()
+    stored.replace(programs)
+    replaced = [program.name for program in programs if program.name in known]
+    added = [program.name for program in programs if program.name not in known]
+    if as_json:
+        print(json.dumps({"added": added, "replaced": replaced}))
+    else:
+        print(f"{file}: {len(added)} programs added, {len(replaced)} replaced")
+
+
+@app.command()
+def export(
+    programs: Annotated[list[str] | None, typer.Argument(metavar="[PROGRAM]...", help="Names; none: all.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="A file; else standard output.")] = None,
+    config: options.Config = options.DEFAULT_CONFIG,
+) -> None:
+    """Write profiles as YAML, which `sns profile import` reads."""
+    from slurm_sns.config.profiles_yaml import profiles_text
+
+    source = profile_source.source(None, config)
+    names = programs or [each["program"] for each in source.summaries()]
+    chosen = [source.program(name) for name in dict.fromkeys(names)]
+    if not chosen:
+        raise BadInput("the store holds no profile; import a file first")
+    text = profiles_text(chosen)
+    if out is None:
+        print(text, end="")
+        return
+    try:
+        out.write_text(text, encoding="utf-8")
+    except OSError as problem:
+        raise SnsError(f"{out} cannot be written: {problem.strerror}") from None
+
+
+@app.command()
+def plot(
+    program: Name,
+    out: Annotated[Path, typer.Option("--out", help="The figure, a .png or .svg file.")],
+    alpha: Alpha = 0.9,
+    file: FromFile = None,
+    config: options.Config = options.DEFAULT_CONFIG,
+) -> None:
+    """Draw a program's curves, with the ways and GB/s that it would ask for at a given alpha."""
+    from slurm_sns.cli.live import profile_plot
+
+    _require_alpha(alpha)
+    profile_plot.require_suffix(out)
+    profile_plot.plot(profile_source.source(file, config).program(program), out, alpha)
+
+
+def _require_alpha(alpha: float) -> None:
+    if not 0 < alpha <= 1:
+        raise BadInput(f"--alpha is {alpha}; valid: above 0, at most 1")
+
+
+def _demand(run: "Run", alpha: float) -> tuple[int | None, float | None, float | None]:
+    """Ways, the share of IPC kept and GB/s at that alpha."""
+    ways = run.fewest_ways(alpha, run.ways[-1])
+    return (None, None, None) if ways is None else (ways, run.kept_at(ways), run.bandwidth_at(ways))
+
+
+def _run_summary(run: "Run", alpha: float) -> dict[str, Any]:
+    from slurm_sns.policies.sns.classify import corrected_time_s
+    from slurm_sns.policies.sns.parameters import SnsParameters
+    from slurm_sns.policies.sns.profile_reading import run_data
+
+    ways, kept, bandwidth = _demand(run, alpha)
+    demand = {"ways": ways, "ipc_kept": kept, "bandwidth_gbps": bandwidth}
+    return {**run_data(run), "corrected_time_s": corrected_time_s(run, SnsParameters()), "demand": demand}
+
+
+def _run_row(run: "Run", alpha: float) -> list[str]:
+    from slurm_sns.policies.sns.classify import corrected_time_s
+    from slurm_sns.policies.sns.parameters import SnsParameters
+
+    ways, kept, bandwidth = _demand(run, alpha)
+    numbers = [str(run.processes), str(run.scale), f"{run.time_s:g}", f"{corrected_time_s(run, SnsParameters()):.2f}"]
+    if ways is None or kept is None or bandwidth is None:
+        demand = ["-", "-", "-"]
+    else:
+        demand = [str(ways), f"{kept:.4f}", f"{bandwidth:.2f}"]
+    where = run.provenance
+    return [*numbers, *demand, " ".join(each[0] for each in (where.time_s, where.ipc, where.bandwidth_gbps))]
+
+
+def _printable(text: str) -> str:
+    """A text of others, harmless on a terminal."""
+    return "".join(character if character.isprintable() else "?" for character in text)
+
+
+def _table(*columns: str) -> "Table":
+    from rich.table import Table
+
+    table = Table(box=None)
+    for column in columns:
+        table.add_column(column)
+    return table
+
+
+def _print(table: "Table") -> None:
+    from rich.console import Console
+
+    Console(file=sys.stdout).print(table)

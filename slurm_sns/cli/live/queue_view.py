@@ -1,0 +1,110 @@
+"""What `sns queue` shows: a table as wide as the terminal, or all of it, one job a line, where it goes into a pipe."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from slurm_sns.cli.live.explain_view import duration, folded, plain
+
+Row = Mapping[str, Any]
+
+#: A user's job name is cut here: the columns behind it are why the table is looked at.
+LONGEST_NAME = 24
+#: Marks a job that has waited so long that it comes before all others and has capacity withheld for it.
+OVER_AGED = "!"
+#: The states of jobs that have started.
+RUNS = ("running", "suspended")
+
+
+class Column(NamedTuple):
+    """A column: how it reads a row, and the narrowest terminal that shows it."""
+
+    name: str
+    value: Callable[[Row, float], str]
+    width: int = 0
+    side: Literal["left", "right"] = "left"
+
+
+COLUMNS = (
+    Column("POS", lambda row, _: _position(row), side="right"),
+    Column("JOBID", lambda row, _: row["label"], side="right"),
+    Column("USER", lambda row, _: row["user"]),
+    Column("ACCOUNT", lambda row, _: row["account"], 100),
+    Column("PARTITION", lambda row, _: row["partition"], 150),
+    Column("NAME", lambda row, _: row["name"][:LONGEST_NAME], 132),
+    Column("SIZE", lambda row, _: size(row), 60),
+    Column("SINCE", lambda row, now_s: duration(_since_s(row, now_s)), side="right"),
+    Column("STATE", lambda row, _: row["state"], 120),
+    Column("NODES", lambda row, _: folded(row["nodes"]), 70),
+    Column("WHY", lambda row, _: row["reason"]),
+)
+
+
+def table(rows: Sequence[Row], now_s: float, width: int, hidden: int = 0) -> RenderableType:
+    """The jobs for a terminal of that width; `hidden` more were left out."""
+    if not rows:
+        return "no jobs"
+    columns = [column for column in COLUMNS if column.width <= width]
+    shown = Table(box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        wraps = column.name == "WHY"
+        shown.add_column(column.name, justify=column.side, no_wrap=not wraps, overflow="fold" if wraps else "ellipsis")
+    for row in rows:
+        shown.add_row(*(plain(column.value(row, now_s)) for column in columns), style=_style(row))
+    return Group(shown, Text(f"... and {hidden} more")) if hidden else shown
+
+
+def plain_lines(rows: Sequence[Row], now_s: float) -> Iterator[str]:
+    """A heading and one line a job: every column, in fixed order, SINCE in seconds; only the last one holds spaces."""
+    if not rows:
+        yield "no jobs"
+        return
+    cells = [[column.name for column in COLUMNS]]
+    cells += [[*(_word(_plain(column, row, now_s)) for column in COLUMNS[:-1]), _line(row["reason"])] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for each in cells:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(each, widths, strict=True)).rstrip()
+
+
+def _plain(column: Column, row: Row, now_s: float) -> str:
+    return f"{_since_s(row, now_s):.0f}" if column.name == "SINCE" else column.value(row, now_s)
+
+
+def size(row: Row) -> str:
+    """`2x8c,16G`: two nodes with eight cores and 16 GiB each; of a job that is not planned, its CPUs."""
+    demand = row["demand"]
+    if demand is None:
+        return f"{row['cpus']}cpu"
+    nodes = f"{demand['nodes']}x" if demand["nodes"] > 1 else ""
+    extra = "".join(f",{demand[key]}{unit}" for key, unit in (("ways", "w"), ("bandwidth_gbps", "GB/s")) if demand[key])
+    return f"{nodes}{demand['cores']}c,{demand['memory_mb'] / 1024:.3g}G{extra}"
+
+
+def _position(row: Row) -> str:
+    if row["position"] is None:
+        return "-"
+    return f"{OVER_AGED if row['over_aged'] else ''}{row['position']}"
+
+
+def _since_s(row: Row, now_s: float) -> float:
+    """How long ago it started, or for how long it waits."""
+    since_s = row["start_s"] if row["state"] in RUNS and row["start_s"] else row["submit_s"]
+    return max(0.0, now_s - float(since_s))
+
+
+def _style(row: Row) -> str:
+    if row["over_aged"]:
+        return "yellow"
+    return "dim" if row["state"] in RUNS else ""
+
+
+def _line(text: str) -> str:
+    return "".join(character if character.isprintable() else "?" for character in text)
+
+
+def _word(text: str) -> str:
+    """One word for awk: a space becomes `_`, nothing a dash."""
+    return _line(text).replace(" ", "_") or "-"

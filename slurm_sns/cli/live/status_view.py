@@ -1,0 +1,218 @@
+"""What `sns status` shows: for a terminal a page that is read at a glance, for a pipe one fact a line.
+
+The lines of the plain text are `key: value`; keys stay what they are, so that scripts may look for them. `node NAME`
+and `account NAME` lines say used/total.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from slurm_sns.cli.live.explain_view import duration, folded, plain
+
+Answer = Mapping[str, Any]
+
+#: A cycle ends every second, and a busy controller may take its time: older than this is worth a warning.
+QUIET_S = 15.0
+#: Groups of equally full nodes on a page; a cluster has more nodes than a terminal has lines.
+MOST_GROUPS = 16
+BAR_WIDTH = 16
+#: Warnings of one kind.
+MOST_WARNINGS = 5
+#: A narrower terminal has no room for bars beside the numbers.
+WITH_BARS = 90
+#: Resources as the answer names them, as people do, and in which unit they are counted (GiB: 1024 MiB).
+RESOURCES = (
+    ("cores", "cores", 1),
+    ("memory_mb", "memory GiB", 1024),
+    ("ways", "ways", 1),
+    ("bandwidth_gbps", "GB/s", 1),
+)
+
+
+def warnings(answer: Answer, now_s: float) -> list[str]:
+    """What somebody should look at, the worst first."""
+    found = []
+    if answer["disabled"]:
+        found.append("disabled: jobs pass through to Slurm until sns enable")
+    if answer["trouble"]:
+        found.append(str(answer["trouble"]))
+    if now_s - answer["at_s"] > QUIET_S:
+        found.append(f"no sign of life for {duration(now_s - answer['at_s'])}: jobs pass through while it is stale")
+    out = len(answer["nodes_unavailable"])
+    if out:
+        found.append(f"{out} {'node is' if out == 1 else 'nodes are'} not used")
+    found += _at_most([f"{name}: {why}" for name, why in answer["unreadable"].items()], "records that cannot be read")
+    found += _at_most([f"{name} {how}" for name, how in answer["differences"].items()], "jobs that run otherwise")
+    return found
+
+
+def _at_most(lines: list[str], what: str) -> list[str]:
+    """The first few of these lines, and how many more there are."""
+    more = len(lines) - MOST_WARNINGS
+    return lines if more <= 0 else [*lines[:MOST_WARNINGS], f"{more} more {what}; the log names each"]
+
+
+def plain_lines(answer: Answer, now_s: float) -> Iterator[str]:
+    """One fact a line."""
+    yield f"mode: {answer['mode']}"
+    yield f"kill switch: {'on' if answer['disabled'] else 'off'}"
+    yield f"heartbeat: {duration(now_s - answer['at_s'])} ago"
+    yield f"started: {duration(now_s - answer['began_s'])} ago"
+    yield f"cycles: {answer['cycles']}"
+    yield f"cycle: {_cycle(answer)}"
+    suspended = ("suspended",) if answer.get("suspended") else ()
+    for name in ("waiting", "placing", "running", *suspended, "held_by_owner", "placed"):
+        yield f"{name.replace('_', ' ')}: {answer[name]}"
+    yield f"nodes: {answer['nodes']}"
+    for key, name, unit in RESOURCES:
+        yield f"{name}: {_share(answer, key, unit)}"
+    if answer["matched"]:
+        yield f"last matches: {_text(_matches(answer))}"
+    for name, project in sorted(answer["projects"].items()):
+        yield f"account {_text(name)}: {_use(project)}"
+    for node in answer["each_node"]:
+        yield f"node {_text(node['name'])}: " + ", ".join(
+            f"{name} {_share(node, key, unit)}" for name, key, unit in _kinds(node)
+        )
+    for name, why in sorted(answer["nodes_unavailable"].items()):
+        yield f"node {_text(name)}: not used: {_text(why)}"
+    for warning in warnings(answer, now_s):
+        yield f"warning: {_text(warning)}"
+
+
+def page(answer: Answer, now_s: float, width: int) -> RenderableType:
+    """Everything for a terminal of that width."""
+    parts: list[RenderableType] = [_head(answer, now_s)]
+    parts += [Text(f"! {_text(each)}", style="bold red", overflow="fold") for each in warnings(answer, now_s)]
+    parts += [_facts(answer), Text(), _nodes(answer, with_bars=width >= WITH_BARS)]
+    if answer["nodes_unavailable"]:
+        parts += [Text(), _unavailable(answer)]
+    if answer["projects"]:
+        parts += [Text(), _accounts(answer)]
+    return Group(*parts)
+
+
+def _head(answer: Answer, now_s: float) -> Text:
+    head = Text("slurm_sns ", style="bold")
+    off = answer["disabled"]
+    head.append("disabled" if off else answer["mode"], style="bold red" if off else "bold green")
+    since = duration(now_s - answer["began_s"])
+    late = now_s - answer["at_s"]
+    head.append(f"  up {since}  ", style="default")
+    head.append(f"heartbeat {duration(late)} ago", style="red" if late > QUIET_S else "default")
+    return head
+
+
+def _facts(answer: Answer) -> Table:
+    facts = Table.grid(padding=(0, 2))
+    jobs = [f"[bold]{answer[name]}[/] {name}" for name in ("waiting", "placing", "running")]
+    if answer.get("suspended"):
+        jobs.append(f"[bold]{answer['suspended']}[/] suspended")
+    if answer["held_by_owner"]:
+        jobs.append(f"[bold]{answer['held_by_owner']}[/] held by their owners")
+    facts.add_row("jobs", ", ".join(jobs) + f"; [bold]{answer['placed']}[/] placed since the start")
+    facts.add_row("cycle", f"{_cycle(answer)}; {answer['cycles']} so far")
+    if answer["matched"]:
+        facts.add_row("matches", plain(_matches(answer)))
+    return facts
+
+
+def _nodes(answer: Answer, *, with_bars: bool) -> Table:
+    """All nodes together, then those that are equally full in one line, the fullest first."""
+    kinds = _kinds(answer)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("NODES", overflow="ellipsis", no_wrap=True)
+    for name, *_ in kinds:
+        table.add_column(name.upper(), justify="right", no_wrap=True)
+        if with_bars:
+            table.add_column("")
+    groups = _groups(answer["each_node"])
+    table.add_row(f"all {answer['nodes']}", *_cells(answer, kinds, with_bars=with_bars), style="bold")
+    for names, node in groups[:MOST_GROUPS]:
+        table.add_row(plain(folded(names)), *_cells(node, kinds, with_bars=with_bars))
+    if len(groups) > MOST_GROUPS:
+        left = sum(len(names) for names, _ in groups[MOST_GROUPS:])
+        table.add_row(f"... and {left} less full ones")
+    return table
+
+
+def _groups(nodes: list[Answer]) -> list[tuple[list[str], Answer]]:
+    found: dict[tuple[Any, ...], tuple[list[str], Answer]] = {}
+    for node in nodes:
+        key = (*node["capacity"].values(), *node["free"].values())
+        found.setdefault(key, ([], node))[0].append(node["name"])
+    return sorted(found.values(), key=lambda group: -_full(group[1], "cores"))
+
+
+def _cells(of: Answer, kinds: list[tuple[str, str, int]], *, with_bars: bool) -> Iterator[RenderableType]:
+    for _, key, unit in kinds:
+        there = of["capacity"][key] > 0
+        yield Text(_share(of, key, unit) if there else "-")
+        if with_bars:
+            full = _full(of, key)
+            style = "red" if full > 0.95 else "yellow" if full > 0.7 else "green"  # what a glance is to tell apart
+            bar = ProgressBar(1.0, full, width=BAR_WIDTH, complete_style=style, finished_style=style)
+            yield bar if there else ""
+
+
+def _unavailable(answer: Answer) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("NOT USED", "WHY"):
+        table.add_column(column, overflow="fold")
+    reasons: dict[str, list[str]] = {}
+    for name, why in answer["nodes_unavailable"].items():
+        reasons.setdefault(why, []).append(name)
+    for why, names in reasons.items():
+        table.add_row(plain(folded(names)), plain(why))
+    return table
+
+
+def _accounts(answer: Answer) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("ACCOUNT", "SHARE", "CORES", "MEMORY GIB"):
+        table.add_column(column, justify="left" if column == "ACCOUNT" else "right")
+    for name, project in sorted(answer["projects"].items()):
+        used = project["used"]
+        memory = f"{used['memory_mb'] / 1024:.1f}"
+        table.add_row(plain(name), f"{project['share']:g}", str(used["cores"]), memory)
+    return table
+
+
+def _kinds(of: Answer) -> list[tuple[str, str, int]]:
+    """The resources that there are: (name, key, unit)."""
+    return [(name, key, unit) for key, name, unit in RESOURCES if of["capacity"][key]]
+
+
+def _share(of: Answer, key: str, unit: int) -> str:
+    capacity, free = of["capacity"][key], of["free"][key]
+    return f"{(capacity - free) / unit:.0f}/{capacity / unit:.0f}"
+
+
+def _full(of: Answer, key: str) -> float:
+    """From 0 to 1; withheld capacity can make less than nothing free."""
+    capacity = of["capacity"][key]
+    return min(1.0, max(0.0, 1 - of["free"][key] / capacity)) if capacity else 0.0
+
+
+def _cycle(answer: Answer) -> str:
+    times = [f"{answer[key] * 1000:.0f} ms" for key in ("cycle_s", "cycle_p50_s", "cycle_p99_s")]
+    return f"{times[0]}, median {times[1]}, p99 {times[2]}"
+
+
+def _matches(answer: Answer) -> str:
+    members = ", ".join(f"{name} {count}" for name, count in answer["matched"].items())
+    return f"{members}; dispatched: {answer['chosen']}"
+
+
+def _use(project: Answer) -> str:
+    used = project["used"]
+    return f"share {project['share']:g}, cores {used['cores']}, memory GiB {used['memory_mb'] / 1024:.1f}"
+
+
+def _text(text: object) -> str:
+    return "".join(character if character.isprintable() else "?" for character in str(text))

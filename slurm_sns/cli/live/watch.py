@@ -1,0 +1,104 @@
+"""One answer shown once, or again and again in place: on a terminal as a page, in a pipe as plain lines, or as JSON.
+
+A watch outlives the scheduler: while that does not answer the last page stays, under a line that says so.
+"""
+
+import json
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.text import Text
+
+from slurm_sns.cli.live.explain_view import clock
+from slurm_sns.errors import BadInput, SnsError
+
+Ask = Callable[[], Any]
+
+
+class Look(NamedTuple):
+    """The two looks of an answer: `page(answer, now_s, width)` and `lines(answer, now_s)`."""
+
+    page: Callable[[Any, float, int], RenderableType]
+    lines: Callable[[Any, float], Iterator[str]]
+
+
+def show_once(ask: Ask, look: Look, *, as_json: bool) -> None:
+    """Print the answer."""
+    console = _console()
+    answer = ask()
+    if as_json:
+        print(json.dumps(answer, indent=2))
+    elif console.is_terminal:
+        console.print(look.page(answer, time.time(), console.width))
+    else:
+        print(*look.lines(answer, time.time()), sep="\n")
+
+
+def show_again(ask: Ask, look: Look, every_s: float, *, as_json: bool) -> None:
+    """Show the answer every so often until Ctrl-C or SIGTERM, which are its good end.
+
+    Raises:
+        BadInput: the request was at fault; asking again would not help.
+    """
+    console = _console()
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        if console.is_terminal and not as_json:
+            _in_place(console, ask, look, every_s)
+        else:
+            _in_lines(ask, look, every_s, as_json=as_json)
+    except KeyboardInterrupt:
+        return
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _in_place(console: Console, ask: Ask, look: Look, every_s: float) -> None:
+    """On the terminal's second screen; the last page is left on the first one."""
+    page: RenderableType = Text()
+    try:
+        with Live(console=console, screen=True, auto_refresh=False, vertical_overflow="crop") as live:
+            answer: Any = None
+            while True:
+                answer, problem = _try(ask, answer)
+                now_s = time.time()
+                page = Text() if answer is None else look.page(answer, now_s, console.width)
+                head = Text(f"{clock(now_s)}  every {every_s:g} s, Ctrl-C ends", style="dim")
+                trouble = [Text(f"! {problem}; trying again", style="bold red")] if problem else []
+                live.update(Group(head, *trouble, page), refresh=True)
+                time.sleep(every_s)
+    finally:
+        console.print(page)
+
+
+def _in_lines(ask: Ask, look: Look, every_s: float, *, as_json: bool) -> None:
+    """A block of lines under its time, or one JSON object on one line, every so often."""
+    while True:
+        answer, problem = _try(ask, None)
+        now_s = time.time()
+        if as_json:
+            print(json.dumps({"at_s": now_s, "error": problem} if problem else {"at_s": now_s, "answer": answer}))
+        else:
+            lines = [f"warning: {problem}"] if problem else look.lines(answer, now_s)
+            print(f"time: {clock(now_s)}", *lines, "", sep="\n")
+        sys.stdout.flush()
+        time.sleep(every_s)
+
+
+def _try(ask: Ask, last: Any) -> tuple[Any, str]:
+    """The answer, or the last one and in one line why there is no new one."""
+    try:
+        return ask(), ""
+    except BadInput:
+        raise
+    except SnsError as problem:
+        return last, " ".join(str(problem).split())
+
+
+def _console() -> Console:
+    return Console(highlight=False)

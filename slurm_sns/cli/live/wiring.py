@@ -1,0 +1,276 @@
+"""Builds the running parts from a configuration: the one place that knows every implementation of the ports."""
+
+import logging
+import os
+import pwd
+import select
+import shutil
+import signal
+import stat
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import FrameType
+
+from slurm_sns.config import Config
+from slurm_sns.errors import BadInput, SnsError
+from slurm_sns.model import Alternative, Job, Node, Resources, Snapshot
+from slurm_sns.policies.base import Policy
+from slurm_sns.policies.profile import Program
+from slurm_sns.policies.registry import specification
+from slurm_sns.scheduler.loop import Ports
+from slurm_sns.scheduler.ports import Log
+from slurm_sns.scheduler.settings import Settings
+from slurm_sns.scheduler.snapshot.known_alternatives import KnownWays
+from slurm_sns.scheduler.snapshot.spreading import Spreading
+from slurm_sns.slurm.accounting import Accounting
+from slurm_sns.slurm.executor import SlurmExecutor
+from slurm_sns.slurm.state import HeldJobs, SlurmState
+from slurm_sns.store.decisions import StoredDecisions
+from slurm_sns.store.fallback_records import RecordsAtHand
+from slurm_sns.store.heartbeat import HeartbeatFile, KillSwitchFile
+from slurm_sns.store.history import StoredHistory
+from slurm_sns.store.profiles import StoredProfiles
+from slurm_sns.store.schema import open_store
+
+log = logging.getLogger("sns")
+
+#: A profile that was imported serves after so long at the latest.
+PROFILE_SECONDS = 5.0
+
+
+class StopSignal:
+    """Set by SIGTERM, SIGINT or SIGUSR1. It is also the clock, so that a waiting daemon stops at once.
+
+    SIGUSR1 is what systemd sends for a restart (the unit's RestartKillSignal): another one takes over.
+    """
+
+    def __init__(self) -> None:
+        self._last: int | None = None
+        self._is_said = False
+        self._woken, wakes = os.pipe()
+        os.set_blocking(wakes, False)
+        signal.set_wakeup_fd(wakes)  # also where another thread gets the signal
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):
+            signal.signal(number, self._stop)
+
+    def _stop(self, number: int, _frame: FrameType | None) -> None:
+        # Nothing but this: a signal also comes in the middle of what holds a lock, of the log or of a condition.
+        self._last = number
+
+    def is_set(self) -> bool:
+        """Whether a stop was asked for."""
+        if self._last is not None and not self._is_said:
+            self._is_said = True
+            log.info("%s: stopping", signal.Signals(self._last).name)
+        return self._last is not None
+
+    def hands_over(self) -> bool:
+        """Whether another one takes over what this one leaves."""
+        return self._last == signal.SIGUSR1
+
+    def now(self) -> float:
+        """Unix seconds."""
+        return time.time()
+
+    def steady(self) -> float:
+        """Seconds since some moment, whatever the time is set to."""
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        """Wait, but not longer than until the stop."""
+        select.select([self._woken], [], [], max(0.0, seconds))  # what is written there is never read
+
+
+def start_logging(level: str) -> None:
+    """One line an event on standard error, which systemd or the caller keeps."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_OneLine("%(asctime)s %(message)s"))
+    log.addHandler(handler)
+    log.setLevel(level.upper())
+
+
+class _OneLine(logging.Formatter):
+    """Texts from jobs cannot begin a line of their own, nor send escape sequences to a terminal."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        text = super().format(record)
+        return "".join(character if character.isprintable() else "?" for character in text)
+
+
+def require_slurm_user(config: Config) -> None:
+    """Leave with an error unless this process runs as SlurmUser: its files must stay SlurmUser's.
+
+    Raises:
+        BadInput: the configured user does not exist, or another one runs this.
+    """
+    try:
+        wanted = pwd.getpwnam(config.slurm.user)
+    except KeyError:
+        raise BadInput(f"slurm.user {config.slurm.user!r}: no such user; valid: the SlurmUser of slurm.conf") from None
+    if os.geteuid() != wanted.pw_uid:
+        raise BadInput(f"this runs as {config.slurm.user}, not as user id {os.geteuid()}: sudo -u {config.slurm.user}")
+
+
+def admins(config: Config) -> frozenset[int]:
+    """The user ids that see every job: root and SlurmUser."""
+    try:
+        return frozenset({0, pwd.getpwnam(config.slurm.user).pw_uid})
+    except KeyError:
+        return frozenset({0})
+
+
+def settings(config: Config) -> Settings:
+    """What the loop takes of the configuration."""
+    scheduler, shares = config.scheduler, config.matching.shares
+    return Settings(
+        mode=config.mode,
+        partitions=frozenset(config.partitions),
+        queue_depth=config.matching.queue_depth,
+        age_limit_s=config.matching.age_limit_s,
+        withhold_limit_s=config.matching.withhold_limit_s,
+        place_timeout_s=scheduler.place_timeout_s,
+        backoff_s=scheduler.backoff_s,
+        backoff_max_s=scheduler.backoff_max_s,
+        unmanaged_gbps_per_core=config.sns.unmanaged_gbps_per_core,
+        shares=None if shares == "slurm" else shares,
+    )
+
+
+def spreading(config: Config, policy: Policy) -> Spreading:
+    """How jobs are spread; the programs come from the store, cycle by cycle."""
+    return Spreading(policy.alternatives, config.sns.program, known=KnownWays())
+
+
+class RecentProfiles:
+    """The Profiles port: the stored programs, read again at most every `PROFILE_SECONDS`."""
+
+    def __init__(self, stored: StoredProfiles) -> None:
+        self._stored = stored
+        self._read_s = -PROFILE_SECONDS
+        self._programs: Mapping[str, Program] = {}
+
+    def load(self) -> Mapping[str, Program]:
+        """The programs by name."""
+        now_s = time.monotonic()
+        if now_s - self._read_s >= PROFILE_SECONDS:
+            self._programs = self._stored.load()
+            self._read_s = now_s
+        return self._programs
+
+
+def state(config: Config) -> SlurmState:
+    """The State port."""
+    return SlurmState(Accounting(log.info, with_shares=config.matching.shares == "slurm"))
+
+
+def releasing_state() -> HeldJobs:
+    """The State port of those who only release jobs."""
+    return HeldJobs()
+
+
+def stored_records(config: Config, say: Log = log.info) -> RecordsAtHand:
+    """Our records, as far as the store can be read: jobs must be released without it too."""
+    return RecordsAtHand(config.database_url, say)
+
+
+def require_commands() -> None:
+    """Leave with an error unless Slurm's commands are found: a placement could not be taken back.
+
+    Raises:
+        BadInput: one is missing.
+    """
+    for command in ("scontrol", "sacctmgr"):
+        if shutil.which(command) is None:
+            raise BadInput(
+                f"{command} is not in PATH ({os.environ.get('PATH', '')}); add the directory of Slurm's commands"
+            )
+
+
+def ports(config: Config, clock: StopSignal) -> Ports:
+    """Everything the loop touches.
+
+    Raises:
+        Unreachable: the store cannot be opened, or not be written.
+    """
+    engine = open_store(config.database_url)
+    history = StoredHistory(engine)
+    history.check_writable()
+    return Ports(
+        state=state(config),
+        executor=SlurmExecutor(),
+        history=history,
+        decisions=StoredDecisions(
+            engine, config.store.keep_days, config.store.keep_snapshots, specification(config.policy).history
+        ),
+        profiles=RecentProfiles(StoredProfiles(engine)),
+        heartbeat=HeartbeatFile(config.paths.heartbeat),
+        kill_switch=KillSwitchFile(config.paths.kill_switch),
+        clock=clock,
+        log=log.info,
+    )
+
+
+def warm_up(policy: Policy) -> float:
+    """Plan something small, so that whatever is compiled when it is first used is compiled; the seconds it took.
+
+    The first time on a machine this takes a while (the result is kept in NUMBA_CACHE_DIR). It must be over before the
+    first heartbeat: a scheduler that compiles while jobs are held looks dead.
+    """
+    began_s = time.monotonic()
+    room = Resources(8, 8192, 8, 8)
+    jobs = [Job(number, 0, (Alternative(number, Resources(1, 1024)),)) for number in (1, 2)]
+    policy.plan(Snapshot((Node("a", room, room), Node("b", room, room)), tuple(jobs)))
+    return time.monotonic() - began_s
+
+
+def make_directories(config: Config) -> None:
+    """The run and state directories, where systemd has not made them; from here on our files are ours alone to read.
+
+    Raises:
+        SnsError: they cannot be made or written, or others may write there.
+    """
+    for path, mode in ((config.paths.run_dir, 0o755), (config.paths.state_dir, 0o700)):
+        try:
+            if not path.is_dir():
+                path.mkdir(parents=True, exist_ok=True)
+                path.chmod(mode)  # whatever the umask: everybody may reach the socket, nobody the database
+        except OSError as problem:
+            raise SnsError(f"{path} cannot be made: {problem.strerror}") from None
+        if not os.access(path, os.W_OK | os.X_OK):
+            raise SnsError(f"{path} cannot be written by user id {os.geteuid()}; it must belong to {config.slurm.user}")
+        _require_own(path, config.slurm.user)
+    os.umask(0o077)
+
+
+def _require_own(path: Path, user: str) -> None:
+    """Refuse a directory in which others could replace the socket, the database or compiled code."""
+    found = path.stat()
+    if found.st_mode & 0o022 or found.st_uid not in (0, os.geteuid()):
+        raise SnsError(
+            f"{path} has mode {stat.S_IMODE(found.st_mode):04o} and owner {found.st_uid}; "
+            f"valid: it belongs to {user}, and nobody else may write there (chmod go-w)"
+        )
+
+
+def only_one(path: Path) -> Callable[[], None]:
+    """Take the lock at `path` for as long as this process lives, and write its number there; gives what lets it go.
+
+    Raises:
+        SnsError: another process holds it.
+    """
+    import fcntl
+
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as problem:
+        raise SnsError(f"{path} cannot be opened: {problem.strerror}") from None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(handle)
+        raise SnsError(f"another one runs already: {path} is locked") from None
+    os.truncate(handle, 0)
+    os.write(handle, f"{os.getpid()}\n".encode())  # for `sns check`
+    return lambda: os.close(handle)

@@ -1,0 +1,1 @@
+"""Commands for traces: simulate, reproduce, workload."""

@@ -1,0 +1,173 @@
+"""`sns simulate`: what was asked for becomes a replay of the trace, and the replay a result.
+
+Matching is replayed by the compiled loop, what its kernel does not know by the plain engine.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from slurm_sns.cli.offline.requested import Requested
+from slurm_sns.cli.offline.sns_options import summary_of
+from slurm_sns.errors import BadInput
+from slurm_sns.policies.matching.parameters import MatchingParameters
+from slurm_sns.policies.placement.kernel_heuristics import KEYS, kernel_holds
+from slurm_sns.policies.placement.kernel_matching import Rules
+from slurm_sns.policies.placement.node_arrays import Pool
+from slurm_sns.policies.placement.portfolio import Portfolio
+from slurm_sns.policies.profile import Program
+from slurm_sns.policies.sns.exploration import Exploration
+from slurm_sns.policies.specification import filled
+from slurm_sns.sim.engine.event_loop import Outcome
+from slurm_sns.sim.engine.matching import Scheduler, Simulation
+from slurm_sns.sim.engine.planned import PlannedSimulation
+from slurm_sns.sim.engine.sns_policies import AUTHORS, progress_of
+from slurm_sns.sim.profiling.learning_cluster import Exploring, laboratory_of
+from slurm_sns.sim.progress.progress import Progress
+from slurm_sns.sim.replay.trace_replay import replay
+from slurm_sns.sim.results.metrics import Metrics, measure
+from slurm_sns.sim.results.replay_files import write_replay
+from slurm_sns.sim.results.result_files import write_results
+from slurm_sns.sim.traces.read_trace import read_records
+from slurm_sns.sim.traces.sns_trace import SnsTrace, TraceReader
+from slurm_sns.sim.traces.trace import Trace
+from slurm_sns.sim.traces.trace_arrays import Records
+
+#: Told now and then how many jobs have been started.
+Report = Callable[[int], None]
+
+
+class Result(NamedTuple):
+    """What a replay gave: its metrics, and `more` that its summary says; `write` puts it into a directory."""
+
+    metrics: Callable[[], Metrics]
+    write: Callable[[Path, Mapping[str, Any]], None]
+    more: Callable[[], dict[str, Any]] = dict
+
+
+class Replay(NamedTuple):
+    """A trace that has been read for a policy: its jobs, those left out by reason, those out of order; to be run."""
+
+    jobs: int
+    dropped: Mapping[str, int]
+    unsorted: int
+    run: Callable[[Report], Result]
+
+
+def read_replay(trace: str, pool: Pool, asked: Requested, *, load_factor: float, limit: int | None) -> Replay:
+    """Read the trace as the policy takes it.
+
+    Raises:
+        BadInput: naming file, line and what would be valid.
+    """
+    if asked.spreading is None:
+        records = read_records(trace, pool, load_factor=load_factor, limit=limit)
+        return Replay(
+            len(records), records.dropped, records.unsorted, lambda report: run_unspread(pool, records, asked, report)
+        )
+    options, parameters = asked.spreading
+    programs = options.programs(pool)
+    reader = TraceReader(pool, asked.name, programs, parameters)
+    spread = reader.read(trace, load_factor=load_factor, limit=limit)
+    if options.learn is not None and not spread.profiled:
+        raise BadInput(f"{trace}: no job has a profile to learn; valid for --learn: a CSV of programs in --profiles")
+    return Replay(
+        len(spread.trace.jobs),
+        spread.trace.dropped,
+        unsorted=0,
+        run=lambda report: run_spreading(pool, spread, asked, report, programs=programs),
+    )
+
+
+def run_unspread(pool: Pool, records: Records, asked: Requested, report: Report) -> Result:
+    """Replay a trace whose jobs keep their geometry: matching by the compiled loop, any other policy by its plans.
+
+    By the engine where a heuristic is in use that only the twin has.
+    """
+    if asked.rules is None:
+        trace, interval_s = records.trace(), asked.interval_s
+        planned = PlannedSimulation(pool, trace, asked.policy, interval_s=interval_s, shares=asked.shares)
+        return _result(planned.run(report), pool)
+    members = asked.rules.portfolio
+    if not _is_compiled(pool, asked.rules, records):
+        outcome = _run_engine(pool, records.trace(), asked, report, scheduler=Portfolio(asked.rules))
+        return _result(outcome, pool, members)
+    replayed = replay(
+        pool,
+        records,
+        filled(MatchingParameters, asked.rules),
+        interval_s=asked.interval_s,
+        shares=asked.shares,
+        age_limit_s=asked.age_limit_s,
+        progress=report,
+    )
+    return Result(
+        metrics=lambda: replayed.metrics(pool, members),
+        write=lambda out, summary: write_replay(out, replayed, pool, members, summary),
+    )
+
+
+def run_spreading(
+    pool: Pool,
+    spread: SnsTrace,
+    asked: Requested,
+    report: Report,
+    *,
+    programs: Mapping[str, Program],
+) -> Result:
+    """Replay a trace of programs by the engine, which knows run times that depend on the placement."""
+    assert asked.spreading is not None  # noqa: S101  the trace was read for it
+    assert isinstance(asked.policy, Portfolio)  # noqa: S101  those that spread are
+    options, parameters = asked.spreading
+    scheduler: Scheduler = asked.policy
+    progress = progress_of(options.progress or AUTHORS, asked.name, pool, spread.model)
+    laboratory = None
+    if options.learn is not None:
+        laboratory = laboratory_of(pool, programs, Exploration(parameters), spread=options.learn, seed=options.seed)
+        scheduler = progress = Exploring(laboratory, scheduler, progress, spread.profiled)
+    outcome = _run_engine(pool, spread.trace, asked, report, scheduler=scheduler, progress=progress)
+
+    def more() -> dict[str, Any]:
+        learnt = {} if laboratory is None else {"learn": options.learn, **laboratory.counts()}
+        return {**summary_of(spread, outcome.placements, parameters, options), **learnt}
+
+    return _result(outcome, pool, asked.policy.rules.portfolio, spreads=True)._replace(more=more)
+
+
+def _result(outcome: Outcome, pool: Pool, members: Sequence[str] = (), *, spreads: bool = False) -> Result:
+    """What the engine has run; `spreads`: the policy knows scale factors."""
+    return Result(
+        metrics=lambda: measure(outcome, pool, members),
+        write=lambda out, summary: write_results(out, outcome, pool, summary, spreads=spreads),
+    )
+
+
+def _run_engine(
+    pool: Pool,
+    trace: Trace,
+    asked: Requested,
+    report: Report,
+    *,
+    scheduler: Scheduler,
+    progress: Progress | None = None,
+) -> Outcome:
+    """Replay the trace by the plain engine; without a model of progress jobs run as long as the trace says."""
+    assert asked.rules is not None  # noqa: S101  what matches has rules
+    simulation = Simulation(
+        pool,
+        trace,
+        scheduler,
+        queue_depth=asked.rules.queue_depth,
+        interval_s=asked.interval_s,
+        shares=asked.shares,
+        age_limit_s=asked.age_limit_s,
+        progress=progress,
+    )
+    return simulation.run(report)
+
+
+def _is_compiled(pool: Pool, rules: Rules, records: Records) -> bool:
+    """Whether the compiled loop has all heuristics that are in use."""
+    own = {heuristic for *_, heuristic in records.kinds if heuristic}
+    used = own.union(rules.portfolio, {rules.default_heuristic or rules.portfolio[0]})
+    return used <= KEYS.keys() and kernel_holds(pool, used)

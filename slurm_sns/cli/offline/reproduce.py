@@ -1,0 +1,137 @@
+"""`sns reproduce`: run the experiments of the papers again and write a page that sets our results beside theirs."""
+
+import importlib
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from slurm_sns.cli.options import AsJson
+from slurm_sns.cli.progress_bar import progress_bar
+from slurm_sns.errors import BadInput
+
+if TYPE_CHECKING:
+    from slurm_sns.sim.reproduce.work import Workers
+
+#: PAPER-NAME is the module slurm_sns.sim.reproduce.PAPER.NAME with a function `reproduce(Options) -> Page`.
+NAMES = (
+    "netbatch-workload",
+    "netbatch-buckets",
+    "netbatch-load",
+    "netbatch-wins",
+    "netbatch-examples",
+    "netbatch-traces",
+    "netbatch-full",
+    "netbatch-variants",
+    "sns-example",
+    "sns-cache",
+    "sns-scaling",
+    "sns-throughput",
+    "sns-balance",
+    "sns-ratio",
+    "sns-scale",
+    "sns-assumed",
+    "sns-beyond",
+    "sns-spec",
+)
+MOST_JOBS, MOST_SEEDS = 256, 10_000
+QUICK_SEEDS = 5
+#: Of a task of a job array, the largest: six replays of 13 million jobs take minutes, and 3 GB.
+TASK_MINUTES, TASK_GB = 60, 4
+
+
+def reproduce(
+    name: Annotated[str, typer.Argument(metavar="NAME", help=", ".join(NAMES) + ".")],
+    *,
+    out: Annotated[Path, typer.Option("--out", help="Directory for the page, the figures and CSV.")],
+    seeds: Annotated[
+        int | None,
+        typer.Option("--seeds", min=2, max=MOST_SEEDS, help="How many seeds.", show_default="30; 5 with --quick"),
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A minute's version: smaller, and less certain.")] = False,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            "--jobs",
+            min=1,
+            max=MOST_JOBS,
+            help="Processes, or tasks of the array, at a time.",
+            show_default=f"2; {MOST_JOBS} with --slurm",
+        ),
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Keep the runs that are there already.")] = False,
+    runs: Annotated[
+        Path | None,
+        typer.Option("--runs", help="Directory of single runs, to share between pages.", show_default="OUT/runs"),
+    ] = None,
+    slurm: Annotated[
+        bool, typer.Option("--slurm", help="Run as a Slurm job array; the runs' directory is one that all nodes see.")
+    ] = False,
+    partition: Annotated[
+        str | None, typer.Option("--partition", help="Of the array.", show_default="Slurm's default")
+    ] = None,
+    minutes: Annotated[
+        int | None, typer.Option("--minutes", min=1, help="Time limit of a task.", show_default=str(TASK_MINUTES))
+    ] = None,
+    memory_gb: Annotated[
+        int | None, typer.Option("--memory-gb", min=1, help="Memory of a task.", show_default=str(TASK_GB))
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Reproduce figures of a paper: figures and CSV, and a page with a verdict on each claim."""
+    if name not in NAMES:
+        raise BadInput(f"reproduction '{name}' is unknown; valid: {', '.join(NAMES)}")
+    from slurm_sns.sim.reproduce.claims import count_verdicts
+    from slurm_sns.sim.reproduce.options import Options
+    from slurm_sns.sim.reproduce.page import write_page
+    from slurm_sns.sim.reproduce.work import Processes
+    from slurm_sns.sim.results.result_files import require_directory
+
+    given = {"partition": partition, "minutes": minutes, "memory_gb": memory_gb}
+    if not slurm:
+        _require_none(given)
+    require_directory(out)
+    workers: Workers = _array(runs or out / "runs", jobs or MOST_JOBS, given) if slurm else Processes(jobs or 2)
+    module = importlib.import_module(f"slurm_sns.sim.reproduce.{name.replace('-', '.')}")
+    seeds = seeds or (QUICK_SEEDS if quick else 30)
+    began = time.perf_counter()
+    with progress_bar(name) as report:
+        page = module.reproduce(
+            Options(out, seeds=seeds, quick=quick, workers=workers, resume=resume, runs=runs, report=report)
+        )
+    write_page(out, page)
+    verdicts = count_verdicts(page.claims)
+    if as_json:
+        took_s = round(time.perf_counter() - began, 1)
+        print(json.dumps({"name": name, "seeds": page.seeds, "quick": quick, "verdicts": verdicts, "wall_s": took_s}))
+    else:
+        told = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
+        print(f"{out / 'README.md'}: of {len(page.claims)} claims {told}")
+
+
+def _array(runs: Path, tasks: int, given: dict[str, str | int | None]) -> "Workers":
+    """The workers of --slurm.
+
+    Raises:
+        BadInput: submitit is not installed.
+    """
+    try:
+        from slurm_sns.sim.reproduce.slurm_array import SlurmArray
+    except ModuleNotFoundError as missing:
+        raise BadInput(f"--slurm needs {missing.name}; valid: pip install 'slurm_sns[sweep]'") from None
+    return SlurmArray(
+        runs / "array",
+        tasks,
+        partition=None if given["partition"] is None else str(given["partition"]),
+        minutes=int(given["minutes"] or TASK_MINUTES),
+        memory_gb=int(given["memory_gb"] or TASK_GB),
+    )
+
+
+def _require_none(given: dict[str, str | int | None]) -> None:
+    """Accept a run on this machine to which nothing was said of a job array."""
+    for option, value in given.items():
+        if value is not None:
+            raise BadInput(f"--{option.replace('_', '-')} goes with --slurm")

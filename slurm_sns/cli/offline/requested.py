@@ -1,0 +1,115 @@
+"""What `sns simulate` was asked for: its options and a configuration become a policy, before anything is read."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from slurm_sns.cli.offline.policy_options import require_taken, with_settings
+from slurm_sns.cli.offline.sns_options import SpreadingOptions
+from slurm_sns.errors import BadInput
+from slurm_sns.policies.registry import REGISTRY, specification
+
+if TYPE_CHECKING:
+    from slurm_sns.config import Config
+    from slurm_sns.policies.base import Policy
+    from slurm_sns.policies.placement.kernel_matching import Rules
+    from slurm_sns.policies.sns.parameters import SnsParameters
+
+_Parameters = TypeVar("_Parameters")
+
+#: A heuristic's name stands for this policy with that heuristic alone.
+MAX_JOBS = "max-jobs"
+
+#: The matching paper's cycle (JSSPP 2013, section 5), in seconds.
+PAPER_INTERVAL_S = 30
+#: Time is in whole seconds: a cycle in each second in which something was submitted or finished.
+AT_EVERY_EVENT_S = 1
+
+
+class Spreading(NamedTuple):
+    """What a policy of Spread-n-Share's family needs beside the rest."""
+
+    options: SpreadingOptions
+    parameters: "SnsParameters"
+
+
+@dataclass(frozen=True)
+class Requested:
+    """How a trace is to be replayed. `age_limit_s` None: nobody is over-aged; `spreading` None: nothing spreads."""
+
+    name: str
+    policy: "Policy"
+    interval_s: int
+    age_limit_s: int | None
+    shares: Mapping[str, float]
+    spreading: Spreading | None
+
+    @property
+    def rules(self) -> "Rules | None":
+        """How the policy matches; None for one that has no portfolio."""
+        return getattr(self.policy, "rules", None)
+
+
+def requested(
+    name: str,
+    settings: Mapping[str, Any],
+    spreading: SpreadingOptions,
+    config: Path | None,
+    *,
+    interval_s: int | None,
+    age_limit_s: int | None,
+) -> Requested:
+    """What was asked for. `settings` are the options of policies' parameters that were given.
+
+    Raises:
+        BadInput: naming the option and what is valid.
+    """
+    from slurm_sns.policies.placement.heuristics import HEURISTICS
+    from slurm_sns.policies.sns.parameters import REPRODUCTION, SnsParameters, require_valid
+
+    if name not in HEURISTICS and name not in REGISTRY:
+        raise BadInput(f"--policy is '{name}'; valid: {', '.join([*HEURISTICS, *REGISTRY])}")
+    chosen = specification(MAX_JOBS if name in HEURISTICS else name)
+    require_taken(chosen, name, settings, but="portfolio" if name in HEURISTICS else "")
+    spreading.require_taken(chosen, name)
+    configured = _configured(config)
+
+    def parameters(kind: type[_Parameters], simulated: tuple[Any, ...]) -> _Parameters:
+        base = next((each for each in simulated if isinstance(each, kind)), None) or kind()
+        given: _Parameters = with_settings(base if configured is None else configured.parameters(kind), settings)
+        return given
+
+    given: list[Any] = [parameters(kind, chosen.simulated) for kind in chosen.parameters]
+    if name in HEURISTICS:
+        given = [replace(each, portfolio=(name,), default_heuristic=None) for each in given]
+    whole = given[0].portfolio if "portfolio" in settings else None
+    of_spreading = None
+    if chosen.spreads:
+        of_spreading = Spreading(spreading, parameters(SnsParameters, (REPRODUCTION,)))
+        require_valid(of_spreading.parameters)
+    policy = chosen.policy(*given, portfolio=whole)
+    if age_limit_s is not None and not hasattr(policy, "rules"):
+        raise BadInput(f"--age-limit goes with policies that match, not with {name}")
+    return Requested(
+        name,
+        policy,
+        interval_s or (AT_EVERY_EVENT_S if chosen.runs_at_events else PAPER_INTERVAL_S),
+        age_limit_s or (configured.matching.age_limit_s if configured else None),
+        _shares(configured),
+        of_spreading,
+    )
+
+
+def _configured(config: Path | None) -> "Config | None":
+    if config is None:
+        return None
+    from slurm_sns.config import load
+
+    return load(config)
+
+
+def _shares(configured: "Config | None") -> Mapping[str, float]:
+    """The projects' shares. Those of Slurm's associations a simulation cannot ask for: all projects alike."""
+    shares = configured.matching.shares if configured else {}
+    return {} if isinstance(shares, str) else shares

@@ -1,0 +1,118 @@
+"""`sns simulate`: replay a trace on a list of nodes under one policy."""
+
+import json
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from slurm_sns.cli.offline.policy_options import at_events, with_policy_options
+from slurm_sns.cli.offline.requested import requested
+from slurm_sns.cli.offline.sns_options import SpreadingOptions
+from slurm_sns.cli.offline.summary import print_table, summary_of
+from slurm_sns.cli.options import AsJson
+from slurm_sns.cli.progress_bar import progress_bar
+from slurm_sns.errors import BadInput
+from slurm_sns.policies.registry import REGISTRY
+
+
+@with_policy_options(after="interval")
+def simulate(
+    trace: Annotated[
+        str, typer.Argument(metavar="TRACE", help="SWF or CSV, plain or gzip; `-` reads SWF from standard input.")
+    ],
+    *,
+    nodes: Annotated[
+        Path, typer.Option("--nodes", help="CSV with the header name,cores,mem_gb, optionally ways,bandwidth_gbps.")
+    ],
+    policy: Annotated[str, typer.Option("--policy", help=f"{', '.join(REGISTRY)}, or the name of one heuristic.")],
+    interval: Annotated[
+        int | None,
+        typer.Option(
+            "--interval",
+            min=1,
+            help="Seconds between cycles.",
+            show_default=f"30; {at_events()}: at every submit and finish",
+        ),
+    ] = None,
+    load_factor: Annotated[
+        float, typer.Option("--load-factor", help="Multiplies arrival times; below 1 raises the load.")
+    ] = 1.0,
+    limit: Annotated[int | None, typer.Option("--limit", min=1, help="Only the first jobs of the trace.")] = None,
+    profiles: Annotated[
+        Path | None, typer.Option("--profiles", help="The programs' profiles, a YAML file (ce, cs, sns, combined).")
+    ] = None,
+    progress: Annotated[
+        str | None,
+        typer.Option(
+            "--progress",
+            help="How jobs advance: authors (the paper's model), or contention (neighbours slow them down).",
+            show_default="authors",
+        ),
+    ] = None,
+    learn: Annotated[
+        float | None,
+        typer.Option(
+            "--learn",
+            metavar="SPREAD",
+            help="Begin without profiles and learn them from the runs (sns, combined): measurements are off by this "
+            "share (standard deviation) of what --profiles says; 0 to 1.",
+        ),
+    ] = None,
+    age_limit: Annotated[
+        int | None,
+        typer.Option(
+            "--age-limit",
+            min=1,
+            help="Jobs that have waited longer, in seconds, go first and have capacity withheld.",
+            show_default="none; that of --config",
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Of the errors of --learn; nothing else draws lots.")] = 0,
+    out: Annotated[Path | None, typer.Option("--out", help="Directory for jobs.csv, cycles.csv, summary.json.")] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option("--config", help="Take what is not given here, and the projects' shares, from this sns.yaml."),
+    ] = None,
+    as_json: AsJson = False,
+    settings: Mapping[str, Any],
+) -> None:
+    """Replay TRACE on the nodes under a policy and print what came of it."""
+    from slurm_sns.cli.offline.replaying import read_replay
+    from slurm_sns.sim.results.result_files import require_directory
+    from slurm_sns.sim.traces.nodes_csv import read_nodes
+
+    spreading = SpreadingOptions(profiles, progress, learn, seed)
+    asked = requested(policy, settings, spreading, config, interval_s=interval, age_limit_s=age_limit)
+    if not 0 < load_factor <= 1e6:
+        raise BadInput(f"--load-factor is {load_factor}; valid: more than 0, at most 1e6")
+    if out is not None:
+        require_directory(out)
+
+    began = time.perf_counter()
+    pool = read_nodes(str(nodes))
+    replay = read_replay(trace, pool, asked, load_factor=load_factor, limit=limit)
+    _note(trace, replay.unsorted)
+    read_s = time.perf_counter() - began
+
+    began = time.perf_counter()
+    with progress_bar("jobs started", replay.jobs) as report:
+        result = replay.run(report)
+    wall_s = time.perf_counter() - began
+
+    summary = summary_of(asked, replay, result, load_factor=load_factor, seed=seed, read_s=read_s, wall_s=wall_s)
+    if out is not None:
+        result.write(out, summary)
+    if as_json:
+        print(json.dumps(summary, indent=2))
+    else:
+        print_table(summary)
+
+
+def _note(trace: str, unsorted: int) -> None:
+    """Say that the trace was not in the order of its submits."""
+    if unsorted:
+        print(f"sns: note: {trace}: {unsorted:,} jobs come after later ones; sorted by submit", file=sys.stderr)

@@ -1,0 +1,90 @@
+"""The options of `sns simulate` for Spread-n-Share's family of policies: ce, cs, sns and combined."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from slurm_sns.errors import BadInput
+from slurm_sns.policies.registry import REGISTRY, specification
+from slurm_sns.policies.specification import Specification
+
+if TYPE_CHECKING:
+    from slurm_sns.policies.placement.node_arrays import Pool
+    from slurm_sns.policies.profile import Program
+    from slurm_sns.policies.sns.parameters import SnsParameters
+    from slurm_sns.sim.traces.sns_trace import SnsTrace
+
+#: How jobs advance: by the paper's own model, or slowed down by their neighbours.
+AUTHORS = "authors"
+PROGRESS = (AUTHORS, "contention")
+
+
+@dataclass(frozen=True, slots=True)
+class SpreadingOptions:
+    """What was given on the command line; None where nothing was."""
+
+    profiles: Path | None
+    progress: str | None
+    learn: float | None
+    seed: int
+
+    def require_taken(self, policy: Specification, called: str) -> None:
+        """Accept options that go with the policy, which was called so on the command line.
+
+        Raises:
+            BadInput: one goes with other policies only, or cannot be used; the message says what is valid.
+        """
+        spreading = _names(lambda each: each.spreads)
+        for name in ("profiles", "progress"):
+            if getattr(self, name) is not None and not policy.spreads:
+                raise BadInput(f"--{name} goes with --policy {spreading}, not with {called}")
+        if self.progress not in (None, *PROGRESS):
+            raise BadInput(f"--progress is '{self.progress}'; valid: {', '.join(PROGRESS)}")
+        if self.learn is None:
+            return
+        if not policy.plans_by_profiles:
+            learning = _names(lambda each: each.plans_by_profiles)
+            raise BadInput(f"--learn goes with --policy {learning}, not with {called}")
+        if self.profiles is None:
+            raise BadInput("--learn needs --profiles: how the programs truly run")
+        if not 0 <= self.learn <= 1:
+            raise BadInput(f"--learn is {self.learn}; valid: 0 to 1")
+
+    def programs(self, pool: "Pool") -> Mapping[str, "Program"]:
+        """The profiles of the file, none without one; no curve may have more ways than any node.
+
+        Raises:
+            BadInput: naming file, line, program, field and what is valid.
+        """
+        if self.profiles is None:
+            return {}
+        from slurm_sns.config.profiles_yaml import read_profiles
+        from slurm_sns.policies.placement.node_arrays import WAYS
+
+        most_ways = int(pool.capacity[WAYS].max()) or None
+        return {program.name: program for program in read_profiles(self.profiles, most_ways)}
+
+
+def summary_of(
+    trace: "SnsTrace", placements: Any, parameters: "SnsParameters", options: SpreadingOptions
+) -> dict[str, Any]:
+    """What the summary of a run says beside what it says of every policy."""
+    runs = [placed.end_s - placed.start_s for placed in placements]
+    turnarounds = [placed.end_s - placed.job.submit_s for placed in placements]
+    return {
+        "alpha": parameters.alpha,
+        "scales": list(parameters.scales),
+        "beta": parameters.beta,
+        "shared_ways": parameters.shared_ways,
+        "even_scales_only": parameters.even_scales_only,
+        "progress": options.progress or AUTHORS,
+        "profiles": None if options.profiles is None else options.profiles.name,
+        "jobs_without_profile": trace.without_profile,
+        "mean_run_s": sum(runs) / len(runs),
+        "mean_turnaround_s": sum(turnarounds) / len(turnarounds),
+    }
+
+
+def _names(is_one: Callable[[Specification], bool]) -> str:
+    return ", ".join(each.name for each in map(specification, REGISTRY) if is_one(each))

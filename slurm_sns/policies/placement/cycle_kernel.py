@@ -1,0 +1,313 @@
+"""The cycle kernel: one scheduling pass of a portfolio of heuristics, compiled, exact against `cycle.Cycle`.
+
+Problem: jobs in queue order, each with one or several ways to run (so many nodes, so much of R resources on each), and
+nodes with what is free. Job by job, the first way that enough nodes fit gets those that the heuristic scores best, ties
+to the first in the machine list. The best of several heuristics' schedules is the one of the most matches, among those
+the one of the smallest sum of slowdowns, the first of equal ones.
+
+Shapes: `arrays` (R resources, N nodes, W ways, K kinds, J jobs, P projects, H heuristics). Nothing that is given is
+changed. Order of results: matches in queue order, a match's nodes in the machine list's order.
+
+Method: a way that has failed fails again, and so does every way at least as large on the same nodes (free capacity only
+shrinks); among the others `best_node` knows the best. Complexity of a member's cycle with Q jobs looked at, V distinct
+ways among them, N nodes and M matched nodes: O(Q + V N + V M + M sqrt N). A bench remembers the nodes: a pass on those
+of the last pass costs O(N) once, and for the ways that it has met before what has changed since.
+
+Source: Max-Jobs paper (JSSPP 2013), sections 1-4, Spread-n-Share (SC'19), section 4.4; what they leave open: see
+`cycle` and `combined.keeping`.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from slurm_sns.policies.placement.best_node_kernel import find_nodes
+from slurm_sns.policies.placement.compiled import compiled, entry_point
+from slurm_sns.policies.placement.fair_order_kernel import SHARED, Turns, begin, charge, line_up, next_job, turns_for
+from slurm_sns.policies.placement.kernel_arrays import (
+    ENTRIES,
+    LOOKED_AT,
+    MATCH,
+    MATCHED,
+    NOBODY,
+    SLOWDOWN,
+    WHOLE,
+    WITHHELD,
+    Integers,
+    Machines,
+    Matches,
+    Problem,
+    Queue,
+    Ways,
+    room_for_matches,
+)
+from slurm_sns.policies.placement.node_arrays import CORES, MEMORY
+from slurm_sns.policies.placement.node_state_kernel import (
+    OPEN,
+    PLACE_BITS,
+    PLACES,
+    Field,
+    field_for,
+    restart,
+    take,
+    take_over,
+)
+from slurm_sns.policies.placement.order_statistics import nth_smallest, sort
+
+FAILURES, RUN, KEPT_WHOLE, FIRST_CHOSEN, CHOSEN = range(5)
+
+
+class Bench(NamedTuple):
+    """The working memory of cycles, used again from cycle to cycle."""
+
+    field: Field
+    turns: Turns
+    matches: tuple[Matches, Matches]  #: the best schedule so far and the one being made
+    way_tried: Integers  #: (W) the last run in which the way was tried
+    way_failed: Integers  #: (W) the last run in which the way failed
+    kind_failed: Integers  #: (K) the last run in which all ways of the kind failed
+    failures: Integers  #: (W) the failed ways of this run that no other covers
+    matched: Integers  #: (members) jobs that each member matched
+    state: Integers  #: (5) FAILURES, the number of this RUN, KEPT_WHOLE, FIRST_CHOSEN and CHOSEN of `field.chosen`
+
+
+def bench_for(problem: Problem, jobs: int, projects: int, takes: int) -> Bench:
+    """A bench for queues of that many jobs and projects, in which nodes are taken at most so often in a cycle."""
+    count = len(problem.ways.nodes)
+    entries = min(problem.limits.depth, jobs)
+    return Bench(
+        field=field_for(problem),
+        turns=turns_for(projects, entries),
+        matches=(room_for_matches(entries, takes), room_for_matches(entries, takes)),
+        way_tried=np.zeros(count, np.int64),
+        way_failed=np.zeros(count, np.int64),
+        kind_failed=np.zeros(len(problem.kinds.own), np.int64),
+        failures=np.zeros(count, np.int64),
+        matched=np.zeros(len(problem.limits.portfolio), np.int64),
+        state=np.zeros(5, np.int64),
+    )
+
+
+@entry_point
+def schedule(bench: Bench, free: Integers, queue: Queue) -> tuple[int, int]:
+    """The best member of the portfolio (its position) and the entry of `bench.matches` that holds its schedule."""
+    take_over(bench.field, free)
+    return compete(bench, queue)
+
+
+@compiled
+def compete(bench: Bench, queue: Queue) -> tuple[int, int]:
+    """The same on a field that has been told what is free."""
+    limits = bench.field.problem.limits
+    begin(bench.turns, queue)
+    line_up(bench.turns, queue, limits.depth)
+    best, kept = NOBODY, 0
+    bench.matched[:] = 0
+    some_keep = False
+    for member in range(len(limits.portfolio)):
+        some_keep |= limits.keeps[member]
+    for member in range(len(limits.portfolio)):
+        matches = bench.matches[1 - kept]
+        _run(bench, matches, queue, member)
+        bench.matched[member] = matches.totals[MATCHED]
+        if best == NOBODY or _is_better(matches, bench.matches[kept]):
+            best, kept = member, 1 - kept
+        # Until the first match all members' cycles are the same, but for those that keep whole nodes.
+        if matches.totals[MATCHED] == 0 and not (some_keep and len(queue.over_aged) > 0):
+            break
+    return best, kept
+
+
+@compiled
+def _is_better(matches: Matches, than: Matches) -> bool:
+    if matches.totals[MATCHED] != than.totals[MATCHED]:
+        return matches.totals[MATCHED] > than.totals[MATCHED]
+    return matches.totals[SLOWDOWN] < than.totals[SLOWDOWN]
+
+
+@compiled
+def _run(bench: Bench, matches: Matches, queue: Queue, member: int) -> None:
+    """One member's cycle."""
+    limits, kinds = bench.field.problem.limits, bench.field.problem.kinds
+    restart(bench.field)
+    if bench.turns.state[SHARED]:
+        begin(bench.turns, queue)
+    bench.state[FAILURES] = 0
+    bench.state[KEPT_WHOLE] = 0
+    bench.state[RUN] += 1
+    run = bench.state[RUN]
+    matches.totals[:] = 0
+    position = 0
+    while position < limits.depth and bench.field.state[OPEN] > 0:
+        job = next_job(bench.turns, queue) if bench.turns.state[SHARED] else bench.turns.line[position]
+        if job == NOBODY:
+            break
+        kind = queue.kind[job]
+        over_aged = position < len(queue.over_aged)
+        choice, how = NOBODY, MATCH
+        if bench.kind_failed[kind] != run:
+            heuristic = limits.portfolio[member] if kinds.own[kind] == NOBODY else kinds.own[kind]
+            choice = _match(bench, heuristic, kind)
+        if choice == NOBODY and queue.withholds[job] and (position < limits.reservations or over_aged):
+            how = WHOLE if over_aged and limits.keeps[member] else WITHHELD
+            if how == WITHHELD or bench.state[KEPT_WHOLE] == 0:
+                choice = _withhold(bench, kind, how)
+        if choice != NOBODY:
+            _enter(bench, matches, job, choice, how)
+            if how == MATCH and bench.turns.state[SHARED]:
+                charge(bench.turns, queue, job, _held(bench.field, matches, kinds.way[choice]), over_aged)
+        position += 1
+    matches.totals[LOOKED_AT] = position
+
+
+@compiled
+def _match(bench: Bench, heuristic: int, kind: int) -> int:
+    """Choose the best nodes for the first way that fits; NOBODY when none does."""
+    field, kinds, ways = bench.field, bench.field.problem.kinds, bench.field.problem.ways
+    run = bench.state[RUN]
+    for choice in range(kinds.first[kind], kinds.first[kind + 1]):
+        way = kinds.way[choice]
+        if bench.way_failed[way] == run:
+            continue
+        if bench.way_tried[way] != run:
+            bench.way_tried[way] = run
+            if _covered(bench, way):
+                continue
+        first = find_nodes(field, field.problem.scores.of[heuristic, ways.case[way]], way)
+        if first != NOBODY:
+            bench.state[FIRST_CHOSEN] = first
+            bench.state[CHOSEN] = ways.nodes[way]
+            return choice
+        _fail(bench, way)
+    bench.kind_failed[kind] = run
+    return NOBODY
+
+
+@compiled
+def _enter(bench: Bench, matches: Matches, job: int, choice: int, how: int) -> None:
+    """Take the chosen nodes and write the entry."""
+    field, kinds, ways = bench.field, bench.field.problem.kinds, bench.field.problem.ways
+    entry, way, count = matches.totals[ENTRIES], kinds.way[choice], bench.state[CHOSEN]
+    first = matches.first[entry]
+    nodes = matches.node[first : first + count]
+    for at in range(count):
+        nodes[at] = field.chosen[bench.state[FIRST_CHOSEN] + at]
+    sort(nodes)
+    for at in range(count):
+        take(field, way, ways.exclusive[way] or how == WHOLE, nodes[at])
+    matches.first[entry + 1] = first + count
+    matches.job[entry] = job
+    matches.choice[entry] = choice
+    matches.kept[entry] = how
+    matches.totals[ENTRIES] += 1
+    if how == MATCH:
+        matches.totals[MATCHED] += 1
+        matches.totals[SLOWDOWN] += kinds.slowdown[choice]
+    if how == WHOLE:
+        bench.state[KEPT_WHOLE] = 1
+
+
+@compiled
+def _covered(bench: Bench, way: int) -> bool:
+    """Whether the way must fail because one at most as large, of the same nodes, has failed."""
+    for at in range(bench.state[FAILURES]):
+        if _as_large(bench.field.problem.ways, way, bench.failures[at]):
+            bench.way_failed[way] = bench.state[RUN]
+            return True
+    return False
+
+
+@compiled
+def _fail(bench: Bench, way: int) -> None:
+    """Remember that the way found too few nodes; larger ones that it covers are forgotten."""
+    bench.way_failed[way] = bench.state[RUN]
+    kept = 0
+    for at in range(bench.state[FAILURES]):
+        if not _as_large(bench.field.problem.ways, bench.failures[at], way):
+            bench.failures[kept] = bench.failures[at]
+            kept += 1
+    bench.failures[kept] = way
+    bench.state[FAILURES] = kept + 1
+
+
+@compiled
+def _as_large(ways: Ways, way: int, other: int) -> bool:
+    """Whether the way asks for at least as much as the other, of the same nodes."""
+    if ways.nodes[way] < ways.nodes[other] or ways.allowed[way] != ways.allowed[other]:
+        return False
+    if ways.exclusive[way] != ways.exclusive[other]:
+        return False
+    for row in range(ways.demand.shape[1]):  # noqa: SIM110  compiled code has no generators
+        if ways.demand[way, row] < ways.demand[other, row]:
+            return False
+    return True
+
+
+@compiled
+def _withhold(bench: Bench, kind: int, how: int) -> int:
+    """Choose nodes for the first possible way among those whose size could hold it; NOBODY when there are none.
+
+    To withhold the demand: those of the most free memory. To keep whole nodes: those of the fewest used cores.
+    """
+    field = bench.field
+    machines, ways, kinds = field.problem.machines, field.problem.ways, field.problem.kinds
+    for choice in range(kinds.first[kind], kinds.first[kind + 1]):
+        way = kinds.way[choice]
+        if not _is_possible(machines, ways, way):
+            continue
+        count = 0
+        for node in range(len(field.keys)):
+            if field.is_open[node] == 1 and _is_large_enough(machines, ways, way, node):
+                used = machines.capacity[CORES, node] - field.free[CORES, node]
+                score = used if how == WHOLE else -field.free[MEMORY, node]
+                field.keys[count] = (score << PLACE_BITS) + node
+                count += 1
+        if count == 0:
+            return NOBODY
+        wanted = min(ways.nodes[way], count)
+        keys = field.keys[:count]
+        largest = nth_smallest(field.scratch[:count], keys, wanted)
+        chosen = 0
+        for at in range(count):
+            if keys[at] <= largest:
+                field.chosen[chosen] = keys[at] & PLACES
+                chosen += 1
+        bench.state[FIRST_CHOSEN] = 0
+        bench.state[CHOSEN] = chosen
+        return choice
+    return NOBODY
+
+
+@compiled
+def _is_possible(machines: Machines, ways: Ways, way: int) -> bool:
+    """Whether enough nodes of the whole cluster are large enough."""
+    missing = ways.nodes[way]
+    for node in range(machines.capacity.shape[1]):
+        if missing == 0:
+            break
+        missing -= _is_large_enough(machines, ways, way, node)
+    return missing == 0
+
+
+@compiled
+def _is_large_enough(machines: Machines, ways: Ways, way: int, node: int) -> bool:
+    """Whether the node could hold the way if it were empty."""
+    for row in range(machines.capacity.shape[0]):
+        demand = ways.demand[way, row]
+        if (row <= MEMORY or demand > 0) and machines.capacity[row, node] < demand:
+            return False
+    allowed = ways.allowed[way]
+    return allowed == NOBODY or machines.allowed[allowed, node]
+
+
+@compiled
+def _held(field: Field, matches: Matches, way: int) -> tuple[int, int]:
+    """Cores and memory over all nodes of the match that was just made."""
+    ways, capacity = field.problem.ways, field.problem.machines.capacity
+    entry = matches.totals[ENTRIES] - 1
+    cores, memory = 0, 0
+    for at in range(matches.first[entry], matches.first[entry + 1]):
+        node = matches.node[at]
+        cores += capacity[CORES, node] if ways.exclusive[way] else ways.demand[way, CORES]
+        memory += capacity[MEMORY, node] if ways.exclusive[way] else ways.demand[way, MEMORY]
+    return cores, memory

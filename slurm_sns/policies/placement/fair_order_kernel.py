@@ -1,0 +1,155 @@
+"""Whose turn it is: the compiled twin of `queue.FairOrder`.
+
+Over-aged jobs first; then the project of the smallest used / share, from a heap of projects. With one project that
+waits the order is the same whatever is matched: its jobs are lined up once for all members of the portfolio.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from slurm_sns.policies.placement.compiled import compiled
+from slurm_sns.policies.placement.kernel_arrays import NOBODY, Floats, Integers, Queue
+
+AGED, HEAPED, LAST, SHARED = range(4)
+
+
+class Turns(NamedTuple):
+    """The state of one walk through the queue."""
+
+    cursor: Integers  #: (P) the project's next job
+    ratio: Floats  #: (P) used / share
+    held: Integers  #: (P, 2) used, and matched so far in this schedule
+    heap: Integers  #: (P) projects that have a next job, but for the one whose job is being looked at
+    line: Integers  #: (depth + 1) the jobs in their order, unless several projects wait; NOBODY behind the last
+    state: Integers  #: (4) over-aged jobs given, projects in the heap, the last project, whether several wait
+
+
+def turns_for(projects: int, depth: int) -> Turns:
+    """A walk to that many jobs of that many projects."""
+    return Turns(
+        cursor=np.empty(projects, np.int64),
+        ratio=np.empty(projects, np.float64),
+        held=np.empty((projects, 2), np.int64),
+        heap=np.empty(projects, np.int64),
+        line=np.empty(depth + 1, np.int64),
+        state=np.zeros(4, np.int64),
+    )
+
+
+@compiled
+def begin(turns: Turns, queue: Queue) -> None:
+    """Begin a walk at the first job."""
+    waiting = 0
+    for project in range(len(queue.head)):
+        turns.cursor[project] = queue.head[project]
+        if queue.head[project] != NOBODY:
+            turns.heap[waiting] = project
+            waiting += 1
+    turns.state[AGED] = 0
+    turns.state[HEAPED] = waiting
+    turns.state[LAST] = NOBODY
+    turns.state[SHARED] = waiting > 1
+    if waiting > 1:
+        for project in range(len(queue.head)):
+            turns.held[project, 0] = queue.used[project, 0]
+            turns.held[project, 1] = queue.used[project, 1]
+            turns.ratio[project] = _ratio(turns, queue, project)
+        _heapify(turns, queue)
+
+
+@compiled
+def line_up(turns: Turns, queue: Queue, depth: int) -> None:
+    """Put the jobs that a cycle may look at into the line, unless their order depends on what is matched."""
+    if turns.state[SHARED]:
+        return
+    for at in range(min(depth, len(turns.line))):
+        turns.line[at] = next_job(turns, queue)
+        if turns.line[at] == NOBODY:
+            break
+
+
+@compiled
+def next_job(turns: Turns, queue: Queue) -> int:
+    """The next job, NOBODY when all were given."""
+    if turns.state[AGED] < len(queue.over_aged):
+        turns.state[AGED] += 1
+        return queue.over_aged[turns.state[AGED] - 1]
+    last = turns.state[LAST]
+    if last != NOBODY:
+        turns.cursor[last] = queue.following[turns.cursor[last]]
+    if last == NOBODY or turns.cursor[last] == NOBODY:
+        turns.state[LAST] = _pop(turns, queue)
+    elif turns.state[HEAPED] > 0 and _before(turns, queue, turns.heap[0], last):
+        turns.state[LAST] = turns.heap[0]
+        turns.heap[0] = last
+        _sift_down(turns, queue, 0)
+    last = turns.state[LAST]
+    return NOBODY if last == NOBODY else turns.cursor[last]
+
+
+@compiled
+def _pop(turns: Turns, queue: Queue) -> int:
+    """The project whose turn it is, taken from the heap."""
+    if turns.state[HEAPED] == 0:
+        return NOBODY
+    project = turns.heap[0]
+    turns.state[HEAPED] -= 1
+    turns.heap[0] = turns.heap[turns.state[HEAPED]]
+    _sift_down(turns, queue, 0)
+    return project
+
+
+@compiled
+def charge(turns: Turns, queue: Queue, job: int, held: tuple[int, int], over_aged: bool) -> None:
+    """Count what a matched job takes, over all its nodes, against its project."""
+    project = queue.project[job]
+    if project == NOBODY:  # an over-aged job of a project that has no other job waiting
+        return
+    turns.held[project, 0] += held[0]
+    turns.held[project, 1] += held[1]
+    turns.ratio[project] = _ratio(turns, queue, project)
+    if over_aged:  # its project stands in the heap with the ratio of before
+        _heapify(turns, queue)
+
+
+@compiled
+def _ratio(turns: Turns, queue: Queue, project: int) -> float:
+    """The larger fraction that the project holds, divided once each: the twin's arithmetic."""
+    ratio = 0.0
+    for row in range(2):
+        whole = queue.whole[project, row]
+        if whole > 0:
+            ratio = max(ratio, turns.held[project, row] / whole)
+    return ratio
+
+
+@compiled
+def _before(turns: Turns, queue: Queue, one: int, other: int) -> bool:
+    if turns.ratio[one] != turns.ratio[other]:
+        return turns.ratio[one] < turns.ratio[other]
+    order_of_one, order_of_other = queue.order[turns.cursor[one]], queue.order[turns.cursor[other]]
+    if order_of_one != order_of_other:
+        return order_of_one < order_of_other
+    return one < other
+
+
+@compiled
+def _heapify(turns: Turns, queue: Queue) -> None:
+    for at in range(turns.state[HEAPED] // 2 - 1, -1, -1):
+        _sift_down(turns, queue, at)
+
+
+@compiled
+def _sift_down(turns: Turns, queue: Queue, at: int) -> None:
+    size = turns.state[HEAPED]
+    while True:
+        child = 2 * at + 1
+        if child >= size:
+            return
+        if child + 1 < size and _before(turns, queue, turns.heap[child + 1], turns.heap[child]):
+            child += 1
+        if not _before(turns, queue, turns.heap[child], turns.heap[at]):
+            return
+        turns.heap[at], turns.heap[child] = turns.heap[child], turns.heap[at]
+        at = child

@@ -1,0 +1,30 @@
+"""The size of a job: whether the nodes could ever hold it, and in words."""
+
+import numpy as np
+
+from slurm_sns.model import Alternative
+from slurm_sns.policies.placement.node_arrays import Pool, ever_holding
+
+
+def fits_ever(pool: Pool, alternative: Alternative, allowed: frozenset[str] | None = None) -> bool:
+    """Whether enough allowed nodes are large enough for the alternative when they are empty."""
+    return int(np.count_nonzero(ever_holding(pool, alternative, allowed))) >= alternative.nodes
+
+
+def wording(alternative: Alternative) -> str:
+    """The size of an alternative in words."""
+    demand = alternative.demand
+    parts = [f"{demand.cores} {_plural('core', demand.cores)}"]
+    if demand.ways:
+        parts.append(f"{demand.ways} {_plural('way', demand.ways)}")
+    if demand.bandwidth_gbps:
+        parts.append(f"{demand.bandwidth_gbps} GB/s")
+    per_node = ", ".join(parts) + f" and {demand.memory_mb} MiB"
+    if alternative.nodes == 1 and not alternative.exclusive:
+        return per_node
+    empty = "empty " if alternative.exclusive else ""
+    return f"{alternative.nodes} {empty}{_plural('node', alternative.nodes)} with {per_node} each"
+
+
+def _plural(noun: str, count: int) -> str:
+    return noun if count == 1 else noun + "s"

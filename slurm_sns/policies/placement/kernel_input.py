@@ -1,0 +1,201 @@
+"""From a queue of jobs to the arrays that the kernel reads."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slurm_sns.model import Alternative, Job, Project, Resources
+from slurm_sns.policies.placement.kernel_arrays import NOBODY, Kinds, Machines, Queue, Ways
+from slurm_sns.policies.placement.kinds_of_jobs import Allowed
+from slurm_sns.policies.placement.node_arrays import BANDWIDTH, WAYS, Pool
+from slurm_sns.policies.placement.node_state_kernel import PER_UNIT
+from slurm_sns.policies.placement.queue import NEWCOMER, WaitingQueue
+
+Way = tuple[int, Resources, bool, int]
+KindKey = tuple[tuple[Alternative, ...], int, int]
+
+#: The tables begin with room for so many entries, and then double.
+FIRST_ROOM = 64
+
+
+def slowdown_units(alternative: Alternative) -> int:
+    """The predicted slowdown in whole units of 1e-9: sums of them do not depend on the order of adding."""
+    return round(alternative.slowdown * PER_UNIT)
+
+
+class KindTable:
+    """Numbers the distinct ways and kinds of jobs on these nodes as they are met.
+
+    The arrays grow in place while they have room; `generation` counts how often they had to be made anew. `choices`
+    are the alternatives behind the kernel's choices. `rows` numbers the heuristics, and a name that it does not know is
+    the member's. With `weighs` False slowdowns decide nothing.
+    """
+
+    def __init__(self, pool: Pool, rows: Mapping[str, int], *, weighs: bool) -> None:
+        """Nothing is numbered yet."""
+        resources, nodes = pool.capacity.shape
+        self._pool = pool
+        self._rows = rows
+        self._weighs = weighs
+        self.generation = 0
+        self.choices: list[Alternative] = []
+        self.cases: set[int] = set()
+        self.own: set[int] = set()
+        self._ways: dict[Way, int] = {}
+        self._kinds: dict[KindKey, int] = {}
+        self._sets: dict[Allowed, int] = {None: NOBODY}
+        self._masks = np.zeros((1, nodes), np.bool_)
+        self._way_arrays = Ways(
+            nodes=np.zeros(FIRST_ROOM, np.int64),
+            demand=np.zeros((FIRST_ROOM, resources), np.int64),
+            exclusive=np.zeros(FIRST_ROOM, np.bool_),
+            allowed=np.zeros(FIRST_ROOM, np.int64),
+            case=np.zeros(FIRST_ROOM, np.int64),
+            simple=np.zeros(FIRST_ROOM, np.bool_),
+        )
+        self._kind_arrays = Kinds(
+            first=np.zeros(FIRST_ROOM + 1, np.int64),
+            way=np.zeros(FIRST_ROOM, np.int64),
+            slowdown=np.zeros(FIRST_ROOM, np.int64),
+            own=np.zeros(FIRST_ROOM, np.int64),
+        )
+
+    def __len__(self) -> int:
+        return len(self._kinds)
+
+    def arrays(self) -> tuple[Machines, Ways, Kinds]:
+        """The tables; what is numbered later is in the same arrays as long as `generation` stays."""
+        return Machines(self._pool.capacity, self._masks), self._way_arrays, self._kind_arrays
+
+    @property
+    def least_cores(self) -> int:
+        """The fewest cores that any way takes of a node."""
+        cores = self._way_arrays.demand[: len(self._ways), 0]
+        return int(cores.min()) if len(cores) else 0
+
+    def kind(self, job: Job) -> int:
+        """The number of the job's kind."""
+        own = self._rows.get(job.heuristic or "", NOBODY)
+        number = self._sets.get(job.allowed)
+        if number is None:
+            number = self._sets[job.allowed] = self._new_set(job.allowed)
+        key = (job.alternatives, number, own)
+        kind = self._kinds.get(key)
+        if kind is None:
+            kind = self._kinds[key] = self._new_kind(job.alternatives, number, own)
+        return kind
+
+    def _new_set(self, allowed: Allowed) -> int:
+        """A row of masks; a set that holds every node restricts nothing."""
+        mask = self._pool.allows(allowed)
+        if mask is None or mask.all():
+            return NOBODY
+        row = len({each for each in self._sets.values() if each != NOBODY})
+        self._masks = self._with_room(self._masks, row + 1)
+        self._masks[row] = mask
+        return row
+
+    def _new_kind(self, alternatives: tuple[Alternative, ...], allowed: int, own: int) -> int:
+        kind, begin = len(self._kinds), len(self.choices)
+        end = begin + len(alternatives)
+        first, way, slowdown, owns = self._kind_arrays
+        first, owns = self._with_room(first, kind + 2), self._with_room(owns, kind + 1)
+        way, slowdown = self._with_room(way, end), self._with_room(slowdown, end)
+        self._kind_arrays = Kinds(first, way, slowdown, owns)
+        first[kind + 1] = end
+        owns[kind] = own
+        for at, each in enumerate(alternatives, begin):
+            way[at] = self._way(each, allowed)
+            slowdown[at] = slowdown_units(each) if self._weighs else 0
+        self.choices.extend(alternatives)
+        if own != NOBODY:
+            self.own.add(own)
+        return kind
+
+    def _way(self, of: Alternative, allowed: int) -> int:
+        key = (of.nodes, of.demand, of.exclusive, allowed)
+        number = self._ways.get(key)
+        if number is None:
+            number = self._ways[key] = len(self._ways)
+            case = (of.demand[WAYS] > 0) + 2 * (of.demand[BANDWIDTH] > 0)
+            simple = not of.exclusive and allowed == NOBODY and case == 0
+            self._way_arrays = Ways(*(self._with_room(column, number + 1) for column in self._way_arrays))
+            values: tuple[Any, ...] = (of.nodes, of.demand, of.exclusive, allowed, case, simple)
+            for column, value in zip(self._way_arrays, values, strict=True):
+                column[number] = value
+            self.cases.add(case)
+        return number
+
+    def _with_room(self, array: NDArray[Any], entries: int) -> NDArray[Any]:
+        """The array, or one twice as long where it has no room for so many entries."""
+        if entries <= len(array):
+            return array
+        self.generation += 1
+        longer = np.zeros((2 * entries, *array.shape[1:]), array.dtype)
+        longer[: len(array)] = array
+        return longer
+
+
+@dataclass(frozen=True)
+class TabulatedQueue:
+    """The jobs that a cycle can look at, as arrays; job i of the arrays is `jobs[i]`."""
+
+    jobs: Sequence[Job]
+    queue: Queue
+
+
+def tabulate(waiting: WaitingQueue, pool: Pool, depth: int, kind_of: Callable[[Job], int]) -> TabulatedQueue:
+    """The queue's arrays; `kind_of` gives the number of a job's kind."""
+    names = sorted(waiting.by_project)
+    lists = [waiting.by_project[name][:depth] for name in names]
+    jobs = [*waiting.over_aged[:depth], *(job for each in lists for job in each)]
+    aged = min(len(waiting.over_aged), depth)
+    head = np.full(len(names), NOBODY, dtype=np.int64)
+    following = np.arange(1, len(jobs) + 1, dtype=np.int32)
+    at = aged
+    for number, each in enumerate(lists):
+        if each:
+            head[number] = at
+            at += len(each)
+            following[at - 1] = NOBODY
+    projects, whole, used = _projects(names, waiting, pool)
+    return TabulatedQueue(
+        jobs,
+        Queue(
+            over_aged=np.arange(aged, dtype=np.int64),
+            head=head,
+            following=following,
+            kind=np.fromiter(map(kind_of, jobs), np.int32, len(jobs)),
+            project=np.fromiter((projects.get(job.project, NOBODY) for job in jobs), np.int32, len(jobs)),
+            order=_ranks(jobs) if len(names) > 1 else np.zeros(len(jobs), np.int64),
+            whole=whole,
+            used=used,
+            withholds=np.fromiter((job.withholds for job in jobs), np.bool_, len(jobs)),
+        ),
+    )
+
+
+def _projects(
+    names: Iterable[str], waiting: WaitingQueue, pool: Pool
+) -> tuple[
+    dict[str, int], np.ndarray[tuple[int, int], np.dtype[np.float64]], np.ndarray[tuple[int, int], np.dtype[np.int64]]
+]:
+    """The projects' numbers, in the order of their names; share times all cores and memory; what they hold."""
+    projects: list[Project] = [waiting.projects.get(name, NEWCOMER) for name in names]
+    total = pool.total
+    whole = [(total.cores * each.share, total.memory_mb * each.share) for each in projects]
+    used = [(each.used.cores, each.used.memory_mb) for each in projects]
+    return (
+        {name: number for number, name in enumerate(names)},
+        np.array(whole, dtype=np.float64).reshape(len(projects), 2),
+        np.array(used, dtype=np.int64).reshape(len(projects), 2),
+    )
+
+
+def _ranks(jobs: Sequence[Job]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """The jobs' orders as numbers that compare alike."""
+    ranks = {order: rank for rank, order in enumerate(sorted({job.order for job in jobs}))}
+    return np.fromiter((ranks[job.order] for job in jobs), np.int64, len(jobs))

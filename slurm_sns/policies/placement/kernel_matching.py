@@ -1,0 +1,240 @@
+"""Matching on values, by the compiled kernel: values to arrays, one call, matches back to values.
+
+What was worked out for the nodes of one pass serves the next on the same pool; results do not depend on it.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from slurm_sns.model import Job
+from slurm_sns.policies.placement.cycle import Match, Opening, Withheld
+from slurm_sns.policies.placement.cycle_kernel import Bench, bench_for, schedule
+from slurm_sns.policies.placement.heuristic_names import PAPER_BETA
+from slurm_sns.policies.placement.kernel_arrays import (
+    ENTRIES,
+    LOOKED_AT,
+    MATCH,
+    WHOLE,
+    Integers,
+    Limits,
+    Matches,
+    Problem,
+    Scores,
+)
+from slurm_sns.policies.placement.kernel_heuristics import NAMES, ROWS, kernel_holds, kernel_table
+from slurm_sns.policies.placement.kernel_input import KindTable, TabulatedQueue, tabulate
+from slurm_sns.policies.placement.kinds_of_jobs import OncePerKind
+from slurm_sns.policies.placement.node_arrays import CORES, Amounts, Pool, held
+from slurm_sns.policies.placement.queue import FairOrder, WaitingQueue
+
+
+@dataclass
+class KernelCycle:
+    """The winning member's cycle after it has run: what `cycle.Cycle` would show of it.
+
+    `pool_free` is the caller's own array: what follows from it is worked out when asked for, and wants it unchanged.
+    """
+
+    pool: Pool
+    pool_free: Amounts
+    matches: tuple[Match, ...]
+    withheld: list[Withheld]
+    _queue: WaitingQueue = field(repr=False)
+    _depth: int
+    _looked_at: int
+
+    @cached_property
+    def opening(self) -> Opening:
+        """The start of the cycle."""
+        return Opening.of(self.pool, self.pool_free)
+
+    @cached_property
+    def free(self) -> Amounts:
+        """What is free on the nodes of the opening."""
+        left = self.pool_free.copy()
+        entries: list[Match | Withheld] = [*self.matches, *self.withheld]
+        if not entries:
+            return left[:, self.opening.nodes]
+        nodes = np.concatenate([each.nodes for each in entries])
+        of_entry = np.repeat(np.arange(len(entries)), [len(each.nodes) for each in entries])
+        demand = np.array([each.alternative.demand for each in entries], dtype=np.int64)
+        whole = np.array([each.alternative.exclusive for each in entries])[of_entry]
+        for row in range(len(left)):
+            np.subtract.at(left[row], nodes, np.where(whole, self.pool.capacity[row, nodes], demand[of_entry, row]))
+        return left[:, self.opening.nodes]
+
+    def not_reached(self) -> tuple[Job, ...]:
+        """The jobs behind the queue depth."""
+        if len(self._queue) <= self._depth:
+            return ()
+        order = FairOrder(self._queue, self.pool.total)
+        charged = {match.job.id: match for match in self.matches} if order.shared else {}
+        for _ in range(self._looked_at):
+            job = order.pop()
+            if job is not None and job.id in charged:
+                match = charged[job.id]
+                order.charge(job, held(self.pool.capacity, match.alternative, match.nodes))
+        return tuple(iter(order.pop, None))[self._depth - self._looked_at :]
+
+
+class Ran(NamedTuple):
+    """The best member by its position, its cycle, and how many jobs each member matched."""
+
+    cycle: KernelCycle
+    best: int
+    matched: Integers
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How a portfolio's cycles match.
+
+    `portfolio`: the heuristics that compete. `queue_depth`: how many jobs of the ordered queue a cycle looks at.
+    `reservations`: at how many of the first queue positions an unmatched job has capacity withheld.
+    `default_heuristic` is every member's where it is given, for jobs that name none. `beta` is `idlest`'s. `keeper`:
+    the member whose cycles keep whole nodes for the oldest over-aged job that finds no place. `weighs`: equal numbers
+    of matches are told apart by their predicted slowdowns. `for_profiled`: the members that compete only in a cycle
+    where some queued job has a profile. `shared_ways`: ways of each node that no job is given.
+    """
+
+    portfolio: tuple[str, ...]
+    queue_depth: int = 1000
+    reservations: int = 1
+    default_heuristic: str | None = None
+    beta: float = PAPER_BETA
+    keeper: str | None = None
+    weighs: bool = False
+    for_profiled: tuple[str, ...] = ()
+    shared_ways: int = 0
+
+    @property
+    def heuristics(self) -> tuple[str, ...]:
+        """The heuristic of each member."""
+        return tuple(self.default_heuristic or member for member in self.portfolio)
+
+    def without_profiles(self) -> "Rules | None":
+        """The rules where no queued job has a profile; None where they are the same, or no member is left."""
+        competing = tuple(member for member in self.portfolio if member not in self.for_profiled)
+        if not competing or competing == self.portfolio:
+            return None
+        return Rules(competing, self.queue_depth, self.reservations, self.default_heuristic)
+
+
+class Kernel:
+    """The kernel for one policy. Any thread may call it: one that finds it in use makes its own session."""
+
+    def __init__(self, rules: Rules) -> None:
+        self._rules = rules
+        self._table = kernel_table(rules.beta)
+        self._sessions: deque[_Session] = deque(maxlen=1)
+
+    def run(self, pool: Pool, free: Amounts, queue: WaitingQueue) -> Ran | None:
+        """The best member's cycle; None where the kernel does not do it: jobs of no cores, scores beyond its range."""
+        try:
+            session = self._sessions.pop()
+        except IndexError:
+            session = None
+        if session is None or session.pool is not pool:
+            session = _Session(pool, self._rules, self._table)
+        ran = session.run(free, queue)
+        self._sessions.append(session)
+        return ran
+
+
+class _Room(NamedTuple):
+    """What a bench was made for, or what a pass needs: jobs in the queue, projects, nodes taken in a cycle."""
+
+    jobs: int
+    projects: int
+    takes: int
+
+    def holds(self, needed: "_Room") -> bool:
+        return self.jobs >= needed.jobs and self.projects >= needed.projects and self.takes >= needed.takes
+
+
+class _Session:
+    """Passes over the nodes of one pool."""
+
+    def __init__(self, pool: Pool, rules: Rules, scores: Scores) -> None:
+        self.pool = pool
+        self._rules = rules
+        self._scores = scores
+        self._table = KindTable(pool, ROWS, weighs=rules.weighs)
+        self._kinds = OncePerKind(self._table.kind)
+        self._holds: dict[int, bool] = {}
+        self._bench: Bench | None = None
+        self._room = _Room(0, 0, 0)
+        self._tables = (0, 0, 0)
+
+    def run(self, free: Amounts, queue: WaitingQueue) -> Ran | None:
+        """One pass."""
+        depth = self._rules.queue_depth
+        tabulated = tabulate(queue, self.pool, depth, self._kinds.of)
+        if not len(self._table) or self._table.least_cores < 1 or not self._is_in_range():
+            return None
+        bench = self._bench_for(tabulated, free)
+        best, kept = schedule(bench, free, tabulated.queue)
+        return Ran(self._ended(bench.matches[kept], tabulated.jobs, free, queue), best, bench.matched.copy())
+
+    def _is_in_range(self) -> bool:
+        """Whether the kernel holds the scores of all heuristics in use: more of them when jobs have named more."""
+        own = self._table.own
+        if len(own) not in self._holds:
+            used = {*self._rules.heuristics, *(NAMES[row] for row in own)}
+            self._holds[len(own)] = kernel_holds(self.pool, used, self._rules.beta)
+        return self._holds[len(own)]
+
+    def _bench_for(self, tabulated: TabulatedQueue, free: Amounts) -> Bench:
+        """The bench of the last pass where it serves, else a new one with room to grow."""
+        table = self._table
+        tables = (table.generation, len(table.cases), len(table.own))
+        jobs, projects = len(tabulated.jobs), len(tabulated.queue.head)
+        takes = int(np.maximum(free[CORES], 0).sum()) + free.shape[1]  # each takes a core at least, of an open node
+        if self._bench is None or self._tables != tables or not self._room.holds(_Room(jobs, projects, takes)):
+            most_takes = int(np.maximum(self.pool.capacity[CORES], free[CORES]).sum()) + free.shape[1]
+            self._room = _Room(2 * jobs, 2 * projects, most_takes)
+            self._tables = tables
+            self._bench = bench_for(self._problem(), *self._room)
+        return self._bench
+
+    def _problem(self) -> Problem:
+        machines, ways, kinds = self._table.arrays()
+        limits = limits_of(self._rules, self._scores, self._table.own, self._table.cases)
+        return Problem(machines, ways, kinds, self._scores, limits)
+
+    def _ended(self, found: Matches, jobs: Sequence[Job], free: Amounts, queue: WaitingQueue) -> KernelCycle:
+        """The values of one member's entries."""
+        choices = self._table.choices
+        matches: list[Match] = []
+        withheld: list[Withheld] = []
+        entries = int(found.totals[ENTRIES])
+        first = found.first[: entries + 1].tolist()
+        node = found.node[: first[-1]].copy()  # the next pass overwrites it
+        columns = zip(*(column[:entries].tolist() for column in (found.job, found.choice, found.kept)), strict=True)
+        for entry, (job, choice, kept) in enumerate(columns):
+            nodes = node[first[entry] : first[entry + 1]]
+            if kept == MATCH:
+                matches.append(Match(jobs[job], choices[choice], nodes))
+            else:
+                way = replace(choices[choice], exclusive=True) if kept == WHOLE else choices[choice]
+                withheld.append(Withheld(jobs[job], way, nodes))
+        depth, looked_at = self._rules.queue_depth, int(found.totals[LOOKED_AT])
+        return KernelCycle(self.pool, free, tuple(matches), withheld, queue, depth, looked_at)
+
+
+def limits_of(rules: Rules, scores: Scores, own: Iterable[int] = (), cases: Iterable[int] = (0,)) -> Limits:
+    """The parameters as the kernel reads them, for jobs that named these heuristics and demand these cases."""
+    portfolio = [ROWS[heuristic] for heuristic in rules.heuristics]
+    used = {int(scores.of[heuristic, case]) for heuristic in {*own, *portfolio} for case in cases}
+    return Limits(
+        depth=rules.queue_depth,
+        reservations=rules.reservations,
+        portfolio=np.array(portfolio, dtype=np.int64),
+        keeps=np.array([member == rules.keeper for member in rules.portfolio]),
+        scores=np.array(sorted(used), dtype=np.int64),
+    )

@@ -1,0 +1,184 @@
+"""Jobs that Slurm did not start for a limit of their owner's: which of them try again, and when. Pure.
+
+Slurm checks the limits of users, accounts and QOS itself, when it is about to start a job (account_limits). A job that
+meets one is held again and withholds no capacity. Most limits are maxima, of a job or of a group: a job at least as
+large as one that exceeded it exceeds it, too. So the jobs of one owner that met the same maximum, and those at least as
+large that were never tried, pause together. Then the smallest try again: one, and one more for each job of the owner
+that has started or ended since, as each of these shows or makes room. The pauses grow (backoff_s), and are shorter
+where a job of the owner's, of the account or of the QOS has ended since. After another limit (a minimum, as
+QOSMinCpuNotSatisfied) each job pauses by itself.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import inf
+
+from slurm_sns.scheduler.observe.observed import JobState, ObservedJob
+from slurm_sns.scheduler.observe.records import JobRecord, Stage
+
+#: Slurm's words for limits of associations and QOS (job_state_reason.c); a QOS also limits its accounts and users.
+_LIMIT = re.compile(r"Assoc|QOS|Max\w+Per(Account|User)$")
+#: Those that are maxima.
+_MAXIMUM = re.compile(r"Assoc(Grp|Max|iation)|QOS(Grp|Max|JobLimit|ResourceLimit|TimeLimit)|Max\w+Per(Account|User)$")
+
+#: The longest pause where a job of the account or of the QOS has ended: Slurm's own main pass looks once a minute.
+RELIEVED_S = 60.0
+#: And where it was one of the owner's: a try takes its nodes for a second or two.
+OWN_RELIEVED_S = 10.0
+
+Owner = tuple[str, str, tuple[str, ...], int]
+Group = tuple[str, Owner]
+
+
+@dataclass
+class _Group:
+    """The jobs of one owner that have met one limit: those that wait, and those that are placed and try it now."""
+
+    waiting: list[ObservedJob] = field(default_factory=list)
+    trying: list[ObservedJob] = field(default_factory=list)
+
+
+def is_limit(reason: str) -> bool:
+    """Whether Slurm's reason is a limit of the job's user, account or QOS."""
+    return _LIMIT.match(reason) is not None
+
+
+def waiting_for_limits(
+    candidates: Iterable[ObservedJob],
+    jobs: Iterable[ObservedJob],
+    records: Mapping[int, JobRecord],
+    now_s: float,
+    longest_s: float,
+) -> dict[int, str]:
+    """Of the candidates, those that are not to be planned now because a limit was met, each with the reason.
+
+    `jobs` are all that Slurm shows; a pause of more than `longest_s` is what a clock that was set back has left.
+    """
+    waiting, seen = list(candidates), list(jobs)
+    groups = _groups(waiting, seen, records)
+    if not groups:
+        return {}
+    untried: dict[Owner, list[ObservedJob]] = {}
+    for job in waiting:
+        if not _limit_of(job, records):
+            untried.setdefault(_owner(job), []).append(job)
+    past = _Past(seen)
+    reasons: dict[int, str] = {}
+    for (limit, owner), group in groups.items():
+        if _MAXIMUM.match(limit):
+            reasons |= _together(group, untried.get(owner, ()), records, past, now_s=now_s, longest_s=longest_s)
+        else:
+            reasons |= _each_by_itself(group.waiting, records, now_s, longest_s)
+    return reasons
+
+
+class _Past:
+    """When jobs of each owner have started and ended, and when the last of each account and each QOS ended."""
+
+    def __init__(self, jobs: Iterable[ObservedJob]) -> None:
+        self._starts: dict[Owner, list[float]] = {}
+        self._ends: dict[Owner, list[float]] = {}
+        self._last: dict[str, float] = {}
+        for job in jobs:
+            if job.state is JobState.PENDING:
+                continue
+            self._starts.setdefault(_owner(job), []).append(job.start_s)
+            if job.state is JobState.ENDED:
+                self._ends.setdefault(_owner(job), []).append(job.end_s)
+                for key in _shared(job):
+                    self._last[key] = max(job.end_s, self._last.get(key, 0.0))
+
+    def changes_since(self, owner: Owner, moment_s: float) -> int:
+        """How many of the owner's jobs have ended or started since then."""
+        moments = (*self._starts.get(owner, ()), *self._ends.get(owner, ()))
+        return sum(each > moment_s for each in moments)
+
+    def pause_s(self, job: ObservedJob, refused_s: float) -> float:
+        """The longest pause after that refusal."""
+        if any(each > refused_s for each in self._ends.get(_owner(job), ())):
+            return OWN_RELIEVED_S
+        return RELIEVED_S if any(self._last.get(key, 0.0) > refused_s for key in _shared(job)) else inf
+
+
+def _together(
+    group: _Group,
+    untried: Sequence[ObservedJob],
+    records: Mapping[int, JobRecord],
+    past: _Past,
+    *,
+    now_s: float,
+    longest_s: float,
+) -> dict[int, str]:
+    """Who of a group waits, and why: a pause, or for those that try first."""
+    first = min((*group.waiting, *group.trying), key=_size)
+    all_waiting = sorted((*group.waiting, *(job for job in untried if _is_as_large(job, first))), key=_size)
+    last = max((records[job.id] for job in group.waiting or group.trying), key=lambda record: record.placed_s)
+    until_s = min(last.retry_s, last.placed_s + past.pause_s(first, last.placed_s))
+    if group.waiting and 0 < until_s - now_s <= longest_s:
+        return _said(all_waiting, records, last.limited_by, f"tried again in {until_s - now_s:.0f} s")
+    may_try = 1 + past.changes_since(_owner(first), last.placed_s) - len(group.trying)
+    ahead = (*group.trying, *all_waiting)[0]
+    return _said(all_waiting[max(0, may_try) :], records, last.limited_by, f"job {ahead.id} tries that limit first")
+
+
+def _said(jobs: Iterable[ObservedJob], records: Mapping[int, JobRecord], limit: str, why: str) -> dict[int, str]:
+    """The reason of each: its own note, or, where it was never tried, the limit that its owner has met."""
+    owners = f"its owner has met a limit, {limit}"
+    return {job.id: f"{records[job.id].note if _limit_of(job, records) else owners}; {why}" for job in jobs}
+
+
+def _each_by_itself(
+    jobs: Iterable[ObservedJob], records: Mapping[int, JobRecord], now_s: float, longest_s: float
+) -> dict[int, str]:
+    """The pauses of jobs that say nothing about each other."""
+    known = (records[job.id] for job in jobs)
+    return {
+        record.job_id: f"{record.note}; tried again in {record.retry_s - now_s:.0f} s"
+        for record in known
+        if 0 < record.retry_s - now_s <= longest_s
+    }
+
+
+def _groups(
+    waiting: Iterable[ObservedJob], jobs: Iterable[ObservedJob], records: Mapping[int, JobRecord]
+) -> dict[Group, _Group]:
+    groups: dict[Group, _Group] = {}
+    for job in waiting:
+        limit = _limit_of(job, records)
+        if limit:
+            groups.setdefault((limit, _owner(job)), _Group()).waiting.append(job)
+    for job in jobs:
+        limit = _limit_of(job, records) if job.state is JobState.PENDING else ""
+        if limit and records[job.id].stage is Stage.PLACED:
+            groups.setdefault((limit, _owner(job)), _Group()).trying.append(job)
+    return groups
+
+
+def _limit_of(job: ObservedJob, records: Mapping[int, JobRecord]) -> str:
+    record = records.get(job.id)
+    return "" if record is None else record.limited_by
+
+
+def _owner(job: ObservedJob) -> Owner:
+    """Whose limits hold for the job: an association may be one of a partition, and a partition has a QOS."""
+    return job.account, job.qos, job.partitions, job.user_id
+
+
+def _shared(job: ObservedJob) -> tuple[str, str]:
+    return f"account {job.account}", f"qos {job.qos}"
+
+
+def _amounts(job: ObservedJob) -> tuple[int, int, int, float]:
+    """Nodes, CPUs, memory (MiB), time (s)."""
+    memory_mb = job.memory_per_node_mb or (job.memory_per_cpu_mb or 0) * job.cpus
+    return job.nodes_min or 1, job.cpus, memory_mb, inf if job.walltime_s is None else job.walltime_s
+
+
+def _size(job: ObservedJob) -> tuple[tuple[int, int, int, float], int]:
+    """The smallest is the likeliest to be within a limit."""
+    return _amounts(job), job.id
+
+
+def _is_as_large(job: ObservedJob, other: ObservedJob) -> bool:
+    return all(mine >= theirs for mine, theirs in zip(_amounts(job), _amounts(other), strict=True))

@@ -1,0 +1,155 @@
+"""Which nodes a live job may use now, and the ways to run it there: by partition, less what Slurm keeps for others."""
+
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from math import inf
+
+from slurm_sns.errors import Closed, Infeasible
+from slurm_sns.model import Resources
+from slurm_sns.policies.base import Choice
+from slurm_sns.scheduler.observe import arrays
+from slurm_sns.scheduler.observe.observed import Observation, ObservedJob, ObservedNode
+from slurm_sns.scheduler.snapshot.account_limits import AccountLimits
+from slurm_sns.scheduler.snapshot.backlog_claims import Claim
+from slurm_sns.scheduler.snapshot.geometry import alike, names_no_memory
+from slurm_sns.scheduler.snapshot.node_sets import NodeSets
+from slurm_sns.scheduler.snapshot.partition_limits import Limits
+from slurm_sns.scheduler.snapshot.spreading import Spreader, Spreading
+
+#: Why a job waits all of whose nodes are claimed. A user is told no more of other users' jobs.
+KEPT = "its nodes are kept for jobs of Slurm's own that were submitted before it"
+
+
+class Reach:
+    """What each job may ever use and may use now.
+
+    Jobs that may use the same nodes share one set, whatever their partitions and their ends: ten thousand jobs cost as
+    many sets as reservations and claims make.
+    """
+
+    def __init__(
+        self, observation: Observation, now_s: float, spreading: Spreading, claims: Sequence[Claim] = ()
+    ) -> None:
+        self._all_nodes = observation.nodes
+        self._sets = NodeSets(observation.nodes)
+        reserved = [each for each in observation.reservations if each.end_s > now_s]
+        self._reservations = sorted((each.start_s, self._sets.of_names(each.nodes)) for each in reserved)
+        claimed = [each for each in claims if each.end_s > now_s]
+        self._claims = [(each.submit_s, each.start_s, self._sets.of_names(each.nodes)) for each in claimed]
+        self._claim_starts_s = sorted(start_s for _, start_s, _ in self._claims)
+        self._limits = Limits(observation)
+        self._account_limits = AccountLimits(observation.tres_limits)
+        self.now_s = now_s
+        self._spreader = Spreader(spreading)
+        self._one_memory: dict[int, bool] = {}
+        self._kept: dict[tuple[int, int], int] = {}
+        self._alike: dict[tuple[int, frozenset[str]], frozenset[str]] = {}
+        self._usable: dict[frozenset[str], Counter[Resources]] = {}
+
+    def of(self, job: ObservedJob) -> tuple[Choice, frozenset[str]]:
+        """How the job may run, and the nodes that it may use now.
+
+        Slurm runs a job in one of its partitions: only a job of one node may take any node of several.
+
+        Raises:
+            Infeasible: it can never run there, or not on nodes of our choice, or not without a change that is limited.
+            Closed: Slurm would not start it now, in none of its partitions.
+        """
+        ways, partitions = self._in(job, job.partitions)
+        closed = self._limits.closed(job)
+        if closed:
+            ways, partitions = self._in_the_others(job, closed)
+        ways = self._limits.permitted(job, ways, partitions)
+        allowed = self._allowed_now(job, partitions)
+        if any(way.exclusive and way.nodes > 1 for way in ways.alternatives):
+            allowed = self._alike_in(partitions, allowed)
+        return ways, allowed
+
+    def _alike_in(self, partitions: tuple[str, ...], allowed: frozenset[str]) -> frozenset[str]:
+        key = (self._sets.of_partitions(partitions), allowed)
+        if key not in self._alike:
+            self._alike[key] = alike([node for node in self._ever_in(partitions) if node.name in allowed])
+        return self._alike[key]
+
+    def _in(self, job: ObservedJob, partitions: tuple[str, ...]) -> tuple[Choice, tuple[str, ...]]:
+        """The ways to run the job in these partitions, or in one of them."""
+        ways = self._ways(job, partitions)
+        if len(partitions) > 1 and any(way.nodes > 1 for way in ways.alternatives):
+            return self._in_one_partition(job, partitions)
+        return ways, partitions
+
+    def _in_the_others(self, job: ObservedJob, closed: dict[str, str]) -> tuple[Choice, tuple[str, ...]]:
+        """The same in those of its partitions that are not closed to it."""
+        others = tuple(name for name in job.partitions if name not in closed)
+        why = "; ".join(closed.values())
+        if not others:
+            raise Closed(why)
+        try:
+            return self._in(replace(job, partitions=others), others)
+        except Infeasible as elsewhere:
+            raise Closed(f"{why}; {elsewhere}") from None
+
+    def room(self, ways: Choice, allowed: frozenset[str]) -> int:
+        """How many jobs like this one these nodes could hold if they were empty."""
+        if allowed not in self._usable:
+            usable = (node for node in self._all_nodes if node.name in allowed and not node.unavailable)
+            self._usable[allowed] = Counter(node.capacity for node in usable)
+        return arrays.room(ways.alternatives, self._usable[allowed])
+
+    def _in_one_partition(self, job: ObservedJob, partitions: tuple[str, ...]) -> tuple[Choice, tuple[str, ...]]:
+        """The first of these partitions that could ever hold the job."""
+        for name in partitions[:-1]:
+            try:
+                return self._ways(job, (name,)), (name,)
+            except Infeasible:
+                continue
+        last = partitions[-1:]
+        return self._ways(job, last), last
+
+    def _ways(self, job: ObservedJob, partitions: tuple[str, ...]) -> Choice:
+        if names_no_memory(job) and not self._are_of_one_memory(partitions):
+            raise Infeasible("it gets all the memory of its nodes, which differ in it: which ones is Slurm's choice")
+        kinds = self._sets.kinds(self._sets.of_partitions(partitions))
+        return self._account_limits.permitted(job, self._spreader.ways(job, kinds))
+
+    def _are_of_one_memory(self, partitions: tuple[str, ...]) -> bool:
+        ever = self._sets.of_partitions(partitions)
+        if ever not in self._one_memory:
+            self._one_memory[ever] = len({node.capacity.memory_mb for node in self._sets.members(ever)}) <= 1
+        return self._one_memory[ever]
+
+    def _ever_in(self, partitions: tuple[str, ...]) -> tuple[ObservedNode, ...]:
+        return self._sets.members(self._sets.of_partitions(partitions))
+
+    def _allowed_now(self, job: ObservedJob, partitions: tuple[str, ...]) -> frozenset[str]:
+        end_s = inf if job.walltime_s is None else self.now_s + job.walltime_s
+        kept = self._kept_from(job, end_s)
+        allowed = self._sets.of_partitions(partitions) & ~self._reserved_until(end_s) & ~kept
+        if kept and not allowed:
+            raise Closed(KEPT)
+        return self._sets.names(allowed)
+
+    def _reserved_until(self, end_s: float) -> int:
+        """The nodes of the reservations that a job until then would meet."""
+        bits = 0
+        for start_s, nodes in self._reservations:
+            if start_s >= end_s:
+                break
+            bits |= nodes
+        return bits
+
+    def _kept_from(self, job: ObservedJob, end_s: float) -> int:
+        """The nodes that are kept from this job for those of Slurm's own that were submitted before it.
+
+        Of the job's end only how many claims begin before it makes a difference.
+        """
+        before = bisect_right(self._claims, job.submit_s, key=lambda claim: claim[0])
+        key = (before, bisect_left(self._claim_starts_s, end_s))
+        if key not in self._kept:
+            bits = 0
+            for _, start_s, nodes in self._claims[:before]:
+                bits |= nodes if start_s < end_s else 0
+            self._kept[key] = bits
+        return self._kept[key]

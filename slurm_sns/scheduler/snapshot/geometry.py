@@ -1,0 +1,205 @@
+"""What a live job asks of each of its nodes, on how many nodes.
+
+A job that fixes its geometry (-N, --ntasks-per-node, --distribution) keeps it. One that only says -n gets the fewest
+nodes that can hold it, in equal parts (n = ceil(P/T), c = ceil(P/n)), and no node stays empty:
+n = ceil(P/c). The mark says which it is, because what Slurm shows of a job leaves it open: after a placement it shows
+our tasks per node as if the job had asked for them. An owner who gives a held job a number of nodes fixes it, too.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from math import ceil
+from typing import NamedTuple
+
+from slurm_sns.errors import Infeasible
+from slurm_sns.model import Alternative, Resources
+from slurm_sns.policies.placement.request import Request, compact, holding, on_whole_cores
+from slurm_sns.scheduler.observe.observed import ObservedJob, ObservedNode
+from slurm_sns.scheduler.snapshot.node_kinds import NodeKind, NodeKinds, kinds_of
+
+
+class Extremes(NamedTuple):
+    """What a job's demand depends on beside the job: of the nodes it may get, their extremes."""
+
+    least_threads: int
+    most_memory_mb: int
+    most_cpus: int
+
+
+def extremes(nodes: Iterable[ObservedNode | NodeKind]) -> Extremes:
+    """Of at least one node: the fewest threads of a core, the largest memory in MiB, the most CPUs of one node."""
+    seen = [(node.threads_per_core, node.capacity.memory_mb, node.capacity.cores) for node in nodes]
+    return Extremes(
+        least_threads=min(threads for threads, _, _ in seen),
+        most_memory_mb=max(memory_mb for _, memory_mb, _ in seen),
+        most_cpus=max(threads * cores for threads, _, cores in seen),
+    )
+
+
+def geometry(job: ObservedJob, nodes: Iterable[ObservedNode]) -> Alternative:
+    """The one way to run this job on some of `nodes` (those that it may ever use, whatever is free on them now).
+
+    Raises:
+        Infeasible: fewer nodes than the job needs could ever hold its part, or Slurm is to choose how many it gets.
+    """
+    return geometry_on(job, kinds_of(nodes))
+
+
+def geometry_on(job: ObservedJob, kinds: NodeKinds) -> Alternative:
+    """The same on some of the nodes of these kinds.
+
+    Raises:
+        Infeasible: as `geometry`.
+    """
+    if not kinds:
+        raise Infeasible(f"no node in partition {','.join(job.partitions)}")
+    limits = extremes(kinds)
+    if job.tasks > 1 and not is_fixed(job):
+        return _equal_parts(job, kinds, limits)
+    if job.nodes_max is not None and job.nodes_max != (job.nodes_min or 1):
+        # Seen: a job of -N1-3 that is pinned to one node gets two others beside it.
+        raise Infeasible(f"asks for {job.nodes_min or 1} to {job.nodes_max} nodes: how many it gets is Slurm's choice")
+    if job.tasks_per_node is not None:
+        count = max(job.nodes_min or 1, ceil(job.tasks / job.tasks_per_node))
+        return _checked(job, kinds, Alternative(count, demand(job, min(job.tasks_per_node, job.tasks), count, limits)))
+    count = job.nodes_min or 1
+    return _checked(
+        job, kinds, Alternative(count, demand(job, _most_tasks_on_a_node(job, count, limits), count, limits))
+    )
+
+
+def demand(job: ObservedJob, tasks: int, count: int, limits: Extremes) -> Resources:
+    """What `tasks` tasks of the job take on one of its `count` nodes: whole cores, MiB.
+
+    Slurm gives whole cores: memory per CPU counts every CPU of them. A job that names no memory gets a whole node's.
+    It may want more CPUs than its tasks do (MinCPUsNode, NumCPUs; Slurm itself raises them by MaxMemPerCPU), which a
+    policy's request cannot say.
+    """
+    cpus = max(tasks * job.cpus_per_task, job.min_cpus_per_node, ceil(job.cpus / count))
+    return on_whole_cores(cpus, limits.least_threads, job.memory_per_cpu_mb, per_node_mb(job, limits))
+
+
+def per_node_mb(job: ObservedJob, limits: Extremes) -> int | None:
+    """The job's memory on each node, None where it goes with the CPUs; who names none gets a whole node's."""
+    return None if job.memory_per_cpu_mb is not None else job.memory_per_node_mb or limits.most_memory_mb
+
+
+def names_no_memory(job: ObservedJob) -> bool:
+    """Whether the job gets all the memory of each of its nodes (`--mem=0`, or no `--mem` and no default)."""
+    return job.memory_per_cpu_mb is None and not job.memory_per_node_mb
+
+
+def wants_more_cpus(job: ObservedJob) -> bool:
+    """Whether the job asks for more CPUs than its tasks do."""
+    return job.cpus > job.tasks * job.cpus_per_task or job.min_cpus_per_node > job.cpus_per_task
+
+
+def placed_demand(job: ObservedJob, nodes: Sequence[ObservedNode]) -> Resources:
+    """What a placed job will take on each of the nodes it is pinned to, at the most, with the gres that we gave it."""
+    count, limits = max(1, len(job.pinned_to)), extremes(nodes)
+    tasks = _most_tasks_on_a_node(job, count, limits)
+    if job.tasks_per_node is not None:
+        tasks = min(job.tasks_per_node, job.tasks)
+    return demand(job, tasks, count, limits)._replace(ways=job.ways, bandwidth_gbps=job.bandwidth_gbps)
+
+
+def whole_memory_mb(nodes: Sequence[ObservedNode]) -> int:
+    """The memory to ask for on each of these nodes so that no other job fits beside this one.
+
+    Slurm takes no change of --exclusive for a job that waits; memory is counted for it in any case (seen).
+    """
+    return min(node.capacity.memory_mb for node in nodes)
+
+
+def alike(nodes: Sequence[ObservedNode]) -> frozenset[str]:
+    """The largest group of these nodes that have the same memory, for a job that is to be alone on several.
+
+    Slurm takes one figure of memory for all of a job's nodes: what a larger one has beyond it would not be the job's.
+    Of groups of the same size, the one with more empty nodes, then that of the smaller nodes.
+    """
+    groups: dict[int, list[ObservedNode]] = {}
+    for node in nodes:
+        groups.setdefault(node.capacity.memory_mb, []).append(node)
+
+    def rank(memory_mb: int) -> tuple[int, int, int]:
+        group = groups[memory_mb]
+        return len(group), sum(node.allocated.cores == 0 for node in group), -memory_mb
+
+    return frozenset(node.name for node in groups[max(groups, key=rank)]) if groups else frozenset()
+
+
+def is_fixed(job: ObservedJob) -> bool:
+    """Whether its owner chose the geometry; without a mark (observe), as far as the job's record shows it."""
+    hints = job.hints
+    if hints is None:
+        return job.tasks_per_node is not None or job.nodes_max is not None
+    # After a placement Slurm shows our nodes and tasks per node; another number of nodes is the owner's (scontrol).
+    ours = job.tasks_per_node and ceil(job.tasks / job.tasks_per_node)
+    return hints.fixed or job.nodes_max not in (None, ours)
+
+
+def _most_tasks_on_a_node(job: ObservedJob, count: int, limits: Extremes) -> int:
+    """The most tasks that Slurm may put on one of `count` nodes.
+
+    How it splits -N 2 -n 16 is its own choice: 15 + 1 was seen.
+    """
+    most = max(1, job.tasks - count + 1)
+    return min(most, max(limits.most_cpus // job.cpus_per_task, ceil(job.tasks / count)))
+
+
+@dataclass(frozen=True, slots=True)
+class _LiveRequest(Request):
+    """The request of a job that says its tasks alone, with what a policy's request cannot say.
+
+    It may want more CPUs than its tasks do: on each of its nodes (MinCPUsNode) or on all of them together (NumCPUs).
+    Whoever wants no more gets the same from a plain `Request` with the fewest threads of all nodes and, where it names
+    no memory, the most of all nodes.
+    """
+
+    job: ObservedJob = field(kw_only=True)
+    limits: Extremes = field(kw_only=True)
+
+    def on_a_node(self, tasks: int) -> Resources:
+        """What so many tasks take of each of their nodes."""
+        return demand(self.job, tasks, -(-self.tasks // tasks), self.limits)
+
+    def most_tasks(self, capacity: Resources) -> int:
+        """How many tasks an empty node of this size holds, with their node's share of all the CPUs that are wanted."""
+        cpus = self.most_cpus(capacity)
+        if not cpus or cpus < self.job.min_cpus_per_node:
+            return 0
+        tasks, nodes = cpus // self.cpus_per_task, -(-self.job.cpus // cpus)
+        # The shares fit on `nodes` nodes or more: ceil(self.tasks / tasks) >= nodes, solved for tasks.
+        return tasks if nodes <= 1 else min(tasks, (self.tasks - 1) // (nodes - 1))
+
+
+def _equal_parts(job: ObservedJob, kinds: NodeKinds, limits: Extremes) -> Alternative:
+    """The way on the fewest nodes: scale 1 of Spread-n-Share."""
+    request = _LiveRequest(
+        tasks=job.tasks,
+        cpus_per_task=job.cpus_per_task,
+        threads_per_core=limits.least_threads,
+        memory_per_cpu_mb=job.memory_per_cpu_mb,
+        memory_per_node_mb=per_node_mb(job, limits),
+        job=job,
+        limits=limits,
+    )
+    try:
+        return compact(request, kinds)
+    except Infeasible:
+        raise Infeasible(_too_large(job, kinds)) from None
+
+
+def _checked(job: ObservedJob, kinds: NodeKinds, way: Alternative) -> Alternative:
+    if holding(way.demand, kinds) < way.nodes:
+        raise Infeasible(_too_large(job, kinds))
+    return way
+
+
+def _too_large(job: ObservedJob, kinds: NodeKinds) -> str:
+    largest = max((kind.capacity for kind in kinds), key=lambda capacity: (capacity.cores, capacity.memory_mb))
+    return (
+        f"{job.tasks} tasks of {job.cpus_per_task} CPUs fit on no nodes of partition {','.join(job.partitions)}: "
+        f"{sum(kind.number for kind in kinds)} nodes, the largest with {largest.cores} cores and "
+        f"{largest.memory_mb} MiB"
+    )

@@ -1,0 +1,68 @@
+"""Sets of one look's nodes, as bits of an integer while they are joined and as names once they are decided.
+
+A job's time limit and its partitions are its owner's to choose: joining what is kept from each of ten thousand jobs by
+name would look at every node for each of them. Equal sets are one value, so whoever works per set works once.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import compress
+
+from slurm_sns.scheduler.observe.observed import ObservedNode
+from slurm_sns.scheduler.snapshot.node_kinds import NodeKinds, kinds_of
+
+
+class NodeSets:
+    """Bit i is the i-th of these nodes."""
+
+    def __init__(self, nodes: Sequence[ObservedNode]) -> None:
+        self._nodes = nodes
+        self._places = {node.name: place for place, node in enumerate(nodes)}
+        self._members: dict[int, tuple[ObservedNode, ...]] = {}
+        self._kinds: dict[int, NodeKinds] = {}
+        self._names: dict[int, frozenset[str]] = {}
+        self._of_partition = self._by_partition()
+
+    def of_names(self, names: Iterable[str]) -> int:
+        """The nodes of these names; a name that the look does not show is left out."""
+        return self._bits(self._places[name] for name in names if name in self._places)
+
+    def of_partitions(self, partitions: Iterable[str]) -> int:
+        """The nodes in any of these partitions."""
+        bits = 0
+        for name in partitions:
+            bits |= self._of_partition.get(name, 0)
+        return bits
+
+    def members(self, bits: int) -> tuple[ObservedNode, ...]:
+        """The nodes of a set, in the look's order."""
+        if bits not in self._members:
+            self._members[bits] = tuple(self._each(bits))
+        return self._members[bits]
+
+    def kinds(self, bits: int) -> NodeKinds:
+        """Their kinds."""
+        if bits not in self._kinds:
+            self._kinds[bits] = kinds_of(self.members(bits))
+        return self._kinds[bits]
+
+    def names(self, bits: int) -> frozenset[str]:
+        """Their names."""
+        if bits not in self._names:
+            self._names[bits] = frozenset(node.name for node in self._each(bits))
+        return self._names[bits]
+
+    def _each(self, bits: int) -> Iterator[ObservedNode]:
+        return compress(self._nodes, map(int, reversed(f"{bits:b}")))
+
+    def _by_partition(self) -> dict[str, int]:
+        places: dict[str, list[int]] = {}
+        for place, node in enumerate(self._nodes):
+            for partition in node.partitions:
+                places.setdefault(partition, []).append(place)
+        return {partition: self._bits(each) for partition, each in places.items()}
+
+    def _bits(self, places: Iterable[int]) -> int:
+        flags = bytearray(len(self._nodes) // 8 + 1)
+        for place in places:
+            flags[place // 8] |= 1 << place % 8
+        return int.from_bytes(flags, "little")

@@ -1,0 +1,106 @@
+"""The jobs that may be planned now, as the policy takes them; which of them never can be; and arrays, kept apart."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from slurm_sns.errors import Closed, Infeasible
+from slurm_sns.model import Job, Seconds
+from slurm_sns.policies.sns.alternatives_report import Explanation
+from slurm_sns.scheduler.observe.dependencies import Others, Outlook
+from slurm_sns.scheduler.observe.observed import Observation, ObservedJob
+from slurm_sns.scheduler.observe.records import JobRecord
+from slurm_sns.scheduler.settings import Settings
+from slurm_sns.scheduler.snapshot.eligibility import Reach
+from slurm_sns.scheduler.snapshot.preemption import Preemptors
+from slurm_sns.scheduler.snapshot.queue_order import is_over_aged, order_key
+
+
+@dataclass(frozen=True, slots=True)
+class Plannable:
+    """The candidates sorted out.
+
+    `waiting` are jobs for the policy, in queue order; `infeasible` says of those that can never be placed why not, and
+    `closed` of those that Slurm would not start now;
+    `arrays` are the held records of several tasks, in queue order, each with the number of tasks that its nodes could
+    hold; `explanations` are those of the jobs whose alternatives come from a profile.
+    """
+
+    waiting: list[Job] = field(default_factory=list)
+    infeasible: dict[int, str] = field(default_factory=dict)
+    closed: dict[int, str] = field(default_factory=dict)
+    explanations: dict[int, Explanation] = field(default_factory=dict)
+    arrays: list[tuple[Job, int]] = field(default_factory=list)
+
+
+def sort_out(
+    candidates: Iterable[ObservedJob],
+    records: Mapping[int, JobRecord],
+    observation: Observation,
+    settings: Settings,
+    *,
+    reach: Reach,
+    others: Others,
+    may_withhold: Callable[[int], bool] = lambda _: True,
+) -> Plannable:
+    """Make jobs for the policy of these. advise and observe split nothing off: they plan an array's next task.
+
+    `may_withhold` says of which users' jobs that find no place capacity may be withheld.
+    """
+    tiers = {partition.name: partition.tier for partition in observation.partitions}
+    qos_priorities = dict(observation.qos_priorities)
+    preemptors = Preemptors(observation)
+    found = Plannable()
+    for job in candidates:
+        try:
+            _check(job, others, preemptors, settings)
+            ways, allowed = reach.of(job)
+        except Infeasible as never:
+            found.infeasible[job.id] = str(never)
+            continue
+        except Closed as later:
+            found.closed[job.id] = str(later)
+            continue
+        record, hints = records.get(job.id), job.hints
+        own_nice = job.nice if record is None else record.nice
+        is_limited = record is not None and record.limited_by != ""
+        wanted = Job(
+            id=job.id,
+            submit_s=job.submit_s,
+            alternatives=ways.alternatives,
+            order=order_key(job, own_nice, tiers, qos_priorities, is_limited=is_limited),
+            project=job.account,
+            heuristic=None if hints is None else hints.heuristic,
+            allowed=allowed,
+            over_aged=not is_limited and is_over_aged(job, reach.now_s, settings.age_limit_s),
+            withholds=not is_limited and may_withhold(job.user_id),
+            pool=job.partitions[0] if job.partitions else "",
+        )
+        if ways.explanation is not None:
+            found.explanations[job.id] = ways.explanation
+        if job.is_array_record and settings.mode == "enforce":
+            found.arrays.append((wanted, reach.room(ways, allowed)))
+        else:
+            found.waiting.append(wanted)
+    found.waiting.sort(key=_turn)
+    found.arrays.sort(key=lambda array: _turn(array[0]))
+    return found
+
+
+def _turn(job: Job) -> tuple[bool, Seconds, tuple[int, ...]]:
+    """Over-aged jobs first, oldest first."""
+    return not job.over_aged, job.submit_s if job.over_aged else 0, job.order
+
+
+def _check(job: ObservedJob, others: Others, preemptors: Preemptors, settings: Settings) -> None:
+    """What its owner may have changed since we took the job, and what the submit filter does not know.
+
+    Raises:
+        Infeasible: it is no longer ours to place.
+    """
+    if others.outlook(job) is Outlook.HOPELESS:
+        raise Infeasible(Outlook.HOPELESS.value)
+    unmanaged = sorted(set(job.partitions) - settings.partitions)
+    if unmanaged:
+        raise Infeasible(f"partition {','.join(unmanaged)} is not managed")
+    if why := preemptors.reason(job):
+        raise Infeasible(f"it may preempt jobs: {why}")

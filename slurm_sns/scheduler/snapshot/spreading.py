@@ -1,0 +1,134 @@
+"""The ways to run a live job, best first: Spread-n-Share's for a spreadable one, its own geometry for any other.
+
+Spreadable (CONTRIBUTING.md, "Which jobs"): its owner gave a hint of Spread-n-Share, and no geometry beside the number
+of tasks. A job of one task is never spread, but shares by its program's profile like the others.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from operator import attrgetter
+
+from slurm_sns.errors import Infeasible
+from slurm_sns.model import Resources
+from slurm_sns.policies.base import Asked, Choice, MakeAlternatives, own_geometry
+from slurm_sns.policies.placement.request import NodeType, Request
+from slurm_sns.policies.profile import Program
+from slurm_sns.scheduler.observe.observed import ObservedJob
+from slurm_sns.scheduler.snapshot.geometry import extremes, geometry_on, is_fixed, per_node_mb, wants_more_cpus
+from slurm_sns.scheduler.snapshot.known_alternatives import KnownWays, unlimited
+from slurm_sns.scheduler.snapshot.node_kinds import NodeKinds
+from slurm_sns.submit.hints import Hints, asks_for_spreading
+
+
+@dataclass(frozen=True, slots=True)
+class Spreading:
+    """How jobs are spread: how the policy makes their alternatives, and what programs are known.
+
+    `program` names the program of a job without --sns-program; {user}, {name} and {processes} are filled in. `known` is
+    what earlier looks found, which each look changes; None where no look follows another.
+    """
+
+    alternatives: MakeAlternatives = own_geometry
+    program: str = "{name}"
+    programs: Mapping[str, Program] = field(default_factory=dict)
+    known: KnownWays | None = None
+
+
+NO_SPREADING = Spreading()
+
+
+class Spreader:
+    """Finds the ways of one look's jobs. Jobs that ask for the same share the result, also from look to look."""
+
+    def __init__(self, spreading: Spreading) -> None:
+        self._spreading = spreading
+        self._known = spreading.known or unlimited()
+        self._known.begin_look()
+
+    def ways(self, job: ObservedJob, kinds: NodeKinds) -> Choice:
+        """The ways to run this job on some of the nodes of these kinds, those that it may ever use.
+
+        Raises:
+            Infeasible: it can never run there, or not on nodes of our choice.
+            Closed: its owner has too many jobs of new sizes at once.
+        """
+        hints = job.hints
+        is_asking = hints is not None and asks_for_spreading(hints)
+        program = program_of(job, hints, self._spreading.program) if hints is not None and is_asking else ""
+        found = self._known.ways(
+            (_asked(job), program, kinds),
+            self._spreading.programs.get(program),
+            job.user_id,
+            lambda: self._ways_or_never(job, hints, program, kinds),
+        )
+        if isinstance(found, Infeasible):
+            raise Infeasible(str(found))
+        return found
+
+    def _ways_or_never(
+        self, job: ObservedJob, hints: Hints | None, program: str, kinds: NodeKinds
+    ) -> Choice | Infeasible:
+        try:
+            return self._ways(job, hints, program, kinds)
+        except Infeasible as never:
+            return Infeasible(str(never))  # without its traceback, which would keep the whole look in memory
+
+    def _ways(self, job: ObservedJob, hints: Hints | None, program: str, kinds: NodeKinds) -> Choice:
+        own = replace(geometry_on(job, kinds), exclusive=hints is not None and hints.exclusive)
+        keeps_geometry = is_fixed(job) or wants_more_cpus(job) or hints is None or not asks_for_spreading(hints)
+        asked = Asked(
+            own,
+            None if hints is None or keeps_geometry else request(job, hints, kinds),
+            self._spreading.programs.get(program),
+            program,
+        )
+        return self._spreading.alternatives(asked, _types(kinds))
+
+
+def request(job: ObservedJob, hints: Hints, kinds: NodeKinds) -> Request:
+    """What the job asks for, as Spread-n-Share counts; a job that names no memory gets a whole node's."""
+    limits = extremes(kinds)
+    return Request(
+        tasks=job.tasks,
+        cpus_per_task=job.cpus_per_task,
+        threads_per_core=limits.least_threads,
+        memory_per_cpu_mb=job.memory_per_cpu_mb,
+        memory_per_node_mb=per_node_mb(job, limits),
+        alpha=hints.alpha,
+        max_scale=hints.max_scale,
+        exclusive=hints.exclusive,
+    )
+
+
+def _types(kinds: NodeKinds) -> tuple[NodeType, ...]:
+    counts: Counter[Resources] = Counter()
+    for kind in kinds:
+        counts[kind.capacity] += kind.number
+    return tuple(NodeType(capacity, number) for capacity, number in counts.items())
+
+
+def program_of(job: ObservedJob, hints: Hints, template: str) -> str:
+    """The key of the job's profile: what its owner said, else the site's template."""
+    if hints.program is not None:
+        return hints.program
+    values = {"{user}": job.user, "{name}": job.name, "{processes}": str(job.tasks * job.cpus_per_task)}
+    for name, value in values.items():
+        template = template.replace(name, value)
+    return template
+
+
+#: All that a job's ways are made from, beside its program and the nodes; `partitions` for the message alone.
+_asked = attrgetter(
+    "tasks",
+    "cpus",
+    "cpus_per_task",
+    "min_cpus_per_node",
+    "nodes_min",
+    "nodes_max",
+    "tasks_per_node",
+    "memory_per_cpu_mb",
+    "memory_per_node_mb",
+    "partitions",
+    "extra",
+)

@@ -1,0 +1,122 @@
+"""The event loop of the simulations: submits, finishes and cycles on one heap of (time, priority, sequence).
+
+Time is in whole seconds where the trace's is; nothing here rounds, so that a method may have exact fractions. At one
+moment finishes come first, then submits, then one cycle: at once, or at the next multiple of an interval. A cycle runs
+only when something was submitted or finished since the last one, or the last one asked for it. A model of progress says
+when jobs end, and may time running ones anew; what the heap then holds of their old ends is passed over.
+
+Source: the heap as in SimPy's core.
+"""
+
+import heapq
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from slurm_sns.errors import SnsError
+from slurm_sns.model import Job, Seconds
+from slurm_sns.sim.progress.progress import Placement, Progress
+from slurm_sns.sim.traces.trace import Trace, TraceJob
+
+FINISH, SUBMIT, CYCLE = range(3)
+
+
+class CycleRecord(NamedTuple):
+    """A cycle: how many jobs waited, how many were started, by whose schedule; who reached the maximum."""
+
+    time_s: Seconds
+    waiting: int
+    started: int
+    chosen: str
+    winners: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Every job's placement, in the trace's order, and every cycle that ran."""
+
+    placements: tuple[Placement, ...]
+    cycles: tuple[CycleRecord, ...]
+
+
+class EventLoop(ABC):
+    """A trace that is replayed; what a cycle does, and what jobs hold, is a subclass's."""
+
+    def __init__(self, trace: Trace, progress: Progress, interval_s: int | None) -> None:
+        """Cycles run at multiples of `interval_s`, or at the very moment of each event where that is None."""
+        self.trace = trace
+        self.progress = progress
+        self.placements: dict[int, Placement] = {}
+        self._interval_s = interval_s
+        self._cycles: list[CycleRecord] = []
+        self._events: list[tuple[Seconds, int, int, TraceJob | Placement | None]] = []
+        self._sequence = 0
+        self._next_submit = 0
+        self._cycle_due_s: Seconds | None = None
+
+    @property
+    @abstractmethod
+    def waiting(self) -> int:
+        """The number of jobs that wait."""
+
+    @abstractmethod
+    def submit(self, job: Job) -> None:
+        """A job waits from now on."""
+
+    @abstractmethod
+    def finish(self, placed: Placement) -> None:
+        """A job has ended."""
+
+    @abstractmethod
+    def cycle(self, now_s: Seconds) -> CycleRecord:
+        """Decide, and carry it out."""
+
+    def run(self, progress: Callable[[int], None] = lambda _started: None) -> Outcome:
+        """Replay the whole trace; `progress` is told after each cycle how many jobs have been started.
+
+        Raises:
+            SnsError: jobs are left that never end.
+        """
+        self._submit_next()
+        while self._events:
+            time_s, _, _, subject = heapq.heappop(self._events)
+            if isinstance(subject, Placement):
+                if self.placements.get(subject.job.id) is subject:
+                    self.finish(subject)
+                    self.want_cycle(time_s)
+            elif isinstance(subject, TraceJob):
+                self.submit(subject.job)
+                self._submit_next()
+                self.want_cycle(time_s)
+            elif time_s == self._cycle_due_s:
+                self._cycle_due_s = None
+                self._cycles.append(self.cycle(time_s))
+                progress(len(self.placements))
+        if self.waiting:
+            raise SnsError(f"the simulation ended with {self.waiting} jobs that never started; this is a defect")
+        return Outcome(tuple(self.placements[each.job.id] for each in self.trace.jobs), tuple(self._cycles))
+
+    def want_cycle(self, time_s: Seconds) -> None:
+        """See that a cycle runs at this moment, or at the first multiple of the interval that is not before it."""
+        due_s = time_s if self._interval_s is None else -(-time_s // self._interval_s) * self._interval_s
+        if self._cycle_due_s is None or due_s < self._cycle_due_s:
+            self._cycle_due_s = due_s
+            self._push(due_s, CYCLE, None)
+
+    def expect(self, timed: Iterable[Placement]) -> None:
+        """Wait for these ends, in the place of those that the same jobs had before."""
+        for placed in timed:
+            self.placements[placed.job.id] = placed
+            self._push(placed.end_s, FINISH, placed)
+
+    def _push(self, time_s: Seconds, priority: int, subject: TraceJob | Placement | None) -> None:
+        self._sequence += 1
+        heapq.heappush(self._events, (time_s, priority, self._sequence, subject))
+
+    def _submit_next(self) -> None:
+        """Put the next submit on the heap: one at a time keeps it small."""
+        if self._next_submit < len(self.trace.jobs):
+            job = self.trace.jobs[self._next_submit]
+            self._next_submit += 1
+            self._push(job.job.submit_s, SUBMIT, job)

@@ -1,0 +1,121 @@
+"""The event-driven simulation of matching: each cycle matches the queue to what is free, as the live loop does.
+
+A job started at s with run time r ends at s + r, and its nodes are free in a cycle at s + r.
+
+Source: Max-Jobs paper (JSSPP 2013), section 5.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Protocol
+
+from slurm_sns.model import Job, Project, Resources, Seconds, total
+from slurm_sns.policies.placement.node_arrays import Amounts, Pool, taken
+from slurm_sns.policies.placement.portfolio import Schedule
+from slurm_sns.policies.placement.queue import WaitingQueue
+from slurm_sns.sim.engine.event_loop import CycleRecord, EventLoop
+from slurm_sns.sim.progress.progress import Fixed, Placement, Progress
+from slurm_sns.sim.traces.trace import Trace
+
+
+class Scheduler(Protocol):
+    """Matches a queue to what is free, without words: the inner function of a portfolio's `plan`."""
+
+    def schedule(self, pool: Pool, free: Amounts, queue: WaitingQueue) -> Schedule:
+        """The matches of one cycle; neither `free` nor `queue` is changed."""
+        ...
+
+
+class Simulation(EventLoop):
+    """A cluster on which a trace is replayed by matching."""
+
+    def __init__(
+        self,
+        pool: Pool,
+        trace: Trace,
+        scheduler: Scheduler,
+        *,
+        queue_depth: int,
+        interval_s: int,
+        shares: Mapping[str, float] | None = None,
+        progress: Progress | None = None,
+        age_limit_s: int | None = None,
+    ) -> None:
+        """Nothing runs and nobody waits yet. A project that `shares` does not name has share 1.
+
+        `progress` says when jobs end; None: each runs as long as the trace says. Jobs that have waited longer than
+        `age_limit_s` go first, oldest first, and have capacity withheld for them.
+        """
+        run_s = {each.job.id: each.run_s for each in trace.jobs}
+        super().__init__(trace, progress or Fixed(lambda job, _alternative: run_s[job.id]), interval_s)
+        self._pool = pool
+        self._scheduler = scheduler
+        self._queue_depth = queue_depth
+        self._age_limit_s = age_limit_s
+        self._free = pool.capacity.copy()
+        self._projects = {project: Project(share) for project, share in (shares or {}).items()}
+        self._queue = WaitingQueue(self._projects)
+        self._many_projects = len({each.job.project for each in trace.jobs}) > 1
+        self._waiting = 0
+        self._next_aged = 0
+
+    @property
+    def waiting(self) -> int:
+        """The number of waiting jobs."""
+        return self._waiting
+
+    def submit(self, job: Job) -> None:
+        """The job waits."""
+        self._queue.add(job)
+        self._waiting += 1
+
+    def cycle(self, now_s: Seconds) -> CycleRecord:
+        """Start what the scheduler matches."""
+        waiting = self._waiting
+        if not waiting:
+            return CycleRecord(now_s, 0, 0, "", ())
+        if self._age_limit_s is not None:
+            self._age(now_s - self._age_limit_s)
+        schedule = self._scheduler.schedule(self._pool, self._free, self._queue)
+        for match in schedule.matches:
+            self._start(Placement(*match, start_s=now_s, end_s=now_s))
+        if schedule.matches:
+            self._queue.remove({match.job.id for match in schedule.matches}, self._queue_depth)
+            self._waiting -= len(schedule.matches)
+            self.want_cycle(now_s + 1)
+        most = len(schedule.matches)
+        winners = tuple(member for member, count in schedule.matched.items() if count == most)
+        return CycleRecord(now_s, waiting, most, schedule.chosen, winners)
+
+    def finish(self, placed: Placement) -> None:
+        """The job has ended."""
+        self._free[:, placed.nodes] += taken(self._pool.capacity, placed.alternative, placed.nodes)
+        self.expect(self.progress.finish(placed))
+        self._charge(placed, -1)
+
+    def _age(self, before_s: Seconds) -> None:
+        """Let the jobs that were submitted before this second and still wait go first."""
+        jobs = self.trace.jobs
+        while self._next_aged < len(jobs) and jobs[self._next_aged].job.submit_s < before_s:
+            job = jobs[self._next_aged].job
+            self._next_aged += 1
+            if job.id not in self.placements:
+                own = self._queue.by_project[job.project]
+                own.pop(0)  # all before it have started or are over-aged
+                if not own:
+                    del self._queue.by_project[job.project]
+                self._queue.add(replace(job, over_aged=True))
+
+    def _start(self, placed: Placement) -> None:
+        self._free[:, placed.nodes] -= taken(self._pool.capacity, placed.alternative, placed.nodes)
+        self.expect(self.progress.start(placed))
+        self._charge(placed, 1)
+
+    def _charge(self, placed: Placement, sign: int) -> None:
+        """Keep what the projects hold; with a single project it decides nothing."""
+        if not self._many_projects:
+            return
+        held = total([placed.alternative.demand] * placed.alternative.nodes)
+        project = self._projects.get(placed.job.project, Project())
+        used = project.used.plus(Resources(*(sign * amount for amount in held)))
+        self._projects[placed.job.project] = Project(project.share, used)

@@ -1,0 +1,41 @@
+"""The policies of Spread-n-Share's family as the simulator runs them, and how their jobs advance."""
+
+from slurm_sns.policies.matching.parameters import MatchingParameters
+from slurm_sns.policies.placement.node_arrays import Pool
+from slurm_sns.policies.placement.portfolio import Portfolio
+from slurm_sns.policies.registry import specification
+from slurm_sns.policies.sns.parameters import SnsParameters
+from slurm_sns.policies.specification import filled
+from slurm_sns.sim.progress.contended import Contended
+from slurm_sns.sim.progress.progress import Fixed, Progress
+from slurm_sns.sim.progress.sns_model import AuthorsModel
+
+CE, CS, SNS, COMBINED = "ce", "cs", "sns", "combined"
+#: The models of progress: the paper's own, and with neighbours.
+AUTHORS, CONTENTION = "authors", "contention"
+MODELS = (AUTHORS, CONTENTION)
+
+
+def policy_of(
+    name: str,
+    parameters: SnsParameters,
+    matching: MatchingParameters | None = None,
+    portfolio: tuple[str, ...] | None = None,
+) -> Portfolio:
+    """The policy of that name, with what it takes of these parameters; `portfolio` names a whole portfolio.
+
+    Raises:
+        BadInput: a parameter cannot be used, or the name is unknown.
+    """
+    chosen = specification(name)
+    sources = (parameters,) if matching is None else (matching, parameters)
+    policy = chosen.policy(*(filled(kind, *sources) for kind in chosen.parameters), portfolio=portfolio)
+    assert isinstance(policy, Portfolio)  # noqa: S101  all of the family are
+    return policy
+
+
+def progress_of(model: str, policy: str, pool: Pool, authors: AuthorsModel) -> Progress:
+    """How jobs advance on these nodes; where jobs are spread whether profiled or not, nobody has ways of their own."""
+    if model == AUTHORS:
+        return Fixed(authors)
+    return Contended(pool, authors, is_partitioned=not specification(policy).spreads_unprofiled)

@@ -1,0 +1,170 @@
+"""A simulated cluster that learns its programs' profiles from the jobs it runs, with errors of measurement.
+
+What is explored and what follows from a measurement is decided as on a live cluster (module policies.sns.learning).
+Here is what a simulation adds. The profiles it was given are how the programs truly run. A run with changing ways takes
+longer, and what it gives is off by a factor drawn log-normally, point by point; so is every run time.
+
+Source: Spread-n-Share (SC'19), sections 4.2 and 5.1.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from slurm_sns.model import Alternative, Seconds
+from slurm_sns.policies.placement.node_arrays import Amounts, Pool
+from slurm_sns.policies.placement.portfolio import Schedule
+from slurm_sns.policies.placement.queue import WaitingQueue
+from slurm_sns.policies.profile import Program, Run
+from slurm_sns.policies.sns.drift import Monitored
+from slurm_sns.policies.sns.evidence import Known, Measurement
+from slurm_sns.policies.sns.exploration import Exploration, Step
+from slurm_sns.policies.sns.learning import Key, LearnableJob, Learning
+from slurm_sns.sim.engine.matching import Scheduler
+from slurm_sns.sim.profiling.sampled_profiles import SAMPLED_WAYS, sampled
+from slurm_sns.sim.progress.progress import Placement, Progress
+from slurm_sns.sim.traces.programs_csv import ProgramJob
+from slurm_sns.sim.traces.trace import half_up
+
+#: Changing ways while a program runs costs it so much (section 5.1).
+SAMPLING_COSTS = 0.19
+
+
+class Truth:
+    """How the programs truly run, and what an instrument shows of it, with its errors."""
+
+    def __init__(self, programs: Mapping[str, Program], *, nearest: bool, spread: float, seed: int) -> None:
+        """`nearest`: a program's runs at the nearest number of processes stand for those at any other.
+
+        `spread` is the standard deviation of the logarithm of every error, `seed` that of the errors.
+        """
+        self._programs, self._nearest, self._spread = programs, nearest, spread
+        self._lots = np.random.default_rng(seed)
+
+    def has(self, key: Key, scale: int) -> bool:
+        """Whether it is known how the program truly runs at this scale."""
+        return scale in self._runs(key)
+
+    def measured(self, key: Key, step: Step) -> Measurement:
+        """What this exploring run gives: its time, or points of its curves."""
+        run = self._runs(key)[step.scale]
+        if not step.samples:
+            return Measurement(step.scale, self._off(run.time_s))
+        points = sampled(run, SAMPLED_WAYS)
+        return Measurement(
+            step.scale,
+            None,
+            {ways: self._off(ipc) for ways, ipc in zip(points.ways, points.ipc, strict=True)},
+            {ways: self._off(gbps) for ways, gbps in zip(points.ways, points.bandwidth_gbps, strict=True)},
+        )
+
+    def monitored(self, key: Key, way: Alternative) -> Monitored:
+        """What is seen of an ordinary run, which had all ways where its alternative names none."""
+        run = self._runs(key)[way.scale]
+        ways = way.demand.ways or run.ways[-1]
+        return Monitored(way.scale, ways, self._off(run.ipc_at(ways)), self._off(run.bandwidth_at(ways)))
+
+    def _runs(self, key: Key) -> Mapping[int, Run]:
+        """How the program truly runs, by scale."""
+        program, processes = key
+        return self._programs[program].at(processes, nearest=self._nearest)
+
+    def _off(self, value: float) -> float:
+        return float(value * np.exp(self._lots.normal(0.0, self._spread)))
+
+
+@dataclass
+class Laboratory:
+    """The truth about the programs, and what has been learnt of it; `explored` are the exploring runs that ended."""
+
+    truth: Truth
+    learning: Learning
+    explored: list[tuple[Key, Step]] = field(default_factory=list)
+
+    @property
+    def steps(self) -> Mapping[int, tuple[Key, Step]]:
+        """The steps that are run now, by job."""
+        return self.learning.steps
+
+    def of(self, key: Key) -> Known:
+        """What is known of it."""
+        return self.learning.of(key)
+
+    def counts(self) -> dict[str, int]:
+        """How many (program, processes) were seen, how many of them have a profile, and what that took."""
+        known = self.learning.known.values()
+        profiles = sum(each.profile() is not None for each in known)
+        return {"programs": len(known), "programs_learnt": profiles, "exploring_runs": len(self.explored)}
+
+    def observe(self, job: LearnableJob, way: Alternative) -> None:
+        """Measure a run that has ended, and learn from it; an ordinary one is compared with its profile."""
+        step = self.learning.ended(job.id)
+        if step is not None:
+            self.explored.append((job.key, step))
+            self.learning.measured(job, self.truth.measured(job.key, step))
+        elif self.learning.of(job.key).profile() is not None:
+            self.learning.monitored(job, self.truth.monitored(job.key, way))
+
+
+class Exploring:
+    """A policy and a model of progress, both as they are while profiles are learnt.
+
+    As a scheduler it is the policy, on the alternatives that each job is offered now. As a model of progress it is the
+    other model, with the cost of changing ways, and each run that ends is observed.
+    """
+
+    def __init__(
+        self, laboratory: Laboratory, policy: Scheduler, progress: Progress, jobs: Iterable[ProgramJob]
+    ) -> None:
+        """`jobs` are those of the trace that can be learnt from; the others keep their alternatives."""
+        self._laboratory, self._policy, self._progress = laboratory, policy, progress
+        self._learnable = {
+            each.identity: LearnableJob(each.identity, (each.program, each.processes), each.request) for each in jobs
+        }
+
+    def schedule(self, pool: Pool, free: Amounts, queue: WaitingQueue) -> Schedule:
+        """The matches of one cycle, with alternatives as what is known now gives them."""
+        learning = self._laboratory.learning
+        waiting = (*queue.over_aged, *(job for jobs in queue.by_project.values() for job in jobs))
+        offers = learning.offers(self._learnable[job.id] for job in waiting if job.id in self._learnable)
+        offered = WaitingQueue(queue.projects)
+        for job in waiting:
+            if job.id not in offers:
+                offered.add(job)
+            elif offers[job.id].alternatives:
+                offered.add(replace(job, alternatives=offers[job.id].alternatives))
+        schedule = self._policy.schedule(pool, free, offered)
+        for job, way, _ in schedule.matches:
+            step = offers[job.id].step if job.id in offers else None
+            if step is not None and way == job.alternatives[0]:
+                learning.started(self._learnable[job.id], step)
+        return schedule
+
+    def start(self, placed: Placement) -> Iterable[Placement]:
+        """The job with its end; changing ways make it later."""
+        _, step = self._laboratory.steps.get(placed.job.id, (None, None))
+        timed = self._progress.start(placed)
+        if step is None or not step.samples:
+            return timed
+        # It is alone on its nodes: nobody else's end changes, and nobody will change its own.
+        return [replace(each, end_s=_longer(each)) for each in timed]
+
+    def finish(self, placed: Placement) -> Iterable[Placement]:
+        """Those that it disturbed; what its run gave is learnt."""
+        job = self._learnable.get(placed.job.id)
+        if job is not None:
+            self._laboratory.observe(job, placed.alternative)
+        return self._progress.finish(placed)
+
+
+def laboratory_of(
+    pool: Pool, true: Mapping[str, Program], exploration: Exploration, *, spread: float, seed: int = 0
+) -> Laboratory:
+    """A laboratory on these nodes, in which nothing is known yet."""
+    truth = Truth(true, nearest=exploration.sns.one_profile_for_all_sizes, spread=spread, seed=seed)
+    return Laboratory(truth, Learning(exploration, pool.types, can_run=truth.has))
+
+
+def _longer(placed: Placement) -> Seconds:
+    return placed.start_s + half_up(float(placed.end_s - placed.start_s) * (1 + SAMPLING_COSTS))

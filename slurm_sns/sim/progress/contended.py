@@ -1,0 +1,98 @@
+"""Progress under contention: a running job is timed anew whenever a neighbour comes or goes.
+
+A job's work is the seconds that it runs alone at its scale with all ways. It advances at the speed that `contention`
+gives it on the slowest of its nodes; what is left of the work, divided by the speed, is when it ends. The integral of
+the speed over its run is its work, but for the rounding of its end to a whole second.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from slurm_sns.model import Seconds
+from slurm_sns.policies.placement.node_arrays import BANDWIDTH, WAYS, Pool
+from slurm_sns.sim.progress.contention import NodeKind, Occupant, speeds
+from slurm_sns.sim.progress.progress import Placement
+from slurm_sns.sim.progress.sns_model import AuthorsModel
+from slurm_sns.sim.traces.trace import SHORTEST_RUN_S, half_up
+
+
+@dataclass(slots=True)
+class _Running:
+    """A job with a profile: what is left of its work at `since_s`, and its speed on each of its nodes."""
+
+    placed: Placement
+    occupant: Occupant
+    left_s: float
+    since_s: Seconds
+    speed: float = 1.0
+    by_node: dict[int, float] = field(default_factory=dict)
+
+    def advance(self, now_s: Seconds) -> None:
+        """Do the work of the time since."""
+        self.left_s = max(0.0, self.left_s - self.speed * float(now_s - self.since_s))
+        self.since_s = now_s
+
+
+class Contended:
+    """The progress of the jobs of one simulation."""
+
+    def __init__(self, pool: Pool, model: AuthorsModel, *, is_partitioned: bool, gives_spare: bool = True) -> None:
+        """Nobody runs yet. `is_partitioned`: each job has ways of its own (sns, combined), or all share the cache."""
+        self._model = model
+        self._kinds = [
+            NodeKind.of(int(ways), float(bandwidth), is_partitioned=is_partitioned, gives_spare=gives_spare)
+            for ways, bandwidth in zip(pool.capacity[WAYS], pool.capacity[BANDWIDTH], strict=True)
+        ]
+        self._running: dict[int, _Running] = {}
+        self._on: list[dict[int, _Running]] = [{} for _ in self._kinds]  # by job, oldest first
+
+    def start(self, placed: Placement) -> Iterable[Placement]:
+        """The job with its end, and its neighbours with theirs."""
+        job, way, now_s = placed.job, placed.alternative, placed.start_s
+        work_s = self._model.seconds(job, way.scale)
+        runs = self._model.runs.get(job.id)
+        if not runs:
+            return (replace(placed, end_s=now_s + max(half_up(work_s), SHORTEST_RUN_S)),)
+        own_ways = min(self._kinds[node].ways for node in placed.nodes) if way.exclusive else way.demand.ways
+        occupant = Occupant(runs[way.scale], way.demand.cores, own_ways)
+        mine = self._running[job.id] = _Running(placed, occupant, work_s, now_s)
+        for node in placed.nodes.tolist():
+            self._on[node][job.id] = mine
+        return self._timed_anew(placed, now_s)
+
+    def finish(self, placed: Placement) -> Iterable[Placement]:
+        """The neighbours that it has left."""
+        if self._running.pop(placed.job.id, None) is None:
+            return ()
+        for node in placed.nodes.tolist():
+            del self._on[node][placed.job.id]
+        return self._timed_anew(placed, placed.end_s)
+
+    def _timed_anew(self, cause: Placement, now_s: Seconds) -> list[Placement]:
+        """Those on its nodes whose speed has changed, with their new ends."""
+        disturbed: dict[int, _Running] = {}
+        for node in cause.nodes.tolist():
+            jobs = self._on[node]
+            if not jobs:
+                continue
+            occupants = tuple(job.occupant for job in jobs.values())
+            for (job_id, job), speed in zip(jobs.items(), speeds(occupants, self._kinds[node]), strict=True):
+                if job.by_node.get(node) != speed:
+                    job.by_node[node] = speed
+                    disturbed[job_id] = job
+        return [job.placed for job in disturbed.values() if _retime(job, now_s)]
+
+
+def _retime(job: _Running, now_s: Seconds) -> bool:
+    """Bring the job's speed and end up to date; whether its end is another."""
+    is_new = job.placed.start_s == now_s
+    speed = min(job.by_node.values())
+    if not is_new and (speed == job.speed or job.placed.end_s <= now_s):
+        return False
+    job.advance(now_s)
+    job.speed = speed
+    end_s = max(half_up(float(now_s) + job.left_s / speed), now_s + SHORTEST_RUN_S)
+    if end_s == job.placed.end_s:
+        return False
+    job.placed = replace(job.placed, end_s=end_s)
+    return True

@@ -1,0 +1,1 @@
+"""The compiled replay of a trace: matching only, any number of jobs."""

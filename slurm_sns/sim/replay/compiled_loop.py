@@ -1,0 +1,291 @@
+"""The compiled event loop of a replay: finishes, submits, and the kernel's cycles at multiples of the interval.
+
+In one second finishes come first, then submits, then a cycle. A cycle runs only when something was submitted or
+finished since the last one, or the last one matched something: the same rules as in `engine`. Jobs that have waited
+longer than the age limit leave their project's list for the one of the over-aged, in which they are by submit, as the
+trace is. Jobs that run are in a wheel of buckets, by the number of the cycle in which they finish: for J jobs and C
+numbers of cycles from first to last, the events cost O(J + C); the cycles themselves are the kernel's.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from slurm_sns.policies.placement.compiled import compiled, entry_point
+from slurm_sns.policies.placement.cycle_kernel import Bench, compete
+from slurm_sns.policies.placement.kernel_arrays import ENTRIES, MATCHED, NOBODY, Integers, Matches, Queue, Small
+from slurm_sns.policies.placement.node_state_kernel import touch
+
+#: Later than everything.
+NEVER = 1 << 62
+
+#: A turn of the wheel, a power of two: cycles every 30 s for almost six days. Jobs that run longer wait for their turn.
+BUCKETS = 1 << 14
+
+NEXT_SUBMIT, WAITING, RUNNING, AGAIN_S, STARTED, CYCLES = range(6)
+#: The part of `Cluster.aged` that waits, the first job that is not over-aged yet, and the limit (NEVER: none).
+AGED_BEGIN, AGED_END, NEXT_AGED, AGE_LIMIT_S = range(6, 10)
+#: The number of the last cycle: its second by the interval.
+LAST = 10
+STATES = 11
+
+
+class Jobs(NamedTuple):
+    """The jobs of the trace by submit second. A job on several nodes has its nodes in `spread`, from `place` on.
+
+    `previous` and `next_ending` are two names of one array, so that a job costs four bytes less: `previous` is of use
+    only while the job is in its project's list, `next_ending` only while it runs, and it leaves the one list before it
+    comes into the other.
+    """
+
+    submit_s: Integers
+    run_s: Integers
+    start_s: Integers  #: NEVER until it has started
+    place: Integers  #: the node, or the begin in `spread`
+    spread: Small
+    previous: Small  #: of a job in its project's list: the one before it there, or NOBODY
+    next_ending: Small  #: of a job that runs: the next one in its bucket of the wheel, or NOBODY
+
+
+class Cycles(NamedTuple):
+    """The cycles of one part of the replay."""
+
+    time_s: Integers
+    waiting: Integers
+    started: Integers
+    chosen: Integers  #: a member of the portfolio, or NOBODY
+    winners: Integers  #: a bit for each member that reached the maximum
+
+
+class Cluster(NamedTuple):
+    """What changes while the replay runs."""
+
+    bench: Bench
+    queue: Queue
+    tail: Integers  #: (projects) the last waiting job, or NOBODY
+    aged: Integers  #: (jobs, or none without an age limit) the over-aged jobs, those that wait from AGED_BEGIN on
+    jobs: Jobs
+    running: Small  #: (BUCKETS) the first job that finishes in a cycle of this number modulo BUCKETS, or NOBODY
+    state: Integers  #: (STATES) NEXT_SUBMIT and the others above
+
+
+@entry_point
+def advance(cluster: Cluster, cycles: Cycles, interval_s: int) -> bool:
+    """Go on until `cycles` is full or nothing is left to happen; whether something is left."""
+    state = cluster.state
+    state[CYCLES] = 0
+    while state[CYCLES] < len(cycles.time_s):
+        number = _next_number(cluster, interval_s)
+        if number == NEVER:
+            return False
+        now_s = number * interval_s
+        state[LAST] = number
+        _finish(cluster, number, now_s)
+        while state[NEXT_SUBMIT] < len(cluster.jobs.submit_s) and (cluster.jobs.submit_s[state[NEXT_SUBMIT]] <= now_s):
+            _submit_next(cluster)
+        _cycle(cluster, cycles, number, interval_s)
+    return True
+
+
+@compiled
+def _number(second_s: int, interval_s: int) -> int:
+    """The number of the first cycle that is not before this second."""
+    return (second_s + interval_s - 1) // interval_s
+
+
+@compiled
+def _next_number(cluster: Cluster, interval_s: int) -> int:
+    """The number of the next cycle, NEVER when nothing is left to happen."""
+    state, jobs = cluster.state, cluster.jobs
+    next_s = state[AGAIN_S]
+    if state[NEXT_SUBMIT] < len(jobs.submit_s):
+        next_s = min(next_s, jobs.submit_s[state[NEXT_SUBMIT]])
+    number = NEVER if next_s == NEVER else _number(next_s, interval_s)
+    return number if state[RUNNING] == 0 else _next_finish(cluster, number, interval_s)
+
+
+@compiled
+def _next_finish(cluster: Cluster, before: int, interval_s: int) -> int:
+    """The number of the next cycle in which a job finishes, or `before` when none does before that."""
+    state, jobs = cluster.state, cluster.jobs
+    turn = state[LAST] + 1 + BUCKETS
+    for number in range(state[LAST] + 1, min(before, turn)):
+        job = cluster.running[number % BUCKETS]
+        while job != NOBODY:
+            if jobs.start_s[job] + jobs.run_s[job] <= number * interval_s:
+                return number
+            job = jobs.next_ending[job]
+    if before <= turn:
+        return before
+    first = before
+    for bucket in range(BUCKETS):
+        job = cluster.running[bucket]
+        while job != NOBODY:
+            first = min(first, _number(jobs.start_s[job] + jobs.run_s[job], interval_s))
+            job = jobs.next_ending[job]
+    return first
+
+
+@compiled
+def _cycle(cluster: Cluster, cycles: Cycles, number: int, interval_s: int) -> None:
+    state, bench, now_s = cluster.state, cluster.bench, number * interval_s
+    at = state[CYCLES]
+    state[CYCLES] += 1
+    state[AGAIN_S] = NEVER
+    cycles.time_s[at] = now_s
+    cycles.waiting[at] = state[WAITING]
+    cycles.started[at] = 0
+    cycles.chosen[at] = NOBODY
+    cycles.winners[at] = 0
+    if state[WAITING] == 0:
+        return
+    _age(cluster, now_s)
+    best, kept = compete(bench, _queue_with_aged(cluster))
+    matches = bench.matches[kept]
+    for entry in range(matches.totals[ENTRIES]):
+        if not matches.kept[entry]:
+            _start(cluster, matches, entry, now_s, interval_s)
+    _drop_started(cluster)
+    matched = matches.totals[MATCHED]
+    if matched > 0:
+        state[AGAIN_S] = now_s + 1
+    cycles.started[at] = matched
+    cycles.chosen[at] = best
+    for member in range(len(bench.matched)):
+        if bench.matched[member] == matched:
+            cycles.winners[at] |= 1 << member
+
+
+@compiled
+def _age(cluster: Cluster, now_s: int) -> None:
+    """Put those that have waited longer than the limit behind the others that have."""
+    state, jobs = cluster.state, cluster.jobs
+    while state[NEXT_AGED] < state[NEXT_SUBMIT] and now_s - jobs.submit_s[state[NEXT_AGED]] > state[AGE_LIMIT_S]:
+        job = state[NEXT_AGED]
+        if jobs.start_s[job] == NEVER:
+            _leave_queue(cluster, job)
+            cluster.aged[state[AGED_END]] = job
+            state[AGED_END] += 1
+        state[NEXT_AGED] += 1
+
+
+@compiled
+def _queue_with_aged(cluster: Cluster) -> Queue:
+    queue, state = cluster.queue, cluster.state
+    aged = cluster.aged[state[AGED_BEGIN] : state[AGED_END]]
+    return Queue(
+        aged,
+        queue.head,
+        queue.following,
+        queue.kind,
+        queue.project,
+        queue.order,
+        queue.whole,
+        queue.used,
+        queue.withholds,
+    )
+
+
+@compiled
+def _drop_started(cluster: Cluster) -> None:
+    """Close up the over-aged jobs of which some have started: none behind the depth of the queue has."""
+    state, aged = cluster.state, cluster.aged
+    begin = state[AGED_BEGIN]
+    end = min(state[AGED_END], begin + cluster.bench.field.problem.limits.depth)
+    kept = end
+    for at in range(end - 1, begin - 1, -1):
+        if cluster.jobs.start_s[aged[at]] == NEVER:
+            kept -= 1
+            aged[kept] = aged[at]
+    state[AGED_BEGIN] = kept
+
+
+@compiled
+def _start(cluster: Cluster, matches: Matches, entry: int, now_s: int, interval_s: int) -> None:
+    jobs, job = cluster.jobs, matches.job[entry]
+    first, last = matches.first[entry], matches.first[entry + 1]
+    if last - first == 1:
+        jobs.place[job] = matches.node[first]
+    else:
+        for at in range(last - first):
+            jobs.spread[jobs.place[job] + at] = matches.node[first + at]
+    jobs.start_s[job] = now_s
+    if job >= cluster.state[NEXT_AGED]:
+        _leave_queue(cluster, job)
+    _change(cluster, job, -1)
+    bucket = _number(now_s + jobs.run_s[job], interval_s) % BUCKETS
+    jobs.next_ending[job] = cluster.running[bucket]
+    cluster.running[bucket] = job
+    cluster.state[RUNNING] += 1
+    cluster.state[WAITING] -= 1
+    cluster.state[STARTED] += 1
+
+
+@compiled
+def _change(cluster: Cluster, job: int, sign: int) -> None:
+    """Take the job's resources (-1) or give them back (1), on its nodes and for its project."""
+    field, queue, jobs = cluster.bench.field, cluster.queue, cluster.jobs
+    problem = field.problem
+    way = problem.kinds.way[problem.kinds.first[queue.kind[job]]]  # a job of a trace may run in one way only
+    nodes = problem.ways.nodes[way]
+    for at in range(nodes):
+        node = jobs.place[job] if nodes == 1 else jobs.spread[jobs.place[job] + at]
+        for row in range(field.opening.shape[0]):
+            field.opening[row, node] += sign * problem.ways.demand[way, row]
+        touch(field, node)
+    for row in range(2):
+        queue.used[queue.project[job], row] -= sign * nodes * problem.ways.demand[way, row]
+
+
+@compiled
+def _submit_next(cluster: Cluster) -> None:
+    """Put the next job at the end of its project's list."""
+    queue, state = cluster.queue, cluster.state
+    job = state[NEXT_SUBMIT]
+    project = queue.project[job]
+    last = cluster.tail[project]
+    cluster.jobs.previous[job] = last
+    queue.following[job] = NOBODY
+    if last == NOBODY:
+        queue.head[project] = job
+    else:
+        queue.following[last] = job
+    cluster.tail[project] = job
+    state[NEXT_SUBMIT] += 1
+    state[WAITING] += 1
+
+
+@compiled
+def _leave_queue(cluster: Cluster, job: int) -> None:
+    queue, previous = cluster.queue, cluster.jobs.previous
+    before, after = previous[job], queue.following[job]
+    if before == NOBODY:
+        queue.head[queue.project[job]] = after
+    else:
+        queue.following[before] = after
+    if after == NOBODY:
+        cluster.tail[queue.project[job]] = before
+    else:
+        previous[after] = before
+
+
+@compiled
+def _finish(cluster: Cluster, number: int, now_s: int) -> None:
+    """Take the jobs that have ended from the bucket of this cycle, and give back what they held."""
+    jobs, bucket = cluster.jobs, number % BUCKETS
+    job = cluster.running[bucket]
+    cluster.running[bucket] = NOBODY
+    while job != NOBODY:
+        after = jobs.next_ending[job]
+        if jobs.start_s[job] + jobs.run_s[job] <= now_s:
+            _change(cluster, job, 1)
+            cluster.state[RUNNING] -= 1
+        else:
+            jobs.next_ending[job] = cluster.running[bucket]
+            cluster.running[bucket] = job
+        job = after
+
+
+def room_for_cycles(count: int) -> Cycles:
+    """Arrays for that many cycles."""
+    return Cycles(*(np.empty(count, np.int64) for _ in Cycles._fields))

@@ -1,0 +1,136 @@
+"""Figures 3, 4, 8, 9 and 10 of the Max-Jobs paper as grids: machines of 4 cores and 32 GB, memory in 4 GB blocks.
+
+Each job is a rectangle whose lower left corner is the upper right one of the job before it on that machine; the dashed
+diagonal is the configured ratio.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from slurm_sns.model import Resources
+from slurm_sns.policies.matching.parameters import MatchingParameters
+from slurm_sns.policies.placement.heuristics import mix_fit
+from slurm_sns.policies.placement.node_arrays import Pool, amounts
+from slurm_sns.sim.replay.trace_replay import replay
+from slurm_sns.sim.reproduce import figures
+from slurm_sns.sim.reproduce.claims import Claim, exactly
+from slurm_sns.sim.reproduce.figures import Block
+from slurm_sns.sim.reproduce.options import Options
+from slurm_sns.sim.reproduce.page import Drawing, Numbers, Page
+from slurm_sns.sim.reproduce.runs import INTERVAL_S, records_of
+from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
+from slurm_sns.sim.workloads.netbatch import Part
+
+BLOCK_GB = 4
+CORES, MEMORY_GB = 4, 32
+Size = tuple[int, int]  # cores, GB
+
+#: Queues in order of priority.
+QUEUE_3: Sequence[Size] = [(1, 16)] * 2 + [(1, 4)] * 6
+QUEUE_4: Sequence[Size] = [(1, 8)] * 3 + [(1, 32)]
+#: Figure -> row -> (heuristic, queue).
+FIGURES: Mapping[str, Mapping[str, tuple[str, Sequence[Size]]]] = {
+    "figure-3": {"Best-Fit": ("best-fit-memory", QUEUE_3), "Worse-Fit": ("worse-fit-memory", QUEUE_3)},
+    "figure-4": {"Best-Fit": ("best-fit-memory", QUEUE_4), "Worse-Fit": ("worse-fit-memory", QUEUE_4)},
+    "figure-9": {"Mix-Fit": ("mix-fit", QUEUE_3)},
+    "figure-10": {"Mix-Fit": ("mix-fit", QUEUE_4)},
+}
+#: How many jobs wait, as the paper says.
+WAITING = {
+    ("figure-3", "Best-Fit"): 2,
+    ("figure-3", "Worse-Fit"): 0,
+    ("figure-4", "Best-Fit"): 0,
+    ("figure-4", "Worse-Fit"): 1,
+    ("figure-9", "Mix-Fit"): 0,
+    ("figure-10", "Mix-Fit"): 0,
+}
+#: Figure 8: what runs already, and the job that comes.
+RUNNING: Mapping[str, Sequence[Size]] = {"A": [(1, 24)], "B": [(1, 8), (1, 8)], "C": [(2, 4), (1, 4)]}
+ARRIVING: Size = (1, 8)
+
+
+def reproduce(options: Options) -> Page:
+    """The page; the figures are drawn. No chance is in it."""
+    claims: list[Claim] = []
+    rows = []
+    for stem, examples in FIGURES.items():
+        drawn = {}
+        for title, (heuristic, queue) in examples.items():
+            placed = _placed(heuristic, queue)
+            waiting = len(queue) - sum(map(len, placed.values()))
+            drawn[title] = {f"machine {name}": _blocks(jobs) for name, jobs in placed.items()}
+            expected = WAITING[stem, title]
+            where = f"fig. {stem.removeprefix('figure-')}"
+            text = f"{title} leaves {expected or 'no'} job{'s' if expected != 1 else ''} waiting"
+            measure = f"jobs that {heuristic} leaves waiting"
+            found = exactly(waiting)
+            claims.append(Claim(where, text, measure, found, low=expected - 0.5, high=expected + 0.5))
+            for name, jobs in placed.items():
+                rows += [(stem, heuristic, name, cores, memory_gb) for cores, memory_gb in jobs]
+        figures.grids(options.out, stem, drawn, (CORES, MEMORY_GB // BLOCK_GB))
+    angles = _angles()
+    figures.grids(options.out, "figure-8", _figure_8(angles), (CORES, MEMORY_GB // BLOCK_GB))
+    claims.append(Claim("fig. 8", "alpha is 0 on machine B", "B: degrees", exactly(angles["B"]), low=-1e-6, high=1e-6))
+    for name in "AC":
+        text = "Mix-Fit selects machine B"
+        claims.append(Claim("fig. 8", text, f"{name}: degrees above B", exactly(angles[name] - angles["B"]), low=0))
+    stems = [*FIGURES, "figure-8"]
+    return Page(
+        title="NetBatch examples (figures 3, 4, 8-10)",
+        made=["`sns reproduce netbatch-examples`: two (figure 8: three) machines of 4 cores and 32 GB, one cycle."],
+        claims=claims,
+        drawings=[
+            Drawing(stem, f"{stem.replace('-', ' ').capitalize()}: blocks of 4 GB over cores.") for stem in stems
+        ],
+        numbers=[Numbers("placements", ("figure", "heuristic", "machine", "cores", "mem_gb"), rows)],
+    )
+
+
+def _pool(names: Sequence[str]) -> Pool:
+    return Pool(tuple(names), amounts([Resources(CORES, MEMORY_GB * MIB_PER_GB) for _ in names]))
+
+
+def _placed(heuristic: str, queue: Sequence[Size]) -> dict[str, list[Size]]:
+    """What one cycle puts on each of two empty machines."""
+    pool = _pool("AB")
+    zeros, ones = np.zeros(len(queue)), np.ones(len(queue))
+    cores, memory_gb = np.array(queue, dtype=np.float64).T
+    records = records_of([Part(zeros, ones, cores, memory_gb, ones)], pool, 1.0)
+    done = replay(pool, records, MatchingParameters(portfolio=(heuristic,)), interval_s=INTERVAL_S)
+    placed: dict[str, list[Size]] = {name: [] for name in pool.names}
+    for size, start_s, node in zip(queue, done.start_s.tolist(), done.place.tolist(), strict=True):
+        if start_s == 0:
+            placed[pool.names[node]].append(size)
+    return placed
+
+
+def _angles() -> dict[str, float]:
+    """Mix-Fit's angle on each machine of figure 8, in degrees."""
+    pool = _pool(list(RUNNING))
+    free = pool.capacity.copy()
+    for at, jobs in enumerate(RUNNING.values()):
+        for cores, memory_gb in jobs:
+            free[:2, at] -= (cores, memory_gb * MIB_PER_GB)
+    demand = Resources(ARRIVING[0], ARRIVING[1] * MIB_PER_GB)
+    scores = mix_fit(pool.capacity, free, np.arange(len(RUNNING)), demand)
+    return {name: math.degrees(float(score)) for name, score in zip(RUNNING, scores, strict=True)}
+
+
+def _figure_8(angles: Mapping[str, float]) -> dict[str, dict[str, list[Block]]]:
+    return {
+        "with the arriving job": {
+            f"machine {name}: alpha {angles[name]:.1f}°": _blocks([*jobs, ARRIVING]) for name, jobs in RUNNING.items()
+        }
+    }
+
+
+def _blocks(jobs: Sequence[Size]) -> list[Block]:
+    """The jobs of a machine from corner to corner."""
+    blocks: list[Block] = []
+    core = memory = 0.0
+    for cores, memory_gb in jobs:
+        blocks.append(Block(core, memory, cores, memory_gb / BLOCK_GB, f"{memory_gb}"))
+        core, memory = core + cores, memory + memory_gb / BLOCK_GB
+    return blocks

@@ -1,0 +1,51 @@
+"""The four pools of the Max-Jobs paper at full size: a month of 9 to 13 million jobs each, at the highest load.
+
+The same claims as in `netbatch_load`, of few seeds: does what was found on a twentieth of the machines carry over?
+"""
+
+from slurm_sns.sim.reproduce.claims import interval
+from slurm_sns.sim.reproduce.netbatch.load import Results, claims_of
+from slurm_sns.sim.reproduce.options import Options
+from slurm_sns.sim.reproduce.page import Numbers, Page
+from slurm_sns.sim.reproduce.runs import HIGHEST_LOAD, POLICIES, Sweep
+
+METRICS = ("load_cores", "load_memory", "mean_wait_s", "mean_slowdown", "mean_queue_length")
+#: Enough for an interval, wide as it is: 72 replays of about 12 million jobs each.
+SEEDS = 3
+
+
+def sweep_of(options: Options) -> Sweep:
+    """All pools; quick: one day."""
+    days = 1 if options.quick else 30
+    return Sweep(options.folder, seeds=min(options.seeds, SEEDS), scale=1.0, days=days, betas=(HIGHEST_LOAD,))
+
+
+def reproduce(options: Options) -> Page:
+    """The page; what is missing is run first."""
+    sweep = sweep_of(options)
+    options.run(sweep)
+    return page_of(sweep)
+
+
+def page_of(sweep: Sweep) -> Page:
+    """The page from the runs of the sweep."""
+    results = Results(sweep)
+    rows = [
+        (name, policy, metric, *vars(interval(found := results.of(name, policy, metric))).values(), len(found))
+        for name in sweep.pools
+        for policy in POLICIES
+        for metric in METRICS
+    ]
+    waits = [(policy, *(f"{results.of(name, policy).mean():,.0f}" for name in sweep.pools)) for policy in POLICIES]
+    return Page(
+        title="NetBatch pools at full size",
+        made=[
+            "`sns reproduce netbatch-full`: all the machines, at the highest load only. " + results.made(),
+            "So few seeds give wide intervals; where the claim is about mid load, it is asked at this load.",
+        ],
+        claims=claims_of(results),
+        numbers=[Numbers("full", ("pool", "policy", "metric", "mean", "low", "high", "seeds"), rows)],
+        shown=Numbers("waits", ("mean wait (s)", *(f"pool {name}" for name in sweep.pools)), waits),
+        remarks=["Mean waits over the seeds:"],
+        seeds=results.seeds,
+    )

@@ -1,0 +1,137 @@
+"""Sequences of programs on a few nodes, under several policies and both models of progress: what all pages share.
+
+The cluster is the paper's: nodes of 28 cores, 20 ways and 118 GB/s (of its 118.26: bandwidth is whole GB/s here).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slurm_sns.config.profiles_yaml import read_profiles
+from slurm_sns.model import Resources
+from slurm_sns.policies.placement.node_arrays import BANDWIDTH, Pool, amounts
+from slurm_sns.policies.profile import Program
+from slurm_sns.policies.sns.parameters import REPRODUCTION, SnsParameters
+from slurm_sns.resources import shared_path
+from slurm_sns.sim.engine.matching import Simulation
+from slurm_sns.sim.engine.sns_policies import CE, COMBINED, CS, MODELS, SNS, policy_of, progress_of
+from slurm_sns.sim.progress.progress import Placement
+from slurm_sns.sim.traces.programs_csv import ProgramJob
+from slurm_sns.sim.traces.sns_trace import TraceReader
+
+PROFILES = "conf/profiles/spread-n-share.yaml"
+NODE = Resources(28, 128 * 1024, 20, 118)
+PAPER_NODES = 8
+POLICIES = (CE, CS, SNS, COMBINED)
+#: A pass at every submit and finish.
+INTERVAL_S = 1
+QUEUE_DEPTH = 100_000
+
+Column = NDArray[np.float64]
+
+
+class Runs(NamedTuple):
+    """What became of the jobs of one sequence, in their order. Times in seconds."""
+
+    start_s: Column
+    end_s: Column
+    submit_s: Column
+
+    @property
+    def wait_s(self) -> Column:
+        """From submit to start."""
+        return self.start_s - self.submit_s
+
+    @property
+    def run_s(self) -> Column:
+        """From start to finish."""
+        return self.end_s - self.start_s
+
+    @property
+    def turnaround_s(self) -> Column:
+        """From submit to finish."""
+        return self.end_s - self.submit_s
+
+    @classmethod
+    def of(cls, placements: Sequence[Placement]) -> "Runs":
+        """The columns of a simulation's placements."""
+        rows = [(each.start_s, each.end_s, each.job.submit_s) for each in placements]
+        return cls(*np.array(rows, dtype=np.float64).T)
+
+
+@cache
+def shipped_programs() -> Mapping[str, Program]:
+    """The twelve test programs by name."""
+    return {program.name: program for program in read_profiles(shared_path(PROFILES))}
+
+
+def cluster(nodes: int = PAPER_NODES) -> Pool:
+    """So many of the paper's nodes."""
+    return Pool(tuple(f"n{at}" for at in range(nodes)), amounts([NODE] * nodes))
+
+
+def with_bandwidth(pool: Pool, gbps: int) -> Pool:
+    """The same nodes with another bandwidth."""
+    capacity = pool.capacity.copy()
+    capacity[BANDWIDTH] = gbps
+    return Pool(pool.names, capacity)
+
+
+def place(
+    policy: str,
+    model: str,
+    jobs: Sequence[ProgramJob],
+    *,
+    pool: Pool | None = None,
+    programs: Mapping[str, Program] | None = None,
+    true_programs: Mapping[str, Program] | None = None,
+    parameters: SnsParameters = REPRODUCTION,
+    planned_gbps: int | None = None,
+) -> tuple[Placement, ...]:
+    """The jobs as the policy places them.
+
+    Planned by `programs`, and advancing by `true_programs` (the same if None); planned as if nodes had `planned_gbps`.
+    """
+    true_pool = pool or cluster()
+    pool = true_pool if planned_gbps is None else with_bandwidth(true_pool, planned_gbps)
+    programs = shipped_programs() if programs is None else programs
+    parameters = replace(parameters, queue_depth=QUEUE_DEPTH)
+    planned = TraceReader(pool, policy, programs, parameters).of_programs("the sequence", jobs)
+    authors = planned.model
+    if true_programs is not None:
+        authors = TraceReader(pool, policy, true_programs, parameters).of_programs("the sequence", jobs).model
+    simulation = Simulation(
+        pool,
+        planned.trace,
+        policy_of(policy, parameters),
+        queue_depth=QUEUE_DEPTH,
+        interval_s=INTERVAL_S,
+        progress=progress_of(model, policy, true_pool, authors),
+    )
+    return simulation.run().placements
+
+
+def run_all(jobs: Sequence[ProgramJob], policies: Sequence[str] = POLICIES, **options: Any) -> dict[str, Any]:
+    """Every policy under every model, as a kept result: `policy/model` -> start and end of each job."""
+    results: dict[str, Any] = {}
+    for policy in policies:
+        for model in MODELS:
+            runs = Runs.of(place(policy, model, jobs, **options))
+            results[f"{policy}/{model}"] = {"start_s": runs.start_s.tolist(), "end_s": runs.end_s.tolist()}
+    return results
+
+
+def runs_of(result: Mapping[str, Any], policy: str, model: str) -> Runs:
+    """One policy's runs of a kept result whose jobs were all submitted at 0."""
+    kept = result[f"{policy}/{model}"]
+    start_s = np.array(kept["start_s"])
+    return Runs(start_s, np.array(kept["end_s"]), np.zeros_like(start_s))
+
+
+def geometric_mean(ratios: Column) -> float:
+    """The mean of what has no dimension (the paper's rule)."""
+    return float(np.exp(np.log(ratios).mean()))

@@ -1,0 +1,1 @@
+"""Metrics of a simulation and its result files."""

@@ -1,0 +1,48 @@
+"""Read the nodes of a simulated cluster: CSV with the header `name,cores,mem_gb`, optionally more.
+
+The optional columns are `ways`, `bandwidth_gbps` and `pool`, which matching does not look at.
+
+1 GB is 1024 MiB; fractions of a MiB, and of a GB/s, are rounded down: a capacity is what is there for certain.
+"""
+
+import re
+
+import numpy as np
+
+from slurm_sns.errors import BadInput
+from slurm_sns.model import Resources
+from slurm_sns.policies.placement.node_arrays import Pool, amounts
+from slurm_sns.sim.traces.csv_table import read_table
+from slurm_sns.sim.traces.files import read_text
+
+REQUIRED = ("name", "cores", "mem_gb")
+OPTIONAL = ("ways", "bandwidth_gbps", "pool")
+MIB_PER_GB = 1024
+
+#: Limits of one node, far above any: the compiled kernel packs a node's score and its place into 64 bits.
+MOST_CORES = 1 << 20
+MOST_GB = 1 << 22
+MOST_NODES = 1 << 20
+
+#: As Slurm names nodes. A `+` separates the nodes of a job in our results.
+NODE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+def read_nodes(name: str) -> Pool:
+    """The pool that the file lists, in its order.
+
+    Raises:
+        BadInput: naming the line and what would be valid.
+    """
+    table = read_table(name, read_text(name), REQUIRED, OPTIONAL)
+    names = table.texts("name", lambda text: bool(NODE_NAME.fullmatch(text)), "letters, digits, '.', '_', '-'")
+    table.require_distinct("name")
+    if len(table) > MOST_NODES:
+        raise BadInput(f"{name}: {len(table)} nodes; valid: at most {MOST_NODES}")
+    nothing = np.zeros(len(table), dtype=np.int64)
+    cores = table.integers("cores", 1, MOST_CORES)
+    memory_mb = np.floor(table.numbers("mem_gb", 0, MOST_GB) * MIB_PER_GB)
+    ways = table.integers("ways", 0) if table.has("ways") else nothing
+    bandwidth = np.floor(table.numbers("bandwidth_gbps", 0)) if table.has("bandwidth_gbps") else nothing
+    columns = zip(cores, memory_mb, ways, bandwidth, strict=True)
+    return Pool(tuple(names), amounts([Resources(*(int(amount) for amount in node)) for node in columns]))

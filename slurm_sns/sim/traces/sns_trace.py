@@ -1,0 +1,138 @@
+"""The jobs of a trace with the alternatives that a policy of Spread-n-Share's family gives them.
+
+A CSV of programs: from each job's processes and its program's profile. SWF: jobs without profile; CS spreads their
+processes, for the others they keep their equal parts. A CSV for matching: its jobs keep their own geometry. Under CE
+all of them run on empty nodes.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+
+from slurm_sns.errors import Infeasible
+from slurm_sns.model import Alternative, Job
+from slurm_sns.policies.base import Asked, MakeAlternatives
+from slurm_sns.policies.placement.node_arrays import Pool
+from slurm_sns.policies.placement.request import Request, compact
+from slurm_sns.policies.profile import Program
+from slurm_sns.policies.registry import specification
+from slurm_sns.policies.sns.parameters import SnsParameters
+from slurm_sns.sim.engine.sns_policies import policy_of
+from slurm_sns.sim.progress.sns_model import AuthorsModel, Runs
+from slurm_sns.sim.traces.files import read_text
+from slurm_sns.sim.traces.programs_csv import ProgramJob, header_of, read_program_jobs
+from slurm_sns.sim.traces.read_trace import read_trace
+from slurm_sns.sim.traces.trace import TOO_LARGE, JobMaker, Trace, TraceJob
+
+Ways = tuple[Alternative, ...]
+
+
+@dataclass(frozen=True)
+class SnsTrace:
+    """A trace, how long its jobs run, how many of them have no profile, and the lines of those that have one."""
+
+    trace: Trace
+    model: AuthorsModel
+    without_profile: int
+    profiled: tuple[ProgramJob, ...] = ()
+
+
+@dataclass(frozen=True)
+class TraceReader:
+    """Reads traces for one policy on one cluster."""
+
+    pool: Pool
+    policy: str
+    programs: Mapping[str, Program]
+    parameters: SnsParameters
+
+    def read(self, name: str, *, load_factor: float = 1.0, limit: int | None = None) -> SnsTrace:
+        """The trace in the file `name` (`-`: SWF on standard input).
+
+        Raises:
+            BadInput: naming file, line and what would be valid.
+        """
+        header = header_of(name)
+        if "program" in header:
+            return self.of_programs(name, read_program_jobs(name, read_text(name), limit), load_factor=load_factor)
+        trace = read_trace(name, self.pool, load_factor=load_factor, limit=limit)
+        is_swf = "job_id" not in header
+        spreads = is_swf and specification(self.policy).spreads_unprofiled
+        return self._without_programs(trace, self._spread if spreads else self._own_geometry)
+
+    def of_programs(self, name: str, lines: Iterable[ProgramJob], *, load_factor: float = 1.0) -> SnsTrace:
+        """The trace of these jobs; `name` is what an error calls it.
+
+        Raises:
+            BadInput: no job is left.
+        """
+        maker, dropped = JobMaker(load_factor), Counter[str]()
+        jobs: list[TraceJob] = []
+        run_s: dict[int, float] = {}
+        runs: dict[int, Runs] = {}
+        profiled: list[ProgramJob] = []
+        ways_of = cache(self._ways)
+        for line in lines:
+            program = self.programs.get(line.program)
+            try:
+                ways = ways_of(line.request, program)
+            except Infeasible:
+                dropped[TOO_LARGE] += 1
+                continue
+            way = ways[0]
+            made = maker.job(
+                line.identity,
+                line.submit_s,
+                line.run_s,
+                nodes=way.nodes,
+                cores=way.demand.cores,
+                memory_mb=way.demand.memory_mb,
+            )
+            jobs.append(replace(made, job=replace(made.job, alternatives=ways)))
+            run_s[line.identity] = line.run_s
+            runs[line.identity] = self._runs(program, line.processes)
+            if runs[line.identity]:
+                profiled.append(line)
+        trace = Trace.of(name, jobs, dropped, self.pool)
+        without = sum(not runs[each.job.id] for each in trace.jobs)
+        return SnsTrace(trace, AuthorsModel(run_s, runs, self.parameters), without, tuple(profiled))
+
+    @cached_property
+    def _alternatives(self) -> MakeAlternatives:
+        return policy_of(self.policy, self.parameters).alternatives
+
+    def _ways(self, request: Request, program: Program | None) -> Ways:
+        asked = Asked(compact(request, self.pool.types), request, program)
+        return self._alternatives(asked, self.pool.types).alternatives
+
+    def _runs(self, program: Program | None, processes: int) -> Runs:
+        if program is None:
+            return {}
+        return program.at(processes, nearest=self.parameters.one_profile_for_all_sizes)
+
+    def _without_programs(self, trace: Trace, ways: Callable[[Job], Ways]) -> SnsTrace:
+        ways_of: dict[Ways, Ways] = {}
+        jobs = []
+        for each in trace.jobs:
+            known = ways_of.get(each.job.alternatives)
+            if known is None:
+                known = ways_of[each.job.alternatives] = ways(each.job)
+            jobs.append(replace(each, job=replace(each.job, alternatives=known)))
+        run_s = {each.job.id: float(each.run_s) for each in jobs}
+        model = AuthorsModel(run_s, {}, self.parameters)
+        return SnsTrace(replace(trace, jobs=tuple(jobs)), model, len(jobs))
+
+    def _own_geometry(self, job: Job) -> Ways:
+        (own,) = job.alternatives
+        return self._alternatives(Asked(own), self.pool.types).alternatives
+
+    def _spread(self, job: Job) -> Ways:
+        """The job's processes, as many as its equal parts hold; memory goes with the cores."""
+        (own,) = job.alternatives
+        cores = own.demand.cores
+        request = Request(own.nodes * cores, memory_per_cpu_mb=-(-own.demand.memory_mb // cores))
+        try:
+            return self._alternatives(Asked(own, request), self.pool.types).alternatives
+        except Infeasible:
+            return job.alternatives  # rounding up took what memory there was: as it asked

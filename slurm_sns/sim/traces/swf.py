@@ -1,0 +1,138 @@
+"""Read the Standard Workload Format: 18 fields per job, `;` begins a comment, -1 means unknown.
+
+Real logs hold other negative numbers too, where a clock or a counter went wrong: they count as unknown.
+
+Processors are field 8 (requested), else 5 (used); memory is field 10 (requested), else 7 (used), in KB per processor.
+A job of more processors than the largest node has cores becomes a job on n nodes of equal parts.
+
+Source: Feitelson, "Standard Workload Format", version 2.2, Parallel Workloads Archive.
+"""
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from slurm_sns.errors import BadInput
+from slurm_sns.policies.placement.node_arrays import CORES, Pool
+from slurm_sns.sim.traces.csv_table import LARGEST
+from slurm_sns.sim.traces.files import Source
+from slurm_sns.sim.traces.plain_numbers import Layout, columns
+from slurm_sns.sim.traces.trace import SMALLEST_MEMORY_MB
+from slurm_sns.sim.traces.trace_arrays import Column, RecordBuilder, Records
+from slurm_sns.sim.traces.trace_format import TraceFormat
+
+FIELDS = 18
+KB_PER_MIB = 1024
+
+#: Our names of the fields that matter, by their number in the standard less 1.
+COLUMNS = {0: "job", 1: "submit", 3: "run time", 4: "processors", 6: "memory", 7: "requested processors"}
+COLUMNS |= {9: "requested memory", 10: "status"}
+
+#: Lines of these statuses are parts of a job that has a line of its own for the whole (partial executions).
+PARTS = (2, 3, 4)
+
+Fields = dict[str, Column]
+
+
+def read_swf(source: Source, pool: Pool, *, load_factor: float = 1.0, limit: int | None = None) -> Records:
+    """The records of an SWF file for this pool; `limit` keeps the first so many jobs of the file.
+
+    Raises:
+        BadInput: naming the line and what would be valid.
+    """
+    swf = TraceFormat(_read_plain, _read_lines, _whole_jobs, _add)
+    return swf.read(source, pool, load_factor=load_factor, limit=limit)
+
+
+def _read_plain(source: Source, limit: int | None) -> Iterator[Fields]:
+    """Read a file of nothing but plain numbers and comments."""
+    return columns(source, Layout(FIELDS, False, COLUMNS), limit=limit)
+
+
+def _read_lines(source: Source, limit: int | None) -> Fields:
+    """Read any file, and say what is wrong with it."""
+    numbered = _data_lines(source.text())[:limit]
+    if not numbered:
+        raise BadInput(f"{source.name}: there is no job in it; valid: SWF with {FIELDS} fields per line")
+    return _parse(source.name, numbered)
+
+
+def _data_lines(text: str) -> list[tuple[int, str]]:
+    """The lines that hold jobs, with their numbers."""
+    numbered = ((number, line.partition(";")[0]) for number, line in enumerate(text.splitlines(), start=1))
+    return [(number, line) for number, line in numbered if line and not line.isspace()]
+
+
+def _parse(name: str, numbered: list[tuple[int, str]]) -> Fields:
+    for number, line in numbered:
+        count = len(line.split())
+        if count != FIELDS:
+            raise BadInput(f"{name}: line {number} has {count} fields; SWF has {FIELDS}")
+    fields = {
+        title: np.array([_number(name, number, title, line.split()[at]) for number, line in numbered])
+        for at, title in COLUMNS.items()
+    }
+    for title, column in fields.items():
+        with np.errstate(invalid="ignore"):
+            wrong = ~(np.abs(column) <= LARGEST)
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            valid = f"a number from 0 to {LARGEST:g}, negative where it is unknown"
+            raise BadInput(f"{name}: line {numbered[row][0]}: {title} is {column[row]:g}; valid: {valid}")
+    _require_identities(name, numbered, fields)
+    return fields
+
+
+def _require_identities(name: str, numbered: list[tuple[int, str]], fields: Fields) -> None:
+    whole = ~np.isin(fields["status"], PARTS)
+    rows = np.flatnonzero(whole)
+    seen: set[float] = set()
+    for row in rows.tolist():
+        job = fields["job"][row]
+        if job in seen:
+            raise BadInput(f"{name}: line {numbered[row][0]}: job {job:g} is there twice; valid: each once")
+        seen.add(job)
+
+
+def _whole_jobs(fields: Fields) -> Column:
+    """The numbers of the jobs; partial executions have that of the whole."""
+    return fields["job"][~np.isin(fields["status"], PARTS)]
+
+
+def _number(name: str, number: int, title: str, text: str) -> float:
+    """The number in a field; Python alone would also take nan and 1_000."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if math.isnan(value) or "_" in text:
+        raise BadInput(f"{name}: line {number}: {title} is '{text[:40]}'; valid: a number")
+    return value
+
+
+def _add(builder: RecordBuilder, fields: Fields) -> None:
+    """Add the jobs with known times and size; the others are counted as dropped."""
+    requested, used = fields["requested processors"], fields["processors"]
+    processors = np.trunc(np.where(requested > 0, requested, used))
+    memory_kb = np.trunc(np.where(fields["requested memory"] > 0, fields["requested memory"], fields["memory"]))
+    left = np.ones(len(processors), dtype=np.bool_)
+    for reason, wrong in (
+        ("partial execution", np.isin(fields["status"], PARTS)),
+        ("unknown submit time", fields["submit"] < 0),
+        ("unknown run time", fields["run time"] < 0),
+        ("unknown size", processors < 1),
+    ):
+        builder.dropped[reason] += int(np.count_nonzero(left & wrong))
+        left &= ~wrong
+    processors, memory_kb = processors[left], memory_kb[left]
+    nodes = np.ceil(processors / float(builder.pool.capacity[CORES].max()))
+    cores = np.ceil(processors / nodes)
+    builder.add(
+        identity=fields["job"][left],
+        submit_s=fields["submit"][left],
+        run_s=fields["run time"][left],
+        nodes=nodes,
+        cores=cores,
+        memory_mb=np.where(memory_kb > 0, cores * np.ceil(memory_kb / KB_PER_MIB), SMALLEST_MEMORY_MB),
+    )

@@ -1,0 +1,99 @@
+"""A trace: the jobs that a simulation submits, and how many of the file's jobs were left out, by reason."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from slurm_sns.errors import BadInput
+from slurm_sns.model import Alternative, Job, Resources, Seconds
+from slurm_sns.policies.placement.job_size import fits_ever
+from slurm_sns.policies.placement.node_arrays import Pool
+
+#: The simulator counts shorter run times and smaller requests as this much (the authors' simulator does).
+SHORTEST_RUN_S = 1
+SMALLEST_MEMORY_MB = 1024
+
+TOO_LARGE = "larger than any nodes"
+
+
+@dataclass(frozen=True, slots=True)
+class TraceJob:
+    """A job of a trace and how long it runs once it is started."""
+
+    job: Job
+    run_s: Seconds
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The jobs by submit second, those of one second in the order of the file."""
+
+    jobs: tuple[TraceJob, ...]
+    dropped: dict[str, int]
+
+    @classmethod
+    def of(cls, name: str, jobs: Iterable[TraceJob], dropped: Counter[str], pool: Pool) -> "Trace":
+        """The trace of those jobs that the pool can hold when it is empty; the others are dropped.
+
+        Raises:
+            BadInput: no job is left.
+        """
+        possible: dict[Alternative, bool] = {}
+        kept = []
+        for each in jobs:
+            way = each.job.alternatives[0]
+            if way not in possible:
+                possible[way] = fits_ever(pool, way)
+            if possible[way]:
+                kept.append(each)
+            else:
+                dropped[TOO_LARGE] += 1
+        if not kept:
+            reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(dropped.items())) or "it has none"
+            raise BadInput(f"{name}: no job can run on these nodes: {reasons}")
+        kept.sort(key=lambda each: each.job.submit_s)
+        return cls(tuple(kept), dict(sorted(dropped.items())))
+
+
+class JobMaker:
+    """Makes the jobs of one trace, the same value for the same shape, with arrival times scaled by the load factor."""
+
+    def __init__(self, load_factor: float) -> None:
+        """`load_factor` (the paper's beta) multiplies arrival times: below 1 raises the load."""
+        # By its decimal digits: 0.58 * 25 s is 14.5 s and rounds up, which it does not in binary.
+        self._load_factor = Fraction(repr(load_factor))
+        self._shapes: dict[tuple[int, int, int], tuple[Alternative]] = {}
+
+    def job(
+        self,
+        identity: int,
+        submit_s: float,
+        run_s: float,
+        *,
+        nodes: int,
+        cores: int,
+        memory_mb: int,
+        project: str = "",
+        heuristic: str | None = None,
+    ) -> TraceJob:
+        """A job of `nodes` nodes with these cores and this memory on each; times are rounded half up to seconds."""
+        shape = (nodes, cores, max(memory_mb, SMALLEST_MEMORY_MB))
+        if shape not in self._shapes:
+            self._shapes[shape] = (Alternative(nodes=nodes, demand=Resources(cores, shape[2])),)
+        arrival_s = half_up(submit_s if self._load_factor == 1 else Fraction(submit_s) * self._load_factor)
+        job = Job(
+            id=identity,
+            submit_s=arrival_s,
+            alternatives=self._shapes[shape],
+            order=(arrival_s,),
+            project=project,
+            heuristic=heuristic,
+        )
+        return TraceJob(job, max(half_up(run_s), SHORTEST_RUN_S))
+
+
+def half_up(seconds: float | Fraction) -> int:
+    """Rounded to whole seconds, halves up."""
+    return math.floor(seconds + Fraction(1, 2)) if isinstance(seconds, Fraction) else math.floor(seconds + 0.5)

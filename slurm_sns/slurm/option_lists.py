@@ -1,0 +1,26 @@
+"""What slurm.conf's lists of options say, as pyslurm gives them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from slurm_sns.scheduler.observe.observed import BACKFILL, Backfill
+
+
+def words(value: Any) -> tuple[str, ...]:
+    """A list as it is; a mapping of options as `name=value`, or `name` alone where the value is True."""
+    if isinstance(value, Mapping):
+        return tuple(name if content is True else f"{name}={content}" for name, content in value.items())
+    return tuple(value or ())
+
+
+def backfill(scheduler_parameters: Any) -> Backfill:
+    """How Slurm's backfill plans: bf_window is in minutes, bf_interval in seconds. What is no number is ignored."""
+    numbers = {}
+    for word in words(scheduler_parameters):
+        name, _, number = word.partition("=")
+        if number.isdecimal() and int(number):
+            numbers[name] = float(number)
+    return Backfill(
+        60 * numbers["bf_window"] if "bf_window" in numbers else BACKFILL.window_s,
+        numbers.get("bf_interval", BACKFILL.interval_s),
+    )

@@ -1,1 +1,0 @@
-"""How others ask the running scheduler: for now its Unix socket."""

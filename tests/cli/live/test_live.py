@@ -1,0 +1,199 @@
+"""The live commands at their edges: exit status and one line on standard error."""
+
+import fcntl
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from slurm_sns.cli.live import wiring
+from slurm_sns.errors import BadInput, SnsError
+
+OTHER_USER = "nobody"
+
+
+def complaint(answer: tuple[int, str, str], status: int) -> str:
+    """The one line of an error."""
+    code, output, errors = answer
+    assert (code, output) == (status, "")
+    assert errors.startswith("sns: error: ")
+    assert errors.count("\n") == 1
+    return errors.removeprefix("sns: error: ").rstrip("\n")
+
+
+@pytest.mark.parametrize("words", [["status"], ["queue"], ["explain", "7"], ["queue", "--json"]])
+def test_without_a_scheduler_it_says_what_that_means(sns, config: Path, words: list[str]) -> None:
+    line = complaint(sns(*words, "--config", config), 1)
+    assert line.startswith(f"no scheduler answers at {config.parent / 'scheduler.sock'}: ")
+    assert line.endswith("while it does not run, jobs pass through to Slurm")
+
+
+@pytest.mark.parametrize("number", ["x", "0", "1.5", "", "41_", "_7", "41_7_8", "41_x", "41_[7]", "\u0664", "1" * 11])
+def test_a_job_is_named_by_its_number_or_its_array_and_task(sns, config: Path, number: str) -> None:
+    assert "JOBID" in complaint(sns("explain", number, "--config", config), 2)
+
+
+@pytest.mark.parametrize(
+    ("job", "asked"), [("41", {"job_id": 41}), ("41_7", {"job_id": 41, "task": 7}), ("41_0", {"job_id": 41, "task": 0})]
+)
+def test_a_task_of_an_array_is_asked_for_by_both_numbers(sns, config: Path, scheduler, job: str, asked) -> None:
+    scheduler["explain"] = lambda request: request
+    _, output, _ = sns("explain", job, "--json", "--config", config)
+    assert json.loads(output) == {"command": "explain", **asked}
+
+
+def test_a_negative_job_id_is_bad_use(sns, config: Path) -> None:
+    complaint(sns("explain", "--config", config, "--", "-1"), 2)
+
+
+LIVE = ["status", "queue", "explain 7", "scheduler", "watchdog", "check", "release --all", "disable", "enable"]
+
+
+@pytest.mark.parametrize("command", LIVE)
+def test_a_missing_configuration_is_bad_input(sns, tmp_path: Path, command: str) -> None:
+    line = complaint(sns(*command.split(), "--config", tmp_path / "none.yaml"), 2)
+    assert str(tmp_path / "none.yaml") in line
+
+
+@pytest.mark.parametrize("command", LIVE)
+def test_a_wrong_configuration_is_bad_input(sns, write_config, command: str) -> None:
+    assert "mood" in complaint(sns(*command.split(), "--config", write_config(mood="good")), 2)
+
+
+@pytest.mark.parametrize("command", ["scheduler", "watchdog"])
+def test_the_daemons_run_as_slurmuser_only(sns, write_config, command: str) -> None:
+    config = write_config(slurm={"user": OTHER_USER})
+    line = complaint(sns(command, "--config", config), 2)
+    assert line == f"this runs as nobody, not as user id {os.geteuid()}: sudo -u nobody"
+
+
+@pytest.mark.parametrize("command", ["scheduler", "watchdog"])
+def test_a_slurmuser_that_does_not_exist_is_bad_input(sns, write_config, command: str) -> None:
+    config = write_config(slurm={"user": "no-such-user"})
+    assert "'no-such-user': no such user" in complaint(sns(command, "--config", config), 2)
+
+
+@pytest.mark.parametrize("command", ["scheduler", "watchdog"])
+def test_only_one_of_each_daemon_runs(sns, config: Path, command: str) -> None:
+    lock = config.parent / f"{command}.lock"
+    with lock.open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        assert complaint(sns(command, "--config", config), 1) == f"another one runs already: {lock} is locked"
+
+
+@pytest.mark.parametrize("command", ["release --all", "disable", "enable"])
+def test_an_admins_command_is_refused_to_others(sns, write_config, mocker, command: str) -> None:
+    mocker.patch("os.geteuid", return_value=4711)
+    config = write_config(slurm={"user": OTHER_USER})
+    assert complaint(sns(*command.split(), "--config", config), 2) == "only root and nobody may do this"
+
+
+def test_release_wants_to_be_told_that_all_are_meant(sns, config: Path) -> None:
+    assert "scontrol release ID" in complaint(sns("release", "--config", config), 2)
+
+
+def test_disable_and_enable_may_be_repeated(sns, config: Path) -> None:
+    switch = config.parent / "state" / "disabled"
+    said = [sns(command, "--config", config) for command in ("disable", "disable")]
+    assert [(code, output) for code, output, _ in said] == [
+        (0, "slurm_sns is now disabled: jobs pass through to Slurm\n"),
+        (0, "slurm_sns is already disabled: jobs pass through to Slurm\n"),
+    ]
+    assert switch.exists()
+    assert sns("enable", "--config", config)[1] == "slurm_sns is now enabled\n"
+    assert sns("enable", "--config", config)[1] == "slurm_sns is already enabled\n"
+    assert not switch.exists()
+
+
+def test_disable_that_cannot_do_its_work_does_not_claim_it(sns, config: Path) -> None:
+    (config.parent / "state").rmdir()
+    assert "cannot be changed: No such file or directory" in complaint(sns("disable", "--config", config), 1)
+
+
+def test_sns_alone_prints_its_help(sns) -> None:
+    code, output, errors = sns()
+    assert "Usage: sns" in output + errors
+    assert "scheduler" in output + errors
+    assert code == 2
+
+
+def test_an_unknown_command_is_bad_use(sns) -> None:
+    assert "frobnicate" in complaint(sns("frobnicate"), 2)
+
+
+# --- with a scheduler that answers
+
+
+def test_json_is_the_answer_itself(sns, config: Path, scheduler) -> None:
+    scheduler["queue"] = [{"job_id": 7, "name": "\x1b[31m"}]
+    code, output, errors = sns("queue", "--json", "--config", config)
+    assert (code, json.loads(output), errors) == (0, scheduler["queue"], "")
+    assert "\x1b" not in output
+
+
+def test_an_empty_queue(sns, config: Path, scheduler) -> None:
+    scheduler["queue"] = []
+    assert sns("queue", "--config", config) == (0, "no jobs\n", "")
+
+
+def test_a_job_that_is_not_the_callers_is_bad_input(sns, config: Path, scheduler) -> None:
+    scheduler["explain"] = BadInput("job 7: no job of yours\nthat Slurm or slurm_sns knows")
+    assert complaint(sns("explain", 7, "--config", config), 2).startswith("job 7: no job of yours that")
+
+
+def test_a_failure_of_the_scheduler_is_a_failure_at_work(sns, config: Path, scheduler) -> None:
+    scheduler["status"] = SnsError("the scheduler has not finished its first cycle")
+    complaint(sns("status", "--config", config), 1)
+
+
+# --- wiring
+
+
+def test_directories_are_made_where_systemd_has_not(write_config, tmp_path: Path) -> None:
+    from slurm_sns import config as configuration
+
+    settings = configuration.load(write_config())
+    (tmp_path / "state").rmdir()
+    wiring.make_directories(settings)
+    assert (tmp_path / "state").stat().st_mode & 0o777 == 0o700
+
+
+def test_a_directory_that_cannot_be_made_is_an_error_of_one_line(write_config, tmp_path: Path) -> None:
+    from slurm_sns import config as configuration
+
+    (tmp_path / "file").touch()
+    paths = {"state_dir": str(tmp_path / "file" / "state"), "run_dir": str(tmp_path)}
+    with pytest.raises(SnsError, match="cannot be made: Not a directory"):
+        wiring.make_directories(configuration.load(write_config(paths=paths)))
+
+
+def test_a_lock_is_free_again_after_its_owner_let_it_go(tmp_path: Path) -> None:
+    wiring.only_one(tmp_path / "lock")()
+    unlock = wiring.only_one(tmp_path / "lock")
+    with pytest.raises(SnsError, match="is locked"):
+        wiring.only_one(tmp_path / "lock")
+    unlock()
+
+
+def test_a_lock_that_cannot_be_opened_is_an_error_of_one_line(tmp_path: Path) -> None:
+    with pytest.raises(SnsError, match="cannot be opened: No such file or directory"):
+        wiring.only_one(tmp_path / "none" / "lock")
+
+
+def test_a_log_line_is_one_line_of_printable_text(capsys) -> None:
+    wiring.start_logging("info")
+    try:
+        wiring.log.info("job 7: %s", "evil\n2026-01-01 forged \x1b[31m line")
+        assert capsys.readouterr().err.endswith("job 7: evil?2026-01-01 forged ?[31m line\n")
+    finally:
+        wiring.log.handlers.clear()
+
+
+def test_the_loop_is_told_what_the_configuration_says(write_config) -> None:
+    from slurm_sns import config as configuration
+
+    told = wiring.settings(configuration.load(write_config(mode="advise", matching={"shares": {"physics": 2}})))
+    assert (told.mode, told.partitions, told.shares) == ("advise", {"main"}, {"physics": 2})
+    of_slurm = wiring.settings(configuration.load(write_config(matching={"shares": "slurm", "queue_depth": 70})))
+    assert (of_slurm.shares, of_slurm.queue_depth) == (None, 70)

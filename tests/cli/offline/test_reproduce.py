@@ -1,0 +1,66 @@
+"""`sns reproduce` as a user calls it."""
+
+import importlib
+import json
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from slurm_sns.cli.app import app
+from slurm_sns.cli.offline.reproduce import NAMES
+from slurm_sns.errors import BadInput
+
+
+def call(*words):
+    return CliRunner().invoke(app, ["reproduce", *map(str, words)], catch_exceptions=True)
+
+
+def test_a_page_is_written_with_its_figures_and_tables(tmp_path):
+    result = call("netbatch-examples", "--out", tmp_path / "page", "--json")
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["verdicts"] == {"holds": 9, "does not hold": 0, "cannot tell": 0}
+    assert {path.name for path in (tmp_path / "page").iterdir()} >= {"README.md", "claims.csv", "figure-3.png"}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_name_has_its_module(name):
+    assert callable(importlib.import_module(f"slurm_sns.sim.reproduce.{name.replace('-', '.')}").reproduce)
+
+
+def test_an_unknown_name_is_refused_with_those_that_are_valid(tmp_path):
+    problem = call("figure-99", "--out", tmp_path).exception
+    assert isinstance(problem, BadInput)
+    assert "reproduction 'figure-99' is unknown; valid: netbatch-workload" in str(problem)
+
+
+def test_an_out_that_is_a_file_is_refused_before_any_work(tmp_path):
+    (tmp_path / "file").write_text("")
+    assert isinstance(call("netbatch-examples", "--out", tmp_path / "file").exception, BadInput)
+
+
+def test_fewer_than_two_seeds_are_refused(tmp_path):
+    assert call("netbatch-load", "--out", tmp_path, "--seeds", 1).exit_code == 2
+
+
+def test_options_of_a_job_array_are_refused_without_one(tmp_path):
+    for option, value in (("--partition", "main"), ("--minutes", 5), ("--memory-gb", 1)):
+        problem = call("netbatch-load", "--out", tmp_path, option, value).exception
+        assert isinstance(problem, BadInput)
+        assert str(problem) == f"{option} goes with --slurm"
+
+
+def test_an_array_without_submitit_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "submitit", None)
+    monkeypatch.delitem(sys.modules, "slurm_sns.sim.reproduce.slurm_array", raising=False)
+
+    problem = call("netbatch-load", "--out", tmp_path, "--slurm").exception
+
+    assert isinstance(problem, BadInput)
+    assert str(problem) == "--slurm needs submitit; valid: pip install 'slurm_sns[sweep]'"
+
+
+def test_json_says_how_many_seeds_went_into_the_page(tmp_path):
+    result = call("netbatch-workload", "--out", tmp_path, "--quick", "--seeds", 2, "--jobs", 1, "--json")
+    assert json.loads(result.stdout)["seeds"] == 2
+    assert json.loads(call("netbatch-examples", "--out", tmp_path, "--json").stdout)["seeds"] is None

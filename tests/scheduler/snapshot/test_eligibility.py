@@ -1,0 +1,89 @@
+"""Which nodes a job may use now: the same as asking for each node, for the work of a few sets."""
+
+from math import inf
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from live import NOW, job, look, node
+
+from slurm_sns.errors import Closed
+from slurm_sns.scheduler.observe.observed import ObservedReservation
+from slurm_sns.scheduler.snapshot.backlog_claims import Claim
+from slurm_sns.scheduler.snapshot.eligibility import KEPT, Reach
+from slurm_sns.scheduler.snapshot.node_sets import NodeSets
+from slurm_sns.scheduler.snapshot.spreading import NO_SPREADING
+
+PARTITIONS = ("main", "small", "urgent")
+NAMES = [f"c{number}" for number in range(12)]
+some_names = st.frozensets(st.sampled_from([*NAMES, "unknown"]), max_size=12)
+moments = st.integers(-3, 3).map(lambda hours: NOW + 3600 * hours)
+
+nodes = st.tuples(*(st.frozensets(st.sampled_from(PARTITIONS), min_size=1) for _ in NAMES)).map(
+    lambda partitions: [node(name, partitions=each) for name, each in zip(NAMES, partitions, strict=True)]
+)
+reservations = st.lists(st.builds(ObservedReservation, st.just("r"), some_names, moments, moments), max_size=4)
+claims = st.lists(st.builds(Claim, st.integers(1, 6), some_names, moments, moments | st.just(inf)), max_size=6).map(
+    lambda found: sorted(found, key=lambda claim: claim.submit_s)
+)
+jobs = st.builds(
+    lambda submit_s, partitions, hours: job(
+        1, submit_s=submit_s, partitions=tuple(partitions), walltime_s=hours and 3600 * hours
+    ),
+    st.integers(0, 7),
+    st.lists(st.sampled_from(PARTITIONS), min_size=1, max_size=3, unique=True),
+    st.sampled_from((None, 1, 2, 5)),
+)
+
+
+def asked_of_each_node(job, nodes, reservations, claims) -> frozenset[str]:
+    """The plain answer: each node, against each reservation and claim."""
+    end_s = inf if job.walltime_s is None else NOW + job.walltime_s
+
+    def meets(each) -> bool:
+        return each.start_s < end_s and each.end_s > NOW
+
+    taken = [each.nodes for each in reservations if meets(each)]
+    taken += [each.nodes for each in claims if each.submit_s <= job.submit_s and meets(each)]
+    return frozenset(
+        node.name
+        for node in nodes
+        if set(job.partitions) & node.partitions and not any(node.name in names for names in taken)
+    )
+
+
+@given(nodes, reservations, claims, st.lists(jobs, min_size=1, max_size=5))
+def test_a_job_may_use_the_nodes_that_nothing_keeps_from_it(nodes, reservations, claims, jobs) -> None:
+    nodes = [*nodes, node("spare", partitions=frozenset(PARTITIONS))]  # so that none is left without a node
+    reach = Reach(look(nodes=nodes, reservations=tuple(reservations)), NOW, NO_SPREADING, claims)
+    for each in jobs:
+        assert reach.of(each)[1] == asked_of_each_node(each, nodes, reservations, claims)
+
+
+def test_jobs_of_all_different_time_limits_share_their_sets() -> None:
+    """A user can write any time limit; only which claims a job would meet makes a difference."""
+    seen = [node(name) for name in NAMES]
+    planned = [Claim(0, frozenset(NAMES[:3]), NOW + 3000, inf), Claim(0, frozenset(NAMES[3:5]), NOW + 6000, inf)]
+    reach = Reach(look(nodes=seen), NOW, NO_SPREADING, planned)
+    allowed = {id(reach.of(job(number, walltime_s=60 * number))[1]) for number in range(1, 200)}
+    assert len(allowed) == 3
+
+
+def test_jobs_that_name_their_partitions_in_another_order_share_their_sets() -> None:
+    reach = Reach(look(nodes=[node(name) for name in NAMES]), NOW, NO_SPREADING)
+    first, second = (reach.of(job(1, partitions=each))[1] for each in (("main", "small"), ("small", "main")))
+    assert first is second
+
+
+def test_a_job_all_of_whose_nodes_are_claimed_waits() -> None:
+    reach = Reach(look(nodes=[node("c1")]), NOW, NO_SPREADING, [Claim(0, frozenset({"c1"}), NOW, inf)])
+    with pytest.raises(Closed, match=KEPT):
+        reach.of(job(1))
+
+
+def test_a_set_keeps_the_order_of_the_look() -> None:
+    sets = NodeSets([node("c9"), node("c1"), node("s1")])
+    assert [each.name for each in sets.members(sets.of_names(["s1", "c9", "gone"]))] == ["c9", "s1"]
+    assert sets.names(sets.of_partitions(["small"])) == {"s1"}
+    assert sets.members(sets.of_partitions(["none"])) == ()
+    assert sets.kinds(sets.of_partitions(["none"])) == ()

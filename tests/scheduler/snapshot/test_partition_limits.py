@@ -1,0 +1,113 @@
+"""No job is placed in a partition that would not let it start, and explain says which limit it is."""
+
+from dataclasses import replace
+
+import pytest
+from live import job, look, node, planned, situation, tasks
+
+from slurm_sns.scheduler.observe.observed import ObservedPartition
+from slurm_sns.scheduler.snapshot.geometry import alike
+
+MAIN, SMALL = ObservedPartition("main"), ObservedPartition("small")
+MIXED = (node("c1"), node("c2"), node("s1", 4, 32_768))
+
+
+def seen(of, *partitions: ObservedPartition, **fields):
+    return situation(look(of, nodes=MIXED, partitions=partitions, **fields))
+
+
+@pytest.mark.parametrize("state", ["DOWN", "INACTIVE"])
+def test_in_a_partition_that_starts_nothing_a_job_waits(state: str) -> None:
+    waits = seen(job(1), replace(MAIN, state=state))
+    assert (planned(waits), waits.blocked, waits.corrections) == ([], {1: f"partition main is {state.lower()}"}, ())
+
+
+def test_a_partition_that_drains_starts_the_jobs_that_it_has() -> None:
+    assert planned(seen(job(1), replace(MAIN, state="DRAIN"))) == [1]
+
+
+def test_a_job_of_two_partitions_goes_to_the_one_that_is_open() -> None:
+    both = tasks(1, 4, partitions=("main", "small"))
+    assert seen(both, MAIN, SMALL).snapshot.waiting[0].allowed == {"c1", "c2", "s1"}
+    assert seen(both, replace(MAIN, state="DOWN"), SMALL).snapshot.waiting[0].allowed == {"s1"}
+
+
+def test_a_job_that_fits_only_in_the_closed_one_of_its_partitions_waits_and_is_not_given_away() -> None:
+    waits = seen(job(1, cpus_per_task=20, partitions=("main", "small")), replace(MAIN, state="DOWN"), SMALL)
+    assert (planned(waits), waits.corrections) == ([], ())
+    assert waits.blocked[1].startswith("partition main is down; 1 tasks of 20 CPUs fit on no nodes of partition small")
+
+
+@pytest.mark.parametrize(
+    ("walltime_s", "why"),
+    [
+        (3600, ""),
+        (3660, "partition main allows 60 minutes, the job asks for 61"),
+        (None, "partition main allows 60 minutes, the job has no time limit"),
+    ],
+)
+def test_a_job_longer_than_its_partition_allows_waits(walltime_s: int | None, why: str) -> None:
+    waits = seen(job(1, walltime_s=walltime_s), replace(MAIN, walltime_s=3600))
+    assert waits.blocked == ({1: why} if why else {})
+
+
+@pytest.mark.parametrize(
+    ("limits", "why"),
+    [
+        ({"nodes_max": 2}, ""),
+        ({"nodes_max": 1}, "partition main gives 1 to 1 nodes, the job needs 2"),
+        ({"nodes_min": 3}, "partition main gives 3 nodes or more, the job needs 2"),
+    ],
+)
+def test_a_job_of_another_number_of_nodes_than_its_partition_gives_waits(limits, why: str) -> None:
+    two = job(1, extra="sns:1 fixed", tasks=2, nodes_min=2, nodes_max=2)
+    assert seen(two, replace(MAIN, **limits)).blocked == ({1: why} if why else {})
+
+
+def test_a_job_of_any_number_of_nodes_waits_where_a_partition_gives_only_so_many_and_says_what_to_do() -> None:
+    """Slurm starts no job that says more nodes than its partition gives, however few it would take."""
+    free = tasks(1, 4, has_open_nodes=True)
+    assert planned(seen(free, MAIN)) == [1]
+    waits = seen(free, replace(MAIN, nodes_max=2))
+    assert (planned(waits), waits.corrections) == ([], ())
+    assert waits.blocked[1].endswith(
+        "gives at most 2 nodes, and the job says any number; valid: scontrol update JobId=1 NumNodes=1-2"
+    )
+    assert planned(seen(tasks(1, 4), replace(MAIN, nodes_max=2))) == [1]
+
+
+@pytest.mark.parametrize(
+    ("flag", "limits"),
+    [
+        ("PartitionTimeLimit", {"walltime_s": 60}),
+        ("PartitionMaxNodes", {"nodes_max": 1}),
+        ("PartitionMinNodes", {"nodes_min": 3}),
+    ],
+)
+def test_a_qos_can_free_its_jobs_of_a_limit(flag: str, limits) -> None:
+    two = job(1, extra="sns:1 fixed", tasks=2, nodes_min=2, nodes_max=2, qos="free")
+    assert planned(seen(two, replace(MAIN, **limits), qos_freedoms=(("free", frozenset({flag})),))) == [1]
+    assert planned(seen(two, replace(MAIN, **limits), qos_freedoms=(("other", frozenset({flag})),))) == []
+
+
+# --- nodes of different memory
+
+
+def sized(name: str, memory_mb: int, *, taken: int = 0):
+    return node(name, 28, memory_mb, taken=(taken, 0))
+
+
+def test_a_job_alone_on_two_nodes_gets_two_of_the_same_memory() -> None:
+    """One figure of memory holds for all its nodes: on a larger one another job would fit beside it."""
+    nodes = (sized("c1", 64_000), sized("c2", 128_000), sized("c3", 128_000))
+    alone = job(1, extra="sns:1 exclusive fixed", tasks=2, nodes_min=2, nodes_max=2)
+    single = replace(alone, tasks=1, nodes_min=1, nodes_max=1)
+    assert situation(look(alone, nodes=nodes)).snapshot.waiting[0].allowed == {"c2", "c3"}
+    assert situation(look(single, nodes=nodes)).snapshot.waiting[0].allowed == {"c1", "c2", "c3"}
+
+
+def test_among_groups_of_the_same_size_the_one_with_more_empty_nodes_is_taken() -> None:
+    busy = [sized("a1", 64_000, taken=1), sized("a2", 64_000), sized("b1", 128_000), sized("b2", 128_000)]
+    assert alike(busy) == {"b1", "b2"}
+    assert alike([each for each in busy if each.name != "b1"]) == {"a1", "a2"}
+    assert alike([]) == frozenset()

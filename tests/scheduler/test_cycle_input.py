@@ -1,0 +1,669 @@
+"""From a look at Slurm to what can be planned, what is taken, and what is corrected."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from live import ENFORCE, NOW, SUBMIT, free, job, look, node, pinned, planned, record, running, situation, tasks
+
+from slurm_sns.model import Release, Resources
+from slurm_sns.policies.matching.max_jobs import max_jobs
+from slurm_sns.policies.matching.parameters import MatchingParameters
+from slurm_sns.scheduler.cycle_input import read
+from slurm_sns.scheduler.observe.follow_up import MOST_FAILURES, Unpin
+from slurm_sns.scheduler.observe.job_status import Standing
+from slurm_sns.scheduler.observe.observed import JobState, ObservedPartition, ObservedReservation
+from slurm_sns.scheduler.observe.reconcile import reconcile
+from slurm_sns.scheduler.observe.records import JobRecord, Stage
+
+# --- what is free
+
+
+def test_what_slurm_has_allocated_is_not_free() -> None:
+    seen = situation(look(running(1, "c1"), nodes=[node("c1", taken=(3, 3000)), node("c2")]))
+    assert free(seen) == {"c1": (25, 125_000), "c2": (28, 128_000)}
+
+
+def test_a_suspended_job_holds_its_memory_when_slurm_says_so() -> None:
+    seen = situation(look(running(1, "c1"), nodes=[node("c1", taken=(0, 3000))]))
+    assert free(seen) == {"c1": (28, 125_000)}
+
+
+def test_a_placed_job_is_taken_before_slurm_starts_it() -> None:
+    placed = pinned(1, "c1", tasks=3, nodes_max=None, tasks_per_node=3)
+    assert free(situation(look(placed), record(1))) == {"c1": (25, 125_000), "c2": (28, 128_000)}
+
+
+def test_an_overdue_job_still_counts_as_taken_because_it_may_start_before_it_is_unpinned() -> None:
+    seen = situation(look(pinned(1, "c1")), record(1, placed_s=0))
+    assert free(seen)["c1"] == (27, 127_000)
+    assert planned(seen) == []
+
+
+def test_a_job_that_is_split_by_slurm_counts_with_the_most_that_it_may_take_on_each_node() -> None:
+    placed = pinned(1, "c1", "c2", tasks=16, nodes_min=2, nodes_max=2)
+    assert free(situation(look(placed), record(1, nodes=("c1", "c2")))) == {"c1": (13, 113_000), "c2": (13, 113_000)}
+
+
+@pytest.mark.parametrize(
+    "held",
+    [job(1, pinned_to=("c1",)), pinned(1, "c1", restarts=1), job(1, priority=9), pinned(1, "c9")],
+    ids=["held by its owner", "requeued", "released by its owner", "on a node that is gone"],
+)
+def test_a_job_that_slurm_is_not_about_to_start_takes_nothing(held) -> None:
+    assert free(situation(look(held), record(1))) == {"c1": (28, 128_000), "c2": (28, 128_000)}
+
+
+def test_running_jobs_without_profile_are_taken_to_draw_bandwidth() -> None:
+    profiled = replace(running(1, "c1"), cpus=8, bandwidth_gbps=40)
+    both = node("c1", taken=(12, 3000))
+    both = replace(
+        both, capacity=both.capacity._replace(bandwidth_gbps=118), allocated=both.allocated._replace(bandwidth_gbps=40)
+    )
+    seen = read(look(profiled, running(2, "c1"), nodes=[both]), {}, replace(ENFORCE, unmanaged_gbps_per_core=1.5), NOW)
+    assert seen.snapshot.nodes[0].free.bandwidth_gbps == 118 - 40 - 6
+
+
+def test_a_node_that_cannot_be_used_is_left_out_with_its_reason() -> None:
+    seen = situation(look(job(1), nodes=[node("c1", unavailable="drain: disk"), node("c2")]))
+    assert list(free(seen)) == ["c2"]
+    assert seen.snapshot.unavailable == {"c1": "drain: disk"}
+    assert planned(seen) == [1]
+
+
+def test_a_node_on_which_a_job_completes_for_long_is_left_out() -> None:
+    def ending(since_s):
+        return replace(running(1, "c1"), is_completing=True, end_s=int(NOW - since_s))
+
+    assert list(free(situation(look(ending(3))))) == ["c1", "c2"]
+    seen = situation(look(ending(4), nodes=[node("c1"), node("c2", unavailable="down")]))
+    assert seen.snapshot.unavailable == {"c1": "job 1 is completing there", "c2": "down"}
+
+
+# --- who may use what
+
+
+def reservation(start_s: float, end_s: float, *nodes: str) -> ObservedReservation:
+    return ObservedReservation("maintenance", frozenset(nodes), int(start_s), int(end_s))
+
+
+@pytest.mark.parametrize(
+    ("walltime_s", "start_s", "end_s", "usable"),
+    [
+        (3600, NOW + 3599, NOW + 9999, {"c2"}),
+        (3600, NOW + 3600, NOW + 9999, {"c1", "c2"}),
+        (3600, NOW - 100, NOW + 1, {"c2"}),
+        (3600, NOW - 100, NOW, {"c1", "c2"}),
+        (None, NOW + 10**8, NOW + 10**9, {"c2"}),
+    ],
+    ids=["begins before the end", "begins after the end", "has begun", "is over", "no time limit"],
+)
+def test_nodes_reserved_before_the_job_would_end_are_not_for_it(walltime_s, start_s, end_s, usable) -> None:
+    seen = situation(look(job(1, walltime_s=walltime_s), reservations=(reservation(start_s, end_s, "c1"),)))
+    assert seen.snapshot.waiting[0].allowed == usable
+
+
+def test_reservations_add_up() -> None:
+    both = (reservation(0, NOW + 9, "c1"), reservation(NOW + 5, NOW + 9, "c2"))
+    long, short = job(1), job(2, walltime_s=4)
+    seen = situation(look(long, short, reservations=both))
+    assert [each.allowed for each in seen.snapshot.waiting] == [frozenset(), {"c2"}]
+
+
+MIXED = (node("c1"), node("c2"), node("s1", 4, 32_768), node("s2", 4, 32_768))
+
+
+def test_a_job_may_use_the_nodes_of_its_partition_only() -> None:
+    seen = situation(look(job(1), job(2, partitions=("small",)), nodes=MIXED))
+    assert [each.allowed for each in seen.snapshot.waiting] == [{"c1", "c2"}, {"s1", "s2"}]
+
+
+def test_a_job_of_one_node_may_use_any_node_of_its_partitions() -> None:
+    seen = situation(look(tasks(1, 4, partitions=("main", "small")), nodes=MIXED))
+    assert seen.snapshot.waiting[0].allowed == {"c1", "c2", "s1", "s2"}
+
+
+def test_a_job_of_several_nodes_is_planned_in_one_of_its_partitions_because_slurm_runs_it_in_one() -> None:
+    two = job(1, extra="sns:1 fixed", tasks=2, nodes_min=2, nodes_max=2, partitions=("small", "main"))
+    large = replace(two, id=2, tasks=40, nodes_min=2, nodes_max=2)
+    seen = situation(look(two, large, nodes=MIXED))
+    assert [each.allowed for each in seen.snapshot.waiting] == [{"s1", "s2"}, {"c1", "c2"}]
+
+
+# --- queue order
+
+
+def test_an_over_aged_job_comes_first_and_the_oldest_of_them_before_all() -> None:
+    old = NOW - 21_601
+    jobs = [job(1, submit_s=int(NOW)), job(2, submit_s=int(old)), job(3, submit_s=int(old) - 5, nice=100)]
+    seen = situation(look(*jobs))
+    assert planned(seen) == [3, 2, 1]
+    assert [each.over_aged for each in seen.snapshot.waiting] == [True, True, False]
+
+
+def test_age_counts_from_when_the_job_could_begin() -> None:
+    delayed = job(1, submit_s=5, begin_s=int(NOW) - 60)
+    assert not situation(look(delayed)).snapshot.waiting[0].over_aged
+
+
+def test_nobody_is_over_aged_without_an_age_limit() -> None:
+    seen = situation(look(job(1, submit_s=0)), settings=replace(ENFORCE, age_limit_s=None))
+    assert not seen.snapshot.waiting[0].over_aged
+
+
+TIERS = (ObservedPartition("main", tier=1), ObservedPartition("urgent", tier=2))
+
+
+def test_the_queue_goes_by_tier_then_qos_then_nice_then_submit_time() -> None:
+    jobs = [
+        job(1),
+        job(2, submit_s=SUBMIT - 1),
+        job(3, nice=-1),
+        job(4, nice=5, qos="high"),
+        job(5, nice=9, partitions=("urgent",)),
+    ]
+    nodes = [node("c1", partitions=frozenset({"main", "urgent"}))]
+    seen = situation(look(*jobs, nodes=nodes, partitions=TIERS, qos_priorities=(("high", 10), ("normal", 0))))
+    assert planned(seen) == [5, 4, 3, 2, 1]
+
+
+def test_a_job_of_several_partitions_has_the_best_of_their_tiers() -> None:
+    jobs = [job(1), job(2, partitions=("main", "urgent"))]
+    assert planned(situation(look(*jobs, partitions=TIERS))) == [2, 1]
+
+
+def test_a_placement_that_was_taken_back_does_not_leave_our_boost_in_the_queue_order() -> None:
+    boosted = job(2, nice=-500)
+    seen = situation(look(job(1), boosted), record(2, Stage.HELD, nice=0))
+    assert planned(seen) == [1, 2]
+    assert seen.records[2].nice == 0
+
+
+def test_an_owner_who_changes_the_nice_of_a_waiting_job_moves_it() -> None:
+    seen = situation(look(job(1, nice=50), job(2)), record(1, Stage.HELD, nice=0))
+    assert planned(seen) == [2, 1]
+    assert seen.records[1].nice == 50
+
+
+def test_a_hint_for_a_heuristic_reaches_the_planner() -> None:
+    seen = situation(look(job(1, extra="sns:1 heuristic=mix-fit")))
+    assert seen.snapshot.waiting[0].heuristic == "mix-fit"
+
+
+# --- shares
+
+
+def test_a_project_uses_what_its_running_and_placed_jobs_hold() -> None:
+    holds = Resources(4, 4000)
+    jobs = [
+        running(1, "c1", occupies=holds),
+        pinned(2, "c1", occupies=holds),
+        running(3, "c1", occupies=holds, extra="", account="chemistry"),
+        job(4, occupies=holds),
+    ]
+    projects = situation(look(*jobs), record(2)).snapshot.projects
+    assert {name: each.used for name, each in projects.items()} == {
+        "physics": Resources(8, 8000),
+        "chemistry": Resources(4, 4000),
+    }
+
+
+def test_shares_come_from_the_settings_or_else_from_slurm() -> None:
+    told = replace(ENFORCE, shares={"physics": 3.0})
+    seen = look(job(1), shares=(("physics", 7.0), ("biology", 2.0)))
+    assert {name: each.share for name, each in situation(seen, settings=told).snapshot.projects.items()} == {
+        "physics": 3.0
+    }
+    assert {name: each.share for name, each in situation(seen).snapshot.projects.items()} == {
+        "physics": 7.0,
+        "biology": 2.0,
+    }
+
+
+# --- what cannot be planned now
+
+
+@pytest.mark.parametrize(
+    ("hindered", "why"),
+    [
+        (job(1, waits_for_others=True), "waits for its dependency"),
+        (job(1, begin_s=int(NOW) + 60), "may begin in 60 s"),
+    ],
+)
+def test_a_job_that_may_not_start_yet_waits_without_being_planned(hindered, why) -> None:
+    seen = situation(look(hindered))
+    assert (planned(seen), seen.blocked, seen.corrections) == ([], {1: why}, ())
+
+
+def test_a_job_whose_begin_time_has_come_is_planned() -> None:
+    assert planned(situation(look(job(1, begin_s=int(NOW))))) == [1]
+
+
+def test_a_job_in_its_back_off_waits_with_the_reason_of_its_last_failure() -> None:
+    failed = record(1, Stage.HELD, retry_s=NOW + 20, note="Slurm did not start it: Resources")
+    assert situation(look(job(1)), failed).blocked == {1: "Slurm did not start it: Resources; tried again in 20 s"}
+
+
+def test_a_clock_that_was_stepped_back_makes_no_pause_longer_than_the_longest() -> None:
+    failed = record(1, Stage.HELD, retry_s=NOW + 3600, note="Slurm did not start it: Resources")
+    assert planned(situation(look(job(1)), failed)) == [1]
+    at_most = replace(failed, retry_s=NOW + ENFORCE.backoff_max_s)
+    assert planned(situation(look(job(1)), at_most)) == []
+    assert planned(situation(look(job(1)), failed, now_s=NOW + 20)) == [1]
+
+
+@pytest.mark.parametrize(
+    ("never", "why"),
+    [
+        (job(1, partitions=("small",)), "no node in partition small"),
+        (job(1, partitions=("main", "plain")), "partition plain is not managed"),
+        (
+            job(1, extra="sns:1 fixed", nodes_min=1, nodes_max=3),
+            "asks for 1 to 3 nodes: how many it gets is Slurm's choice",
+        ),
+    ],
+)
+def test_a_held_job_that_cannot_be_managed_after_all_is_given_to_slurm_with_the_reason(never, why) -> None:
+    seen = situation(look(never))
+    assert (planned(seen), seen.blocked) == ([], {1: why})
+    assert seen.corrections == (Release(1, f"left to Slurm: {why}"),)
+    again = situation(look(never), *seen.records.values())
+    assert again.corrections == seen.corrections, "it is released again where Slurm refused the first time"
+    free_now = situation(look(replace(never, priority=1000)), *seen.records.values())
+    assert [each.stage for each in free_now.records.values()] == [Stage.RELEASED]
+    assert (free_now.corrections, free_now.jobs) == ((), {})
+
+
+def test_a_placed_job_takes_no_more_than_its_nodes_have_whatever_its_owner_wrote_since() -> None:
+    huge = pinned(1, "c1", memory_per_cpu_mb=2**40, cpus_per_task=65_000, tasks=2**31, ways=2**24)
+    seen = situation(look(huge, pinned(2, "c1", memory_per_cpu_mb=2**40)), record(1), record(2))
+    assert free(seen) == {"c1": (-1, -128_000), "c2": (28, 128_000)}
+
+
+def test_a_job_that_gets_all_memory_of_nodes_that_differ_in_it_is_slurms_choice() -> None:
+    """--mem=0, also when its owner writes it later: what it gets depends on which nodes Slurm takes."""
+    unlike = (node("c1"), node("c2", memory_mb=64_000))
+    whole = job(1, memory_per_cpu_mb=None)
+    assert planned(situation(look(whole))) == [1]
+    (release,) = situation(look(whole, nodes=unlike)).corrections
+    assert release.reason.startswith("left to Slurm: it gets all the memory of its nodes, which differ in it")
+
+
+# --- records and corrections, by standing
+
+
+def test_a_new_job_of_ours_is_recorded_as_held() -> None:
+    seen = situation(look(job(1, nice=7, restarts=2)))
+    assert seen.records == {1: JobRecord(1, SUBMIT, Stage.HELD, nice=7, restarts=2)}
+    assert seen.corrections == ()
+
+
+def test_a_waiting_job_of_which_a_placement_is_recorded_is_planned_again() -> None:
+    seen = situation(look(job(1)), record(1, nodes=("c1",), failures=2))
+    assert planned(seen) == [1]
+    assert (seen.records[1].stage, seen.records[1].nodes, seen.records[1].failures) == (Stage.HELD, (), 2)
+
+
+def test_a_record_of_another_submission_with_the_same_number_is_forgotten() -> None:
+    of_old = record(1, Stage.HELD, submit_s=5, failures=3, retry_s=NOW + 99)
+    seen = situation(look(job(1)), of_old)
+    assert planned(seen) == [1]
+    assert seen.records[1] == JobRecord(1, SUBMIT, Stage.HELD)
+    assert situation(look(job(1, extra="")), of_old).standings[1] is Standing.FOREIGN
+
+
+def test_a_job_that_its_owner_held_stays_held_without_its_placement() -> None:
+    """With our boost its release would put it before all others, at any time that its owner likes."""
+    seen = situation(look(job(1, pinned_to=("c1",), nice=-500)), record(1, nodes=("c1",), nice=7))
+    why = "held by its owner after it was placed"
+    assert (planned(seen), seen.corrections) == ([], (Unpin(1, 7, why, hold=False),))
+    assert (seen.records[1].stage, free(seen)["c1"]) == (Stage.OWNER_HELD, (28, 128_000))
+
+
+def test_a_placed_job_keeps_its_record() -> None:
+    known = record(1, nodes=("c1",))
+    seen = situation(look(pinned(1, "c1")), known)
+    assert (seen.records, seen.corrections) == ({1: known}, ())
+
+
+@pytest.mark.parametrize(("extra", "nice"), [("sns:1 nice=7", 7), ("sns:1", 0)])
+def test_a_job_that_runs_with_our_boost_and_without_a_record_gets_one_with_the_nice_of_its_owner(extra, nice) -> None:
+    seen = situation(look(running(1, "c1", nice=-2_000_000_000, extra=extra)))
+    assert seen.records == {1: JobRecord(1, SUBMIT, Stage.RUNNING, ("c1",), nice=nice)}
+    assert situation(look(running(1, "c1", nice=-5, extra=""))).records == {}
+
+
+def test_a_placed_job_without_a_record_gets_one_with_the_nice_of_its_owner() -> None:
+    seen = situation(look(pinned(1, "c1", restarts=2)))
+    assert seen.records == {1: JobRecord(1, SUBMIT, Stage.PLACED, ("c1",), NOW, restarts=2, nice=0)}
+
+
+def test_an_overdue_job_is_unpinned_backs_off_and_keeps_the_reason_that_slurm_gives() -> None:
+    seen = situation(look(pinned(1, "c1", reason="Resources")), record(1, placed_s=0, nice=3, failures=1))
+    why = "placed on c1, but Slurm did not start it: Resources"
+    assert seen.corrections == (Unpin(1, 3, why),)
+    assert seen.records[1] == JobRecord(
+        1, SUBMIT, Stage.HOLDING, ("c1",), placed_s=0, nice=3, failures=2, retry_s=NOW + 10, note=why
+    )
+
+
+def test_a_hold_of_ours_that_slurm_undid_is_set_once_more() -> None:
+    """Backfill of Slurm 25.11 and before may write back a priority that it noted before we held the job."""
+    overdue = situation(look(pinned(1, "c1")), record(1, placed_s=0, nice=3))
+    undone = job(1, priority=1500, nice=3)
+    again = situation(look(undone), *overdue.records.values(), now_s=NOW + 1)
+    assert again.corrections == (Unpin(1, 3, "Slurm undid our hold"),)
+    assert planned(again) == []
+    held = situation(look(job(1, nice=3)), *again.records.values(), now_s=NOW + 20)
+    assert planned(held) == [1]
+    released = situation(look(undone), *again.records.values(), now_s=NOW + 2)
+    assert (released.corrections, released.records[1].stage) == ((), Stage.RELEASED), "then it was its owner"
+
+
+@pytest.mark.parametrize("mode", ["observe", "advise"])
+def test_a_mode_that_holds_nothing_holds_no_job_once_more(mode: str) -> None:
+    undone = job(1, priority=1500)
+    seen = situation(look(undone), record(1, Stage.HOLDING), settings=replace(ENFORCE, mode=mode))
+    assert (seen.corrections, seen.records[1].stage) == ((), Stage.RELEASED)
+
+
+def test_a_hold_of_an_administrators_that_came_between_is_theirs_to_release() -> None:
+    held = situation(look(job(1, reason="JobHeldAdmin")), record(1, Stage.HOLDING))
+    assert held.records[1].stage is Stage.HELD
+    released = situation(look(job(1, priority=1500)), *held.records.values(), now_s=NOW + 9000)
+    assert (released.corrections, released.records[1].stage) == ((), Stage.RELEASED)
+
+
+def test_a_job_that_its_owner_releases_after_the_look_that_saw_it_held_is_slurms() -> None:
+    overdue = situation(look(pinned(1, "c1")), record(1, placed_s=0))
+    held = situation(look(job(1)), *overdue.records.values(), now_s=NOW + 1)
+    released = situation(look(job(1, priority=1500)), *held.records.values(), now_s=NOW + 2)
+    assert (released.corrections, released.records[1].stage) == ((), Stage.RELEASED)
+
+
+def test_the_back_off_doubles_up_to_its_limit() -> None:
+    pauses = []
+    for failures in range(MOST_FAILURES):
+        seen = situation(look(pinned(1, "c1")), record(1, placed_s=0, failures=failures))
+        pauses.append(seen.records[1].retry_s - NOW)
+    assert pauses == [5, 10, 20, 40, 80, 160, 300, 300]
+
+
+def test_a_job_whose_placements_fail_time_after_time_is_given_to_slurm() -> None:
+    failed = record(1, Stage.HELD, failures=MOST_FAILURES, note="Resources")
+    seen = situation(look(job(1)), failed)
+    assert planned(seen) == []
+    assert seen.corrections == (Release(1, "left to Slurm after 8 placements that failed: Resources"),)
+    assert situation(look(job(1)), replace(failed, failures=MOST_FAILURES - 1)).corrections == ()
+
+
+@pytest.mark.parametrize("reason", ["AssocMaxJobsLimit", "QOSMaxCpuPerUserLimit", "PartitionDown"])
+def test_a_job_at_a_limit_that_passes_is_tried_ever_more_seldom_and_never_given_away(reason: str) -> None:
+    pauses, known = [], record(1, placed_s=0)
+    for _ in range(3 * MOST_FAILURES):
+        known = situation(look(pinned(1, "c1", reason=reason)), known).records[1]
+        pauses.append(known.retry_s - NOW)
+        assert situation(look(job(1)), known).corrections == ()
+        known = replace(known, stage=Stage.PLACED)
+    assert pauses == [5, 10, 20, 40, 80, 160] + [300] * (3 * MOST_FAILURES - 6)
+    assert known.note == f"placed on c1, but Slurm did not start it: {reason}"
+
+
+def test_an_unpin_that_slurm_refused_is_sent_again_after_another_timeout() -> None:
+    overdue = look(pinned(1, "c1"))
+    after = situation(overdue, record(1, placed_s=0))
+    again = situation(overdue, *after.records.values(), now_s=NOW + 1)
+    assert (again.corrections, again.records[1].stage) == ((), Stage.PLACED)
+    assert len(situation(overdue, *again.records.values(), now_s=NOW + 12).corrections) == 1
+
+
+def test_a_requeued_job_is_unpinned_and_starts_afresh() -> None:
+    seen = situation(look(pinned(1, "c1", restarts=1)), record(1, nice=3, failures=4, retry_s=NOW + 99))
+    assert seen.corrections == (Unpin(1, 3, "requeued"),)
+    assert (seen.records[1].stage, seen.records[1].restarts, seen.records[1].failures) == (Stage.HOLDING, 1, 0)
+    held_again = situation(look(job(1, restarts=1)), *seen.records.values())
+    assert planned(held_again) == [1]
+
+
+def test_a_requeued_job_is_known_again_though_slurm_gives_it_a_new_submit_time() -> None:
+    requeued = pinned(1, "c1", restarts=1, submit_s=SUBMIT + 50)
+    seen = situation(look(requeued), record(1, nice=3))
+    assert (seen.corrections, seen.records[1].submit_s) == ((Unpin(1, 3, "requeued"),), SUBMIT + 50)
+    held_again = situation(look(replace(requeued, priority=0, nice=3, pinned_to=())), *seen.records.values())
+    assert held_again.records == {1: replace(seen.records[1], stage=Stage.HELD, nodes=())}
+
+
+def test_a_job_that_its_owner_released_is_slurms() -> None:
+    seen = situation(look(job(1, priority=1000)), record(1, Stage.HELD))
+    assert (planned(seen), seen.jobs, seen.corrections) == ([], {}, ())
+    held_again = situation(look(job(1)), *seen.records.values())
+    assert (planned(held_again), held_again.jobs, held_again.corrections) == ([], {}, ()), "and it is their hold"
+
+
+def test_a_held_job_whose_owner_overwrote_the_mark_is_released_until_it_is_free() -> None:
+    overwritten = job(1, extra="mine")
+    seen = situation(look(overwritten), record(1, Stage.HELD))
+    assert seen.corrections == (Release(1, "its owner overwrote the mark in Extra"),)
+    assert situation(look(overwritten), *seen.records.values()).corrections == seen.corrections
+    free_now = situation(look(replace(overwritten, priority=1000)), *seen.records.values())
+    assert (free_now.corrections, free_now.records[1].stage) == ((), Stage.RELEASED)
+
+
+def test_a_running_job_keeps_its_record_so_that_a_requeue_is_noticed() -> None:
+    known = record(1, restarts=1)
+    assert situation(look(running(1, "c1")), known).records == {1: replace(known, stage=Stage.RUNNING)}
+
+
+@pytest.mark.parametrize(
+    ("runs", "how"),
+    [
+        (running(1, "c1", "c2", tasks=16), ""),
+        (running(1, "c2", "c1", tasks=16), ""),
+        (running(1, "c1", tasks=8), "runs on c1, planned on c1,c2; runs 8 tasks, planned 16"),
+        (running(1, "c1", "c2", tasks=20), "runs 20 tasks, planned 16"),
+        (running(1, "c1", "c3", tasks=16), "runs on c1,c3, planned on c1,c2"),
+    ],
+)
+def test_what_runs_is_compared_once_with_what_was_planned(runs, how: str) -> None:
+    seen = situation(look(runs), record(1, nodes=("c1", "c2"), tasks=16))
+    assert seen.records[1].difference == how
+    assert seen.differences == ({1: how} if how else {})
+    later = situation(look(replace(runs, tasks=1)), *seen.records.values())
+    assert later.records == seen.records, "Slurm may shrink a job that runs"
+
+
+def test_the_record_of_a_job_that_slurm_has_forgotten_is_forgotten() -> None:
+    assert situation(look(), record(1)).records == {}
+
+
+def test_a_job_that_ended_is_out_of_the_queue_but_remembered_because_it_can_be_requeued() -> None:
+    known = record(1, nice=3, memory_per_cpu_mb=500)
+    ended = situation(look(job(1, state=JobState.ENDED, pinned_to=("c1",))), known)
+    assert (ended.records, ended.jobs, ended.corrections) == ({1: known}, {}, ())
+    requeued = pinned(1, "c1", restarts=1, submit_s=SUBMIT + 50, memory_per_node_mb=128_000)
+    seen = situation(look(requeued), *ended.records.values())
+    assert seen.corrections == (Unpin(1, 3, "requeued", known.own_memory),)
+
+
+def test_a_job_that_an_administrator_holds_is_left_and_remembered() -> None:
+    held = job(1, reason="JobHeldAdmin")
+    seen = situation(look(held), record(1, Stage.HELD, failures=2))
+    assert (planned(seen), seen.corrections, seen.records[1].failures) == ([], (), 2)
+    assert planned(situation(look(replace(held, reason="JobHeldUser")), *seen.records.values())) == [1]
+
+
+def test_a_job_that_is_not_ours_is_neither_planned_nor_touched() -> None:
+    seen = situation(look(job(1, extra=""), job(2, extra="", priority=1000)))
+    assert (planned(seen), seen.jobs, seen.records, seen.corrections) == ([], {}, {}, ())
+
+
+# --- modes
+
+ADVISE, OBSERVE = replace(ENFORCE, mode="advise"), replace(ENFORCE, mode="observe")
+
+
+def test_advise_plans_marked_jobs_that_wait_in_slurms_own_queue() -> None:
+    marked = job(1, priority=1000, extra="sns:1 advised")
+    seen = situation(look(marked, job(2, priority=1000, extra="")), settings=ADVISE)
+    assert (planned(seen), seen.records, seen.corrections) == ([1], {}, ())
+
+
+def test_observe_plans_plain_batch_jobs_of_our_partitions_as_if_they_were_ours() -> None:
+    asked = {"priority": 1000, "extra": ""}
+    jobs = [
+        job(1, **asked),
+        job(2, **{**asked, "priority": 0}),
+        job(3, **asked, is_batch=False),
+        job(4, **asked, asks_for=("constraint",)),
+        job(5, **asked, pinned_to=("c1",)),
+        job(6, **asked, partitions=("main", "other")),
+        running(7, "c1", extra=""),
+    ]
+    seen = situation(look(*jobs), settings=OBSERVE)
+    assert (planned(seen), set(seen.jobs), seen.records, seen.corrections) == ([1], {1}, {}, ())
+
+
+@pytest.mark.parametrize("mode", [ADVISE, OBSERVE])
+def test_observe_and_advise_correct_nothing_that_users_did(mode) -> None:
+    marked = {"extra": "sns:1 advised"}
+    jobs = [
+        job(1, **marked),
+        pinned(2, "c1", **marked),
+        pinned(3, "c1", restarts=1, **marked),
+        job(4, extra="mine"),
+        job(5, array_id=5, array_tasks="0-9", **marked),
+        job(6, pinned_to=("c1",), **marked),
+    ]
+    assert situation(look(*jobs), settings=mode).corrections == ()
+
+
+@pytest.mark.parametrize("mode", [ADVISE, OBSERVE])
+def test_a_job_that_the_filter_held_before_enforce_was_over_is_released_though_nobody_has_a_record_of_it(mode) -> None:
+    over = "held in the mode enforce, which is over"
+    seen = situation(look(job(1), job(5, array_id=5, array_tasks="0-9")), settings=mode)
+    assert seen.corrections == (Release(1, over), Release(5, over))
+
+
+@pytest.mark.parametrize("mode", ["observe", "advise"])
+@pytest.mark.parametrize("stage", [Stage.HELD, Stage.PLACED])
+def test_a_job_that_a_killed_enforce_left_before_its_rpc_is_released(mode, stage) -> None:
+    seen = situation(look(job(1)), record(1, stage), settings=replace(ENFORCE, mode=mode))
+    assert [type(each) for each in seen.corrections] == [Release]
+
+
+def test_a_job_that_slurm_holds_because_an_earlier_enforce_placed_it_is_unpinned_and_then_released() -> None:
+    impossible = pinned(1, "c1", priority=0, reason="BadConstraints")
+    seen = situation(look(impossible), record(1), settings=ADVISE)
+    assert [type(each) for each in seen.corrections] == [Unpin, Release]
+    assert not seen.corrections[0].hold
+
+
+@pytest.mark.parametrize("mode", ["observe", "advise"])
+def test_a_job_that_an_earlier_enforce_left_pinned_is_unpinned_and_not_held(mode) -> None:
+    seen = situation(look(pinned(1, "c1")), record(1, placed_s=0), settings=replace(ENFORCE, mode=mode))
+    assert [(each.job_id, each.hold) for each in seen.corrections] == [(1, False)]
+
+
+def test_a_waiting_job_has_no_memory_of_a_placement_left_to_restore() -> None:
+    seen = situation(look(job(1)), record(1, memory_per_cpu_mb=500, memory_per_node_mb=0))
+    assert seen.records[1].own_memory == (None, None)
+
+
+@pytest.mark.parametrize("mode", [ADVISE, OBSERVE])
+def test_a_job_that_an_earlier_enforce_left_held_is_released(mode) -> None:
+    seen = situation(look(job(1)), record(1, Stage.HELD), settings=mode)
+    assert seen.corrections == (Release(1, "held in the mode enforce, which is over"),)
+    free_now = situation(look(job(1, priority=9)), *seen.records.values(), settings=mode)
+    assert (free_now.records[1].stage, free_now.corrections) == (Stage.RELEASED, ())
+
+
+# --- properties
+
+
+@st.composite
+def clusters(draw):
+    """A few nodes and jobs in every standing, with capacity that Slurm has not overcommitted."""
+    names = ["c1", "c2", "c3"]
+    nodes = [node(name, 4, 8000, taken=(draw(st.integers(0, 4)), draw(st.integers(0, 8)) * 1000)) for name in names]
+    jobs, known = [], {}
+    for identity in range(1, draw(st.integers(1, 12)) + 1):
+        number = draw(st.integers(1, 6))
+        kind = draw(st.sampled_from(["held", "placed", "overdue", "requeued", "owner", "running", "released"]))
+        where = tuple(draw(st.sets(st.sampled_from(names), min_size=1, max_size=2)))
+        fields = {"tasks": number, "nodes_max": None, "nice": draw(st.integers(-3, 3))}
+        if kind in ("placed", "overdue", "requeued"):
+            jobs.append(pinned(identity, *where, **{**fields, "restarts": int(kind == "requeued")}))
+        elif kind == "running":
+            jobs.append(running(identity, *where, **fields))
+        else:
+            fields["priority"] = 1000 if kind == "released" else 0
+            jobs.append(job(identity, **fields, pinned_to=where if kind == "owner" else ()))
+        if draw(st.booleans()):
+            known[identity] = record(identity, nodes=where, placed_s=0 if kind == "overdue" else NOW - 1)
+    return look(*jobs, nodes=nodes), known
+
+
+@settings(max_examples=60, deadline=None)
+@given(clusters())
+def test_no_node_is_planned_over_what_slurm_and_placed_jobs_leave(case) -> None:
+    observation, known = case
+    seen = read(observation, known, ENFORCE, NOW)
+    plan = max_jobs(MatchingParameters()).plan(seen.snapshot)
+    left = {each.name: each.free for each in seen.snapshot.nodes}
+    for start in plan.starts:
+        for name in start.nodes:
+            left[name] = left[name].minus(start.alternative.demand)
+            assert min(left[name]) >= 0
+
+
+@settings(max_examples=60, deadline=None)
+@given(clusters())
+def test_a_job_is_planned_or_blocked_or_taken_and_never_two_of_them(case) -> None:
+    observation, known = case
+    seen = read(observation, known, ENFORCE, NOW)
+    taken = {each for each, what in seen.standings.items() if what in (Standing.PLACED, Standing.OVERDUE)}
+    running_ones = {each for each, what in seen.standings.items() if what in (Standing.RUNNING, Standing.SUSPENDED)}
+    groups = [set(planned(seen)), set(seen.blocked), taken, running_ones]
+    assert sum(map(len, groups)) == len(set.union(*groups))
+    waiting = {each for each, what in seen.standings.items() if what is Standing.WAITING}
+    assert groups[0] | groups[1] == waiting
+
+
+@settings(max_examples=60, deadline=None)
+@given(clusters(), st.randoms(use_true_random=False))
+def test_the_order_of_the_records_changes_nothing(case, random) -> None:
+    observation, known = case
+    shuffled = list(known.items())
+    random.shuffle(shuffled)
+    assert read(observation, known, ENFORCE, NOW) == read(observation, dict(shuffled), ENFORCE, NOW)
+
+
+@settings(max_examples=60, deadline=None)
+@given(clusters())
+def test_a_second_look_at_the_same_cluster_changes_no_record(case) -> None:
+    observation, known = case
+    first = read(observation, known, ENFORCE, NOW)
+    unmoved = {each: record for each, record in first.records.items() if record.failures == 0 and not record.note}
+    second = read(observation, first.records, ENFORCE, NOW)
+    assert {each: second.records[each] for each in unmoved} == unmoved
+
+
+@settings(max_examples=60, deadline=None)
+@given(clusters(), st.sampled_from([ENFORCE, ADVISE, OBSERVE]))
+def test_what_each_job_is_and_what_to_correct_needs_the_jobs_and_our_records_alone(case, mode) -> None:
+    observation, known = case
+    seen, first = read(observation, known, mode, NOW), reconcile(observation.jobs, known, mode, NOW)
+    assert (first.standings, first.records, first.ours) == (seen.standings, seen.records, seen.jobs)
+    assert seen.corrections[: len(first.corrections)] == first.corrections
+    assert all(isinstance(each, Release) for each in seen.corrections[len(first.corrections) :])
+    assert set(planned(seen)) <= {each.id for each in first.candidates}
+    assert first.blocked.items() <= seen.blocked.items()
+    assert set(seen.blocked) | set(planned(seen)) == {*first.blocked, *(each.id for each in first.candidates)}
+
+
+def test_every_job_of_a_look_is_found_with_our_record_of_it_before() -> None:
+    before = record(2, nodes=("c1",), placed_s=0)
+    first = reconcile((job(1), pinned(2, "c1"), running(3, "c1", extra="")), {2: before}, ENFORCE, NOW)
+    assert first.found == {1: (Standing.WAITING, None), 2: (Standing.OVERDUE, before), 3: (Standing.RUNNING, None)}
+    assert ([each.id for each in first.candidates], list(first.ours)) == ([1], [1, 2])

@@ -1,0 +1,164 @@
+"""The compiled replay: the reference results line for line, and the same as the plain engine."""
+
+import gzip
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from slurm_sns.model import Resources
+from slurm_sns.policies.matching.max_jobs import max_jobs
+from slurm_sns.policies.matching.parameters import MatchingParameters
+from slurm_sns.policies.placement.kernel_heuristics import KEYS
+from slurm_sns.policies.placement.node_arrays import Pool, amounts
+from slurm_sns.sim.engine.matching import Simulation
+from slurm_sns.sim.replay.trace_replay import replay
+from slurm_sns.sim.results.metrics import measure
+from slurm_sns.sim.results.replay_files import write_replay
+from slurm_sns.sim.results.result_files import write_results
+from slurm_sns.sim.traces.nodes_csv import read_nodes
+from slurm_sns.sim.traces.read_trace import read_records
+from slurm_sns.sim.traces.trace_arrays import RecordBuilder
+
+DATA = Path(__file__).parents[1] / "data" / "netbatch"
+SHARED = Path(os.environ.get("SNS_SHARED", Path(__file__).parents[2].parent / "shared"))
+POOL_A = SHARED / "reference" / "netbatch"
+
+AUTHORS_PORTFOLIO = ("best-fit-memory", "worse-fit-memory", "best-fit-cores", "worse-fit-cores", "mix-fit")
+AUTHORS_PORTFOLIO += ("memory-first-best", "memory-first-worse")
+REFERENCES = ("first-fit", "best-fit-cores", "best-fit-memory", "worse-fit-cores", "worse-fit-memory", "mix-fit")
+REFERENCES += ("max-jobs-7",)
+
+needs_pool_a = pytest.mark.skipif(
+    not (POOL_A / "pool-a.jobs.csv.gz").is_file(), reason=f"{POOL_A} is missing (SNS_SHARED names the folder)"
+)
+
+
+def parameters(reference: str) -> MatchingParameters:
+    return MatchingParameters(AUTHORS_PORTFOLIO if reference == "max-jobs-7" else (reference,))
+
+
+def lines(folder: Path, name: str) -> list[str]:
+    return gzip.decompress((folder / f"{name}.csv.gz").read_bytes()).decode().splitlines()[1:]
+
+
+def by_kernel(folder: Path, trace: str, reference: str) -> list[str]:
+    pool = read_nodes(str(folder / f"{trace}.nodes.csv"))
+    records = read_records(str(folder / f"{trace}.jobs.csv.gz"), pool)
+    done = replay(pool, records, parameters(reference), interval_s=30)
+    rows = zip(records.identity.tolist(), done.start_s.tolist(), done.place.tolist(), strict=True)
+    return [f"{identity},{start_s},{pool.names[node]}" for identity, start_s, node in rows]
+
+
+def by_twin(folder: Path, trace: str, reference: str) -> list[str]:
+    pool = read_nodes(str(folder / f"{trace}.nodes.csv"))
+    jobs = read_records(str(folder / f"{trace}.jobs.csv.gz"), pool).trace()
+    outcome = Simulation(pool, jobs, max_jobs(parameters(reference)).plainly(), queue_depth=1000, interval_s=30).run()
+    return [f"{each.job.id},{each.start_s},{pool.names[each.nodes[0]]}" for each in outcome.placements]
+
+
+@pytest.mark.parametrize("reference", REFERENCES)
+def test_the_kernel_reproduces_the_small_reference_line_for_line(reference):
+    assert by_kernel(DATA, "small", reference) == lines(DATA, f"small.{reference}")
+
+
+@pytest.mark.parametrize("reference", REFERENCES)
+def test_the_twin_reproduces_the_small_reference_line_for_line(reference):
+    assert by_twin(DATA, "small", reference) == lines(DATA, f"small.{reference}")
+
+
+@needs_pool_a
+@pytest.mark.parametrize("reference", REFERENCES)
+def test_the_kernel_reproduces_pool_a_line_for_line(reference):
+    assert by_kernel(POOL_A, "pool-a", reference) == lines(POOL_A, f"pool-a.{reference}")
+
+
+@needs_pool_a
+@pytest.mark.parametrize("reference", REFERENCES)
+def test_the_twin_reproduces_pool_a_line_for_line(reference):
+    assert by_twin(POOL_A, "pool-a", reference) == lines(POOL_A, f"pool-a.{reference}")
+
+
+def pool_of(*nodes: tuple[int, float]) -> Pool:
+    names = tuple(f"n{at}" for at in range(len(nodes)))
+    return Pool(names, amounts([Resources(cores, int(gb * 1024)) for cores, gb in nodes]))
+
+
+SMALL = pool_of((4, 8), (4, 16), (8, 8), (4, 8), (8, 8))
+
+
+@st.composite
+def runs(draw):
+    """A trace with ties, several nodes, projects and own heuristics, and a way to replay it."""
+    job = st.tuples(
+        st.integers(0, 300),
+        st.integers(0, 400),
+        st.sampled_from([1, 1, 1, 2, 3]),
+        st.integers(1, 4),
+        st.integers(1, 8),
+        st.sampled_from(["p", "q", "r"][: draw(st.integers(1, 3))]),
+        st.sampled_from(["", "", "", *KEYS]),
+    )
+    rows = draw(st.lists(job, min_size=1, max_size=40))
+    columns = [np.array(column, dtype=np.float64) for column in list(zip(*rows, strict=True))[:5]]
+    builder = RecordBuilder(SMALL, draw(st.sampled_from([1.0, 0.58])))
+    builder.add(
+        identity=np.arange(len(rows), dtype=np.float64),
+        submit_s=columns[0],
+        run_s=columns[1],
+        nodes=columns[2],
+        cores=columns[3],
+        memory_mb=columns[4] * 1024,
+        project=[row[5] for row in rows],
+        heuristic=[row[6] for row in rows],
+    )
+    portfolio = draw(st.lists(st.sampled_from(list(KEYS)), min_size=1, max_size=4, unique=True).map(tuple))
+    chosen = MatchingParameters(portfolio, draw(st.integers(1, 20)), draw(st.integers(0, 3)))
+    return builder.records("drawn"), chosen, draw(st.sampled_from([1, 7, 30]))
+
+
+@settings(deadline=None, max_examples=100)
+@given(runs(), st.sampled_from([{}, {"p": 3.0}]), st.sampled_from([None, None, 1, 60, 300]))
+def test_replay_and_engine_give_the_same_bytes_and_metrics(tmp_path_factory, run, shares, age_limit_s):
+    records, chosen, interval_s = run
+    members = chosen.portfolio
+    done = replay(SMALL, records, chosen, interval_s=interval_s, shares=shares, age_limit_s=age_limit_s)
+    plain = Simulation(
+        SMALL,
+        records.trace(),
+        max_jobs(chosen).plainly(),
+        queue_depth=chosen.queue_depth,
+        interval_s=interval_s,
+        shares=shares,
+        age_limit_s=age_limit_s,
+    ).run()
+
+    fast, slow = (tmp_path_factory.mktemp(name) for name in ("replay", "engine"))
+    write_replay(fast, done, SMALL, members, {})
+    write_results(slow, plain, SMALL, {})
+    for name in ("jobs.csv", "cycles.csv"):
+        assert (fast / name).read_text() == (slow / name).read_text()
+    assert done.metrics(SMALL, members) == measure(plain, SMALL, members)
+
+
+def test_a_replay_that_takes_many_parts_is_the_same(monkeypatch):
+    at_once = by_kernel(DATA, "small", "mix-fit")
+    monkeypatch.setattr("slurm_sns.sim.replay.trace_replay.CYCLES_AT_A_TIME", 1)
+
+    assert by_kernel(DATA, "small", "mix-fit") == at_once
+
+
+def test_the_same_metrics_as_the_reference():
+    expected = json.loads((DATA / "small.summary.json").read_text())["small"]
+    pool = read_nodes(str(DATA / "small.nodes.csv"))
+    records = read_records(str(DATA / "small.jobs.csv.gz"), pool)
+
+    for reference in REFERENCES:
+        chosen = parameters(reference)
+        metrics = replay(pool, records, chosen, interval_s=30).metrics(pool, chosen.portfolio)
+        assert metrics.mean_wait_s == pytest.approx(expected[reference]["mean_wait_s"], abs=1e-4)
+        assert metrics.mean_slowdown == pytest.approx(expected[reference]["mean_slowdown"], abs=1e-4)
