@@ -1,5 +1,5 @@
 #!/opt/sns/bin/python
-"""`sns` with a fault that a test chose: the parts are those of cli.wiring, one method of theirs is wrapped.
+"""`sns` with a fault that a test chose: the parts are those of `sns` itself, one method of theirs is wrapped.
 
 Put on the controller as `sns`, first in PATH, sns-daemon starts it like the real one. In the environment:
 
@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from slurm_sns.cli import main
-from slurm_sns.cli.live import wiring
+from slurm_sns.cli.live import parts
 from slurm_sns.slurm import executor
 
 SLURMCTLD = Path("/run/slurm/slurmctld.pid")  # containers/etc/slurm.conf
@@ -67,7 +67,7 @@ class Faulty:
         return self._fault.around(value) if name == self._fault.method else value
 
 
-def build(config: Any, clock: Any, real: Callable[..., Any] = wiring.ports) -> Any:
+def build(config: Any, clock: Any, real: Callable[..., Any] = parts.ports) -> Any:
     """The real ports, each of them wrapped."""
     ports = real(config, clock)
     wrapped = {each.name: Faulty(getattr(ports, each.name), FAULT) for each in fields(ports) if each.name != "log"}
@@ -82,5 +82,5 @@ if "SNS_FAULT" in os.environ:
         order = f"_{FAULT.method}"
         setattr(executor.SlurmExecutor, order, FAULT.around(getattr(executor.SlurmExecutor, order)))
     else:
-        wiring.ports = build
+        parts.ports = build
 sys.exit(main())

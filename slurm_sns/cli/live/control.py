@@ -22,7 +22,7 @@ def release(
     A running scheduler holds the jobs that are submitted afterwards: `sns disable` first to stop that.
     """
     from slurm_sns import config as configuration
-    from slurm_sns.cli.live import wiring
+    from slurm_sns.cli.live import parts
     from slurm_sns.scheduler.release import release_held
     from slurm_sns.slurm.executor import SlurmExecutor
 
@@ -30,8 +30,8 @@ def release(
         raise BadInput("say --all: the jobs that slurm_sns holds are released together; one job: scontrol release ID")
     settings = configuration.load(config)
     _require_admin(settings)
-    seen, records = wiring.releasing_state().observe(), wiring.stored_records(settings, print).load()
-    known = (seen.jobs, records, wiring.settings(settings), time.time())
+    seen, records = parts.releasing_state().observe(), parts.stored_records(settings, print).load()
+    known = (seen.jobs, records, parts.settings(settings), time.time())
     count = release_held(*known, executor=SlurmExecutor(), log=print, reason="sns release")
     print(f"{count} job{'s' if count != 1 else ''} released")
 
@@ -58,7 +58,7 @@ def _switch(path: Config, *, on: bool) -> None:
 
 
 def _require_admin(settings: "configuration.Config") -> None:
-    from slurm_sns.cli.live import wiring
+    from slurm_sns.cli.live import process
 
-    if os.geteuid() not in wiring.admins(settings):
+    if os.geteuid() not in process.admins(settings):
         raise BadInput(f"only root and {settings.slurm.user} may do this")

@@ -23,7 +23,7 @@ def scheduler(
     a look at what one cycle does. SIGUSR1 stops without releasing, for the next scheduler to go on with.
     """
     from slurm_sns import config as configuration
-    from slurm_sns.cli.live import wiring
+    from slurm_sns.cli.live import parts, process
     from slurm_sns.policies.registry import specification
     from slurm_sns.scheduler.answers import Answers
     from slurm_sns.scheduler.cycle_history import Recent
@@ -32,63 +32,63 @@ def scheduler(
     from slurm_sns.sockets.unix_socket import ControlSocket
 
     settings = configuration.load(config)
-    wiring.require_slurm_user(settings)
-    wiring.make_directories(settings)
+    process.require_slurm_user(settings)
+    process.make_directories(settings)
     policy = settings.the_policy()
     if only_compile:
-        print(f"compiled in {wiring.warm_up(policy):.1f} s")
+        print(f"compiled in {parts.warm_up(policy):.1f} s")
         return
-    unlock = wiring.only_one(settings.paths.run_dir / "scheduler.lock")
-    wiring.require_commands()
-    wiring.start_logging(settings.log_level)
-    stop = wiring.StopSignal()
-    ports = wiring.ports(settings, stop)
+    unlock = process.only_one(settings.paths.run_dir / "scheduler.lock")
+    process.require_commands()
+    process.start_logging(settings.log_level)
+    stop = process.StopSignal()
+    ports = parts.ports(settings, stop)
     recent = Recent()
-    told = wiring.settings(settings)
+    told = parts.settings(settings)
     form = specification(settings.policy).history
     memory = remembering(settings.policy, form, ports.history, ports.log)
-    loop = Scheduler(ports, policy, told, wiring.spreading(settings, policy), recent.publish, remembering=memory)
-    admins = wiring.admins(settings)
+    loop = Scheduler(ports, policy, told, parts.spreading(settings, policy), recent.publish, remembering=memory)
+    admins = process.admins(settings)
     answers = Answers(recent, ports.decisions, policy, admins, lambda: loop.trouble, settings=told)
     managed = ",".join(settings.partitions)
-    wiring.log.info("scheduler: mode %s, policy %s, partitions %s", settings.mode, settings.policy, managed)
-    wiring.log.info("scheduler: ready to plan after %.1f s", wiring.warm_up(policy))
+    process.log.info("scheduler: mode %s, policy %s, partitions %s", settings.mode, settings.policy, managed)
+    process.log.info("scheduler: ready to plan after %.1f s", parts.warm_up(policy))
     with ControlSocket(settings.paths.socket, answers.answer, admins):
         if cycles:
             loop.repeat(cycles, settings.scheduler.interval_s)
         else:
             loop.run(settings.scheduler.interval_s, stop.is_set, stop.hands_over)
-    wiring.log.info("scheduler: stopped")
+    process.log.info("scheduler: stopped")
     unlock()
 
 
 def watchdog(config: Config = DEFAULT_CONFIG) -> None:
     """Release held jobs whenever the scheduler shows no sign of life. Runs as SlurmUser."""
     from slurm_sns import config as configuration
-    from slurm_sns.cli.live import wiring
+    from slurm_sns.cli.live import parts, process
     from slurm_sns.scheduler.watchdog import Watchdog
     from slurm_sns.slurm.executor import SlurmExecutor
     from slurm_sns.store.heartbeat import HeartbeatFile
 
     settings = configuration.load(config)
-    wiring.require_slurm_user(settings)
-    wiring.make_directories(settings)
-    unlock = wiring.only_one(settings.paths.run_dir / "watchdog.lock")
-    wiring.require_commands()
-    wiring.start_logging(settings.log_level)
-    stop = wiring.StopSignal()
+    process.require_slurm_user(settings)
+    process.make_directories(settings)
+    unlock = process.only_one(settings.paths.run_dir / "watchdog.lock")
+    process.require_commands()
+    process.start_logging(settings.log_level)
+    stop = process.StopSignal()
     beat = HeartbeatFile(settings.paths.heartbeat)
     dog = Watchdog(
-        wiring.releasing_state(),
+        parts.releasing_state(),
         SlurmExecutor(),
         beat.last,
         clock=stop,
-        log=wiring.log.info,
+        log=process.log.info,
         timeout_s=settings.scheduler.heartbeat_timeout_s,
-        settings=wiring.settings(settings),
-        records=wiring.stored_records(settings).load,
+        settings=parts.settings(settings),
+        records=parts.stored_records(settings).load,
     )
-    wiring.log.info("watchdog: a heartbeat older than %s s is stale", settings.scheduler.heartbeat_timeout_s)
+    process.log.info("watchdog: a heartbeat older than %s s is stale", settings.scheduler.heartbeat_timeout_s)
     dog.run(WATCHDOG_SECONDS, stop.is_set)
-    wiring.log.info("watchdog: stopped")
+    process.log.info("watchdog: stopped")
     unlock()

@@ -110,12 +110,12 @@ def store(configuration: "Config") -> "StoredProfiles":
     Raises:
         BadInput: the caller is not SlurmUser.
     """
-    from slurm_sns.cli.live import wiring
+    from slurm_sns.cli.live import process
     from slurm_sns.store.profiles import StoredProfiles
     from slurm_sns.store.schema import open_store
 
-    wiring.require_slurm_user(configuration)
-    wiring.make_directories(configuration)
+    process.require_slurm_user(configuration)
+    process.make_directories(configuration)
     return StoredProfiles(open_store(configuration.database_url))
 
 

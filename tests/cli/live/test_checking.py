@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from slurm_sns import config as configuration
-from slurm_sns.cli.live import installation, wiring
+from slurm_sns.cli.live import installation, process
 
 
 @pytest.fixture
@@ -90,14 +90,14 @@ def test_a_configuration_with_a_password_is_not_for_everybody(write_config) -> N
 
 def test_a_daemon_runs_while_the_process_that_took_its_lock_does(tmp_path: Path) -> None:
     assert not installation.runs("scheduler", tmp_path)
-    unlock = wiring.only_one(tmp_path / "scheduler.lock")
+    unlock = process.only_one(tmp_path / "scheduler.lock")
     assert int((tmp_path / "scheduler.lock").read_text()) == os.getpid()
     assert not installation.runs("scheduler", tmp_path)  # a process of another name has the number by now: this one
-    with subprocess.Popen([sys.executable, "-c", "input()", "scheduler"], stdin=subprocess.PIPE) as process:
-        (tmp_path / "scheduler.lock").write_text(f"{process.pid}\n")
+    with subprocess.Popen([sys.executable, "-c", "input()", "scheduler"], stdin=subprocess.PIPE) as child:
+        (tmp_path / "scheduler.lock").write_text(f"{child.pid}\n")
         assert installation.runs("scheduler", tmp_path)
         assert not installation.runs("watchdog", tmp_path)
-        process.kill()
+        child.kill()
     assert not installation.runs("scheduler", tmp_path)
     unlock()
 

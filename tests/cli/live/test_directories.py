@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from slurm_sns import config as configuration
-from slurm_sns.cli.live import wiring
+from slurm_sns.cli.live import process
 from slurm_sns.errors import SnsError
 
 
@@ -15,7 +15,7 @@ def test_what_the_daemons_write_is_theirs_alone_to_read_but_everybody_reaches_th
 ) -> None:
     paths = {"state_dir": str(tmp_path / "new" / "state"), "run_dir": str(tmp_path / "new" / "run")}
     os.umask(0o077)  # as in the units
-    wiring.make_directories(configuration.load(write_config(paths=paths)))
+    process.make_directories(configuration.load(write_config(paths=paths)))
     (tmp_path / "file").touch()
     modes = [(tmp_path / name).stat().st_mode & 0o777 for name in ("new/run", "new/state", "file")]
     assert modes == [0o755, 0o700, 0o600]
@@ -29,7 +29,7 @@ def test_a_directory_in_which_others_may_write_is_refused(write_config, tmp_path
     settings = configuration.load(write_config(paths=paths))
     (tmp_path / name).chmod(mode)
     with pytest.raises(SnsError, match=f"{name} has mode {mode:04o} .* nobody else may write there"):
-        wiring.make_directories(settings)
+        process.make_directories(settings)
 
 
 def test_disable_follows_no_link(sns, config: Path, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from slurm_sns.cli.live import wiring
+from slurm_sns.cli.live import parts, process
 from slurm_sns.errors import BadInput, SnsError
 
 OTHER_USER = "nobody"
@@ -147,7 +147,7 @@ def test_a_failure_of_the_scheduler_is_a_failure_at_work(sns, config: Path, sche
     complaint(sns("status", "--config", config), 1)
 
 
-# --- wiring
+# --- the process and its parts
 
 
 def test_directories_are_made_where_systemd_has_not(write_config, tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_directories_are_made_where_systemd_has_not(write_config, tmp_path: Path
 
     settings = configuration.load(write_config())
     (tmp_path / "state").rmdir()
-    wiring.make_directories(settings)
+    process.make_directories(settings)
     assert (tmp_path / "state").stat().st_mode & 0o777 == 0o700
 
 
@@ -165,35 +165,35 @@ def test_a_directory_that_cannot_be_made_is_an_error_of_one_line(write_config, t
     (tmp_path / "file").touch()
     paths = {"state_dir": str(tmp_path / "file" / "state"), "run_dir": str(tmp_path)}
     with pytest.raises(SnsError, match="cannot be made: Not a directory"):
-        wiring.make_directories(configuration.load(write_config(paths=paths)))
+        process.make_directories(configuration.load(write_config(paths=paths)))
 
 
 def test_a_lock_is_free_again_after_its_owner_let_it_go(tmp_path: Path) -> None:
-    wiring.only_one(tmp_path / "lock")()
-    unlock = wiring.only_one(tmp_path / "lock")
+    process.only_one(tmp_path / "lock")()
+    unlock = process.only_one(tmp_path / "lock")
     with pytest.raises(SnsError, match="is locked"):
-        wiring.only_one(tmp_path / "lock")
+        process.only_one(tmp_path / "lock")
     unlock()
 
 
 def test_a_lock_that_cannot_be_opened_is_an_error_of_one_line(tmp_path: Path) -> None:
     with pytest.raises(SnsError, match="cannot be opened: No such file or directory"):
-        wiring.only_one(tmp_path / "none" / "lock")
+        process.only_one(tmp_path / "none" / "lock")
 
 
 def test_a_log_line_is_one_line_of_printable_text(capsys) -> None:
-    wiring.start_logging("info")
+    process.start_logging("info")
     try:
-        wiring.log.info("job 7: %s", "evil\n2026-01-01 forged \x1b[31m line")
+        process.log.info("job 7: %s", "evil\n2026-01-01 forged \x1b[31m line")
         assert capsys.readouterr().err.endswith("job 7: evil?2026-01-01 forged ?[31m line\n")
     finally:
-        wiring.log.handlers.clear()
+        process.log.handlers.clear()
 
 
 def test_the_loop_is_told_what_the_configuration_says(write_config) -> None:
     from slurm_sns import config as configuration
 
-    told = wiring.settings(configuration.load(write_config(mode="advise", matching={"shares": {"physics": 2}})))
+    told = parts.settings(configuration.load(write_config(mode="advise", matching={"shares": {"physics": 2}})))
     assert (told.mode, told.partitions, told.shares) == ("advise", {"main"}, {"physics": 2})
-    of_slurm = wiring.settings(configuration.load(write_config(matching={"shares": "slurm", "queue_depth": 70})))
+    of_slurm = parts.settings(configuration.load(write_config(matching={"shares": "slurm", "queue_depth": 70})))
     assert (of_slurm.shares, of_slurm.queue_depth) == (None, 70)

@@ -6,7 +6,7 @@ import sys
 #: The signal comes at one line after the other of a sleep, in our code and in the library's.
 EVERYWHERE = """
 import os, signal, sys
-from slurm_sns.cli.live.wiring import StopSignal
+from slurm_sns.cli.live.process import StopSignal
 
 def stopped_at(wanted):
     stop, lines = StopSignal(), 0
@@ -37,7 +37,7 @@ print(wanted - 1)
 #: The signal comes to another thread than the one that sleeps.
 ANOTHER_THREAD = """
 import signal, threading, time
-from slurm_sns.cli.live.wiring import StopSignal
+from slurm_sns.cli.live.process import StopSignal
 
 def send():
     time.sleep(0.2)

@@ -1,0 +1,119 @@
+"""The parts of a daemon, built from a configuration: the one place that knows every implementation of the ports."""
+
+import time
+from collections.abc import Mapping
+
+from slurm_sns.cli.live.process import StopSignal, log
+from slurm_sns.config import Config
+from slurm_sns.model import Alternative, Job, Node, Resources, Snapshot
+from slurm_sns.policies.base import Policy
+from slurm_sns.policies.profile import Program
+from slurm_sns.policies.registry import specification
+from slurm_sns.scheduler.loop import Ports
+from slurm_sns.scheduler.ports import Log
+from slurm_sns.scheduler.settings import Settings
+from slurm_sns.scheduler.snapshot.known_alternatives import KnownWays
+from slurm_sns.scheduler.snapshot.spreading import Spreading
+from slurm_sns.slurm.accounting import Accounting
+from slurm_sns.slurm.executor import SlurmExecutor
+from slurm_sns.slurm.state import HeldJobs, SlurmState
+from slurm_sns.store.decisions import StoredDecisions
+from slurm_sns.store.fallback_records import RecordsAtHand
+from slurm_sns.store.heartbeat import HeartbeatFile, KillSwitchFile
+from slurm_sns.store.history import StoredHistory
+from slurm_sns.store.profiles import StoredProfiles
+from slurm_sns.store.schema import open_store
+
+#: A profile that was imported serves after so long at the latest.
+PROFILE_SECONDS = 5.0
+
+
+def settings(config: Config) -> Settings:
+    """What the loop takes of the configuration."""
+    scheduler, shares = config.scheduler, config.matching.shares
+    return Settings(
+        mode=config.mode,
+        partitions=frozenset(config.partitions),
+        queue_depth=config.matching.queue_depth,
+        age_limit_s=config.matching.age_limit_s,
+        withhold_limit_s=config.matching.withhold_limit_s,
+        place_timeout_s=scheduler.place_timeout_s,
+        backoff_s=scheduler.backoff_s,
+        backoff_max_s=scheduler.backoff_max_s,
+        unmanaged_gbps_per_core=config.sns.unmanaged_gbps_per_core,
+        shares=None if shares == "slurm" else shares,
+    )
+
+
+def spreading(config: Config, policy: Policy) -> Spreading:
+    """How jobs are spread; the programs come from the store, cycle by cycle."""
+    return Spreading(policy.alternatives, config.sns.program, known=KnownWays())
+
+
+class RecentProfiles:
+    """The Profiles port: the stored programs, read again at most every `PROFILE_SECONDS`."""
+
+    def __init__(self, stored: StoredProfiles) -> None:
+        self._stored = stored
+        self._read_s = -PROFILE_SECONDS
+        self._programs: Mapping[str, Program] = {}
+
+    def load(self) -> Mapping[str, Program]:
+        """The programs by name."""
+        now_s = time.monotonic()
+        if now_s - self._read_s >= PROFILE_SECONDS:
+            self._programs = self._stored.load()
+            self._read_s = now_s
+        return self._programs
+
+
+def state(config: Config) -> SlurmState:
+    """The State port."""
+    return SlurmState(Accounting(log.info, with_shares=config.matching.shares == "slurm"))
+
+
+def releasing_state() -> HeldJobs:
+    """The State port of those who only release jobs."""
+    return HeldJobs()
+
+
+def stored_records(config: Config, say: Log = log.info) -> RecordsAtHand:
+    """Our records, as far as the store can be read: jobs must be released without it too."""
+    return RecordsAtHand(config.database_url, say)
+
+
+def ports(config: Config, clock: StopSignal) -> Ports:
+    """Everything the loop touches.
+
+    Raises:
+        Unreachable: the store cannot be opened, or not be written.
+    """
+    engine = open_store(config.database_url)
+    history = StoredHistory(engine)
+    history.check_writable()
+    return Ports(
+        state=state(config),
+        executor=SlurmExecutor(),
+        history=history,
+        decisions=StoredDecisions(
+            engine, config.store.keep_days, config.store.keep_snapshots, specification(config.policy).history
+        ),
+        profiles=RecentProfiles(StoredProfiles(engine)),
+        heartbeat=HeartbeatFile(config.paths.heartbeat),
+        kill_switch=KillSwitchFile(config.paths.kill_switch),
+        clock=clock,
+        log=log.info,
+    )
+
+
+def warm_up(policy: Policy) -> float:
+    """Plan something small, so that whatever is compiled when it is first used is compiled; the seconds it took.
+
+    The first time on a machine this takes a while (the result is kept in NUMBA_CACHE_DIR). It must be over before the
+    first heartbeat: a scheduler that compiles while jobs are held looks dead.
+    """
+    began_s = time.monotonic()
+    room = Resources(8, 8192, 8, 8)
+    jobs = [Job(number, 0, (Alternative(number, Resources(1, 1024)),)) for number in (1, 2)]
+    policy.plan(Snapshot((Node("a", room, room), Node("b", room, room)), tuple(jobs)))
+    return time.monotonic() - began_s
