@@ -14,7 +14,7 @@ from slurm_sns.policies.profile import Program
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class JobRequest:
     """One job's wishes, of which a policy makes alternatives.
 
     `own` is the job's own geometry. `request` is what it asks for where its geometry may be chosen, None where it keeps
@@ -35,13 +35,13 @@ class Choice(NamedTuple):
 
 
 #: How a policy makes the alternatives of a job on nodes of these types.
-MakeAlternatives = Callable[[Asked, Sequence[NodeType]], Choice]
+MakeAlternatives = Callable[[JobRequest, Sequence[NodeType]], Choice]
 
 
 class Policy(Protocol):
     """Decides how jobs may run, and what happens now."""
 
-    def alternatives(self, asked: Asked, nodes: Sequence[NodeType], /) -> Choice:
+    def alternatives(self, asked: JobRequest, nodes: Sequence[NodeType], /) -> Choice:
         """The ways to run a job on nodes of these types, which are all that it may ever use.
 
         Raises:
@@ -69,7 +69,7 @@ class HistoryFormat(NamedTuple):
     type: type[Any]
 
 
-def own_geometry(asked: Asked, nodes: Sequence[NodeType]) -> Choice:  # noqa: ARG001  a policy's shape
+def own_geometry(asked: JobRequest, nodes: Sequence[NodeType]) -> Choice:  # noqa: ARG001  a policy's shape
     """The alternatives of a policy that leaves every job as it is."""
     return Choice((asked.own,))
 

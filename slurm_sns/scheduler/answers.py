@@ -17,7 +17,7 @@ from slurm_sns.scheduler import pass_through
 from slurm_sns.scheduler.cycle_history import Recent
 from slurm_sns.scheduler.loop import View
 from slurm_sns.scheduler.observe.arrays import listed
-from slurm_sns.scheduler.observe.job_status import Standing
+from slurm_sns.scheduler.observe.job_status import JobStatus
 from slurm_sns.scheduler.observe.observed import JobState, ObservedJob
 from slurm_sns.scheduler.observe.records import Decision, Stage
 from slurm_sns.scheduler.ports import Decisions
@@ -197,9 +197,9 @@ def status(view: View, recent: Recent, trouble: str, only_user: int | None) -> d
     discretion = _discretion(view, only_user)
     nodes = situation.snapshot.nodes
     capacity, free = total(node.capacity for node in nodes), total(node.free for node in nodes)
-    counts = {what.name.lower(): 0 for what in Standing}
+    counts = {what.name.lower(): 0 for what in JobStatus}
     for job_id in situation.jobs:
-        counts[situation.standings[job_id].name.lower()] += 1
+        counts[situation.statuses[job_id].name.lower()] += 1
     accounts = {job.account for job in situation.jobs.values() if only_user is None or job.user_id == only_user}
     placing = len(plan.starts) if view.mode == "enforce" else 0
     return {
@@ -281,7 +281,7 @@ def _demand(way: Alternative) -> dict[str, int]:
 def _row(view: View, job: ObservedJob, started: Start | None) -> dict[str, Any]:
     nodes = started.nodes if started else (job.allocated or job.pinned_to)
     if view.mode == "enforce" or not _is_ours(view, job):
-        state = Standing.PLACED.value if started else _state(view, job)
+        state = JobStatus.PLACED.value if started else _state(view, job)
     else:
         state = "would be placed" if started else "would wait"
     return {
@@ -303,7 +303,7 @@ def _row(view: View, job: ObservedJob, started: Start | None) -> dict[str, Any]:
 
 def _state(view: View, job: ObservedJob) -> str:
     """What the job is to us; of one that is Slurm's own, whether it waits, runs or has ended."""
-    return view.situation.standings[job.id].value if _is_ours(view, job) else _SLURMS_OWN[job.state]
+    return view.situation.statuses[job.id].value if _is_ours(view, job) else _SLURMS_OWN[job.state]
 
 
 def _reason(view: View, job: ObservedJob) -> str:

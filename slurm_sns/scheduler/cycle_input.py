@@ -4,15 +4,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from slurm_sns.model import ActiveJob, Release, Snapshot
-from slurm_sns.policies.sns.alternatives_report import Explanation
+from slurm_sns.policies.sns.alternatives_report import AlternativesReport
 from slurm_sns.scheduler.observe.arrays import Split, Tasks
 from slurm_sns.scheduler.observe.follow_up import Unpin
-from slurm_sns.scheduler.observe.job_status import Standing
+from slurm_sns.scheduler.observe.job_status import JobStatus
 from slurm_sns.scheduler.observe.observed import Observation, ObservedJob, ObservedNode
 from slurm_sns.scheduler.observe.reconcile import reconcile
 from slurm_sns.scheduler.observe.records import JobRecord, Stage
 from slurm_sns.scheduler.settings import Settings
-from slurm_sns.scheduler.snapshot.backlog_claims import NO_TURNS, Turns
+from slurm_sns.scheduler.snapshot.backlog_claims import NO_TURNS, Backlog
 from slurm_sns.scheduler.snapshot.planning_snapshot import planning_snapshot
 from slurm_sns.scheduler.snapshot.spreading import NO_SPREADING, Spreading
 from slurm_sns.scheduler.snapshot.withholding import NOTHING_WITHHELD, Withholding
@@ -34,15 +34,15 @@ class Situation:
 
     snapshot: Snapshot
     jobs: Mapping[int, ObservedJob]
-    standings: Mapping[int, Standing]
+    statuses: Mapping[int, JobStatus]
     blocked: Mapping[int, str]
     corrections: tuple[Unpin | Release, ...]
     records: Mapping[int, JobRecord] = field(default_factory=dict)
     nodes: Mapping[str, ObservedNode] = field(default_factory=dict)
-    explanations: Mapping[int, Explanation] = field(default_factory=dict)
+    explanations: Mapping[int, AlternativesReport] = field(default_factory=dict)
     splits: tuple[Split, ...] = ()
     tasks: Tasks = field(default_factory=Tasks)
-    turns: Turns = NO_TURNS
+    turns: Backlog = NO_TURNS
     not_withheld: Mapping[int, str] = field(default_factory=dict)
     observed: tuple[ObservedJob, ...] = ()
     unreadable: Mapping[str, str] = field(default_factory=dict)
@@ -63,7 +63,7 @@ def read(
     now_s: float,
     spreading: Spreading = NO_SPREADING,
     *,
-    before: Turns = NO_TURNS,
+    before: Backlog = NO_TURNS,
     withholding: Withholding = NOTHING_WITHHELD,
     history: object | None = None,
     active_before: Iterable[ActiveJob] = (),
@@ -88,7 +88,7 @@ def read(
     return Situation(
         snapshot=planning.snapshot,
         jobs=reconciled.ours,
-        standings=reconciled.standings,
+        statuses=reconciled.statuses,
         blocked=planning.blocked,
         corrections=(*reconciled.corrections, *planning.releases),
         records=reconciled.records,

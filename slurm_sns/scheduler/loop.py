@@ -21,7 +21,7 @@ from slurm_sns.scheduler.observe.follow_up import failed, verified
 from slurm_sns.scheduler.observe.nice import boosted
 from slurm_sns.scheduler.observe.observed import Observation
 from slurm_sns.scheduler.observe.records import JobRecord, Stage
-from slurm_sns.scheduler.orders import Placement
+from slurm_sns.scheduler.orders import PlacementOrder
 from slurm_sns.scheduler.outage import Outage
 from slurm_sns.scheduler.policy_history import NO_MEMORY, Remembering
 from slurm_sns.scheduler.ports import Clock, Decisions, Executor, Heartbeat, History, KillSwitch, Log, Profiles, State
@@ -298,7 +298,7 @@ class Scheduler:
             return tuple(done), problem
         return tuple(done), None
 
-    def _placement(self, start: Start, situation: Situation) -> Placement:
+    def _placement(self, start: Start, situation: Situation) -> PlacementOrder:
         """The start as it is sent."""
         memory_mb = None
         if start.alternative.exclusive:
@@ -306,7 +306,7 @@ class Scheduler:
         job, own_nice = situation.jobs[start.job_id], self._records[start.job_id].nice
         tasks = None if start.alternative.tasks_per_node is None else job.tasks
         nice = boosted(own_nice, situation.priority_type)
-        return Placement(start, nice, memory_mb, tasks, mark.with_nice(job.hints, own_nice))
+        return PlacementOrder(start, nice, memory_mb, tasks, mark.with_nice(job.hints, own_nice))
 
     def _met(self, refusal: Refused, start: Start) -> str:
         """Bring the record of a job whose placement Slurm refused up to date; why it waits now."""

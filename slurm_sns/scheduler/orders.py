@@ -11,7 +11,7 @@ from slurm_sns.scheduler.observe.nice import OwnNice
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
+class PlacementOrder:
     """One job that is to be pinned and released: where, with what nice value, and with how much memory on each node.
 
     `tasks` is the number of all its tasks, sent wherever the tasks of each node are; `extra` is its new mark. None
@@ -25,7 +25,7 @@ class Placement:
     extra: str | None = None
 
 
-Order = Placement | Unpin | Release | Split | OwnNice | Suspend | Resume | Requeue | SetShare
+Order = PlacementOrder | Unpin | Release | Split | OwnNice | Suspend | Resume | Requeue | SetShare
 
 
 @dataclass(frozen=True, slots=True)

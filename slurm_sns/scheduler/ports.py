@@ -5,7 +5,7 @@ from typing import Protocol
 
 from slurm_sns.model import Plan, Snapshot
 from slurm_sns.policies.profile import Program
-from slurm_sns.policies.sns.alternatives_report import Explanation
+from slurm_sns.policies.sns.alternatives_report import AlternativesReport
 from slurm_sns.scheduler.observe.observed import Observation
 from slurm_sns.scheduler.observe.records import Decision, JobRecord, Memory
 from slurm_sns.scheduler.orders import Answer, Order
@@ -93,7 +93,7 @@ class Decisions(Protocol):
         notes: Mapping[int, str],
         *,
         owners: Mapping[int, int],
-        explanations: Mapping[int, Explanation],
+        explanations: Mapping[int, AlternativesReport],
         tasks: Mapping[int, tuple[int, int]],
         repeated: frozenset[int] = frozenset(),
     ) -> None:

@@ -6,7 +6,7 @@ It needs nothing but the jobs and our records: no nodes, no plan.
 from collections.abc import Iterable, Mapping
 
 from slurm_sns.scheduler.observe.follow_up import handed_over
-from slurm_sns.scheduler.observe.job_status import Standing
+from slurm_sns.scheduler.observe.job_status import JobStatus
 from slurm_sns.scheduler.observe.observed import ObservedJob
 from slurm_sns.scheduler.observe.reconcile import reconcile
 from slurm_sns.scheduler.observe.records import JobRecord
@@ -47,7 +47,7 @@ def release_held(
         refusal = next((answer.refused for answer in answers if answer.refused is not None), None)
         if refusal is not None:
             log(f"job {job.id}: could not be released: {refusal}")
-        elif what is not Standing.OWNER_HELD:
+        elif what is not JobStatus.OWNER_HELD:
             released += 1
             log(f"job {job.id}: released to Slurm: {reason}")
     return released

@@ -13,7 +13,7 @@ from slurm_sns.scheduler.observe.follow_up import Unpin
 from slurm_sns.scheduler.observe.nice import OwnNice, started_with_boost
 from slurm_sns.scheduler.observe.observed import ObservedJob
 from slurm_sns.scheduler.observe.records import NO_MEMORY, JobRecord
-from slurm_sns.scheduler.orders import Placement, reached
+from slurm_sns.scheduler.orders import PlacementOrder, reached
 from slurm_sns.scheduler.ports import Clock, Executor, Heartbeat, Log
 from slurm_sns.scheduler.round_robin import round_robin
 from slurm_sns.scheduler.settings import Settings
@@ -52,10 +52,10 @@ class Sending:
         in_turn = round_robin(situation.corrections, lambda each: users[each.job_id], MOST_CORRECTIONS)
         return {change.job_id: said(change) for change in self._change(in_turn)}
 
-    def place(self, placements: Sequence[Placement]) -> Iterator[tuple[Start, Refused | None]]:
+    def place(self, placements: Sequence[PlacementOrder]) -> Iterator[tuple[Start, Refused | None]]:
         """Send placements; each start as Slurm answers it, with its refusal, None where it took the placement."""
         for answer in reached(self._executor.execute(placements)):
-            if isinstance(answer.order, Placement):
+            if isinstance(answer.order, PlacementOrder):
                 yield answer.order.start, answer.refused
             self._show_sign_of_life()
 

@@ -17,7 +17,7 @@ from slurm_sns.scheduler.observe.follow_up import Unpin, own_nice_of
 from slurm_sns.scheduler.observe.job_status import ADMINS_HOLD, is_held_by_others
 from slurm_sns.scheduler.observe.nice import OwnNice
 from slurm_sns.scheduler.observe.observed import JobState, ObservedJob
-from slurm_sns.scheduler.orders import Answer, Order, Placement, one_by_one
+from slurm_sns.scheduler.orders import Answer, Order, PlacementOrder, one_by_one
 from slurm_sns.slurm import translate
 from slurm_sns.slurm.api import answers, pyslurm
 from slurm_sns.slurm.commands import run
@@ -41,12 +41,12 @@ class SlurmExecutor:
     def execute(self, orders: Iterable[Order]) -> Iterator[Answer]:
         """Carry out these orders, in their order; placements that stand together by several processes."""
         lost: Unreachable | None = None
-        for are_placements, together in groupby(orders, lambda order: isinstance(order, Placement)):
+        for are_placements, together in groupby(orders, lambda order: isinstance(order, PlacementOrder)):
             alike = list(together)
             if lost is not None:
                 found: Iterator[Answer] = (Answer(order, unreachable=lost) for order in alike)
             elif are_placements:
-                found = self._place_all([order for order in alike if isinstance(order, Placement)])
+                found = self._place_all([order for order in alike if isinstance(order, PlacementOrder)])
             else:
                 found = one_by_one(alike, self._carry_out)
             for answer in found:
@@ -55,7 +55,7 @@ class SlurmExecutor:
 
     def _carry_out(self, order: Order) -> None:
         match order:
-            case Placement():
+            case PlacementOrder():
                 self._place(order)
             case Unpin():
                 self._unpin(order)
@@ -76,13 +76,13 @@ class SlurmExecutor:
             case _:
                 assert_never(order)
 
-    def _place(self, placement: Placement) -> None:
+    def _place(self, placement: PlacementOrder) -> None:
         """Look once more whether we hold the job, and send the placement."""
         _require_whole(placement.start.cpu_share)
         _require_held(self._look_at(placement.start.job_id))
         self.send(placement)
 
-    def send(self, placement: Placement) -> None:
+    def send(self, placement: PlacementOrder) -> None:
         """Pin the held job to its nodes, release it, put it ahead of Slurm's own queue: one RPC.
 
         With the tasks of each node goes the number of all tasks: Slurm before 26.05 makes nodes times tasks of it
@@ -109,7 +109,7 @@ class SlurmExecutor:
             record = pyslurm().Job.load(job_id)
         return translate.held_job(record)
 
-    def _place_all(self, placements: Sequence[Placement]) -> Iterator[Answer]:
+    def _place_all(self, placements: Sequence[PlacementOrder]) -> Iterator[Answer]:
         """Place each, in one RPC a job; many of them by several processes.
 
         Of many, all are looked at together, again and again: a look at each would double their time.
@@ -127,7 +127,7 @@ class SlurmExecutor:
             left = (each for each in placements if each.start.job_id not in answered)
             yield from (Answer(each, unreachable=problem) for each in left)
 
-    def _place_many(self, placements: Sequence[Placement]) -> Answers:
+    def _place_many(self, placements: Sequence[PlacementOrder]) -> Answers:
         wanted = {placement.start.job_id for placement in placements}
         with answers():
             records = pyslurm().Jobs.load()

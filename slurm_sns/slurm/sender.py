@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Iterator
 
 from slurm_sns.errors import Refused, Unreachable
-from slurm_sns.scheduler.orders import Placement
+from slurm_sns.scheduler.orders import PlacementOrder
 from slurm_sns.slurm.api import pyslurm
 from slurm_sns.slurm.executor import SlurmExecutor
 from slurm_sns.slurm.placements_json import Row, from_row
@@ -22,7 +22,7 @@ from slurm_sns.slurm.placements_json import Row, from_row
 PR_SET_PDEATHSIG = 1
 
 
-def answered(rows: list[Row], place: Callable[[Placement], None]) -> Iterator[list[str] | None]:
+def answered(rows: list[Row], place: Callable[[PlacementOrder], None]) -> Iterator[list[str] | None]:
     """Place each; nothing more once slurmctld does not answer."""
     for row in rows:
         try:

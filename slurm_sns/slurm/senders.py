@@ -14,11 +14,11 @@ from itertools import islice
 from typing import IO
 
 from slurm_sns.errors import Refused, Unreachable
-from slurm_sns.scheduler.orders import Placement
+from slurm_sns.scheduler.orders import PlacementOrder
 from slurm_sns.slurm.placements_json import as_row
 
 #: What became of placements, in the order in which Slurm answered: its refusal, None where it took the placement.
-Answers = Iterator[tuple[Placement, Refused | None]]
+Answers = Iterator[tuple[PlacementOrder, Refused | None]]
 
 #: Most wait for slurmctld at any time; on two cores 8 are a tenth faster than 4, and 16 no faster than 8.
 SENDERS = 8
@@ -33,7 +33,7 @@ class Senders:
         self._command = command
         self._senders: list[_Sender] = []
 
-    def place(self, placements: Sequence[Placement]) -> Answers:
+    def place(self, placements: Sequence[PlacementOrder]) -> Answers:
         """Place each, in one RPC a job.
 
         Raises:
@@ -87,7 +87,7 @@ class _Sender:
         self.process = subprocess.Popen(  # noqa: S603 -- our own module, no shell
             [*command, str(os.getpid())], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
-        self._line: Sequence[Placement] = ()
+        self._line: Sequence[PlacementOrder] = ()
 
     @property
     def answers(self) -> IO[bytes]:
@@ -95,7 +95,7 @@ class _Sender:
         assert self.process.stdout is not None  # noqa: S101  it is a pipe
         return self.process.stdout
 
-    def give(self, line: Sequence[Placement]) -> None:
+    def give(self, line: Sequence[PlacementOrder]) -> None:
         """Send it a line of placements.
 
         Raises:
@@ -109,7 +109,7 @@ class _Sender:
         except OSError:
             raise Unreachable("a sender of placements has ended") from None
 
-    def take(self) -> tuple[list[tuple[Placement, Refused | None]], str]:
+    def take(self) -> tuple[list[tuple[PlacementOrder, Refused | None]], str]:
         """What became of its line as far as it was sent, and why no further; wait for it.
 
         Raises:
@@ -118,7 +118,7 @@ class _Sender:
         text = self.answers.readline()
         if not text.endswith(b"\n"):
             raise Unreachable("a sender of placements has ended")
-        done: list[tuple[Placement, Refused | None]] = []
+        done: list[tuple[PlacementOrder, Refused | None]] = []
         for placement, answer in zip(self._line, json.loads(text), strict=False):
             what, words = answer or ("", "")
             if what == "unreachable":
@@ -127,12 +127,12 @@ class _Sender:
         return done, ""
 
 
-def _lines(placements: Sequence[Placement]) -> Iterator[tuple[Placement, ...]]:
+def _lines(placements: Sequence[PlacementOrder]) -> Iterator[tuple[PlacementOrder, ...]]:
     left = iter(placements)
     return iter(lambda: tuple(islice(left, LINE)), ())
 
 
-def _give(sender: _Sender, line: Sequence[Placement], busy: selectors.BaseSelector) -> None:
+def _give(sender: _Sender, line: Sequence[PlacementOrder], busy: selectors.BaseSelector) -> None:
     if line:
         sender.give(line)
         busy.register(sender.answers, selectors.EVENT_READ, sender)

@@ -11,7 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from slurm_sns.errors import Unreachable
 from slurm_sns.model import Plan, Snapshot, Start
 from slurm_sns.policies.base import HistoryFormat
-from slurm_sns.policies.sns.alternatives_report import Explanation
+from slurm_sns.policies.sns.alternatives_report import AlternativesReport
 from slurm_sns.scheduler.observe.records import Decision
 from slurm_sns.store import codec
 from slurm_sns.store.database_errors import in_words
@@ -46,7 +46,7 @@ class StoredDecisions:
         notes: Mapping[int, str],
         *,
         owners: Mapping[int, int],
-        explanations: Mapping[int, Explanation],
+        explanations: Mapping[int, AlternativesReport],
         tasks: Mapping[int, tuple[int, int]],
         repeated: frozenset[int] = frozenset(),
     ) -> None:
@@ -184,7 +184,7 @@ def _count_again(connection: Connection, job_id: int, user_id: int, text: str, a
     return True
 
 
-def _start_row(start: Start, explanation: Explanation | None) -> dict[str, Any]:
+def _start_row(start: Start, explanation: AlternativesReport | None) -> dict[str, Any]:
     way = start.alternative
     return {
         "job_id": start.job_id,

@@ -19,7 +19,7 @@ from slurm_sns.store.schema import open_store
 DEADLINE_S = 2.0
 
 
-class RecordsAtHand:
+class FallbackRecords:
     """The records of the store at `url`; while it does not answer, those that were read last. For one caller."""
 
     def __init__(self, url: str, log: Log, deadline_s: float = DEADLINE_S) -> None:

@@ -28,7 +28,7 @@ from slurm_sns.policies.combined.combined import combined
 from slurm_sns.scheduler.cycle_input import Situation, read
 from slurm_sns.scheduler.observe.observed import JobState, Observation, ObservedJob, ObservedNode
 from slurm_sns.scheduler.settings import Settings
-from slurm_sns.scheduler.snapshot.known_alternatives import KnownWays
+from slurm_sns.scheduler.snapshot.known_alternatives import KnownAlternatives
 from slurm_sns.scheduler.snapshot.spreading import Spreading
 from slurm_sns.submit import mark
 from slurm_sns.submit.hints import NO_HINTS, Hints
@@ -83,7 +83,7 @@ class Cycles:
 
     def __init__(self) -> None:
         self._policy = combined()
-        self._spreading = Spreading(self._policy.alternatives, programs=programs(), known=KnownWays())
+        self._spreading = Spreading(self._policy.alternatives, programs=programs(), known=KnownAlternatives())
 
     def look(self, seen: Observation) -> Situation:
         """From values to the snapshot with every job's ways."""

@@ -28,13 +28,13 @@ from slurm_sns.policies.combined.combined import combined
 from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.placement import kernel_matching
-from slurm_sns.policies.placement.node_arrays import Pool, amounts
+from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
 from slurm_sns.policies.placement.portfolio import Portfolio
 from slurm_sns.policies.placement.queue import WaitingQueue
 from slurm_sns.scheduler.cycle_input import read
 from slurm_sns.scheduler.gc_pause import uncollected
 from slurm_sns.scheduler.settings import Settings
-from slurm_sns.scheduler.snapshot.known_alternatives import KnownWays
+from slurm_sns.scheduler.snapshot.known_alternatives import KnownAlternatives
 from slurm_sns.scheduler.snapshot.spreading import Spreading
 
 
@@ -79,7 +79,7 @@ def profiled(jobs: int, nodes: int, busy: float, repeat: int) -> dict:
     observation = observation_of(jobs, nodes, busy, seed=1)
     settings = Settings(partitions=frozenset({PARTITION}), age_limit_s=None)
     policy = combined(MatchingParameters(queue_depth=max(jobs, 1)))
-    spreading = Spreading(policy.alternatives, programs=programs(), known=KnownWays())
+    spreading = Spreading(policy.alternatives, programs=programs(), known=KnownAlternatives())
 
     def look() -> Snapshot:
         return read(observation, {}, settings, jobs, spreading).snapshot
@@ -97,7 +97,7 @@ def profiled(jobs: int, nodes: int, busy: float, repeat: int) -> dict:
 
 def of_plan(policy: Portfolio, snapshot: Snapshot, repeat: int) -> dict:
     """The plan and its parts, and the same nodes with one job."""
-    pool, free = Pool.of(snapshot.nodes), amounts([node.free for node in snapshot.nodes])
+    node_arrays, free = NodeArrays.of(snapshot.nodes), amounts([node.free for node in snapshot.nodes])
     queue = WaitingQueue.of(snapshot.waiting, snapshot.projects)
     inside: list[float] = []
     kernel = kernel_matching.schedule
@@ -115,7 +115,7 @@ def of_plan(policy: Portfolio, snapshot: Snapshot, repeat: int) -> dict:
     return {
         "matched": dict(policy.plan(snapshot).report.matched),
         "plan": plan,
-        "schedule": measured(lambda: policy.schedule(pool, free, queue), repeat),
+        "schedule": measured(lambda: policy.schedule(node_arrays, free, queue), repeat),
         "kernel_cpu_s": round(float(np.median(inside)), 4),
         "one_job": measured(lambda: policy.plan(one_job), repeat),
     }

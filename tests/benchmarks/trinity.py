@@ -23,7 +23,7 @@ import numpy as np
 from profiled_jobs import PAPER_NODE, programs
 
 from slurm_sns.model import Node
-from slurm_sns.policies.placement.node_arrays import Pool
+from slurm_sns.policies.placement.node_arrays import NodeArrays
 from slurm_sns.policies.sns.parameters import REPRODUCTION
 from slurm_sns.sim.engine.matching import Simulation
 from slurm_sns.sim.engine.sns_policies import policy_of
@@ -57,11 +57,13 @@ def parallel_jobs(trace: Path, ratio: float, seed: int) -> list[ProgramJob]:
 
 def simulated(policy: str, jobs: list[ProgramJob], nodes: int) -> dict[str, float]:
     """Replay the jobs; seconds are the process's own, by the operating system's account."""
-    pool = Pool.of(Node(f"n{at:05}", PAPER_NODE, PAPER_NODE) for at in range(nodes))
-    spread = TraceReader(pool, policy, programs(), PARAMETERS).of_programs("trinity", jobs)
+    node_arrays = NodeArrays.of(Node(f"n{at:05}", PAPER_NODE, PAPER_NODE) for at in range(nodes))
+    spread = TraceReader(node_arrays, policy, programs(), PARAMETERS).of_programs("trinity", jobs)
     scheduler = policy_of(policy, PARAMETERS)
     began_s = time.process_time()
-    simulation = Simulation(pool, spread.trace, scheduler, queue_depth=1000, interval_s=1, progress=Fixed(spread.model))
+    simulation = Simulation(
+        node_arrays, spread.trace, scheduler, queue_depth=1000, interval_s=1, progress=Fixed(spread.model)
+    )
     outcome = simulation.run()
     replay_s = time.process_time() - began_s
     used = resource.getrusage(resource.RUSAGE_SELF)
@@ -80,7 +82,7 @@ def simulated(policy: str, jobs: list[ProgramJob], nodes: int) -> dict[str, floa
 
 def in_a_process(*arguments: object) -> dict[str, float]:
     """The same in a new process."""
-    with multiprocessing.get_context("spawn").Pool(1) as workers:
+    with multiprocessing.get_context("spawn").NodeArrays(1) as workers:
         return workers.apply(simulated, arguments)
 
 

@@ -12,12 +12,12 @@ from slurm_sns.config.settings import Section
 from slurm_sns.errors import BadInput, SnsError
 from slurm_sns.model import Plan, Resources, Snapshot, Suspend
 from slurm_sns.policies.base import own_geometry
-from slurm_sns.policies.placement.node_arrays import Pool, amounts
+from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
 from slurm_sns.policies.registry import REGISTRY, specification
 from slurm_sns.sim.engine.planned import PlannedSimulation
 from slurm_sns.sim.traces.trace import JobMaker, Trace
 
-ONE_NODE = Pool(("n0",), amounts([Resources(4, 64 * 1024)]))
+ONE_NODE = NodeArrays(("n0",), amounts([Resources(4, 64 * 1024)]))
 
 
 @pytest.fixture

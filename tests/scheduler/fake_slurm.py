@@ -19,11 +19,11 @@ from slurm_sns.scheduler.observe.follow_up import Unpin
 from slurm_sns.scheduler.observe.nice import OwnNice
 from slurm_sns.scheduler.observe.observed import JobState, Observation
 from slurm_sns.scheduler.observe.records import Memory
-from slurm_sns.scheduler.orders import Placement, one_by_one
+from slurm_sns.scheduler.orders import PlacementOrder, one_by_one
 
 #: The method of FakeSlurm for each order.
 METHODS = {
-    Placement: "place",
+    PlacementOrder: "place",
     Unpin: "unpin",
     Release: "release",
     Split: "split",

@@ -12,7 +12,7 @@ from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.scheduler.cycle_input import read
 from slurm_sns.scheduler.observe.follow_up import MOST_FAILURES, Unpin
-from slurm_sns.scheduler.observe.job_status import Standing
+from slurm_sns.scheduler.observe.job_status import JobStatus
 from slurm_sns.scheduler.observe.observed import JobState, ObservedPartition, ObservedReservation
 from slurm_sns.scheduler.observe.reconcile import reconcile
 from slurm_sns.scheduler.observe.records import JobRecord, Stage
@@ -290,7 +290,7 @@ def test_a_job_that_gets_all_memory_of_nodes_that_differ_in_it_is_slurms_choice(
     assert release.reason.startswith("left to Slurm: it gets all the memory of its nodes, which differ in it")
 
 
-# --- records and corrections, by standing
+# --- records and corrections, by status
 
 
 def test_a_new_job_of_ours_is_recorded_as_held() -> None:
@@ -310,7 +310,7 @@ def test_a_record_of_another_submission_with_the_same_number_is_forgotten() -> N
     seen = situation(look(job(1)), of_old)
     assert planned(seen) == [1]
     assert seen.records[1] == JobRecord(1, SUBMIT, Stage.HELD)
-    assert situation(look(job(1, extra="")), of_old).standings[1] is Standing.FOREIGN
+    assert situation(look(job(1, extra="")), of_old).statuses[1] is JobStatus.FOREIGN
 
 
 def test_a_job_that_its_owner_held_stays_held_without_its_placement() -> None:
@@ -583,7 +583,7 @@ def test_a_job_that_an_earlier_enforce_left_held_is_released(mode) -> None:
 
 @st.composite
 def clusters(draw):
-    """A few nodes and jobs in every standing, with capacity that Slurm has not overcommitted."""
+    """A few nodes and jobs in every status, with capacity that Slurm has not overcommitted."""
     names = ["c1", "c2", "c3"]
     nodes = [node(name, 4, 8000, taken=(draw(st.integers(0, 4)), draw(st.integers(0, 8)) * 1000)) for name in names]
     jobs, known = [], {}
@@ -622,11 +622,11 @@ def test_no_node_is_planned_over_what_slurm_and_placed_jobs_leave(case) -> None:
 def test_a_job_is_planned_or_blocked_or_taken_and_never_two_of_them(case) -> None:
     observation, known = case
     seen = read(observation, known, ENFORCE, NOW)
-    taken = {each for each, what in seen.standings.items() if what in (Standing.PLACED, Standing.OVERDUE)}
-    running_ones = {each for each, what in seen.standings.items() if what in (Standing.RUNNING, Standing.SUSPENDED)}
+    taken = {each for each, what in seen.statuses.items() if what in (JobStatus.PLACED, JobStatus.OVERDUE)}
+    running_ones = {each for each, what in seen.statuses.items() if what in (JobStatus.RUNNING, JobStatus.SUSPENDED)}
     groups = [set(planned(seen)), set(seen.blocked), taken, running_ones]
     assert sum(map(len, groups)) == len(set.union(*groups))
-    waiting = {each for each, what in seen.standings.items() if what is Standing.WAITING}
+    waiting = {each for each, what in seen.statuses.items() if what is JobStatus.WAITING}
     assert groups[0] | groups[1] == waiting
 
 
@@ -654,7 +654,7 @@ def test_a_second_look_at_the_same_cluster_changes_no_record(case) -> None:
 def test_what_each_job_is_and_what_to_correct_needs_the_jobs_and_our_records_alone(case, mode) -> None:
     observation, known = case
     seen, first = read(observation, known, mode, NOW), reconcile(observation.jobs, known, mode, NOW)
-    assert (first.standings, first.records, first.ours) == (seen.standings, seen.records, seen.jobs)
+    assert (first.statuses, first.records, first.ours) == (seen.statuses, seen.records, seen.jobs)
     assert seen.corrections[: len(first.corrections)] == first.corrections
     assert all(isinstance(each, Release) for each in seen.corrections[len(first.corrections) :])
     assert set(planned(seen)) <= {each.id for each in first.candidates}
@@ -665,5 +665,5 @@ def test_what_each_job_is_and_what_to_correct_needs_the_jobs_and_our_records_alo
 def test_every_job_of_a_look_is_found_with_our_record_of_it_before() -> None:
     before = record(2, nodes=("c1",), placed_s=0)
     first = reconcile((job(1), pinned(2, "c1"), running(3, "c1", extra="")), {2: before}, ENFORCE, NOW)
-    assert first.found == {1: (Standing.WAITING, None), 2: (Standing.OVERDUE, before), 3: (Standing.RUNNING, None)}
+    assert first.found == {1: (JobStatus.WAITING, None), 2: (JobStatus.OVERDUE, before), 3: (JobStatus.RUNNING, None)}
     assert ([each.id for each in first.candidates], list(first.ours)) == ([1], [1, 2])

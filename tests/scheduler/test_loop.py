@@ -13,7 +13,7 @@ from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.scheduler.loop import LONGEST_RETRY_S, Scheduler
 from slurm_sns.scheduler.observe.follow_up import MOST_FAILURES
-from slurm_sns.scheduler.observe.job_status import Standing
+from slurm_sns.scheduler.observe.job_status import JobStatus
 from slurm_sns.scheduler.observe.observed import JobState
 from slurm_sns.scheduler.observe.records import Memory, Stage
 from slurm_sns.scheduler.policy_history import Remembering
@@ -592,7 +592,7 @@ def test_a_policy_suspends_and_resumes_a_job_of_ours(site: Site) -> None:
     assert site.decisions.cycles[-1][2] == {1: "suspended: for job 2"}
     site.slurm.sleep(1.0)
     loop.cycle()
-    assert site.views[-1].situation.standings[1] is Standing.SUSPENDED
+    assert site.views[-1].situation.statuses[1] is JobStatus.SUSPENDED
     loop.cycle()
     assert (site.slurm.jobs[1].state, site.slurm.used("c1")) == (JobState.RUNNING, 2)
     assert site.log[1:] == ["job 1: suspended: for job 2", "job 1: resumed: its turn"]

@@ -28,7 +28,7 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Turns:
+class Backlog:
     of_jobs: Mapping[int, Turn] = field(default_factory=dict)
     passed: tuple[int, ...] = ()
     pools: frozenset[str] = frozenset()
@@ -36,13 +36,13 @@ class Turns:
     last: str | None = None
 
 
-FORM = HistoryFormat(2, Turns)
-GOOD = Turns({7: Turn(Fraction(1, 3)), 8: Turn(2.5, Pace.FAST)}, (1, 2), frozenset({"short"}), 0.25, "job 'ü'")
+FORM = HistoryFormat(2, Backlog)
+GOOD = Backlog({7: Turn(Fraction(1, 3)), 8: Turn(2.5, Pace.FAST)}, (1, 2), frozenset({"short"}), 0.25, "job 'ü'")
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 turns = st.builds(Turn, st.integers() | finite | st.fractions(), st.sampled_from(Pace))
 histories = st.builds(
-    Turns,
+    Backlog,
     st.dictionaries(st.integers(0, 2**63), turns, max_size=4),
     st.lists(st.integers(), max_size=4).map(tuple),
     st.frozensets(st.text(st.characters(codec="utf-8")), max_size=3),
@@ -57,7 +57,7 @@ def never(line: str) -> None:
 
 @settings(deadline=None)
 @given(histories)
-def test_a_history_comes_back_as_it_was(history: Turns) -> None:
+def test_a_history_comes_back_as_it_was(history: Backlog) -> None:
     kept = remember("turns", FORM, history, never)
     assert (kept.policy, kept.version) == ("turns", 2)
     assert recall(kept, FORM, never) == history
@@ -65,8 +65,8 @@ def test_a_history_comes_back_as_it_was(history: Turns) -> None:
 
 @pytest.mark.parametrize("moment", [3, 3.0, Fraction(3), Fraction(10, 3)])
 def test_a_moment_keeps_its_kind(moment: Seconds) -> None:
-    back = recall(remember("turns", FORM, Turns({1: Turn(moment)}), never), FORM, never)
-    assert isinstance(back, Turns)
+    back = recall(remember("turns", FORM, Backlog({1: Turn(moment)}), never), FORM, never)
+    assert isinstance(back, Backlog)
     assert type(back.of_jobs[1].virtual_s) is type(moment)
 
 
@@ -140,7 +140,7 @@ def test_a_version_that_we_have_never_written_is_another_one(version) -> None:
     assert len(log) == 1
 
 
-@pytest.mark.parametrize("history", ["text", Turn(), Turns(share="x"), Turns(passed=("x",))])
+@pytest.mark.parametrize("history", ["text", Turn(), Backlog(share="x"), Backlog(passed=("x",))])
 def test_a_history_of_another_type_costs_the_history_and_a_line(history: object) -> None:
     log: list[str] = []
     assert recall(remember("turns", FORM, history, log.append), FORM, never) is None

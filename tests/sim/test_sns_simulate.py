@@ -242,8 +242,8 @@ def test_without_profiles_combined_is_max_jobs_line_for_line(simulate, name, por
 class OwnLoop(Portfolio):
     """Combined without its short cut to Max-Jobs, and with Mix-Fit by the angle for any number of resources."""
 
-    def schedule(self, pool, free, queue):
-        return self.schedule_plainly(pool, free, queue)
+    def schedule(self, node_arrays, free, queue):
+        return self.schedule_plainly(node_arrays, free, queue)
 
     def _chooser(self, member):
         return (lambda _job: mix_fit_by_general_angle) if member == "mix-fit" else super()._chooser(member)
@@ -256,12 +256,12 @@ def mix_fit_by_general_angle(capacity, free, candidates, demand):
 
 @pytest.mark.parametrize(("name", "portfolio"), [("mix-fit", "mix-fit"), ("max-jobs-7", AUTHORS_SEVEN)])
 def test_its_own_loop_and_the_general_angle_change_no_placement(name, portfolio):
-    pool = read_nodes(str(DATA / "small.nodes.csv"))
-    trace = read_trace(str(DATA / "small.jobs.csv.gz"), pool)
+    node_arrays = read_nodes(str(DATA / "small.nodes.csv"))
+    trace = read_trace(str(DATA / "small.jobs.csv.gz"), node_arrays)
     matching = MatchingParameters(portfolio=tuple(portfolio.split(",")))
     policy = OwnLoop(combined(matching, REPRODUCTION, portfolio=matching.portfolio).rules)
 
-    outcome = Simulation(pool, trace, policy, queue_depth=1000, interval_s=30).run()
+    outcome = Simulation(node_arrays, trace, policy, queue_depth=1000, interval_s=30).run()
 
-    rows = [f"{each.job.id},{each.start_s},{pool.names[each.nodes[0]]}" for each in outcome.placements]
+    rows = [f"{each.job.id},{each.start_s},{node_arrays.names[each.nodes[0]]}" for each in outcome.placements]
     assert rows == reference(name)

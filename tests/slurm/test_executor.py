@@ -12,16 +12,16 @@ from slurm_sns.scheduler.observe.arrays import Split
 from slurm_sns.scheduler.observe.follow_up import Unpin
 from slurm_sns.scheduler.observe.nice import OwnNice
 from slurm_sns.scheduler.observe.records import OwnMemory
-from slurm_sns.scheduler.orders import Placement
+from slurm_sns.scheduler.orders import PlacementOrder
 from slurm_sns.slurm import translate
 from slurm_sns.slurm.api import is_unreachable
 from slurm_sns.slurm.commands import run
 from slurm_sns.slurm.executor import INFINITE, SlurmExecutor
 
 
-def placement(nice: int = -500, memory_mb: int | None = None, tasks: int | None = None, **way) -> Placement:
+def placement(nice: int = -500, memory_mb: int | None = None, tasks: int | None = None, **way) -> PlacementOrder:
     alternative = Alternative(**{"nodes": 2, "demand": Resources(20, 90_000), **way})
-    return Placement(Start(7, ("c1", "c2"), alternative), nice, memory_mb, tasks)
+    return PlacementOrder(Start(7, ("c1", "c2"), alternative), nice, memory_mb, tasks)
 
 
 def execute(order) -> None:
@@ -269,7 +269,7 @@ def test_a_job_is_resumed_where_it_is_and_nowhere_else(pyslurm) -> None:
     assert pyslurm.Job.return_value.unsuspend.call_count == 1
 
 
-SHARED = Placement(Start(7, ("c1",), Alternative(1, Resources(1, 1)), cpu_share=0.5), -500)
+SHARED = PlacementOrder(Start(7, ("c1",), Alternative(1, Resources(1, 1)), cpu_share=0.5), -500)
 
 
 @pytest.mark.parametrize("order", [SetShare(7, 0.5), Resume(7, cpu_share=0.5), SHARED])
@@ -327,7 +327,7 @@ def test_who_stops_asking_for_answers_sends_no_more(pyslurm) -> None:
 
 
 def test_of_many_placements_those_that_were_not_answered_are_unreachable(mocker, pyslurm) -> None:
-    asked = [Placement(Start(number, ("c1",), Alternative(1, Resources(1, 1))), -500) for number in range(1, 101)]
+    asked = [PlacementOrder(Start(number, ("c1",), Alternative(1, Resources(1, 1))), -500) for number in range(1, 101)]
     pyslurm.Jobs.load.return_value = {each: recorded.job(id=each) for each in range(1, 101)}
 
     def half(line):

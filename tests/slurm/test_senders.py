@@ -12,7 +12,7 @@ import recorded
 
 from slurm_sns.errors import Refused, Unreachable
 from slurm_sns.model import Alternative, Resources, Start
-from slurm_sns.scheduler.orders import Placement
+from slurm_sns.scheduler.orders import PlacementOrder
 from slurm_sns.slurm.executor import MANY, SlurmExecutor
 from slurm_sns.slurm.placements_json import as_row, from_row
 from slurm_sns.slurm.sender import answered, end_with
@@ -43,9 +43,9 @@ for line in sys.stdin:
 """
 
 
-def placements(first: int, count: int) -> list[Placement]:
+def placements(first: int, count: int) -> list[PlacementOrder]:
     way = Alternative(1, Resources(2, 1024), tasks_per_node=2)
-    return [Placement(Start(job_id, (f"n{job_id % 9}",), way), -500) for job_id in range(first, first + count)]
+    return [PlacementOrder(Start(job_id, (f"n{job_id % 9}",), way), -500) for job_id in range(first, first + count)]
 
 
 @pytest.fixture
@@ -155,14 +155,14 @@ def test_a_sender_of_another_parent_ends_at_once() -> None:
 
 def test_a_placement_survives_the_way_to_a_sender() -> None:
     way = Alternative(2, Resources(20, 90_000, ways=4, bandwidth_gbps=10), tasks_per_node=20)
-    sent = Placement(Start(7, ("c1", "c2"), way), 3, 5, 40, "sns:1 nice=3")
+    sent = PlacementOrder(Start(7, ("c1", "c2"), way), 3, 5, 40, "sns:1 nice=3")
     assert from_row(json.loads(json.dumps(as_row(sent)))) == sent
 
 
 def test_after_no_answer_the_rest_of_a_line_is_not_sent() -> None:
     sent = []
 
-    def place(placement: Placement) -> None:
+    def place(placement: PlacementOrder) -> None:
         sent.append(placement.start.job_id)
         if placement.start.job_id == 2:
             raise Refused("no")

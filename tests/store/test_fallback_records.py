@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from slurm_sns.scheduler.observe.records import JobRecord, Stage
-from slurm_sns.store.fallback_records import RecordsAtHand
+from slurm_sns.store.fallback_records import FallbackRecords
 from slurm_sns.store.history import StoredHistory
 from slurm_sns.store.schema import open_store
 
@@ -22,14 +22,14 @@ def url(tmp_path: Path) -> str:
 
 
 def test_records_are_what_the_store_says_now(url: str) -> None:
-    records = RecordsAtHand(url, print, PATIENCE_S)
+    records = FallbackRecords(url, print, PATIENCE_S)
     assert records.load() == {7: RECORD}
     StoredHistory(open_store(url)).save([], [7])
     assert records.load() == {}
 
 
 def test_another_file_in_its_place_is_read(url: str, tmp_path: Path) -> None:
-    records = RecordsAtHand(url, print, PATIENCE_S)
+    records = FallbackRecords(url, print, PATIENCE_S)
     assert records.load() == {7: RECORD}
     for part in tmp_path.glob("sns.db*"):
         part.unlink()
@@ -39,7 +39,7 @@ def test_another_file_in_its_place_is_read(url: str, tmp_path: Path) -> None:
 def test_a_broken_store_is_said_once_and_is_like_one_without_records(tmp_path: Path) -> None:
     (tmp_path / "sns.db").write_text("no database at all\n" * 100)
     log: list[str] = []
-    records = RecordsAtHand(f"sqlite:///{tmp_path / 'sns.db'}", log.append, PATIENCE_S)
+    records = FallbackRecords(f"sqlite:///{tmp_path / 'sns.db'}", log.append, PATIENCE_S)
     assert [records.load() for _ in range(3)] == [{}] * 3
     (line,) = log
     assert "file is not a database" in line
@@ -48,7 +48,7 @@ def test_a_broken_store_is_said_once_and_is_like_one_without_records(tmp_path: P
 
 def test_a_store_that_hangs_is_waited_for_once_and_its_last_records_serve(url: str, mocker) -> None:
     log: list[str] = []
-    records = RecordsAtHand(url, log.append, 0.05)
+    records = FallbackRecords(url, log.append, 0.05)
     slow_disk = threading.Event()
     slow_disk.set()
     load = StoredHistory.load

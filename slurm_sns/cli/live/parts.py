@@ -12,13 +12,13 @@ from slurm_sns.policies.registry import specification
 from slurm_sns.scheduler.loop import Ports
 from slurm_sns.scheduler.ports import Log
 from slurm_sns.scheduler.settings import Settings
-from slurm_sns.scheduler.snapshot.known_alternatives import KnownWays
+from slurm_sns.scheduler.snapshot.known_alternatives import KnownAlternatives
 from slurm_sns.scheduler.snapshot.spreading import Spreading
 from slurm_sns.slurm.accounting import Accounting
 from slurm_sns.slurm.executor import SlurmExecutor
 from slurm_sns.slurm.state import HeldJobs, SlurmState
 from slurm_sns.store.decisions import StoredDecisions
-from slurm_sns.store.fallback_records import RecordsAtHand
+from slurm_sns.store.fallback_records import FallbackRecords
 from slurm_sns.store.heartbeat import HeartbeatFile, KillSwitchFile
 from slurm_sns.store.history import StoredHistory
 from slurm_sns.store.profiles import StoredProfiles
@@ -47,7 +47,7 @@ def settings(config: Config) -> Settings:
 
 def spreading(config: Config, policy: Policy) -> Spreading:
     """How jobs are spread; the programs come from the store, cycle by cycle."""
-    return Spreading(policy.alternatives, config.sns.program, known=KnownWays())
+    return Spreading(policy.alternatives, config.sns.program, known=KnownAlternatives())
 
 
 class RecentProfiles:
@@ -77,9 +77,9 @@ def releasing_state() -> HeldJobs:
     return HeldJobs()
 
 
-def stored_records(config: Config, say: Log = log.info) -> RecordsAtHand:
+def stored_records(config: Config, say: Log = log.info) -> FallbackRecords:
     """Our records, as far as the store can be read: jobs must be released without it too."""
-    return RecordsAtHand(config.database_url, say)
+    return FallbackRecords(config.database_url, say)
 
 
 def ports(config: Config, clock: StopSignal) -> Ports:

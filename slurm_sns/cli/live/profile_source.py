@@ -53,7 +53,7 @@ class Loaded:
         return self._programs[name]
 
 
-class Asked:
+class SchedulerPrograms:
     """The programs of the running scheduler. `hint` is added where none answers."""
 
     def __init__(self, config: Path, hint: str = "") -> None:
@@ -91,14 +91,14 @@ def source(file: Path | None, config: Path) -> Source:
         programs = {program.name: program for program in read_profiles(file)}
         return Loaded(programs, f"has no profile; there are: {', '.join(programs) or 'none'}")
     if is_for_admins(config):
-        return Asked(config)
+        return SchedulerPrograms(config)
     from slurm_sns.config import load
 
     configuration = load(config)
     user = configuration.slurm.user
     if not _runs_as(user):
         is_root = os.geteuid() == 0  # may become SlurmUser; to a user this would be no help
-        return Asked(config, f"; {user} reads the store without it: sudo -u {user}" if is_root else "")
+        return SchedulerPrograms(config, f"; {user} reads the store without it: sudo -u {user}" if is_root else "")
     from slurm_sns.scheduler.profile_answers import NO_PROFILE
 
     return Loaded(store(configuration).load(), NO_PROFILE)

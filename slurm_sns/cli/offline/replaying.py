@@ -13,7 +13,7 @@ from slurm_sns.errors import BadInput
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.placement.kernel_heuristics import KEYS, kernel_holds
 from slurm_sns.policies.placement.kernel_matching import Rules
-from slurm_sns.policies.placement.node_arrays import Pool
+from slurm_sns.policies.placement.node_arrays import NodeArrays
 from slurm_sns.policies.placement.portfolio import Portfolio
 from slurm_sns.policies.profile import Program
 from slurm_sns.policies.sns.exploration import Exploration
@@ -54,20 +54,25 @@ class Replay(NamedTuple):
     run: Callable[[Report], Result]
 
 
-def read_replay(trace: str, pool: Pool, asked: Requested, *, load_factor: float, limit: int | None) -> Replay:
+def read_replay(
+    trace: str, node_arrays: NodeArrays, asked: Requested, *, load_factor: float, limit: int | None
+) -> Replay:
     """Read the trace as the policy takes it.
 
     Raises:
         BadInput: naming file, line and what would be valid.
     """
     if asked.spreading is None:
-        records = read_records(trace, pool, load_factor=load_factor, limit=limit)
+        records = read_records(trace, node_arrays, load_factor=load_factor, limit=limit)
         return Replay(
-            len(records), records.dropped, records.unsorted, lambda report: run_unspread(pool, records, asked, report)
+            len(records),
+            records.dropped,
+            records.unsorted,
+            lambda report: run_unspread(node_arrays, records, asked, report),
         )
     options, parameters = asked.spreading
-    programs = options.programs(pool)
-    reader = TraceReader(pool, asked.name, programs, parameters)
+    programs = options.programs(node_arrays)
+    reader = TraceReader(node_arrays, asked.name, programs, parameters)
     spread = reader.read(trace, load_factor=load_factor, limit=limit)
     if options.learn is not None and not spread.profiled:
         raise BadInput(f"{trace}: no job has a profile to learn; valid for --learn: a CSV of programs in --profiles")
@@ -75,25 +80,25 @@ def read_replay(trace: str, pool: Pool, asked: Requested, *, load_factor: float,
         len(spread.trace.jobs),
         spread.trace.dropped,
         unsorted=0,
-        run=lambda report: run_spreading(pool, spread, asked, report, programs=programs),
+        run=lambda report: run_spreading(node_arrays, spread, asked, report, programs=programs),
     )
 
 
-def run_unspread(pool: Pool, records: Records, asked: Requested, report: Report) -> Result:
+def run_unspread(node_arrays: NodeArrays, records: Records, asked: Requested, report: Report) -> Result:
     """Replay a trace whose jobs keep their geometry: matching by the compiled loop, any other policy by its plans.
 
     By the engine where a heuristic is in use that only the twin has.
     """
     if asked.rules is None:
         trace, interval_s = records.trace(), asked.interval_s
-        planned = PlannedSimulation(pool, trace, asked.policy, interval_s=interval_s, shares=asked.shares)
-        return _result(planned.run(report), pool)
+        planned = PlannedSimulation(node_arrays, trace, asked.policy, interval_s=interval_s, shares=asked.shares)
+        return _result(planned.run(report), node_arrays)
     members = asked.rules.portfolio
-    if not _is_compiled(pool, asked.rules, records):
-        outcome = _run_engine(pool, records.trace(), asked, report, scheduler=Portfolio(asked.rules))
-        return _result(outcome, pool, members)
+    if not _is_compiled(node_arrays, asked.rules, records):
+        outcome = _run_engine(node_arrays, records.trace(), asked, report, scheduler=Portfolio(asked.rules))
+        return _result(outcome, node_arrays, members)
     replayed = replay(
-        pool,
+        node_arrays,
         records,
         filled(MatchingParameters, asked.rules),
         interval_s=asked.interval_s,
@@ -102,13 +107,13 @@ def run_unspread(pool: Pool, records: Records, asked: Requested, report: Report)
         progress=report,
     )
     return Result(
-        metrics=lambda: replayed.metrics(pool, members),
-        write=lambda out, summary: write_replay(out, replayed, pool, members, summary),
+        metrics=lambda: replayed.metrics(node_arrays, members),
+        write=lambda out, summary: write_replay(out, replayed, node_arrays, members, summary),
     )
 
 
 def run_spreading(
-    pool: Pool,
+    node_arrays: NodeArrays,
     spread: SnsTrace,
     asked: Requested,
     report: Report,
@@ -120,30 +125,32 @@ def run_spreading(
     assert isinstance(asked.policy, Portfolio)  # noqa: S101  those that spread are
     options, parameters = asked.spreading
     scheduler: Scheduler = asked.policy
-    progress = progress_of(options.progress or AUTHORS, asked.name, pool, spread.model)
+    progress = progress_of(options.progress or AUTHORS, asked.name, node_arrays, spread.model)
     laboratory = None
     if options.learn is not None:
-        laboratory = laboratory_of(pool, programs, Exploration(parameters), spread=options.learn, seed=options.seed)
+        laboratory = laboratory_of(
+            node_arrays, programs, Exploration(parameters), spread=options.learn, seed=options.seed
+        )
         scheduler = progress = Exploring(laboratory, scheduler, progress, spread.profiled)
-    outcome = _run_engine(pool, spread.trace, asked, report, scheduler=scheduler, progress=progress)
+    outcome = _run_engine(node_arrays, spread.trace, asked, report, scheduler=scheduler, progress=progress)
 
     def more() -> dict[str, Any]:
         learnt = {} if laboratory is None else {"learn": options.learn, **laboratory.counts()}
         return {**summary_of(spread, outcome.placements, parameters, options), **learnt}
 
-    return _result(outcome, pool, asked.policy.rules.portfolio, spreads=True)._replace(more=more)
+    return _result(outcome, node_arrays, asked.policy.rules.portfolio, spreads=True)._replace(more=more)
 
 
-def _result(outcome: Outcome, pool: Pool, members: Sequence[str] = (), *, spreads: bool = False) -> Result:
+def _result(outcome: Outcome, node_arrays: NodeArrays, members: Sequence[str] = (), *, spreads: bool = False) -> Result:
     """What the engine has run; `spreads`: the policy knows scale factors."""
     return Result(
-        metrics=lambda: measure(outcome, pool, members),
-        write=lambda out, summary: write_results(out, outcome, pool, summary, spreads=spreads),
+        metrics=lambda: measure(outcome, node_arrays, members),
+        write=lambda out, summary: write_results(out, outcome, node_arrays, summary, spreads=spreads),
     )
 
 
 def _run_engine(
-    pool: Pool,
+    node_arrays: NodeArrays,
     trace: Trace,
     asked: Requested,
     report: Report,
@@ -154,7 +161,7 @@ def _run_engine(
     """Replay the trace by the plain engine; without a model of progress jobs run as long as the trace says."""
     assert asked.rules is not None  # noqa: S101  what matches has rules
     simulation = Simulation(
-        pool,
+        node_arrays,
         trace,
         scheduler,
         queue_depth=asked.rules.queue_depth,
@@ -166,8 +173,8 @@ def _run_engine(
     return simulation.run(report)
 
 
-def _is_compiled(pool: Pool, rules: Rules, records: Records) -> bool:
+def _is_compiled(node_arrays: NodeArrays, rules: Rules, records: Records) -> bool:
     """Whether the compiled loop has all heuristics that are in use."""
     own = {heuristic for *_, heuristic in records.kinds if heuristic}
     used = own.union(rules.portfolio, {rules.default_heuristic or rules.portfolio[0]})
-    return used <= KEYS.keys() and kernel_holds(pool, used)
+    return used <= KEYS.keys() and kernel_holds(node_arrays, used)

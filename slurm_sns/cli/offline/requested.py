@@ -27,7 +27,7 @@ PAPER_INTERVAL_S = 30
 AT_EVERY_EVENT_S = 1
 
 
-class Spreading(NamedTuple):
+class SpreadingSettings(NamedTuple):
     """What a policy of Spread-n-Share's family needs beside the rest."""
 
     options: SpreadingOptions
@@ -43,7 +43,7 @@ class Requested:
     interval_s: int
     age_limit_s: int | None
     shares: Mapping[str, float]
-    spreading: Spreading | None
+    spreading: SpreadingSettings | None
 
     @property
     def rules(self) -> "Rules | None":
@@ -86,7 +86,7 @@ def requested(
     whole = given[0].portfolio if "portfolio" in settings else None
     of_spreading = None
     if chosen.spreads:
-        of_spreading = Spreading(spreading, parameters(SnsParameters, (REPRODUCTION,)))
+        of_spreading = SpreadingSettings(spreading, parameters(SnsParameters, (REPRODUCTION,)))
         require_valid(of_spreading.parameters)
     policy = chosen.policy(*given, portfolio=whole)
     if age_limit_s is not None and not hasattr(policy, "rules"):

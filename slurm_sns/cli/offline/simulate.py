@@ -93,8 +93,8 @@ def simulate(
         require_directory(out)
 
     began = time.perf_counter()
-    pool = read_nodes(str(nodes))
-    replay = read_replay(trace, pool, asked, load_factor=load_factor, limit=limit)
+    node_arrays = read_nodes(str(nodes))
+    replay = read_replay(trace, node_arrays, asked, load_factor=load_factor, limit=limit)
     _note(trace, replay.unsorted)
     read_s = time.perf_counter() - began
 

@@ -10,7 +10,7 @@ from slurm_sns.policies.registry import REGISTRY, specification
 from slurm_sns.policies.specification import Specification
 
 if TYPE_CHECKING:
-    from slurm_sns.policies.placement.node_arrays import Pool
+    from slurm_sns.policies.placement.node_arrays import NodeArrays
     from slurm_sns.policies.profile import Program
     from slurm_sns.policies.sns.parameters import SnsParameters
     from slurm_sns.sim.traces.sns_trace import SnsTrace
@@ -51,7 +51,7 @@ class SpreadingOptions:
         if not 0 <= self.learn <= 1:
             raise BadInput(f"--learn is {self.learn}; valid: 0 to 1")
 
-    def programs(self, pool: "Pool") -> Mapping[str, "Program"]:
+    def programs(self, node_arrays: "NodeArrays") -> Mapping[str, "Program"]:
         """The profiles of the file, none without one; no curve may have more ways than any node.
 
         Raises:
@@ -62,7 +62,7 @@ class SpreadingOptions:
         from slurm_sns.config.profiles_yaml import read_profiles
         from slurm_sns.policies.placement.node_arrays import WAYS
 
-        most_ways = int(pool.capacity[WAYS].max()) or None
+        most_ways = int(node_arrays.capacity[WAYS].max()) or None
         return {program.name: program for program in read_profiles(self.profiles, most_ways)}
 
 

@@ -8,7 +8,7 @@ Source: Spread-n-Share (SC'19), sections 1 and 3.2, figure 8.
 from collections.abc import Sequence
 from dataclasses import replace
 
-from slurm_sns.policies.base import Asked, Choice
+from slurm_sns.policies.base import Choice, JobRequest
 from slurm_sns.policies.baselines.parameters import CompactParameters
 from slurm_sns.policies.placement.kernel_matching import Rules
 from slurm_sns.policies.placement.portfolio import Portfolio
@@ -25,7 +25,7 @@ def compact_exclusive(parameters: CompactParameters | None = None) -> Portfolio:
     return Portfolio(Rules(("first-fit",), parameters.queue_depth, reservations=0), alternatives)
 
 
-def alternatives(asked: Asked, nodes: Sequence[NodeType]) -> Choice:
+def alternatives(asked: JobRequest, nodes: Sequence[NodeType]) -> Choice:
     """The one way: scale 1 on empty nodes.
 
     Raises:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from slurm_sns.model import Alternative
-from slurm_sns.policies.base import Asked, Choice
+from slurm_sns.policies.base import Choice, JobRequest
 from slurm_sns.policies.baselines.parameters import CompactParameters
 from slurm_sns.policies.placement.heuristic_names import IDLEST
 from slurm_sns.policies.placement.kernel_matching import Rules
@@ -30,7 +30,7 @@ def compact_shared(parameters: CompactParameters | None = None) -> Portfolio:
     return Portfolio(rules, partial(alternatives, parameters))
 
 
-def alternatives(parameters: CompactParameters, asked: Asked, nodes: Sequence[NodeType]) -> Choice:
+def alternatives(parameters: CompactParameters, asked: JobRequest, nodes: Sequence[NodeType]) -> Choice:
     """The scales where the job's geometry may be chosen; a program's own limit of them binds whoever schedules.
 
     Raises:

@@ -2,7 +2,7 @@
 
 The best node is the one with the smallest key (module field). It is found in two steps, so that a search looks at few
 nodes: the nodes are cut into blocks of about the square root of their number, and for each (score, way) in use the
-smallest key of every block is kept (`Field.minima`). A search takes the smallest of those.
+smallest key of every block is kept (`NodeState.minima`). A search takes the smallest of those.
 
 What is kept of a block is the key itself, or a bound: a number that is odd, below every key of the block (UNKNOWN is
 below all). When a bound is the smallest, that block is searched, and the smallest is looked for again.
@@ -36,7 +36,7 @@ from slurm_sns.policies.placement.node_state_kernel import (
     PLACES,
     UNKNOWN,
     USED_SLOTS,
-    Field,
+    NodeState,
     bring_up_to_date,
     fits,
     node_of,
@@ -61,7 +61,7 @@ FEW_NODES = 32
 
 
 @compiled
-def find_nodes(field: Field, score: int, way: int) -> int:
+def find_nodes(field: NodeState, score: int, way: int) -> int:
     """Put the way's best nodes into `field.chosen`; where they begin in it, NOBODY when too few fit.
 
     A grouped score wants the nodes of the most idle cores of which there are enough with equally many, else the best
@@ -85,7 +85,7 @@ def find_nodes(field: Field, score: int, way: int) -> int:
 
 
 @compiled
-def _find_alike(field: Field, score: int, way: int, blocks: Integers) -> tuple[int, int]:
+def _find_alike(field: NodeState, score: int, way: int, blocks: Integers) -> tuple[int, int]:
     """Find the best nodes, one after another, until as many of equal rank as the way wants come together.
 
     They are in `field.chosen`, their keys in `field.hidden`, and of several each is hidden from the next search. How
@@ -105,13 +105,13 @@ def _find_alike(field: Field, score: int, way: int, blocks: Integers) -> tuple[i
         found += 1
         alike += 1
         if wanted > 1:
-            field.standing[score, node] = NONE
+            field.base_key[score, node] = NONE
             blocks[node >> field.state[BITS]] = UNKNOWN
     return found, alike
 
 
 @compiled
-def _show(field: Field, score: int, blocks: Integers, found: int) -> None:
+def _show(field: NodeState, score: int, blocks: Integers, found: int) -> None:
     """Let the nodes that were hidden while others were found take part again.
 
     Also those that are taken now: taking them is a change like any other.
@@ -119,18 +119,18 @@ def _show(field: Field, score: int, blocks: Integers, found: int) -> None:
     for at in range(found):
         node = node_of(field.hidden[at])
         block = node >> field.state[BITS]
-        field.standing[score, node] = 2 * node if field.problem.scores.angle[score] else field.hidden[at]
+        field.base_key[score, node] = 2 * node if field.problem.scores.angle[score] else field.hidden[at]
         blocks[block] = min(blocks[block], field.hidden[at])
 
 
 @compiled
-def _are_grouped(field: Field, score: int, one: int, other: int) -> bool:
+def _are_grouped(field: NodeState, score: int, one: int, other: int) -> bool:
     """Whether two nodes are of equal rank: under a grouped score those with equally many idle cores, else any two."""
     return not field.problem.scores.grouped[score] or field.free[CORES, one] == field.free[CORES, other]
 
 
 @compiled
-def _best_whatever_their_cores(field: Field, found: int, wanted: int) -> None:
+def _best_whatever_their_cores(field: NodeState, found: int, wanted: int) -> None:
     """Of the nodes that were found, all that fit: the best by their occupied shares alone to the front."""
     keys, span = field.keys[:found], field.problem.scores.span
     for at in range(found):
@@ -144,7 +144,7 @@ def _best_whatever_their_cores(field: Field, found: int, wanted: int) -> None:
 
 
 @compiled
-def _fitting(field: Field, score: int, way: int) -> int:
+def _fitting(field: NodeState, score: int, way: int) -> int:
     """On how many nodes the way fits."""
     count = 0
     put_fitting_keys(field, score, way, 0, len(field.keys))
@@ -154,7 +154,7 @@ def _fitting(field: Field, score: int, way: int) -> int:
 
 
 @compiled
-def _smallest(field: Field, score: int, way: int, blocks: Integers) -> int:
+def _smallest(field: NodeState, score: int, way: int, blocks: Integers) -> int:
     """The smallest key of all nodes for this way; NONE when it fits on none."""
     while True:
         best = NONE
@@ -168,7 +168,7 @@ def _smallest(field: Field, score: int, way: int, blocks: Integers) -> int:
 
 
 @compiled
-def _best_of_block(field: Field, score: int, way: int, block: int, bound_will_do: bool) -> int:
+def _best_of_block(field: NodeState, score: int, way: int, block: int, bound_will_do: bool) -> int:
     """The smallest key of the block, or a bound where finding it costs more."""
     begin = block << field.state[BITS]
     end = min(begin + (1 << field.state[BITS]), len(field.keys))
@@ -185,13 +185,13 @@ def _best_of_block(field: Field, score: int, way: int, block: int, bound_will_do
 
 
 @compiled
-def _blocks(field: Field) -> int:
+def _blocks(field: NodeState) -> int:
     """How many blocks the nodes are cut into."""
     return ((len(field.keys) - 1) >> field.state[BITS]) + 1
 
 
 @compiled
-def _up_to_date(field: Field, score: int, way: int) -> int:
+def _up_to_date(field: NodeState, score: int, way: int) -> int:
     """The slot of this way, with all changes so far in it."""
     owner = way * len(field.problem.scores.angle) + score
     slot = field.slot[owner]
@@ -214,7 +214,7 @@ def _up_to_date(field: Field, score: int, way: int) -> int:
 
 
 @compiled
-def _refresh(field: Field, score: int, way: int, slot: int, node: int) -> None:
+def _refresh(field: NodeState, score: int, way: int, slot: int, node: int) -> None:
     """Bring the minimum of the changed node's block up to date."""
     block = node >> field.state[BITS]
     known = field.minima[slot, block]
@@ -229,13 +229,13 @@ def _refresh(field: Field, score: int, way: int, slot: int, node: int) -> None:
 
 
 @compiled
-def _key_of(field: Field, score: int, way: int, node: int, known: int) -> int:
+def _key_of(field: NodeState, score: int, way: int, node: int, known: int) -> int:
     """The node's key for this way, NONE where it does not fit or takes no part; if larger than `known`, any that is."""
-    standing = field.standing[score, node]
-    if standing == NONE or not fits(field, way, node):
+    base_key = field.base_key[score, node]
+    if base_key == NONE or not fits(field, way, node):
         return NONE
     if not field.problem.scores.angle[score]:
-        return standing
+        return base_key
     _put_tangents(field, way, node, node + 1)
     angle = _least_angle(field.tangent[0])
     if angle <= known >> PLACE_BITS:
@@ -244,7 +244,7 @@ def _key_of(field: Field, score: int, way: int, node: int, known: int) -> int:
 
 
 @compiled
-def _smallest_angle(field: Field, way: int, begin: int, end: int, bound_will_do: bool) -> int:
+def _smallest_angle(field: NodeState, way: int, begin: int, end: int, bound_will_do: bool) -> int:
     """The smallest key by angle of the nodes with a key in `field.keys`: tangents of all, angles of the smallest."""
     keys, tangent = field.keys[: end - begin], field.tangent[: end - begin]
     _put_tangents(field, way, begin, end)
@@ -274,7 +274,7 @@ def _least_angle(tangent: int) -> int:
 
 
 @compiled
-def _are_alike(field: Field, one: int, other: int) -> bool:
+def _are_alike(field: NodeState, one: int, other: int) -> bool:
     """Whether two nodes are in the same state."""
     capacity = field.problem.machines.capacity
     for row in range(field.free.shape[0]):
@@ -284,7 +284,7 @@ def _are_alike(field: Field, one: int, other: int) -> bool:
 
 
 @compiled
-def _put_tangents(field: Field, way: int, begin: int, end: int) -> None:
+def _put_tangents(field: NodeState, way: int, begin: int, end: int) -> None:
     """Put the tangents of Mix-Fit's angle into `field.tangent`, any number where the way does not fit."""
     ways, tangent = field.problem.ways, field.tangent[: end - begin]
     cores, memory = field.free[CORES, begin:end], field.free[MEMORY, begin:end]
@@ -314,7 +314,7 @@ def _put_tangents(field: Field, way: int, begin: int, end: int) -> None:
 
 
 @compiled
-def _angle(field: Field, way: int, node: int, tangent: int) -> int:
+def _angle(field: NodeState, way: int, node: int, tangent: int) -> int:
     """Mix-Fit's angle in units of 1e-9, as the twin rounds it."""
     value = (tangent + 0.5) / FINE_PER_UNIT
     if value < SMALL_TANGENT:
@@ -327,7 +327,7 @@ def _angle(field: Field, way: int, node: int, tangent: int) -> int:
 
 
 @compiled
-def _angle_as_twin(field: Field, way: int, node: int) -> int:
+def _angle_as_twin(field: NodeState, way: int, node: int) -> int:
     """The angle by the twin's arithmetic, operation by operation."""
     left_cores = _left(field, way, node, CORES)
     left_memory = _left(field, way, node, MEMORY)
@@ -348,7 +348,7 @@ def _angle_as_twin(field: Field, way: int, node: int) -> int:
 
 
 @compiled
-def _left(field: Field, way: int, node: int, row: int) -> float:
+def _left(field: NodeState, way: int, node: int, row: int) -> float:
     """What would be left of the resource, as a share of what the node has of it, by the authors' factor 1.01."""
     configured = field.problem.machines.capacity[row, node]
     used = configured - field.free[row, node] + field.problem.ways.demand[way, row]

@@ -26,7 +26,7 @@ from slurm_sns.policies.placement.node_arrays import (
     Amounts,
     Indices,
     Mask,
-    Pool,
+    NodeArrays,
     held,
     holding,
     taken,
@@ -65,7 +65,7 @@ class Step(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class CycleLimits:
     """How far a cycle looks and how often it withholds: see MatchingParameters."""
 
     queue_depth: int
@@ -79,8 +79,8 @@ class Opening:
     `nodes` are their indices in the pool; `capacity` and `free` have a column for each; `pool_free` is for all nodes.
     """
 
-    pool: Pool
-    pool_free: Amounts
+    node_arrays: NodeArrays
+    free_amounts: Amounts
     nodes: Indices
     capacity: Amounts
     free: Amounts
@@ -88,15 +88,15 @@ class Opening:
     _allowed: dict[frozenset[str], Mask] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, pool: Pool, free: Amounts) -> "Opening":
+    def of(cls, node_arrays: NodeArrays, free: Amounts) -> "Opening":
         """The opening of a pool of which this much is free."""
         nodes = np.flatnonzero(holding(free, SMALLEST))
-        return cls(pool, free, nodes, pool.capacity[:, nodes], free[:, nodes], pool.total)
+        return cls(node_arrays, free, nodes, node_arrays.capacity[:, nodes], free[:, nodes], node_arrays.total)
 
     def allows(self, allowed: frozenset[str]) -> Mask:
         """Which of the nodes in the cycle a job may use."""
         if allowed not in self._allowed:
-            mask = self.pool.allows(allowed)
+            mask = self.node_arrays.allows(allowed)
             assert mask is not None  # noqa: S101  a set was given, so there is a mask
             self._allowed[allowed] = mask[self.nodes]
         return self._allowed[allowed]
@@ -133,7 +133,7 @@ class Cycle:
     """A cycle while it runs: what is free now, what failed, what was withheld."""
 
     def __init__(
-        self, opening: Opening, queue: WaitingQueue, choose: Callable[[Job], Heuristic], limits: Limits
+        self, opening: Opening, queue: WaitingQueue, choose: Callable[[Job], Heuristic], limits: CycleLimits
     ) -> None:
         """`choose` gives the heuristic for a job: the member's, the pool's or the job's own."""
         self.opening = opening
@@ -207,7 +207,7 @@ class Cycle:
         Of the job's alternatives it is the first that the nodes could ever hold; ties go by the machine list's order.
         """
         for alternative in job.alternatives:
-            if not fits_ever(self.opening.pool, alternative, job.allowed):
+            if not fits_ever(self.opening.node_arrays, alternative, job.allowed):
                 continue
             suitable = holding(self.opening.capacity, alternative.demand) & self._open  # open: more than 0 is free
             if job.allowed is not None:

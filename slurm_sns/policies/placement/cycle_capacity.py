@@ -17,34 +17,34 @@ class Moment:
     def __init__(self, cycle: CycleState, observed: int | None = None) -> None:
         """Read the state of a cycle that is running or has run."""
         opening = cycle.opening
-        self.pool = opening.pool
-        self.free: Amounts = opening.pool_free.copy()
+        self.node_arrays = opening.node_arrays
+        self.free: Amounts = opening.free_amounts.copy()
         self.free[:, opening.nodes] = cycle.free
         self.free_without_withheld = self.free.copy()
         self.withheld_for: dict[int, tuple[str, ...]] = {}
         for job, alternative, nodes in cycle.withheld:
-            took = taken(self.pool.capacity, alternative, nodes)
+            took = taken(self.node_arrays.capacity, alternative, nodes)
             self.free_without_withheld[:, nodes] += took
             if job.id == observed:
                 self.free[:, nodes] += took
             else:
-                self.withheld_for[job.id] = tuple(self.pool.names[node] for node in nodes)
+                self.withheld_for[job.id] = tuple(self.node_arrays.names[node] for node in nodes)
 
     def permitted(self, job: Job) -> Indices:
         """The nodes the job may use."""
-        mask = self.pool.allows(job.allowed)
-        return np.arange(len(self.pool.names)) if mask is None else np.flatnonzero(mask)
+        mask = self.node_arrays.allows(job.allowed)
+        return np.arange(len(self.node_arrays.names)) if mask is None else np.flatnonzero(mask)
 
     def large_enough(self, way: Alternative, job: Job) -> int:
         """The number of allowed nodes that hold the alternative when they are empty."""
-        return int(np.count_nonzero(ever_holding(self.pool, way, job.allowed)))
+        return int(np.count_nonzero(ever_holding(self.node_arrays, way, job.allowed)))
 
     def fitting(self, way: Alternative, job: Job, *, without_withheld: bool = False) -> Indices:
         """The allowed nodes on which the alternative fits; those without room for the smallest job are in no cycle."""
         free = self.free_without_withheld if without_withheld else self.free
         mask = holding(free, way.demand) & holding(free, SMALLEST)
         if way.exclusive:
-            mask &= (free == self.pool.capacity).all(axis=0)
+            mask &= (free == self.node_arrays.capacity).all(axis=0)
         permitted = self.permitted(job)
         return permitted[mask[permitted]]
 

@@ -23,7 +23,15 @@ import numpy as np
 
 from slurm_sns.policies.placement.best_node_kernel import find_nodes
 from slurm_sns.policies.placement.compiled import compiled, entry_point
-from slurm_sns.policies.placement.fair_order_kernel import SHARED, Turns, begin, charge, line_up, next_job, turns_for
+from slurm_sns.policies.placement.fair_order_kernel import (
+    SHARED,
+    FairOrderState,
+    begin,
+    charge,
+    line_up,
+    next_job,
+    turns_for,
+)
 from slurm_sns.policies.placement.kernel_arrays import (
     ENTRIES,
     LOOKED_AT,
@@ -33,12 +41,12 @@ from slurm_sns.policies.placement.kernel_arrays import (
     SLOWDOWN,
     WHOLE,
     WITHHELD,
+    AlternativeArrays,
     Integers,
-    Machines,
     Matches,
+    Nodes,
     Problem,
     Queue,
-    Ways,
     room_for_matches,
 )
 from slurm_sns.policies.placement.node_arrays import CORES, MEMORY
@@ -46,7 +54,7 @@ from slurm_sns.policies.placement.node_state_kernel import (
     OPEN,
     PLACE_BITS,
     PLACES,
-    Field,
+    NodeState,
     field_for,
     restart,
     take,
@@ -60,8 +68,8 @@ FAILURES, RUN, KEPT_WHOLE, FIRST_CHOSEN, CHOSEN = range(5)
 class Bench(NamedTuple):
     """The working memory of cycles, used again from cycle to cycle."""
 
-    field: Field
-    turns: Turns
+    field: NodeState
+    turns: FairOrderState
     matches: tuple[Matches, Matches]  #: the best schedule so far and the one being made
     way_tried: Integers  #: (W) the last run in which the way was tried
     way_failed: Integers  #: (W) the last run in which the way failed
@@ -231,7 +239,7 @@ def _fail(bench: Bench, way: int) -> None:
 
 
 @compiled
-def _as_large(ways: Ways, way: int, other: int) -> bool:
+def _as_large(ways: AlternativeArrays, way: int, other: int) -> bool:
     """Whether the way asks for at least as much as the other, of the same nodes."""
     if ways.nodes[way] < ways.nodes[other] or ways.allowed[way] != ways.allowed[other]:
         return False
@@ -279,7 +287,7 @@ def _withhold(bench: Bench, kind: int, how: int) -> int:
 
 
 @compiled
-def _is_possible(machines: Machines, ways: Ways, way: int) -> bool:
+def _is_possible(machines: Nodes, ways: AlternativeArrays, way: int) -> bool:
     """Whether enough nodes of the whole cluster are large enough."""
     missing = ways.nodes[way]
     for node in range(machines.capacity.shape[1]):
@@ -290,7 +298,7 @@ def _is_possible(machines: Machines, ways: Ways, way: int) -> bool:
 
 
 @compiled
-def _is_large_enough(machines: Machines, ways: Ways, way: int, node: int) -> bool:
+def _is_large_enough(machines: Nodes, ways: AlternativeArrays, way: int, node: int) -> bool:
     """Whether the node could hold the way if it were empty."""
     for row in range(machines.capacity.shape[0]):
         demand = ways.demand[way, row]
@@ -301,7 +309,7 @@ def _is_large_enough(machines: Machines, ways: Ways, way: int, node: int) -> boo
 
 
 @compiled
-def _held(field: Field, matches: Matches, way: int) -> tuple[int, int]:
+def _held(field: NodeState, matches: Matches, way: int) -> tuple[int, int]:
     """Cores and memory over all nodes of the match that was just made."""
     ways, capacity = field.problem.ways, field.problem.machines.capacity
     entry = matches.totals[ENTRIES] - 1

@@ -96,7 +96,7 @@ class MemberView:
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
+class JobExplanation:
     """The whole answer for one job: the winner of the cycle, and the view of each member in portfolio order.
 
     `own_heuristic` is the job's own choice, used in every member's schedule. `reason` is the plan's own sentence.
@@ -119,7 +119,7 @@ def explain(
     queue_depth: int,
     members: Iterable[str],
     cycle: Callable[[str], Cycle],
-) -> Explanation:
+) -> JobExplanation:
     """What the cycle on this snapshot, which gave `plan`, does with the job.
 
     `members` are those that competed; `cycle` gives each one's cycle, not yet run.
@@ -131,7 +131,7 @@ def explain(
     if job is None:
         raise BadInput(f"job {job_id} is not among the {len(snapshot.waiting)} waiting jobs of this snapshot")
     started = {start.job_id: start.reason for start in plan.starts}
-    return Explanation(
+    return JobExplanation(
         job_id=job_id,
         chosen=plan.report.chosen,
         own_heuristic=job.heuristic,
@@ -144,7 +144,7 @@ def explain(
 
 def _view(member: str, cycle: Cycle, job: Job, *, won: bool) -> MemberView:
     """Run one member's cycle and keep what concerns the job."""
-    names = cycle.opening.pool.names
+    names = cycle.opening.node_arrays.names
     watched = _watch(cycle, job)
     jobs_matched = 0
     turn: Step | None = None
@@ -196,7 +196,7 @@ def _tried(cycle: Cycle, job: Job) -> tuple[AlternativeTried, ...]:
                 nodes_fitting=len(fitting),
                 fits_if_empty=moment.large_enough(way, job) >= way.nodes,
                 withheld_in_the_way=moment.in_the_way(way, job),
-                nearest=nearest(moment.pool, moment.free, unfit, way, NEAREST_SHOWN),
+                nearest=nearest(moment.node_arrays, moment.free, unfit, way, NEAREST_SHOWN),
             )
         )
     return tuple(tried)

@@ -14,7 +14,7 @@ from slurm_sns.policies.placement.kernel_arrays import NOBODY, Floats, Integers,
 AGED, HEAPED, LAST, SHARED = range(4)
 
 
-class Turns(NamedTuple):
+class FairOrderState(NamedTuple):
     """The state of one walk through the queue."""
 
     cursor: Integers  #: (P) the project's next job
@@ -25,9 +25,9 @@ class Turns(NamedTuple):
     state: Integers  #: (4) over-aged jobs given, projects in the heap, the last project, whether several wait
 
 
-def turns_for(projects: int, depth: int) -> Turns:
+def turns_for(projects: int, depth: int) -> FairOrderState:
     """A walk to that many jobs of that many projects."""
-    return Turns(
+    return FairOrderState(
         cursor=np.empty(projects, np.int64),
         ratio=np.empty(projects, np.float64),
         held=np.empty((projects, 2), np.int64),
@@ -38,7 +38,7 @@ def turns_for(projects: int, depth: int) -> Turns:
 
 
 @compiled
-def begin(turns: Turns, queue: Queue) -> None:
+def begin(turns: FairOrderState, queue: Queue) -> None:
     """Begin a walk at the first job."""
     waiting = 0
     for project in range(len(queue.head)):
@@ -59,7 +59,7 @@ def begin(turns: Turns, queue: Queue) -> None:
 
 
 @compiled
-def line_up(turns: Turns, queue: Queue, depth: int) -> None:
+def line_up(turns: FairOrderState, queue: Queue, depth: int) -> None:
     """Put the jobs that a cycle may look at into the line, unless their order depends on what is matched."""
     if turns.state[SHARED]:
         return
@@ -70,7 +70,7 @@ def line_up(turns: Turns, queue: Queue, depth: int) -> None:
 
 
 @compiled
-def next_job(turns: Turns, queue: Queue) -> int:
+def next_job(turns: FairOrderState, queue: Queue) -> int:
     """The next job, NOBODY when all were given."""
     if turns.state[AGED] < len(queue.over_aged):
         turns.state[AGED] += 1
@@ -89,7 +89,7 @@ def next_job(turns: Turns, queue: Queue) -> int:
 
 
 @compiled
-def _pop(turns: Turns, queue: Queue) -> int:
+def _pop(turns: FairOrderState, queue: Queue) -> int:
     """The project whose turn it is, taken from the heap."""
     if turns.state[HEAPED] == 0:
         return NOBODY
@@ -101,7 +101,7 @@ def _pop(turns: Turns, queue: Queue) -> int:
 
 
 @compiled
-def charge(turns: Turns, queue: Queue, job: int, held: tuple[int, int], over_aged: bool) -> None:
+def charge(turns: FairOrderState, queue: Queue, job: int, held: tuple[int, int], over_aged: bool) -> None:
     """Count what a matched job takes, over all its nodes, against its project."""
     project = queue.project[job]
     if project == NOBODY:  # an over-aged job of a project that has no other job waiting
@@ -114,7 +114,7 @@ def charge(turns: Turns, queue: Queue, job: int, held: tuple[int, int], over_age
 
 
 @compiled
-def _ratio(turns: Turns, queue: Queue, project: int) -> float:
+def _ratio(turns: FairOrderState, queue: Queue, project: int) -> float:
     """The larger fraction that the project holds, divided once each: the twin's arithmetic."""
     ratio = 0.0
     for row in range(2):
@@ -125,7 +125,7 @@ def _ratio(turns: Turns, queue: Queue, project: int) -> float:
 
 
 @compiled
-def _before(turns: Turns, queue: Queue, one: int, other: int) -> bool:
+def _before(turns: FairOrderState, queue: Queue, one: int, other: int) -> bool:
     if turns.ratio[one] != turns.ratio[other]:
         return turns.ratio[one] < turns.ratio[other]
     order_of_one, order_of_other = queue.order[turns.cursor[one]], queue.order[turns.cursor[other]]
@@ -135,13 +135,13 @@ def _before(turns: Turns, queue: Queue, one: int, other: int) -> bool:
 
 
 @compiled
-def _heapify(turns: Turns, queue: Queue) -> None:
+def _heapify(turns: FairOrderState, queue: Queue) -> None:
     for at in range(turns.state[HEAPED] // 2 - 1, -1, -1):
         _sift_down(turns, queue, at)
 
 
 @compiled
-def _sift_down(turns: Turns, queue: Queue, at: int) -> None:
+def _sift_down(turns: FairOrderState, queue: Queue, at: int) -> None:
     size = turns.state[HEAPED]
     while True:
         child = 2 * at + 1

@@ -3,12 +3,12 @@
 import numpy as np
 
 from slurm_sns.model import Alternative
-from slurm_sns.policies.placement.node_arrays import Pool, ever_holding
+from slurm_sns.policies.placement.node_arrays import NodeArrays, ever_holding
 
 
-def fits_ever(pool: Pool, alternative: Alternative, allowed: frozenset[str] | None = None) -> bool:
+def fits_ever(node_arrays: NodeArrays, alternative: Alternative, allowed: frozenset[str] | None = None) -> bool:
     """Whether enough allowed nodes are large enough for the alternative when they are empty."""
-    return int(np.count_nonzero(ever_holding(pool, alternative, allowed))) >= alternative.nodes
+    return int(np.count_nonzero(ever_holding(node_arrays, alternative, allowed))) >= alternative.nodes
 
 
 def wording(alternative: Alternative) -> str:

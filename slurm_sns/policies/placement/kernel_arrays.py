@@ -38,14 +38,14 @@ class Scores(NamedTuple):
     span: int  #: more than any sum of occupied shares, in units of 1e-9
 
 
-class Machines(NamedTuple):
+class Nodes(NamedTuple):
     """The nodes in the machine list's order."""
 
     capacity: Integers  #: (R, N)
     allowed: Flags  #: (sets, N) the sets of nodes that ways are restricted to
 
 
-class Ways(NamedTuple):
+class AlternativeArrays(NamedTuple):
     """The distinct ways to run a job."""
 
     nodes: Integers  #: (W) on how many nodes
@@ -79,7 +79,7 @@ class Queue(NamedTuple):
     withholds: Flags  #: (J) capacity may be withheld for it
 
 
-class Limits(NamedTuple):
+class KernelRules(NamedTuple):
     """How far a cycle looks, how often it withholds, and the heuristics that compete (rows of `Scores.of`)."""
 
     depth: int
@@ -92,11 +92,11 @@ class Limits(NamedTuple):
 class Problem(NamedTuple):
     """What is given and stays the same over the cycles of a replay."""
 
-    machines: Machines
-    ways: Ways
+    machines: Nodes
+    ways: AlternativeArrays
     kinds: Kinds
     scores: Scores
-    limits: Limits
+    limits: KernelRules
 
 
 class Matches(NamedTuple):
@@ -126,7 +126,7 @@ def room_for_matches(jobs: int, nodes: int) -> Matches:
     )
 
 
-def largest_number_of_takes(free: Integers, ways: Ways) -> int:
+def largest_number_of_takes(free: Integers, ways: AlternativeArrays) -> int:
     """How often nodes can be taken in one cycle, each node counted each time: a way takes a core of an open node."""
     if not len(ways.demand):
         return 0

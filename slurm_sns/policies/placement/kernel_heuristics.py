@@ -10,7 +10,7 @@ from slurm_sns.model import Resources
 from slurm_sns.policies.placement.heuristic_names import PAPER_BETA
 from slurm_sns.policies.placement.heuristics import CONFIGURED_FIRST
 from slurm_sns.policies.placement.kernel_arrays import Scores
-from slurm_sns.policies.placement.node_arrays import BANDWIDTH, WAYS, Pool
+from slurm_sns.policies.placement.node_arrays import BANDWIDTH, WAYS, NodeArrays
 from slurm_sns.policies.placement.node_state_kernel import PER_UNIT, PLACE_BITS, SCORE_BITS
 
 Weights = tuple[float, float, float, float]
@@ -91,13 +91,13 @@ def span_of(beta: float) -> int:
     return ceil((2 + beta) * PER_UNIT) + 2
 
 
-def kernel_holds(pool: Pool, heuristics: Collection[str], beta: float = PAPER_BETA) -> bool:
+def kernel_holds(node_arrays: NodeArrays, heuristics: Collection[str], beta: float = PAPER_BETA) -> bool:
     """Whether these heuristics' scores of these nodes fit into the kernel's integers.
 
     They do not on nodes of millions of GB, and `idlest`'s not on nodes of 1,100 cores.
     """
-    most = Resources(*(int(amount) for amount in pool.capacity.max(axis=1, initial=0)))
+    most = Resources(*(int(amount) for amount in node_arrays.capacity.max(axis=1, initial=0)))
     largest = [CONFIGURED_FIRST * most.memory_mb, most.ways, most.bandwidth_gbps]
     if any(KEYS[name].grouped for name in heuristics):
         largest.append((most.cores + 1) * span_of(beta))
-    return max(largest) < 1 << SCORE_BITS and len(pool.names) <= 1 << PLACE_BITS - 1
+    return max(largest) < 1 << SCORE_BITS and len(node_arrays.names) <= 1 << PLACE_BITS - 1

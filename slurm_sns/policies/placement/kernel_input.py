@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slurm_sns.model import Alternative, Job, Project, Resources
-from slurm_sns.policies.placement.kernel_arrays import NOBODY, Kinds, Machines, Queue, Ways
+from slurm_sns.policies.placement.kernel_arrays import NOBODY, AlternativeArrays, Kinds, Nodes, Queue
 from slurm_sns.policies.placement.kinds_of_jobs import Allowed
-from slurm_sns.policies.placement.node_arrays import BANDWIDTH, WAYS, Pool
+from slurm_sns.policies.placement.node_arrays import BANDWIDTH, WAYS, NodeArrays
 from slurm_sns.policies.placement.node_state_kernel import PER_UNIT
 from slurm_sns.policies.placement.queue import NEWCOMER, WaitingQueue
 
@@ -34,10 +34,10 @@ class KindTable:
     the member's. With `weighs` False slowdowns decide nothing.
     """
 
-    def __init__(self, pool: Pool, rows: Mapping[str, int], *, weighs: bool) -> None:
+    def __init__(self, node_arrays: NodeArrays, rows: Mapping[str, int], *, weighs: bool) -> None:
         """Nothing is numbered yet."""
-        resources, nodes = pool.capacity.shape
-        self._pool = pool
+        resources, nodes = node_arrays.capacity.shape
+        self._node_arrays = node_arrays
         self._rows = rows
         self._weighs = weighs
         self.generation = 0
@@ -48,7 +48,7 @@ class KindTable:
         self._kinds: dict[KindKey, int] = {}
         self._sets: dict[Allowed, int] = {None: NOBODY}
         self._masks = np.zeros((1, nodes), np.bool_)
-        self._way_arrays = Ways(
+        self._way_arrays = AlternativeArrays(
             nodes=np.zeros(FIRST_ROOM, np.int64),
             demand=np.zeros((FIRST_ROOM, resources), np.int64),
             exclusive=np.zeros(FIRST_ROOM, np.bool_),
@@ -66,9 +66,9 @@ class KindTable:
     def __len__(self) -> int:
         return len(self._kinds)
 
-    def arrays(self) -> tuple[Machines, Ways, Kinds]:
+    def arrays(self) -> tuple[Nodes, AlternativeArrays, Kinds]:
         """The tables; what is numbered later is in the same arrays as long as `generation` stays."""
-        return Machines(self._pool.capacity, self._masks), self._way_arrays, self._kind_arrays
+        return Nodes(self._node_arrays.capacity, self._masks), self._way_arrays, self._kind_arrays
 
     @property
     def least_cores(self) -> int:
@@ -90,7 +90,7 @@ class KindTable:
 
     def _new_set(self, allowed: Allowed) -> int:
         """A row of masks; a set that holds every node restricts nothing."""
-        mask = self._pool.allows(allowed)
+        mask = self._node_arrays.allows(allowed)
         if mask is None or mask.all():
             return NOBODY
         row = len({each for each in self._sets.values() if each != NOBODY})
@@ -122,7 +122,7 @@ class KindTable:
             number = self._ways[key] = len(self._ways)
             case = (of.demand[WAYS] > 0) + 2 * (of.demand[BANDWIDTH] > 0)
             simple = not of.exclusive and allowed == NOBODY and case == 0
-            self._way_arrays = Ways(*(self._with_room(column, number + 1) for column in self._way_arrays))
+            self._way_arrays = AlternativeArrays(*(self._with_room(column, number + 1) for column in self._way_arrays))
             values: tuple[Any, ...] = (of.nodes, of.demand, of.exclusive, allowed, case, simple)
             for column, value in zip(self._way_arrays, values, strict=True):
                 column[number] = value
@@ -147,7 +147,9 @@ class TabulatedQueue:
     queue: Queue
 
 
-def tabulate(waiting: WaitingQueue, pool: Pool, depth: int, kind_of: Callable[[Job], int]) -> TabulatedQueue:
+def tabulate(
+    waiting: WaitingQueue, node_arrays: NodeArrays, depth: int, kind_of: Callable[[Job], int]
+) -> TabulatedQueue:
     """The queue's arrays; `kind_of` gives the number of a job's kind."""
     names = sorted(waiting.by_project)
     lists = [waiting.by_project[name][:depth] for name in names]
@@ -161,7 +163,7 @@ def tabulate(waiting: WaitingQueue, pool: Pool, depth: int, kind_of: Callable[[J
             head[number] = at
             at += len(each)
             following[at - 1] = NOBODY
-    projects, whole, used = _projects(names, waiting, pool)
+    projects, whole, used = _projects(names, waiting, node_arrays)
     return TabulatedQueue(
         jobs,
         Queue(
@@ -179,13 +181,13 @@ def tabulate(waiting: WaitingQueue, pool: Pool, depth: int, kind_of: Callable[[J
 
 
 def _projects(
-    names: Iterable[str], waiting: WaitingQueue, pool: Pool
+    names: Iterable[str], waiting: WaitingQueue, node_arrays: NodeArrays
 ) -> tuple[
     dict[str, int], np.ndarray[tuple[int, int], np.dtype[np.float64]], np.ndarray[tuple[int, int], np.dtype[np.int64]]
 ]:
     """The projects' numbers, in the order of their names; share times all cores and memory; what they hold."""
     projects: list[Project] = [waiting.projects.get(name, NEWCOMER) for name in names]
-    total = pool.total
+    total = node_arrays.total
     whole = [(total.cores * each.share, total.memory_mb * each.share) for each in projects]
     used = [(each.used.cores, each.used.memory_mb) for each in projects]
     return (

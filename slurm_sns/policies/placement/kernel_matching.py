@@ -21,7 +21,7 @@ from slurm_sns.policies.placement.kernel_arrays import (
     MATCH,
     WHOLE,
     Integers,
-    Limits,
+    KernelRules,
     Matches,
     Problem,
     Scores,
@@ -29,7 +29,7 @@ from slurm_sns.policies.placement.kernel_arrays import (
 from slurm_sns.policies.placement.kernel_heuristics import NAMES, ROWS, kernel_holds, kernel_table
 from slurm_sns.policies.placement.kernel_input import KindTable, TabulatedQueue, tabulate
 from slurm_sns.policies.placement.kinds_of_jobs import OncePerKind
-from slurm_sns.policies.placement.node_arrays import CORES, Amounts, Pool, held
+from slurm_sns.policies.placement.node_arrays import CORES, Amounts, NodeArrays, held
 from slurm_sns.policies.placement.queue import FairOrder, WaitingQueue
 
 
@@ -40,8 +40,8 @@ class KernelCycle:
     `pool_free` is the caller's own array: what follows from it is worked out when asked for, and wants it unchanged.
     """
 
-    pool: Pool
-    pool_free: Amounts
+    node_arrays: NodeArrays
+    free_amounts: Amounts
     matches: tuple[Match, ...]
     withheld: list[Withheld]
     _queue: WaitingQueue = field(repr=False)
@@ -51,12 +51,12 @@ class KernelCycle:
     @cached_property
     def opening(self) -> Opening:
         """The start of the cycle."""
-        return Opening.of(self.pool, self.pool_free)
+        return Opening.of(self.node_arrays, self.free_amounts)
 
     @cached_property
     def free(self) -> Amounts:
         """What is free on the nodes of the opening."""
-        left = self.pool_free.copy()
+        left = self.free_amounts.copy()
         entries: list[Match | Withheld] = [*self.matches, *self.withheld]
         if not entries:
             return left[:, self.opening.nodes]
@@ -65,20 +65,22 @@ class KernelCycle:
         demand = np.array([each.alternative.demand for each in entries], dtype=np.int64)
         whole = np.array([each.alternative.exclusive for each in entries])[of_entry]
         for row in range(len(left)):
-            np.subtract.at(left[row], nodes, np.where(whole, self.pool.capacity[row, nodes], demand[of_entry, row]))
+            np.subtract.at(
+                left[row], nodes, np.where(whole, self.node_arrays.capacity[row, nodes], demand[of_entry, row])
+            )
         return left[:, self.opening.nodes]
 
     def not_reached(self) -> tuple[Job, ...]:
         """The jobs behind the queue depth."""
         if len(self._queue) <= self._depth:
             return ()
-        order = FairOrder(self._queue, self.pool.total)
+        order = FairOrder(self._queue, self.node_arrays.total)
         charged = {match.job.id: match for match in self.matches} if order.shared else {}
         for _ in range(self._looked_at):
             job = order.pop()
             if job is not None and job.id in charged:
                 match = charged[job.id]
-                order.charge(job, held(self.pool.capacity, match.alternative, match.nodes))
+                order.charge(job, held(self.node_arrays.capacity, match.alternative, match.nodes))
         return tuple(iter(order.pop, None))[self._depth - self._looked_at :]
 
 
@@ -133,14 +135,14 @@ class Kernel:
         self._table = kernel_table(rules.beta)
         self._sessions: deque[_Session] = deque(maxlen=1)
 
-    def run(self, pool: Pool, free: Amounts, queue: WaitingQueue) -> Ran | None:
+    def run(self, node_arrays: NodeArrays, free: Amounts, queue: WaitingQueue) -> Ran | None:
         """The best member's cycle; None where the kernel does not do it: jobs of no cores, scores beyond its range."""
         try:
             session = self._sessions.pop()
         except IndexError:
             session = None
-        if session is None or session.pool is not pool:
-            session = _Session(pool, self._rules, self._table)
+        if session is None or session.node_arrays is not node_arrays:
+            session = _Session(node_arrays, self._rules, self._table)
         ran = session.run(free, queue)
         self._sessions.append(session)
         return ran
@@ -160,11 +162,11 @@ class _Room(NamedTuple):
 class _Session:
     """Passes over the nodes of one pool."""
 
-    def __init__(self, pool: Pool, rules: Rules, scores: Scores) -> None:
-        self.pool = pool
+    def __init__(self, node_arrays: NodeArrays, rules: Rules, scores: Scores) -> None:
+        self.node_arrays = node_arrays
         self._rules = rules
         self._scores = scores
-        self._table = KindTable(pool, ROWS, weighs=rules.weighs)
+        self._table = KindTable(node_arrays, ROWS, weighs=rules.weighs)
         self._kinds = OncePerKind(self._table.kind)
         self._holds: dict[int, bool] = {}
         self._bench: Bench | None = None
@@ -174,7 +176,7 @@ class _Session:
     def run(self, free: Amounts, queue: WaitingQueue) -> Ran | None:
         """One pass."""
         depth = self._rules.queue_depth
-        tabulated = tabulate(queue, self.pool, depth, self._kinds.of)
+        tabulated = tabulate(queue, self.node_arrays, depth, self._kinds.of)
         if not len(self._table) or self._table.least_cores < 1 or not self._is_in_range():
             return None
         bench = self._bench_for(tabulated, free)
@@ -186,7 +188,7 @@ class _Session:
         own = self._table.own
         if len(own) not in self._holds:
             used = {*self._rules.heuristics, *(NAMES[row] for row in own)}
-            self._holds[len(own)] = kernel_holds(self.pool, used, self._rules.beta)
+            self._holds[len(own)] = kernel_holds(self.node_arrays, used, self._rules.beta)
         return self._holds[len(own)]
 
     def _bench_for(self, tabulated: TabulatedQueue, free: Amounts) -> Bench:
@@ -196,7 +198,7 @@ class _Session:
         jobs, projects = len(tabulated.jobs), len(tabulated.queue.head)
         takes = int(np.maximum(free[CORES], 0).sum()) + free.shape[1]  # each takes a core at least, of an open node
         if self._bench is None or self._tables != tables or not self._room.holds(_Room(jobs, projects, takes)):
-            most_takes = int(np.maximum(self.pool.capacity[CORES], free[CORES]).sum()) + free.shape[1]
+            most_takes = int(np.maximum(self.node_arrays.capacity[CORES], free[CORES]).sum()) + free.shape[1]
             self._room = _Room(2 * jobs, 2 * projects, most_takes)
             self._tables = tables
             self._bench = bench_for(self._problem(), *self._room)
@@ -204,7 +206,7 @@ class _Session:
 
     def _problem(self) -> Problem:
         machines, ways, kinds = self._table.arrays()
-        limits = limits_of(self._rules, self._scores, self._table.own, self._table.cases)
+        limits = kernel_rules(self._rules, self._scores, self._table.own, self._table.cases)
         return Problem(machines, ways, kinds, self._scores, limits)
 
     def _ended(self, found: Matches, jobs: Sequence[Job], free: Amounts, queue: WaitingQueue) -> KernelCycle:
@@ -224,14 +226,14 @@ class _Session:
                 way = replace(choices[choice], exclusive=True) if kept == WHOLE else choices[choice]
                 withheld.append(Withheld(jobs[job], way, nodes))
         depth, looked_at = self._rules.queue_depth, int(found.totals[LOOKED_AT])
-        return KernelCycle(self.pool, free, tuple(matches), withheld, queue, depth, looked_at)
+        return KernelCycle(self.node_arrays, free, tuple(matches), withheld, queue, depth, looked_at)
 
 
-def limits_of(rules: Rules, scores: Scores, own: Iterable[int] = (), cases: Iterable[int] = (0,)) -> Limits:
+def kernel_rules(rules: Rules, scores: Scores, own: Iterable[int] = (), cases: Iterable[int] = (0,)) -> KernelRules:
     """The parameters as the kernel reads them, for jobs that named these heuristics and demand these cases."""
     portfolio = [ROWS[heuristic] for heuristic in rules.heuristics]
     used = {int(scores.of[heuristic, case]) for heuristic in {*own, *portfolio} for case in cases}
-    return Limits(
+    return KernelRules(
         depth=rules.queue_depth,
         reservations=rules.reservations,
         portfolio=np.array(portfolio, dtype=np.int64),

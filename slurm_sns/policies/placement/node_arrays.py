@@ -1,7 +1,7 @@
 """The nodes of a cluster as arrays: one row per resource, one column per node, in the machine list's order.
 
-What does not change (names, capacity) is a `Pool`; what is free is a plain integer array of the same shape beside it,
-so that a cycle works on a copy and a simulation keeps one up to date without building a value per node.
+What does not change (names, capacity) is a `NodeArrays`. What is free is a plain integer array of the same shape beside
+it, so that a cycle works on a copy and a simulation keeps one up to date without building a value per node.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,7 +23,7 @@ CORES, MEMORY, WAYS, BANDWIDTH = range(4)
 
 
 @dataclass(frozen=True, eq=False)
-class Pool:
+class NodeArrays:
     """The names of the nodes and their capacity, shape (resources, nodes)."""
 
     names: tuple[str, ...]
@@ -31,7 +31,7 @@ class Pool:
     _masks: dict[frozenset[str], Mask] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, nodes: Iterable[Node]) -> "Pool":
+    def of(cls, nodes: Iterable[Node]) -> "NodeArrays":
         """The pool of these nodes, in their order."""
         listed = tuple(nodes)
         return cls(tuple(node.name for node in listed), amounts([node.capacity for node in listed]))
@@ -86,8 +86,8 @@ def held(capacity: Amounts, alternative: Alternative, nodes: Indices) -> Resourc
     return Resources(*(int(amount) for amount in np.broadcast_to(took, (len(took), len(nodes))).sum(axis=1)))
 
 
-def ever_holding(pool: Pool, alternative: Alternative, allowed: frozenset[str] | None) -> Mask:
+def ever_holding(node_arrays: NodeArrays, alternative: Alternative, allowed: frozenset[str] | None) -> Mask:
     """The allowed nodes whose configured size holds the alternative's demand."""
-    mask = holding(pool.capacity, alternative.demand)
-    permitted = pool.allows(allowed)
+    mask = holding(node_arrays.capacity, alternative.demand)
+    permitted = node_arrays.allows(allowed)
     return mask if permitted is None else mask & permitted

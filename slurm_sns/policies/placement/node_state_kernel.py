@@ -1,12 +1,12 @@
 """The nodes while cycles run (compiled): what is free, who takes part, what has changed.
 
 A node's *key* is its score and twice its place in the machine list in one integer, so that the smallest key is the best
-node and the first of equal ones; an odd one is no node's, but a bound. Its standing is the key as far as it does not
+node and the first of equal ones; an odd one is no node's, but a bound. Its base key is the key as far as it does not
 depend on the job.
 
 The field lasts from cycle to cycle: a member's cycle changes it, and what was changed is put back for the next member;
 at the beginning of a pass the nodes that differ from those of the last pass are taken over, unless who changes what is
-free tells the field at once. Each change is logged, so that what is kept of the best nodes, and the standing for a
+free tells the field at once. Each change is logged, so that what is kept of the best nodes, and the base keys for a
 score, can be brought up to date from the log when they are asked for: a member's cycle pays for its own score alone.
 """
 
@@ -51,7 +51,7 @@ NODES_PER_CHANGE = 8
 OPEN, LOGGED, BITS, USED_SLOTS, TOUCHED = range(5)
 
 
-class Field(NamedTuple):
+class NodeState(NamedTuple):
     """All nodes, in the machine list's order; those without room for the smallest job are not open."""
 
     problem: Problem
@@ -60,8 +60,8 @@ class Field(NamedTuple):
     empty: Integers  #: (N) 1 when everything is free now, else 0
     is_open: Integers  #: (N) 1 when it takes part now, else 0
     inverse: Floats  #: (R, N) 1 / configured amount, 0 where there is none
-    standing: Integers  #: (S, N) the key without what the way adds; NONE: the node takes no part
-    settled: Integers  #: (S) how much of the log is in the standing
+    base_key: Integers  #: (S, N) the key without what the way adds; NONE: the node takes no part
+    settled: Integers  #: (S) how much of the log is in the base keys
     log: Integers  #: nodes in the order in which they changed
     changed: Integers  #: (N) the last entry of the log for the node, or NOBODY
     touched: Integers  #: (N) the nodes that differ from the start of the cycle
@@ -78,7 +78,7 @@ class Field(NamedTuple):
     state: Integers  #: (5) OPEN, LOGGED, BITS, USED_SLOTS, TOUCHED
 
 
-def field_for(problem: Problem) -> Field:
+def field_for(problem: Problem) -> NodeState:
     """A field of nodes about which nothing is known yet."""
     resources, nodes = problem.machines.capacity.shape
     scores, ways = len(problem.scores.angle), len(problem.ways.nodes)
@@ -90,14 +90,14 @@ def field_for(problem: Problem) -> Field:
     state[BITS] = bits
     capacity = problem.machines.capacity
     inverse = np.divide(1.0, capacity, out=np.zeros(capacity.shape), where=capacity > 0)
-    return Field(
+    return NodeState(
         problem=problem,
         opening=np.full((resources, nodes), -NONE, np.int64),
         free=np.full((resources, nodes), -NONE, np.int64),
         empty=np.zeros(nodes, np.int64),
         is_open=np.zeros(nodes, np.int64),
         inverse=inverse,
-        standing=np.full((scores, nodes), NONE, np.int64),
+        base_key=np.full((scores, nodes), NONE, np.int64),
         settled=np.full(scores, NEVER, np.int64),
         log=np.empty(max(LOG_PER_NODE * nodes, LEAST_LOG), np.int64),
         changed=np.full(nodes, NOBODY, np.int64),
@@ -116,7 +116,7 @@ def field_for(problem: Problem) -> Field:
     )
 
 
-def open_all(field: Field) -> None:
+def open_all(field: NodeState) -> None:
     """Before the first pass: everything is free."""
     field.opening[:] = field.problem.machines.capacity
     field.touched[:] = np.arange(len(field.touched))
@@ -125,7 +125,7 @@ def open_all(field: Field) -> None:
 
 
 @compiled
-def take_over(field: Field, free: Integers) -> None:
+def take_over(field: NodeState, free: Integers) -> None:
     """Begin a pass with this much free: the nodes that differ are touched, `restart` settles them."""
     opening = field.opening
     for node in range(free.shape[1]):
@@ -139,7 +139,7 @@ def take_over(field: Field, free: Integers) -> None:
 
 
 @compiled
-def restart(field: Field) -> None:
+def restart(field: NodeState) -> None:
     """Put everything back to the start of the pass, for the next member of the portfolio."""
     for at in range(field.state[TOUCHED]):
         node = field.touched[at]
@@ -151,7 +151,7 @@ def restart(field: Field) -> None:
 
 
 @compiled
-def take(field: Field, way: int, whole: bool, node: int) -> None:
+def take(field: NodeState, way: int, whole: bool, node: int) -> None:
     """Take the way's capacity, or the whole node; a node left without room for the smallest job takes no part more."""
     ways, capacity = field.problem.ways, field.problem.machines.capacity
     for row in range(field.free.shape[0]):
@@ -161,7 +161,7 @@ def take(field: Field, way: int, whole: bool, node: int) -> None:
 
 
 @compiled
-def touch(field: Field, node: int) -> None:
+def touch(field: NodeState, node: int) -> None:
     """The node, or its opening, is to be changed: `restart` puts it back, or takes it over."""
     if not field.is_touched[node]:
         field.is_touched[node] = True
@@ -170,7 +170,7 @@ def touch(field: Field, node: int) -> None:
 
 
 @compiled
-def _settle(field: Field, node: int) -> None:
+def _settle(field: NodeState, node: int) -> None:
     """Work out what follows from what is free on the node, and log that it has changed."""
     stays = field.free[CORES, node] >= LEAST_CORES and field.free[MEMORY, node] >= LEAST_MEMORY_MB
     field.state[OPEN] += int(stays) - field.is_open[node]
@@ -187,35 +187,35 @@ def _settle(field: Field, node: int) -> None:
 
 
 @compiled
-def bring_up_to_date(field: Field, score: int) -> None:
-    """Bring the standing of the nodes for this score up to date."""
+def bring_up_to_date(field: NodeState, score: int) -> None:
+    """Bring the base keys of the nodes for this score up to date."""
     since, logged, nodes = field.settled[score], field.state[LOGGED], field.free.shape[1]
     all_anew = (logged - since) * NODES_PER_CHANGE > nodes
     for at in range(logged - 1 if all_anew else since, logged):
         node = 0 if all_anew else field.log[at]
         if all_anew or field.changed[node] == at:  # else it has changed again since
-            _put_standing(field, score, node, nodes if all_anew else node + 1)
+            _put_base_keys(field, score, node, nodes if all_anew else node + 1)
     field.settled[score] = logged
 
 
 @compiled
-def _put_standing(field: Field, score: int, begin: int, end: int) -> None:
-    """Work out the standing of the nodes from `begin` to `end`: weights times amounts, and occupied shares."""
+def _put_base_keys(field: NodeState, score: int, begin: int, end: int) -> None:
+    """Compute the base keys of the nodes from `begin` to `end`: weights times amounts, and occupied shares."""
     scores, capacity = field.problem.scores, field.problem.machines.capacity
-    standing = field.standing[score, begin:end]
+    base_key = field.base_key[score, begin:end]
     cores, memory, is_open = field.free[CORES, begin:end], field.free[MEMORY, begin:end], field.is_open[begin:end]
     per_core, per_mb = scores.free[score, CORES], scores.free[score, MEMORY]
-    for at in range(len(standing)):
-        standing[at] = per_core * cores[at] + per_mb * memory[at]
+    for at in range(len(base_key)):
+        base_key[at] = per_core * cores[at] + per_mb * memory[at]
     for row in range(field.free.shape[0]):
         if row > MEMORY:
-            _add(standing, field.free[row, begin:end], scores.free[score, row])
-        _add(standing, capacity[row, begin:end], scores.configured[score, row])
+            _add(base_key, field.free[row, begin:end], scores.free[score, row])
+        _add(base_key, capacity[row, begin:end], scores.configured[score, row])
     if scores.grouped[score]:
-        for at in range(len(standing)):
-            standing[at] += _occupied(field, score, begin + at) - cores[at] * scores.span
-    for at in range(len(standing)):
-        standing[at] = (standing[at] << PLACE_BITS) + 2 * (begin + at) if is_open[at] == 1 else NONE
+        for at in range(len(base_key)):
+            base_key[at] += _occupied(field, score, begin + at) - cores[at] * scores.span
+    for at in range(len(base_key)):
+        base_key[at] = (base_key[at] << PLACE_BITS) + 2 * (begin + at) if is_open[at] == 1 else NONE
 
 
 @compiled
@@ -232,7 +232,7 @@ def _add(sums: Integers, amount: Integers, weight: int) -> None:
 
 
 @compiled
-def _occupied(field: Field, score: int, node: int) -> int:
+def _occupied(field: NodeState, score: int, node: int) -> int:
     """The weighted sum of the occupied shares, by the twin's arithmetic, operation by operation."""
     scores, capacity = field.problem.scores, field.problem.machines.capacity
     occupied = 0.0
@@ -245,7 +245,7 @@ def _occupied(field: Field, score: int, node: int) -> int:
 
 
 @compiled
-def fits(field: Field, way: int, node: int) -> bool:
+def fits(field: NodeState, way: int, node: int) -> bool:
     """Whether the node has enough of everything, is allowed, and empty where that is asked; not whether it is open."""
     ways = field.problem.ways
     if field.free[CORES, node] < ways.demand[way, CORES] or field.free[MEMORY, node] < ways.demand[way, MEMORY]:
@@ -261,7 +261,7 @@ def fits(field: Field, way: int, node: int) -> bool:
 
 
 @compiled
-def _is_empty(field: Field, node: int) -> bool:
+def _is_empty(field: NodeState, node: int) -> bool:
     """Whether everything is free on the node."""
     for row in range(field.free.shape[0]):
         if field.free[row, node] != field.problem.machines.capacity[row, node]:
@@ -270,17 +270,17 @@ def _is_empty(field: Field, node: int) -> bool:
 
 
 @compiled
-def put_fitting_keys(field: Field, score: int, way: int, begin: int, end: int) -> None:
-    """Put the standing of the nodes from `begin` to `end` on which the way fits into `field.keys`, NONE of the others.
+def put_fitting_keys(field: NodeState, score: int, way: int, begin: int, end: int) -> None:
+    """Put the base keys of the nodes from `begin` to `end` on which the way fits into `field.keys`, NONE of the others.
 
     Slices that are counted from 0, one condition a loop: without them the compiler does not vectorise.
     """
     ways = field.problem.ways
-    keys, standing = field.keys[: end - begin], field.standing[score, begin:end]
+    keys, base_key = field.keys[: end - begin], field.base_key[score, begin:end]
     cores, memory = field.free[CORES, begin:end], field.free[MEMORY, begin:end]
     needs_cores, needs_memory = ways.demand[way, CORES], ways.demand[way, MEMORY]
     for at in range(len(keys)):
-        keys[at] = standing[at] if (cores[at] >= needs_cores) & (memory[at] >= needs_memory) else NONE
+        keys[at] = base_key[at] if (cores[at] >= needs_cores) & (memory[at] >= needs_memory) else NONE
     if ways.simple[way]:
         return
     for row in range(MEMORY + 1, field.free.shape[0]):
@@ -295,14 +295,14 @@ def put_fitting_keys(field: Field, score: int, way: int, begin: int, end: int) -
 
 
 @compiled
-def smallest_simple(field: Field, score: int, way: int, begin: int, end: int) -> int:
-    """The smallest standing of the nodes from `begin` to `end` on which a simple way fits: in one loop."""
-    standing = field.standing[score, begin:end]
+def smallest_simple(field: NodeState, score: int, way: int, begin: int, end: int) -> int:
+    """The smallest base key of the nodes from `begin` to `end` on which a simple way fits: in one loop."""
+    base_key = field.base_key[score, begin:end]
     cores, memory = field.free[CORES, begin:end], field.free[MEMORY, begin:end]
     needs_cores, needs_memory = field.problem.ways.demand[way, CORES], field.problem.ways.demand[way, MEMORY]
     smallest = NONE
-    for at in range(len(standing)):
-        key = standing[at] if (cores[at] >= needs_cores) & (memory[at] >= needs_memory) else NONE
+    for at in range(len(base_key)):
+        key = base_key[at] if (cores[at] >= needs_cores) & (memory[at] >= needs_memory) else NONE
         smallest = min(smallest, key)
     return smallest
 

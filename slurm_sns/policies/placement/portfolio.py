@@ -19,13 +19,13 @@ from slurm_sns.errors import BadInput
 from slurm_sns.model import Alternative, Job, Plan, Report, Snapshot
 from slurm_sns.policies.base import MakeAlternatives, own_geometry
 from slurm_sns.policies.placement.age_limit_cycle import KeepingCycle
-from slurm_sns.policies.placement.cycle import Cycle, EndedCycle, Heuristic, Limits, Match, Opening
-from slurm_sns.policies.placement.explain import Explanation, explain
+from slurm_sns.policies.placement.cycle import Cycle, CycleLimits, EndedCycle, Heuristic, Match, Opening
+from slurm_sns.policies.placement.explain import JobExplanation, explain
 from slurm_sns.policies.placement.heuristic_names import PAPER_BETA
 from slurm_sns.policies.placement.heuristics import HEURISTICS, Idlest, require_known
 from slurm_sns.policies.placement.kernel_input import slowdown_units
 from slurm_sns.policies.placement.kernel_matching import Kernel, Rules
-from slurm_sns.policies.placement.node_arrays import WAYS, Amounts, Pool, amounts
+from slurm_sns.policies.placement.node_arrays import WAYS, Amounts, NodeArrays, amounts
 from slurm_sns.policies.placement.queue import WaitingQueue
 from slurm_sns.policies.placement.reasons import reasons_to_wait, starts
 
@@ -52,59 +52,61 @@ class Portfolio:
         _check(rules)
         self.rules = rules
         self.alternatives = alternatives
-        self._limits = Limits(rules.queue_depth, rules.reservations)
+        self._limits = CycleLimits(rules.queue_depth, rules.reservations)
         self._idlest = Idlest(rules.beta)
         self._kernel = Kernel(rules)
         without = rules.without_profiles()
         self._without_profiles = None if without is None else type(self)(without, alternatives)
-        self._pools: tuple[Pool, Pool] | None = None
+        self._less_shared_ways: tuple[NodeArrays, NodeArrays] | None = None
 
     def plan(self, snapshot: Snapshot) -> Plan:
         """The starts of the best schedule, and for every other job why it waits."""
-        pool = Pool.of(snapshot.nodes)
+        node_arrays = NodeArrays.of(snapshot.nodes)
         free = amounts([node.free for node in snapshot.nodes])
-        schedule = self.schedule(pool, free, WaitingQueue.of(snapshot.waiting, snapshot.projects))
+        schedule = self.schedule(node_arrays, free, WaitingQueue.of(snapshot.waiting, snapshot.projects))
         return Plan(
-            starts(schedule.matches, pool, schedule.chosen, schedule.matched),
+            starts(schedule.matches, node_arrays, schedule.chosen, schedule.matched),
             reasons_to_wait(schedule.cycle, schedule.matches, snapshot.waiting, self.rules.queue_depth),
             report=Report(schedule.chosen, schedule.matched, tuple(each.job.id for each in schedule.cycle.withheld)),
         )
 
-    def explain(self, snapshot: Snapshot, job_id: int) -> Explanation:
+    def explain(self, snapshot: Snapshot, job_id: int) -> JobExplanation:
         """What the cycle on this snapshot does with the job, member by member.
 
         Raises:
             BadInput: the job is not among the snapshot's waiting jobs.
         """
-        pool = Pool.of(snapshot.nodes)
+        node_arrays = NodeArrays.of(snapshot.nodes)
         queue = WaitingQueue.of(snapshot.waiting, snapshot.projects)
-        competing, pool, free = self._competing(pool, amounts([node.free for node in snapshot.nodes]), queue)
+        competing, node_arrays, free = self._competing(
+            node_arrays, amounts([node.free for node in snapshot.nodes]), queue
+        )
         return explain(
             snapshot,
             job_id,
             plan=self.plan(snapshot),
             queue_depth=self.rules.queue_depth,
             members=competing.rules.portfolio,
-            cycle=lambda member: competing.cycle(member, Opening.of(pool, free), queue),
+            cycle=lambda member: competing.cycle(member, Opening.of(node_arrays, free), queue),
         )
 
-    def schedule(self, pool: Pool, free: Amounts, queue: WaitingQueue) -> Schedule:
+    def schedule(self, node_arrays: NodeArrays, free: Amounts, queue: WaitingQueue) -> Schedule:
         """The best member's matches, without words. `free` and `queue` are not changed."""
-        competing, pool, free = self._competing(pool, free, queue)
-        return competing.schedule_all(pool, free, queue)
+        competing, node_arrays, free = self._competing(node_arrays, free, queue)
+        return competing.schedule_all(node_arrays, free, queue)
 
-    def schedule_all(self, pool: Pool, free: Amounts, queue: WaitingQueue) -> Schedule:
+    def schedule_all(self, node_arrays: NodeArrays, free: Amounts, queue: WaitingQueue) -> Schedule:
         """The same with every member competing, on these very nodes."""
-        ran = self._kernel.run(pool, free, queue) if len(queue) else None
+        ran = self._kernel.run(node_arrays, free, queue) if len(queue) else None
         if ran is None:
-            return self.schedule_plainly(pool, free, queue)
+            return self.schedule_plainly(node_arrays, free, queue)
         members = self.rules.portfolio
         matched = dict(zip(members, ran.matched.tolist(), strict=True))
         return Schedule(members[ran.best], ran.cycle.matches, matched, ran.cycle)
 
-    def schedule_plainly(self, pool: Pool, free: Amounts, queue: WaitingQueue) -> Schedule:
+    def schedule_plainly(self, node_arrays: NodeArrays, free: Amounts, queue: WaitingQueue) -> Schedule:
         """The same by the plain twin."""
-        opening = Opening.of(pool, free)
+        opening = Opening.of(node_arrays, free)
         matched: dict[str, int] = {}
         schedules: dict[str, tuple[tuple[Match, ...], Cycle]] = {}
         for member in self.rules.portfolio:
@@ -127,26 +129,28 @@ class Portfolio:
         """The same policy by the plain twin alone."""
         return PlainPortfolio(self.rules, self.alternatives)
 
-    def _competing(self, pool: Pool, free: Amounts, queue: WaitingQueue) -> tuple["Portfolio", Pool, Amounts]:
+    def _competing(
+        self, node_arrays: NodeArrays, free: Amounts, queue: WaitingQueue
+    ) -> tuple["Portfolio", NodeArrays, Amounts]:
         """Whose members compete for this queue, and the nodes as they see them: without the ways that are kept back."""
-        pool, free = self._unshared(pool, free)
+        node_arrays, free = self._unshared(node_arrays, free)
         if self._without_profiles is not None and not some_profiled(queue):
-            return self._without_profiles, pool, free
-        return self, pool, free
+            return self._without_profiles, node_arrays, free
+        return self, node_arrays, free
 
-    def _unshared(self, pool: Pool, free: Amounts) -> tuple[Pool, Amounts]:
+    def _unshared(self, node_arrays: NodeArrays, free: Amounts) -> tuple[NodeArrays, Amounts]:
         """The nodes without the ways that are kept for jobs without profile."""
         if not self.rules.shared_ways:
-            return pool, free
-        shared = np.minimum(pool.capacity[WAYS], self.rules.shared_ways)
-        pools = self._pools  # read once: another thread may explain a job of another snapshot meanwhile
-        if pools is None or pools[0] is not pool:
-            capacity = pool.capacity.copy()
+            return node_arrays, free
+        shared = np.minimum(node_arrays.capacity[WAYS], self.rules.shared_ways)
+        found = self._less_shared_ways  # read once: another thread may explain a job of another snapshot meanwhile
+        if found is None or found[0] is not node_arrays:
+            capacity = node_arrays.capacity.copy()
             capacity[WAYS] -= shared
-            pools = self._pools = (pool, Pool(pool.names, capacity))
+            found = self._less_shared_ways = (node_arrays, NodeArrays(node_arrays.names, capacity))
         left = free.copy()
         left[WAYS] -= shared
-        return pools[1], left
+        return found[1], left
 
     def _chooser(self, member: str) -> Callable[[Job], Heuristic]:
         """The heuristic for a job: its own, else the pool's, else the member's; `idlest` with the rules' beta."""
@@ -172,9 +176,9 @@ class Portfolio:
 class PlainPortfolio(Portfolio):
     """The same by the plain twin alone."""
 
-    def schedule_all(self, pool: Pool, free: Amounts, queue: WaitingQueue) -> Schedule:
+    def schedule_all(self, node_arrays: NodeArrays, free: Amounts, queue: WaitingQueue) -> Schedule:
         """The best member's matches."""
-        return self.schedule_plainly(pool, free, queue)
+        return self.schedule_plainly(node_arrays, free, queue)
 
 
 def some_profiled(queue: WaitingQueue) -> bool:

@@ -13,11 +13,13 @@ from slurm_sns.policies.placement.cycle import EndedCycle, Match
 from slurm_sns.policies.placement.cycle_capacity import Moment
 from slurm_sns.policies.placement.job_size import wording
 from slurm_sns.policies.placement.kinds_of_jobs import OncePerKind
-from slurm_sns.policies.placement.node_arrays import Pool
+from slurm_sns.policies.placement.node_arrays import NodeArrays
 from slurm_sns.policies.placement.shortfall import nearest
 
 
-def starts(matches: Iterable[Match], pool: Pool, chosen: str, matched: Mapping[str, int]) -> tuple[Start, ...]:
+def starts(
+    matches: Iterable[Match], node_arrays: NodeArrays, chosen: str, matched: Mapping[str, int]
+) -> tuple[Start, ...]:
     """The actions for the matches of the chosen schedule."""
     count = matched[chosen]
     schedule = f"{chosen}, which matched {count} {'job' if count == 1 else 'jobs'}"
@@ -26,7 +28,7 @@ def starts(matches: Iterable[Match], pool: Pool, chosen: str, matched: Mapping[s
     return tuple(
         Start(
             job_id=match.job.id,
-            nodes=tuple(pool.names[node] for node in match.nodes),
+            nodes=tuple(node_arrays.names[node] for node in match.nodes),
             alternative=match.alternative,
             reason=f"own heuristic {match.job.heuristic} in {schedule}" if match.job.heuristic else f"by {schedule}",
         )
@@ -70,7 +72,7 @@ def _reason(after: Moment, job: Job) -> str:
     if way.nodes > 1:
         return f"needs {wording(way)}, {len(after.fitting(way, job))} fit"
     columns = after.permitted(job)
-    lack = nearest(after.pool, after.free, columns, way, 1)[0]
+    lack = nearest(after.node_arrays, after.free, columns, way, 1)[0]
     demand = wording(replace(way, exclusive=False))
     state = f"is empty and has {demand}" if way.exclusive else f"has {demand} free"
     return f"no allowed node {state}; nearest: {lack}"

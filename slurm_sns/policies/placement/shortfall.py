@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slurm_sns.model import Alternative, Resources
-from slurm_sns.policies.placement.node_arrays import Amounts, Indices, Pool
+from slurm_sns.policies.placement.node_arrays import Amounts, Indices, NodeArrays
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,26 +28,32 @@ class Lack:
         )
 
 
-def nearest(pool: Pool, free: Amounts, columns: Indices, alternative: Alternative, count: int) -> tuple[Lack, ...]:
+def nearest(
+    node_arrays: NodeArrays, free: Amounts, columns: Indices, alternative: Alternative, count: int
+) -> tuple[Lack, ...]:
     """The nodes, among these columns, that come nearest to fitting.
 
     Nearest: the fewest resources missing, then the smallest sum of what is missing as a share of the node's capacity.
     """
     if not len(columns):
         return ()
-    among = slice(None) if len(columns) == len(pool.names) else columns  # all of them: no copy
+    among = slice(None) if len(columns) == len(node_arrays.names) else columns  # all of them: no copy
     kinds, shares = np.zeros(len(columns), np.int64), np.zeros(len(columns))
     for row, needed in enumerate(alternative.demand):
         if needed > 0:
             lacks = np.maximum(needed - free[row, among], 0)
             kinds += lacks > 0
-            shares += lacks / np.maximum(pool.capacity[row, among], 1)
+            shares += lacks / np.maximum(node_arrays.capacity[row, among], 1)
     not_empty = np.zeros(len(columns), np.bool_)
     if alternative.exclusive:
-        not_empty = (free[:, among] != pool.capacity[:, among]).any(axis=0)
+        not_empty = (free[:, among] != node_arrays.capacity[:, among]).any(axis=0)
         kinds += not_empty
     return tuple(
-        Lack(pool.names[columns[at]], _lacking(free, columns[at], alternative.demand), not_empty=bool(not_empty[at]))
+        Lack(
+            node_arrays.names[columns[at]],
+            _lacking(free, columns[at], alternative.demand),
+            not_empty=bool(not_empty[at]),
+        )
         for at in _first(kinds, shares, count)
     )
 

@@ -18,7 +18,7 @@ from slurm_sns.model import Alternative, Resources
 from slurm_sns.policies.base import Choice
 from slurm_sns.policies.placement.request import Layout, NodeType, Request, compact, fewest_nodes, holding, spread
 from slurm_sns.policies.profile import SAME, Program, Run
-from slurm_sns.policies.sns.alternatives_report import Considered, Explanation
+from slurm_sns.policies.sns.alternatives_report import AlternativesReport, Considered
 from slurm_sns.policies.sns.classify import Classification, Kind, classify, corrected_time_s
 from slurm_sns.policies.sns.parameters import PAPER_BANDWIDTH_GBPS, SnsParameters
 
@@ -53,7 +53,7 @@ def choose(
     """
     types = without_shared_ways(nodes, parameters.shared_ways)
     fewest = fewest_nodes(request, types)
-    explanation = Explanation(
+    explanation = AlternativesReport(
         program=program_name or (profile.name if profile else ""),
         processes=request.processes,
         alpha=parameters.alpha if request.alpha is None else request.alpha,
@@ -102,7 +102,7 @@ class _Profiled:
     runs: Mapping[int, Run]
     types: tuple[NodeType, ...]
     parameters: SnsParameters
-    explanation: Explanation
+    explanation: AlternativesReport
 
     def choice(self) -> Choice:
         bandwidth = max(each.capacity.bandwidth_gbps for each in self.types) or PAPER_BANDWIDTH_GBPS

@@ -38,7 +38,7 @@ class Considered:
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
+class AlternativesReport:
     """Why a job has the alternatives it has.
 
     `kind` is None for a job without profile; `note` says what is special about it, empty when nothing is.

@@ -79,26 +79,26 @@ Scales = Mapping[int, Evidence]
 class Known:
     """All that is known of one (program, processes).
 
-    `standing` is the evidence for the current profile. `renewal` is that of a re-measurement, None when none is under
+    `current` is the evidence for the current profile. `renewal` is that of a re-measurement, None when none is under
     way. `strange` counts the runs in a row that did not agree with the current profile (module drift).
     """
 
     program: str
     processes: int
-    standing: Scales = field(default_factory=dict)
+    current: Scales = field(default_factory=dict)
     renewal: Scales | None = None
     strange: int = 0
 
     @property
     def gathering(self) -> Scales:
         """The evidence that new measurements go to."""
-        return self.standing if self.renewal is None else self.renewal
+        return self.current if self.renewal is None else self.renewal
 
     def with_measurement(self, measured: Measurement) -> "Known":
         """The knowledge with what one more run gave."""
         scales = dict(self.gathering)
         scales[measured.scale] = scales.get(measured.scale, Evidence()).with_measurement(measured)
-        return replace(self, standing=scales) if self.renewal is None else replace(self, renewal=scales)
+        return replace(self, current=scales) if self.renewal is None else replace(self, renewal=scales)
 
     def renewed(self) -> "Known":
         """Start a re-measurement; nothing when one is under way. The current profile stays in use until `settled`."""
@@ -106,7 +106,7 @@ class Known:
 
     def settled(self) -> "Known":
         """The re-measurement is complete: what it gave replaces the current profile; nothing when none is under way."""
-        return self if self.renewal is None else replace(self, standing=self.renewal, renewal=None)
+        return self if self.renewal is None else replace(self, current=self.renewal, renewal=None)
 
     def profile(self) -> Program | None:
         """The profile to plan by; None until scale 1 is timed and sampled.
@@ -115,7 +115,7 @@ class Known:
         run again, so its curves are not needed: those of scale 1 stand for them.
         """
         complete: list[Run] = []
-        for scale, evidence in sorted(self.standing.items()):
+        for scale, evidence in sorted(self.current.items()):
             run = evidence.run(self.processes, scale)
             if run is not None:
                 complete.append(run)

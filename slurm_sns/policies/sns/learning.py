@@ -109,7 +109,7 @@ class Learning:
         """Know this from now on; a renewal of which no step is left to run is complete."""
         if known.renewal and self._next_step(known, job) is None:
             known = known.settled()
-        if known.standing != self.of(job.key).standing:
+        if known.current != self.of(job.key).current:
             self._by_profile.pop(job.key, None)
         self.known[job.key] = known
 

@@ -8,7 +8,7 @@ Source: Spread-n-Share (SC'19), section 4.4, figure 11.
 from collections.abc import Sequence
 from functools import partial
 
-from slurm_sns.policies.base import Asked, Choice
+from slurm_sns.policies.base import Choice, JobRequest
 from slurm_sns.policies.placement.heuristic_names import IDLEST
 from slurm_sns.policies.placement.kernel_matching import Rules
 from slurm_sns.policies.placement.portfolio import Portfolio
@@ -37,7 +37,7 @@ def spread_n_share(parameters: SnsParameters | None = None) -> Portfolio:
     return Portfolio(rules, partial(alternatives, parameters))
 
 
-def alternatives(parameters: SnsParameters, asked: Asked, nodes: Sequence[NodeType]) -> Choice:
+def alternatives(parameters: SnsParameters, asked: JobRequest, nodes: Sequence[NodeType]) -> Choice:
     """By the program's profile where the job's geometry may be chosen.
 
     Raises:

@@ -13,13 +13,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from slurm_sns.model import Alternative, Resources
-from slurm_sns.scheduler.observe.job_status import Standing
+from slurm_sns.scheduler.observe.job_status import JobStatus
 from slurm_sns.scheduler.observe.observed import JobState, ObservedJob
 
 #: Tasks that have left the queue, and count for the array's limit.
 _BUSY = (
-    *(Standing.PLACED, Standing.OVERDUE, Standing.UNHELD, Standing.REQUEUED),
-    *(Standing.RUNNING, Standing.SUSPENDED),
+    *(JobStatus.PLACED, JobStatus.OVERDUE, JobStatus.UNHELD, JobStatus.REQUEUED),
+    *(JobStatus.RUNNING, JobStatus.SUSPENDED),
 )
 
 
@@ -40,14 +40,14 @@ class Tasks:
     busy: Counter[int] = field(default_factory=Counter)
 
 
-def count(jobs: Iterable[ObservedJob], standings: Mapping[int, Standing]) -> Tasks:
+def count(jobs: Iterable[ObservedJob], statuses: Mapping[int, JobStatus]) -> Tasks:
     """Count the tasks in a look at Slurm."""
     tasks = Tasks()
     for job in jobs:
         if job.array_id is None or job.is_array_record:
             continue
-        what = standings[job.id]
-        if what is Standing.WAITING:
+        what = statuses[job.id]
+        if what is JobStatus.WAITING:
             tasks.held[job.array_id] += 1
         elif what in _BUSY and job.state is not JobState.ENDED:
             tasks.busy[job.array_id] += 1

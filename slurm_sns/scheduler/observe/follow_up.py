@@ -8,7 +8,7 @@ may be requeued, and one that was given to Slurm stays Slurm's.
 from dataclasses import dataclass, replace
 
 from slurm_sns.model import Release
-from slurm_sns.scheduler.observe.job_status import Standing, carries_ours, is_pinned_by
+from slurm_sns.scheduler.observe.job_status import JobStatus, carries_ours, is_pinned_by
 from slurm_sns.scheduler.observe.limit_retries import is_limit
 from slurm_sns.scheduler.observe.nice import is_boosted, without_boost
 from slurm_sns.scheduler.observe.observed import ObservedJob
@@ -58,41 +58,43 @@ OVERWRITTEN = "its owner overwrote the mark in Extra"
 OWNER_HELD = "held by its owner after it was placed"
 
 
-def follow_up(job: ObservedJob, what: Standing, record: JobRecord | None, settings: Settings, now_s: float) -> FollowUp:
+def follow_up(
+    job: ObservedJob, what: JobStatus, record: JobRecord | None, settings: Settings, now_s: float
+) -> FollowUp:
     """Our record of this job from now on (None: we keep none), and the changes to send."""
-    if settings.mode != "enforce" and what in (Standing.WAITING, Standing.OVERDUE, Standing.REQUEUED):
+    if settings.mode != "enforce" and what in (JobStatus.WAITING, JobStatus.OVERDUE, JobStatus.REQUEUED):
         return record, handed_over(job, what, record, NO_LONGER_ENFORCED)
-    if settings.mode != "enforce" and what is Standing.UNHELD:
+    if settings.mode != "enforce" and what is JobStatus.UNHELD:
         return _given_to_slurm(job, record), ()
-    if what in (Standing.OVERDUE, Standing.REQUEUED, Standing.UNHELD):
+    if what in (JobStatus.OVERDUE, JobStatus.REQUEUED, JobStatus.UNHELD):
         return _taken_back(job, what, known(record, job), settings, now_s)
     match what:
-        case Standing.WAITING:
+        case JobStatus.WAITING:
             return _waiting(job, record)
-        case Standing.OWNER_HELD:
+        case JobStatus.OWNER_HELD:
             was = replace(known(record, job), stage=Stage.OWNER_HELD, note=OWNER_HELD)
             return was, handed_over(job, what, was, OWNER_HELD)
-        case Standing.PLACED:
+        case JobStatus.PLACED:
             if record is not None and record.stage is Stage.PLACED:
                 return record, ()
             return replace(known(record, job), stage=Stage.PLACED, placed_s=now_s), ()
-        case Standing.CHANGED | Standing.MARK_LOST:
+        case JobStatus.CHANGED | JobStatus.MARK_LOST:
             return record, handed_over(job, what, record, _why_changed(job, what, record))
-        case Standing.RELEASED:
+        case JobStatus.RELEASED:
             return _given_to_slurm(job, record), ()
-        case Standing.RUNNING | Standing.SUSPENDED:
+        case JobStatus.RUNNING | JobStatus.SUSPENDED:
             return _compared(job, record), ()
-        case Standing.ENDED | Standing.ADMIN_HELD:
+        case JobStatus.ENDED | JobStatus.ADMIN_HELD:
             return record and verified(record), ()
         case _:
             return None, ()
 
 
-def _taken_back(job: ObservedJob, what: Standing, record: JobRecord, settings: Settings, now_s: float) -> FollowUp:
+def _taken_back(job: ObservedJob, what: JobStatus, record: JobRecord, settings: Settings, now_s: float) -> FollowUp:
     """A job whose placement is to be taken back, and that is to be held again."""
-    if what is Standing.OVERDUE:
+    if what is JobStatus.OVERDUE:
         return _overdue(job, record, settings, now_s)
-    if what is Standing.REQUEUED:
+    if what is JobStatus.REQUEUED:
         held = replace(record, submit_s=job.submit_s, restarts=job.restarts, failures=0, retry_s=0.0)
         return replace(held, stage=Stage.HOLDING, note="requeued"), (_unpin(job, held, "requeued"),)
     # Once: whoever releases the job after that is its owner.
@@ -104,22 +106,22 @@ def verified(record: JobRecord) -> JobRecord:
     return replace(record, stage=Stage.HELD) if record.stage is Stage.HOLDING else record
 
 
-def handed_over(job: ObservedJob, what: Standing, record: JobRecord | None, why: str) -> tuple[Unpin | Release, ...]:
+def handed_over(job: ObservedJob, what: JobStatus, record: JobRecord | None, why: str) -> tuple[Unpin | Release, ...]:
     """What gives the job to Slurm as its owner wrote it: our placement taken back, our hold released.
 
     Nothing for a job that is Slurm's already, or that an administrator holds; one that its owner holds stays held, but
     without our boost, or its release would put it before all others. Slurm lets a job be released twice: one that is
     free already stays as it is. A job that stays pinned would wait for its nodes alone, and nobody would look after it.
     """
-    if what in (Standing.PLACED, Standing.OVERDUE, Standing.REQUEUED):
+    if what in (JobStatus.PLACED, JobStatus.OVERDUE, JobStatus.REQUEUED):
         is_ours = True
-    elif what in (Standing.CHANGED, Standing.MARK_LOST, Standing.OWNER_HELD):
+    elif what in (JobStatus.CHANGED, JobStatus.MARK_LOST, JobStatus.OWNER_HELD):
         is_ours = carries_ours(job, record)
-    elif what is Standing.WAITING:
+    elif what is JobStatus.WAITING:
         is_ours = False
     else:
         return ()
-    release = (Release(job.id, why),) if job.priority == 0 and what is not Standing.OWNER_HELD else ()
+    release = (Release(job.id, why),) if job.priority == 0 and what is not JobStatus.OWNER_HELD else ()
     if not is_ours:
         return release
     was = known(record, job)
@@ -142,8 +144,8 @@ def _overdue(job: ObservedJob, record: JobRecord, settings: Settings, now_s: flo
     return held, (_unpin(job, held, why),)
 
 
-def _why_changed(job: ObservedJob, what: Standing, record: JobRecord | None) -> str:
-    if what is Standing.MARK_LOST:
+def _why_changed(job: ObservedJob, what: JobStatus, record: JobRecord | None) -> str:
+    if what is JobStatus.MARK_LOST:
         return OVERWRITTEN
     if job.unreadable:
         return f"left to Slurm: its record cannot be read: {job.unreadable}"

@@ -16,14 +16,14 @@ from slurm_sns.scheduler.observe.observed import JobState, ObservedJob
 from slurm_sns.scheduler.observe.records import JobRecord, Stage
 from slurm_sns.scheduler.settings import Settings
 
-Known = tuple["Standing", JobRecord | None]
+Known = tuple["JobStatus", JobRecord | None]
 
 #: Slurm's reasons for a hold of an operator's, and for its own of a job that could never run as it is: with the nodes
 #: that we gave it, or at all.
 ADMINS_HOLD, SLURMS_HOLD = "JobHeldAdmin", "BadConstraints"
 
 
-class Standing(StrEnum):
+class JobStatus(StrEnum):
     """What an observed job is to us."""
 
     WAITING = "ours, waiting"
@@ -42,12 +42,12 @@ class Standing(StrEnum):
     ENDED = "ended"
 
 
-def standings(
+def statuses(
     jobs: Sequence[ObservedJob], records: Mapping[int, JobRecord], settings: Settings, now_s: float
 ) -> dict[int, Known]:
     """What each of these jobs is to us, and our record of it, by id."""
     known = _known(jobs, records)
-    return {job.id: (standing(job, known.get(job.id), now_s, settings), known.get(job.id)) for job in jobs}
+    return {job.id: (status_of(job, known.get(job.id), now_s, settings), known.get(job.id)) for job in jobs}
 
 
 def _known(jobs: Sequence[ObservedJob], records: Mapping[int, JobRecord]) -> dict[int, JobRecord]:
@@ -68,7 +68,7 @@ def _is_same_job(job: ObservedJob, record: JobRecord | None) -> bool:
     return record is not None and (record.submit_s == job.submit_s or job.restarts > record.restarts)
 
 
-def standing(job: ObservedJob, record: JobRecord | None, now_s: float, settings: Settings) -> Standing:
+def status_of(job: ObservedJob, record: JobRecord | None, now_s: float, settings: Settings) -> JobStatus:
     """What this job is to us now. `record` is ours of the same job (same id and submit time), or None.
 
     A pinned job with our mark but without a record (the store was lost) counts as placed if it carries our boost: no
@@ -76,64 +76,64 @@ def standing(job: ObservedJob, record: JobRecord | None, now_s: float, settings:
     too if it was requeued: while it ran it had its own nice value again, and nobody else would take its nodes off.
     """
     if job.state is JobState.ENDED:
-        return Standing.ENDED
+        return JobStatus.ENDED
     if job.state is JobState.RUNNING:
-        return Standing.RUNNING
+        return JobStatus.RUNNING
     if job.state is JobState.SUSPENDED:
-        return Standing.SUSPENDED
+        return JobStatus.SUSPENDED
     hints = job.hints
     if record is None and (hints is None or hints.advised):  # the filter never held it
-        return Standing.FOREIGN if hints is None or job.priority == 0 or job.pinned_to else Standing.RELEASED
+        return JobStatus.FOREIGN if hints is None or job.priority == 0 or job.pinned_to else JobStatus.RELEASED
     if record is not None and record.stage is Stage.RELEASED:
         is_left = job.priority > 0 and carries_ours(job, record)
-        return Standing.CHANGED if is_left else Standing.RELEASED
+        return JobStatus.CHANGED if is_left else JobStatus.RELEASED
     if job.priority == 0:
         return _held(job, record, is_marked=hints is not None)
     return _released(job, record, now_s, settings, is_marked=hints is not None)
 
 
-def _held(job: ObservedJob, record: JobRecord | None, *, is_marked: bool) -> Standing:
+def _held(job: ObservedJob, record: JobRecord | None, *, is_marked: bool) -> JobStatus:
     """A job of ours with priority 0."""
     if not job.pinned_to and is_held_by_others(job):
-        return Standing.ADMIN_HELD
+        return JobStatus.ADMIN_HELD
     stage = None if record is None else record.stage
     if carries_ours(job, record):
         is_ours = stage in (Stage.HELD, Stage.HOLDING)
         if job.reason == SLURMS_HOLD or (is_ours and job.pinned_to):  # the hold is Slurm's, or ours
-            return Standing.OVERDUE if is_marked else Standing.CHANGED
+            return JobStatus.OVERDUE if is_marked else JobStatus.CHANGED
         if not is_ours:
-            return Standing.OWNER_HELD
+            return JobStatus.OWNER_HELD
     if stage is Stage.OWNER_HELD:
-        return Standing.OWNER_HELD
+        return JobStatus.OWNER_HELD
     if not is_marked:
-        return Standing.MARK_LOST
+        return JobStatus.MARK_LOST
     is_changed = job.pinned_to or not job.is_plain or job.ways or job.bandwidth_gbps
-    return Standing.CHANGED if is_changed else Standing.WAITING
+    return JobStatus.CHANGED if is_changed else JobStatus.WAITING
 
 
 def _released(
     job: ObservedJob, record: JobRecord | None, now_s: float, settings: Settings, *, is_marked: bool
-) -> Standing:
+) -> JobStatus:
     """A job of ours that waits in Slurm's queue."""
     if not carries_ours(job, record):
         if record is not None and record.stage is Stage.HOLDING and is_marked and not job.pinned_to:
-            return Standing.UNHELD
-        return Standing.FOREIGN if record is None and job.pinned_to else Standing.RELEASED
+            return JobStatus.UNHELD
+        return JobStatus.FOREIGN if record is None and job.pinned_to else JobStatus.RELEASED
     is_where_we_put_it = record is None or is_pinned_by(job, record)
     if not is_where_we_put_it or not is_marked:
-        return Standing.CHANGED
+        return JobStatus.CHANGED
     if record is None:
-        return Standing.PLACED
+        return JobStatus.PLACED
     if job.restarts > record.restarts:
-        return Standing.REQUEUED
+        return JobStatus.REQUEUED
     if record.stage is Stage.OWNER_HELD:
-        return Standing.CHANGED
+        return JobStatus.CHANGED
     if is_limit(job.reason):  # Slurm has looked at it since its placement, and will not start it now
-        return Standing.OVERDUE
+        return JobStatus.OVERDUE
     # Placed in the future, by a clock that was stepped back since: overdue too, or it might wait for as long as that.
     if record.stage is Stage.PLACED and abs(now_s - record.placed_s) > settings.place_timeout_s:
-        return Standing.OVERDUE
-    return Standing.PLACED
+        return JobStatus.OVERDUE
+    return JobStatus.PLACED
 
 
 def carries_ours(job: ObservedJob, record: JobRecord | None) -> bool:

@@ -12,7 +12,7 @@ from slurm_sns.scheduler.observe import arrays
 from slurm_sns.scheduler.observe.arrays import Tasks
 from slurm_sns.scheduler.observe.dependencies import Others, Outlook
 from slurm_sns.scheduler.observe.follow_up import Unpin, follow_up
-from slurm_sns.scheduler.observe.job_status import Known, Standing, standings
+from slurm_sns.scheduler.observe.job_status import JobStatus, Known, statuses
 from slurm_sns.scheduler.observe.limit_retries import waiting_for_limits
 from slurm_sns.scheduler.observe.observed import JobState, ObservedJob
 from slurm_sns.scheduler.observe.records import JobRecord, Stage
@@ -23,14 +23,14 @@ from slurm_sns.scheduler.settings import Settings
 class Reconciled:
     """Slurm's jobs and our records, brought together.
 
-    `standings` says of every job what it is to us, `found` the same with our record of the job before this look.
+    `statuses` says of every job what it is to us, `found` the same with our record of the job before this look.
     `records` are all our records as they are after it, `corrections` the changes to send. `ours` are the jobs that
     concern us, by id. Of those that we are to plan, `candidates` can be planned now as far as the jobs alone show it
     (in the order in which Slurm lists them), and `blocked` says of the others why not. `tasks` counts the tasks of
     arrays that are jobs of their own, `others` tells what the jobs wait for.
     """
 
-    standings: Mapping[int, Standing]
+    statuses: Mapping[int, JobStatus]
     found: Mapping[int, Known]
     records: Mapping[int, JobRecord]
     corrections: tuple[Unpin | Release, ...]
@@ -46,11 +46,11 @@ def reconcile(
 ) -> Reconciled:
     """Bring Slurm's jobs and our records together.
 
-    Each job goes through the state table: what it is to us (standing) and what we do about it (follow_up). Of those
+    Each job goes through the state table: what it is to us (job_status) and what we do about it (follow_up). Of those
     that we are to plan, these cannot be planned now: one with a correction; one that waits for a dependency, its begin
     time or the end of its pause; tasks beyond their array's limit; and those of an owner who has met a limit.
     """
-    found = standings(jobs, records, settings, now_s)
+    found = statuses(jobs, records, settings, now_s)
     what_each_is = {job_id: what for job_id, (what, _) in found.items()}
     others, tasks = Others(jobs), arrays.count(jobs, what_each_is)
     after: dict[int, JobRecord] = {}
@@ -80,14 +80,14 @@ def reconcile(
     return Reconciled(what_each_is, found, after, tuple(corrections), ours, candidates, blocked, tasks, others)
 
 
-def is_to_be_planned(job: ObservedJob, what: Standing, settings: Settings) -> bool:
+def is_to_be_planned(job: ObservedJob, what: JobStatus, settings: Settings) -> bool:
     """Whether the policy plans this job. advise and observe plan jobs that are not held, and never touch them."""
     if settings.mode == "enforce":
-        return what is Standing.WAITING
+        return what is JobStatus.WAITING
     if settings.mode == "advise":
-        return what in (Standing.WAITING, Standing.RELEASED) and job.priority > 0
+        return what in (JobStatus.WAITING, JobStatus.RELEASED) and job.priority > 0
     return (
-        what in (Standing.FOREIGN, Standing.WAITING, Standing.RELEASED)
+        what in (JobStatus.FOREIGN, JobStatus.WAITING, JobStatus.RELEASED)
         and job.state is JobState.PENDING
         and job.is_batch
         and job.is_plain
@@ -98,9 +98,9 @@ def is_to_be_planned(job: ObservedJob, what: Standing, settings: Settings) -> bo
     )
 
 
-def _is_ours(what: Standing, record: JobRecord | None) -> bool:
+def _is_ours(what: JobStatus, record: JobRecord | None) -> bool:
     """Whether the job is shown among ours: one that was given to Slurm is not, nor one that has ended."""
-    return record is not None and record.stage is not Stage.RELEASED and what is not Standing.ENDED
+    return record is not None and record.stage is not Stage.RELEASED and what is not JobStatus.ENDED
 
 
 def _hindrance(job: ObservedJob, record: JobRecord | None, others: Others, settings: Settings, now_s: float) -> str:

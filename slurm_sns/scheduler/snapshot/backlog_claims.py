@@ -44,7 +44,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Turns:
+class Backlog:
     """The claims of one look.
 
     For the next look: `could_start` says since when jobs could have started by our count, `kept_since_s` since when
@@ -56,20 +56,20 @@ class Turns:
     kept_since_s: float | None = None
 
 
-NO_TURNS = Turns()
+NO_TURNS = Backlog()
 
 
 def turns(
     jobs: Iterable[ObservedJob],
     configured: Sequence[ObservedNode],
     planned_on: Sequence[Node],
-    before: Turns,
+    before: Backlog,
     *,
     releases: Callable[[], Releases],
     now_s: float,
     patience_s: float,
     backfill: Backfill,
-) -> Turns:
+) -> Backlog:
     """What is kept for these jobs, all of them Slurm's own and able to start; `before` is that of the last look.
 
     `planned_on` says what is free now, `releases` what comes free later, asked only where somebody waits for it.
@@ -96,10 +96,10 @@ def turns(
     keeps, kept_since_s = _keeps_beyond(before, now_s, backfill.interval_s)
     if keeps:
         claims += beyond
-    return Turns(tuple(sorted(claims, key=lambda claim: claim.submit_s)), since, kept_since_s if beyond else None)
+    return Backlog(tuple(sorted(claims, key=lambda claim: claim.submit_s)), since, kept_since_s if beyond else None)
 
 
-def _keeps_beyond(before: Turns, now_s: float, interval_s: float) -> tuple[bool, float]:
+def _keeps_beyond(before: Backlog, now_s: float, interval_s: float) -> tuple[bool, float]:
     """Whether nodes are kept in this look for jobs that Slurm's backfill would not plan, and since when."""
     since_s = before.kept_since_s
     if since_s is None:

@@ -15,14 +15,14 @@ from slurm_sns.scheduler.snapshot.account_limits import AccountLimits
 from slurm_sns.scheduler.snapshot.backlog_claims import Claim
 from slurm_sns.scheduler.snapshot.geometry import alike, names_no_memory
 from slurm_sns.scheduler.snapshot.node_sets import NodeSets
-from slurm_sns.scheduler.snapshot.partition_limits import Limits
+from slurm_sns.scheduler.snapshot.partition_limits import PartitionLimits
 from slurm_sns.scheduler.snapshot.spreading import Spreader, Spreading
 
 #: Why a job waits all of whose nodes are claimed. A user is told no more of other users' jobs.
 KEPT = "its nodes are kept for jobs of Slurm's own that were submitted before it"
 
 
-class Reach:
+class Eligibility:
     """What each job may ever use and may use now.
 
     Jobs that may use the same nodes share one set, whatever their partitions and their ends: ten thousand jobs cost as
@@ -39,7 +39,7 @@ class Reach:
         claimed = [each for each in claims if each.end_s > now_s]
         self._claims = [(each.submit_s, each.start_s, self._sets.of_names(each.nodes)) for each in claimed]
         self._claim_starts_s = sorted(start_s for _, start_s, _ in self._claims)
-        self._limits = Limits(observation)
+        self._limits = PartitionLimits(observation)
         self._account_limits = AccountLimits(observation.tres_limits)
         self.now_s = now_s
         self._spreader = Spreader(spreading)

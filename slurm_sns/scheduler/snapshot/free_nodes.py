@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from math import ceil, inf
 
 from slurm_sns.model import NOTHING, Node, Resources
-from slurm_sns.scheduler.observe.job_status import Standing
+from slurm_sns.scheduler.observe.job_status import JobStatus
 from slurm_sns.scheduler.observe.observed import Observation, ObservedJob
 from slurm_sns.scheduler.snapshot.geometry import placed_demand
 from slurm_sns.scheduler.snapshot.release_times import Releases, of_running
@@ -18,9 +18,9 @@ COMPLETING_GRACE_S = 3.0
 Placed = tuple[ObservedJob, Mapping[str, Resources]]
 
 
-def takes_placed(what: Standing) -> bool:
+def takes_placed(what: JobStatus) -> bool:
     """An overdue job may start before we have unpinned it, so it counts as taken for one cycle more."""
-    return what in (Standing.PLACED, Standing.OVERDUE)
+    return what in (JobStatus.PLACED, JobStatus.OVERDUE)
 
 
 def unavailable_nodes(observation: Observation, now_s: float) -> dict[str, str]:
@@ -35,7 +35,7 @@ def unavailable_nodes(observation: Observation, now_s: float) -> dict[str, str]:
     return reasons
 
 
-def placed_jobs(observation: Observation, standings: Mapping[int, Standing]) -> list[Placed]:
+def placed_jobs(observation: Observation, statuses: Mapping[int, JobStatus]) -> list[Placed]:
     """The placed jobs that have not started yet, each with what it will take on its nodes.
 
     That is no more than a node has: the job's owner may have written any number into it since.
@@ -43,7 +43,7 @@ def placed_jobs(observation: Observation, standings: Mapping[int, Standing]) -> 
     by_name = {node.name: node for node in observation.nodes}
     found: list[Placed] = []
     for job in observation.jobs:
-        if takes_placed(standings[job.id]):
+        if takes_placed(statuses[job.id]):
             pinned = [by_name[name] for name in job.pinned_to if name in by_name]
             demand = placed_demand(job, pinned) if pinned else NOTHING
             found.append((job, {node.name: Resources(*map(min, demand, node.capacity)) for node in pinned}))

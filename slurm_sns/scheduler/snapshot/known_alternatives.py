@@ -32,7 +32,7 @@ class _Found:
         return self.profile is profile or self.profile == profile
 
 
-class KnownWays:
+class KnownAlternatives:
     """What the looks of one scheduler found.
 
     A size that no job had for a whole look is forgotten, so no more sizes are kept than two looks had jobs.
@@ -77,6 +77,6 @@ class KnownWays:
         self._new[user_id] += 1
 
 
-def unlimited() -> KnownWays:
+def unlimited() -> KnownAlternatives:
     """For a look that no other follows: nothing is put off."""
-    return KnownWays(maxsize)
+    return KnownAlternatives(maxsize)

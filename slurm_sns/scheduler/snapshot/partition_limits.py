@@ -14,7 +14,7 @@ from slurm_sns.scheduler.observe.observed import Observation, ObservedJob, Obser
 ANY_WALLTIME, ANY_MOST_NODES, ANY_LEAST_NODES = "PartitionTimeLimit", "PartitionMaxNodes", "PartitionMinNodes"
 
 
-class Limits:
+class PartitionLimits:
     """The limits of one look's partitions. What is not shown is not limited."""
 
     def __init__(self, observation: Observation) -> None:

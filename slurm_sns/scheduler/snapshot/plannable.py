@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 
 from slurm_sns.errors import Closed, Infeasible
 from slurm_sns.model import Job, Seconds
-from slurm_sns.policies.sns.alternatives_report import Explanation
+from slurm_sns.policies.sns.alternatives_report import AlternativesReport
 from slurm_sns.scheduler.observe.dependencies import Others, Outlook
 from slurm_sns.scheduler.observe.observed import Observation, ObservedJob
 from slurm_sns.scheduler.observe.records import JobRecord
 from slurm_sns.scheduler.settings import Settings
-from slurm_sns.scheduler.snapshot.eligibility import Reach
+from slurm_sns.scheduler.snapshot.eligibility import Eligibility
 from slurm_sns.scheduler.snapshot.preemption import Preemptors
 from slurm_sns.scheduler.snapshot.queue_order import is_over_aged, order_key
 
@@ -28,7 +28,7 @@ class Plannable:
     waiting: list[Job] = field(default_factory=list)
     infeasible: dict[int, str] = field(default_factory=dict)
     closed: dict[int, str] = field(default_factory=dict)
-    explanations: dict[int, Explanation] = field(default_factory=dict)
+    explanations: dict[int, AlternativesReport] = field(default_factory=dict)
     arrays: list[tuple[Job, int]] = field(default_factory=list)
 
 
@@ -38,7 +38,7 @@ def sort_out(
     observation: Observation,
     settings: Settings,
     *,
-    reach: Reach,
+    reach: Eligibility,
     others: Others,
     may_withhold: Callable[[int], bool] = lambda _: True,
 ) -> Plannable:

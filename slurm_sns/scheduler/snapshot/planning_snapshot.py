@@ -9,17 +9,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from slurm_sns.model import NOTHING, ActiveJob, Job, Project, Release, Resources, Snapshot
-from slurm_sns.policies.sns.alternatives_report import Explanation
+from slurm_sns.policies.sns.alternatives_report import AlternativesReport
 from slurm_sns.scheduler.observe import arrays
 from slurm_sns.scheduler.observe.arrays import Split
-from slurm_sns.scheduler.observe.job_status import Standing
+from slurm_sns.scheduler.observe.job_status import JobStatus
 from slurm_sns.scheduler.observe.observed import Observation, ObservedJob
 from slurm_sns.scheduler.observe.reconcile import Reconciled, is_to_be_planned
 from slurm_sns.scheduler.observe.records import JobRecord
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.snapshot.active_jobs import active_jobs, job_pools
-from slurm_sns.scheduler.snapshot.backlog_claims import Turns, is_slurms_own, turns
-from slurm_sns.scheduler.snapshot.eligibility import Reach
+from slurm_sns.scheduler.snapshot.backlog_claims import Backlog, is_slurms_own, turns
+from slurm_sns.scheduler.snapshot.eligibility import Eligibility
 from slurm_sns.scheduler.snapshot.free_nodes import free_nodes, placed_jobs, releases, takes_placed, unavailable_nodes
 from slurm_sns.scheduler.snapshot.plannable import sort_out
 from slurm_sns.scheduler.snapshot.spreading import Spreading
@@ -40,9 +40,9 @@ class Planning:
     blocked: Mapping[int, str]
     releases: tuple[Release, ...]
     splits: tuple[Split, ...]
-    explanations: Mapping[int, Explanation]
+    explanations: Mapping[int, AlternativesReport]
     not_withheld: Mapping[int, str]
-    turns: Turns
+    turns: Backlog
 
 
 def planning_snapshot(
@@ -52,7 +52,7 @@ def planning_snapshot(
     now_s: float,
     spreading: Spreading,
     *,
-    before: Turns,
+    before: Backlog,
     withholding: Withholding,
     history: object | None = None,
     active_before: Iterable[ActiveJob] = (),
@@ -62,11 +62,11 @@ def planning_snapshot(
     `before` are the turns of the last look, `active_before` its active jobs; `withholding` is what the last plan has
     left, `history` what its policy wants to remember.
     """
-    standings, candidates = reconciled.standings, reconciled.candidates
-    unavailable, placed = unavailable_nodes(observation, now_s), placed_jobs(observation, standings)
+    statuses, candidates = reconciled.statuses, reconciled.candidates
+    unavailable, placed = unavailable_nodes(observation, now_s), placed_jobs(observation, statuses)
     nodes = free_nodes(observation, placed, unavailable, settings.unmanaged_gbps_per_core)
     kept_free = turns(
-        [job for job in observation.jobs if _is_slurms(job, standings[job.id], settings, now_s)],
+        [job for job in observation.jobs if _is_slurms(job, statuses[job.id], settings, now_s)],
         observation.nodes,
         nodes,
         before,
@@ -81,7 +81,7 @@ def planning_snapshot(
         reconciled.records,
         observation,
         settings,
-        reach=Reach(observation, now_s, spreading, kept_free.claims),
+        reach=Eligibility(observation, now_s, spreading, kept_free.claims),
         others=reconciled.others,
         may_withhold=lambda user_id: not pauses_s[user_id],
     )
@@ -92,7 +92,7 @@ def planning_snapshot(
         Snapshot(
             nodes=nodes,
             waiting=tuple(plannable.waiting),
-            projects=_projects(observation, standings, settings),
+            projects=_projects(observation, statuses, settings),
             unavailable=unavailable,
             now_s=int(now_s),
             active=active_jobs(observation, placed, reconciled.records, int(now_s), active_before),
@@ -108,9 +108,9 @@ def planning_snapshot(
     )
 
 
-def _is_slurms(job: ObservedJob, what: Standing, settings: Settings, now_s: float) -> bool:
+def _is_slurms(job: ObservedJob, what: JobStatus, settings: Settings, now_s: float) -> bool:
     """Whether the job waits in Slurm's own queue, and we neither placed it nor plan it."""
-    ours = takes_placed(what) or what in (Standing.REQUEUED, Standing.UNHELD) or is_to_be_planned(job, what, settings)
+    ours = takes_placed(what) or what in (JobStatus.REQUEUED, JobStatus.UNHELD) or is_to_be_planned(job, what, settings)
     return not ours and is_slurms_own(job, now_s)
 
 
@@ -130,11 +130,11 @@ def _not_withheld(
     return found
 
 
-def _projects(observation: Observation, standings: Mapping[int, Standing], settings: Settings) -> dict[str, Project]:
+def _projects(observation: Observation, statuses: Mapping[int, JobStatus], settings: Settings) -> dict[str, Project]:
     """Every account that holds something or has a share, with both."""
     shares = dict(observation.shares) if settings.shares is None else settings.shares
     used: dict[str, Resources] = {}
     for job in observation.jobs:
-        if job.state.occupies_nodes or takes_placed(standings[job.id]):
+        if job.state.occupies_nodes or takes_placed(statuses[job.id]):
             used[job.account] = used.get(job.account, NOTHING).plus(job.occupies)
     return {name: Project(shares.get(name, 1.0), used.get(name, NOTHING)) for name in sorted({*shares, *used})}

@@ -11,12 +11,12 @@ from operator import attrgetter
 
 from slurm_sns.errors import Infeasible
 from slurm_sns.model import Resources
-from slurm_sns.policies.base import Asked, Choice, MakeAlternatives, own_geometry
+from slurm_sns.policies.base import Choice, JobRequest, MakeAlternatives, own_geometry
 from slurm_sns.policies.placement.request import NodeType, Request
 from slurm_sns.policies.profile import Program
 from slurm_sns.scheduler.observe.observed import ObservedJob
 from slurm_sns.scheduler.snapshot.geometry import extremes, geometry_on, is_fixed, per_node_mb, wants_more_cpus
-from slurm_sns.scheduler.snapshot.known_alternatives import KnownWays, unlimited
+from slurm_sns.scheduler.snapshot.known_alternatives import KnownAlternatives, unlimited
 from slurm_sns.scheduler.snapshot.node_kinds import NodeKinds
 from slurm_sns.submit.hints import Hints, asks_for_spreading
 
@@ -32,7 +32,7 @@ class Spreading:
     alternatives: MakeAlternatives = own_geometry
     program: str = "{name}"
     programs: Mapping[str, Program] = field(default_factory=dict)
-    known: KnownWays | None = None
+    known: KnownAlternatives | None = None
 
 
 NO_SPREADING = Spreading()
@@ -77,7 +77,7 @@ class Spreader:
     def _ways(self, job: ObservedJob, hints: Hints | None, program: str, kinds: NodeKinds) -> Choice:
         own = replace(geometry_on(job, kinds), exclusive=hints is not None and hints.exclusive)
         keeps_geometry = is_fixed(job) or wants_more_cpus(job) or hints is None or not asks_for_spreading(hints)
-        asked = Asked(
+        asked = JobRequest(
             own,
             None if hints is None or keeps_geometry else request(job, hints, kinds),
             self._spreading.programs.get(program),

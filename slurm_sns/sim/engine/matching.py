@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from slurm_sns.model import Job, Project, Resources, Seconds, total
-from slurm_sns.policies.placement.node_arrays import Amounts, Pool, taken
+from slurm_sns.policies.placement.node_arrays import Amounts, NodeArrays, taken
 from slurm_sns.policies.placement.portfolio import Schedule
 from slurm_sns.policies.placement.queue import WaitingQueue
 from slurm_sns.sim.engine.event_loop import CycleRecord, EventLoop
@@ -21,7 +21,7 @@ from slurm_sns.sim.traces.trace import Trace
 class Scheduler(Protocol):
     """Matches a queue to what is free, without words: the inner function of a portfolio's `plan`."""
 
-    def schedule(self, pool: Pool, free: Amounts, queue: WaitingQueue) -> Schedule:
+    def schedule(self, node_arrays: NodeArrays, free: Amounts, queue: WaitingQueue) -> Schedule:
         """The matches of one cycle; neither `free` nor `queue` is changed."""
         ...
 
@@ -31,7 +31,7 @@ class Simulation(EventLoop):
 
     def __init__(
         self,
-        pool: Pool,
+        node_arrays: NodeArrays,
         trace: Trace,
         scheduler: Scheduler,
         *,
@@ -48,11 +48,11 @@ class Simulation(EventLoop):
         """
         run_s = {each.job.id: each.run_s for each in trace.jobs}
         super().__init__(trace, progress or Fixed(lambda job, _alternative: run_s[job.id]), interval_s)
-        self._pool = pool
+        self._node_arrays = node_arrays
         self._scheduler = scheduler
         self._queue_depth = queue_depth
         self._age_limit_s = age_limit_s
-        self._free = pool.capacity.copy()
+        self._free = node_arrays.capacity.copy()
         self._projects = {project: Project(share) for project, share in (shares or {}).items()}
         self._queue = WaitingQueue(self._projects)
         self._many_projects = len({each.job.project for each in trace.jobs}) > 1
@@ -76,7 +76,7 @@ class Simulation(EventLoop):
             return CycleRecord(now_s, 0, 0, "", ())
         if self._age_limit_s is not None:
             self._age(now_s - self._age_limit_s)
-        schedule = self._scheduler.schedule(self._pool, self._free, self._queue)
+        schedule = self._scheduler.schedule(self._node_arrays, self._free, self._queue)
         for match in schedule.matches:
             self._start(Placement(*match, start_s=now_s, end_s=now_s))
         if schedule.matches:
@@ -89,7 +89,7 @@ class Simulation(EventLoop):
 
     def finish(self, placed: Placement) -> None:
         """The job has ended."""
-        self._free[:, placed.nodes] += taken(self._pool.capacity, placed.alternative, placed.nodes)
+        self._free[:, placed.nodes] += taken(self._node_arrays.capacity, placed.alternative, placed.nodes)
         self.expect(self.progress.finish(placed))
         self._charge(placed, -1)
 
@@ -107,7 +107,7 @@ class Simulation(EventLoop):
                 self._queue.add(replace(job, over_aged=True))
 
     def _start(self, placed: Placement) -> None:
-        self._free[:, placed.nodes] -= taken(self._pool.capacity, placed.alternative, placed.nodes)
+        self._free[:, placed.nodes] -= taken(self._node_arrays.capacity, placed.alternative, placed.nodes)
         self.expect(self.progress.start(placed))
         self._charge(placed, 1)
 

@@ -38,7 +38,7 @@ from slurm_sns.model import (
     total,
 )
 from slurm_sns.policies.base import Policy
-from slurm_sns.policies.placement.node_arrays import Pool
+from slurm_sns.policies.placement.node_arrays import NodeArrays
 from slurm_sns.sim.engine.event_loop import CycleRecord, EventLoop
 from slurm_sns.sim.progress.cpu_shares import Shared
 from slurm_sns.sim.progress.progress import Placement
@@ -55,7 +55,7 @@ class PlannedSimulation(EventLoop):
 
     def __init__(
         self,
-        nodes: Pool,
+        nodes: NodeArrays,
         trace: Trace,
         policy: Policy,
         *,

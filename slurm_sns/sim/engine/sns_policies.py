@@ -1,7 +1,7 @@
 """The policies of Spread-n-Share's family as the simulator runs them, and how their jobs advance."""
 
 from slurm_sns.policies.matching.parameters import MatchingParameters
-from slurm_sns.policies.placement.node_arrays import Pool
+from slurm_sns.policies.placement.node_arrays import NodeArrays
 from slurm_sns.policies.placement.portfolio import Portfolio
 from slurm_sns.policies.registry import specification
 from slurm_sns.policies.sns.parameters import SnsParameters
@@ -34,8 +34,8 @@ def policy_of(
     return policy
 
 
-def progress_of(model: str, policy: str, pool: Pool, authors: AuthorsModel) -> Progress:
+def progress_of(model: str, policy: str, node_arrays: NodeArrays, authors: AuthorsModel) -> Progress:
     """How jobs advance on these nodes; where jobs are spread whether profiled or not, nobody has ways of their own."""
     if model == AUTHORS:
         return Fixed(authors)
-    return Contended(pool, authors, is_partitioned=not specification(policy).spreads_unprofiled)
+    return Contended(node_arrays, authors, is_partitioned=not specification(policy).spreads_unprofiled)

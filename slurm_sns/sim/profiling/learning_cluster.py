@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from slurm_sns.model import Alternative, Seconds
-from slurm_sns.policies.placement.node_arrays import Amounts, Pool
+from slurm_sns.policies.placement.node_arrays import Amounts, NodeArrays
 from slurm_sns.policies.placement.portfolio import Schedule
 from slurm_sns.policies.placement.queue import WaitingQueue
 from slurm_sns.policies.profile import Program, Run
@@ -123,7 +123,7 @@ class Exploring:
             each.identity: LearnableJob(each.identity, (each.program, each.processes), each.request) for each in jobs
         }
 
-    def schedule(self, pool: Pool, free: Amounts, queue: WaitingQueue) -> Schedule:
+    def schedule(self, node_arrays: NodeArrays, free: Amounts, queue: WaitingQueue) -> Schedule:
         """The matches of one cycle, with alternatives as what is known now gives them."""
         learning = self._laboratory.learning
         waiting = (*queue.over_aged, *(job for jobs in queue.by_project.values() for job in jobs))
@@ -134,7 +134,7 @@ class Exploring:
                 offered.add(job)
             elif offers[job.id].alternatives:
                 offered.add(replace(job, alternatives=offers[job.id].alternatives))
-        schedule = self._policy.schedule(pool, free, offered)
+        schedule = self._policy.schedule(node_arrays, free, offered)
         for job, way, _ in schedule.matches:
             step = offers[job.id].step if job.id in offers else None
             if step is not None and way == job.alternatives[0]:
@@ -159,11 +159,11 @@ class Exploring:
 
 
 def laboratory_of(
-    pool: Pool, true: Mapping[str, Program], exploration: Exploration, *, spread: float, seed: int = 0
+    node_arrays: NodeArrays, true: Mapping[str, Program], exploration: Exploration, *, spread: float, seed: int = 0
 ) -> Laboratory:
     """A laboratory on these nodes, in which nothing is known yet."""
     truth = Truth(true, nearest=exploration.sns.one_profile_for_all_sizes, spread=spread, seed=seed)
-    return Laboratory(truth, Learning(exploration, pool.types, can_run=truth.has))
+    return Laboratory(truth, Learning(exploration, node_arrays.types, can_run=truth.has))
 
 
 def _longer(placed: Placement) -> Seconds:

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from slurm_sns.model import Seconds
-from slurm_sns.policies.placement.node_arrays import BANDWIDTH, WAYS, Pool
-from slurm_sns.sim.progress.contention import NodeKind, Occupant, speeds
+from slurm_sns.policies.placement.node_arrays import BANDWIDTH, WAYS, NodeArrays
+from slurm_sns.sim.progress.contention import Occupant, SharedNode, speeds
 from slurm_sns.sim.progress.progress import Placement
 from slurm_sns.sim.progress.sns_model import AuthorsModel
 from slurm_sns.sim.traces.trace import SHORTEST_RUN_S, half_up
@@ -36,12 +36,14 @@ class _Running:
 class Contended:
     """The progress of the jobs of one simulation."""
 
-    def __init__(self, pool: Pool, model: AuthorsModel, *, is_partitioned: bool, gives_spare: bool = True) -> None:
+    def __init__(
+        self, node_arrays: NodeArrays, model: AuthorsModel, *, is_partitioned: bool, gives_spare: bool = True
+    ) -> None:
         """Nobody runs yet. `is_partitioned`: each job has ways of its own (sns, combined), or all share the cache."""
         self._model = model
         self._kinds = [
-            NodeKind.of(int(ways), float(bandwidth), is_partitioned=is_partitioned, gives_spare=gives_spare)
-            for ways, bandwidth in zip(pool.capacity[WAYS], pool.capacity[BANDWIDTH], strict=True)
+            SharedNode.of(int(ways), float(bandwidth), is_partitioned=is_partitioned, gives_spare=gives_spare)
+            for ways, bandwidth in zip(node_arrays.capacity[WAYS], node_arrays.capacity[BANDWIDTH], strict=True)
         ]
         self._running: dict[int, _Running] = {}
         self._on: list[dict[int, _Running]] = [{} for _ in self._kinds]  # by job, oldest first

@@ -42,7 +42,7 @@ class Occupant:
 
 
 @dataclass(frozen=True, slots=True)
-class NodeKind:
+class SharedNode:
     """What a node shares out; with 0 ways its cache slows nobody down.
 
     `gives_spare`: unowned ways are given to the jobs that are there.
@@ -54,13 +54,13 @@ class NodeKind:
     gives_spare: bool = True
 
     @classmethod
-    def of(cls, ways: int, bandwidth_gbps: float, *, is_partitioned: bool, gives_spare: bool = True) -> "NodeKind":
+    def of(cls, ways: int, bandwidth_gbps: float, *, is_partitioned: bool, gives_spare: bool = True) -> "SharedNode":
         """A node as a list of nodes gives it: no bandwidth means the paper's."""
         return cls(ways, bandwidth_gbps or PAPER_BANDWIDTH_GBPS, is_partitioned, gives_spare)
 
 
 @lru_cache(KINDS_KEPT)
-def speeds(jobs: tuple[Occupant, ...], node: NodeKind) -> tuple[float, ...]:
+def speeds(jobs: tuple[Occupant, ...], node: SharedNode) -> tuple[float, ...]:
     """The speed of each job on the node, oldest first: 1 is that of its profile's run, alone with all ways."""
     ways = held_ways(jobs, node)
     traffics = _traffics(jobs, ways, node)
@@ -71,20 +71,20 @@ def speeds(jobs: tuple[Occupant, ...], node: NodeKind) -> tuple[float, ...]:
     )
 
 
-def bandwidth_used(jobs: tuple[Occupant, ...], node: NodeKind) -> float:
+def bandwidth_used(jobs: tuple[Occupant, ...], node: SharedNode) -> float:
     """GB/s that these jobs move together on the node."""
     traffics = _traffics(jobs, held_ways(jobs, node), node) if jobs else ()
     return node.bandwidth_gbps * settled(traffics, node.bandwidth_gbps)
 
 
-def held_ways(jobs: tuple[Occupant, ...], node: NodeKind) -> tuple[float, ...]:
+def held_ways(jobs: tuple[Occupant, ...], node: SharedNode) -> tuple[float, ...]:
     """The ways that each job has, oldest first."""
     if not node.ways:
         return tuple(float(job.run.ways[-1]) for job in jobs)
     return partitioned(jobs, node) if node.is_partitioned else unpartitioned(jobs, node)
 
 
-def partitioned(jobs: Sequence[Occupant], node: NodeKind) -> tuple[float, ...]:
+def partitioned(jobs: Sequence[Occupant], node: SharedNode) -> tuple[float, ...]:
     """The ways of each job, oldest first: its own, and with `gives_spare` its share of those that nobody owns."""
     if not node.gives_spare:
         return tuple(float(job.ways) for job in jobs)
@@ -92,7 +92,7 @@ def partitioned(jobs: Sequence[Occupant], node: NodeKind) -> tuple[float, ...]:
     return tuple(float(job.ways + each + (at < remainder)) for at, job in enumerate(jobs))
 
 
-def unpartitioned(jobs: Sequence[Occupant], node: NodeKind) -> tuple[float, ...]:
+def unpartitioned(jobs: Sequence[Occupant], node: SharedNode) -> tuple[float, ...]:
     """The ways that each job holds of a cache that it shares: in proportion to its traffic with that many ways."""
     ways = [node.ways / len(jobs)] * len(jobs)
     for _ in range(MOST_ROUNDS):
@@ -109,7 +109,7 @@ def unpartitioned(jobs: Sequence[Occupant], node: NodeKind) -> tuple[float, ...]
     return tuple(ways)
 
 
-def _traffics(jobs: Sequence[Occupant], ways: Sequence[float], node: NodeKind) -> tuple[Traffic, ...]:
+def _traffics(jobs: Sequence[Occupant], ways: Sequence[float], node: SharedNode) -> tuple[Traffic, ...]:
     return tuple(
         traffic_of(job.run.bandwidth_at(given), job.cores, node.bandwidth_gbps)
         for job, given in zip(jobs, ways, strict=True)

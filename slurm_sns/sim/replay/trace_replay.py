@@ -15,16 +15,16 @@ from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.placement.cycle_kernel import bench_for
 from slurm_sns.policies.placement.kernel_arrays import (
     NOBODY,
+    AlternativeArrays,
     Kinds,
-    Machines,
+    Nodes,
     Problem,
     Queue,
-    Ways,
     largest_number_of_takes,
 )
 from slurm_sns.policies.placement.kernel_heuristics import ROWS, kernel_table
-from slurm_sns.policies.placement.kernel_matching import limits_of
-from slurm_sns.policies.placement.node_arrays import CORES, MEMORY, Pool
+from slurm_sns.policies.placement.kernel_matching import kernel_rules
+from slurm_sns.policies.placement.node_arrays import CORES, MEMORY, NodeArrays
 from slurm_sns.policies.placement.node_state_kernel import open_all
 from slurm_sns.sim.replay.compiled_loop import (
     AGAIN_S,
@@ -63,7 +63,7 @@ class Replayed:
         begin = int(self.place[job])
         return [begin] if count == 1 else self.spread[begin : begin + count].tolist()
 
-    def metrics(self, pool: Pool, members: Sequence[str]) -> Metrics:
+    def metrics(self, node_arrays: NodeArrays, members: Sequence[str]) -> Metrics:
         """The metrics; `members` are the portfolio in its order."""
         records = self.records
         held = np.array(
@@ -75,11 +75,11 @@ class Replayed:
             (self.start_s + records.run_s).astype(np.float64),
             held.T[:, records.kind],
         )
-        return measure_columns(timings, CycleColumns(self.cycles.waiting, self.cycles.winners), pool, members)
+        return measure_columns(timings, CycleColumns(self.cycles.waiting, self.cycles.winners), node_arrays, members)
 
 
 def replay(
-    pool: Pool,
+    node_arrays: NodeArrays,
     records: Records,
     parameters: MatchingParameters,
     *,
@@ -92,7 +92,7 @@ def replay(
 
     Jobs that have waited longer than `age_limit_s` go first, oldest first, and have capacity withheld for them.
     """
-    cluster = _cluster(pool, records, parameters, shares or {})
+    cluster = _cluster(node_arrays, records, parameters, shares or {})
     if age_limit_s is not None:
         cluster = cluster._replace(aged=np.empty(len(records), np.int64))
         cluster.state[AGE_LIMIT_S] = age_limit_s
@@ -112,14 +112,16 @@ def replay(
     )
 
 
-def _cluster(pool: Pool, records: Records, parameters: MatchingParameters, shares: Mapping[str, float]) -> Cluster:
+def _cluster(
+    node_arrays: NodeArrays, records: Records, parameters: MatchingParameters, shares: Mapping[str, float]
+) -> Cluster:
     """The cluster before anything has happened."""
-    problem = _problem(pool, records, parameters)
+    problem = _problem(node_arrays, records, parameters)
     count, projects = len(records), len(records.projects)
-    bench = bench_for(problem, count, projects, largest_number_of_takes(pool.capacity, problem.ways))
+    bench = bench_for(problem, count, projects, largest_number_of_takes(node_arrays.capacity, problem.ways))
     open_all(bench.field)
     share = np.array([[shares.get(project, 1.0)] for project in records.projects])
-    total = np.array([[pool.total.cores, pool.total.memory_mb]], dtype=np.float64)
+    total = np.array([[node_arrays.total.cores, node_arrays.total.memory_mb]], dtype=np.float64)
     queue = Queue(
         over_aged=np.zeros(0, np.int64),
         head=np.full(projects, NOBODY, np.int64),
@@ -144,11 +146,11 @@ def _cluster(pool: Pool, records: Records, parameters: MatchingParameters, share
     )
 
 
-def _problem(pool: Pool, records: Records, parameters: MatchingParameters) -> Problem:
+def _problem(node_arrays: NodeArrays, records: Records, parameters: MatchingParameters) -> Problem:
     """The tables of the kernel: each kind of job of a trace may run in one way, and demands cores and memory only."""
     count = len(records.kinds)
-    capacity = pool.capacity[[CORES, MEMORY]]
-    ways = Ways(
+    capacity = node_arrays.capacity[[CORES, MEMORY]]
+    ways = AlternativeArrays(
         nodes=np.array([nodes for nodes, *_ in records.kinds], dtype=np.int64),
         demand=np.array([(cores, memory_mb) for _, cores, memory_mb, _ in records.kinds], dtype=np.int64),
         exclusive=np.zeros(count, np.bool_),
@@ -162,13 +164,13 @@ def _problem(pool: Pool, records: Records, parameters: MatchingParameters) -> Pr
         slowdown=np.zeros(count, np.int64),
         own=np.array([ROWS.get(own, NOBODY) for *_, own in records.kinds], dtype=np.int64),
     )
-    machines = Machines(capacity, np.zeros((0, capacity.shape[1]), np.bool_))
+    machines = Nodes(capacity, np.zeros((0, capacity.shape[1]), np.bool_))
     own = {int(row) for row in kinds.own if row != NOBODY}
     scores = kernel_table()
-    return Problem(machines, ways, kinds, scores, limits_of(rules_of(parameters), scores, own))
+    return Problem(machines, ways, kinds, scores, kernel_rules(rules_of(parameters), scores, own))
 
 
-def _jobs(records: Records, ways: Ways) -> Jobs:
+def _jobs(records: Records, ways: AlternativeArrays) -> Jobs:
     """No job has started; those on several nodes have their places in `spread`."""
     count = len(records)
     nodes = ways.nodes[records.kind]

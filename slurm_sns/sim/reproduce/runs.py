@@ -17,7 +17,7 @@ import numpy as np
 
 from slurm_sns.errors import SnsError
 from slurm_sns.policies.matching.parameters import PAPER_PORTFOLIO, MatchingParameters
-from slurm_sns.policies.placement.node_arrays import Pool
+from slurm_sns.policies.placement.node_arrays import NodeArrays
 from slurm_sns.sim.replay.trace_replay import replay
 from slurm_sns.sim.reproduce.kept import forget, keep
 from slurm_sns.sim.reproduce.work import Report, Workers, no_report
@@ -103,7 +103,7 @@ class Sweep:
         return np.array([run[metric] for run in self.read(pool, beta, policy)], dtype=np.float64)
 
 
-def records_of(parts: Iterable[Part], pool: Pool, beta: float) -> Records:
+def records_of(parts: Iterable[Part], pool: NodeArrays, beta: float) -> Records:
     """Generated jobs as a replay takes them."""
     builder = RecordBuilder(pool, beta)
     for part in parts:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slurm_sns.policies.placement.node_arrays import CORES, MEMORY, Pool, held
+from slurm_sns.policies.placement.node_arrays import CORES, MEMORY, NodeArrays, held
 from slurm_sns.sim.engine.event_loop import Outcome
 
 #: Turnaround and run time below this count as this much, or very short jobs would decide the maximum.
@@ -61,24 +61,26 @@ class CycleColumns(NamedTuple):
     winners: NDArray[np.int64]
 
 
-def measure(outcome: Outcome, pool: Pool, members: Sequence[str]) -> Metrics:
+def measure(outcome: Outcome, node_arrays: NodeArrays, members: Sequence[str]) -> Metrics:
     """The metrics of one run of the plain engine; `members` are the portfolio in its order."""
     placements = outcome.placements
     timings = Timings(
         np.array([placed.job.submit_s for placed in placements], dtype=np.float64),
         np.array([placed.start_s for placed in placements], dtype=np.float64),
         np.array([placed.end_s for placed in placements], dtype=np.float64),
-        np.array([held(pool.capacity, placed.alternative, placed.nodes)[:2] for placed in placements], np.float64).T,
+        np.array(
+            [held(node_arrays.capacity, placed.alternative, placed.nodes)[:2] for placed in placements], np.float64
+        ).T,
     )
     bit = {member: 1 << at for at, member in enumerate(members)}
     cycles = CycleColumns(
         np.array([cycle.waiting for cycle in outcome.cycles], dtype=np.int64),
         np.array([sum(bit.get(winner, 0) for winner in cycle.winners) for cycle in outcome.cycles], dtype=np.int64),
     )
-    return measure_columns(timings, cycles, pool, members)
+    return measure_columns(timings, cycles, node_arrays, members)
 
 
-def measure_columns(timings: Timings, cycles: CycleColumns, pool: Pool, members: Sequence[str]) -> Metrics:
+def measure_columns(timings: Timings, cycles: CycleColumns, node_arrays: NodeArrays, members: Sequence[str]) -> Metrics:
     """The metrics of one run."""
     submit, start, end, taken = timings
     run = end - start
@@ -86,7 +88,7 @@ def measure_columns(timings: Timings, cycles: CycleColumns, pool: Pool, members:
     running = _inside(start, end, first, last)
 
     def fraction(resource: int, seconds: Column) -> float | None:
-        capacity = float(pool.capacity[resource].sum())
+        capacity = float(node_arrays.capacity[resource].sum())
         return float((taken[resource] * seconds).sum()) / (capacity * (last - first)) if last > first else None
 
     def percent(resource: int) -> float | None:

@@ -6,7 +6,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from slurm_sns.policies.placement.node_arrays import Pool
+from slurm_sns.policies.placement.node_arrays import NodeArrays
 from slurm_sns.sim.replay.trace_replay import Replayed
 from slurm_sns.sim.results.result_files import CYCLES_HEADER, JOBS_HEADER, gigabytes, write_files
 
@@ -15,7 +15,7 @@ PART = 1 << 16
 
 
 def write_replay(
-    directory: Path, replayed: Replayed, pool: Pool, members: Sequence[str], summary: Mapping[str, Any]
+    directory: Path, replayed: Replayed, node_arrays: NodeArrays, members: Sequence[str], summary: Mapping[str, Any]
 ) -> None:
     """Write jobs.csv, cycles.csv and summary.json.
 
@@ -25,19 +25,19 @@ def write_replay(
     write_files(
         directory,
         {
-            "jobs.csv": chain([JOBS_HEADER], _job_lines(replayed, pool)),
+            "jobs.csv": chain([JOBS_HEADER], _job_lines(replayed, node_arrays)),
             "cycles.csv": chain([CYCLES_HEADER], _cycle_lines(replayed, members)),
             "summary.json": [json.dumps(summary, indent=2) + "\n"],
         },
     )
 
 
-def _job_lines(replayed: Replayed, pool: Pool) -> Iterator[str]:
+def _job_lines(replayed: Replayed, node_arrays: NodeArrays) -> Iterator[str]:
     records = replayed.records
     end_s = replayed.start_s + records.run_s
     sizes = [f"{cores},{gigabytes(memory_mb)},,,\n" for _, cores, memory_mb, _ in records.kinds]
     single = [nodes == 1 for nodes, *_ in records.kinds]
-    names = pool.names
+    names = node_arrays.names
     columns = (records.identity, records.submit_s, replayed.start_s, end_s, replayed.place, records.kind)
     for begin in range(0, len(records), PART):
         rows = zip(*(column[begin : begin + PART].tolist() for column in columns), strict=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from slurm_sns.errors import BadInput, SnsError
-from slurm_sns.policies.placement.node_arrays import Pool
+from slurm_sns.policies.placement.node_arrays import NodeArrays
 from slurm_sns.sim.engine.event_loop import Outcome
 from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
 
@@ -32,7 +32,7 @@ def require_directory(directory: Path) -> None:
 
 
 def write_results(
-    directory: Path, outcome: Outcome, pool: Pool, summary: Mapping[str, Any], *, spreads: bool = False
+    directory: Path, outcome: Outcome, node_arrays: NodeArrays, summary: Mapping[str, Any], *, spreads: bool = False
 ) -> None:
     """Write jobs.csv, cycles.csv and summary.json; each appears whole, and none before all are on the disk.
 
@@ -42,7 +42,7 @@ def write_results(
         SnsError: the disk refuses.
     """
     texts: dict[str, Iterable[str]] = {
-        "jobs.csv": chain([JOBS_HEADER], _job_lines(outcome, pool, spreads=spreads)),
+        "jobs.csv": chain([JOBS_HEADER], _job_lines(outcome, node_arrays, spreads=spreads)),
         "cycles.csv": chain([CYCLES_HEADER], _cycle_lines(outcome)),
         "summary.json": iter([json.dumps(summary, indent=2) + "\n"]),
     }
@@ -72,11 +72,11 @@ def write_files(directory: Path, texts: Mapping[str, Iterable[str]]) -> None:
             temporary.unlink(missing_ok=True)
 
 
-def _job_lines(outcome: Outcome, pool: Pool, *, spreads: bool) -> Iterator[str]:
+def _job_lines(outcome: Outcome, node_arrays: NodeArrays, *, spreads: bool) -> Iterator[str]:
     """Ways and bandwidth are empty where a job demands none, the scale where the policy knows none."""
     for placed in outcome.placements:
         job, demand = placed.job, placed.alternative.demand
-        nodes = "+".join(pool.names[node] for node in placed.nodes)
+        nodes = "+".join(node_arrays.names[node] for node in placed.nodes)
         memory = gigabytes(demand.memory_mb)
         shared = f"{demand.ways or ''},{demand.bandwidth_gbps or ''},{placed.alternative.scale if spreads else ''}"
         yield f"{job.id},{job.submit_s},{placed.start_s},{placed.end_s},{nodes},{demand.cores},{memory},{shared}\n"

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from slurm_sns.policies.placement.heuristics import HEURISTICS
-from slurm_sns.policies.placement.node_arrays import Pool
+from slurm_sns.policies.placement.node_arrays import NodeArrays
 from slurm_sns.sim.traces.csv_table import read_table
 from slurm_sns.sim.traces.files import Source
 from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
@@ -33,14 +33,16 @@ class Lines(NamedTuple):
     heuristic: list[str] | None = None
 
 
-def read_jobs(source: Source, pool: Pool, *, load_factor: float = 1.0, limit: int | None = None) -> Records:
+def read_jobs(
+    source: Source, node_arrays: NodeArrays, *, load_factor: float = 1.0, limit: int | None = None
+) -> Records:
     """The records of a CSV file for this pool; `limit` keeps the first so many jobs of the file.
 
     Raises:
         BadInput: naming the line and what would be valid.
     """
     csv = TraceFormat(_read_plain, _read_table, lambda lines: lines.numbers["job_id"], _add)
-    return csv.read(source, pool, load_factor=load_factor, limit=limit)
+    return csv.read(source, node_arrays, load_factor=load_factor, limit=limit)
 
 
 def _read_plain(source: Source, limit: int | None) -> Iterator[Lines]:

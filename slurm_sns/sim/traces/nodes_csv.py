@@ -11,7 +11,7 @@ import numpy as np
 
 from slurm_sns.errors import BadInput
 from slurm_sns.model import Resources
-from slurm_sns.policies.placement.node_arrays import Pool, amounts
+from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
 from slurm_sns.sim.traces.csv_table import read_table
 from slurm_sns.sim.traces.files import read_text
 
@@ -28,7 +28,7 @@ MOST_NODES = 1 << 20
 NODE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
-def read_nodes(name: str) -> Pool:
+def read_nodes(name: str) -> NodeArrays:
     """The pool that the file lists, in its order.
 
     Raises:
@@ -45,4 +45,4 @@ def read_nodes(name: str) -> Pool:
     ways = table.integers("ways", 0) if table.has("ways") else nothing
     bandwidth = np.floor(table.numbers("bandwidth_gbps", 0)) if table.has("bandwidth_gbps") else nothing
     columns = zip(cores, memory_mb, ways, bandwidth, strict=True)
-    return Pool(tuple(names), amounts([Resources(*(int(amount) for amount in node)) for node in columns]))
+    return NodeArrays(tuple(names), amounts([Resources(*(int(amount) for amount in node)) for node in columns]))

@@ -12,8 +12,8 @@ from functools import cache, cached_property
 
 from slurm_sns.errors import Infeasible
 from slurm_sns.model import Alternative, Job
-from slurm_sns.policies.base import Asked, MakeAlternatives
-from slurm_sns.policies.placement.node_arrays import Pool
+from slurm_sns.policies.base import JobRequest, MakeAlternatives
+from slurm_sns.policies.placement.node_arrays import NodeArrays
 from slurm_sns.policies.placement.request import Request, compact
 from slurm_sns.policies.profile import Program
 from slurm_sns.policies.registry import specification
@@ -42,7 +42,7 @@ class SnsTrace:
 class TraceReader:
     """Reads traces for one policy on one cluster."""
 
-    pool: Pool
+    node_arrays: NodeArrays
     policy: str
     programs: Mapping[str, Program]
     parameters: SnsParameters
@@ -56,7 +56,7 @@ class TraceReader:
         header = header_of(name)
         if "program" in header:
             return self.of_programs(name, read_program_jobs(name, read_text(name), limit), load_factor=load_factor)
-        trace = read_trace(name, self.pool, load_factor=load_factor, limit=limit)
+        trace = read_trace(name, self.node_arrays, load_factor=load_factor, limit=limit)
         is_swf = "job_id" not in header
         spreads = is_swf and specification(self.policy).spreads_unprofiled
         return self._without_programs(trace, self._spread if spreads else self._own_geometry)
@@ -94,7 +94,7 @@ class TraceReader:
             runs[line.identity] = self._runs(program, line.processes)
             if runs[line.identity]:
                 profiled.append(line)
-        trace = Trace.of(name, jobs, dropped, self.pool)
+        trace = Trace.of(name, jobs, dropped, self.node_arrays)
         without = sum(not runs[each.job.id] for each in trace.jobs)
         return SnsTrace(trace, AuthorsModel(run_s, runs, self.parameters), without, tuple(profiled))
 
@@ -103,8 +103,8 @@ class TraceReader:
         return policy_of(self.policy, self.parameters).alternatives
 
     def _ways(self, request: Request, program: Program | None) -> Ways:
-        asked = Asked(compact(request, self.pool.types), request, program)
-        return self._alternatives(asked, self.pool.types).alternatives
+        asked = JobRequest(compact(request, self.node_arrays.types), request, program)
+        return self._alternatives(asked, self.node_arrays.types).alternatives
 
     def _runs(self, program: Program | None, processes: int) -> Runs:
         if program is None:
@@ -125,7 +125,7 @@ class TraceReader:
 
     def _own_geometry(self, job: Job) -> Ways:
         (own,) = job.alternatives
-        return self._alternatives(Asked(own), self.pool.types).alternatives
+        return self._alternatives(JobRequest(own), self.node_arrays.types).alternatives
 
     def _spread(self, job: Job) -> Ways:
         """The job's processes, as many as its equal parts hold; memory goes with the cores."""
@@ -133,6 +133,6 @@ class TraceReader:
         cores = own.demand.cores
         request = Request(own.nodes * cores, memory_per_cpu_mb=-(-own.demand.memory_mb // cores))
         try:
-            return self._alternatives(Asked(own, request), self.pool.types).alternatives
+            return self._alternatives(JobRequest(own, request), self.node_arrays.types).alternatives
         except Infeasible:
             return job.alternatives  # rounding up took what memory there was: as it asked

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from slurm_sns.errors import BadInput
-from slurm_sns.policies.placement.node_arrays import CORES, Pool
+from slurm_sns.policies.placement.node_arrays import CORES, NodeArrays
 from slurm_sns.sim.traces.csv_table import LARGEST
 from slurm_sns.sim.traces.files import Source
 from slurm_sns.sim.traces.plain_numbers import Layout, columns
@@ -35,14 +35,14 @@ PARTS = (2, 3, 4)
 Fields = dict[str, Column]
 
 
-def read_swf(source: Source, pool: Pool, *, load_factor: float = 1.0, limit: int | None = None) -> Records:
+def read_swf(source: Source, node_arrays: NodeArrays, *, load_factor: float = 1.0, limit: int | None = None) -> Records:
     """The records of an SWF file for this pool; `limit` keeps the first so many jobs of the file.
 
     Raises:
         BadInput: naming the line and what would be valid.
     """
     swf = TraceFormat(_read_plain, _read_lines, _whole_jobs, _add)
-    return swf.read(source, pool, load_factor=load_factor, limit=limit)
+    return swf.read(source, node_arrays, load_factor=load_factor, limit=limit)
 
 
 def _read_plain(source: Source, limit: int | None) -> Iterator[Fields]:
@@ -126,7 +126,7 @@ def _add(builder: RecordBuilder, fields: Fields) -> None:
         builder.dropped[reason] += int(np.count_nonzero(left & wrong))
         left &= ~wrong
     processors, memory_kb = processors[left], memory_kb[left]
-    nodes = np.ceil(processors / float(builder.pool.capacity[CORES].max()))
+    nodes = np.ceil(processors / float(builder.node_arrays.capacity[CORES].max()))
     cores = np.ceil(processors / nodes)
     builder.add(
         identity=fields["job"][left],

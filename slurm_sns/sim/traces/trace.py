@@ -9,7 +9,7 @@ from fractions import Fraction
 from slurm_sns.errors import BadInput
 from slurm_sns.model import Alternative, Job, Resources, Seconds
 from slurm_sns.policies.placement.job_size import fits_ever
-from slurm_sns.policies.placement.node_arrays import Pool
+from slurm_sns.policies.placement.node_arrays import NodeArrays
 
 #: The simulator counts shorter run times and smaller requests as this much (the authors' simulator does).
 SHORTEST_RUN_S = 1
@@ -34,7 +34,7 @@ class Trace:
     dropped: dict[str, int]
 
     @classmethod
-    def of(cls, name: str, jobs: Iterable[TraceJob], dropped: Counter[str], pool: Pool) -> "Trace":
+    def of(cls, name: str, jobs: Iterable[TraceJob], dropped: Counter[str], node_arrays: NodeArrays) -> "Trace":
         """The trace of those jobs that the pool can hold when it is empty; the others are dropped.
 
         Raises:
@@ -45,7 +45,7 @@ class Trace:
         for each in jobs:
             way = each.job.alternatives[0]
             if way not in possible:
-                possible[way] = fits_ever(pool, way)
+                possible[way] = fits_ever(node_arrays, way)
             if possible[way]:
                 kept.append(each)
             else:

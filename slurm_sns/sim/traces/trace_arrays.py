@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from slurm_sns.errors import BadInput
 from slurm_sns.model import Alternative, Job, Resources
-from slurm_sns.policies.placement.node_arrays import CORES, MEMORY, Pool
+from slurm_sns.policies.placement.node_arrays import CORES, MEMORY, NodeArrays
 from slurm_sns.sim.traces.trace import SHORTEST_RUN_S, SMALLEST_MEMORY_MB, TOO_LARGE, Trace, TraceJob, half_up
 
 Integers = NDArray[np.int64]
@@ -72,7 +72,7 @@ class Records:
 class RecordBuilder:
     """Puts together the records of one trace, part by part."""
 
-    pool: Pool
+    node_arrays: NodeArrays
     load_factor: float
 
     def __post_init__(self) -> None:
@@ -153,7 +153,7 @@ class RecordBuilder:
 
     def _possible(self, shapes: Integers) -> NDArray[np.bool_]:
         """Whether enough nodes are large enough for each shape when they are empty."""
-        sizes, counts = np.unique(self.pool.capacity[[CORES, MEMORY]], axis=1, return_counts=True)
+        sizes, counts = np.unique(self.node_arrays.capacity[[CORES, MEMORY]], axis=1, return_counts=True)
         large = np.zeros(len(shapes), dtype=np.int64)
         for (cores, memory_mb), count in zip(sizes.T.tolist(), counts.tolist(), strict=True):
             large += count * ((shapes[:, 1] <= cores) & (shapes[:, 2] <= memory_mb))

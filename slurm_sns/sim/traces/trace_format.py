@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from slurm_sns.policies.placement.node_arrays import Pool
+from slurm_sns.policies.placement.node_arrays import NodeArrays
 from slurm_sns.sim.traces.files import Source
 from slurm_sns.sim.traces.plain_numbers import NotPlain, are_distinct
 from slurm_sns.sim.traces.trace_arrays import Column, RecordBuilder, Records
@@ -32,17 +32,17 @@ class TraceFormat(Generic[Lines]):
     identities: Callable[[Lines], Column]
     add: Callable[[RecordBuilder, Lines], None]
 
-    def read(self, source: Source, pool: Pool, *, load_factor: float, limit: int | None) -> Records:
+    def read(self, source: Source, node_arrays: NodeArrays, *, load_factor: float, limit: int | None) -> Records:
         """The records of a file for this pool.
 
         Raises:
             BadInput: naming the line and what would be valid.
         """
-        builder = RecordBuilder(pool, load_factor)
+        builder = RecordBuilder(node_arrays, load_factor)
         try:
             self._add_plain(builder, source, limit)
         except NotPlain:
-            builder = RecordBuilder(pool, load_factor)
+            builder = RecordBuilder(node_arrays, load_factor)
             self.add(builder, self.strict(source, limit))
         return builder.records(source.name)
 

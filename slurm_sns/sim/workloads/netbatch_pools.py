@@ -14,7 +14,7 @@ import numpy as np
 
 from slurm_sns.errors import BadInput
 from slurm_sns.model import Resources
-from slurm_sns.policies.placement.node_arrays import Pool, amounts
+from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
 from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
 
 #: One step between the sizes of machines.
@@ -58,7 +58,7 @@ class NetBatchPool:
         """How many jobs the pool has when its machines are scaled and only so many days pass."""
         return round(self.jobs * scale * days / DAYS)
 
-    def nodes(self, scale: float) -> Pool:
+    def nodes(self, scale: float) -> NodeArrays:
         """The machines: always the same for one scale, the sizes well mixed.
 
         Raises:
@@ -73,7 +73,7 @@ class NetBatchPool:
         cores = mixed.permutation(cores)
         memory_gb = cores * mixed.permutation(_by_share(self.gb_per_core, count))
         sizes = [Resources(int(c), int(gb) * MIB_PER_GB) for c, gb in zip(cores, memory_gb, strict=True)]
-        return Pool(tuple(f"{self.name}{at:05}" for at in range(count)), amounts(sizes))
+        return NodeArrays(tuple(f"{self.name}{at:05}" for at in range(count)), amounts(sizes))
 
 
 def _by_share(share: dict[int, float], count: int) -> np.ndarray:
@@ -121,4 +121,4 @@ D = NetBatchPool(
     Phases((0.001, 0.005), 0.0, (0.0, 0.0), (0.02, 0.06), 0.14, (0.25, 0.50), 0.28, 0.30),
 )  # fmt: skip
 
-POOLS = {pool.name: pool for pool in (A, B, C, D)}
+POOLS = {node_arrays.name: node_arrays for node_arrays in (A, B, C, D)}

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import IO
 
 from slurm_sns.errors import SnsError
-from slurm_sns.policies.placement.node_arrays import CORES, MEMORY, Pool
+from slurm_sns.policies.placement.node_arrays import CORES, MEMORY, NodeArrays
 from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
 from slurm_sns.sim.workloads.netbatch import Part
 
@@ -47,13 +47,18 @@ def write_swf(path: Path, pieces: Iterable[str]) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def write_nodes(path: Path, pool: Pool) -> None:
+def write_nodes(path: Path, node_arrays: NodeArrays) -> None:
     """Write the machines as `sns simulate` reads them.
 
     Raises:
         SnsError: the disk refuses.
     """
-    rows = zip(pool.names, pool.capacity[CORES].tolist(), (pool.capacity[MEMORY] // MIB_PER_GB).tolist(), strict=True)
+    rows = zip(
+        node_arrays.names,
+        node_arrays.capacity[CORES].tolist(),
+        (node_arrays.capacity[MEMORY] // MIB_PER_GB).tolist(),
+        strict=True,
+    )
     text = "name,cores,mem_gb\n" + "".join(f"{name},{cores},{gb}\n" for name, cores, gb in rows)
     try:
         path.write_text(text, encoding="utf-8")

@@ -6,7 +6,7 @@ from clusters import GB, job, node, placed, plan, queue
 
 from slurm_sns.model import Resources
 from slurm_sns.policies.placement.heuristics import mix_fit
-from slurm_sns.policies.placement.node_arrays import Pool, amounts
+from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
 
 TWO_MACHINES = (node("A"), node("B"))
 FIGURE_3 = queue((1, 16), (1, 16), *[(1, 4)] * 6)
@@ -44,9 +44,9 @@ def test_figures_4_and_10_packing_the_small_jobs_keeps_b_whole(heuristic):
 
 def test_figure_8_mix_fit_takes_the_machine_where_cores_and_memory_run_out_together():
     machines = (node("A", free=(3, 8)), node("B", free=(2, 16)), node("C", free=(1, 24)))
-    pool, free = Pool.of(machines), amounts([machine.free for machine in machines])
+    node_arrays, free = NodeArrays.of(machines), amounts([machine.free for machine in machines])
 
-    angles = mix_fit(pool.capacity, free, np.arange(3), Resources(1, 8 * GB))
+    angles = mix_fit(node_arrays.capacity, free, np.arange(3), Resources(1, 8 * GB))
 
     assert angles[1] == 0
     assert angles[0] > 0

@@ -6,7 +6,7 @@ from clusters import job, node, placed, plan, way
 
 from slurm_sns.model import Alternative, Node, Resources
 from slurm_sns.policies.placement.job_size import fits_ever
-from slurm_sns.policies.placement.node_arrays import Pool
+from slurm_sns.policies.placement.node_arrays import NodeArrays
 
 
 def test_a_cycle_looks_at_queue_depth_jobs_matched_or_not():
@@ -119,13 +119,13 @@ def test_over_aged_jobs_come_first_oldest_first_and_always_withhold():
 
 
 def test_a_job_that_nothing_could_ever_hold_is_known_before_it_waits():
-    pool = Pool.of([node("A"), node("B", cores=8)])
+    node_arrays = NodeArrays.of([node("A"), node("B", cores=8)])
     large = Alternative(1, Resources(8, 32 * 1024))
 
-    assert fits_ever(pool, large)
-    assert not fits_ever(pool, replace(large, nodes=2))
-    assert not fits_ever(pool, large, frozenset({"A"}))
-    assert not fits_ever(pool, large, frozenset({"gone"}))
+    assert fits_ever(node_arrays, large)
+    assert not fits_ever(node_arrays, replace(large, nodes=2))
+    assert not fits_ever(node_arrays, large, frozenset({"A"}))
+    assert not fits_ever(node_arrays, large, frozenset({"gone"}))
 
 
 def test_a_node_left_without_room_for_the_smallest_job_leaves_the_cycle():

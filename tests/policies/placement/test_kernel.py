@@ -14,7 +14,7 @@ from slurm_sns.policies.combined.combined import combined
 from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.placement.kernel_heuristics import KEYS, kernel_holds
-from slurm_sns.policies.placement.node_arrays import Pool, amounts
+from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
 from slurm_sns.policies.placement.portfolio import Portfolio
 from slurm_sns.policies.placement.queue import WaitingQueue
 from slurm_sns.policies.sns.parameters import SnsParameters
@@ -113,29 +113,29 @@ def test_kernel_and_twin_make_the_same_combined_plan(snapshot, chosen, sns):
 def test_pass_after_pass_on_the_same_nodes_the_kernel_makes_the_twins_schedules(data, chosen, sns):
     """Jobs come, others end, all ways are met again on other free capacity: nothing old may be left over."""
     listed = data.draw(nodes())
-    pool, free = Pool.of(listed), amounts([node.free for node in listed])
+    node_arrays, free = NodeArrays.of(listed), amounts([node.free for node in listed])
     both = combined(chosen, sns, portfolio=chosen.portfolio)
     ours, theirs = both, both.plainly()
     for _ in range(4):
-        queue = WaitingQueue.of(data.draw(queues(pool.names)), {})
-        schedules = [policy.schedule(pool, free, queue) for policy in (ours, theirs)]
+        queue = WaitingQueue.of(data.draw(queues(node_arrays.names)), {})
+        schedules = [policy.schedule(node_arrays, free, queue) for policy in (ours, theirs)]
         assert told(schedules[0]) == told(schedules[1])
         for match in schedules[0].matches:
             free[:, match.nodes] -= np.array([match.alternative.demand]).T
         ended = data.draw(st.lists(st.integers(0, len(listed) - 1), max_size=5))
-        free[:, ended] = pool.capacity[:, ended]
+        free[:, ended] = node_arrays.capacity[:, ended]
         free = np.maximum(free, 0)
 
 
 def test_sizes_never_met_before_come_with_each_pass():
     """The kernel's tables outgrow their room again and again, on the same nodes."""
-    pool = Pool.of([node(f"n{at}", cores=8, gb=16 + at % 7) for at in range(30)])
-    free, parameters = pool.capacity.copy(), MatchingParameters(("worse-fit-memory", "mix-fit"), queue_depth=100)
+    node_arrays = NodeArrays.of([node(f"n{at}", cores=8, gb=16 + at % 7) for at in range(30)])
+    free, parameters = node_arrays.capacity.copy(), MatchingParameters(("worse-fit-memory", "mix-fit"), queue_depth=100)
     ours, theirs = max_jobs(parameters), max_jobs(parameters).plainly()
     for number in range(6):
         sizes = [(1 + at % 3, (1024 + 64 * number + at) / GB, 1 + at % 2) for at in range(60)]
         queue = WaitingQueue.of([job(at, *size) for at, size in enumerate(sizes)], {})
-        schedules = [policy.schedule(pool, free, queue) for policy in (ours, theirs)]
+        schedules = [policy.schedule(node_arrays, free, queue) for policy in (ours, theirs)]
         assert told(schedules[0]) == told(schedules[1])
         free[:, number] = 0
 
@@ -189,8 +189,8 @@ def test_the_kernel_knows_the_heuristic_for_cache_and_bandwidth(heuristic):
 def test_nodes_too_large_for_the_kernels_integers_are_the_twins():
     giants = (wide("A", 2000, cores=1), wide("B", 2000), wide("C", 2000, cores=3))
 
-    assert kernel_holds(Pool.of(giants), ["mix-fit", "first-fit"])
-    assert not kernel_holds(Pool.of(giants), ["mix-fit", "idlest"])
+    assert kernel_holds(NodeArrays.of(giants), ["mix-fit", "first-fit"])
+    assert not kernel_holds(NodeArrays.of(giants), ["mix-fit", "idlest"])
     assert placed(plan(giants, [job(1), job(2, 1, 1, 2)], "idlest")) == {1: "B", 2: "B+C"}
 
 

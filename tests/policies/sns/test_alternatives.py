@@ -5,7 +5,7 @@ from programs import GB, PAPER_NODE, paper_programs, program, run, types, ways_t
 
 from slurm_sns.errors import BadInput, Infeasible
 from slurm_sns.model import Alternative, Resources
-from slurm_sns.policies.base import Asked, Choice
+from slurm_sns.policies.base import Choice, JobRequest
 from slurm_sns.policies.baselines import ce, cs
 from slurm_sns.policies.placement.request import NodeType, Request, fewest_nodes, spread
 from slurm_sns.policies.profile import Program
@@ -204,7 +204,7 @@ def test_every_dropped_scale_says_why():
 def test_ce_has_one_way_and_cs_the_scales_that_fit():
     request = Request(28, memory_per_node_mb=GB)
 
-    asked = Asked(Alternative(1, Resources(28, GB)), request)
+    asked = JobRequest(Alternative(1, Resources(28, GB)), request)
     assert ce.alternatives(asked, types()) == Choice((Alternative(1, Resources(28, GB), 28, exclusive=True),))
     assert [(way.scale, way.nodes) for way in cs.scales(request, types(), REPRODUCTION)] == [
         (1, 1),

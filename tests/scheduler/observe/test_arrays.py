@@ -12,7 +12,7 @@ from slurm_sns.errors import Refused
 from slurm_sns.model import Release
 from slurm_sns.scheduler.observe.arrays import Split, Tasks, listed, next_tasks, splits
 from slurm_sns.scheduler.observe.follow_up import Unpin
-from slurm_sns.scheduler.observe.job_status import Standing
+from slurm_sns.scheduler.observe.job_status import JobStatus
 from slurm_sns.scheduler.observe.records import Stage
 
 
@@ -217,7 +217,7 @@ def test_a_placed_task_that_slurm_keeps_back_for_the_arrays_limit_has_not_failed
 def test_a_task_whose_mark_was_overwritten_before_we_knew_it_is_released() -> None:
     orphan = task(8, 1, 0, extra="mine")
     seen = situation(look(array(1, "1-9"), orphan), record(1, Stage.HELD))
-    assert seen.standings[8] is Standing.MARK_LOST
+    assert seen.statuses[8] is JobStatus.MARK_LOST
     assert [(each.job_id, type(each)) for each in seen.corrections] == [(8, Release)]
 
 

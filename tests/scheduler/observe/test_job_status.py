@@ -3,96 +3,96 @@
 import pytest
 from live import ENFORCE, NOW, job, pinned, record, running
 
-from slurm_sns.scheduler.observe.job_status import Standing, standing
+from slurm_sns.scheduler.observe.job_status import JobStatus, status_of
 from slurm_sns.scheduler.observe.nice import boosted
 from slurm_sns.scheduler.observe.observed import JobState
 from slurm_sns.scheduler.observe.records import Stage
 
 
-def seen(observed, known=None) -> Standing:
-    return standing(observed, known, NOW, ENFORCE)
+def seen(observed, known=None) -> JobStatus:
+    return status_of(observed, known, NOW, ENFORCE)
 
 
 def test_a_marked_job_of_priority_0_without_nodes_is_ours_and_waits() -> None:
-    assert seen(job(1), record(1, Stage.HELD)) is Standing.WAITING
+    assert seen(job(1), record(1, Stage.HELD)) is JobStatus.WAITING
 
 
 def test_a_marked_job_of_priority_0_that_we_pinned_is_held_by_its_owner() -> None:
-    assert seen(job(1, pinned_to=("c1",)), record(1)) is Standing.OWNER_HELD
+    assert seen(job(1, pinned_to=("c1",)), record(1)) is JobStatus.OWNER_HELD
 
 
 @pytest.mark.parametrize("reason", ["JobHeldAdmin", "BadConstraints"])
 def test_a_job_that_slurm_or_an_administrator_holds_is_not_ours_to_place(reason: str) -> None:
-    assert seen(job(1, reason=reason), record(1, Stage.HELD)) is Standing.ADMIN_HELD
-    assert seen(job(1, reason=reason, extra="mine"), record(1, Stage.HELD)) is Standing.ADMIN_HELD
-    assert seen(job(1, reason="JobHeldUser"), record(1, Stage.HELD)) is Standing.WAITING
+    assert seen(job(1, reason=reason), record(1, Stage.HELD)) is JobStatus.ADMIN_HELD
+    assert seen(job(1, reason=reason, extra="mine"), record(1, Stage.HELD)) is JobStatus.ADMIN_HELD
+    assert seen(job(1, reason="JobHeldUser"), record(1, Stage.HELD)) is JobStatus.WAITING
 
 
 def test_a_placed_job_that_slurm_holds_because_it_could_never_run_there_is_overdue_at_once() -> None:
     """Left as if its owner held it, it would stay held for ever."""
-    assert seen(pinned(1, "c1", priority=0, reason="BadConstraints"), record(1)) is Standing.OVERDUE
+    assert seen(pinned(1, "c1", priority=0, reason="BadConstraints"), record(1)) is JobStatus.OVERDUE
 
 
 def test_a_pinned_job_that_has_not_started_yet_is_placed() -> None:
-    assert seen(pinned(1, "c1"), record(1)) is Standing.PLACED
+    assert seen(pinned(1, "c1"), record(1)) is JobStatus.PLACED
 
 
 def test_a_pinned_job_is_overdue_only_after_the_whole_timeout() -> None:
-    assert seen(pinned(1, "c1"), record(1, placed_s=NOW - 10)) is Standing.PLACED
-    assert seen(pinned(1, "c1"), record(1, placed_s=NOW - 10.1)) is Standing.OVERDUE
+    assert seen(pinned(1, "c1"), record(1, placed_s=NOW - 10)) is JobStatus.PLACED
+    assert seen(pinned(1, "c1"), record(1, placed_s=NOW - 10.1)) is JobStatus.OVERDUE
 
 
 def test_a_job_placed_in_the_future_is_overdue_for_the_clock_was_stepped_back() -> None:
-    assert seen(pinned(1, "c1"), record(1, placed_s=NOW + 10)) is Standing.PLACED
-    assert seen(pinned(1, "c1"), record(1, placed_s=NOW + 3600)) is Standing.OVERDUE
+    assert seen(pinned(1, "c1"), record(1, placed_s=NOW + 10)) is JobStatus.PLACED
+    assert seen(pinned(1, "c1"), record(1, placed_s=NOW + 3600)) is JobStatus.OVERDUE
 
 
 def test_a_pinned_job_with_more_restarts_than_recorded_was_requeued() -> None:
-    assert seen(pinned(1, "c1", restarts=2), record(1, restarts=1)) is Standing.REQUEUED
+    assert seen(pinned(1, "c1", restarts=2), record(1, restarts=1)) is JobStatus.REQUEUED
 
 
 def test_a_requeue_counts_before_the_timeout() -> None:
-    assert seen(pinned(1, "c1", restarts=1), record(1, placed_s=0)) is Standing.REQUEUED
+    assert seen(pinned(1, "c1", restarts=1), record(1, placed_s=0)) is JobStatus.REQUEUED
 
 
 @pytest.mark.parametrize("stage", [Stage.RUNNING, Stage.OWNER_HELD])
 def test_a_job_that_ran_and_was_requeued_is_planned_again_also_if_it_was_held_in_between(stage: Stage) -> None:
-    assert seen(pinned(1, "c1", restarts=1), record(1, stage)) is Standing.REQUEUED
+    assert seen(pinned(1, "c1", restarts=1), record(1, stage)) is JobStatus.REQUEUED
 
 
 def test_a_marked_job_with_a_priority_and_without_nodes_was_released_by_its_owner() -> None:
-    assert seen(job(1, priority=1000), record(1, Stage.HELD)) is Standing.RELEASED
+    assert seen(job(1, priority=1000), record(1, Stage.HELD)) is JobStatus.RELEASED
 
 
 def test_a_job_in_our_records_without_our_mark_has_lost_it() -> None:
-    assert seen(job(1, extra="my own note"), record(1, Stage.HELD)) is Standing.MARK_LOST
+    assert seen(job(1, extra="my own note"), record(1, Stage.HELD)) is JobStatus.MARK_LOST
 
 
 @pytest.mark.parametrize("extra", ["sns:1", "", "my own note"])
 def test_a_job_that_occupies_nodes_is_running_whatever_it_says(extra: str) -> None:
-    assert seen(running(1, "c1", extra=extra), record(1)) is Standing.RUNNING
+    assert seen(running(1, "c1", extra=extra), record(1)) is JobStatus.RUNNING
 
 
 @pytest.mark.parametrize("known", [None, record(1)])
 def test_a_job_that_has_ended_is_no_business_of_ours(known) -> None:
-    assert seen(job(1, state=JobState.ENDED), known) is Standing.ENDED
+    assert seen(job(1, state=JobState.ENDED), known) is JobStatus.ENDED
 
 
 def test_a_job_without_mark_and_record_is_not_ours() -> None:
-    assert seen(job(1, extra="")) is Standing.FOREIGN
-    assert seen(job(1, extra="sns:1 something=else")) is Standing.FOREIGN
+    assert seen(job(1, extra="")) is JobStatus.FOREIGN
+    assert seen(job(1, extra="sns:1 something=else")) is JobStatus.FOREIGN
 
 
 @pytest.mark.parametrize(
     ("observed", "expected"),
     [
-        (job(1), Standing.WAITING),
-        (job(1, pinned_to=("c1",), nice=-500), Standing.OWNER_HELD),
-        (pinned(1, "c1"), Standing.PLACED),
-        (pinned(1, "c1", restarts=3), Standing.PLACED),
-        (job(1, priority=1000), Standing.RELEASED),
-        (running(1, "c1"), Standing.RUNNING),
-        (running(1, "c1", state=JobState.SUSPENDED), Standing.SUSPENDED),
+        (job(1), JobStatus.WAITING),
+        (job(1, pinned_to=("c1",), nice=-500), JobStatus.OWNER_HELD),
+        (pinned(1, "c1"), JobStatus.PLACED),
+        (pinned(1, "c1", restarts=3), JobStatus.PLACED),
+        (job(1, priority=1000), JobStatus.RELEASED),
+        (running(1, "c1"), JobStatus.RUNNING),
+        (running(1, "c1", state=JobState.SUSPENDED), JobStatus.SUSPENDED),
     ],
 )
 def test_the_mark_alone_tells_what_a_job_is_when_our_records_are_lost(observed, expected) -> None:
@@ -104,10 +104,10 @@ def test_the_mark_alone_tells_what_a_job_is_when_our_records_are_lost(observed, 
 
 def test_a_placed_job_that_its_owner_held_and_released_is_slurms_with_nothing_of_ours_left_on_it() -> None:
     held = record(1, Stage.OWNER_HELD, placed_s=0)
-    assert seen(pinned(1, "c1"), held) is Standing.CHANGED
-    assert seen(pinned(1, "c1"), record(1, Stage.RELEASED)) is Standing.CHANGED, "until nothing of ours is left"
-    assert seen(job(1, priority=1000), record(1, Stage.RELEASED)) is Standing.RELEASED
-    assert seen(pinned(1, "c1", priority=0), record(1, Stage.RELEASED)) is Standing.RELEASED, "it is its owner's hold"
+    assert seen(pinned(1, "c1"), held) is JobStatus.CHANGED
+    assert seen(pinned(1, "c1"), record(1, Stage.RELEASED)) is JobStatus.CHANGED, "until nothing of ours is left"
+    assert seen(job(1, priority=1000), record(1, Stage.RELEASED)) is JobStatus.RELEASED
+    assert seen(pinned(1, "c1", priority=0), record(1, Stage.RELEASED)) is JobStatus.RELEASED, "it is its owner's hold"
 
 
 @pytest.mark.parametrize("known", [None, record(1, Stage.HELD)])
@@ -115,48 +115,48 @@ def test_a_placed_job_that_its_owner_held_and_released_is_slurms_with_nothing_of
     "edit", [{"pinned_to": ("c1",)}, {"asks_for": ("constraint",)}, {"unreadable": "x"}, {"ways": 4}], ids=str
 )
 def test_a_held_job_that_its_owner_made_one_that_we_do_not_place_is_left_to_slurm(known, edit) -> None:
-    assert seen(job(1, **edit), known) is Standing.CHANGED
+    assert seen(job(1, **edit), known) is JobStatus.CHANGED
 
 
 @pytest.mark.parametrize("stage", [Stage.PLACED, Stage.OWNER_HELD])
 def test_a_placed_job_whose_owner_gave_it_other_nodes_or_none_is_left_to_slurm(stage: Stage) -> None:
-    assert seen(pinned(1, "c2"), record(1, stage)) is Standing.CHANGED
-    assert seen(pinned(1), record(1, stage)) is Standing.CHANGED
+    assert seen(pinned(1, "c2"), record(1, stage)) is JobStatus.CHANGED
+    assert seen(pinned(1), record(1, stage)) is JobStatus.CHANGED
 
 
 @pytest.mark.parametrize("nodes", [("c1",), ("c2",), ()])
 def test_a_placed_job_that_its_owner_holds_stays_held_whatever_else_they_change(nodes) -> None:
-    assert seen(pinned(1, *nodes, priority=0), record(1)) is Standing.OWNER_HELD
-    assert seen(job(1, pinned_to=nodes), record(1, Stage.OWNER_HELD)) is Standing.OWNER_HELD
-    assert seen(pinned(1, *nodes, priority=0, extra="mine"), record(1)) is Standing.OWNER_HELD
+    assert seen(pinned(1, *nodes, priority=0), record(1)) is JobStatus.OWNER_HELD
+    assert seen(job(1, pinned_to=nodes), record(1, Stage.OWNER_HELD)) is JobStatus.OWNER_HELD
+    assert seen(pinned(1, *nodes, priority=0, extra="mine"), record(1)) is JobStatus.OWNER_HELD
 
 
 def test_a_job_whose_placement_was_recorded_and_never_sent_waits() -> None:
-    assert seen(job(1), record(1)) is Standing.WAITING
-    assert seen(job(1, extra="mine"), record(1)) is Standing.MARK_LOST
+    assert seen(job(1), record(1)) is JobStatus.WAITING
+    assert seen(job(1, extra="mine"), record(1)) is JobStatus.MARK_LOST
 
 
 def test_a_placement_that_could_not_be_taken_back_is_ours_to_take_back() -> None:
     refused = record(1, Stage.HELD, nodes=("c1",))
-    assert seen(pinned(1, "c1"), refused) is Standing.PLACED
-    assert seen(pinned(1, "c1", priority=0), refused) is Standing.OVERDUE
+    assert seen(pinned(1, "c1"), refused) is JobStatus.PLACED
+    assert seen(pinned(1, "c1", priority=0), refused) is JobStatus.OVERDUE
 
 
 def test_a_job_that_was_released_stays_slurms_whoever_holds_it_later() -> None:
-    assert seen(job(1), record(1, Stage.RELEASED)) is Standing.RELEASED
-    assert seen(job(1, extra="mine"), record(1, Stage.RELEASED)) is Standing.RELEASED
+    assert seen(job(1), record(1, Stage.RELEASED)) is JobStatus.RELEASED
+    assert seen(job(1, extra="mine"), record(1, Stage.RELEASED)) is JobStatus.RELEASED
 
 
 def test_a_placed_job_that_lost_its_mark_is_taken_back_from_its_nodes() -> None:
-    assert seen(pinned(1, "c1", extra="mine"), record(1)) is Standing.CHANGED
+    assert seen(pinned(1, "c1", extra="mine"), record(1)) is JobStatus.CHANGED
 
 
 @pytest.mark.parametrize(
     ("observed", "expected"),
     [
-        (job(1, extra="sns:1 advised"), Standing.FOREIGN),
-        (job(1, extra="sns:1 advised", pinned_to=("c1",), priority=1000), Standing.FOREIGN),
-        (job(1, extra="sns:1 advised", priority=1000), Standing.RELEASED),
+        (job(1, extra="sns:1 advised"), JobStatus.FOREIGN),
+        (job(1, extra="sns:1 advised", pinned_to=("c1",), priority=1000), JobStatus.FOREIGN),
+        (job(1, extra="sns:1 advised", priority=1000), JobStatus.RELEASED),
     ],
 )
 def test_a_job_that_the_filter_marked_and_did_not_hold_is_held_by_its_owner_alone(observed, expected) -> None:
@@ -164,23 +164,23 @@ def test_a_job_that_the_filter_marked_and_did_not_hold_is_held_by_its_owner_alon
 
 
 def test_a_mark_that_a_user_wrote_on_a_job_with_a_node_list_of_their_own_gives_it_to_slurm() -> None:
-    assert seen(pinned(1, "c1", nice=0)) is Standing.FOREIGN
-    assert seen(job(1, pinned_to=("c1",))) is Standing.CHANGED, "or the filter holds it, and it was pinned since"
+    assert seen(pinned(1, "c1", nice=0)) is JobStatus.FOREIGN
+    assert seen(job(1, pinned_to=("c1",))) is JobStatus.CHANGED, "or the filter holds it, and it was pinned since"
 
 
 def test_a_placed_job_with_a_nice_value_of_its_own_is_known_again_when_our_records_are_lost() -> None:
-    assert seen(pinned(1, "c1", nice=boosted(100_000, "priority/multifactor"))) is Standing.PLACED
+    assert seen(pinned(1, "c1", nice=boosted(100_000, "priority/multifactor"))) is JobStatus.PLACED
 
 
 def test_a_requeued_job_with_its_own_nice_value_is_known_again_when_our_records_are_lost() -> None:
-    assert seen(pinned(1, "c1", nice=7, restarts=1)) is Standing.PLACED
+    assert seen(pinned(1, "c1", nice=7, restarts=1)) is JobStatus.PLACED
 
 
 @pytest.mark.parametrize("nice", [-2_000_000_000, -60_000, -500])
 def test_a_boost_without_our_nodes_is_known_whichever_it_was(nice: int) -> None:
-    assert seen(job(1, priority=9, nice=nice), record(1, nice=7)) is Standing.CHANGED
-    assert seen(job(1, priority=9, nice=nice - 30), record(1, nice=-30)) is Standing.CHANGED
+    assert seen(job(1, priority=9, nice=nice), record(1, nice=7)) is JobStatus.CHANGED
+    assert seen(job(1, priority=9, nice=nice - 30), record(1, nice=-30)) is JobStatus.CHANGED
 
 
 def test_a_nice_value_below_0_that_an_administrator_gives_is_none_of_our_boosts() -> None:
-    assert seen(job(1, priority=9, nice=-100), record(1, Stage.RELEASED)) is Standing.RELEASED
+    assert seen(job(1, priority=9, nice=-100), record(1, Stage.RELEASED)) is JobStatus.RELEASED

@@ -126,4 +126,4 @@ def test_a_job_is_active_or_waits_and_never_both(case) -> None:
     }
     assert all(each.nodes and min(each.demand) >= 0 for each in seen.snapshot.active)
     reconciled = reconcile(observation.jobs, known, ENFORCE, NOW)
-    assert reconciled.standings == seen.standings
+    assert reconciled.statuses == seen.statuses

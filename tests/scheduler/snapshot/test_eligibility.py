@@ -10,7 +10,7 @@ from live import NOW, job, look, node
 from slurm_sns.errors import Closed
 from slurm_sns.scheduler.observe.observed import ObservedReservation
 from slurm_sns.scheduler.snapshot.backlog_claims import Claim
-from slurm_sns.scheduler.snapshot.eligibility import KEPT, Reach
+from slurm_sns.scheduler.snapshot.eligibility import KEPT, Eligibility
 from slurm_sns.scheduler.snapshot.node_sets import NodeSets
 from slurm_sns.scheduler.snapshot.spreading import NO_SPREADING
 
@@ -55,7 +55,7 @@ def asked_of_each_node(job, nodes, reservations, claims) -> frozenset[str]:
 @given(nodes, reservations, claims, st.lists(jobs, min_size=1, max_size=5))
 def test_a_job_may_use_the_nodes_that_nothing_keeps_from_it(nodes, reservations, claims, jobs) -> None:
     nodes = [*nodes, node("spare", partitions=frozenset(PARTITIONS))]  # so that none is left without a node
-    reach = Reach(look(nodes=nodes, reservations=tuple(reservations)), NOW, NO_SPREADING, claims)
+    reach = Eligibility(look(nodes=nodes, reservations=tuple(reservations)), NOW, NO_SPREADING, claims)
     for each in jobs:
         assert reach.of(each)[1] == asked_of_each_node(each, nodes, reservations, claims)
 
@@ -64,19 +64,19 @@ def test_jobs_of_all_different_time_limits_share_their_sets() -> None:
     """A user can write any time limit; only which claims a job would meet makes a difference."""
     seen = [node(name) for name in NAMES]
     planned = [Claim(0, frozenset(NAMES[:3]), NOW + 3000, inf), Claim(0, frozenset(NAMES[3:5]), NOW + 6000, inf)]
-    reach = Reach(look(nodes=seen), NOW, NO_SPREADING, planned)
+    reach = Eligibility(look(nodes=seen), NOW, NO_SPREADING, planned)
     allowed = {id(reach.of(job(number, walltime_s=60 * number))[1]) for number in range(1, 200)}
     assert len(allowed) == 3
 
 
 def test_jobs_that_name_their_partitions_in_another_order_share_their_sets() -> None:
-    reach = Reach(look(nodes=[node(name) for name in NAMES]), NOW, NO_SPREADING)
+    reach = Eligibility(look(nodes=[node(name) for name in NAMES]), NOW, NO_SPREADING)
     first, second = (reach.of(job(1, partitions=each))[1] for each in (("main", "small"), ("small", "main")))
     assert first is second
 
 
 def test_a_job_all_of_whose_nodes_are_claimed_waits() -> None:
-    reach = Reach(look(nodes=[node("c1")]), NOW, NO_SPREADING, [Claim(0, frozenset({"c1"}), NOW, inf)])
+    reach = Eligibility(look(nodes=[node("c1")]), NOW, NO_SPREADING, [Claim(0, frozenset({"c1"}), NOW, inf)])
     with pytest.raises(Closed, match=KEPT):
         reach.of(job(1))
 

@@ -11,7 +11,7 @@ from slurm_sns.policies.base import Choice
 from slurm_sns.policies.profile import Program
 from slurm_sns.scheduler.cycle_input import Situation, read
 from slurm_sns.scheduler.observe.observed import ObservedJob
-from slurm_sns.scheduler.snapshot.known_alternatives import KnownWays
+from slurm_sns.scheduler.snapshot.known_alternatives import KnownAlternatives
 from slurm_sns.scheduler.snapshot.spreading import Spreading
 
 WAYS = Choice((Alternative(1, Resources(1, 1)),))
@@ -30,7 +30,7 @@ class Work:
 
 
 def test_a_size_is_worked_out_once_for_all_jobs_and_looks_in_which_some_job_has_it() -> None:
-    known, work = KnownWays(), Work()
+    known, work = KnownAlternatives(), Work()
     for _ in range(3):
         known.begin_look()
         assert [known.ways("small", None, user, work) for user in (ALICE, BOB)] == [WAYS, WAYS]
@@ -38,7 +38,7 @@ def test_a_size_is_worked_out_once_for_all_jobs_and_looks_in_which_some_job_has_
 
 
 def test_a_size_that_no_job_had_for_a_whole_look_is_forgotten() -> None:
-    known, work = KnownWays(), Work()
+    known, work = KnownAlternatives(), Work()
     known.ways("small", None, ALICE, work)
     known.begin_look()
     known.begin_look()
@@ -47,19 +47,19 @@ def test_a_size_that_no_job_had_for_a_whole_look_is_forgotten() -> None:
 
 
 def test_what_follows_from_a_profile_is_worked_out_anew_when_the_profile_is_another() -> None:
-    known, work = KnownWays(), Work()
+    known, work = KnownAlternatives(), Work()
     for profile in (Program("mg", ()), Program("mg", ()), Program("mg", (), 2), None):
         known.ways("small", profile, ALICE, work)
     assert work.done == 3
 
 
 def test_that_a_job_can_never_run_is_known_as_well() -> None:
-    known, never = KnownWays(1), Infeasible("too large")
+    known, never = KnownAlternatives(1), Infeasible("too large")
     assert [known.ways("huge", None, ALICE, lambda: never) for _ in range(3)] == 3 * [never]
 
 
 def test_beyond_its_number_of_new_sizes_a_users_others_wait_and_nobody_elses() -> None:
-    known, work = KnownWays(2), Work()
+    known, work = KnownAlternatives(2), Work()
     known.ways("a", None, ALICE, work)
     known.ways("b", None, ALICE, work)
     with pytest.raises(Closed, match=LATER):
@@ -81,7 +81,7 @@ def looked(jobs: list[ObservedJob], spreading: Spreading, nodes=None) -> Situati
 
 
 def test_jobs_of_many_sizes_are_planned_in_a_few_looks_and_the_jobs_of_others_in_the_first() -> None:
-    spreading = Spreading(known=KnownWays(2))
+    spreading = Spreading(known=KnownAlternatives(2))
     jobs = [*of_sizes(5), *of_sizes(2, first=8, user_id=BOB, user="bob")]
     first = looked(jobs, spreading)
     assert planned(first) == [1, 2, 8, 9]
@@ -93,11 +93,11 @@ def test_jobs_of_many_sizes_are_planned_in_a_few_looks_and_the_jobs_of_others_in
 
 def test_jobs_of_one_size_are_one_new_size_however_many_they_are() -> None:
     many = [job(number) for number in range(1, 50)]
-    assert len(planned(looked(many, Spreading(known=KnownWays(1))))) == 49
+    assert len(planned(looked(many, Spreading(known=KnownAlternatives(1))))) == 49
 
 
 def test_nodes_of_other_sizes_make_all_sizes_new() -> None:
-    spreading = Spreading(known=KnownWays(2))
+    spreading = Spreading(known=KnownAlternatives(2))
     jobs = [replace(each, tasks=40, nodes_max=None) for each in of_sizes(2)]
     assert [each.alternatives[0].nodes for each in looked(jobs, spreading).snapshot.waiting] == [2, 2]
     larger = [node("c1", 64), node("c2", 64)]

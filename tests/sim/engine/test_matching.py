@@ -11,7 +11,7 @@ from slurm_sns.model import Resources
 from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.placement.heuristics import HEURISTICS
-from slurm_sns.policies.placement.node_arrays import Pool, amounts
+from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
 from slurm_sns.sim.engine.matching import Simulation
 from slurm_sns.sim.results.metrics import measure
 from slurm_sns.sim.traces.trace import JobMaker, Trace
@@ -19,22 +19,22 @@ from slurm_sns.sim.traces.trace import JobMaker, Trace
 GB = 1024
 
 
-def pool_of(*nodes: tuple[int, float]) -> Pool:
+def node_arrays_of(*nodes: tuple[int, float]) -> NodeArrays:
     names = tuple(f"n{at}" for at in range(len(nodes)))
-    return Pool(names, amounts([Resources(cores, int(gb * GB)) for cores, gb in nodes]))
+    return NodeArrays(names, amounts([Resources(cores, int(gb * GB)) for cores, gb in nodes]))
 
 
-def replay(pool, *jobs, portfolio=("first-fit",), interval_s=30, shares=None, age_limit_s=None, **parameters):
+def replay(node_arrays, *jobs, portfolio=("first-fit",), interval_s=30, shares=None, age_limit_s=None, **parameters):
     """Jobs are (submit_s, run_s, nodes, cores, gb, project)."""
     maker = JobMaker(1.0)
     made = [
         maker.job(at, submit, run, nodes=nodes, cores=cores, memory_mb=int(gb * GB), project=project)
         for at, (submit, run, nodes, cores, gb, project) in enumerate(jobs)
     ]
-    trace = Trace.of("test", made, Counter(), pool)
+    trace = Trace.of("test", made, Counter(), node_arrays)
     chosen = MatchingParameters(portfolio=portfolio, **parameters)
     simulation = Simulation(
-        pool,
+        node_arrays,
         trace,
         max_jobs(chosen),
         queue_depth=chosen.queue_depth,
@@ -53,7 +53,7 @@ def starts(outcome):
     return [placed.start_s for placed in outcome.placements]
 
 
-ONE_SLOT = pool_of((1, 1))
+ONE_SLOT = node_arrays_of((1, 1))
 
 
 def test_a_job_starts_in_the_first_cycle_not_before_its_submit():
@@ -75,7 +75,7 @@ def test_a_cycle_runs_only_after_a_submit_a_finish_or_a_match():
 def test_the_project_that_holds_less_goes_first():
     jobs = [one_core(0, 1000, "p"), one_core(0, 90, "p"), one_core(5, 50, "p"), one_core(6, 50, "q")]
 
-    assert starts(replay(pool_of((2, 2)), *jobs)) == [0, 0, 150, 90]
+    assert starts(replay(node_arrays_of((2, 2)), *jobs)) == [0, 0, 150, 90]
 
 
 def test_what_a_project_has_given_back_no_longer_counts():
@@ -89,15 +89,15 @@ def test_the_shares_decide_between_projects_that_hold_as_much():
     jobs = [*(one_core(0, run, name) for name, run in [("p", 1000), ("q", 1000), ("r", 90)])]
     jobs += [one_core(5, 50, "p"), one_core(6, 50, "q")]
 
-    assert starts(replay(pool_of((3, 3)), *jobs)) == [0, 0, 0, 90, 150]
-    assert starts(replay(pool_of((3, 3)), *jobs, shares={"q": 10.0})) == [0, 0, 0, 150, 90]
+    assert starts(replay(node_arrays_of((3, 3)), *jobs)) == [0, 0, 0, 90, 150]
+    assert starts(replay(node_arrays_of((3, 3)), *jobs, shares={"q": 10.0})) == [0, 0, 0, 150, 90]
 
 
 def test_a_job_that_has_waited_longer_than_the_limit_goes_first_whatever_its_project_holds():
     jobs = [one_core(0, 1000, "p"), one_core(0, 90, "p"), one_core(5, 50, "p"), one_core(6, 50, "q")]
 
-    assert starts(replay(pool_of((2, 2)), *jobs, age_limit_s=85)) == [0, 0, 150, 90]
-    assert starts(replay(pool_of((2, 2)), *jobs, age_limit_s=84)) == [0, 0, 90, 150]
+    assert starts(replay(node_arrays_of((2, 2)), *jobs, age_limit_s=85)) == [0, 0, 150, 90]
+    assert starts(replay(node_arrays_of((2, 2)), *jobs, age_limit_s=84)) == [0, 0, 90, 150]
 
 
 def test_capacity_is_withheld_for_an_over_aged_job_without_any_reservation():
@@ -106,15 +106,15 @@ def test_capacity_is_withheld_for_an_over_aged_job_without_any_reservation():
     jobs.insert(1, (5, 10, 1, 2, 1, ""))
     large = 1
 
-    assert starts(replay(pool_of((2, 99)), *jobs, reservations=0))[large] == 630
-    assert starts(replay(pool_of((2, 99)), *jobs, reservations=0, age_limit_s=60))[large] == 120
+    assert starts(replay(node_arrays_of((2, 99)), *jobs, reservations=0))[large] == 630
+    assert starts(replay(node_arrays_of((2, 99)), *jobs, reservations=0, age_limit_s=60))[large] == 120
 
 
 def test_metrics_by_hand():
-    pool = pool_of((2, 4))
-    outcome = replay(pool, (0, 60, 1, 2, 2, ""), (0, 30, 1, 1, 4, ""), (120, 30, 1, 1, 1, ""))
+    node_arrays = node_arrays_of((2, 4))
+    outcome = replay(node_arrays, (0, 60, 1, 2, 2, ""), (0, 30, 1, 1, 4, ""), (120, 30, 1, 1, 1, ""))
 
-    metrics = measure(outcome, pool, ["first-fit"])
+    metrics = measure(outcome, node_arrays, ["first-fit"])
 
     assert starts(outcome) == [0, 60, 120]
     assert metrics.mean_wait_s == 20
@@ -129,9 +129,9 @@ def test_metrics_by_hand():
 
 
 def test_without_a_span_of_arrivals_there_is_no_load():
-    pool = pool_of((2, 4))
+    node_arrays = node_arrays_of((2, 4))
 
-    metrics = measure(replay(pool, one_core(0, 60)), pool, ["first-fit"])
+    metrics = measure(replay(node_arrays, one_core(0, 60)), node_arrays, ["first-fit"])
 
     assert (metrics.load_cores, metrics.utilisation_cores, metrics.mean_queue_length) == (None, None, None)
 
@@ -157,24 +157,24 @@ def traces(draw):
     st.integers(1, 6),
 )
 def test_nobody_is_lost_no_node_is_over_capacity_at_any_moment_and_the_same_again(jobs, portfolio, reservations, depth):
-    pool = pool_of((4, 8), (4, 16), (8, 8))
+    node_arrays = node_arrays_of((4, 8), (4, 16), (8, 8))
     options = {"portfolio": portfolio, "reservations": reservations, "queue_depth": depth}
 
-    outcome = replay(pool, *jobs, **options)
+    outcome = replay(node_arrays, *jobs, **options)
 
     assert sorted(placed.job.id for placed in outcome.placements) == list(range(len(jobs)))
     for moment in {placed.start_s for placed in outcome.placements}:
-        held = np.zeros_like(pool.capacity)
+        held = np.zeros_like(node_arrays.capacity)
         for placed in outcome.placements:
             if placed.start_s <= moment < placed.end_s:
                 held[:, placed.nodes] += np.array(placed.alternative.demand)[:, np.newaxis]
-        assert (held <= pool.capacity).all()
+        assert (held <= node_arrays.capacity).all()
     for placed in outcome.placements:
         submit_s, run_s = jobs[placed.job.id][:2]
         assert placed.start_s >= submit_s
         assert placed.start_s % 30 == 0
         assert placed.end_s == placed.start_s + max(run_s, 1)
-    again = replay(pool, *jobs, **options)
+    again = replay(node_arrays, *jobs, **options)
     assert [(p.start_s, p.nodes.tolist()) for p in again.placements] == [
         (p.start_s, p.nodes.tolist()) for p in outcome.placements
     ]

@@ -8,12 +8,12 @@ import pytest
 from slurm_sns.errors import SnsError
 from slurm_sns.model import Alternative, Plan, Resources, Snapshot, Start
 from slurm_sns.policies.base import own_geometry
-from slurm_sns.policies.placement.node_arrays import Pool, amounts
+from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
 from slurm_sns.sim.engine.planned import PlannedSimulation
 from slurm_sns.sim.traces.trace import JobMaker, Trace, TraceJob
 
 GB = 1024
-TWO_NODES = Pool(("n0", "n1"), amounts([Resources(4, 8 * GB)] * 2))
+TWO_NODES = NodeArrays(("n0", "n1"), amounts([Resources(4, 8 * GB)] * 2))
 
 
 class Placing:

@@ -27,11 +27,11 @@ def ran():
         ProgramJob(at, 150.0 * at, true[name].at(16)[1].time_s, name, 16, None)
         for at, name in enumerate(PROGRAMS * ROUNDS)
     ]
-    pool = cluster()
-    laboratory = laboratory_of(pool, true, Exploration(REPRODUCTION), spread=0.01, seed=3)
-    spread = TraceReader(pool, "sns", true, REPRODUCTION).of_programs("the rounds", jobs)
+    node_arrays = cluster()
+    laboratory = laboratory_of(node_arrays, true, Exploration(REPRODUCTION), spread=0.01, seed=3)
+    spread = TraceReader(node_arrays, "sns", true, REPRODUCTION).of_programs("the rounds", jobs)
     both = Exploring(laboratory, spread_n_share(REPRODUCTION), Fixed(spread.model), jobs)
-    outcome = Simulation(pool, spread.trace, both, queue_depth=1000, interval_s=1, progress=both).run()
+    outcome = Simulation(node_arrays, spread.trace, both, queue_depth=1000, interval_s=1, progress=both).run()
     return laboratory, outcome
 
 

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from slurm_sns.config.profiles_yaml import read_profiles
 from slurm_sns.model import Alternative, Job, Resources
-from slurm_sns.policies.placement.node_arrays import Pool, amounts
+from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
 from slurm_sns.policies.profile import Provenance, Provenances, Run
 from slurm_sns.policies.sns.parameters import REPRODUCTION
 from slurm_sns.policies.sns.spread_n_share import spread_n_share
 from slurm_sns.sim.engine.matching import Simulation
 from slurm_sns.sim.progress.contended import Contended
-from slurm_sns.sim.progress.contention import NodeKind, Occupant, held_ways, partitioned, speeds, unpartitioned
+from slurm_sns.sim.progress.contention import Occupant, SharedNode, held_ways, partitioned, speeds, unpartitioned
 from slurm_sns.sim.progress.progress import Fixed, Placement
 from slurm_sns.sim.progress.sns_model import AuthorsModel
 from slurm_sns.sim.traces.sns_trace import TraceReader
@@ -26,9 +26,9 @@ SHIPPED = {
     for program in read_profiles(Path(__file__).parents[2] / "conf" / "profiles" / "spread-n-share.yaml")
 }
 WAYS, PEAK = 20, 118.0
-OWN_WAYS = NodeKind(WAYS, PEAK)
-NO_SPARE = NodeKind(WAYS, PEAK, gives_spare=False)
-ONE_CACHE = NodeKind(WAYS, PEAK, is_partitioned=False)
+OWN_WAYS = SharedNode(WAYS, PEAK)
+NO_SPARE = SharedNode(WAYS, PEAK, gives_spare=False)
+ONE_CACHE = SharedNode(WAYS, PEAK, is_partitioned=False)
 ASSUMED = Provenances(Provenance.ASSUMED, Provenance.ASSUMED, Provenance.ASSUMED)
 
 
@@ -83,7 +83,7 @@ def test_two_programs_that_fill_the_bandwidth_slow_each_other_down_and_one_that_
 def test_a_node_without_ways_slows_nobody_down_by_its_cache():
     jobs = (shipped("bfs"), shipped("ep"))
 
-    assert speeds(jobs, NodeKind.of(0, 0, is_partitioned=True)) == pytest.approx((1.0, 1.0), abs=1e-4)
+    assert speeds(jobs, SharedNode.of(0, 0, is_partitioned=True)) == pytest.approx((1.0, 1.0), abs=1e-4)
 
 
 @st.composite
@@ -113,8 +113,10 @@ def test_a_neighbour_less_makes_nobody_slower_where_ways_are_owned(jobs):
 # --- timed anew
 
 
-def pool_of(count, ways=WAYS):
-    return Pool(tuple(f"n{at}" for at in range(count)), amounts([Resources(28, 128 * 1024, ways, int(PEAK))] * count))
+def node_arrays_of(count, ways=WAYS):
+    return NodeArrays(
+        tuple(f"n{at}" for at in range(count)), amounts([Resources(28, 128 * 1024, ways, int(PEAK))] * count)
+    )
 
 
 class Bench:
@@ -123,7 +125,7 @@ class Bench:
     def __init__(self, runs, work_s=1000.0, nodes=2, **options):
         self.runs = {at: {1: each} for at, each in enumerate(runs)}
         model = AuthorsModel(dict.fromkeys(self.runs, work_s), self.runs, REPRODUCTION)
-        self.progress = Contended(pool_of(nodes), model, **{"is_partitioned": True, **options})
+        self.progress = Contended(node_arrays_of(nodes), model, **{"is_partitioned": True, **options})
         self.ends = {}
 
     def start(self, job, now_s, nodes=(0,), ways=10):
@@ -222,24 +224,24 @@ def mix(jobs=40, seed=1):
     return "\n".join(lines)
 
 
-def simulate(policy, pool, text, progress_of, tmp_path):
+def simulate(policy, node_arrays, text, progress_of, tmp_path):
     path = tmp_path / "mix.csv"
     path.write_text(text)
-    spread = TraceReader(pool, policy, SHIPPED, REPRODUCTION).read(str(path))
+    spread = TraceReader(node_arrays, policy, SHIPPED, REPRODUCTION).read(str(path))
     scheduler = spread_n_share(REPRODUCTION)
-    progress = progress_of(pool, spread.model)
-    return Simulation(pool, spread.trace, scheduler, queue_depth=1000, interval_s=1, progress=progress).run()
+    progress = progress_of(node_arrays, spread.model)
+    return Simulation(node_arrays, spread.trace, scheduler, queue_depth=1000, interval_s=1, progress=progress).run()
 
 
 def test_where_nobody_shares_it_is_the_authors_model(tmp_path):
     """Under CE every job is alone on its nodes."""
-    pool, text = pool_of(4), mix()
+    node_arrays, text = node_arrays_of(4), mix()
 
-    def contended(pool, model):
-        return Contended(pool, model, is_partitioned=True, gives_spare=False)
+    def contended(node_arrays, model):
+        return Contended(node_arrays, model, is_partitioned=True, gives_spare=False)
 
-    fixed = simulate("ce", pool, text, lambda _, model: Fixed(model), tmp_path)
-    same = simulate("ce", pool, text, contended, tmp_path)
+    fixed = simulate("ce", node_arrays, text, lambda _, model: Fixed(model), tmp_path)
+    same = simulate("ce", node_arrays, text, contended, tmp_path)
 
     assert [(each.start_s, each.end_s) for each in same.placements] == [
         (each.start_s, each.end_s) for each in fixed.placements
@@ -247,13 +249,13 @@ def test_where_nobody_shares_it_is_the_authors_model(tmp_path):
 
 
 def test_sharing_under_contention_is_slower_than_the_authors_model_says_and_loses_no_job(tmp_path):
-    pool, text = pool_of(4), mix()
+    node_arrays, text = node_arrays_of(4), mix()
 
-    def contended(pool, model):
-        return Contended(pool, model, is_partitioned=True, gives_spare=False)
+    def contended(node_arrays, model):
+        return Contended(node_arrays, model, is_partitioned=True, gives_spare=False)
 
-    fixed = simulate("sns", pool, text, lambda _, model: Fixed(model), tmp_path)
-    slower = simulate("sns", pool, text, contended, tmp_path)
+    fixed = simulate("sns", node_arrays, text, lambda _, model: Fixed(model), tmp_path)
+    slower = simulate("sns", node_arrays, text, contended, tmp_path)
 
     assert len(slower.placements) == 40
     assert sum(each.end_s - each.start_s for each in slower.placements) > sum(
@@ -263,9 +265,15 @@ def test_sharing_under_contention_is_slower_than_the_authors_model_says_and_lose
 
 
 def test_the_same_mix_gives_the_same_ends_twice(tmp_path):
-    pool, text = pool_of(4), mix(seed=5)
+    node_arrays, text = node_arrays_of(4), mix(seed=5)
     runs = [
-        simulate("sns", pool, text, lambda pool, model: Contended(pool, model, is_partitioned=True), tmp_path)
+        simulate(
+            "sns",
+            node_arrays,
+            text,
+            lambda node_arrays, model: Contended(node_arrays, model, is_partitioned=True),
+            tmp_path,
+        )
         for _ in range(2)
     ]
 

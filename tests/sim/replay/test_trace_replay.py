@@ -14,7 +14,7 @@ from slurm_sns.model import Resources
 from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.placement.kernel_heuristics import KEYS
-from slurm_sns.policies.placement.node_arrays import Pool, amounts
+from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
 from slurm_sns.sim.engine.matching import Simulation
 from slurm_sns.sim.replay.trace_replay import replay
 from slurm_sns.sim.results.metrics import measure
@@ -47,18 +47,20 @@ def lines(folder: Path, name: str) -> list[str]:
 
 
 def by_kernel(folder: Path, trace: str, reference: str) -> list[str]:
-    pool = read_nodes(str(folder / f"{trace}.nodes.csv"))
-    records = read_records(str(folder / f"{trace}.jobs.csv.gz"), pool)
-    done = replay(pool, records, parameters(reference), interval_s=30)
+    node_arrays = read_nodes(str(folder / f"{trace}.nodes.csv"))
+    records = read_records(str(folder / f"{trace}.jobs.csv.gz"), node_arrays)
+    done = replay(node_arrays, records, parameters(reference), interval_s=30)
     rows = zip(records.identity.tolist(), done.start_s.tolist(), done.place.tolist(), strict=True)
-    return [f"{identity},{start_s},{pool.names[node]}" for identity, start_s, node in rows]
+    return [f"{identity},{start_s},{node_arrays.names[node]}" for identity, start_s, node in rows]
 
 
 def by_twin(folder: Path, trace: str, reference: str) -> list[str]:
-    pool = read_nodes(str(folder / f"{trace}.nodes.csv"))
-    jobs = read_records(str(folder / f"{trace}.jobs.csv.gz"), pool).trace()
-    outcome = Simulation(pool, jobs, max_jobs(parameters(reference)).plainly(), queue_depth=1000, interval_s=30).run()
-    return [f"{each.job.id},{each.start_s},{pool.names[each.nodes[0]]}" for each in outcome.placements]
+    node_arrays = read_nodes(str(folder / f"{trace}.nodes.csv"))
+    jobs = read_records(str(folder / f"{trace}.jobs.csv.gz"), node_arrays).trace()
+    outcome = Simulation(
+        node_arrays, jobs, max_jobs(parameters(reference)).plainly(), queue_depth=1000, interval_s=30
+    ).run()
+    return [f"{each.job.id},{each.start_s},{node_arrays.names[each.nodes[0]]}" for each in outcome.placements]
 
 
 @pytest.mark.parametrize("reference", REFERENCES)
@@ -83,12 +85,12 @@ def test_the_twin_reproduces_pool_a_line_for_line(reference):
     assert by_twin(POOL_A, "pool-a", reference) == lines(POOL_A, f"pool-a.{reference}")
 
 
-def pool_of(*nodes: tuple[int, float]) -> Pool:
+def node_arrays_of(*nodes: tuple[int, float]) -> NodeArrays:
     names = tuple(f"n{at}" for at in range(len(nodes)))
-    return Pool(names, amounts([Resources(cores, int(gb * 1024)) for cores, gb in nodes]))
+    return NodeArrays(names, amounts([Resources(cores, int(gb * 1024)) for cores, gb in nodes]))
 
 
-SMALL = pool_of((4, 8), (4, 16), (8, 8), (4, 8), (8, 8))
+SMALL = node_arrays_of((4, 8), (4, 16), (8, 8), (4, 8), (8, 8))
 
 
 @st.composite
@@ -154,11 +156,11 @@ def test_a_replay_that_takes_many_parts_is_the_same(monkeypatch):
 
 def test_the_same_metrics_as_the_reference():
     expected = json.loads((DATA / "small.summary.json").read_text())["small"]
-    pool = read_nodes(str(DATA / "small.nodes.csv"))
-    records = read_records(str(DATA / "small.jobs.csv.gz"), pool)
+    node_arrays = read_nodes(str(DATA / "small.nodes.csv"))
+    records = read_records(str(DATA / "small.jobs.csv.gz"), node_arrays)
 
     for reference in REFERENCES:
         chosen = parameters(reference)
-        metrics = replay(pool, records, chosen, interval_s=30).metrics(pool, chosen.portfolio)
+        metrics = replay(node_arrays, records, chosen, interval_s=30).metrics(node_arrays, chosen.portfolio)
         assert metrics.mean_wait_s == pytest.approx(expected[reference]["mean_wait_s"], abs=1e-4)
         assert metrics.mean_slowdown == pytest.approx(expected[reference]["mean_slowdown"], abs=1e-4)

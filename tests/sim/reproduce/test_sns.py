@@ -207,7 +207,7 @@ def test_parallel_jobs_of_trinity_keep_their_nodes_and_the_others_are_left_out(t
 
     assert [(job.identity, job.processes) for job in jobs] == [(2, 2 * 28), (3, 4096 * 28)]
     assert all(by_program[job.program].kind is Kind.SCALING for job in jobs)
-    runs = Runs.of(place(SNS, AUTHORS, jobs[:1], pool=cluster(8), parameters=scale.PARAMETERS))
+    runs = Runs.of(place(SNS, AUTHORS, jobs[:1], node_arrays=cluster(8), parameters=scale.PARAMETERS))
     assert runs.run_s[0] < 100
 
 

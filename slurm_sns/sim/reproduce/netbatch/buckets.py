@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from slurm_sns.model import Resources
 from slurm_sns.policies.matching.parameters import PAPER_PORTFOLIO, MatchingParameters
-from slurm_sns.policies.placement.node_arrays import Pool, amounts
+from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
 from slurm_sns.sim.replay.trace_replay import replay
 from slurm_sns.sim.reproduce import figures
 from slurm_sns.sim.reproduce.claims import Claim, Interval, interval
@@ -29,7 +29,7 @@ BUCKET = 1000
 #: Evenly spaced over one day of each seed; quick: fewer.
 BUCKETS, QUICK_BUCKETS = 100, 20
 MACHINES = 64
-EMPTY = Pool(
+EMPTY = NodeArrays(
     tuple(f"m{at:02}" for at in range(MACHINES)), amounts([Resources(8, 64 * MIB_PER_GB) for _ in range(MACHINES)])
 )
 CONTESTS = {"figure-7": PAPER_PORTFOLIO[:4], "figure-11": PAPER_PORTFOLIO}

@@ -12,7 +12,7 @@ import numpy as np
 from slurm_sns.model import Resources
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.placement.heuristics import mix_fit
-from slurm_sns.policies.placement.node_arrays import Pool, amounts
+from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
 from slurm_sns.sim.replay.trace_replay import replay
 from slurm_sns.sim.reproduce import figures
 from slurm_sns.sim.reproduce.claims import Claim, exactly
@@ -88,33 +88,33 @@ def reproduce(options: Options) -> Page:
     )
 
 
-def _pool(names: Sequence[str]) -> Pool:
-    return Pool(tuple(names), amounts([Resources(CORES, MEMORY_GB * MIB_PER_GB) for _ in names]))
+def _node_arrays(names: Sequence[str]) -> NodeArrays:
+    return NodeArrays(tuple(names), amounts([Resources(CORES, MEMORY_GB * MIB_PER_GB) for _ in names]))
 
 
 def _placed(heuristic: str, queue: Sequence[Size]) -> dict[str, list[Size]]:
     """What one cycle puts on each of two empty machines."""
-    pool = _pool("AB")
+    node_arrays = _node_arrays("AB")
     zeros, ones = np.zeros(len(queue)), np.ones(len(queue))
     cores, memory_gb = np.array(queue, dtype=np.float64).T
-    records = records_of([Part(zeros, ones, cores, memory_gb, ones)], pool, 1.0)
-    done = replay(pool, records, MatchingParameters(portfolio=(heuristic,)), interval_s=INTERVAL_S)
-    placed: dict[str, list[Size]] = {name: [] for name in pool.names}
+    records = records_of([Part(zeros, ones, cores, memory_gb, ones)], node_arrays, 1.0)
+    done = replay(node_arrays, records, MatchingParameters(portfolio=(heuristic,)), interval_s=INTERVAL_S)
+    placed: dict[str, list[Size]] = {name: [] for name in node_arrays.names}
     for size, start_s, node in zip(queue, done.start_s.tolist(), done.place.tolist(), strict=True):
         if start_s == 0:
-            placed[pool.names[node]].append(size)
+            placed[node_arrays.names[node]].append(size)
     return placed
 
 
 def _angles() -> dict[str, float]:
     """Mix-Fit's angle on each machine of figure 8, in degrees."""
-    pool = _pool(list(RUNNING))
-    free = pool.capacity.copy()
+    node_arrays = _node_arrays(list(RUNNING))
+    free = node_arrays.capacity.copy()
     for at, jobs in enumerate(RUNNING.values()):
         for cores, memory_gb in jobs:
             free[:2, at] -= (cores, memory_gb * MIB_PER_GB)
     demand = Resources(ARRIVING[0], ARRIVING[1] * MIB_PER_GB)
-    scores = mix_fit(pool.capacity, free, np.arange(len(RUNNING)), demand)
+    scores = mix_fit(node_arrays.capacity, free, np.arange(len(RUNNING)), demand)
     return {name: math.degrees(float(score)) for name, score in zip(RUNNING, scores, strict=True)}
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from slurm_sns.model import Resources
 from slurm_sns.policies.matching.parameters import MatchingParameters
-from slurm_sns.policies.placement.node_arrays import Pool, amounts
+from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
 from slurm_sns.sim.replay.trace_replay import replay
 from slurm_sns.sim.reproduce import figures
 from slurm_sns.sim.reproduce.claims import Claim, Interval, interval
@@ -51,10 +51,10 @@ class Log:
         """
         return shared_file("traces", self.file)
 
-    def pool(self) -> Pool:
+    def pool(self) -> NodeArrays:
         """Its machines."""
         sizes = [Resources(cores, memory_mb) for count, cores, memory_mb in self.machines for _ in range(count)]
-        return Pool(tuple(f"n{at:03}" for at in range(len(sizes))), amounts(sizes))
+        return NodeArrays(tuple(f"n{at:03}" for at in range(len(sizes))), amounts(sizes))
 
 
 LOGS = {

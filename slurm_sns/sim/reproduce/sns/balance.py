@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from slurm_sns.model import Seconds
 from slurm_sns.sim.engine.sns_policies import CE, COMBINED, CONTENTION, SNS
-from slurm_sns.sim.progress.contention import NodeKind, Occupant, bandwidth_used
+from slurm_sns.sim.progress.contention import Occupant, SharedNode, bandwidth_used
 from slurm_sns.sim.progress.progress import Placement
 from slurm_sns.sim.reproduce import figures
 from slurm_sns.sim.reproduce.claims import Claim, interval
@@ -28,7 +28,7 @@ EPISODE_S, EPISODES = 30, 60
 PRINTED = {CE: 0.40, SNS: 0.25}
 NEAR = 0.05
 POLICIES = (CE, SNS, COMBINED)
-KIND = NodeKind(NODE.ways, NODE.bandwidth_gbps)
+KIND = SharedNode(NODE.ways, NODE.bandwidth_gbps)
 #: Said on the page of what does not hold.
 WHY = (
     "The paper shows one sequence, of which it does not say how it was chosen; here the difference between the "

@@ -29,10 +29,10 @@ def reproduce(options: Options) -> Page:
         ProgramJob(at, 0.0, under_ce_s, name, PROCESSES, None)
         for at, (name, (under_ce_s, _)) in enumerate(PRINTED.items())
     )
-    ce = place(CE, CONTENTION, jobs, pool=cluster(CE_NODES))
+    ce = place(CE, CONTENTION, jobs, node_arrays=cluster(CE_NODES))
     claims, rows = [], []
     for model in MODELS:
-        sns = place(SNS, model, jobs, pool=cluster(SNS_NODES))
+        sns = place(SNS, model, jobs, node_arrays=cluster(SNS_NODES))
         claims += _claims(model, ce, sns)
         rows += [(model, *_row(name, *each)) for name, *each in zip(PRINTED, ce, sns, strict=True)]
     made = (

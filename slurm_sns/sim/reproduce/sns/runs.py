@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from slurm_sns.config.profiles_yaml import read_profiles
 from slurm_sns.model import Resources
-from slurm_sns.policies.placement.node_arrays import BANDWIDTH, Pool, amounts
+from slurm_sns.policies.placement.node_arrays import BANDWIDTH, NodeArrays, amounts
 from slurm_sns.policies.profile import Program
 from slurm_sns.policies.sns.parameters import REPRODUCTION, SnsParameters
 from slurm_sns.resources import shared_path
@@ -69,16 +69,16 @@ def shipped_programs() -> Mapping[str, Program]:
     return {program.name: program for program in read_profiles(shared_path(PROFILES))}
 
 
-def cluster(nodes: int = PAPER_NODES) -> Pool:
+def cluster(nodes: int = PAPER_NODES) -> NodeArrays:
     """So many of the paper's nodes."""
-    return Pool(tuple(f"n{at}" for at in range(nodes)), amounts([NODE] * nodes))
+    return NodeArrays(tuple(f"n{at}" for at in range(nodes)), amounts([NODE] * nodes))
 
 
-def with_bandwidth(pool: Pool, gbps: int) -> Pool:
+def with_bandwidth(node_arrays: NodeArrays, gbps: int) -> NodeArrays:
     """The same nodes with another bandwidth."""
-    capacity = pool.capacity.copy()
+    capacity = node_arrays.capacity.copy()
     capacity[BANDWIDTH] = gbps
-    return Pool(pool.names, capacity)
+    return NodeArrays(node_arrays.names, capacity)
 
 
 def place(
@@ -86,7 +86,7 @@ def place(
     model: str,
     jobs: Sequence[ProgramJob],
     *,
-    pool: Pool | None = None,
+    node_arrays: NodeArrays | None = None,
     programs: Mapping[str, Program] | None = None,
     true_programs: Mapping[str, Program] | None = None,
     parameters: SnsParameters = REPRODUCTION,
@@ -96,16 +96,16 @@ def place(
 
     Planned by `programs`, and advancing by `true_programs` (the same if None); planned as if nodes had `planned_gbps`.
     """
-    true_pool = pool or cluster()
-    pool = true_pool if planned_gbps is None else with_bandwidth(true_pool, planned_gbps)
+    true_pool = node_arrays or cluster()
+    node_arrays = true_pool if planned_gbps is None else with_bandwidth(true_pool, planned_gbps)
     programs = shipped_programs() if programs is None else programs
     parameters = replace(parameters, queue_depth=QUEUE_DEPTH)
-    planned = TraceReader(pool, policy, programs, parameters).of_programs("the sequence", jobs)
+    planned = TraceReader(node_arrays, policy, programs, parameters).of_programs("the sequence", jobs)
     authors = planned.model
     if true_programs is not None:
-        authors = TraceReader(pool, policy, true_programs, parameters).of_programs("the sequence", jobs).model
+        authors = TraceReader(node_arrays, policy, true_programs, parameters).of_programs("the sequence", jobs).model
     simulation = Simulation(
-        pool,
+        node_arrays,
         planned.trace,
         policy_of(policy, parameters),
         queue_depth=QUEUE_DEPTH,

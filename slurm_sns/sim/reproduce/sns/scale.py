@@ -50,7 +50,7 @@ def run(piece: tuple[int, float, int]) -> dict[str, Any]:
     jobs = trinity_jobs(shared_file("traces", FILE), members, ratio, seed)
     found: dict[str, Any] = {"jobs": len(jobs)}
     for policy in POLICIES:
-        runs = Runs.of(place(policy, AUTHORS, jobs, pool=cluster(nodes), parameters=PARAMETERS))
+        runs = Runs.of(place(policy, AUTHORS, jobs, node_arrays=cluster(nodes), parameters=PARAMETERS))
         found[policy] = {what: float(getattr(runs, what).mean()) for what in WHATS}
     return found
 

@@ -20,10 +20,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from slurm_sns.model import Resources
-from slurm_sns.policies.placement.node_arrays import Pool, amounts
+from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
 from slurm_sns.policies.profile import Program, Provenance, Provenances, Run
 from slurm_sns.sim.engine.sns_policies import CE, COMBINED, CONTENTION, CS, SNS
-from slurm_sns.sim.progress.contention import NodeKind, Occupant, speeds
+from slurm_sns.sim.progress.contention import Occupant, SharedNode, speeds
 from slurm_sns.sim.reproduce.claims import Claim, exactly, interval
 from slurm_sns.sim.reproduce.options import Options
 from slurm_sns.sim.reproduce.page import Numbers, Page
@@ -70,8 +70,11 @@ def run(piece: tuple[str, int]) -> dict[str, dict[str, float]]:
     names = sorted(programs)
     drawn = [names[at] for at in lots.integers(len(names), size=SPEC_JOBS)]
     jobs = tuple(ProgramJob(at, 0.0, programs[name].runs[0].time_s, name, 1, None) for at, name in enumerate(drawn))
-    pool = Pool(tuple(f"n{at}" for at in range(SPEC_NODES)), amounts([SPEC_NODE] * SPEC_NODES))
-    runs = {policy: Runs.of(place(policy, CONTENTION, jobs, pool=pool, programs=programs)) for policy in POLICIES}
+    node_arrays = NodeArrays(tuple(f"n{at}" for at in range(SPEC_NODES)), amounts([SPEC_NODE] * SPEC_NODES))
+    runs = {
+        policy: Runs.of(place(policy, CONTENTION, jobs, node_arrays=node_arrays, programs=programs))
+        for policy in POLICIES
+    }
     ce = runs[CE]
     return {
         policy: {
@@ -123,7 +126,7 @@ def predict() -> list[Predicted]:
     for case, pair in sorted(pairs.items()):
         both = sum(each.gbps for each in pair.values())
         occupants = tuple(_flat(alone[name]) for name in pair)
-        kept = speeds(occupants, NodeKind(CO_RUN_WAYS, CO_RUN_GBPS, is_partitioned=False))
+        kept = speeds(occupants, SharedNode(CO_RUN_WAYS, CO_RUN_GBPS, is_partitioned=False))
         for (name, measured), speed in zip(pair.items(), kept, strict=True):
             cache_mb = CO_RUN_CACHE_MB * measured.gbps / both
             slower = measured.time_s / alone[name].time_s
