@@ -263,19 +263,19 @@ def _rows(view: View, jobs: Iterable[ObservedJob], discretion: Discretion) -> li
     for job in jobs:
         started = starts.get(job.id)
         place, planned = waiting.get(job.id, (None, None))
-        way = started.alternative if started else planned.alternatives[0] if planned else None
+        alternative = started.alternative if started else planned.alternatives[0] if planned else None
         row = _row(view, job, started)
         row["reason"] = discretion.text(row["reason"])
         row["position"] = None if started else place
         row["over_aged"] = planned is not None and planned.over_aged
-        row["demand"] = None if way is None else _demand(way)
+        row["demand"] = None if alternative is None else _demand(alternative)
         rows.append(row)
     return rows
 
 
-def _demand(way: Alternative) -> dict[str, int]:
+def _demand(alternative: Alternative) -> dict[str, int]:
     """What the job takes if it runs in this way: so many nodes, and so much of each."""
-    return {"nodes": way.nodes, **way.demand._asdict()}
+    return {"nodes": alternative.nodes, **alternative.demand._asdict()}
 
 
 def _row(view: View, job: ObservedJob, started: Start | None) -> dict[str, Any]:

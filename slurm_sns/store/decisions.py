@@ -185,15 +185,15 @@ def _count_again(connection: Connection, job_id: int, user_id: int, text: str, a
 
 
 def _start_row(start: Start, explanation: AlternativesReport | None) -> dict[str, Any]:
-    way = start.alternative
+    alternative = start.alternative
     return {
         "job_id": start.job_id,
         "action": "start",
         "nodes": ",".join(start.nodes),
         "reason": start.reason,
-        "scale": way.scale,
-        "exclusive": way.exclusive,
-        "demand": json.dumps(way.demand._asdict()),
+        "scale": alternative.scale,
+        "exclusive": alternative.exclusive,
+        "demand": json.dumps(alternative.demand._asdict()),
         "considered": None if explanation is None else json.dumps(asdict(explanation)),
     }
 

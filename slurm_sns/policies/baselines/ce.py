@@ -31,5 +31,5 @@ def alternatives(asked: JobRequest, nodes: Sequence[NodeType]) -> Choice:
     Raises:
         Infeasible: the nodes could not hold the job even when they are all empty.
     """
-    way = asked.own if asked.request is None else compact(asked.request, nodes)
-    return Choice((replace(way, exclusive=True),))
+    alternative = asked.own if asked.request is None else compact(asked.request, nodes)
+    return Choice((replace(alternative, exclusive=True),))

@@ -52,7 +52,7 @@ def scales(
         Infeasible: the nodes could not hold the job even when they are all empty.
     """
     fewest = fewest_nodes(request, nodes)
-    ways: dict[int, Alternative] = {}
+    alternatives: dict[int, Alternative] = {}
     for scale in sorted(parameters.scales):
         wanted = scale * fewest
         if scale > 1:
@@ -61,9 +61,9 @@ def scales(
             if wanted > request.tasks or (parameters.even_scales_only and request.tasks % wanted):
                 continue
         layout = spread(request, fewest, scale)
-        if layout.nodes in ways or holding(layout.demand, nodes) < layout.nodes:
+        if layout.nodes in alternatives or holding(layout.demand, nodes) < layout.nodes:
             continue
-        ways[layout.nodes] = Alternative(
+        alternatives[layout.nodes] = Alternative(
             layout.nodes, layout.demand, layout.tasks_per_node, scale, exclusive=request.exclusive
         )
-    return tuple(ways.values())
+    return tuple(alternatives.values())

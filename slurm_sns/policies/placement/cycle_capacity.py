@@ -7,7 +7,7 @@ from slurm_sns.policies.placement.cycle import SMALLEST, CycleState
 from slurm_sns.policies.placement.node_arrays import Amounts, Indices, ever_holding, holding, taken
 
 
-class Moment:
+class CycleCapacity:
     """A copy of a cycle's state: of the nodes in the cycle as it stands, of the others as they were at its start.
 
     `free` is net of what is withheld, `free_without_withheld` is not. Capacity withheld for `observed`, the job that we
@@ -35,21 +35,21 @@ class Moment:
         mask = self.node_arrays.allows(job.allowed)
         return np.arange(len(self.node_arrays.names)) if mask is None else np.flatnonzero(mask)
 
-    def large_enough(self, way: Alternative, job: Job) -> int:
+    def large_enough(self, alternative: Alternative, job: Job) -> int:
         """The number of allowed nodes that hold the alternative when they are empty."""
-        return int(np.count_nonzero(ever_holding(self.node_arrays, way, job.allowed)))
+        return int(np.count_nonzero(ever_holding(self.node_arrays, alternative, job.allowed)))
 
-    def fitting(self, way: Alternative, job: Job, *, without_withheld: bool = False) -> Indices:
+    def fitting(self, alternative: Alternative, job: Job, *, without_withheld: bool = False) -> Indices:
         """The allowed nodes on which the alternative fits; those without room for the smallest job are in no cycle."""
         free = self.free_without_withheld if without_withheld else self.free
-        mask = holding(free, way.demand) & holding(free, SMALLEST)
-        if way.exclusive:
+        mask = holding(free, alternative.demand) & holding(free, SMALLEST)
+        if alternative.exclusive:
             mask &= (free == self.node_arrays.capacity).all(axis=0)
         permitted = self.permitted(job)
         return permitted[mask[permitted]]
 
-    def in_the_way(self, way: Alternative, job: Job) -> tuple[int, ...]:
+    def in_the_way(self, alternative: Alternative, job: Job) -> tuple[int, ...]:
         """The jobs for which capacity is withheld that would make the alternative fit; empty when it would not."""
-        if self.withheld_for and len(self.fitting(way, job, without_withheld=True)) >= way.nodes:
+        if self.withheld_for and len(self.fitting(alternative, job, without_withheld=True)) >= alternative.nodes:
             return tuple(self.withheld_for)
         return ()

@@ -1,17 +1,18 @@
 """The cycle kernel: one scheduling pass of a portfolio of heuristics, compiled, exact against `cycle.Cycle`.
 
-Problem: jobs in queue order, each with one or several ways to run (so many nodes, so much of R resources on each), and
-nodes with what is free. Job by job, the first way that enough nodes fit gets those that the heuristic scores best, ties
-to the first in the machine list. The best of several heuristics' schedules is the one of the most matches, among those
-the one of the smallest sum of slowdowns, the first of equal ones.
+Problem: jobs in queue order, each with one or several alternatives (so many nodes, so much of R resources on
+each), and nodes with what is free. Job by job, the first alternative that enough nodes fit gets those that the
+heuristic scores best, ties to the first in the machine list. The best of several heuristics' schedules is the one of
+the most matches, among those the one of the smallest sum of slowdowns, the first of equal ones.
 
-Shapes: `arrays` (R resources, N nodes, W ways, K kinds, J jobs, P projects, H heuristics). Nothing that is given is
-changed. Order of results: matches in queue order, a match's nodes in the machine list's order.
+Shapes: `arrays` (R resources, N nodes, W alternatives, K kinds, J jobs, P projects, H heuristics). Nothing that is
+given is changed. Order of results: matches in queue order, a match's nodes in the machine list's order.
 
-Method: a way that has failed fails again, and so does every way at least as large on the same nodes (free capacity only
-shrinks); among the others `best_node` knows the best. Complexity of a member's cycle with Q jobs looked at, V distinct
-ways among them, N nodes and M matched nodes: O(Q + V N + V M + M sqrt N). A bench remembers the nodes: a pass on those
-of the last pass costs O(N) once, and for the ways that it has met before what has changed since.
+Method: an alternative that has failed fails again, and so does every alternative at least as large on the same nodes
+(free capacity only shrinks); among the others `best_node` knows the best. Complexity of a member's cycle with Q jobs
+looked at, V distinct alternatives among them, N nodes and M matched nodes: O(Q + V N + V M + M sqrt N). A bench
+remembers the nodes: a pass on those of the last pass costs O(N) once, and for the alternatives that it has met before
+what has changed since.
 
 Source: Max-Jobs paper (JSSPP 2013), sections 1-4, Spread-n-Share (SC'19), section 4.4; what they leave open: see
 `cycle` and `combined.keeping`.
@@ -71,24 +72,24 @@ class Bench(NamedTuple):
     field: NodeState
     turns: FairOrderState
     matches: tuple[Matches, Matches]  #: the best schedule so far and the one being made
-    way_tried: Integers  #: (W) the last run in which the way was tried
-    way_failed: Integers  #: (W) the last run in which the way failed
-    kind_failed: Integers  #: (K) the last run in which all ways of the kind failed
-    failures: Integers  #: (W) the failed ways of this run that no other covers
+    alternative_tried: Integers  #: (W) the last run in which the alternative was tried
+    alternative_failed: Integers  #: (W) the last run in which the alternative failed
+    kind_failed: Integers  #: (K) the last run in which all alternatives of the kind failed
+    failures: Integers  #: (W) the failed alternatives of this run that no other covers
     matched: Integers  #: (members) jobs that each member matched
     state: Integers  #: (5) FAILURES, the number of this RUN, KEPT_WHOLE, FIRST_CHOSEN and CHOSEN of `field.chosen`
 
 
 def bench_for(problem: Problem, jobs: int, projects: int, takes: int) -> Bench:
     """A bench for queues of that many jobs and projects, in which nodes are taken at most so often in a cycle."""
-    count = len(problem.ways.nodes)
+    count = len(problem.alternatives.nodes)
     entries = min(problem.limits.depth, jobs)
     return Bench(
         field=field_for(problem),
         turns=turns_for(projects, entries),
         matches=(room_for_matches(entries, takes), room_for_matches(entries, takes)),
-        way_tried=np.zeros(count, np.int64),
-        way_failed=np.zeros(count, np.int64),
+        alternative_tried=np.zeros(count, np.int64),
+        alternative_failed=np.zeros(count, np.int64),
         kind_failed=np.zeros(len(problem.kinds.own), np.int64),
         failures=np.zeros(count, np.int64),
         matched=np.zeros(len(problem.limits.portfolio), np.int64),
@@ -163,30 +164,30 @@ def _run(bench: Bench, matches: Matches, queue: Queue, member: int) -> None:
         if choice != NOBODY:
             _enter(bench, matches, job, choice, how)
             if how == MATCH and bench.turns.state[SHARED]:
-                charge(bench.turns, queue, job, _held(bench.field, matches, kinds.way[choice]), over_aged)
+                charge(bench.turns, queue, job, _held(bench.field, matches, kinds.alternative[choice]), over_aged)
         position += 1
     matches.totals[LOOKED_AT] = position
 
 
 @compiled
 def _match(bench: Bench, heuristic: int, kind: int) -> int:
-    """Choose the best nodes for the first way that fits; NOBODY when none does."""
-    field, kinds, ways = bench.field, bench.field.problem.kinds, bench.field.problem.ways
+    """Choose the best nodes for the first alternative that fits; NOBODY when none does."""
+    field, kinds, alternatives = bench.field, bench.field.problem.kinds, bench.field.problem.alternatives
     run = bench.state[RUN]
     for choice in range(kinds.first[kind], kinds.first[kind + 1]):
-        way = kinds.way[choice]
-        if bench.way_failed[way] == run:
+        alternative = kinds.alternative[choice]
+        if bench.alternative_failed[alternative] == run:
             continue
-        if bench.way_tried[way] != run:
-            bench.way_tried[way] = run
-            if _covered(bench, way):
+        if bench.alternative_tried[alternative] != run:
+            bench.alternative_tried[alternative] = run
+            if _covered(bench, alternative):
                 continue
-        first = find_nodes(field, field.problem.scores.of[heuristic, ways.case[way]], way)
+        first = find_nodes(field, field.problem.scores.of[heuristic, alternatives.case[alternative]], alternative)
         if first != NOBODY:
             bench.state[FIRST_CHOSEN] = first
-            bench.state[CHOSEN] = ways.nodes[way]
+            bench.state[CHOSEN] = alternatives.nodes[alternative]
             return choice
-        _fail(bench, way)
+        _fail(bench, alternative)
     bench.kind_failed[kind] = run
     return NOBODY
 
@@ -194,15 +195,15 @@ def _match(bench: Bench, heuristic: int, kind: int) -> int:
 @compiled
 def _enter(bench: Bench, matches: Matches, job: int, choice: int, how: int) -> None:
     """Take the chosen nodes and write the entry."""
-    field, kinds, ways = bench.field, bench.field.problem.kinds, bench.field.problem.ways
-    entry, way, count = matches.totals[ENTRIES], kinds.way[choice], bench.state[CHOSEN]
+    field, kinds, alternatives = bench.field, bench.field.problem.kinds, bench.field.problem.alternatives
+    entry, alternative, count = matches.totals[ENTRIES], kinds.alternative[choice], bench.state[CHOSEN]
     first = matches.first[entry]
     nodes = matches.node[first : first + count]
     for at in range(count):
         nodes[at] = field.chosen[bench.state[FIRST_CHOSEN] + at]
     sort(nodes)
     for at in range(count):
-        take(field, way, ways.exclusive[way] or how == WHOLE, nodes[at])
+        take(field, alternative, alternatives.exclusive[alternative] or how == WHOLE, nodes[at])
     matches.first[entry + 1] = first + count
     matches.job[entry] = job
     matches.choice[entry] = choice
@@ -216,63 +217,66 @@ def _enter(bench: Bench, matches: Matches, job: int, choice: int, how: int) -> N
 
 
 @compiled
-def _covered(bench: Bench, way: int) -> bool:
-    """Whether the way must fail because one at most as large, of the same nodes, has failed."""
+def _covered(bench: Bench, alternative: int) -> bool:
+    """Whether the alternative must fail because one at most as large, of the same nodes, has failed."""
     for at in range(bench.state[FAILURES]):
-        if _as_large(bench.field.problem.ways, way, bench.failures[at]):
-            bench.way_failed[way] = bench.state[RUN]
+        if _as_large(bench.field.problem.alternatives, alternative, bench.failures[at]):
+            bench.alternative_failed[alternative] = bench.state[RUN]
             return True
     return False
 
 
 @compiled
-def _fail(bench: Bench, way: int) -> None:
-    """Remember that the way found too few nodes; larger ones that it covers are forgotten."""
-    bench.way_failed[way] = bench.state[RUN]
+def _fail(bench: Bench, alternative: int) -> None:
+    """Remember that the alternative found too few nodes; larger ones that it covers are forgotten."""
+    bench.alternative_failed[alternative] = bench.state[RUN]
     kept = 0
     for at in range(bench.state[FAILURES]):
-        if not _as_large(bench.field.problem.ways, bench.failures[at], way):
+        if not _as_large(bench.field.problem.alternatives, bench.failures[at], alternative):
             bench.failures[kept] = bench.failures[at]
             kept += 1
-    bench.failures[kept] = way
+    bench.failures[kept] = alternative
     bench.state[FAILURES] = kept + 1
 
 
 @compiled
-def _as_large(ways: AlternativeArrays, way: int, other: int) -> bool:
-    """Whether the way asks for at least as much as the other, of the same nodes."""
-    if ways.nodes[way] < ways.nodes[other] or ways.allowed[way] != ways.allowed[other]:
+def _as_large(alternatives: AlternativeArrays, alternative: int, other: int) -> bool:
+    """Whether the alternative asks for at least as much as the other, of the same nodes."""
+    if (
+        alternatives.nodes[alternative] < alternatives.nodes[other]
+        or alternatives.allowed[alternative] != alternatives.allowed[other]
+    ):
         return False
-    if ways.exclusive[way] != ways.exclusive[other]:
+    if alternatives.exclusive[alternative] != alternatives.exclusive[other]:
         return False
-    for row in range(ways.demand.shape[1]):  # noqa: SIM110  compiled code has no generators
-        if ways.demand[way, row] < ways.demand[other, row]:
+    for row in range(alternatives.demand.shape[1]):
+        if alternatives.demand[alternative, row] < alternatives.demand[other, row]:
             return False
     return True
 
 
 @compiled
 def _withhold(bench: Bench, kind: int, how: int) -> int:
-    """Choose nodes for the first possible way among those whose size could hold it; NOBODY when there are none.
+    """Choose nodes for the first possible alternative among those whose size could hold it; NOBODY when there are none.
 
     To withhold the demand: those of the most free memory. To keep whole nodes: those of the fewest used cores.
     """
     field = bench.field
-    machines, ways, kinds = field.problem.machines, field.problem.ways, field.problem.kinds
+    machines, alternatives, kinds = field.problem.machines, field.problem.alternatives, field.problem.kinds
     for choice in range(kinds.first[kind], kinds.first[kind + 1]):
-        way = kinds.way[choice]
-        if not _is_possible(machines, ways, way):
+        alternative = kinds.alternative[choice]
+        if not _is_possible(machines, alternatives, alternative):
             continue
         count = 0
         for node in range(len(field.keys)):
-            if field.is_open[node] == 1 and _is_large_enough(machines, ways, way, node):
+            if field.is_open[node] == 1 and _is_large_enough(machines, alternatives, alternative, node):
                 used = machines.capacity[CORES, node] - field.free[CORES, node]
                 score = used if how == WHOLE else -field.free[MEMORY, node]
                 field.keys[count] = (score << PLACE_BITS) + node
                 count += 1
         if count == 0:
             return NOBODY
-        wanted = min(ways.nodes[way], count)
+        wanted = min(alternatives.nodes[alternative], count)
         keys = field.keys[:count]
         largest = nth_smallest(field.scratch[:count], keys, wanted)
         chosen = 0
@@ -287,35 +291,39 @@ def _withhold(bench: Bench, kind: int, how: int) -> int:
 
 
 @compiled
-def _is_possible(machines: Nodes, ways: AlternativeArrays, way: int) -> bool:
+def _is_possible(machines: Nodes, alternatives: AlternativeArrays, alternative: int) -> bool:
     """Whether enough nodes of the whole cluster are large enough."""
-    missing = ways.nodes[way]
+    missing = alternatives.nodes[alternative]
     for node in range(machines.capacity.shape[1]):
         if missing == 0:
             break
-        missing -= _is_large_enough(machines, ways, way, node)
+        missing -= _is_large_enough(machines, alternatives, alternative, node)
     return missing == 0
 
 
 @compiled
-def _is_large_enough(machines: Nodes, ways: AlternativeArrays, way: int, node: int) -> bool:
-    """Whether the node could hold the way if it were empty."""
+def _is_large_enough(machines: Nodes, alternatives: AlternativeArrays, alternative: int, node: int) -> bool:
+    """Whether the node could hold the alternative if it were empty."""
     for row in range(machines.capacity.shape[0]):
-        demand = ways.demand[way, row]
+        demand = alternatives.demand[alternative, row]
         if (row <= MEMORY or demand > 0) and machines.capacity[row, node] < demand:
             return False
-    allowed = ways.allowed[way]
+    allowed = alternatives.allowed[alternative]
     return allowed == NOBODY or machines.allowed[allowed, node]
 
 
 @compiled
-def _held(field: NodeState, matches: Matches, way: int) -> tuple[int, int]:
+def _held(field: NodeState, matches: Matches, alternative: int) -> tuple[int, int]:
     """Cores and memory over all nodes of the match that was just made."""
-    ways, capacity = field.problem.ways, field.problem.machines.capacity
+    alternatives, capacity = field.problem.alternatives, field.problem.machines.capacity
     entry = matches.totals[ENTRIES] - 1
     cores, memory = 0, 0
     for at in range(matches.first[entry], matches.first[entry + 1]):
         node = matches.node[at]
-        cores += capacity[CORES, node] if ways.exclusive[way] else ways.demand[way, CORES]
-        memory += capacity[MEMORY, node] if ways.exclusive[way] else ways.demand[way, MEMORY]
+        cores += (
+            capacity[CORES, node] if alternatives.exclusive[alternative] else alternatives.demand[alternative, CORES]
+        )
+        memory += (
+            capacity[MEMORY, node] if alternatives.exclusive[alternative] else alternatives.demand[alternative, MEMORY]
+        )
     return cores, memory

@@ -15,7 +15,7 @@ from slurm_sns.errors import BadInput
 from slurm_sns.model import Job, Plan, Resources, Snapshot
 from slurm_sns.policies.placement.best_by_score import Grouping
 from slurm_sns.policies.placement.cycle import Cycle, Heuristic, Step
-from slurm_sns.policies.placement.cycle_capacity import Moment
+from slurm_sns.policies.placement.cycle_capacity import CycleCapacity
 from slurm_sns.policies.placement.job_size import wording
 from slurm_sns.policies.placement.node_arrays import Amounts, Indices
 from slurm_sns.policies.placement.shortfall import Lack, nearest
@@ -183,20 +183,20 @@ def _watch(cycle: Cycle, job: Job) -> Watched:
 
 def _tried(cycle: Cycle, job: Job) -> tuple[AlternativeTried, ...]:
     """Each alternative at the job's turn."""
-    moment = Moment(cycle, observed=job.id)
+    moment = CycleCapacity(cycle, observed=job.id)
     columns = moment.permitted(job)
     tried = []
-    for way in job.alternatives:
-        fitting = moment.fitting(way, job)
+    for alternative in job.alternatives:
+        fitting = moment.fitting(alternative, job)
         unfit = np.setdiff1d(columns, fitting, assume_unique=True)
         tried.append(
             AlternativeTried(
-                size=wording(way),
-                nodes_needed=way.nodes,
+                size=wording(alternative),
+                nodes_needed=alternative.nodes,
                 nodes_fitting=len(fitting),
-                fits_if_empty=moment.large_enough(way, job) >= way.nodes,
-                withheld_in_the_way=moment.in_the_way(way, job),
-                nearest=nearest(moment.node_arrays, moment.free, unfit, way, NEAREST_SHOWN),
+                fits_if_empty=moment.large_enough(alternative, job) >= alternative.nodes,
+                withheld_in_the_way=moment.in_the_way(alternative, job),
+                nearest=nearest(moment.node_arrays, moment.free, unfit, alternative, NEAREST_SHOWN),
             )
         )
     return tuple(tried)

@@ -1,15 +1,16 @@
-"""What the compiled cycle works on: nodes, ways to run, kinds of jobs and the queue, as arrays.
+"""What the compiled cycle works on: nodes, alternatives to run, kinds of jobs and the queue, as arrays.
 
-Many jobs are alike. A *way* is a distinct (number of nodes, demand on each, whether they must be empty, allowed nodes);
-a *choice* is a way with its predicted slowdown, as one job has it; a *kind* is a distinct list of choices with an own
-heuristic or none. A job is then one small number, and what is known of a way in a cycle (it has failed; the best node
-of each block) is known for all jobs that share it.
+Many jobs are alike. A *alternative* is a distinct (number of nodes, demand on each, whether they must be empty, allowed
+nodes); a *choice* is an alternative with its predicted slowdown, as one job has it; a *kind* is a distinct list of
+choices with an own heuristic or none. A job is then one small number, and what is known of an alternative in a cycle
+(it has failed; the best node of each block) is known for all jobs that share it.
 
-A heuristic looks at ways and bandwidth only where the job demands them. So what it makes of a node depends on which of
-the two are demanded, four cases; each of them is a *score*, and heuristics that come to the same share one.
+A heuristic looks at cache ways and bandwidth only where the job demands them. So what it makes of a node
+depends on which of the two are demanded, four cases; each of them is a *score*, and heuristics that come to the same
+share one.
 
-Shapes: R resources, N nodes, W ways, K kinds, J jobs, P projects, H heuristics, S scores. What a table has room for
-beyond its entries is never read.
+Shapes: R resources, N nodes, W alternatives, K kinds, J jobs, P projects, H heuristics, S scores. What a table has room
+for beyond its entries is never read.
 """
 
 from typing import NamedTuple
@@ -29,9 +30,9 @@ NOBODY = -1
 class Scores(NamedTuple):
     """How nodes are scored: by angle, or by a weighted sum of what is free, configured and occupied."""
 
-    of: Integers  #: (H, 4) the heuristic's score for ways that demand neither, cache ways, bandwidth, both
+    of: Integers  #: (H, 4) the heuristic's score for demands of neither, cache ways, bandwidth, both
     angle: Flags  #: (S) Mix-Fit's angle; the weights are 0 then
-    grouped: Flags  #: (S) the nodes of the most idle cores come first, and a way on several takes equal ones
+    grouped: Flags  #: (S) the nodes of the most idle cores come first; an alternative on several nodes takes equal ones
     free: Integers  #: (S, R) weights of what is free
     configured: Integers  #: (S, R) weights of the capacity
     occupied: Floats  #: (S, R) weights of the shares of the capacity that are occupied
@@ -42,17 +43,17 @@ class Nodes(NamedTuple):
     """The nodes in the machine list's order."""
 
     capacity: Integers  #: (R, N)
-    allowed: Flags  #: (sets, N) the sets of nodes that ways are restricted to
+    allowed: Flags  #: (sets, N) the sets of nodes that alternatives are restricted to
 
 
 class AlternativeArrays(NamedTuple):
-    """The distinct ways to run a job."""
+    """The distinct alternatives of jobs."""
 
     nodes: Integers  #: (W) on how many nodes
     demand: Integers  #: (W, R) of each node
     exclusive: Flags  #: (W) wants empty nodes and takes them whole
     allowed: Integers  #: (W) a row of `Machines.allowed`, or NOBODY for every node
-    case: Integers  #: (W) 1 when it demands cache ways, plus 2 when it demands bandwidth
+    case: Integers  #: (W) 1 when it demands cache alternatives, plus 2 when it demands bandwidth
     simple: Flags  #: (W) asks for cores and memory only, on any node, shared
 
 
@@ -60,7 +61,7 @@ class Kinds(NamedTuple):
     """The distinct kinds of jobs; kind k has the choices `first[k]` to `first[k + 1]`, best first."""
 
     first: Integers  #: (K + 1)
-    way: Integers  #: (choices) the way
+    alternative: Integers  #: (choices) the alternative
     slowdown: Integers  #: (choices) the predicted slowdown in units of 1e-9; 0 where it decides nothing
     own: Integers  #: (K) the heuristic that these jobs named, or NOBODY
 
@@ -93,7 +94,7 @@ class Problem(NamedTuple):
     """What is given and stays the same over the cycles of a replay."""
 
     machines: Nodes
-    ways: AlternativeArrays
+    alternatives: AlternativeArrays
     kinds: Kinds
     scores: Scores
     limits: KernelRules
@@ -126,9 +127,9 @@ def room_for_matches(jobs: int, nodes: int) -> Matches:
     )
 
 
-def largest_number_of_takes(free: Integers, ways: AlternativeArrays) -> int:
-    """How often nodes can be taken in one cycle, each node counted each time: a way takes a core of an open node."""
-    if not len(ways.demand):
+def largest_number_of_takes(free: Integers, alternatives: AlternativeArrays) -> int:
+    """The largest number of nodes that one cycle can take, a node counted each time: each time takes a core of it."""
+    if not len(alternatives.demand):
         return 0
-    least = max(int(ways.demand[:, 0].min()), 1)
+    least = max(int(alternatives.demand[:, 0].min()), 1)
     return int((np.maximum(free[0], 0) // least + 1).sum())

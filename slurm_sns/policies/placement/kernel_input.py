@@ -27,7 +27,7 @@ def slowdown_units(alternative: Alternative) -> int:
 
 
 class KindTable:
-    """Numbers the distinct ways and kinds of jobs on these nodes as they are met.
+    """Numbers the distinct alternatives and kinds of jobs on these nodes as they are met.
 
     The arrays grow in place while they have room; `generation` counts how often they had to be made anew. `choices`
     are the alternatives behind the kernel's choices. `rows` numbers the heuristics, and a name that it does not know is
@@ -44,7 +44,7 @@ class KindTable:
         self.choices: list[Alternative] = []
         self.cases: set[int] = set()
         self.own: set[int] = set()
-        self._ways: dict[Way, int] = {}
+        self._alternatives: dict[Way, int] = {}
         self._kinds: dict[KindKey, int] = {}
         self._sets: dict[Allowed, int] = {None: NOBODY}
         self._masks = np.zeros((1, nodes), np.bool_)
@@ -58,7 +58,7 @@ class KindTable:
         )
         self._kind_arrays = Kinds(
             first=np.zeros(FIRST_ROOM + 1, np.int64),
-            way=np.zeros(FIRST_ROOM, np.int64),
+            alternative=np.zeros(FIRST_ROOM, np.int64),
             slowdown=np.zeros(FIRST_ROOM, np.int64),
             own=np.zeros(FIRST_ROOM, np.int64),
         )
@@ -72,8 +72,8 @@ class KindTable:
 
     @property
     def least_cores(self) -> int:
-        """The fewest cores that any way takes of a node."""
-        cores = self._way_arrays.demand[: len(self._ways), 0]
+        """The fewest cores that any alternative takes of a node."""
+        cores = self._way_arrays.demand[: len(self._alternatives), 0]
         return int(cores.min()) if len(cores) else 0
 
     def kind(self, job: Job) -> int:
@@ -101,25 +101,25 @@ class KindTable:
     def _new_kind(self, alternatives: tuple[Alternative, ...], allowed: int, own: int) -> int:
         kind, begin = len(self._kinds), len(self.choices)
         end = begin + len(alternatives)
-        first, way, slowdown, owns = self._kind_arrays
+        first, alternative, slowdown, owns = self._kind_arrays
         first, owns = self._with_room(first, kind + 2), self._with_room(owns, kind + 1)
-        way, slowdown = self._with_room(way, end), self._with_room(slowdown, end)
-        self._kind_arrays = Kinds(first, way, slowdown, owns)
+        alternative, slowdown = self._with_room(alternative, end), self._with_room(slowdown, end)
+        self._kind_arrays = Kinds(first, alternative, slowdown, owns)
         first[kind + 1] = end
         owns[kind] = own
         for at, each in enumerate(alternatives, begin):
-            way[at] = self._way(each, allowed)
+            alternative[at] = self._alternative(each, allowed)
             slowdown[at] = slowdown_units(each) if self._weighs else 0
         self.choices.extend(alternatives)
         if own != NOBODY:
             self.own.add(own)
         return kind
 
-    def _way(self, of: Alternative, allowed: int) -> int:
+    def _alternative(self, of: Alternative, allowed: int) -> int:
         key = (of.nodes, of.demand, of.exclusive, allowed)
-        number = self._ways.get(key)
+        number = self._alternatives.get(key)
         if number is None:
-            number = self._ways[key] = len(self._ways)
+            number = self._alternatives[key] = len(self._alternatives)
             case = (of.demand[WAYS] > 0) + 2 * (of.demand[BANDWIDTH] > 0)
             simple = not of.exclusive and allowed == NOBODY and case == 0
             self._way_arrays = AlternativeArrays(*(self._with_room(column, number + 1) for column in self._way_arrays))

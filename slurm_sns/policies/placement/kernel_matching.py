@@ -205,9 +205,9 @@ class _Session:
         return self._bench
 
     def _problem(self) -> Problem:
-        machines, ways, kinds = self._table.arrays()
+        machines, alternatives, kinds = self._table.arrays()
         limits = kernel_rules(self._rules, self._scores, self._table.own, self._table.cases)
-        return Problem(machines, ways, kinds, self._scores, limits)
+        return Problem(machines, alternatives, kinds, self._scores, limits)
 
     def _ended(self, found: Matches, jobs: Sequence[Job], free: Amounts, queue: WaitingQueue) -> KernelCycle:
         """The values of one member's entries."""
@@ -223,8 +223,8 @@ class _Session:
             if kept == MATCH:
                 matches.append(Match(jobs[job], choices[choice], nodes))
             else:
-                way = replace(choices[choice], exclusive=True) if kept == WHOLE else choices[choice]
-                withheld.append(Withheld(jobs[job], way, nodes))
+                alternative = replace(choices[choice], exclusive=True) if kept == WHOLE else choices[choice]
+                withheld.append(Withheld(jobs[job], alternative, nodes))
         depth, looked_at = self._rules.queue_depth, int(found.totals[LOOKED_AT])
         return KernelCycle(self.node_arrays, free, tuple(matches), withheld, queue, depth, looked_at)
 

@@ -36,7 +36,7 @@ ADDED = (CORES, BANDWIDTH, WAYS)
 LEAST_CORES = SMALLEST.cores
 LEAST_MEMORY_MB = SMALLEST.memory_mb
 
-#: Ways whose best nodes are kept at a time; beyond that the oldest is forgotten.
+#: Alternatives whose best nodes are kept at a time; beyond that the oldest is forgotten.
 SLOTS = 4096
 LEAST_BLOCK_BITS = 4
 #: Beyond so many changes a node (4096 at the least) the log begins anew, and nothing that was kept counts any more.
@@ -60,7 +60,7 @@ class NodeState(NamedTuple):
     empty: Integers  #: (N) 1 when everything is free now, else 0
     is_open: Integers  #: (N) 1 when it takes part now, else 0
     inverse: Floats  #: (R, N) 1 / configured amount, 0 where there is none
-    base_key: Integers  #: (S, N) the key without what the way adds; NONE: the node takes no part
+    base_key: Integers  #: (S, N) the key without what the alternative adds; NONE: the node takes no part
     settled: Integers  #: (S) how much of the log is in the base keys
     log: Integers  #: nodes in the order in which they changed
     changed: Integers  #: (N) the last entry of the log for the node, or NOBODY
@@ -68,9 +68,9 @@ class NodeState(NamedTuple):
     is_touched: Flags  #: (N)
     minima: Integers  #: (slots, blocks) smallest keys, or what they are larger than
     seen: Integers  #: (slots) how much of the log is in the minima
-    owner: Integers  #: (slots) way * S + score
+    owner: Integers  #: (slots) alternative * S + score
     slot: Integers  #: (W * S) a slot, valid when it is owned
-    chosen: Integers  #: (N) the nodes found for a way
+    chosen: Integers  #: (N) the nodes found for an alternative
     hidden: Integers  #: (N) their keys
     keys: Integers  #: (N) scratch
     scratch: Integers  #: (N)
@@ -81,8 +81,8 @@ class NodeState(NamedTuple):
 def field_for(problem: Problem) -> NodeState:
     """A field of nodes about which nothing is known yet."""
     resources, nodes = problem.machines.capacity.shape
-    scores, ways = len(problem.scores.angle), len(problem.ways.nodes)
-    slots = max(1, min(SLOTS, len(problem.limits.scores) * ways))
+    scores, alternatives = len(problem.scores.angle), len(problem.alternatives.nodes)
+    slots = max(1, min(SLOTS, len(problem.limits.scores) * alternatives))
     bits = LEAST_BLOCK_BITS
     while (1 << (2 * bits)) < nodes:
         bits += 1
@@ -106,7 +106,7 @@ def field_for(problem: Problem) -> NodeState:
         minima=np.empty((slots, (nodes >> bits) + 1), np.int64),
         seen=np.empty(slots, np.int64),
         owner=np.full(slots, NOBODY, np.int64),
-        slot=np.zeros(scores * ways, np.int64),
+        slot=np.zeros(scores * alternatives, np.int64),
         chosen=np.empty(nodes, np.int64),
         hidden=np.empty(nodes, np.int64),
         keys=np.empty(nodes, np.int64),
@@ -151,11 +151,11 @@ def restart(field: NodeState) -> None:
 
 
 @compiled
-def take(field: NodeState, way: int, whole: bool, node: int) -> None:
-    """Take the way's capacity, or the whole node; a node left without room for the smallest job takes no part more."""
-    ways, capacity = field.problem.ways, field.problem.machines.capacity
+def take(field: NodeState, alternative: int, whole: bool, node: int) -> None:
+    """Take the alternative's capacity, or the whole node. A node without room for the smallest job leaves the cycle."""
+    alternatives, capacity = field.problem.alternatives, field.problem.machines.capacity
     for row in range(field.free.shape[0]):
-        field.free[row, node] -= capacity[row, node] if whole else ways.demand[way, row]
+        field.free[row, node] -= capacity[row, node] if whole else alternatives.demand[alternative, row]
     touch(field, node)
     _settle(field, node)
 
@@ -245,19 +245,25 @@ def _occupied(field: NodeState, score: int, node: int) -> int:
 
 
 @compiled
-def fits(field: NodeState, way: int, node: int) -> bool:
+def fits(field: NodeState, alternative: int, node: int) -> bool:
     """Whether the node has enough of everything, is allowed, and empty where that is asked; not whether it is open."""
-    ways = field.problem.ways
-    if field.free[CORES, node] < ways.demand[way, CORES] or field.free[MEMORY, node] < ways.demand[way, MEMORY]:
+    alternatives = field.problem.alternatives
+    if (
+        field.free[CORES, node] < alternatives.demand[alternative, CORES]
+        or field.free[MEMORY, node] < alternatives.demand[alternative, MEMORY]
+    ):
         return False
-    if ways.simple[way]:
+    if alternatives.simple[alternative]:
         return True
     for row in range(MEMORY + 1, field.free.shape[0]):
-        if ways.demand[way, row] > 0 and field.free[row, node] < ways.demand[way, row]:
+        if alternatives.demand[alternative, row] > 0 and field.free[row, node] < alternatives.demand[alternative, row]:
             return False
-    if ways.allowed[way] != NOBODY and not field.problem.machines.allowed[ways.allowed[way], node]:
+    if (
+        alternatives.allowed[alternative] != NOBODY
+        and not field.problem.machines.allowed[alternatives.allowed[alternative], node]
+    ):
         return False
-    return not ways.exclusive[way] or field.empty[node] == 1
+    return not alternatives.exclusive[alternative] or field.empty[node] == 1
 
 
 @compiled
@@ -270,36 +276,39 @@ def _is_empty(field: NodeState, node: int) -> bool:
 
 
 @compiled
-def put_fitting_keys(field: NodeState, score: int, way: int, begin: int, end: int) -> None:
-    """Put the base keys of the nodes from `begin` to `end` on which the way fits into `field.keys`, NONE of the others.
+def put_fitting_keys(field: NodeState, score: int, alternative: int, begin: int, end: int) -> None:
+    """Put the base keys of the nodes from `begin` to `end` into `field.keys`; NONE where the alternative does not fit.
 
     Slices that are counted from 0, one condition a loop: without them the compiler does not vectorise.
     """
-    ways = field.problem.ways
+    alternatives = field.problem.alternatives
     keys, base_key = field.keys[: end - begin], field.base_key[score, begin:end]
     cores, memory = field.free[CORES, begin:end], field.free[MEMORY, begin:end]
-    needs_cores, needs_memory = ways.demand[way, CORES], ways.demand[way, MEMORY]
+    needs_cores, needs_memory = alternatives.demand[alternative, CORES], alternatives.demand[alternative, MEMORY]
     for at in range(len(keys)):
         keys[at] = base_key[at] if (cores[at] >= needs_cores) & (memory[at] >= needs_memory) else NONE
-    if ways.simple[way]:
+    if alternatives.simple[alternative]:
         return
     for row in range(MEMORY + 1, field.free.shape[0]):
-        if ways.demand[way, row] > 0:
-            _keep_at_least(keys, field.free[row, begin:end], ways.demand[way, row])
-    if ways.exclusive[way]:
+        if alternatives.demand[alternative, row] > 0:
+            _keep_at_least(keys, field.free[row, begin:end], alternatives.demand[alternative, row])
+    if alternatives.exclusive[alternative]:
         _keep_at_least(keys, field.empty[begin:end], 1)
-    if ways.allowed[way] != NOBODY:
-        allowed = field.problem.machines.allowed[ways.allowed[way], begin:end]
+    if alternatives.allowed[alternative] != NOBODY:
+        allowed = field.problem.machines.allowed[alternatives.allowed[alternative], begin:end]
         for at in range(len(keys)):
             keys[at] = keys[at] if allowed[at] else NONE
 
 
 @compiled
-def smallest_simple(field: NodeState, score: int, way: int, begin: int, end: int) -> int:
-    """The smallest base key of the nodes from `begin` to `end` on which a simple way fits: in one loop."""
+def smallest_simple(field: NodeState, score: int, alternative: int, begin: int, end: int) -> int:
+    """The smallest base key of the nodes from `begin` to `end` on which a simple alternative fits: in one loop."""
     base_key = field.base_key[score, begin:end]
     cores, memory = field.free[CORES, begin:end], field.free[MEMORY, begin:end]
-    needs_cores, needs_memory = field.problem.ways.demand[way, CORES], field.problem.ways.demand[way, MEMORY]
+    needs_cores, needs_memory = (
+        field.problem.alternatives.demand[alternative, CORES],
+        field.problem.alternatives.demand[alternative, MEMORY],
+    )
     smallest = NONE
     for at in range(len(base_key)):
         key = base_key[at] if (cores[at] >= needs_cores) & (memory[at] >= needs_memory) else NONE

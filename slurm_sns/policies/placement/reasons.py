@@ -10,7 +10,7 @@ from functools import partial
 
 from slurm_sns.model import Job, Start
 from slurm_sns.policies.placement.cycle import EndedCycle, Match
-from slurm_sns.policies.placement.cycle_capacity import Moment
+from slurm_sns.policies.placement.cycle_capacity import CycleCapacity
 from slurm_sns.policies.placement.job_size import wording
 from slurm_sns.policies.placement.kinds_of_jobs import OncePerKind
 from slurm_sns.policies.placement.node_arrays import NodeArrays
@@ -42,7 +42,7 @@ def reasons_to_wait(
     """Job -> reason for every waiting job without a match; the cycle has run."""
     placed = {match.job.id for match in matches}
     behind = {job.id for job in cycle.not_reached()}
-    after = Moment(cycle)
+    after = CycleCapacity(cycle)
     reason = OncePerKind(partial(_reason, after)).of
     reasons: dict[int, str] = {}
     for job in waiting:
@@ -57,24 +57,28 @@ def reasons_to_wait(
     return reasons
 
 
-def _reason(after: Moment, job: Job) -> str:
+def _reason(after: CycleCapacity, job: Job) -> str:
     """Why jobs of this kind found no place, said of the first alternative that the nodes here could ever hold."""
-    possible = [way for way in job.alternatives if after.large_enough(way, job) >= way.nodes]
+    possible = [
+        alternative for alternative in job.alternatives if after.large_enough(alternative, job) >= alternative.nodes
+    ]
     if not possible:
-        way = job.alternatives[0]
-        large = after.large_enough(way, job)
-        return f"needs {wording(way)}; of the nodes that can be planned on now {large} {_are(large)} large enough"
-    for way in possible:
-        holders = after.in_the_way(way, job)
+        alternative = job.alternatives[0]
+        large = after.large_enough(alternative, job)
+        return (
+            f"needs {wording(alternative)}; of the nodes that can be planned on now {large} {_are(large)} large enough"
+        )
+    for alternative in possible:
+        holders = after.in_the_way(alternative, job)
         if holders:
             return f"would fit, but capacity is withheld for job {_some([str(job_id) for job_id in holders])}"
-    way = possible[0]
-    if way.nodes > 1:
-        return f"needs {wording(way)}, {len(after.fitting(way, job))} fit"
+    alternative = possible[0]
+    if alternative.nodes > 1:
+        return f"needs {wording(alternative)}, {len(after.fitting(alternative, job))} fit"
     columns = after.permitted(job)
-    lack = nearest(after.node_arrays, after.free, columns, way, 1)[0]
-    demand = wording(replace(way, exclusive=False))
-    state = f"is empty and has {demand}" if way.exclusive else f"has {demand} free"
+    lack = nearest(after.node_arrays, after.free, columns, alternative, 1)[0]
+    demand = wording(replace(alternative, exclusive=False))
+    state = f"is empty and has {demand}" if alternative.exclusive else f"has {demand} free"
     return f"no allowed node {state}; nearest: {lack}"
 
 

@@ -61,9 +61,9 @@ def choose(
     )
     runs = profile.at(request.processes, nearest=parameters.one_profile_for_all_sizes) if profile else {}
     if profile is None or not runs:
-        way = compact(request, types)
+        alternative = compact(request, types)
         note = NO_PROFILE if profile is None else f"{NO_PROFILE} ({_profiled_counts(profile)})"
-        return Choice((way,), replace(explanation, considered=(_own(way),), note=note))
+        return Choice((alternative,), replace(explanation, considered=(_own(alternative),), note=note))
     return _Profiled(request, profile, runs, types, parameters, explanation).choice()
 
 
@@ -84,9 +84,16 @@ def predicted_slowdown(runs: Mapping[int, Run], scale: int, ways: int | None, pa
     return spreading if ways is None else spreading / run.kept_at(ways)
 
 
-def _own(way: Alternative) -> Considered:
-    assert way.tasks_per_node is not None  # noqa: S101  compact sets it
-    return Considered(1, way.exclusive, way.nodes, way.tasks_per_node, way.demand.cores, way.demand.memory_mb)
+def _own(alternative: Alternative) -> Considered:
+    assert alternative.tasks_per_node is not None  # noqa: S101  compact sets it
+    return Considered(
+        1,
+        alternative.exclusive,
+        alternative.nodes,
+        alternative.tasks_per_node,
+        alternative.demand.cores,
+        alternative.demand.memory_mb,
+    )
 
 
 def _profiled_counts(profile: Program) -> str:

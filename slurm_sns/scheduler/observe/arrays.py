@@ -99,18 +99,21 @@ def waits_because(record: ObservedJob, tasks: Tasks) -> str:
     return f"its tasks are planned one by one{limit}; {tasks.held[record.id]} are next"
 
 
-def room(ways: Sequence[Alternative], capacities: Mapping[Resources, int]) -> int:
+def room(alternatives: Sequence[Alternative], capacities: Mapping[Resources, int]) -> int:
     """How many tasks of an array so many nodes of each capacity could hold if empty, in the way that takes most."""
-    return max(sum(_parts(way, each) * number for each, number in capacities.items()) // way.nodes for way in ways)
+    return max(
+        sum(_parts(alternative, each) * number for each, number in capacities.items()) // alternative.nodes
+        for alternative in alternatives
+    )
 
 
-def _parts(way: Alternative, capacity: Resources) -> int:
+def _parts(alternative: Alternative, capacity: Resources) -> int:
     """How many times a node of that capacity holds what one task takes on a node."""
-    if not way.demand.within(capacity):
+    if not alternative.demand.within(capacity):
         return 0
-    if way.exclusive:
+    if alternative.exclusive:
         return 1
-    return min(has // wants for has, wants in zip(capacity, way.demand, strict=True) if wants)
+    return min(has // wants for has, wants in zip(capacity, alternative.demand, strict=True) if wants)
 
 
 def next_tasks(expression: str, most: int) -> tuple[int, ...]:

@@ -1,16 +1,16 @@
-"""The ways to run a job that leave Slurm's limits of users, accounts and QOS in force.
+"""The alternatives of a job that leave Slurm's limits of users, accounts and QOS in force.
 
 Whatever SlurmUser changes in a job, slurmctld notes as set by an administrator, and checks no limit of an association
 or a QOS on that TRES for this job any more, also after a requeue, and in another account or QOS (seen on 26.05.5;
-limit_set in slurmctld's job_mgr.c). So a placement changes no TRES that is limited: the job is run another way, or left
-to Slurm before anything is changed in it. What nothing limits, nothing bypasses. Two changes are noted so:
+limit_set in slurmctld's job_mgr.c). So a placement changes no TRES that is limited: the job is run another alternative,
+or left to Slurm before anything is changed in it. What nothing limits, nothing bypasses. Two changes are noted so:
 
 - memory, of a job that gets whole nodes;
 - nodes, where tasks per node are set for a job that says its tasks alone, unless it came through our submit filter.
 
 The note stays with the job, so a limit counts wherever its owner could move the job: in all his accounts, and in all
-QOS. Ways and bandwidth (gres) are not noted: Slurm checks them. But their limit must not keep a job waiting that asked
-for none of them itself, and neither must a limit of nodes keep one waiting because we spread it.
+QOS. Alternatives and bandwidth (gres) are not noted: Slurm checks them. But their limit must not keep a job waiting
+that asked for none of them itself, and neither must a limit of nodes keep one waiting because we spread it.
 """
 
 from collections.abc import Iterator
@@ -38,22 +38,22 @@ class AccountLimits:
         self._limits = limits
         self._limited: dict[tuple[str, str, tuple[str, ...]], tuple[Names | None, Names]] = {}
 
-    def permitted(self, job: ObservedJob, ways: Choice) -> Choice:
-        """The ways of these that change nothing which is limited.
+    def permitted(self, job: ObservedJob, choice: Choice) -> Choice:
+        """The alternatives of these that change nothing which is limited.
 
         Raises:
             Infeasible: there is none; or it is not known what is limited.
         """
         anywhere, there = self._limited_of(job)
         if anywhere is not None and not anywhere and not there:
-            return ways
-        reasons = [_why_not(job, way, anywhere, there) for way in ways.alternatives]
-        left = tuple(way for way, why in zip(ways.alternatives, reasons, strict=True) if not why)
+            return choice
+        reasons = [_why_not(job, alternative, anywhere, there) for alternative in choice.alternatives]
+        left = tuple(alternative for alternative, why in zip(choice.alternatives, reasons, strict=True) if not why)
         if not left:
             raise Infeasible(reasons[0])
         if NODES in there:
             left = _on_fewest_nodes(left)
-        return ways if len(left) == len(ways.alternatives) else ways._replace(alternatives=left)
+        return choice if len(left) == len(choice.alternatives) else choice._replace(alternatives=left)
 
     def _limited_of(self, job: ObservedJob) -> tuple[Names | None, Names]:
         """What is limited wherever the job's owner could move it (None: not known), and where it is now."""
@@ -64,36 +64,36 @@ class AccountLimits:
         return found
 
 
-def _why_not(job: ObservedJob, way: Alternative, anywhere: Names | None, there: Names) -> str:
-    """Why this way is not taken; empty when it may be."""
-    for tres in _set_by_us(job, way):
+def _why_not(job: ObservedJob, alternative: Alternative, anywhere: Names | None, there: Names) -> str:
+    """Why this alternative is not taken; empty when it may be."""
+    for tres in _set_by_us(job, alternative):
         if anywhere is None:
             return f"{_CHANGES[tres]}, and it cannot be read whether that is limited"
         if tres in anywhere:
             return f"{_CHANGES[tres]}, which is limited: Slurm would no longer check it"
-    for tres in _asked_by_us(way):
+    for tres in _asked_by_us(alternative):
         if tres in there:
             return f"{_CHANGES[tres]}, which is limited"
     return ""
 
 
-def _on_fewest_nodes(ways: tuple[Alternative, ...]) -> tuple[Alternative, ...]:
-    fewest = min(way.nodes for way in ways)
-    return tuple(way for way in ways if way.nodes == fewest)
+def _on_fewest_nodes(alternatives: tuple[Alternative, ...]) -> tuple[Alternative, ...]:
+    fewest = min(alternative.nodes for alternative in alternatives)
+    return tuple(alternative for alternative in alternatives if alternative.nodes == fewest)
 
 
-def _set_by_us(job: ObservedJob, way: Alternative) -> Iterator[str]:
+def _set_by_us(job: ObservedJob, alternative: Alternative) -> Iterator[str]:
     """The TRES that this placement sets as an administrator does."""
-    if way.exclusive:
+    if alternative.exclusive:
         yield MEMORY
     # One that is not held has not come through the filter: observe and advise plan it as if it had.
-    if way.tasks_per_node is not None and not job.has_open_nodes and job.priority == 0:
+    if alternative.tasks_per_node is not None and not job.has_open_nodes and job.priority == 0:
         yield NODES
 
 
-def _asked_by_us(way: Alternative) -> Iterator[str]:
+def _asked_by_us(alternative: Alternative) -> Iterator[str]:
     """The TRES that this placement adds, and that Slurm checks."""
-    if way.demand.ways:
+    if alternative.demand.ways:
         yield WAYS
-    if way.demand.bandwidth_gbps:
+    if alternative.demand.bandwidth_gbps:
         yield BANDWIDTH

@@ -1,4 +1,4 @@
-"""Which nodes a live job may use now, and the ways to run it there: by partition, less what Slurm keeps for others."""
+"""Which nodes a live job may use now, and its alternatives there: by partition, without what Slurm keeps for others."""
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
@@ -57,15 +57,15 @@ class Eligibility:
             Infeasible: it can never run there, or not on nodes of our choice, or not without a change that is limited.
             Closed: Slurm would not start it now, in none of its partitions.
         """
-        ways, partitions = self._in(job, job.partitions)
+        choice, partitions = self._in(job, job.partitions)
         closed = self._limits.closed(job)
         if closed:
-            ways, partitions = self._in_the_others(job, closed)
-        ways = self._limits.permitted(job, ways, partitions)
+            choice, partitions = self._in_the_others(job, closed)
+        choice = self._limits.permitted(job, choice, partitions)
         allowed = self._allowed_now(job, partitions)
-        if any(way.exclusive and way.nodes > 1 for way in ways.alternatives):
+        if any(alternative.exclusive and alternative.nodes > 1 for alternative in choice.alternatives):
             allowed = self._alike_in(partitions, allowed)
-        return ways, allowed
+        return choice, allowed
 
     def _alike_in(self, partitions: tuple[str, ...], allowed: frozenset[str]) -> frozenset[str]:
         key = (self._sets.of_partitions(partitions), allowed)
@@ -74,11 +74,11 @@ class Eligibility:
         return self._alike[key]
 
     def _in(self, job: ObservedJob, partitions: tuple[str, ...]) -> tuple[Choice, tuple[str, ...]]:
-        """The ways to run the job in these partitions, or in one of them."""
-        ways = self._ways(job, partitions)
-        if len(partitions) > 1 and any(way.nodes > 1 for way in ways.alternatives):
+        """The alternatives of the job in these partitions, or in one of them."""
+        choice = self._choice(job, partitions)
+        if len(partitions) > 1 and any(alternative.nodes > 1 for alternative in choice.alternatives):
             return self._in_one_partition(job, partitions)
-        return ways, partitions
+        return choice, partitions
 
     def _in_the_others(self, job: ObservedJob, closed: dict[str, str]) -> tuple[Choice, tuple[str, ...]]:
         """The same in those of its partitions that are not closed to it."""
@@ -91,28 +91,28 @@ class Eligibility:
         except Infeasible as elsewhere:
             raise Closed(f"{why}; {elsewhere}") from None
 
-    def room(self, ways: Choice, allowed: frozenset[str]) -> int:
+    def room(self, choice: Choice, allowed: frozenset[str]) -> int:
         """How many jobs like this one these nodes could hold if they were empty."""
         if allowed not in self._usable:
             usable = (node for node in self._all_nodes if node.name in allowed and not node.unavailable)
             self._usable[allowed] = Counter(node.capacity for node in usable)
-        return arrays.room(ways.alternatives, self._usable[allowed])
+        return arrays.room(choice.alternatives, self._usable[allowed])
 
     def _in_one_partition(self, job: ObservedJob, partitions: tuple[str, ...]) -> tuple[Choice, tuple[str, ...]]:
         """The first of these partitions that could ever hold the job."""
         for name in partitions[:-1]:
             try:
-                return self._ways(job, (name,)), (name,)
+                return self._choice(job, (name,)), (name,)
             except Infeasible:
                 continue
         last = partitions[-1:]
-        return self._ways(job, last), last
+        return self._choice(job, last), last
 
-    def _ways(self, job: ObservedJob, partitions: tuple[str, ...]) -> Choice:
+    def _choice(self, job: ObservedJob, partitions: tuple[str, ...]) -> Choice:
         if names_no_memory(job) and not self._are_of_one_memory(partitions):
             raise Infeasible("it gets all the memory of its nodes, which differ in it: which ones is Slurm's choice")
         kinds = self._sets.kinds(self._sets.of_partitions(partitions))
-        return self._account_limits.permitted(job, self._spreader.ways(job, kinds))
+        return self._account_limits.permitted(job, self._spreader.choice(job, kinds))
 
     def _are_of_one_memory(self, partitions: tuple[str, ...]) -> bool:
         ever = self._sets.of_partitions(partitions)

@@ -1,9 +1,9 @@
-"""The ways of jobs that were found in earlier looks, and how many new ones a user may have found in this one.
+"""The alternatives of jobs that were found in earlier looks, and how many new ones a user may have found in this one.
 
-A job's size (all that its ways are made from) is its owner's to choose, and a new one costs work. So each user has a
-number of new sizes in a look; the jobs of the others wait for the next looks. What is known costs nothing of it and
-stays known while jobs of that size wait: all of a user's sizes are found in a few looks, and no other user waits for
-them. Work is counted, not time: what is put off does not depend on the machine.
+A job's size (all that its alternatives are made from) is its owner's to choose, and a new one costs work. So each user
+has a number of new sizes in a look; the jobs of the others wait for the next looks. What is known costs nothing of it
+and stays known while jobs of that size wait: all of a user's sizes are found in a few looks, and no other user waits
+for them. Work is counted, not time: what is put off does not depend on the machine.
 """
 
 from collections import Counter
@@ -22,10 +22,10 @@ MOST_NEW = 100
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """The ways, or why there are none, by the profile that the program had."""
+    """The alternatives, or why there are none, by the profile that the program had."""
 
     profile: Program | None
-    ways: Choice | Infeasible
+    choice: Choice | Infeasible
 
     def is_by(self, profile: Program | None) -> bool:
         """Whether it was found by this profile."""
@@ -50,10 +50,10 @@ class KnownAlternatives:
         self._before, self._now = self._now, {}
         self._new.clear()
 
-    def ways(
+    def choice(
         self, size: Hashable, profile: Program | None, user_id: int, find: Callable[[], Choice | Infeasible]
     ) -> Choice | Infeasible:
-        """The ways of a job of this size, by `find` where they are not known with this profile.
+        """The alternatives of a job of this size, by `find` where they are not known with this profile.
 
         Raises:
             Closed: they are not, and this user has had as many new sizes in this look as he may.
@@ -62,12 +62,12 @@ class KnownAlternatives:
         if known is None:
             known = self._before.get(size)
         elif known.is_by(profile):
-            return known.ways  # nearly every job of a long queue: it is hashed once
+            return known.choice  # nearly every job of a long queue: it is hashed once
         if known is None or not known.is_by(profile):
             self._count(user_id)
             known = _Found(profile, find())
         self._now[size] = known
-        return known.ways
+        return known.choice
 
     def _count(self, user_id: int) -> None:
         if self._new[user_id] >= self._most_new:

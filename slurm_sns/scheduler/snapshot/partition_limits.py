@@ -27,20 +27,24 @@ class PartitionLimits:
         whys = {each.name: self._why_closed(job, each) for each in shown}
         return {name: why for name, why in whys.items() if why}
 
-    def permitted(self, job: ObservedJob, ways: Choice, partitions: tuple[str, ...]) -> Choice:
-        """The ways on as many nodes as one of these partitions gives to a job.
+    def permitted(self, job: ObservedJob, choice: Choice, partitions: tuple[str, ...]) -> Choice:
+        """The alternatives on as many nodes as one of these partitions gives to a job.
 
         Raises:
             Closed: there is none.
         """
         shown = [self._partitions[name] for name in partitions if name in self._partitions]
         if len(shown) < len(partitions):
-            return ways
-        permitted = tuple(way for way in ways.alternatives if any(self._gives(job, each, way.nodes) for each in shown))
+            return choice
+        permitted = tuple(
+            alternative
+            for alternative in choice.alternatives
+            if any(self._gives(job, each, alternative.nodes) for each in shown)
+        )
         if not permitted:
-            asked = " or ".join(sorted({str(way.nodes) for way in ways.alternatives}))
+            asked = " or ".join(sorted({str(alternative.nodes) for alternative in choice.alternatives}))
             raise Closed(f"{'; '.join(map(_nodes_given, shown))}, the job needs {asked}")
-        return ways if len(permitted) == len(ways.alternatives) else ways._replace(alternatives=permitted)
+        return choice if len(permitted) == len(choice.alternatives) else choice._replace(alternatives=permitted)
 
     def _why_closed(self, job: ObservedJob, partition: ObservedPartition) -> str:
         if not partition.starts_jobs:

@@ -53,7 +53,7 @@ def sort_out(
     for job in candidates:
         try:
             _check(job, others, preemptors, settings)
-            ways, allowed = reach.of(job)
+            choice, allowed = reach.of(job)
         except Infeasible as never:
             found.infeasible[job.id] = str(never)
             continue
@@ -66,7 +66,7 @@ def sort_out(
         wanted = Job(
             id=job.id,
             submit_s=job.submit_s,
-            alternatives=ways.alternatives,
+            alternatives=choice.alternatives,
             order=order_key(job, own_nice, tiers, qos_priorities, is_limited=is_limited),
             project=job.account,
             heuristic=None if hints is None else hints.heuristic,
@@ -75,10 +75,10 @@ def sort_out(
             withholds=not is_limited and may_withhold(job.user_id),
             pool=job.partitions[0] if job.partitions else "",
         )
-        if ways.explanation is not None:
-            found.explanations[job.id] = ways.explanation
+        if choice.explanation is not None:
+            found.explanations[job.id] = choice.explanation
         if job.is_array_record and settings.mode == "enforce":
-            found.arrays.append((wanted, reach.room(ways, allowed)))
+            found.arrays.append((wanted, reach.room(choice, allowed)))
         else:
             found.waiting.append(wanted)
     found.waiting.sort(key=_turn)

@@ -1,4 +1,4 @@
-"""The ways to run a live job, best first: Spread-n-Share's for a spreadable one, its own geometry for any other.
+"""The alternatives of a live job, best first: Spread-n-Share's for a spreadable one, its own geometry for any other.
 
 Spreadable (CONTRIBUTING.md, "Which jobs"): its owner gave a hint of Spread-n-Share, and no geometry beside the number
 of tasks. A job of one task is never spread, but shares by its program's profile like the others.
@@ -39,15 +39,15 @@ NO_SPREADING = Spreading()
 
 
 class Spreader:
-    """Finds the ways of one look's jobs. Jobs that ask for the same share the result, also from look to look."""
+    """Finds the alternatives of one look's jobs. Jobs with equal requests share the result, also from look to look."""
 
     def __init__(self, spreading: Spreading) -> None:
         self._spreading = spreading
         self._known = spreading.known or unlimited()
         self._known.begin_look()
 
-    def ways(self, job: ObservedJob, kinds: NodeKinds) -> Choice:
-        """The ways to run this job on some of the nodes of these kinds, those that it may ever use.
+    def choice(self, job: ObservedJob, kinds: NodeKinds) -> Choice:
+        """The alternatives of this job on some of the nodes of these kinds, those that it may ever use.
 
         Raises:
             Infeasible: it can never run there, or not on nodes of our choice.
@@ -56,25 +56,25 @@ class Spreader:
         hints = job.hints
         is_asking = hints is not None and asks_for_spreading(hints)
         program = program_of(job, hints, self._spreading.program) if hints is not None and is_asking else ""
-        found = self._known.ways(
+        found = self._known.choice(
             (_asked(job), program, kinds),
             self._spreading.programs.get(program),
             job.user_id,
-            lambda: self._ways_or_never(job, hints, program, kinds),
+            lambda: self._choice_or_never(job, hints, program, kinds),
         )
         if isinstance(found, Infeasible):
             raise Infeasible(str(found))
         return found
 
-    def _ways_or_never(
+    def _choice_or_never(
         self, job: ObservedJob, hints: Hints | None, program: str, kinds: NodeKinds
     ) -> Choice | Infeasible:
         try:
-            return self._ways(job, hints, program, kinds)
+            return self._choice(job, hints, program, kinds)
         except Infeasible as never:
             return Infeasible(str(never))  # without its traceback, which would keep the whole look in memory
 
-    def _ways(self, job: ObservedJob, hints: Hints | None, program: str, kinds: NodeKinds) -> Choice:
+    def _choice(self, job: ObservedJob, hints: Hints | None, program: str, kinds: NodeKinds) -> Choice:
         own = replace(geometry_on(job, kinds), exclusive=hints is not None and hints.exclusive)
         keeps_geometry = is_fixed(job) or wants_more_cpus(job) or hints is None or not asks_for_spreading(hints)
         asked = JobRequest(
@@ -118,7 +118,7 @@ def program_of(job: ObservedJob, hints: Hints, template: str) -> str:
     return template
 
 
-#: All that a job's ways are made from, beside its program and the nodes; `partitions` for the message alone.
+#: All that a job's alternatives are made from, beside its program and the nodes; `partitions` for the message alone.
 _asked = attrgetter(
     "tasks",
     "cpus",

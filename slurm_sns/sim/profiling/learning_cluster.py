@@ -59,11 +59,11 @@ class Truth:
             {ways: self._off(gbps) for ways, gbps in zip(points.ways, points.bandwidth_gbps, strict=True)},
         )
 
-    def monitored(self, key: Key, way: Alternative) -> Monitored:
+    def monitored(self, key: Key, alternative: Alternative) -> Monitored:
         """What is seen of an ordinary run, which had all ways where its alternative names none."""
-        run = self._runs(key)[way.scale]
-        ways = way.demand.ways or run.ways[-1]
-        return Monitored(way.scale, ways, self._off(run.ipc_at(ways)), self._off(run.bandwidth_at(ways)))
+        run = self._runs(key)[alternative.scale]
+        ways = alternative.demand.ways or run.ways[-1]
+        return Monitored(alternative.scale, ways, self._off(run.ipc_at(ways)), self._off(run.bandwidth_at(ways)))
 
     def _runs(self, key: Key) -> Mapping[int, Run]:
         """How the program truly runs, by scale."""
@@ -97,14 +97,14 @@ class Laboratory:
         profiles = sum(each.profile() is not None for each in known)
         return {"programs": len(known), "programs_learnt": profiles, "exploring_runs": len(self.explored)}
 
-    def observe(self, job: LearnableJob, way: Alternative) -> None:
+    def observe(self, job: LearnableJob, alternative: Alternative) -> None:
         """Measure a run that has ended, and learn from it; an ordinary one is compared with its profile."""
         step = self.learning.ended(job.id)
         if step is not None:
             self.explored.append((job.key, step))
             self.learning.measured(job, self.truth.measured(job.key, step))
         elif self.learning.of(job.key).profile() is not None:
-            self.learning.monitored(job, self.truth.monitored(job.key, way))
+            self.learning.monitored(job, self.truth.monitored(job.key, alternative))
 
 
 class Exploring:
@@ -135,9 +135,9 @@ class Exploring:
             elif offers[job.id].alternatives:
                 offered.add(replace(job, alternatives=offers[job.id].alternatives))
         schedule = self._policy.schedule(node_arrays, free, offered)
-        for job, way, _ in schedule.matches:
+        for job, alternative, _ in schedule.matches:
             step = offers[job.id].step if job.id in offers else None
-            if step is not None and way == job.alternatives[0]:
+            if step is not None and alternative == job.alternatives[0]:
                 learning.started(self._learnable[job.id], step)
         return schedule
 

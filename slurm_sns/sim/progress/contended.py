@@ -50,13 +50,15 @@ class Contended:
 
     def start(self, placed: Placement) -> Iterable[Placement]:
         """The job with its end, and its neighbours with theirs."""
-        job, way, now_s = placed.job, placed.alternative, placed.start_s
-        work_s = self._model.seconds(job, way.scale)
+        job, alternative, now_s = placed.job, placed.alternative, placed.start_s
+        work_s = self._model.seconds(job, alternative.scale)
         runs = self._model.runs.get(job.id)
         if not runs:
             return (replace(placed, end_s=now_s + max(half_up(work_s), SHORTEST_RUN_S)),)
-        own_ways = min(self._kinds[node].ways for node in placed.nodes) if way.exclusive else way.demand.ways
-        occupant = Occupant(runs[way.scale], way.demand.cores, own_ways)
+        own_ways = (
+            min(self._kinds[node].ways for node in placed.nodes) if alternative.exclusive else alternative.demand.ways
+        )
+        occupant = Occupant(runs[alternative.scale], alternative.demand.cores, own_ways)
         mine = self._running[job.id] = _Running(placed, occupant, work_s, now_s)
         for node in placed.nodes.tolist():
             self._on[node][job.id] = mine

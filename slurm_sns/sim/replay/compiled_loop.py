@@ -226,15 +226,17 @@ def _change(cluster: Cluster, job: int, sign: int) -> None:
     """Take the job's resources (-1) or give them back (1), on its nodes and for its project."""
     field, queue, jobs = cluster.bench.field, cluster.queue, cluster.jobs
     problem = field.problem
-    way = problem.kinds.way[problem.kinds.first[queue.kind[job]]]  # a job of a trace may run in one way only
-    nodes = problem.ways.nodes[way]
+    alternative = problem.kinds.alternative[
+        problem.kinds.first[queue.kind[job]]
+    ]  # a job of a trace may run in one alternative only
+    nodes = problem.alternatives.nodes[alternative]
     for at in range(nodes):
         node = jobs.place[job] if nodes == 1 else jobs.spread[jobs.place[job] + at]
         for row in range(field.opening.shape[0]):
-            field.opening[row, node] += sign * problem.ways.demand[way, row]
+            field.opening[row, node] += sign * problem.alternatives.demand[alternative, row]
         touch(field, node)
     for row in range(2):
-        queue.used[queue.project[job], row] -= sign * nodes * problem.ways.demand[way, row]
+        queue.used[queue.project[job], row] -= sign * nodes * problem.alternatives.demand[alternative, row]
 
 
 @compiled

@@ -118,7 +118,7 @@ def _cluster(
     """The cluster before anything has happened."""
     problem = _problem(node_arrays, records, parameters)
     count, projects = len(records), len(records.projects)
-    bench = bench_for(problem, count, projects, largest_number_of_takes(node_arrays.capacity, problem.ways))
+    bench = bench_for(problem, count, projects, largest_number_of_takes(node_arrays.capacity, problem.alternatives))
     open_all(bench.field)
     share = np.array([[shares.get(project, 1.0)] for project in records.projects])
     total = np.array([[node_arrays.total.cores, node_arrays.total.memory_mb]], dtype=np.float64)
@@ -140,17 +140,17 @@ def _cluster(
         queue=queue,
         tail=np.full(projects, NOBODY, np.int64),
         aged=np.zeros(0, np.int64),
-        jobs=_jobs(records, problem.ways),
+        jobs=_jobs(records, problem.alternatives),
         running=np.full(BUCKETS, NOBODY, np.int32),
         state=state,
     )
 
 
 def _problem(node_arrays: NodeArrays, records: Records, parameters: MatchingParameters) -> Problem:
-    """The tables of the kernel: each kind of job of a trace may run in one way, and demands cores and memory only."""
+    """The tables of the kernel: each kind of job of a trace has one alternative, and demands cores and memory only."""
     count = len(records.kinds)
     capacity = node_arrays.capacity[[CORES, MEMORY]]
-    ways = AlternativeArrays(
+    alternatives = AlternativeArrays(
         nodes=np.array([nodes for nodes, *_ in records.kinds], dtype=np.int64),
         demand=np.array([(cores, memory_mb) for _, cores, memory_mb, _ in records.kinds], dtype=np.int64),
         exclusive=np.zeros(count, np.bool_),
@@ -160,20 +160,20 @@ def _problem(node_arrays: NodeArrays, records: Records, parameters: MatchingPara
     )
     kinds = Kinds(
         first=np.arange(count + 1, dtype=np.int64),
-        way=np.arange(count, dtype=np.int64),
+        alternative=np.arange(count, dtype=np.int64),
         slowdown=np.zeros(count, np.int64),
         own=np.array([ROWS.get(own, NOBODY) for *_, own in records.kinds], dtype=np.int64),
     )
     machines = Nodes(capacity, np.zeros((0, capacity.shape[1]), np.bool_))
     own = {int(row) for row in kinds.own if row != NOBODY}
     scores = kernel_table()
-    return Problem(machines, ways, kinds, scores, kernel_rules(rules_of(parameters), scores, own))
+    return Problem(machines, alternatives, kinds, scores, kernel_rules(rules_of(parameters), scores, own))
 
 
-def _jobs(records: Records, ways: AlternativeArrays) -> Jobs:
+def _jobs(records: Records, alternatives: AlternativeArrays) -> Jobs:
     """No job has started; those on several nodes have their places in `spread`."""
     count = len(records)
-    nodes = ways.nodes[records.kind]
+    nodes = alternatives.nodes[records.kind]
     several = np.where(nodes > 1, nodes, 0)
     ends = np.cumsum(several)
     links = np.empty(count, np.int32)

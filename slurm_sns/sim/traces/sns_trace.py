@@ -25,7 +25,7 @@ from slurm_sns.sim.traces.programs_csv import ProgramJob, header_of, read_progra
 from slurm_sns.sim.traces.read_trace import read_trace
 from slurm_sns.sim.traces.trace import TOO_LARGE, JobMaker, Trace, TraceJob
 
-Ways = tuple[Alternative, ...]
+Alternatives = tuple[Alternative, ...]
 
 
 @dataclass(frozen=True)
@@ -72,24 +72,24 @@ class TraceReader:
         run_s: dict[int, float] = {}
         runs: dict[int, Runs] = {}
         profiled: list[ProgramJob] = []
-        ways_of = cache(self._ways)
+        alternatives_of = cache(self._alternatives_for)
         for line in lines:
             program = self.programs.get(line.program)
             try:
-                ways = ways_of(line.request, program)
+                alternatives = alternatives_of(line.request, program)
             except Infeasible:
                 dropped[TOO_LARGE] += 1
                 continue
-            way = ways[0]
+            alternative = alternatives[0]
             made = maker.job(
                 line.identity,
                 line.submit_s,
                 line.run_s,
-                nodes=way.nodes,
-                cores=way.demand.cores,
-                memory_mb=way.demand.memory_mb,
+                nodes=alternative.nodes,
+                cores=alternative.demand.cores,
+                memory_mb=alternative.demand.memory_mb,
             )
-            jobs.append(replace(made, job=replace(made.job, alternatives=ways)))
+            jobs.append(replace(made, job=replace(made.job, alternatives=alternatives)))
             run_s[line.identity] = line.run_s
             runs[line.identity] = self._runs(program, line.processes)
             if runs[line.identity]:
@@ -99,40 +99,40 @@ class TraceReader:
         return SnsTrace(trace, AuthorsModel(run_s, runs, self.parameters), without, tuple(profiled))
 
     @cached_property
-    def _alternatives(self) -> MakeAlternatives:
+    def _make_alternatives(self) -> MakeAlternatives:
         return policy_of(self.policy, self.parameters).alternatives
 
-    def _ways(self, request: Request, program: Program | None) -> Ways:
+    def _alternatives_for(self, request: Request, program: Program | None) -> Alternatives:
         asked = JobRequest(compact(request, self.node_arrays.types), request, program)
-        return self._alternatives(asked, self.node_arrays.types).alternatives
+        return self._make_alternatives(asked, self.node_arrays.types).alternatives
 
     def _runs(self, program: Program | None, processes: int) -> Runs:
         if program is None:
             return {}
         return program.at(processes, nearest=self.parameters.one_profile_for_all_sizes)
 
-    def _without_programs(self, trace: Trace, ways: Callable[[Job], Ways]) -> SnsTrace:
-        ways_of: dict[Ways, Ways] = {}
+    def _without_programs(self, trace: Trace, alternatives: Callable[[Job], Alternatives]) -> SnsTrace:
+        alternatives_of: dict[Alternatives, Alternatives] = {}
         jobs = []
         for each in trace.jobs:
-            known = ways_of.get(each.job.alternatives)
+            known = alternatives_of.get(each.job.alternatives)
             if known is None:
-                known = ways_of[each.job.alternatives] = ways(each.job)
+                known = alternatives_of[each.job.alternatives] = alternatives(each.job)
             jobs.append(replace(each, job=replace(each.job, alternatives=known)))
         run_s = {each.job.id: float(each.run_s) for each in jobs}
         model = AuthorsModel(run_s, {}, self.parameters)
         return SnsTrace(replace(trace, jobs=tuple(jobs)), model, len(jobs))
 
-    def _own_geometry(self, job: Job) -> Ways:
+    def _own_geometry(self, job: Job) -> Alternatives:
         (own,) = job.alternatives
-        return self._alternatives(JobRequest(own), self.node_arrays.types).alternatives
+        return self._make_alternatives(JobRequest(own), self.node_arrays.types).alternatives
 
-    def _spread(self, job: Job) -> Ways:
+    def _spread(self, job: Job) -> Alternatives:
         """The job's processes, as many as its equal parts hold; memory goes with the cores."""
         (own,) = job.alternatives
         cores = own.demand.cores
         request = Request(own.nodes * cores, memory_per_cpu_mb=-(-own.demand.memory_mb // cores))
         try:
-            return self._alternatives(JobRequest(own, request), self.node_arrays.types).alternatives
+            return self._make_alternatives(JobRequest(own, request), self.node_arrays.types).alternatives
         except Infeasible:
             return job.alternatives  # rounding up took what memory there was: as it asked

@@ -43,10 +43,10 @@ class Trace:
         possible: dict[Alternative, bool] = {}
         kept = []
         for each in jobs:
-            way = each.job.alternatives[0]
-            if way not in possible:
-                possible[way] = fits_ever(node_arrays, way)
-            if possible[way]:
+            alternative = each.job.alternatives[0]
+            if alternative not in possible:
+                possible[alternative] = fits_ever(node_arrays, alternative)
+            if possible[alternative]:
                 kept.append(each)
             else:
                 dropped[TOO_LARGE] += 1

@@ -43,13 +43,13 @@ class Records:
     def __len__(self) -> int:
         return len(self.identity)
 
-    def ways(self) -> list[Alternative]:
-        """The way in which the jobs of each kind run."""
+    def alternatives(self) -> list[Alternative]:
+        """The alternative in which the jobs of each kind run."""
         return [Alternative(nodes, Resources(cores, memory_mb)) for nodes, cores, memory_mb, _ in self.kinds]
 
     def trace(self) -> Trace:
         """The same as values, for the plain engine."""
-        alternatives = [(way,) for way in self.ways()]
+        alternatives = [(alternative,) for alternative in self.alternatives()]
         rows = zip(self.identity, self.submit_s, self.run_s, self.kind, self.project, strict=True)
         jobs = tuple(
             TraceJob(

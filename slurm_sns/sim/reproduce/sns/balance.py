@@ -60,9 +60,9 @@ def episodes(placements: Sequence[Placement], jobs: Sequence[ProgramJob]) -> NDA
 
 
 def _occupant(placed: Placement, jobs: Sequence[ProgramJob], programs: Any) -> Occupant:
-    job, way = jobs[placed.job.id], placed.alternative
-    run_of = programs[job.program].at(job.processes)[way.scale]
-    return Occupant(run_of, way.demand.cores, NODE.ways if way.exclusive else way.demand.ways)
+    job, alternative = jobs[placed.job.id], placed.alternative
+    run_of = programs[job.program].at(job.processes)[alternative.scale]
+    return Occupant(run_of, alternative.demand.cores, NODE.ways if alternative.exclusive else alternative.demand.ways)
 
 
 def _spread(moved: NDArray[np.float64], begin_s: Seconds, end_s: Seconds, gbps: float) -> None:

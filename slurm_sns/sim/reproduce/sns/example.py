@@ -53,15 +53,15 @@ _HEADER = ("model", "job", "CE s", "SNS s", "printed SNS s", "scale", "nodes", "
 
 
 def _row(name: str, ce: Placement, sns: Placement) -> tuple[object, ...]:
-    way = sns.alternative
+    alternative = sns.alternative
     nodes = "+".join(f"n{at}" for at in sns.nodes.tolist())
-    demand = way.demand
+    demand = alternative.demand
     return (
         name,
         ce.end_s,
         sns.end_s,
         PRINTED[name][1],
-        way.scale,
+        alternative.scale,
         nodes,
         demand.cores,
         demand.ways,
