@@ -1,6 +1,6 @@
-"""What the compiled cycle works on: nodes, alternatives to run, kinds of jobs and the queue, as arrays.
+"""What the compiled cycle works on: nodes, alternatives, kinds of jobs and the queue, as arrays.
 
-Many jobs are alike. A *alternative* is a distinct (number of nodes, demand on each, whether they must be empty, allowed
+Many jobs are alike. An *alternative* is a distinct (number of nodes, demand on each, whether they must be empty, allowed
 nodes); a *choice* is an alternative with its predicted slowdown, as one job has it; a *kind* is a distinct list of
 choices with an own heuristic or none. A job is then one small number, and what is known of an alternative in a cycle
 (it has failed; the best node of each block) is known for all jobs that share it.
