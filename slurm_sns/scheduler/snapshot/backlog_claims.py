@@ -34,7 +34,7 @@ MOST_FIRST_JOBS = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class NodeClaim:
     """Nodes that are kept for a job from `start_s` to `end_s`; from jobs submitted in the same second or later."""
 
     submit_s: int
@@ -51,7 +51,7 @@ class Backlog:
     nodes are kept for jobs that Slurm's backfill would not plan (None: for none).
     """
 
-    claims: tuple[Claim, ...] = ()
+    claims: tuple[NodeClaim, ...] = ()
     could_start: Mapping[int, float] = field(default_factory=dict)
     kept_since_s: float | None = None
 
@@ -77,7 +77,7 @@ def turns(
     waiting = list(jobs)
     free = {node.name: node.free for node in planned_on}
     claims = [_planned(job) for job in waiting if job.planned_on]
-    beyond: list[Claim] = []
+    beyond: list[NodeClaim] = []
     since: dict[int, float] = {}
     firsts = _first_of_their_queues(waiting)
     later = releases() if firsts else Releases(now_s)
@@ -125,9 +125,9 @@ def is_slurms_own(job: ObservedJob, now_s: float) -> bool:
     return waits and job.begin_s <= now_s
 
 
-def _planned(job: ObservedJob) -> Claim:
+def _planned(job: ObservedJob) -> NodeClaim:
     end_s = inf if job.walltime_s is None else job.start_s + job.walltime_s
-    return Claim(_submitted_s(job), frozenset(job.planned_on), job.start_s, end_s)
+    return NodeClaim(_submitted_s(job), frozenset(job.planned_on), job.start_s, end_s)
 
 
 def _submitted_s(job: ObservedJob) -> int:
@@ -136,7 +136,7 @@ def _submitted_s(job: ObservedJob) -> int:
 
 def _soonest(
     job: ObservedJob, configured: Sequence[ObservedNode], free: Mapping[str, Resources], releases: Releases
-) -> Claim | None:
+) -> NodeClaim | None:
     """The nodes that are ready for the job first, in the first of its partitions that has enough of them."""
     for partition in job.partitions:
         nodes = [node for node in configured if partition in node.partitions and _may_use(job, node, free)]
@@ -152,7 +152,7 @@ def _soonest(
         ready_s = {node.name: releases.ready_s(node.name, needs(node), free[node.name]) for node in able}
         able.sort(key=lambda node: (-ready_s[node.name], *free[node.name]), reverse=True)
         chosen = [node.name for node in able[: way.nodes]]
-        return Claim(_submitted_s(job), frozenset(chosen), max(ready_s[name] for name in chosen), inf)
+        return NodeClaim(_submitted_s(job), frozenset(chosen), max(ready_s[name] for name in chosen), inf)
     return None
 
 

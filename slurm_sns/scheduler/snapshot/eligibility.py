@@ -12,7 +12,7 @@ from slurm_sns.policies.base import Choice
 from slurm_sns.scheduler.observe import arrays
 from slurm_sns.scheduler.observe.observed import Observation, ObservedJob, ObservedNode
 from slurm_sns.scheduler.snapshot.account_limits import AccountLimits
-from slurm_sns.scheduler.snapshot.backlog_claims import Claim
+from slurm_sns.scheduler.snapshot.backlog_claims import NodeClaim
 from slurm_sns.scheduler.snapshot.geometry import alike, names_no_memory
 from slurm_sns.scheduler.snapshot.node_sets import NodeSets
 from slurm_sns.scheduler.snapshot.partition_limits import PartitionLimits
@@ -30,7 +30,7 @@ class Eligibility:
     """
 
     def __init__(
-        self, observation: Observation, now_s: float, spreading: Spreading, claims: Sequence[Claim] = ()
+        self, observation: Observation, now_s: float, spreading: Spreading, claims: Sequence[NodeClaim] = ()
     ) -> None:
         self._all_nodes = observation.nodes
         self._sets = NodeSets(observation.nodes)

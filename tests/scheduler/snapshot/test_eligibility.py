@@ -9,7 +9,7 @@ from live import NOW, job, look, node
 
 from slurm_sns.errors import Closed
 from slurm_sns.scheduler.observe.observed import ObservedReservation
-from slurm_sns.scheduler.snapshot.backlog_claims import Claim
+from slurm_sns.scheduler.snapshot.backlog_claims import NodeClaim
 from slurm_sns.scheduler.snapshot.eligibility import KEPT, Eligibility
 from slurm_sns.scheduler.snapshot.node_sets import NodeSets
 from slurm_sns.scheduler.snapshot.spreading import NO_SPREADING
@@ -23,7 +23,7 @@ nodes = st.tuples(*(st.frozensets(st.sampled_from(PARTITIONS), min_size=1) for _
     lambda partitions: [node(name, partitions=each) for name, each in zip(NAMES, partitions, strict=True)]
 )
 reservations = st.lists(st.builds(ObservedReservation, st.just("r"), some_names, moments, moments), max_size=4)
-claims = st.lists(st.builds(Claim, st.integers(1, 6), some_names, moments, moments | st.just(inf)), max_size=6).map(
+claims = st.lists(st.builds(NodeClaim, st.integers(1, 6), some_names, moments, moments | st.just(inf)), max_size=6).map(
     lambda found: sorted(found, key=lambda claim: claim.submit_s)
 )
 jobs = st.builds(
@@ -63,7 +63,10 @@ def test_a_job_may_use_the_nodes_that_nothing_keeps_from_it(nodes, reservations,
 def test_jobs_of_all_different_time_limits_share_their_sets() -> None:
     """A user can write any time limit; only which claims a job would meet makes a difference."""
     seen = [node(name) for name in NAMES]
-    planned = [Claim(0, frozenset(NAMES[:3]), NOW + 3000, inf), Claim(0, frozenset(NAMES[3:5]), NOW + 6000, inf)]
+    planned = [
+        NodeClaim(0, frozenset(NAMES[:3]), NOW + 3000, inf),
+        NodeClaim(0, frozenset(NAMES[3:5]), NOW + 6000, inf),
+    ]
     reach = Eligibility(look(nodes=seen), NOW, NO_SPREADING, planned)
     allowed = {id(reach.of(job(number, walltime_s=60 * number))[1]) for number in range(1, 200)}
     assert len(allowed) == 3
@@ -76,7 +79,7 @@ def test_jobs_that_name_their_partitions_in_another_order_share_their_sets() -> 
 
 
 def test_a_job_all_of_whose_nodes_are_claimed_waits() -> None:
-    reach = Eligibility(look(nodes=[node("c1")]), NOW, NO_SPREADING, [Claim(0, frozenset({"c1"}), NOW, inf)])
+    reach = Eligibility(look(nodes=[node("c1")]), NOW, NO_SPREADING, [NodeClaim(0, frozenset({"c1"}), NOW, inf)])
     with pytest.raises(Closed, match=KEPT):
         reach.of(job(1))
 
