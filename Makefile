@@ -1,12 +1,12 @@
-# slurm_sns: `make` lists what there is. Needs Debian or Ubuntu with git and make; asks apt for the rest.
+# slurm_sns: `make` lists the targets. Needs Debian or Ubuntu with git and make; installs the rest with apt.
 
-# The Python that makes .venv; the first of these that is 3.11 or newer.
+# Candidates for the Python that makes .venv: the first that is 3.11 or newer is used.
 PYTHONS := python3 python3.14 python3.13 python3.12 python3.11
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 # Further options for pytest, as in: make test PYTEST_ARGS="-k matching"
 PYTEST_ARGS ?=
-# Stop after so many failures: broken unit tests make waiting for the cluster's pointless.
+# Stop after this many failures: after broken unit tests, nobody needs to wait for those on the cluster.
 MAXFAIL ?= 10
 # Names containers, network, volumes and image; two clones with two names run side by side.
 SNS_PROJECT ?= slurm-sns
@@ -15,7 +15,7 @@ SNS_AUTOSTART ?= 1
 export SNS_PROJECT SNS_AUTOSTART
 
 UNIT_TESTS = $(filter-out tests/__pycache__ tests/cluster tests/data tests/results,$(patsubst %/,%,$(wildcard tests/*/ tests/test_*.py)))
-# Tests whose containers are not the mini cluster's; they need its image.
+# Tests that use containers of their own instead of the mini cluster; they need its image.
 ASIDE_TESTS = $(wildcard tests/cluster/test_admins_day.py tests/cluster/test_load.py)
 CLUSTER_TESTS = $(filter-out $(ASIDE_TESTS),$(wildcard tests/cluster/test_*.py))
 PYTEST = $(PYTHON) -m pytest --maxfail=$(MAXFAIL) $(PYTEST_ARGS)
@@ -33,8 +33,8 @@ help: ## this list
 demo: $(VENV)/.test ## see it work on a small Slurm cluster in containers, then take the cluster down
 	@exec containers/cluster.sh run $(PYTHON) containers/demo.py
 
-# Two runs of pytest side by side: the one spends its time with the processor, the other with waiting for Slurm.
-test: $(VENV)/.test test-tools ## all tests: without Slurm first, beside it those on the cluster in containers
+# Two runs of pytest side by side: the first is busy with the processor, the second mostly waits for Slurm.
+test: $(VENV)/.test test-tools ## all tests: those without Slurm and, at the same time, those on the cluster in containers
 	@exec containers/cluster.sh run $(PYTEST) $(UNIT_TESTS) $(ASIDE_TESTS) --beside $(PYTEST) $(CLUSTER_TESTS)
 
 test-unit: $(VENV)/.test test-tools ## the tests that need no Slurm
@@ -56,7 +56,7 @@ cluster-down: ## remove the cluster: containers, network, volumes
 cluster-shell: ## a shell on the controller as alice; another user with USER=root, slurm or bob
 	@containers/cluster.sh shell $(if $(findstring command,$(origin USER)),$(USER),alice)
 
-# The filter runs in Debian's Lua 5.1, the SPANK plugin is compiled.
+# For the tests of the submit filter, which run it in Debian's Lua 5.1, and of the SPANK plugin, which compile it.
 test-tools:
 	@containers/packages.sh lua5.1 gcc:build-essential
 
@@ -69,7 +69,7 @@ $(VENV)/bin/python:
 	$$python -c 'import ensurepip' 2> /dev/null || containers/packages.sh none:python3-venv; \
 	echo "== making $(VENV)"; $$python -m venv $(VENV)
 
-# Stamps: installed again when pyproject.toml changes.
+# Stamp files: make installs again when pyproject.toml changes.
 $(VENV)/.test: pyproject.toml $(VENV)/bin/python
 	@echo "== installing slurm_sns and its tests' requirements into $(VENV)"
 	@$(PYTHON) -m pip install -q --disable-pip-version-check -e '.[test]'

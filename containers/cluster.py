@@ -1,6 +1,6 @@
-"""The mini cluster as a Python object: run commands in its containers, submit jobs, look at what became of them.
+"""The mini cluster as a Python object: run commands in its containers, submit jobs, and see how they ran.
 
-The demo and the tests on the cluster use it. The cluster itself is brought up and taken down by cluster.sh.
+The demo and the tests on the cluster use it. cluster.sh brings the cluster up and takes it down.
 """
 
 import json
@@ -17,7 +17,7 @@ from ClusterShell.NodeSet import NodeSet
 
 from container_shell import ContainerShell, Done
 
-#: The Python of the controller that has slurm_sns.
+#: The Python in which slurm_sns is installed on the controller.
 PYTHON = "/opt/sns/bin/python"
 _ASK = """
 import json, pathlib, sys
@@ -52,7 +52,7 @@ class Seen:
 
     @property
     def has_ended(self) -> bool:
-        """Whether it will not run any more."""
+        """Whether the job has ended for good."""
         return self.state in _ENDED
 
 
@@ -61,7 +61,7 @@ class CommandFailed(AssertionError):
 
 
 class Cluster:
-    """The running mini cluster of the project name in SNS_PROJECT."""
+    """The running mini cluster; SNS_PROJECT is its name."""
 
     def __init__(self) -> None:
         self.project = os.environ.get("SNS_PROJECT", "slurm-sns")
@@ -75,7 +75,11 @@ class Cluster:
         return shell.run(command, user, home, timeout_s)
 
     def run(self, command: str, user: str = "root", node: str = "ctl", timeout_s: float = 120) -> str:
-        """Run a shell command in a container and give what it prints."""
+        """Run a shell command in a container and return what it prints.
+
+        Raises:
+            CommandFailed: its exit code is not 0.
+        """
         done = self.try_run(command, user, node, timeout_s)
         if done.returncode != 0:
             raise CommandFailed(f"{user}@{node}: {command}: exit {done.returncode}: {done.stderr}{done.stdout}")
@@ -87,7 +91,11 @@ class Cluster:
             shell.close()
 
     def engine(self, *words: str) -> str:
-        """The container engine itself: pause, stop, a network."""
+        """Run a command of the container engine itself, such as pause, stop or network, and return what it prints.
+
+        Raises:
+            CommandFailed: its exit code is not 0.
+        """
         done = subprocess.run([*self._docker, *words], capture_output=True, text=True, timeout=120, check=False)
         if done.returncode != 0:
             raise CommandFailed(f"{' '.join(words)}: exit {done.returncode}: {done.stderr}{done.stdout}")
@@ -98,11 +106,11 @@ class Cluster:
         self.run(f"printf %s {shlex.quote(text)} > {shlex.quote(path)}", user)
 
     def submit(self, options: str, script: str = "sleep 1", user: str = "alice") -> int:
-        """sbatch, as a user would; the job's id."""
+        """Submit a job with sbatch, as a user would, and return its id."""
         return self.submit_all([(options, script)], user)[0]
 
     def submit_all(self, jobs: Iterable[tuple[str, str]], user: str = "alice") -> list[int]:
-        """Submit (options, script) pairs in order, in one shell; their job ids."""
+        """Submit (options, script) pairs in order, in one shell, and return their job ids."""
         lines = [
             f"sbatch --parsable -o /dev/null {options} --wrap {shlex.quote(script)} || exit" for options, script in jobs
         ]
@@ -140,7 +148,7 @@ class Cluster:
         return dict(word.split("=", 1) for word in words if "=" in word)
 
     def ask(self, *requests: dict[str, Any], user: str = "root") -> list[Any]:
-        """The scheduler's answers, as `sns ... --json` prints them, without the second that it takes to load `sns`.
+        """The scheduler's answers as `sns ... --json` prints them. `sns` itself would take a second to load.
 
         Raises:
             CommandFailed: no scheduler answers, or it answered with an error.
@@ -149,7 +157,7 @@ class Cluster:
         return answers
 
     def try_ask(self, request: dict[str, Any], user: str = "root") -> Any:
-        """The same for one request; None where it fails."""
+        """The scheduler's answer to one request; None if it fails."""
         done = self.try_run(_ask([request]), user)
         return json.loads(done.stdout)[0] if done.returncode == 0 else None
 
@@ -171,12 +179,12 @@ class Cluster:
         return answer
 
     def try_explain(self, job_id: int) -> dict[str, Any]:
-        """The same; empty where the scheduler knows nothing of the job, or not yet, or does not answer."""
+        """As `explain`; empty if the scheduler does not know the job (yet) or does not answer."""
         answer: dict[str, Any] = self.try_ask({"command": "explain", "job_id": job_id}) or {}
         return answer
 
     def decisions(self, job_ids: Iterable[int]) -> dict[int, list[dict[str, Any]]]:
-        """What was decided about each job, oldest first: `sns explain` for all at once."""
+        """The decisions about each job, oldest first: `sns explain` for all at once."""
         answers = self.ask(*({"command": "explain", "job_id": int(each)} for each in job_ids))
         return {answer["job_id"]: answer["decisions"] for answer in answers}
 
@@ -193,14 +201,14 @@ class Cluster:
         return self.run(f"{setting}sns-daemon {verb} {name} {options}")
 
     def wait_for_scheduler(self) -> None:
-        """Wait until the scheduler answers: with its lock taken it has a store to open and code to load yet."""
+        """Wait until the scheduler answers: after it takes its lock it still has to open its store and load code."""
         self.wait_for("the scheduler answers", lambda: self.try_ask({"command": "status"}) is not None, 180)
 
     def wait_for(self, what: str, holds: Callable[[], bool], timeout_s: float = 60, every_s: float = 0.15) -> float:
-        """Wait until `holds()`; the seconds it took.
+        """Wait until `holds()` is true, and return the seconds that it took.
 
         Raises:
-            TimeoutError: it did not within `timeout_s`; the message says what and shows the queue.
+            TimeoutError: it did not become true within `timeout_s`; the message has `what` and the queue.
         """
         began = time.monotonic()
         while not holds():
@@ -210,7 +218,7 @@ class Cluster:
         return time.monotonic() - began
 
     def wait_for_end(self, job_ids: Iterable[int], timeout_s: float = 120) -> dict[int, Seen]:
-        """Wait until all these jobs have ended; what became of them."""
+        """Wait until all these jobs have ended, and return them as squeue then shows them."""
         wanted = set(job_ids)
 
         def all_ended() -> bool:
@@ -228,10 +236,10 @@ def _ask(requests: Iterable[dict[str, Any]]) -> str:
 
 @cache
 def unfold(nodes: str) -> tuple[str, ...]:
-    """`c[1-3]` as names."""
+    """`c[1-3]` as a tuple of node names."""
     return tuple(NodeSet(nodes)) if nodes and nodes != "(null)" else ()
 
 
 def fold(nodes: Iterable[str]) -> str:
-    """Names as `c[1-3]`."""
+    """Node names as a list like `c[1-3]`."""
     return str(NodeSet.fromlist(list(nodes)))

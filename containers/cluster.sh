@@ -1,17 +1,19 @@
 #!/bin/bash
 # The mini cluster:
-#   cluster.sh build            make the image (Docker is installed and started if need be)
+#   cluster.sh build            make the image (Docker is installed and started if necessary)
 #   cluster.sh up               build, start, wait until every node is idle
-#   cluster.sh down             remove containers, networks and volumes; stop Docker if it was started here
-#   cluster.sh run COMMAND...   a new cluster, the command, down; the exit code is the command's; ends well on Ctrl-C
+#   cluster.sh down             remove containers, networks and volumes; stop Docker if this script started it
+#   cluster.sh run COMMAND...   start a new cluster, run COMMAND, remove the cluster, also after Ctrl-C; the exit code is
+#                               the command's
 #   cluster.sh run OTHER... --beside COMMAND...
-#                               the same, and meanwhile OTHER, which needs no cluster; its output comes first. Exit codes
-#                               are pytest's: 0 if both succeed; when OTHER ends with 2 (stopped), COMMAND is ended
+#                               the same, and at the same time OTHER, which needs no cluster; its output is shown first.
+#                               Exit codes are pytest's: 0 if both succeed; if OTHER is stopped (2), COMMAND is ended
 #   cluster.sh shell [USER]     a shell on the controller (alice, bob, slurm or root)
-#   cluster.sh site             another container: a plain Slurm site, to install slurm_sns on; site-down removes it
-#   cluster.sh thousand         one container more: a controller of a thousand nodes, for the benchmarks and the load test
+#   cluster.sh site             start another container: a plain Slurm site on which to install slurm_sns
+#   cluster.sh site-down        remove it
+#   cluster.sh thousand         start another container: a controller of a thousand nodes, for benchmarks and load test
 #   cluster.sh thousand-down    remove it
-#   cluster.sh compose ARGS...  compose with the cluster's files and names
+#   cluster.sh compose ARGS...  run compose with the cluster's files and names
 # Environment: SNS_PROJECT (slurm-sns) names image and containers; SNS_AUTOSTART=0 leaves scheduler and watchdog alone.
 set -euo pipefail
 
@@ -28,7 +30,7 @@ seconds_since() { awk -v then="$1" -v now="$EPOCHREALTIME" 'BEGIN { printf "%.0f
 
 compose() { "${COMPOSE[@]}" -p "$SNS_PROJECT" -f "$here/compose.yaml" "$@"; }
 
-# Debian's own image, or the same from packages where no image registry can be reached.
+# Debian's own image. If no image registry can be reached, the same image is made from Debian's packages.
 ensure_base() {
     "${DOCKER[@]}" image inspect "$base_image" > /dev/null 2>&1 && return 0
     if timeout 60 "${DOCKER[@]}" pull -q debian:forky-slim >&2; then
@@ -39,7 +41,7 @@ ensure_base() {
     has_command mmdebstrap || apt_install mmdebstrap debian-archive-keyring
     local scratch
     scratch=$(mktemp -d)
-    # A mirror without the image may be a frozen one, whose Release file is out of date.
+    # A site without an image registry may have a frozen mirror, whose Release file is out of date.
     as_root mmdebstrap --variant=apt --include=ca-certificates \
         --aptopt='Acquire::Check-Valid-Until "false"' \
         --hook-dir=/usr/share/mmdebstrap/hooks/merged-usr forky "$scratch/base.tar" > "$scratch/log" 2>&1 \
@@ -48,7 +50,7 @@ ensure_base() {
     as_root rm -rf "$scratch"
 }
 
-# What the Dockerfile copies, and nothing else, goes to the engine.
+# Pack the build context: only the files that the Dockerfile copies.
 context() {
     local scratch=$1 bundle=/etc/ssl/certs/ca-certificates.crt
     if [[ -r ${SSL_CERT_FILE:-$bundle} ]]; then
@@ -58,7 +60,7 @@ context() {
     fi
     tar -c --exclude=__pycache__ --exclude='*.so' --exclude='*.o' --owner=0 --group=0 --mode=go=rX \
         -C "$root" containers conf plugins slurm_sns pyproject.toml README.md LICENSE -C "$scratch" ca-bundle.crt \
-        || (($? == 1)) # a directory changed meanwhile: tests that run beside this leave a __pycache__ there
+        || (($? == 1)) # 1: a directory changed meanwhile; tests that run at the same time write a __pycache__ there
 }
 
 # build_image NAME DOCKERFILE [ARGUMENT=VALUE...]
@@ -76,7 +78,7 @@ build_image() {
     say "building the image $1 (minutes the first time)"
     context "$scratch" > "$scratch/context.tar"
     [[ ! -s $scratch/ca-bundle.crt ]] || arguments+=(--build-arg PIP_CERT=/opt/build/ca-bundle.crt)
-    # The classic builder: BuildKit's plugin is not everywhere.
+    # The classic builder: BuildKit's plugin is not installed everywhere.
     if ! DOCKER_BUILDKIT=0 "${DOCKER[@]}" build --rm --force-rm -t "$1" -f "$2" \
         --build-arg "BASE=$base_image" "${arguments[@]}" - < "$scratch/context.tar" > "$log" 2>&1; then
         tail -n 60 "$log" >&2
@@ -84,24 +86,24 @@ build_image() {
         return 1
     fi
     rm -rf "$scratch"
-    # Images that were replaced; not so young that another clone may just be building them.
+    # Remove images that were replaced. Younger ones stay: another clone may be building them now.
     "${DOCKER[@]}" image prune -f --filter label=slurm_sns.cluster --filter until=10m > /dev/null
     say "image built in $(seconds_since "$began")"
 }
 
-# While `run --beside` makes the image, it holds a lock on the file $SNS_IMAGE_LOCK.
+# Wait while `run --beside` makes the image: it then holds a lock on the file $SNS_IMAGE_LOCK.
 wait_for_image() { [[ -z ${SNS_IMAGE_LOCK:-} ]] || flock -s "$SNS_IMAGE_LOCK" true; }
 
 cluster_build() { build_image "$SNS_PROJECT" containers/Dockerfile; }
 
-# A site before slurm_sns, for the test of the README's chapter for admins: one container with a Slurm of its own.
+# A site without slurm_sns, for the test of README's chapter for admins: one container with its own Slurm.
 cluster_site() {
     docker_ensure
     wait_for_image
-    "${DOCKER[@]}" image inspect "$SNS_PROJECT" > /dev/null 2>&1 || cluster_build # its mirror has the cluster's pyslurm
+    "${DOCKER[@]}" image inspect "$SNS_PROJECT" > /dev/null 2>&1 || cluster_build # the site's package mirror takes pyslurm from it
     build_image "$SNS_PROJECT-site" containers/site/Dockerfile "CLUSTER=$SNS_PROJECT"
     remove_site
-    # A network without a way out: what an admin's commands fetch must come from its mirror.
+    # A network without access to the internet: the admin's commands must fetch everything from the site's mirror.
     "${DOCKER[@]}" network create --internal "$SNS_PROJECT-site" > /dev/null
     "${DOCKER[@]}" run -d --init --network "$SNS_PROJECT-site" --hostname site --name "$SNS_PROJECT-site" "$SNS_PROJECT-site" > /dev/null
 }
@@ -166,7 +168,7 @@ cluster_down() {
     docker_release
 }
 
-# For `run`: a cluster without a past.
+# For `run`: remove a cluster that is there and start a new one.
 cluster_fresh() {
     docker_ensure
     compose down --volumes --remove-orphans --timeout 1 > /dev/null 2>&1
@@ -180,8 +182,8 @@ cluster_shell() {
         "$SNS_PROJECT-ctl" bash -l
 }
 
-# Start COMMAND in a process group of its own, so that an interrupt reaches all of it and then us, in this order. Its
-# process is `started`.
+# Start COMMAND in a process group of its own, so that `stop` can interrupt all its processes. Sets `started` to its
+# process id.
 start() {
     set -m
     "$@" < /dev/null &
@@ -190,7 +192,7 @@ start() {
     attended+=("$started")
 }
 
-# Wait for a process that `start` has started; its exit code.
+# Wait for a process that `start` has started, and return its exit code.
 attend() {
     local code=0 each left=()
     wait "$1" || code=$?
@@ -199,8 +201,9 @@ attend() {
     return "$code"
 }
 
-# make waits for us when it alone is interrupted, and dies without us when it is killed. Both show in /proc: while it
-# handles a signal, SIGINT (bit 1 of the mask) is blocked in it; once it is gone, our parent is another process.
+# Interrupt this script when the calling make is interrupted or killed. When only make gets the signal, it waits for us,
+# and when it is killed, it ends without us. Both show in /proc: while make handles a signal, it blocks SIGINT (bit 1 of
+# the mask); once make is gone, our parent is another process.
 watch_caller() {
     local caller=$1 before blocked parent
     before=$(status_field SigBlk "$caller")
@@ -237,7 +240,7 @@ finish() {
     exit "$code"
 }
 
-# Interrupt process groups, and kill them when they do not end in 10 s.
+# Interrupt process groups, and kill them if they do not end within 10 s.
 stop() {
     local group tries=100
     for group in "$@"; do kill -INT -- "-$group" 2> /dev/null || true; done
@@ -262,7 +265,7 @@ cluster_run() {
     watcher=$!
     start "$here/docker.sh" ensure
     attend "$started"
-    # Tests and the demo speak to the cluster with the command that works here.
+    # Tests and the demo run docker with the command that works for this user.
     engine_answers
     export DOCKER_COMMAND="${DOCKER[*]}"
     if ((${#other[@]})); then run_beside "$@"; fi
@@ -272,7 +275,8 @@ cluster_run() {
     attend "$started"
 }
 
-# The command's output is kept until the caller's `other` has ended, and shown from then on. Does not return.
+# Run `other` (an array of the caller's) and the given command at the same time. The command's output is kept until
+# `other` has ended, and shown from then on. Does not return.
 run_beside() {
     local lock code=0 other_code=0 command
     scratch=$(mktemp -d)
@@ -284,7 +288,7 @@ run_beside() {
     # shellcheck disable=SC2016 # expanded by the inner shell
     start bash -c 'lock=$1 && shift && "$0" fresh && exec {lock}>&- && exec "$@"' "$0" "$lock" "$@" > "$scratch/output" 2>&1
     command=$started
-    exec {lock}>&- # the command's alone from here on: it is free when the image is made, or when the command is gone
+    exec {lock}>&- # only the command holds the lock now: until the image is made, or until the command has ended
     start "${other[@]}"
     attend "$started" || other_code=$?
     if ((other_code >= 2 && other_code != 5)); then
@@ -293,13 +297,13 @@ run_beside() {
     fi
     show "$command"
     attend "$command" || code=$?
-    # 5: no test was asked for. That is an answer only when both say so.
+    # 5: pytest found no test to run. That is the result only if both say so.
     ((code == 5 && other_code != 5)) && code=0
     ((other_code == 5 && code != 5)) && other_code=0
     exit $((code ? code : other_code))
 }
 
-# Show the output of a process as it comes, to its end.
+# Show the kept output of a process, and follow it until the process ends.
 show() {
     tail -n +1 -s 0.2 -f --pid="$1" "$scratch/output" &
     shown=$!

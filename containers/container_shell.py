@@ -1,9 +1,9 @@
-"""Commands in a container, one after the other, through one `docker exec` that stays there.
+"""Run commands in a container, one after the other, through one `docker exec` that keeps running.
 
-Each runs as by `docker exec -u USER -w HOME CONTAINER bash -c COMMAND`: with the user's identity and home, without
-input; its output and exit code come back. A `docker exec` for each command takes a tenth of a second of processor time,
-most of what a test on the cluster uses; here a command is one process in the container. After the container was stopped
-and started, the next command starts another `docker exec`.
+Each command runs as with `docker exec -u USER -w HOME CONTAINER bash -c COMMAND`: with the user's identity and home and
+without input; its output and exit code are returned. A `docker exec` for each command would take a tenth of a second of
+processor time, most of what a test on the cluster uses; here a command is one process in the container. After the
+container was stopped and started, the next command starts another `docker exec`.
 """
 
 import json
@@ -12,7 +12,8 @@ import subprocess
 from dataclasses import dataclass, field
 from typing import Any
 
-#: What runs in the container, as root: a request and an answer are a line of JSON each. Bytes travel as Latin-1.
+#: The program that runs in the container, as root. A request and an answer are one line of JSON each, in which output
+#: is decoded as Latin-1, so that all bytes are kept.
 _SERVER = """
 import json, os, pwd, subprocess, sys
 for line in sys.stdin:
@@ -31,7 +32,7 @@ for line in sys.stdin:
         answer = ["", str(problem), 126]
     print(json.dumps(answer), flush=True)
 """
-#: The answer that a command took too long comes from the container; if that is silent, it takes so much longer.
+#: The program in the container reports a command that took too long. If it is silent, we give up this much later.
 _GRACE_S = 30.0
 
 
@@ -46,7 +47,7 @@ class Done:
 
 @dataclass
 class ContainerShell:
-    """Runs commands in one container; `docker` is the command that works here, as words."""
+    """Runs commands in one container; `docker` is the command by which this user reaches the engine, as words."""
 
     docker: list[str]
     container: str
@@ -56,7 +57,7 @@ class ContainerShell:
         """Run a shell command to its end.
 
         Raises:
-            subprocess.TimeoutExpired: it did not end in that time; its shell was killed.
+            subprocess.TimeoutExpired: it did not end within `timeout_s`; its shell was killed.
         """
         process = self._running()
         request = {"command": command, "user": user, "directory": directory, "timeout_s": timeout_s}
@@ -74,9 +75,9 @@ class ContainerShell:
         return Done(_text(found[0]), _text(found[1]), found[2])
 
     def close(self) -> str:
-        """End the process in the container; what it said on its way. The next command starts another."""
+        """End the process in the container and return its standard error. The next command starts another one."""
         process, self._process = self._process, None
-        # Without input it ends.
+        # It ends when its standard input is closed.
         return process.communicate()[1].decode(errors="replace") if process is not None else ""
 
     def _running(self) -> subprocess.Popen[bytes]:
@@ -84,7 +85,7 @@ class ContainerShell:
             self.close()
         if self._process is None:
             line = [*self.docker, "exec", "-i", "-u", "root", self.container, "python3", "-c", _SERVER]
-            # In a session of its own: after Ctrl-C it is still there for what puts the cluster in order.
+            # In a session of its own: it survives Ctrl-C, so that the clean-up can still run commands.
             self._process = subprocess.Popen(
                 line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
             )
@@ -92,10 +93,10 @@ class ContainerShell:
 
 
 def _exchange(process: subprocess.Popen[bytes], request: dict[str, Any], timeout_s: float) -> bytes:
-    """The line that answers; empty where the process has ended.
+    """Send the request and return the line of the answer; empty if the process has ended.
 
     Raises:
-        subprocess.TimeoutExpired: nothing comes in that time.
+        subprocess.TimeoutExpired: no answer comes within `timeout_s`.
     """
     assert process.stdin is not None
     assert process.stdout is not None
@@ -111,5 +112,5 @@ def _exchange(process: subprocess.Popen[bytes], request: dict[str, Any], timeout
 
 
 def _text(latin_1: str) -> str:
-    """The output as subprocess gives it with `text=True`; a name of a user's may be of any bytes."""
+    """The output as subprocess returns it with `text=True`; invalid UTF-8 (users' names for jobs) is replaced."""
     return latin_1.encode("latin-1").decode(errors="replace").replace("\r\n", "\n").replace("\r", "\n")

@@ -1,7 +1,7 @@
-"""The demo: two users' jobs on the mini cluster, placed by slurm_sns, and beside it by Slurm alone.
+"""The demo: two users' jobs on the mini cluster, placed by slurm_sns and, for comparison, by Slurm alone.
 
-Everything shown is read back from the running cluster: where and when Slurm started each job, and what the scheduler
-recorded as its reason. Run by `make demo`, which brings the cluster up before and takes it down afterwards.
+Everything that is shown is read back from the running cluster: where and when Slurm started each job, and the reason
+that the scheduler recorded. `make demo` runs it; it brings the cluster up before and takes it down afterwards.
 """
 
 import sys
@@ -68,7 +68,7 @@ SPREAD = [
 
 
 def main() -> None:
-    """Matching, and beside it Slurm alone; then spreading and sharing, and beside it exclusive nodes."""
+    """Compare matching with Slurm alone, and then spreading and sharing with exclusive nodes (CE)."""
     cluster = Cluster()
     console.rule(f"{len(MATCHED)} jobs of alice and bob, placed by slurm_sns")
     ours = with_slurm_sns(cluster, MATCHED)
@@ -78,7 +78,7 @@ def main() -> None:
 
     console.rule("stand-ins of twelve profiled programs, 16 processes each: spread and shared")
     cluster.run("sns profile import /usr/src/slurm_sns/conf/profiles/spread-n-share.yaml", "slurm")
-    cluster.daemon("restart")  # it reads new profiles every few seconds; now it is at once
+    cluster.daemon("restart")  # the scheduler reads new profiles every few seconds; a restart reads them at once
     cluster.wait_for_scheduler()
     spread = with_slurm_sns(cluster, SPREAD)
     console.print(escape(f"sns explain {spread[0].id}, as its owner sees it:"))
@@ -88,10 +88,10 @@ def main() -> None:
 
 
 def with_slurm_sns(cluster: Cluster, requests: list[Request]) -> list[Seen]:
-    """The jobs' ends, in submission order.
+    """Run the jobs with slurm_sns and return them after their end, in submission order.
 
-    The scheduler is paused while the jobs are submitted, so that one cycle sees them all: that is the situation in
-    which the order of matching matters.
+    The scheduler is paused while the jobs are submitted, so that one cycle sees them all: then the order of matching
+    matters.
     """
     pid = cluster.run("cat /run/sns/scheduler.pid").strip()
     cluster.run(f"kill -STOP {pid}")
@@ -105,7 +105,7 @@ def with_slurm_sns(cluster: Cluster, requests: list[Request]) -> list[Seen]:
 
 
 def slurm_alone(cluster: Cluster) -> list[Seen]:
-    """The same requests with the kill switch on."""
+    """Run the same requests with the kill switch on."""
     cluster.run("sns disable", "slurm")
     try:
         return finished(cluster, submit(cluster, MATCHED))
@@ -114,7 +114,7 @@ def slurm_alone(cluster: Cluster) -> list[Seen]:
 
 
 def under_ce(cluster: Cluster) -> list[Seen]:
-    """The programs again, by the same scheduler with the policy ce."""
+    """Run the programs again with the same scheduler, under the policy ce."""
     cluster.run("sed 's/^policy: .*/policy: ce/' /etc/slurm/sns.yaml > /tmp/sns-ce.yaml")
     cluster.daemon("restart", config="/tmp/sns-ce.yaml")
     cluster.wait_for_scheduler()
@@ -122,7 +122,7 @@ def under_ce(cluster: Cluster) -> list[Seen]:
 
 
 def submit(cluster: Cluster, requests: list[Request]) -> list[int]:
-    """Submit all, in order, each as its user; the job ids in that order."""
+    """Submit all requests in order, each as its user, and return the job ids in that order."""
     lines = [
         f"setpriv --reuid={request.user} --regid={request.user} --init-groups "
         f"sbatch --parsable -D /tmp -o /dev/null -t 5 {request.options} --wrap '{request.script}' || exit"
@@ -132,7 +132,7 @@ def submit(cluster: Cluster, requests: list[Request]) -> list[int]:
 
 
 def finished(cluster: Cluster, numbers: list[int]) -> list[Seen]:
-    """Wait for all to end, with a word on the way."""
+    """Wait until all jobs have ended, printing the progress, and return them."""
     wanted = set(numbers)
     while True:
         seen = {job_id: job for job_id, job in cluster.jobs().items() if job_id in wanted}
@@ -145,7 +145,7 @@ def finished(cluster: Cluster, numbers: list[int]) -> list[Seen]:
 
 
 def placements(cluster: Cluster, jobs: list[Seen]) -> Table:
-    """One row a job: what was asked, where it ran, why there."""
+    """One row for each job: what it asked for, where it ran, and why there."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("JOB", "USER", "ASKED FOR", "WON THE CYCLE", "NODES", "WAIT", "WHY THERE"):
         table.add_column(name, justify="right" if name in ("JOB", "WAIT") else "left")
@@ -168,7 +168,7 @@ def placements(cluster: Cluster, jobs: list[Seen]) -> Table:
 
 
 def summary(ours: list[Seen], plain: list[Seen]) -> Table:
-    """Both runs beside each other."""
+    """A table with both runs side by side."""
     table = Table(box=None, pad_edge=False, header_style="bold", title="the same jobs, in the same order")
     for name in ("", "slurm_sns", "Slurm alone"):
         table.add_column(name, justify="left" if not name else "right")
@@ -193,7 +193,7 @@ def summary(ours: list[Seen], plain: list[Seen]) -> Table:
 
 
 def spreading(cluster: Cluster, ours: list[Seen], under_ce: list[Seen]) -> Group:
-    """One row a program: its class, what it was given and why, and beside it what CE gave it."""
+    """One row for each program: its class, what slurm_sns gave it and why, and what CE gave it."""
     table = Table(box=None, pad_edge=False, header_style="bold", caption="per node: cores, cache ways, GB/s")
     shown = ("PROGRAM", "CLASS", "ALPHA", "SCALE", "NODES", "PER NODE", "WAIT", "RUN", "UNDER CE", "WAIT", "RUN", "WHY")
     for name in shown:
@@ -221,7 +221,7 @@ def spreading(cluster: Cluster, ours: list[Seen], under_ce: list[Seen]) -> Group
 
 
 def in_sum(name: str, jobs: list[Seen]) -> str:
-    """A run of the programs in one line."""
+    """One line on a run of all programs."""
     wait_s = sum(job.start_s - job.submit_s for job in jobs) / len(jobs)
     turnaround_s = sum(job.end_s - job.submit_s for job in jobs) / len(jobs)
     last_s = max(job.end_s for job in jobs) - min(job.submit_s for job in jobs)

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Docker for the mini cluster: installed if missing, started if no engine answers, stopped again only if started here.
+# Docker for the mini cluster: installed if missing, started if no engine answers, and stopped only if started by this.
 #   docker.sh ensure|release
 # Other scripts source this file and use docker_ensure, docker_release, and the commands "${DOCKER[@]}" and "${COMPOSE[@]}".
 set -euo pipefail
@@ -9,11 +9,11 @@ source "$(dirname "${BASH_SOURCE[0]}")/packages.sh"
 
 DOCKER=(docker)
 COMPOSE=()
-# Exists while an engine that was started here runs: the process id, or "systemd".
+# This file exists while an engine runs that this script started. It contains the process id, or "systemd".
 ENGINE_MARK=/run/slurm-sns-engine
 ENGINE_LOG=/var/log/slurm-sns-dockerd.log
 
-# `docker` here may be a client alone: dockerd and the answer of an engine are what counts.
+# A `docker` command may be only a client: what counts is an engine that answers, or else dockerd.
 docker_install() {
     engine_answers || ensure_commands dockerd:docker.io iptables
     has_command docker || apt_install_first docker-cli docker.io
@@ -21,7 +21,7 @@ docker_install() {
         || apt_install_first docker-compose-v2 docker-compose
 }
 
-# Sets DOCKER: with sudo where this user may not talk to the engine.
+# Whether an engine answers. Sets DOCKER, with sudo if this user may not talk to the engine.
 engine_answers() {
     DOCKER=(docker)
     # The 0 matters: in a trap, a bare `return` gives the status from before the trap.
@@ -38,7 +38,7 @@ engine_start() {
         echo systemd | as_root tee "$ENGINE_MARK" > /dev/null
     else
         say "starting dockerd, log in $ENGINE_LOG"
-        # In a session of its own: Ctrl-C is for us, not for the engine.
+        # In a session of its own: Ctrl-C must not reach the engine.
         # shellcheck disable=SC2016 # expanded by the inner shell, as root
         as_root bash -c 'setsid dockerd < /dev/null > "$1" 2>&1 & echo $! > "$2"' - "$ENGINE_LOG" "$ENGINE_MARK"
     fi
@@ -64,7 +64,7 @@ docker_ensure() {
     find_compose
 }
 
-# Stop the engine if it was started here and nobody else uses it by now.
+# Stop the engine if this script started it and no other containers use it by now.
 docker_release() {
     [[ -e $ENGINE_MARK ]] || return 0
     local mark tries=60

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Debian packages that the Makefile and the cluster need, installed where their command is missing:
+# Install Debian packages that the Makefile and the cluster need, if their command is missing:
 #   packages.sh COMMAND[:PACKAGE] ...
-# Asks nothing; uses sudo where the caller is not root. Other scripts source this file.
+# Asks no questions; uses sudo if the caller is not root. Other scripts source this file.
 set -euo pipefail
 
 say() { echo "== $*" >&2; }
@@ -16,7 +16,7 @@ apt_install() {
     as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" > /dev/null
 }
 
-# The first of these packages that this release has: names differ between releases.
+# Install the first of these packages that this release has: names differ between releases.
 apt_install_first() {
     local package
     as_root apt-get update -qq > /dev/null
@@ -30,7 +30,7 @@ apt_install_first() {
     return 1
 }
 
-# Daemons live in directories that are not on everyone's PATH.
+# Daemons are in directories that are not on every user's PATH.
 has_command() { PATH=$PATH:/usr/sbin:/sbin command -v "$1" > /dev/null; }
 
 ensure_commands() {

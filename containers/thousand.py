@@ -1,4 +1,4 @@
-"""The controller of a thousand nodes, from outside its container: the benchmarks and the load test drive it so."""
+"""Drive the controller of a thousand nodes from outside its container, for the benchmarks and the load test."""
 
 import json
 import os
@@ -13,14 +13,14 @@ HERE = Path(__file__).parent
 
 
 class Thousand:
-    """Commands in the container, and what its scheduler says."""
+    """The container: run commands in it, and ask its scheduler."""
 
     def __init__(self) -> None:
         self.name = f"{os.environ.get('SNS_PROJECT', 'slurm-sns')}-thousand"
         self._docker = os.environ.get("DOCKER_COMMAND", "docker").split()
 
     def run(self, command: str, timeout_s: float = 600) -> str:
-        """A shell command as root; what it prints."""
+        """Run a shell command as root and return what it prints."""
         line = [*self._docker, "exec", self.name, "bash", "-c", command]
         done = subprocess.run(line, capture_output=True, text=True, timeout=timeout_s, check=False)
         if done.returncode != 0:
@@ -28,12 +28,12 @@ class Thousand:
         return done.stdout
 
     def background(self, command: str) -> subprocess.Popen[str]:
-        """The same, without waiting for it."""
+        """Start a shell command as root without waiting for it."""
         line = [*self._docker, "exec", self.name, "bash", "-c", command]
         return subprocess.Popen(line, stdout=subprocess.PIPE, text=True)
 
     def load(self, *words: object, timeout_s: float = 600) -> dict[str, Any]:
-        """One of the commands of bin/sns-load."""
+        """Run one of the commands of bin/sns-load and return its JSON answer."""
         answer: dict[str, Any] = json.loads(self.run(f"sns-load {' '.join(map(str, words))}", timeout_s))
         return answer
 
@@ -47,7 +47,11 @@ class Thousand:
         return int(self.run("awk '/^VmRSS/ {print $2}' /proc/$(cat /run/sns/scheduler.pid)/status"))
 
     def wait_for(self, what: str, holds: Callable[[], bool], timeout_s: float = 300) -> None:
-        """Wait until it holds, or fail saying what did not."""
+        """Wait until `holds()` is true.
+
+        Raises:
+            TimeoutError: it did not become true within `timeout_s`; the message has `what` and the end of the log.
+        """
         deadline_s = time.monotonic() + timeout_s
         while not holds():
             if time.monotonic() > deadline_s:
@@ -57,7 +61,7 @@ class Thousand:
             time.sleep(0.5)
 
     def start_scheduler(self) -> None:
-        """Start it, and wait until its heartbeat lets the filter hold jobs."""
+        """Start the scheduler, and wait until it has finished a cycle: from its heartbeat on, the filter holds jobs."""
         self.run("sns-daemon start scheduler")
         self.wait_for("the scheduler has finished a cycle", self.answers)
 
@@ -68,7 +72,10 @@ class Thousand:
 
 @contextmanager
 def thousand(*, anew: bool = False) -> Iterator[Thousand]:
-    """The controller, brought up, and taken down again unless it ran before; `anew` takes down one that runs, first."""
+    """Bring the controller up, and take it down at the end unless it ran before.
+
+    With `anew` a controller that runs is replaced by a new one, which is taken down at the end.
+    """
     cluster = Thousand()
     script = str(HERE / "cluster.sh")
     ran = not subprocess.run(

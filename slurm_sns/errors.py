@@ -1,8 +1,8 @@
 """Every error that slurm_sns raises on purpose.
 
-Two of them are answers, not accidents: `Infeasible` means *never* (the job is refused or left to Slurm), `Closed` means
-*later, whatever is free*. That too little is free is no error, but the reason that a plan gives. A message is one line:
-the object, its value, the limit, what would be valid.
+Two of them are regular answers about a job: `Infeasible` means *never* (the job is refused or left to Slurm), `Closed`
+means *later, whatever is free*. Too little free capacity is no error: the plan gives it as the reason. A message is one
+line: the object, its value, the limit, what would be valid.
 """
 
 
@@ -19,7 +19,7 @@ class Infeasible(SnsError):
 
 
 class Closed(SnsError):
-    """Slurm would not start the job now, on whatever nodes: its partitions do not allow it."""
+    """The job cannot start now, whatever is free: for example, its partitions do not allow it."""
 
 
 class Unreachable(SnsError):

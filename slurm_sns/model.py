@@ -1,7 +1,7 @@
-"""The values that everything else speaks in: resources, nodes, jobs, the snapshot, actions and the plan.
+"""The values that all other modules exchange: resources, nodes, jobs, the snapshot, actions and the plan.
 
 Units: memory in MiB, cores are Slurm cores (not CPUs), ways are last-level-cache ways per node, bandwidth in whole
-GB/s, times in seconds (live: Unix seconds). All values are immutable; what a policy is given it cannot change.
+GB/s, times in seconds (live: Unix seconds). All values are immutable: a policy cannot change what it is given.
 """
 
 from collections.abc import Iterable, Mapping
@@ -10,8 +10,8 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import NamedTuple
 
-#: A moment or a duration in seconds. Matching counts whole seconds; a method whose events fall between them gives
-#: fractions, which stay exact.
+#: A moment or a duration in seconds. Matching counts whole seconds; where events fall between whole seconds, fractions
+#: keep them exact.
 Seconds = int | float | Fraction
 #: A fraction of a job's CPU demand, above 0 and at most 1.
 Share = int | float | Fraction
@@ -20,8 +20,7 @@ Share = int | float | Fraction
 class Resources(NamedTuple):
     """Amounts of the four resources of one node: a capacity, what is free, or a job's demand on each of its nodes.
 
-    What is free may be negative where capacity is withheld for a job that is larger than what is left (capacity that a
-    cycle withholds).
+    What is free may be negative: a cycle may withhold more capacity for a job than is left.
     """
 
     cores: int
@@ -71,11 +70,11 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """One way to run a job: in `nodes` parts with `demand` for each, which matching puts on as many nodes.
+    """One way to run a job: in `nodes` parts, each with `demand`.
 
-    `tasks_per_node` is the geometry to write to Slurm, None where the job keeps its own. `slowdown` is the predicted
-    run time divided by the best one (1.0 when nothing is known). `exclusive` asks for empty nodes (mode E of
-    Spread-n-Share).
+    Matching puts each part on a node of its own. `tasks_per_node` is the geometry to write to Slurm, None where the job
+    keeps its own. `slowdown` is the predicted run time divided by the best one (1.0 when nothing is known). `exclusive`
+    asks for empty nodes (mode E of Spread-n-Share).
     """
 
     nodes: int
@@ -92,9 +91,9 @@ class Job:
 
     `order` sorts the jobs of one project (smaller is earlier): the submit second in a simulation, the site's order
     live. `allowed` names the nodes that may be used (partition, reservations); None means every node. `heuristic` is
-    the job's own choice, which replaces the portfolio member's. An over-aged job comes before all others and withholds
-    capacity. A job that does not find a place has no capacity withheld for it where `withholds` is False. `pool` is
-    the pool whose queue it waits in, `priority` its priority there (larger is more urgent).
+    the job's own choice, which replaces the portfolio member's. An over-aged job comes before all others, and capacity
+    is withheld for it. Where `withholds` is False, no capacity is withheld for a job that finds no place. `pool` is the
+    pool in whose queue the job waits, `priority` its priority there (larger is more urgent).
     """
 
     id: int
@@ -152,9 +151,9 @@ class ActiveJob:
 
 @dataclass(frozen=True, slots=True)
 class QueueStatistics:
-    """How long jobs waited and were suspended in a pool, of those that ended there lately.
+    """How long the jobs that ended in a pool lately had waited and been suspended.
 
-    `samples` is their number; the means are over all of them, in seconds, 0.0 where there are none.
+    `samples` is the number of these jobs; the means are over all of them, in seconds, 0.0 where there are none.
     """
 
     samples: int = 0
@@ -177,8 +176,9 @@ class Snapshot:
 
     `nodes` are in the machine list's order, which breaks ties. `waiting` is in queue order before fair share (fair
     share reorders the projects' heads while a cycle runs). `active` are the jobs that have nodes. A project that
-    `projects` does not name has share 1 and uses nothing. `history` is what the policy's last plan left to remember,
-    None at the first one. `unavailable` gives, for the nodes left out, why: explain shows it, no decision reads it.
+    `projects` does not name has share 1 and uses nothing. `history` is that of the policy's last plan,
+    None before the first plan. `unavailable` gives the reason for each node that is left out: explain shows it, no
+    decision reads it.
     """
 
     nodes: tuple[Node, ...]
@@ -225,7 +225,7 @@ class Resume:
 
 @dataclass(frozen=True, slots=True)
 class Requeue:
-    """End a job that may restart, and let it wait at the end of a pool's queue; empty: its own pool's."""
+    """End a job that may restart, and let it wait at the end of the queue of `pool`; empty: of its own pool."""
 
     job_id: int
     pool: str = ""
@@ -277,7 +277,7 @@ class Plan:
     """What a policy decides at one moment: the actions in their order, and for every job not started one reason.
 
     `wake_s` is when the policy wants to be asked again at the latest, None for "at the next event". `history` is what
-    it wants to find in the next snapshot.
+    the policy wants to find in the next snapshot.
     """
 
     actions: tuple[Action, ...] = ()

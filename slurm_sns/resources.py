@@ -1,4 +1,4 @@
-"""Where the files that travel with the package are: conf/ and the plugins' sources.
+"""Where the files that ship with the package are: conf/ and the plugins' sources.
 
 In an installed wheel they are package data under `slurm_sns/share`; in a checkout they are the folders themselves.
 """

@@ -8,16 +8,16 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
-class Manual(BuildHookInterface):  # type: ignore[type-arg,misc] # hatchling is there where a wheel is built, only
-    """Puts them where the installation's prefix has such files."""
+class Manual(BuildHookInterface):  # type: ignore[type-arg,misc] # hatchling is installed only where a wheel is built
+    """Adds the pages and completions to the wheel, at their places below the installation's prefix."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Write the files and tell the builder of them; an installation for editing gets none."""
+        """Write the files and add them to the build; an editable installation gets none."""
         if version == "editable":
             return
         root = Path(self.root)
         sys.path.insert(0, self.root)
-        from slurm_sns.cli.manual import files  # noqa: PLC0415 - where the source is, is known only here
+        from slurm_sns.cli.manual import files  # noqa: PLC0415 - the path of the source is known only here
 
         self._folder = tempfile.TemporaryDirectory()
         for name, text in files((root / "conf" / "sns.yaml").read_text(encoding="utf-8")).items():
@@ -27,6 +27,6 @@ class Manual(BuildHookInterface):  # type: ignore[type-arg,misc] # hatchling is 
             build_data["shared_data"][str(path)] = name
 
     def finalize(self, _version: str, _build_data: dict[str, Any], _artifact_path: str) -> None:
-        """Remove what was written."""
+        """Remove the written files."""
         if hasattr(self, "_folder"):
             self._folder.cleanup()

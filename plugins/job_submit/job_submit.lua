@@ -1,14 +1,14 @@
--- Example of a site's job_submit.lua: the only thing slurm_sns needs is the call in slurm_job_submit.
+-- Example of a site's job_submit.lua. slurm_sns only needs the module to be loaded and called in slurm_job_submit.
 --
--- Slurm reads this file again when it changes, and with it the modules sns_*.lua (in /usr/local/share/lua/5.1 or
--- elsewhere on package.path): after an update of slurm_sns, `touch` this file.
+-- When this file changes, Slurm reads it again, together with the modules sns_*.lua (in /usr/local/share/lua/5.1 or
+-- elsewhere on package.path). So `touch` this file after an update of slurm_sns.
 -- luacheck: globals slurm slurm_job_submit slurm_job_modify, no unused args
 -- SPDX-License-Identifier: GPL-2.0-or-later
 
 -- Whatever goes wrong here, jobs run as plain Slurm jobs: errors are logged, never raised.
 local loaded, filter = pcall(require, "sns_filter")
 if not loaded then
-  slurm.log_error("sns: %s; jobs pass as they are", tostring(filter):match("[^\n]*")) -- require lists where it looked
+  slurm.log_error("sns: %s; jobs pass as they are", tostring(filter):match("[^\n]*")) -- further lines: paths tried
 end
 
 function slurm_job_submit(job_desc, part_list, submit_uid)
@@ -23,8 +23,8 @@ function slurm_job_submit(job_desc, part_list, submit_uid)
   return slurm.SUCCESS
 end
 
--- Empty on purpose: every update of a job runs this under slurmctld's locks, and the scheduler updates every job that
--- it places.
+-- Empty on purpose: slurmctld runs this for every update of a job, under its locks, and the scheduler updates every job
+-- that it places.
 function slurm_job_modify(job_desc, job_rec, part_list, modify_uid)
   return slurm.SUCCESS
 end

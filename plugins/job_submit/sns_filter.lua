@@ -1,11 +1,11 @@
 -- The submit filter of slurm_sns, a module for a site's own job_submit.lua: reads the job, asks sns_judge, applies the
 -- verdict.
 --
--- It runs inside slurmctld, under its locks, and before Slurm's own limits on the length of what users write: three
--- small files are read with io.open, nothing else is touched, nothing waits, and no more of a job is looked at than the
--- verdict needs (tests/benchmarks/filter.py measures it). The files' directories must be writable by SlurmUser and root
--- alone (a FIFO there would block slurmctld).
--- Errors are raised; the caller's pcall turns them into "the job passes as it is" (see job_submit.lua).
+-- It runs inside slurmctld, under its locks, before Slurm limits the length of what users write. So it must be fast: it
+-- reads three small files with io.open and nothing else, never waits, and reads no more of a job than the verdict needs
+-- (tests/benchmarks/filter.py measures it). Only SlurmUser and root may be able to write in the directories of these
+-- files, because a FIFO there would block slurmctld.
+-- Errors are raised. The pcall of the caller turns them into "the job passes as it is" (see job_submit.lua).
 -- luacheck: std min, read globals setfenv loadstring
 -- SPDX-License-Identifier: GPL-2.0-or-later
 
@@ -15,19 +15,19 @@ local M = { table_path = "/etc/slurm/sns/filter.lua" }
 
 local MOST_TABLE_BYTES = 1048576
 local TABLE_HEAD_BYTES = 8192 -- sns render writes the digest of the table into its first lines
-local OPTION = "_SLURM_SPANK_OPTION_sns_sns_" -- Slurm's prefix, the plugin's name, the beginning of all its options
-local NO_ARGUMENT = "(null)" -- what Slurm 26.05 writes there as the value of an option that takes none
+local OPTION = "_SLURM_SPANK_OPTION_sns_sns_" -- Slurm's prefix, the plugin's name, the common prefix of its options
+local NO_ARGUMENT = "(null)" -- the value that Slurm 26.05 writes there for an option without an argument
 local ENOENT, ENOTDIR = 2, 20
 local SPREAD_JOB = 256 -- the bit of job_desc.bitflags that --spread-job sets (slurm.h)
-local USE_MIN_NODES = 512 -- and that of --use-min-nodes
-local ANY_NUMBER_OF_NODES = 500000 -- slurmctld counts no job's nodes further; slurm_sns/slurm/translate.py knows it
+local USE_MIN_NODES = 512 -- the bit that --use-min-nodes sets
+local ANY_NUMBER_OF_NODES = 500000 -- slurmctld counts no further; the same number as in slurm_sns/slurm/translate.py
 
--- What a user can make long is looked at only so far; these bounds keep a submission below a millisecond. What no bound
--- of ours limits is Slurm's own search of the environment: 8 ns for each variable.
+-- Of texts that users can make long, only so much is read: these limits keep a submission below a millisecond. Slurm's
+-- own search of the environment has no limit of ours: it takes 8 ns for each variable.
 local MOST_COMMENTS_BYTES = 4096 -- of a script's first comments
-local MOST_OPTION_BYTES = 512 -- beyond every valid option: cut, it is as wrong as it was
+local MOST_OPTION_BYTES = 512 -- longer than every valid option, so a truncated one is still refused
 
--- Slurm says "not given" with the largest values of each width (NO_VAL, INFINITE).
+-- The largest values of each width mean "not given" (NO_VAL, INFINITE).
 local UNSET = { [16] = { [65534] = true, [65535] = true }, [32] = { [4294967294] = true, [4294967295] = true } }
 
 -- The fields of job_desc that are read, by type (unsigned integers by width), as in slurm_sns/submit/submission.py.
@@ -48,10 +48,10 @@ local NUMBERS = {
   },
 }
 
--- The first directive for a burst buffer ("#DW" and "#BB" of DataWarp, "#BB_LUA") where Slurm looks for them after this
--- filter: in the comments and empty lines that the script begins with, as Slurm 26.05 was seen to do. Where these are
--- longer than what is looked at, the job is taken for one with a burst buffer: in doubt it is Slurm's. The text is
--- searched as a whole, by C; a loop over its lines would take longer than all else.
+-- The script's first directive for a burst buffer ("#DW" and "#BB" of DataWarp, "#BB_LUA"), or "". Slurm looks for it
+-- after this filter, in the comments and empty lines at the beginning of the script (seen on 26.05). If these exceed
+-- our limit, the job counts as one with a burst buffer, so that it passes through. The text is searched as a whole, in
+-- C: a loop over its lines would take longer than everything else here.
 local function burst_buffer_of(script)
   local text = "\n" .. script:sub(1, MOST_COMMENTS_BYTES)
   local command = text:find("\n[^#\n]")
@@ -64,7 +64,7 @@ local function burst_buffer_of(script)
   return cut and "comments of more than " .. MOST_COMMENTS_BYTES .. " bytes" or ""
 end
 
--- How each field of the job that is judged is read of Slurm's.
+-- The functions that read the fields of a submission from Slurm's job description.
 local READ = {}
 for _, name in ipairs(TEXTS) do
   READ[name] = function(job_desc) return job_desc[name] or "" end
@@ -100,7 +100,7 @@ function READ.spread(job_desc)
   return has(job_desc.bitflags or 0, SPREAD_JOB)
 end
 
--- Slurm searches the environment for one variable at each look; it is not copied. Batch jobs alone have one.
+-- Slurm searches the environment for the variable without copying it. Only batch jobs have an environment here.
 function READ.distribution(job_desc, job)
   return job.batch and job_desc.environment.SLURM_DISTRIBUTION or ""
 end
@@ -113,7 +113,7 @@ local function option(entry)
   return { key, value ~= NO_ARGUMENT and value or "" }
 end
 
--- Slurm makes a table of all entries at the first look: their number, which it tells by itself, is asked first.
+-- Slurm makes a table of all entries when they are first read, so their number, a field of its own, is checked first.
 function READ.options(job_desc, job)
   local options, count = {}, job.spank_job_env_size or 0
   if count == 0 or count > judge.most_spank_entries then
@@ -129,8 +129,8 @@ function READ.options(job_desc, job)
   return options
 end
 
--- Slurm's job description as the value that is judged: "" and nil for what is not given. Slurm copies a text at each
--- look, however long it is, so a field is read when the judge first asks for it, and kept.
+-- Slurm's job description as the submission that sns_judge reads; a text that is not given is "", a number nil. Slurm
+-- copies a text of any length each time it is read, so a field is read when the judge first needs it, and then kept.
 function M.submission(job_desc)
   return setmetatable({}, {
     __index = function(job, name)
@@ -141,9 +141,9 @@ function M.submission(job_desc)
   })
 end
 
--- Says for a job of -n alone what Slurm takes for granted: any number of nodes, as few as possible. Slurm 26.05 would
--- else note its number of tasks as the most nodes, and note another number when a placement sets the tasks on a node.
--- That counts as an administrator's change of the job's nodes, after which no limit on nodes is checked for it.
+-- Writes into a job with -n alone what this means to Slurm: any number of nodes, as few as possible. Otherwise Slurm
+-- 26.05 sets the job's number of tasks as its most nodes, and another number when a placement sets the tasks on each
+-- node. Slurm takes that for an administrator's change of the job's nodes, and then checks no limit on its nodes.
 local function open_nodes(job_desc)
   job_desc.max_nodes = ANY_NUMBER_OF_NODES
   local flags = job_desc.bitflags or 0
@@ -157,8 +157,8 @@ local function says_several_tasks(job_desc)
   return not UNSET[32][tasks] and (tasks or 0) > 1
 end
 
--- Whether no partition that the user may move the job to gives a job only so many nodes: Slurm starts none there that
--- says a larger number.
+-- Whether none of the partitions limits the nodes of a job. The user may move the job to any of them, and a partition
+-- with a limit starts no job whose most nodes are more than the limit.
 local function nowhere_limited(part_list)
   for _, partition in pairs(part_list) do
     if not partition.max_nodes or partition.max_nodes < ANY_NUMBER_OF_NODES then
@@ -168,7 +168,7 @@ local function nowhere_limited(part_list)
   return next(part_list) ~= nil
 end
 
--- The first bytes of a file and its size.
+-- The first bytes of a file and its size, or nil and the error.
 local function read(path, most_bytes)
   local file, problem = io.open(path, "rb")
   if not file then
@@ -179,7 +179,8 @@ local function read(path, most_bytes)
   return text, size
 end
 
--- Lua 5.1 has setfenv; later versions, which some sites build Slurm with, take the environment in load.
+-- Evaluates the text with an empty environment. Lua 5.1 has setfenv for that; later versions, with which some sites
+-- build Slurm, take the environment as an argument of load.
 local function literal(text, path)
   if text:byte(1) == 27 then
     error(path .. ": compiled Lua is not accepted")
@@ -202,11 +203,11 @@ local FORM = {
   partitions = "table", heuristics = "table", messages = "table",
 }
 
-local kept = {} -- the last table that was loaded, and by what a change of its file is known
+local kept = {} -- the last table that was loaded, and the path, size and first bytes of its file
 
--- The table that `sns render` wrote; raises when it cannot be read or has another form. The first bytes of the file,
--- which hold the digest of the rest, are read each time. It is parsed again only when these or its size have changed:
--- that takes some tens of milliseconds for a large site's table.
+-- The table that `sns render` wrote. Raises an error if it cannot be read or has another form. The first bytes of the
+-- file, which hold the digest of the rest, are read each time. The file is parsed again only if these or its size have
+-- changed, because parsing takes some tens of milliseconds for a large site's table.
 function M.load_table(path)
   local head, size = read(path, TABLE_HEAD_BYTES)
   if not head then
@@ -231,14 +232,14 @@ function M.load_table(path)
   return loaded
 end
 
--- The Unix seconds in the heartbeat file, nil when there are none.
+-- The Unix seconds in the heartbeat file, nil if there are none.
 function M.heartbeat(path)
   local text = read(path, 32)
   local digits = text and text:match("^%s*([0-9]+)%s*$")
   return digits and #digits <= 15 and tonumber(digits) or nil
 end
 
--- Whether the kill switch is on. What exists but cannot be opened counts as on: in doubt jobs pass.
+-- Whether the kill switch is on. A file that exists but cannot be opened counts as on, because in doubt jobs pass.
 function M.killed(path)
   local file, _, code = io.open(path, "rb")
   if file then
@@ -255,7 +256,7 @@ function M.verdict(job_desc, path, now_s)
 end
 
 -- Judges the job and applies the verdict to it. Returns slurm.SUCCESS, or slurm.ERROR after telling the user why.
--- `part_list` is what Slurm gives the script; without it nothing is said of nodes.
+-- `part_list` are the partitions that Slurm passes to the script; without them `open_nodes` is not called.
 function M.submit(job_desc, slurm, part_list)
   local verdict = M.verdict(job_desc)
   if verdict.refuse then
@@ -264,7 +265,7 @@ function M.submit(job_desc, slurm, part_list)
   elseif verdict.pass then
     slurm.log_debug("sns: passes through: %s", verdict.pass)
   else
-    job_desc.extra = verdict.extra -- first: a hold without a mark would be nobody's
+    job_desc.extra = verdict.extra -- before the hold: nobody would release a held job without a mark
     if verdict.hold then
       if not verdict.fixed and says_several_tasks(job_desc) and nowhere_limited(part_list or {}) then
         open_nodes(job_desc)

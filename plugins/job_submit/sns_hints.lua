@@ -1,7 +1,7 @@
--- Hints, the mark and the texts, in Lua 5.1: a mirror of hints.py, mark.py and messages.py in slurm_sns/submit, which
--- are the authority.
+-- Hints, the mark and the messages, in Lua 5.1: the same as hints.py, mark.py and messages.py of slurm_sns/submit,
+-- which is the authority.
 --
--- Pure. No text of a user is ever a pattern, a format or code here; a message shows it only through `quote`.
+-- Pure. A user's text is never used as a pattern, a format or code here, and messages show it only through `quote`.
 -- luacheck: std min
 -- SPDX-License-Identifier: GPL-2.0-or-later
 
@@ -97,7 +97,7 @@ local function is_valid(key, value, heuristics)
   return contains(heuristics, value)
 end
 
--- Adds one hint to `hints`, or returns the message about its value; `shown` is how the user wrote the key.
+-- Adds one hint to `hints`, or returns the message about its value; `shown` is the key as the user wrote it.
 local function add(hints, key, value, shown, tbl)
   if IS_FLAG[key] then
     if SAID[value] == nil then
@@ -164,7 +164,8 @@ local function add_options(hints, options, tbl)
   end
 end
 
--- The hints of a job (a table; what is not hinted is nil), or nil and the message for its user.
+-- The hints of a job as a table, in which missing hints are nil. The second result is the message for the user if a
+-- hint is wrong, else nil.
 function M.parse(job, tbl)
   local hints, message = {}, nil
   if M.begins(job.comment, PREFIX) then
@@ -176,7 +177,7 @@ end
 
 -- the mark ----------------------------------------------------------------------------------------------------------
 
--- 0.90, .9 and 0.9 are one number and get one text; digit by digit, for no locale to interfere.
+-- One text for equal numbers such as 0.90, .9 and 0.9. It works on the digits, so that no locale matters.
 local function canonical_alpha(text)
   local units, fraction = text:match("^([01]?)%.?([0-9]*)$")
   fraction = fraction:gsub("0+$", "")

@@ -1,7 +1,7 @@
--- The decision at submission, in Lua 5.1: a mirror of slurm_sns/submit, which is the authority.
+-- The decision at submission, in Lua 5.1: the same as in slurm_sns/submit, which is the authority.
 --
--- Pure: no clock, no files, no Slurm. `judge` takes what slurm_sns.submit.judge.judge takes and gives the same verdict;
--- the parity tests run both on the same cases.
+-- Pure: no clock, no files, no Slurm. `judge` takes the values that slurm_sns.submit.judge.judge takes and returns the
+-- same verdict; the parity tests run both on the same cases.
 -- luacheck: std min
 -- SPDX-License-Identifier: GPL-2.0-or-later
 
@@ -9,7 +9,7 @@ local hints = require("sns_hints")
 local begins, say = hints.begins, hints.say
 
 local M = {
-  version = 1, -- of the table's form; slurm_sns/submit/table.py
+  version = 1, -- of the form of the table in filter.lua; see slurm_sns/submit/table.py
   most_spank_entries = 64,
 }
 
@@ -59,8 +59,8 @@ local function positive(number)
   return number and number > 0 and number or nil
 end
 
--- The first that holds is the reason; reasons and order as in slurm_sns/submit/submission.py. Slurm copies a text at each
--- look at it: what needs none comes first, the script last.
+-- The first entry that applies is the reason; reasons and order are those of slurm_sns/submit/submission.py. Slurm
+-- copies a text each time it is read, so entries that read no text come first and those that read the script come last.
 local UNPLACED = {
   { "cron job", function(job) return job.cron end },
   { "heterogeneous job", function(job) return job.het_job_offset ~= nil end },
@@ -109,7 +109,7 @@ local function unplaced(job)
   end
 end
 
--- Whether the job says more of its geometry than its number of tasks ("at least one node" is no more).
+-- Whether the job says more about its geometry than its number of tasks. "At least one node" does not count.
 local function fixes_geometry(job)
   return (job.min_nodes or 0) > 1 or (positive(job.max_nodes) or positive(job.ntasks_per_node)) ~= nil
     or job.distribution ~= ""
@@ -145,7 +145,7 @@ local function tasks_on(shape, asked)
   return asked.tasks_per_node and math.min(tasks, asked.tasks_per_node) or tasks
 end
 
--- The shape with the most of `first`, then of `second`.
+-- The node shape with the largest value of the field `first`; between equal ones, that with the largest of `second`.
 local function largest(shapes, first, second)
   local best = shapes[1]
   for _, shape in ipairs(shapes) do
@@ -161,7 +161,7 @@ local function refuse(tbl, text, name, shape, values)
   return say(tbl.messages, text, values)
 end
 
--- The message for a job of which not even one task fits on a node.
+-- The message for a job that is too large for any node of the partition with even one task.
 local function no_node(tbl, asked, name, shapes)
   local most_cpus, most_memory = largest(shapes, "cpus", "memory_mb"), largest(shapes, "memory_mb", "cpus")
   local memory_mb = math.max(asked.node_memory_mb, asked.task_memory_mb)
@@ -202,7 +202,7 @@ local function partition_refusal(tbl, asked, name, shapes)
   end
 end
 
--- Whether the job gets the whole memory of each of its nodes, and these are not all alike.
+-- Whether the job gets the whole memory of its nodes, and the nodes of its partitions differ in memory.
 local function leaves_memory_open(job, tbl, names)
   if (job.min_mem_per_node or job.min_mem_per_cpu or tbl.default_memory_per_cpu_mb) > 0 then
     return false
@@ -242,7 +242,7 @@ end
 
 -- the verdict -------------------------------------------------------------------------------------------------------
 
--- Why the filter does nothing at all now. A heartbeat from the future is as stale as an old one: clocks do jump.
+-- Why the filter does nothing now, or nil. A heartbeat from the future is as stale as an old one: clocks can jump.
 function M.idle(tbl, now_s, heartbeat_s, killed)
   if killed then
     return "kill switch"
@@ -255,7 +255,7 @@ function M.idle(tbl, now_s, heartbeat_s, killed)
   end
 end
 
--- The partitions of the job, each once; nil when we do not manage all of them.
+-- The job's partitions, each once; nil if we do not manage all of them.
 local function partitions_of(job, tbl)
   if #job.partition > MOST_PARTITION_BYTES then
     return nil
@@ -277,7 +277,8 @@ local function partitions_of(job, tbl)
   return names
 end
 
--- {pass = reason}, {refuse = message} or {extra = mark, hold = boolean, fixed = boolean}; fixed is in the mark as well.
+-- Returns {pass = reason}, {refuse = message} or {extra = mark, hold = boolean, fixed = boolean}. The mark contains
+-- `fixed` as well.
 function M.judge(job, tbl, now_s, heartbeat_s, killed)
   local idle = M.idle(tbl, now_s, heartbeat_s, killed)
   if idle then

@@ -1,8 +1,8 @@
 #!/bin/bash
 # Build pyslurm against the installed Slurm and install it:  build.sh PIP
-# or only make its wheel, for hosts of the same release:     build.sh PIP wheel --no-deps -w DIR
+# or only make its wheel, for hosts with the same release:   build.sh PIP wheel --no-deps -w DIR
 # Needed: gcc, Python's headers, Slurm's headers and library (libslurm-dev).
-#   SLURM_INCLUDE=/opt/slurm/include SLURM_LIB=/opt/slurm/lib where Slurm is not in /usr
+#   SLURM_INCLUDE=/opt/slurm/include SLURM_LIB=/opt/slurm/lib if Slurm is not in /usr
 set -euo pipefail
 pip=$1
 shift
@@ -14,8 +14,9 @@ export PYSLURM_BUILD_JOBS=${PYSLURM_BUILD_JOBS:-$(nproc)} SLURM_LIB_DIR=$library
 case $version in
     0x190b*) ;; # 25.11, the release that pyslurm 25.11.2 is for
     0x1a05*)
-        # 26.05: pyslurm takes headers that say 25.11. The compiler takes the structures' layouts from the real ones, and
-        # Slurm's own macro for callers of the older API does the rest.
+        # 26.05: pyslurm accepts only headers whose version is 25.11, so a copy of slurm_version.h says that. All other
+        # headers, with the layouts of the structures, are the real ones, and Slurm's own macro for callers of the
+        # older API does the rest.
         headers=$(mktemp -d)
         trap 'rm -rf "$headers"' EXIT
         mkdir "$headers/slurm"
@@ -23,7 +24,7 @@ case $version in
         rm "$headers/slurm/slurm_version.h"
         sed 's/0x1a05../0x190b00/' "$include/slurm/slurm_version.h" > "$headers/slurm/slurm_version.h"
         SLURM_INCLUDE_DIR=$headers
-        # The names that 26.05 changed and its macro leaves out; 2084 is the error's number in 25.11.
+        # The names that 26.05 changed and that the macro does not cover; 2084 is the error's number in 25.11.
         export CFLAGS="-DSLURM_BACKWARD_COMPAT -Dslurm_free_ctl_conf=slurm_free_conf -DESLURM_ERROR_ON_DESC_TO_RECORD_COPY=2084 -O1"
         ;;
     *)
@@ -35,9 +36,9 @@ esac
 if (($#)); then
     "$pip" "$@" --no-cache-dir pyslurm==25.11.2
 else
-    # Also where it is installed for another release of Slurm: its own version is the same then.
+    # Reinstall even if this version is installed already: it may be built for another release of Slurm.
     "$pip" install --no-cache-dir --force-reinstall pyslurm==25.11.2
-    # `sns check` holds this against the Slurm that answers.
+    # `sns check` compares this with the release of the running slurmctld.
     installed=$("$(dirname "$pip")/python" -c 'import sysconfig; print(sysconfig.get_path("platlib"))')
     echo "$version" > "$installed/pyslurm/built_for_slurm"
 fi

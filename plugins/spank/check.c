@@ -16,7 +16,7 @@ enum {
 	SHOWN_BYTES = 40,    /* of a wrong value */
 };
 
-/* One to `most` bytes, all of them in `set`, and nothing else. */
+/* Whether `text` has one to `most` bytes, all of them in `set`. */
 static bool consists_of(const char *text, const char *set, size_t most)
 {
 	size_t length = strspn(text, set);
@@ -76,7 +76,7 @@ bool sns_is_heuristic(const char *text, const char *list)
 	return false;
 }
 
-/* `value` in quotes, cut short, everything but printable ASCII (and the quote itself) as a question mark. */
+/* Writes `value` truncated and in quotes; a byte that is a quote or no printable ASCII becomes a question mark. */
 static void quote(const char *value, char shown[SHOWN_BYTES + 6])
 {
 	size_t at = 0;

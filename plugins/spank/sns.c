@@ -1,8 +1,8 @@
-/* SPANK plugin: gives sbatch, srun and salloc the options --sns-..., and carries them to the submit filter.
+/* SPANK plugin: adds the options --sns-... to sbatch, srun and salloc, and passes their values to the submit filter.
  *
  * plugstack.conf: optional sns.so [heuristics=first-fit,mix-fit,...]   (the line is rendered by `sns render`)
  *
- * Values are checked where the user types (check.c). Slurm puts the options into the job's spank_job_env, where the
+ * Values are checked on the submit host (check.c). Slurm puts the options into the job's spank_job_env, where the
  * submit filter reads them: _SLURM_SPANK_OPTION_sns_sns_alpha=0.9. On the nodes the plugin does nothing.
  * SPDX-License-Identifier: GPL-2.0-or-later */
 #define _POSIX_C_SOURCE 200112L /* unsetenv */
@@ -65,8 +65,9 @@ static int read_argument(const char *argument)
 	return 0;
 }
 
-/* Slurm hands the options of a job down to the jobs that its script submits, by its environment; but hints are about
- * one job. Seen with 26.05: the variable is read after the plugins' init, so spank_job_control_unsetenv comes too early. */
+/* A job's environment contains its options, so jobs that its script submits inherit them. A hint is about one job only,
+ * so its variable is removed. Seen with 26.05: Slurm reads the variable after the plugins' init, so
+ * spank_job_control_unsetenv comes too early. */
 static void forget_inherited(const char *option)
 {
 	char name[96] = "SLURM_SPANK__SLURM_SPANK_OPTION_sns_";

@@ -1,4 +1,4 @@
-"""The table of commands. Each lives in a module of its own; heavy imports happen when a command runs."""
+"""The table of commands. Heavy imports are inside the commands, so that they happen only when one runs."""
 
 import typer
 

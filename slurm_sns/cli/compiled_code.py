@@ -1,7 +1,8 @@
-"""Where numba keeps what it has compiled: a directory of its own, a few MB, for each state of our code.
+"""Where numba caches compiled code: a directory of a few MB for each state of our code.
 
-What numba keeps is known by the one file that holds the function, and unpickled before that file is looked at: after an
-upgrade in place it could stand for code that is gone, or name classes that are gone and end the process.
+numba's cache knows only the one file that holds the function, and unpickles an entry before it checks that file. So
+after an upgrade in place, a shared cache could contain outdated code of other files, or name classes that no longer
+exist, which ends the process.
 """
 
 import hashlib
@@ -9,15 +10,16 @@ import os
 from pathlib import Path
 
 VARIABLE = "NUMBA_CACHE_DIR"
-#: Of the package: what compiled functions are in.
-COMPILED = ("policies/placement/*.py", "sim/*.py")
+#: The files of the package with compiled functions.
+COMPILED = ("policies/placement/*.py", "sim/replay/*.py")
 PACKAGE = Path(__file__).parents[1]
 
 
 def keep_by_state() -> None:
-    """Have numba keep it below NUMBA_CACHE_DIR, or where our code is, or in the user's cache; before numba is imported.
+    """Set numba's cache directory; to be called before numba is imported.
 
-    Where our code is, it goes with it: what root runs leaves nothing behind in his home.
+    It is below NUMBA_CACHE_DIR if that is set, else beside our code if that is writable, else in the user's cache. A
+    cache beside our code is removed with it, so commands that root runs leave nothing in root's home directory.
     """
     kept = Path(os.environ.get(VARIABLE) or _beside_the_code() or _user_cache())
     state = state_of_the_code(PACKAGE)
@@ -26,7 +28,7 @@ def keep_by_state() -> None:
 
 
 def state_of_the_code(package: Path) -> str:
-    """A name for what the compiled modules say now."""
+    """A name for the present contents of the compiled modules."""
     digest = hashlib.sha256()
     for path in sorted(path for pattern in COMPILED for path in package.glob(pattern)):
         digest.update(path.read_bytes())

@@ -1,7 +1,7 @@
-"""Man pages and shell completions, made from the command line itself: no option is written down twice.
+"""Man pages and shell completions, made from the command line itself, so that no option is described twice.
 
-`files()` gives them by their place under the installation's prefix. The wheel is built with them
-(plugins/hatch/man_pages.py).
+`files()` returns them by their path under the installation's prefix. plugins/hatch/man_pages.py puts them into the
+wheel.
 """
 
 from collections.abc import Iterator
@@ -13,13 +13,13 @@ from slurm_sns import __version__
 from slurm_sns.cli.app import app
 
 PROGRAM = "sns"
-#: Where each shell looks for what completes a command.
+#: Where each shell looks for completions.
 COMPLETIONS = {
     "bash": f"share/bash-completion/completions/{PROGRAM}",
     "zsh": f"share/zsh/site-functions/_{PROGRAM}",
     "fish": f"share/fish/vendor_completions.d/{PROGRAM}.fish",
 }
-#: zsh runs the file when it completes for the first time; typer's script only prepares for the second time.
+#: zsh runs the file at the first completion; typer's script only prepares the following ones. This completes the first.
 ZSH_FIRST_TIME = f'\n[ "$funcstack[1]" = "_{PROGRAM}" ] && _{PROGRAM}_completion "$@"\n'
 
 _FILES = """\
@@ -29,19 +29,19 @@ _FILES = """\
 The configuration, see
 .BR sns.yaml (5).
 .SH EXIT STATUS
-0 when all went well, 2 for bad use or bad input, 1 for failure at work. Errors are one line on standard error.
+0 on success, 2 for wrong usage or input, 1 for any other failure. Errors are one line on standard error.
 """
 
 
 def files(settings: str) -> dict[str, str]:
-    """Every file's text by its path under the prefix; `settings` is the text of conf/sns.yaml."""
+    """The text of every file by its path under the prefix; `settings` is the text of conf/sns.yaml."""
     pages = dict(_pages((PROGRAM,), typer.main.get_command(app)))
     found = {f"share/man/man1/{name}.1": text for name, text in pages.items()}
     return found | {"share/man/man5/sns.yaml.5": settings_page(settings)} | completions()
 
 
 def completions() -> dict[str, str]:
-    """What makes each shell ask `sns` itself how a command goes on."""
+    """The scripts with which each shell asks `sns` itself for completions."""
     from typer.completion import get_completion_script  # type: ignore[attr-defined] # as typer's stubs leave it
 
     texts = {
@@ -53,7 +53,7 @@ def completions() -> dict[str, str]:
 
 
 def settings_page(settings: str) -> str:
-    """sns.yaml(5): the file that explains itself, as it is."""
+    """sns.yaml(5): the text of conf/sns.yaml, whose comments explain the settings."""
     lines = "\n".join(_escaped(line) for line in settings.splitlines())
     return (
         _heading("sns.yaml", "5")
@@ -129,6 +129,6 @@ def _one_line(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """`text` as roff prints it: no backslash is a command, no line begins with a request, `-` is what one types."""
+    r"""The text so that roff prints it literally: `\` starts no command, no line is a request, `-` stays ASCII."""
     escaped = text.replace("\\", "\\e").replace("-", "\\-")
     return f"\\&{escaped}" if escaped.startswith((".", "'")) else escaped

@@ -7,16 +7,16 @@ from typing import Protocol
 
 
 class Report(Protocol):
-    """Told how much is done now, and of how much where that was not known before."""
+    """Reports progress: how much is done now, and out of how much if that was not known before."""
 
     def __call__(self, done: int, total: int | None = None, /) -> None:
-        """Show this from now on."""
+        """Show this progress."""
         ...
 
 
 @contextmanager
 def progress_bar(title: str, total: int = 100) -> Iterator[Report]:
-    """A bar that lasts as long as the context, and the function that moves it; `total` may be told later."""
+    """Show a bar while the context lasts, and give the function that moves it; `total` may be given to that later."""
     if not sys.stderr.isatty():
         yield lambda _done, _total=None, /: None
         return

@@ -1,7 +1,7 @@
-"""sns.yaml, strictly: every setting is known, typed and possible, or the file is refused with one line that says why.
+"""Reads sns.yaml strictly: a file with an unknown, mistyped or impossible setting is refused in one line that says why.
 
-`load` reads the file and gives a `Config`, which is immutable and turns itself into the plain values that policies and
-the submit filter take.
+`load` reads the file and gives an immutable `Config`, which makes the plain values that policies and the submit filter
+take.
 """
 
 import json
@@ -46,7 +46,7 @@ class Config(Settings):
         return chosen.policy(*map(self.parameters, chosen.parameters))
 
     def filter_table(self, generated_from: str = "sns.yaml") -> FilterTable:
-        """What the submit filter decides by."""
+        """The table by which the submit filter decides."""
         return FilterTable(
             mode=self.mode,
             partitions={partition: checks.shapes(self, partition) for partition in self.partitions},
@@ -70,7 +70,7 @@ def load(path: Path) -> Config:
     if not isinstance(content, dict):
         raise BadInput(f"{path}, line 1: not settings; valid: {', '.join(Config.model_fields)}")
     try:
-        # Through JSON, where pydantic's strict mode takes a list for a tuple and a text for a path, and nothing else.
+        # Through JSON, where pydantic's strict mode accepts a list for a tuple and a text for a path, and nothing else.
         config: Config = Config.model_validate_json(json.dumps(content))
     except ValidationError as problem:
         raise BadInput(problems.describe(problem, Config, path, lines)) from None

@@ -1,4 +1,4 @@
-"""What settings must be to each other: nodes once, partitions with nodes, limits in the right order."""
+"""What settings require of each other: nodes in one entry, partitions with nodes, limits in the right order."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -22,7 +22,7 @@ def check(settings: Settings) -> None:
         _refuse(("sns", "scales"), f"{list(settings.sns.scales)} lacks 1; valid: 1 and others, such as [1, 2, 4, 8]")
     _nodes_once(settings)
     _partitions_have_nodes(settings)
-    _marks_are_free(settings)
+    _extra_field_is_free(settings)
     scheduler = settings.scheduler
     if scheduler.heartbeat_timeout_s < 2 * scheduler.interval_s:
         _refuse(
@@ -69,7 +69,7 @@ def _partitions_have_nodes(settings: Settings) -> None:
             _refuse(("partitions", index), f"partition '{partition}' has no nodes; valid: a partition that nodes name")
 
 
-def _marks_are_free(settings: Settings) -> None:
+def _extra_field_is_free(settings: Settings) -> None:
     for index, option in enumerate(settings.slurm.scheduler_parameters):
         if option.partition("=")[0] == "extra_constraints":
             _refuse(

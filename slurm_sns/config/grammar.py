@@ -1,8 +1,8 @@
-r"""What the texts of a configuration may be.
+r"""The grammars of the texts in a configuration.
 
-They end up in Slurm's configuration files, in a plugstack line, in systemd units and in a Lua table, so each is held
-to a grammar without spaces, quotes, line breaks and the other files' special characters (`%`, `$`, `#`, `\`).
-The words after each grammar are what an error message says is valid.
+The texts end up in Slurm's configuration files, in a plugstack line, in systemd units and in a Lua table. So each must
+match a grammar without spaces, quotes, line breaks and the other files' special characters (`%`, `$`, `#`, `\`).
+Each grammar has words that say in an error message what is valid.
 """
 
 import math
@@ -19,7 +19,7 @@ from slurm_sns.policies.placement.heuristic_names import heuristics
 from slurm_sns.policies.registry import REGISTRY
 
 MAX_NODES = 65_536  # Slurm's own limit, MAX_SLURM_NODES
-MAX_SHARE = 1_000_000_000  # any scale will do; beyond, the ratios lose their digits
+MAX_SHARE = 1_000_000_000  # shares may be on any scale; beyond this their ratios lose digits
 
 
 def _text(pattern: str, words: str, longest: int = 256) -> Callable[[str], str]:
@@ -102,7 +102,7 @@ def node_names(text: str) -> tuple[str, ...]:
 
 
 def _count(name: str) -> int:
-    """How many nodes one bracketed name stands for; a range that runs backwards makes it unusable."""
+    """How many nodes one bracketed name stands for; ValueError for a range that runs backwards."""
     sizes = []
     for bracket in re.findall(r"\[([^\]]*)\]", name):
         bounds = [[int(bound) for bound in part.split("-")] for part in bracket.split(",")]
@@ -134,7 +134,7 @@ _PROGRAM_FIELDS = ("{user}", "{name}", "{processes}")
 
 
 def _program_template(text: str) -> str:
-    """A program's key with the fields that are filled in; everything else is the characters of a program's name."""
+    """Check the template of a program's key: fields that are filled in, and the characters of a program's name."""
     left = re.sub("|".join(map(re.escape, _PROGRAM_FIELDS)), "", text)
     if not 1 <= len(text) <= 64 or re.fullmatch(r"[A-Za-z0-9._+-]*", left) is None:
         words = f"1 to 64 of the characters A-Z a-z 0-9 . _ + - and {', '.join(_PROGRAM_FIELDS)}"

@@ -1,4 +1,4 @@
-"""The policies' own settings in sns.yaml: their kinds, limits and defaults, from the policies' specifications."""
+"""The policies' own settings in sns.yaml: their types, limits and defaults, from the policies' specifications."""
 
 from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
@@ -14,7 +14,7 @@ _Parameters = TypeVar("_Parameters")
 def section_of_policies(section: str, base: type[BaseModel]) -> Any:
     """`base` with the settings that the policies have in this section of sns.yaml.
 
-    Several policies may have a setting in common; the one with the most settings in the section gives their order.
+    Several policies may have a setting in common; the policy with the most settings in the section gives their order.
     """
     settings: dict[str, Any] = {}
     for parameters in sorted(_parameters(), key=lambda each: -len(_in_section(each, section))):
@@ -25,7 +25,7 @@ def section_of_policies(section: str, base: type[BaseModel]) -> Any:
 
 
 def with_policies_own_sections(base: type[BaseModel], *shared: str) -> Any:
-    """`base` with a section for each policy that has one of its own, beside those in `shared`."""
+    """`base` with a section for each policy that has one of its own, besides those in `shared`."""
     names = dict.fromkeys(each.section for kind in _parameters() for each in settings_of(kind).values() if each.section)
     sections: dict[str, Any] = {name: section_of_policies(name, base) for name in names if name not in shared}
     fields: dict[str, Any] = {name: (kind, kind()) for name, kind in sections.items()}
@@ -33,7 +33,7 @@ def with_policies_own_sections(base: type[BaseModel], *shared: str) -> Any:
 
 
 def parameters_from(parameters: type[_Parameters], settings: Any) -> _Parameters:
-    """A policy's parameters with the values of sns.yaml; what it does not have keeps its default."""
+    """A policy's parameters with the values of sns.yaml; a parameter without a setting keeps its default."""
     values = {
         name: getattr(getattr(settings, setting.section), name)
         for name, setting in settings_of(parameters).items()

@@ -22,7 +22,7 @@ _KINDS = {"string": "text", "boolean": "true or false", "null": "null", "object"
 
 
 def describe(problem: ValidationError, model: type[BaseModel], path: Path, lines: Lines) -> str:
-    """The first problem of several, in one line; a misspelt key comes first, for it explains a missing one."""
+    """The first problem of several, in one line; a misspelt key comes first, because it explains a missing one."""
     errors = problem.errors(include_url=False)
     error = min(errors, key=lambda each: each["type"] != "extra_forbidden")
     context = error.get("ctx", {})
@@ -34,7 +34,7 @@ def describe(problem: ValidationError, model: type[BaseModel], path: Path, lines
 
 @cache
 def _schema(model: type[BaseModel]) -> Schema:
-    """The model's JSON schema; to make it takes longer than everything else about a message."""
+    """The model's JSON schema, cached: making it takes longer than all the rest of a message."""
     return model.model_json_schema()
 
 
@@ -86,7 +86,7 @@ def _schema_at(place: Schema, where: Where, root: Schema) -> Schema:
 
 
 def _resolved(place: Schema, root: Schema) -> Schema:
-    """The schema itself: references followed; of `something or null`, the something."""
+    """The schema with references followed; of `something or null`, the something."""
     while True:
         if "$ref" in place:
             place = root["$defs"][place["$ref"].rsplit("/", 1)[1]]

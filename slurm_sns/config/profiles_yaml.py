@@ -20,7 +20,7 @@ WIDTH = 120
 
 
 def read_profiles(path: Path, most_ways: int | None = None) -> tuple[Program, ...]:
-    """The programs in that file, by name. `most_ways`: no node has more; None: unknown.
+    """The programs in that file, by name. `most_ways`: no node has more cache ways than that; None: not known.
 
     Raises:
         BadInput: one line that names file, line, program, field and what is valid.
@@ -44,7 +44,7 @@ def profiles_text(programs: Iterable[Program]) -> str:
 
 
 class _Dumper(yaml.SafeDumper):
-    """SafeDumper for our own strict reader, whose scalars are not those of YAML 1.1."""
+    """SafeDumper for our own strict reader, which does not read scalars as YAML 1.1 does."""
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002  the shape PyYAML asks for
         """Never an alias: the reader refuses them."""
@@ -52,7 +52,7 @@ class _Dumper(yaml.SafeDumper):
 
 
 _PLAIN = pattern(r"(?!(?:true|false|null)\Z)[A-Za-z_][A-Za-z0-9_]*\Z")
-#: The reader takes at most so many digits after the point.
+#: The reader accepts at most so many digits after the point.
 _MOST_DECIMALS = 18
 
 

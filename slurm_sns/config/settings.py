@@ -1,6 +1,6 @@
-"""The settings of sns.yaml: their names, kinds, limits and defaults.
+"""The settings of sns.yaml: their names, types, limits and defaults.
 
-conf/sns.yaml says what each is for; a test holds the two together. The policies' own settings come from their
+conf/sns.yaml says what each is for; a test checks that the two agree. The policies' own settings come from their
 specifications. A setting without a default must be given.
 """
 
@@ -17,7 +17,7 @@ Seconds = Annotated[float, Field(ge=0.1, le=3600, allow_inf_nan=False)]
 
 
 class Section(BaseModel):
-    """What every part of the configuration is: closed, strict and immutable."""
+    """The base of every section: unknown keys are refused, types are strict, values immutable."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -61,7 +61,7 @@ class SpreadNShare(section_of_policies("sns", Section)):  # type: ignore[misc]  
 
 
 class Scheduler(Section):
-    """The rhythm of the scheduler and what it does when Slurm does not follow."""
+    """How often the scheduler works, and what it does when Slurm does not start a placed job."""
 
     interval_s: Seconds = 1.0
     heartbeat_timeout_s: Annotated[int, Field(ge=2, le=86_400)] = 30
@@ -84,7 +84,7 @@ class Slurm(Section):
 
 
 class Paths(Section):
-    """Where things are on the controller."""
+    """Directories and commands on the controller."""
 
     state_dir: grammar.AbsolutePath = Path("/var/lib/sns")
     run_dir: grammar.AbsolutePath = Path("/run/sns")
@@ -116,7 +116,7 @@ class Store(Section):
 
 
 class Settings(with_policies_own_sections(Section, "matching", "sns")):  # type: ignore[misc]  # as above
-    """All of sns.yaml, each setting sound by itself; `Config` also holds them against each other."""
+    """All of sns.yaml, each setting valid by itself; `Config` also checks the settings against each other."""
 
     mode: Literal["observe", "advise", "enforce"] = "observe"
     policy: grammar.PolicyName = "max-jobs"

@@ -1,6 +1,7 @@
 """The YAML that a configuration or a file of profiles may be: a strict subset, read with its line numbers.
 
-PyYAML's SafeLoader, narrowed. Scalars are those of YAML 1.2's core schema (`off` and `010` are text, not False and 8).
+The reader is PyYAML's SafeLoader with restrictions. Scalars are those of YAML 1.2's core schema (`off` and `010` are
+text, not False and 8).
 Refused, each with its line: duplicate keys, keys that are not text, tags, anchors and aliases (a few lines of which can
 stand for gigabytes), control characters in any text, nesting deeper than `MAX_DEPTH`, files larger than `MAX_BYTES`.
 """
@@ -21,7 +22,7 @@ MAX_DEPTH = 8  # the configuration itself is four deep
 
 
 class Subject(NamedTuple):
-    """What a file is to be, in the words of its errors."""
+    """The words for a kind of file in error messages."""
 
     noun: str
     when_empty: str
@@ -34,7 +35,7 @@ CONFIGURATION = Subject(
 
 
 class _Loader(yaml.SafeLoader):
-    """SafeLoader without what a configuration has no use for."""
+    """SafeLoader without the features that a configuration does not need."""
 
     yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 - PyYAML looks for it on the class
 

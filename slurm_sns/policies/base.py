@@ -1,7 +1,7 @@
 """The protocol of a policy: how each job may run, and which jobs start, stop or move now.
 
-A policy is a function of values: the same snapshot gives the same plan. What it wants to remember from one plan to the
-next is the plan's `history`, which comes back in the next snapshot.
+A policy is a function of values: the same snapshot gives the same plan. What it remembers from one plan to the next is
+the plan's `history`, which comes back in the next snapshot.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,10 +15,10 @@ from slurm_sns.policies.profile import Program
 
 @dataclass(frozen=True, slots=True)
 class JobRequest:
-    """One job's wishes, of which a policy makes alternatives.
+    """What a policy knows of a job when it makes the job's alternatives.
 
-    `own` is the job's own geometry. `request` is what it asks for where its geometry may be chosen, None where it keeps
-    its own. `program` is its program's profile, None where none is known; `program_name` is the program all the same.
+    `own` is the job's own geometry. `request` is what the job asks for if its geometry may be chosen, None if it keeps
+    its own. `program` is the profile of its program, None if there is none; `program_name` does not depend on that.
     """
 
     own: Alternative
@@ -28,7 +28,7 @@ class JobRequest:
 
 
 class Choice(NamedTuple):
-    """A job's alternatives, best first, at least one; and how they came about, a frozen dataclass of plain values."""
+    """A job's alternatives, best first, at least one; and why these, as a frozen dataclass of plain values."""
 
     alternatives: tuple[Alternative, ...]
     explanation: Any = None
@@ -42,7 +42,7 @@ class Policy(Protocol):
     """Decides how jobs may run, and what happens now."""
 
     def alternatives(self, asked: JobRequest, nodes: Sequence[NodeType], /) -> Choice:
-        """The ways to run a job on nodes of these types, which are all that it may ever use.
+        """The job's alternatives on nodes of these types, which are all nodes that it may ever use.
 
         Raises:
             Infeasible: the nodes could not hold it even when they are all empty.
@@ -54,7 +54,7 @@ class Policy(Protocol):
         ...
 
     def explain(self, snapshot: Snapshot, job_id: int) -> Any:
-        """What `plan` does with this waiting job and why: a frozen dataclass of plain values, or None.
+        """What `plan` does with this waiting job and why, as a frozen dataclass of plain values, or None.
 
         Raises:
             BadInput: the job is not among the snapshot's waiting jobs.
@@ -63,16 +63,16 @@ class Policy(Protocol):
 
 
 class HistoryFormat(NamedTuple):
-    """How a policy's history is stored: the version of its form, and its type, a frozen dataclass of plain values."""
+    """How a policy's history is stored: its format version and its type, a frozen dataclass of plain values."""
 
     version: int
     type: type[Any]
 
 
 def own_geometry(asked: JobRequest, nodes: Sequence[NodeType]) -> Choice:  # noqa: ARG001  a policy's shape
-    """The alternatives of a policy that leaves every job as it is."""
+    """The alternatives under a policy that leaves every job its own geometry."""
     return Choice((asked.own,))
 
 
 def no_explanation(snapshot: Snapshot, job_id: int) -> None:
-    """The explanation of a policy whose plan's reasons say all there is to say."""
+    """The explanation of a policy that has nothing to add to the reasons in its plan."""

@@ -1,7 +1,7 @@
 """What is known of a program: run times at several scales, and its curves over the ways of the last-level cache.
 
-A curve is linear between its points and constant beyond them. IPC stands for performance: the share of its best IPC
-that a program keeps with some ways is the share of its speed.
+A curve is linear between its points and constant beyond them. IPC measures performance: a program that keeps a share
+of its best IPC with fewer ways keeps the same share of its speed.
 
 Source: Spread-n-Share (SC'19), sections 4.1 and 4.3 (figure 10).
 """
@@ -13,7 +13,7 @@ from enum import StrEnum
 
 #: A single way costs a cache its associativity: programs need at least two (section 5.1).
 FEWEST_WAYS = 2
-#: A performance that differs by less than this share is the same: what interpolation and decimal digits leave.
+#: Performances that differ by less than this share are equal: interpolation and rounding leave such differences.
 SAME = 1e-9
 
 
@@ -21,14 +21,14 @@ class Provenance(StrEnum):
     """Where a number comes from."""
 
     PRINTED = "printed"
-    """It stands in the paper."""
+    """The paper states it."""
     MEASURED = "measured"
     ASSUMED = "assumed"
 
 
 @dataclass(frozen=True, slots=True)
 class Provenances:
-    """Where the numbers of one run come from, curve by curve."""
+    """Where the numbers of one run come from: its time and each of its curves."""
 
     time_s: Provenance
     ipc: Provenance
@@ -37,7 +37,7 @@ class Provenances:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One (processes, scale): the exclusive run time, and IPC and GB/s per node over the ways of a node.
+    """The measured behaviour at one (processes, scale): exclusive run time, and IPC and GB/s per node by ways.
 
     `ways` increases strictly; the three tuples have the same length, at least two.
     """
@@ -52,23 +52,23 @@ class Run:
 
     @property
     def full_ipc(self) -> float:
-        """F-IPC: the best IPC, which it has with all ways."""
+        """F-IPC: the best IPC of the curve, which is the one with all ways."""
         return max(self.ipc)
 
     def ipc_at(self, ways: float) -> float:
-        """The IPC with so many ways."""
+        """The IPC with this many ways."""
         return _interpolated(self.ways, self.ipc, ways)
 
     def bandwidth_at(self, ways: float) -> float:
-        """GB/s per node with so many ways."""
+        """GB/s per node with this many ways."""
         return _interpolated(self.ways, self.bandwidth_gbps, ways)
 
     def kept_at(self, ways: float) -> float:
-        """The share of the best performance that so many ways leave, at most 1."""
+        """The share of its best performance that the program keeps with this many ways, at most 1."""
         return self.ipc_at(ways) / self.full_ipc
 
     def fewest_ways(self, alpha: float, at_most: int) -> int | None:
-        """The fewest ways, from 2 on, whose IPC reaches T-IPC = alpha * F-IPC; None when `at_most` do not."""
+        """The fewest ways, from 2 to `at_most`, whose IPC reaches T-IPC = alpha * F-IPC; None when there are none."""
         for ways in range(FEWEST_WAYS, at_most + 1):
             if self.kept_at(ways) >= alpha - SAME:
                 return ways
@@ -77,7 +77,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A program's profile: its runs, one per (processes, scale), sorted so; scale 1 is there for each process count."""
+    """A program's profile: one run per (processes, scale), in that order; each process count has a run at scale 1."""
 
     name: str
     runs: tuple[Run, ...]
@@ -92,7 +92,7 @@ class Program:
     def at(self, processes: int, *, nearest: bool = False) -> dict[int, Run]:
         """The runs of a process count by scale; empty when it is not profiled.
 
-        With `nearest` the runs of the nearest profiled count (the smaller of two) serve instead.
+        With `nearest` they are the runs of the nearest profiled count (the smaller of two).
         """
         if nearest and self.runs:
             processes = min(self.process_counts, key=lambda count: (abs(count - processes), count))

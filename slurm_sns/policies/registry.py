@@ -6,7 +6,7 @@ from importlib import import_module
 from slurm_sns.errors import BadInput
 from slurm_sns.policies.specification import Specification
 
-#: Name -> where its specification stands.
+#: Name -> module and constant of the policy's specification.
 REGISTRY = {
     "max-jobs": "slurm_sns.policies.matching.parameters:MAX_JOBS",
     "ce": "slurm_sns.policies.baselines.parameters:CE",

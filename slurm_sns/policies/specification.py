@@ -1,7 +1,7 @@
-"""What there is to say of a policy in one place: its name, parameters, needs and how it is made.
+"""The specification of a policy: its name, parameters and abilities, and how it is made, in one place.
 
-sns.yaml's checks, the options of `sns simulate`, their help texts and man page, and the registry read it. A policy's
-parameters are plain frozen dataclasses; each field that somebody may set carries a `Setting`.
+The checks of sns.yaml, the options of `sns simulate`, their help texts and man page, and the registry read it. A
+policy's parameters are plain frozen dataclasses; each field that a user may set carries a `Setting`.
 """
 
 import math
@@ -21,10 +21,10 @@ _Parameters = TypeVar("_Parameters")
 class Setting:
     """One parameter: what it is for, and which values are valid.
 
-    `section` is where sns.yaml has it, empty where it does not. A number is at least `least` or `above` a bound, and
-    at most `most`; of a tuple that holds for each entry. `site_most` is what sns.yaml allows at most where a simulation
-    may have more. `choices` gives the valid texts. `option`: `sns simulate` has an option for it, named like the
-    parameter.
+    `section` is its section of sns.yaml, empty if sns.yaml does not have it. A number must be `least` or more, or
+    greater than `above`, and `most` at most; in a tuple this holds for each entry. `site_most` is the largest value in
+    sns.yaml if a simulation may use larger ones. `choices` gives the valid texts. If `option` is set, `sns simulate`
+    has an option with the name of the parameter.
     """
 
     help: str
@@ -40,7 +40,7 @@ class Setting:
         """Accept a number that is within the limits.
 
         Raises:
-            BadInput: it is not; the message says what is valid.
+            BadInput: the number is outside the limits; the message says what is valid.
         """
         if not isinstance(value, int | float) or isinstance(value, bool):
             return
@@ -62,7 +62,7 @@ QUEUE_DEPTH = Setting("Jobs that a cycle looks at.", "matching", least=1, site_m
 
 
 def parameter(default: Any, setting: Setting) -> Any:
-    """A dataclass field with this default that is such a setting."""
+    """A dataclass field with this default that carries the setting."""
     return field(default=default, metadata={_KEY: setting})
 
 
@@ -81,14 +81,17 @@ def require_within_limits(parameters: Any) -> None:
     """Accept parameters whose numbers are within their limits.
 
     Raises:
-        BadInput: one of them is not; the message says what is valid.
+        BadInput: a number is outside its limits; the message says what is valid.
     """
     for name, setting in settings_of(type(parameters)).items():
         setting.require(name, getattr(parameters, name))
 
 
 def filled(parameters: type[_Parameters], *sources: Any) -> _Parameters:
-    """Parameters of this kind with the sources' values of the same names, the first source's where several have one."""
+    """Parameters of this type, with values taken from the sources' attributes of the same names.
+
+    The first source that has an attribute decides; what no source has keeps its default.
+    """
     values = {
         each.name: getattr(source, each.name)
         for each in fields(parameters)  # type: ignore[arg-type]  # a dataclass, which no type variable can say
@@ -102,14 +105,16 @@ def filled(parameters: type[_Parameters], *sources: Any) -> _Parameters:
 class Specification:
     """A policy.
 
-    `help` is one line. `parameters` are the dataclasses of its parameters; `factory`, a "module:function", is given one
-    of each and makes the policy. It is imported when the policy is made: to name a policy costs nothing.
+    `help` is one line. `parameters` are the dataclasses of its parameters; `factory`, a "module:function", is called
+    with one of each and makes the policy. It is imported only when the policy is made, so a specification alone loads
+    no policy.
 
-    `spreads`: it chooses the geometry of jobs that leave it open, so it takes traces of programs; `spreads_unprofiled`:
-    also of jobs whose program is not known. `plans_by_profiles`: it reads profiles, so there is something for it to
-    learn. `has_portfolio`: its heuristics may be chosen. `runs_at_events`: in a simulation it is asked at every event
-    unless an interval is given. `history` is how what it remembers is stored, None for a policy that remembers nothing.
-    `simulated` are parameters as in the paper's experiments, with which a simulation begins.
+    `spreads`: the policy chooses the geometry of jobs that leave it open, so it can be simulated with traces of
+    programs. `spreads_unprofiled`: it does so for jobs whose program is not known, too. `plans_by_profiles`: it reads
+    profiles, so learning profiles is of use to it. `has_portfolio`: the user may choose its heuristics.
+    `runs_at_events`: a simulation asks it at every event unless an interval is given. `history` is how its history is
+    stored, None for a policy without history. `simulated` are parameters as in the paper's experiments, the defaults of
+    a simulation.
     """
 
     name: str
@@ -125,12 +130,12 @@ class Specification:
     simulated: tuple[Any, ...] = ()
 
     def policy(self, *parameters: Any, portfolio: tuple[str, ...] | None = None) -> Policy:
-        """The policy with these parameters, the defaults for those that are not given.
+        """The policy with these parameters, and the defaults for those that are not given.
 
-        `portfolio` are the heuristics of a policy that has a portfolio where they are named one by one.
+        `portfolio` names the heuristics of a policy that has a portfolio; None leaves them to the parameters.
 
         Raises:
-            BadInput: a parameter cannot be used.
+            BadInput: a parameter is not valid.
         """
         given = {type(each): each for each in parameters}
         chosen = [given.get(each) or each() for each in self.parameters]

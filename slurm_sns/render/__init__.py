@@ -1,4 +1,5 @@
 """The files that Slurm, systemd and the plugins read, made from one configuration.
 
-`texts.texts` is pure: configuration in, texts out, the same bytes each time. `files` compares and writes them.
+`texts.texts` is pure: equal configurations give equal bytes. `files` compares the texts with a directory and writes
+them.
 """

@@ -1,6 +1,6 @@
-"""Rendered texts against a directory: which differ, and writing those, each in one step.
+"""Compares rendered texts with the files of a directory, and replaces those that differ, each atomically.
 
-Only files that carry our mark are ever replaced, so a site's own slurm.conf is safe from a wrong directory.
+Only files with `MARK` in their first line are replaced, so a wrong directory cannot cost a site its own slurm.conf.
 """
 
 import os
@@ -13,7 +13,7 @@ from slurm_sns.render.texts import MARK
 
 
 def differing(directory: Path, texts: Mapping[str, str]) -> list[str]:
-    """The names of the files that are missing there or differ, in order.
+    """The names of the files that are missing in the directory or differ, sorted.
 
     Raises:
         BadInput: the path is no directory, or a file of that name is not ours.
@@ -25,10 +25,10 @@ def differing(directory: Path, texts: Mapping[str, str]) -> list[str]:
 
 
 def write(directory: Path, texts: Mapping[str, str]) -> list[str]:
-    """Make the directory hold these texts; the names of the files that changed. Those that are right stay untouched.
+    """Write the texts that differ into the directory, and return the names of these files.
 
     Raises:
-        BadInput: as `differing`; nothing was written then.
+        BadInput: as for `differing`; nothing has been written then.
         SnsError: the directory cannot be made or a file cannot be written.
     """
     changed = differing(directory, texts)
@@ -58,7 +58,7 @@ def _content(path: Path) -> str | None:
 
 
 def _replace(path: Path, text: str) -> None:
-    """Write beside the file and rename: a reader sees the old text or the new one, also after a crash."""
+    """Write a temporary file and rename it: readers see the old text or the new one, even after a crash."""
     descriptor, draft = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:

@@ -1,7 +1,7 @@
-"""The rendered files' texts: pure, byte-stable, without a date.
+"""The texts of the rendered files. Pure: equal configurations give equal bytes, without a date.
 
-Each begins with a line that names its configuration; `MARK` in that line tells our files from the site's own.
-Every text that comes from the configuration has passed a grammar there, so nothing can end a line or a quoted string.
+Each text begins with a line that names its configuration; `MARK` in that line tells our files from the site's own. The
+configuration has checked all its strings by a grammar, so none of them can end a line or a quoted string.
 """
 
 from collections.abc import Iterable
@@ -45,7 +45,7 @@ def texts(config: Config, source: Path) -> dict[str, str]:
 
 
 def scheduler_parameters(config: Config) -> tuple[tuple[str, str], ...]:
-    """What makes Slurm start a placed job within seconds and never undo a placement, each with its reason."""
+    """The options with which Slurm starts a placed job within seconds and never undoes a placement, with reasons."""
     depth = max(config.matching.queue_depth, 100)
     return (
         ("disable_job_shrink", "a node list that reaches a job just after it started must never take nodes from it"),
@@ -60,7 +60,7 @@ def _values(config: Config, source: Path) -> dict[str, Any]:
     slurm = config.slurm
     with_gres = [nodes for nodes in config.nodes if nodes.gres]
     gres = list(dict.fromkeys(name for nodes in with_gres for name in nodes.gres))
-    ours = [each for each in scheduler_parameters(config) if _free(each[0], slurm.scheduler_parameters)]
+    ours = [each for each in scheduler_parameters(config) if _is_unset(each[0], slurm.scheduler_parameters)]
     return {
         "source": source,
         "paths": config.paths,
@@ -78,7 +78,7 @@ def _values(config: Config, source: Path) -> dict[str, Any]:
 
 
 def _accounted(site: tuple[str, ...] | None, gres: Iterable[str]) -> list[str]:
-    """What slurmdbd keeps; nothing where there is none."""
+    """The TRES that slurmdbd records; none if the site has no slurmdbd."""
     return [] if site is None else _merged(site, [f"gres/{name}" for name in gres])
 
 
@@ -87,9 +87,9 @@ def _merged(site: Iterable[str], ours: Iterable[str]) -> list[str]:
     return list(dict.fromkeys([*site, *ours]))
 
 
-def _free(option: str, taken: Iterable[str]) -> bool:
-    """Whether the site has not set the same option, to whatever value."""
-    return _option_name(option) not in {_option_name(each) for each in taken}
+def _is_unset(option: str, site: Iterable[str]) -> bool:
+    """Whether the site's words do not set the same option, to any value."""
+    return _option_name(option) not in {_option_name(each) for each in site}
 
 
 def _option_name(option: str) -> str:
@@ -97,7 +97,7 @@ def _option_name(option: str) -> str:
 
 
 def _directories(config: Config) -> list[tuple[str, str]]:
-    """The unit's lines for its two directories; systemd makes those under /run and /var/lib, others must exist."""
+    """The unit's lines for its two directories. systemd makes those under /run and /var/lib; others must exist."""
     lines: list[tuple[str, str]] = []
     for path, base, kind, mode in (
         (config.paths.run_dir, Path("/run"), "RuntimeDirectory", "0755"),
@@ -108,5 +108,5 @@ def _directories(config: Config) -> list[tuple[str, str]]:
         else:
             lines += [("ReadWritePaths", str(path))]
     if any(name == "RuntimeDirectory" for name, _ in lines):
-        lines.append(("RuntimeDirectoryPreserve", "yes"))  # scheduler and watchdog share it: neither's stop removes it
+        lines.append(("RuntimeDirectoryPreserve", "yes"))  # both units use it, so a stop of one must not remove it
     return lines

@@ -1,1 +1,1 @@
-"""The live scheduler: what is seen becomes a snapshot, the plan becomes changes. Slurm itself is behind the ports."""
+"""The live scheduler: it observes Slurm, plans on a snapshot and sends the changes. It reaches Slurm through ports."""

@@ -1,7 +1,8 @@
-"""What the running scheduler says of itself: status, queue, explain, profile, as JSON values for the command line.
+"""Answers to status, queue, explain and profile: what the running scheduler reports, as JSON values.
 
-A user sees his own jobs and the accounts that they run under; SlurmUser and root see all. A job of another user is
-answered like one that does not exist, and no sentence names it (scheduler.discretion).
+Users see their own jobs and the accounts that these run under; SlurmUser and root see everything. A request about
+another user's job gets the same answer as one about a job that does not exist, and no sentence names such a job
+(scheduler.redaction).
 """
 
 import threading
@@ -22,17 +23,17 @@ from slurm_sns.scheduler.observe.observed import JobState, ObservedJob
 from slurm_sns.scheduler.observe.records import Decision, Stage
 from slurm_sns.scheduler.ports import Decisions
 from slurm_sns.scheduler.profile_answers import Summaries, profile
-from slurm_sns.scheduler.redaction import Discretion
+from slurm_sns.scheduler.redaction import Redaction
 from slurm_sns.scheduler.settings import Settings
 
-#: A caller waits so long for his turn to have a job explained.
+#: A caller waits at most this long while other jobs are being explained.
 EXPLAIN_WAIT_S = 10.0
 
 #: Slurm's job ids and task numbers have 32 bits.
 LARGEST_NUMBER = 2**32
 
-#: What a pass-through job's state is called.
-_SLURMS_OWN = {
+#: The names of a pass-through job's states.
+_PASS_THROUGH_STATES = {
     JobState.PENDING: "waiting",
     JobState.RUNNING: "running",
     JobState.SUSPENDED: "suspended",
@@ -45,7 +46,8 @@ COMMANDS = ("status", "queue", "explain", "profile")
 class Answers:
     """Answers requests from the last cycle's view and the decision record.
 
-    `trouble` says what keeps the loop from its work now (slurmctld or the store does not answer), empty when nothing.
+    `trouble` says what keeps the loop from working now (slurmctld or the store does not answer). It is empty when the
+    loop works.
     """
 
     def __init__(
@@ -68,11 +70,12 @@ class Answers:
         self._summaries = Summaries()
 
     def answer(self, request: dict[str, Any], user_id: int) -> Any:
-        """The answer for the user with that id.
+        """The answer to the request, for the user with this id.
 
         Raises:
             BadInput: an unknown command, a job that does not exist for this user, or a program without profile.
-            SnsError: nothing can be said yet, or the record cannot be read.
+            SnsError: the first cycle has not ended yet, the decision record cannot be read, or too many jobs are being
+                explained at once.
         """
         view = self._recent.view
         if view is None:
@@ -101,7 +104,7 @@ class Answers:
         owner = job.user_id if job is not None else next((each.user_id for each in reversed(decided)), None)
         if owner is None or (owner != user_id and user_id not in self._admins):
             raise BadInput(f"job {label}: no job of yours that Slurm or slurm_sns knows")
-        # Slurm gives a number again after its state was wiped: what was decided on another user's job stays his.
+        # Slurm reuses job ids after its state was wiped: decisions about another user's job are not shown.
         decided = [each for each in decided if each.user_id == owner or user_id in self._admins]
         last_start = next((each for each in reversed(decided) if each.action == "start"), None)
         waits = job is not None and any(each.id == job_id for each in view.situation.snapshot.waiting)
@@ -110,31 +113,31 @@ class Answers:
             snapshot = view.situation.snapshot
         elif last_start is not None:
             snapshot = self._decisions.snapshot_of(last_start.cycle_id)
-        discretion = _discretion(view, None if user_id in self._admins else user_id)
+        redaction = _redaction(view, None if user_id in self._admins else user_id)
         cycle = None if snapshot is None else self._cycle(snapshot, job_id)
         return {
             "job_id": job_id,
             "label": label,
             "pass_through": None if job is None or _is_ours(view, job) else pass_through.reason(job, self._settings),
             "array": "" if job is None or job.array_id is None else _array(view, job),
-            "job": None if job is None else _rows(view, [job], discretion)[0],
-            "decisions": [asdict(each) | {"reason": discretion.text(each.reason)} for each in decided],
+            "job": None if job is None else _rows(view, [job], redaction)[0],
+            "decisions": [asdict(each) | {"reason": redaction.text(each.reason)} for each in decided],
             "considered": _considered(view, job_id, last_start),
-            "cycle": None if cycle is None else discretion.cycle(cycle),
-            "unavailable": discretion.texts(view.situation.snapshot.unavailable),
+            "cycle": None if cycle is None else redaction.cycle(cycle),
+            "unavailable": redaction.texts(view.situation.snapshot.unavailable),
         }
 
     def _job_of_task(self, view: View, array_id: int, task: int) -> int:
-        """The job id of an array's task: its own, its array's while it is not split off, or 0 for none that we know."""
+        """The job id of an array's task: its own, the array's while the task is not split off, or 0 if unknown."""
         array = [job for job in view.situation.observed if job.array_id == array_id]
         own = (job.id for job in array if job.array_task == task)
         unsplit = (job.id for job in array if job.is_array_record and task in listed(job.array_tasks))
         return next(own, 0) or next(unsplit, 0) or self._decisions.job_of_task(array_id, task) or 0
 
     def _cycle(self, snapshot: Snapshot, job_id: int) -> dict[str, Any] | None:
-        """The cycle on that snapshot, run again; None for a policy that has nothing to say of it.
+        """An explanation of the cycle on that snapshot, made by running it again; None if the policy explains nothing.
 
-        One at a time: it costs as much as a cycle of the scheduler, whose process it shares.
+        Only one runs at a time: it costs as much as a cycle of the scheduler, and runs in the same process.
         """
         if not self._explaining.acquire(timeout=EXPLAIN_WAIT_S):
             raise SnsError("too many jobs are being explained; try again in a moment")
@@ -152,19 +155,19 @@ def _whole(what: str, value: object) -> int:
 
 
 def _job(view: View, job_id: int) -> ObservedJob | None:
-    """The job, also one that is not ours; looked for only when somebody asks, so that a cycle makes no table of all."""
+    """The job, whether ours or not. The list of all jobs is searched only here, so that no cycle has to index it."""
     ours = view.situation.jobs.get(job_id)
     return ours or next((job for job in view.situation.observed if job.id == job_id), None)
 
 
 def _is_ours(view: View, job: ObservedJob) -> bool:
-    """Whether we hold, plan or have placed the job; of one that has ended a record is kept, but nothing is planned."""
+    """Whether we hold, plan or have placed the job; also true of an ended job that we placed, as its record is kept."""
     record = view.situation.records.get(job.id)
     return job.id in view.situation.jobs or (record is not None and record.stage is not Stage.RELEASED)
 
 
 def _array(view: View, of: ObservedJob) -> str:
-    """A sentence on how far the job's array is."""
+    """How many tasks of the job's array are in which state, as one sentence."""
     is_ours = _is_ours(view, of)
     known = view.situation.jobs.values() if is_ours else view.situation.observed
     jobs = [job for job in known if job.array_id == of.array_id]
@@ -178,26 +181,30 @@ def _array(view: View, of: ObservedJob) -> str:
 
 
 def _considered(view: View, job_id: int, last_start: Decision | None) -> Mapping[str, Any] | None:
-    """How the job's alternatives came about: now, for one that waits; when it was placed, for one that was."""
+    """How the job's alternatives came about: in the last cycle while it waits, otherwise when it was last placed."""
     now = view.situation.explanations.get(job_id)
     if now is not None:
         return asdict(now)
     return None if last_start is None else last_start.considered
 
 
-def _discretion(view: View, only_user: int | None) -> Discretion:
+def _redaction(view: View, only_user: int | None) -> Redaction:
     if only_user is None:
-        return Discretion(None)
-    return Discretion({job.id for job in view.situation.jobs.values() if job.user_id == only_user})
+        return Redaction(None)
+    return Redaction({job.id for job in view.situation.jobs.values() if job.user_id == only_user})
 
 
 def status(view: View, recent: Recent, trouble: str, only_user: int | None) -> dict[str, Any]:
-    """The scheduler's state in numbers; the accounts are those of the user's jobs (`only_user` None: all)."""
+    """The scheduler's state in numbers.
+
+    With `only_user`, projects, differences and unreadable records are shown only as far as they are those of the
+    user's jobs; None shows all.
+    """
     situation, plan = view.situation, view.plan
-    discretion = _discretion(view, only_user)
+    redaction = _redaction(view, only_user)
     nodes = situation.snapshot.nodes
     capacity, free = total(node.capacity for node in nodes), total(node.free for node in nodes)
-    counts = {what.name.lower(): 0 for what in JobStatus}
+    counts = {each.name.lower(): 0 for each in JobStatus}
     for job_id in situation.jobs:
         counts[situation.statuses[job_id].name.lower()] += 1
     accounts = {job.account for job in situation.jobs.values() if only_user is None or job.user_id == only_user}
@@ -219,7 +226,7 @@ def status(view: View, recent: Recent, trouble: str, only_user: int | None) -> d
         "suspended": counts["suspended"],
         "held_by_owner": counts["owner_held"],
         "nodes": len(nodes),
-        "nodes_unavailable": discretion.texts(situation.snapshot.unavailable),
+        "nodes_unavailable": redaction.texts(situation.snapshot.unavailable),
         "unreadable": _visible(view, situation.unreadable, only_user),
         "differences": _visible(
             view, {f"job {number}": how for number, how in situation.differences.items()}, only_user
@@ -240,7 +247,7 @@ def status(view: View, recent: Recent, trouble: str, only_user: int | None) -> d
 
 
 def _visible(view: View, told: Mapping[str, str], only_user: int | None) -> dict[str, str]:
-    """What is told of `job 7`, `node c1` and the like; to an ordinary user of their own jobs alone."""
+    """The texts about `job 7`, `node c1` and the like; an ordinary user gets only those about their own jobs."""
     if only_user is None or not told:
         return dict(told)
     own = {f"job {job.id}" for job in view.situation.observed if job.user_id == only_user}
@@ -248,15 +255,15 @@ def _visible(view: View, told: Mapping[str, str], only_user: int | None) -> dict
 
 
 def queue(view: View, only_user: int | None) -> list[dict[str, Any]]:
-    """Our jobs in the order in which they are looked at, waiting ones first; `only_user` None shows all."""
+    """Our jobs, waiting ones first, in the order in which a cycle plans them (`only_user` None: of all users)."""
     planned = {job.id: place for place, job in enumerate(view.situation.snapshot.waiting)}
     jobs = [job for job in view.situation.jobs.values() if only_user is None or job.user_id == only_user]
     jobs.sort(key=lambda job: (job.state is not JobState.PENDING, planned.get(job.id, len(planned)), job.id))
-    return _rows(view, jobs, _discretion(view, only_user))
+    return _rows(view, jobs, _redaction(view, only_user))
 
 
-def _rows(view: View, jobs: Iterable[ObservedJob], discretion: Discretion) -> list[dict[str, Any]]:
-    """The jobs as they are after the cycle: what it placed is not in its observation yet."""
+def _rows(view: View, jobs: Iterable[ObservedJob], redaction: Redaction) -> list[dict[str, Any]]:
+    """One row for each job, as it is after the cycle: the observation does not show yet what the cycle placed."""
     starts = {start.job_id: start for start in view.plan.starts}
     waiting = {job.id: (place, job) for place, job in enumerate(view.situation.snapshot.waiting, 1)}
     rows = []
@@ -265,7 +272,7 @@ def _rows(view: View, jobs: Iterable[ObservedJob], discretion: Discretion) -> li
         place, planned = waiting.get(job.id, (None, None))
         alternative = started.alternative if started else planned.alternatives[0] if planned else None
         row = _row(view, job, started)
-        row["reason"] = discretion.text(row["reason"])
+        row["reason"] = redaction.text(row["reason"])
         row["position"] = None if started else place
         row["over_aged"] = planned is not None and planned.over_aged
         row["demand"] = None if alternative is None else _demand(alternative)
@@ -274,7 +281,7 @@ def _rows(view: View, jobs: Iterable[ObservedJob], discretion: Discretion) -> li
 
 
 def _demand(alternative: Alternative) -> dict[str, int]:
-    """What the job takes if it runs in this way: so many nodes, and so much of each."""
+    """What the job takes if it runs by this alternative: the number of nodes, and the demand on each of them."""
     return {"nodes": alternative.nodes, **alternative.demand._asdict()}
 
 
@@ -302,11 +309,11 @@ def _row(view: View, job: ObservedJob, started: Start | None) -> dict[str, Any]:
 
 
 def _state(view: View, job: ObservedJob) -> str:
-    """What the job is to us; of one that is Slurm's own, whether it waits, runs or has ended."""
-    return view.situation.statuses[job.id].value if _is_ours(view, job) else _SLURMS_OWN[job.state]
+    """The job's status; for a pass-through job, whether it waits, runs, is suspended or has ended."""
+    return view.situation.statuses[job.id].value if _is_ours(view, job) else _PASS_THROUGH_STATES[job.state]
 
 
 def _reason(view: View, job: ObservedJob) -> str:
-    """Why the job waits; a placed job shows what Slurm says of it."""
+    """Why the job waits: our reason, or Slurm's where we have none (a placed job)."""
     texts: Mapping[int, str] = {**view.plan.waiting, **view.situation.blocked}
     return texts.get(job.id) or job.reason

@@ -10,7 +10,7 @@ CYCLES_KEPT = 600
 
 
 class Recent:
-    """Filled by the loop's thread, read by those that answer; what is read is replaced, never changed."""
+    """The loop's thread writes it, the threads that answer requests read it: a view is replaced, never changed."""
 
     def __init__(self) -> None:
         self.view: View | None = None

@@ -1,4 +1,4 @@
-"""What a cycle works on: one look at Slurm, reconciled with our records, and the snapshot to plan on."""
+"""What a cycle works on: one observation of Slurm, reconciled with our records, and the snapshot to plan on."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from slurm_sns.scheduler.observe.observed import Observation, ObservedJob, Obser
 from slurm_sns.scheduler.observe.reconcile import reconcile
 from slurm_sns.scheduler.observe.records import JobRecord, Stage
 from slurm_sns.scheduler.settings import Settings
-from slurm_sns.scheduler.snapshot.backlog_claims import NO_TURNS, Backlog
+from slurm_sns.scheduler.snapshot.backlog_claims import NO_BACKLOG, Backlog
 from slurm_sns.scheduler.snapshot.planning_snapshot import planning_snapshot
 from slurm_sns.scheduler.snapshot.spreading import NO_SPREADING, Spreading
 from slurm_sns.scheduler.snapshot.withholding import NOTHING_WITHHELD, Withholding
@@ -22,14 +22,23 @@ from slurm_sns.scheduler.snapshot.withholding import NOTHING_WITHHELD, Withholdi
 class Situation:
     """What a cycle works on.
 
-    `snapshot` holds the jobs that can be planned now; `blocked` says of the other waiting ones of ours why not.
-    `corrections` are the changes to send before the plan, `splits` the tasks of arrays to split off for the next one,
-    `tasks` those that are jobs of their own already. `records` are all our records as they are after this look;
-    `jobs` are the observed jobs that concern us, and `nodes` all nodes, by id and name. `explanations` say how the
-    alternatives of spreadable waiting jobs came about. `turns` are those of Slurm's own jobs. `not_withheld` says of
-    waiting jobs why no capacity is withheld for them. `observed` are all jobs that Slurm showed, also those that do not
-    concern us. `unreadable` are the records that cannot be read, or not all of them, with the reason. `repeated` are
-    the jobs whose placement has met the same limit as the one before. `priority_type` is Slurm's PriorityType.
+    Attributes:
+        snapshot: what the policy plans on, with the waiting jobs that can be planned now.
+        jobs: the observed jobs that concern us, by job id.
+        statuses: the status of every observed job, by job id.
+        blocked: why our other waiting jobs cannot be planned now, by job id.
+        corrections: the changes to send before the plan.
+        records: all our records after this observation, by job id.
+        nodes: all nodes, by name.
+        explanations: how the alternatives of spreadable waiting jobs came about, by job id.
+        splits: the tasks of arrays to split off for the next cycle.
+        tasks: the number of array tasks that are jobs of their own already.
+        backlog: the node claims of the jobs in Slurm's own queue.
+        not_withheld: why no capacity is withheld for some of the waiting jobs, by job id.
+        observed: all jobs that Slurm showed, also those that do not concern us.
+        unreadable: why a record of Slurm's cannot be read, in whole or in part; the keys are `job 7`, `node c1`.
+        repeated: the ids of jobs whose placement has met the same limit as the placement before.
+        priority_type: Slurm's PriorityType.
     """
 
     snapshot: Snapshot
@@ -42,7 +51,7 @@ class Situation:
     explanations: Mapping[int, AlternativesReport] = field(default_factory=dict)
     splits: tuple[Split, ...] = ()
     tasks: Tasks = field(default_factory=Tasks)
-    turns: Backlog = NO_TURNS
+    backlog: Backlog = NO_BACKLOG
     not_withheld: Mapping[int, str] = field(default_factory=dict)
     observed: tuple[ObservedJob, ...] = ()
     unreadable: Mapping[str, str] = field(default_factory=dict)
@@ -51,27 +60,28 @@ class Situation:
 
     @property
     def differences(self) -> dict[int, str]:
-        """Of the jobs of ours that run otherwise than they were planned: how."""
-        running = (record for job_id, record in self.records.items() if job_id in self.jobs)
-        return {record.job_id: record.difference for record in running if record.difference}
+        """How jobs of ours run differently from their plan, by job id."""
+        ours = (record for job_id, record in self.records.items() if job_id in self.jobs)
+        return {record.job_id: record.difference for record in ours if record.difference}
 
 
-def read(
+def read_situation(
     observation: Observation,
     records: Mapping[int, JobRecord],
     settings: Settings,
     now_s: float,
     spreading: Spreading = NO_SPREADING,
     *,
-    before: Backlog = NO_TURNS,
+    backlog_before: Backlog = NO_BACKLOG,
     withholding: Withholding = NOTHING_WITHHELD,
     history: object | None = None,
     active_before: Iterable[ActiveJob] = (),
 ) -> Situation:
     """The situation at this moment, for a scheduler with these records and settings.
 
-    `before` are the turns of the last situation, `active_before` its active jobs; `withholding` is what the last plan
-    has left, `history` what its policy wants to remember.
+    Four values come from the cycle before: `backlog_before` and `active_before` are the backlog and the active jobs of
+    its situation, `withholding` says for which users capacity was withheld after its plan, and `history` is what its
+    policy wants to remember.
     """
     reconciled = reconcile(observation.jobs, records, settings, now_s)
     planning = planning_snapshot(
@@ -80,7 +90,7 @@ def read(
         settings,
         now_s,
         spreading,
-        before=before,
+        before=backlog_before,
         withholding=withholding,
         history=history,
         active_before=active_before,
@@ -96,7 +106,7 @@ def read(
         explanations=planning.explanations,
         splits=planning.splits,
         tasks=reconciled.tasks,
-        turns=planning.turns,
+        backlog=planning.backlog,
         not_withheld=planning.not_withheld,
         observed=observation.jobs,
         unreadable=observation.unreadable,
@@ -106,7 +116,7 @@ def read(
 
 
 def _repeated(before: Mapping[int, JobRecord], after: Mapping[int, JobRecord]) -> frozenset[int]:
-    """The jobs that were placed and have met the same limit again."""
+    """The jobs whose placement has met the same limit as the placement before."""
     return frozenset(
         job_id
         for job_id, record in after.items()

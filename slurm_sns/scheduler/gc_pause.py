@@ -1,7 +1,7 @@
-"""Python's collector of circular garbage, kept out of a cycle.
+"""Pauses Python's cyclic garbage collector while the scheduler runs a cycle.
 
-A cycle makes hundreds of thousands of values that refer to each other in no circle. The collector would walk all of
-them again and again as their number grows, for a fifth of the cycle's time, and find nothing.
+A cycle makes hundreds of thousands of values without reference cycles. The collector would walk all of them again and
+again as their number grows, take a fifth of the cycle's time, and find nothing.
 """
 
 import gc
@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """No collection inside; what is due then comes afterwards."""
+    """Collect nothing inside the block; a collection that becomes due runs afterwards."""
     was_on = gc.isenabled()
     gc.disable()
     try:

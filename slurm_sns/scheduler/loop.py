@@ -1,11 +1,12 @@
-"""The loop: look, plan, commit, once every interval, until told to stop.
+"""The loop: observe, plan, send, once every interval, until told to stop.
 
-Its promises (CONTRIBUTING.md, "Modes and failure"): Slurm is never worse off. What we intend is recorded before it is
-sent, so a crash between the two leaves a held job that is planned again, never a job started twice. Every refusal of
-Slurm is met. The heartbeat is beaten at the end of a cycle only: while slurmctld or the store does not answer nothing
-is placed, and after `heartbeat_timeout_s` submissions pass through and the watchdog releases what is held. A clean
-stop makes the heartbeat stale first and then releases what is still held, so nothing is held behind our back. One that
-hands over to the next scheduler leaves all as it is, and the heartbeat to grow stale by itself if nobody comes.
+Its promises (CONTRIBUTING.md, "Modes and failure"): Slurm is never worse off. Each placement is recorded before it is
+sent, so a crash between the two leaves a held job that is planned again, never a job started twice. Every refusal by
+Slurm is handled. A heartbeat is written during a long cycle while Slurm answers, and at the end of each cycle. While
+slurmctld or the store does not answer, nothing is placed; after `heartbeat_timeout_s` submissions pass through and the
+watchdog releases the held jobs. A clean stop first makes the heartbeat stale and then releases the jobs that are still
+held, so that no job is submitted held after the release. A scheduler that hands over to the next one leaves everything
+as it is; the heartbeat grows stale by itself if no scheduler follows.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +16,7 @@ from slurm_sns.errors import Refused, SnsError, Unreachable
 from slurm_sns.model import Action, ActiveJob, Plan, Release, Start
 from slurm_sns.policies.base import Policy
 from slurm_sns.policies.profile import Program
-from slurm_sns.scheduler.cycle_input import Situation, read
+from slurm_sns.scheduler.cycle_input import Situation, read_situation
 from slurm_sns.scheduler.gc_pause import uncollected
 from slurm_sns.scheduler.observe.follow_up import failed, verified
 from slurm_sns.scheduler.observe.nice import boosted
@@ -26,9 +27,9 @@ from slurm_sns.scheduler.outage import Outage
 from slurm_sns.scheduler.policy_history import NO_MEMORY, Remembering
 from slurm_sns.scheduler.ports import Clock, Decisions, Executor, Heartbeat, History, KillSwitch, Log, Profiles, State
 from slurm_sns.scheduler.release import release_held
-from slurm_sns.scheduler.sending import PolicyChange, Sending, said
+from slurm_sns.scheduler.sending import PolicyChange, Sending, described
 from slurm_sns.scheduler.settings import Settings
-from slurm_sns.scheduler.snapshot.backlog_claims import NO_TURNS
+from slurm_sns.scheduler.snapshot.backlog_claims import NO_BACKLOG
 from slurm_sns.scheduler.snapshot.geometry import whole_memory_mb
 from slurm_sns.scheduler.snapshot.spreading import NO_SPREADING, Spreading
 from slurm_sns.scheduler.snapshot.withholding import NOTHING_WITHHELD
@@ -36,7 +37,7 @@ from slurm_sns.submit import mark
 
 #: While slurmctld or the store does not answer, it is asked again at least this often.
 LONGEST_RETRY_S = 10.0
-#: A policy that wants to be asked again at once is not asked before so long after the last time.
+#: The least time between two cycles when a policy asks for an earlier one.
 LEAST_INTERVAL_S = 0.1
 
 
@@ -44,7 +45,8 @@ LEAST_INTERVAL_S = 0.1
 class View:
     """What the last cycle saw and did, for status, queue, explain and profile. Immutable: other threads read it.
 
-    `programs` are the profiles that it planned by.
+    `at_s` is when the cycle ended, `took_s` how long it took; `cycles` and `placed` count since the scheduler began.
+    `disabled` is True while the kill switch is on. `programs` are the profiles that the cycle planned with.
     """
 
     at_s: float
@@ -60,7 +62,7 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """Everything the loop touches."""
+    """Everything outside the loop that it uses."""
 
     state: State
     executor: Executor
@@ -74,7 +76,7 @@ class Ports:
 
 
 class Scheduler:
-    """One scheduler of one cluster. `publish` is handed a `View` after every cycle."""
+    """The scheduler of one cluster. It calls `publish` with a `View` after every cycle."""
 
     def __init__(
         self,
@@ -95,54 +97,55 @@ class Scheduler:
         self._records = {job_id: verified(record) for job_id, record in self._stored.items()}
         if self._stored:
             ports.log(f"going on with {len(self._stored)} jobs on record from the last run")
-        self._would: Mapping[int, tuple[str, ...]] = {}
-        self._turns = NO_TURNS
+        self._last_starts: Mapping[int, tuple[str, ...]] = {}
+        self._backlog = NO_BACKLOG
         self._active: tuple[ActiveJob, ...] = ()
         self._withholding = NOTHING_WITHHELD
-        self._said: set[str] = set()
+        self._problems_logged: set[str] = set()
         self._sending = Sending(ports.executor, ports.heartbeat, ports.clock, ports.log)
         self._remembering = remembering
         self._history = remembering.recall()
-        self._kept = self._memory = None if self._history is None else remembering.remember(self._history)
-        self._silence = Outage(ports.log, f"; trying again, at least every {LONGEST_RETRY_S:g} s")
-        self._unrecorded = Outage(ports.log)
+        self._stored_memory = self._memory = None if self._history is None else remembering.remember(self._history)
+        self._outage = Outage(ports.log, f"; trying again, at least every {LONGEST_RETRY_S:g} s")
+        self._record_outage = Outage(ports.log)
         self._cycles = 0
         self._placed = 0
 
     @property
     def trouble(self) -> str:
-        """What keeps us from planning or from recording what was decided, now; empty when nothing does."""
-        return "; ".join(filter(None, (self._silence.now, self._unrecorded.now)))
+        """What keeps the loop from planning or from writing the decision record now; empty when nothing does."""
+        return "; ".join(filter(None, (self._outage.now, self._record_outage.now)))
 
     def run(
         self, interval_s: float, is_stopping: Callable[[], bool], hands_over: Callable[[], bool] = lambda: False
     ) -> None:
-        """Cycles until `is_stopping`; while slurmctld or the store does not answer, tries again ever more slowly.
+        """Run cycles until `is_stopping`. After a cycle that fails, wait twice as long before each further try.
 
-        Ends with a clean stop, unless this scheduler `hands_over` to the next.
+        The longest wait is `LONGEST_RETRY_S`. The run ends with a clean stop, unless this scheduler `hands_over` to the
+        next one.
         """
         retry_s = interval_s
         while not is_stopping():
             started_s = self._ports.clock.now()
             try:
                 plan = self.cycle().plan
-                self._silence.over(self._ports.clock.now())
+                self._outage.over(self._ports.clock.now())
                 retry_s = interval_s
                 due_s = until_next_s(plan, started_s, interval_s)
                 # A clock that was stepped back in the meantime must not put us to sleep for longer.
                 pause_s = min(due_s, due_s - (self._ports.clock.now() - started_s))
             except SnsError as problem:
-                self._silence.met(str(problem), self._ports.clock.now())
+                self._outage.met(str(problem), self._ports.clock.now())
                 pause_s, retry_s = retry_s, min(LONGEST_RETRY_S, 2 * retry_s)
             except Exception as problem:  # noqa: BLE001 - the outermost loop: a defect must not end it
-                self._silence.met_defect(problem, self._ports.clock.now())
+                self._outage.met_defect(problem, self._ports.clock.now())
                 pause_s, retry_s = retry_s, min(LONGEST_RETRY_S, 2 * retry_s)
             self._ports.clock.sleep(max(0.0, pause_s))
         if not hands_over():
             self.stop()
 
     def repeat(self, cycles: int, interval_s: float) -> None:
-        """A number of cycles, one every interval; what is held stays held."""
+        """Run this number of cycles, one every interval. Held jobs stay held afterwards."""
         for left in reversed(range(cycles)):
             self.cycle()
             if left:
@@ -150,36 +153,36 @@ class Scheduler:
 
     @uncollected()
     def cycle(self) -> View:
-        """One look, one plan, one commit.
+        """Run one cycle: observe, plan, send.
 
         Raises:
-            SnsError: slurmctld or the store does not answer; nothing is lost, the next cycle starts from what Slurm
-                then shows.
+            SnsError: slurmctld or the store does not answer. Nothing is lost: the next cycle starts from what Slurm
+                shows by then.
         """
         ports, started_s = self._ports, self._ports.clock.now()
         self._sending.begin(started_s)
         disabled = ports.kill_switch.is_on()
         spreading = replace(self._spreading, programs=ports.profiles.load())
-        seen = ports.state.observe()
-        situation = read(
-            seen,
+        observation = ports.state.observe()
+        situation = read_situation(
+            observation,
             self._records,
             self._settings,
             started_s,
             spreading,
-            before=self._turns,
+            backlog_before=self._backlog,
             withholding=self._withholding,
             history=self._history,
             active_before=self._active,
         )
         self._records = dict(situation.records)
-        self._turns, self._active = situation.turns, situation.snapshot.active
+        self._backlog, self._active = situation.backlog, situation.snapshot.active
         self._store()
-        self._say_once(situation)
+        self._log_new_problems(situation)
         plan, notes = Plan(), self._sending.correct(situation)
         lost: Unreachable | None = None
         if disabled:
-            self._release(seen, "disabled")
+            self._release(observation, "disabled")
         else:
             plan = self._plan(situation, started_s)
             self._memory = self._remembering.remember(plan.history)
@@ -190,7 +193,7 @@ class Scheduler:
         self._note_cycle(started_s, situation, plan, notes)
         if lost is not None:
             raise lost
-        self._sending.restore_nice(seen.jobs, self._records)
+        self._sending.restore_nice(observation.jobs, self._records)
         if not disabled:
             self._sending.split(situation)
         self._cycles += 1
@@ -202,8 +205,8 @@ class Scheduler:
         self._publish(view)
         return view
 
-    def _of_waiting(self, plan: Plan, situation: Situation) -> Plan:
-        """The plan without starts and releases of jobs that were not there to be planned; each is a line of the log."""
+    def _only_waiting(self, plan: Plan, situation: Situation) -> Plan:
+        """The plan without starts and releases of jobs that do not wait in the snapshot; each is logged as an error."""
         waiting = {job.id for job in situation.snapshot.waiting}
         wrong = [each for each in plan.actions if isinstance(each, Start | Release) and each.job_id not in waiting]
         for action in wrong:
@@ -212,8 +215,8 @@ class Scheduler:
         return replace(plan, actions=tuple(each for each in plan.actions if each not in wrong)) if wrong else plan
 
     def _plan(self, situation: Situation, now_s: float) -> Plan:
-        """The policy's plan; a reason to wait also says why no capacity is withheld for the job."""
-        plan = self._of_waiting(self._policy.plan(situation.snapshot), situation)
+        """The policy's plan. Where no capacity is withheld for a waiting job, its reason to wait says so, and why."""
+        plan = self._only_waiting(self._policy.plan(situation.snapshot), situation)
         self._history = plan.history
         users = {job_id: job.user_id for job_id, job in situation.jobs.items()}
         self._withholding = self._withholding.after(plan, users, now_s, self._settings.withhold_limit_s)
@@ -225,38 +228,41 @@ class Scheduler:
         return replace(plan, waiting={**plan.waiting, **more}) if more else plan
 
     def stop(self) -> None:
-        """Clean stop: submissions pass through from now on, and what we hold is released."""
+        """Clean stop: make submissions pass through from now on, and release the jobs that we hold."""
         try:
             self._ports.heartbeat.stop()
-            seen = self._ports.state.observe()
-            self._release(seen, "clean stop")
-            self._sending.restore_nice(seen.jobs, self._records, shows_life=False)
+            observation = self._ports.state.observe()
+            self._release(observation, "clean stop")
+            self._sending.restore_nice(observation.jobs, self._records, shows_life=False)
         except SnsError as problem:
             self._ports.log(f"{problem}; the watchdog will release what is held")
 
-    def _release(self, seen: Observation, reason: str) -> None:
-        """Give what we hold to Slurm."""
+    def _release(self, observation: Observation, reason: str) -> None:
+        """Release every job that we hold to Slurm."""
         ports = self._ports
-        known = (seen.jobs, self._records, self._settings, ports.clock.now())
+        known = (observation.jobs, self._records, self._settings, ports.clock.now())
         release_held(*known, executor=ports.executor, log=ports.log, reason=reason)
 
-    def _say_once(self, situation: Situation) -> None:
-        """A line for each record that cannot be read, and for each job that runs otherwise than planned."""
+    def _log_new_problems(self, situation: Situation) -> None:
+        """Log each unreadable record, and each job that runs differently from its plan, unless the last cycle did."""
         found = {f"{name}: {why}" for name, why in situation.unreadable.items()}
         found |= {f"error: job {job_id} {how}" for job_id, how in situation.differences.items()}
-        for line in sorted(found - self._said):
+        for line in sorted(found - self._problems_logged):
             self._ports.log(line)
-        self._said = found
+        self._problems_logged = found
 
     def _commit(self, situation: Situation, plan: Plan, notes: dict[int, str]) -> tuple[Plan, Unreachable | None]:
         """Carry the plan's actions out: pin and release every started job, one RPC each; add notes on all others.
 
-        In the plan's order, but that all placements are sent together, where the first of them stands: a job that is
-        suspended before it makes room for it. What comes back is the plan as it was carried out, and what ended that
-        early: jobs whose placement was not sent are still held.
+        The actions are sent in the plan's order, except that all placements are sent together, in the place of the
+        first one: the suspensions before it make room for them.
+
+        Returns:
+            The plan as it was carried out, and the error that ended the sending early (None: all was sent). Jobs whose
+            placement was not sent are still held.
         """
         now_s = self._ports.clock.now()
-        self._records |= {start.job_id: _intended(start, situation, now_s) for start in plan.starts}
+        self._records |= {start.job_id: _placement_record(start, situation, now_s) for start in plan.starts}
         self._store()
         first = next((at for at, action in enumerate(plan.actions) if isinstance(action, Start)), len(plan.actions))
         placed: list[Start] = []
@@ -268,13 +274,13 @@ class Scheduler:
             self._store()
             later, lost = self._carry_out(situation, plan.actions[first:])
             others += later
-        notes |= {action.job_id: said(action) for action in others}
+        notes |= {action.job_id: described(action) for action in others}
         return replace(plan, actions=(*placed, *others), waiting={**plan.waiting, **notes}), lost
 
     def _place(
         self, situation: Situation, plan: Plan, placed: list[Start], notes: dict[int, str]
     ) -> Unreachable | None:
-        """Send the placements, and add those that Slurm took to `placed`; what ended that early."""
+        """Send the placements and add those that Slurm accepted to `placed`; return the error that ended this early."""
         try:
             for start, refusal in self._sending.place([self._placement(start, situation) for start in plan.starts]):
                 if refusal is None:
@@ -282,7 +288,7 @@ class Scheduler:
                     self._log_placement(start, placed[-1] if placed else None)
                     placed.append(start)
                 else:
-                    notes[start.job_id] = self._met(refusal, start)
+                    notes[start.job_id] = self._note_refusal(refusal, start)
         except Unreachable as problem:
             return problem
         return None
@@ -290,7 +296,7 @@ class Scheduler:
     def _carry_out(
         self, situation: Situation, actions: Sequence[Action]
     ) -> tuple[tuple[PolicyChange, ...], Unreachable | None]:
-        """Send the actions that start nothing; those that were done, and what ended that early."""
+        """Send the actions that start no job; return those that were done, and the error that ended this early."""
         done: list[PolicyChange] = []
         try:
             done.extend(self._sending.carry_out(actions, situation, self._settings))  # keeps what came before
@@ -299,7 +305,7 @@ class Scheduler:
         return tuple(done), None
 
     def _placement(self, start: Start, situation: Situation) -> PlacementOrder:
-        """The start as it is sent."""
+        """The order that places the job of this start."""
         memory_mb = None
         if start.alternative.exclusive:
             memory_mb = whole_memory_mb([situation.nodes[name] for name in start.nodes])
@@ -308,8 +314,8 @@ class Scheduler:
         nice = boosted(own_nice, situation.priority_type)
         return PlacementOrder(start, nice, memory_mb, tasks, mark.with_nice(job.hints, own_nice))
 
-    def _met(self, refusal: Refused, start: Start) -> str:
-        """Bring the record of a job whose placement Slurm refused up to date; why it waits now."""
+    def _note_refusal(self, refusal: Refused, start: Start) -> str:
+        """Log and record that Slurm refused the placement; return the reason why the job waits now."""
         why = f"Slurm refused the placement on {','.join(start.nodes)}: {refusal}"
         self._ports.log(f"job {start.job_id}: {why}")
         record = self._records[start.job_id]
@@ -317,26 +323,26 @@ class Scheduler:
         return why
 
     def _log_placement(self, start: Start, previous: Start | None) -> None:
-        """One line a job; the reason where it is not that of the line before."""
+        """Log one line for a placed job, with the reason unless it equals that of the line before."""
         why = "" if previous is not None and previous.reason == start.reason else f": {start.reason}"
         self._ports.log(f"job {start.job_id}: placed on {','.join(start.nodes)}{why}")
 
     def _store(self) -> None:
-        """Bring the stored records and the policy's memory up to ours; write only what changed since that worked."""
+        """Save our records and the policy's memory; write only what changed since they were last saved."""
         changed = [record for job_id, record in self._records.items() if self._stored.get(job_id) != record]
         gone = [job_id for job_id in self._stored if job_id not in self._records]
-        memory = None if self._memory == self._kept else self._memory
+        memory = None if self._memory == self._stored_memory else self._memory
         if memory is not None:
             self._ports.history.save(changed, gone, memory)
-            self._kept = memory
+            self._stored_memory = memory
         elif changed or gone:
             self._ports.history.save(changed, gone)
         self._stored = dict(self._records)
 
     def _note_cycle(self, at_s: float, situation: Situation, plan: Plan, notes: Mapping[int, str]) -> None:
-        """Keep the cycle in the decision record. That explains and decides nothing, so it may fail."""
+        """Add the cycle to the decision record. That record only explains, so the scheduler goes on when this fails."""
         if self._settings.mode != "enforce":
-            plan = self._news(plan)
+            plan = self._new_starts(plan)
         if not plan.starts and not notes:
             return
         owners = {job_id: job.user_id for job_id, job in situation.jobs.items()}
@@ -351,27 +357,27 @@ class Scheduler:
                 tasks={job_id: job.task for job_id, job in situation.jobs.items() if job.task is not None},
                 repeated=situation.repeated,
             )
-            self._unrecorded.over(at_s)
+            self._record_outage.over(at_s)
         except SnsError as problem:
-            self._unrecorded.met(str(problem), at_s)
+            self._record_outage.met(str(problem), at_s)
 
-    def _news(self, plan: Plan) -> Plan:
-        """The plan with the starts that were not in the last one: what nobody carries out comes again each cycle."""
-        would = {start.job_id: start.nodes for start in plan.starts}
-        news = tuple(start for start in plan.starts if self._would.get(start.job_id) != start.nodes)
-        self._would = would
-        return replace(plan, actions=news)
+    def _new_starts(self, plan: Plan) -> Plan:
+        """The plan with only the starts that the last plan did not have: unsent starts come again every cycle."""
+        starts = {start.job_id: start.nodes for start in plan.starts}
+        new = tuple(start for start in plan.starts if self._last_starts.get(start.job_id) != start.nodes)
+        self._last_starts = starts
+        return replace(plan, actions=new)
 
 
 def until_next_s(plan: Plan, began_s: float, interval_s: float) -> float:
-    """How long after a cycle that began then the next one begins: when the plan says, within the interval."""
+    """How long after a cycle began the next one begins: when the plan asks for it, at most `interval_s` later."""
     if plan.wake_s is None:
         return interval_s
     return min(interval_s, max(LEAST_INTERVAL_S, float(plan.wake_s) - began_s))
 
 
-def _intended(start: Start, situation: Situation, now_s: float) -> JobRecord:
-    """The record of a job that is about to be placed; for one that gets whole nodes, with its own memory to restore."""
+def _placement_record(start: Start, situation: Situation, now_s: float) -> JobRecord:
+    """The record of a job that is about to be placed. If it gets whole nodes, its own memory request is kept, too."""
     job = situation.jobs[start.job_id]
     tasks = 0 if start.alternative.tasks_per_node is None else job.tasks
     known = situation.records[start.job_id]

@@ -1,4 +1,4 @@
-"""Orders for Slurm, each a change of one job, and what became of them."""
+"""Orders for Slurm, each a change of one job, and the answers to them."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ from slurm_sns.scheduler.observe.nice import OwnNice
 
 @dataclass(frozen=True, slots=True)
 class PlacementOrder:
-    """One job that is to be pinned and released: where, with what nice value, and with how much memory on each node.
+    """The order to pin one job to the nodes of `start` and release it, with this nice value.
 
-    `tasks` is the number of all its tasks, sent wherever the tasks of each node are; `extra` is its new mark. None
-    leaves the job's own memory, tasks or mark.
+    `memory_per_node_mb` is its memory on each node and `extra` its new mark. `tasks` is the number of all its tasks,
+    sent whenever the number of tasks on each node is. None leaves the job's own memory, mark or tasks.
     """
 
     start: Start
@@ -30,9 +30,9 @@ Order = PlacementOrder | Unpin | Release | Split | OwnNice | Suspend | Resume | 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What became of an order: it is done, unless Slurm has refused it, or slurmctld could not be reached.
+    """The answer to an order: it is done unless Slurm refused it or slurmctld could not be reached.
 
-    `unreachable` leaves open whether the change has happened, or was sent at all.
+    With `unreachable` the change may or may not have happened, and may not have been sent at all.
     """
 
     order: Order
@@ -46,7 +46,7 @@ class Answer:
 
 
 def one_by_one(orders: Iterable[Order], carry_out: Callable[[Order], None]) -> Iterator[Answer]:
-    """Carry out one after the other, each when its answer is asked for; none once slurmctld has not answered."""
+    """Carry out each order when its answer is asked for. Once slurmctld does not answer, no further order is sent."""
     lost: Unreachable | None = None
     for order in orders:
         refused: Refused | None = None
@@ -61,10 +61,10 @@ def one_by_one(orders: Iterable[Order], carry_out: Callable[[Order], None]) -> I
 
 
 def reached(answers: Iterable[Answer]) -> Iterator[Answer]:
-    """The answers that Slurm gave.
+    """The answers, up to the first order for which slurmctld could not be reached.
 
     Raises:
-        Unreachable: slurmctld does not answer; what follows was not sent.
+        Unreachable: slurmctld does not answer; the orders after that one were not sent.
     """
     for answer in answers:
         if answer.unreachable is not None:

@@ -1,8 +1,8 @@
-"""Why a job is Slurm's own: what in its record and in our settings keeps slurm_sns from placing it.
+"""Why a job is a pass-through job: what in its record and in our settings keeps slurm_sns from placing it.
 
-A pure function, asked only about jobs that slurm_sns neither holds nor has placed. It reads what the submit filter
-decides by (submit.judge), as far as Slurm's record of the job shows it: the filter's own reason is not kept, since a
-pass-through job is left exactly as it was submitted. Nothing that a user wrote is repeated.
+A pure function for jobs that slurm_sns neither holds nor has placed. It looks at what the submit filter decides by
+(submit.judge), as far as Slurm's record of the job shows it. The filter's own reason is not stored anywhere, because a
+pass-through job is left exactly as it was submitted. The reason never repeats text that a user wrote.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,8 @@ from slurm_sns.scheduler.observe.observed import JobState, ObservedJob
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.snapshot.geometry import names_no_memory
 
-#: What a job does that asks for what we do not place, by the names of `submission.UNPLACED`, after the word "it".
+#: What the job asks for that we do not place, as a clause after the word "it". The keys are the names in
+#: `submission.UNPLACED` and in `ObservedJob.asks_for`.
 ASKS = {
     "not a batch job": "is not a batch job (srun or salloc)",
     "cron job": "is a cron job (scrontab)",
@@ -89,7 +90,7 @@ def _unmanaged(job: ObservedJob, settings: Settings) -> Iterator[str]:
 
 
 def _asked(job: ObservedJob) -> Iterator[str]:
-    """What the job's owner asked for. Not of a marked job: its nodes and gres may be those that we gave it."""
+    """What the job's owner asked for. Not for marked jobs: their nodes and gres may come from a placement of ours."""
     if job.comment == "sns:off":
         yield "its comment is sns:off"
     names = dict.fromkeys((*_shown_elsewhere(job), *job.asks_for))
@@ -98,10 +99,10 @@ def _asked(job: ObservedJob) -> Iterator[str]:
 
 
 def _shown_elsewhere(job: ObservedJob) -> Iterator[str]:
-    """The names of what other fields than `asks_for` show."""
+    """What the job asks for as fields other than `asks_for` show it, by the keys of `ASKS`."""
     shown = {
         "not a batch job": not job.is_batch,
-        # Slurm's numbers of a job that runs are those of the nodes that it got.
+        # Once a job runs, Slurm shows the number of nodes that it got.
         "range of nodes": job.state is JobState.PENDING and (job.nodes_max or 0) > max(job.nodes_min or 1, 1),
         "gres": job.ways > 0 or job.bandwidth_gbps > 0,
         "node list": bool(job.pinned_to),

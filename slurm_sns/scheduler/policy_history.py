@@ -1,7 +1,7 @@
-"""A policy's history as text and back, so that a restart loses none of it.
+"""Turns a policy's history into text and back, so that it survives a restart.
 
-The text is JSON by the fields of the policy's type, read strictly: a value of another type, an unknown field, a number
-that is not finite makes it unreadable. What cannot be read costs the history only; the policy starts anew.
+The text is JSON with the fields of the policy's own type. It is read strictly: a value of another type, an unknown
+field or a number that is not finite makes it unreadable. Then only the history is lost, and the policy starts anew.
 """
 
 from collections.abc import Callable
@@ -19,9 +19,10 @@ from slurm_sns.scheduler.ports import History, Log
 
 @dataclass(frozen=True, slots=True)
 class Remembering:
-    """How what a policy wants to remember is kept over a restart; by default it is not.
+    """How a policy's history is kept over a restart; by default it is not kept.
 
-    `remember` gives its form for the store, None for nothing to keep; `recall` what was kept last, asked for once.
+    `remember` turns a history into what the store keeps (None: nothing). `recall` gives the history that was kept last;
+    it is called once.
     """
 
     remember: Callable[[object], Memory | None] = lambda _: None
@@ -32,7 +33,7 @@ NO_MEMORY = Remembering()
 
 
 def remembering(policy: str, form: HistoryFormat | None, history: History, log: Log) -> Remembering:
-    """How the policy of that name remembers by the History port."""
+    """How the policy of that name keeps its history through the History port."""
     if form is None:
         return NO_MEMORY
     return Remembering(
@@ -41,10 +42,10 @@ def remembering(policy: str, form: HistoryFormat | None, history: History, log: 
 
 
 def remember(policy: str, form: HistoryFormat, history: object, log: Log) -> Memory:
-    """What to keep of the history that the policy's plan left.
+    """What the store keeps of the history that the policy's plan contains.
 
-    Nothing to keep (None) is an empty text. So is a history that cannot be stored, a defect of the policy: it costs the
-    history only, and is said in one line.
+    The text is empty if there is no history (None), or if it cannot be stored. The latter is a defect of the policy: it
+    is logged in one line, and only the history is lost.
     """
     try:
         text = "" if history is None else text_of(form, history)
@@ -55,9 +56,9 @@ def remember(policy: str, form: HistoryFormat, history: object, log: Log) -> Mem
 
 
 def recall(memory: Memory | None, form: HistoryFormat | None, log: Log) -> object | None:
-    """The history that was kept; None where there is none, the policy keeps none, or it cannot be read.
+    """The history that was kept; None if there is none, the policy keeps none, or it cannot be read.
 
-    The last is said in one line.
+    A history that cannot be read is logged in one line.
     """
     if memory is None or form is None:
         return None
@@ -67,7 +68,7 @@ def recall(memory: Memory | None, form: HistoryFormat | None, log: Log) -> objec
             "it starts anew"
         )
         return None
-    if not memory.text:  # the policy's last plan left nothing to remember
+    if not memory.text:  # the policy's last plan had no history
         return None
     try:
         return history_of(form, memory.text)
@@ -80,7 +81,7 @@ def text_of(form: HistoryFormat, history: object) -> str:
     """The history as JSON.
 
     Raises:
-        ValueError: it is not of the form's type, or would not be read as it is.
+        ValueError: the history is not of the form's type, or reading the text would give a different one.
     """
     if not isinstance(history, form.type):  # pydantic lets None pass
         raise ValueError(f"a history of {form.type.__name__} is expected, not {history!r:.80}")  # noqa: TRY004 - as below
@@ -91,10 +92,10 @@ def text_of(form: HistoryFormat, history: object) -> str:
 
 
 def history_of(form: HistoryFormat, text: str) -> object:
-    """The history that `text_of` wrote.
+    """The history that `text_of` wrote as this text.
 
     Raises:
-        ValueError: the text is anything else; one line.
+        ValueError: the text is not such a history; the message is one line.
     """
     try:
         (history,) = _adapter(form).validate_json(text, strict=True)
@@ -102,14 +103,14 @@ def history_of(form: HistoryFormat, text: str) -> object:
         first = problem.errors(include_url=False, include_input=False)[0]
         where = ".".join(str(part) for part in first["loc"][1:])
         raise ValueError(f"{where}: {first['msg']}" if where else first["msg"]) from None
-    except (ArithmeticError, TypeError) as problem:  # a fraction of nothing; no text at all
+    except (ArithmeticError, TypeError) as problem:  # a fraction with denominator 0; not a text at all
         raise ValueError(str(problem)) from None
     return history
 
 
 @cache
 def _adapter(form: HistoryFormat) -> TypeAdapter[tuple[Any]]:
-    # A dataclass by itself takes no configuration; inside of a tuple it has the tuple's.
+    # pydantic takes no configuration for a dataclass alone; inside a tuple the dataclass gets that of the tuple.
     strictly = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
     wrapped: Any = GenericAlias(tuple, (form.type,))
     return TypeAdapter(wrapped, config=strictly)

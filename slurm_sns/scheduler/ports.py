@@ -1,4 +1,4 @@
-"""What the loop needs of the world: eight small protocols. Edge packages implement them, tests pass fakes."""
+"""What the loop needs from outside: eight small protocols. Edge packages implement them, tests pass fakes."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Protocol
@@ -15,7 +15,7 @@ class State(Protocol):
     """Sees the cluster."""
 
     def observe(self) -> Observation:
-        """One bulk look: jobs, then nodes.
+        """One bulk read: jobs, then nodes.
 
         Raises:
             Unreachable: slurmctld does not answer.
@@ -24,7 +24,7 @@ class State(Protocol):
 
 
 class Profiles(Protocol):
-    """What is known of programs."""
+    """The profiles of programs."""
 
     def load(self) -> Mapping[str, Program]:
         """The programs by name.
@@ -39,13 +39,13 @@ class Executor(Protocol):
     """Changes jobs."""
 
     def execute(self, orders: Iterable[Order]) -> Iterator[Answer]:
-        """Carry out these orders and answer each once; each is safe to repeat.
+        """Carry out these orders and answer each once; every order is safe to repeat.
 
-        An order is sent when its answer is asked for, in the order given: who stops asking sends no more. Placements
-        that stand together are the exception: where they are many, several are under way at a time and answered as
-        Slurm answers them. A refusal (the job is gone, has started, was changed) concerns its order alone. Once
-        slurmctld does not answer nothing more is sent: that order and those that follow are answered unreachable. Of
-        the placements among them, a few may or may not have happened.
+        Orders are sent in the sequence given, each when the caller asks for its answer: when the caller stops asking,
+        no more are sent. Many placements in a row are the exception: several are under way at a time, and their answers
+        come as Slurm gives them. A refusal (the job is gone, has started, was changed) concerns its order alone. Once
+        slurmctld does not answer, nothing more is sent: that order and all further ones are answered unreachable. A few
+        of the placements among them may or may not have happened.
         """
         ...
 
@@ -58,27 +58,27 @@ class Clock(Protocol):
         ...
 
     def steady(self) -> float:
-        """Seconds since some moment, whatever the time is set to."""
+        """Seconds since some fixed moment; setting the wall clock does not change them."""
         ...
 
     def sleep(self, seconds: float) -> None:
-        """Wait, or return early when a stop was asked for."""
+        """Wait that long; return early when a stop is asked for."""
         ...
 
 
 class History(Protocol):
-    """Our records of held and placed jobs, and what the policy itself remembers, kept over a restart."""
+    """Our records of held and placed jobs, and the policy's history, kept over a restart."""
 
     def load(self) -> Mapping[int, JobRecord]:
         """All records by job id."""
         ...
 
     def load_memory(self, policy: str) -> Memory | None:
-        """What the policy of that name remembered last; None where it never did."""
+        """The history that the policy of that name saved last; None if it never saved one."""
         ...
 
     def save(self, changed: Iterable[JobRecord], gone: Iterable[int], memory: Memory | None = None) -> None:
-        """Write the changed records and `memory`, and forget the records of jobs that are gone, in one transaction."""
+        """Write the changed records and `memory`, and delete the records of the jobs `gone`, in one transaction."""
         ...
 
 
@@ -97,11 +97,11 @@ class Decisions(Protocol):
         tasks: Mapping[int, tuple[int, int]],
         repeated: frozenset[int] = frozenset(),
     ) -> None:
-        """Keep one cycle that changed something: its plan, and notes on jobs beside it (unpinned, released).
+        """Store one cycle that changed something: its plan, and notes on other jobs (unpinned, released).
 
-        `owners` gives the user id of each job, `explanations` how the alternatives of the spreadable ones came about,
-        `tasks` the array and the task that a job is. The notes on `repeated` jobs say again what the note before said,
-        after a placement in vain: they are counted with it, and that placement is forgotten.
+        Everything is by job id: `owners` gives the user id, `explanations` how a spreadable job's alternatives came
+        about, `tasks` the array id and the task number of an array's task. The jobs `repeated` were placed in vain once
+        more, for the same reason: their notes are counted with the note before, and that placement is deleted.
         """
         ...
 
@@ -119,10 +119,10 @@ class Decisions(Protocol):
 
 
 class Heartbeat(Protocol):
-    """The sign of life that the submit filter and the watchdog look for."""
+    """The sign of life that the submit filter and the watchdog check."""
 
     def beat(self, now_s: float) -> None:
-        """Write the moment."""
+        """Write this moment as the last sign of life."""
         ...
 
     def stop(self) -> None:
@@ -131,10 +131,10 @@ class Heartbeat(Protocol):
 
 
 class KillSwitch(Protocol):
-    """The file that turns us off."""
+    """The file whose existence stops placing."""
 
     def is_on(self) -> bool:
-        """Whether everything is to pass through."""
+        """Whether the file exists: all jobs are then to pass through."""
         ...
 
 

@@ -1,6 +1,6 @@
-"""What anybody is told of the programs' profiles, which are no secret: all in summary, or one as a whole.
+"""Answers about the programs' profiles, which every user may see: a summary of all, or one in full.
 
-`sns profile` makes the summaries of a file or of the store by the same functions, so it prints the same either way.
+`sns profile` summarises a file or the store with the same functions, so it prints the same as the running scheduler.
 """
 
 from collections.abc import Mapping
@@ -13,17 +13,17 @@ from slurm_sns.policies.sns.parameters import SnsParameters
 from slurm_sns.policies.sns.profile_reading import data_of
 from slurm_sns.submit.hints import is_program
 
-#: What somebody is told who names a program without a profile.
+#: The answer about a program without a profile.
 NO_PROFILE = "has no profile; sns profile list shows the programs that have one"
 
 
 def class_of(program: Program, processes: int) -> Classification:
-    """The program's class at a process count that is profiled."""
+    """The program's class at this number of processes, for which it must be profiled."""
     return classify(program.at(processes), SnsParameters(), max_scale=program.max_scale)
 
 
 def summary(program: Program) -> dict[str, Any]:
-    """One program, as JSON values."""
+    """The program's class at each profiled number of processes, as JSON values."""
     classes = []
     for processes in program.process_counts:
         found = class_of(program, processes)
@@ -39,13 +39,13 @@ def summary(program: Program) -> dict[str, Any]:
 
 
 class Summaries:
-    """The summaries of all programs, made once for each set of programs however often somebody asks."""
+    """The summaries of all programs, made only once for each set of programs that is loaded."""
 
     def __init__(self) -> None:
         self._made: tuple[Mapping[str, Program], list[dict[str, Any]]] = ({}, [])
 
     def of(self, programs: Mapping[str, Program]) -> list[dict[str, Any]]:
-        """Those of these programs. Other threads may ask at the same time; at worst they are made twice."""
+        """The summaries of these programs. Several threads may call this at once; at worst each makes them."""
         known, summaries = self._made
         if known is not programs:
             summaries = [summary(program) for program in programs.values()]
@@ -54,10 +54,10 @@ class Summaries:
 
 
 def require_name(name: object) -> str:
-    """The name, if it can be a program's.
+    """The name, if it is valid as a program's name.
 
     Raises:
-        BadInput: it cannot.
+        BadInput: it is not.
     """
     if not isinstance(name, str) or not is_program(name):
         raise BadInput(f"program {ascii(name)[:80]}; valid: 1 to 64 letters, digits and . _ + -")
@@ -65,10 +65,10 @@ def require_name(name: object) -> str:
 
 
 def profile(programs: Mapping[str, Program], asked: object) -> dict[str, Any]:
-    """The program of that name, as the content of a file of profiles.
+    """The profile of the program of that name, as the content of a profile file.
 
     Raises:
-        BadInput: no program can have that name, or none has.
+        BadInput: the name is not valid, or no program of that name has a profile.
     """
     name = require_name(asked)
     if name not in programs:

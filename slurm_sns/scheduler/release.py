@@ -1,6 +1,6 @@
-"""Giving held jobs to Slurm: on a clean stop, on `sns release --all`, when disabled, and by the watchdog.
+"""Releases held jobs to Slurm: on a clean stop, on `sns release --all`, under the kill switch, and for the watchdog.
 
-It needs nothing but the jobs and our records: no nodes, no plan.
+That takes only the jobs and our records, neither nodes nor a plan.
 """
 
 from collections.abc import Iterable, Mapping
@@ -26,10 +26,10 @@ def release_held(
     log: Log,
     reason: str,
 ) -> int:
-    """Release every job that we hold, and unpin every placed one that Slurm has not started; the number of both.
+    """Release every job that we hold, and unpin every placed job that Slurm has not started; return how many in all.
 
-    One of each user, then a second: nobody waits until a thousand of another's are released. Those that their
-    owners hold stay held, without a placement of ours.
+    Users take turns, one job each, so that no user waits until a thousand jobs of another are released. Jobs that
+    their owners hold stay held, without our placement; they are not counted.
 
     Raises:
         Unreachable: slurmctld does not answer; jobs may still be held.
@@ -38,16 +38,16 @@ def release_held(
     found = reconcile(seen, records, settings, now_s).found
     released = 0
     for job in round_robin(seen, lambda job: job.user_id):
-        what, record = found[job.id]
-        changes = handed_over(job, what, record, reason)
+        status, record = found[job.id]
+        changes = handed_over(job, status, record, reason)
         if not changes:
             continue
-        # What follows a refusal is not sent: a job whose placement is still on it must not be released.
+        # After a refusal the rest is not sent: a job that still has our placement must not be released.
         answers = reached(executor.execute(changes))
         refusal = next((answer.refused for answer in answers if answer.refused is not None), None)
         if refusal is not None:
             log(f"job {job.id}: could not be released: {refusal}")
-        elif what is not JobStatus.OWNER_HELD:
+        elif status is not JobStatus.OWNER_HELD:
             released += 1
             log(f"job {job.id}: released to Slurm: {reason}")
     return released

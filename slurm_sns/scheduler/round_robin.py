@@ -1,4 +1,4 @@
-"""What one cycle sends of more than it may send: one change of each user, then a second, and so on."""
+"""Limits how many changes a cycle sends: one change of each user, then a second of each, and so on."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from itertools import islice
@@ -10,9 +10,9 @@ Change = TypeVar("Change")
 def round_robin(
     changes: Iterable[Change], owner: Callable[[Change], Hashable], most: int | None = None
 ) -> list[Change]:
-    """At most so many of these (None: all), an owner after the other, in the order in which the owners come first.
+    """At most `most` of the changes (None: all), one of each owner in turn, owners in the order of their first change.
 
-    What is one owner's stays in its order, so of several changes of a job none overtakes another.
+    The changes of one owner keep their order, so two changes of the same job are never swapped.
     """
     return list(islice(_each_in_turn(changes, owner), most))
 

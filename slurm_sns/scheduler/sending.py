@@ -1,6 +1,6 @@
-"""Sends what a cycle has decided: a line of the log for each change, every refusal met, a sign of life meanwhile.
+"""Sends what a cycle has decided: it logs each change, handles every refusal and keeps up the heartbeat meanwhile.
 
-A policy may only change jobs that slurm_sns manages: an action on any other job is not sent, and the log says so.
+A policy may only change jobs that slurm_sns manages: an action on any other job is logged and not sent.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,11 +18,12 @@ from slurm_sns.scheduler.ports import Clock, Executor, Heartbeat, Log
 from slurm_sns.scheduler.round_robin import round_robin
 from slurm_sns.scheduler.settings import Settings
 
-#: While a cycle sends changes of many jobs it shows a sign of life this often.
+#: How often the heartbeat is written while a cycle sends changes of many jobs.
 SIGN_OF_LIFE_S = 1.0
-#: An unpin is two commands of Slurm's: so many in one cycle, of each user in turn; the next one goes on.
+#: The most corrections in one cycle, users taking turns; the next cycle goes on. Each unpin takes two Slurm commands.
 MOST_CORRECTIONS = 200
-#: A restored nice value is an RPC of 2 ms (seen): so many in one cycle, after its placements; the next one goes on.
+#: The most nice values that a cycle restores, after its placements; the next cycle goes on. Each takes an RPC of 2 ms
+#: (seen).
 MOST_RESTORED = 100
 
 #: What a policy may do to a job besides starting it.
@@ -33,7 +34,7 @@ AnyChange = TypeVar("AnyChange", bound=Change)
 
 
 class Sending:
-    """Sends a scheduler's orders. Its methods raise Unreachable: slurmctld does not answer, the rest was not sent."""
+    """Sends a scheduler's orders. If slurmctld does not answer, its methods raise Unreachable and send no more."""
 
     def __init__(self, executor: Executor, heartbeat: Heartbeat, clock: Clock, log: Log) -> None:
         self._executor, self._heartbeat, self._clock, self._log = executor, heartbeat, clock, log
@@ -42,32 +43,32 @@ class Sending:
         self._lively_s = 0.0
 
     def begin(self, now_s: float) -> None:
-        """A cycle begins; its first sign of life is due `SIGN_OF_LIFE_S` later."""
+        """Note that a cycle begins; the heartbeat is next due `SIGN_OF_LIFE_S` later."""
         self._lively_s = now_s
 
     def correct(self, situation: Situation) -> dict[int, str]:
-        """Send the corrections of the state table, those of each user in turn; what was done, by job."""
+        """Send the corrections of the state table, users taking turns; return what was done, by job id."""
         concerned = {each.job_id for each in situation.corrections}
         users = {job.id: job.user_id for job in situation.observed if job.id in concerned} if concerned else {}
         in_turn = round_robin(situation.corrections, lambda each: users[each.job_id], MOST_CORRECTIONS)
-        return {change.job_id: said(change) for change in self._change(in_turn)}
+        return {change.job_id: described(change) for change in self._change(in_turn)}
 
     def place(self, placements: Sequence[PlacementOrder]) -> Iterator[tuple[Start, Refused | None]]:
-        """Send placements; each start as Slurm answers it, with its refusal, None where it took the placement."""
+        """Send placements; yield each start when Slurm answers, with the refusal (None: Slurm accepted it)."""
         for answer in reached(self._executor.execute(placements)):
             if isinstance(answer.order, PlacementOrder):
                 yield answer.order.start, answer.refused
             self._show_sign_of_life()
 
     def carry_out(self, actions: Iterable[Action], situation: Situation, settings: Settings) -> Iterator[PolicyChange]:
-        """Send the actions of a plan that start nothing, in their order; those that Slurm has done."""
+        """Send the actions of a plan that start no job, in the plan's sequence; yield those that Slurm has done."""
         wanted: list[PolicyChange] = []
         for action in actions:
             if isinstance(action, Start):
                 continue
             hindrance = _hindrance(action, situation, settings)
             if hindrance:
-                self._log(f"job {action.job_id}: {said(action)}; not sent: {hindrance}")
+                self._log(f"job {action.job_id}: {described(action)}; not sent: {hindrance}")
             else:
                 wanted.append(action)
         yield from self._change(wanted)
@@ -75,11 +76,11 @@ class Sending:
     def restore_nice(
         self, jobs: Sequence[ObservedJob], records: Mapping[int, JobRecord], *, shows_life: bool = True
     ) -> None:
-        """Give the jobs that have started their own nice values again.
+        """Give the jobs that have started their own nice values back.
 
-        Each is asked for once: Slurm says yes and ignores it where an administrator has set the job's priority. A
-        short job has ended in the meantime: only one that is still there at the next look, and refused again, is worth
-        a line.
+        Each change is sent once: where an administrator has set the job's priority, Slurm accepts the change and
+        ignores it. A refusal is logged only when the next cycle meets it again: most refused jobs are short ones that
+        have ended in the meantime. `shows_life` is False after a clean stop, which must not write the heartbeat.
         """
         found = started_with_boost(jobs, records)
         self._restored.intersection_update(found)
@@ -96,24 +97,24 @@ class Sending:
                 self._restored.add(own)
 
     def split(self, situation: Situation) -> None:
-        """Split off the tasks of arrays that the next cycles may place, those of each user in turn."""
+        """Split off the tasks of arrays that the next cycles may place, users taking turns."""
         jobs = situation.jobs
         for split in round_robin(situation.splits, lambda each: jobs[each.array_id].user_id, MOST_CORRECTIONS):
             self._show_sign_of_life()
             for answer in reached(self._executor.execute((split,))):
                 if answer.refused is not None:
-                    # Some of the tasks were cancelled in the meantime: the next look shows which are there.
+                    # Some of the tasks were cancelled in the meantime: the next observation shows which are left.
                     self._log(f"array {split.array_id}: Slurm refused to split tasks off: {answer.refused}")
 
     def _change(self, changes: Iterable[AnyChange]) -> Iterator[AnyChange]:
-        """Send these changes; those that Slurm has made."""
+        """Send these changes; yield those that Slurm has made."""
         logged: set[str] = set()
         for change in changes:
             self._show_sign_of_life()
-            line = f"job {change.job_id}: {said(change)}"
+            line = f"job {change.job_id}: {described(change)}"
             for answer in reached(self._executor.execute((change,))):
                 if answer.refused is not None:
-                    # The job started or ended in the meantime: the next look shows what it is now.
+                    # The job started or ended in the meantime: the next observation shows its state.
                     self._log(f"{line}; Slurm refused the change: {answer.refused}")
                     continue
                 if line not in logged:
@@ -122,7 +123,7 @@ class Sending:
                 yield change
 
     def _show_sign_of_life(self) -> None:
-        """Beat in the middle of a cycle that takes long; a clock that was stepped, either way, counts as long."""
+        """Write the heartbeat during a long cycle; also after the clock was stepped forward or back."""
         now_s = self._clock.now()
         if abs(now_s - self._lively_s) >= SIGN_OF_LIFE_S:
             self._heartbeat.beat(now_s)
@@ -130,7 +131,7 @@ class Sending:
 
 
 def _hindrance(action: PolicyChange, situation: Situation, settings: Settings) -> str:
-    """Why a policy's action must not be sent; empty when it may."""
+    """Why a policy's action must not be sent; empty when it may be sent."""
     job, record = situation.jobs.get(action.job_id), situation.records.get(action.job_id)
     if job is None or record is None or job.hints is None or job.hints.advised:
         return "slurm_sns does not manage the job"
@@ -138,12 +139,12 @@ def _hindrance(action: PolicyChange, situation: Situation, settings: Settings) -
         return ""
     if action.pool not in settings.partitions:
         return f"partition {action.pool} is not managed"
-    # Its own memory is restored when the requeue is seen, but by then the job would wait in the other partition.
+    # Its own memory is restored once we see the requeue, but then the job would wait in the other partition already.
     return "" if record.own_memory == NO_MEMORY else "it was given whole nodes of its own partition"
 
 
-def said(change: Change) -> str:
-    """What a change does, with its reason."""
+def described(change: Change) -> str:
+    """What a change does and why, for the log and the decision record."""
     match change:
         case Suspend():
             what = "suspended"

@@ -1,4 +1,4 @@
-"""What the live scheduler is told by sns.yaml."""
+"""The live scheduler's settings from sns.yaml."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Times in seconds; `age_limit_s`, `withhold_limit_s` None: no limit; `shares` None: those of Slurm's accounts.
+    """The settings; None means no limit for `age_limit_s` and `withhold_limit_s`, and Slurm's shares for `shares`.
 
-    `queue_depth`: how many jobs of the queue a cycle looks at. `unmanaged_gbps_per_core`: the bandwidth that a running
-    job without profile is taken to draw.
+    `queue_depth` is how many jobs of the queue a cycle looks at. `unmanaged_gbps_per_core` is the bandwidth that a
+    running job without a profile is assumed to draw. `shares` are by account.
     """
 
     mode: str = "enforce"

@@ -1,7 +1,7 @@
-"""The watchdog, a process of its own: when the scheduler shows no sign of life, it releases what is still held.
+"""The watchdog, a process of its own: while the scheduler shows no sign of life, it releases the jobs still held.
 
-While the heartbeat is stale the submit filter passes new jobs through, so nothing is held any more after one release;
-the watchdog still looks again, because a job may have been submitted in the second before.
+While the heartbeat is stale the submit filter passes new jobs through, so one release leaves no job held. The watchdog
+still looks again, because a job may have been submitted in the second before.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,22 +13,22 @@ from slurm_sns.scheduler.ports import Clock, Executor, Log, State
 from slurm_sns.scheduler.release import release_held
 from slurm_sns.scheduler.settings import Settings
 
-#: A difference between the wall clock and one that nobody sets which is no jitter but somebody who set the time.
+#: When the wall clock moves this much against the steady clock, somebody has set the time: jitter is smaller.
 LEAST_STEP_S = 2.0
-#: After that a scheduler that lives has so long to beat by the new time: with the pause between two looks, less than
-#: the five seconds in which jobs are released.
+#: After the time was set, a living scheduler has this long to write a heartbeat of the new time. Together with the
+#: pause between two looks this is less than the five seconds in which jobs are released.
 STEP_GRACE_S = 3.0
 
 
 def is_stale(heartbeat_s: float | None, now_s: float, timeout_s: float) -> bool:
-    """Whether the scheduler must be taken for dead. A heartbeat far in the future is stale too: a clock was stepped."""
-    return heartbeat_s is None or not abs(now_s - heartbeat_s) <= timeout_s  # so written, nan is stale
+    """Whether the scheduler counts as dead. A heartbeat far in the future is stale, too: the clock was stepped."""
+    return heartbeat_s is None or not abs(now_s - heartbeat_s) <= timeout_s  # written this way, NaN is stale
 
 
 class Watchdog:
-    """Looks at the heartbeat every `interval_s`, and releases held jobs while it is stale.
+    """Looks at the heartbeat, and releases held jobs while it is stale.
 
-    In every mode: an earlier enforce may have left some.
+    It does so in every mode: the mode enforce may have held jobs before the mode was changed.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Watchdog:
         self._stepped_s = float("-inf")
 
     def look(self) -> int:
-        """One look; the number of jobs released."""
+        """Look once at the heartbeat; return the number of jobs released."""
         now_s = self._clock.now()
         stale = not self._was_stepped(now_s) and is_stale(self._last_beat(), now_s, self._timeout_s)
         if stale != self._was_stale:
@@ -71,7 +71,7 @@ class Watchdog:
         )
 
     def _was_stepped(self, now_s: float) -> bool:
-        """Whether the time was set a moment ago: the heartbeat is then of another time, though the scheduler lives."""
+        """Whether the time was set a moment ago: a living scheduler's heartbeat may then still show the old time."""
         steady_s = self._clock.steady()
         step_s = now_s - steady_s - self._offset_s
         self._offset_s += step_s
@@ -81,14 +81,14 @@ class Watchdog:
         return steady_s - self._stepped_s < STEP_GRACE_S
 
     def run(self, interval_s: float, is_stopping: Callable[[], bool]) -> None:
-        """Look until `is_stopping`; a problem is logged once, and tried again at the next look."""
-        silence = Outage(self._log, "; trying again")
+        """Look every `interval_s` until `is_stopping`. A problem is logged once; the next look tries again."""
+        outage = Outage(self._log, "; trying again")
         while not is_stopping():
             try:
                 self.look()
-                silence.over(self._clock.now())
+                outage.over(self._clock.now())
             except SnsError as problem:
-                silence.met(str(problem), self._clock.now())
+                outage.met(str(problem), self._clock.now())
             except Exception as problem:  # noqa: BLE001 - the outermost loop: a defect must not end it
-                silence.met_defect(problem, self._clock.now())
+                outage.met_defect(problem, self._clock.now())
             self._clock.sleep(interval_s)

@@ -1,8 +1,8 @@
-"""What slurmdbd knows: QOS priorities and what they free jobs of, accounts' shares, and what is limited for whom.
+"""What slurmdbd knows: QOS priorities, flags and preemption, shares of accounts, and which TRES are limited for whom.
 
-A cycle never waits for slurmdbd, which may be away, or hang for the better part of a minute: it is asked aside, by
-Slurm's own command with a deadline, and until it answers again what it said last stays in force. No limit is changed
-while it is away; one that is changed is known after a minute. Until it has answered once, every limit counts as set.
+slurmdbd may be down, or hang for nearly a minute, so a cycle never waits for it. A thread of its own asks it through
+sacctmgr, with a timeout. Until the next answer arrives, the last one stays in force. Nobody can change a limit while
+slurmdbd is down; a changed limit is known here after a minute. Before the first answer, every limit counts as set.
 """
 
 import threading
@@ -17,12 +17,12 @@ from slurm_sns.scheduler.ports import Log
 from slurm_sns.slurm import translate, tres_limits
 from slurm_sns.slurm.commands import run
 
-#: The numbers change when an admin changes them: asking once a minute is enough, and after no answer a little sooner.
+#: The numbers change only when an admin changes them, so once a minute is enough. After no answer we ask again sooner.
 ASKED_EVERY_S = 60.0
 ASKED_AGAIN_S = 15.0
-#: The very first look waits so long for an answer, which takes a fraction of a second, so that it orders the queue.
+#: The first observation waits this long, so that it already has the priorities. An answer takes a fraction of a second.
 FIRST_ANSWER_S = 3.0
-#: A sacctmgr that has not answered by then is ended.
+#: A sacctmgr that has not answered after this time is killed.
 TIMEOUT_S = 10.0
 
 _SHOW_QOS = ("sacctmgr", "-nP", "show", "qos", "format=name,priority,flags,preempt,preemptmode")
@@ -41,7 +41,7 @@ class Numbers:
 
 
 class Accounting:
-    """The last known numbers; with the accounts' shares where `with_shares` says so. For one caller's thread."""
+    """The last known numbers. Shares of accounts are only asked for with `with_shares`. For one caller's thread."""
 
     def __init__(self, log: Log, *, with_shares: bool, ask: Callable[..., str] = run) -> None:
         self._with_shares = with_shares
@@ -52,7 +52,7 @@ class Accounting:
         self._silence = Outage(log, "; the last known priorities, shares and limits stay in force")
 
     def numbers(self) -> Numbers:
-        """What slurmdbd said last; nothing before it has ever answered."""
+        """The last answer of slurmdbd; the empty default values before its first answer."""
         if self._asking is None:
             self._begin().join(FIRST_ANSWER_S)
         elif not self._asking.is_alive() and time.monotonic() >= self._ask_after_s:
@@ -66,7 +66,7 @@ class Accounting:
 
     def _learn(self) -> None:
         try:
-            # First: without slurmdbd no limits are enforced, and slurmctld says so.
+            # The limits first: at a site without slurmdbd none are enforced, and slurmctld alone tells us that.
             self._known = replace(self._known, tres_limits=tres_limits.ask(self._ask, TIMEOUT_S))
             qos = self._ask(*_SHOW_QOS, timeout_s=TIMEOUT_S)
             shares = account_shares(self._ask(*_SHOW_SHARES, timeout_s=TIMEOUT_S)) if self._with_shares else ()
@@ -86,9 +86,9 @@ class Accounting:
 
 
 def account_shares(text: str) -> tuple[tuple[str, float], ...]:
-    """The shares of the accounts' own associations, those without a user, of `account|user|share` lines, by account.
+    """The shares of accounts, sorted by account, from `account|user|share` lines. Lines with a user are ignored.
 
-    `parent` is no number: such an account has the share of all that have none, 1.
+    An account whose share is the word `parent` gets the share 1, the default.
     """
     rows = [line.split("|") for line in text.splitlines() if line.count("|") == 2]
     own = [(account, share) for account, user, share in rows if not user]

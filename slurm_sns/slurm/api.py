@@ -1,7 +1,7 @@
-"""pyslurm, loaded on purpose, and its errors in our words.
+"""pyslurm, imported at its first use, and its errors as ours.
 
-Importing pyslurm where Slurm has no configuration ends the process (seen), so it is imported when first used, with its
-own initialisation turned off, and `slurm_init` is called by hand.
+Importing pyslurm on a machine without a Slurm configuration ends the process (seen). So it is imported only when it is
+first used, with its own initialisation turned off, and `slurm_init` is called afterwards.
 """
 
 import errno
@@ -16,15 +16,15 @@ from types import ModuleType
 from slurm_sns.errors import BadInput, Refused, SnsError, Unreachable
 from slurm_sns.slurm.slurm_log import quiet
 
-#: Where Slurm's commands and libraries look for their configuration when SLURM_CONF does not say.
+#: Where Slurm's commands and libraries look for their configuration when SLURM_CONF is not set.
 DEFAULT_CONFIGURATION = Path("/etc/slurm/slurm.conf")
 
 #: slurm/slurm_errno.h: general communication (1000), controller communication (1800), sockets (5000), authentication
-#: (6000, and 1007 among the first: munge does not run), and a backup controller's answers in standby.
+#: (6000; also 1007 of general communication, when munge does not run), and answers of a backup controller in standby.
 _COMMUNICATION = (range(1000, 1100), range(1800, 1900), range(5000, 5100), range(6000, 6100))
 _AUTHENTICATION = frozenset({1007, *range(6000, 6100)})
 _STANDBY = frozenset({2027, 2131})
-#: The system's own errors of a connection, as they come through when slurmctld ends in the middle of a request (seen).
+#: Connection errors of the operating system: pyslurm passes them on when slurmctld ends during a request (seen).
 _CONNECTION = frozenset(
     {errno.ECONNRESET, errno.ECONNREFUSED, errno.ECONNABORTED, errno.EPIPE, errno.ENOTCONN, errno.ETIMEDOUT}
     | {errno.EHOSTUNREACH, errno.ENETUNREACH}
@@ -59,7 +59,7 @@ def pyslurm() -> ModuleType:
 
 @contextmanager
 def answers() -> Iterator[None]:
-    """Inside it, an RPC error becomes `Unreachable` (slurmctld does not answer) or `Refused` (it says no)."""
+    """Turn an RPC error inside the block into `Unreachable` (slurmctld does not answer) or `Refused` (it says no)."""
     try:
         yield
     except pyslurm().RPCError as error:
@@ -72,5 +72,5 @@ def answers() -> Iterator[None]:
 
 
 def is_unreachable(number: int) -> bool:
-    """Whether Slurm's error number means that slurmctld could not be asked (trying again may help)."""
+    """Whether Slurm's error number means that slurmctld could not be reached (trying again may help)."""
     return number in _STANDBY | _CONNECTION or any(number in numbers for numbers in _COMMUNICATION)

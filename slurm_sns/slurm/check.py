@@ -1,7 +1,7 @@
-"""The configuration against the running Slurm: what differs, and what mends it. Pure.
+"""Compares sns.yaml with the running Slurm: what differs, and how to repair it. Pure.
 
-In two parts, as an admin mends them: `description` is what sns.yaml says of the site, `running` is what slurmctld runs
-with once the rendered files are included.
+There are two parts, in the order in which an admin repairs them: `description` checks what sns.yaml says about the
+site, `running` checks what slurmctld runs with after the rendered files are included.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,13 +20,13 @@ RECONFIGURE = "scontrol reconfigure"
 
 
 def expected_options(fragment: str) -> dict[str, tuple[str, ...]]:
-    """`Name=a,b` lines of the rendered slurm.conf fragment, as words."""
+    """The `Name=a,b` lines of the rendered slurm.conf fragment as option -> words."""
     lines = (line for line in fragment.splitlines() if line and not line.startswith("#") and "=" in line)
     return {name: tuple(words.split(",")) for name, words in (line.split("=", 1) for line in lines)}
 
 
 def description(config: Config, site: Site) -> Iterator[Finding]:
-    """sns.yaml against the site that it describes: SlurmUser, memory, partitions, nodes."""
+    """Compare sns.yaml with the site that it describes: SlurmUser, memory, partitions, nodes."""
     user = config.slurm.user
     yield Finding(site.user == user, "SlurmUser", site.user, user, advice=f"sns.yaml, slurm: user: {site.user}")
     yield from _memory(config, site)
@@ -38,20 +38,18 @@ def description(config: Config, site: Site) -> Iterator[Finding]:
         advice="sns.yaml, slurm: accounting_tres: null",
     )
     yield from _partitions(config, site)
-    yield from _together(_nodes(config, site))
+    yield from _merged(_nodes(config, site))
 
 
 def running(config: Config, site: Site, expected: Mapping[str, tuple[str, ...]]) -> Iterator[Finding]:
-    """What slurmctld runs with against what the rendered files say: options, and the nodes' gres."""
+    """Compare what slurmctld runs with to the rendered files: options, and the gres of the nodes."""
     for name, words in expected.items():
         present = {word.lower() for word in site.options.get(name, ())}
         missing = [word for word in words if word.lower() not in present]
         found = ",".join(site.options.get(name, ()))
         yield Finding(not missing, f"slurmctld runs with {name}", found, ",".join(words), run=RECONFIGURE)
     described = _described(config)
-    yield from _together(
-        (each.name, _gres(each, described[each.name])) for each in site.nodes if each.name in described
-    )
+    yield from _merged((each.name, _gres(each, described[each.name])) for each in site.nodes if each.name in described)
 
 
 def _memory(config: Config, site: Site) -> Iterator[Finding]:
@@ -108,8 +106,8 @@ def _gres(node: ObservedNode, said: Nodes) -> Finding:
     return Finding(found == wanted, "slurmctld runs with NODES", found, wanted, run=RECONFIGURE)
 
 
-def _together(of_nodes: Iterable[tuple[str, Finding]]) -> Iterator[Finding]:
-    """One finding for all nodes of which the same is to be said: a cluster has thousands."""
+def _merged(of_nodes: Iterable[tuple[str, Finding]]) -> Iterator[Finding]:
+    """Merge equal findings of several nodes into one, because a cluster has thousands of nodes."""
     names: dict[Finding, list[str]] = {}
     for name, finding in of_nodes:
         names.setdefault(finding, []).append(name)

@@ -1,7 +1,7 @@
-"""The site's configuration files against the rendered ones: what is missing, the lines to take out and to add. Pure.
+"""Compares the site's configuration files with the rendered ones: what is missing, which lines to remove and add. Pure.
 
-Every edit can be undone by rule: a line that is taken out stays as a comment that begins with `UNUSED`, a line that
-stands in its place ends with `OURS`, and an Include names our directory. README gives the command that undoes them.
+Every edit can be recognised and undone: a removed line stays as a comment that begins with `UNUSED`, the line that
+replaces it ends with `OURS`, and an Include names our directory. README gives the command that undoes them.
 """
 
 import re
@@ -17,7 +17,7 @@ from slurm_sns.slurm.translate import BANDWIDTH, WAYS, node_names
 UNUSED = "#sns# "
 OURS = " # sns"
 
-#: slurm.conf's options that the rendered fragment sets -> the list of the site's own words in sns.yaml.
+#: An option that the rendered slurm.conf fragment sets -> the setting of sns.yaml with the site's own words for it.
 SETTINGS = {
     "JobSubmitPlugins": "job_submit_plugins",
     "GresTypes": "gres_types",
@@ -28,14 +28,14 @@ SETTINGS = {
 
 
 def site_words(lines: Sequence[Line], ours: Path) -> dict[str, tuple[str, ...]]:
-    """What the site's own files say of those options: name -> words, without files below `ours` and without lua."""
+    """The site's own words for the options of `SETTINGS`: name -> words, without `lua`, without files below `ours`."""
     found = {line.option[0]: line.option[1] for line in _sites_own(lines, ours) if line.option}
     said = {name: found[name.lower()] for name in SETTINGS if name.lower() in found}
     return {name: tuple(word for word in value.split(",") if word and word != "lua") for name, value in said.items()}
 
 
 def kept_words(config: Config, lines: Sequence[Line]) -> Iterator[Finding]:
-    """The site's own words stand in sns.yaml too, from where they come back in the rendered fragment."""
+    """sns.yaml repeats the site's own words, so that the rendered fragment contains them."""
     for name, words in site_words(lines, config.paths.slurm_dir).items():
         kept = getattr(config.slurm, SETTINGS[name]) or ()
         yield Finding(
@@ -50,7 +50,7 @@ def kept_words(config: Config, lines: Sequence[Line]) -> Iterator[Finding]:
 def slurm_conf(
     path: Path, lines: Sequence[Line], config: Config, expected: Mapping[str, tuple[str, ...]]
 ) -> Iterator[Finding]:
-    """slurm.conf: no option twice, the nodes' gres, the Include of the rendered fragment."""
+    """slurm.conf repeats no option of the rendered fragment, gives the nodes their gres, and includes the fragment."""
     own = _sites_own(lines, config.paths.slurm_dir)
     for name in expected:
         yield from _said_once(name, own)
@@ -61,7 +61,7 @@ def slurm_conf(
 
 
 def includes(path: Path, lines: Sequence[Line], wanted: Path, word: str) -> Finding:
-    """The file at `path`, whose lines these are, includes the file `wanted`."""
+    """The file at `path`, which has these lines, includes the file `wanted`. `word` is the file's include keyword."""
     done = any(wanted in line.included(path.parent) for line in lines)
     return Finding(
         done, f"{path} includes {wanted}", "" if done else "no such line", file=str(path), add=f"{word} {wanted}"
@@ -73,7 +73,7 @@ def _sites_own(lines: Sequence[Line], ours: Path) -> list[Line]:
 
 
 def _said_once(name: str, own: Sequence[Line]) -> Iterator[Finding]:
-    """Slurm takes the last of repeated options, and logs an error for each."""
+    """The site's own files do not repeat the option: Slurm takes the last one and logs an error for each repetition."""
     what = f"{name} stands in the rendered slurm.conf alone"
     repeated = [line for line in own if line.option and line.option[0] == name.lower()]
     for line in repeated:
@@ -85,7 +85,7 @@ def _said_once(name: str, own: Sequence[Line]) -> Iterator[Finding]:
 
 
 def _gres(line: Line, config: Config) -> Iterator[Finding]:
-    """A NodeName line counts the cache ways and the bandwidth of its nodes."""
+    """A NodeName line has the gres of its nodes: cache ways and memory bandwidth."""
     nodes = {name: each.gres for each in config.nodes for name in each.node_names}
     named = line.content.split("=", 1)[1].split()[0]
     try:
@@ -110,7 +110,7 @@ def _gres(line: Line, config: Config) -> Iterator[Finding]:
 
 
 def _with_gres(content: str, wanted: str) -> str:
-    """The node line with these amounts beside what else it has; itself where they are there already."""
+    """The node line with these gres added to its others; unchanged if it has them already."""
     found = re.search(r"\sgres=(\S+)", content, re.IGNORECASE)
     words = found[1].split(",") if found else []
     others = [word for word in words if word.split(":")[0] not in (WAYS, BANDWIDTH)]
@@ -125,5 +125,5 @@ def _with_gres(content: str, wanted: str) -> str:
 
 
 def _unused(text: str) -> str:
-    """The lines as comments. Slurm takes comments off first, so a backslash at their end continues nothing."""
+    """The lines as comments. Slurm strips comments first, so a backslash at the end of one continues nothing."""
     return "\n".join(UNUSED + line for line in text.split("\n"))

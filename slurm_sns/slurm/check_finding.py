@@ -1,16 +1,16 @@
-"""One thing that `sns check` looks at, and what to do where it is not right."""
+"""One thing that `sns check` looks at, and what to do when it is wrong."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Whether `what` is right; where it is not: what was found, what is wanted, and the remedy.
+    """Whether `what` is right; if not, what was found, what is wanted, and the remedy.
 
-    A `warning` is no fault (`ok`), but has a price, which `advice` names.
+    A `warning` is no fault (`ok` is True) but has a disadvantage, which `advice` names.
 
-    The remedy is an edit of `file` (`remove`: the lines as they stand there, `add`: what belongs in their place, or at
-    the file's end where nothing is to be removed), or a command to `run`, or something that is only `advice`.
+    The remedy is an edit of `file`, a command to `run`, or only `advice`. An edit replaces the lines `remove`, given
+    exactly as the file has them, by the lines `add`. With nothing to remove, `add` goes to the end of the file.
     """
 
     ok: bool
@@ -26,5 +26,5 @@ class Finding:
 
     @property
     def is_well(self) -> bool:
-        """Whether there is nothing to say of it but that it is right."""
+        """Whether it is right and has no warning."""
         return self.ok and not self.warning

@@ -1,7 +1,7 @@
-"""What of the site's own configuration keeps slurm_sns from placing jobs, and what of it has a price. Pure.
+"""Which settings of the site's own configuration keep slurm_sns from placing jobs, and which have disadvantages. Pure.
 
-A managed partition must let jobs share nodes and give them all CPUs: the plan counts on both. What only costs
-something is a warning, which says what it costs.
+A managed partition must let jobs share nodes and give them all CPUs of a node: the plan counts on both. A setting that
+only has a disadvantage is a warning, which names the disadvantage.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,12 +16,12 @@ from slurm_sns.slurm.site import Site, SitePartition
 
 #: Slurm's default is 30 s; the example of conf/sns.yaml has 60.
 MOST_BF_INTERVAL_S = 60
-#: A placed job is before every other whose priority is below this; and its own, with the boost, fits into 32 bits.
+#: A placed job goes ahead of every job with a priority below this, and its own priority with the boost fits 32 bits.
 MOST_WEIGHTS = -MULTIFACTOR.added
 
 
 def rules(config: Config, site: Site) -> Iterator[Finding]:
-    """The running Slurm's rules for managed jobs."""
+    """Check the settings of the running Slurm that concern managed jobs."""
     managed = [each for each in site.rules if each.observed.name in config.partitions]
     yield from (_sharing(partition, site) for partition in managed)
     yield from _preemption(managed, site)
@@ -31,7 +31,7 @@ def rules(config: Config, site: Site) -> Iterator[Finding]:
 
 
 def controllers(lines: Sequence[Line]) -> Finding:
-    """slurm.conf's controllers: slurm_sns runs on one of them."""
+    """Check how many controllers slurm.conf names: slurm_sns runs on one of them only."""
     hosts = [line.option[1] for line in lines if line.option and line.option[0] == "slurmctldhost"]
     return Finding(
         ok=True,
@@ -45,7 +45,7 @@ def controllers(lines: Sequence[Line]) -> Finding:
 
 
 def _sharing(partition: SitePartition, site: Site) -> Finding:
-    """Jobs of the partition share nodes, and get all CPUs of them."""
+    """The partition lets jobs share nodes and gives them all CPUs of a node."""
     name = partition.observed.name
     found = list(_obstacles(partition, site))
     return Finding(
@@ -58,10 +58,11 @@ def _sharing(partition: SitePartition, site: Site) -> Finding:
 
 
 def _obstacles(partition: SitePartition, site: Site) -> Iterator[str]:
-    """The options in the partition's way.
+    """The partition's options that keep its jobs from being placed.
 
-    Exclusive or forced, every job of it shows `--exclusive` or `--oversubscribe`, is held, and is given to Slurm a
-    second later (seen on 26.05.5). Beyond a limit of CPUs jobs are placed where Slurm does not start them (seen).
+    With OverSubscribe=EXCLUSIVE or FORCE, every job of the partition shows `--exclusive` or `--oversubscribe`: it is
+    held, and given to Slurm a second later (seen on 26.05.5). With a limit of CPUs on each node or socket, we place
+    jobs where Slurm does not start them (seen).
     """
     if partition.oversubscribe.startswith(("EXCLUSIVE", "FORCE")):
         yield f"OverSubscribe={partition.oversubscribe}"
@@ -74,7 +75,7 @@ def _obstacles(partition: SitePartition, site: Site) -> Iterator[str]:
 
 
 def _preemption(managed: Sequence[SitePartition], site: Site) -> Iterator[Finding]:
-    """Jobs that may preempt others are left to Slurm."""
+    """Warn of partitions and QOS whose jobs may preempt others: such jobs are left to Slurm."""
     partitions = tuple(each.observed for each in site.rules)
     preemptors = Preemptors(Observation((), site.nodes, partitions=partitions, preemption=site.preemption))
     names = [each.observed.name for each in managed]
@@ -129,6 +130,6 @@ def _backfill(site: Site) -> Finding:
 
 
 def _number(words: Sequence[str], name: str) -> int:
-    """The value of `name=value` among these words; 0 where there is none, or no number."""
+    """The value of the last `name=value` among these words; 0 if there is none or it is no number."""
     values = [word.partition("=")[2] for word in words if word.partition("=")[0].lower() == name]
     return int(values[-1]) if values and values[-1].isdecimal() else 0

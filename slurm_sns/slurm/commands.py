@@ -1,6 +1,6 @@
-"""Slurm's own commands, for the few things that pyslurm cannot do.
+"""Runs Slurm's own commands, for the few things that pyslurm cannot do.
 
-No shell; every argument is ours, never a user's text.
+No shell is involved, and no argument is text that a user wrote.
 """
 
 import subprocess
@@ -9,20 +9,20 @@ from slurm_sns.errors import Refused, Unreachable
 
 TIMEOUT_S = 30
 
-#: What Slurm's commands say when they find nobody. `Unexpected message received` is scontrol's update (seen), `No
-#: response` and `PersistInit` are sacctmgr's words for a slurmdbd that hangs; authentication fails without munge.
-_SIGNS = (
+#: What Slurm's commands print when no daemon answers. `Unexpected message received` comes from scontrol update (seen),
+#: `No response` and `PersistInit` from sacctmgr when slurmdbd hangs; authentication fails without munge.
+_UNREACHABLE_TEXTS = (
     *("Unable to contact", "timed out", "Connection refused", "Problem talking", "Unexpected message received"),
     *("No response", "PersistInit", "authentication error", "Connection reset", "Broken pipe"),
 )
 
 
 def run(command: str, *arguments: str, timeout_s: float = TIMEOUT_S) -> str:
-    """What the command prints.
+    """Run the command and return what it prints.
 
     Raises:
         Unreachable: Slurm does not answer.
-        Refused: the command failed otherwise; the text is its own.
+        Refused: the command failed otherwise; the text is what it printed.
     """
     try:
         done = subprocess.run(  # noqa: S603 -- a list, no shell
@@ -40,4 +40,4 @@ def run(command: str, *arguments: str, timeout_s: float = TIMEOUT_S) -> str:
 
 
 def _is_unreachable(text: str) -> bool:
-    return any(sign in text for sign in _SIGNS)
+    return any(known in text for known in _UNREACHABLE_TEXTS)

@@ -1,7 +1,7 @@
-"""Slurm's configuration files as text: their lines with those of the files that they include.
+"""Slurm's configuration files as text: their lines, and those of the files that they include.
 
-Text and not the running Slurm, because a line that is to be changed must be named as it stands. What stands in the
-file and what runs are compared elsewhere (`sns check` looks at both).
+`sns check` needs the text, because it shows a line to be changed exactly as the file has it. What slurmctld runs with
+is read in `site`.
 """
 
 import re
@@ -15,7 +15,7 @@ _OPTION = re.compile(r"\s*([A-Za-z]\w*)\s*=\s*(.*)")
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of `file`, as it stands there; continued ones (a backslash at the end) are one."""
+    """One line of `file`, unchanged; lines that a backslash at the end continues are one line."""
 
     file: Path
     text: str
@@ -27,12 +27,12 @@ class Line:
 
     @property
     def option(self) -> tuple[str, str] | None:
-        """The name, in small letters, and the value of `Name=value`."""
+        """The name, in lower case, and the value of `Name=value`; None for any other line."""
         found = _OPTION.fullmatch(self.content)
         return (found[1].lower(), found[2].strip().strip('"')) if found else None
 
     def included(self, base: Path) -> tuple[Path, ...]:
-        """The files that this line includes; a relative name is one of the directory `base`, `*` is a pattern."""
+        """The files that this line includes. Relative names are below the directory `base`; `*`, `?` and `[` work."""
         found = _INCLUDE.fullmatch(self.content)
         if not found:
             return ()
@@ -41,7 +41,7 @@ class Line:
 
 
 def read(path: Path) -> tuple[Line, ...]:
-    """The lines of the file and of all that it includes, in Slurm's order; none where it cannot be read."""
+    """The lines of the file and of all files that it includes, in Slurm's order; none of a file that cannot be read."""
     return tuple(_read(path, path.parent, set()))
 
 

@@ -23,13 +23,13 @@ def draft(
     llc_ways: int = 0,
     bandwidth_gbps: int = 0,
 ) -> str:
-    """The text of sns.yaml: these partitions managed (none: the default one), in the mode observe.
+    """The text of sns.yaml in the mode observe, with these managed partitions; with none named, the default partition.
 
-    `words` are the site's own in slurm.conf, by option. `llc_ways` and `bandwidth_gbps` are what each node has to give
-    away where Slurm does not say it.
+    `words` are the site's own words in slurm.conf, by option. `llc_ways` and `bandwidth_gbps` are the capacity of each
+    node for which Slurm shows no such gres.
 
     Raises:
-        BadInput: Slurm has no such partition, or none was named and it has no default one.
+        BadInput: Slurm has no such partition, or no partition was named and Slurm has no default one.
     """
     managed = list(partitions) or [site.default_partition or ""]
     for name in managed:
@@ -56,7 +56,7 @@ def draft(
 def _entries(
     nodes: Iterable[ObservedNode], managed: list[str], llc_ways: int, bandwidth_gbps: int
 ) -> list[dict[str, Any]]:
-    """One entry for all nodes that are alike."""
+    """One entry for all nodes with equal managed partitions and equal capacity."""
 
     def shape(node: ObservedNode) -> tuple[Any, ...]:
         has = node.capacity

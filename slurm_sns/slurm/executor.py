@@ -1,9 +1,10 @@
 """The Executor port on pyslurm: one RPC places and releases a held job.
 
-Seen with Slurm 26.05 and pyslurm 25.11: INFINITE is the only priority that releases; `nodes=` is ignored in an update,
-the count follows from the tasks on each node or stays the job's own. Clearing a node list needs an empty string, which
-pyslurm cannot send, and its user hold crashes (it writes to an unset pointer): both rare steps go through scontrol,
-whose arguments are numbers and partitions of ours. A suspension, its end and a requeue are an RPC each.
+Seen with Slurm 26.05 and pyslurm 25.11: INFINITE is the only priority that releases a held job. An update ignores
+`nodes=`: the number of nodes follows from the tasks on each node, or stays as the job has it. Clearing a node list
+needs an empty string, which pyslurm cannot send, and pyslurm's user hold crashes (it writes to an unset pointer). Both
+steps are rare and go through scontrol, with numbers and names of partitions as arguments. A suspend, a resume and a
+requeue are an RPC each.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,10 +27,10 @@ from slurm_sns.slurm.translate import BANDWIDTH, WAYS
 
 INFINITE = 0xFFFFFFFF
 NO_SHARES = "shares of CPU need an agent on the nodes"
-#: Fewer placements are sent from here: they take less than a tenth of a second.
+#: From this number on, several processes send the placements. Fewer take this process less than a tenth of a second.
 MANY = 64
-#: Of more, so many are looked at at once, a third of a second before the last of them is sent.
-LOOKED_AT_TOGETHER = 512
+#: One bulk read checks this many placements before they are sent; the last is sent a third of a second after the read.
+CHECKED_TOGETHER = 512
 
 
 class SlurmExecutor:
@@ -39,7 +40,7 @@ class SlurmExecutor:
         self._senders = Senders()
 
     def execute(self, orders: Iterable[Order]) -> Iterator[Answer]:
-        """Carry out these orders, in their order; placements that stand together by several processes."""
+        """Carry out the orders in sequence. Several processes send a long run of placements side by side."""
         lost: Unreachable | None = None
         for are_placements, together in groupby(orders, lambda order: isinstance(order, PlacementOrder)):
             alike = list(together)
@@ -77,16 +78,16 @@ class SlurmExecutor:
                 assert_never(order)
 
     def _place(self, placement: PlacementOrder) -> None:
-        """Look once more whether we hold the job, and send the placement."""
+        """Check once more that we hold the job, and send the placement."""
         _require_whole(placement.start.cpu_share)
-        _require_held(self._look_at(placement.start.job_id))
+        _require_held(self._load(placement.start.job_id))
         self.send(placement)
 
     def send(self, placement: PlacementOrder) -> None:
-        """Pin the held job to its nodes, release it, put it ahead of Slurm's own queue: one RPC.
+        """Pin the held job to its nodes, release it and put it ahead of Slurm's own queue, all in one RPC.
 
-        With the tasks of each node goes the number of all tasks: Slurm before 26.05 makes nodes times tasks of it
-        otherwise, and has no error for that (seen on 24.11).
+        The RPC names the number of all tasks beside the tasks on each node. Without it, Slurm before 26.05 silently
+        sets the job's tasks to nodes times tasks on each node (seen on 24.11).
         """
         start = placement.start
         demand = start.alternative.demand
@@ -104,23 +105,24 @@ class SlurmExecutor:
         with answers():
             pyslurm().Job(start.job_id).modify(change)
 
-    def _look_at(self, job_id: int) -> ObservedJob:
+    def _load(self, job_id: int) -> ObservedJob:
         with answers():
             record = pyslurm().Job.load(job_id)
         return translate.held_job(record)
 
     def _place_all(self, placements: Sequence[PlacementOrder]) -> Iterator[Answer]:
-        """Place each, in one RPC a job; many of them by several processes.
+        """Place each, with one RPC for each job; several processes send many of them.
 
-        Of many, all are looked at together, again and again: a look at each would double their time.
+        Many placements are checked in batches, with one bulk read for each batch: a read for each job would double the
+        time.
         """
         if len(placements) < MANY:
             yield from one_by_one(placements, self._carry_out)
             return
         answered: set[int] = set()
         try:
-            for begin in range(0, len(placements), LOOKED_AT_TOGETHER):
-                for placement, refusal in self._place_many(placements[begin : begin + LOOKED_AT_TOGETHER]):
+            for begin in range(0, len(placements), CHECKED_TOGETHER):
+                for placement, refusal in self._place_many(placements[begin : begin + CHECKED_TOGETHER]):
                     answered.add(placement.start.job_id)
                     yield Answer(placement, refusal)
         except Unreachable as problem:
@@ -144,12 +146,14 @@ class SlurmExecutor:
         yield from self._senders.place(held)
 
     def _release(self, job_id: int) -> None:
-        """Give a held job to Slurm as it is. One that is free already is left alone: Slurm would clear its nice value.
+        """Give a held job to Slurm as it is.
+
+        A job that is no longer held is left alone: Slurm would clear its nice value.
 
         Raises:
             Refused: an administrator holds it now.
         """
-        now = self._look_at(job_id)
+        now = self._load(job_id)
         if now.priority != 0:
             return
         if is_held_by_others(now) and now.reason == ADMINS_HOLD:
@@ -158,10 +162,11 @@ class SlurmExecutor:
             pyslurm().Job(job_id).modify(pyslurm().JobSubmitDescription(priority=INFINITE))
 
     def _unpin(self, change: Unpin) -> None:
-        """Clear the node list, our gres and our boost, restore its memory where given, then hold as the owner would.
+        """Clear the node list, our gres and our boost, restore the memory if given, then hold the job for its owner.
 
-        In this order: a crash in between leaves a job that Slurm runs, not one that nobody releases. Who holds the job
-        already, an administrator say, goes on holding it; one that Slurm has started meanwhile is not held.
+        The hold is a user's hold. It comes last: after a crash in between, Slurm runs the job, while a held job would
+        never be released. A job that somebody else holds already, such as an administrator, stays held by them. A job
+        that Slurm has started meanwhile is not held.
         """
         address = change.address or str(change.job_id)
         changes = [f"Nice={change.nice}"]
@@ -177,51 +182,52 @@ class SlurmExecutor:
         run("scontrol", "update", f"JobId={address}", *changes)
         if not change.hold:
             return
-        now = self._look_at(change.job_id)
+        now = self._load(change.job_id)
         if now.state is JobState.PENDING and now.priority != 0:
             run("scontrol", "uhold", address)
 
     def _restore_nice(self, own: OwnNice) -> None:
-        """Take our boost off a job that runs; Slurm shows the priority that goes with it at once (seen).
+        """Set a running job's nice value back to its own; Slurm shows the matching priority at once (seen).
 
-        As text, because pyslurm sends no nice value that is the number 0.
+        The nice value is text, because pyslurm does not send the number 0.
         """
         with answers():
             pyslurm().Job(own.job_id).modify(pyslurm().JobSubmitDescription(nice=str(own.nice)))
 
     def _split(self, split: Split) -> None:
-        """Split these tasks off their array: any change of some tasks of a record does that (seen), one RPC for all.
+        """Split these tasks off their array in one RPC: any update of some tasks of a record does that (seen).
 
-        pyslurm cannot name tasks.
+        This goes through scontrol, because pyslurm cannot name tasks of an array.
         """
         tasks = ",".join(map(str, split.tasks))
         run("scontrol", "update", f"JobId={split.array_id}_[{tasks}]", f"Nice={split.nice}")
 
     def _suspend(self, order: Suspend) -> None:
-        """Its processes are stopped; its cores are free for others, its memory and gres are not."""
+        """Stop the job's processes. Its cores become free for other jobs, its memory and gres do not."""
         with answers():
             pyslurm().Job(order.job_id).suspend()
 
     def _resume(self, order: Resume) -> None:
-        """Let a suspended job run on where it is.
+        """Let a suspended job go on running on its nodes.
 
         Raises:
-            Refused: it is to run elsewhere, or with a share of its CPU.
+            Refused: the order names other nodes, or less than the whole CPU.
         """
         _require_whole(order.cpu_share)
-        if order.nodes and set(order.nodes) != set(self._look_at(order.job_id).allocated):
+        if order.nodes and set(order.nodes) != set(self._load(order.job_id).allocated):
             raise Refused("a running job cannot be moved")
         with answers():
             pyslurm().Job(order.job_id).unsuspend()
 
     def _requeue(self, order: Requeue) -> None:
-        """End a job and let it wait again, in another partition where one is named.
+        """End a job and let it wait again, in another partition if the order names one.
 
-        First the requeue: Slurm changes the partition of a waiting job only. It is not asked to hold the job with it:
-        after a crash in between, a held job would look as if its owner held it, and nobody would release it. So a job
-        that gets no further is requeued in its own pool, and the next look plans it there. Our nodes and gres, which
-        may not be in the other partition, and our boost are cleared with the change: a held job with our boost looks
-        as if its owner held it, too. Then the job is held, for it is planned anew.
+        1. The requeue comes first, because Slurm changes the partition of a waiting job only. It does not hold the job
+           at the same time: after a crash, a held job would look as if its owner held it, and nobody would release it.
+           If the next step fails, the job waits in its own pool, and the next cycle plans it there.
+        2. One update changes the partition and clears our nodes and gres, which may not exist there. It also clears our
+           boost, because a held job with our boost would look as if its owner held it, too.
+        3. The job is held, so that it can be planned again.
 
         Raises:
             Refused: it may not restart, or has been requeued and stays in its own pool.
@@ -230,36 +236,37 @@ class SlurmExecutor:
             pyslurm().Job(order.job_id).requeue()
         if not order.pool:
             return
-        waits = self._look_at(order.job_id)
-        address, nice = waits.address, own_nice_of(waits)
+        requeued = self._load(order.job_id)
+        address, nice = requeued.address, own_nice_of(requeued)
         changes = (f"Partition={order.pool}", f"Nice={nice}", "ReqNodeList=", "TresPerNode=")
         try:
             run("scontrol", "update", f"JobId={address}", *changes)
         except Refused as refusal:
             raise Refused(f"requeued, but in its own pool: {refusal}") from None
-        now = self._look_at(order.job_id)
-        # What ran there still completes; a job that has started since is not held.
+        now = self._load(order.job_id)
+        # The requeued job may still be completing. A job that has started since is not held.
         if now.priority != 0 and (now.state is JobState.PENDING or now.is_completing):
             run("scontrol", "uhold", address)
 
 
 def _require_whole(cpu_share: Share) -> None:
-    """A job on Slurm gets all of the CPU that it asks for.
+    """Check that the order gives the job its whole CPU: Slurm cannot give it less.
 
     Raises:
-        Refused: it is to get less.
+        Refused: the order gives it less.
     """
     if cpu_share != 1:
         raise Refused(NO_SHARES)
 
 
 def _require_held(now: ObservedJob | None) -> None:
-    """Our update would release the job whoever holds it, and Slurm knows no condition for one.
+    """Check that we still hold the job: our update releases it no matter who holds it, and cannot be conditional.
 
-    Slurm may start a job in the instant in which it is held: it runs with priority 0, and a node list would resize it.
+    Slurm may start a job at the very moment at which it is held. It then runs with priority 0, and a node list would
+    resize it.
 
     Raises:
-        Refused: an administrator holds it now, nobody does any more, it runs, or it is gone.
+        Refused: an administrator holds it now, it is no longer held, it runs, or it is gone.
     """
     if now is None:
         raise Refused("Slurm does not know it any more")

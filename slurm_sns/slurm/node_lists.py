@@ -1,6 +1,6 @@
-"""Slurm's node lists as names: each text is parsed once, for as long as there is room to remember it.
+"""Slurm's node lists as names. The results are cached, so that each text is parsed once while it stays in the cache.
 
-ClusterShell takes 2 ms for a list of 1,000 nodes (measured), and each look meets each job's lists again.
+ClusterShell takes 2 ms for a list of 1,000 nodes (measured), and every observation contains every job's lists again.
 """
 
 import re
@@ -11,15 +11,15 @@ from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 
 from slurm_sns.errors import SnsError
 
-#: Different texts that are remembered: more than the jobs of a slurmctld (MaxJobCount is 10,000 unless set).
+#: Most texts in the cache: more than the jobs of a slurmctld (MaxJobCount is 10,000 unless set).
 MOST_TEXTS = 1 << 14
-#: Names and characters of these texts together: 10,000 jobs with lists of 1,600 nodes, 128 MB of references to names.
-#: What one look shows holds the same tuples, so in use they cost nothing more.
+#: Most names and characters of these texts in total: 10,000 jobs with lists of 1,600 nodes, 128 MB of references to
+#: names. The observation in use refers to the same tuples, so the cache adds nothing to those.
 MOST_TOTAL = 1 << 24
 
 
 class NodeLists:
-    """Reads node lists. The texts that were asked for longest ago are forgotten first. For one thread."""
+    """Reads node lists with a cache; the least recently used texts leave it first. For one thread."""
 
     def __init__(self, most_texts: int = MOST_TEXTS, most_total: int = MOST_TOTAL) -> None:
         self._most_texts = most_texts
@@ -31,7 +31,7 @@ class NodeLists:
         """`c[1-3],s1` as names, in Slurm's order.
 
         Raises:
-            SnsError: the text is no node list. That is not remembered.
+            SnsError: the text is no node list. This answer is not cached.
         """
         if not text:
             return ()
@@ -51,7 +51,7 @@ class NodeLists:
 
 
 def _size(text: str, names: tuple[str, ...]) -> int:
-    """What an entry counts: its names and the characters of its text."""
+    """The size of a cache entry: the number of its names and of the characters of its text."""
     return len(text) + len(names)
 
 
@@ -64,16 +64,16 @@ def _parsed(text: str) -> tuple[str, ...]:
 
 
 def without_repetitions(text: str) -> str:
-    """A list of the same nodes in which each is named once, in ranges; the text itself where it is of another form.
+    """A list of the same nodes in ranges that name each node once; a text of an unknown form is returned unchanged.
 
-    What a job's owner writes into it with `scontrol update`, slurmctld keeps letter by letter: `c[1-1000],c[1-999],...`
-    has as many parts as fit into a command line (128 KiB), and ClusterShell takes up to 2 ms for each. Here a part
-    costs a few microseconds, and ClusterShell gets no more than the nodes there are.
+    slurmctld keeps the list literally as the job's owner writes it with `scontrol update`. A list such as
+    `c[1-1000],c[1-999],...` has as many parts as fit into a command line (128 KiB), and ClusterShell takes up to 2 ms
+    for each. Here a part costs a few microseconds, and ClusterShell gets each node once.
     """
     numbers: dict[tuple[str, int], int] = {}
     at = 0
     while at < len(text):
-        part = _PART.match(text, at)  # here or not at all: a search would look at the rest again for each character
+        part = _PART.match(text, at)  # not search: that would scan the rest of the text again for each character
         ranges = _ranges(part[2]) if part is not None else None
         if part is None or ranges is None:
             return text
@@ -84,15 +84,15 @@ def without_repetitions(text: str) -> str:
     return ",".join(_folded(*key, bits) for key, bits in numbers.items()) if not text.endswith(",") else text
 
 
-#: A name that ends in a number or in ranges of them, up to the next comma.
+#: A name that ends in a number or in bracketed ranges of numbers, up to the next comma.
 _PART = re.compile(r"([A-Za-z0-9_.-]*[A-Za-z_.-])([0-9]+|\[[0-9,-]+\])(?:,|$)", re.ASCII)
-#: Numbers below this are folded, in integers of at most 8 KiB; a list with larger ones is left to ClusterShell. No
-#: cluster known to us has so many nodes.
+#: Node numbers below this become bits of integers of at most 8 KiB; ClusterShell alone reads a list with larger ones.
+#: No cluster known to us has so many nodes.
 MOST_NUMBERS = 1 << 16
 
 
 def _ranges(numbers: str) -> list[tuple[int, int, int]] | None:
-    """`[08-10,12]` as (digits of a padded number, first, last); None where a part is of another form."""
+    """`[08-10,12]` as ranges (width of a zero-padded number or 0, first, last); None if a part has another form."""
     found = []
     for part in numbers.strip("[]").split(","):
         first, dash, last = part.partition("-")

@@ -1,4 +1,4 @@
-"""What slurm.conf's lists of options say, as pyslurm gives them."""
+"""Reads slurm.conf's lists of options in the form in which pyslurm returns them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,14 +7,14 @@ from slurm_sns.scheduler.observe.observed import BACKFILL, Backfill
 
 
 def words(value: Any) -> tuple[str, ...]:
-    """A list as it is; a mapping of options as `name=value`, or `name` alone where the value is True."""
+    """A list unchanged; a mapping of options as `name=value`, or `name` alone where the value is True."""
     if isinstance(value, Mapping):
         return tuple(name if content is True else f"{name}={content}" for name, content in value.items())
     return tuple(value or ())
 
 
 def backfill(scheduler_parameters: Any) -> Backfill:
-    """How Slurm's backfill plans: bf_window is in minutes, bf_interval in seconds. What is no number is ignored."""
+    """How Slurm's backfill plans: bf_window is in minutes, bf_interval in seconds. Invalid values and 0 are ignored."""
     numbers = {}
     for word in words(scheduler_parameters):
         name, _, number = word.partition("=")

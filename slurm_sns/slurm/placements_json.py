@@ -1,4 +1,4 @@
-"""Placements as JSON values and back: how they get to the processes that send them."""
+"""Placements as JSON values and back, for the pipes to the sender processes."""
 
 from typing import Any
 
@@ -11,12 +11,12 @@ Row = list[Any]
 def as_row(placement: PlacementOrder) -> Row:
     """The placement as JSON values."""
     start, alternative = placement.start, placement.start.alternative
-    how = [placement.nice, placement.memory_per_node_mb, placement.tasks, placement.extra]
-    return [start.job_id, start.nodes, alternative.demand, alternative.tasks_per_node, *how]
+    job_fields = [placement.nice, placement.memory_per_node_mb, placement.tasks, placement.extra]
+    return [start.job_id, start.nodes, alternative.demand, alternative.tasks_per_node, *job_fields]
 
 
 def from_row(row: Row) -> PlacementOrder:
-    """The placement that `as_row` wrote, with what of it Slurm is told."""
-    job_id, nodes, demand, tasks_per_node, *how = row
+    """The placement that `as_row` wrote, with only those fields that go to Slurm."""
+    job_id, nodes, demand, tasks_per_node, *job_fields = row
     alternative = Alternative(len(nodes), Resources(*demand), tasks_per_node)
-    return PlacementOrder(Start(job_id, tuple(nodes), alternative), *how)
+    return PlacementOrder(Start(job_id, tuple(nodes), alternative), *job_fields)

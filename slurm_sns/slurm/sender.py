@@ -1,8 +1,9 @@
 """A process that places jobs for the scheduler: `python -m slurm_sns.slurm.sender PARENT`.
 
-It says `[]` once it can speak to Slurm. From then on each line that it reads is a JSON list of placements, and each
-line that it writes the list of what became of them, in order: null, `["refused", text]`, or as the last one
-`["unreachable", text]`, after which the rest of the line was not sent. It ends when its input ends, or with its parent.
+It writes `[]` once it is connected to Slurm. From then on, each line that it reads is a JSON list of placements, and
+each line that it writes is the list of their results, in the same order: null (done), `["refused", text]`, or, as the
+last one, `["unreachable", text]`. The placements after that one were not sent. The process ends when its input ends or
+its parent dies.
 """
 
 import ctypes
@@ -23,7 +24,7 @@ PR_SET_PDEATHSIG = 1
 
 
 def answered(rows: list[Row], place: Callable[[PlacementOrder], None]) -> Iterator[list[str] | None]:
-    """Place each; nothing more once slurmctld does not answer."""
+    """Place each, and stop as soon as slurmctld does not answer."""
     for row in rows:
         try:
             place(from_row(row))
@@ -37,26 +38,26 @@ def answered(rows: list[Row], place: Callable[[PlacementOrder], None]) -> Iterat
 
 
 def end_with(parent: int) -> None:
-    """Die when the parent dies: a placement that nobody waits for any more must not be sent."""
+    """End this process when its parent dies: a placement whose result nobody reads must not be sent."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         sys.exit(0)
 
 
 def main() -> None:
-    """Serve the scheduler that started this."""
+    """Serve the scheduler that started this process."""
     end_with(int(sys.argv[1]))
     for number in (signal.SIGTERM, signal.SIGINT):
-        # Those are for the scheduler, which ends what it has begun; our input ends with it.
+        # The scheduler handles these signals and finishes what it has begun. Our input ends when it ends.
         signal.signal(number, signal.SIG_IGN)
     pyslurm()
     executor = SlurmExecutor()
-    _say([])
+    _write([])
     for line in sys.stdin:
-        _say(list(answered(json.loads(line), executor.send)))
+        _write(list(answered(json.loads(line), executor.send)))
 
 
-def _say(answers: list[list[str] | None]) -> None:
+def _write(answers: list[list[str] | None]) -> None:
     sys.stdout.write(json.dumps(answers) + "\n")
     sys.stdout.flush()
 

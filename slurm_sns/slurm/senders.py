@@ -1,7 +1,7 @@
 """Several processes that place jobs side by side.
 
-pyslurm keeps the interpreter to itself while it waits for slurmctld, so threads would wait for each other. Each sender
-has one short line of placements at a time: no pipe ever fills up, and little is under way when slurmctld goes away.
+pyslurm holds the interpreter lock while it waits for slurmctld, so threads would wait for each other. Each sender works
+on one short line of placements at a time. So no pipe fills up, and few placements are under way when slurmctld fails.
 """
 
 import json
@@ -17,32 +17,32 @@ from slurm_sns.errors import Refused, Unreachable
 from slurm_sns.scheduler.orders import PlacementOrder
 from slurm_sns.slurm.placements_json import as_row
 
-#: What became of placements, in the order in which Slurm answered: its refusal, None where it took the placement.
+#: The results of placements, in the order in which Slurm answered: its refusal, or None where it took the placement.
 Answers = Iterator[tuple[PlacementOrder, Refused | None]]
 
-#: Most wait for slurmctld at any time; on two cores 8 are a tenth faster than 4, and 16 no faster than 8.
+#: At any time, most of them wait for slurmctld. On two cores 8 are a tenth faster than 4, and 16 no faster than 8.
 SENDERS = 8
-#: Placements in a line: 16 take about a hundredth of a second, and the scheduler is asked for more that often.
+#: Placements in a line: 16 take a sender about a hundredth of a second, so it asks for more that often.
 LINE = 16
 
 
 class Senders:
-    """The processes, started when they are first needed and again when one was lost."""
+    """The sender processes. They start when they are first needed, and all start again after one was lost."""
 
     def __init__(self, command: Sequence[str] = (sys.executable, "-P", "-m", "slurm_sns.slurm.sender")) -> None:
         self._command = command
         self._senders: list[_Sender] = []
 
     def place(self, placements: Sequence[PlacementOrder]) -> Answers:
-        """Place each, in one RPC a job.
+        """Place each, with one RPC for each job.
 
         Raises:
-            Unreachable: slurmctld does not answer, or a sender was lost. Whatever was answered until then has been
-                handed out; of the others a few lines may or may not have happened, and the rest was not sent.
+            Unreachable: slurmctld does not answer, or a sender was lost. All results until then have been yielded. Of
+                the others, a few lines of placements may or may not have taken effect; the rest was not sent.
         """
         lines = _lines(placements)
         lost = ""
-        whole = False
+        is_complete = False
         try:
             self._start()
             with selectors.DefaultSelector() as busy:
@@ -57,15 +57,15 @@ class Senders:
                         yield from answers
                         if not lost:
                             _give(sender, next(lines, ()), busy)
-            whole = True
+            is_complete = True
         finally:
-            if not whole:
+            if not is_complete:
                 self.close()
         if lost:
             raise Unreachable(lost)
 
     def _start(self) -> None:
-        """Make them, and wait until each can speak to Slurm."""
+        """Start the processes unless they run, and wait until each is connected to Slurm."""
         if self._senders:
             return
         self._senders = [_Sender(self._command) for _ in range(SENDERS)]
@@ -73,7 +73,7 @@ class Senders:
             sender.take()
 
     def close(self) -> None:
-        """End the processes at once."""
+        """Kill the processes."""
         for sender in self._senders:
             sender.process.kill()
             sender.process.communicate()
@@ -81,7 +81,7 @@ class Senders:
 
 
 class _Sender:
-    """One process, and the line that it is working on."""
+    """One process, and the line of placements that it is working on."""
 
     def __init__(self, command: Sequence[str]) -> None:
         self.process = subprocess.Popen(  # noqa: S603 -- our own module, no shell
@@ -91,7 +91,7 @@ class _Sender:
 
     @property
     def answers(self) -> IO[bytes]:
-        """Where it answers."""
+        """The pipe on which it writes its results."""
         assert self.process.stdout is not None  # noqa: S101  it is a pipe
         return self.process.stdout
 
@@ -99,7 +99,7 @@ class _Sender:
         """Send it a line of placements.
 
         Raises:
-            Unreachable: it is gone.
+            Unreachable: the process has ended.
         """
         assert self.process.stdin is not None  # noqa: S101  it is a pipe
         self._line = line
@@ -110,10 +110,12 @@ class _Sender:
             raise Unreachable("a sender of placements has ended") from None
 
     def take(self) -> tuple[list[tuple[PlacementOrder, Refused | None]], str]:
-        """What became of its line as far as it was sent, and why no further; wait for it.
+        """Wait for the results of its line.
+
+        Returns the placements that Slurm answered, and why the rest was not sent (empty: all were sent).
 
         Raises:
-            Unreachable: it is gone.
+            Unreachable: the process has ended.
         """
         text = self.answers.readline()
         if not text.endswith(b"\n"):

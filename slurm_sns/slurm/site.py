@@ -1,4 +1,4 @@
-"""What `sns check` reads of the running Slurm: plain values of its configuration."""
+"""What `sns check` and `sns draft` read from the running Slurm: plain values of its configuration."""
 
 import ctypes
 from collections.abc import Mapping
@@ -15,7 +15,10 @@ from slurm_sns.slurm.option_lists import words
 
 @dataclass(frozen=True, slots=True)
 class SitePartition:
-    """What a partition says of sharing nodes, in Slurm's words (`EXCLUSIVE`, `FORCE:4`); None: all CPUs of a node."""
+    """A partition and its settings for sharing nodes, in Slurm's words (`EXCLUSIVE`, `FORCE:4`).
+
+    A limit of CPUs that is None allows all CPUs of a node or socket.
+    """
 
     observed: ObservedPartition
     oversubscribe: str = "NO"
@@ -29,8 +32,9 @@ class Site:
     """The running Slurm. `options` are slurm.conf's, as lists of words; memory in MiB, None where unset.
 
     `version` is slurmctld's; `library` is the number of the libslurm that pyslurm has loaded (45 for libslurm.so.45),
-    `built_for` the release that it was compiled against (empty: unknown). `keeps_accounts`: slurmdbd does.
-    `federation` is the one that the cluster is part of; `priority_weights` the sum of all PriorityWeight options.
+    `built_for` the release that pyslurm was compiled against (empty: unknown). `partitions` says of each whether it is
+    the default one. `keeps_accounts` is True with accounting in slurmdbd. `federation` is the name of the cluster's
+    federation, empty for none; `priority_weights` is the sum of all PriorityWeight options.
     """
 
     version: str
@@ -95,7 +99,7 @@ def read_site() -> Site:
 
 
 def federation_of(shown: str) -> str:
-    """The name in the answer of `scontrol show federation`, which is empty where the cluster is in none."""
+    """The name in the answer of `scontrol show federation`; empty if the cluster is in no federation."""
     name, _, value = shown.partition("\n")[0].partition(":")
     return value.strip() if name == "Federation" else ""
 
@@ -118,22 +122,26 @@ def _weights(running: Any) -> int:
 
 
 def library_of(version: str) -> int:
-    """The number of a release's libslurm: 41 in 24.05, one more each half year (API_CURRENT in Slurm's META)."""
+    """The number of a release's libslurm: 41 in 24.05, one more in each release (API_CURRENT in Slurm's META)."""
     year, month, *_ = version.split(".")
     return 41 + 2 * (int(year) - 24) + (month == "11")
 
 
 def _library() -> int:
-    """The libslurm in this process: pyslurm may be built against another release than the one it is named after."""
+    """The number of the libslurm in this process, 0 if none is loaded.
+
+    pyslurm may be built against another release than its own version says.
+    """
     with Path("/proc/self/maps").open(encoding="utf-8") as maps:
         loaded = sorted({line.split()[-1] for line in maps if "/libslurm" in line})
     return int(ctypes.CDLL(loaded[0]).slurm_api_version()) >> 16 if loaded else 0
 
 
 def _built_for(note: Path) -> str:
-    """What plugins/pyslurm/build.sh noted beside pyslurm: SLURM_VERSION_NUMBER of the headers, a byte for each part.
+    """The release that plugins/pyslurm/build.sh noted beside pyslurm; empty if there is no such note.
 
-    pyslurm may load a libslurm whose name has no number (libslurmfull.so), so a newer one is no error to the linker.
+    The note is SLURM_VERSION_NUMBER of the headers, with a byte for each part. It is needed because pyslurm may load a
+    libslurm whose file name has no number (libslurmfull.so): the linker reports no error for a newer release of that.
     """
     try:
         number = int(note.read_text(encoding="ascii"), 16)

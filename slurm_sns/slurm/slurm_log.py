@@ -1,8 +1,9 @@
-"""Slurm's library without its own lines on standard error.
+"""Keeps Slurm's library from writing log lines to standard error.
 
-While munge does not run, every request makes it write three of them; what we need stands in the error that it returns.
-Its switch is not in Slurm's public headers, so it is used with the versions of Slurm only in which it was looked at: in
-any other the lines stay, and nothing else is different. What ends the process (fatal) is always written.
+While munge does not run, the library writes three lines for every request; the error that it returns tells us the
+same. The function that sets its log level is not in Slurm's public headers, so we call it only in the versions of Slurm
+whose source we have read. In any other version the lines appear, and nothing else is different. Errors that end the
+process (fatal) are always written.
 """
 
 import ctypes
@@ -28,9 +29,9 @@ class _LogOptions(ctypes.Structure):
 
 
 def quiet(pyslurm: ModuleType) -> bool:
-    """Have the library that pyslurm is linked to write nothing but what is fatal; whether it does."""
+    """Have the library that pyslurm is linked to write fatal errors only; False if that was not possible."""
     try:
-        library = ctypes.CDLL(pyslurm.api.__file__)  # a symbol is looked for in what it is linked to as well
+        library = ctypes.CDLL(pyslurm.api.__file__)  # symbols are searched in the libraries it is linked to as well
         version, alter = library.slurm_api_version, library.slurm_log_alter
     except (OSError, AttributeError):
         return False

@@ -1,4 +1,4 @@
-"""The State port on pyslurm: one bulk look at jobs, then nodes, then reservations."""
+"""The State port on pyslurm: one bulk read each of jobs, nodes, reservations and partitions, in this order."""
 
 import pwd
 from collections.abc import Iterator
@@ -14,20 +14,20 @@ from slurm_sns.slurm.option_lists import backfill
 
 
 class SlurmState:
-    """Sees the cluster through pyslurm.
+    """Observes the cluster through pyslurm.
 
-    `accounting` and the partitions say who may start, and in which order.
+    `accounting` adds what slurmctld does not show: QOS, shares and limits.
     """
 
     def __init__(self, accounting: Accounting) -> None:
         self._accounting = accounting
 
     def observe(self) -> Observation:
-        """Jobs first: a job that starts before the nodes are read is then counted twice, never missed."""
+        """Read jobs before nodes: a job that starts in between is then counted twice, never missed."""
         numbers = self._accounting.numbers()
         api = pyslurm()
         with _readable():
-            # At every look: slurmctld may have started anew with another configuration. It takes a millisecond.
+            # At every observation, for slurmctld may have restarted with another configuration. It takes a millisecond.
             configured = api.slurmctld.Config.load()
             jobs = api.Jobs.load()
             nodes = api.Nodes.load()
@@ -52,16 +52,16 @@ class SlurmState:
 
 
 class HeldJobs:
-    """What those see who only release jobs: of every job, what that takes, and nothing else of the cluster."""
+    """Observes only what releasing jobs needs: a few fields of every job, and nothing else of the cluster."""
 
     def observe(self) -> Observation:
-        """All jobs, read no further than needed."""
+        """Read all jobs, with only the fields that are needed to release them."""
         with _readable():
             jobs = pyslurm().Jobs.load()
         return Observation(tuple(translate.held_job(record) for record in jobs.values()), ())
 
 
-#: The first release that shows, for a job of -n alone, as many nodes as tasks (JOB_IMPLICIT_MAX_NODES in job_mgr.c).
+#: The first release that shows as many nodes as tasks for a job with -n alone (JOB_IMPLICIT_MAX_NODES in job_mgr.c).
 SHOWS_NO_ESTIMATES = (26, 5)
 
 
@@ -73,7 +73,7 @@ def shows_estimates(version: str) -> bool:
 
 @contextmanager
 def _readable() -> Iterator[None]:
-    """A read that Slurm refuses is as good as no answer: there is nothing to plan on."""
+    """Turn a refused read into `Unreachable`: without the answer there is nothing to plan on."""
     try:
         with answers():
             yield

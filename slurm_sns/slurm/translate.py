@@ -1,7 +1,8 @@
-"""From pyslurm's objects to our values. Pure: it reads attributes and calls nothing; tested on recorded answers.
+"""Translates pyslurm's objects to our values. Pure: it reads attributes and calls nothing; tested on recorded answers.
 
-pyslurm gives None where Slurm has no value. Memory is MiB, time limits are minutes. Whatever a user wrote into a job,
-its record is read as far as it can be: nothing of it raises, and no number is larger than a machine can be.
+pyslurm gives None where Slurm has no value. Memory is in MiB, time limits are in minutes. Users can write anything into
+their jobs. So every record is read as far as possible: no content of it raises an error, and numbers are limited to
+what a machine can have.
 """
 
 import re
@@ -26,19 +27,19 @@ from slurm_sns.submit import mark
 WAYS, BANDWIDTH = "llc", "membw"
 _OURS = frozenset({WAYS, BANDWIDTH})
 
-#: What the submit filter (sns_filter.lua) writes as the most nodes of a job of -n alone; slurmctld counts no further.
+#: The most nodes that the submit filter (sns_filter.lua) writes into a job with -n alone; slurmctld counts no further.
 ANY_NUMBER_OF_NODES = 500_000
 
-#: As slurm_job_state_string spells them; flags hide the base state. Every other state but SUSPENDED counts as running
-#: (RUNNING, COMPLETING, CONFIGURING, RESIZING, STOPPED, SIGNALING, STAGE_OUT, ...): it occupies nodes.
+#: As slurm_job_state_string spells them; flags hide the base state. SUSPENDED is a state of its own. All other states
+#: (RUNNING, COMPLETING, CONFIGURING, RESIZING, STOPPED, SIGNALING, STAGE_OUT, ...) count as running: they occupy nodes.
 _WAITING = frozenset({"PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD"})
 _ENDED = frozenset(
     {"COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "DEADLINE"}
     | {"OUT_OF_MEMORY", "REVOKED"}
 )
 
-#: Parts of a node's state ("IDLE+DRAIN", "MIXED+PLANNED"), as slurm_node_state_string_complete spells them, with which
-#: nothing may be planned on it. A powered-down node is capacity, as Slurm wakes it; one on its way down is none.
+#: Parts of a node's state ("IDLE+DRAIN", "MIXED+PLANNED"), as slurm_node_state_string_complete spells them, that forbid
+#: planning on the node. A powered-down node is usable, because Slurm wakes it; a node that is powering down is not.
 _UNAVAILABLE = frozenset(
     {"UNKNOWN", "DOWN", "ERROR", "FUTURE", "INVALID", "DRAIN", "FAIL", "NOT_RESPONDING", "MAINTENANCE", "RESERVED"}
     | {"BLOCKED", "INVALID_REG", "REBOOT_REQUESTED", "REBOOT_ISSUED", "POWERING_DOWN", "DYNAMIC_FUTURE"}
@@ -46,30 +47,31 @@ _UNAVAILABLE = frozenset(
 )
 
 
-#: Parses the node lists of all records; what it remembers is a function of the text alone.
+#: Parses the node lists of all records. It may be shared: what it caches depends on the text alone.
 node_names = NodeLists().names
 
 
-#: Larger than any machine, small enough for sums of many jobs in 64 bits. What is observed of Slurm's 64-bit numbers is
-#: clamped to these, as a user can write any number into a job (MinMemoryCPU=4611686018427387903); what asks for more
-#: fits nowhere anyway. All other numbers have 32 bits or are times.
+#: Larger than any machine, small enough for sums of many jobs in 64 bits. Slurm's 64-bit numbers are clamped to these,
+#: because a user can write any number into a job (MinMemoryCPU=4611686018427387903); a job that asks for more fits
+#: nowhere anyway. All other numbers have 32 bits or are times.
 MOST_MEMORY_MB = 1 << 40
 MOST_GRES = 1 << 24
 
 
-#: What pyslurm says may repeat a user's text, of any length.
-MOST_WORDS = 200
+#: Longest text of an error, in characters: pyslurm's errors may repeat a user's text of any length.
+MOST_CHARACTERS = 200
 
 
 def _in_short(problem: Exception) -> str:
-    return f"{type(problem).__name__}: {problem}"[:MOST_WORDS]
+    return f"{type(problem).__name__}: {problem}"[:MOST_CHARACTERS]
 
 
 class _Tolerant:
-    """A record of which some fields cannot be read: each of those is None, or `?` where it is text of any bytes.
+    """A record with unreadable fields: each of those is None, or `?` if it is text that is not UTF-8.
 
-    pyslurm converts what Slurm stores as its users wrote it: `--gres=a:b:0k` and `--gres=gpu:a100:2,nvme` raise
-    ValueError, a name that is no UTF-8 raises UnicodeDecodeError. `problems` says what was met, by field.
+    Slurm stores some fields as users wrote them, and pyslurm fails to convert some of these: `--gres=a:b:0k` and
+    `--gres=gpu:a100:2,nvme` raise ValueError, a name that is not UTF-8 raises UnicodeDecodeError. `problems` has an
+    error text for each field that is None for this reason.
     """
 
     def __init__(self, record: Any) -> None:
@@ -89,16 +91,16 @@ class _Tolerant:
 
     @property
     def unreadable(self) -> str:
-        """What was met, in one line; empty where all could be read."""
+        """All problems in one line; empty if there are none."""
         return "; ".join(self.problems.values())
 
 
-#: The field that pyslurm fails to read in records that are sound: what the job asks for is a gres all the same.
+#: pyslurm fails to read this field in some valid records. Even then we know that the job asks for a gres.
 _GRES_FIELDS = frozenset({"gres_per_node"})
 
 
 def job(record: Any, user_name: Callable[[int], str] = str, *, shows_estimates: bool = False) -> ObservedJob:
-    """One pyslurm.Job, whatever its owner wrote into it. `user_name` turns a user id into a name.
+    """Translate one pyslurm.Job, whatever its owner wrote into it. `user_name` turns a user id into a name.
 
     `shows_estimates`: this Slurm shows its own estimate of the nodes as if the owner had asked for them (before 26.05).
     """
@@ -125,7 +127,7 @@ def _with_gres(asks_for: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def held_job(record: Any) -> ObservedJob:
-    """One pyslurm.Job, read no further than it takes to release it, and to count what it occupies. Raises nothing."""
+    """Translate only those fields of one pyslurm.Job that releasing it and counting its use need. Raises nothing."""
     read = record if isinstance(record, _Tolerant) else _Tolerant(record)
     state = _job_state(read.state or "")
     array_id, array_task, array_tasks = _or(_array, read, (None, None, ""))
@@ -135,7 +137,7 @@ def held_job(record: Any) -> ObservedJob:
         submit_s=read.submit_time or 0,
         state=state,
         account=read.account or "",
-        priority=1 if read.priority is None else read.priority,  # not held, in doubt
+        priority=1 if read.priority is None else read.priority,  # if it cannot be read: not held
         nice=read.nice or 0,
         restarts=read.requeue_count or 0,
         extra=read.extra or "",
@@ -155,7 +157,7 @@ def held_job(record: Any) -> ObservedJob:
 
 
 def _or(read: Callable[[Any], Any], record: Any, default: Any) -> Any:
-    """What `read` makes of the record, or this where it cannot be read."""
+    """What `read` returns for the record, or the default if it raises."""
     try:
         return read(record)
     except Exception:  # noqa: BLE001 - as in _Tolerant
@@ -234,7 +236,7 @@ def _reason(record: Any) -> str:
 
 
 def _clamped(amount: int, most: int) -> int:
-    """The amount, at least 0 and at most what there can be."""
+    """The amount, limited to 0 ... `most`."""
     return min(max(int(amount), 0), most)
 
 
@@ -243,7 +245,11 @@ def _memory(asked_mb: int | None) -> int | None:
 
 
 def node(record: Any) -> ObservedNode:
-    """One pyslurm.Node, with what Slurm has allocated on it; without ways and bandwidth where they cannot be read."""
+    """Translate one pyslurm.Node, with what Slurm has allocated on it.
+
+    If only its gres cannot be read, it has no ways and no bandwidth. If anything else cannot be read, it is
+    unavailable.
+    """
     try:
         return _node(record)
     except Exception:  # noqa: BLE001 - one bad record costs that record only; it is read again, field by field
@@ -287,7 +293,7 @@ def _node(record: Any) -> ObservedNode:
 
 
 def reservation(record: Any) -> ObservedReservation:
-    """One pyslurm.Reservation; one that cannot be read keeps no node, and Slurm starts nothing there all the same."""
+    """Translate one pyslurm.Reservation. One that cannot be read gets no nodes; Slurm starts nothing on them anyway."""
     try:
         return ObservedReservation(
             record.name, frozenset(node_names(record.nodes)), record.start_time or 0, record.end_time or 0
@@ -298,17 +304,23 @@ def reservation(record: Any) -> ObservedReservation:
 
 
 def qos_priorities(text: str) -> tuple[tuple[str, int], ...]:
-    """`name|priority|flags|preempt|preemptmode` lines of sacctmgr (pyslurm shows no priority), sorted by name."""
+    """The priority of each QOS, sorted by name, from sacctmgr's `name|priority|flags|preempt|preemptmode` lines.
+
+    pyslurm shows no priority of a QOS.
+    """
     return tuple(sorted((name, int(priority)) for name, priority, *_ in _qos_rows(text) if priority.isdigit()))
 
 
 def qos_freedoms(text: str) -> tuple[tuple[str, frozenset[str]], ...]:
-    """The flags in the same lines, of each QOS that has some, sorted by name."""
+    """The flags of each QOS that has any, sorted by name, from the same lines."""
     return tuple(sorted((name, frozenset(flags.split(","))) for name, _, flags, *_ in _qos_rows(text) if flags))
 
 
 def qos_preempts(text: str) -> tuple[tuple[str, frozenset[str]], ...]:
-    """Whom each QOS may preempt, of those in the same lines that may, sorted by name; WITHIN: its own jobs, too."""
+    """The QOS that each QOS may preempt, sorted by name, from the same lines; QOS that preempt none are left out.
+
+    With the mode WITHIN a QOS may also preempt its own jobs.
+    """
     found = ((name, _preempted(name, names, mode)) for name, _, _, names, mode in _qos_rows(text))
     return tuple(sorted((name, preempted) for name, preempted in found if preempted))
 
@@ -323,7 +335,7 @@ def _qos_rows(text: str) -> list[list[str]]:
 
 
 def partition(record: Any) -> ObservedPartition | None:
-    """One pyslurm.Partition; what is unlimited has a word where the others have a number. None: it cannot be read."""
+    """Translate one pyslurm.Partition; None if it cannot be read. An unlimited value is a word instead of a number."""
     try:
         return ObservedPartition(
             name=record.name,
@@ -349,9 +361,10 @@ def _job_state(text: str) -> JobState:
 def _chosen_limit(tasks: int, nodes_min: int | None, nodes_max: int | None, *, is_estimate: bool) -> int | None:
     """The owner's own upper limit of nodes, None when -n alone was given.
 
-    Seen on 26.05: for -n P alone Slurm shows the most nodes as P and the fewest as its own estimate; for -N k both are
-    k. Seen on 24.11: for both it shows the same number twice, of -n alone its own estimate (`is_estimate`: the mark
-    says that it is one). The submit filter writes any number instead of P.
+    Seen on 26.05: for -n P alone Slurm shows P as the most nodes and its own estimate as the fewest; for -N k both are
+    k. Seen on 24.11: in both cases the two numbers are equal, and for -n alone both are Slurm's estimate. There
+    `is_estimate` tells the cases apart; it comes from our mark. The submit filter writes `ANY_NUMBER_OF_NODES`
+    instead of P.
     """
     if nodes_max in (None, ANY_NUMBER_OF_NODES) or (nodes_max == tasks and nodes_max != nodes_min):
         return None
@@ -359,9 +372,9 @@ def _chosen_limit(tasks: int, nodes_min: int | None, nodes_max: int | None, *, i
 
 
 def _waits(dependencies: Mapping[str, Any] | None) -> bool:
-    """Whether the job still waits for others: once all dependencies are fulfilled Slurm shows none (pyslurm: None).
+    """Whether the job still waits for other jobs: once all dependencies are fulfilled Slurm shows none (pyslurm: None).
 
-    What stands in it is no help: of `singleton(unfulfilled)` pyslurm makes a mapping without any entry (seen).
+    The entries do not tell: pyslurm turns `singleton(unfulfilled)` into a mapping without any entry (seen).
     """
     return dependencies is not None
 
@@ -371,7 +384,7 @@ _DEPENDENCY = re.compile(r"([0-9]+)(?:_([0-9]+|\*))?\(([a-z]+)\)")
 
 
 def _waits_for(dependencies: Mapping[str, Any] | None) -> tuple[Dependency, ...]:
-    """The other jobs that the job waits for; none where any entry is of a form that we do not know."""
+    """The other jobs that the job waits for; none if any entry has an unknown form."""
     found = []
     for kind, entries in (dependencies or {}).items():
         for entry in entries if isinstance(entries, list) else ():
@@ -383,14 +396,15 @@ def _waits_for(dependencies: Mapping[str, Any] | None) -> tuple[Dependency, ...]
     return tuple(found)
 
 
-#: `3-9,12,20-40:4`, cut off with `...` where it is long.
+#: `3-9,12,20-40:4`; Slurm cuts a long list off with `...`.
 _TASKS = re.compile(r"[0-9]+(-[0-9]+(:[1-9][0-9]*)?)?(,[0-9]+(-[0-9]+(:[1-9][0-9]*)?)?)*(,?\.\.\.)?", re.ASCII)
 
 
 def _array(record: Any) -> tuple[int | None, int | None, str]:
-    """The job's array, its own task there, and the tasks that wait in one record; a record of one task is that task.
+    """The job's array, its own task, and the waiting tasks of a record that stands for several.
 
-    pyslurm shows None for the task 0 (seen), but then nothing waits in the record.
+    A record with one waiting task is that task. pyslurm shows None for task 0 (seen), but never in a record with
+    waiting tasks.
     """
     if record.array_id is None:
         return None, None, ""
@@ -403,25 +417,25 @@ def _array(record: Any) -> tuple[int | None, int | None, str]:
 
 
 def _gres(amounts: Mapping[str, Any], name: str) -> int:
-    """How much of a gres there is in a mapping of pyslurm's, which puts `gres/` before the name in some of them."""
+    """The amount of a gres in one of pyslurm's mappings. In some of them the name has the prefix `gres/`."""
     return _clamped(amounts.get(f"gres/{name}", amounts.get(name, 0)), MOST_GRES) if amounts else 0
 
 
-#: Of what a job may ask for, what can be counted as nodes, cores and memory.
+#: The special demands that can still be counted as nodes, cores and memory.
 _COUNTABLE = frozenset({"excluded nodes", "exclusive or oversubscribe"})
 
 
 def _asks_for(record: Any, gres_per_node: Mapping[str, Any], *, is_marked: bool) -> tuple[str, ...]:
-    """What the job's record shows that we do not place, in the words of submit.submission.
+    """The special demands in the job's record with which we do not place a job, in the words of submit.submission.
 
-    That is what scontrol lets an owner change afterwards, and what the submit filter does not see.
+    The submit filter does not see all of them, and an owner can add others later with scontrol.
     """
     gres = record.gres
     wanted_cpus = (record.cpus_per_task or 1) * (record.ntasks_per_node or 1)
     wants_more_cpus = not is_marked and (record.min_cpus_per_node or 0) > wanted_cpus  # MaxMemPerCPU raises it as well
     shared = record.resource_sharing != "OK"
     if not (gres or gres_per_node or wants_more_cpus or shared or _asks_for_more(record)):
-        return ()  # nearly every job: the rest is not asked one by one
+        return ()  # nearly every job: saves the list below
     asked = {name.removeprefix("gres/") for name in (*gres_per_node, *(gres or {}))}
     asks = {
         "heterogeneous job": record.heterogeneous_id,
@@ -440,7 +454,7 @@ def _asks_for(record: Any, gres_per_node: Mapping[str, Any], *, is_marked: bool)
         "temporary disk": record.temporary_disk_per_node,
         "deadline": record.deadline,
         "exclusive or oversubscribe": shared,
-        "gres": asked - _OURS or (asked and not is_marked),  # to a job of ours we give ways and bandwidth
+        "gres": asked - _OURS or (asked and not is_marked),  # ways and bandwidth of a marked job are what we gave it
         "minimum CPUs": wants_more_cpus,
     }
     return tuple(word for word, is_asked in asks.items() if is_asked)
@@ -468,9 +482,9 @@ def _asks_for_more(record: Any) -> bool:
 
 
 def _occupies(record: Any) -> Resources:
-    """Cores and memory of the whole job, for its project's used share.
+    """Cores and memory of the whole job, for the share that its project holds.
 
-    Threads per core are not in the job's record: CPUs stand for cores here.
+    The job's record does not say how many threads a core has, so CPUs are counted as cores here.
     """
     cpus, nodes = record.cpus or 1, record.num_nodes or 1
     asked_mb = (record.memory_per_node or 0) * nodes if record.memory_per_cpu is None else record.memory_per_cpu * cpus

@@ -1,7 +1,7 @@
-"""What Slurm limits for whom, read from its commands' answers. Pure, and strict: a line of another form is an error.
+"""Which TRES Slurm limits for whom, read from the output of its commands. A line of an unknown form is an error.
 
-Only names matter, not amounts. `billing` is computed from other TRES, by the partitions' TRESBillingWeights: where it
-is limited, so are those.
+Only names matter, not amounts. Slurm computes `billing` from other TRES with the partitions' TRESBillingWeights, so a
+limit of `billing` counts as a limit of those.
 """
 
 import re
@@ -27,10 +27,10 @@ _NAME = re.compile(r"[a-z]+(/[^\s,|=]+)?")
 
 
 def ask(ask_slurm: Callable[..., str], timeout_s: float) -> TresLimits:
-    """What is limited now. slurmdbd is asked only where slurmctld enforces limits.
+    """The TRES that are limited now. slurmdbd is asked only if slurmctld enforces limits.
 
     Raises:
-        SnsError: Slurm does not answer, or not in a form that is known.
+        SnsError: Slurm does not answer, or its answer has an unknown form.
     """
     config = _settings(ask_slurm(*_SHOW_CONFIG, timeout_s=timeout_s))
     if not {"limits", "safe", "all"} & set(_value(config, "AccountingStorageEnforce").lower().split(",")):
@@ -49,13 +49,13 @@ def ask(ask_slurm: Callable[..., str], timeout_s: float) -> TresLimits:
 
 
 def _settings(text: str) -> Mapping[str, str]:
-    """`Name = value` lines."""
+    """The `Name = value` lines of a text as name -> value."""
     found = (line.split("=", 1) for line in text.splitlines() if "=" in line)
     return {name.strip(): value.strip() for name, value in found}
 
 
 def _settings_of_line(line: str) -> Mapping[str, str]:
-    """`Name=value Name=value`."""
+    """The words of `Name=value Name=value` as name -> value."""
     return dict(word.split("=", 1) for word in line.split() if "=" in word)
 
 
@@ -77,7 +77,10 @@ def _of_qos(text: str, billed: Names) -> dict[str, Names]:
 
 
 def _of_users(text: str, cluster: str, billed: Names) -> dict[str, Names]:
-    """What is limited for each user in any of his accounts; one with an account that is not shown is left out."""
+    """The TRES that are limited for each user in any of their accounts.
+
+    A user is left out if one of these accounts, or one above it, is not shown.
+    """
     rows = [row[1:] for row in _rows(text, 4 + len(_ASSOCIATION_LIMITS.split(","))) if row[0] == cluster]
     accounts = {account: (parent, _limited(own, billed)) for account, parent, user, *own in rows if not user}
     found: dict[str, Names] = {}
@@ -117,7 +120,7 @@ def _rows(text: str, columns: int) -> list[list[str]]:
 
 
 def _limited(limits: list[str], billed: Names) -> Names:
-    """The names in `cpu=4,gres/llc=20` and the like."""
+    """The names of TRES in texts such as `cpu=4,gres/llc=20`."""
     names = frozenset(word.split("=")[0] for limit in limits for word in limit.split(",") if word)
     wrong = sorted(name for name in names if not _NAME.fullmatch(name))
     if wrong:

@@ -1,1 +1,1 @@
-"""The scheduler's Unix socket: what the command line, the agents and the web page ask it."""
+"""The scheduler's Unix socket, through which the command line, the agents and the web page ask it."""

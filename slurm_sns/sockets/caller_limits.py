@@ -1,8 +1,8 @@
-"""Who may be served at once: so many callers in all, and so few of each user that nobody can take all the places.
+"""Limits how many callers are served at once, in total and of each user, so that no user can take all the places.
 
-A user's place is his for as long as he is served and a little longer, and his requests are answered one after the
-other, so that asking again and again takes a bounded share of the scheduler's time. The trusted (root and SlurmUser)
-always get a place: an admin is never locked out.
+A user keeps a place until shortly after the answer, and requests of one user are answered one after the other. So a
+user who asks all the time takes a bounded share of the scheduler's time. Trusted users (root and SlurmUser) always get
+a place: an admin is never locked out.
 """
 
 import threading
@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 
 
 class Places:
-    """`most` places, of them `most_of_a_user` for each user; the trusted are not counted."""
+    """At most `most` places are taken in total and `most_of_a_user` by one user; trusted users are not counted."""
 
     def __init__(self, most: int, most_of_a_user: int, trusted: frozenset[int]) -> None:
         self._most, self._most_of_a_user, self._trusted = most, most_of_a_user, trusted
@@ -24,7 +24,7 @@ class Places:
         return user_id in self._trusted
 
     def take(self, user_id: int) -> str:
-        """Take a place for this user; empty when he has it now, else why not."""
+        """Take a place for this user. The result is empty if there was one, otherwise the reason."""
         if self.is_trusted(user_id):
             return ""
         with self._lock:
@@ -36,14 +36,14 @@ class Places:
         return ""
 
     def turn(self, user_id: int) -> AbstractContextManager[object]:
-        """In this context the user's request is the only one of his that is answered."""
+        """A context in which no other request of this user is answered."""
         if self.is_trusted(user_id):
             return nullcontext()
         with self._lock:
             return self._turns[user_id]
 
     def give_back(self, user_id: int) -> None:
-        """End what a successful `take` began."""
+        """Give back a place that `take` has taken."""
         if self.is_trusted(user_id):
             return
         with self._lock:

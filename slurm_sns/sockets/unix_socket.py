@@ -1,8 +1,8 @@
 """The scheduler's Unix socket: one JSON line in, one JSON line out.
 
-Anybody on the machine may connect; who is calling is what the kernel says (SO_PEERCRED), never what the request says.
-Requests are bounded in size and time, and so is the number of callers at once, in all and of each user, so that no user
-can hold the others up. Who finds no place is told so and asks again (`ask` does).
+Anybody on the machine may connect. The kernel says who the caller is (SO_PEERCRED); the request never does. Requests
+are limited in size and time, and callers at once in number, in total and of each user, so that no user can hold up
+others. A caller who finds no place gets an answer that says so; `ask` then asks again.
 """
 
 import json
@@ -26,16 +26,17 @@ LONGEST_REQUEST_BYTES = 4096
 LONGEST_ANSWER_BYTES = 256 * 2**20
 CALLER_TIMEOUT_S = 5.0
 ANSWER_TIMEOUT_S = 60.0
-#: Each is a thread of the scheduler's process while it is served.
+#: Each caller takes a thread of the scheduler's process while being served.
 MOST_CALLERS = 64
-#: A person in front of some terminals; sixteen such users at once are all the places.
+#: Enough for one person with several terminals; sixteen users with that many requests take all places.
 MOST_OF_A_USER = 4
-#: A user's place is free again so long after his answer: with all his places he asks 80 times a second at the most.
+#: A place becomes free this long after the answer, so a user with all four places asks at most 80 times a second.
 REST_S = 0.05
-#: Who is turned away costs the time to say so; with this pause nobody is turned away more than 1,000 times a second.
+#: Turning a caller away takes time, too. With this pause it happens at most 1,000 times a second.
 TURNED_AWAY_S = 0.001
-STOP_LOOKED_FOR_S = 0.1
-#: So long `ask` tries to get a place, or a place in the kernel's queue before it.
+#: How often the serving thread checks whether it shall stop.
+STOP_POLL_S = 0.1
+#: For how long `ask` tries to get a place, or to get into the kernel's queue of connections.
 PATIENCE_S = 10.0
 ASKED_AGAIN_S = 0.1
 
@@ -45,9 +46,9 @@ Answer = Callable[[dict[str, Any], int], Any]
 
 
 class ControlSocket:
-    """Serves `answer(request, user_id)` on a socket file, in threads of its own, between `with` and its end.
+    """Serves `answer(request, user_id)` on a socket file, in threads of its own, while its context lasts.
 
-    The user ids in `trusted` are served whatever the others do.
+    The user ids in `trusted` are served without limits.
     """
 
     def __init__(self, path: Path, answer: Answer, trusted: frozenset[int] = NOBODY) -> None:
@@ -55,9 +56,7 @@ class ControlSocket:
         self._server = _Server(path, answer, Places(MOST_CALLERS, MOST_OF_A_USER, trusted))
 
     def __enter__(self) -> "ControlSocket":
-        threading.Thread(
-            target=self._server.serve_forever, args=(STOP_LOOKED_FOR_S,), name="control", daemon=True
-        ).start()
+        threading.Thread(target=self._server.serve_forever, args=(STOP_POLL_S,), name="control", daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -78,12 +77,12 @@ class _Server(socketserver.ThreadingUnixStreamServer):
         path.chmod(0o666)  # everybody may ask; who sees what is decided by the caller's user id
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Take the caller if there is a place for him, else tell him that there is none."""
+        """Serve the caller if there is a place, otherwise answer that there is none."""
         problem = self.places.take(_user_id(request))
         if not problem:
             try:
                 super().process_request(request, client_address)
-            except BaseException:  # no thread to be had: nobody else would give the place back
+            except BaseException:  # no thread could be started, so nothing else gives the place back
                 self.places.give_back(_user_id(request))
                 raise
             return
@@ -97,13 +96,13 @@ class _Server(socketserver.ThreadingUnixStreamServer):
         try:
             super().process_request_thread(request, client_address)
             if not self.places.is_trusted(user_id):
-                # As long as it took: an expensive question costs its caller, not the others.
+                # Keep the place for as long again as the answer took: expensive requests slow down their caller only.
                 time.sleep(min(CALLER_TIMEOUT_S, max(REST_S, time.monotonic() - began_s)))
         finally:
             self.places.give_back(user_id)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A caller that went away or was too slow is no event; anything else is a defect, and shows."""
+        """Ignore a caller that went away or was too slow. Anything else is a defect and is printed."""
         if not isinstance(sys.exception(), OSError):
             super().handle_error(request, client_address)
 
@@ -128,7 +127,7 @@ def _line(value: Any) -> bytes:
 
 
 def _read_line(connection: socket.socket) -> bytes:
-    """What the caller sends, up to a newline or one byte too much; all of it within the caller's time."""
+    """What the caller sends, up to a newline or one byte too many, within `CALLER_TIMEOUT_S` in total."""
     deadline_s = time.monotonic() + CALLER_TIMEOUT_S
     line = b""
     while not line.endswith(b"\n") and len(line) <= LONGEST_REQUEST_BYTES:
@@ -159,7 +158,7 @@ def _user_id(connection: socket.socket) -> int:
 
 
 def ask(path: Path, request: dict[str, Any]) -> Any:
-    """The running scheduler's answer; while it is too busy, asked again for `PATIENCE_S`.
+    """The running scheduler's answer. While the scheduler is too busy, ask again for at most `PATIENCE_S`.
 
     Raises:
         Unreachable: no scheduler answers there, or it is too busy.
@@ -180,12 +179,12 @@ def _ask_once(path: Path, request: dict[str, Any]) -> dict[str, Any]:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.settimeout(ANSWER_TIMEOUT_S)
             connection.connect(os.fspath(path))
-            with suppress(BrokenPipeError):  # who is turned away is told so before he has asked
+            with suppress(BrokenPipeError):  # a caller who is turned away gets that answer before the request is read
                 connection.sendall(_line(request))
             with connection.makefile("rb") as stream:
                 line = stream.readline(LONGEST_ANSWER_BYTES)
     except BlockingIOError:
-        return {"error": "others call it all the time", "busy": True}  # the kernel's queue before it is full
+        return {"error": "others call it all the time", "busy": True}  # the kernel's queue of connections is full
     except OSError as problem:
         raise Unreachable(f"no scheduler answers at {path}: {problem.strerror or problem}") from None
     if not line:

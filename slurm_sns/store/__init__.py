@@ -1,1 +1,1 @@
-"""What outlives a process: records, decisions and snapshots in a database; heartbeat and kill switch as files."""
+"""What must survive a restart: records, decisions and snapshots in a database; heartbeat and kill switch as files."""

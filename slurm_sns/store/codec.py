@@ -1,7 +1,7 @@
-"""Snapshots as bytes and back: JSON in zlib, lists instead of objects where there are many of them.
+"""Snapshots as bytes and back: JSON in zlib. Nodes, jobs and pools, of which there are many, are lists, not objects.
 
-The format is our own store's only; it is versioned, and an unknown version is refused rather than guessed. Version 1
-knew nodes, waiting jobs and projects only. Seconds are numbers; a Fraction is a list, its numerator and denominator.
+Only our own store uses the format. It has a version, and an unknown version is refused rather than guessed. Version 1
+knew nodes, waiting jobs and projects only. Seconds are numbers; a Fraction is a list of its numerator and denominator.
 """
 
 import json
@@ -27,17 +27,19 @@ from slurm_sns.policies.base import HistoryFormat
 from slurm_sns.scheduler.policy_history import history_of, text_of
 
 VERSION = 2
-#: What a snapshot of version 1 has instead of version 2's further keys.
+#: The keys that version 2 added, with the values that a snapshot of version 1 gets for them.
 SINCE_VERSION_2: dict[str, Any] = {"now_s": 0, "active": [], "pools": [], "history": None}
-#: What a row of a waiting job may lack at its end: `withholds`, then version 2's `pool` and `priority`.
+#: Values of the fields that an older row of a waiting job lacks at its end: `withholds`, then `pool` and `priority` of
+#: version 2.
 LATER_FIELDS = (True, "", 0)
+#: The number of fields that every row of a waiting job has.
 FIRST_FIELDS = 8
 
 
 def pack(snapshot: Snapshot, form: HistoryFormat | None = None) -> bytes:
-    """The snapshot as bytes, its history as `form` says; without a form it is left out.
+    """The snapshot as bytes. Its history is written in the given form; without a form it is left out.
 
-    Sets of allowed nodes that jobs share are written once.
+    A set of allowed nodes that several jobs share is written once.
 
     Raises:
         ValueError: the history is not of the form's type.
@@ -101,7 +103,9 @@ def pack(snapshot: Snapshot, form: HistoryFormat | None = None) -> bytes:
 
 
 def unpack(data: bytes, form: HistoryFormat | None = None) -> Snapshot:
-    """The snapshot that `pack` wrote. A history of another type or version than the form's, or damaged, is left out.
+    """The snapshot that `pack` wrote.
+
+    Its history is left out if it is damaged, or of another type or version than the form.
 
     Raises:
         SnsError: the bytes are of an unknown version, or damaged.
@@ -133,10 +137,10 @@ def unpack(data: bytes, form: HistoryFormat | None = None) -> Snapshot:
 
 def _job(row: list[Any], allowed: list[frozenset[str] | None]) -> Job:
     complete = (*row, *LATER_FIELDS[len(row) - FIRST_FIELDS :]) if len(row) >= FIRST_FIELDS else row
-    job_id, submit_s, ways, order, project, heuristic, allowed_index, over_aged, withholds, pool, priority = complete
+    job_id, submit_s, choices, order, project, heuristic, allowed_index, over_aged, withholds, pool, priority = complete
     alternatives = tuple(
         Alternative(nodes, Resources(*demand), tasks_per_node, scale, slowdown, exclusive)
-        for nodes, demand, tasks_per_node, scale, slowdown, exclusive in ways
+        for nodes, demand, tasks_per_node, scale, slowdown, exclusive in choices
     )
     return Job(
         job_id,
@@ -171,7 +175,7 @@ def _active(row: list[Any]) -> ActiveJob:
 
 
 def _fraction(value: object) -> list[int]:
-    """What JSON has no form for."""
+    """A Fraction as a list, for `json.dumps`, which cannot write it."""
     if isinstance(value, Fraction):
         return [value.numerator, value.denominator]
     raise TypeError(f"{value!r} is no value of a snapshot")
@@ -185,7 +189,7 @@ def _seconds(value: Any) -> Seconds:
 
 
 def _packed_history(history: object, form: HistoryFormat) -> list[Any]:
-    # The type's name, because a recorded cycle may be another policy's, whose version is the same.
+    # With the type's name, because the recorded cycle may be that of another policy with the same version.
     return [form.type.__name__, form.version, text_of(form, history)]
 
 

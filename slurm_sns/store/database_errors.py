@@ -1,10 +1,10 @@
-"""A database's complaint in one line, with what an admin can do about it where we know."""
+"""The text of a database error in one line, with a remedy for the admin where we know one."""
 
 from sqlalchemy.exc import SQLAlchemyError
 
 MOVE_IT_AWAY = "stop the scheduler, move the file away, start: held and placed jobs are known from Slurm too"
 
-#: By what the complaint contains; SQLite's words.
+#: A part of SQLite's error text -> the remedy.
 _REMEDIES = {
     "not a database": MOVE_IT_AWAY,
     "malformed": MOVE_IT_AWAY,
@@ -16,7 +16,7 @@ _REMEDIES = {
 
 
 def in_words(problem: SQLAlchemyError) -> str:
-    """The complaint and the remedy. Without the statement, which can hold what users write."""
+    """The error and its remedy, without the SQL statement, which can hold text that users wrote."""
     text = " ".join(str(problem.args[0] if problem.args else problem).split())
-    remedy = next((each for sign, each in _REMEDIES.items() if sign in text), "")
+    remedy = next((each for part, each in _REMEDIES.items() if part in text), "")
     return f"{text}; {remedy}" if remedy else text

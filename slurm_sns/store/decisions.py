@@ -1,4 +1,4 @@
-"""The decision record in the database (the Decisions port), and its reading for explain."""
+"""The decision record in the database (the Decisions port): the loop writes it, `sns explain` reads it."""
 
 import json
 from collections.abc import Mapping
@@ -17,16 +17,16 @@ from slurm_sns.store import codec
 from slurm_sns.store.database_errors import in_words
 from slurm_sns.store.schema import array_tasks, cycles, decisions
 
-#: Old rows are looked for once in so many recorded cycles.
+#: Old rows are deleted once in this many recorded cycles.
 CYCLES_PER_CLEANING = 100
-#: No user has this id: only an admin may then see the decision.
+#: Stands for an unknown owner. No user has this id, so only an admin may see such a decision.
 UNKNOWN_USER = -1
 
 
 class StoredDecisions:
     """Keeps decisions for `keep_days` days and the snapshots of the last `keep_snapshots` recorded cycles.
 
-    `history` is the form of the policy's history, which is part of a snapshot; None where the policy keeps none.
+    `history` is the form of the policy's history, which is part of a snapshot; None if the policy keeps none.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class StoredDecisions:
         tasks: Mapping[int, tuple[int, int]],
         repeated: frozenset[int] = frozenset(),
     ) -> None:
-        """Keep one cycle, in one transaction."""
+        """Store one cycle in one transaction. The port (scheduler.ports) explains the arguments."""
         cycle = {
             "at_s": at_s,
             "chosen": plan.report.chosen,
@@ -163,9 +163,10 @@ class StoredDecisions:
 
 
 def _count_again(connection: Connection, job_id: int, user_id: int, text: str, at_s: float) -> bool:
-    """Count a note with the one before, and forget the placement between the two; False where there is none before.
+    """Count a repeated note with the note before and delete the placement between them; False if there is none before.
 
-    An earlier job of that number may be another user's. The note's cycle is kept for as long as the note.
+    An earlier job with the same id may belong to another user, so only notes of this user's jobs count. The cycle of
+    the note gets the new time, too, so that it is kept as long as the note.
     """
     of_job = (decisions.c.job_id == job_id) & (decisions.c.user_id == user_id)
     notes = select(decisions.c.id, decisions.c.cycle_id).where(of_job, decisions.c.action == "note")
@@ -174,11 +175,11 @@ def _count_again(connection: Connection, job_id: int, user_id: int, text: str, a
         return False
     note, cycle_id = found
     connection.execute(update(cycles).where(cycles.c.id == cycle_id).values(at_s=at_s))
-    in_vain = of_job & (decisions.c.id > note)
-    of_cycles = connection.execute(select(decisions.c.cycle_id).where(in_vain)).scalars().all()
-    connection.execute(delete(decisions).where(in_vain))
-    others = select(decisions.c.id).where(decisions.c.cycle_id == cycles.c.id).exists()
-    connection.execute(delete(cycles).where(cycles.c.id.in_(of_cycles), ~others))
+    failed = of_job & (decisions.c.id > note)
+    cycles_of_failed = connection.execute(select(decisions.c.cycle_id).where(failed)).scalars().all()
+    connection.execute(delete(decisions).where(failed))
+    has_decisions = select(decisions.c.id).where(decisions.c.cycle_id == cycles.c.id).exists()
+    connection.execute(delete(cycles).where(cycles.c.id.in_(cycles_of_failed), ~has_decisions))
     counted = {"times": decisions.c.times + 1, "reason": text, "at_s": at_s}
     connection.execute(update(decisions).where(decisions.c.id == note).values(counted))
     return True

@@ -1,7 +1,7 @@
-"""Our records for those who only release jobs: as far as the store can be read, and in no more than a few seconds.
+"""Our records for the watchdog and `sns release`: as far as the store can be read, within a few seconds.
 
-Jobs must be released although the store is broken, locked or hangs. Without a record a job's own nice and memory are
-guessed from what Slurm shows, and one that lost our mark is not known; all others are.
+Jobs must be released even if the store is broken, locked or hangs. Without its record, a job's own nice value and
+memory are guessed from what Slurm shows. A job without a record and without our mark cannot be recognised as ours.
 """
 
 import threading
@@ -20,7 +20,7 @@ DEADLINE_S = 2.0
 
 
 class FallbackRecords:
-    """The records of the store at `url`; while it does not answer, those that were read last. For one caller."""
+    """The records of the store at `url`; while it does not answer, those that were read last. For one thread."""
 
     def __init__(self, url: str, log: Log, deadline_s: float = DEADLINE_S) -> None:
         self._url = url
@@ -46,10 +46,10 @@ class FallbackRecords:
 
     def _read(self) -> None:
         try:
-            engine = open_store(self._url)  # anew each time: an admin may have put another file in its place
+            engine = open_store(self._url)  # each time, because an admin may have replaced the file
             try:
                 self._known, self._problem = StoredHistory(engine).load(), ""
             finally:
                 engine.dispose()
-        except Exception as problem:  # noqa: BLE001 - whatever is wrong there, jobs are released, and it is said
+        except Exception as problem:  # noqa: BLE001 - jobs are released whatever is wrong with the store; it is logged
             self._problem = str(problem) if isinstance(problem, SnsError) else repr(problem)

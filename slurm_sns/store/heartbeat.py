@@ -1,6 +1,6 @@
-"""Two signs as files: the heartbeat (Unix seconds, rewritten every cycle) and the kill switch (its existence).
+"""Two files: the heartbeat (Unix seconds, rewritten every cycle) and the kill switch (only its existence matters).
 
-The submit filter inside slurmctld reads both with nothing but io.open, so they must never be seen half written.
+The submit filter inside slurmctld opens both with plain io.open, so a file must never be visible half written.
 """
 
 import os
@@ -16,15 +16,15 @@ class HeartbeatFile:
         self._path = path
 
     def beat(self, now_s: float) -> None:
-        """Write the moment, whole seconds, by rename."""
+        """Write the time in whole seconds, to a new file that then replaces the old one."""
         self._write(f"{int(now_s)}\n")
 
     def stop(self) -> None:
-        """A heartbeat of the year 1970 is stale at once."""
+        """Make the heartbeat stale at once, by a time in the year 1970."""
         self._write("0\n")
 
     def last(self) -> float | None:
-        """The last beat; None when there was none or the file holds something else."""
+        """The time of the last beat; None if there is no file or it holds something else."""
         try:
             return float(self._path.read_text(encoding="ascii").strip())
         except (OSError, ValueError):
@@ -40,7 +40,7 @@ class HeartbeatFile:
 
 
 class KillSwitchFile:
-    """The kill switch at `path`: while the file exists, every job passes through."""
+    """The kill switch at `path`: while the file exists, every new job passes through."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -50,12 +50,12 @@ class KillSwitchFile:
         return self._path.exists()
 
     def set(self, *, on: bool) -> bool:
-        """Make or remove the file; whether that changed anything."""
+        """Create or remove the file; True if that changed anything."""
         if self.is_on() == on:
             return False
         try:
             if on:
-                # Root says `sns disable` too: it must follow no link that stands there.
+                # Root may run `sns disable`, too: it must not follow a symbolic link at this path.
                 os.close(os.open(self._path, os.O_CREAT | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644))
             else:
                 self._path.unlink(missing_ok=True)

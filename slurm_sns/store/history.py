@@ -1,4 +1,4 @@
-"""The records of held and placed jobs, and the memory of policies, in the database (the History port)."""
+"""The records of held and placed jobs, and the history of each policy, in the database (the History port)."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
@@ -11,14 +11,14 @@ from slurm_sns.scheduler.observe.records import JobRecord, Memory, Stage
 from slurm_sns.store.database_errors import MOVE_IT_AWAY, in_words
 from slurm_sns.store.schema import job_records, policy_memory
 
-#: SQLite's words for a text that somebody else wrote.
+#: Part of SQLite's error for a text that is not UTF-8, so that we have not written it.
 NOT_UTF_8 = "Could not decode to UTF-8"
-#: The version of such a memory: policies count theirs from 1.
+#: The version that such a history gets. No policy has it: policies count their versions from 1.
 UNREADABLE = 0
 
 
 class StoredHistory:
-    """Keeps job records in the table `job_records`, what policies remember in `policy_memory`."""
+    """Keeps job records in the table `job_records` and the history of each policy in `policy_memory`."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -27,7 +27,7 @@ class StoredHistory:
         """All records by job id.
 
         Raises:
-            Unreachable: they cannot be read, or hold what we have never written.
+            Unreachable: they cannot be read, or hold values that we never write.
         """
         try:
             with self._engine.connect() as connection:
@@ -39,7 +39,7 @@ class StoredHistory:
             raise Unreachable(f"the store's job records are damaged ({problem}); {MOVE_IT_AWAY}") from None
 
     def load_memory(self, policy: str) -> Memory | None:
-        """What the policy of that name remembered last; None where it never did. It is as it stands in the table.
+        """The last stored history of the policy with that name; None if there is none. Its text is not checked here.
 
         Raises:
             Unreachable: the table cannot be read.
@@ -57,7 +57,7 @@ class StoredHistory:
         return None if found is None else Memory(*found)
 
     def check_writable(self) -> None:
-        """Try a change that changes nothing.
+        """Check that the store is writable, with a delete that matches no row.
 
         Raises:
             Unreachable: nothing can be written.
@@ -65,14 +65,14 @@ class StoredHistory:
         self.save([], [0])  # no job has this id
 
     def save(self, changed: Iterable[JobRecord], gone: Iterable[int], memory: Memory | None = None) -> None:
-        """Write the changed records and `memory`, and forget the records of jobs that are gone, in one transaction."""
+        """Write the changed records and `memory`, and delete the records of jobs that are gone, in one transaction."""
         rows = [{**asdict(record), "nodes": ",".join(record.nodes)} for record in changed]
         outdated = [{"old": job_id} for job_id in (*(row["job_id"] for row in rows), *gone)]
         if not outdated and memory is None:
             return
         try:
             with self._engine.begin() as connection:
-                # Delete and insert: the one form of "insert or update" that every database takes.
+                # Delete, then insert: the only form of "insert or update" that all supported databases know.
                 if outdated:
                     connection.execute(delete(job_records).where(job_records.c.job_id == bindparam("old")), outdated)
                 if rows:

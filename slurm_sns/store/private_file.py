@@ -1,4 +1,4 @@
-"""The file of a SQLite database: nobody else's to read, for it tells who ran what."""
+"""Makes the file of a SQLite database readable for its owner only, because it tells who ran what."""
 
 import os
 import stat
@@ -7,10 +7,10 @@ from pathlib import Path
 
 
 def make_private(database: str | None) -> None:
-    """The file of SQLite is its owner's alone, from before anything is in it; SQLite's other files follow it.
+    """Take all permissions of others off the SQLite file, or create it without them before SQLite writes into it.
 
-    Made by root (`sns profile import`), it belongs to whom its directory belongs to. Whatever is wrong with the file
-    shows when it is opened.
+    SQLite gives the files that it creates beside it the same permissions. If root runs this (`sns release`), the file
+    gets the owner of its directory. Errors are ignored here: they show when the database is opened.
     """
     if not database or database == ":memory:" or database.startswith("file:"):
         return

@@ -1,4 +1,4 @@
-"""The programs' profiles in the database: one row per program, one per (processes, scale)."""
+"""The profiles of programs in the database: one row for each program, one for each of its runs (processes, scale)."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -17,14 +17,14 @@ CURVES = ("ways", "ipc", "bandwidth_gbps", "provenance")
 
 
 class StoredProfiles:
-    """Keeps profiles."""
+    """Keeps profiles in the tables `profiled_programs` and `profiled_runs`."""
 
     def __init__(self, engine: Engine) -> None:
-        """`engine` is that of `open_store`."""
+        """Use an engine of `open_store`."""
         self._engine = engine
 
     def load(self) -> dict[str, Program]:
-        """All programs by name, in the order of their names."""
+        """All programs by name."""
         try:
             with self._engine.connect() as connection:
                 heads = connection.execute(select(profiled_programs)).mappings().all()
@@ -40,7 +40,7 @@ class StoredProfiles:
         return {program.name: program for program in programs_of({"programs": content})}
 
     def replace(self, programs: Iterable[Program]) -> None:
-        """Put these programs in the place of those of the same names, in one transaction: all of them or none."""
+        """Add these programs, or replace those of the same names, in one transaction: all of them or none."""
         content = data_of(programs)["programs"]
         heads = [
             {"program": name, "source": program["source"], "max_scale": program.get("max_scale")}

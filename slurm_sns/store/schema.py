@@ -1,6 +1,6 @@
 """The tables, and how the database is opened (SQLite by default, MariaDB or PostgreSQL by URL).
 
-The tables are what the newest revision makes (`migrations`): a change here needs a new revision that makes it.
+The tables here are equal to what the newest revision (`migrations`) makes: a change here needs a new revision.
 """
 
 from sqlalchemy import (
@@ -29,7 +29,7 @@ from slurm_sns.store.upgrade import bring_up_to_date
 
 metadata = MetaData()
 
-#: Our note on each job that we hold or have placed; see scheduler.records.
+#: Our record of each job that we hold or have placed; see scheduler.observe.records.
 job_records = Table(
     "job_records",
     metadata,
@@ -50,7 +50,7 @@ job_records = Table(
     Column("memory_per_node_mb", BigInteger, nullable=True),
 )
 
-#: One row for each cycle that changed something, with the snapshot it was planned on (JSON, zlib).
+#: One row for each cycle that changed something, with the snapshot on which it was planned (JSON, zlib).
 cycles = Table(
     "cycles",
     metadata,
@@ -80,7 +80,7 @@ decisions = Table(
     Column("times", Integer, nullable=False, server_default="1"),
 )
 
-#: Which task of which array a job is, for jobs of which something was decided.
+#: The array and the task that a job is, for array jobs about which something was decided.
 array_tasks = Table(
     "array_tasks",
     metadata,
@@ -90,7 +90,7 @@ array_tasks = Table(
     Column("at_s", Float(53), nullable=False, index=True),
 )
 
-#: The programs' profiles: one row per program, and one per (processes, scale).
+#: The profiles of programs: one row for each program, and one for each of its runs (processes, scale).
 profiled_programs = Table(
     "profiled_programs",
     metadata,
@@ -109,27 +109,27 @@ profiled_runs = Table(
     Column("curves", Text, nullable=False),  # JSON: ways, ipc, bandwidth_gbps, provenance
 )
 
-#: What each policy's last plan left to remember; see scheduler.memory.
+#: The history of each policy after its last plan; see scheduler.policy_history.
 policy_memory = Table(
     "policy_memory",
     metadata,
     Column("policy", String(64), primary_key=True),
     Column("version", Integer, nullable=False),
-    Column("text", Text, nullable=False),  # JSON; on MariaDB, whose TEXT ends at 64 KiB, the revision makes a LONGTEXT
+    Column("text", Text, nullable=False),  # JSON; LONGTEXT on MariaDB, whose TEXT is limited to 64 KiB
 )
 
 
 def open_store(url: str) -> Engine:
-    """The database behind `url`, brought to the newest revision.
+    """Open the database at `url` and upgrade it to the newest revision.
 
     Raises:
-        BadInput: the URL is not one of a database we know.
-        Unreachable: the database cannot be opened, or is of a newer revision than we know.
+        BadInput: the URL does not name a kind of database that we support.
+        Unreachable: the database cannot be opened, or has a newer revision than we know.
     """
     try:
         engine = create_engine(make_url(url))
     except (SQLAlchemyError, ImportError) as problem:
-        # Without the URL: it may hold a password.
+        # The text leaves out the URL, which may hold a password.
         raise BadInput(
             f"store.url: {problem}; valid: sqlite:////absolute/path, mysql+pymysql://..., postgresql+psycopg://..."
         ) from None
@@ -144,9 +144,12 @@ def open_store(url: str) -> Engine:
 
 
 def _tune_sqlite(connection: object, _record: ConnectionPoolEntry) -> None:
-    """Readers do not wait for the writer (WAL), and a commit is one fsync less; a crash can lose no committed row."""
+    """Use WAL, so that readers do not wait for the writer, and save one fsync for each commit.
+
+    A crash of the process loses no committed row.
+    """
     cursor = connection.cursor()  # type: ignore[attr-defined]
-    cursor.execute("PRAGMA busy_timeout=5000")  # first: even the next line may meet a lock
+    cursor.execute("PRAGMA busy_timeout=5000")  # first, because the next statement may already have to wait for a lock
     cursor.execute("PRAGMA journal_mode=WAL")
     cursor.execute("PRAGMA synchronous=NORMAL")
     cursor.close()

@@ -1,8 +1,8 @@
-"""A database of any earlier revision, or an empty one, is brought to the newest revision: all of it or nothing.
+"""Upgrades an empty database, or one of any earlier revision, to the newest revision: completely or not at all.
 
-On MariaDB, where DDL knows no transaction, an upgrade that is cut off is taken up by the next one: revisions make
-nothing that is there already. Several processes open the store; the first of them upgrades it, the others wait. A
-downgrade is not offered.
+MariaDB has no transactions for DDL. There, the next upgrade completes one that was interrupted, because revisions skip
+tables and columns that exist already. Of several processes that open the store, the first upgrades it and the others
+wait. There is no downgrade.
 """
 
 import threading
@@ -15,37 +15,38 @@ from sqlalchemy.exc import SQLAlchemyError
 from slurm_sns.errors import Unreachable
 from slurm_sns.store.migrations import NEWEST, REVISIONS
 
-#: What SQLite's busy_timeout does not cover, such as several processes that switch a new file to WAL, is over at once.
+#: Errors that SQLite's busy_timeout does not prevent pass quickly, so trying again helps. An example: several processes
+#: switch a new file to WAL.
 ATTEMPTS = 7
-#: The lock that upgrades take, by MariaDB's name and by PostgreSQL's number (any that other programs do not use).
+#: The lock that upgrades take: its name on MariaDB, its number on PostgreSQL (any that other programs do not use).
 LOCK_NAME, LOCK_NUMBER = "slurm_sns upgrade", 7_386_001
-#: Above the seconds in which a large table gets a column.
+#: The longest wait for that lock: longer than adding a column to a large table takes.
 MARIADB_PATIENCE_S = 60
 
-#: Alembic keeps what it works on in global variables.
+#: Alembic keeps its state in global variables, so only one thread may use it at a time.
 _one_thread = threading.Lock()
 
 
 def bring_up_to_date(engine: Engine) -> None:
-    """Run the revisions that the database lacks. One that has all of them is looked at and no more.
+    """Run the revisions that the database lacks. A database that has all of them is only read.
 
     Raises:
-        Unreachable: the database is of a revision that we do not know; nothing was changed in it.
+        Unreachable: the database has a revision that we do not know; nothing was changed in it.
         SQLAlchemyError: it does not answer, or cannot be changed.
     """
     for _ in range(ATTEMPTS - 1):
         try:
-            return _look_and_upgrade(engine)
+            return _upgrade_if_older(engine)
         except SQLAlchemyError:
             continue
-    return _look_and_upgrade(engine)
+    return _upgrade_if_older(engine)
 
 
-def _look_and_upgrade(engine: Engine) -> None:
+def _upgrade_if_older(engine: Engine) -> None:
     with engine.connect() as connection:
         if _is_newest(connection):
             return
-    # Loaded here: only an upgrade needs it. Before the lock is taken: loading takes a while.
+    # Imported here, because only an upgrade needs it, and before the lock is taken, because importing takes a while.
     from alembic import command  # noqa: PLC0415
     from alembic.config import Config  # noqa: PLC0415
 
@@ -62,7 +63,7 @@ def _is_newest(connection: Connection) -> bool:
     """Whether the database has all revisions.
 
     Raises:
-        Unreachable: it has one that we do not know.
+        Unreachable: it has a revision that we do not know.
     """
     if not inspect(connection).has_table("alembic_version"):
         return False
@@ -80,11 +81,11 @@ def _is_newest(connection: Connection) -> bool:
 
 @contextmanager
 def _alone(engine: Engine) -> Iterator[Connection]:
-    """A transaction beside which no other process upgrades."""
+    """A transaction during which no other process upgrades."""
     with engine.begin() as connection:
         match connection.dialect.name:
             case "sqlite":
-                connection.exec_driver_sql("BEGIN IMMEDIATE")  # Python's sqlite3 begins none before DDL
+                connection.exec_driver_sql("BEGIN IMMEDIATE")  # Python's sqlite3 begins no transaction before DDL
             case "postgresql":
                 connection.execute(select(func.pg_advisory_xact_lock(LOCK_NUMBER)))
             case "mysql" | "mariadb":
@@ -93,5 +94,5 @@ def _alone(engine: Engine) -> Iterator[Connection]:
         try:
             yield connection
         finally:
-            if connection.dialect.name in {"mysql", "mariadb"}:  # the one lock that outlives the transaction
+            if connection.dialect.name in {"mysql", "mariadb"}:  # this lock does not end with the transaction
                 connection.execute(select(func.release_lock(LOCK_NAME)))

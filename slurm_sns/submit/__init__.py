@@ -1,1 +1,1 @@
-"""What happens when a job is submitted: hints, mark, judgement, and the table the Lua module decides by."""
+"""What happens when a job is submitted: hints, mark, judgement, and the table by which the Lua module decides."""

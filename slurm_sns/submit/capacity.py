@@ -1,8 +1,8 @@
-"""Whether the nodes of a partition could ever hold a job: the refusal of what would wait for ever.
+"""Whether the nodes of a partition could ever hold a job: a job that would wait for ever is refused.
 
-Counted in Slurm's CPUs and in MiB, on empty nodes of configured size. In doubt the job can be held: a wrong refusal
-costs more than a job that Slurm refuses itself. Per node: the tasks that its CPUs hold, that its memory holds, and that
---ntasks-per-node allows; then whether the best nodes, no more of them than the job allows, take all its tasks.
+The count uses Slurm's CPUs and MiB, on empty nodes of configured size. In doubt the job is not refused: a wrong refusal
+costs more than a job that Slurm refuses itself. Each node takes as many tasks as its CPUs hold, its memory holds and
+--ntasks-per-node allows. Then the best nodes, at most as many as the job allows, must take all of its tasks.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,10 +12,10 @@ from slurm_sns.submit.messages import say
 from slurm_sns.submit.submission import Submission
 from slurm_sns.submit.table import NodeShape
 
-# Beyond every machine, and the product with the CPUs of a task stays exact in Lua's doubles.
+# More than any node has, and its product with the CPUs of a task is still exact in Lua's doubles.
 _MOST_MEMORY_MB = 2**32
 
-#: So many kinds of nodes are counted for one job; a job that could use more of them can be held.
+#: At most so many node shapes are counted for one job; a job whose partitions have more is not refused.
 MOST_SHAPES = 500
 
 
@@ -33,7 +33,7 @@ class Geometry:
 
 
 def geometry(job: Submission, default_memory_per_cpu_mb: int) -> Geometry:
-    """The job's geometry. One task per node where the number of tasks is not given, as Slurm counts."""
+    """The job's geometry. A job without a number of tasks has one per node, or --ntasks-per-node, as Slurm counts."""
     least_nodes = max(job.min_nodes or 1, 1)
     per_node = job.ntasks_per_node or None
     tasks = job.num_tasks or least_nodes * (per_node or 1)
@@ -57,14 +57,14 @@ def geometry(job: Submission, default_memory_per_cpu_mb: int) -> Geometry:
 def refusal(job: Submission, partitions: Mapping[str, Sequence[NodeShape]], default_memory_per_cpu_mb: int) -> str:
     """Why no partition of `partitions` could ever hold the job: the message for its user; "" when one could.
 
-    A partition without known nodes holds everything: it is Slurm's to judge.
+    A partition without known nodes can hold every job: Slurm judges it.
     """
     if sum(map(len, partitions.values())) > MOST_SHAPES:
         return ""
     asked = geometry(job, default_memory_per_cpu_mb)
     said = ""
     for name in sorted(partitions):
-        # The order of the rendered table: of two equally large nodes both sides name the same one.
+        # In the order of the rendered table, so that Python and Lua name the same one of two equally large nodes.
         message = _partition_refusal(asked, name, sorted(partitions[name], reverse=True))
         if not message:
             return ""
@@ -75,10 +75,10 @@ def refusal(job: Submission, partitions: Mapping[str, Sequence[NodeShape]], defa
 def leaves_memory_open(
     job: Submission, partitions: Mapping[str, Sequence[NodeShape]], default_memory_per_cpu_mb: int
 ) -> bool:
-    """Whether the job gets the whole memory of each of its nodes, and these are not all alike.
+    """Whether the job gets the whole memory of each of its nodes, and the nodes that it could get differ in memory.
 
-    `--mem=0` says so, or no word about memory where Slurm has no default; of `--mem-per-cpu=0` Slurm makes `--mem=0`
-    (seen with 26.05).
+    A job gets the whole memory with `--mem=0`, and without any memory option where Slurm has no default. Slurm turns
+    `--mem-per-cpu=0` into `--mem=0` (seen with 26.05).
     """
     said = job.min_mem_per_cpu if job.min_mem_per_node is None else job.min_mem_per_node
     if (default_memory_per_cpu_mb if said is None else said) > 0:

@@ -1,15 +1,16 @@
 """Hints: what a user tells us about a job, by the SPANK options --sns-... or by `--comment sns:alpha=0.9,program=mg`.
 
-A comment is one of hints exactly when it begins with `sns:`. Its entries are separated by commas, each `key=value`, or
-the key alone for a flag (`exclusive`, `reprofile`, `restartable`: alone or `=yes` for yes, `=no` for no). `sns:off`
-stands alone. Nothing is trimmed, and a key counts once. For the same hint the option wins over the comment; that the
-comment wants no management at all (`off`) holds in any case.
+A comment holds hints exactly when it begins with `sns:`. Its entries are separated by commas. Each is `key=value`, or
+the key alone for a flag (`exclusive`, `reprofile`, `restartable`: the key alone or `=yes` means yes, `=no` means no).
+`sns:off` stands alone. Nothing is trimmed, and a key may appear only once. For the same hint the option wins over the
+comment, but `off` in the comment (no management at all) always holds.
 
-A comment of hints that is longer than `MOST_BYTES` is refused before anything in it is read: the submit filter runs
-with slurmctld's locks held, and before Slurm's own limit on the length of a comment.
+A comment with hints that is longer than `MOST_BYTES` is refused before anything in it is read: the submit filter runs
+with slurmctld's locks held, and before Slurm checks its own limit on the length of a comment.
 
-Numbers have a plain decimal grammar that C and Lua decide in the same way, digit by digit: alpha is 0 or 1 or nothing,
-then a point and one to nine digits; no sign, exponent, hexadecimal, nan or infinity.
+Numbers have a plain decimal grammar that C and Lua check in the same way, digit by digit. Alpha is a point with one to
+nine digits, a 0 may stand before it; or it is 1, or 1 with a point and zeros. There is no sign, exponent, hexadecimal,
+nan or infinity.
 """
 
 import re
@@ -45,11 +46,11 @@ class Hints:
         exclusive: the job wants nodes of its own under Spread-n-Share.
         reprofile: measure the program again.
         restartable: the job may be moved to other nodes by a restart.
-        off: the job wants to be left to Slurm.
-        fixed: no hint, but what the job's own options say: it named nodes, tasks per node or a distribution, so its
-            geometry is not ours to choose. Set at submission, because a Slurm job does not tell its --distribution.
-        advised: no hint either: the filter marked the job in the mode advise, and did not hold it.
-        nice: no hint either: the job's own nice value, 1 to 2147483645, remembered while the scheduler has replaced it.
+        off: the job is left to Slurm.
+        fixed: not a hint: the job's own options fix its geometry (nodes, tasks per node or a distribution), so that we
+            may not choose it. Set at submission, because Slurm does not show a job's --distribution.
+        advised: not a hint: the filter marked the job in the mode advise, and did not hold it.
+        nice: not a hint: the job's own nice value, 1 to 2147483645, noted while the scheduler has replaced it.
     """
 
     alpha: float | None = None
@@ -72,7 +73,7 @@ def parse(comment: str, options: Iterable[tuple[str, str]], heuristics: Sequence
     """The hints of a job from its comment and its SPANK options (pairs of hint name and value, a flag's value empty).
 
     Raises:
-        BadInput: what the user would have to change, in one line.
+        BadInput: a hint is wrong; one line says what the user must change.
     """
     hints = from_options(options, heuristics, from_comment(comment, heuristics))
     return replace(NO_HINTS, off=True) if hints.off else hints
@@ -118,7 +119,7 @@ def from_options(options: Iterable[tuple[str, str]], heuristics: Sequence[str], 
 
 
 def _with(hints: Hints, key: str, value: str, shown: str, heuristics: Sequence[str]) -> Hints:
-    """`hints` with one more, whose value is checked; `shown` is how the user wrote the key."""
+    """`hints` with one more hint, whose value is checked; `shown` is the key as the user wrote it."""
     if key in FLAGS:
         if value not in _SAID:
             raise BadInput(say("flag", {"key": shown, "value": quote(value)}))

@@ -1,20 +1,21 @@
 """What happens to a job at its submission: pass through, refuse, or mark it (and hold it, in the mode enforce).
 
-The order of the questions is the promise:
+The module promises this order of checks:
 
-1. The kill switch, a stale heartbeat, the mode observe, a partition that we do not manage: the job passes untouched,
-   and nothing else in it is read, hints and mark included.
-2. In managed partitions, in advise and enforce: bad hints are refused, also on a job that we would not place (a wrong
-   hint is a mistake of its writer either way), and so is an `--extra` that looks like a mark.
-3. A job that asks to be left alone, or uses what we do not place: it passes untouched. So does one that gets the whole
-   memory of each of its nodes, where those differ: how much it is, only Slurm's choice of nodes decides.
-4. In enforce, a job that its partitions could never hold: refused. In advise Slurm decides that.
-5. The rest is marked; enforce holds it as well, and a mark of advise says `advised`.
+1. With the kill switch, without a fresh heartbeat, in the mode observe, or in a partition that we do not manage, the
+   job passes untouched. Nothing else in it is read, neither hints nor mark.
+2. In managed partitions, in advise and enforce, bad hints are refused, also on a job that we would not place: a wrong
+   hint is a mistake of its writer either way. An `--extra` that looks like a mark is refused as well.
+3. A job that asks to be left alone, or uses something that we do not place, passes untouched. So does a job that gets
+   the whole memory of each of its nodes where the nodes differ in memory: how much it gets depends on the nodes that
+   Slurm chooses.
+4. In enforce, a job that its partitions could never hold is refused. In advise Slurm decides about it.
+5. All other jobs are marked. In enforce they are also held; in advise the mark says `advised`.
 
-slurmctld waits for the verdict with its locks held. What a user can make long is therefore limited before it is read:
-the list of partitions (`MOST_PARTITION_BYTES`), the comment (`MOST_COMMENT_BYTES`) and the hints in it
+slurmctld waits for the verdict with its locks held. So whatever a user can make long is limited before it is read: the
+list of partitions (`MOST_PARTITION_BYTES`), the comment (`MOST_COMMENT_BYTES`) and the hints in it
 (`hints.MOST_BYTES`), the SPANK options (`submission.MOST_SPANK_ENTRIES`), the script
-(`submission.MOST_SCRIPT_BYTES`) and the kinds of nodes that are counted (`capacity.MOST_SHAPES`).
+(`submission.MOST_SCRIPT_BYTES`) and the node shapes that are counted (`capacity.MOST_SHAPES`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,7 +27,7 @@ from slurm_sns.submit.messages import as_bytes, quote, say
 from slurm_sns.submit.submission import Submission, fixes_geometry, unplaced
 from slurm_sns.submit.table import FilterTable, NodeShape
 
-# Slurm itself refuses longer ones, later.
+# Slurm itself refuses longer texts, but only later.
 MOST_PARTITION_BYTES = 1024
 MOST_COMMENT_BYTES = 1024
 
@@ -101,7 +102,10 @@ def _managed(
 
 
 def _idle(table: FilterTable, now_s: int, heartbeat_s: int | None, killed: bool) -> str | None:
-    """Why the filter does nothing at all now. A heartbeat from the future is as stale as an old one: clocks do jump."""
+    """Why the filter does nothing at all now; None when it does its work.
+
+    A heartbeat from the future is as stale as an old one, because clocks can jump.
+    """
     if killed:
         return "kill switch"
     if table.mode == "observe":

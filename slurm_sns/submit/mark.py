@@ -1,10 +1,11 @@
 """The mark: our note in the `Extra` field of a Slurm job that we manage: `sns:1 alpha=0.9 program=mg exclusive`.
 
-It is written at submission, in one canonical form; what is not exactly that form is not our mark, so a text that a
-user wrote by hand is never half understood. The number after `sns:` is the version of the form.
+It is written at submission, in one canonical form. A text in any other form is not our mark, so a text that a user
+wrote by hand is never partly understood. The number after `sns:` is the version of the form.
 
 Besides the hints it says what Slurm does not keep: `fixed` (the owner chose the geometry), `advised` (the filter marked
-the job and did not hold it), and `nice=100`, which the scheduler adds while a placement has a nice value of its own.
+the job and did not hold it), and the job's own nice value, `nice=100`, which the scheduler adds while a placement
+replaces it.
 """
 
 import re
@@ -19,12 +20,12 @@ WORDS = (*FLAGS, "fixed", "advised")  # in this order, after the values
 #: The largest nice value of a job that Slurm 26.05 accepts (NICE_OFFSET - 3 in its slurm.h).
 MOST_NICE = 2**31 - 3
 
-# A name that the configuration knew when the job was submitted; the scheduler meets names that it no longer knows.
+# A name that the configuration knew when the job was submitted; it may no longer know the name when the mark is read.
 _HEURISTIC = re.compile(r"[a-z0-9-]{1,64}\Z")
 _NICE = re.compile(r"[1-9][0-9]{0,9}\Z")
 _KNOWN = {"alpha", "program", "max-scale", "heuristic", "nice"}
 
-#: A queue's marks are few, and all are read in every look: so many are remembered.
+#: `read` remembers so many marks: a queue has few different ones, and all are read in every cycle.
 MOST_KNOWN = 1 << 14
 
 
@@ -70,7 +71,7 @@ def read(extra: str) -> Hints | None:
 
 
 def with_nice(hints: Hints | None, nice: int) -> str | None:
-    """The mark of a job with its own nice value noted in it; None where it stays as it is."""
+    """The mark of a job with its own nice value noted in it; None where there is no mark or it stays as it is."""
     noted = nice if 0 < nice <= MOST_NICE else None
     return None if hints is None or hints.nice == noted else write(replace(hints, nice=noted))
 

@@ -1,6 +1,6 @@
-"""Every text that the submit filter says to a user, in one place: Lua gets it in the rendered table.
+"""Every text that the submit filter says to a user, in one place: Lua gets them in the rendered table.
 
-`say` fills a text's `{name}`; a filled value is never looked at again, so a user's text cannot name another value.
+`say` fills the `{name}` of a text. It never searches a filled value again, so a user's text cannot name another value.
 What a user wrote appears only through `quote`: printable ASCII, of limited length, whatever the bytes were.
 """
 
@@ -38,7 +38,7 @@ def say(name: str, values: Mapping[str, str | int]) -> str:
 
 
 def as_bytes(text: str) -> bytes:
-    """The bytes that stand behind `text`; what stands for none (half a surrogate pair) becomes a question mark."""
+    """The bytes from which `text` was decoded; half a surrogate pair that stands for none becomes a question mark."""
     return re.sub("[\ud800-\udc7f\udd00-\udfff]", "?", text).encode("utf-8", "surrogateescape")
 
 

@@ -1,10 +1,10 @@
 """What a job asks for at submission, as far as the submit filter can see it.
 
 The names are those of Slurm's job description in Lua; what is not asked for is "" for texts and None for numbers (the
-reader in Lua turns nil, NO_VAL and INFINITE into None). Two options are seen by their traces only: --overcommit by
-fewer CPUs than the tasks want, --distribution by the variable SLURM_DISTRIBUTION in the job's environment. sbatch sets
-that variable, and slurmrestd does (24.11: source; 26.05: seen). Other callers of Slurm's library may not; srun still
-distributes the tasks of such a job as it says, over the nodes that it was given.
+reader in Lua turns nil, NO_VAL and INFINITE into None). Two options can be recognised only by their effects:
+--overcommit by fewer CPUs than the tasks need, --distribution by the variable SLURM_DISTRIBUTION in the job's
+environment. sbatch sets that variable, and so does slurmrestd (24.11: source; 26.05: seen). Other callers of Slurm's
+library may not; srun still distributes the tasks of such a job as the job says, over the nodes that it was given.
 """
 
 from collections.abc import Callable
@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from slurm_sns.submit.messages import as_bytes
 
-MOST_SPANK_ENTRIES = 64  # each option of a plugin that a job uses is one
-MOST_SCRIPT_BYTES = 262144  # Slurm copies a script when it is looked at; what is larger carries data
+MOST_SPANK_ENTRIES = 64  # each plugin option that a job uses is one entry
+MOST_SCRIPT_BYTES = 262144  # Slurm copies a script when it is read; a larger one carries data
 MOST_TRES_BYTES = 1024  # of --tres-per-task; Slurm itself refuses a longer text, later
 
 
@@ -21,8 +21,8 @@ MOST_TRES_BYTES = 1024  # of --tres-per-task; Slurm itself refuses a longer text
 class Submission:
     """One job as it is submitted. Memory in MiB; `options` are the SPANK options as pairs of hint name and value.
 
-    `spank_job_env_size` is the number of entries of all SPANK plugins; of more than `MOST_SPANK_ENTRIES` no options are
-    read.
+    `spank_job_env_size` is the number of entries of all SPANK plugins; if there are more than `MOST_SPANK_ENTRIES`, no
+    options are read.
     """
 
     batch: bool = True
@@ -100,7 +100,7 @@ def _other_tres_per_task(job: Submission) -> bool:
 
 
 def _own_minimum_cpus(job: Submission) -> bool:
-    """--mincpus; Slurm itself raises the value to what the tasks of a node want."""
+    """--mincpus; Slurm itself raises the value to what the tasks of a node need."""
     return (job.pn_min_cpus or 0) > (job.cpus_per_task or 1) * max(job.ntasks_per_node or 1, 1)
 
 
@@ -110,12 +110,12 @@ def _fewer_cpus_than_tasks_want(job: Submission) -> bool:
 
 
 def _range_of_nodes(job: Submission) -> bool:
-    """-N with a least and a most: Slurm takes more nodes than it is told if it can, so a node list does not bind it."""
+    """-N with a minimum and a maximum: Slurm takes more nodes than a node list names if it can."""
     return (job.max_nodes or 0) > max(job.min_nodes or 1, 1)
 
 
-# The first that holds is the reason why a job is left to Slurm. Slurm copies a text at each look at it: what needs none
-# comes first, the script last.
+# The first condition that holds is the reason why a job is left to Slurm. Slurm copies a text each time it is read:
+# conditions that need no text come first, those that need the script last.
 UNPLACED: tuple[tuple[str, Callable[[Submission], bool]], ...] = (
     ("cron job", lambda job: job.cron),
     ("heterogeneous job", lambda job: job.het_job_offset is not None),

@@ -1,9 +1,9 @@
-"""The table that the Lua module decides by: the value, and the Lua text that `sns render` writes.
+"""The table by which the Lua module decides: the value, and the Lua text that `sns render` writes.
 
 The text is one `return {...}` of literals, sorted and byte-stable, below a comment with its digest: the module parses
-it anew only when its first bytes or its size have changed. Every byte of a string that is not plainly harmless
-is written as its decimal escape, so nothing a name holds can end the string; the module loads the text with an empty
-environment. The messages travel in it as well: both sides speak the same words.
+it again only when its first bytes or its size have changed. Every byte of a string that is not plainly harmless
+is written as its decimal escape, so that no name can end its string; the module loads the text with an empty
+environment. The table also holds the messages, so that Python and Lua use the same texts.
 """
 
 import hashlib
@@ -39,7 +39,7 @@ class FilterTable:
     Attributes:
         mode: observe, advise or enforce.
         partitions: the managed partitions, each with the shapes of its nodes.
-        default_partition: where a job goes that names none; "" when the cluster has no default.
+        default_partition: the partition of a job that names none; "" when the cluster has no default.
         heuristics: the names that --sns-heuristic takes.
         default_memory_per_cpu_mb: Slurm's DefMemPerCPU; 0 when unset (a job that asks for no memory gets whole nodes).
         heartbeat_path: the file in which the scheduler writes Unix seconds.

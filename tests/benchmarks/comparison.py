@@ -1,12 +1,13 @@
-"""Random submissions with slurm_sns and by Slurm alone, seed by seed, on the mini cluster that runs.
+"""Random submissions with slurm_sns and with Slurm alone, seed by seed, on the running mini cluster.
 
     make cluster-up
     PYTHONPATH=containers:tests/cluster python tests/benchmarks/comparison.py --seeds 10 [--first 1] [--jobs 200]
 
 SNS_PROJECT names the cluster, which nobody else may use meanwhile; a seed takes three minutes. Prints JSON. For each
-seed and pass: the longest time that a job could have started and did not (comparison_check), the same if jobs that only
-say their tasks may be split as Slurm likes, mean waits by kind of job, and the violations. `matching` is a smaller mix
-of managed jobs alone. `load` is the machine's load average after both passes: times of a busy machine say little.
+seed and pass: the longest time for which a job could have started but did not (comparison_check), the same if Slurm may
+split jobs that only say their tasks in any way, mean waits by kind of submission, and the violations. `matching` is a
+smaller mix of managed jobs only. `load` is the machine's load average after both passes: times of a busy machine say
+little.
 """
 
 import argparse
@@ -25,14 +26,14 @@ from rich.progress import track
 
 from cluster import Cluster
 
-#: Jobs per second of submission; at these the queue builds up and is worked off within a minute.
+#: Submissions per second; with these rates a queue builds up and empties within a minute.
 RATE = {"everything": 10, "matching": 25}
-#: A pass of a third of a minute.
+#: Number of jobs of the mix `matching`; its pass takes a third of a minute.
 MATCHING_JOBS = 50
 
 
 def figures(one: Pass, submissions: Sequence[Submission]) -> dict[str, Any]:
-    """What is told of one pass."""
+    """The reported figures of one pass."""
     waits: dict[str, list[float]] = defaultdict(list)
     for job, each in zip(one.jobs, submissions, strict=True):
         if job.start_s < inf:
@@ -49,7 +50,7 @@ def figures(one: Pass, submissions: Sequence[Submission]) -> dict[str, Any]:
 
 
 def measure(cluster: Cluster, seed: int, jobs: int, name: str, mix: Mapping[str, int]) -> dict[str, Any]:
-    """Both passes of one seed and mix."""
+    """Run and measure both passes of one seed and mix."""
     submissions = generate(seed, jobs, jobs / RATE[name], mix)
     ours, alone = compare(cluster, submissions)
     load = round(os.getloadavg()[0], 1)
@@ -57,7 +58,7 @@ def measure(cluster: Cluster, seed: int, jobs: int, name: str, mix: Mapping[str,
 
 
 def round_of(cluster: Cluster, seed: int, jobs: int) -> dict[str, Any]:
-    """One seed in both mixes."""
+    """Run and measure one seed in both mixes."""
     return {
         "seed": seed,
         "everything": measure(cluster, seed, jobs, "everything", EVERYTHING),

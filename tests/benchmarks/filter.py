@@ -1,13 +1,13 @@
-"""What a submission costs in the submit filter, which runs under slurmctld's locks: JSON on standard output.
+"""The time of a submission in the submit filter, which runs under slurmctld's locks. Prints JSON.
 
     python tests/benchmarks/filter.py [--samples 200]
 
-The filter runs in a real Lua 5.1, beside a stand-in for Slurm's job description: a field's text is made anew at each
-look, as Slurm copies it then; `spank_job_env` is a table made anew at each look; the environment is searched at each
-look for a variable. Class by class: processor time per submission in microseconds, and as `ratio` the median over that
-of the class `plain` in the same run; on a machine that does other work the least says most. The class `copy alone` is
-no submission: it looks once at a large text, which nobody can do for less. The first submission of each class is left
-out.
+The filter runs in a real Lua 5.1 with a stand-in for Slurm's job description. As in Slurm, each access to a field makes
+a new copy of its text, each access to `spank_job_env` makes a new table, and each access to a variable searches the
+environment. For each class of submissions: processor time per submission in microseconds, and as `ratio` the median
+divided by the median of the class `plain` in the same run. On a machine that does other work the least time says most.
+The class `copy alone` is not a submission: it reads one large text once, which is the least that any filter needs. The
+first submission of each class is left out.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from pathlib import Path
 from slurm_sns.resources import shared_path
 from slurm_sns.submit.table import FilterTable, NodeShape, lua_text
 
-MEGABYTES = 4  # Slurm 26.05 takes no larger script, unless it is told to (max_script_size)
+MEGABYTES = 4  # the largest script that Slurm 26.05 accepts unless max_script_size is set
 
 DRIVER = r"""
 local modules, table_path, samples, killed_path = arg[1], arg[2], tonumber(arg[3]), arg[4]
@@ -30,7 +30,7 @@ local filter = require("sns_filter")
 local slurm = { SUCCESS = 0, ERROR = -1 }
 slurm.log_user, slurm.log_error, slurm.log_debug = string.format, string.format, string.format
 
--- A text that is made when it is looked at.
+-- A text that is made when it is read.
 local function text(bytes, piece, head)
   local half, head = piece:rep(math.floor(bytes / 2 / #piece)), head or ""
   return function() return head .. half .. half end
@@ -160,7 +160,7 @@ local function submit(job_desc)
   return filter.submit(job_desc, slurm, part_list)
 end
 
--- Microseconds of each submission, sorted; no more than some seconds of them.
+-- Seconds of each submission, sorted; a class that takes more than 10 s ends early.
 local function times(changes, act)
   local taken, whole = {}, os.clock()
   for index = 0, samples do
@@ -190,7 +190,7 @@ end
 
 
 def table(folder: Path, partitions: int, kinds: int) -> FilterTable:
-    """A site with so many managed partitions of so many kinds of nodes."""
+    """The filter's table at a site with this many managed partitions, each with this many kinds of nodes."""
     shapes = {
         f"p{number}": tuple(NodeShape(4 + kind, 8 + kind, 32768 + number * kind, 3) for kind in range(kinds))
         for number in range(partitions)
@@ -203,7 +203,7 @@ def table(folder: Path, partitions: int, kinds: int) -> FilterTable:
 
 
 def measure(partitions: int, kinds: int, samples: int) -> dict[str, dict[str, float]]:
-    """Class -> its figures in microseconds, at such a site."""
+    """Class -> its figures in microseconds, at a site with these numbers of partitions and kinds of nodes."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         text = lua_text(table(folder, partitions, kinds))

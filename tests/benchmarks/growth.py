@@ -2,8 +2,8 @@
 
     python tests/benchmarks/growth.py DIRECTORY --out tests/results/replay-growth [--repeat 3]
 
-One of the three sizes changes at a time. Traces are made in the directory where they are missing. Each point is the
-least user + system time of the process over the repetitions, less the least of the same process with `--limit 1`.
+One of the three sizes changes at a time. Missing traces are generated in DIRECTORY. Each point is the smallest
+user + system time of the process over the repetitions, minus the smallest of the same process with `--limit 1`.
 """
 
 import argparse
@@ -25,13 +25,13 @@ GROWN = {
     "depth": (100, 1_000, 10_000),
 }
 SHOWN = ("mix-fit", "max-jobs-5", "max-jobs-7")
-#: More than the machines can do, so that thousands of jobs wait and the depth of the queue is reached.
+#: More load than the machines can serve: thousands of jobs wait, and every cycle looks at `queue_depth` jobs.
 LOAD = 1.05
 
 
 def net_s(trace: Path, nodes: Path, options: list[str], repeat: int) -> tuple[float, float]:
-    """Processor seconds of the run alone, and the mean queue length."""
-    account(trace, nodes, *options, "--limit", "1")  # compiles
+    """Processor seconds of the replay without the start of the process, and the mean queue length."""
+    account(trace, nodes, *options, "--limit", "1")  # the first run compiles
     start, whole = [], []
     for _ in range(repeat):
         start.append(account(trace, nodes, *options, "--limit", "1").cpu_s)
@@ -55,7 +55,7 @@ def measure(directory: Path, repeat: int) -> dict[tuple[int, int, int, str], tup
 
 
 def page_of(out: Path, found: dict[tuple[int, int, int, str], tuple[float, float]], repeat: int) -> Page:
-    """The page; the figure is drawn."""
+    """Draw the figure and return the page."""
     panels, rows, exponents = {}, [], []
     for what, values in GROWN.items():
         at = list(BASE).index(what)

@@ -1,16 +1,17 @@
-"""What one user's jobs of all different sizes cost a cycle, and how many cycles everybody else waits for them.
+"""The time that one user's jobs of all different sizes add to a cycle, and the cycles that other users wait for them.
 
     python tests/benchmarks/hostile_shapes.py [--hostile 1000] [--others 200] [--nodes 1000] [--repeat 7] [--profiled]
 
-The hostile user's jobs are of `-n` alone, each with another `--mem-per-cpu`, of as many tasks as there are nodes and
-more memory than half a node's for each: on these nodes they fit on all of them at once or never. The other users' jobs
+The hostile user's jobs say only `-n`, each with another `--mem-per-cpu`. They have as many tasks as there are nodes,
+and each task needs more than half of a node's memory: such a job fits only on all nodes at once. The other users' jobs
 are ordinary ones, submitted after them. With --profiled the hostile jobs are small and name a profiled program, so that
-each has several ways.
+each has several alternatives.
 
-Prints JSON: `first_cycle` is the look and plan when all sizes are new, `cycle` is one when they are known, `one_size`
-the same with as many hostile jobs of one size, `look` and `plan` the parts of `cycle`; seconds, median and p99, without
-collections, as the loop runs its cycles. `cycles_until_*` count cycles in which each placed job leaves the queue and
-holds its nodes; the hostile ones are counted until each has been looked at.
+Prints JSON: `first_cycle` is a cycle (read the observation, plan) in which all sizes are new, `cycle` one in which they
+are known, `one_size` the same with as many hostile jobs of one size; `look` and `plan` are the parts of `cycle`. Times
+are in seconds, median and p99, without garbage collections, as in the live loop. `cycles_until_*` count cycles in which
+each placed job leaves the queue and holds its nodes: until all jobs of other users are placed, and until each hostile
+job has been looked at.
 """
 
 import argparse
@@ -25,7 +26,7 @@ from profiled_jobs import NAMES, PAPER_NODE, PARTITION, PROCESSES, programs
 
 from slurm_sns.model import NOTHING, Plan
 from slurm_sns.policies.combined.combined import combined
-from slurm_sns.scheduler.cycle_input import Situation, read
+from slurm_sns.scheduler.cycle_input import Situation, read_situation
 from slurm_sns.scheduler.observe.observed import JobState, Observation, ObservedJob, ObservedNode
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.snapshot.known_alternatives import KnownAlternatives
@@ -40,12 +41,12 @@ MOST_CYCLES = 1000
 
 
 def nodes_of(number: int) -> tuple[ObservedNode, ...]:
-    """Empty nodes, all alike."""
+    """Empty nodes, all equal."""
     return tuple(ObservedNode(f"n{at:05}", frozenset({PARTITION}), PAPER_NODE, NOTHING) for at in range(number))
 
 
 def hostile_jobs(number: int, nodes: int, *, sizes: int, profiled: bool) -> list[ObservedJob]:
-    """The jobs of one user, of so many sizes."""
+    """The jobs of the hostile user, in this many different sizes."""
     return [_hostile(at, at % sizes, nodes, profiled=profiled) for at in range(1, number + 1)]
 
 
@@ -79,24 +80,24 @@ def _job(identity: int, user_id: int, tasks: int, memory_per_cpu_mb: int, hints:
 
 
 class Cycles:
-    """Looks and plans of one scheduler, one after the other."""
+    """The cycles of one scheduler, which remembers what it has computed in the cycles before."""
 
     def __init__(self) -> None:
         self._policy = combined()
         self._spreading = Spreading(self._policy.alternatives, programs=programs(), known=KnownAlternatives())
 
     def look(self, seen: Observation) -> Situation:
-        """From values to the snapshot with every job's ways."""
-        return read(seen, {}, SETTINGS, 1e6, self._spreading)
+        """Make the situation of an observation: the snapshot with every job's alternatives."""
+        return read_situation(seen, {}, SETTINGS, 1e6, self._spreading)
 
     def cycle(self, seen: Observation) -> tuple[Situation, Plan]:
-        """Look and plan."""
+        """Read the observation and plan."""
         situation = self.look(seen)
         return situation, self._policy.plan(situation.snapshot)
 
 
 def until_served(seen: Observation) -> dict[str, int | None]:
-    """After how many cycles the other users' jobs are placed, and each hostile one has been looked at."""
+    """The number of cycles until the other users' jobs are placed, and until each hostile job has been looked at."""
     cycles = Cycles()
     others = {job.id for job in seen.jobs if job.user_id != HOSTILE}
     put_off = {job.id for job in seen.jobs if job.user_id == HOSTILE}
@@ -116,7 +117,7 @@ def until_served(seen: Observation) -> dict[str, int | None]:
 
 
 def _with(seen: Observation, plan: Plan) -> Observation:
-    """What Slurm shows when it has started what was planned."""
+    """The observation after Slurm has started the planned jobs; these are left out."""
     starts = {start.job_id: start for start in plan.starts}
     taken = {node.name: node.allocated for node in seen.nodes}
     for start in starts.values():
@@ -127,12 +128,12 @@ def _with(seen: Observation, plan: Plan) -> Observation:
 
 
 def first_cycle(seen: Observation) -> Callable[[], object]:
-    """A cycle of a scheduler that has just begun."""
+    """A function that runs the first cycle of a new scheduler."""
     return lambda: Cycles().cycle(seen)
 
 
 def settled(seen: Observation) -> Cycles:
-    """A scheduler that has looked at all of the jobs before."""
+    """A scheduler that has looked at all of the jobs in earlier cycles."""
     cycles = Cycles()
     for _ in range(MOST_CYCLES):
         if not cycles.look(seen).blocked:

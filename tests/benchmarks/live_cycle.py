@@ -1,15 +1,15 @@
-"""One cycle as the live planner runs it: values in, a plan with a reason for every job out.
+"""One cycle as the live scheduler runs it: from observed values to a plan with a reason for every job.
 
     python tests/benchmarks/live_cycle.py [--jobs 100000] [--nodes 10000] [--busy 0.8] [--repeat 7]
     python tests/benchmarks/live_cycle.py --profiled [--jobs 20000] [--nodes 10000] [--busy 0.6] [--repeat 7]
 
-Prints JSON: the whole `plan`, `schedule` (matches as values), and the kernel's share; seconds, median and p99, and
-those of the processor; without collections, as the loop runs its cycles. The baseline is the same plan with one job
-waiting: what the nodes alone cost. The queue is looked at to its end.
+Prints JSON: the times of the whole `plan`, of `schedule` (computing the matches) and of the kernel in it: wall-clock
+seconds, median and p99, and processor seconds, without garbage collections, as in the live loop. The baseline is the
+same plan with only one waiting job: the cost of the nodes alone. The queue depth is the whole queue.
 
-Without --profiled: Max-Jobs and jobs of pool-a's sizes. With it: the combined policy with its whole portfolio, jobs of
-profiled programs (module profiled_jobs), and also `look`, from the values that Slurm shows to the snapshot with every
-job's alternatives, and `cycle`, the two together.
+Without --profiled: Max-Jobs and jobs of pool-a's sizes. With it: the combined policy with its whole portfolio and jobs
+of profiled programs (module profiled_jobs), and also `look`, from the values that Slurm shows to the snapshot with
+every job's alternatives, and `cycle`, both together.
 """
 
 import argparse
@@ -31,7 +31,7 @@ from slurm_sns.policies.placement import kernel_matching
 from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
 from slurm_sns.policies.placement.portfolio import Portfolio
 from slurm_sns.policies.placement.queue import WaitingQueue
-from slurm_sns.scheduler.cycle_input import read
+from slurm_sns.scheduler.cycle_input import read_situation
 from slurm_sns.scheduler.gc_pause import uncollected
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.snapshot.known_alternatives import KnownAlternatives
@@ -39,7 +39,7 @@ from slurm_sns.scheduler.snapshot.spreading import Spreading
 
 
 def snapshot_of(jobs: int, nodes: int, busy: float, seed: int) -> Snapshot:
-    """Nodes of pool-a's sizes, of which a share is busy, and jobs of its sizes."""
+    """Nodes and jobs of pool-a's sizes; on average the fraction `busy` of a node's capacity is taken."""
     rng = np.random.default_rng(seed)
     of_nodes = np.array(list(NODES))[rng.choice(len(NODES), nodes, p=np.array(list(NODES.values())) / 160)]
     share = np.array(list(SIZES.values())) / sum(SIZES.values())
@@ -58,7 +58,10 @@ def snapshot_of(jobs: int, nodes: int, busy: float, seed: int) -> Snapshot:
 
 
 def measured(run: Callable[[], object], repeat: int) -> dict[str, float]:
-    """Seconds of that many runs, after one that compiles; of the clock, and of the processor, which others leave be."""
+    """Seconds of `repeat` runs, after one that compiles: by the clock, and of the processor.
+
+    Processor time is hardly affected by other work on the machine.
+    """
     run()
     seconds, own_seconds = [], []
     for _ in range(repeat):
@@ -75,14 +78,14 @@ def measured(run: Callable[[], object], repeat: int) -> dict[str, float]:
 
 
 def profiled(jobs: int, nodes: int, busy: float, repeat: int) -> dict:
-    """The cycle of the combined policy on a queue of profiled jobs."""
+    """Measure the cycle of the combined policy on a queue of profiled jobs."""
     observation = observation_of(jobs, nodes, busy, seed=1)
     settings = Settings(partitions=frozenset({PARTITION}), age_limit_s=None)
     policy = combined(MatchingParameters(queue_depth=max(jobs, 1)))
     spreading = Spreading(policy.alternatives, programs=programs(), known=KnownAlternatives())
 
     def look() -> Snapshot:
-        return read(observation, {}, settings, jobs, spreading).snapshot
+        return read_situation(observation, {}, settings, jobs, spreading).snapshot
 
     snapshot = look()
     measures = of_plan(policy, snapshot, repeat)
@@ -96,7 +99,7 @@ def profiled(jobs: int, nodes: int, busy: float, repeat: int) -> dict:
 
 
 def of_plan(policy: Portfolio, snapshot: Snapshot, repeat: int) -> dict:
-    """The plan and its parts, and the same nodes with one job."""
+    """Measure the plan and its parts, and the plan of the same nodes with one job."""
     node_arrays, free = NodeArrays.of(snapshot.nodes), amounts([node.free for node in snapshot.nodes])
     queue = WaitingQueue.of(snapshot.waiting, snapshot.projects)
     inside: list[float] = []

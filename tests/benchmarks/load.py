@@ -1,8 +1,8 @@
-"""10,000 held jobs on a thousand nodes, with submissions, cancellations and endings, for ten minutes.
+"""10,000 held jobs on a thousand nodes for ten minutes, while jobs are submitted, are cancelled and end.
 
     PYTHONPATH=containers python tests/benchmarks/load.py [--minutes 10] [--held 10000] [--plot FILE.png]
 
-Brings up the controller of a thousand nodes (containers/cluster.sh thousand), prints JSON: the scheduler's memory over
+Brings up the controller of a thousand nodes (containers/cluster.sh thousand). Prints JSON: the scheduler's memory over
 time and its slope, the time of cycles, the rate of RPCs, Slurm's own statistics before and after.
 """
 
@@ -18,12 +18,12 @@ import numpy as np
 from thousand import Thousand, thousand
 
 SAMPLE_S = 5.0
-#: Caches and pools fill in the first fifth of the run; the slope is of what follows.
+#: Caches and memory pools fill in this first part of the run; the slope is computed from the rest.
 WARM_UP = 0.2
 
 
 def samples_of(cluster: Thousand, until_s: float) -> list[dict[str, Any]]:
-    """What the scheduler said every few seconds."""
+    """The scheduler's status, sampled every few seconds."""
     found, began_s = [], time.monotonic()
     while time.monotonic() < until_s:
         status = cluster.status()
@@ -37,7 +37,7 @@ def samples_of(cluster: Thousand, until_s: float) -> list[dict[str, Any]]:
 
 
 def statistics(cluster: Thousand) -> dict[str, Any]:
-    """sdiag: Slurm's own cycle, and the RPCs by type."""
+    """Slurm's statistics (sdiag): its own cycle, and the RPCs by type."""
     text = cluster.run("sdiag --json")
     told = json.loads(text)["statistics"]
     rpcs = {each["message_type"]: each["count"] for each in told["rpcs_by_message_type"]}
@@ -47,13 +47,13 @@ def statistics(cluster: Thousand) -> dict[str, Any]:
 
 
 def slope_kb_per_min(samples: list[dict[str, Any]]) -> float:
-    """Of the memory after the warm-up, by least squares."""
+    """The slope of the memory after the warm-up, by least squares."""
     later = [each for each in samples if each["at_s"] >= WARM_UP * samples[-1]["at_s"]]
     return round(60 * float(np.polyfit([each["at_s"] for each in later], [each["rss_kb"] for each in later], 1)[0]), 1)
 
 
 def measure(cluster: Thousand, minutes: float, held: int) -> dict[str, Any]:
-    """Fill, then churn and watch."""
+    """Submit the held jobs, and sample the scheduler while other jobs come and go."""
     if not cluster.answers():
         cluster.start_scheduler()
     missing = max(0, held - cluster.load("look")["pending"])
@@ -96,7 +96,7 @@ def measure(cluster: Thousand, minutes: float, held: int) -> dict[str, Any]:
 
 
 def plot(result: dict[str, Any], path: str) -> None:
-    """The time of a cycle and the memory over time."""
+    """Plot the time of a cycle and the memory over time."""
     import matplotlib as mpl
 
     mpl.use("Agg")

@@ -1,14 +1,14 @@
-"""10,000 held jobs placed by us, beside Slurm's own scheduler starting the same jobs on the same controller.
+"""The time to place 10,000 held jobs, compared with Slurm's own scheduler starting the same jobs.
 
     PYTHONPATH=containers python tests/benchmarks/placement.py [--jobs 10000] [--repeat 3]
 
-Brings up the controller of a thousand nodes, anew for each measurement: nothing is left of the one before, no ended
-jobs that slurmctld deletes meanwhile and no closed connections that take up ports for a minute. Prints JSON.
-Ours: from the first update of a job until the last one is allocated, by the running scheduler. Slurm's: from the
-opening of the partition, in which the same jobs wait, until the last one is allocated; with the settings that
-`sns render` writes, as ours, and with those that are best for it.
-`ratio` is Slurm's time by ours with the same settings, `ratio_to_best` that with the better of the two: 1 is as fast.
-`cpu_s` says who used the processors for how long.
+Brings up a new controller of a thousand nodes for each measurement: then slurmctld has no ended jobs to delete, and no
+closed connections occupy ports for a minute. Prints JSON.
+Our time is from the first update of a job until the last one is allocated, by the running scheduler. Slurm's time is
+from the opening of the partition in which the same jobs wait until the last one is allocated. It is measured with the
+settings that `sns render` writes, which ours also uses, and with those that are best for Slurm.
+`ratio` is Slurm's time divided by ours with the same settings, `ratio_to_best` the better of Slurm's two times divided
+by ours; 1 means equally fast. `cpu_s` is the processor time of each process.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from typing import Any
 
 from thousand import Thousand, thousand
 
-#: One pass over the whole queue, without a limit on its time: seen to be Slurm's fastest way through such a queue.
+#: One pass over the whole queue without a limit on its time: these settings were measured to be Slurm's fastest here.
 BEST_FOR_SLURM = (
     "batch_sched_delay=1,sched_interval=1,sched_min_interval=1000,default_queue_depth=20000,max_sched_time=60"
 )
@@ -32,14 +32,14 @@ def use(cluster: Thousand, parameters: str | None) -> None:
     """Run slurmctld with these SchedulerParameters; None: as rendered."""
     cluster.run("sns render /etc/slurm/sns")
     if parameters:
-        # The mark in the first line goes too, or the next `sns render` would find its own file changed.
+        # The mark in the first line is removed, too: otherwise the next `sns render` would find its own file changed.
         cluster.run(f"sed -i 's/^SchedulerParameters=.*/SchedulerParameters={parameters}/' {FRAGMENT}")
-    # The answer to a reconfiguration of a busy slurmctld may be late: what counts is that it is there again.
+    # A busy slurmctld may answer too late to a reconfiguration; it is enough that it is up again.
     cluster.run("scontrol reconfigure || true; until scontrol ping | grep -q UP; do sleep 0.2; done")
 
 
 def fill(cluster: Thousand, jobs: int) -> int:
-    """So many jobs wait in the closed partition."""
+    """Submit the jobs to a closed partition, where they wait."""
     cluster.run("scontrol update partition=main state=DOWN")
     fillers = [cluster.background(f"sns-load fill {jobs // FILLERS} small") for _ in range(FILLERS)]
     for each in fillers:
@@ -48,7 +48,7 @@ def fill(cluster: Thousand, jobs: int) -> int:
 
 
 def by_slurm(jobs: int, parameters: str | None) -> dict[str, Any]:
-    """Slurm starts them; our scheduler does not run and takes nothing of the machine."""
+    """Measure Slurm alone; our scheduler does not run, so it uses no processor time."""
     with thousand(anew=True) as cluster:
         use(cluster, parameters)
         count = fill(cluster, jobs)
@@ -56,7 +56,7 @@ def by_slurm(jobs: int, parameters: str | None) -> dict[str, Any]:
 
 
 def by_us(jobs: int) -> dict[str, Any]:
-    """We place them."""
+    """Measure our scheduler."""
     with thousand(anew=True) as cluster:
         use(cluster, None)
         cluster.start_scheduler()
@@ -66,7 +66,7 @@ def by_us(jobs: int) -> dict[str, Any]:
 
 
 def rate(result: dict[str, Any]) -> float:
-    """Jobs in a second."""
+    """Jobs per second."""
     return float(result["jobs"] / result["took_s"])
 
 

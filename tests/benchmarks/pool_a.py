@@ -1,9 +1,9 @@
-"""A trace and nodes like pool-a of the reference results, of any size, seeded, written part by part.
+"""Generate a trace and nodes like pool-a of the reference results, in any size, from a seed.
 
-Assumptions: sizes with the frequencies of reference/netbatch/pool-a (86 % one core, mostly at most 8 GB, some 16, 32
-GB and more); jobs come in batches of one size, as bursts do, and the jobs of a batch run about equally long; run times
-are log-normal (median 184 s, mean 780 s). The arrival span gives the load asked for. The nodes have the six sizes of
-pool-a in its proportions.
+Assumptions: sizes have the frequencies of reference/netbatch/pool-a (86 % one core, mostly at most 8 GB, some 16, 32
+GB and more). As in bursts, jobs come in batches of one size, and the jobs of a batch run about equally long. Run times
+are log-normal (median 184 s, mean 780 s). The arrival span is chosen so that the load is the requested one. The nodes
+have the six sizes of pool-a in its proportions.
 
     python tests/benchmarks/pool_a.py DIRECTORY --jobs 1000000 --nodes 1633
 """
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-#: (cores, GB): how often in pool-a.
+#: (cores, GB) of a job -> its frequency in pool-a.
 SIZES = {
     (1, 4): 13015, (1, 2): 7601, (1, 8): 6845, (1, 1): 4556, (1, 16): 3471, (1, 6): 2965, (4, 4): 1849,
     (1, 32): 1490, (1, 12): 1192, (4, 2): 1062, (4, 8): 870, (1, 24): 763, (4, 1): 670, (1, 64): 659,
@@ -23,7 +23,7 @@ SIZES = {
     (4, 64): 34, (8, 16): 32, (8, 6): 31, (2, 32): 29, (2, 12): 28, (4, 48): 27, (2, 24): 19, (2, 64): 17,
     (8, 32): 15, (8, 12): 11,
 }  # fmt: skip
-#: (cores, GB): how many of pool-a's 160 nodes.
+#: (cores, GB) of a node -> how many of pool-a's 160 nodes have this size.
 NODES = {(12, 48): 26, (16, 128): 13, (16, 64): 21, (4, 16): 18, (8, 32): 58, (8, 64): 24}
 
 MEDIAN_RUN_S, SPREAD_OF_RUN = 184, 1.7
@@ -32,7 +32,7 @@ PART = 200_000
 
 
 def write_nodes(path: Path, count: int, seed: int) -> int:
-    """Write the nodes; the number of their cores."""
+    """Write the nodes and return the number of their cores."""
     rng = np.random.default_rng(seed)
     share = np.array(list(NODES.values())) / sum(NODES.values())
     sizes = np.array(list(NODES))[rng.choice(len(NODES), count, p=share)]
@@ -42,7 +42,7 @@ def write_nodes(path: Path, count: int, seed: int) -> int:
 
 
 def write_jobs(path: Path, count: int, cores: int, load: float, seed: int) -> None:
-    """Write a trace as the reference results have it: it asks for `load` of the cores over its arrival span."""
+    """Write a trace in the format of the reference results; over its arrival span it asks for `load` of the cores."""
     rng = np.random.default_rng(seed)
     sizes = np.array(list(SIZES))
     share = np.array(list(SIZES.values())) / sum(SIZES.values())

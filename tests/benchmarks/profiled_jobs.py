@@ -1,9 +1,9 @@
-"""What one look at Slurm shows of a cluster whose queue is full of profiled jobs.
+"""An observation of a cluster whose queue is full of profiled jobs.
 
-Assumptions: the nodes are Spread-n-Share's (28 cores, 128 GB, 20 ways, 118 GB/s); on a share of each other jobs run.
-Four jobs of five run one of the twelve programs of the shipped profiles, each as often, with the 16 processes that all
-of them are profiled with; owners ask for one of a few shares of the best performance and of a few amounts of memory.
-The others have no profile, and sizes with the frequencies of pool-a.
+Assumptions: the nodes are Spread-n-Share's (28 cores, 128 GB, 20 ways, 118 GB/s); other jobs take a part of each. Four
+jobs of five run one of the twelve programs of the shipped profiles, all equally often, with 16 processes, for which
+every program has a profile. Their owners ask for one of a few alphas and one of a few amounts of memory. The other jobs
+have no profile, and their sizes have the frequencies of pool-a.
 """
 
 from pathlib import Path
@@ -33,7 +33,7 @@ def programs() -> dict[str, Program]:
 
 
 def observation_of(jobs: int, nodes: int, busy: float, seed: int) -> Observation:
-    """So many nodes, of which a share is busy, and so many jobs of ours that wait."""
+    """This many waiting managed jobs, and nodes of whose capacity the fraction `busy` is taken on average."""
     rng = np.random.default_rng(seed)
     return Observation(
         jobs=tuple(_job(number, rng) for number in range(1, jobs + 1)),

@@ -1,11 +1,11 @@
-"""`sns simulate` as a whole process, by the operating system's account, on a trace like pool-a.
+"""`sns simulate` as a whole process on a trace like pool-a; the operating system counts its times.
 
     python tests/benchmarks/replay.py DIRECTORY [--jobs 1000000] [--nodes 1633] [--repeat 3]
 
-Prints JSON. For each policy: user + system seconds of the process (least, median, p99), the least of those less the
-least of the same process with `--limit 1` (`net_s`), their ratio to that process, the wall time, the peak memory, and
-what the command says of itself. The trace is made when the directory lacks it. The least, since what else runs on the
-machine can only add. `growth.py` measures how time grows.
+Prints JSON. For each policy: user + system seconds of the process (least, median, p99); the least of them minus the
+least of the same process with `--limit 1` (`net_s`); the ratio of these two least times; the wall time, the peak
+memory, and figures from the command's own summary. A missing trace is generated in DIRECTORY. The least time is used
+because other work on the machine can only add to it. `growth.py` measures how the time grows.
 """
 
 import argparse
@@ -33,7 +33,7 @@ SNS = [sys.executable, "-c", "from slurm_sns.cli import main; main()", "simulate
 
 
 class Account(NamedTuple):
-    """What the operating system counted for one process."""
+    """What the operating system counted for one process, and the summary that the process printed."""
 
     cpu_s: float
     wall_s: float
@@ -56,8 +56,8 @@ def account(trace: Path, nodes: Path, *options: str) -> Account:
 
 
 def measured(trace: Path, nodes: Path, repeat: int, *options: str) -> dict:
-    """Runs of one policy against the same with one job, in turn."""
-    account(trace, nodes, *options, "--limit", "1")  # compiles
+    """Measure runs of one policy, in turn with runs of only one job."""
+    account(trace, nodes, *options, "--limit", "1")  # the first run compiles
     whole, start = [], []
     for _ in range(repeat):
         start.append(account(trace, nodes, *options, "--limit", "1"))

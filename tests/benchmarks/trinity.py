@@ -5,8 +5,8 @@
 TRACE is the Trinity trace of the ATLAS repository in SWF, 32 processors a node. As in Spread-n-Share (SC'19), section
 6.4: jobs on more than one node and on at most 4,096, on nodes of 28 cores; each runs a scaling program with probability
 RATIO, else one of the others; the profile with 16 processes serves every size. Prints JSON: for each policy the user +
-system seconds of the whole process (compiled functions kept from before), those of the replay alone, those of the same
-process with one job, the peak memory, and what came out; and the sum over the policies.
+system seconds of the whole process (with functions compiled before), those of the replay alone, those of the same
+process with one job, the peak memory, and the results of the simulation; and the sum over the policies.
 """
 
 import argparse
@@ -56,7 +56,7 @@ def parallel_jobs(trace: Path, ratio: float, seed: int) -> list[ProgramJob]:
 
 
 def simulated(policy: str, jobs: list[ProgramJob], nodes: int) -> dict[str, float]:
-    """Replay the jobs; seconds are the process's own, by the operating system's account."""
+    """Replay the jobs; seconds are the processor time of this process."""
     node_arrays = NodeArrays.of(Node(f"n{at:05}", PAPER_NODE, PAPER_NODE) for at in range(nodes))
     spread = TraceReader(node_arrays, policy, programs(), PARAMETERS).of_programs("trinity", jobs)
     scheduler = policy_of(policy, PARAMETERS)
@@ -81,8 +81,8 @@ def simulated(policy: str, jobs: list[ProgramJob], nodes: int) -> dict[str, floa
 
 
 def in_a_process(*arguments: object) -> dict[str, float]:
-    """The same in a new process."""
-    with multiprocessing.get_context("spawn").NodeArrays(1) as workers:
+    """Simulate in a new process."""
+    with multiprocessing.get_context("spawn").Pool(1) as workers:
         return workers.apply(simulated, arguments)
 
 
@@ -99,7 +99,7 @@ def main() -> None:
     policies = given.policies.split(",")
     result: dict[str, object] = {}
     for policy in policies:
-        in_a_process(policy, jobs[:1], given.nodes)  # compiles
+        in_a_process(policy, jobs[:1], given.nodes)  # the first run compiles
         one = in_a_process(policy, jobs[:1], given.nodes)["cpu_s"]
         result[policy] = in_a_process(policy, jobs, given.nodes) | {"one_job_s": one}
     result["together_s"] = round(sum(result[policy]["cpu_s"] for policy in policies), 2)

@@ -14,8 +14,8 @@ from slurm_sns.cli.compiled_code import VARIABLE, keep_by_state, state_of_the_co
 def package(tmp_path, monkeypatch):
     """A package with one compiled module."""
     package = tmp_path / "package"
-    (package / "sim").mkdir(parents=True)
-    (package / "sim" / "loop.py").write_text("one = 1\n")
+    (package / "sim" / "replay").mkdir(parents=True)
+    (package / "sim" / "replay" / "loop.py").write_text("one = 1\n")
     monkeypatch.setattr(compiled_code, "PACKAGE", package)
     return package
 
@@ -27,7 +27,7 @@ def test_another_state_of_the_code_is_kept_elsewhere_and_the_same_in_the_same_pl
     keep_by_state()  # a process that was started by one of ours
     assert os.environ[VARIABLE] == before == f"/var/lib/sns/numba/{state_of_the_code(package)}"
 
-    (package / "sim" / "loop.py").write_text("one = 2\n")
+    (package / "sim" / "replay" / "loop.py").write_text("one = 2\n")
     monkeypatch.setenv(VARIABLE, "/var/lib/sns/numba")
     keep_by_state()
     assert os.environ[VARIABLE] != before

@@ -1,8 +1,9 @@
-"""Whether jobs waited although Slurm could have started them, from what is known of them afterwards.
+"""Whether jobs waited although Slurm could have started them, computed after the run.
 
-At each second the waiting jobs, in the order of their submission, get the earliest place in the profile of what runs,
-by time limits (comparison_profile). A job whose place is now could start: it fits on idle nodes, and delays none that
-was submitted before it. `idle_waits` says for how long each job stayed so.
+For each second, the waiting jobs in the order of their submission get the earliest place that the running jobs leave,
+which are taken to run until their time limits (comparison_profile). A job whose earliest place is now could start: it
+fits on idle nodes, and delays no job that was submitted before it. `idle_waits` says for how long each job could have
+started.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,8 +19,9 @@ from comparison_workload import Shape
 class Job:
     """One job of a run, in whole Unix seconds, as Slurm accounts for it.
 
-    `ready_s` is the moment from which nothing but nodes was missing: submission, its owner's release, the end of what
-    it depends on. A job that never ran starts at infinity. `is_limited`: a limit may have kept it from starting.
+    `ready_s` is the moment from which the job waited for nodes only: the latest of its submission, the release by its
+    owner, and the end of the job on which it depends. A job that never ran starts at infinity. `is_limited`: a limit
+    may have kept it from starting.
     """
 
     id: int
@@ -33,17 +35,17 @@ class Job:
     is_limited: bool = False
 
     def runs_at(self, at_s: float) -> bool:
-        """Whether it holds its nodes in this second."""
+        """Whether the job holds its nodes in this second."""
         return self.start_s <= at_s < self.end_s
 
     def waits_at(self, at_s: float) -> bool:
-        """Whether it misses nodes alone in this second."""
+        """Whether the job waits for nodes only in this second."""
         return self.ready_s <= at_s < self.start_s and not self.is_limited
 
 
 @dataclass(frozen=True)
 class IdleWait:
-    """From `since_s` on until before `until_s` the job could have started, at the end on these nodes."""
+    """From `since_s` until before `until_s` the job could have started; `nodes` are those of the last second."""
 
     job_id: int
     since_s: float
@@ -52,7 +54,7 @@ class IdleWait:
 
     @property
     def lasted_s(self) -> float:
-        """For how long."""
+        """For how long the job could have started."""
         return self.until_s - self.since_s
 
 
@@ -62,10 +64,10 @@ def could_start(jobs: Iterable[Job], nodes: Sequence[NodeSize], now_s: float) ->
     profile = Profile(nodes, now_s)
     for job in known:
         if job.runs_at(now_s):
-            # One that outlives its limit is about to be ended.
+            # A job that outlives its limit is about to be ended.
             profile.take(job.parts, now_s, max(job.start_s + job.limit_s, now_s + 1))
     waiting = sorted((job for job in known if job.waits_at(now_s)), key=lambda job: (job.submit_s, job.id))
-    # Those behind the last that fits at all take no place that matters.
+    # Jobs behind the last one that fits now cannot start now, and do not affect those before them.
     last = max((number for number, job in enumerate(waiting) if profile.now(job.shape)), default=-1)
     found: dict[int, Parts] = {}
     for job in waiting[: last + 1]:
@@ -79,7 +81,7 @@ def could_start(jobs: Iterable[Job], nodes: Sequence[NodeSize], now_s: float) ->
 
 
 def idle_waits(jobs: Sequence[Job], nodes: Sequence[NodeSize], until_s: float) -> list[IdleWait]:
-    """Every time that a job could have started and did not, second by second until `until_s`, the longest first."""
+    """Every period in which a job could have started and did not, until `until_s`; the longest first."""
     open_since: dict[int, IdleWait] = {}
     done: list[IdleWait] = []
     for now_s in range(int(min(job.submit_s for job in jobs)), int(until_s)):
@@ -92,7 +94,7 @@ def idle_waits(jobs: Sequence[Job], nodes: Sequence[NodeSize], until_s: float) -
 
 
 def over_capacity(jobs: Iterable[Job], nodes: Iterable[NodeSize]) -> list[str]:
-    """Where and when jobs held more than a node has, by their parts."""
+    """The nodes and moments at which the jobs' parts exceeded the node's capacity, as text."""
     known, found = list(jobs), []
     for node, moment in product(nodes, sorted({job.start_s for job in known if job.start_s < inf})):
         here = [job.parts[node.name] for job in known if job.runs_at(moment) and node.name in job.parts]
@@ -103,13 +105,13 @@ def over_capacity(jobs: Iterable[Job], nodes: Iterable[NodeSize]) -> list[str]:
 
 
 def mean_wait_s(jobs: Iterable[Job]) -> float:
-    """The mean time from submission to start of those that ran."""
+    """The mean time from submission to start, over the jobs that ran."""
     waits = [job.start_s - job.submit_s for job in jobs if job.start_s < inf]
     return sum(waits) / len(waits)
 
 
 def violations(jobs: Sequence[Job], nodes: Sequence[NodeSize], until_s: float, allowed_s: float) -> list[str]:
-    """What must not be: a job that could have started for longer than `allowed_s`, and a node over its capacity."""
+    """The violations: jobs that could have started for longer than `allowed_s`, and nodes over their capacity."""
     return [
         *(
             f"job {each.job_id} could have started on {','.join(each.nodes)} for {each.lasted_s:.0f} s "

@@ -1,7 +1,7 @@
-"""What is free on each node from now on, by the time limits of what runs, and the earliest place of a job in it.
+"""The free capacity of each node from now on, if jobs run until their time limits, and a job's earliest place in it.
 
-Conservative backfill (Mu'alem and Feitelson, IEEE TPDS 12(6), 2001): each waiting job in its order gets the earliest
-place at which it delays none before it. Cores are whole, memory is in MiB, times are in seconds.
+Conservative backfill (Mu'alem and Feitelson, IEEE TPDS 12(6), 2001): the waiting jobs in their order get the earliest
+place at which they delay no job before them. Cores are whole, memory is in MiB, times are in seconds.
 """
 
 from bisect import bisect_left
@@ -14,7 +14,7 @@ from comparison_workload import Shape
 
 @dataclass(frozen=True)
 class NodeSize:
-    """A node, what it has, and the partitions that it belongs to."""
+    """A node, its capacity, and the partitions to which it belongs."""
 
     name: str
     cores: int
@@ -35,34 +35,34 @@ Parts = Mapping[str, Part]
 
 @dataclass(frozen=True)
 class Place:
-    """Where and from when on a job would run."""
+    """Where a job would run, and from when on."""
 
     start_s: float
     parts: Parts
 
 
 class Profile:
-    """Free cores and memory of all nodes, piecewise constant in time; after the last change they stay as they are."""
+    """Free cores and memory of all nodes over time: constant between the moments at which they change."""
 
     def __init__(self, nodes: Sequence[NodeSize], now_s: float) -> None:
         self._nodes = nodes
         self._row = {node.name: number for number, node in enumerate(nodes)}
         self._times: list[float] = [now_s]
-        #: By node, moment, and cores or memory.
+        #: Shape (nodes, moments, 2): free cores and MiB of each node from each moment on.
         self._free = np.array([[[node.cores, node.memory_mb]] for node in nodes], dtype=np.int64)
 
     def take(self, parts: Parts, from_s: float, until_s: float) -> None:
-        """These parts of the nodes are not free from `from_s` until before `until_s`."""
+        """Take these parts of the nodes from `from_s` until before `until_s`."""
         first, last = self._moment(from_s), self._moment(until_s)
         for name, part in parts.items():
             self._free[self._row[name], first:last] -= (part.cores, part.memory_mb)
 
     def now(self, shape: Shape) -> Parts | None:
-        """Where the job fits at the first moment, however long it stays; None: nowhere."""
+        """A place where the job fits at the first moment, for whatever time; None: nowhere."""
         return split(shape, self._nodes, self._free[:, 0])
 
     def earliest(self, shape: Shape, limit_s: float) -> Place | None:
-        """The earliest place that is free for `limit_s`; None where no place ever is."""
+        """The earliest place that is free for `limit_s`; None if there never is one."""
         for number, start_s in enumerate(self._times):
             end = bisect_left(self._times, start_s + limit_s)
             parts = split(shape, self._nodes, self._free[:, number:end].min(axis=1))
@@ -71,7 +71,7 @@ class Profile:
         return None
 
     def _moment(self, at_s: float) -> int:
-        """The number of this moment, which is made a change where it is none."""
+        """The index of this moment; a moment that is not there yet is inserted."""
         number = bisect_left(self._times, at_s)
         if number == len(self._times) or self._times[number] != at_s:
             self._times.insert(number, at_s)
@@ -80,7 +80,10 @@ class Profile:
 
 
 def split(shape: Shape, nodes: Sequence[NodeSize], free: np.ndarray) -> Parts | None:
-    """The job's tasks on the fewest nodes that it may have, of nodes with so much free (cores, MiB); None: no room."""
+    """Split the job's tasks over the fewest nodes that it may have; None: no room.
+
+    `free` has a row for each node: free cores and MiB.
+    """
     room = [
         (_most_tasks(shape, node, int(cores), int(memory_mb)), node)
         for node, (cores, memory_mb) in zip(nodes, free, strict=True)
@@ -104,7 +107,7 @@ def split(shape: Shape, nodes: Sequence[NodeSize], free: np.ndarray) -> Parts | 
 
 
 def _most_tasks(shape: Shape, node: NodeSize, cores: int, memory_mb: int) -> int:
-    """The most tasks of the job that this node takes with so much free."""
+    """How many tasks of the job fit on this node with these free cores and MiB."""
     if shape.partition not in node.partitions or (shape.exclusive and cores < node.cores):
         return 0
     most = min(cores, memory_mb // shape.memory_per_core_mb)

@@ -1,4 +1,4 @@
-"""Submissions on the mini cluster, with slurm_sns and by Slurm alone, and what Slurm says of them afterwards."""
+"""Run submissions on the mini cluster, with slurm_sns and with Slurm alone, and read the results from Slurm."""
 
 import json
 import re
@@ -26,35 +26,41 @@ NODES = tuple(
 )
 SETTINGS = Path(__file__).parents[2] / "containers" / "sns.yaml"
 SUBMITTER = Path(__file__).with_name("comparison_submitter.py")
-#: Where the scheduler's settings for a comparison are: those of the cluster, but capacity is withheld for so long only.
+#: The scheduler's settings for a comparison are those of the cluster, but capacity is withheld for a shorter time.
 CONFIG, WITHHOLD_LIMIT_S = "/tmp/sns-comparison.yaml", 2
 #: Accounting has whole seconds, so that a wait may look up to a second longer at either end.
 WHOLE_SECONDS_S = 2
-#: A pass that takes so much longer than its submissions has lost jobs.
+#: If jobs have not ended this long after the last submission, they are lost.
 WAIT_S = 120
-#: The kinds that slurm_sns never manages.
+#: The kinds of submissions that slurm_sns never manages.
 SLURMS_OWN = frozenset({"exclusive", "range", "plain", "off", "held"})
 
 
 @dataclass(frozen=True)
 class Pass:
-    """The jobs of one pass in the order of their submission, when the last had ended, and what went wrong."""
+    """One run of all submissions: the jobs in the order of their submission, and the end of the last one.
+
+    `not_run_once` has a text for each job that did not run as often as it should.
+    """
 
     jobs: tuple[Job, ...]
     ended_s: float
     not_run_once: tuple[str, ...]
 
     def idle_waits(self) -> list[IdleWait]:
-        """When jobs could have started and did not, the longest time first."""
+        """The periods in which jobs could have started and did not, the longest first."""
         return idle_waits(self.jobs, NODES, self.ended_s)
 
     def idle_waits_as_slurm_may(self, submissions: Sequence[Submission]) -> list[IdleWait]:
-        """The same for every split over nodes that Slurm may make, also of jobs that only say their tasks."""
+        """The same periods if every job may be split over nodes as Slurm splits it.
+
+        slurm_sns splits a job that only says its number of tasks into equal parts; Slurm need not.
+        """
         jobs = [replace(job, shape=each.shape) for job, each in zip(self.jobs, submissions, strict=True)]
         return idle_waits(jobs, NODES, self.ended_s)
 
     def violations(self, allowed_s: float) -> list[str]:
-        """What must not be: jobs lost or run twice, a node over its capacity, a longer wait beside idle nodes."""
+        """The violations: jobs lost or run twice, nodes over capacity, jobs that could have started for longer."""
         return [*self.not_run_once, *violations(self.jobs, NODES, self.ended_s, allowed_s)]
 
     def mean_wait_s(self) -> float:
@@ -63,17 +69,17 @@ class Pass:
 
 
 def compare(cluster: Cluster, submissions: Sequence[Submission]) -> tuple[Pass, Pass]:
-    """With slurm_sns, as it is configured, and by Slurm alone."""
+    """Run the submissions with slurm_sns, as it is configured, and then with Slurm alone."""
     ours = submit(cluster, submissions)
     with slurm_alone(cluster):
         return ours, submit(cluster, submissions)
 
 
 def allowed_s() -> float:
-    """For how long a job may wait though it could start, by the settings of the scheduler.
+    """For how long a job may wait although it could start, by the settings of the scheduler.
 
-    Until the next look, until a placement that Slurm did not start is taken back, and while capacity is withheld for
-    one user's jobs after the other's.
+    The sum of: the time until the next cycle, the time after which a placement that Slurm did not start is taken back,
+    and the time for which capacity is withheld, once for each user.
     """
     scheduler = load(SETTINGS).scheduler
     return scheduler.interval_s + scheduler.place_timeout_s + len(USERS) * WITHHOLD_LIMIT_S + WHOLE_SECONDS_S
@@ -81,7 +87,7 @@ def allowed_s() -> float:
 
 @contextmanager
 def prepared(cluster: Cluster) -> Iterator[None]:
-    """The scheduler with the settings of a comparison, and the limited account, for as long as the block takes."""
+    """Run the scheduler with the settings of a comparison, and have the limited account, for the time of the block."""
     setting = f"s/^matching:/&\\n  withhold_limit_s: {WITHHOLD_LIMIT_S}/"
     cluster.run(f"sed '{setting}' /etc/slurm/sns.yaml > {CONFIG}")
     with limited_account(cluster):
@@ -96,10 +102,10 @@ def prepared(cluster: Cluster) -> Iterator[None]:
 
 @contextmanager
 def limited_account(cluster: Cluster) -> Iterator[None]:
-    """An account of alice's with a limit of cores, for as long as the block takes.
+    """Have an account of alice's with a limit of cores, for the time of the block.
 
-    One that an earlier run left there, because it was killed, is used. Its jobs come last in Slurm's queue: a new
-    association has a fair-share factor of 0 until slurmctld reckons anew, every five minutes.
+    An account that a killed run left behind is reused. The account's jobs come last in Slurm's queue: a new association
+    has a fair-share factor of 0 until slurmctld recomputes the factors, every five minutes.
     """
     user = USERS[0]
     cluster.run(
@@ -118,7 +124,7 @@ def limited_account(cluster: Cluster) -> Iterator[None]:
 
 @contextmanager
 def slurm_alone(cluster: Cluster) -> Iterator[None]:
-    """slurm_sns is switched off for as long as the block takes."""
+    """Switch slurm_sns off for the time of the block."""
     cluster.run("sns disable", "slurm")
     try:
         yield
@@ -127,7 +133,7 @@ def slurm_alone(cluster: Cluster) -> Iterator[None]:
 
 
 def submit(cluster: Cluster, submissions: Sequence[Submission]) -> Pass:
-    """Submit all, wait for their ends, and read what became of them."""
+    """Submit all jobs, wait until they have ended, and read from Slurm how they ran."""
     plan = {"wait_s": WAIT_S, "jobs": [_planned(each) for each in submissions]}
     cluster.write("/tmp/comparison_submitter.py", SUBMITTER.read_text(encoding="utf-8"))
     cluster.write("/tmp/comparison.json", json.dumps(plan))
@@ -170,12 +176,12 @@ def _evidence(cluster: Cluster, submissions: Sequence[Submission], said: Mapping
 
 
 def _shape(each: Submission) -> Shape:
-    """What the job needs as it is documented: one that slurm_sns manages and that only says its tasks, equal parts."""
+    """The job's shape as README documents it: in equal parts if slurm_sns manages it and it only says its tasks."""
     return each.shape if each.kind in SLURMS_OWN else each.shape.in_equal_parts()
 
 
 def _not_run_once(numbers: Sequence[int], submissions: Sequence[Submission], seen: Sequence[Run]) -> tuple[str, ...]:
-    """Jobs that did not run exactly once; those that their owner keeps held: that ran."""
+    """The jobs that did not run exactly once, and those that ran although their owner keeps them held."""
     times = Counter(run.job_id for run in seen)
     wanted = {number: int(not each.never_runs) for number, each in zip(numbers, submissions, strict=True)}
     return tuple(f"job {number} ran {times[number]} times" for number in numbers if times[number] != wanted[number])
@@ -186,13 +192,13 @@ def _submitted_s(cluster: Cluster, numbers: Sequence[int]) -> dict[int, int]:
     return {int(number): int(at_s) for number, at_s in (line.split("|") for line in lines)}
 
 
-#: Of a line of `scontrol show job -d -o`, also of a job that has ended, for as long as slurmctld knows it.
+#: Parts of a line of `scontrol show job -d -o`; slurmctld also shows jobs that have ended, for MinJobAge.
 _NUMBER = re.compile(r"^JobId=(\d+) ")
 _PART = re.compile(r" Nodes=(\S+) CPU_IDs=(\S+) Mem=(\d+)")
 
 
 def parts_of(line: str) -> tuple[int, Parts]:
-    """A job's number, and what it held of each of its nodes, from its line of `scontrol show job -d -o`."""
+    """A job's number and the part that it held of each of its nodes, from its line of `scontrol show job -d -o`."""
     number = _NUMBER.match(line)
     assert number, line
     return int(number[1]), {
@@ -203,5 +209,8 @@ def parts_of(line: str) -> tuple[int, Parts]:
 
 
 def _parts(cluster: Cluster) -> dict[int, Parts]:
-    """What each job held of each of its nodes: accounting has the sum alone, and Slurm may have split it unevenly."""
+    """The part that each job held of each of its nodes.
+
+    Accounting has only the sum over the nodes, and Slurm may have split a job unevenly.
+    """
     return dict(parts_of(line) for line in cluster.run("scontrol show job -d -o").splitlines() if line)

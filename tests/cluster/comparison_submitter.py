@@ -1,11 +1,11 @@
-"""Runs on the controller, as root: submits jobs at their moments, releases held ones, waits until all have ended.
+"""Submit jobs at given times, release the held ones, and wait until all have ended. Runs on the controller, as root.
 
     python comparison_submitter.py PLAN.json
 
 PLAN.json: {"wait_s": ..., "jobs": [{"at_s", "user", "options", "sleep_s", "dependency", "after", "release_s",
 "never_runs"}, ...]}. Prints JSON: the jobs' numbers in that order, when each was released (Unix seconds), which had not
-ended `wait_s` seconds after the last submission, and when the wait was over. What is left is cancelled. All of a run is
-one process: a docker exec per job would cost more than the job.
+ended `wait_s` seconds after the last submission, and when the wait was over. Jobs that have not ended are cancelled.
+One process submits all jobs of a run: a docker exec for each job would take longer than the job.
 """
 
 import heapq
@@ -21,7 +21,7 @@ from typing import Any
 
 
 def as_user(user: str, *command: str) -> str:
-    """What a command of the user's prints."""
+    """Run a command as the user and return what it prints."""
     who = pwd.getpwnam(user)
     return subprocess.run(
         command,
@@ -38,7 +38,7 @@ def as_user(user: str, *command: str) -> str:
 
 
 def submit(job: dict[str, Any], numbers: list[int]) -> int:
-    """The new job's number."""
+    """Submit a job and return its number; `numbers` are those of the jobs before it."""
     options = shlex.split(job["options"])
     if job["after"] is not None:
         options.append(f"--dependency={job['dependency']}:{numbers[job['after']]}")
@@ -47,7 +47,10 @@ def submit(job: dict[str, Any], numbers: list[int]) -> int:
 
 
 def submit_all(jobs: list[dict[str, Any]]) -> tuple[list[int], dict[int, float]]:
-    """Submit and release each when its moment has come; the numbers, and when each was released."""
+    """Submit and release each job at its time.
+
+    Returns the jobs' numbers, and when each was released (Unix seconds, by number).
+    """
     began_s = time.time()
     todo = [(job["at_s"], 0, number) for number, job in enumerate(jobs)]
     heapq.heapify(todo)
@@ -67,13 +70,13 @@ def submit_all(jobs: list[dict[str, Any]]) -> tuple[list[int], dict[int, float]]
 
 
 def left_of(numbers: set[int]) -> set[int]:
-    """Those that have not ended."""
+    """The jobs that have not ended."""
     seen = subprocess.run(["squeue", "-a", "-h", "-o", "%i"], stdout=subprocess.PIPE, text=True, check=True).stdout
     return numbers & {int(word) for word in seen.split()}
 
 
 def main(path: str) -> None:
-    """Submit, wait, cancel what is left, print."""
+    """Submit all jobs, wait for them, cancel those that have not ended, and print the result."""
     plan = json.loads(Path(path).read_text(encoding="utf-8"))
     numbers, released_s = submit_all(plan["jobs"])
     held = {number for number, job in zip(numbers, plan["jobs"], strict=True) if job["never_runs"]}

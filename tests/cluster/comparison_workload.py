@@ -1,7 +1,7 @@
 """Random submissions for the comparison with Slurm alone: the same seed makes the same list.
 
-A mix says how often each kind of job comes. Sizes, memory, time limits and run times are drawn for the mini cluster
-(containers/etc/slurm.conf): c1-4 of 28 cores, s1-2 of 4 cores. A job works for a few seconds; a queue builds up.
+A mix gives the frequency of each kind of submission. Sizes, memory, time limits and run times are drawn for the mini
+cluster (containers/etc/slurm.conf): c1-4 of 28 cores, s1-2 of 4 cores. A job runs for a few seconds; a queue builds up.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -10,11 +10,11 @@ from math import ceil
 from random import Random
 
 USERS = ("alice", "bob")
-#: The account whose association has a limit of cores; alice is the one user in it.
+#: The account with a limit of cores; alice is its only user.
 LIMITED_ACCOUNT, LIMITED_CORES = "limited", 12
-#: Memory per core, MiB: little, a core's equal part of a c node, and twice as much, which matching has to pack.
+#: Memory per core in MiB: little, about a core's equal part of a c node, and twice that, which makes packing hard.
 MEMORY_MB = (500, 500, 1500, 1500, 4500, 9000)
-#: Time limits in minutes: short ones backfill before long ones; nobody knows that all jobs end within seconds.
+#: Time limits in minutes: jobs with short ones can be backfilled. No scheduler knows that all jobs end within seconds.
 LIMITS_MIN = (1, 1, 2, 5, 15, 60)
 #: Seconds of work; two hundred jobs of all kinds take almost a minute.
 RUN_TIMES_S = (1, 1, 2, 2, 3, 4, 6, 8)
@@ -24,7 +24,7 @@ C_CORES = 28
 
 @dataclass(frozen=True)
 class Shape:
-    """What a job asks for: tasks of one core each, on `nodes_min` to `nodes_max` nodes (None: the job does not say)."""
+    """A job's demand: tasks of one core each, on `nodes_min` to `nodes_max` nodes (None: the job does not say)."""
 
     tasks: int
     memory_per_core_mb: int
@@ -44,7 +44,7 @@ class Shape:
         return " ".join([*words, *(["--exclusive"] if self.exclusive else [])])
 
     def in_equal_parts(self) -> "Shape":
-        """As slurm_sns runs a job that only says its tasks (README): on the fewest nodes, in equal parts."""
+        """The shape that slurm_sns gives a job that only says its tasks (README): equal parts on the fewest nodes."""
         if self.nodes_min is not None or self.exclusive:
             return self
         parts = ceil(self.tasks / C_CORES)
@@ -54,10 +54,10 @@ class Shape:
 
 @dataclass(frozen=True)
 class Submission:
-    """One job: when it is submitted (seconds after the beginning), by whom, how, and for how long it runs.
+    """One job to submit, `at_s` seconds after the beginning of the run.
 
-    `after` is the submission that it depends on, by `dependency`; a held job is released `release_s` seconds after its
-    submission, or never (None).
+    `after` is the index of the submission on which it depends, `dependency` the kind of dependency (afterok ...). A
+    held job is released `release_s` seconds after its submission, or never (None). `further`: more options of sbatch.
     """
 
     at_s: float
@@ -79,16 +79,16 @@ class Submission:
 
     @property
     def never_runs(self) -> bool:
-        """Whether its owner keeps it held for good."""
+        """Whether its owner never releases it."""
         return self.is_held and self.release_s is None
 
     def options(self) -> str:
-        """All options of sbatch, without the dependency: the other job has its number at submission."""
+        """All options of sbatch but the dependency: the other job gets its number only when it is submitted."""
         hold = "-H" if self.is_held else ""
         return " ".join(each for each in (f"-t {self.limit_min}", self.shape.options(), hold, self.further) if each)
 
 
-#: How often each kind comes, as weights: everything that a queue of the mini cluster can have.
+#: Weights of all kinds of submissions.
 EVERYTHING: Mapping[str, int] = {
     "narrow": 52,
     "small": 10,
@@ -101,12 +101,12 @@ EVERYTHING: Mapping[str, int] = {
     "held": 4,
     "dependent": 6,
 }
-#: Managed jobs of many shapes, more than the nodes hold at a time: what matching is for.
+#: Managed jobs of many shapes only, more than the nodes hold at a time: matching has a choice.
 MATCHING: Mapping[str, int] = {"narrow": 60, "broad": 30, "wide": 10}
 
 
 def generate(seed: int, count: int, duration_s: float, mix: Mapping[str, int] = EVERYTHING) -> list[Submission]:
-    """`count` submissions at random moments of `duration_s` seconds, in their order."""
+    """`count` submissions at random times within `duration_s` seconds, in the order of these times."""
     random = Random(seed)
     moments = sorted(round(random.uniform(0, duration_s), 2) for _ in range(count))
     kinds = random.choices(list(mix), list(mix.values()), k=count)
@@ -119,7 +119,7 @@ def generate(seed: int, count: int, duration_s: float, mix: Mapping[str, int] = 
 
 def _submission(random: Random, at_s: float, kind: str) -> Submission:
     shape = _SHAPES.get(kind, _narrow)(random)
-    # Jobs over several nodes run shortly: a few of them must not be most of the work.
+    # Jobs over several nodes are short: a few of them must not be most of the work.
     sleep_s = random.choice((1, 1, 2, 3) if kind in ("wide", "exclusive") else RUN_TIMES_S)
     made = Submission(at_s, kind, random.choice(USERS), shape, random.choice(LIMITS_MIN), sleep_s)
     if kind == "limited":
@@ -133,7 +133,7 @@ def _submission(random: Random, at_s: float, kind: str) -> Submission:
 
 
 def _dependent(random: Random, made: Submission, before: Sequence[Submission]) -> Submission:
-    """The submission, which depends on one of the last ten that will run; as it is where there is none."""
+    """The submission with a dependency on one of the last ten that will run; unchanged if there is none."""
     candidates = [number for number, each in enumerate(before) if not each.never_runs][-10:]
     if not candidates:
         return made
@@ -141,7 +141,7 @@ def _dependent(random: Random, made: Submission, before: Sequence[Submission]) -
 
 
 def _narrow(random: Random) -> Shape:
-    """One node's worth or less; a third say -N1, the others their tasks alone."""
+    """A job that fits on one node; a third of them say -N1, the others only their number of tasks."""
     tasks, memory_mb = random.choice((1, 1, 2, 3, 4, 6, 8)), random.choice(MEMORY_MB)
     if random.random() < 1 / 3:
         return Shape(tasks, memory_mb, nodes_min=1, nodes_max=1)
@@ -149,7 +149,7 @@ def _narrow(random: Random) -> Shape:
 
 
 def _broad(random: Random) -> Shape:
-    """Any part of a node, in cores and in memory."""
+    """A job on one node, from a small part of it to all of it, in cores and in memory."""
     return Shape(random.choice((1, 2, 4, 8, 14, 20, 28)), random.choice((500, 1500, 4500)), nodes_min=1, nodes_max=1)
 
 
@@ -158,7 +158,7 @@ def _small(random: Random) -> Shape:
 
 
 def _wide(random: Random) -> Shape:
-    """Several nodes: all four, two of them, or so many tasks that no node holds them."""
+    """A job over several nodes: on all four, on two of them, or with more tasks than a node has cores."""
     kind = random.randrange(3)
     if kind == 0:
         per_node = random.choice((1, 4, 10))

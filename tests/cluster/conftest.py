@@ -1,4 +1,4 @@
-"""The cluster that `make test` has brought up, in a known state before each test."""
+"""Fixtures: the cluster that `make test` has brought up, in a known state before each test."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +20,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def running_cluster() -> Iterator[Cluster]:
-    """The cluster, left as it was; without one these tests fail and say how to bring it up."""
+    """The cluster, brought back to its known state at the end. Without a cluster the tests fail and say what to do."""
     cluster = Cluster()
     answer = cluster.try_run("cluster-health ctl")
     if answer.returncode != 0:
@@ -41,17 +41,17 @@ def cluster(running_cluster: Cluster) -> Cluster:
 
 @pytest.fixture(scope="module")
 def shared_cluster(running_cluster: Cluster) -> Cluster:
-    """The same for all tests of a module together, where what they share takes long to make."""
+    """The cluster in its known state, once for all tests of a module, where their preparation takes long."""
     settle(running_cluster)
     return running_cluster
 
 
-#: Notes what was rendered, and whether a test has changed it since.
+#: Checksums of the rendered files: they show whether a test has changed one since.
 RENDERED = "/tmp/rendered.sha256"
 RENDER = f"sns render /etc/slurm/sns && sha256sum /etc/slurm/sns/* > {RENDERED}"
 
 
-#: Starts those that do not run, both at once: each takes seconds to load.
+#: Starts the daemons that do not run, both at once: each takes seconds to load.
 BOTH_DAEMONS = """
 for name in scheduler watchdog; do
     sns-daemon status $name > /dev/null || { sns-daemon start $name & started="$started $!"; }
@@ -61,7 +61,7 @@ for process in $started; do wait $process || exit; done
 
 
 def settle(cluster: Cluster) -> None:
-    """Bring the cluster to its known state; quick when it is in it already, for every test begins with this."""
+    """Bring the cluster to its known state. Every test begins with this, so it is quick when nothing is to be done."""
     cluster.run(
         "rm -f /var/lib/sns/disabled /tmp/sns-*.yaml; scancel -u alice; scancel -u bob; "
         f"sha256sum -c --status {RENDERED} || {{ {RENDER}; }}"
@@ -75,7 +75,7 @@ def settle(cluster: Cluster) -> None:
 
 
 def _mode_of_who_answers(cluster: Cluster) -> str:
-    """The mode of the scheduler, once it answers."""
+    """The mode of the running scheduler, once it answers."""
     modes: list[str] = []
 
     def answers() -> bool:
@@ -90,6 +90,6 @@ def _mode_of_who_answers(cluster: Cluster) -> str:
 
 @pytest.fixture
 def planned_by_hand(cluster: Cluster) -> Iterator[Cluster]:
-    """The cluster with scheduler and watchdog stopped, but a fresh heartbeat: jobs are held until a test plans them."""
+    """The cluster without scheduler and watchdog but with a heartbeat: jobs stay held until a test places them."""
     with by_hand(cluster):
         yield cluster

@@ -1,4 +1,4 @@
-"""What proves that a fault did no harm: what the jobs themselves wrote, Slurm's accounting, the logs, the queue."""
+"""Evidence that a fault did no harm: what the jobs themselves wrote, Slurm's accounting, the logs, the queue."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
@@ -10,7 +10,7 @@ from typing import Any
 from cluster import Cluster, unfold
 
 HEARTBEAT_TIMEOUT_S = 10  # containers/sns.yaml
-#: What jobs can have together of a node of each kind: cores, MiB, cache ways without the shared ones, GB/s.
+#: Capacity of the c and of the s nodes: cores, MiB, cache ways without the shared ones, GB/s.
 CAPACITY = {
     "c": {"cpu": 28, "mem": 128_000, "gres/llc": 18, "gres/membw": 118},
     "s": {"cpu": 4, "mem": 32_768},
@@ -19,18 +19,18 @@ LIMITED = frozenset(name for amounts in CAPACITY.values() for name in amounts)
 
 
 def work(seconds: float | str) -> str:
-    """A job script that writes down, beside the others', that it starts and that it comes to its end."""
+    """A job script that writes `start` when it starts and `end` when it ends to a file of its own in ~/work."""
     return f"echo start >> work/$SLURM_JOB_ID; sleep {seconds}; echo end >> work/$SLURM_JOB_ID"
 
 
 def begin(cluster: Cluster) -> None:
-    """Forget what jobs of earlier tests wrote down."""
+    """Remove what jobs of earlier tests wrote."""
     for user in ("alice", "bob"):
         cluster.run("rm -rf work; mkdir work", user)
 
 
 def written(cluster: Cluster, user: str = "alice") -> dict[int, list[str]]:
-    """What each job wrote down."""
+    """The words that each job of the user's wrote, by job."""
     lines: dict[int, list[str]] = {}
     for line in cluster.run("grep -H . work/* /dev/null || true", user).splitlines():
         path, word = line.split(":")
@@ -52,9 +52,9 @@ class Run:
 
 
 def runs(cluster: Cluster, job_ids: Iterable[int]) -> list[Run]:
-    """Every run of these jobs, those before a requeue too, once slurmdbd knows of the end of each job.
+    """Every run of these jobs, also those before a requeue, once slurmdbd knows of the end of each job.
 
-    Those too that slurmctld thought were in the future, when its clock was ahead.
+    The query ends two hours from now: it includes runs from a time when slurmctld's clock was ahead.
     """
     numbers = sorted(job_ids)
     found: list[Run] = []
@@ -85,7 +85,10 @@ def _run(line: str) -> Run | None:
 
 
 def over_capacity(of: Iterable[Run]) -> list[str]:
-    """Where and when runs held more than a node has; each in equal parts on its nodes."""
+    """The nodes and moments at which runs held more than a node's capacity, as text.
+
+    Accounting has only the sum of a run: equal parts on its nodes are assumed.
+    """
     found, all_runs = [], list(of)
     for moment in sorted({run.start_s for run in all_runs}):
         held: defaultdict[tuple[str, str], float] = defaultdict(float)
@@ -102,7 +105,10 @@ def over_capacity(of: Iterable[Run]) -> list[str]:
 
 
 def planned(cluster: Cluster) -> dict[int, tuple[str, ...]]:
-    """Where the scheduler's log says that each job was placed last; not those that were then released or taken back."""
+    """The nodes on which the scheduler's log says that each job was placed last.
+
+    Jobs that were released or taken back after that are left out.
+    """
     nodes: dict[int, tuple[str, ...]] = {}
     for line in cluster.run("grep -h '^[-0-9: ,]* job [0-9]*: ' /var/log/sns/*.log | sort").splitlines():
         number, text = line.split(" job ", 1)[1].split(": ", 1)
@@ -114,9 +120,9 @@ def planned(cluster: Cluster) -> dict[int, tuple[str, ...]]:
 
 
 def check(cluster: Cluster, job_ids: Iterable[int], restarted: frozenset[int] = frozenset()) -> list[Run]:
-    """No job lost, none started twice, none over capacity, each on the nodes that were planned last, or on Slurm's own.
+    """Check that no job was lost or started twice, no node over capacity, and each job ran where it was last placed.
 
-    Those in `restarted` may have been requeued by Slurm.
+    A job that Slurm started itself may have run anywhere. Those in `restarted` may have been requeued by Slurm.
     """
     numbers = set(job_ids)
     seen = runs(cluster, numbers)
@@ -138,7 +144,7 @@ def check(cluster: Cluster, job_ids: Iterable[int], restarted: frozenset[int] = 
 
 
 def in_force(decisions: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What was decided about a job, without the placements that were taken back because Slurm did not start it."""
+    """A job's decisions without the placements that were taken back because Slurm did not start the job."""
     kept: list[dict[str, Any]] = []
     for each in decisions:
         if each["action"] == "note" and "but Slurm did not start it" in each["reason"]:
@@ -149,43 +155,43 @@ def in_force(decisions: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def waits_for_us(cluster: Cluster) -> list[int]:
-    """The jobs that only we can start: held, or pinned to nodes of our choice."""
+    """The jobs that Slurm cannot start freely because of us: held, or pinned to nodes of our choice."""
     return [job.id for job in cluster.jobs().values() if job.state == "PENDING" and (job.is_held or job.pinned_to)]
 
 
 def released_in_time(cluster: Cluster, log: "Log") -> None:
-    """Wait until no job waits for us, and see in the watchdog's log that it was so in the time that we promise.
+    """Wait until no job waits for us, and check in the watchdog's log that it released them within the promised time.
 
-    By the clocks of the daemons themselves: what a look from outside takes is no delay of theirs.
+    The times are those that the daemons wrote themselves: the duration of our own queries must not count as delay.
     """
     cluster.wait_for("no job waits for us", lambda: not waits_for_us(cluster), timeout_s=120)
     last_beat_s = int(cluster.run("cat /run/sns/heartbeat"))
     released = log.lines("released to Slurm")
     assert released
     assert max(map(logged_s, released)) - last_beat_s <= HEARTBEAT_TIMEOUT_S + 5
-    # The submit filter counts in whole seconds: it may hold a job for up to a second after the watchdog's first look.
+    # The submit filter counts in whole seconds: it may still hold a job a second after the watchdog's first look.
     cluster.wait_for("jobs pass", lambda: int(cluster.run("date +%s")) - last_beat_s > HEARTBEAT_TIMEOUT_S)
 
 
 def is_decided(cluster: Cluster, number: int) -> bool:
-    """Whether the decision record has anything on the job; a scheduler that has not seen it yet says so instead."""
+    """Whether there is a decision record of the job; there is none before the scheduler has seen the job."""
     return bool(cluster.try_explain(number).get("decisions"))
 
 
 def logged_s(line: str) -> float:
-    """When a line was logged. The log is in the container's time zone, which is UTC."""
+    """When a line was logged, in Unix seconds. The log is in the container's time zone, which is UTC."""
     day, clock, _ = line.split(" ", 2)
     return datetime.fromisoformat(f"{day} {clock.replace(',', '.')}+00:00").timestamp()
 
 
 class Log:
-    """What a daemon's log says from now on."""
+    """The lines of a daemon's log from now on."""
 
     def __init__(self, cluster: Cluster, name: str = "scheduler") -> None:
         self._cluster, self._path = cluster, f"/var/log/sns/{name}.log"
         self._from = int(cluster.run(f"stat -c %s {self._path}")) + 1
 
     def lines(self, *about: str) -> list[str]:
-        """The lines, those that contain one of `about` only where it is given."""
+        """The lines; if `about` is given, only those that contain one of its texts."""
         text = self._cluster.run(f"tail -c +{self._from} {self._path}")
         return [line for line in text.splitlines() if not about or any(each in line for each in about)]

@@ -1,14 +1,17 @@
 #!/opt/sns/bin/python
-"""`sns` with a fault that a test chose: the parts are those of `sns` itself, one method of theirs is wrapped.
+"""`sns` with a fault that a test chooses: the real `sns`, with one method wrapped.
 
-Put on the controller as `sns`, first in PATH, sns-daemon starts it like the real one. In the environment:
+A test installs it on the controller as `sns`, first in PATH; sns-daemon then starts it like the real one. The fault is
+in the environment:
 
-    SNS_FAULT=METHOD:before|after:NUMBER:WHAT    at that call of a port's method, or at that order of its kind (place,
-                                                 unpin, ...), counted from the start: kill (this process, without a
-                                                 word), freeze (it), or a signal for slurmctld
+    SNS_FAULT=METHOD:before|after:NUMBER:WHAT
+
+METHOD is a method of a port, a kind of order (place, unpin, ...), or `command`. The fault happens before or after its
+call NUMBER, counted from the start. WHAT is `kill` (SIGKILL to this process), `freeze` (SIGSTOP to this process), or
+the name of a signal without SIG, which slurmctld gets.
 """
 
-# First of all, as `sns` does it: what is imported next imports numba, which would compile everything once more.
+# This must come first, as in `sns`: the imports below import numba, which would otherwise compile everything again.
 # ruff: noqa: E402
 from slurm_sns.cli.compiled_code import keep_by_state
 
@@ -30,7 +33,7 @@ SLURMCTLD = Path("/run/slurm/slurmctld.pid")  # containers/etc/slurm.conf
 
 
 class Fault:
-    """What happens at one call."""
+    """The fault that happens at one call of one method."""
 
     def __init__(self, text: str) -> None:
         self.method, self._when, number, self._what = text.split(":")
@@ -57,7 +60,7 @@ class Fault:
 
 
 class Faulty:
-    """A port, one method of which meets the fault."""
+    """A port; a call of one of its methods triggers the fault."""
 
     def __init__(self, port: object, fault: Fault) -> None:
         self._port, self._fault = port, fault
@@ -76,7 +79,7 @@ def build(config: Any, clock: Any, real: Callable[..., Any] = parts.ports) -> An
 
 if "SNS_FAULT" in os.environ:
     FAULT = Fault(os.environ["SNS_FAULT"])
-    if FAULT.method == "command":  # one of Slurm's commands: an unpin is two of them
+    if FAULT.method == "command":  # a single command of Slurm; an unpin takes two
         executor.run = FAULT.around(executor.run)
     elif hasattr(executor.SlurmExecutor, f"_{FAULT.method}"):  # an order: place, unpin, release, ...
         order = f"_{FAULT.method}"

@@ -1,4 +1,4 @@
-"""Somebody beats in the scheduler's place: jobs are held, though nobody plans them."""
+"""Write the heartbeat in place of the scheduler: the submit filter holds jobs, but nothing places them."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ LOOP = f"setsid bash -c 'while sleep 1; do {BEAT}; done' < /dev/null > /dev/null
 
 @contextmanager
 def beating(cluster: Cluster) -> Iterator[None]:
-    """For as long as it takes; a scheduler that lives is killed first."""
+    """Write the heartbeat for the time of the block; a running scheduler is killed first."""
     cluster.daemon("kill", "scheduler")
     cluster.run(f"cd /run/sns; umask 077; {BEAT}; {LOOP} echo $! > beating.pid", "slurm")
     try:
@@ -22,7 +22,7 @@ def beating(cluster: Cluster) -> Iterator[None]:
 
 @contextmanager
 def by_hand(cluster: Cluster) -> Iterator[None]:
-    """The same without a watchdog, too: jobs are held until a test plans them."""
+    """The same with the watchdog stopped, too: jobs stay held until a test places them."""
     cluster.daemon("stop", "watchdog")
     with beating(cluster):
         yield

@@ -1,4 +1,4 @@
-"""Limits of Slurm's, for tests."""
+"""Limits on Slurm's associations, for tests."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ ALICE, PHYSICS = "user where name=alice", "account where name=physics"
 
 @contextmanager
 def limit(cluster: Cluster, whom: str, name: str, tres: str, value: str) -> Iterator[None]:
-    """A limit of Slurm's, for as long as the block takes."""
+    """Set a limit on a TRES of an association for the time of the block."""
     cluster.run(f"sacctmgr -i modify {whom} set {name}={tres}={value}")
     try:
         yield

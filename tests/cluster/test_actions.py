@@ -1,4 +1,4 @@
-"""What a policy may order besides placements, on a real Slurm: a suspension, its end, and a requeue."""
+"""Orders other than placements on a real Slurm: suspend, resume and requeue."""
 
 import shlex
 
@@ -7,7 +7,7 @@ from limits import until_running
 
 from cluster import PYTHON, Cluster
 
-#: `suspend|resume|requeue JOBID [POOL]`: says `done`, or why not.
+#: Arguments: `suspend|resume|requeue JOBID [POOL]`. Prints `done`, or why the order was not carried out.
 ORDER = """
 import sys
 from slurm_sns.model import Requeue, Resume, Suspend
@@ -21,12 +21,12 @@ print(answer.refused or answer.unreachable or "done")
 
 
 def order(cluster: Cluster, *words: object) -> str:
-    """Have the executor carry out one order as SlurmUser; its answer."""
+    """Have the executor carry out one order as SlurmUser, and return its answer."""
     return cluster.run(f"{PYTHON} -c {shlex.quote(ORDER)} {' '.join(map(str, words))}", "slurm").strip()
 
 
 def started(cluster: Cluster, options: str) -> int:
-    """A job that Slurm runs by itself, in a partition that is not managed."""
+    """A running job in a partition that is not managed: Slurm itself has started it."""
     number = cluster.submit(f"-p plain -t 5 -n2 --mem-per-cpu=1G {options}", "sleep 300")
     until_running(cluster, number)
     return number

@@ -1,7 +1,7 @@
-"""An admin's day: README's chapter for admins, command by command as it stands there, at a site that has nothing of us.
+"""README's chapter for admins, run command by command at a site on which slurm_sns has never been installed.
 
-The site is a container of its own (containers/site): Debian's Slurm with a slurm.conf of its own, on one machine. No
-systemd runs in it; a stand-in for systemctl starts the rendered units' command lines.
+The site is a container (containers/site): Debian's Slurm with its own slurm.conf, on one machine. systemd does not run
+in it; a stand-in for systemctl starts the command lines of the rendered units.
 """
 
 import io
@@ -18,11 +18,11 @@ import pytest
 from cluster import Cluster
 
 CHECKOUT = Path(__file__).parents[2]
-#: What an admin does not need is not copied.
+#: Parts of the checkout that an admin does not need; they are not copied to the site.
 LEFT_OUT = {"tests", "containers", "build", "dist"}
-#: For what takes seconds on an idle machine; another one may be slow, and busy with something else.
+#: Timeout of what takes seconds on an idle machine; the machine may be slow, or busy with other work.
 PATIENCE_S = 300
-#: For what takes half a minute there: installing with pip, building an image.
+#: Timeout of what takes half a minute on an idle machine: installing with pip, building an image.
 SLOW_S = 1800
 
 
@@ -47,7 +47,7 @@ class Site(Cluster):
         subprocess.run([CHECKOUT / "containers" / "cluster.sh", verb], check=True, timeout=SLOW_S)
 
     def copy_checkout(self) -> None:
-        """What git has of the package, not what building and testing left behind."""
+        """Copy the checkout to the site, without the files that building and testing left behind."""
 
         def kept(info: tarfile.TarInfo) -> tarfile.TarInfo | None:
             return None if "__pycache__" in info.name or info.name.endswith((".so", ".o")) else info
@@ -72,11 +72,11 @@ class Site(Cluster):
         subprocess.run(line, input=packed.getvalue(), check=True, timeout=300)
 
     def readme(self, step: str) -> str:
-        """Run the commands of one step of README's chapter, in the checkout, up to the first that fails."""
+        """Run the commands of one step of README's chapter in the checkout; the first that fails ends the step."""
         return self.run(f"cd /root/slurm_sns; set -e\n{self.steps.pop(step)}")
 
     def findings(self) -> list[dict]:
-        """What `sns check` finds wrong. Its exit code says whether that is anything."""
+        """What `sns check` finds wrong; its exit code is 1 if it finds anything, else 0."""
         answer = self.try_run("sns check --json")
         wrong = [each for each in json.loads(answer.stdout) if not each["ok"]]
         assert answer.returncode == (1 if wrong else 0), answer.stderr
@@ -102,7 +102,7 @@ class Site(Cluster):
         return json.loads(answer.stdout)["mode"] if answer.returncode == 0 else "no answer"
 
     def files(self) -> dict[str, str]:
-        """Every file with its owner and mode, and what is in those below /etc; without what other programs write."""
+        """Every file with its owner and mode, below /etc also with its checksum; without files of other programs."""
         others = (
             "/proc",
             "/sys",
@@ -128,7 +128,7 @@ class Site(Cluster):
         return found | {line[66:]: found[line[66:]] + line[:64] for line in sums}
 
     def fill(self) -> int:
-        """Take the only node, so that what follows waits."""
+        """Fill the only node, so that the following jobs wait."""
         number = self.submit("-n8", "sleep 3600")
         self.wait_for("the node fills", lambda: self.job(number).state == "RUNNING", PATIENCE_S)
         return number
@@ -141,7 +141,7 @@ class Site(Cluster):
 
 @pytest.fixture
 def site() -> Iterator[Site]:
-    """A running site without a way to the internet; removed at the end, whatever happens, and by `cluster.sh down`."""
+    """A running site without access to the internet. It is always removed at the end, and by `cluster.sh down`."""
     site = Site()
     try:
         site.container("site")
@@ -159,10 +159,10 @@ def test_readmes_commands_install_upgrade_and_remove_slurm_sns_at_a_site(site: S
     slurm_conf = site.run("cat /etc/slurm/slurm.conf")
     assert site.try_run("sbatch --sns-alpha=0.9 --wrap true", "alice").returncode != 0
 
-    # Installed: what is missing is named, and is all that is missing.
+    # Installed: `sns check` names what is missing; with these changes nothing is missing any more.
     site.readme("install")
     site.readme("configure")
-    # A machine that does other work at the same time must not look dead.
+    # On a machine that does other work at the same time, a late heartbeat must not count as stale.
     site.run("echo 'scheduler: {heartbeat_timeout_s: 240}' >> /etc/slurm/sns.yaml; sns render /etc/slurm/sns")
     wrong = site.findings()
     printed = site.try_run("sns check").stdout
@@ -181,7 +181,7 @@ def test_readmes_commands_install_upgrade_and_remove_slurm_sns_at_a_site(site: S
     assert "more than once" not in site.run("cat /var/log/slurm/slurmctld.log")
     assert site.run("systemd-analyze verify /etc/systemd/system/sns-*.service 2>&1") == ""
 
-    # It observes, then it places.
+    # First the scheduler only observes, then it places.
     assert site.mode() == "observe"
     assert not site.job(site.submit("-n2 --sns-alpha=0.9", "true")).is_held
     site.readme("enforce")
@@ -194,7 +194,7 @@ def test_readmes_commands_install_upgrade_and_remove_slurm_sns_at_a_site(site: S
     assert site.run("cat ran-on", "alice") == "site\n"
     assert site.explain(first, "alice")["decisions"][-1]["action"] == "start"
 
-    # Upgraded while jobs are held: they stay held, the database is the same, the new scheduler places them.
+    # Upgraded while jobs are held: they stay held, the database is kept, the new scheduler places them.
     filler, held = site.fill(), site.hold_three()
     site.run("sed -i 's/^version = .*/version = \"999.0\"/' /root/slurm_sns/pyproject.toml")
     site.run("sed -i 's/^__version__ = .*/__version__ = \"999.0\"/' /root/slurm_sns/slurm_sns/__init__.py")
@@ -207,7 +207,7 @@ def test_readmes_commands_install_upgrade_and_remove_slurm_sns_at_a_site(site: S
     assert {each.state for each in site.wait_for_end(held, PATIENCE_S).values()} == {"COMPLETED"}
     assert {site.explain(each)["decisions"][-1]["action"] for each in [first, *held]} == {"start"}
 
-    # Removed while jobs are held: they are Slurm's, and the site is what it was.
+    # Removed while jobs are held: they are released to Slurm, and the site is as it was before the installation.
     filler, held = site.fill(), site.hold_three()
     site.readme("uninstall")
     assert not any(site.job(each).is_held for each in held)

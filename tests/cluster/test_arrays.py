@@ -1,4 +1,4 @@
-"""Job arrays on a real Slurm: their tasks are placed one by one, and never kept from Slurm when we are gone."""
+"""Job arrays on a real Slurm: their tasks are placed one by one, and none stays held when the scheduler is gone."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ PROFILES = "/usr/src/slurm_sns/conf/profiles/spread-n-share.yaml"
 
 @dataclass(frozen=True)
 class Task:
-    """One task as squeue shows it; a job id of its own once it was split off."""
+    """One task as squeue shows it; it has a job id of its own once it was split off."""
 
     job_id: int
     state: str
@@ -45,7 +45,7 @@ def wait_for_states(cluster: Cluster, array: int, wanted: Counter[str], timeout_
 
 
 def fill(cluster: Cluster) -> str:
-    """Take all cores of partition main, so that what follows waits; the jobs for scancel."""
+    """Fill all cores of partition main, so that the following jobs wait; returns the filling jobs for scancel."""
     numbers = cluster.submit_all([("-n28", "sleep 600")] * 4, "bob")
     cluster.wait_for("nodes fill", lambda: all(cluster.job(each).state == "RUNNING" for each in numbers))
     return " ".join(map(str, numbers))
@@ -82,7 +82,7 @@ def test_two_hundred_tasks_run_once_each_on_the_node_that_was_planned(cluster: C
 
 
 def read_tasks(cluster: Cluster) -> dict[int, list[str]]:
-    """What each task wrote: the node, one line a start."""
+    """The nodes that each task wrote, one line for each of its starts."""
     found: dict[int, list[str]] = {}
     for line in cluster.run("grep . tasks/*", "alice").splitlines():
         path, node = line.split(":")
@@ -110,11 +110,11 @@ def test_an_arrays_limit_is_kept_and_its_owner_may_change_cancel_and_requeue_tas
     assert {cluster.fields(f"{array}_{number}")["TimeLimit"] for number in (3, 20)} == {"00:03:00"}
     assert {task.is_held for number, task in tasks(cluster, array).items() if number not in (2, 17)} == {True}
     cluster.run(f"scancel {fillers}")
-    # It runs, or has just ended.
+    # Task 0 runs, or has just ended.
     cluster.wait_for("task 0 is started", lambda: tasks(cluster, array)[0].state != "PENDING", every_s=0.1)
     requeued = cluster.try_run(f"scontrol requeue {array}_0", "alice").returncode == 0
 
-    # Of a task that was cancelled before it was split off Slurm keeps no record.
+    # Slurm keeps no record of a task that was cancelled before it was split off.
     ended = wait_for_states(cluster, array, Counter({"COMPLETED": 22, "CANCELLED": 1}))
     assert (ended[2].state, ended[2].nodes, 17 in ended) == ("CANCELLED", (), False)
     runs = accounted(cluster, array, 22 + requeued)
@@ -126,7 +126,7 @@ def test_an_arrays_limit_is_kept_and_its_owner_may_change_cancel_and_requeue_tas
 
 
 def accounted(cluster: Cluster, array: int, number: int) -> list[tuple[str, int, int]]:
-    """Task, start and end of each run of the array, when slurmdbd knows `number` of them."""
+    """Task, start and end of each run of the array, once slurmdbd knows `number` runs."""
 
     def rows() -> list[tuple[str, int, int]]:
         columns = "JobID,Start,End"
@@ -138,15 +138,15 @@ def accounted(cluster: Cluster, array: int, number: int) -> list[tuple[str, int,
     return rows()
 
 
-#: How we can be gone, and how we come back.
+#: The ways in which the scheduler can be gone -> how it comes back.
 GONE = {
-    "sns-daemon kill scheduler": "sns-daemon start scheduler",  # the watchdog releases what is held
+    "sns-daemon kill scheduler": "sns-daemon start scheduler",  # the watchdog releases the held jobs
     "sns disable": "sns enable",
     "sns-daemon stop scheduler": "sns-daemon start scheduler",
 }
 
 
-def test_an_array_is_slurms_whole_when_we_are_gone(cluster: Cluster) -> None:
+def test_no_task_of_an_array_stays_held_when_we_are_gone(cluster: Cluster) -> None:
     for leave, come_back in GONE.items():
         fillers = fill(cluster)
         array = cluster.submit("-t 5 -n28 --array=0-9", "true")

@@ -22,7 +22,7 @@ def comparing(shared_cluster: Cluster) -> Iterator[Cluster]:
 
 
 def tell(ours: Pass, alone: Pass) -> None:
-    """Shown by pytest -s, and where a test fails."""
+    """Print the waits of both runs; pytest shows this with -s, and when the test fails."""
     for name, one in (("with slurm_sns", ours), ("by Slurm alone", alone)):
         longest_s = max((each.lasted_s for each in one.idle_waits()), default=0)
         sys.stdout.write(f"{name}: mean wait {one.mean_wait_s():.2f} s; a job could have started for {longest_s} s\n")

@@ -1,4 +1,4 @@
-"""Jobs that wait for others or for a time, and jobs that their owners change, cancel or name as they like."""
+"""Jobs with dependencies, begin times or licences, and jobs that their owners change, cancel or give odd names."""
 
 import json
 import shlex
@@ -13,14 +13,14 @@ FAULTY = Path(__file__).with_name("faulty_scheduler.py").read_text()
 
 
 def fill(cluster: Cluster) -> str:
-    """Take all cores of partition main, so that what follows waits; the jobs for scancel."""
+    """Fill all cores of partition main, so that the following jobs wait; returns the filling jobs for scancel."""
     numbers = cluster.submit_all([("-n28", "sleep 600")] * 4, "bob")
     cluster.wait_for("nodes fill", lambda: all(cluster.job(each).state == "RUNNING" for each in numbers))
     return " ".join(map(str, numbers))
 
 
 def said(cluster: Cluster, number: int) -> str:
-    """What `sns explain` says; nothing before the scheduler has seen the job."""
+    """The output of `sns explain`; empty before the scheduler has seen the job."""
     return cluster.try_run(f"sns explain {number}").stdout
 
 
@@ -29,6 +29,7 @@ UNTIL_TOLD = "while [ ! -e told ]; do sleep 0.2; done"
 
 
 def tell(cluster: Cluster) -> None:
+    """Let the jobs that run UNTIL_TOLD end."""
     cluster.run("touch told", "alice")
 
 
@@ -76,7 +77,7 @@ def test_a_job_with_a_begin_time_is_held_and_placed_when_it_may_begin(cluster: C
     assert cluster.starts([number])[number]["nodes"] == list(ended.nodes)
 
 
-def test_jobs_that_wait_for_licences_are_slurms_and_ours_pass_them(cluster: Cluster) -> None:
+def test_jobs_that_wait_for_licences_are_left_to_slurm_and_do_not_block_managed_jobs(cluster: Cluster) -> None:
     cluster.run("rm -f told", "alice")
     licensed = cluster.submit_all([("-t 30 -n1 -L matlab:2", UNTIL_TOLD)] * 3)
     ours = cluster.submit_all([("-t 5 -n4", "sleep 1")] * 6)
@@ -94,7 +95,7 @@ def test_jobs_that_wait_for_licences_are_slurms_and_ours_pass_them(cluster: Clus
 # --- changes by the owner
 
 
-def test_the_plan_follows_what_its_owner_makes_of_a_held_job(cluster: Cluster) -> None:
+def test_the_plan_follows_the_changes_that_an_owner_makes_to_a_held_job(cluster: Cluster) -> None:
     fillers = fill(cluster)
     smaller, wider, elsewhere, left, shorter = cluster.submit_all([("-t 10 -n8 --mem-per-cpu=100", "sleep 1")] * 5)
     changes = {
@@ -122,7 +123,9 @@ def test_the_plan_follows_what_its_owner_makes_of_a_held_job(cluster: Cluster) -
     assert cluster.fields(shorter)["TimeLimit"] == "00:02:00"
 
 
-def test_a_job_that_is_cancelled_between_the_look_and_its_placement_is_met(planned_by_hand: Cluster) -> None:
+def test_a_job_that_is_cancelled_between_observation_and_placement_is_refused_and_stays_cancelled(
+    planned_by_hand: Cluster,
+) -> None:
     cluster = planned_by_hand
     cancelled, other = cluster.submit_all([("-t 5 -n2", "true")] * 2)
     cluster.run("mkdir -p /tmp/faults")
@@ -154,7 +157,7 @@ def test_a_job_that_its_owner_requeues_runs_again_where_it_is_planned_again(clus
 # --- texts of users
 
 
-#: Bytes that no terminal, shell, format, query or decoder may take for its own.
+#: Bytes that a terminal, a shell, a format string, a database query or a decoder might interpret; none may.
 HOSTILE = (
     b"\xff\xfe",
     b"\xc3",
@@ -200,7 +203,7 @@ def test_names_and_comments_of_any_bytes_are_planned_and_shown_harmlessly(cluste
 
 
 def colourless(text: str) -> str:
-    """Without the colours that sns itself puts around a row or a heading."""
+    """The text without the escape codes by which sns itself colours a row or a heading."""
     for code in range(50):
         text = text.replace(f"\x1b[{code}m", "")
     return text

@@ -1,4 +1,4 @@
-"""Faults of every part: no job lost, none started twice, none over capacity, none left waiting for us alone."""
+"""Faults of every part: no job is lost, started twice or left waiting for us alone, and no node is over capacity."""
 
 import json
 import re
@@ -16,13 +16,13 @@ from heartbeat import beating
 from cluster import Cluster
 
 FAULTY = Path(__file__).with_name("faulty_scheduler.py").read_text()
-#: Small jobs, so that there are always enough placements to fail in; one asks for nodes of its own.
+#: Small jobs, so that there are always enough placements in which to fail; one needs two nodes.
 MIX = ("-n2", "-n4 --mem=2G", "-N2 -n2", "-n1 --sns-alpha=0.9", "-p small -n1 --mem=1G")
 
 
 @pytest.fixture
 def faulty(cluster: Cluster) -> Iterator[Cluster]:
-    """The cluster, with what a faulty scheduler needs; afterwards the real daemons run again, as they should."""
+    """The cluster with the faulty scheduler installed; at the end both daemons are killed and the files removed."""
     begin(cluster)
     cluster.run("mkdir -p /tmp/faults")
     cluster.write("/tmp/faults/sns", FAULTY)
@@ -33,7 +33,7 @@ def faulty(cluster: Cluster) -> Iterator[Cluster]:
 
 
 def start_faulty(cluster: Cluster, fault: str) -> None:
-    """Start a scheduler that will fail; it may have failed before sns-daemon has seen it run."""
+    """Start a scheduler that will fail. It may fail before sns-daemon sees it run: sns-daemon's error is ignored."""
     cluster.try_run(f"PATH=/tmp/faults:$PATH SNS_FAULT={fault} sns-daemon start scheduler")
 
 
@@ -44,11 +44,12 @@ def die(cluster: Cluster, fault: str) -> None:
     assert cluster.try_run(is_dead).returncode == 0, f"it does not reach {fault}"
 
 
-#: For `work`: until the test lets it end.
+#: Instead of seconds for `work`: the job runs until the test calls `tell`.
 UNTIL_TOLD = "0; until [ -e work/go ]; do sleep 0.2; done"
 
 
 def tell(cluster: Cluster) -> None:
+    """Let the jobs that run UNTIL_TOLD end."""
     cluster.run("touch work/go", "alice")
 
 
@@ -66,7 +67,7 @@ def submit_mix(cluster: Cluster, seconds: float | str = 1, times: int = 1) -> li
 # --- the scheduler is killed
 
 
-#: After each effect of a cycle that places; saved are: what was seen, what is intended, what was placed.
+#: After each effect of a cycle that places. The three saves: what was observed, what is intended, what was placed.
 EFFECTS = (
     "observe:after:1",
     *(f"save:after:{number}" for number in (1, 2)),
@@ -75,12 +76,12 @@ EFFECTS = (
 )
 
 
-#: An unpin is two of Slurm's commands; between them the job is Slurm's, which is no harm.
+#: An unpin is two Slurm commands; between them Slurm may start the job itself, which does no harm.
 UNPIN_EFFECTS = ("command:after:1", "unpin:after:1")
 
 
 def test_killed_after_any_effect_of_a_cycle_no_job_is_lost_or_started_twice(faulty: Cluster) -> None:
-    """One scheduler after the other dies, and the next one finds what it left, and new jobs."""
+    """The schedulers die one after the other; each finds what the one before left, and new jobs."""
     cluster, numbers = faulty, []
     with beating(cluster):
         later = cluster.submit("-n1 --begin=now+1hour", work(1))
@@ -107,7 +108,7 @@ def test_killed_after_any_effect_of_a_cycle_no_job_is_lost_or_started_twice(faul
 
 
 def test_a_scheduler_that_was_frozen_between_two_placements_finds_out_what_became_of_the_rest(faulty: Cluster) -> None:
-    """Until it wakes up it is as good as dead: the watchdog gives to Slurm what it holds, in time."""
+    """While the scheduler is frozen, the watchdog releases its held jobs to Slurm in time."""
     cluster, log, watchdog = faulty, Log(faulty), Log(faulty, "watchdog")
     with beating(cluster):
         numbers = submit_held(cluster, seconds=6, times=2)
@@ -138,8 +139,8 @@ def test_slurmctld_is_restarted_or_killed_in_the_middle_of_placements(faulty: Cl
         cluster.run("slurmctld")
         cluster.wait_for("slurmctld answers", lambda: cluster.try_run("scontrol ping | grep -q UP").returncode == 0)
         cluster.wait_for("it goes on", lambda: log.lines("over after"))
-    # A Slurm that is killed forgets what it has not written yet: jobs that had just started are ended on their nodes,
-    # when these register, and start again.
+    # A killed slurmctld loses what it has not saved yet: it ends jobs that had just started when their nodes register,
+    # and starts them again.
     cluster.wait_for("all nodes have registered", lambda: states_of_nodes(cluster) <= {"idle", "mix", "alloc", "comp"})
     tell(cluster)
     cluster.wait_for_end(numbers, timeout_s=240)
@@ -151,20 +152,20 @@ def test_slurmctld_is_restarted_or_killed_in_the_middle_of_placements(faulty: Cl
 
 @contextmanager
 def slurmctld_ends(cluster: Cluster) -> Iterator[int]:
-    """For what ends slurmctld, whose process is given: at the end it is gone."""
+    """For a block that ends slurmctld: gives slurmctld's process id, and at the end waits until the process is gone."""
     process = int(cluster.run("cat /run/slurm/slurmctld.pid"))
     yield process
     cluster.wait_for("slurmctld is gone", lambda: cluster.try_run(f"test -e /proc/{process}").returncode == 1)
 
 
 def never_launched(cluster: Cluster) -> frozenset[int]:
-    """The jobs that slurmctld had started and not yet launched when it was told to end: it starts them again."""
+    """The jobs that slurmctld had started but not yet launched when it was told to end; it starts them again."""
     lines = cluster.run("grep -a 'missing from batch node' /var/log/slurm/slurmctld.log || true")
     return frozenset(map(int, re.findall(r"JobId=(\d+) missing from batch node", lines)))
 
 
 def wait_until_saved(cluster: Cluster) -> None:
-    """Until slurmctld has written down all jobs submitted so far: it does so every few seconds."""
+    """Wait until slurmctld has saved all jobs submitted so far; it saves its state every few seconds."""
     name = f"saved{time.time_ns()}"
     number = cluster.submit(f"-H -J {name}")
     saved = f"grep -qa {name} /var/lib/slurm/slurmctld/job_state"
@@ -208,14 +209,14 @@ def test_slurmdbd_that_hangs_or_is_away_holds_nothing_up(faulty: Cluster) -> Non
 
 
 def revive(cluster: Cluster, container: str) -> None:
-    """Have a container run again that was paused or stopped."""
+    """Run a container again that was paused or stopped."""
     status = cluster.engine("inspect", "-f", "{{.State.Status}}", container).strip()
     if status != "running":
         cluster.engine("unpause" if status == "paused" else "start", container)
 
 
 def shares(cluster: Cluster) -> dict[str, float]:
-    """Each account's share, as the scheduler knows it."""
+    """Each account's share, as the scheduler reports it."""
     return {name: project["share"] for name, project in cluster.status()["projects"].items()}
 
 
@@ -242,7 +243,7 @@ def test_a_store_that_cannot_be_used_is_said_at_the_start_and_the_watchdog_works
         passed = cluster.submit("-n1", work(1))
         assert not cluster.job(passed).is_held
 
-        cluster.run("mv /var/lib/sns/sns.db /tmp/faults")  # as we were told
+        cluster.run("mv /var/lib/sns/sns.db /tmp/faults")  # as the message says
         cluster.daemon("start", "scheduler")
         cluster.wait_for_scheduler()
         managed = cluster.submit("-n1", work(1))
@@ -255,7 +256,7 @@ def test_a_store_that_cannot_be_used_is_said_at_the_start_and_the_watchdog_works
 
 
 class Break(NamedTuple):
-    """A way in which the store breaks under a running scheduler, what is said, and how an admin mends it."""
+    """A break of the store under a running scheduler: the command that breaks it, the message, an admin's repair."""
 
     do: str
     said: str
@@ -294,7 +295,7 @@ def test_a_store_that_breaks_lets_jobs_pass_until_it_is_mended(faulty: Cluster, 
         assert not cluster.job(passed).is_held
         said = log.lines(broken.said)
         assert "trying again" in said[0]
-        assert len(said) == 1 or how == "garbage", said  # of garbage SQLite complains in several ways
+        assert len(said) == 1 or how == "garbage", said  # for a garbage file SQLite has several messages
         since = Log(cluster, "watchdog")
         cluster.run(broken.mend)
         cluster.wait_for("the heartbeat is back", lambda: since.lines("heartbeat is back"), 180)
@@ -312,7 +313,7 @@ def test_a_store_that_breaks_lets_jobs_pass_until_it_is_mended(faulty: Cluster, 
 
 
 def test_nodes_that_stop_hang_or_are_cut_off_lose_no_job(faulty: Cluster) -> None:
-    """c1 is stopped, c2 frozen, c3 cut off from the network, while jobs run and start there; c4 does the work."""
+    """While jobs run and start there, c1 is stopped, c2 frozen and c3 cut off from the network; c4 remains."""
     cluster = faulty
     project = cluster.project
     (network,) = networks(cluster, f"{project}-c3")
@@ -329,7 +330,7 @@ def test_nodes_that_stop_hang_or_are_cut_off_lose_no_job(faulty: Cluster) -> Non
             cluster.engine("network", "connect", "--alias", "c3", network, f"{project}-c3")
         for name in ("c1", "c2"):
             revive(cluster, f"{project}-{name}")
-        # Their addresses may be others now; Slurm's daemons look names up when they read their configuration.
+        # Their addresses may have changed; Slurm's daemons look names up when they read their configuration.
         look = "cluster-health ctl || { scontrol reconfigure; false; }"
         cluster.wait_for("all nodes are back", lambda: cluster.try_run(look).returncode == 0, 240, every_s=5)
     seen = check(cluster, numbers, restarted=frozenset(numbers))
@@ -342,7 +343,7 @@ def test_nodes_that_stop_hang_or_are_cut_off_lose_no_job(faulty: Cluster) -> Non
 
 
 def networks(cluster: Cluster, container: str) -> list[str]:
-    """The networks that a container is in."""
+    """The networks of a container."""
     return list(json.loads(cluster.engine("inspect", "-f", "{{json .NetworkSettings.Networks}}", container)))
 
 
@@ -351,9 +352,9 @@ def networks(cluster: Cluster, container: str) -> list[str]:
 
 @pytest.fixture
 def stepped(faulty: Cluster) -> Iterator[Cluster]:
-    """The controller, with a clock of its own for slurmctld, the scheduler and the watchdog: `set_clock` sets it.
+    """The cluster, where slurmctld, the scheduler and the watchdog have a clock of their own: `set_clock` sets it.
 
-    munged keeps the machine's, and so do the nodes: their messages go on to be believed.
+    munged and the nodes keep the machine's clock, so that munge's credentials stay valid.
     """
     cluster = faulty
     set_clock(cluster, 0)
@@ -367,7 +368,8 @@ def stepped(faulty: Cluster) -> Iterator[Cluster]:
     stop_slurmctld(cluster)
 
 
-#: The environment of whoever has this clock: the time by the file, read once a second; waits are as long as ever.
+#: The environment of a process with this clock: libfaketime reads the offset from the file once a second. The
+#: monotonic clock, and with it the length of waits, is not changed.
 CLOCK = (
     "LD_PRELOAD=$(echo /usr/lib/*/faketime/libfaketimeMT.so.1) FAKETIME_TIMESTAMP_FILE=/tmp/faults/clock "
     "FAKETIME_CACHE_DURATION=1 FAKETIME_DONT_FAKE_MONOTONIC=1 FAKETIME_DISABLE_SHM=1 NO_FAKE_STAT=1"
@@ -387,7 +389,8 @@ def test_a_controller_whose_clock_is_stepped_by_an_hour_loses_and_repeats_nothin
     cluster, log = stepped, Log(stepped, "watchdog")
     numbers: list[int] = []
     for fast_s in (3600, 0):
-        # Nothing runs at the step: Slurm ends by its clock what has run too long, and requeues where nodes were silent.
+        # No job runs at the step: by its clock, Slurm would end jobs as over their limits, and requeue those on nodes
+        # that seem to have been silent.
         cluster.run("scontrol update nodename=ALL state=drain reason=clock")
         waiting = submit_held(cluster)
         set_clock(cluster, fast_s)
@@ -406,16 +409,17 @@ def test_a_controller_whose_clock_is_stepped_by_an_hour_loses_and_repeats_nothin
 
 
 def none_is_held(cluster: Cluster, numbers: list[int]) -> bool:
-    """Whether we have done our part: each job is placed, or has been started since."""
+    """Whether none of the jobs is held any more: each is placed, or has been started since."""
     seen = cluster.jobs()
     return not any(seen[number].is_held for number in numbers)
 
 
 def start_slurms_schedulers(cluster: Cluster) -> None:
-    """What an administrator does for Slurm's own jobs when the clock was set back, by which slurmctld starts anew.
+    """Do what an administrator has to do for any Slurm whose clock was set back: reconfigure.
 
-    Its main scheduler and its backfill compare the clock with that of their last pass (`sched_last` in _sched_agent,
-    `last_backfill_time` in backfill_agent): until the clock has reached it again they start no job, whosever it is.
+    Slurm's main scheduler and its backfill compare the clock with the time of their last pass (`sched_last` in
+    _sched_agent, `last_backfill_time` in backfill_agent). Until the clock reaches that time again they start no job at
+    all. A reconfiguration restarts slurmctld.
     """
     cluster.run("scontrol reconfigure")
 
@@ -433,7 +437,10 @@ def beat_is_fast_s(cluster: Cluster) -> int:
 
 
 def resumed(cluster: Cluster) -> bool:
-    """Ask for it again while a node that was silent for too long has not registered yet."""
+    """Resume all nodes and return whether all are idle.
+
+    A node that was silent for too long has to register first: repeat until true.
+    """
     cluster.try_run("scontrol update nodename=ALL state=resume")
     return states_of_nodes(cluster) == {"idle"}
 
@@ -445,11 +452,11 @@ def states_of_nodes(cluster: Cluster) -> set[str]:
 # --- munge
 
 
-def test_a_controller_without_munge_is_one_line_and_nothing_is_lost(faulty: Cluster) -> None:
+def test_a_controller_without_munge_is_logged_in_one_line_and_no_job_is_lost(faulty: Cluster) -> None:
     cluster, log, watchdog = faulty, Log(faulty), Log(faulty, "watchdog")
-    # Nothing starts or ends while munge is away, or Slurm itself could not tell whether it did: these run until they
-    # are told to end, and the others wait for all nodes of theirs. Nodes that slurmctld does not hear of for
-    # SlurmdTimeout (15 s) are down to it, and what ran there is requeued: by Slurm, not by us.
+    # No job may start or end while munge is away, or Slurm itself could not tell whether it did. The first jobs run
+    # until the test lets them end, and the others wait for all nodes of main. Slurm takes nodes that do not answer for
+    # SlurmdTimeout (15 s) as down and requeues their jobs: that is Slurm's doing, not ours.
     running = cluster.submit_all(
         [(f"{options} --mem-per-cpu=100M", work(UNTIL_TOLD)) for options in ("-n2", "-n28", "-N2 -n2")]
     )
@@ -468,11 +475,11 @@ def test_a_controller_without_munge_is_one_line_and_nothing_is_lost(faulty: Clus
     assert {run.state for run in seen} <= {"COMPLETED", "NODE_FAIL", "REQUEUED"}
     for daemon in (log, watchdog):
         said = daemon.lines("munge", "error:")
-        # slurmdbd is asked once a minute: in that time perhaps once, and then it is a problem of its own.
+        # slurmdbd is asked once a minute. If that falls into this time, its failure is logged as a problem of its own.
         others = [line for line in said if "slurmctld does not answer" not in line]
         assert len(others) <= 2, others
         assert all("slurmdbd does not answer" in line for line in others), others
-        # The request that was on its way is answered with nothing, which is a line of its own.
+        # A request that was under way when munge went gets an empty answer, which is logged as a line of its own.
         lines = daemon.lines("slurmctld does not answer")
         assert 2 <= len(lines) <= 3, lines
         assert sum("does munge run here and there?; trying again" in line for line in lines) == 1, lines

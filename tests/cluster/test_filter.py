@@ -1,10 +1,11 @@
-"""What the submit filter in a running slurmctld makes of options that Slurm shows it only by their traces."""
+"""The submit filter in a running slurmctld, with options that Slurm shows it only indirectly."""
 
 import pytest
 
 from cluster import Cluster
 
-#: Submits four tasks with a hint through slurmrestd, as the user who runs it; arguments: more fields, as JSON.
+#: For each argument, submits a job of four tasks with a hint through slurmrestd, as the user who runs this script. The
+#: argument is JSON with more fields of the job.
 BY_REST = r"""
 import http.client, json, os, socket, subprocess, sys, time
 
@@ -35,7 +36,7 @@ MARKED = "sns:1 program=mg"
 
 
 def mark(cluster: Cluster, number: str | int) -> str:
-    """What the filter wrote into the job's Extra."""
+    """The mark that the filter wrote into the job's Extra field."""
     return cluster.run(f"scontrol show job {number} | sed -n 's/^ *Extra=//p'").strip()
 
 
@@ -45,7 +46,7 @@ def mark_of(cluster: Cluster, options: str) -> str:
 
 
 @pytest.mark.parametrize("clusters", ["mini", "mini,other", "all"])
-def test_a_job_that_names_clusters_is_slurms(cluster: Cluster, clusters: str) -> None:
+def test_a_job_that_names_clusters_passes_through(cluster: Cluster, clusters: str) -> None:
     submit = f"sbatch -o /dev/null {LATER} -n1 --parsable --wrap true 2> /dev/null"
     for command in (submit.replace("-n1", f"-n1 -M {clusters}"), f"SLURM_CLUSTERS={clusters} {submit}"):
         number, _, named = cluster.run(command, "alice").strip().partition(";")
@@ -58,7 +59,7 @@ def test_a_job_that_names_no_cluster_is_managed(cluster: Cluster) -> None:
 
 
 @pytest.mark.parametrize("memory", ["--mem=0", "--mem-per-cpu=0"])
-def test_the_whole_memory_of_unlike_nodes_is_slurms_to_give(cluster: Cluster, memory: str) -> None:
+def test_a_job_with_the_whole_memory_of_unlike_nodes_is_left_to_slurm(cluster: Cluster, memory: str) -> None:
     assert mark_of(cluster, f"-n1 -p main,small {memory}") == ""
     assert mark_of(cluster, f"-n1 -p main {memory}") == "sns:1"
     assert mark_of(cluster, "-n1 -p main,small") == "sns:1"

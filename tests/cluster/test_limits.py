@@ -1,7 +1,7 @@
 """Slurm's limits of users, accounts and QOS hold for placed jobs as they hold for any other.
 
-Whatever SlurmUser changes in a job, slurmctld checks no limit on that TRES for it from then on: a placement must not
-change a TRES that is limited.
+When SlurmUser changes a TRES of a job, slurmctld no longer checks limits on this TRES for the job. So a placement must
+not change a TRES that is limited.
 """
 
 import shlex
@@ -15,7 +15,10 @@ from cluster import PYTHON, Cluster
 
 @pytest.fixture
 def memory_limit(cluster: Cluster) -> Iterator[Cluster]:
-    """50 GiB for all of alice's account at a time; the scheduler asks once a minute, and at its start."""
+    """A limit of 50 GiB for all jobs of alice's account together.
+
+    The scheduler reads limits once a minute and at its start, so it is restarted.
+    """
     with limit(cluster, PHYSICS, "GrpTRES", "mem", "51200"):
         cluster.daemon("restart", "scheduler")
         cluster.wait_for_scheduler()
@@ -23,7 +26,7 @@ def memory_limit(cluster: Cluster) -> Iterator[Cluster]:
     cluster.daemon("restart", "scheduler")
 
 
-def test_whole_nodes_go_to_nobody_whose_memory_is_limited(memory_limit: Cluster) -> None:
+def test_a_job_with_a_memory_limit_gets_no_whole_nodes(memory_limit: Cluster) -> None:
     cluster = memory_limit
     number = cluster.submit("-t 5 -n4 --mem=1G --sns-exclusive", "sleep 30")
     assert until_running(cluster, number)["MinMemoryNode"] == "1G"
@@ -50,18 +53,18 @@ def test_a_limit_of_nodes_holds_for_jobs_that_say_their_tasks_alone(cluster: Clu
         assert len(cluster.wait_for_end([wide])[wide].nodes) == 2
 
 
-#: Places a held job on one node, takes that back, and places it on two.
+#: Places a held job on one node, takes the placement back, and places the job on two nodes.
 TWICE = """
 import sys
 from slurm_sns.model import Alternative, Resources, Start
 from slurm_sns.scheduler.observe.follow_up import Unpin
-from slurm_sns.scheduler.orders import Placement
+from slurm_sns.scheduler.orders import PlacementOrder
 from slurm_sns.slurm.executor import SlurmExecutor
 
 number, executor = int(sys.argv[1]), SlurmExecutor()
 for nodes, tasks in ((("c1",), 16), (("c1", "c2"), 8)):
-    way = Alternative(len(nodes), Resources(tasks, 1024), tasks_per_node=tasks)
-    placement = Placement(Start(number, nodes, way), -500, tasks=16)
+    alternative = Alternative(len(nodes), Resources(tasks, 1024), tasks_per_node=tasks)
+    placement = PlacementOrder(Start(number, nodes, alternative), -500, tasks=16)
     assert all(answer.is_done for answer in executor.execute((Unpin(number, 0, "again"), placement)))
 """
 

@@ -1,4 +1,7 @@
-"""Many jobs on a controller of a thousand nodes without slurmd: nothing is lost, over capacity, stuck or hoarded."""
+"""Many jobs on a controller of a thousand nodes without slurmd.
+
+No job is lost or stuck, no node is over capacity, and the scheduler's memory does not grow without bound.
+"""
 
 from collections.abc import Iterator
 
@@ -6,10 +9,11 @@ import pytest
 
 from thousand import Thousand, thousand
 
-#: Held at a time, and for how long others come and go around them.
+#: The number of jobs held at a time, and for how long other jobs come and go around them.
 HELD = 1500
 CHURN_S = 40
-#: Memory may grow by caches and pools at first; what leaks a snapshot of these jobs every cycle grows by far more.
+#: Caches and memory pools may grow at first; a scheduler that leaks a snapshot of these jobs in every cycle grows by
+#: far more.
 GROWTH_KB = 300 * 1024
 
 
@@ -26,7 +30,7 @@ def none_waits(controller: Thousand) -> bool:
 
 
 def test_a_thousand_placements_at_once_survive_a_killed_scheduler(controller: Thousand) -> None:
-    """They go through several processes, which end with the scheduler; the next one goes on where it was."""
+    """The placements go through several processes, which end with the scheduler; the next scheduler goes on."""
     controller.run("scontrol update partition=main state=DOWN")
     controller.load("fill", 1200, "small")
     assert controller.load("look")["held"] == 1200
@@ -46,7 +50,7 @@ def test_a_thousand_placements_at_once_survive_a_killed_scheduler(controller: Th
 def test_under_load_no_job_is_lost_or_stuck_and_memory_does_not_grow_without_bound(controller: Thousand) -> None:
     controller.load("fill", 2000 + HELD, "large")
     controller.wait_for("the nodes are full", lambda: controller.load("look")["allocated"] > 1000)
-    controller.load("churn", 5, HELD)  # what is made at its first use is made now
+    controller.load("churn", 5, HELD)  # caches that are made at their first use are made now
     before_kb, before = controller.resident_kb(), controller.status()
     did = controller.load("churn", CHURN_S, HELD)
     after_kb = controller.resident_kb()
@@ -58,6 +62,6 @@ def test_under_load_no_job_is_lost_or_stuck_and_memory_does_not_grow_without_bou
     assert seen["held"] > 0
     assert after_kb - before_kb < GROWTH_KB
     controller.wait_for("others were placed", lambda: controller.status()["placed"] > before["placed"])
-    # Every job gets its turn once there is room: none is lost, none is stuck.
+    # Every job starts once there is room: none is lost, none is stuck.
     left = controller.load("drain", 300)
     assert (left["pending"], left["over"]) == (0, [])

@@ -1,4 +1,4 @@
-"""The main job on a real Slurm: jobs are held, planned and placed, and run exactly where they were planned."""
+"""slurm_sns's main task on a real Slurm: jobs are held, planned and placed, and run exactly where they were planned."""
 
 import json
 import random
@@ -46,7 +46,7 @@ def test_sixty_mixed_jobs_run_exactly_where_they_were_planned(cluster: Cluster) 
         for number in numbers:
             job = seen[number]
             if job.pinned_to and job.reason == "Resources" and not completing & set(job.pinned_to):
-                # From the end of the first look to the beginning of this one: not longer than it was.
+                # From the end of the first query to the beginning of this one: never more than the real wait.
                 waited_s = asked_s - first_seen_s.setdefault(number, told_s)
                 waits_s[number] = max(waited_s, waits_s.get(number, 0))
             else:
@@ -56,7 +56,7 @@ def test_sixty_mixed_jobs_run_exactly_where_they_were_planned(cluster: Cluster) 
     cluster.wait_for("60 jobs end", all_ended, timeout_s=180, every_s=0.5)
     ended = cluster.jobs()
     assert {ended[number].state for number in numbers} == {"COMPLETED"}
-    # Slurm starts nothing on a node on which another job completes, and says Resources for it: that is not counted.
+    # While another job completes on a node, Slurm starts nothing there and gives Resources as reason: not counted.
     assert max(waits_s.values(), default=0) < 2, waits_s
 
     decided = cluster.decisions(numbers)

@@ -1,4 +1,4 @@
-"""Slurm is never worse off: killed, stopped, switched off, only observing."""
+"""Slurm is never worse off when slurm_sns is killed, stopped, switched off or only observes."""
 
 import time
 
@@ -8,7 +8,7 @@ from cluster import Cluster
 
 
 def fill(cluster: Cluster) -> list[int]:
-    """Take all cores of partition main, so that what follows waits."""
+    """Fill all cores of partition main, so that the following jobs wait."""
     numbers = cluster.submit_all([("-n28", "sleep 300")] * 4, "bob")
     cluster.wait_for("nodes fill", lambda: all(cluster.job(each).state == "RUNNING" for each in numbers))
     return numbers
@@ -91,7 +91,7 @@ def test_observe_records_what_it_would_do_and_leaves_the_job_as_it_was(cluster: 
     observed = cluster.submit("-n4 --comment sns:alpha=0.9", "true")
     cluster.wait_for("it is looked at", lambda: observed in {each["job_id"] for each in cluster.queue()})
 
-    # What differs between any two jobs, or with time.
+    # Fields that differ between any two jobs, or change with time.
     own = {"JobId", "SubmitTime", "EligibleTime", "AccrueTime", "StartTime", "EndTime", "LastSchedEval", "Reason"}
     own |= {"SubmitLine", "Priority", "Scheduler", "SchedNodeList", "Deadline", "AllocNode:Sid", "--begin"}
 
@@ -124,7 +124,7 @@ def test_a_requeued_job_is_held_and_planned_again(cluster: Cluster) -> None:
 
 
 def test_a_placed_job_whose_node_is_gone_is_slurms_again_when_the_scheduler_is_gone_too(cluster: Cluster) -> None:
-    """It would wait for that node for ever: nobody else pinned it, nobody else would unpin it."""
+    """Without us the job would wait for that node for ever: only we pin and unpin jobs."""
     number = cluster.submit("-n4 --requeue", "sleep 60")
     cluster.wait_for("it runs", lambda: cluster.job(number).state == "RUNNING")
     (node,) = cluster.job(number).nodes

@@ -1,4 +1,4 @@
-"""What cannot start keeps nothing idle that Slurm alone would use."""
+"""A job that cannot start keeps no nodes idle that Slurm alone would use."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ WIDE = "-p main -N4 --exclusive -t 1"
 
 @pytest.fixture(params=["with slurm_sns", "Slurm alone"])
 def either(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[Cluster]:
-    """The same jobs with slurm_sns and without."""
+    """The cluster, once with slurm_sns and once with Slurm alone: the same jobs must run in both cases."""
     if request.param == "with slurm_sns":
         yield cluster
         return
@@ -25,7 +25,7 @@ def either(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[Cluster
 
 @pytest.fixture
 def occupied(either: Cluster) -> Iterator[Cluster]:
-    """bob has c1 for three days, which is beyond bf_window, and waits with a job that wants all nodes of main."""
+    """bob has c1 for three days, which is beyond bf_window, and another job of bob's waits for all nodes of main."""
     held = either.submit("-p main -w c1 --exclusive -t 3-0", "sleep 600", user="bob")
     until_running(either, held)
     wide = either.submit(WIDE, user="bob")
@@ -35,7 +35,7 @@ def occupied(either: Cluster) -> Iterator[Cluster]:
 
 
 def test_idle_nodes_are_used_behind_a_wide_job_that_slurm_has_no_plan_for(occupied: Cluster) -> None:
-    """Those that end before it could start at once, others when Slurm's backfill would let them."""
+    """Jobs that end before the wide job could start run at once, others when Slurm's backfill would start them."""
     numbers = occupied.submit_all([(f"-n1 {limit}", "sleep 30") for limit in ("-t 1", "-t 2-0", "")])
     assert {until_running(occupied, number)["NodeList"] for number in numbers} <= {"c2", "c3", "c4"}
 

@@ -8,10 +8,10 @@ from evidence import Log
 
 from cluster import PYTHON, Cluster
 
-#: An interval that a loaded machine keeps as well.
+#: An interval between cycles that a loaded machine can keep, too.
 INTERVAL_S = 3
 
-#: Options of sbatch that are odd, or that pyslurm reads wrong, or not at all; Slurm refuses some of them.
+#: Options of sbatch that are odd, or that pyslurm reads wrongly or not at all; Slurm refuses some of them.
 OPTIONS = (
     *(
         "--gres=a:b:0k",
@@ -78,7 +78,7 @@ OPTIONS = (
         "--spread-job",
     ),
 )
-#: What an owner may write into a job that waits.
+#: Changes that an owner may make to a waiting job.
 EDITS = (
     *("MinMemoryCPU=4611686018427387903", "MinMemoryNode=4611686018427387903", "MinCPUsNode=60000", "NumCPUs=1000000"),
     *("NumTasks=4294967293", "NumNodes=1-4000000", "TimeLimit=4294967290", "Nice=2147483645", "TresPerNode=a:b:0k"),
@@ -112,7 +112,7 @@ EDITS = (
     ),
 )
 
-#: Writes down the heartbeat's age ten times a second, for as long as it may.
+#: Logs the heartbeat's age ten times a second, until /tmp/watching is removed.
 AGES = """
 import pathlib, time
 beat = pathlib.Path("/run/sns/heartbeat")
@@ -126,7 +126,7 @@ with open("/tmp/ages", "w") as out:
 
 @pytest.fixture
 def watched(cluster: Cluster) -> Iterator[Cluster]:
-    """The cluster, whose heartbeat's age is written down."""
+    """The cluster, where the heartbeat's age is logged."""
     cluster.run(f"sed 's/interval_s: 1.0/interval_s: {INTERVAL_S}/' /etc/slurm/sns.yaml > /tmp/sns-slow.yaml")
     cluster.daemon("restart", "scheduler", config="/tmp/sns-slow.yaml")
     cluster.wait_for_scheduler()
@@ -139,7 +139,7 @@ def test_nothing_that_a_user_writes_stops_or_stalls_a_daemon(watched: Cluster) -
     cluster = watched
     scheduler, watchdog = Log(cluster), Log(cluster, "watchdog")
     processes = cluster.run("cat /run/sns/scheduler.pid /run/sns/watchdog.pid")
-    # So that they wait, and stay what they are, in the partition that is ours and in the one that is not.
+    # These jobs wait unchanged until their begin time, in a managed partition and in one that is not managed.
     lines = [
         f"sbatch --parsable -o /dev/null -p {partition} --begin=now+1hour {options} --wrap 'sleep 600' 2> /dev/null"
         for partition in ("main", "plain")
@@ -149,7 +149,7 @@ def test_nothing_that_a_user_writes_stops_or_stalls_a_daemon(watched: Cluster) -
     assert len(accepted) > len(OPTIONS), "most of them are accepted in both"
     held = cluster.submit_all([("--begin=now+1hour -n2", "true")] * len(EDITS))
     placed = cluster.submit("-n1 -t5 --mem=1G", "sleep 600")
-    # One that loses its mark before our first look cannot be told from one that its owner holds (CONTRIBUTING.md).
+    # A job that loses its mark before our first cycle cannot be told from one that its owner holds (CONTRIBUTING.md).
     cluster.wait_for("they are seen", lambda: held[-1] in {each["job_id"] for each in cluster.queue()})
     cluster.run(
         "\n".join(
@@ -166,7 +166,7 @@ def test_nothing_that_a_user_writes_stops_or_stalls_a_daemon(watched: Cluster) -
     assert max(ages) <= 2 * INTERVAL_S, f"at most, of {len(ages)} looks"
     assert cluster.run("cat /run/sns/scheduler.pid /run/sns/watchdog.pid") == processes
     assert not [*scheduler.lines("defect"), *scheduler.lines("Traceback"), *watchdog.lines("defect")]
-    # The watchdog's own look, and an admin's, at all of these.
+    # The watchdog and an admin's command read all of these jobs, too.
     said = cluster.run("sns release --all", "slurm")
     assert said.splitlines()[-1].endswith("released"), said
     left = cluster.run("squeue -h -t PD -o '%i %r %p' | grep JobHeldUser || true")

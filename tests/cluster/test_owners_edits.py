@@ -1,4 +1,4 @@
-"""What an owner changes in a job after its submission, and what we leave behind: nothing of it strands a job."""
+"""Changes that an owner makes to a job after its submission, and traces that we leave in it: neither strands a job."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +10,7 @@ from heartbeat import beating
 
 from cluster import Cluster
 
-#: What an owner may write into a job that we hold, and in what words it is left to Slurm.
+#: A change that an owner may make to a held job -> the words for it in the note that the job is left to Slurm.
 EDITS = {
     "ReqNodeList=c2": "a node list",
     "ExcNodeList=c1": "excluded nodes",
@@ -22,7 +22,7 @@ EDITS = {
     "TresPerNode=gres/fpga:1": "gres",
     "TresPerNode=gres/llc:3": "gres",
 }
-#: A job that waits for us, and one with a deadline, which the submit filter does not see.
+#: A job that we hold, and one with a deadline; the submit filter does not see deadlines.
 PLAIN, DEADLINE = "-n4 --mem=1G", "-n4 --mem=1G -t5 --deadline=now+1hour"
 
 
@@ -42,7 +42,7 @@ def shown(cluster: Cluster, number: int, *names: str) -> tuple[str, ...]:
 
 @pytest.fixture
 def full(cluster: Cluster) -> Iterator[Cluster]:
-    """The cluster with partition main full, so that jobs of ours wait, and a reservation of alice's for tomorrow."""
+    """The cluster with partition main full, so that managed jobs wait, and a reservation of alice's for tomorrow."""
     reserve = "ReservationName=later StartTime=now+1day Duration=60 Users=alice Nodes=s2"
     cluster.run(f"scontrol create reservation {reserve}")
     filler = cluster.submit("-N4 --exclusive", "sleep 3600", "bob")
@@ -55,7 +55,9 @@ def edit(cluster: Cluster, edits: dict[int, str]) -> None:
     cluster.run("; ".join(f"scontrol update JobId={number} {text}" for number, text in edits.items()), "alice")
 
 
-def test_a_held_job_that_its_owner_makes_one_that_we_do_not_place_is_left_to_slurm_as_it_is(full: Cluster) -> None:
+def test_a_held_job_that_its_owner_changes_so_that_we_do_not_place_it_is_left_to_slurm_with_its_changes(
+    full: Cluster,
+) -> None:
     cluster = full
     plain, deadline, *edited = cluster.submit_all([(each, "true") for each in (PLAIN, DEADLINE, *[PLAIN] * len(EDITS))])
     cluster.wait_for("it waits", lambda: row(cluster, edited[-1]).get("state") == "ours, waiting")
@@ -83,7 +85,7 @@ def test_a_held_job_that_its_owner_makes_one_that_we_do_not_place_is_left_to_slu
 
 @pytest.fixture
 def unstartable(cluster: Cluster) -> Iterator[Cluster]:
-    """The cluster, where what is placed in partition main does not start for a reason that is not ours to see."""
+    """The cluster, where jobs that are placed in partition main do not start, for a reason that we cannot see."""
     filler = cluster.submit("-N4 -n4 --ntasks-per-node=1 --mem=1G --comment sns:off", "sleep 3600", "bob")
     cluster.wait_for("it runs", lambda: cluster.job(filler).state == "RUNNING")
     cluster.run("scontrol update PartitionName=main MaxCPUsPerNode=4")
@@ -95,7 +97,7 @@ def unstartable(cluster: Cluster) -> Iterator[Cluster]:
     cluster.run("sns-daemon kill scheduler; rm -rf /tmp/away")
 
 
-def test_of_a_placement_that_its_owner_touches_nothing_stays_behind(unstartable: Cluster) -> None:
+def test_a_placed_job_that_its_owner_edits_gets_its_own_nice_value_back(unstartable: Cluster) -> None:
     cluster = unstartable
     numbers = cluster.submit_all([("-n4 --mem=100G --nice=1000", "true")] * 4)
     cleared, released, moved, kept = numbers
@@ -104,7 +106,7 @@ def test_of_a_placement_that_its_owner_touches_nothing_stays_behind(unstartable:
         "ahead of Slurm's queue whatever its nice"
     )
     (elsewhere,) = cluster.job(cleared).pinned_to
-    # Held for so long that the scheduler has seen it, then released.
+    # The owner holds it until the scheduler has seen that, and then releases it.
     cluster.run(f"scontrol hold {released}", "alice")
     held = "held by its owner after we placed it"
     cluster.wait_for("it is seen", lambda: row(cluster, released).get("state") == held)
@@ -118,7 +120,7 @@ def test_of_a_placement_that_its_owner_touches_nothing_stays_behind(unstartable:
     assert [cluster.job(each).pinned_to for each in (cleared, released, moved)] == [(), (), (elsewhere,)]
     assert not any(cluster.job(each).is_held for each in (cleared, released, moved))
 
-    # The store is lost, and the job is known again by what Slurm shows; a clean stop gives it back its own nice value.
+    # The store is lost, and the job is recognised by its fields in Slurm; a clean stop restores its own nice value.
     assert shown(cluster, kept, "Nice", "Extra") == ("-2000000000", "sns:1"), "the mark, up to its first blank"
     cluster.daemon("kill", "scheduler")
     cluster.run("mkdir -p /tmp/away; mv /var/lib/sns/sns.db* /tmp/away")
@@ -147,7 +149,7 @@ def test_jobs_that_the_filter_held_when_enforce_ended_are_released_though_nobody
 
 @pytest.fixture
 def frozen(cluster: Cluster) -> Iterator[Cluster]:
-    """The cluster with what a faulty scheduler needs; see faulty_scheduler.py."""
+    """The cluster with the faulty scheduler installed; see faulty_scheduler.py."""
     cluster.run("mkdir -p /tmp/faults")
     cluster.write("/tmp/faults/sns", Path(__file__).with_name("faulty_scheduler.py").read_text())
     cluster.run("chmod 755 /tmp/faults/sns")

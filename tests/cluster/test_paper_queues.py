@@ -40,7 +40,7 @@ CASES = [
 
 @pytest.fixture(scope="module")
 def idle_cluster(shared_cluster: Cluster) -> Iterator[Cluster]:
-    """The cluster for all queues, one after the other."""
+    """The idle cluster; all queues run on it, one after the other."""
     with by_hand(shared_cluster):
         yield shared_cluster
 

@@ -1,4 +1,4 @@
-"""What slurm_sns does not place: the job is as if slurm_sns were not there, at submission and ever after."""
+"""Pass-through jobs look as if slurm_sns were not there, at submission and at any later time."""
 
 import json
 import shlex
@@ -11,7 +11,7 @@ import pytest
 
 from cluster import Cluster
 
-#: Every case of the README's list, by what makes it Slurm's. All wait, because another job has all nodes.
+#: Every case of the README's list of pass-through jobs, by its reason. All wait, because another job has all nodes.
 CASES = {
     "heterogeneous": "-n1 : -n2",
     "reservation": "-n1 --reservation=passing",
@@ -26,7 +26,7 @@ CASES = {
     "exclusive-user": "-n1 --exclusive=user",
     "oversubscribe": "-n1 --oversubscribe",
     "contiguous": "-N2 --contiguous",
-    # With a time limit: without one it would run into the reservation, and Slurm counts with c4 or not, as it goes.
+    # With a time limit: without one the job would overlap the reservation, and Slurm would count c4 sometimes only.
     "spread": "-n4 --spread-job -t30",
     "switches": "-N2 --switches=1@5",
     "licences": "-n1 --licenses=matlab:1",
@@ -46,21 +46,21 @@ CASES = {
     "one-partition-unmanaged": "-p main,plain -n4",
     "all-nodes": "-N4 --exclusive --mem=0",
 }
-#: What makes it Slurm's is in the script.
+#: Jobs whose reason to pass through is in the script.
 SCRIPTS = {"burst-buffer-of-script": "#!/bin/sh\n#SBATCH -n1\n\n#BB_LUA pool=disk capacity=1\ntrue\n"}
 #: Commands that wait for their job.
 INTERACTIVE = {"srun": "srun -n4 true", "salloc": "salloc -n4 true"}
-#: A job that slurm_sns manages while it is there.
+#: A job that slurm_sns manages while it runs.
 MANAGED = "-n4 --time=5"
 
-#: Fields of `scontrol show job` that name the job or a moment, or that Slurm's passes over its queue write.
+#: Fields of `scontrol show job` that name the job or a time, or that Slurm's scheduling passes write.
 ITS_OWN = frozenset(
     {"job_id", "het_job_id", "het_job_id_set", "step_id", "submit_line"}
     | {"submit_time", "eligible_time", "accrue_time", "preemptable_time"}
     | {"start_time", "end_time", "last_sched_evaluation", "scheduled_nodes", "priority", "priority_by_partition"}
     | {"state_reason", "state_description", "burst_buffer_state"}
 )
-#: Flags that Slurm's passes over its queue set and take away again; DEPENDENT is on a held job for its first minute.
+#: Flags that Slurm's scheduling passes set and clear; a held job has DEPENDENT for its first minute.
 LOOKED_AT = frozenset(
     {"SCHEDULING_ATTEMPTED", "BACKFILL_ATTEMPTED", "TESTING_BACKFILL", "TESTING_WHOLE_NODE_BACKFILL"}
     | {"TOP_PRIORITY_JOB", "ACCRUE_COUNT_CLEARED", "DEPENDENT"}
@@ -70,7 +70,7 @@ Jobs = dict[str, list[dict[str, Any]]]
 
 
 def pending(cluster: Cluster) -> Jobs:
-    """Alice's waiting jobs by name: their fields, of a heterogeneous job those of each part."""
+    """Alice's waiting jobs by name: their fields; a heterogeneous job has an entry for each component."""
     found: Jobs = {}
     for job in json.loads(cluster.run("scontrol show job --json"))["jobs"]:
         if job["user_name"] == "alice" and job["job_state"] == ["PENDING"]:
@@ -79,7 +79,7 @@ def pending(cluster: Cluster) -> Jobs:
 
 
 def submit(cluster: Cluster, cases: dict[str, str], scripts: Mapping[str, str] = MappingProxyType({})) -> Jobs:
-    """Submit the cases as alice, and what they are then."""
+    """Submit the cases as alice, and return her waiting jobs."""
     cluster.submit_all([(f"-J {name} {options}", "true") for name, options in cases.items()])
     for name, script in scripts.items():
         cluster.run(f"printf %s {shlex.quote(script)} | sbatch -o /dev/null -J {name}", "alice")
@@ -87,7 +87,7 @@ def submit(cluster: Cluster, cases: dict[str, str], scripts: Mapping[str, str] =
 
 
 def submit_and_wait(cluster: Cluster) -> None:
-    """The commands that wait for their job, until Slurm shows it."""
+    """Start the commands that wait for their job, and wait until Slurm shows the jobs."""
     for name, command in INTERACTIVE.items():
         cluster.run(f"setsid {command.replace(' ', f' -J {name} ', 1)} < /dev/null > /dev/null 2>&1 &", "alice")
     cluster.wait_for("srun and salloc wait", lambda: INTERACTIVE.keys() <= pending(cluster).keys())
@@ -99,7 +99,7 @@ def cancel_all(cluster: Cluster) -> None:
 
 
 def set_filter(cluster: Cluster, *, on: bool) -> None:
-    """With the submit filter in Slurm's configuration, or without."""
+    """Add the submit filter to Slurm's configuration, or remove it."""
     wanted = "= lua" if on else "= (null)"
     if wanted in cluster.run("scontrol show config | grep JobSubmitPlugins"):
         return
@@ -112,13 +112,13 @@ def set_filter(cluster: Cluster, *, on: bool) -> None:
         return wanted in shown and "ready" in shown
 
     cluster.wait_for(f"JobSubmitPlugins {wanted}", is_so)
-    looked = cycles(cluster)  # after a silence of Slurm's the heartbeat may be old
+    looked = cycles(cluster)  # while Slurm did not answer, the heartbeat may have become old
     cluster.wait_for("the scheduler looks again", lambda: cycles(cluster) > looked)
 
 
 @pytest.fixture(scope="module")
 def without_us(shared_cluster: Cluster) -> Iterator[Jobs]:
-    """The cases on a Slurm without the submit filter, while a job that is none of ours has all nodes, as later."""
+    """The cases' jobs on a Slurm without the submit filter; a pass-through job has all nodes, also in the tests."""
     cluster = shared_cluster
     filler = cluster.submit("-p plain -N6 --exclusive", "sleep 3600", "bob")
     cluster.wait_for("it runs", lambda: cluster.job(filler).state == "RUNNING")
@@ -136,13 +136,13 @@ def without_us(shared_cluster: Cluster) -> Iterator[Jobs]:
 
 
 def lasting(job: dict[str, Any]) -> dict[str, Any]:
-    """The fields that only somebody's hand changes."""
+    """The job's fields that change only when somebody changes them."""
     fields = {name: value for name, value in job.items() if name not in ITS_OWN}
     return {**fields, "flags": sorted(set(job["flags"]) - LOOKED_AT)}
 
 
 def differences(before: Jobs, after: Jobs) -> dict[str, dict[str, tuple[Any, Any]]]:
-    """Of each job that is not the same in both, the fields that differ."""
+    """For each job that is not the same in both, the fields that differ: name -> (before, after)."""
     found: dict[str, dict[str, tuple[Any, Any]]] = {}
     for name in before.keys() | after.keys():
         ones, others = map(lasting, before.get(name, [])), map(lasting, after.get(name, []))
@@ -194,7 +194,7 @@ def test_while_we_are_switched_off_or_show_no_sign_of_life_every_job_is_as_if_we
 
     cancel_all(cluster)
     cluster.daemon("kill", "scheduler")
-    # Each look submits a job.
+    # Each call submits a job.
     cluster.wait_for("the heartbeat is stale", lambda: not passes_as_managed(cluster), every_s=0.5)
     cancel_all(cluster)
     assert differences(plain, submit(cluster, {"managed": MANAGED})) == {}
@@ -205,5 +205,5 @@ def test_while_we_are_switched_off_or_show_no_sign_of_life_every_job_is_as_if_we
 
 
 def passes_as_managed(cluster: Cluster) -> bool:
-    """Whether the filter still marks jobs."""
+    """Whether the filter marks a job that it would manage."""
     return bool(cluster.fields(cluster.submit(MANAGED)).get("Extra", "").startswith("sns:"))

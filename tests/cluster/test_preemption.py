@@ -1,4 +1,4 @@
-"""Where Slurm may preempt, a job that may is Slurm's: it starts by preemption, which no plan of ours could do."""
+"""Jobs that may preempt others are left to Slurm: they start by preemption, which our plans cannot do."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,13 +8,13 @@ import pytest
 from cluster import Cluster
 
 SLURM_CONF, SNS_YAML = "/etc/slurm/slurm.conf", "/etc/slurm/sns.yaml"
-#: What these tests change is put back from here.
+#: A copy of the files that these tests change; they are restored from it.
 SAVED = "/tmp/before-preemption"
 
 
 @contextmanager
 def preempting(cluster: Cluster, *lines: str, sns_yaml: str = "") -> Iterator[None]:
-    """Slurm with these lines more; `sns_yaml` edits our configuration (sed)."""
+    """Run Slurm with these additional lines in its configuration; `sns_yaml` edits our configuration (sed)."""
     cluster.run(f"mkdir -p {SAVED}; cp -p {SLURM_CONF} {SNS_YAML} {SAVED}")
     try:
         added = "\n".join(lines)
@@ -32,20 +32,20 @@ def preempting(cluster: Cluster, *lines: str, sns_yaml: str = "") -> Iterator[No
 
 
 def reconfigure(cluster: Cluster) -> None:
-    """Slurm with the files as they are."""
+    """Have Slurm read the configuration files again."""
     cluster.run("sns render /etc/slurm/sns && scontrol reconfigure")
     cluster.wait_for("Slurm answers", lambda: cluster.try_run("cluster-health ctl").returncode == 0)
 
 
 def restart(cluster: Cluster) -> None:
-    """slurm_sns with its configuration and the QOS as they are: it asks for those once a minute."""
+    """Restart slurm_sns so that it reads its configuration and the QOS now; it asks for the QOS only once a minute."""
     cluster.daemon("restart", "scheduler")
     cluster.wait_for_scheduler()
 
 
 @pytest.fixture
 def tiers(cluster: Cluster) -> Iterator[Cluster]:
-    """A managed partition `urgent` on the nodes of `main`, whose jobs it requeues."""
+    """A managed partition `urgent` on the nodes of `main`; its jobs preempt those of `main` by requeueing them."""
     with preempting(
         cluster,
         "PreemptType=preempt/partition_prio",
@@ -57,14 +57,14 @@ def tiers(cluster: Cluster) -> Iterator[Cluster]:
 
 
 def fill(cluster: Cluster) -> list[int]:
-    """Jobs of ours on all cores of `main`."""
+    """Fill all cores of `main` with managed jobs."""
     running = cluster.submit_all([("-n28 -t5 --mem-per-cpu=1G", "sleep 300")] * 4)
     cluster.wait_for("they run", lambda: {cluster.job(each).state for each in running} == {"RUNNING"})
     return running
 
 
 def is_left_to_slurm(cluster: Cluster, number: int, why: str) -> bool:
-    """Whether its owner and the log are told why."""
+    """Whether `sns explain` and the log say why the job is left to Slurm."""
     told = cluster.try_run(f"sns explain {number}", "alice").stdout
     return why in told and f"job {number}: {why}" in cluster.run("tail -n 50 /var/log/sns/scheduler.log")
 
@@ -84,7 +84,7 @@ def test_a_job_of_a_higher_tier_starts_by_preemption_and_the_requeued_job_is_pla
 
 @pytest.fixture
 def urgent_qos(cluster: Cluster) -> Iterator[Cluster]:
-    """A QOS `urgent` whose jobs requeue those of `normal`."""
+    """A QOS `urgent` whose jobs preempt those of `normal` by requeueing them."""
     cluster.run("sacctmgr -i add qos urgent set preempt=normal priority=10")
     cluster.run("sacctmgr -i modify user where name=alice set qos+=urgent")
     try:

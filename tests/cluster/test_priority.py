@@ -1,4 +1,4 @@
-"""A placed job is first in its partition whatever the site's weights are; while it runs it has its own nice value."""
+"""A placed job is first in its partition with any priority weights; while it runs it has its own nice value again."""
 
 from collections.abc import Iterator
 
@@ -6,16 +6,16 @@ import pytest
 
 from cluster import Cluster
 
-#: By this weight a job of four nodes is before a small one by hundreds of thousands. (By fairshare, that would depend
-#: on what their owners have used in earlier tests.)
+#: With this weight a job of four nodes has a priority higher than a small job's by hundreds of thousands. (The weight
+#: of fair-share is not used: its effect would depend on what the owners have used in earlier tests.)
 WEIGHT = "PriorityWeightJobSize=1000000"
-#: Backfill would start a placed job, too: it does not come in the meantime.
+#: Backfill would start a placed job, too: with this interval no backfill pass comes during the test.
 NO_BACKFILL = "s/bf_interval=10/bf_interval=300/"
 RENDERED = "/etc/slurm/sns/slurm.conf"
 
 
 def configure(cluster: Cluster, change: str, weight: str) -> None:
-    """Change the configuration and wait until Slurm and the scheduler go on with it."""
+    """Change the configuration and wait until Slurm and the scheduler use it."""
     cluster.run(f"{change} && scontrol reconfigure")
     shows = "scontrol show config | grep PriorityWeightJobSize; cluster-health ctl && echo ready"
 
@@ -31,7 +31,7 @@ def configure(cluster: Cluster, change: str, weight: str) -> None:
 
 @pytest.fixture(scope="module")
 def weighty(shared_cluster: Cluster) -> Iterator[Cluster]:
-    """The cluster as that of a site with a large weight."""
+    """The cluster with a large priority weight, as some sites have it."""
     change = f"sed -i '{NO_BACKFILL}' {RENDERED} && echo {WEIGHT} >> {RENDERED}"
     configure(shared_cluster, change, "1000000")
     yield shared_cluster
@@ -53,7 +53,7 @@ def test_a_job_of_higher_priority_that_waits_in_its_partition_does_not_hold_a_pl
     cluster.wait_for("the nodes are full", lambda: all(cluster.job(each).state == "RUNNING" for each in fillers))
     ours = cluster.submit_all([("-n4 --mem=1G --requeue --nice=7", "sleep 600"), ("-n4 --mem=1G", "sleep 600")])
     cluster.wait_for("they wait", lambda: {state(cluster, each) for each in ours} == {"ours, waiting"})
-    cluster.run("sleep 1")  # who was submitted in the same second as the wide job would wait for its turn
+    cluster.run("sleep 1")  # a job submitted in the same second as the wide job would wait behind it
     wide = cluster.submit("-N4 --exclusive --comment sns:off", "true", "bob")
     cluster.wait_for("it waits, too", lambda: cluster.job(wide).reason == "Resources")
     cluster.run(f"scancel {fillers[0]}", "bob")
@@ -66,7 +66,7 @@ def test_a_job_of_higher_priority_that_waits_in_its_partition_does_not_hold_a_pl
     cluster.wait_for("they are as their owner wrote them", lambda: [nice(cluster, each) for each in ours] == ["7", "0"])
     assert max(cluster.job(each).priority for each in ours) < cluster.job(wide).priority
 
-    # Requeued, it is behind the wide job: it waits for its turn as its owner wrote it.
+    # Requeued, the job is behind the wide job again: it waits with its owner's nice value.
     cluster.run(f"scontrol requeue {ours[0]}")
     cluster.wait_for("it is planned again", lambda: state(cluster, ours[0]) == "ours, waiting")
     assert (nice(cluster, ours[0]), cluster.job(ours[0]).pinned_to) == ("7", ())

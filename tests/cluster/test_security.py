@@ -1,4 +1,4 @@
-"""What an ordinary user can do to slurm_sns: read nothing of the others, write nothing, hold nobody up."""
+"""What an ordinary user cannot do to slurm_sns: read about others' jobs, write its files, block other callers."""
 
 import json
 import re
@@ -7,7 +7,7 @@ from typing import Any
 
 from cluster import PYTHON, Cluster
 
-#: A machine that does other work at the same time is slow.
+#: Timeout: a machine that does other work at the same time is slow.
 PATIENCE_S = 240
 OURS = "/run/sns /var/lib/sns /var/log/sns /etc/slurm /usr/local/share/lua /opt/sns /usr/local/bin/sns"
 SOCKET = "/run/sns/scheduler.sock"
@@ -45,8 +45,8 @@ def test_the_daemons_have_slurmusers_rights_and_no_others(running_cluster: Clust
         assert (said["NoNewPrivs"], said["Umask"]) == ("1", "0077")
 
 
-def test_what_a_user_planted_in_a_place_for_all_is_not_used(running_cluster: Cluster) -> None:
-    """A state directory under /tmp that somebody else made first: its database and compiled code would be his."""
+def test_a_directory_that_another_user_made_first_is_not_used(running_cluster: Cluster) -> None:
+    """A state directory under /tmp that another user made first: that user could change the database and the code."""
     running_cluster.run(
         "rm -rf planted && mkdir -m 0777 planted && ln -sfn ~/planted /tmp/sns-planted && chmod o+x ~", "alice"
     )
@@ -69,7 +69,7 @@ def test_a_user_learns_nothing_of_anothers_jobs(cluster: Cluster) -> None:
     for each in (filler, first):
         cluster.wait_for(f"job {each} runs", lambda each=each: cluster.job(each).state == "RUNNING", PATIENCE_S)
     second = cluster.submit("-n112 -J secret", "sleep 1", "bob")
-    # Bob's account uses less, so his job comes before hers, and finds no place.
+    # Bob's account uses less, so bob's job comes before alice's, and finds no place.
     mine = cluster.submit("-n4", "sleep 1")
 
     def waits_for_bob() -> bool:
@@ -94,7 +94,7 @@ def test_a_user_learns_nothing_of_anothers_jobs(cluster: Cluster) -> None:
         assert told(cluster, f"explain {second}", admin)["job"]["user"] == "bob"
 
 
-#: Silent callers that take their places again and again, slow ones, garbage, and callers that read nothing.
+#: Callers that say nothing and connect again and again, slow ones, garbage, and callers that read no answer.
 ATTACK = """
 import os, socket, threading, time
 path, end = "/run/sns/scheduler.sock", time.monotonic() + 12
@@ -135,7 +135,7 @@ def test_a_user_who_attacks_the_socket_holds_nobody_up(cluster: Cluster) -> None
         cluster.wait_for("the cycles go on", lambda: told(cluster, "status", "root")["cycles"] > began + 3, PATIENCE_S)
     finally:
         cluster.run("pkill -u bob -f '[s]ns-attack' || true; rm -f /tmp/sns-attack.*")
-    assert told(cluster, "status", "bob")["mode"] == "enforce", "his places come back"
+    assert told(cluster, "status", "bob")["mode"] == "enforce", "bob's places come back"
     assert "Traceback" not in cluster.run("cat /var/log/sns/scheduler.log")
 
 
@@ -143,7 +143,7 @@ HOSTILE = ("$'\\e[31mred\\e[0m'", "$'a\\nb'", "'[bold]x[/]'", "'$(id)'", "$'\\u2
 
 
 def on_a_terminal(cluster: Cluster, width: int) -> str:
-    """What root sees of `sns queue --watch` on a terminal of that width, with Ctrl-C after some pages."""
+    """What root sees of `sns queue --watch` on a terminal of that width, ended by Ctrl-C after some pages."""
     program = (
         "import fcntl, os, pty, struct, termios\n"
         "shown, ended = b'', False\n"

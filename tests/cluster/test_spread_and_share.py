@@ -1,4 +1,4 @@
-"""Spread-n-Share on a real Slurm: programs at the scale their profile says, with ways and bandwidth as gres."""
+"""Spread-n-Share on a real Slurm: programs run at the scale of their profiles, with ways and bandwidth as gres."""
 
 import random
 from collections import Counter
@@ -14,7 +14,7 @@ PROGRAMS = ("mg", "cg", "lu", "ts", "bw", "bfs", "ep", "wc", "nw", "hc", "gan", 
 
 @pytest.fixture(scope="module")
 def with_profiles(shared_cluster: Cluster) -> None:
-    """The scheduler knows the twelve programs from its start."""
+    """Restart the scheduler with the profiles of the twelve programs."""
     shared_cluster.run(f"sns profile import {PROFILES}", "slurm")
     shared_cluster.daemon("restart", "scheduler")
     shared_cluster.wait_for_scheduler()
@@ -48,7 +48,7 @@ def test_a_scaling_program_runs_at_its_best_scale_when_nodes_are_free(
 
 
 def test_a_neutral_program_fills_idle_cores_at_scale_1(profiled: Cluster) -> None:
-    # Their memory keeps them apart: one on each node.
+    # They need so much memory that each runs on a node of its own.
     busy = profiled.submit_all([("-n8 --mem=70G", "sleep 600")] + [("-n20 --mem=70G", "sleep 600")] * 3)
     profiled.wait_for("they run", lambda: all(profiled.job(each).state == "RUNNING" for each in busy))
     start, ran = run_alone(profiled, "-n16 --sns-program=ep")
@@ -86,7 +86,7 @@ def test_a_compact_program_is_alone_on_its_node(profiled: Cluster) -> None:
         "no hint",
     ],
 )
-def test_a_geometry_of_the_owners_stays_and_an_unknown_program_is_never_spread(
+def test_a_geometry_that_the_owner_gives_is_kept_and_an_unknown_program_is_never_spread(
     profiled: Cluster, options: str, tasks: list[int]
 ) -> None:
     _, ran = run_alone(profiled, options)
@@ -94,7 +94,7 @@ def test_a_geometry_of_the_owners_stays_and_an_unknown_program_is_never_spread(
 
 
 def test_a_local_mpirun_stays_on_the_one_node_that_its_script_knows(profiled: Cluster) -> None:
-    """A launcher that starts its processes by itself, on the node of the script: its owner says -N1."""
+    """For a launcher that starts its processes itself, on the node of the script, the owner says -N1."""
     launcher = "for rank in $(seq $SLURM_NTASKS); do hostname & done; wait"
     number = profiled.submit("-o /home/alice/local.txt -N1 -n16 --mem-per-cpu=1G --sns-program=mg", launcher)
     (node,) = profiled.wait_for_end([number])[number].nodes

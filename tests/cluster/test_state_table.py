@@ -1,4 +1,4 @@
-"""The state table of CONTRIBUTING.md on a real Slurm, each row reached by what users and administrators type.
+"""The state table of CONTRIBUTING.md on a real Slurm; commands of users and administrators lead to each row.
 
 "released by its owner" and "requeued" while the scheduler is away are in test_modes_and_failure.py.
 """
@@ -14,7 +14,7 @@ from cluster import PYTHON, Cluster
 
 
 def row(cluster: Cluster, number: int) -> dict[str, Any]:
-    """The job's line of the queue; empty where it is not ours."""
+    """The job's row of `sns queue`; empty if it is not a job that we hold or have placed."""
     return next((each for each in cluster.queue() if each["job_id"] == number), {})
 
 
@@ -23,12 +23,12 @@ def state(cluster: Cluster, number: int) -> str:
 
 
 def decisions(cluster: Cluster, number: int) -> list[dict[str, Any]]:
-    """What was decided about the job; nothing while the scheduler has not seen it."""
+    """The decisions about the job; empty before the scheduler has seen it."""
     return list(cluster.try_explain(number).get("decisions", []))
 
 
 def notes(cluster: Cluster, number: int) -> list[str]:
-    """The same, beside its placements."""
+    """The reasons of the decisions about the job, without its placements."""
     return [each["reason"] for each in decisions(cluster, number) if each["action"] == "note"]
 
 
@@ -41,7 +41,7 @@ def wait_for_state(cluster: Cluster, numbers: list[int], wanted: str) -> None:
 
 
 def fill(cluster: Cluster) -> int:
-    """A job that is none of ours takes all of partition main."""
+    """Fill partition main with a pass-through job, and return its number."""
     filler = cluster.submit("-N4 --exclusive", "sleep 3600", "bob")
     cluster.wait_for("it runs", lambda: cluster.job(filler).state == "RUNNING")
     return filler
@@ -96,8 +96,8 @@ def test_a_placed_job_is_counted_left_when_its_owner_holds_it_and_taken_back_whe
     limited: Cluster,
 ) -> None:
     cluster = limited
-    # Slurm starts nothing more in main, for a reason that is not ours to see: with this job's core a placed job would
-    # have more of the node's than the partition gives away.
+    # Slurm starts no more jobs in main, for a reason that we cannot see: together with this job's core, a placed job
+    # would exceed the partition's MaxCPUsPerNode.
     filler = cluster.submit("-N4 -n4 --ntasks-per-node=1 --mem=1G --comment sns:off", "sleep 3600", "bob")
     cluster.wait_for("it runs", lambda: cluster.job(filler).state == "RUNNING")
     limit(cluster, MaxCPUsPerNode="4")
@@ -121,7 +121,7 @@ def test_a_placed_job_is_counted_left_when_its_owner_holds_it_and_taken_back_whe
     assert (cluster.job(owners).is_held, cluster.job(owners).pinned_to) == (True, ()), "and the job stays held"
 
     cluster.run(f"scontrol update NodeName={node} State=DRAIN Reason=test")
-    cluster.daemon("stop", "watchdog")  # it would give them to Slurm, where the scheduler takes long to start
+    cluster.daemon("stop", "watchdog")  # it would release them to Slurm if the scheduler took long to start
     cluster.daemon("kill", "scheduler")
     cluster.daemon("start", "scheduler")
     late = [*placed[1:], fifth]
@@ -200,8 +200,8 @@ def test_a_suspended_job_keeps_its_memory_and_gives_its_cores(cluster: Cluster) 
     cluster.run(f"scontrol resume {running[0]}")
 
 
-#: Cancels the jobs, and while all of them complete sees what is said of a job that has come since: in one process, for
-#: a busy machine takes longer to start the commands one by one than Slurm waits before it kills.
+#: Cancels the jobs, submits another one, and logs its rows of the queue while all cancelled jobs are completing. This
+#: is one process: to start the commands one by one, a busy machine may need longer than Slurm waits before it kills.
 WATCH = """
 import json, pathlib, subprocess, sys, time
 from slurm_sns.sockets.unix_socket import ask
@@ -217,7 +217,7 @@ while True:
     rows = ask(pathlib.Path("/run/sns/scheduler.sock"), {"command": "queue"})
     if len(run("squeue -h -t COMPLETING -o %i").split()) < len(stubborn):
         break
-    seen += [row for row in rows if row["job_id"] == number]  # they complete still, so they did when it was asked
+    seen += [row for row in rows if row["job_id"] == number]  # still completing now, so also when we asked
     time.sleep(0.1)
 print(json.dumps([number, seen]))
 """

@@ -1,4 +1,4 @@
-"""What a user reads when he submits: hints that are wrong, jobs that could never run."""
+"""The messages that a user gets at submission: wrong hints, and jobs that could never run."""
 
 import pytest
 
@@ -37,7 +37,7 @@ def test_the_options_are_in_slurms_own_help(cluster: Cluster, command: str) -> N
 
 
 def test_hints_of_both_kinds_become_one_mark(cluster: Cluster) -> None:
-    number = cluster.submit("-H -n1", "true")  # a hold of the user's own: passed through, so no mark
+    number = cluster.submit("-H -n1", "true")  # held by its owner: passed through, so no mark
     assert cluster.fields(number).get("Extra", "(null)") == "(null)"
     number = cluster.submit("-n1 --begin=now+600 --sns-alpha=0.5 --comment sns:program=mg,alpha=0.9", "true")
     extra = cluster.run(f"scontrol show job {number} | sed -n 's/^ *Extra=//p'").strip()

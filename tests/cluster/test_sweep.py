@@ -9,7 +9,7 @@ from cluster import Cluster
 #: 4 pools, 2 loads, 2 seeds: the smallest sweep that `sns reproduce` knows.
 PIECES = 16
 SWEEP = "sns reproduce netbatch-load --quick --seeds 2"
-#: A task waits for its turn, starts Python and simulates for a second; on a busy machine that takes minutes.
+#: Timeout: a task waits in the queue, starts Python and simulates for a second; on a busy machine that takes minutes.
 LONG_S = 1200
 
 
@@ -45,6 +45,6 @@ def test_an_array_finds_byte_for_byte_what_one_process_finds_and_goes_on_where_i
 
 
 def same_tables(cluster: Cluster, folder: str) -> list[str]:
-    """The tables of which both runs have the same bytes."""
+    """The tables that have the same bytes in both runs."""
     script = "cd {}/array && for name in *.csv; do cmp -s $name ../alone/$name && echo $name; done"
     return cluster.run(script.format(folder), "alice").split()

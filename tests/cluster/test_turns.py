@@ -1,10 +1,10 @@
-"""A job that we pass through and that needs all nodes at once gets its turn between ours, and no more than that."""
+"""A pass-through job that needs all nodes at once gets its turn among the managed jobs, and delays them no longer."""
 
 import json
 
 from cluster import Cluster
 
-#: Passed through; it needs the four nodes of partition main for itself.
+#: A pass-through job that needs all four nodes of partition main for itself.
 ALL_NODES = "-N4 --exclusive -t5"
 
 
@@ -12,8 +12,8 @@ def reason(cluster: Cluster, number: int) -> str:
     return next((str(each["reason"]) for each in cluster.queue() if each["job_id"] == number), "")
 
 
-def test_it_starts_while_a_stream_of_ours_still_waits(cluster: Cluster) -> None:
-    # No time limits: Slurm cannot plan when the nodes will be free. They never are all at once, unless somebody waits.
+def test_it_starts_while_a_stream_of_managed_jobs_still_waits(cluster: Cluster) -> None:
+    # No time limits: Slurm cannot plan when the nodes will be free. They are free at the same time only if we wait.
     cluster.run("rm -f go", "alice")
     ends = "until [ -e /home/alice/go ]; do sleep 0.3; done; sleep"
     running = cluster.submit_all([("-n14 --mem=1G", f"{ends} {2 * number}") for number in range(8)])
@@ -26,11 +26,11 @@ def test_it_starts_while_a_stream_of_ours_still_waits(cluster: Cluster) -> None:
     ended = cluster.wait_for_end([*running, *before, wide, *behind], timeout_s=400)
     assert {job.state for job in ended.values()} == {"COMPLETED"}
     overtook = [number for number in behind if ended[number].start_s < ended[wide].start_s]
-    # At most those that were placed before Slurm had looked at it; without its turn all of them.
+    # At most the jobs that were placed before Slurm had considered the wide one; without node claims it would be all.
     assert len(overtook) <= 40, (ended[wide], sorted(ended[number].start_s for number in behind))
 
 
-def test_while_it_waits_for_its_time_what_ends_before_that_runs_and_what_does_not_waits(cluster: Cluster) -> None:
+def test_while_it_waits_shorter_jobs_run_and_longer_ones_wait(cluster: Cluster) -> None:
     running = cluster.submit("-n28 -t15", "sleep 3600")
     cluster.wait_for("it runs", lambda: cluster.job(running).state == "RUNNING")
     wide = cluster.submit(ALL_NODES, "true", "bob")
@@ -49,7 +49,7 @@ def test_while_it_waits_for_its_time_what_ends_before_that_runs_and_what_does_no
 
 
 def planned_on(cluster: Cluster, number: int) -> list[str]:
-    """Where Slurm's backfill has planned the job."""
+    """The nodes on which Slurm's backfill has planned the job."""
     (job,) = json.loads(cluster.run(f"scontrol show job {number} --json"))["jobs"]
     names = cluster.run(f"scontrol show hostnames {job['scheduled_nodes']}") if job["scheduled_nodes"] else ""
     return names.split()

@@ -1,4 +1,4 @@
-"""What users may ask: why a job of theirs is Slurm's own, and which programs have a profile."""
+"""What users may ask: why their job is left to Slurm, and which programs have a profile."""
 
 import json
 import shlex
@@ -13,7 +13,7 @@ from slurm_sns.scheduler.pass_through import NOT_SHOWN
 PATIENCE_S = 120
 PROFILES = "/usr/src/slurm_sns/conf/profiles/spread-n-share.yaml"
 
-#: Alice's jobs: how each is submitted, and what is said of it.
+#: Alice's jobs: how each is submitted, and what `sns explain` says about it.
 CASES = {
     "-p plain -n4": "partition plain is not managed",
     "-p main,plain -n4": "partition plain is not managed",
@@ -29,13 +29,16 @@ CASES = {
     "-n1 --licenses=matlab:1": "it asks for licences (--licenses)",
 }
 RUNS, ENDS, ARRAY, MANAGED = "-p plain -n1", "-p plain -n1 -J ends", "-p plain -a 3,7", "-n4"
-#: So that it waits, whatever is free.
+#: With this option the job waits, whatever is free.
 LATER = "--begin=now+600"
 
 
 @pytest.fixture(scope="module")
 def jobs(shared_cluster: Cluster) -> Iterator[dict[str, int]]:
-    """The jobs' numbers by how alice submitted them, and one of bob's; the scheduler has seen them and the profiles."""
+    """The numbers of alice's jobs by their options, and of one of bob's.
+
+    The scheduler has seen the jobs and the profiles.
+    """
     cluster = shared_cluster
     cluster.run(f"sns profile import {PROFILES}", "slurm")
     waiting = [*CASES, ARRAY, MANAGED]
@@ -58,7 +61,7 @@ def cycles(cluster: Cluster) -> int:
     return int(json.loads(cluster.run("sns status --json", "bob"))["cycles"])
 
 
-#: Asks one thing after the other, as `sns` does; a process of its own for each would take the most of the time.
+#: Sends one request after the other, as `sns` does; a process for each would take most of the time.
 ASKS = """
 import json, pathlib, sys
 from slurm_sns.errors import BadInput
@@ -73,7 +76,7 @@ print(json.dumps([answer(each) for each in json.loads(sys.argv[1])]))
 
 
 def explained(cluster: Cluster, jobs: list[tuple[int, ...]], user: str = "alice") -> list[dict[str, Any]]:
-    """The answers about these jobs, each its number or its array's and the task."""
+    """The answers about these jobs, each given as (number,) or as (array's number, task)."""
     requests = [{"command": "explain", **dict(zip(("job_id", "task"), job, strict=False))} for job in jobs]
     words = " ".join(map(shlex.quote, ("-c", ASKS, json.dumps(requests))))
     found: list[dict[str, Any]] = json.loads(cluster.run(f"{PYTHON} {words}", user))

@@ -1,4 +1,4 @@
-"""Make the fuzzer's modules, the Lua judge and the small live cases importable, as pytest's importlib mode does not."""
+"""Make the fuzzer's modules, `lua_judge` and `live` importable: pytest's importlib mode does not add their folders."""
 
 import sys
 from pathlib import Path

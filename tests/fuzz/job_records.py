@@ -1,8 +1,8 @@
-"""Job records as users can make them, through a stand-in of pyslurm that raises where pyslurm raises.
+"""Job records as users can cause them, read through a stand-in for pyslurm that raises where pyslurm raises.
 
-`RawJob` holds what slurmctld stores: texts as their owners wrote them (any bytes but NUL), numbers of Slurm's widths
-with its values for "not given". Its attributes convert them as pyslurm 25.11.2's Job does: texts must be UTF-8, the
-counts of a gres must be whole numbers in the place where pyslurm looks for them.
+`RawJob` holds what slurmctld stores: texts as their owners wrote them (any bytes but NUL), and numbers of Slurm's
+widths, with its values for "not given". Its attributes convert these as pyslurm 25.11.2's Job does: texts must be
+UTF-8, the counts of a gres must be whole numbers in the place where pyslurm expects them.
 """
 
 import re
@@ -60,7 +60,7 @@ ARRAYS = ("", "", "0-9", "0-9%2", "1-2,5,190,...", "3", "0-900:3", "%", "x", "9-
 
 
 class RawJob:
-    """One record; the attributes that translate reads, as pyslurm converts them."""
+    """One job record; its attributes are those that module translate reads, converted as pyslurm does."""
 
     def __init__(self, **fields: Any) -> None:
         self.raw = fields
@@ -72,7 +72,7 @@ class RawJob:
 
 
 def _text(stored: bytes) -> str | None:
-    """cstr.to_unicode: raises UnicodeDecodeError where the bytes are no UTF-8."""
+    """As pyslurm's cstr.to_unicode: raises UnicodeDecodeError if the bytes are not UTF-8."""
     return stored.decode() or None
 
 
@@ -102,7 +102,7 @@ def _time(stored: int) -> int | None:
 
 
 def _gres(stored: bytes) -> dict[str, Any]:
-    """cstr.to_gres_dict: int() of what stands in the place of the count."""
+    """As pyslurm's cstr.to_gres_dict: int() of the text at the place of the count."""
     found: dict[str, Any] = {}
     for item in re.split(",(?=[^,]+?:)", stored.decode()) if stored else ():
         parts = re.split(":(?=[^:]+?)", item.replace("gres:", "").replace("(", ":", 1).replace(")", ""))
@@ -117,7 +117,7 @@ def _gres(stored: bytes) -> dict[str, Any]:
 
 
 def _tres_gres(stored: bytes) -> dict[str, int]:
-    """TrackableResources.from_cstr: int() of every count but that of memory, which takes a unit that it knows."""
+    """As pyslurm's TrackableResources.from_cstr: int() of every count; memory may have one of the known units."""
     found = {}
     for entry in stored.decode().split(",") if stored else ():
         name, has_count, count = entry.partition("=")
@@ -165,7 +165,7 @@ def _same(stored: Any) -> Any:
 
 RENAMED = {"memory_per_cpu": "memory", "memory_per_node": "memory"}
 
-#: How each attribute is converted, and from which values the stored one is drawn.
+#: Attribute -> how it is converted, and the values from which the stored one is drawn.
 FIELDS: dict[str, tuple[Any, Any]] = {
     **dict.fromkeys(
         ("name", "account", "qos", "comment", "reservation", "burst_buffer", "federation_origin"), (_text, "text")
@@ -208,7 +208,7 @@ FIELDS: dict[str, tuple[Any, Any]] = {
 }
 READ = {name: convert for name, (convert, _) in FIELDS.items()}
 
-#: A held job of ours, as Slurm stores it: what a user changes starts from there.
+#: A held job of ours as Slurm stores it; `job_record` changes some of its fields.
 HELD: dict[str, Any] = {
     **{name: b"" for name, (convert, _) in FIELDS.items() if convert in (_text, _list, _gres, _array, _dependencies)},
     **{name: 0 for name, (convert, _) in FIELDS.items() if convert in (_flag, _time)},
@@ -266,7 +266,7 @@ _WRITABLE = [name for name in FIELDS if name not in ("id", "memory_per_cpu", "me
 
 
 def job_record(random: Random, identity: int) -> RawJob:
-    """A job with some fields that are extreme, malformed or merely unusual; sometimes with all of them so."""
+    """A job of which some fields, sometimes all, have extreme, malformed or merely unusual values."""
     names = _WRITABLE if random.random() < 0.05 else random.sample(_WRITABLE, random.randint(0, 6))
     if random.random() < 0.3:
         names = [*names, "required_nodes", "nice"]

@@ -1,8 +1,8 @@
-"""What people may write, hostile or careless: hints, marks, configurations, requests, each from a seeded random source.
+"""Random input as hostile or careless people may write it: hints, marks, configurations and requests.
 
-Each is made of the words that mean something at that place, of bytes that mean something to a shell, a terminal, Lua
-or YAML, and of any bytes at all, so that most cases get past the first check. Plain functions of `random.Random`
-instead of hypothesis' strategies: those give some hundred such cases a second, these tens of thousands.
+Each input is made of words that have a meaning at that place, of bytes that have a meaning for a shell, a terminal, Lua
+or YAML, and of arbitrary bytes, so that most cases pass the first check. These are plain functions of `random.Random`
+rather than hypothesis' strategies: hypothesis makes some hundred such cases a second, these make tens of thousands.
 """
 
 import json
@@ -22,12 +22,12 @@ NUMBERS = (
     *("1e-1", "nan", "inf", "+1", "-0", "1,5", "18446744073709551616", "9" * 40, "0.1234567891", "\u0661"),
     *("2147483645", "2147483646"),
 )
-MARKED = ("nice", "fixed", "advised")  # what stands in a mark and is no hint
+MARKED = ("nice", "fixed", "advised")  # words of a mark that are not hints
 WORDS = ("sns:", "sns:1", "sns:off", "off", "yes", "no", "mg", "mix-fit", "first-fit", *MARKED, ",", "=", ":", " ")
 
 
 def _bytes(random: Random, most: int = 24) -> str:
-    """Any bytes but NUL, at which Slurm's strings end, as Python holds them."""
+    """Any bytes but NUL, which ends Slurm's strings; as text with surrogateescape."""
     data = random.randbytes(random.randint(0, most)).replace(b"\0", b"")
     return data.decode("utf-8", "surrogateescape")
 
@@ -65,7 +65,7 @@ def comment(random: Random) -> str:
     if random.random() < 0.2:
         return _text(random)
     entries = ",".join(_entry(random) for _ in range(random.choice((0, 1, 1, 2, 2, 3, 4))))
-    if random.random() < 0.02:  # around the limit on their length
+    if random.random() < 0.02:  # around the limit of the hints' length
         entries = entries.ljust(MOST_BYTES - len("sns:") + random.randint(-3, 3), ",")
     return "sns:" + entries
 
@@ -82,7 +82,7 @@ def submission(random: Random) -> Submission:
 
 
 def extra(random: Random) -> str:
-    """The text of a job's Extra: often nearly a mark."""
+    """The text of a job's Extra field: mostly a mark, or nearly one."""
     if random.random() < 0.1:
         return _text(random)
     hinted = [key for key in (*VALUED, "nice", *FLAGS, "fixed", "advised") if random.random() < 0.3]
@@ -94,7 +94,7 @@ def extra(random: Random) -> str:
     return random.choice(("sns:1", "sns:1", "sns:1", "sns:2", "")) + "".join(f" {word}" for word in words)
 
 
-# --- configurations: a small sound one, of which some values, keys and bytes are replaced
+# --- configurations: a small valid one in which some values, keys and bytes are replaced
 
 CONFIGURATION = """\
 mode: enforce
@@ -168,7 +168,7 @@ _YAML_PIECES = (*_YAML, *_YAML, *HOSTILE, *NUMBERS)
 
 
 def configuration(random: Random) -> bytes:
-    """The bytes of a file that somebody calls sns.yaml."""
+    """The bytes of an sns.yaml, which may be invalid."""
     text = CONFIGURATION + (random.choice(_SECTIONS) if random.random() < 0.7 else "")
     for _ in range(random.choice((0, 1, 1, 1, 2, 3))):
         begin = random.randint(0, len(text))
@@ -214,7 +214,7 @@ def _request(random: Random) -> Any:
 
 
 def request_line(random: Random) -> bytes:
-    """What a caller sends: mostly a line of JSON, often damaged, sometimes anything."""
+    """What a caller sends: mostly a line of JSON, often damaged, sometimes arbitrary bytes."""
     if random.random() < 0.05:
         return random.randbytes(random.randint(0, 60))
     line = json.dumps(_request(random)).encode() + b"\n"

@@ -1,7 +1,7 @@
-"""Fuzz one target for long: `python tests/fuzz/run.py hints|marks|config|requests|jobs COUNT [SEED]`.
+"""Fuzz one target for a long time: `python tests/fuzz/run.py hints|marks|config|requests|jobs COUNT [SEED]`.
 
-Runs COUNT cases in rounds of their own seeds (SEED, SEED + 1, ...): a failure can be had again by the seed that it
-names. Prints the number of cases and the rate. The quick form of the same checks is tests/fuzz/test_fuzz.py.
+Runs COUNT cases in rounds, each with its own seed (SEED, SEED + 1, ...). A failure names its seed, by which it can be
+repeated. Prints the number of cases and the rate. tests/fuzz/test_fuzz.py is the quick form of the same checks.
 """
 
 import signal
@@ -20,8 +20,8 @@ ROUND = 1000
 
 
 def main(name: str, count: int, first_seed: int) -> None:
-    """Run `count` cases, or as many as there is time for until Ctrl-C; an exception ends it and names the seed."""
-    for number in (signal.SIGINT, signal.SIGTERM):  # also where it runs in the background
+    """Run `count` cases, or as many as Ctrl-C leaves time for; an exception ends the run, and the seed is printed."""
+    for number in (signal.SIGINT, signal.SIGTERM):  # a shell ignores SIGINT for processes in the background
         signal.signal(number, signal.default_int_handler)
     began_s, done = time.monotonic(), 0
     with folder() as scratch, TARGETS[name](Path(scratch)) as target:

@@ -1,6 +1,6 @@
-"""What must hold for any input: the checks that fuzzing runs, one class per target.
+"""Promises that must hold for any input: the checks that fuzzing runs, one class for each target.
 
-`check(random, cases)` runs so many cases, each made from `random`; an AssertionError shows the one that broke the
+`check(random, cases)` runs this many cases, each made from `random`; an AssertionError shows the case that breaks the
 promise.
 """
 
@@ -40,7 +40,7 @@ from slurm_sns.submit.judge import Manage, Refuse, judge
 from slurm_sns.submit.submission import Submission
 from slurm_sns.submit.table import FilterTable, NodeShape
 
-#: Jobs that Lua is told at once: their lines and its answers fit into a pipe (64 KiB).
+#: Jobs that are sent to Lua at a time: their lines and Lua's answers fit into a pipe (64 KiB).
 BATCH = 50
 
 TABLE = FilterTable(
@@ -56,7 +56,7 @@ TABLE = FilterTable(
 
 
 class Target:
-    """What all have: a `with` block, at whose end nothing runs any more."""
+    """Base of all targets: a context manager that ends what the target has started."""
 
     def __enter__(self) -> Self:
         return self
@@ -66,7 +66,10 @@ class Target:
 
 
 class Hints(Target):
-    """Lua and Python say the same of the same bytes, in one printable line; what they write is a mark that is read."""
+    """Lua and Python give the same verdict on the same bytes.
+
+    A refusal is one printable ASCII line; a mark that they write is recognised as a mark.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._lua = LuaJudge(folder)
@@ -90,7 +93,7 @@ class Hints(Target):
 
 
 class Marks(Target):
-    """A job's Extra is our mark in its one form, or nothing to us."""
+    """A job's Extra field is our mark in its only form, or it is not our mark."""
 
     def __init__(self, _folder: Path) -> None:
         """Nothing is kept."""
@@ -103,7 +106,7 @@ class Marks(Target):
 
 
 class Configurations(Target):
-    """A file is a configuration, of which every rendered text can be made, or one printable line says why not."""
+    """A file is a configuration from which all texts can be rendered, or one printable line says why it is not."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / "sns.yaml"
@@ -135,7 +138,7 @@ class Configurations(Target):
                 assert all(line == "" or line.startswith(("#", *DIRECTIVES[name])) for line in lines), (name, text)
 
 
-#: Nothing that a caller may have written himself, by accident.
+#: A text of another user's jobs that no random request contains by accident.
 OTHER = "somebody-else's"
 
 DIRECTIVES = {
@@ -152,7 +155,7 @@ DIRECTIVES = {
 
 
 class Requests(Target):
-    """Whatever a caller sends is answered with one line, of his own jobs alone, and the next caller is served."""
+    """Any request is answered with one line, which shows only the caller's own jobs, and the next caller is served."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / "socket"
@@ -214,7 +217,7 @@ class _NoPolicy:
 
 
 class JobRecords(Target):
-    """Whatever users write into jobs, a look is read, planned and explained; the job beside them is placed as ever."""
+    """Whatever users write into jobs, the observation can be read and planned, and the valid job in it is placed."""
 
     def __init__(self, _folder: Path) -> None:
         self._policy = max_jobs(MatchingParameters())
@@ -255,7 +258,7 @@ class JobRecords(Target):
         assert max(seen.occupies) <= 2**40
 
 
-#: The job that nobody has written anything odd into, and records that are one look.
+#: The number of the job with no odd field, and the number of job records in one observation.
 GOOD, LOOK = 10**9, 200
 QUIET = replace(ENFORCE, partitions=ENFORCE.partitions | {"quiet"})
 

@@ -1,7 +1,7 @@
 """A small Slurm that enforces Slurm's rules, and fakes of the other ports.
 
-A job is held, pending or running. Only a held job may be placed; what is pending starts at the next tick on its node
-list, or anywhere, if it fits; no node is ever over its capacity, in cores.
+A job is held, pending or running. Only a held job may be placed. A pending job starts at the next tick if it fits: on
+its node list if it has one, else on any node. No node is ever over its capacity, in cores.
 """
 
 from collections.abc import Callable
@@ -36,12 +36,12 @@ METHODS = {
 
 
 def carry_out(slurm, order) -> None:
-    """Have a FakeSlurm, or what stands before one, carry out an order."""
+    """Have a FakeSlurm, or a wrapper around one, carry out an order."""
     getattr(slurm, METHODS[type(order)])(order)
 
 
 class FakeSlurm:
-    """The ports State, Executor and Clock: `sleep` lets time pass, in which jobs start and end."""
+    """The ports State, Executor and Clock; jobs start and end while `sleep` lets time pass."""
 
     def __init__(self, cores: dict[str, int]) -> None:
         self.cores = cores
@@ -56,11 +56,11 @@ class FakeSlurm:
         self.in_use: list[int] = []  # cores, tick by tick
         self.restored: list[int] = []
         self.shares: dict | None = None
-        self.min_job_age_s = 0  # Slurm's MinJobAge is 300: so long it shows jobs that have ended
+        self.min_job_age_s = 0  # Slurm's MinJobAge is 300: it shows jobs for that long after their end
         self.ignores_nice = False
 
     def submit(self, *tasks: int, run_s: float = 3.0, **fields) -> None:
-        """Held jobs of ours, of so many tasks each."""
+        """Submit held jobs of ours, one for each number of tasks."""
         for number in tasks:
             identity = len(self.run_s) + 1
             spread = {"tasks": number, "nodes_max": 1 if number == 1 else None, "submit_s": int(self.time_s)}
@@ -68,7 +68,7 @@ class FakeSlurm:
             self.run_s[identity] = run_s
 
     def submit_array(self, expression: str, *, run_s: float = 3.0, **fields) -> int:
-        """A held array of ours, of tasks of one core; its id."""
+        """Submit a held array of ours with tasks of one core, and return its id."""
         identity = len(self.run_s) + 1
         self.run_s[identity] = run_s
         asked = {"array_id": identity, "array_tasks": expression, "submit_s": int(self.time_s), **fields}
@@ -84,12 +84,12 @@ class FakeSlurm:
         return Observation(tuple(self.jobs.values()), tuple(nodes))
 
     def used(self, name: str) -> int:
-        """Its cores that are taken: a suspended job has given its own back."""
+        """The cores of the node that are taken; a suspended job does not keep its cores."""
         there = (each for each in self.jobs.values() if name in each.allocated)
         return sum(each.tasks // len(each.allocated) for each in there if each.state is JobState.RUNNING)
 
     def memory_used_mb(self, name: str) -> int:
-        """Its memory that is taken, of suspended jobs too."""
+        """The memory of the node that is taken; a suspended job keeps its memory."""
         there = (each for each in self.jobs.values() if name in each.allocated)
         return sum(-(-each.occupies.memory_mb // len(each.allocated)) for each in there)
 
@@ -103,9 +103,9 @@ class FakeSlurm:
         self.pending(start.job_id)
         if self.jobs[start.job_id].priority != 0:
             raise Refused("Job is not held")
-        ways = start.alternative.tasks_per_node
+        tasks_per_node = start.alternative.tasks_per_node
         placed = {"pinned_to": start.nodes, "nice": placement.nice, "priority": 1500, "reason": ""}
-        self.change(start.job_id, **placed, tasks_per_node=ways)
+        self.change(start.job_id, **placed, tasks_per_node=tasks_per_node)
         if placement.extra is not None:
             self.change(start.job_id, extra=placement.extra)
 
@@ -129,7 +129,7 @@ class FakeSlurm:
         self.change(order.job_id, priority=1000)
 
     def suspend(self, order) -> None:
-        """Its cores are free for others, its memory and gres are not. Slurm does not mind one that is suspended."""
+        """Free the job's cores, but not its memory and gres. As in Slurm, to suspend a suspended job is no error."""
         self.require(order.job_id, JobState.RUNNING, JobState.SUSPENDED)
         if self.jobs[order.job_id].state is JobState.SUSPENDED:
             return
@@ -137,7 +137,7 @@ class FakeSlurm:
         self.change(order.job_id, state=JobState.SUSPENDED, suspended_s=int(self.time_s), end_s=left_s)
 
     def resume(self, order) -> None:
-        """Where it is, also where others run on its cores since, as Slurm does."""
+        """Resume the job on its nodes, as Slurm does: even if other jobs run on its cores by now."""
         self.require(order.job_id, JobState.SUSPENDED)
         if order.nodes and set(order.nodes) != set(self.jobs[order.job_id].allocated):
             raise Refused("a running job cannot be moved")
@@ -156,7 +156,7 @@ class FakeSlurm:
             self.change(order.job_id, partitions=(order.pool,), **held)
 
     def set_share(self, order) -> None:
-        """What an agent on the nodes would do; there is none unless a test says so."""
+        """Do what an agent on the nodes would do; there is no agent unless a test sets `shares`."""
         if self.shares is None:
             raise Refused("shares of CPU need an agent on the nodes")
         self.require(order.job_id, JobState.RUNNING)
@@ -169,7 +169,7 @@ class FakeSlurm:
             raise Refused("Requested operation is not possible in the job's present state")
 
     def split(self, split) -> None:
-        """As Slurm: each task gets the next job id; the last one keeps the array's."""
+        """Split tasks off as Slurm does: each gets the next job id; the array's last task keeps the array's id."""
         array = self.jobs[split.array_id]
         left = list(listed(array.array_tasks))
         for task in split.tasks:
@@ -204,7 +204,7 @@ class FakeSlurm:
         self.tick()
 
     def step(self, seconds: float) -> None:
-        """Somebody sets the clock; what runs ends when it would have ended."""
+        """Set the clock by this much; running jobs still run for as long as they would have."""
         self.time_s += seconds
         self.step_s += seconds
         for each in list(self.jobs.values()):
@@ -317,7 +317,7 @@ class Crash(BaseException):
 
 
 class Wire:
-    """Every port call goes through here; at the call number `at` it fails, before it has its effect or after."""
+    """Passes on every call of a port; call number `at` fails, before it has its effect or after."""
 
     def __init__(self, at: int | None = None, problem: BaseException | None = None, *, after: bool = False) -> None:
         self.at, self.problem, self.after = at, problem, after
@@ -353,7 +353,7 @@ class _Through:
 
 @dataclass
 class Site:
-    """A Slurm and everything around one scheduler."""
+    """A fake Slurm and the other ports of one scheduler."""
 
     slurm: FakeSlurm
     history: FakeHistory = field(default_factory=FakeHistory)

@@ -1,13 +1,16 @@
-"""Small live cases: nodes of 28 cores and 128,000 MiB as on the mini cluster, jobs with our mark, one look at both."""
+"""Builders of small live cases: nodes, jobs with our mark, records, and the observation and situation made of them.
+
+Nodes have 28 cores and 128,000 MiB, as on the mini cluster.
+"""
 
 from dataclasses import replace
 
 from slurm_sns.model import Resources
-from slurm_sns.scheduler.cycle_input import Situation, read
+from slurm_sns.scheduler.cycle_input import Situation, read_situation
 from slurm_sns.scheduler.observe.observed import JobState, Observation, ObservedJob, ObservedNode
 from slurm_sns.scheduler.observe.records import JobRecord, Stage
 from slurm_sns.scheduler.settings import Settings
-from slurm_sns.scheduler.snapshot.backlog_claims import NO_TURNS
+from slurm_sns.scheduler.snapshot.backlog_claims import NO_BACKLOG
 from slurm_sns.submit import mark
 
 NOW = 100_000.0
@@ -22,7 +25,7 @@ def node(name: str, cores: int = 28, memory_mb: int = 128_000, *, taken: tuple[i
 
 
 def job(identity: int, **fields) -> ObservedJob:
-    """A held job of ours, as -n1 shows it, unless `fields` say otherwise."""
+    """A held job of ours, submitted with -n1; `fields` change it."""
     asked = ObservedJob(
         id=identity,
         user_id=ALICE,
@@ -41,13 +44,13 @@ def job(identity: int, **fields) -> ObservedJob:
 
 
 def rewritten(of: ObservedJob, **fields) -> ObservedJob:
-    """The job with these fields, and the hints of its `extra` as translate decodes them."""
+    """The job with these fields, and with the hints that its `extra` contains."""
     changed = replace(of, **fields)
     return changed if "hints" in fields else replace(changed, hints=mark.read(changed.extra))
 
 
 def tasks(identity: int, number: int, **fields) -> ObservedJob:
-    """A held job of ours, as -n alone shows it."""
+    """A held job of ours, submitted with -n only."""
     return job(identity, tasks=number, cpus=number, nodes_max=1 if number == 1 else None, **fields)
 
 
@@ -72,9 +75,9 @@ def look(*jobs: ObservedJob, nodes=None, **fields) -> Observation:
 
 
 def situation(
-    observation: Observation, *records: JobRecord, settings: Settings = ENFORCE, now_s=NOW, before=NO_TURNS
+    observation: Observation, *records: JobRecord, settings: Settings = ENFORCE, now_s=NOW, before=NO_BACKLOG
 ) -> Situation:
-    return read(observation, {each.job_id: each for each in records}, settings, now_s, before=before)
+    return read_situation(observation, {each.job_id: each for each in records}, settings, now_s, backlog_before=before)
 
 
 def planned(of: Situation) -> list[int]:

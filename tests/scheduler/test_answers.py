@@ -1,4 +1,4 @@
-"""Who is told what of the running scheduler."""
+"""The answers of the running scheduler: what users and admins are told."""
 
 import json
 import re
@@ -27,7 +27,7 @@ PARAMETERS = MatchingParameters()
 
 
 class Recorded:
-    """The decision record, as far as it was kept."""
+    """A decision record with these decisions, one snapshot, and the jobs of arrays' tasks."""
 
     def __init__(self, *decisions: Decision, snapshot=None, tasks=None) -> None:
         self.decisions, self.snapshot, self.tasks = decisions, snapshot, tasks or {}
@@ -117,9 +117,9 @@ def test_status_shows_how_full_each_node_is() -> None:
     assert nodes["c1"]["capacity"]["cores"] - nodes["c1"]["free"]["cores"] == 1
 
 
-def test_of_the_accounts_a_user_is_told_those_of_his_own_jobs() -> None:
+def test_a_user_is_told_only_the_accounts_of_their_own_jobs() -> None:
     seen = view(*CROWD, records=KNOWN, nodes=NODES)
-    assert ask(seen, "status", BOB)["projects"].keys() == {"physics"}, "where his job runs"
+    assert ask(seen, "status", BOB)["projects"].keys() == {"physics"}, "where bob's job runs"
     assert ask(seen, "status", 4711)["projects"] == {}
     mine, all_ = ask(seen, "status", ALICE), ask(seen, "status", ADMIN)
     assert all_["projects"].keys() == {"physics"}
@@ -129,7 +129,7 @@ def test_of_the_accounts_a_user_is_told_those_of_his_own_jobs() -> None:
 
 
 def crowded() -> View:
-    """Capacity is withheld for bob's job 1, so that alice's job 2 waits, and another of bob's completes for long."""
+    """Capacity is withheld for bob's job 1, so that alice's job 2 waits; bob's job 8 has been completing for long."""
     return view(
         running(9, "c1", user_id=BOB, user="bob", account="chemistry"),
         running(8, "c2", user_id=BOB, is_completing=True, end_s=int(NOW) - 99),
@@ -151,7 +151,7 @@ def test_no_answer_to_a_user_names_another_users_job(command: str) -> None:
     assert numbers_of_others(ask(crowded(), command, ADMIN, **more)), "though there is something to tell"
 
 
-def test_a_user_is_told_that_another_users_job_is_in_his_way() -> None:
+def test_a_user_is_told_that_another_users_job_is_in_the_way() -> None:
     (row,) = ask(crowded(), "queue", ALICE)
     assert row["reason"] == "would fit, but capacity is withheld for another user's job"
     reply = ask(crowded(), "explain", ALICE, job_id=2)
@@ -177,7 +177,7 @@ def test_an_admin_sees_every_job_of_ours_waiting_ones_first(admin: int) -> None:
     assert [row["job_id"] for row in rows] == [1, 2, 3, 4, 6, 7, 5]
 
 
-def test_a_user_sees_his_own_jobs_only() -> None:
+def test_a_user_sees_their_own_jobs_only() -> None:
     seen = view(*CROWD, records=KNOWN, nodes=NODES)
     assert {row["user"] for row in ask(seen, "queue", BOB)} == {"bob"}
     assert ask(seen, "queue", 4711) == []
@@ -234,7 +234,7 @@ def test_explain_of_another_users_job_is_answered_like_one_that_does_not_exist()
     assert ask(seen, "explain", ADMIN, job_id=1)["job"]["job_id"] == 1
 
 
-def test_what_was_decided_on_anothers_job_of_the_same_number_stays_his() -> None:
+def test_decisions_on_another_users_job_of_the_same_number_are_not_shown() -> None:
     seen = view(tasks(1, 2))
     recorded = Recorded(started(1, BOB))
     assert ask(seen, "explain", ALICE, recorded=recorded, job_id=1)["decisions"] == []
@@ -281,7 +281,7 @@ def test_a_task_is_explained_whether_it_is_split_off_or_not_or_over() -> None:
 
 
 def slurms(identity: int, **fields):
-    """A job of Slurm's own that waits for resources."""
+    """A pass-through job that waits for resources."""
     return job(identity, **{"extra": "", "priority": 900, "reason": "Resources", **fields})
 
 

@@ -1,4 +1,4 @@
-"""From a look at Slurm to what can be planned, what is taken, and what is corrected."""
+"""From an observation of Slurm to the jobs that can be planned, the capacity that is taken, and the corrections."""
 
 from dataclasses import replace
 
@@ -10,14 +10,14 @@ from live import ENFORCE, NOW, SUBMIT, free, job, look, node, pinned, planned, r
 from slurm_sns.model import Release, Resources
 from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
-from slurm_sns.scheduler.cycle_input import read
+from slurm_sns.scheduler.cycle_input import read_situation
 from slurm_sns.scheduler.observe.follow_up import MOST_FAILURES, Unpin
 from slurm_sns.scheduler.observe.job_status import JobStatus
 from slurm_sns.scheduler.observe.observed import JobState, ObservedPartition, ObservedReservation
 from slurm_sns.scheduler.observe.reconcile import reconcile
 from slurm_sns.scheduler.observe.records import JobRecord, Stage
 
-# --- what is free
+# --- free capacity
 
 
 def test_what_slurm_has_allocated_is_not_free() -> None:
@@ -61,7 +61,9 @@ def test_running_jobs_without_profile_are_taken_to_draw_bandwidth() -> None:
     both = replace(
         both, capacity=both.capacity._replace(bandwidth_gbps=118), allocated=both.allocated._replace(bandwidth_gbps=40)
     )
-    seen = read(look(profiled, running(2, "c1"), nodes=[both]), {}, replace(ENFORCE, unmanaged_gbps_per_core=1.5), NOW)
+    seen = read_situation(
+        look(profiled, running(2, "c1"), nodes=[both]), {}, replace(ENFORCE, unmanaged_gbps_per_core=1.5), NOW
+    )
     assert seen.snapshot.nodes[0].free.bandwidth_gbps == 118 - 40 - 6
 
 
@@ -81,7 +83,7 @@ def test_a_node_on_which_a_job_completes_for_long_is_left_out() -> None:
     assert seen.snapshot.unavailable == {"c1": "job 1 is completing there", "c2": "down"}
 
 
-# --- who may use what
+# --- which jobs may use which nodes
 
 
 def reservation(start_s: float, end_s: float, *nodes: str) -> ObservedReservation:
@@ -221,7 +223,7 @@ def test_shares_come_from_the_settings_or_else_from_slurm() -> None:
     }
 
 
-# --- what cannot be planned now
+# --- jobs that cannot be planned now
 
 
 @pytest.mark.parametrize(
@@ -282,12 +284,12 @@ def test_a_placed_job_takes_no_more_than_its_nodes_have_whatever_its_owner_wrote
 
 
 def test_a_job_that_gets_all_memory_of_nodes_that_differ_in_it_is_slurms_choice() -> None:
-    """--mem=0, also when its owner writes it later: what it gets depends on which nodes Slurm takes."""
+    """With --mem=0, also if the owner sets it later, the memory of a job depends on the nodes that Slurm takes."""
     unlike = (node("c1"), node("c2", memory_mb=64_000))
     whole = job(1, memory_per_cpu_mb=None)
     assert planned(situation(look(whole))) == [1]
     (release,) = situation(look(whole, nodes=unlike)).corrections
-    assert release.reason.startswith("left to Slurm: it gets all the memory of its nodes, which differ in it")
+    assert release.reason.startswith("left to Slurm: it gets all the memory of its nodes, and these differ in memory")
 
 
 # --- records and corrections, by status
@@ -314,7 +316,7 @@ def test_a_record_of_another_submission_with_the_same_number_is_forgotten() -> N
 
 
 def test_a_job_that_its_owner_held_stays_held_without_its_placement() -> None:
-    """With our boost its release would put it before all others, at any time that its owner likes."""
+    """With our boost, the owner could put the job before all others at any time, by releasing it."""
     seen = situation(look(job(1, pinned_to=("c1",), nice=-500)), record(1, nodes=("c1",), nice=7))
     why = "held by its owner after it was placed"
     assert (planned(seen), seen.corrections) == ([], (Unpin(1, 7, why, hold=False),))
@@ -349,7 +351,7 @@ def test_an_overdue_job_is_unpinned_backs_off_and_keeps_the_reason_that_slurm_gi
 
 
 def test_a_hold_of_ours_that_slurm_undid_is_set_once_more() -> None:
-    """Backfill of Slurm 25.11 and before may write back a priority that it noted before we held the job."""
+    """The backfill of Slurm 25.11 and before may write back a priority that it read before we held the job."""
     overdue = situation(look(pinned(1, "c1")), record(1, placed_s=0, nice=3))
     undone = job(1, priority=1500, nice=3)
     again = situation(look(undone), *overdue.records.values(), now_s=NOW + 1)
@@ -465,7 +467,7 @@ def test_a_running_job_keeps_its_record_so_that_a_requeue_is_noticed() -> None:
         (running(1, "c1", "c3", tasks=16), "runs on c1,c3, planned on c1,c2"),
     ],
 )
-def test_what_runs_is_compared_once_with_what_was_planned(runs, how: str) -> None:
+def test_a_running_job_is_compared_once_with_its_placement(runs, how: str) -> None:
     seen = situation(look(runs), record(1, nodes=("c1", "c2"), tasks=16))
     assert seen.records[1].difference == how
     assert seen.differences == ({1: how} if how else {})
@@ -608,7 +610,7 @@ def clusters(draw):
 @given(clusters())
 def test_no_node_is_planned_over_what_slurm_and_placed_jobs_leave(case) -> None:
     observation, known = case
-    seen = read(observation, known, ENFORCE, NOW)
+    seen = read_situation(observation, known, ENFORCE, NOW)
     plan = max_jobs(MatchingParameters()).plan(seen.snapshot)
     left = {each.name: each.free for each in seen.snapshot.nodes}
     for start in plan.starts:
@@ -621,7 +623,7 @@ def test_no_node_is_planned_over_what_slurm_and_placed_jobs_leave(case) -> None:
 @given(clusters())
 def test_a_job_is_planned_or_blocked_or_taken_and_never_two_of_them(case) -> None:
     observation, known = case
-    seen = read(observation, known, ENFORCE, NOW)
+    seen = read_situation(observation, known, ENFORCE, NOW)
     taken = {each for each, what in seen.statuses.items() if what in (JobStatus.PLACED, JobStatus.OVERDUE)}
     running_ones = {each for each, what in seen.statuses.items() if what in (JobStatus.RUNNING, JobStatus.SUSPENDED)}
     groups = [set(planned(seen)), set(seen.blocked), taken, running_ones]
@@ -636,16 +638,16 @@ def test_the_order_of_the_records_changes_nothing(case, random) -> None:
     observation, known = case
     shuffled = list(known.items())
     random.shuffle(shuffled)
-    assert read(observation, known, ENFORCE, NOW) == read(observation, dict(shuffled), ENFORCE, NOW)
+    assert read_situation(observation, known, ENFORCE, NOW) == read_situation(observation, dict(shuffled), ENFORCE, NOW)
 
 
 @settings(max_examples=60, deadline=None)
 @given(clusters())
 def test_a_second_look_at_the_same_cluster_changes_no_record(case) -> None:
     observation, known = case
-    first = read(observation, known, ENFORCE, NOW)
+    first = read_situation(observation, known, ENFORCE, NOW)
     unmoved = {each: record for each, record in first.records.items() if record.failures == 0 and not record.note}
-    second = read(observation, first.records, ENFORCE, NOW)
+    second = read_situation(observation, first.records, ENFORCE, NOW)
     assert {each: second.records[each] for each in unmoved} == unmoved
 
 
@@ -653,7 +655,7 @@ def test_a_second_look_at_the_same_cluster_changes_no_record(case) -> None:
 @given(clusters(), st.sampled_from([ENFORCE, ADVISE, OBSERVE]))
 def test_what_each_job_is_and_what_to_correct_needs_the_jobs_and_our_records_alone(case, mode) -> None:
     observation, known = case
-    seen, first = read(observation, known, mode, NOW), reconcile(observation.jobs, known, mode, NOW)
+    seen, first = read_situation(observation, known, mode, NOW), reconcile(observation.jobs, known, mode, NOW)
     assert (first.statuses, first.records, first.ours) == (seen.statuses, seen.records, seen.jobs)
     assert seen.corrections[: len(first.corrections)] == first.corrections
     assert all(isinstance(each, Release) for each in seen.corrections[len(first.corrections) :])

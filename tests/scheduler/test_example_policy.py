@@ -1,4 +1,4 @@
-"""The policy of tests/policies/example_policy.py, which has turns for jobs, driven by the live loop."""
+"""The policy of tests/policies/example_policy.py, under which jobs take turns, driven by the live loop."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A cycle is not interrupted by collections, and whatever it does they come again afterwards."""
+"""No garbage collection interrupts a cycle; however the cycle ends, collections are enabled again afterwards."""
 
 import gc
 
@@ -24,7 +24,7 @@ def test_an_error_inside_changes_nothing():
     assert gc.isenabled()
 
 
-def test_who_collects_by_hand_keeps_doing_so():
+def test_collections_that_were_disabled_before_stay_disabled():
     gc.disable()
     try:
         assert not is_collecting()

@@ -1,4 +1,4 @@
-"""The loop against a small Slurm: what it promises when Slurm, the store or the process itself fails."""
+"""The live loop against a small Slurm: its promises when Slurm, the store or the process itself fails."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -29,7 +29,7 @@ def site() -> Site:
 
 
 def until(number: int):
-    """A stop that is asked for after so many looks."""
+    """A stop condition that becomes true after this number of cycles."""
     left = iter(range(number))
     return lambda: next(left, None) is None
 
@@ -53,7 +53,7 @@ def test_intents_are_recorded_before_they_are_sent(site: Site) -> None:
 
 
 def test_a_placed_job_is_put_ahead_of_slurms_own_queue(site: Site) -> None:
-    """However far back its owner has put it, it is its turn now; what they asked for is noted in the mark."""
+    """Whatever the nice value that its owner gave it. That value is noted in the mark."""
     site.slurm.submit(1, 1, nice=30)
     site.slurm.change(2, nice=-30)
     site.scheduler(ENFORCE).cycle()
@@ -102,7 +102,7 @@ def test_a_clean_stop_restores_the_nice_value_of_a_job_that_has_just_started(sit
 @pytest.mark.parametrize(
     ("run_s", "lines"), [(60, ["job 1: Slurm refused to restore its nice value: Invalid request"]), (1, [])]
 )
-def test_a_nice_value_that_is_refused_twice_is_a_line_of_the_log_and_that_of_an_ended_job_is_none(
+def test_a_nice_value_that_is_refused_twice_is_logged_unless_the_job_has_ended(
     site: Site, run_s: int, lines: list[str]
 ) -> None:
     site.slurm.submit(1, run_s=run_s)
@@ -119,7 +119,7 @@ def test_a_nice_value_that_is_refused_twice_is_a_line_of_the_log_and_that_of_an_
 
 
 def test_a_placement_of_a_spread_job_carries_the_number_of_all_its_tasks(site: Site) -> None:
-    """Slurm before 26.05 makes nodes times tasks of it otherwise."""
+    """Without the number, Slurm before 26.05 computes it as nodes times tasks per node."""
     site.slurm.submit(7)
     sent = []
     site.slurm.place = sent.append
@@ -188,7 +188,7 @@ def test_a_job_that_is_gone_at_its_turn_is_a_refusal_like_any_other(site: Site) 
     assert any("Invalid job id" in line for line in site.log)
 
 
-# --- nobody answers
+# --- slurmctld does not answer
 
 
 def test_losing_slurmctld_in_the_middle_of_a_commit_loses_no_job(site: Site) -> None:
@@ -251,15 +251,15 @@ def test_a_stepped_clock_makes_no_pause_longer(site: Site, step_s: int) -> None:
 
 
 @pytest.mark.parametrize("step_s", [-3600, 3600])
-def test_whatever_the_clock_jumps_a_job_that_does_not_start_is_placed_again_in_time(site: Site, step_s: int) -> None:
+def test_after_any_jump_of_the_clock_a_job_that_does_not_start_is_placed_again_in_time(site: Site, step_s: int) -> None:
     site.slurm.submit(4)
     site.slurm.starts_nothing = True
     scheduler = site.scheduler(ENFORCE)
     scheduler.repeat(2, 1.0)
-    site.slurm.step(step_s)  # placed in the future, or long ago
+    site.slurm.step(step_s)  # by this clock the job was placed in the future, or long ago
     scheduler.repeat(3, 1.0)
     assert site.slurm.jobs[1].priority == 0, "taken back"
-    site.slurm.step(step_s)  # and so is its pause
+    site.slurm.step(step_s)  # the same for the pause until it is tried again
     site.slurm.starts_nothing = False
     scheduler.repeat(12, 1.0)
     assert [each for each, _ in site.slurm.started] == [1]
@@ -396,10 +396,10 @@ def test_a_clean_stop_makes_the_heartbeat_stale_before_it_releases(site: Site) -
     assert all(each.priority > 0 for each in site.slurm.jobs.values())
 
 
-def test_one_that_hands_over_leaves_the_held_jobs_to_the_next(site: Site) -> None:
+def test_a_scheduler_that_hands_over_leaves_the_held_jobs_to_the_next_one(site: Site) -> None:
     site.slurm.submit(4, 4, 4)
     site.scheduler(ENFORCE).run(1.0, until(1), hands_over=lambda: True)
-    assert site.heartbeat.last == NOW  # not stale: the filter goes on to hold what is submitted
+    assert site.heartbeat.last == NOW  # not stale: the filter continues to hold submitted jobs
     assert [each.priority for each in site.slurm.jobs.values() if each.state is JobState.PENDING] == [0]
     site.scheduler(ENFORCE).repeat(6, 1.0)
     assert len(site.slurm.started) == 3
@@ -501,7 +501,7 @@ def test_a_run_outlives_every_failure_of_slurm_and_the_store() -> None:
 
 
 def test_a_defect_does_not_end_the_loop_and_shows_no_sign_of_life(site: Site) -> None:
-    """The watchdog gives to Slurm what is held, and the traceback is in the log, once."""
+    """The watchdog then releases the held jobs to Slurm. The log has the traceback once."""
     site.slurm.submit(1)
     scheduler = site.scheduler(ENFORCE)
     real, looks = site.slurm.observe, []
@@ -524,7 +524,7 @@ def test_a_defect_does_not_end_the_loop_and_shows_no_sign_of_life(site: Site) ->
 
 
 def test_one_users_many_corrections_do_not_delay_another_users_single_one(site: Site) -> None:
-    """Alice gives all of her held jobs to Slurm at once, more than a cycle corrects; then Bob one of his."""
+    """All held jobs of alice become Slurm's at once, more than a cycle corrects, and then a single one of bob's."""
     many = MOST_CORRECTIONS + 10
     site.slurm.submit(*many * [1], asks_for=("constraint",))
     site.slurm.submit(1, user_id=BOB, user="bob", asks_for=("constraint",))
@@ -559,7 +559,7 @@ def test_a_job_that_was_released_between_two_runs_is_not_held_again(site: Site) 
 
 
 class Scripted:
-    """A policy that answers each look with the next of these plans, then with Max-Jobs' own."""
+    """A policy that returns these plans one after the other, and then the plans of Max-Jobs."""
 
     def __init__(self, *plans: Plan) -> None:
         self.plans = list(plans)
@@ -576,7 +576,7 @@ def scripted(site: Site, *plans: Plan, settings=ENFORCE, **named) -> Scheduler:
 
 
 def running_job(site: Site, **fields) -> None:
-    """Job 1, which we have placed, runs for a minute."""
+    """Submit job 1, a managed job that runs for a minute, and let it start."""
     site.slurm.submit(2, run_s=60, may_restart=True, **fields)
     site.scheduler(ENFORCE).repeat(2, 1.0)
     site.log.clear()
@@ -689,7 +689,7 @@ def test_losing_slurmctld_among_the_actions_is_an_outage_and_what_was_placed_sta
     assert [each.job_id for each in site.decisions.cycles[-1][1].starts] == [2]
 
 
-# --- when a policy wants to be asked again, and what it wants to remember
+# --- when a policy wants to be asked again, and its history
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Each order is answered once, in order, and nothing is sent after slurmctld was lost."""
+"""Each order is answered once, in order, and no order is sent once slurmctld is unreachable."""
 
 from itertools import islice
 
@@ -14,7 +14,7 @@ FATES = st.lists(st.sampled_from(["done", "refused", "lost"]), max_size=12)
 
 
 def sending(fates: list[str], sent: list[int]):
-    """Orders of which the one with the number n meets the n-th fate; `sent` is given those that are carried out."""
+    """The answers to orders, of which order n meets the n-th fate; `sent` gets the numbers of the orders sent."""
 
     def carry_out(order) -> None:
         sent.append(order.job_id)
@@ -46,7 +46,7 @@ def test_an_order_is_sent_when_its_answer_is_asked_for(fates: list[str], asked: 
     assert len(sent) <= len(answers)
 
 
-def test_who_asks_for_slurms_answers_alone_meets_the_loss_as_an_error() -> None:
+def test_reached_raises_an_error_when_slurmctld_is_lost() -> None:
     answers = reached(sending(["done", "refused", "lost", "done"], []))
     assert [answer.is_done for answer in islice(answers, 2)] == [True, False]
     with pytest.raises(Unreachable, match="nobody 2"):

@@ -1,4 +1,4 @@
-"""Why a job is Slurm's own, as far as its record shows."""
+"""The reason why a job passes through, as far as the observed job shows it."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from slurm_sns.submit.submission import UNPLACED
 
 
 def plain(**fields):
-    """A job that waits in Slurm's own queue and shows nothing that keeps it from being ours."""
+    """A pass-through job that waits in Slurm's own queue and shows no reason why it passes through."""
     return job(12, **{"extra": "", "priority": 900, **fields})
 
 

@@ -1,4 +1,4 @@
-"""A policy's history comes back as it was; one that cannot be read costs nothing else."""
+"""A policy's history is read back as it was stored; a history that cannot be read does no other harm."""
 
 import json
 from collections.abc import Mapping
@@ -70,7 +70,7 @@ def test_a_moment_keeps_its_kind(moment: Seconds) -> None:
     assert type(back.of_jobs[1].virtual_s) is type(moment)
 
 
-def test_nothing_kept_is_nothing_to_recall_and_nothing_to_say() -> None:
+def test_without_a_stored_history_nothing_is_recalled_or_logged() -> None:
     assert recall(None, FORM, never) is None
 
 
@@ -92,7 +92,7 @@ def edited(**fields: object) -> str:
     return json.dumps([{**value, **fields}])
 
 
-def test_the_hand_that_edits_below_leaves_the_rest_readable() -> None:
+def test_the_helper_that_edits_histories_leaves_them_readable() -> None:
     assert recall(Memory("turns", 2, edited()), FORM, never) == GOOD
 
 

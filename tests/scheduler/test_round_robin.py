@@ -1,4 +1,4 @@
-"""What is sent when there is more than one cycle sends."""
+"""Which changes a cycle sends when there are more than it may send."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,7 +19,7 @@ def test_one_owners_changes_do_not_delay_anothers_single_one() -> None:
     assert "b0" in round_robin([*flood, "b0"], owner, 2)
 
 
-def test_what_is_alone_is_sent_up_to_the_most() -> None:
+def test_the_changes_of_a_single_owner_are_sent_up_to_the_limit() -> None:
     assert round_robin(["a1", "a2", "a3"], owner, 2) == ["a1", "a2"]
     assert round_robin([], owner, 2) == []
 

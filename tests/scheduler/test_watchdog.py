@@ -54,7 +54,7 @@ def test_held_jobs_are_released_when_the_heartbeat_is_old_missing_or_of_no_sense
     assert case.log[0] == "no heartbeat: releasing held jobs"
 
 
-def test_what_its_owner_holds_is_not_released(case: Case) -> None:
+def test_a_job_that_its_owner_holds_is_not_released(case: Case) -> None:
     case.beat = None
     case.slurm.change(1, pinned_to=("c1",), nice=-500)
     case.slurm.submit(1, extra="")
@@ -81,7 +81,7 @@ def test_a_job_that_slurm_holds_because_of_our_placement_is_released_and_an_admi
 
 
 def test_a_job_whose_placement_cannot_be_taken_back_is_not_released(case: Case) -> None:
-    """It would be the first of its partition, with a boost that nobody takes off any more."""
+    """Released with our boost, which nobody would remove, it would be the first in its partition."""
     case.beat = None
     case.slurm.change(1, pinned_to=("c1",), priority=0, nice=-500, reason="BadConstraints")
 

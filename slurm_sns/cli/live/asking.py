@@ -1,4 +1,4 @@
-"""`sns status`, `sns queue`, `sns explain JOBID`: what the running scheduler says, as text or JSON."""
+"""`sns status`, `sns queue`, `sns explain JOBID`: answers of the running scheduler, as text or JSON."""
 
 import json
 import os
@@ -16,25 +16,25 @@ from slurm_sns.errors import BadInput
 if TYPE_CHECKING:
     from slurm_sns.cli.live.watch import Look
 
-#: Ten digits hold every number of Slurm's.
+#: Ten digits are enough for every job number of Slurm.
 _JOB = re.compile(r"([1-9][0-9]{0,9})(?:_([0-9]{1,10}))?")
 
-#: As fast as `watch` of procps goes by default.
+#: The default of `watch` of procps.
 WATCH_SECONDS = 2.0
 
 Watch = Annotated[
-    bool, typer.Option("--watch", "-w", help="Show it again and again, in place on a terminal, until Ctrl-C.")
+    bool, typer.Option("--watch", "-w", help="Repeat until Ctrl-C; on a terminal the page is updated in place.")
 ]
 Seconds = Annotated[
     float | None,
-    typer.Argument(metavar="SECONDS", min=0.1, max=3600, help=f"With --watch: how often; {WATCH_SECONDS:g}."),
+    typer.Argument(metavar="SECONDS", min=0.1, max=3600, help=f"With --watch: the interval; else {WATCH_SECONDS:g}."),
 ]
 
 
 def status(
     seconds: Seconds = None, *, watch: Watch = False, config: Config = DEFAULT_CONFIG, as_json: AsJson = False
 ) -> None:
-    """The scheduler's state: mode, sign of life, jobs waiting and running, how full the nodes are, what is wrong."""
+    """The scheduler's state: mode, heartbeat, jobs waiting and running, how full the nodes are, what is wrong."""
     from slurm_sns.cli.live import status_view
     from slurm_sns.cli.live.watch import Look
 
@@ -55,7 +55,7 @@ def queue(
 ) -> None:
     """Your jobs that slurm_sns holds, places or has placed, in queue order; all jobs for root and SlurmUser.
 
-    POS is the place in the queue, with ! where the job has waited so long that capacity is withheld for it. SIZE is
+    POS is the place in the queue; ! marks a job that has waited so long that capacity is withheld for it. SIZE is
     nodes x cores and memory of each. SINCE is how long it waits, or runs. WHY says what the nearest node lacks.
     """
     from slurm_sns.cli.live import queue_view
@@ -82,8 +82,8 @@ def explain(
 ) -> None:
     """Why a job was placed where it was, or why not yet: what each heuristic chose, what was missing where.
 
-    Of a pass-through job, which slurm_sns leaves to Slurm: why. Users ask about jobs of their own; root and SlurmUser
-    about any.
+    For a pass-through job, which Slurm alone schedules, it says why slurm_sns leaves it to Slurm. Users can ask about
+    their own jobs, root and SlurmUser about any job.
     """
     from slurm_sns.cli.live import explain_view
 
@@ -96,7 +96,7 @@ def explain(
 
 
 def _named(job: str) -> dict[str, int]:
-    """`41` or `41_7` as the request names it."""
+    """`41` or `41_7` as fields of the request."""
     found = _JOB.fullmatch(job)
     if found is None:
         raise BadInput(f"JOBID {job!r}: valid are a job's number, as 41, and a task of an array, as 41_7")
@@ -115,11 +115,10 @@ def _show(ask: Callable[[], Any], look: "Look", seconds: float | None, *, watch:
 
 
 def asker(config: Path, request: dict[str, Any]) -> Callable[[], Any]:
-    """What asks the scheduler of this configuration.
+    """A function that asks the scheduler of this configuration.
 
-    Raises, when it is called:
-        Unreachable: none answers; it says when one last did.
-        SnsError: what the scheduler answers with (BadInput when the request was at fault).
+    That function raises Unreachable if no scheduler answers, with the age of the last heartbeat. If the scheduler
+    answers with an error, it raises that as SnsError (BadInput when the request was at fault).
     """
     from slurm_sns.errors import Unreachable
     from slurm_sns.sockets.unix_socket import ask
@@ -137,7 +136,7 @@ def asker(config: Path, request: dict[str, Any]) -> Callable[[], Any]:
 
 
 def _last_sign_of_life(heartbeat: Path) -> str:
-    """When the scheduler wrote its heartbeat; its time is everybody's to see."""
+    """How long ago the scheduler wrote its heartbeat, by the file's time, which every user may read."""
     from slurm_sns.cli.live.explain_view import duration
 
     try:
@@ -148,12 +147,12 @@ def _last_sign_of_life(heartbeat: Path) -> str:
 
 
 def is_for_admins(config: Path) -> bool:
-    """Whether the configuration is there and not for the caller to read."""
+    """Whether the configuration exists and the caller may not read it."""
     return os.access(config, os.F_OK) and not os.access(config, os.R_OK)
 
 
 def _socket(config: Path) -> Path:
-    """The socket; of a configuration that only admins may read (it can hold a password), the usual one."""
+    """The configured socket; the default one if only admins may read the configuration (it can hold a password)."""
     from slurm_sns import config as configuration
 
     if is_for_admins(config):

@@ -1,4 +1,4 @@
-"""`sns check`: the configuration, this machine and the running Slurm, and what to change, in this order."""
+"""`sns check`: checks the configuration, this machine and the running Slurm, and says what to change, in order."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -21,8 +21,8 @@ def check(config: Config = DEFAULT_CONFIG, as_json: AsJson = False) -> int:
     """Say what is missing on this controller, in order, with the lines to add and the commands to run.
 
     Looks at sns.yaml, the rendered files, Slurm's files, the plugins, the running Slurm, directories, units and
-    daemons. Changes nothing. Exit 1 if something is wrong; a warning says what a setting of the site's own costs, and
-    is not. To be run as root or SlurmUser.
+    daemons. Changes nothing. Exit 1 if something is wrong. A warning names the disadvantage of one of the site's own
+    settings; it does not count as wrong. To be run as root or SlurmUser.
     """
     from slurm_sns import config as configuration
 
@@ -71,7 +71,7 @@ def _findings(settings: "configuration.Config", source: Path) -> "Iterator[Findi
 
 
 def _ask() -> "tuple[Site | None, Finding]":
-    """The running Slurm, through pyslurm; or what is in the way."""
+    """The running Slurm as pyslurm shows it, None if it cannot be read; and the finding about pyslurm itself."""
     from slurm_sns.errors import SnsError
     from slurm_sns.slurm.check_finding import Finding
     from slurm_sns.slurm.site import library_of, read_site
@@ -100,7 +100,7 @@ def _included(settings: "configuration.Config", path: Path, word: str) -> "Findi
 
 
 def _fields(finding: "Finding") -> dict[str, str | bool]:
-    """What the finding says; a remedy only where one is needed, and `warning` only where it is one."""
+    """The fields of the finding for JSON: a remedy only if one is needed, `warning` only if it is True."""
     said = {name: value for name, value in asdict(finding).items() if value != "" and (value or name != "warning")}
     if not finding.is_well:
         return said
@@ -114,8 +114,8 @@ def _print(findings: "list[Finding]") -> None:
     for finding in findings:
         show(f"{_verdict(finding)} {plain(_sentence(finding))}")
         remedy = [] if finding.is_well else list(_remedy(finding))
-        if remedy != said:  # several findings in a row may be mended by one command
-            print(*remedy, sep="\n", end="\n" if remedy else "")  # to be copied: no colour, and no line is broken
+        if remedy != said:  # one command may repair several findings in a row
+            print(*remedy, sep="\n", end="\n" if remedy else "")  # not by rich: people copy these lines unbroken
         said = remedy or said
     wrong, warnings = sum(not finding.ok for finding in findings), sum(finding.warning for finding in findings)
     warned = f"{warnings} warning{'s' * (warnings > 1)}, " if warnings else ""
@@ -150,5 +150,5 @@ def _remedy(finding: "Finding") -> Iterator[str]:
 
 
 def _indented(text: str) -> Iterable[str]:
-    """The lines, harmless on a terminal."""
+    """The lines, indented, with `?` for characters that a terminal could interpret."""
     return ("          " + "".join(each if each.isprintable() else "?" for each in line) for line in text.splitlines())

@@ -19,7 +19,7 @@ def release(
 ) -> None:
     """Give the jobs that slurm_sns holds to Slurm, as they are.
 
-    A running scheduler holds the jobs that are submitted afterwards: `sns disable` first to stop that.
+    A running scheduler goes on to hold newly submitted jobs: run `sns disable` first to stop that.
     """
     from slurm_sns import config as configuration
     from slurm_sns.cli.live import parts

@@ -6,7 +6,7 @@ import typer
 
 from slurm_sns.cli.options import DEFAULT_CONFIG, Config
 
-#: The watchdog looks this often: far below the shortest heartbeat_timeout_s, and one stat of a file.
+#: The watchdog's interval: far below the shortest heartbeat_timeout_s, and each time it reads only one small file.
 WATCHDOG_SECONDS = 1.0
 
 
@@ -19,8 +19,8 @@ def scheduler(
 ) -> None:
     """Plan and place held jobs until stopped (SIGTERM, Ctrl-C). Runs as SlurmUser.
 
-    A clean stop releases the jobs that are still held. With --cycles nothing is released at the end: for tests and for
-    a look at what one cycle does. SIGUSR1 stops without releasing, for the next scheduler to go on with.
+    A clean stop releases the jobs that are still held. With --cycles, for tests and to see what one cycle does, nothing
+    is released at the end. SIGUSR1 also stops without releasing: the next scheduler takes over the held jobs.
     """
     from slurm_sns import config as configuration
     from slurm_sns.cli.live import parts, process
@@ -63,7 +63,7 @@ def scheduler(
 
 
 def watchdog(config: Config = DEFAULT_CONFIG) -> None:
-    """Release held jobs whenever the scheduler shows no sign of life. Runs as SlurmUser."""
+    """Release held jobs whenever the scheduler's heartbeat is stale. Runs as SlurmUser."""
     from slurm_sns import config as configuration
     from slurm_sns.cli.live import parts, process
     from slurm_sns.scheduler.watchdog import Watchdog

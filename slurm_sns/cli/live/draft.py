@@ -1,4 +1,4 @@
-"""`sns draft`: a first sns.yaml; `sns sources`: where what is built and copied by hand is."""
+"""`sns draft`: a first sns.yaml; `sns sources`: the directory of the files that an admin builds or copies."""
 
 from typing import Annotated
 
@@ -8,14 +8,14 @@ import typer
 def draft(
     partition: Annotated[
         list[str] | None,
-        typer.Option("--partition", help="Manage this one (repeatable); default: the default partition."),
+        typer.Option("--partition", help="A partition to manage (repeatable); default: the default partition."),
     ] = None,
     llc_ways: Annotated[
         int, typer.Option(min=0, max=64, help="Last-level-cache ways of each node; 0: not managed.")
     ] = 0,
     bandwidth_gbps: Annotated[int, typer.Option(min=0, max=100_000, help="GB/s of each node; 0: not managed.")] = 0,
 ) -> None:
-    """Print a first sns.yaml, from the running Slurm and its slurm.conf: to read, change, and put into /etc/slurm."""
+    """Print a first sns.yaml, from the running Slurm and its slurm.conf: read it, change it, put it into /etc/slurm."""
     from slurm_sns.config.settings import Paths
     from slurm_sns.slurm import conf_text
     from slurm_sns.slurm.api import configuration_path
@@ -29,7 +29,7 @@ def draft(
 
 
 def sources() -> None:
-    """Print the directory that holds conf/ and plugins/ in this installation, for what is copied or built by hand."""
+    """Print the directory of conf/ and plugins/ in this installation, whose files are copied or built by hand."""
     from slurm_sns.resources import shared_path
 
     print(shared_path("conf").parent)

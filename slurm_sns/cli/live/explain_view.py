@@ -1,6 +1,6 @@
-"""The scheduler's answers as tables and sentences for a terminal.
+"""The answer to `sns explain` as sentences and tables, and the formatting that the other views share.
 
-Job names and the like come from users: they are printed as text, without the terminal's or rich's control sequences.
+Job names and similar texts come from users. They are printed so that neither the terminal nor rich interprets them.
 """
 
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from rich.table import Table
 
 
 def show(part: RenderableType) -> None:
-    """Print one part; as wide as it needs to be where standard output is no terminal."""
+    """Print one part. Its lines are not wrapped to a terminal's width if standard output is no terminal."""
     console = Console(highlight=False)
     if not console.is_terminal:
         console = Console(highlight=False, width=250)
@@ -20,7 +20,7 @@ def show(part: RenderableType) -> None:
 
 
 def plain(text: object) -> str:
-    """Text of others, harmless on a terminal and in rich's markup."""
+    """Text of users, with everything replaced or escaped that a terminal or rich's markup could interpret."""
     return escape("".join(c if c.isprintable() else "?" for c in str(text)))
 
 
@@ -34,7 +34,7 @@ def duration(seconds: float) -> str:
 
 
 def _side(column: str) -> Literal["left", "right"]:
-    """Numbers stand to the right."""
+    """The column's alignment: numbers to the right."""
     return "right" if column in ("JOBS MATCHED", "PLACE IN QUEUE") else "left"
 
 
@@ -71,7 +71,7 @@ def explanation(answer: dict[str, Any]) -> Iterator[RenderableType]:
 
 
 def _what_it_is(answer: dict[str, Any]) -> Iterator[str]:
-    """The job's state and where it runs; of a pass-through job first why it is Slurm's own."""
+    """The job's state and its nodes; for a pass-through job first why it is Slurm's own."""
     label, job, why = f"[bold]job {answer['label']}[/]", answer["job"], answer.get("pass_through")
     if job is None:
         yield f"{label}: no longer in Slurm"
@@ -88,7 +88,7 @@ def _what_it_is(answer: dict[str, Any]) -> Iterator[str]:
 
 
 def considered_scales(considered: dict[str, Any]) -> Iterator[RenderableType]:
-    """How a spreadable job's alternatives came about: its program's class, and each scale with its demand and fate."""
+    """How a spreadable job's alternatives came about: its program's class, then each scale with demand and result."""
     name, alpha = plain(considered["program"]), considered["alpha"]
     yield ""
     if considered["kind"] is None:
@@ -106,7 +106,7 @@ def considered_scales(considered: dict[str, Any]) -> Iterator[RenderableType]:
 
 
 def scales_table(considered: dict[str, Any]) -> Table:
-    """Each scale in the order in which it is tried; per node what it asks for, and the figures that lead to it."""
+    """Each scale in the order in which it is tried: its demand on each node, and the figures that lead to it."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     per_node = ("TASKS", "CORES", "MIB", "WAYS", "GB/S")
     for column in ("SCALE", "NODES", *per_node, "TIME S", "F-IPC", "T-IPC", "IPC", "SLOWDOWN"):
@@ -119,19 +119,19 @@ def scales_table(considered: dict[str, Any]) -> Table:
             str(each["scale"]),
             *("" if count is None else str(count) for count in counts),
             *("" if figure is None else f"{figure:.4g}" for figure in figures),
-            _fate(each),
+            _result(each),
         )
     return table
 
 
-def _fate(scale: dict[str, Any]) -> str:
+def _result(scale: dict[str, Any]) -> str:
     if scale["dropped"]:
         return f"no: {plain(scale['dropped'])}"
     return "on empty nodes" if scale["exclusive"] else ""
 
 
 def portfolio_table(cycle: dict[str, Any]) -> Table:
-    """What each heuristic of the portfolio did with the job."""
+    """For each heuristic of the portfolio, what it did with the job."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("HEURISTIC", "JOBS MATCHED", "PLACE IN QUEUE", "NODES FOR THIS JOB", "BEST NODES (SMALLEST SCORE)"):
         table.add_column(name, justify=_side(name))
@@ -174,7 +174,7 @@ def _lack(lack: dict[str, Any]) -> str:
 
 
 def clock(at_s: float) -> str:
-    """Local time, as people read it."""
+    """Local date and time."""
     from datetime import datetime
 
     return datetime.fromtimestamp(at_s).astimezone().strftime("%Y-%m-%d %H:%M:%S")

@@ -1,4 +1,4 @@
-"""What `sns check` looks at on this machine: files, directories with their modes, units, daemons."""
+"""What `sns check` checks on this machine: files, directories with their modes, units, daemons."""
 
 import pwd
 import stat
@@ -12,21 +12,21 @@ from slurm_sns.scheduler.watchdog import is_stale
 from slurm_sns.slurm.check_finding import Finding
 from slurm_sns.store.heartbeat import HeartbeatFile, KillSwitchFile
 
-#: Where Debian's Lua 5.1 and a Lua from source look for modules (LUA_PATH_DEFAULT of Lua's luaconf.h).
+#: Where Debian's Lua 5.1 and a Lua built from source look for modules (LUA_PATH_DEFAULT of Lua's luaconf.h).
 LUA_DIRECTORIES = (Path("/usr/local/share/lua/5.1"), Path("/usr/share/lua/5.1"))
 UNIT_DIRECTORY = Path("/etc/systemd/system")
 DAEMONS = ("scheduler", "watchdog")
 
 
 def rendered_files(config: Config, differing: list[str]) -> Finding:
-    """The rendered files are those of sns.yaml."""
+    """The rendered files are up to date with sns.yaml."""
     where = config.paths.slurm_dir
     found = f"missing or outdated: {', '.join(differing)}" if differing else ""
     return Finding(not differing, f"rendered files in {where}", found, run=f"sns render {where}")
 
 
 def filter_modules(script: Path, directories: tuple[Path, ...] = LUA_DIRECTORIES) -> Iterator[Finding]:
-    """The Lua modules of this version are where slurmctld finds them, and the site's script calls them."""
+    """The Lua modules of this version are where slurmctld finds them, and the site's job_submit.lua calls them."""
     shipped = sorted(shared_path("plugins/job_submit").glob("sns_*.lua"))
     there = next((each for each in directories if (each / shipped[0].name).exists()), directories[0])
     differing = [path.name for path in shipped if _text(there / path.name) != _text(path)]
@@ -49,7 +49,7 @@ def filter_modules(script: Path, directories: tuple[Path, ...] = LUA_DIRECTORIES
 
 
 def spank_plugin(config: Config, plugin_dirs: tuple[Path, ...]) -> Finding:
-    """The SPANK plugin is where plugstack.conf says, or in Slurm's PluginDir."""
+    """The SPANK plugin exists where the rendered plugstack.conf names it, or in Slurm's PluginDir."""
     name = config.slurm.spank_plugin
     paths = [Path(each, name) for each in plugin_dirs or ("",)]  # an absolute name stays as it is
     found = any(path.is_file() for path in paths)
@@ -58,10 +58,10 @@ def spank_plugin(config: Config, plugin_dirs: tuple[Path, ...]) -> Finding:
 
 
 def directories(config: Config, source: Path) -> Iterator[Finding]:
-    """Only root and SlurmUser write where the filter reads; only they read what decisions and passwords are kept in."""
+    """Only root and SlurmUser can write what the submit filter reads, and read decisions and passwords."""
     trusted = {0, _user_id(config.slurm.user)}
     paths = config.paths
-    private = 0o027 if config.store.url else 0o022  # the URL may hold a password; Slurm's group may read it
+    private = 0o027 if config.store.url else 0o022  # the URL may hold a password, which the file's group may read
     for path, forbidden in (
         (source, private),
         (paths.slurm_dir, 0o022),
@@ -89,7 +89,7 @@ def _mode(path: Path, forbidden: int, trusted: set[int], user: str) -> Finding:
 
 
 def units(config: Config, rendered: Mapping[str, str], directory: Path = UNIT_DIRECTORY) -> Finding:
-    """The units are in systemd's directory as they were rendered."""
+    """The units in systemd's directory are the rendered ones."""
     names = [f"sns-{name}.service" for name in DAEMONS]
     differing = [name for name in names if _text(directory / name) != rendered[name]]
     return Finding(
@@ -118,7 +118,7 @@ def daemons(config: Config) -> Iterator[Finding]:
 
 
 def runs(name: str, run_dir: Path) -> bool:
-    """Whether the daemon that left its number in its lock file is alive."""
+    """Whether the daemon whose process id is in its lock file is alive."""
     number = _text(run_dir / f"{name}.lock").strip()
     words = _text(Path("/proc", number, "cmdline")).split("\0") if number.isdigit() else []
     return name in words

@@ -24,12 +24,12 @@ from slurm_sns.store.history import StoredHistory
 from slurm_sns.store.profiles import StoredProfiles
 from slurm_sns.store.schema import open_store
 
-#: A profile that was imported serves after so long at the latest.
+#: An imported profile is in use after this time at the latest.
 PROFILE_SECONDS = 5.0
 
 
 def settings(config: Config) -> Settings:
-    """What the loop takes of the configuration."""
+    """The settings of the loop, taken from the configuration."""
     scheduler, shares = config.scheduler, config.matching.shares
     return Settings(
         mode=config.mode,
@@ -46,7 +46,7 @@ def settings(config: Config) -> Settings:
 
 
 def spreading(config: Config, policy: Policy) -> Spreading:
-    """How jobs are spread; the programs come from the store, cycle by cycle."""
+    """How jobs are spread. The programs are not in here: they come from the store in every cycle."""
     return Spreading(policy.alternatives, config.sns.program, known=KnownAlternatives())
 
 
@@ -73,20 +73,20 @@ def state(config: Config) -> SlurmState:
 
 
 def releasing_state() -> HeldJobs:
-    """The State port of those who only release jobs."""
+    """The State port of the watchdog and `sns release`, which only release jobs."""
     return HeldJobs()
 
 
 def stored_records(config: Config, say: Log = log.info) -> FallbackRecords:
-    """Our records, as far as the store can be read: jobs must be released without it too."""
+    """Our records, as far as the store can be read: jobs must be released without it, too."""
     return FallbackRecords(config.database_url, say)
 
 
 def ports(config: Config, clock: StopSignal) -> Ports:
-    """Everything the loop touches.
+    """Everything outside itself that the loop uses.
 
     Raises:
-        Unreachable: the store cannot be opened, or not be written.
+        Unreachable: the store cannot be opened or not be written.
     """
     engine = open_store(config.database_url)
     history = StoredHistory(engine)
@@ -107,10 +107,10 @@ def ports(config: Config, clock: StopSignal) -> Ports:
 
 
 def warm_up(policy: Policy) -> float:
-    """Plan something small, so that whatever is compiled when it is first used is compiled; the seconds it took.
+    """Plan a small snapshot, so that all code that is compiled at its first use is compiled; return the seconds taken.
 
-    The first time on a machine this takes a while (the result is kept in NUMBA_CACHE_DIR). It must be over before the
-    first heartbeat: a scheduler that compiles while jobs are held looks dead.
+    The first time on a machine this takes a while (the result is kept in NUMBA_CACHE_DIR). It must be complete before
+    the first heartbeat: a scheduler that compiles while jobs are held looks dead.
     """
     began_s = time.monotonic()
     room = Resources(8, 8192, 8, 8)

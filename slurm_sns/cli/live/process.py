@@ -20,9 +20,9 @@ log = logging.getLogger("sns")
 
 
 class StopSignal:
-    """Set by SIGTERM, SIGINT or SIGUSR1. It is also the clock, so that a waiting daemon stops at once.
+    """Set by SIGTERM, SIGINT or SIGUSR1. It is also the clock, so that a sleeping daemon wakes up and stops at once.
 
-    SIGUSR1 is what systemd sends for a restart (the unit's RestartKillSignal): another one takes over.
+    systemd sends SIGUSR1 for a restart (the unit's RestartKillSignal): another process then takes over.
     """
 
     def __init__(self) -> None:
@@ -30,23 +30,23 @@ class StopSignal:
         self._is_said = False
         self._woken, wakes = os.pipe()
         os.set_blocking(wakes, False)
-        signal.set_wakeup_fd(wakes)  # also where another thread gets the signal
+        signal.set_wakeup_fd(wakes)  # wakes `sleep` even if another thread gets the signal
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):
             signal.signal(number, self._stop)
 
     def _stop(self, number: int, _frame: FrameType | None) -> None:
-        # Nothing but this: a signal also comes in the middle of what holds a lock, of the log or of a condition.
+        # Nothing else here: the signal may have interrupted code that holds a lock, such as that of the log.
         self._last = number
 
     def is_set(self) -> bool:
-        """Whether a stop was asked for."""
+        """Whether one of the signals has arrived."""
         if self._last is not None and not self._is_said:
             self._is_said = True
             log.info("%s: stopping", signal.Signals(self._last).name)
         return self._last is not None
 
     def hands_over(self) -> bool:
-        """Whether another one takes over what this one leaves."""
+        """Whether another process takes over the held jobs."""
         return self._last == signal.SIGUSR1
 
     def now(self) -> float:
@@ -54,16 +54,16 @@ class StopSignal:
         return time.time()
 
     def steady(self) -> float:
-        """Seconds since some moment, whatever the time is set to."""
+        """Monotonic seconds, which no change of the system time affects."""
         return time.monotonic()
 
     def sleep(self, seconds: float) -> None:
-        """Wait, but not longer than until the stop."""
-        select.select([self._woken], [], [], max(0.0, seconds))  # what is written there is never read
+        """Wait this long, or until one of the signals arrives."""
+        select.select([self._woken], [], [], max(0.0, seconds))  # never read, so later calls return at once
 
 
 def start_logging(level: str) -> None:
-    """One line an event on standard error, which systemd or the caller keeps."""
+    """Log one line for each event on standard error."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_OneLine("%(asctime)s %(message)s"))
     log.addHandler(handler)
@@ -71,7 +71,7 @@ def start_logging(level: str) -> None:
 
 
 class _OneLine(logging.Formatter):
-    """Texts from jobs cannot begin a line of their own, nor send escape sequences to a terminal."""
+    """Replaces control characters, so that texts of users can start no new line and send a terminal no commands."""
 
     def format(self, record: logging.LogRecord) -> str:
         text = super().format(record)
@@ -79,10 +79,10 @@ class _OneLine(logging.Formatter):
 
 
 def require_slurm_user(config: Config) -> None:
-    """Leave with an error unless this process runs as SlurmUser: its files must stay SlurmUser's.
+    """Check that this process runs as SlurmUser, who must own all files that it creates.
 
     Raises:
-        BadInput: the configured user does not exist, or another one runs this.
+        BadInput: the configured user does not exist, or is not the user of this process.
     """
     try:
         wanted = pwd.getpwnam(config.slurm.user)
@@ -93,7 +93,7 @@ def require_slurm_user(config: Config) -> None:
 
 
 def admins(config: Config) -> frozenset[int]:
-    """The user ids that see every job: root and SlurmUser."""
+    """The user ids of the admins: root and SlurmUser."""
     try:
         return frozenset({0, pwd.getpwnam(config.slurm.user).pw_uid})
     except KeyError:
@@ -101,7 +101,7 @@ def admins(config: Config) -> frozenset[int]:
 
 
 def require_commands() -> None:
-    """Leave with an error unless Slurm's commands are found: a placement could not be taken back.
+    """Check that Slurm's commands are in PATH: without them a placement could not be taken back.
 
     Raises:
         BadInput: one is missing.
@@ -114,16 +114,16 @@ def require_commands() -> None:
 
 
 def make_directories(config: Config) -> None:
-    """The run and state directories, where systemd has not made them; from here on our files are ours alone to read.
+    """Make the run and state directories if systemd has not done so. New files are readable for their owner only.
 
     Raises:
-        SnsError: they cannot be made or written, or others may write there.
+        SnsError: they cannot be made or written, or other users may write there.
     """
     for path, mode in ((config.paths.run_dir, 0o755), (config.paths.state_dir, 0o700)):
         try:
             if not path.is_dir():
                 path.mkdir(parents=True, exist_ok=True)
-                path.chmod(mode)  # whatever the umask: everybody may reach the socket, nobody the database
+                path.chmod(mode)  # independent of the umask: everybody may reach the socket, nobody else the database
         except OSError as problem:
             raise SnsError(f"{path} cannot be made: {problem.strerror}") from None
         if not os.access(path, os.W_OK | os.X_OK):
@@ -133,7 +133,7 @@ def make_directories(config: Config) -> None:
 
 
 def _require_own(path: Path, user: str) -> None:
-    """Refuse a directory in which others could replace the socket, the database or compiled code."""
+    """Refuse a directory in which other users could replace the socket, the database or compiled code."""
     found = path.stat()
     if found.st_mode & 0o022 or found.st_uid not in (0, os.geteuid()):
         raise SnsError(
@@ -143,10 +143,10 @@ def _require_own(path: Path, user: str) -> None:
 
 
 def only_one(path: Path) -> Callable[[], None]:
-    """Take the lock at `path` for as long as this process lives, and write its number there; gives what lets it go.
+    """Lock the file at `path` while this process lives, write its process id there, and return the unlock function.
 
     Raises:
-        SnsError: another process holds it.
+        SnsError: another process holds the lock.
     """
     import fcntl
 

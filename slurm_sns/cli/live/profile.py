@@ -1,6 +1,6 @@
-"""`sns profile`: the programs' profiles in the store or in a file, or those that the running scheduler has loaded.
+"""`sns profile`: the profiles of programs in the store or in a file, or those that the running scheduler has loaded.
 
-Every user may list, show, plot and export them; only SlurmUser, whose store it is, imports (cli.profile_source).
+Every user may list, show, plot and export them. Only SlurmUser, who owns the store, may import (see `profile_source`).
 """
 
 import json
@@ -28,7 +28,7 @@ FromFile = Annotated[
     typer.Option("--file", help="Read this YAML file instead of what the scheduler has.", show_default=False),
 ]
 Name = Annotated[str, typer.Argument(metavar="PROGRAM", help="The program's name.")]
-Alpha = Annotated[float, typer.Option("--alpha", help="The share of its best performance that is to be kept.")]
+Alpha = Annotated[float, typer.Option("--alpha", help="The share of its best performance that a job must keep.")]
 
 
 @app.command("list")
@@ -91,7 +91,7 @@ def import_file(
     config: options.Config = options.DEFAULT_CONFIG,
     as_json: options.AsJson = False,
 ) -> None:
-    """Put the programs of FILE into the store, in the place of those of the same names: all of them or none."""
+    """Add the programs of FILE to the store, or replace those of the same names: all of them or none."""
     from slurm_sns.config import load
     from slurm_sns.config.profiles_yaml import read_profiles
 
@@ -155,7 +155,7 @@ def _require_alpha(alpha: float) -> None:
 
 
 def _demand(run: "Run", alpha: float) -> tuple[int | None, float | None, float | None]:
-    """Ways, the share of IPC kept and GB/s at that alpha."""
+    """The ways, the kept share of the IPC and the GB/s that a job asks for at that alpha; None if no ways suffice."""
     ways = run.fewest_ways(alpha, run.ways[-1])
     return (None, None, None) if ways is None else (ways, run.kept_at(ways), run.bandwidth_at(ways))
 
@@ -185,7 +185,7 @@ def _run_row(run: "Run", alpha: float) -> list[str]:
 
 
 def _printable(text: str) -> str:
-    """A text of others, harmless on a terminal."""
+    """A text of users, with `?` for characters that a terminal could interpret."""
     return "".join(character if character.isprintable() else "?" for character in text)
 
 

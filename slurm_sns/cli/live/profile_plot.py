@@ -1,7 +1,7 @@
-"""Figures of profiles, in the manner of the paper's figure 10: the only module that knows matplotlib.
+"""Figures of profiles in the style of the paper's figure 10: the only module that uses matplotlib.
 
-One row of panels for each process count, one panel for each scale: IPC and bandwidth over ways, T-IPC at alpha, and the
-ways and GB/s that a job would ask for.
+Each row has the panels of one process count, each panel is one scale: IPC and bandwidth over ways, T-IPC at alpha, and
+the ways and GB/s that a job would ask for.
 """
 
 from pathlib import Path
@@ -17,20 +17,20 @@ IPC_COLOUR, BANDWIDTH_COLOUR = "tab:green", "tab:blue"
 
 
 def require_suffix(path: Path) -> None:
-    """Accept the name of a figure.
+    """Check the suffix of the figure's name.
 
     Raises:
-        BadInput: the suffix is none of a format that we write.
+        BadInput: we write no format with this suffix.
     """
     if path.suffix not in SUFFIXES:
         raise BadInput(f"--out is {path}; valid: a name that ends in {' or '.join(SUFFIXES)}")
 
 
 def plot(program: Program, path: Path, alpha: float) -> None:
-    """Write the figure; the same bytes for the same profile.
+    """Write the figure; equal profiles give equal bytes.
 
     Raises:
-        SnsError: it cannot be written.
+        SnsError: the file cannot be written.
     """
     import matplotlib as mpl
     from matplotlib.figure import Figure

@@ -1,7 +1,7 @@
 """Where `sns profile` finds profiles: in a file, in the store, or by asking the running scheduler.
 
-The store is SlurmUser's alone: SlurmUser reads it, whether a scheduler runs or not. Everybody else asks the scheduler,
-which answers with the profiles that it plans by. What is printed is the same either way.
+Only SlurmUser may read the store, and can do so whether a scheduler runs or not. Everybody else asks the scheduler,
+which answers with the profiles that it plans with. The output is the same either way.
 """
 
 import os
@@ -22,20 +22,20 @@ class Source(Protocol):
     """Gives profiles."""
 
     def summaries(self) -> list[dict[str, Any]]:
-        """Every program with its classes (scheduler.profile_answers)."""
+        """Every program with its classes, as scheduler.profile_answers gives them."""
         ...
 
     def program(self, name: str) -> "Program":
         """The program of that name.
 
         Raises:
-            BadInput: there is none.
+            BadInput: there is no such program.
         """
         ...
 
 
 class Loaded:
-    """Programs that this process has read. `missing` is what is said of a name that is none of theirs."""
+    """Programs that this process has read. `missing` is the end of the error message for an unknown name."""
 
     def __init__(self, programs: Mapping[str, "Program"], missing: str) -> None:
         self._programs, self._missing = programs, missing
@@ -54,7 +54,7 @@ class Loaded:
 
 
 class SchedulerPrograms:
-    """The programs of the running scheduler. `hint` is added where none answers."""
+    """The programs of the running scheduler. `hint` is added to the error message if no scheduler answers."""
 
     def __init__(self, config: Path, hint: str = "") -> None:
         self._config, self._hint = config, hint
@@ -82,7 +82,7 @@ class SchedulerPrograms:
 
 
 def source(file: Path | None, config: Path) -> Source:
-    """The file where one is given, else what the caller may read: the store, or the scheduler's answers."""
+    """The file if one is given, otherwise what the caller may read: the store, or the scheduler's answers."""
     from slurm_sns.cli.live.asking import is_for_admins
 
     if file is not None:
@@ -97,7 +97,7 @@ def source(file: Path | None, config: Path) -> Source:
     configuration = load(config)
     user = configuration.slurm.user
     if not _runs_as(user):
-        is_root = os.geteuid() == 0  # may become SlurmUser; to a user this would be no help
+        is_root = os.geteuid() == 0  # only root can become SlurmUser, so nobody else gets this hint
         return SchedulerPrograms(config, f"; {user} reads the store without it: sudo -u {user}" if is_root else "")
     from slurm_sns.scheduler.profile_answers import NO_PROFILE
 

@@ -1,4 +1,4 @@
-"""What `sns queue` shows: a table as wide as the terminal, or all of it, one job a line, where it goes into a pipe."""
+"""What `sns queue` shows: on a terminal a table that fits its width, in a pipe all columns, one job on each line."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
@@ -11,9 +11,9 @@ from slurm_sns.cli.live.explain_view import duration, folded, plain
 
 Row = Mapping[str, Any]
 
-#: A user's job name is cut here: the columns behind it are why the table is looked at.
+#: Job names are cut to this length, because the columns behind them matter more.
 LONGEST_NAME = 24
-#: Marks a job that has waited so long that it comes before all others and has capacity withheld for it.
+#: Marks an over-aged job: it goes before all others, and capacity is withheld for it.
 OVER_AGED = "!"
 #: The states of jobs that have started.
 RUNS = ("running", "suspended")
@@ -44,7 +44,7 @@ COLUMNS = (
 
 
 def table(rows: Sequence[Row], now_s: float, width: int, hidden: int = 0) -> RenderableType:
-    """The jobs for a terminal of that width; `hidden` more were left out."""
+    """The jobs for a terminal of that width. `hidden` is the number of further jobs that the rows leave out."""
     if not rows:
         return "no jobs"
     columns = [column for column in COLUMNS if column.width <= width]
@@ -58,7 +58,7 @@ def table(rows: Sequence[Row], now_s: float, width: int, hidden: int = 0) -> Ren
 
 
 def plain_lines(rows: Sequence[Row], now_s: float) -> Iterator[str]:
-    """A heading and one line a job: every column, in fixed order, SINCE in seconds; only the last one holds spaces."""
+    """A heading and one line for each job: all columns in fixed order, SINCE in seconds, spaces only in the last."""
     if not rows:
         yield "no jobs"
         return
@@ -74,7 +74,7 @@ def _plain(column: Column, row: Row, now_s: float) -> str:
 
 
 def size(row: Row) -> str:
-    """`2x8c,16G`: two nodes with eight cores and 16 GiB each; of a job that is not planned, its CPUs."""
+    """`2x8c,16G` is two nodes with eight cores and 16 GiB each; for a job that is not planned, its number of CPUs."""
     demand = row["demand"]
     if demand is None:
         return f"{row['cpus']}cpu"
@@ -90,7 +90,7 @@ def _position(row: Row) -> str:
 
 
 def _since_s(row: Row, now_s: float) -> float:
-    """How long ago it started, or for how long it waits."""
+    """The seconds since the job started or, before that, was submitted."""
     since_s = row["start_s"] if row["state"] in RUNS and row["start_s"] else row["submit_s"]
     return max(0.0, now_s - float(since_s))
 
@@ -106,5 +106,5 @@ def _line(text: str) -> str:
 
 
 def _word(text: str) -> str:
-    """One word for awk: a space becomes `_`, nothing a dash."""
+    """The text as one word for awk: spaces become `_`, an empty text becomes `-`."""
     return _line(text).replace(" ", "_") or "-"

@@ -1,4 +1,4 @@
-"""`sns render`: the files that Slurm, systemd and the plugins read, from sns.yaml."""
+"""`sns render`: writes the files that Slurm, systemd and the plugins read, from sns.yaml."""
 
 import json
 from pathlib import Path

@@ -1,7 +1,7 @@
-"""What `sns status` shows: for a terminal a page that is read at a glance, for a pipe one fact a line.
+"""What `sns status` shows: on a terminal one page, in a pipe one fact on each line.
 
-The lines of the plain text are `key: value`; keys stay what they are, so that scripts may look for them. `node NAME`
-and `account NAME` lines say used/total.
+The lines of the plain text are `key: value`. The keys must not change, because scripts may look for them. `node NAME`
+lines say used/total of each resource.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,16 +16,16 @@ from slurm_sns.cli.live.explain_view import duration, folded, plain
 
 Answer = Mapping[str, Any]
 
-#: A cycle ends every second, and a busy controller may take its time: older than this is worth a warning.
+#: A cycle ends about every second, later on a busy controller. An answer older than this gets a warning.
 QUIET_S = 15.0
-#: Groups of equally full nodes on a page; a cluster has more nodes than a terminal has lines.
+#: Most groups of equally full nodes on a page: a cluster has more nodes than a terminal has lines.
 MOST_GROUPS = 16
 BAR_WIDTH = 16
-#: Warnings of one kind.
+#: Most warnings of one kind.
 MOST_WARNINGS = 5
 #: A narrower terminal has no room for bars beside the numbers.
 WITH_BARS = 90
-#: Resources as the answer names them, as people do, and in which unit they are counted (GiB: 1024 MiB).
+#: Each resource: its name in the answer, its name for people, and the divisor of its unit (GiB: 1024 MiB).
 RESOURCES = (
     ("cores", "cores", 1),
     ("memory_mb", "memory GiB", 1024),
@@ -35,7 +35,7 @@ RESOURCES = (
 
 
 def warnings(answer: Answer, now_s: float) -> list[str]:
-    """What somebody should look at, the worst first."""
+    """The problems that need attention, the worst first."""
     found = []
     if answer["disabled"]:
         found.append("disabled: jobs pass through to Slurm until sns enable")
@@ -58,7 +58,7 @@ def _at_most(lines: list[str], what: str) -> list[str]:
 
 
 def plain_lines(answer: Answer, now_s: float) -> Iterator[str]:
-    """One fact a line."""
+    """One fact on each line."""
     yield f"mode: {answer['mode']}"
     yield f"kill switch: {'on' if answer['disabled'] else 'off'}"
     yield f"heartbeat: {duration(now_s - answer['at_s'])} ago"
@@ -86,7 +86,7 @@ def plain_lines(answer: Answer, now_s: float) -> Iterator[str]:
 
 
 def page(answer: Answer, now_s: float, width: int) -> RenderableType:
-    """Everything for a terminal of that width."""
+    """The page for a terminal of that width."""
     parts: list[RenderableType] = [_head(answer, now_s)]
     parts += [Text(f"! {_text(each)}", style="bold red", overflow="fold") for each in warnings(answer, now_s)]
     parts += [_facts(answer), Text(), _nodes(answer, with_bars=width >= WITH_BARS)]
@@ -123,7 +123,7 @@ def _facts(answer: Answer) -> Table:
 
 
 def _nodes(answer: Answer, *, with_bars: bool) -> Table:
-    """All nodes together, then those that are equally full in one line, the fullest first."""
+    """One line for all nodes together, then one for each group of equally full nodes, the fullest first."""
     kinds = _kinds(answer)
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("NODES", overflow="ellipsis", no_wrap=True)
@@ -155,7 +155,7 @@ def _cells(of: Answer, kinds: list[tuple[str, str, int]], *, with_bars: bool) ->
         yield Text(_share(of, key, unit) if there else "-")
         if with_bars:
             full = _full(of, key)
-            style = "red" if full > 0.95 else "yellow" if full > 0.7 else "green"  # what a glance is to tell apart
+            style = "red" if full > 0.95 else "yellow" if full > 0.7 else "green"
             bar = ProgressBar(1.0, full, width=BAR_WIDTH, complete_style=style, finished_style=style)
             yield bar if there else ""
 
@@ -184,7 +184,7 @@ def _accounts(answer: Answer) -> Table:
 
 
 def _kinds(of: Answer) -> list[tuple[str, str, int]]:
-    """The resources that there are: (name, key, unit)."""
+    """The resources of which there is any capacity: (name, key, unit)."""
     return [(name, key, unit) for key, name, unit in RESOURCES if of["capacity"][key]]
 
 
@@ -194,7 +194,7 @@ def _share(of: Answer, key: str, unit: int) -> str:
 
 
 def _full(of: Answer, key: str) -> float:
-    """From 0 to 1; withheld capacity can make less than nothing free."""
+    """The used part, from 0 to 1. It is limited to that, because withheld capacity can make free negative."""
     capacity = of["capacity"][key]
     return min(1.0, max(0.0, 1 - of["free"][key] / capacity)) if capacity else 0.0
 

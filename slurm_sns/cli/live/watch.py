@@ -1,6 +1,6 @@
-"""One answer shown once, or again and again in place: on a terminal as a page, in a pipe as plain lines, or as JSON.
+"""Shows an answer once or repeatedly: on a terminal as a page, in a pipe as plain lines, or as JSON.
 
-A watch outlives the scheduler: while that does not answer the last page stays, under a line that says so.
+A watch goes on when the scheduler stops: while that does not answer, the last page stays below a line that says so.
 """
 
 import json
@@ -21,7 +21,7 @@ Ask = Callable[[], Any]
 
 
 class Look(NamedTuple):
-    """The two looks of an answer: `page(answer, now_s, width)` and `lines(answer, now_s)`."""
+    """The two forms in which an answer is shown: `page(answer, now_s, width)` and `lines(answer, now_s)`."""
 
     page: Callable[[Any, float, int], RenderableType]
     lines: Callable[[Any, float], Iterator[str]]
@@ -40,7 +40,7 @@ def show_once(ask: Ask, look: Look, *, as_json: bool) -> None:
 
 
 def show_again(ask: Ask, look: Look, every_s: float, *, as_json: bool) -> None:
-    """Show the answer every so often until Ctrl-C or SIGTERM, which are its good end.
+    """Show the answer every `every_s` seconds until Ctrl-C or SIGTERM, neither of which is an error.
 
     Raises:
         BadInput: the request was at fault; asking again would not help.
@@ -59,7 +59,7 @@ def show_again(ask: Ask, look: Look, every_s: float, *, as_json: bool) -> None:
 
 
 def _in_place(console: Console, ask: Ask, look: Look, every_s: float) -> None:
-    """On the terminal's second screen; the last page is left on the first one."""
+    """Update the page on the terminal's alternate screen; at the end print the last page on the normal screen."""
     page: RenderableType = Text()
     try:
         with Live(console=console, screen=True, auto_refresh=False, vertical_overflow="crop") as live:
@@ -77,7 +77,7 @@ def _in_place(console: Console, ask: Ask, look: Look, every_s: float) -> None:
 
 
 def _in_lines(ask: Ask, look: Look, every_s: float, *, as_json: bool) -> None:
-    """A block of lines under its time, or one JSON object on one line, every so often."""
+    """Every `every_s` seconds, print the time and a block of lines, or one line with a JSON object."""
     while True:
         answer, problem = _try(ask, None)
         now_s = time.time()
@@ -91,7 +91,7 @@ def _in_lines(ask: Ask, look: Look, every_s: float, *, as_json: bool) -> None:
 
 
 def _try(ask: Ask, last: Any) -> tuple[Any, str]:
-    """The answer, or the last one and in one line why there is no new one."""
+    """The answer and an empty text, or the last answer and the reason, in one line, why there is no new one."""
     try:
         return ask(), ""
     except BadInput:

@@ -1,4 +1,4 @@
-"""The options of `sns simulate` that set policies' parameters: made from the policies' specifications."""
+"""The options of `sns simulate` that set policies' parameters, generated from the policies' specifications."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -14,9 +14,9 @@ from slurm_sns.policies.specification import Setting, Specification, default_of,
 
 
 def with_policy_options(after: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command an option for each parameter that has one, behind the option `after`.
+    """Give a command an option for each policy parameter that has one; in the help they follow the option `after`.
 
-    The command gets those that were given as one argument `settings`, by the parameters' names.
+    The command receives the options that the user gave as one argument `settings`: parameter name -> value.
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
@@ -39,14 +39,14 @@ def with_policy_options(after: str) -> Callable[[Callable[..., None]], Callable[
 
 
 def at_events() -> str:
-    """The policies that a simulation asks at every event."""
+    """The names of the policies that a simulation asks at every event, separated by commas."""
     return ", ".join(each.name for each in map(specification, REGISTRY) if each.runs_at_events)
 
 
 def require_taken(policy: Specification, called: str, settings: Mapping[str, Any], *, but: str = "") -> None:
-    """Accept options that the policy has a use for; those of spreading go with every policy that spreads.
+    """Check that the policy uses every given option; the options of spreading go with every policy that spreads.
 
-    `called` is what the policy was called on the command line; `but` is an option that does not go with that.
+    `called` is the policy's name on the command line; `but` is a parameter that this name excludes.
 
     Raises:
         BadInput: an option goes with other policies only; the message lists them.
@@ -59,7 +59,7 @@ def require_taken(policy: Specification, called: str, settings: Mapping[str, Any
 
 
 def with_settings(parameters: Any, settings: Mapping[str, Any]) -> Any:
-    """The parameters, a frozen dataclass, with what was given of them on the command line.
+    """The parameters, a frozen dataclass, with the values that were given on the command line.
 
     Raises:
         BadInput: a list cannot be read; the message says what is valid.
@@ -73,7 +73,7 @@ def with_settings(parameters: Any, settings: Mapping[str, Any]) -> Any:
 
 
 def _options() -> dict[str, inspect.Parameter]:
-    """The options by the names of the parameters; what several policies have in common is one option."""
+    """The options by parameter name; a parameter that several policies share becomes one option."""
     found: dict[str, inspect.Parameter] = {}
     for each in map(specification, REGISTRY):
         for parameters in each.parameters:
@@ -100,7 +100,7 @@ def _option(name: str, setting: Setting, kind: Any, default: Any) -> inspect.Par
 
 
 def _value(name: str, value: Any, kind: Any) -> Any:
-    """What was given; a list is a text with commas."""
+    """The given value; for a list parameter the text with commas is split."""
     if get_origin(kind) is not tuple:
         return value
     parts = tuple(part.strip() for part in value.split(","))
@@ -113,13 +113,13 @@ def _value(name: str, value: Any, kind: Any) -> Any:
 
 
 def _takes(policy: Specification, name: str) -> bool:
-    """Whether an option goes with the policy: one of its own, or one of spreading where it spreads."""
+    """Whether an option goes with the policy: it is the policy's own, or one of spreading and the policy spreads."""
     of_spreading = (each for each in map(specification, REGISTRY) if each.spreads)
     return _has(policy, name) or (policy.spreads and any(_has(each, name, "sns") for each in of_spreading))
 
 
 def _has(policy: Specification, name: str, section: str = "") -> bool:
-    """Whether it is a parameter of the policy's, in this section of sns.yaml where one is named."""
+    """Whether the policy has a parameter of this name; with `section`, only one in that section of sns.yaml."""
     found = (settings_of(kind).get(name) for kind in policy.parameters)
     return any(each is not None and section in ("", each.section) for each in found)
 

@@ -1,6 +1,6 @@
-"""`sns simulate`: what was asked for becomes a replay of the trace, and the replay a result.
+"""`sns simulate`: turn a request into a replay of the trace, and the replay into a result.
 
-Matching is replayed by the compiled loop, what its kernel does not know by the plain engine.
+Policies that match are replayed by the compiled loop; the event engine replays what the kernel does not support.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -33,12 +33,12 @@ from slurm_sns.sim.traces.sns_trace import SnsTrace, TraceReader
 from slurm_sns.sim.traces.trace import Trace
 from slurm_sns.sim.traces.trace_arrays import Records
 
-#: Told now and then how many jobs have been started.
+#: Called from time to time with the number of jobs that have started.
 Report = Callable[[int], None]
 
 
 class Result(NamedTuple):
-    """What a replay gave: its metrics, and `more` that its summary says; `write` puts it into a directory."""
+    """The result of a replay: its metrics, and `more` entries for its summary; `write` writes it to a directory."""
 
     metrics: Callable[[], Metrics]
     write: Callable[[Path, Mapping[str, Any]], None]
@@ -46,7 +46,10 @@ class Result(NamedTuple):
 
 
 class Replay(NamedTuple):
-    """A trace that has been read for a policy: its jobs, those left out by reason, those out of order; to be run."""
+    """A trace that has been read for a policy and can be run.
+
+    `jobs` is their number, `dropped` the number left out by reason, `unsorted` the number out of submit order.
+    """
 
     jobs: int
     dropped: Mapping[str, int]
@@ -57,10 +60,10 @@ class Replay(NamedTuple):
 def read_replay(
     trace: str, node_arrays: NodeArrays, asked: Requested, *, load_factor: float, limit: int | None
 ) -> Replay:
-    """Read the trace as the policy takes it.
+    """Read the trace in the form that the policy needs.
 
     Raises:
-        BadInput: naming file, line and what would be valid.
+        BadInput: the trace cannot be read; the message names file, line and what would be valid.
     """
     if asked.spreading is None:
         records = read_records(trace, node_arrays, load_factor=load_factor, limit=limit)
@@ -85,9 +88,10 @@ def read_replay(
 
 
 def run_unspread(node_arrays: NodeArrays, records: Records, asked: Requested, report: Report) -> Result:
-    """Replay a trace whose jobs keep their geometry: matching by the compiled loop, any other policy by its plans.
+    """Replay a trace whose jobs keep their geometry, under a policy that does not spread.
 
-    By the engine where a heuristic is in use that only the twin has.
+    A policy that does not match is replayed through its plans. One that matches is replayed by the compiled loop, or
+    by the event engine when it uses a heuristic that the kernel lacks.
     """
     if asked.rules is None:
         trace, interval_s = records.trace(), asked.interval_s
@@ -120,9 +124,9 @@ def run_spreading(
     *,
     programs: Mapping[str, Program],
 ) -> Result:
-    """Replay a trace of programs by the engine, which knows run times that depend on the placement."""
-    assert asked.spreading is not None  # noqa: S101  the trace was read for it
-    assert isinstance(asked.policy, Portfolio)  # noqa: S101  those that spread are
+    """Replay a trace of programs by the event engine, where a job's run time may depend on its placement."""
+    assert asked.spreading is not None  # noqa: S101  the trace was read for a policy that spreads
+    assert isinstance(asked.policy, Portfolio)  # noqa: S101  every policy that spreads is a portfolio
     options, parameters = asked.spreading
     scheduler: Scheduler = asked.policy
     progress = progress_of(options.progress or AUTHORS, asked.name, node_arrays, spread.model)
@@ -142,7 +146,7 @@ def run_spreading(
 
 
 def _result(outcome: Outcome, node_arrays: NodeArrays, members: Sequence[str] = (), *, spreads: bool = False) -> Result:
-    """What the engine has run; `spreads`: the policy knows scale factors."""
+    """The result of an event engine's run; `spreads`: the policy uses scale factors."""
     return Result(
         metrics=lambda: measure(outcome, node_arrays, members),
         write=lambda out, summary: write_results(out, outcome, node_arrays, summary, spreads=spreads),
@@ -158,8 +162,8 @@ def _run_engine(
     scheduler: Scheduler,
     progress: Progress | None = None,
 ) -> Outcome:
-    """Replay the trace by the plain engine; without a model of progress jobs run as long as the trace says."""
-    assert asked.rules is not None  # noqa: S101  what matches has rules
+    """Replay the trace by the event engine; without a progress model jobs run as long as the trace says."""
+    assert asked.rules is not None  # noqa: S101  every policy that matches has rules
     simulation = Simulation(
         node_arrays,
         trace,
@@ -174,7 +178,7 @@ def _run_engine(
 
 
 def _is_compiled(node_arrays: NodeArrays, rules: Rules, records: Records) -> bool:
-    """Whether the compiled loop has all heuristics that are in use."""
+    """Whether the compiled loop supports all heuristics that the rules and the jobs use."""
     own = {heuristic for *_, heuristic in records.kinds if heuristic}
     used = own.union(rules.portfolio, {rules.default_heuristic or rules.portfolio[0]})
     return used <= KEYS.keys() and kernel_holds(node_arrays, used)

@@ -1,4 +1,4 @@
-"""`sns reproduce`: run the experiments of the papers again and write a page that sets our results beside theirs."""
+"""`sns reproduce`: rerun an experiment of a paper and write a page that compares our results with the paper's."""
 
 import importlib
 import json
@@ -38,7 +38,7 @@ NAMES = (
 )
 MOST_JOBS, MOST_SEEDS = 256, 10_000
 QUICK_SEEDS = 5
-#: Of a task of a job array, the largest: six replays of 13 million jobs take minutes, and 3 GB.
+#: Limits of one task of the job array. The largest task, six replays of 13 million jobs, takes minutes and 3 GB.
 TASK_MINUTES, TASK_GB = 60, 4
 
 
@@ -50,37 +50,44 @@ def reproduce(
         int | None,
         typer.Option("--seeds", min=2, max=MOST_SEEDS, help="How many seeds.", show_default="30; 5 with --quick"),
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="A minute's version: smaller, and less certain.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Run a smaller version in about a minute; its results are less certain.")
+    ] = False,
     jobs: Annotated[
         int | None,
         typer.Option(
             "--jobs",
             min=1,
             max=MOST_JOBS,
-            help="Processes, or tasks of the array, at a time.",
+            help="Processes to run at a time; with --slurm, tasks of the array.",
             show_default=f"2; {MOST_JOBS} with --slurm",
         ),
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Keep the runs that are there already.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Keep finished runs of an interrupted one and run only what is missing.")
+    ] = False,
     runs: Annotated[
         Path | None,
-        typer.Option("--runs", help="Directory of single runs, to share between pages.", show_default="OUT/runs"),
+        typer.Option(
+            "--runs", help="Directory for the results of single runs; pages may share it.", show_default="OUT/runs"
+        ),
     ] = None,
     slurm: Annotated[
-        bool, typer.Option("--slurm", help="Run as a Slurm job array; the runs' directory is one that all nodes see.")
+        bool, typer.Option("--slurm", help="Run as a Slurm job array; all nodes must see the directory of the runs.")
     ] = False,
     partition: Annotated[
-        str | None, typer.Option("--partition", help="Of the array.", show_default="Slurm's default")
+        str | None, typer.Option("--partition", help="Partition of the array.", show_default="Slurm's default")
     ] = None,
     minutes: Annotated[
-        int | None, typer.Option("--minutes", min=1, help="Time limit of a task.", show_default=str(TASK_MINUTES))
+        int | None,
+        typer.Option("--minutes", min=1, help="Time limit of a task, in minutes.", show_default=str(TASK_MINUTES)),
     ] = None,
     memory_gb: Annotated[
-        int | None, typer.Option("--memory-gb", min=1, help="Memory of a task.", show_default=str(TASK_GB))
+        int | None, typer.Option("--memory-gb", min=1, help="Memory of a task, in GB.", show_default=str(TASK_GB))
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Reproduce figures of a paper: figures and CSV, and a page with a verdict on each claim."""
+    """Rerun an experiment of a paper and write figures, CSV and a page with a verdict on each claim."""
     if name not in NAMES:
         raise BadInput(f"reproduction '{name}' is unknown; valid: {', '.join(NAMES)}")
     from slurm_sns.sim.reproduce.claims import count_verdicts
@@ -131,7 +138,11 @@ def _array(runs: Path, tasks: int, given: dict[str, str | int | None]) -> "Worke
 
 
 def _require_none(given: dict[str, str | int | None]) -> None:
-    """Accept a run on this machine to which nothing was said of a job array."""
+    """Refuse the options of a job array for a run on this machine.
+
+    Raises:
+        BadInput: one of them was given.
+    """
     for option, value in given.items():
         if value is not None:
             raise BadInput(f"--{option.replace('_', '-')} goes with --slurm")

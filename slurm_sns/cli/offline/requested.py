@@ -1,4 +1,4 @@
-"""What `sns simulate` was asked for: its options and a configuration become a policy, before anything is read."""
+"""The request of `sns simulate`: its options and a configuration become a policy, before any trace is read."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
 _Parameters = TypeVar("_Parameters")
 
-#: A heuristic's name stands for this policy with that heuristic alone.
+#: `--policy HEURISTIC` means this policy with a portfolio of that one heuristic.
 MAX_JOBS = "max-jobs"
 
 #: The matching paper's cycle (JSSPP 2013, section 5), in seconds.
 PAPER_INTERVAL_S = 30
-#: Time is in whole seconds: a cycle in each second in which something was submitted or finished.
+#: Time is in whole seconds: a cycle in each second in which a job was submitted or finished.
 AT_EVERY_EVENT_S = 1
 
 
 class SpreadingSettings(NamedTuple):
-    """What a policy of Spread-n-Share's family needs beside the rest."""
+    """The additional settings of a policy that spreads."""
 
     options: SpreadingOptions
     parameters: "SnsParameters"
@@ -36,7 +36,7 @@ class SpreadingSettings(NamedTuple):
 
 @dataclass(frozen=True)
 class Requested:
-    """How a trace is to be replayed. `age_limit_s` None: nobody is over-aged; `spreading` None: nothing spreads."""
+    """How to replay a trace. `age_limit_s` None: no job becomes over-aged; `spreading` None: no job is spread."""
 
     name: str
     policy: "Policy"
@@ -47,7 +47,7 @@ class Requested:
 
     @property
     def rules(self) -> "Rules | None":
-        """How the policy matches; None for one that has no portfolio."""
+        """How the policy matches; None for a policy that does not match."""
         return getattr(self.policy, "rules", None)
 
 
@@ -60,10 +60,10 @@ def requested(
     interval_s: int | None,
     age_limit_s: int | None,
 ) -> Requested:
-    """What was asked for. `settings` are the options of policies' parameters that were given.
+    """Turn the given options into a request. `settings` are the given options that set policies' parameters.
 
     Raises:
-        BadInput: naming the option and what is valid.
+        BadInput: an option is not valid; the message names it and what is valid.
     """
     from slurm_sns.policies.placement.heuristics import HEURISTICS
     from slurm_sns.policies.sns.parameters import REPRODUCTION, SnsParameters, require_valid
@@ -110,6 +110,6 @@ def _configured(config: Path | None) -> "Config | None":
 
 
 def _shares(configured: "Config | None") -> Mapping[str, float]:
-    """The projects' shares. Those of Slurm's associations a simulation cannot ask for: all projects alike."""
+    """The projects' shares. A simulation cannot read Slurm's associations: all projects then have equal shares."""
     shares = configured.matching.shares if configured else {}
     return {} if isinstance(shares, str) else shares

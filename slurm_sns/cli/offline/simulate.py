@@ -41,7 +41,9 @@ def simulate(
     load_factor: Annotated[
         float, typer.Option("--load-factor", help="Multiplies arrival times; below 1 raises the load.")
     ] = 1.0,
-    limit: Annotated[int | None, typer.Option("--limit", min=1, help="Only the first jobs of the trace.")] = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", min=1, help="Replay only this many jobs, the first of the trace.")
+    ] = None,
     profiles: Annotated[
         Path | None, typer.Option("--profiles", help="The programs' profiles, a YAML file (ce, cs, sns, combined).")
     ] = None,
@@ -58,8 +60,8 @@ def simulate(
         typer.Option(
             "--learn",
             metavar="SPREAD",
-            help="Begin without profiles and learn them from the runs (sns, combined): measurements are off by this "
-            "share (standard deviation) of what --profiles says; 0 to 1.",
+            help="Begin without profiles and learn them from the runs (sns, combined). Each measurement differs from "
+            "--profiles by a random error with this relative standard deviation, 0 to 1.",
         ),
     ] = None,
     age_limit: Annotated[
@@ -67,20 +69,22 @@ def simulate(
         typer.Option(
             "--age-limit",
             min=1,
-            help="Jobs that have waited longer, in seconds, go first and have capacity withheld.",
-            show_default="none; that of --config",
+            help="A job that has waited longer than this many seconds goes first, and capacity is withheld for it.",
+            show_default="none, or that of --config",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Of the errors of --learn; nothing else draws lots.")] = 0,
+    seed: Annotated[
+        int, typer.Option("--seed", help="Seed of the measurement errors of --learn; nothing else is random.")
+    ] = 0,
     out: Annotated[Path | None, typer.Option("--out", help="Directory for jobs.csv, cycles.csv, summary.json.")] = None,
     config: Annotated[
         Path | None,
-        typer.Option("--config", help="Take what is not given here, and the projects' shares, from this sns.yaml."),
+        typer.Option("--config", help="An sns.yaml with the projects' shares and defaults for options not given."),
     ] = None,
     as_json: AsJson = False,
     settings: Mapping[str, Any],
 ) -> None:
-    """Replay TRACE on the nodes under a policy and print what came of it."""
+    """Replay TRACE on the nodes under a policy and print a summary."""
     from slurm_sns.cli.offline.replaying import read_replay
     from slurm_sns.sim.results.result_files import require_directory
     from slurm_sns.sim.traces.nodes_csv import read_nodes
@@ -113,6 +117,6 @@ def simulate(
 
 
 def _note(trace: str, unsorted: int) -> None:
-    """Say that the trace was not in the order of its submits."""
+    """Tell the user when the trace was not in submit order."""
     if unsorted:
         print(f"sns: note: {trace}: {unsorted:,} jobs come after later ones; sorted by submit", file=sys.stderr)

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from slurm_sns.policies.sns.parameters import SnsParameters
     from slurm_sns.sim.traces.sns_trace import SnsTrace
 
-#: How jobs advance: by the paper's own model, or slowed down by their neighbours.
+#: The progress models: the paper's own, and contention, where neighbours slow a job down.
 AUTHORS = "authors"
 PROGRESS = (AUTHORS, "contention")
 
 
 @dataclass(frozen=True, slots=True)
 class SpreadingOptions:
-    """What was given on the command line; None where nothing was."""
+    """The values that were given on the command line; None for an option that was not given."""
 
     profiles: Path | None
     progress: str | None
@@ -30,10 +30,10 @@ class SpreadingOptions:
     seed: int
 
     def require_taken(self, policy: Specification, called: str) -> None:
-        """Accept options that go with the policy, which was called so on the command line.
+        """Check that the policy uses the given options; `called` is the policy's name on the command line.
 
         Raises:
-            BadInput: one goes with other policies only, or cannot be used; the message says what is valid.
+            BadInput: an option goes with other policies only, or its value is not valid; the message says what is.
         """
         spreading = _names(lambda each: each.spreads)
         for name in ("profiles", "progress"):
@@ -52,10 +52,10 @@ class SpreadingOptions:
             raise BadInput(f"--learn is {self.learn}; valid: 0 to 1")
 
     def programs(self, node_arrays: "NodeArrays") -> Mapping[str, "Program"]:
-        """The profiles of the file, none without one; no curve may have more ways than any node.
+        """The profiles of the file by program; empty without a file. No curve may have more ways than any node.
 
         Raises:
-            BadInput: naming file, line, program, field and what is valid.
+            BadInput: the file is not valid; the message names file, line, program, field and what is valid.
         """
         if self.profiles is None:
             return {}
@@ -69,7 +69,7 @@ class SpreadingOptions:
 def summary_of(
     trace: "SnsTrace", placements: Any, parameters: "SnsParameters", options: SpreadingOptions
 ) -> dict[str, Any]:
-    """What the summary of a run says beside what it says of every policy."""
+    """The entries that the summary has for policies that spread only."""
     runs = [placed.end_s - placed.start_s for placed in placements]
     turnarounds = [placed.end_s - placed.job.submit_s for placed in placements]
     return {

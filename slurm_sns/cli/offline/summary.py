@@ -1,4 +1,4 @@
-"""What `sns simulate` tells of a run: the summary, and the same as a small table."""
+"""The output of `sns simulate`: the summary of a replay, as JSON data and as a small table."""
 
 import resource
 import sys
@@ -21,7 +21,7 @@ def summary_of(
     read_s: float,
     wall_s: float,
 ) -> dict[str, Any]:
-    """The summary, as --json prints it and summary.json keeps it; `wall_s` is that of the replay alone."""
+    """The summary, as --json prints it and summary.json keeps it; `wall_s` is the time of the replay alone."""
     return {
         "policy": asked.name,
         "interval_s": asked.interval_s,
@@ -41,7 +41,7 @@ def summary_of(
 
 
 def _matching(rules: "Rules | None") -> dict[str, Any]:
-    """How a policy matches; nothing of one that does not."""
+    """How a policy matches; empty for a policy that does not match."""
     if rules is None:
         return {}
     return {
@@ -52,7 +52,7 @@ def _matching(rules: "Rules | None") -> dict[str, Any]:
 
 
 def print_table(summary: dict[str, Any]) -> None:
-    """Print the summary for people."""
+    """Print the summary as a table."""
     from rich.console import Console
     from rich.table import Table
 

@@ -1,4 +1,4 @@
-"""`sns workload`: write a generated trace and the nodes that go with it."""
+"""`sns workload`: generate a trace and write it with the nodes of its pool."""
 
 import sys
 from pathlib import Path
@@ -14,15 +14,15 @@ PREFIX = "netbatch-"
 def workload(
     name: Annotated[str, typer.Argument(metavar="NAME", help="netbatch-a, netbatch-b, netbatch-c or netbatch-d.")],
     *,
-    scale: Annotated[float, typer.Option("--scale", help="Of the pool's machines and jobs.")] = 0.05,
-    days: Annotated[float, typer.Option("--days", help="How much of the month.")] = 30,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Another seed, other jobs; the machines stay.")] = 1,
+    scale: Annotated[float, typer.Option("--scale", help="Fraction of the pool's machines and jobs.")] = 0.05,
+    days: Annotated[float, typer.Option("--days", help="Number of days to generate, at most the month of 30.")] = 30,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the jobs; it does not change the machines.")] = 1,
     out: Annotated[
         Path | None, typer.Option("--out", help="FILE.swf or FILE.swf.gz.", show_default="standard output")
     ] = None,
-    nodes_out: Annotated[Path | None, typer.Option("--nodes-out", help="FILE.csv for the nodes.")] = None,
+    nodes_out: Annotated[Path | None, typer.Option("--nodes-out", help="FILE.csv to write the nodes to.")] = None,
 ) -> None:
-    """Write a workload like one of the four NetBatch pools, as SWF."""
+    """Generate a workload like that of one of the four NetBatch pools and write it as SWF."""
     from slurm_sns.sim.workloads.netbatch import generate
     from slurm_sns.sim.workloads.netbatch_pools import DAYS, POOLS
     from slurm_sns.sim.workloads.write import swf_lines, write_nodes, write_swf

@@ -1,1 +1,1 @@
-"""What the papers compare themselves with: one module per policy."""
+"""The policies with which the papers compare their own: one module per policy."""

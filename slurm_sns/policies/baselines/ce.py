@@ -1,6 +1,6 @@
-"""CE, compact and exclusive: today's practice. Each job on its fewest nodes, which it has for itself.
+"""CE, compact and exclusive, today's practice: each job runs alone on its fewest nodes.
 
-The first idle nodes of the machine list; a job for which there are too few waits, and the next is looked at.
+A job gets the first idle nodes of the machine list. When too few are idle it waits, and the next job is looked at.
 
 Source: Spread-n-Share (SC'19), sections 1 and 3.2, figure 8.
 """
@@ -16,17 +16,17 @@ from slurm_sns.policies.placement.request import NodeType, compact
 
 
 def compact_exclusive(parameters: CompactParameters | None = None) -> Portfolio:
-    """CE. Only the queue depth means something here.
+    """The policy CE. Of the parameters it uses the queue depth only.
 
     Raises:
-        BadInput: a parameter cannot be used.
+        BadInput: a parameter is not valid.
     """
     parameters = parameters or CompactParameters()
     return Portfolio(Rules(("first-fit",), parameters.queue_depth, reservations=0), alternatives)
 
 
 def alternatives(asked: JobRequest, nodes: Sequence[NodeType]) -> Choice:
-    """The one way: scale 1 on empty nodes.
+    """The only alternative: scale 1, or the job's own geometry if it is fixed, on empty nodes.
 
     Raises:
         Infeasible: the nodes could not hold the job even when they are all empty.

@@ -1,6 +1,6 @@
 """CS, compact and shared: the smallest scale that fits now, on nodes shared with others, without any profile.
 
-The search for nodes is Spread-n-Share's, by occupied cores alone.
+It chooses nodes as Spread-n-Share does, by occupied cores alone.
 
 Source: Spread-n-Share (SC'19), section 3.2, figure 8.
 """
@@ -19,10 +19,10 @@ from slurm_sns.policies.placement.scale_factors import require_scales
 
 
 def compact_shared(parameters: CompactParameters | None = None) -> Portfolio:
-    """CS.
+    """The policy CS.
 
     Raises:
-        BadInput: a parameter cannot be used.
+        BadInput: a parameter is not valid.
     """
     parameters = parameters or CompactParameters()
     require_scales(parameters.scales)
@@ -31,7 +31,9 @@ def compact_shared(parameters: CompactParameters | None = None) -> Portfolio:
 
 
 def alternatives(parameters: CompactParameters, asked: JobRequest, nodes: Sequence[NodeType]) -> Choice:
-    """The scales where the job's geometry may be chosen; a program's own limit of them binds whoever schedules.
+    """One alternative per scale if the job's geometry may be chosen, otherwise its own geometry.
+
+    CS does not plan by profiles, but it respects the largest scale that the program's profile states.
 
     Raises:
         Infeasible: the nodes could not hold the job even when they are all empty.
@@ -44,9 +46,9 @@ def alternatives(parameters: CompactParameters, asked: JobRequest, nodes: Sequen
 def scales(
     request: Request, nodes: Sequence[NodeType], parameters: CompactParameters, max_scale: int | None = None
 ) -> tuple[Alternative, ...]:
-    """The scales in increasing order; scale 1 is always among them.
+    """The alternatives by increasing scale; scale 1 is always among them.
 
-    `max_scale` is that of the job's framework, which binds whoever schedules; the job's own hint does too.
+    `max_scale` is the largest scale that the job's framework allows. The owner's hint is a limit, too.
 
     Raises:
         Infeasible: the nodes could not hold the job even when they are all empty.

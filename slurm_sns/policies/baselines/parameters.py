@@ -1,4 +1,4 @@
-"""The parameters of the policies that the papers compare themselves with."""
+"""The parameters of the policies with which the papers compare their own."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,8 @@ from slurm_sns.policies.specification import QUEUE_DEPTH, Specification, paramet
 class CompactParameters:
     """How compact policies place jobs.
 
-    `scales` are what CS may use, and CE has no use for; `queue_depth` is how many jobs a pass looks at.
+    `scales` are the scale factors that CS may use, with `even_scales_only` those only whose nodes divide the tasks
+    evenly; CE ignores both. `queue_depth` is how many jobs a cycle looks at.
     """
 
     scales: tuple[int, ...] = parameter((1, 2, 4, 8), SCALES)

@@ -1,8 +1,8 @@
-"""Max-Jobs over alternatives: several ways to run a job, and heuristics that know cache and bandwidth.
+"""Max-Jobs with several alternatives for each job, and with heuristics that look at cache ways and bandwidth.
 
 The schedule with the most jobs wins; among equals the one with the smaller sum of predicted slowdowns, then the one
-whose member comes first. The members beyond the matching paper's take part only in a cycle where some queued job has a
-profile: without profiles this is Max-Jobs, and with `idlest` alone and no reservations it is Spread-n-Share.
+whose member comes first. The members that the matching paper does not have take part only in a cycle where some queued
+job has a profile: without profiles this is Max-Jobs, and with `idlest` alone and no reservations it is Spread-n-Share.
 
 Source: this project's own combination of the two papers.
 """
@@ -23,10 +23,12 @@ def combined(
     *,
     portfolio: tuple[str, ...] | None = None,
 ) -> Portfolio:
-    """The policy `combined`. The members for profiled jobs follow matching's unless a whole `portfolio` is named.
+    """The policy `combined`.
+
+    Its members are those of `matching`, then those for profiled jobs. `portfolio` replaces all of them.
 
     Raises:
-        BadInput: a parameter cannot be used.
+        BadInput: a parameter is not valid.
     """
     matching, sns = matching or MatchingParameters(), sns or SnsParameters()
     require_valid(sns)

@@ -1,4 +1,4 @@
-"""The parameters of the combined policy: matching's and Spread-n-Share's."""
+"""The parameters of the combined policy: those of matching and those of Spread-n-Share."""
 
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.sns.parameters import REPRODUCTION, SnsParameters

@@ -1,4 +1,4 @@
-"""The parameters of matching, with the paper's or its authors' defaults."""
+"""The parameters of matching, with the defaults of the paper or of its authors."""
 
 from dataclasses import dataclass
 
@@ -13,9 +13,10 @@ PAPER_PORTFOLIO = ("best-fit-memory", "worse-fit-memory", "best-fit-cores", "wor
 class MatchingParameters:
     """How one cycle matches.
 
-    `portfolio`: heuristics that compete; one name makes Max-Jobs that heuristic alone. `queue_depth`: how many jobs of
-    the ordered queue a cycle looks at. `reservations`: at how many of the first queue positions an unmatched job has
-    capacity withheld. `default_heuristic`: the pool's choice for jobs that name none; None leaves it to the member.
+    `portfolio`: the heuristics that compete; with one name Max-Jobs is that heuristic alone. `queue_depth`: how many
+    jobs of the ordered queue a cycle looks at. `reservations`: at how many of the first queue positions capacity is
+    withheld for a job without a match. `default_heuristic`: the heuristic for jobs that name none; None leaves it to
+    each member.
     """
 
     portfolio: tuple[str, ...] = parameter(

@@ -1,10 +1,11 @@
 """A cycle that keeps nodes for the oldest over-aged job that cannot start: Spread-n-Share's age limit.
 
-At its first scale that the cluster can hold, the n nodes with the fewest used cores (the machine list's order on ties)
-are kept: nobody else gets anything on them. One job at a time. They are chosen anew in each cycle; kept nodes only ever
-empty, so the sum of the n fewest used cores never grows and the job starts at last.
+The job's first alternative that the cluster could ever hold asks for n nodes. The n nodes with the fewest used cores
+(the first in the machine list on ties) are kept: no other job gets anything on them. Nodes are kept for one job at a
+time and chosen anew in each cycle. No job starts on kept nodes, so the sum of the n smallest numbers of used cores
+never grows, and at last the job starts.
 
-Source: Spread-n-Share (SC'19), section 4.4, asks that nobody starves; how is our choice.
+Source: Spread-n-Share (SC'19), section 4.4, asks that no job starves. How we prevent it is our own choice.
 """
 
 from slurm_sns.model import Job
@@ -13,12 +14,12 @@ from slurm_sns.policies.placement.node_arrays import CORES, Amounts, Indices
 
 
 class KeepingCycle(Cycle):
-    """A cycle in which an over-aged job that finds no place has whole nodes kept for it."""
+    """A cycle that keeps whole nodes for the first over-aged job that finds no place."""
 
     _keeps = False
 
     def _withhold(self, job: Job) -> None:
-        """Keep nodes for the first over-aged job; at reserving positions withhold capacity as ever."""
+        """Keep whole nodes for the first over-aged job; for other jobs withhold capacity as `Cycle` does."""
         if not job.over_aged:
             super()._withhold(job)
             return

@@ -1,6 +1,6 @@
-"""Take the best nodes by score: the smallest wins, ties go to the node that comes first in the machine list.
+"""The best nodes by score: the smallest score wins, ties go to the node that comes first in the machine list.
 
-A heuristic that is `Grouping` looks for its best nodes inside one group of nodes with the same number of idle cores,
+A heuristic that is a `Grouping` looks for its best nodes inside one group of nodes with the same number of idle cores,
 if one group is large enough: later jobs on several nodes then find nodes that are alike (Spread-n-Share, section 4.4).
 """
 
@@ -22,9 +22,10 @@ class Grouping(ABC):
 
 
 def one_group(free: Amounts, candidates: Indices, count: int) -> Indices:
-    """The candidates with the most idle cores of which there are `count` with equally many; all where there are none.
+    """The candidates of one group with equally many idle cores, or all of them when no group has `count` nodes.
 
-    `free` has a column for each node; `candidates` are ascending and stay so.
+    Of the groups with `count` nodes or more it is the one with the most idle cores. `free` has a column for each node;
+    `candidates` are ascending and stay so.
     """
     idle = free[CORES, candidates]
     numbers, sizes = np.unique(idle, return_counts=True)
@@ -33,7 +34,7 @@ def one_group(free: Amounts, candidates: Indices, count: int) -> Indices:
 
 
 def best(candidates: Indices, scores: NDArray[np.generic], count: int) -> Indices:
-    """The `count` candidates of the smallest scores, in the machine list's order.
+    """The `count` candidates with the smallest scores, in the machine list's order.
 
     `candidates` are ascending and at least `count`; `scores` has one entry for each.
     """

@@ -1,22 +1,23 @@
 """The best open nodes for each alternative of a job (compiled).
 
-The best node is the one with the smallest key (module field). It is found in two steps, so that a search looks at few
-nodes: the nodes are cut into blocks of about the square root of their number, and for each (score, alternative) in use
-the smallest key of every block is kept (`NodeState.minima`). A search takes the smallest of those.
+The best node is the one with the smallest key (module `node_state_kernel`). It is found in two steps, so that a search
+looks at few nodes: the nodes are cut into blocks of about the square root of their number, and for each (score,
+alternative) in use the smallest key of every block is kept (`NodeState.minima`). A search takes the smallest of those.
 
-What is kept of a block is the key itself, or a bound: a number that is odd, below every key of the block (UNKNOWN is
-below all). When a bound is the smallest, that block is searched, and the smallest is looked for again.
+For each block either its smallest key is kept or a bound: an odd number below every key of the block (UNKNOWN is below
+all keys). When a bound is the smallest number, its block is searched, and then the smallest is looked for again.
 
-A match changes few nodes. They are in the field's log, and what was kept is brought up to date from it when it is asked
-for again: `find_nodes` begins with that. An alternative on several nodes is given one after another, each hidden from
-the search for the next, and all are shown again at the end: whether they are taken is the caller's decision.
+A match changes few nodes. These are in the log of `NodeState`. `find_nodes` begins by bringing the kept keys of its
+score and alternative up to date from the log. The nodes of an alternative on several nodes are found one after another.
+Each found node is hidden from the search for the next one, and all are made visible again at the end: the caller
+decides whether they are taken.
 
 For V alternatives in use, N nodes and M matches this costs O(V N + V M + M sqrt N) at most in a cycle, with V N
-vectorised; it does not depend on the number of jobs. Later cycles on the same field pay for the nodes that have changed
-since.
+vectorised; it does not depend on the number of jobs. Later cycles on the same `NodeState` pay only for the nodes that
+have changed since.
 
-Mix-Fit's angle (JSSPP 2013, section 3.1) is computed for the few nodes that can have the smallest: its tangent, which
-costs no arc tangent, grows with it, and gives the bounds.
+Mix-Fit's angle (JSSPP 2013, section 3.1) is computed only for the few nodes that can have the smallest one. The tangent
+of the angle selects these nodes and gives the bounds: it grows with the angle and needs no arc tangent.
 """
 
 import math
@@ -48,115 +49,118 @@ from slurm_sns.policies.placement.order_statistics import nth_smallest
 
 #: Tangents are compared as integers, in units of 1e-12: the compiler vectorises the smallest of integers only.
 FINE_PER_UNIT = 1e12
-#: Two nodes whose tangents differ by more than this differ by more than the 1e-9 to which angles are rounded: the
-#: tangent is at most the square root of 3 (of four resources one is left), where the angle grows a quarter as fast.
+#: If the tangents of two nodes differ by more than this, their angles differ by more than the 1e-9 to which angles are
+#: rounded. The tangent is at most the square root of 3 (one of four resources is left); there the angle grows a quarter
+#: as fast as the tangent.
 NEAR = 8000
-#: The arc tangent of less than this is taken from the first six terms of its series, which leave out less than 1e-14.
+#: Below this tangent, the arc tangent is the sum of the first six terms of its series; the error is less than 1e-14.
 SMALL_TANGENT = 0.1
-#: Unless the angle is so near to the middle between two units of 1e-9 that the twin may round it the other way.
+#: The series is not used when the angle, in units of 1e-9, is within this distance of the middle between two integers:
+#: there the twin may round it the other way.
 DOUBTFUL = 0.01
-#: What a node has left of a resource counts as this share more (JSSPP 2013: the factor 1.01 of the authors' simulator).
+#: Added to the share of a resource that a node would have left (JSSPP 2013: the factor 1.01 of the authors' simulator).
 CORNER = 0.01
-#: An alternative on more nodes than this is counted first: finding many nodes one after another only to fail costs
-#: more.
+#: If an alternative is on more nodes than this, the nodes on which it fits are counted first: that costs less than to
+#: find many nodes one after another, and then too few.
 FEW_NODES = 32
 
 
 @compiled
-def find_nodes(field: NodeState, score: int, alternative: int) -> int:
-    """Put the alternative's best nodes into `field.chosen`; where they begin in it, NOBODY when too few fit.
+def find_nodes(node_state: NodeState, score: int, alternative: int) -> int:
+    """Put the alternative's best nodes into `node_state.chosen`; return where they begin, NOBODY when too few fit.
 
-    A grouped score wants the nodes of the most idle cores of which there are enough with equally many, else the best
-    of all whatever their idle cores.
+    A grouped score takes all nodes from one group with equally many idle cores: of the groups that are large enough,
+    the one with the most idle cores. When no group is large enough, it takes the best nodes whatever their idle cores.
     """
-    wanted = field.problem.alternatives.nodes[alternative]
-    bring_up_to_date(field, score)
-    if wanted > FEW_NODES and _fitting(field, score, alternative) < wanted:
+    wanted = node_state.problem.alternatives.nodes[alternative]
+    bring_up_to_date(node_state, score)
+    if wanted > FEW_NODES and _fitting(node_state, score, alternative) < wanted:
         return NOBODY
-    slot = _up_to_date(field, score, alternative)
-    blocks = field.minima[slot, : _blocks(field)]
-    found, alike = _find_alike(field, score, alternative, blocks)
+    slot = _up_to_date(node_state, score, alternative)
+    blocks = node_state.minima[slot, : _blocks(node_state)]
+    found, alike = _find_alike(node_state, score, alternative, blocks)
     if wanted > 1:
-        _show(field, score, blocks, found)
+        _show(node_state, score, blocks, found)
     if found < wanted:
         return NOBODY
     if alike < wanted:
-        _best_whatever_their_cores(field, found, wanted)
+        _best_whatever_their_cores(node_state, found, wanted)
         return 0
     return found - wanted
 
 
 @compiled
-def _find_alike(field: NodeState, score: int, alternative: int, blocks: Integers) -> tuple[int, int]:
-    """Find the best nodes, one after another, until as many of equal rank as the alternative wants come together.
+def _find_alike(node_state: NodeState, score: int, alternative: int, blocks: Integers) -> tuple[int, int]:
+    """Find the best nodes one after another, until the last ones are as many nodes of equal rank as are wanted.
 
-    They are in `field.chosen`, their keys in `field.hidden`, and of several each is hidden from the next search. How
-    many were found, and how many of the last ones are of equal rank; all that fit when those are too few.
+    The nodes are in `node_state.chosen`, their keys in `node_state.hidden`. If several nodes are wanted, each found one
+    is hidden from the next search. Returns how many nodes were found, and how many of the last ones are of equal rank;
+    if these are too few, every node on which the alternative fits has been found.
     """
-    wanted = field.problem.alternatives.nodes[alternative]
+    wanted = node_state.problem.alternatives.nodes[alternative]
     found, alike = 0, 0
     while alike < wanted:
-        key = _smallest(field, score, alternative, blocks)
+        key = _smallest(node_state, score, alternative, blocks)
         if key == NONE:
             break
         node = node_of(key)
         if found > 0:
-            alike = alike if _are_grouped(field, score, field.chosen[found - 1], node) else 0
-        field.chosen[found] = node
-        field.hidden[found] = key
+            alike = alike if _are_grouped(node_state, score, node_state.chosen[found - 1], node) else 0
+        node_state.chosen[found] = node
+        node_state.hidden[found] = key
         found += 1
         alike += 1
         if wanted > 1:
-            field.base_key[score, node] = NONE
-            blocks[node >> field.state[BITS]] = UNKNOWN
+            node_state.base_key[score, node] = NONE
+            blocks[node >> node_state.state[BITS]] = UNKNOWN
     return found, alike
 
 
 @compiled
-def _show(field: NodeState, score: int, blocks: Integers, found: int) -> None:
-    """Let the nodes that were hidden while others were found take part again.
+def _show(node_state: NodeState, score: int, blocks: Integers, found: int) -> None:
+    """Make the nodes that were hidden from the search visible again.
 
-    Also those that are taken now: taking them is a change like any other.
+    This includes the nodes that will be taken: taking a node is logged like any other change.
     """
     for at in range(found):
-        node = node_of(field.hidden[at])
-        block = node >> field.state[BITS]
-        field.base_key[score, node] = 2 * node if field.problem.scores.angle[score] else field.hidden[at]
-        blocks[block] = min(blocks[block], field.hidden[at])
+        node = node_of(node_state.hidden[at])
+        block = node >> node_state.state[BITS]
+        node_state.base_key[score, node] = 2 * node if node_state.problem.scores.angle[score] else node_state.hidden[at]
+        blocks[block] = min(blocks[block], node_state.hidden[at])
 
 
 @compiled
-def _are_grouped(field: NodeState, score: int, one: int, other: int) -> bool:
+def _are_grouped(node_state: NodeState, score: int, one: int, other: int) -> bool:
     """Whether two nodes are of equal rank: under a grouped score those with equally many idle cores, else any two."""
-    return not field.problem.scores.grouped[score] or field.free[CORES, one] == field.free[CORES, other]
+    return not node_state.problem.scores.grouped[score] or node_state.free[CORES, one] == node_state.free[CORES, other]
 
 
 @compiled
-def _best_whatever_their_cores(field: NodeState, found: int, wanted: int) -> None:
-    """Of the nodes that were found, all that fit: the best by their occupied shares alone to the front."""
-    keys, span = field.keys[:found], field.problem.scores.span
+def _best_whatever_their_cores(node_state: NodeState, found: int, wanted: int) -> None:
+    """Put the best nodes by occupied shares alone at the front of `node_state.chosen`; it holds all nodes that fit."""
+    keys, span = node_state.keys[:found], node_state.problem.scores.span
     for at in range(found):
-        keys[at] = field.hidden[at] + ((field.free[CORES, field.chosen[at]] * span) << PLACE_BITS)
-    largest = nth_smallest(field.scratch[:found], keys, wanted)
+        keys[at] = node_state.hidden[at] + ((node_state.free[CORES, node_state.chosen[at]] * span) << PLACE_BITS)
+    largest = nth_smallest(node_state.scratch[:found], keys, wanted)
     kept = 0
     for at in range(found):
         if keys[at] <= largest:
-            field.chosen[kept] = node_of(keys[at])
+            node_state.chosen[kept] = node_of(keys[at])
             kept += 1
 
 
 @compiled
-def _fitting(field: NodeState, score: int, alternative: int) -> int:
-    """On how many nodes the alternative fits."""
+def _fitting(node_state: NodeState, score: int, alternative: int) -> int:
+    """The number of nodes on which the alternative fits."""
     count = 0
-    put_fitting_keys(field, score, alternative, 0, len(field.keys))
-    for at in range(len(field.keys)):
-        count += field.keys[at] != NONE
+    put_fitting_keys(node_state, score, alternative, 0, len(node_state.keys))
+    for at in range(len(node_state.keys)):
+        count += node_state.keys[at] != NONE
     return count
 
 
 @compiled
-def _smallest(field: NodeState, score: int, alternative: int, blocks: Integers) -> int:
+def _smallest(node_state: NodeState, score: int, alternative: int, blocks: Integers) -> int:
     """The smallest key of all nodes for this alternative; NONE when it fits on none."""
     while True:
         best = NONE
@@ -166,93 +170,96 @@ def _smallest(field: NodeState, score: int, alternative: int, blocks: Integers) 
             return best
         for block in range(len(blocks)):
             if blocks[block] == best:
-                blocks[block] = _best_of_block(field, score, alternative, block, best == UNKNOWN)
+                blocks[block] = _best_of_block(node_state, score, alternative, block, best == UNKNOWN)
 
 
 @compiled
-def _best_of_block(field: NodeState, score: int, alternative: int, block: int, bound_will_do: bool) -> int:
-    """The smallest key of the block, or a bound where finding it costs more."""
-    begin = block << field.state[BITS]
-    end = min(begin + (1 << field.state[BITS]), len(field.keys))
-    is_angle = field.problem.scores.angle[score]
-    if not is_angle and field.problem.alternatives.simple[alternative]:
-        return smallest_simple(field, score, alternative, begin, end)
-    put_fitting_keys(field, score, alternative, begin, end)
+def _best_of_block(node_state: NodeState, score: int, alternative: int, block: int, bound_will_do: bool) -> int:
+    """The smallest key of the block; with `bound_will_do` a bound, where the key costs more to find."""
+    begin = block << node_state.state[BITS]
+    end = min(begin + (1 << node_state.state[BITS]), len(node_state.keys))
+    is_angle = node_state.problem.scores.angle[score]
+    if not is_angle and node_state.problem.alternatives.simple[alternative]:
+        return smallest_simple(node_state, score, alternative, begin, end)
+    put_fitting_keys(node_state, score, alternative, begin, end)
     if is_angle:
-        return _smallest_angle(field, alternative, begin, end, bound_will_do)
+        return _smallest_angle(node_state, alternative, begin, end, bound_will_do)
     best = NONE
     for at in range(end - begin):
-        best = min(best, field.keys[at])
+        best = min(best, node_state.keys[at])
     return best
 
 
 @compiled
-def _blocks(field: NodeState) -> int:
+def _blocks(node_state: NodeState) -> int:
     """How many blocks the nodes are cut into."""
-    return ((len(field.keys) - 1) >> field.state[BITS]) + 1
+    return ((len(node_state.keys) - 1) >> node_state.state[BITS]) + 1
 
 
 @compiled
-def _up_to_date(field: NodeState, score: int, alternative: int) -> int:
-    """The slot of this alternative, with all changes so far in it."""
-    owner = alternative * len(field.problem.scores.angle) + score
-    slot = field.slot[owner]
-    is_new = field.owner[slot] != owner
+def _up_to_date(node_state: NodeState, score: int, alternative: int) -> int:
+    """The slot of this score and alternative, brought up to date with all changes so far."""
+    owner = alternative * len(node_state.problem.scores.angle) + score
+    slot = node_state.slot[owner]
+    is_new = node_state.owner[slot] != owner
     if is_new:
-        slot = field.state[USED_SLOTS] % len(field.owner)
-        field.state[USED_SLOTS] += 1
-        field.owner[slot] = owner
-        field.slot[owner] = slot
-        field.seen[slot] = 0
-    if is_new or (field.state[LOGGED] - field.seen[slot]) * NODES_PER_CHANGE > len(field.keys):
-        field.minima[slot, :] = UNKNOWN
+        slot = node_state.state[USED_SLOTS] % len(node_state.owner)
+        node_state.state[USED_SLOTS] += 1
+        node_state.owner[slot] = owner
+        node_state.slot[owner] = slot
+        node_state.seen[slot] = 0
+    if is_new or (node_state.state[LOGGED] - node_state.seen[slot]) * NODES_PER_CHANGE > len(node_state.keys):
+        node_state.minima[slot, :] = UNKNOWN
     else:
-        for at in range(field.seen[slot], field.state[LOGGED]):
-            node = field.log[at]
-            if field.changed[node] == at:  # else it has changed again since
-                _refresh(field, score, alternative, slot, node)
-    field.seen[slot] = field.state[LOGGED]
+        for at in range(node_state.seen[slot], node_state.state[LOGGED]):
+            node = node_state.log[at]
+            if node_state.changed[node] == at:  # else it has changed again since
+                _refresh(node_state, score, alternative, slot, node)
+    node_state.seen[slot] = node_state.state[LOGGED]
     return slot
 
 
 @compiled
-def _refresh(field: NodeState, score: int, alternative: int, slot: int, node: int) -> None:
+def _refresh(node_state: NodeState, score: int, alternative: int, slot: int, node: int) -> None:
     """Bring the minimum of the changed node's block up to date."""
-    block = node >> field.state[BITS]
-    known = field.minima[slot, block]
+    block = node >> node_state.state[BITS]
+    known = node_state.minima[slot, block]
     is_known = known != NONE and known & PLACES == 2 * node
     if known == UNKNOWN:
         return
-    key = _key_of(field, score, alternative, node, known)
+    key = _key_of(node_state, score, alternative, node, known)
     if key < known:
-        field.minima[slot, block] = key
-    elif is_known and key != known:  # it was the best and has got worse: the others are behind it still
-        field.minima[slot, block] = known + BOUND
+        node_state.minima[slot, block] = key
+    elif is_known and key != known:  # it was the best and has got worse; the other keys are larger than `known`
+        node_state.minima[slot, block] = known + BOUND
 
 
 @compiled
-def _key_of(field: NodeState, score: int, alternative: int, node: int, known: int) -> int:
+def _key_of(node_state: NodeState, score: int, alternative: int, node: int, known: int) -> int:
     """The node's key for this alternative, NONE where it does not fit or takes no part.
 
     Where the key is larger than `known`, any larger number may be returned.
     """
-    base_key = field.base_key[score, node]
-    if base_key == NONE or not fits(field, alternative, node):
+    base_key = node_state.base_key[score, node]
+    if base_key == NONE or not fits(node_state, alternative, node):
         return NONE
-    if not field.problem.scores.angle[score]:
+    if not node_state.problem.scores.angle[score]:
         return base_key
-    _put_tangents(field, alternative, node, node + 1)
-    angle = _least_angle(field.tangent[0])
+    _put_tangents(node_state, alternative, node, node + 1)
+    angle = _least_angle(node_state.tangent[0])
     if angle <= known >> PLACE_BITS:
-        angle = _angle(field, alternative, node, field.tangent[0])
+        angle = _angle(node_state, alternative, node, node_state.tangent[0])
     return (angle << PLACE_BITS) + 2 * node
 
 
 @compiled
-def _smallest_angle(field: NodeState, alternative: int, begin: int, end: int, bound_will_do: bool) -> int:
-    """The smallest key by angle of the nodes with a key in `field.keys`: tangents of all, angles of the smallest."""
-    keys, tangent = field.keys[: end - begin], field.tangent[: end - begin]
-    _put_tangents(field, alternative, begin, end)
+def _smallest_angle(node_state: NodeState, alternative: int, begin: int, end: int, bound_will_do: bool) -> int:
+    """The smallest key by angle among the nodes with a key in `node_state.keys`.
+
+    It computes the tangents of all nodes, but the angles of those with the smallest tangents only.
+    """
+    keys, tangent = node_state.keys[: end - begin], node_state.tangent[: end - begin]
+    _put_tangents(node_state, alternative, begin, end)
     smallest = NONE
     for at in range(len(keys)):
         tangent[at] = tangent[at] if keys[at] != NONE else NONE
@@ -265,35 +272,35 @@ def _smallest_angle(field: NodeState, alternative: int, begin: int, end: int, bo
     last = NOBODY
     for at in range(len(keys)):
         # A node in the same state as the last one that was looked at has the same angle and comes after it.
-        if tangent[at] <= smallest + NEAR and (last == NOBODY or not _are_alike(field, last, begin + at)):
+        if tangent[at] <= smallest + NEAR and (last == NOBODY or not _are_alike(node_state, last, begin + at)):
             last = begin + at
-            best = min(best, (_angle(field, alternative, last, tangent[at]) << PLACE_BITS) + 2 * last)
+            best = min(best, (_angle(node_state, alternative, last, tangent[at]) << PLACE_BITS) + 2 * last)
     return best
 
 
 @compiled
 def _least_angle(tangent: int) -> int:
-    """Less than the angle of this tangent, in units of 1e-9: atan t > t - t^3 / 3 for t > 0."""
+    """A number below the angle of this tangent, in units of 1e-9: atan t > t - t^3 / 3 for t > 0."""
     value = tangent / FINE_PER_UNIT
     return int((value - value * value * value / 3) * PER_UNIT) - 3
 
 
 @compiled
-def _are_alike(field: NodeState, one: int, other: int) -> bool:
-    """Whether two nodes are in the same state."""
-    capacity = field.problem.machines.capacity
-    for row in range(field.free.shape[0]):
-        if field.free[row, one] != field.free[row, other] or capacity[row, one] != capacity[row, other]:
+def _are_alike(node_state: NodeState, one: int, other: int) -> bool:
+    """Whether two nodes have equal capacity and equal free amounts."""
+    capacity = node_state.problem.nodes.capacity
+    for row in range(node_state.free.shape[0]):
+        if node_state.free[row, one] != node_state.free[row, other] or capacity[row, one] != capacity[row, other]:
             return False
     return True
 
 
 @compiled
-def _put_tangents(field: NodeState, alternative: int, begin: int, end: int) -> None:
-    """Put the tangents of Mix-Fit's angle into `field.tangent`, any number where the alternative does not fit."""
-    alternatives, tangent = field.problem.alternatives, field.tangent[: end - begin]
-    cores, memory = field.free[CORES, begin:end], field.free[MEMORY, begin:end]
-    per_core, per_memory = field.inverse[CORES, begin:end], field.inverse[MEMORY, begin:end]
+def _put_tangents(node_state: NodeState, alternative: int, begin: int, end: int) -> None:
+    """Put the tangents of Mix-Fit's angle into `node_state.tangent`; any number where the alternative does not fit."""
+    alternatives, tangent = node_state.problem.alternatives, node_state.tangent[: end - begin]
+    cores, memory = node_state.free[CORES, begin:end], node_state.free[MEMORY, begin:end]
+    per_core, per_memory = node_state.inverse[CORES, begin:end], node_state.inverse[MEMORY, begin:end]
     needs_cores, needs_memory = alternatives.demand[alternative, CORES], alternatives.demand[alternative, MEMORY]
     if alternatives.case[alternative] == 0:
         for at in range(len(tangent)):
@@ -301,8 +308,8 @@ def _put_tangents(field: NodeState, alternative: int, begin: int, end: int) -> N
             left_memory = (memory[at] - needs_memory) * per_memory[at] + CORNER
             tangent[at] = int(abs(left_cores - left_memory) / (left_cores + left_memory) * FINE_PER_UNIT)
         return
-    cache, bandwidth = field.free[WAYS, begin:end], field.free[BANDWIDTH, begin:end]
-    per_way, per_gbps = field.inverse[WAYS, begin:end], field.inverse[BANDWIDTH, begin:end]
+    cache, bandwidth = node_state.free[WAYS, begin:end], node_state.free[BANDWIDTH, begin:end]
+    per_way, per_gbps = node_state.inverse[WAYS, begin:end], node_state.inverse[BANDWIDTH, begin:end]
     needs_ways, needs_gbps = alternatives.demand[alternative, WAYS], alternatives.demand[alternative, BANDWIDTH]
     with_ways, with_gbps = needs_ways > 0, needs_gbps > 0
     count = 2 + int(with_ways) + int(with_gbps)
@@ -319,7 +326,7 @@ def _put_tangents(field: NodeState, alternative: int, begin: int, end: int) -> N
 
 
 @compiled
-def _angle(field: NodeState, alternative: int, node: int, tangent: int) -> int:
+def _angle(node_state: NodeState, alternative: int, node: int, tangent: int) -> int:
     """Mix-Fit's angle in units of 1e-9, as the twin rounds it."""
     value = (tangent + 0.5) / FINE_PER_UNIT
     if value < SMALL_TANGENT:
@@ -328,33 +335,33 @@ def _angle(field: NodeState, alternative: int, node: int, tangent: int) -> int:
         units = value * series * PER_UNIT
         if abs(units - np.floor(units) - 0.5) > DOUBTFUL:
             return int(np.rint(units))
-    return _angle_as_twin(field, alternative, node)
+    return _angle_as_twin(node_state, alternative, node)
 
 
 @compiled
-def _angle_as_twin(field: NodeState, alternative: int, node: int) -> int:
+def _angle_as_twin(node_state: NodeState, alternative: int, node: int) -> int:
     """The angle by the twin's arithmetic, operation by operation."""
-    left_cores = _left(field, alternative, node, CORES)
-    left_memory = _left(field, alternative, node, MEMORY)
-    case = field.problem.alternatives.case[alternative]
+    left_cores = _left(node_state, alternative, node, CORES)
+    left_memory = _left(node_state, alternative, node, MEMORY)
+    case = node_state.problem.alternatives.case[alternative]
     if case == 0:
         return int(np.rint(abs(math.pi / 4 - math.atan(left_cores / left_memory)) * PER_UNIT))
     total, count = left_cores + left_memory, 2
     for row in range(WAYS, BANDWIDTH + 1):
         if case & (row - MEMORY):
-            total += _left(field, alternative, node, row)
+            total += _left(node_state, alternative, node, row)
             count += 1
     mean = total / count
     off = (left_cores - mean) ** 2 + (left_memory - mean) ** 2
     for row in range(WAYS, BANDWIDTH + 1):
         if case & (row - MEMORY):
-            off += (_left(field, alternative, node, row) - mean) ** 2
+            off += (_left(node_state, alternative, node, row) - mean) ** 2
     return int(np.rint(math.atan2(math.sqrt(off), mean * math.sqrt(count)) * PER_UNIT))
 
 
 @compiled
-def _left(field: NodeState, alternative: int, node: int, row: int) -> float:
-    """What would be left of the resource, as a share of what the node has of it, by the authors' factor 1.01."""
-    configured = field.problem.machines.capacity[row, node]
-    used = configured - field.free[row, node] + field.problem.alternatives.demand[alternative, row]
+def _left(node_state: NodeState, alternative: int, node: int, row: int) -> float:
+    """The share of the node's capacity that would be left, with the factor 1.01 of the paper's authors."""
+    configured = node_state.problem.nodes.capacity[row, node]
+    used = configured - node_state.free[row, node] + node_state.problem.alternatives.demand[alternative, row]
     return (1.01 * configured - used) / configured

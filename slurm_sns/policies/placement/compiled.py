@@ -1,10 +1,11 @@
-"""How functions are compiled: once a machine, kept on disk.
+"""How functions are compiled: once per machine, and then cached on disk.
 
-Numba knows what it keeps by the file of the function alone. `sns` and the tests keep it in a directory for each state
-of the code (module cli.compiled_code); who imports this otherwise deletes `*.nbi` and `*.nbc` after a change.
+Numba compiles a cached function again only after a change of the file that holds it, not after a change of a compiled
+function that it calls. `sns` and the tests therefore use one cache directory for each state of the code (module
+cli.compiled_code). Any other program that imports this package must delete `*.nbi` and `*.nbc` after a change.
 
 Compiled modules hold arrays in named tuples and functions over them, nothing else. Arithmetic is numpy's (a division by
-zero gives inf, no exception), so that loops can be vectorised; floating point is as written, never reordered.
+zero gives inf, no exception), so that loops can be vectorised; floating-point operations are never reordered.
 """
 
 from collections.abc import Callable
@@ -20,17 +21,17 @@ OPTIONS: dict[str, Any] = {"error_model": "numpy", "_nrt": False}
 
 def compiled(function: Function) -> Function:
     """Compile the function into its callers: passing dozens of arrays at each call would take most of the time."""
-    return _kept(function, forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    return _cached(function, forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
 def entry_point(function: Function) -> Function:
-    """Compile the function once, to be called; when it is first called with arguments of these types."""
-    return _kept(function)
+    """Compile a function that Python calls, at its first call with arguments of these types."""
+    return _cached(function)
 
 
-def _kept(function: Function, **more: Any) -> Function:
+def _cached(function: Function, **more: Any) -> Function:
     try:
         made: Function = njit(function, **OPTIONS, **more, cache=True)
-    except RuntimeError:  # no directory to keep it in is writable (NUMBA_CACHE_DIR names one): compile in each process
+    except RuntimeError:  # no cache directory is writable (NUMBA_CACHE_DIR names one): compile in each process
         made = njit(function, **OPTIONS, **more)
     return made

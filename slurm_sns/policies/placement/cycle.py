@@ -1,12 +1,14 @@
 """One scheduling pass with one heuristic: the plain twin of the compiled kernel.
 
-Jobs are taken in queue order, a job's alternatives in theirs; the first alternative for which enough nodes are free is
-matched to the nodes that the heuristic scores best, and that capacity is gone for the rest of the cycle. For a job that
-finds no place at a reserving position capacity is withheld, so that jobs behind it cannot take it in this cycle.
+Jobs are taken in queue order, and the alternatives of a job best first. The first alternative for which enough nodes
+are free is matched to the nodes that the heuristic scores best, and that capacity is gone for the rest of the cycle.
+When a job at one of the first `reservations` positions finds no place, capacity is withheld for it, so that jobs behind
+it cannot take it in this cycle.
 
-Source: Max-Jobs paper (JSSPP 2013), sections 1, 2 and 5, and what its authors' simulator does. The paper withholds for
-every unmatched job, the simulator at the first `reservations` positions of the queue. For jobs on n nodes both are
-silent: here capacity is withheld on the n nodes of the most free memory, or on all there are.
+Source: Max-Jobs paper (JSSPP 2013), sections 1, 2 and 5, and its authors' simulator. The paper withholds for every
+unmatched job, the simulator at the first `reservations` positions of the queue. Neither says what to do for a job on n
+nodes: here capacity is withheld on the n suitable nodes with the most free memory, or on all suitable nodes if there
+are fewer.
 """
 
 from collections.abc import Callable, Iterator
@@ -41,7 +43,7 @@ Heuristic = Callable[[Amounts, Amounts, Indices, Resources], NDArray[np.generic]
 
 
 class Match(NamedTuple):
-    """A job, the way it is run and the nodes it gets, by their index in the pool."""
+    """A job, the alternative it runs in and its nodes, by their index in the pool."""
 
     job: Job
     alternative: Alternative
@@ -49,7 +51,7 @@ class Match(NamedTuple):
 
 
 class Withheld(NamedTuple):
-    """Capacity that nobody else gets in this cycle, by the nodes' index in the pool."""
+    """Capacity that no other job gets in this cycle; the nodes are given by their index in the pool."""
 
     job: Job
     alternative: Alternative
@@ -66,7 +68,7 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CycleLimits:
-    """How far a cycle looks and how often it withholds: see MatchingParameters."""
+    """How many jobs a cycle looks at and how often it withholds capacity: see MatchingParameters."""
 
     queue_depth: int
     reservations: int
@@ -76,7 +78,8 @@ class CycleLimits:
 class Opening:
     """The state at the start of a cycle, the same for every heuristic: the nodes with room for the smallest job.
 
-    `nodes` are their indices in the pool; `capacity` and `free` have a column for each; `pool_free` is for all nodes.
+    `nodes` are their indices in the pool; `capacity` and `free` have a column for each. `free_amounts` has a column for
+    every node of the pool; `total` is the capacity of the whole pool.
     """
 
     node_arrays: NodeArrays
@@ -89,7 +92,7 @@ class Opening:
 
     @classmethod
     def of(cls, node_arrays: NodeArrays, free: Amounts) -> "Opening":
-        """The opening of a pool of which this much is free."""
+        """The start of a cycle on a pool of which this much is free."""
         nodes = np.flatnonzero(holding(free, SMALLEST))
         return cls(node_arrays, free, nodes, node_arrays.capacity[:, nodes], free[:, nodes], node_arrays.total)
 
@@ -117,7 +120,7 @@ class CycleState(Protocol):
 
     @property
     def withheld(self) -> list[Withheld]:
-        """The capacity that nobody else gets."""
+        """The capacity that no other job gets."""
         ...
 
 
@@ -130,7 +133,7 @@ class EndedCycle(CycleState, Protocol):
 
 
 class Cycle:
-    """A cycle while it runs: what is free now, what failed, what was withheld."""
+    """A cycle while it runs: what is free now, which alternatives have failed, what is withheld."""
 
     def __init__(
         self, opening: Opening, queue: WaitingQueue, choose: Callable[[Job], Heuristic], limits: CycleLimits
@@ -148,7 +151,7 @@ class Cycle:
         self._looked_at = 0
 
     def steps(self) -> Iterator[Step]:
-        """Go through the queue; after each step `free` is what it left. Ends early when no node has room."""
+        """Go through the queue job by job; `free` is up to date after each step. Ends early when no node has room."""
         for position in range(self._limits.queue_depth):
             job = self._order.pop() if self._open_count else None
             if job is None:
@@ -160,16 +163,16 @@ class Cycle:
             yield Step(position, job, match)
 
     def matches(self) -> tuple[Match, ...]:
-        """Go through the queue: what was matched, in its order."""
+        """Go through the queue and return the matches, in queue order."""
         return tuple(step.match for step in self.steps() if step.match is not None)
 
     def not_reached(self) -> tuple[Job, ...]:
-        """The jobs behind the queue depth, once the cycle has run; asking uses up the rest of the order."""
+        """The jobs behind the queue depth. Call it once, after the cycle has run: it uses up the rest of the queue."""
         rest = list(iter(self._order.pop, None))
         return tuple(rest[self._limits.queue_depth - self._looked_at :])
 
     def candidates(self, alternative: Alternative, allowed: frozenset[str] | None) -> Indices:
-        """The columns on which the alternative fits now: allowed, still in the cycle, enough of everything."""
+        """The columns of the nodes that are allowed, still in the cycle, and have enough free for the alternative."""
         fitting = holding(self.free, alternative.demand)
         fitting &= self._open
         if allowed is not None:
@@ -198,18 +201,21 @@ class Cycle:
         return None
 
     def _withhold(self, job: Job) -> None:
-        """Keep capacity of the nodes of the most free memory."""
+        """Withhold capacity on the nodes with the most free memory."""
         self._withhold_first(job, lambda columns: -self.free[MEMORY, columns])
 
     def _withhold_first(self, job: Job, rank: Callable[[Indices], Amounts], *, whole_nodes: bool = False) -> bool:
-        """Keep nodes of the smallest rank among those whose configured size could hold the job; whether there are any.
+        """Withhold capacity on the open nodes of the smallest rank that are large enough; False if there are none.
 
-        Of the job's alternatives it is the first that the nodes could ever hold; ties go by the machine list's order.
+        It is the demand of the first alternative that the cluster could ever hold, or whole nodes with `whole_nodes`.
+        On ties the first nodes in the machine list are taken.
         """
         for alternative in job.alternatives:
             if not fits_ever(self.opening.node_arrays, alternative, job.allowed):
                 continue
-            suitable = holding(self.opening.capacity, alternative.demand) & self._open  # open: more than 0 is free
+            suitable = (
+                holding(self.opening.capacity, alternative.demand) & self._open
+            )  # an open node has room for the smallest job
             if job.allowed is not None:
                 suitable &= self.opening.allows(job.allowed)
             columns = np.flatnonzero(suitable)
@@ -222,7 +228,7 @@ class Cycle:
         return False
 
     def _take(self, columns: Indices, alternative: Alternative) -> None:
-        """Take the capacity; nodes left without room for the smallest job leave the cycle."""
+        """Take the capacity; a node without room for the smallest job then leaves the cycle."""
         left = self.free[:, columns] - taken(self.opening.capacity, alternative, columns)
         self.free[:, columns] = left
         full = columns[(left[CORES] < SMALLEST.cores) | (left[MEMORY] < SMALLEST.memory_mb)]

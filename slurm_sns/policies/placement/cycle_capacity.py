@@ -1,4 +1,4 @@
-"""What is free on all nodes of the pool at one moment of a cycle, with and without the capacity it withholds."""
+"""What is free on all nodes of the pool at one moment of a cycle, with and without the withheld capacity."""
 
 import numpy as np
 
@@ -8,23 +8,23 @@ from slurm_sns.policies.placement.node_arrays import Amounts, Indices, ever_hold
 
 
 class CycleCapacity:
-    """A copy of a cycle's state: of the nodes in the cycle as it stands, of the others as they were at its start.
+    """What is free now on the nodes that take part in the cycle, and at its start on the other nodes.
 
-    `free` is net of what is withheld, `free_without_withheld` is not. Capacity withheld for `observed`, the job that we
-    ask about, counts as free in both: it is there for that very job, and was withheld because it is not enough.
+    `free` does not include withheld capacity; `free_if_none_withheld` does. Capacity that is withheld for the job
+    `observed` counts as free in both: it is there for this job, and was withheld because it is not enough.
     """
 
     def __init__(self, cycle: CycleState, observed: int | None = None) -> None:
-        """Read the state of a cycle that is running or has run."""
+        """Copy the state of a cycle that is running or has run; `observed` is the id of the job to be explained."""
         opening = cycle.opening
         self.node_arrays = opening.node_arrays
         self.free: Amounts = opening.free_amounts.copy()
         self.free[:, opening.nodes] = cycle.free
-        self.free_without_withheld = self.free.copy()
+        self.free_if_none_withheld = self.free.copy()
         self.withheld_for: dict[int, tuple[str, ...]] = {}
         for job, alternative, nodes in cycle.withheld:
             took = taken(self.node_arrays.capacity, alternative, nodes)
-            self.free_without_withheld[:, nodes] += took
+            self.free_if_none_withheld[:, nodes] += took
             if job.id == observed:
                 self.free[:, nodes] += took
             else:
@@ -39,9 +39,9 @@ class CycleCapacity:
         """The number of allowed nodes that hold the alternative when they are empty."""
         return int(np.count_nonzero(ever_holding(self.node_arrays, alternative, job.allowed)))
 
-    def fitting(self, alternative: Alternative, job: Job, *, without_withheld: bool = False) -> Indices:
-        """The allowed nodes on which the alternative fits; those without room for the smallest job are in no cycle."""
-        free = self.free_without_withheld if without_withheld else self.free
+    def fitting(self, alternative: Alternative, job: Job, *, if_none_withheld: bool = False) -> Indices:
+        """The allowed nodes on which the alternative fits, and which have room for the smallest job."""
+        free = self.free_if_none_withheld if if_none_withheld else self.free
         mask = holding(free, alternative.demand) & holding(free, SMALLEST)
         if alternative.exclusive:
             mask &= (free == self.node_arrays.capacity).all(axis=0)
@@ -49,7 +49,7 @@ class CycleCapacity:
         return permitted[mask[permitted]]
 
     def in_the_way(self, alternative: Alternative, job: Job) -> tuple[int, ...]:
-        """The jobs for which capacity is withheld that would make the alternative fit; empty when it would not."""
-        if self.withheld_for and len(self.fitting(alternative, job, without_withheld=True)) >= alternative.nodes:
+        """The jobs for which capacity is withheld, if the alternative would fit without that; otherwise empty."""
+        if self.withheld_for and len(self.fitting(alternative, job, if_none_withheld=True)) >= alternative.nodes:
             return tuple(self.withheld_for)
         return ()

@@ -1,21 +1,22 @@
-"""The cycle kernel: one scheduling pass of a portfolio of heuristics, compiled, exact against `cycle.Cycle`.
+"""The cycle kernel: one scheduling pass of a portfolio of heuristics, compiled, with the same results as `cycle.Cycle`.
 
-Problem: jobs in queue order, each with one or several alternatives (so many nodes, so much of R resources on
-each), and nodes with what is free. Job by job, the first alternative that enough nodes fit gets those that the
-heuristic scores best, ties to the first in the machine list. The best of several heuristics' schedules is the one of
-the most matches, among those the one of the smallest sum of slowdowns, the first of equal ones.
+Problem: jobs in queue order, each with one or several alternatives (a number of nodes and a demand of R resources on
+each), and nodes with what is free. Job by job, the first alternative that fits on enough nodes gets the nodes that the
+heuristic scores best; ties go to the first in the machine list. The best of several heuristics' schedules is the one
+with the most matches, among those the one with the smallest sum of slowdowns, among equal ones the first.
 
-Shapes: `arrays` (R resources, N nodes, W alternatives, K kinds, J jobs, P projects, H heuristics). Nothing that is
-given is changed. Order of results: matches in queue order, a match's nodes in the machine list's order.
+Shapes: module `kernel_arrays` (R resources, N nodes, W alternatives, K kinds, J jobs, P projects, H heuristics). The
+arguments `free` and `queue` are not changed. Order of results: matches in queue order, a match's nodes in the machine
+list's order.
 
 Method: an alternative that has failed fails again, and so does every alternative at least as large on the same nodes
-(free capacity only shrinks); among the others `best_node` knows the best. Complexity of a member's cycle with Q jobs
-looked at, V distinct alternatives among them, N nodes and M matched nodes: O(Q + V N + V M + M sqrt N). A bench
-remembers the nodes: a pass on those of the last pass costs O(N) once, and for the alternatives that it has met before
-what has changed since.
+(free capacity only shrinks). For the others `best_node_kernel` finds the best nodes. A member's cycle with Q jobs
+looked at, V distinct alternatives among them, N nodes and M matched nodes costs O(Q + V N + V M + M sqrt N). The
+working memory (`Bench`) keeps the state of the nodes: another pass on the same nodes costs O(N) once, and for each
+alternative of an earlier pass only as much as has changed since.
 
-Source: Max-Jobs paper (JSSPP 2013), sections 1-4, Spread-n-Share (SC'19), section 4.4; what they leave open: see
-`cycle` and `combined.keeping`.
+Source: Max-Jobs paper (JSSPP 2013), sections 1-4, Spread-n-Share (SC'19), section 4.4. The modules `cycle` and
+`age_limit_cycle` say how we decide what they leave open.
 """
 
 from typing import NamedTuple
@@ -56,7 +57,7 @@ from slurm_sns.policies.placement.node_state_kernel import (
     PLACE_BITS,
     PLACES,
     NodeState,
-    field_for,
+    node_state_for,
     restart,
     take,
     take_over,
@@ -69,23 +70,26 @@ FAILURES, RUN, KEPT_WHOLE, FIRST_CHOSEN, CHOSEN = range(5)
 class Bench(NamedTuple):
     """The working memory of cycles, used again from cycle to cycle."""
 
-    field: NodeState
+    node_state: NodeState
     turns: FairOrderState
     matches: tuple[Matches, Matches]  #: the best schedule so far and the one being made
-    alternative_tried: Integers  #: (W) the last run in which the alternative was tried
+    alternative_tried: Integers  #: (W) the last run in which the alternative was tried; a run is one member's cycle
     alternative_failed: Integers  #: (W) the last run in which the alternative failed
     kind_failed: Integers  #: (K) the last run in which all alternatives of the kind failed
-    failures: Integers  #: (W) the failed alternatives of this run that no other covers
-    matched: Integers  #: (members) jobs that each member matched
-    state: Integers  #: (5) FAILURES, the number of this RUN, KEPT_WHOLE, FIRST_CHOSEN and CHOSEN of `field.chosen`
+    failures: Integers  #: (W) the failed alternatives of this run, without those larger than another one
+    matched: Integers  #: (members) the number of jobs that each member matched
+    state: Integers  #: (5) FAILURES, the number of this RUN, KEPT_WHOLE, FIRST_CHOSEN and CHOSEN in `node_state.chosen`
 
 
 def bench_for(problem: Problem, jobs: int, projects: int, takes: int) -> Bench:
-    """A bench for queues of that many jobs and projects, in which nodes are taken at most so often in a cycle."""
+    """The working memory for queues of at most this many jobs and projects.
+
+    `takes` is the largest number of times that nodes are taken in a cycle.
+    """
     count = len(problem.alternatives.nodes)
     entries = min(problem.limits.depth, jobs)
     return Bench(
-        field=field_for(problem),
+        node_state=node_state_for(problem),
         turns=turns_for(projects, entries),
         matches=(room_for_matches(entries, takes), room_for_matches(entries, takes)),
         alternative_tried=np.zeros(count, np.int64),
@@ -100,14 +104,14 @@ def bench_for(problem: Problem, jobs: int, projects: int, takes: int) -> Bench:
 @entry_point
 def schedule(bench: Bench, free: Integers, queue: Queue) -> tuple[int, int]:
     """The best member of the portfolio (its position) and the entry of `bench.matches` that holds its schedule."""
-    take_over(bench.field, free)
+    take_over(bench.node_state, free)
     return compete(bench, queue)
 
 
 @compiled
 def compete(bench: Bench, queue: Queue) -> tuple[int, int]:
-    """The same on a field that has been told what is free."""
-    limits = bench.field.problem.limits
+    """The same as `schedule`, where `bench.node_state` already knows what is free."""
+    limits = bench.node_state.problem.limits
     begin(bench.turns, queue)
     line_up(bench.turns, queue, limits.depth)
     best, kept = NOBODY, 0
@@ -121,7 +125,8 @@ def compete(bench: Bench, queue: Queue) -> tuple[int, int]:
         bench.matched[member] = matches.totals[MATCHED]
         if best == NOBODY or _is_better(matches, bench.matches[kept]):
             best, kept = member, 1 - kept
-        # Until the first match all members' cycles are the same, but for those that keep whole nodes.
+        # Until its first match a cycle is the same for every member, except for those that keep whole nodes: if one
+        # member matches nothing, no other does.
         if matches.totals[MATCHED] == 0 and not (some_keep and len(queue.over_aged) > 0):
             break
     return best, kept
@@ -137,8 +142,8 @@ def _is_better(matches: Matches, than: Matches) -> bool:
 @compiled
 def _run(bench: Bench, matches: Matches, queue: Queue, member: int) -> None:
     """One member's cycle."""
-    limits, kinds = bench.field.problem.limits, bench.field.problem.kinds
-    restart(bench.field)
+    limits, kinds = bench.node_state.problem.limits, bench.node_state.problem.kinds
+    restart(bench.node_state)
     if bench.turns.state[SHARED]:
         begin(bench.turns, queue)
     bench.state[FAILURES] = 0
@@ -147,7 +152,7 @@ def _run(bench: Bench, matches: Matches, queue: Queue, member: int) -> None:
     run = bench.state[RUN]
     matches.totals[:] = 0
     position = 0
-    while position < limits.depth and bench.field.state[OPEN] > 0:
+    while position < limits.depth and bench.node_state.state[OPEN] > 0:
         job = next_job(bench.turns, queue) if bench.turns.state[SHARED] else bench.turns.line[position]
         if job == NOBODY:
             break
@@ -164,15 +169,19 @@ def _run(bench: Bench, matches: Matches, queue: Queue, member: int) -> None:
         if choice != NOBODY:
             _enter(bench, matches, job, choice, how)
             if how == MATCH and bench.turns.state[SHARED]:
-                charge(bench.turns, queue, job, _held(bench.field, matches, kinds.alternative[choice]), over_aged)
+                charge(bench.turns, queue, job, _held(bench.node_state, matches, kinds.alternative[choice]), over_aged)
         position += 1
     matches.totals[LOOKED_AT] = position
 
 
 @compiled
 def _match(bench: Bench, heuristic: int, kind: int) -> int:
-    """Choose the best nodes for the first alternative that fits; NOBODY when none does."""
-    field, kinds, alternatives = bench.field, bench.field.problem.kinds, bench.field.problem.alternatives
+    """Choose the best nodes for the first alternative that fits; return the choice, NOBODY when none fits."""
+    node_state, kinds, alternatives = (
+        bench.node_state,
+        bench.node_state.problem.kinds,
+        bench.node_state.problem.alternatives,
+    )
     run = bench.state[RUN]
     for choice in range(kinds.first[kind], kinds.first[kind + 1]):
         alternative = kinds.alternative[choice]
@@ -182,7 +191,9 @@ def _match(bench: Bench, heuristic: int, kind: int) -> int:
             bench.alternative_tried[alternative] = run
             if _covered(bench, alternative):
                 continue
-        first = find_nodes(field, field.problem.scores.of[heuristic, alternatives.case[alternative]], alternative)
+        first = find_nodes(
+            node_state, node_state.problem.scores.of[heuristic, alternatives.case[alternative]], alternative
+        )
         if first != NOBODY:
             bench.state[FIRST_CHOSEN] = first
             bench.state[CHOSEN] = alternatives.nodes[alternative]
@@ -194,16 +205,20 @@ def _match(bench: Bench, heuristic: int, kind: int) -> int:
 
 @compiled
 def _enter(bench: Bench, matches: Matches, job: int, choice: int, how: int) -> None:
-    """Take the chosen nodes and write the entry."""
-    field, kinds, alternatives = bench.field, bench.field.problem.kinds, bench.field.problem.alternatives
+    """Take the chosen nodes and add the entry to `matches`."""
+    node_state, kinds, alternatives = (
+        bench.node_state,
+        bench.node_state.problem.kinds,
+        bench.node_state.problem.alternatives,
+    )
     entry, alternative, count = matches.totals[ENTRIES], kinds.alternative[choice], bench.state[CHOSEN]
     first = matches.first[entry]
     nodes = matches.node[first : first + count]
     for at in range(count):
-        nodes[at] = field.chosen[bench.state[FIRST_CHOSEN] + at]
+        nodes[at] = node_state.chosen[bench.state[FIRST_CHOSEN] + at]
     sort(nodes)
     for at in range(count):
-        take(field, alternative, alternatives.exclusive[alternative] or how == WHOLE, nodes[at])
+        take(node_state, alternative, alternatives.exclusive[alternative] or how == WHOLE, nodes[at])
     matches.first[entry + 1] = first + count
     matches.job[entry] = job
     matches.choice[entry] = choice
@@ -218,9 +233,9 @@ def _enter(bench: Bench, matches: Matches, job: int, choice: int, how: int) -> N
 
 @compiled
 def _covered(bench: Bench, alternative: int) -> bool:
-    """Whether the alternative must fail because one at most as large, of the same nodes, has failed."""
+    """Whether the alternative must fail because one at most as large, with the same allowed nodes, has failed."""
     for at in range(bench.state[FAILURES]):
-        if _as_large(bench.field.problem.alternatives, alternative, bench.failures[at]):
+        if _as_large(bench.node_state.problem.alternatives, alternative, bench.failures[at]):
             bench.alternative_failed[alternative] = bench.state[RUN]
             return True
     return False
@@ -228,11 +243,11 @@ def _covered(bench: Bench, alternative: int) -> bool:
 
 @compiled
 def _fail(bench: Bench, alternative: int) -> None:
-    """Remember that the alternative found too few nodes; larger ones that it covers are forgotten."""
+    """Remember that the alternative found too few nodes, and forget failures that are at least as large."""
     bench.alternative_failed[alternative] = bench.state[RUN]
     kept = 0
     for at in range(bench.state[FAILURES]):
-        if not _as_large(bench.field.problem.alternatives, bench.failures[at], alternative):
+        if not _as_large(bench.node_state.problem.alternatives, bench.failures[at], alternative):
             bench.failures[kept] = bench.failures[at]
             kept += 1
     bench.failures[kept] = alternative
@@ -241,7 +256,7 @@ def _fail(bench: Bench, alternative: int) -> None:
 
 @compiled
 def _as_large(alternatives: AlternativeArrays, alternative: int, other: int) -> bool:
-    """Whether the alternative asks for at least as much as the other, of the same nodes."""
+    """Whether the alternative asks for at least as much as the other, with the same allowed nodes."""
     if (
         alternatives.nodes[alternative] < alternatives.nodes[other]
         or alternatives.allowed[alternative] != alternatives.allowed[other]
@@ -257,32 +272,33 @@ def _as_large(alternatives: AlternativeArrays, alternative: int, other: int) -> 
 
 @compiled
 def _withhold(bench: Bench, kind: int, how: int) -> int:
-    """Choose nodes for the first possible alternative among those whose size could hold it; NOBODY when there are none.
+    """Choose the nodes on which capacity is withheld for a job; return the choice, NOBODY when there is none.
 
-    To withhold the demand: those of the most free memory. To keep whole nodes: those of the fewest used cores.
+    It takes the first alternative that the cluster could ever hold, and the open nodes that are large enough for it:
+    to withhold the demand those with the most free memory, to keep whole nodes those with the fewest used cores.
     """
-    field = bench.field
-    machines, alternatives, kinds = field.problem.machines, field.problem.alternatives, field.problem.kinds
+    node_state = bench.node_state
+    nodes, alternatives, kinds = node_state.problem.nodes, node_state.problem.alternatives, node_state.problem.kinds
     for choice in range(kinds.first[kind], kinds.first[kind + 1]):
         alternative = kinds.alternative[choice]
-        if not _is_possible(machines, alternatives, alternative):
+        if not _is_possible(nodes, alternatives, alternative):
             continue
         count = 0
-        for node in range(len(field.keys)):
-            if field.is_open[node] == 1 and _is_large_enough(machines, alternatives, alternative, node):
-                used = machines.capacity[CORES, node] - field.free[CORES, node]
-                score = used if how == WHOLE else -field.free[MEMORY, node]
-                field.keys[count] = (score << PLACE_BITS) + node
+        for node in range(len(node_state.keys)):
+            if node_state.is_open[node] == 1 and _is_large_enough(nodes, alternatives, alternative, node):
+                used = nodes.capacity[CORES, node] - node_state.free[CORES, node]
+                score = used if how == WHOLE else -node_state.free[MEMORY, node]
+                node_state.keys[count] = (score << PLACE_BITS) + node
                 count += 1
         if count == 0:
             return NOBODY
         wanted = min(alternatives.nodes[alternative], count)
-        keys = field.keys[:count]
-        largest = nth_smallest(field.scratch[:count], keys, wanted)
+        keys = node_state.keys[:count]
+        largest = nth_smallest(node_state.scratch[:count], keys, wanted)
         chosen = 0
         for at in range(count):
             if keys[at] <= largest:
-                field.chosen[chosen] = keys[at] & PLACES
+                node_state.chosen[chosen] = keys[at] & PLACES
                 chosen += 1
         bench.state[FIRST_CHOSEN] = 0
         bench.state[CHOSEN] = chosen
@@ -291,31 +307,31 @@ def _withhold(bench: Bench, kind: int, how: int) -> int:
 
 
 @compiled
-def _is_possible(machines: Nodes, alternatives: AlternativeArrays, alternative: int) -> bool:
+def _is_possible(nodes: Nodes, alternatives: AlternativeArrays, alternative: int) -> bool:
     """Whether enough nodes of the whole cluster are large enough."""
     missing = alternatives.nodes[alternative]
-    for node in range(machines.capacity.shape[1]):
+    for node in range(nodes.capacity.shape[1]):
         if missing == 0:
             break
-        missing -= _is_large_enough(machines, alternatives, alternative, node)
+        missing -= _is_large_enough(nodes, alternatives, alternative, node)
     return missing == 0
 
 
 @compiled
-def _is_large_enough(machines: Nodes, alternatives: AlternativeArrays, alternative: int, node: int) -> bool:
+def _is_large_enough(nodes: Nodes, alternatives: AlternativeArrays, alternative: int, node: int) -> bool:
     """Whether the node could hold the alternative if it were empty."""
-    for row in range(machines.capacity.shape[0]):
+    for row in range(nodes.capacity.shape[0]):
         demand = alternatives.demand[alternative, row]
-        if (row <= MEMORY or demand > 0) and machines.capacity[row, node] < demand:
+        if (row <= MEMORY or demand > 0) and nodes.capacity[row, node] < demand:
             return False
     allowed = alternatives.allowed[alternative]
-    return allowed == NOBODY or machines.allowed[allowed, node]
+    return allowed == NOBODY or nodes.allowed[allowed, node]
 
 
 @compiled
-def _held(field: NodeState, matches: Matches, alternative: int) -> tuple[int, int]:
-    """Cores and memory over all nodes of the match that was just made."""
-    alternatives, capacity = field.problem.alternatives, field.problem.machines.capacity
+def _held(node_state: NodeState, matches: Matches, alternative: int) -> tuple[int, int]:
+    """The cores and memory, over all its nodes, of the match that was added last."""
+    alternatives, capacity = node_state.problem.alternatives, node_state.problem.nodes.capacity
     entry = matches.totals[ENTRIES] - 1
     cores, memory = 0, 0
     for at in range(matches.first[entry], matches.first[entry + 1]):

@@ -1,7 +1,7 @@
-"""Why a job was placed where it was, or why not: the twin rerun on the same snapshot, watching one job.
+"""Why a job was placed where it was, or why it waits: the twin runs again on the same snapshot and watches one job.
 
 The answer is a plain frozen value. Nothing in it is a guess: each member of the portfolio goes through its whole cycle
-again, and what is said of the nodes is what was free at the very moment at which the job had its turn.
+again, and the answer describes the nodes with what was free at the moment of the job's turn.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -26,11 +26,11 @@ BEST_SHOWN = 4
 
 @dataclass(frozen=True, slots=True)
 class AlternativeTried:
-    """One way to run the job, at its turn in one member's cycle.
+    """One alternative of the job, at the job's turn in one member's cycle.
 
-    `nodes_fitting` of `nodes_needed` nodes were free enough; `fits_if_empty` says whether the cluster could ever hold
-    it. `withheld_in_the_way` names the jobs for which capacity was withheld that would have made it fit. `nearest` are
-    nodes on which it did not fit, the nearest first.
+    It fitted on `nodes_fitting` nodes and needs `nodes_needed`; `fits_if_empty` says whether the cluster could ever
+    hold it. `withheld_in_the_way` are the jobs for which capacity was withheld without which the alternative would have
+    fitted. `nearest` are nodes on which it did not fit, the nearest first.
     """
 
     size: str
@@ -42,14 +42,14 @@ class AlternativeTried:
 
 
 class Scored(NamedTuple):
-    """A node on which the job fitted, and the heuristic's score of it: the smallest is the best."""
+    """A node on which the job fitted, and its score by the heuristic: the smallest is the best."""
 
     node: str
     score: float
 
 
 class Watched:
-    """A heuristic that remembers the nodes it scored last, for the one job that is asked about."""
+    """A heuristic that remembers the nodes that it scored last; only the job to be explained uses it."""
 
     def __init__(self, heuristic: Heuristic) -> None:
         self._heuristic = heuristic
@@ -62,7 +62,7 @@ class Watched:
         return scores
 
     def best(self, names: Sequence[str]) -> tuple[Scored, ...]:
-        """The best of the nodes that it scored, the first in the machine list on a tie."""
+        """The best of the nodes that it scored last; on a tie the first in the machine list comes first."""
         if self._seen is None:
             return ()
         candidates, scores = self._seen
@@ -71,7 +71,7 @@ class Watched:
 
 
 class WatchedGrouping(Watched, Grouping):
-    """The same of a heuristic whose candidates are narrowed first."""
+    """The same for a heuristic whose candidates are narrowed to one group first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class MemberView:
 
     `position` is the job's place in this member's queue order, counted from 0; None when the cycle did not get to it
     (behind the queue depth, or no node had room left). `nodes` is None when it was not placed; then `tried` has one
-    entry per alternative. `best` are the nodes of the alternative that was taken, with the heuristic's scores.
+    entry per alternative. `best` are the best candidates for the alternative that was taken, with their scores.
     `withheld_for_it` are the nodes on which capacity was withheld for it.
     """
 
@@ -97,9 +97,9 @@ class MemberView:
 
 @dataclass(frozen=True, slots=True)
 class JobExplanation:
-    """The whole answer for one job: the winner of the cycle, and the view of each member in portfolio order.
+    """The whole answer for one job: the member that won the cycle, and each member's view in portfolio order.
 
-    `own_heuristic` is the job's own choice, used in every member's schedule. `reason` is the plan's own sentence.
+    `own_heuristic` is the heuristic that the job names, used in every member's schedule. `reason` is the plan's reason.
     """
 
     job_id: int
@@ -122,7 +122,7 @@ def explain(
 ) -> JobExplanation:
     """What the cycle on this snapshot, which gave `plan`, does with the job.
 
-    `members` are those that competed; `cycle` gives each one's cycle, not yet run.
+    `members` are the members that competed; `cycle` gives the cycle of a member, not yet run.
 
     Raises:
         BadInput: the job is not among the snapshot's waiting jobs.
@@ -156,7 +156,7 @@ def _view(member: str, cycle: Cycle, job: Job, *, won: bool) -> MemberView:
             if step.match is None:
                 tried = _tried(cycle, job)
     match = turn.match if turn else None
-    if turn is None:  # what there was after the last job that had a turn
+    if turn is None:  # the job had no turn: the nodes at the end of the cycle
         tried = _tried(cycle, job)
     withheld = [names[node] for each in cycle.withheld if each.job.id == job.id for node in each.nodes]
     return MemberView(
@@ -173,7 +173,7 @@ def _view(member: str, cycle: Cycle, job: Job, *, won: bool) -> MemberView:
 
 
 def _watch(cycle: Cycle, job: Job) -> Watched:
-    """Have the cycle remember how the job's nodes were scored."""
+    """Make the cycle remember how the nodes were scored for the job."""
     choose = cycle.choose
     heuristic = choose(job)
     watched = (WatchedGrouping if isinstance(heuristic, Grouping) else Watched)(heuristic)
@@ -182,7 +182,7 @@ def _watch(cycle: Cycle, job: Job) -> Watched:
 
 
 def _tried(cycle: Cycle, job: Job) -> tuple[AlternativeTried, ...]:
-    """Each alternative at the job's turn."""
+    """How each alternative fits on the nodes as they are now, at the job's turn."""
     moment = CycleCapacity(cycle, observed=job.id)
     columns = moment.permitted(job)
     tried = []

@@ -1,7 +1,7 @@
-"""What has not fitted once in a cycle need not be tried again.
+"""Alternatives that found too few nodes in a cycle: larger ones need not be tried in it.
 
-Free capacity only shrinks while a cycle runs, so a job that asks for at least as much, of the same nodes, as one that
-has failed fails too. This is exact, and it makes a long queue of similar jobs cheap.
+Free capacity only shrinks while a cycle runs. So an alternative fails if it asks for at least as much as one that has
+failed, with the same allowed nodes. This is exact, and it makes a long queue of similar jobs cheap.
 """
 
 from slurm_sns.model import Alternative, Resources
@@ -12,7 +12,7 @@ Allowed = frozenset[str] | None
 
 
 class FailedShapes:
-    """The shapes that have failed in this cycle."""
+    """The alternatives that have failed in this cycle, by their shape: allowed nodes, exclusive, nodes, demand."""
 
     def __init__(self) -> None:
         self._seen: set[tuple[Allowed, bool, int, Resources]] = set()
@@ -33,7 +33,7 @@ class FailedShapes:
         return False
 
     def add(self, alternative: Alternative, allowed: Allowed) -> None:
-        """Remember that this alternative found too few nodes; larger ones that it covers are forgotten."""
+        """Remember that this alternative found too few nodes, and forget failures that are at least as large."""
         nodes, demand = alternative.nodes, alternative.demand
         self._seen.add((allowed, alternative.exclusive, nodes, demand))
         failures = self._failures.setdefault((allowed, alternative.exclusive), [])

@@ -1,7 +1,8 @@
-"""Whose turn it is: the compiled twin of `queue.FairOrder`.
+"""Which job is next: `queue.FairOrder`, compiled.
 
-Over-aged jobs first; then the project of the smallest used / share, from a heap of projects. With one project that
-waits the order is the same whatever is matched: its jobs are lined up once for all members of the portfolio.
+Over-aged jobs come first; then the project with the smallest used / share, from a heap of projects. When only one
+project has waiting jobs, their order does not depend on what is matched: they are put into order once for all members
+of the portfolio.
 """
 
 from typing import NamedTuple
@@ -19,14 +20,14 @@ class FairOrderState(NamedTuple):
 
     cursor: Integers  #: (P) the project's next job
     ratio: Floats  #: (P) used / share
-    held: Integers  #: (P, 2) used, and matched so far in this schedule
-    heap: Integers  #: (P) projects that have a next job, but for the one whose job is being looked at
-    line: Integers  #: (depth + 1) the jobs in their order, unless several projects wait; NOBODY behind the last
+    held: Integers  #: (P, 2) cores and memory: used, plus matched so far in this schedule
+    heap: Integers  #: (P) projects that have a next job, except the one whose job is being looked at
+    line: Integers  #: (depth + 1) the jobs in order when only one project waits; NOBODY behind the last
     state: Integers  #: (4) over-aged jobs given, projects in the heap, the last project, whether several wait
 
 
 def turns_for(projects: int, depth: int) -> FairOrderState:
-    """A walk to that many jobs of that many projects."""
+    """The arrays for a walk through this many projects that gives at most `depth` jobs."""
     return FairOrderState(
         cursor=np.empty(projects, np.int64),
         ratio=np.empty(projects, np.float64),
@@ -60,7 +61,7 @@ def begin(turns: FairOrderState, queue: Queue) -> None:
 
 @compiled
 def line_up(turns: FairOrderState, queue: Queue, depth: int) -> None:
-    """Put the jobs that a cycle may look at into the line, unless their order depends on what is matched."""
+    """Put the jobs that a cycle may look at into `line`, unless their order depends on what is matched."""
     if turns.state[SHARED]:
         return
     for at in range(min(depth, len(turns.line))):
@@ -90,7 +91,7 @@ def next_job(turns: FairOrderState, queue: Queue) -> int:
 
 @compiled
 def _pop(turns: FairOrderState, queue: Queue) -> int:
-    """The project whose turn it is, taken from the heap."""
+    """Take the next project from the heap; NOBODY when it is empty."""
     if turns.state[HEAPED] == 0:
         return NOBODY
     project = turns.heap[0]
@@ -109,13 +110,13 @@ def charge(turns: FairOrderState, queue: Queue, job: int, held: tuple[int, int],
     turns.held[project, 0] += held[0]
     turns.held[project, 1] += held[1]
     turns.ratio[project] = _ratio(turns, queue, project)
-    if over_aged:  # its project stands in the heap with the ratio of before
+    if over_aged:  # the project is in the heap, at the place of its old ratio
         _heapify(turns, queue)
 
 
 @compiled
 def _ratio(turns: FairOrderState, queue: Queue, project: int) -> float:
-    """The larger fraction that the project holds, divided once each: the twin's arithmetic."""
+    """The larger of the project's two fractions, by one division each as in the twin."""
     ratio = 0.0
     for row in range(2):
         whole = queue.whole[project, row]

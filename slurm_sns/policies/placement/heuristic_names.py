@@ -1,8 +1,8 @@
-"""The heuristics' names that policies and their parameters speak of; nothing that computes is imported for them."""
+"""The names of heuristics that policies and their parameters use, without an import of the heuristics themselves."""
 
 from importlib import import_module
 
-#: The heuristic whose search is Spread-n-Share's.
+#: The heuristic that chooses nodes as Spread-n-Share does.
 IDLEST = "idlest"
 #: The heuristics for jobs whose demand in ways and bandwidth is known from a profile.
 FOR_PROFILED_JOBS = ("best-fit-ways", "worse-fit-ways", "best-fit-bandwidth", "worse-fit-bandwidth", IDLEST)

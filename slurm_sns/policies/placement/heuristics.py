@@ -1,8 +1,8 @@
 """The heuristics: each scores the nodes on which a job fits; the smallest score wins, ties go to the first node.
 
-A heuristic is one function and one line in `HEURISTICS`, and one in `keys` for the compiled kernel. Its
-arguments: `capacity` and `free`, shape (resources, nodes); `candidates`, the columns on which the job fits, ascending;
-`demand`, what the job takes of each node. It gives one score per candidate.
+A heuristic is one function and one line in `HEURISTICS`, and one line in `kernel_heuristics.keys` for the compiled
+kernel. Its arguments are `capacity` and `free`, shape (resources, nodes); `candidates`, the columns on which the job
+fits, ascending; and `demand`, what the job takes of each node. It returns one score per candidate.
 
 A resource beyond cores and memory that the job does not demand is left out of every score.
 
@@ -57,17 +57,18 @@ def worse_fit_memory(capacity: Amounts, free: Amounts, candidates: Indices, dema
     return -_of(free, MEMORY, candidates)
 
 
-#: The resources that Mix-Fit always balances; the others where the job demands them.
+#: The resources that Mix-Fit always balances. It balances the others only where the job demands them.
 MIXED = (CORES, MEMORY)
 
 
 def mix_fit(capacity: Amounts, free: Amounts, candidates: Indices, demand: Resources) -> Scores:
     """The smallest angle between what would be left of each resource and the node's configured ratio.
 
-    All are scaled per node, and the angle is taken at the corner where everything is used: 0 when what is left has the
-    configured ratio, or when nothing is left. Rounded to 1e-9, so that equal angles tie in every arithmetic.
+    All amounts are scaled by the node's capacity, and the angle is taken at the corner where everything is used: 0 when
+    what is left has the configured ratio, or when nothing is left. It is rounded to 1e-9, so that equal angles tie
+    however they are computed.
 
-    Source: section 3.1; the factor 1.01, which keeps the corner finite when one resource is exactly full, from the
+    Source: section 3.1. The factor 1.01, which keeps the angle finite when one resource is exactly full, is from the
     authors' simulator.
     """
     mixed = [*MIXED, *(row for row in (WAYS, BANDWIDTH) if demand[row] > 0)]
@@ -82,15 +83,15 @@ def mix_fit(capacity: Amounts, free: Amounts, candidates: Indices, demand: Resou
         return angle_to_balance(left)
     # The C library's arc tangent, which compiled code calls too: numpy's own differs in the last bit.
     angles = np.array([math.atan(ratio) for ratio in (left[0] / left[1]).tolist()], dtype=np.float64)
-    # Where nothing is left both are 0.01 but for the last bits, which the rounding takes off: 0, as it must be.
+    # Where nothing is left both shares are 0.01 except for the last bits. Rounding removes these: the angle is 0.
     return np.round(np.abs(np.pi / 4 - angles), 9)
 
 
 def angle_to_balance(left: NDArray[np.float64]) -> NDArray[np.float64]:
     """The angle between each column of shares left, shape (resources, nodes), and the vector of equal shares.
 
-    For two resources it is the angle of `mix_fit`. By atan2 of the distance from the diagonal and the way along it: an
-    arc cosine loses the last digits near 0, and with them the order of the best nodes.
+    For two resources it is the angle of `mix_fit`. It is the atan2 of the distance from the diagonal and the distance
+    along it: an arc cosine loses the last digits near 0, and with them the order of the best nodes.
     """
     mean = left.mean(axis=0)
     off_diagonal = np.sqrt(((left - mean) ** 2).sum(axis=0))
@@ -101,17 +102,17 @@ def angle_to_balance(left: NDArray[np.float64]) -> NDArray[np.float64]:
     return rounded
 
 
-#: The weight of the configured memory against the free memory, which decides only among nodes of the same size.
+#: The weight of the configured memory; so free memory decides only among nodes with the same configured memory.
 CONFIGURED_FIRST = 1000
 
 
 def memory_first_best(capacity: Amounts, free: Amounts, candidates: Indices, demand: Resources) -> Scores:  # noqa: ARG001  a heuristic's shape
-    """The smallest configured memory, of those the least free memory."""
+    """The smallest configured memory, among equal ones the least free memory."""
     return CONFIGURED_FIRST * _of(capacity, MEMORY, candidates) + _of(free, MEMORY, candidates)
 
 
 def memory_first_worse(capacity: Amounts, free: Amounts, candidates: Indices, demand: Resources) -> Scores:  # noqa: ARG001  a heuristic's shape
-    """The smallest configured memory, of those the most free memory."""
+    """The smallest configured memory, among equal ones the most free memory."""
     return CONFIGURED_FIRST * _of(capacity, MEMORY, candidates) - _of(free, MEMORY, candidates)
 
 
@@ -142,10 +143,10 @@ def worse_fit_bandwidth(capacity: Amounts, free: Amounts, candidates: Indices, d
 
 @dataclass(frozen=True)
 class Idlest(Grouping):
-    """The nodes with the smallest Co + Bo + beta * Wo: shares of cores, bandwidth and ways that are occupied.
+    """The smallest Co + Bo + beta * Wo: the shares of cores, bandwidth and ways that are occupied.
 
-    Inside one group of nodes with equally many idle cores, if one is large enough. Rounded to 1e-9, so that equal sums
-    tie whatever their parts.
+    Nodes are taken from one group with equally many idle cores, if one is large enough. The sum is rounded to 1e-9, so
+    that equal sums tie whatever their parts.
 
     Source: Spread-n-Share (SC'19), section 4.4.
     """

@@ -1,4 +1,4 @@
-"""The size of a job: whether the nodes could ever hold it, and in words."""
+"""The size of a job's alternative: whether the nodes could ever hold it, and its wording."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ def fits_ever(node_arrays: NodeArrays, alternative: Alternative, allowed: frozen
 
 
 def wording(alternative: Alternative) -> str:
-    """The size of an alternative in words."""
+    """The size of an alternative in words, as in: 2 empty nodes with 4 cores and 8192 MiB each."""
     demand = alternative.demand
     parts = [f"{demand.cores} {_plural('core', demand.cores)}"]
     if demand.ways:

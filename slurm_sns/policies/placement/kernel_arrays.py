@@ -1,16 +1,16 @@
 """What the compiled cycle works on: nodes, alternatives, kinds of jobs and the queue, as arrays.
 
-Many jobs are alike. An *alternative* is a distinct (number of nodes, demand on each, whether they must be empty, allowed
-nodes); a *choice* is an alternative with its predicted slowdown, as one job has it; a *kind* is a distinct list of
-choices with an own heuristic or none. A job is then one small number, and what is known of an alternative in a cycle
-(it has failed; the best node of each block) is known for all jobs that share it.
+Many jobs are alike. An *alternative* is a distinct (number of nodes, demand on each, whether they must be empty,
+allowed nodes). A *choice* is an alternative with the slowdown that is predicted for a job. A *kind* is a distinct list
+of choices, with the heuristic that the jobs name or none. A job is then one small number, its kind. What a cycle knows
+of an alternative (it has failed; the best node of each block) holds for all jobs that share it.
 
-A heuristic looks at cache ways and bandwidth only where the job demands them. So what it makes of a node
-depends on which of the two are demanded, four cases; each of them is a *score*, and heuristics that come to the same
-share one.
+A heuristic looks at cache ways and bandwidth only where the job demands them. So each heuristic has four cases: the job
+demands neither, cache ways, bandwidth, or both. A *score* is a distinct ranking of nodes; two cases that rank nodes
+alike, of the same or of different heuristics, share one score.
 
-Shapes: R resources, N nodes, W alternatives, K kinds, J jobs, P projects, H heuristics, S scores. What a table has room
-for beyond its entries is never read.
+Shapes: R resources, N nodes, W alternatives, K kinds, J jobs, P projects, H heuristics, S scores. Arrays may have spare
+room behind their entries, which is never read.
 """
 
 from typing import NamedTuple
@@ -23,7 +23,7 @@ Small = NDArray[np.int32]
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
-#: No job, no project, every node: what an index is when there is nothing to point at.
+#: The index that points at nothing: no job, no project, no heuristic; of a set of allowed nodes: every node.
 NOBODY = -1
 
 
@@ -31,8 +31,8 @@ class Scores(NamedTuple):
     """How nodes are scored: by angle, or by a weighted sum of what is free, configured and occupied."""
 
     of: Integers  #: (H, 4) the heuristic's score for demands of neither, cache ways, bandwidth, both
-    angle: Flags  #: (S) Mix-Fit's angle; the weights are 0 then
-    grouped: Flags  #: (S) the nodes of the most idle cores come first; an alternative on several nodes takes equal ones
+    angle: Flags  #: (S) the score is Mix-Fit's angle, and its weights are 0
+    grouped: Flags  #: (S) nodes with more idle cores come first; several nodes have equally many where possible
     free: Integers  #: (S, R) weights of what is free
     configured: Integers  #: (S, R) weights of the capacity
     occupied: Floats  #: (S, R) weights of the shares of the capacity that are occupied
@@ -43,18 +43,18 @@ class Nodes(NamedTuple):
     """The nodes in the machine list's order."""
 
     capacity: Integers  #: (R, N)
-    allowed: Flags  #: (sets, N) the sets of nodes that alternatives are restricted to
+    allowed: Flags  #: (sets, N) the sets of nodes to which alternatives are restricted
 
 
 class AlternativeArrays(NamedTuple):
     """The distinct alternatives of jobs."""
 
-    nodes: Integers  #: (W) on how many nodes
-    demand: Integers  #: (W, R) of each node
-    exclusive: Flags  #: (W) wants empty nodes and takes them whole
-    allowed: Integers  #: (W) a row of `Machines.allowed`, or NOBODY for every node
-    case: Integers  #: (W) 1 when it demands cache alternatives, plus 2 when it demands bandwidth
-    simple: Flags  #: (W) asks for cores and memory only, on any node, shared
+    nodes: Integers  #: (W) the number of nodes
+    demand: Integers  #: (W, R) the demand on each node
+    exclusive: Flags  #: (W) it needs empty nodes and takes them whole
+    allowed: Integers  #: (W) a row of `Nodes.allowed`, or NOBODY for every node
+    case: Integers  #: (W) 1 when it demands cache ways, plus 2 when it demands bandwidth
+    simple: Flags  #: (W) it demands cores and memory only, on any nodes, not exclusive
 
 
 class Kinds(NamedTuple):
@@ -62,7 +62,7 @@ class Kinds(NamedTuple):
 
     first: Integers  #: (K + 1)
     alternative: Integers  #: (choices) the alternative
-    slowdown: Integers  #: (choices) the predicted slowdown in units of 1e-9; 0 where it decides nothing
+    slowdown: Integers  #: (choices) the predicted slowdown in units of 1e-9; 0 if the rules ignore slowdowns
     own: Integers  #: (K) the heuristic that these jobs named, or NOBODY
 
 
@@ -74,8 +74,8 @@ class Queue(NamedTuple):
     following: Small  #: (J) the next job of the same project, or NOBODY
     kind: Small  #: (J)
     project: Small  #: (J)
-    order: Integers  #: (J) compares the heads of projects of equal ratio
-    whole: Floats  #: (P, 2) share times the cores, the memory of all nodes
+    order: Integers  #: (J) decides between the first jobs of projects with equal ratios, smallest first
+    whole: Floats  #: (P, 2) share times the cores and share times the memory of all nodes
     used: Integers  #: (P, 2) cores and memory that the project holds; projects are numbered by name
     withholds: Flags  #: (J) capacity may be withheld for it
 
@@ -86,14 +86,14 @@ class KernelRules(NamedTuple):
     depth: int
     reservations: int
     portfolio: Integers
-    keeps: Flags  #: (members) its cycles keep whole nodes for the oldest over-aged job that finds no place
+    keeps: Flags  #: (members) the member's cycles keep whole nodes for the oldest over-aged job that finds no place
     scores: Integers  #: all scores that any job of a cycle may need
 
 
 class Problem(NamedTuple):
-    """What is given and stays the same over the cycles of a replay."""
+    """The inputs that stay the same from cycle to cycle."""
 
-    machines: Nodes
+    nodes: Nodes
     alternatives: AlternativeArrays
     kinds: Kinds
     scores: Scores
@@ -101,14 +101,14 @@ class Problem(NamedTuple):
 
 
 class Matches(NamedTuple):
-    """The result of one heuristic's cycle: entry i got, or withheld, the nodes `node[first[i]:first[i + 1]]`."""
+    """The result of one member's cycle: entry i has the nodes `node[first[i]:first[i + 1]]`."""
 
     job: Integers
     choice: Integers
-    kept: Integers  #: MATCH, or capacity withheld: the WITHHELD demand, or WHOLE nodes
+    kept: Integers  #: MATCH; or capacity withheld on the nodes: the demand (WITHHELD) or all of it (WHOLE)
     first: Integers
     node: Integers
-    totals: Integers  #: (4) entries, matches, jobs looked at, the matches' slowdowns
+    totals: Integers  #: (4) number of entries, of matches, of jobs looked at, and the sum of the matches' slowdowns
 
 
 ENTRIES, MATCHED, LOOKED_AT, SLOWDOWN = range(4)
@@ -116,7 +116,7 @@ MATCH, WITHHELD, WHOLE = range(3)
 
 
 def room_for_matches(jobs: int, nodes: int) -> Matches:
-    """Arrays for that many entries on that many nodes together."""
+    """Empty arrays for this many entries, which have this many nodes together."""
     return Matches(
         job=np.empty(jobs, np.int64),
         choice=np.empty(jobs, np.int64),
@@ -128,7 +128,7 @@ def room_for_matches(jobs: int, nodes: int) -> Matches:
 
 
 def largest_number_of_takes(free: Integers, alternatives: AlternativeArrays) -> int:
-    """The largest number of nodes that one cycle can take, a node counted each time: each time takes a core of it."""
+    """The largest number of times that one cycle can take nodes, counted for each node: each takes a core at least."""
     if not len(alternatives.demand):
         return 0
     least = max(int(alternatives.demand[:, 0].min()), 1)

@@ -1,4 +1,4 @@
-"""The heuristics as the compiled kernel reads them: numbers, and what each comes to for what a job demands."""
+"""The heuristics as the compiled kernel reads them: weights of resources, for each case of what a job demands."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ from slurm_sns.policies.placement.node_state_kernel import PER_UNIT, PLACE_BITS,
 
 Weights = tuple[float, float, float, float]
 NO_WEIGHTS: Weights = (0, 0, 0, 0)
-#: What a way may demand beside cores and memory: neither, cache ways, bandwidth, both.
+#: What an alternative may demand beside cores and memory: neither, cache ways, bandwidth, both.
 CASES: tuple[frozenset[int], ...] = (
     frozenset(),
     frozenset({WAYS}),
@@ -26,7 +26,10 @@ CASES: tuple[frozenset[int], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """Mix-Fit's angle, or a sum of free, configured and occupied (as shares) resources with these weights."""
+    """How nodes are ranked: by Mix-Fit's angle, or by the sum of resources with these weights.
+
+    The sum is of what is free, of the capacity (`configured`), and of the occupied shares of the capacity.
+    """
 
     angle: bool = False
     grouped: bool = False
@@ -35,7 +38,7 @@ class Key:
     occupied: Weights = NO_WEIGHTS
 
     def demanding(self, more: frozenset[int]) -> "Key":
-        """The same for a job that demands these resources beside cores and memory: the others have no weight."""
+        """The same for a job that demands only these resources beside cores and memory: the others get no weight."""
 
         def kept(weights: Weights) -> Weights:
             cores, memory, *rest = weights
@@ -46,7 +49,7 @@ class Key:
 
 
 def keys(beta: float = PAPER_BETA) -> dict[str, Key]:
-    """Every heuristic; `beta` is what `idlest` weighs occupied ways with."""
+    """Every heuristic; `beta` is the weight that `idlest` gives to occupied ways."""
     return {
         "first-fit": Key(),
         "best-fit-cores": Key(free=(1, 0, 0, 0)),
@@ -87,14 +90,14 @@ def kernel_table(beta: float = PAPER_BETA) -> Scores:
 
 
 def span_of(beta: float) -> int:
-    """More than any sum of occupied shares in units of 1e-9."""
+    """A number larger than any sum of occupied shares in units of 1e-9."""
     return ceil((2 + beta) * PER_UNIT) + 2
 
 
 def kernel_holds(node_arrays: NodeArrays, heuristics: Collection[str], beta: float = PAPER_BETA) -> bool:
     """Whether these heuristics' scores of these nodes fit into the kernel's integers.
 
-    They do not on nodes of millions of GB, and `idlest`'s not on nodes of 1,100 cores.
+    They do not fit on nodes with millions of GB; those of `idlest` do not fit on nodes with 1,100 cores.
     """
     most = Resources(*(int(amount) for amount in node_arrays.capacity.max(axis=1, initial=0)))
     largest = [CONFIGURED_FIRST * most.memory_mb, most.ways, most.bandwidth_gbps]

@@ -1,4 +1,4 @@
-"""From a queue of jobs to the arrays that the kernel reads."""
+"""Turn a queue of jobs into the arrays that the kernel reads."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,28 +14,32 @@ from slurm_sns.policies.placement.node_arrays import BANDWIDTH, WAYS, NodeArrays
 from slurm_sns.policies.placement.node_state_kernel import PER_UNIT
 from slurm_sns.policies.placement.queue import NEWCOMER, WaitingQueue
 
-Way = tuple[int, Resources, bool, int]
+#: Number of nodes, demand, exclusive, number of the set of allowed nodes.
+AlternativeKey = tuple[int, Resources, bool, int]
+#: Alternatives, number of the set of allowed nodes, row of the heuristic that the jobs name.
 KindKey = tuple[tuple[Alternative, ...], int, int]
 
-#: The tables begin with room for so many entries, and then double.
+#: The tables begin with room for this many entries, and double when they are full.
 FIRST_ROOM = 64
 
 
 def slowdown_units(alternative: Alternative) -> int:
-    """The predicted slowdown in whole units of 1e-9: sums of them do not depend on the order of adding."""
+    """The predicted slowdown in whole units of 1e-9, so that a sum does not depend on the order of its terms."""
     return round(alternative.slowdown * PER_UNIT)
 
 
 class KindTable:
-    """Numbers the distinct alternatives and kinds of jobs on these nodes as they are met.
+    """The numbers of the distinct alternatives and kinds of jobs on these nodes, given as they are met.
 
-    The arrays grow in place while they have room; `generation` counts how often they had to be made anew. `choices`
-    are the alternatives behind the kernel's choices. `rows` numbers the heuristics, and a name that it does not know is
-    the member's. With `weighs` False slowdowns decide nothing.
+    New entries go into the same arrays while these have room; `generation` counts the arrays that were replaced by
+    larger ones. `choices` are the alternatives behind the kernel's choices, `cases` the cases of their demands, `own`
+    the rows of the heuristics that jobs name, `least_cores` the fewest cores that any alternative demands on a node (0
+    before there is one). `rows` gives the row of a heuristic; a job with an unknown name gets the member's heuristic.
+    If `weighs` is False, slowdowns decide nothing.
     """
 
     def __init__(self, node_arrays: NodeArrays, rows: Mapping[str, int], *, weighs: bool) -> None:
-        """Nothing is numbered yet."""
+        """Begin with empty tables."""
         resources, nodes = node_arrays.capacity.shape
         self._node_arrays = node_arrays
         self._rows = rows
@@ -44,11 +48,12 @@ class KindTable:
         self.choices: list[Alternative] = []
         self.cases: set[int] = set()
         self.own: set[int] = set()
-        self._alternatives: dict[Way, int] = {}
+        self.least_cores = 0
+        self._alternatives: dict[AlternativeKey, int] = {}
         self._kinds: dict[KindKey, int] = {}
         self._sets: dict[Allowed, int] = {None: NOBODY}
         self._masks = np.zeros((1, nodes), np.bool_)
-        self._way_arrays = AlternativeArrays(
+        self._alternative_arrays = AlternativeArrays(
             nodes=np.zeros(FIRST_ROOM, np.int64),
             demand=np.zeros((FIRST_ROOM, resources), np.int64),
             exclusive=np.zeros(FIRST_ROOM, np.bool_),
@@ -67,14 +72,8 @@ class KindTable:
         return len(self._kinds)
 
     def arrays(self) -> tuple[Nodes, AlternativeArrays, Kinds]:
-        """The tables; what is numbered later is in the same arrays as long as `generation` stays."""
-        return Nodes(self._node_arrays.capacity, self._masks), self._way_arrays, self._kind_arrays
-
-    @property
-    def least_cores(self) -> int:
-        """The fewest cores that any alternative takes of a node."""
-        cores = self._way_arrays.demand[: len(self._alternatives), 0]
-        return int(cores.min()) if len(cores) else 0
+        """The tables; later entries are in the same arrays as long as `generation` stays the same."""
+        return Nodes(self._node_arrays.capacity, self._masks), self._alternative_arrays, self._kind_arrays
 
     def kind(self, job: Job) -> int:
         """The number of the job's kind."""
@@ -89,7 +88,7 @@ class KindTable:
         return kind
 
     def _new_set(self, allowed: Allowed) -> int:
-        """A row of masks; a set that holds every node restricts nothing."""
+        """The row of the masks for a new set of allowed nodes; NOBODY for a set that holds every node."""
         mask = self._node_arrays.allows(allowed)
         if mask is None or mask.all():
             return NOBODY
@@ -122,15 +121,18 @@ class KindTable:
             number = self._alternatives[key] = len(self._alternatives)
             case = (of.demand[WAYS] > 0) + 2 * (of.demand[BANDWIDTH] > 0)
             simple = not of.exclusive and allowed == NOBODY and case == 0
-            self._way_arrays = AlternativeArrays(*(self._with_room(column, number + 1) for column in self._way_arrays))
+            self._alternative_arrays = AlternativeArrays(
+                *(self._with_room(column, number + 1) for column in self._alternative_arrays)
+            )
             values: tuple[Any, ...] = (of.nodes, of.demand, of.exclusive, allowed, case, simple)
-            for column, value in zip(self._way_arrays, values, strict=True):
+            for column, value in zip(self._alternative_arrays, values, strict=True):
                 column[number] = value
             self.cases.add(case)
+            self.least_cores = min(self.least_cores, of.demand.cores) if number else of.demand.cores
         return number
 
     def _with_room(self, array: NDArray[Any], entries: int) -> NDArray[Any]:
-        """The array, or one twice as long where it has no room for so many entries."""
+        """The array if it has room for this many entries, otherwise a copy with room for twice as many."""
         if entries <= len(array):
             return array
         self.generation += 1
@@ -185,7 +187,7 @@ def _projects(
 ) -> tuple[
     dict[str, int], np.ndarray[tuple[int, int], np.dtype[np.float64]], np.ndarray[tuple[int, int], np.dtype[np.int64]]
 ]:
-    """The projects' numbers, in the order of their names; share times all cores and memory; what they hold."""
+    """The number of each project by name; share times all cores and memory; the cores and memory it holds."""
     projects: list[Project] = [waiting.projects.get(name, NEWCOMER) for name in names]
     total = node_arrays.total
     whole = [(total.cores * each.share, total.memory_mb * each.share) for each in projects]
@@ -198,6 +200,6 @@ def _projects(
 
 
 def _ranks(jobs: Sequence[Job]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """The jobs' orders as numbers that compare alike."""
+    """One integer per job; the integers compare as the jobs' `order` does."""
     ranks = {order: rank for rank, order in enumerate(sorted({job.order for job in jobs}))}
     return np.fromiter((ranks[job.order] for job in jobs), np.int64, len(jobs))

@@ -1,6 +1,6 @@
-"""Matching on values, by the compiled kernel: values to arrays, one call, matches back to values.
+"""Matching on values by the compiled kernel: values to arrays, one call, matches back to values.
 
-What was worked out for the nodes of one pass serves the next on the same pool; results do not depend on it.
+Tables and working memory of one pass are used again by the next pass on the same pool; results do not depend on that.
 """
 
 from collections import deque
@@ -35,9 +35,10 @@ from slurm_sns.policies.placement.queue import FairOrder, WaitingQueue
 
 @dataclass
 class KernelCycle:
-    """The winning member's cycle after it has run: what `cycle.Cycle` would show of it.
+    """The winning member's cycle after it has run, with the same attributes as `cycle.Cycle`.
 
-    `pool_free` is the caller's own array: what follows from it is worked out when asked for, and wants it unchanged.
+    `free_amounts` is the caller's array and must stay unchanged: `opening` and `free` are computed from it at their
+    first use.
     """
 
     node_arrays: NodeArrays
@@ -84,8 +85,8 @@ class KernelCycle:
         return tuple(iter(order.pop, None))[self._depth - self._looked_at :]
 
 
-class Ran(NamedTuple):
-    """The best member by its position, its cycle, and how many jobs each member matched."""
+class KernelResult(NamedTuple):
+    """The best member's cycle, the member's position in the portfolio, and how many jobs each member matched."""
 
     cycle: KernelCycle
     best: int
@@ -97,11 +98,12 @@ class Rules:
     """How a portfolio's cycles match.
 
     `portfolio`: the heuristics that compete. `queue_depth`: how many jobs of the ordered queue a cycle looks at.
-    `reservations`: at how many of the first queue positions an unmatched job has capacity withheld.
-    `default_heuristic` is every member's where it is given, for jobs that name none. `beta` is `idlest`'s. `keeper`:
-    the member whose cycles keep whole nodes for the oldest over-aged job that finds no place. `weighs`: equal numbers
-    of matches are told apart by their predicted slowdowns. `for_profiled`: the members that compete only in a cycle
-    where some queued job has a profile. `shared_ways`: ways of each node that no job is given.
+    `reservations`: at how many of the first queue positions capacity is withheld for a job without a match.
+    `default_heuristic`: if given, every member uses it for jobs that name none. `beta`: the weight of occupied ways in
+    `idlest`. `keeper`: the member whose cycles keep whole nodes for the oldest over-aged job that finds no place.
+    `weighs`: among schedules with equally many matches the smaller sum of predicted slowdowns wins. `for_profiled`: the
+    members that compete only in a cycle where some queued job has a profile. `shared_ways`: ways of each node that no
+    job is given.
     """
 
     portfolio: tuple[str, ...]
@@ -120,7 +122,7 @@ class Rules:
         return tuple(self.default_heuristic or member for member in self.portfolio)
 
     def without_profiles(self) -> "Rules | None":
-        """The rules where no queued job has a profile; None where they are the same, or no member is left."""
+        """The rules when no queued job has a profile; None if they are the same, or if no member is left."""
         competing = tuple(member for member in self.portfolio if member not in self.for_profiled)
         if not competing or competing == self.portfolio:
             return None
@@ -128,15 +130,15 @@ class Rules:
 
 
 class Kernel:
-    """The kernel for one policy. Any thread may call it: one that finds it in use makes its own session."""
+    """The kernel for one policy. Threads may share it: a thread that finds the session in use makes its own."""
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
         self._table = kernel_table(rules.beta)
         self._sessions: deque[_Session] = deque(maxlen=1)
 
-    def run(self, node_arrays: NodeArrays, free: Amounts, queue: WaitingQueue) -> Ran | None:
-        """The best member's cycle; None where the kernel does not do it: jobs of no cores, scores beyond its range."""
+    def run(self, node_arrays: NodeArrays, free: Amounts, queue: WaitingQueue) -> KernelResult | None:
+        """The best member's cycle; None if the kernel cannot compute it: jobs without cores, scores out of range."""
         try:
             session = self._sessions.pop()
         except IndexError:
@@ -149,7 +151,7 @@ class Kernel:
 
 
 class _Room(NamedTuple):
-    """What a bench was made for, or what a pass needs: jobs in the queue, projects, nodes taken in a cycle."""
+    """The size of a working memory, or the size that a pass needs: jobs, projects, times that nodes are taken."""
 
     jobs: int
     projects: int
@@ -173,18 +175,20 @@ class _Session:
         self._room = _Room(0, 0, 0)
         self._tables = (0, 0, 0)
 
-    def run(self, free: Amounts, queue: WaitingQueue) -> Ran | None:
-        """One pass."""
+    def run(self, free: Amounts, queue: WaitingQueue) -> KernelResult | None:
+        """One pass; None as in `Kernel.run`."""
         depth = self._rules.queue_depth
         tabulated = tabulate(queue, self.node_arrays, depth, self._kinds.of)
         if not len(self._table) or self._table.least_cores < 1 or not self._is_in_range():
             return None
         bench = self._bench_for(tabulated, free)
         best, kept = schedule(bench, free, tabulated.queue)
-        return Ran(self._ended(bench.matches[kept], tabulated.jobs, free, queue), best, bench.matched.copy())
+        return KernelResult(
+            self._ended_cycle(bench.matches[kept], tabulated.jobs, free, queue), best, bench.matched.copy()
+        )
 
     def _is_in_range(self) -> bool:
-        """Whether the kernel holds the scores of all heuristics in use: more of them when jobs have named more."""
+        """Whether the scores of the members' heuristics, and of those that jobs name, fit into the kernel."""
         own = self._table.own
         if len(own) not in self._holds:
             used = {*self._rules.heuristics, *(NAMES[row] for row in own)}
@@ -192,11 +196,13 @@ class _Session:
         return self._holds[len(own)]
 
     def _bench_for(self, tabulated: TabulatedQueue, free: Amounts) -> Bench:
-        """The bench of the last pass where it serves, else a new one with room to grow."""
+        """The working memory of the last pass if it is large enough, otherwise a new one with spare room."""
         table = self._table
         tables = (table.generation, len(table.cases), len(table.own))
         jobs, projects = len(tabulated.jobs), len(tabulated.queue.head)
-        takes = int(np.maximum(free[CORES], 0).sum()) + free.shape[1]  # each takes a core at least, of an open node
+        takes = (
+            int(np.maximum(free[CORES], 0).sum()) + free.shape[1]
+        )  # each time takes one core or more of an open node
         if self._bench is None or self._tables != tables or not self._room.holds(_Room(jobs, projects, takes)):
             most_takes = int(np.maximum(self.node_arrays.capacity[CORES], free[CORES]).sum()) + free.shape[1]
             self._room = _Room(2 * jobs, 2 * projects, most_takes)
@@ -205,12 +211,12 @@ class _Session:
         return self._bench
 
     def _problem(self) -> Problem:
-        machines, alternatives, kinds = self._table.arrays()
+        nodes, alternatives, kinds = self._table.arrays()
         limits = kernel_rules(self._rules, self._scores, self._table.own, self._table.cases)
-        return Problem(machines, alternatives, kinds, self._scores, limits)
+        return Problem(nodes, alternatives, kinds, self._scores, limits)
 
-    def _ended(self, found: Matches, jobs: Sequence[Job], free: Amounts, queue: WaitingQueue) -> KernelCycle:
-        """The values of one member's entries."""
+    def _ended_cycle(self, found: Matches, jobs: Sequence[Job], free: Amounts, queue: WaitingQueue) -> KernelCycle:
+        """Turn the arrays of one member's schedule back into values."""
         choices = self._table.choices
         matches: list[Match] = []
         withheld: list[Withheld] = []
@@ -230,7 +236,7 @@ class _Session:
 
 
 def kernel_rules(rules: Rules, scores: Scores, own: Iterable[int] = (), cases: Iterable[int] = (0,)) -> KernelRules:
-    """The parameters as the kernel reads them, for jobs that named these heuristics and demand these cases."""
+    """The rules as the kernel reads them, for jobs that name these heuristics and have demands of these cases."""
     portfolio = [ROWS[heuristic] for heuristic in rules.heuristics]
     used = {int(scores.of[heuristic, case]) for heuristic in {*own, *portfolio} for case in cases}
     return KernelRules(

@@ -1,8 +1,8 @@
-"""What is worked out once for each kind of job and serves every job of that kind.
+"""Results that are computed once for each kind of job, and used for every job of that kind.
 
 Jobs are of one kind when they have equal alternatives, may use the same nodes and name the same heuristic. To compare
-the values of 100,000 jobs takes longer than most of what is worked out of them, and jobs of one kind mostly share the
-very same objects: a kind is recognised by the identity of its objects first, and by their value where these are new.
+the values of 100,000 jobs takes longer than most of the computations, and most jobs of one kind share the very same
+objects. So a kind is recognised by the identity of its objects, and by their values only if the objects are new.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from slurm_sns.model import Alternative, Job
 Allowed = frozenset[str] | None
 Kind = tuple[tuple[Alternative, ...], Allowed, str | None]
 
-#: So many identities are remembered, 30 MB beside the objects themselves; then it begins anew.
+#: How many identities are remembered: 30 MB, besides the objects themselves. At this number all are forgotten.
 MOST_IDENTITIES = 1 << 17
 
 Result = TypeVar("Result")
@@ -26,7 +26,7 @@ class OncePerKind(Generic[Result]):
         """`work_out` is called with the first job of each kind; `most` is how many identities are remembered."""
         self._work_out = work_out
         self._most = most
-        #: With the objects themselves: as long as they are alive nothing else has their identity.
+        #: It also holds the objects themselves: as long as they are alive no other object has their identity.
         self._by_identity: dict[tuple[int, int, str | None], tuple[Result, tuple[Alternative, ...], Allowed]] = {}
         self._by_value: dict[Kind, Result] = {}
 
@@ -48,7 +48,7 @@ class OncePerKind(Generic[Result]):
             self._by_value.clear()
         kind = (job.alternatives, job.allowed, job.heuristic)
         try:
-            return self._by_value[kind]  # hashed once: that takes most of the time
+            return self._by_value[kind]  # one look-up, because hashing takes most of the time
         except KeyError:
             result = self._by_value[kind] = self._work_out(job)
             return result

@@ -1,7 +1,7 @@
 """The nodes of a cluster as arrays: one row per resource, one column per node, in the machine list's order.
 
-What does not change (names, capacity) is a `NodeArrays`. What is free is a plain integer array of the same shape beside
-it, so that a cycle works on a copy and a simulation keeps one up to date without building a value per node.
+What does not change (names, capacity) is in `NodeArrays`. What is free is a separate integer array of the same shape:
+a cycle can work on a copy, and a simulation can keep one up to date without building a value per node.
 """
 
 from collections.abc import Iterable, Sequence
@@ -32,12 +32,12 @@ class NodeArrays:
 
     @classmethod
     def of(cls, nodes: Iterable[Node]) -> "NodeArrays":
-        """The pool of these nodes, in their order."""
+        """The arrays of these nodes, in their order."""
         listed = tuple(nodes)
         return cls(tuple(node.name for node in listed), amounts([node.capacity for node in listed]))
 
     def allows(self, allowed: frozenset[str] | None) -> Mask | None:
-        """Which nodes a job may use, as a mask; None means all. Remembered: many jobs share few sets of nodes."""
+        """Which nodes a job may use, as a mask; None means all. Masks are cached: many jobs share few sets of nodes."""
         if allowed is None:
             return None
         if allowed not in self._masks:
@@ -46,7 +46,7 @@ class NodeArrays:
 
     @cached_property
     def types(self) -> tuple[NodeType, ...]:
-        """The node types, in the order in which they come first."""
+        """The node types, in the order of their first node."""
         return node_types(Resources(*shape) for shape in self.capacity.T.tolist())
 
     @cached_property
@@ -62,9 +62,9 @@ def amounts(of_nodes: Sequence[Resources]) -> Amounts:
 
 
 def holding(amount: Amounts, demand: Resources) -> Mask:
-    """The nodes that have this much of every resource demanded.
+    """The nodes that have enough of every resource that is demanded.
 
-    Ways and bandwidth that a job does not ask for are not looked at: withheld capacity may have made them negative.
+    Ways and bandwidth that a job does not demand are ignored: withheld capacity may have made them negative.
     """
     mask: Mask = (amount[CORES] >= demand.cores) & (amount[MEMORY] >= demand.memory_mb)
     for row in range(MEMORY + 1, len(demand)):
@@ -74,7 +74,7 @@ def holding(amount: Amounts, demand: Resources) -> Mask:
 
 
 def taken(capacity: Amounts, alternative: Alternative, nodes: Indices) -> Amounts:
-    """What the alternative takes of each of these nodes: its demand, or the whole node where it asks for empty ones."""
+    """What the alternative takes of each of these nodes: its demand, or the whole node if it is exclusive."""
     if alternative.exclusive:
         return capacity[:, nodes]
     return np.array(alternative.demand, dtype=np.int64)[:, np.newaxis]
@@ -87,7 +87,7 @@ def held(capacity: Amounts, alternative: Alternative, nodes: Indices) -> Resourc
 
 
 def ever_holding(node_arrays: NodeArrays, alternative: Alternative, allowed: frozenset[str] | None) -> Mask:
-    """The allowed nodes whose configured size holds the alternative's demand."""
+    """The allowed nodes whose capacity holds the alternative's demand, as a mask."""
     mask = holding(node_arrays.capacity, alternative.demand)
     permitted = node_arrays.allows(allowed)
     return mask if permitted is None else mask & permitted

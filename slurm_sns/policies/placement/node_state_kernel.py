@@ -1,13 +1,14 @@
-"""The nodes while cycles run (compiled): what is free, who takes part, what has changed.
+"""The nodes while cycles run (compiled): what is free, which nodes take part, which have changed.
 
-A node's *key* is its score and twice its place in the machine list in one integer, so that the smallest key is the best
-node and the first of equal ones; an odd one is no node's, but a bound. Its base key is the key as far as it does not
-depend on the job.
+A node's *key* is one integer made of its score and twice its place in the machine list. The best node has the smallest
+key; of nodes with equal scores that is the first. Keys are even; an odd number is a bound. A node's *base key* is the
+part of its key that does not depend on the job.
 
-The field lasts from cycle to cycle: a member's cycle changes it, and what was changed is put back for the next member;
-at the beginning of a pass the nodes that differ from those of the last pass are taken over, unless who changes what is
-free tells the field at once. Each change is logged, so that what is kept of the best nodes, and the base keys for a
-score, can be brought up to date from the log when they are asked for: a member's cycle pays for its own score alone.
+`NodeState` lasts from cycle to cycle. A member's cycle changes it, and `restart` puts the changed nodes back for the
+next member. At the beginning of a pass `take_over` copies what is free on the nodes that differ from the last pass. A
+caller that changes `opening` itself calls `touch` for each changed node instead. Each change is logged. The kept best
+nodes and the base keys for a score are brought up to date from the log when they are needed, so a member's cycle pays
+for its own score only.
 """
 
 from typing import NamedTuple
@@ -24,11 +25,11 @@ PLACE_BITS = 20
 PLACES = (1 << PLACE_BITS) - 1
 SCORE_BITS = 42
 NONE = 1 << (PLACE_BITS + SCORE_BITS)
-#: The smallest key of a block with this bit is not known: it is larger. UNKNOWN is smaller than every key.
+#: A number with this bit is a bound: the block's smallest key is not known, but larger. UNKNOWN is below every key.
 BOUND = 1
 UNKNOWN = -NONE + BOUND
 
-#: Angles and occupied shares are compared as the twin rounds them: in units of 1e-9.
+#: Angles and occupied shares are compared in units of 1e-9, to which the twin rounds them.
 PER_UNIT = 1e9
 #: The order in which the twin adds occupied shares.
 ADDED = (CORES, BANDWIDTH, WAYS)
@@ -36,16 +37,17 @@ ADDED = (CORES, BANDWIDTH, WAYS)
 LEAST_CORES = SMALLEST.cores
 LEAST_MEMORY_MB = SMALLEST.memory_mb
 
-#: Alternatives whose best nodes are kept at a time; beyond that the oldest is forgotten.
+#: For how many (score, alternative) pairs the best nodes are kept; when all slots are in use, the oldest one is reused.
 SLOTS = 4096
 LEAST_BLOCK_BITS = 4
-#: Beyond so many changes a node (4096 at the least) the log begins anew, and nothing that was kept counts any more.
+#: The log has room for this many changes per node, and for LEAST_LOG at least. When it is full it begins again, and
+#: everything that was kept is found anew.
 LOG_PER_NODE = 4
 LEAST_LOG = 4096
-#: In place of how much of the log is known: so long ago that everything is found anew.
+#: A value of `settled` that is so far back in the log that every base key is computed anew.
 NEVER = -(1 << 40)
 
-#: Changes are not looked up one by one when they are more than one in so many nodes: finding all anew costs less.
+#: With more than one change per this many nodes, everything is computed anew: that costs less than change by change.
 NODES_PER_CHANGE = 8
 
 OPEN, LOGGED, BITS, USED_SLOTS, TOUCHED = range(5)
@@ -58,18 +60,18 @@ class NodeState(NamedTuple):
     opening: Integers  #: (R, N) free at the start of the cycle
     free: Integers  #: (R, N) free now
     empty: Integers  #: (N) 1 when everything is free now, else 0
-    is_open: Integers  #: (N) 1 when it takes part now, else 0
+    is_open: Integers  #: (N) 1 when the node takes part now, else 0
     inverse: Floats  #: (R, N) 1 / configured amount, 0 where there is none
-    base_key: Integers  #: (S, N) the key without what the alternative adds; NONE: the node takes no part
-    settled: Integers  #: (S) how much of the log is in the base keys
+    base_key: Integers  #: (S, N) the key without what the alternative adds; NONE when the node takes no part
+    settled: Integers  #: (S) how many entries of the log the base keys include
     log: Integers  #: nodes in the order in which they changed
     changed: Integers  #: (N) the last entry of the log for the node, or NOBODY
     touched: Integers  #: (N) the nodes that differ from the start of the cycle
     is_touched: Flags  #: (N)
-    minima: Integers  #: (slots, blocks) smallest keys, or what they are larger than
-    seen: Integers  #: (slots) how much of the log is in the minima
+    minima: Integers  #: (slots, blocks) the smallest keys, or bounds below them
+    seen: Integers  #: (slots) how many entries of the log the minima include
     owner: Integers  #: (slots) alternative * S + score
-    slot: Integers  #: (W * S) a slot, valid when it is owned
+    slot: Integers  #: (W * S) a slot, valid when `owner` of the slot points back here
     chosen: Integers  #: (N) the nodes found for an alternative
     hidden: Integers  #: (N) their keys
     keys: Integers  #: (N) scratch
@@ -78,9 +80,9 @@ class NodeState(NamedTuple):
     state: Integers  #: (5) OPEN, LOGGED, BITS, USED_SLOTS, TOUCHED
 
 
-def field_for(problem: Problem) -> NodeState:
-    """A field of nodes about which nothing is known yet."""
-    resources, nodes = problem.machines.capacity.shape
+def node_state_for(problem: Problem) -> NodeState:
+    """The state before the first pass, which does not yet know what is free."""
+    resources, nodes = problem.nodes.capacity.shape
     scores, alternatives = len(problem.scores.angle), len(problem.alternatives.nodes)
     slots = max(1, min(SLOTS, len(problem.limits.scores) * alternatives))
     bits = LEAST_BLOCK_BITS
@@ -88,7 +90,7 @@ def field_for(problem: Problem) -> NodeState:
         bits += 1
     state = np.zeros(5, np.int64)
     state[BITS] = bits
-    capacity = problem.machines.capacity
+    capacity = problem.nodes.capacity
     inverse = np.divide(1.0, capacity, out=np.zeros(capacity.shape), where=capacity > 0)
     return NodeState(
         problem=problem,
@@ -116,18 +118,18 @@ def field_for(problem: Problem) -> NodeState:
     )
 
 
-def open_all(field: NodeState) -> None:
-    """Before the first pass: everything is free."""
-    field.opening[:] = field.problem.machines.capacity
-    field.touched[:] = np.arange(len(field.touched))
-    field.is_touched[:] = True
-    field.state[TOUCHED] = len(field.touched)
+def open_all(node_state: NodeState) -> None:
+    """Make everything free at the start of the first pass."""
+    node_state.opening[:] = node_state.problem.nodes.capacity
+    node_state.touched[:] = np.arange(len(node_state.touched))
+    node_state.is_touched[:] = True
+    node_state.state[TOUCHED] = len(node_state.touched)
 
 
 @compiled
-def take_over(field: NodeState, free: Integers) -> None:
-    """Begin a pass with this much free: the nodes that differ are touched, `restart` settles them."""
-    opening = field.opening
+def take_over(node_state: NodeState, free: Integers) -> None:
+    """Begin a pass with this much free: nodes that differ are touched, and `restart` brings them up to date."""
+    opening = node_state.opening
     for node in range(free.shape[1]):
         differs = False
         for row in range(free.shape[0]):
@@ -135,85 +137,89 @@ def take_over(field: NodeState, free: Integers) -> None:
         if differs:
             for row in range(free.shape[0]):
                 opening[row, node] = free[row, node]
-            touch(field, node)
+            touch(node_state, node)
 
 
 @compiled
-def restart(field: NodeState) -> None:
-    """Put everything back to the start of the pass, for the next member of the portfolio."""
-    for at in range(field.state[TOUCHED]):
-        node = field.touched[at]
-        field.is_touched[node] = False
-        for row in range(field.free.shape[0]):
-            field.free[row, node] = field.opening[row, node]
-        _settle(field, node)
-    field.state[TOUCHED] = 0
+def restart(node_state: NodeState) -> None:
+    """Put the touched nodes back to the start of the pass, for the next member of the portfolio."""
+    for at in range(node_state.state[TOUCHED]):
+        node = node_state.touched[at]
+        node_state.is_touched[node] = False
+        for row in range(node_state.free.shape[0]):
+            node_state.free[row, node] = node_state.opening[row, node]
+        _settle(node_state, node)
+    node_state.state[TOUCHED] = 0
 
 
 @compiled
-def take(field: NodeState, alternative: int, whole: bool, node: int) -> None:
+def take(node_state: NodeState, alternative: int, whole: bool, node: int) -> None:
     """Take the alternative's capacity, or the whole node. A node without room for the smallest job leaves the cycle."""
-    alternatives, capacity = field.problem.alternatives, field.problem.machines.capacity
-    for row in range(field.free.shape[0]):
-        field.free[row, node] -= capacity[row, node] if whole else alternatives.demand[alternative, row]
-    touch(field, node)
-    _settle(field, node)
+    alternatives, capacity = node_state.problem.alternatives, node_state.problem.nodes.capacity
+    for row in range(node_state.free.shape[0]):
+        node_state.free[row, node] -= capacity[row, node] if whole else alternatives.demand[alternative, row]
+    touch(node_state, node)
+    _settle(node_state, node)
 
 
 @compiled
-def touch(field: NodeState, node: int) -> None:
-    """The node, or its opening, is to be changed: `restart` puts it back, or takes it over."""
-    if not field.is_touched[node]:
-        field.is_touched[node] = True
-        field.touched[field.state[TOUCHED]] = node
-        field.state[TOUCHED] += 1
+def touch(node_state: NodeState, node: int) -> None:
+    """Note that what is free on the node, now or in `opening`, changes: `restart` sets it to `opening`."""
+    if not node_state.is_touched[node]:
+        node_state.is_touched[node] = True
+        node_state.touched[node_state.state[TOUCHED]] = node
+        node_state.state[TOUCHED] += 1
 
 
 @compiled
-def _settle(field: NodeState, node: int) -> None:
-    """Work out what follows from what is free on the node, and log that it has changed."""
-    stays = field.free[CORES, node] >= LEAST_CORES and field.free[MEMORY, node] >= LEAST_MEMORY_MB
-    field.state[OPEN] += int(stays) - field.is_open[node]
-    field.is_open[node] = int(stays)
-    field.empty[node] = int(_is_empty(field, node))
-    if field.state[LOGGED] == len(field.log):
-        field.owner[:] = NOBODY
-        field.changed[:] = NOBODY
-        field.settled[:] = NEVER
-        field.state[LOGGED] = 0
-    field.log[field.state[LOGGED]] = node
-    field.changed[node] = field.state[LOGGED]
-    field.state[LOGGED] += 1
+def _settle(node_state: NodeState, node: int) -> None:
+    """Bring the node's other values in line with what is free on it, and log the change."""
+    stays = node_state.free[CORES, node] >= LEAST_CORES and node_state.free[MEMORY, node] >= LEAST_MEMORY_MB
+    node_state.state[OPEN] += int(stays) - node_state.is_open[node]
+    node_state.is_open[node] = int(stays)
+    node_state.empty[node] = int(_is_empty(node_state, node))
+    if node_state.state[LOGGED] == len(node_state.log):
+        node_state.owner[:] = NOBODY
+        node_state.changed[:] = NOBODY
+        node_state.settled[:] = NEVER
+        node_state.state[LOGGED] = 0
+    node_state.log[node_state.state[LOGGED]] = node
+    node_state.changed[node] = node_state.state[LOGGED]
+    node_state.state[LOGGED] += 1
 
 
 @compiled
-def bring_up_to_date(field: NodeState, score: int) -> None:
+def bring_up_to_date(node_state: NodeState, score: int) -> None:
     """Bring the base keys of the nodes for this score up to date."""
-    since, logged, nodes = field.settled[score], field.state[LOGGED], field.free.shape[1]
+    since, logged, nodes = node_state.settled[score], node_state.state[LOGGED], node_state.free.shape[1]
     all_anew = (logged - since) * NODES_PER_CHANGE > nodes
     for at in range(logged - 1 if all_anew else since, logged):
-        node = 0 if all_anew else field.log[at]
-        if all_anew or field.changed[node] == at:  # else it has changed again since
-            _put_base_keys(field, score, node, nodes if all_anew else node + 1)
-    field.settled[score] = logged
+        node = 0 if all_anew else node_state.log[at]
+        if all_anew or node_state.changed[node] == at:  # else it has changed again since
+            _put_base_keys(node_state, score, node, nodes if all_anew else node + 1)
+    node_state.settled[score] = logged
 
 
 @compiled
-def _put_base_keys(field: NodeState, score: int, begin: int, end: int) -> None:
-    """Compute the base keys of the nodes from `begin` to `end`: weights times amounts, and occupied shares."""
-    scores, capacity = field.problem.scores, field.problem.machines.capacity
-    base_key = field.base_key[score, begin:end]
-    cores, memory, is_open = field.free[CORES, begin:end], field.free[MEMORY, begin:end], field.is_open[begin:end]
+def _put_base_keys(node_state: NodeState, score: int, begin: int, end: int) -> None:
+    """Compute the base keys of the nodes from `begin` to `end`: weights times amounts, plus occupied shares."""
+    scores, capacity = node_state.problem.scores, node_state.problem.nodes.capacity
+    base_key = node_state.base_key[score, begin:end]
+    cores, memory, is_open = (
+        node_state.free[CORES, begin:end],
+        node_state.free[MEMORY, begin:end],
+        node_state.is_open[begin:end],
+    )
     per_core, per_mb = scores.free[score, CORES], scores.free[score, MEMORY]
     for at in range(len(base_key)):
         base_key[at] = per_core * cores[at] + per_mb * memory[at]
-    for row in range(field.free.shape[0]):
+    for row in range(node_state.free.shape[0]):
         if row > MEMORY:
-            _add(base_key, field.free[row, begin:end], scores.free[score, row])
+            _add(base_key, node_state.free[row, begin:end], scores.free[score, row])
         _add(base_key, capacity[row, begin:end], scores.configured[score, row])
     if scores.grouped[score]:
         for at in range(len(base_key)):
-            base_key[at] += _occupied(field, score, begin + at) - cores[at] * scores.span
+            base_key[at] += _occupied(node_state, score, begin + at) - cores[at] * scores.span
     for at in range(len(base_key)):
         base_key[at] = (base_key[at] << PLACE_BITS) + 2 * (begin + at) if is_open[at] == 1 else NONE
 
@@ -232,82 +238,88 @@ def _add(sums: Integers, amount: Integers, weight: int) -> None:
 
 
 @compiled
-def _occupied(field: NodeState, score: int, node: int) -> int:
+def _occupied(node_state: NodeState, score: int, node: int) -> int:
     """The weighted sum of the occupied shares, by the twin's arithmetic, operation by operation."""
-    scores, capacity = field.problem.scores, field.problem.machines.capacity
+    scores, capacity = node_state.problem.scores, node_state.problem.nodes.capacity
     occupied = 0.0
     for row in ADDED:
         if scores.occupied[score, row] > 0 and capacity[row, node] > 0:
             occupied += scores.occupied[score, row] * (
-                (capacity[row, node] - field.free[row, node]) / capacity[row, node]
+                (capacity[row, node] - node_state.free[row, node]) / capacity[row, node]
             )
     return int(np.rint(occupied * PER_UNIT))
 
 
 @compiled
-def fits(field: NodeState, alternative: int, node: int) -> bool:
-    """Whether the node has enough of everything, is allowed, and empty where that is asked; not whether it is open."""
-    alternatives = field.problem.alternatives
+def fits(node_state: NodeState, alternative: int, node: int) -> bool:
+    """Whether the node is allowed, has enough of everything, and is empty if the alternative is exclusive.
+
+    It does not look at whether the node is open.
+    """
+    alternatives = node_state.problem.alternatives
     if (
-        field.free[CORES, node] < alternatives.demand[alternative, CORES]
-        or field.free[MEMORY, node] < alternatives.demand[alternative, MEMORY]
+        node_state.free[CORES, node] < alternatives.demand[alternative, CORES]
+        or node_state.free[MEMORY, node] < alternatives.demand[alternative, MEMORY]
     ):
         return False
     if alternatives.simple[alternative]:
         return True
-    for row in range(MEMORY + 1, field.free.shape[0]):
-        if alternatives.demand[alternative, row] > 0 and field.free[row, node] < alternatives.demand[alternative, row]:
+    for row in range(MEMORY + 1, node_state.free.shape[0]):
+        if (
+            alternatives.demand[alternative, row] > 0
+            and node_state.free[row, node] < alternatives.demand[alternative, row]
+        ):
             return False
     if (
         alternatives.allowed[alternative] != NOBODY
-        and not field.problem.machines.allowed[alternatives.allowed[alternative], node]
+        and not node_state.problem.nodes.allowed[alternatives.allowed[alternative], node]
     ):
         return False
-    return not alternatives.exclusive[alternative] or field.empty[node] == 1
+    return not alternatives.exclusive[alternative] or node_state.empty[node] == 1
 
 
 @compiled
-def _is_empty(field: NodeState, node: int) -> bool:
+def _is_empty(node_state: NodeState, node: int) -> bool:
     """Whether everything is free on the node."""
-    for row in range(field.free.shape[0]):
-        if field.free[row, node] != field.problem.machines.capacity[row, node]:
+    for row in range(node_state.free.shape[0]):
+        if node_state.free[row, node] != node_state.problem.nodes.capacity[row, node]:
             return False
     return True
 
 
 @compiled
-def put_fitting_keys(field: NodeState, score: int, alternative: int, begin: int, end: int) -> None:
-    """Put the base keys of the nodes from `begin` to `end` into `field.keys`; NONE where the alternative does not fit.
+def put_fitting_keys(node_state: NodeState, score: int, alternative: int, begin: int, end: int) -> None:
+    """Put the base keys of nodes `begin` to `end` into `node_state.keys`; NONE where the alternative does not fit.
 
-    Slices that are counted from 0, one condition a loop: without them the compiler does not vectorise.
+    The compiler vectorises only loops over slices counted from 0 with one condition each.
     """
-    alternatives = field.problem.alternatives
-    keys, base_key = field.keys[: end - begin], field.base_key[score, begin:end]
-    cores, memory = field.free[CORES, begin:end], field.free[MEMORY, begin:end]
+    alternatives = node_state.problem.alternatives
+    keys, base_key = node_state.keys[: end - begin], node_state.base_key[score, begin:end]
+    cores, memory = node_state.free[CORES, begin:end], node_state.free[MEMORY, begin:end]
     needs_cores, needs_memory = alternatives.demand[alternative, CORES], alternatives.demand[alternative, MEMORY]
     for at in range(len(keys)):
         keys[at] = base_key[at] if (cores[at] >= needs_cores) & (memory[at] >= needs_memory) else NONE
     if alternatives.simple[alternative]:
         return
-    for row in range(MEMORY + 1, field.free.shape[0]):
+    for row in range(MEMORY + 1, node_state.free.shape[0]):
         if alternatives.demand[alternative, row] > 0:
-            _keep_at_least(keys, field.free[row, begin:end], alternatives.demand[alternative, row])
+            _keep_at_least(keys, node_state.free[row, begin:end], alternatives.demand[alternative, row])
     if alternatives.exclusive[alternative]:
-        _keep_at_least(keys, field.empty[begin:end], 1)
+        _keep_at_least(keys, node_state.empty[begin:end], 1)
     if alternatives.allowed[alternative] != NOBODY:
-        allowed = field.problem.machines.allowed[alternatives.allowed[alternative], begin:end]
+        allowed = node_state.problem.nodes.allowed[alternatives.allowed[alternative], begin:end]
         for at in range(len(keys)):
             keys[at] = keys[at] if allowed[at] else NONE
 
 
 @compiled
-def smallest_simple(field: NodeState, score: int, alternative: int, begin: int, end: int) -> int:
-    """The smallest base key of the nodes from `begin` to `end` on which a simple alternative fits: in one loop."""
-    base_key = field.base_key[score, begin:end]
-    cores, memory = field.free[CORES, begin:end], field.free[MEMORY, begin:end]
+def smallest_simple(node_state: NodeState, score: int, alternative: int, begin: int, end: int) -> int:
+    """The smallest base key of the nodes from `begin` to `end` on which a simple alternative fits, in one loop."""
+    base_key = node_state.base_key[score, begin:end]
+    cores, memory = node_state.free[CORES, begin:end], node_state.free[MEMORY, begin:end]
     needs_cores, needs_memory = (
-        field.problem.alternatives.demand[alternative, CORES],
-        field.problem.alternatives.demand[alternative, MEMORY],
+        node_state.problem.alternatives.demand[alternative, CORES],
+        node_state.problem.alternatives.demand[alternative, MEMORY],
     )
     smallest = NONE
     for at in range(len(base_key)):
@@ -318,6 +330,6 @@ def smallest_simple(field: NodeState, score: int, alternative: int, begin: int, 
 
 @compiled
 def _keep_at_least(keys: Integers, amount: Integers, needed: int) -> None:
-    """NONE instead of the key where the amount is less than what is needed."""
+    """Replace the key by NONE where the amount is less than what is needed."""
     for at in range(len(keys)):
         keys[at] = keys[at] if amount[at] >= needed else NONE

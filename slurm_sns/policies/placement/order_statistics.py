@@ -1,4 +1,4 @@
-"""Order among many distinct integers: the n-th smallest, all in order (compiled)."""
+"""The n-th smallest of many distinct integers, and sorting (compiled)."""
 
 from slurm_sns.policies.placement.compiled import compiled
 from slurm_sns.policies.placement.kernel_arrays import Integers
@@ -8,9 +8,10 @@ GAPS = (1750, 701, 301, 132, 57, 23, 10, 4, 1)
 
 @compiled
 def nth_smallest(scratch: Integers, values: Integers, nth: int) -> int:
-    """The nth smallest value, counted from 1; `scratch` has the length of `values`, which stay as they are.
+    """The nth smallest value, counted from 1.
 
-    Linear time on average. Source: Hoare's quickselect, with the median of three as the pivot.
+    `scratch` has the length of `values` and is overwritten; `values` stays as it is. Linear time on average. Source:
+    Hoare's quickselect, with the median of three as the pivot.
     """
     for at in range(len(values)):
         scratch[at] = values[at]
@@ -43,7 +44,7 @@ def _median(one: int, two: int, three: int) -> int:
 
 @compiled
 def sort(values: Integers) -> None:
-    """Put the values into ascending order: quick where they nearly are, as nodes of one score are.
+    """Put the values into ascending order; quick when they nearly are in order, as nodes of equal score are.
 
     Source: Shell's sort, with Ciura's gaps.
     """

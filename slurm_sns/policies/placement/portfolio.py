@@ -1,12 +1,12 @@
 """A portfolio of heuristics: run each on the same queue and nodes, keep the schedule that matched the most jobs.
 
-Inside one member's schedule jobs are taken in queue order and their alternatives in theirs; the first that finds its
-nodes is taken. Among schedules with equally many jobs the one whose member comes first wins or, where the rules weigh
-slowdowns, the one with the smaller sum of predicted slowdowns, then the first member. A portfolio of one name is that
-heuristic alone. Every policy that matches is one of these, with rules and alternatives of its own.
+Inside one member's schedule jobs are taken in queue order and a job's alternatives best first; the first alternative
+that finds its nodes is taken. Among schedules with equally many jobs the first member's wins. If the rules weigh
+slowdowns, the smaller sum of predicted slowdowns wins, and only then the first member's. A portfolio of one name is
+that heuristic alone. Every policy that matches jobs to nodes is a `Portfolio` with its own rules and alternatives.
 
-Source: Max-Jobs paper (JSSPP 2013), section 4, figure 12; slowdowns, members for profiled jobs and the ways that are
-kept back are this project's own combination with Spread-n-Share (SC'19).
+Source: Max-Jobs paper (JSSPP 2013), section 4, figure 12. Slowdowns, members for profiled jobs and the ways kept for
+jobs without profile are this project's own combination with Spread-n-Share (SC'19).
 """
 
 from collections.abc import Callable, Iterable
@@ -91,12 +91,12 @@ class Portfolio:
         )
 
     def schedule(self, node_arrays: NodeArrays, free: Amounts, queue: WaitingQueue) -> Schedule:
-        """The best member's matches, without words. `free` and `queue` are not changed."""
+        """The best member's schedule, without reasons. `free` and `queue` are not changed."""
         competing, node_arrays, free = self._competing(node_arrays, free, queue)
         return competing.schedule_all(node_arrays, free, queue)
 
     def schedule_all(self, node_arrays: NodeArrays, free: Amounts, queue: WaitingQueue) -> Schedule:
-        """The same with every member competing, on these very nodes."""
+        """The same with every member of this portfolio and with these nodes as they are."""
         ran = self._kernel.run(node_arrays, free, queue) if len(queue) else None
         if ran is None:
             return self.schedule_plainly(node_arrays, free, queue)
@@ -114,7 +114,7 @@ class Portfolio:
             schedules[member] = (cycle.matches(), cycle)
             matched[member] = len(schedules[member][0])
             if not matched[member] and not (self.rules.keeper and queue.over_aged):
-                # Until the first match all members' cycles are the same: where one matches nothing, nobody does.
+                # Until its first match a cycle is the same for every member: if one matches nothing, no other does.
                 matched = dict.fromkeys(self.rules.portfolio, 0)
                 break
         chosen = min(schedules, key=lambda member: (-matched[member], self._slowdowns(schedules[member][0])))
@@ -132,14 +132,14 @@ class Portfolio:
     def _competing(
         self, node_arrays: NodeArrays, free: Amounts, queue: WaitingQueue
     ) -> tuple["Portfolio", NodeArrays, Amounts]:
-        """Whose members compete for this queue, and the nodes as they see them: without the ways that are kept back."""
+        """The portfolio that competes for this queue, and the nodes without the ways kept for unprofiled jobs."""
         node_arrays, free = self._unshared(node_arrays, free)
         if self._without_profiles is not None and not some_profiled(queue):
             return self._without_profiles, node_arrays, free
         return self, node_arrays, free
 
     def _unshared(self, node_arrays: NodeArrays, free: Amounts) -> tuple[NodeArrays, Amounts]:
-        """The nodes without the ways that are kept for jobs without profile."""
+        """The nodes, and what is free on them, without the ways that are kept for jobs without profile."""
         if not self.rules.shared_ways:
             return node_arrays, free
         shared = np.minimum(node_arrays.capacity[WAYS], self.rules.shared_ways)
@@ -153,7 +153,7 @@ class Portfolio:
         return found[1], left
 
     def _chooser(self, member: str) -> Callable[[Job], Heuristic]:
-        """The heuristic for a job: its own, else the pool's, else the member's; `idlest` with the rules' beta."""
+        """The heuristic for a job: the one it names, else the default, else the member's; `idlest` with our beta."""
         by_default = HEURISTICS[self.rules.default_heuristic or member]
 
         def choose(job: Job) -> Heuristic:
@@ -174,21 +174,21 @@ class Portfolio:
 
 
 class PlainPortfolio(Portfolio):
-    """The same by the plain twin alone."""
+    """A portfolio that uses the plain twin only."""
 
     def schedule_all(self, node_arrays: NodeArrays, free: Amounts, queue: WaitingQueue) -> Schedule:
-        """The best member's matches."""
+        """The best member's schedule."""
         return self.schedule_plainly(node_arrays, free, queue)
 
 
 def some_profiled(queue: WaitingQueue) -> bool:
-    """Whether some queued job has a profile: several ways to run, or a demand in ways or bandwidth."""
+    """Whether some queued job has a profile: several alternatives, or a demand of ways or bandwidth."""
     jobs = chain(queue.over_aged, *queue.by_project.values())
     return any(_has_profile(job.alternatives) for job in jobs)
 
 
 def _has_profile(alternatives: tuple[Alternative, ...]) -> bool:
-    """Cheap enough to be asked of each job of a long queue, so no result is remembered."""
+    """Whether these are a profiled job's. It is so cheap for each job of a long queue that no result is cached."""
     if len(alternatives) != 1:
         return bool(alternatives)
     demand = alternatives[0].demand

@@ -2,8 +2,8 @@
 
 Over-aged jobs come first, oldest first. Then the project with the smallest used / share, first in first out inside it.
 Used is the larger of the fractions of all cores and of all memory that the project holds: running plus matched so far
-in this schedule. Each match moves a ratio, so the order is decided job by job, by a heap of projects rather than by
-sorting. Equal ratios: the older head job, then the project's name.
+in this schedule. Each match changes a ratio, so the order is decided job by job, by a heap of projects rather than by
+sorting. Among equal ratios the project with the older first job comes first, then the project's name decides.
 
 Source: Max-Jobs paper (JSSPP 2013), section 1, on fair share; the measure of use and the ties are ours.
 """
@@ -55,7 +55,7 @@ class WaitingQueue:
 
 
 class Head(NamedTuple):
-    """A project in the heap, by its ratio and its oldest job that was not looked at yet."""
+    """A project in the heap, ordered by its ratio and by its oldest job that was not looked at yet."""
 
     ratio: float
     order: tuple[int, ...]
@@ -64,13 +64,13 @@ class Head(NamedTuple):
 
 
 class FairOrder:
-    """One walk through the queue: `pop` gives the next job, `charge` tells that its project has got more.
+    """One walk through the queue: `pop` gives the next job, `charge` counts a matched job against its project.
 
-    `shared` is False where a single project waits: then the order is first in first out and nothing need be charged.
+    `shared` is False when a single project waits: then the order is first in first out and `charge` is not needed.
     """
 
     def __init__(self, queue: WaitingQueue, capacity: Resources) -> None:
-        """`capacity` is that of all nodes together."""
+        """Begin at the first job; `capacity` is the capacity of all nodes together."""
         self._queue = queue
         self.shared = len(queue.by_project) > 1
         self._capacity = capacity
@@ -98,7 +98,7 @@ class FairOrder:
         if job.project not in self._ratios:
             return
         self._ratios[job.project] = self._ratio(job.project)
-        if job.over_aged:  # its project's head stands in the heap with the ratio of before
+        if job.over_aged:  # its project's head is still in the heap with the old ratio
             self._heads = [head._replace(ratio=self._ratios[head.project]) for head in self._heads]
             heapq.heapify(self._heads)
 

@@ -20,7 +20,7 @@ from slurm_sns.policies.placement.shortfall import nearest
 def starts(
     matches: Iterable[Match], node_arrays: NodeArrays, chosen: str, matched: Mapping[str, int]
 ) -> tuple[Start, ...]:
-    """The actions for the matches of the chosen schedule."""
+    """The start actions for the matches of the chosen schedule."""
     count = matched[chosen]
     schedule = f"{chosen}, which matched {count} {'job' if count == 1 else 'jobs'}"
     if len(matched) > 1:
@@ -39,7 +39,7 @@ def starts(
 def reasons_to_wait(
     cycle: EndedCycle, matches: Iterable[Match], waiting: Iterable[Job], queue_depth: int
 ) -> dict[int, str]:
-    """Job -> reason for every waiting job without a match; the cycle has run."""
+    """Job id -> reason for every waiting job without a match, from a cycle that has run."""
     placed = {match.job.id for match in matches}
     behind = {job.id for job in cycle.not_reached()}
     after = CycleCapacity(cycle)
@@ -58,7 +58,7 @@ def reasons_to_wait(
 
 
 def _reason(after: CycleCapacity, job: Job) -> str:
-    """Why jobs of this kind found no place, said of the first alternative that the nodes here could ever hold."""
+    """Why jobs of this kind found no place: the reason for the first alternative that the nodes could ever hold."""
     possible = [
         alternative for alternative in job.alternatives if after.large_enough(alternative, job) >= alternative.nodes
     ]

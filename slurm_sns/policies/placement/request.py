@@ -1,10 +1,11 @@
-"""What a job asks for, and on how many nodes with how much on each it runs at a scale factor.
+"""What a job asks for, and its layout at a scale factor: the number of nodes and the demand on each.
 
 At scale 1 it runs on the fewest nodes that can hold it: N = max(ceil(P/T), nodes needed for its memory), where T is
-the cores of the smallest nodes that can hold it so. At scale k it is given k*N nodes, c = ceil(P/(k*N)) cores on each,
-and then only as many nodes as that fills: n = ceil(P/c). Whole processes: a process is never split between nodes.
+the number of cores of the smallest nodes that can hold a part of the job then. At scale k it would get k*N nodes with
+c = ceil(P/(k*N)) cores on each; it gets only as many nodes as it fills: n = ceil(P/c). A process is never split between
+nodes.
 
-Source: Spread-n-Share (SC'19), section 4.3; empty nodes, memory and unlike nodes are ours.
+Source: Spread-n-Share (SC'19), section 4.3; empty nodes, memory and nodes of different sizes are ours.
 """
 
 from collections import Counter
@@ -17,21 +18,21 @@ from slurm_sns.model import Alternative, Resources
 
 
 class NodeGroup(Protocol):
-    """Nodes of one capacity, whatever else they have in common, and how many of them there are."""
+    """Nodes of equal capacity, and how many of them there are; they may have more in common."""
 
     @property
     def capacity(self) -> Resources:
-        """What each of them has."""
+        """The capacity of each node."""
         ...
 
     @property
     def number(self) -> int:
-        """How many they are, busy or not."""
+        """The number of nodes, whether busy or idle."""
         ...
 
 
 class NodeType(NamedTuple):
-    """Nodes that are alike, and how many of them there are, busy or not."""
+    """A node type and its number of nodes, whether busy or idle."""
 
     capacity: Resources
     number: int
@@ -41,9 +42,9 @@ class NodeType(NamedTuple):
 class Request:
     """A job whose geometry we may choose.
 
-    P = `tasks` * `cpus_per_task`. Memory is per CPU, and then goes with the cores, or per node at every scale; neither
-    means none. `alpha` and `max_scale` are the owner's hints, None where there are none; `exclusive` asks for nodes of
-    its own.
+    P = `tasks` * `cpus_per_task`. Memory is given per CPU, so that it follows the cores on a node, or per node, so that
+    it is the same at every scale; without either the job demands none. `alpha` and `max_scale` are the owner's hints,
+    None if not given. `exclusive` asks for nodes that no other job uses.
     """
 
     tasks: int
@@ -57,11 +58,11 @@ class Request:
 
     @property
     def processes(self) -> int:
-        """P, by which profiles are kept."""
+        """P, the process count by which profiles list their runs."""
         return self.tasks * self.cpus_per_task
 
     def on_a_node(self, tasks: int) -> Resources:
-        """What so many tasks take of one node."""
+        """What this many tasks take of one node."""
         cpus = tasks * self.cpus_per_task
         return on_whole_cores(cpus, self.threads_per_core, self.memory_per_cpu_mb, self.memory_per_node_mb)
 
@@ -70,7 +71,7 @@ class Request:
         return self.most_cpus(capacity) // self.cpus_per_task
 
     def most_cpus(self, capacity: Resources) -> int:
-        """How many CPUs the job can get of an empty node of this size, with their memory."""
+        """How many CPUs, with their memory, an empty node of this size has for the job."""
         cores = capacity.cores
         if self.memory_per_cpu_mb:
             cores = min(cores, capacity.memory_mb // (self.memory_per_cpu_mb * self.threads_per_core))
@@ -82,7 +83,7 @@ class Request:
 def on_whole_cores(
     cpus: int, threads_per_core: int, memory_per_cpu_mb: int | None, memory_per_node_mb: int | None
 ) -> Resources:
-    """What so many CPUs take of one node: whole cores, and memory for every CPU of them or for the node."""
+    """What this many CPUs take of one node: whole cores, and memory per CPU of these cores or per node."""
     cores = -(-cpus // threads_per_core)
     if memory_per_cpu_mb is not None:
         return Resources(cores, memory_per_cpu_mb * cores * threads_per_core)
@@ -90,7 +91,7 @@ def on_whole_cores(
 
 
 class Layout(NamedTuple):
-    """A job spread at a scale: n nodes, the most tasks on one of them, and what that takes of it."""
+    """A job at a scale factor: n nodes, the largest number of tasks on a node, and the demand of these tasks."""
 
     scale: int
     nodes: int
@@ -99,15 +100,15 @@ class Layout(NamedTuple):
 
 
 def node_types(capacities: Iterable[Resources]) -> tuple[NodeType, ...]:
-    """The types of nodes with these capacities, in the order in which they come first."""
+    """The types of nodes with these capacities, in the order of their first node."""
     return tuple(NodeType(shape, count) for shape, count in Counter(capacities).items())
 
 
 def fewest_nodes(request: Request, types: Sequence[NodeGroup]) -> int:
-    """N, the nodes of scale 1.
+    """N, the number of nodes at scale 1.
 
-    On more nodes no part is larger. So each type holds the parts from some number of nodes on, and only at these
-    numbers do more nodes hold them than before: N is one of them.
+    With more nodes no part of the job grows. So each node type can hold the parts from some number of nodes on. Only at
+    these numbers does the number of suitable nodes grow, so N is one of them.
 
     Raises:
         Infeasible: the nodes could not hold the job even when they are all empty.
@@ -127,7 +128,7 @@ def fewest_nodes(request: Request, types: Sequence[NodeGroup]) -> int:
 
 
 def spread(request: Request, fewest: int, scale: int) -> Layout:
-    """The layout at a scale when scale 1 has `fewest` nodes. More nodes than tasks: one task on each."""
+    """The layout at a scale when scale 1 has `fewest` nodes; at most one node per task."""
     tasks = -(-request.tasks // (scale * fewest))
     return Layout(scale, -(-request.tasks // tasks), tasks, request.on_a_node(tasks))
 
@@ -143,5 +144,5 @@ def compact(request: Request, types: Sequence[NodeGroup]) -> Alternative:
 
 
 def holding(demand: Resources, types: Iterable[NodeGroup]) -> int:
-    """How many nodes hold this much when they are empty."""
+    """How many nodes can hold this demand when they are empty."""
     return sum(each.number for each in types if demand.within(each.capacity))

@@ -13,7 +13,7 @@ def require_scales(scales: tuple[int, ...]) -> None:
     """Accept scale factors that can be used.
 
     Raises:
-        BadInput: 1 is not among them, one comes twice, or one is too wide.
+        BadInput: 1 is not among them, one comes twice, or one is below 1 or above WIDEST_SCALE.
     """
     if 1 not in scales or len(set(scales)) < len(scales) or not all(1 <= scale <= WIDEST_SCALE for scale in scales):
         shown = ",".join(map(str, scales))

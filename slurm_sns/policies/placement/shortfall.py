@@ -1,4 +1,4 @@
-"""What is missing on nodes for a job to fit: the words of plans and of explain."""
+"""What nodes lack for a job to fit, in the words that plans and `sns explain` show."""
 
 from dataclasses import dataclass
 
@@ -31,13 +31,13 @@ class Lack:
 def nearest(
     node_arrays: NodeArrays, free: Amounts, columns: Indices, alternative: Alternative, count: int
 ) -> tuple[Lack, ...]:
-    """The nodes, among these columns, that come nearest to fitting.
+    """The `count` nodes, among these columns, that come nearest to fitting, the nearest first.
 
-    Nearest: the fewest resources missing, then the smallest sum of what is missing as a share of the node's capacity.
+    Fewer missing resources are nearer, then a smaller sum of missing amounts as shares of the node's capacity.
     """
     if not len(columns):
         return ()
-    among = slice(None) if len(columns) == len(node_arrays.names) else columns  # all of them: no copy
+    among = slice(None) if len(columns) == len(node_arrays.names) else columns  # a slice of all nodes needs no copy
     kinds, shares = np.zeros(len(columns), np.int64), np.zeros(len(columns))
     for row, needed in enumerate(alternative.demand):
         if needed > 0:
@@ -59,8 +59,8 @@ def nearest(
 
 
 def _first(kinds: Amounts, shares: NDArray[np.float64], count: int) -> Indices:
-    """The first `count` by the two, the first in the machine list on a tie."""
-    if count == 1:  # the fewest kinds, of these the smallest share: no need to sort ten thousand nodes
+    """The first `count` columns by `kinds`, then by `shares`; on a tie the first in the machine list."""
+    if count == 1:  # for one node there is no need to sort ten thousand
         fewest = np.flatnonzero(kinds == kinds.min())
         return fewest[[np.argmin(shares[fewest])]]
     return np.lexsort((shares, kinds))[:count]

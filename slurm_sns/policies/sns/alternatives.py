@@ -1,11 +1,12 @@
-"""The ways to run one job, best first, from its request, its program's profile and the nodes there are.
+"""The alternatives of one job, best first, from its request, its program's profile and the nodes of the cluster.
 
-Scaling programs: the scales by increasing run time. Neutral ones: by increasing scale, to fill idle cores. Compact
-ones: scale 1 on empty nodes, then scale 1 on shared ones. On shared nodes a job asks for its cores, its memory, the
-fewest ways that keep alpha of its performance, and the bandwidth it takes with these; on empty nodes for all of them.
-A scale at which it would run slower than alpha of its speed at scale 1 is not eligible; at one that is slower at all,
-T-IPC is raised by as much, so that what is predicted keeps alpha as a whole. Where no scale is eligible, the job runs
-on empty nodes at scale 1, as it would without us.
+Scaling programs: the scales by increasing run time. Neutral programs: by increasing scale, to fill idle cores. Compact
+programs: scale 1 on empty nodes, then scale 1 on shared nodes. On shared nodes a job demands its cores, its memory, the
+fewest ways that keep alpha of its performance, and the bandwidth that it uses with these ways. On empty nodes it
+demands all ways and all bandwidth. A scale is not eligible if the job would run there at less than alpha of its speed
+at scale 1. If the job is slower there but the scale is eligible, T-IPC is raised by the same factor, so that the
+prediction as a whole keeps alpha. If no scale is eligible, the job runs on empty nodes at scale 1, as it would without
+this scheduler.
 
 Source: Spread-n-Share (SC'19), sections 4.3 and 4.4, figure 10.
 """
@@ -29,7 +30,7 @@ NONE_ELIGIBLE = "no scale is eligible on these nodes: runs on empty nodes at sca
 def alternatives(
     request: Request, profile: Program | None, nodes: Sequence[NodeType], parameters: SnsParameters
 ) -> tuple[Alternative, ...]:
-    """The ways to run the job, best first; at least one.
+    """The alternatives of the job, best first; at least one.
 
     Raises:
         Infeasible: the nodes could not hold it even when they are all empty.
@@ -44,9 +45,10 @@ def choose(
     parameters: SnsParameters,
     program_name: str = "",
 ) -> Choice:
-    """The same with the reasons. `nodes` are those that the job may ever use, with their whole capacity.
+    """The alternatives of the job, with the reasons.
 
-    `program_name` is what a program without profile is called in them.
+    `nodes` are all nodes that the job may ever use, with their whole capacity. `program_name` is the program's name in
+    the reasons when the program has no profile.
 
     Raises:
         Infeasible: the nodes could not hold it even when they are all empty.
@@ -63,28 +65,31 @@ def choose(
     if profile is None or not runs:
         alternative = compact(request, types)
         note = NO_PROFILE if profile is None else f"{NO_PROFILE} ({_profiled_counts(profile)})"
-        return Choice((alternative,), replace(explanation, considered=(_own(alternative),), note=note))
+        return Choice((alternative,), replace(explanation, considered=(_without_prediction(alternative),), note=note))
     return _Profiled(request, profile, runs, types, parameters, explanation).choice()
 
 
 def without_shared_ways(nodes: Sequence[NodeType], shared_ways: int) -> tuple[NodeType, ...]:
-    """The node types less the ways that are kept for jobs without profile."""
+    """The node types without the ways that are kept for jobs without profile."""
     return tuple(NodeType(less_shared_ways(each.capacity, shared_ways), each.number) for each in nodes)
 
 
 def less_shared_ways(amount: Resources, shared_ways: int) -> Resources:
-    """The amount less these ways; a node that has fewer keeps none to give away."""
+    """The amount without the shared ways; 0 ways where the node has no more than these."""
     return amount._replace(ways=max(0, amount.ways - shared_ways))
 
 
 def predicted_slowdown(runs: Mapping[int, Run], scale: int, ways: int | None, parameters: SnsParameters) -> float:
-    """(T_k / T_1) * (F-IPC / IPC(ways)); None are all ways. A scale that was not tried counts as the next smaller."""
+    """The predicted slowdown at a scale: (T_k / T_1) * (F-IPC / IPC(ways)), with corrected times.
+
+    `ways` is None for all ways. A scale without a run counts as the next smaller scale that has one.
+    """
     run = runs[max(each for each in runs if each <= scale)]
     spreading = run.time_s * parameters.frequency_factor(scale) / corrected_time_s(runs[1], parameters)
     return spreading if ways is None else spreading / run.kept_at(ways)
 
 
-def _own(alternative: Alternative) -> Considered:
+def _without_prediction(alternative: Alternative) -> Considered:
     assert alternative.tasks_per_node is not None  # noqa: S101  compact sets it
     return Considered(
         1,
@@ -141,10 +146,10 @@ class _Profiled:
                 each if each.dropped else replace(each, dropped="the program is compact: it runs at scale 1 only")
                 for each in wider
             ]
-            ways = [self._on_empty_nodes(1)]
+            at_scale_1 = [self._on_empty_nodes(1)]
             if not self.request.exclusive:
-                ways.append(self._on_shared_nodes(1))
-            return ways + not_tried
+                at_scale_1.append(self._on_shared_nodes(1))
+            return at_scale_1 + not_tried
         by_scale = [self._scale(scale) for scale in sorted(self.parameters.scales)]
         if classification.kind is Kind.NEUTRAL:
             return by_scale
@@ -153,23 +158,23 @@ class _Profiled:
     def _scale(self, scale: int) -> Considered:
         return self._on_empty_nodes(scale) if self.request.exclusive else self._on_shared_nodes(scale)
 
-    def _begun(self, scale: int, *, exclusive: bool) -> Considered:
-        """The layout and the run time; dropped where the scale is not eligible whatever the cache."""
+    def _laid_out(self, scale: int, *, exclusive: bool) -> Considered:
+        """The scale with its layout and run time; dropped if no number of ways makes it eligible."""
         layout = spread(self.request, self.explanation.fewest_nodes, scale)
         demand = layout.demand
-        begun = Considered(scale, exclusive, layout.nodes, layout.tasks_per_node, demand.cores, demand.memory_mb)
+        considered = Considered(scale, exclusive, layout.nodes, layout.tasks_per_node, demand.cores, demand.memory_mb)
         run = self.runs.get(scale)
         if run is not None:
             factor = self.parameters.frequency_factor(scale)
-            begun = replace(
-                begun,
+            considered = replace(
+                considered,
                 time_s=run.time_s,
                 frequency_factor=factor,
                 corrected_time_s=corrected_time_s(run, self.parameters),
             )
-        return replace(begun, dropped=self._why_not(layout, begun))
+        return replace(considered, dropped=self._why_not(layout, considered))
 
-    def _why_not(self, layout: Layout, begun: Considered) -> str:
+    def _why_not(self, layout: Layout, considered: Considered) -> str:
         scale, fewest = layout.scale, self.explanation.fewest_nodes
         if scale == 1:
             return ""
@@ -185,54 +190,54 @@ class _Profiled:
             spread(self.request, fewest, less).nodes == layout.nodes for less in self.parameters.scales if less < scale
         ):
             return f"it would fill the same {layout.nodes} nodes as a smaller scale"
-        if begun.corrected_time_s is None:
+        if considered.corrected_time_s is None:
             return "the program is not profiled at this scale"
-        kept = corrected_time_s(self.runs[1], self.parameters) / begun.corrected_time_s
+        kept = corrected_time_s(self.runs[1], self.parameters) / considered.corrected_time_s
         if kept < self.explanation.alpha - SAME:
             return f"it keeps {kept:.4f} of its speed at scale 1; alpha is {self.explanation.alpha:g}"
         large = holding(layout.demand, self.types)
         return f"it needs {layout.nodes} nodes; {large} are large enough" if large < layout.nodes else ""
 
     def _on_shared_nodes(self, scale: int) -> Considered:
-        begun = self._begun(scale, exclusive=False)
-        if begun.dropped:
-            return begun
+        considered = self._laid_out(scale, exclusive=False)
+        if considered.dropped:
+            return considered
         run, alpha = self.runs[scale], self.explanation.alpha
-        # What spreading already costs is part of the tolerance: alpha binds the prediction as a whole, against CE.
+        # Alpha limits the predicted slowdown as a whole, against CE: what spreading already costs counts towards it.
         kept = min(1.0, alpha * max(1.0, predicted_slowdown(self.runs, scale, None, self.parameters)))
-        most_ways = max(self._managed(begun, "ways"))
-        ways = run.fewest_ways(kept, most_ways) if self._manages("ways") else 0
-        begun = replace(begun, full_ipc=run.full_ipc, target_ipc=kept * run.full_ipc)
+        most_ways = max(self._candidate_amounts(considered, "ways"))
+        ways = run.fewest_ways(kept, most_ways) if self._any_node_has("ways") else 0
+        considered = replace(considered, full_ipc=run.full_ipc, target_ipc=kept * run.full_ipc)
         if ways is None:
-            return replace(begun, dropped=f"{most_ways} ways do not reach T-IPC {kept * run.full_ipc:g}")
+            return replace(considered, dropped=f"{most_ways} ways do not reach T-IPC {kept * run.full_ipc:g}")
         bandwidth = run.bandwidth_at(ways or run.ways[-1])
-        begun = replace(
-            begun,
+        considered = replace(
+            considered,
             ways=ways,
             ipc=run.ipc_at(ways) if ways else run.full_ipc,
             bandwidth_exact_gbps=bandwidth,
-            bandwidth_gbps=math.ceil(bandwidth) if self._manages("bandwidth_gbps") else 0,
+            bandwidth_gbps=math.ceil(bandwidth) if self._any_node_has("bandwidth_gbps") else 0,
             slowdown=predicted_slowdown(self.runs, scale, ways or None, self.parameters),
         )
-        large = holding(_demand(begun), self.types)
-        if large < begun.nodes:
+        large = holding(_demand(considered), self.types)
+        if large < considered.nodes:
             return replace(
-                begun,
-                dropped=f"it needs {begun.nodes} nodes with {begun.ways} ways and {begun.bandwidth_gbps} GB/s; "
-                f"{large} have as much",
+                considered,
+                dropped=f"it needs {considered.nodes} nodes with {considered.ways} ways and "
+                f"{considered.bandwidth_gbps} GB/s; {large} have as much",
             )
-        return begun
+        return considered
 
     def _on_empty_nodes(self, scale: int) -> Considered:
-        """All ways and all bandwidth: of the nodes that could be taken, what the least of them has."""
-        begun = self._begun(scale, exclusive=True)
-        if begun.dropped:
-            return begun
+        """The scale on empty nodes; its demand is the fewest ways and the least bandwidth among the candidate nodes."""
+        considered = self._laid_out(scale, exclusive=True)
+        if considered.dropped:
+            return considered
         run = self.runs[scale]
-        bandwidth = min(self._managed(begun, "bandwidth_gbps"))
+        bandwidth = min(self._candidate_amounts(considered, "bandwidth_gbps"))
         return replace(
-            begun,
-            ways=min(self._managed(begun, "ways")),
+            considered,
+            ways=min(self._candidate_amounts(considered, "ways")),
             bandwidth_exact_gbps=run.bandwidth_at(run.ways[-1]),
             bandwidth_gbps=bandwidth,
             full_ipc=run.full_ipc,
@@ -241,13 +246,13 @@ class _Profiled:
             slowdown=predicted_slowdown(self.runs, scale, None, self.parameters),
         )
 
-    def _managed(self, begun: Considered, resource: str) -> list[int]:
+    def _candidate_amounts(self, considered: Considered, resource: str) -> list[int]:
         """The amounts of a resource on the node types that hold the job's cores and memory."""
-        demand = Resources(begun.cores, begun.memory_mb)
+        demand = Resources(considered.cores, considered.memory_mb)
         return [getattr(each.capacity, resource) for each in self.types if demand.within(each.capacity)]
 
-    def _manages(self, resource: str) -> bool:
-        """Whether any node has this resource to give away; where none has, nothing is asked for."""
+    def _any_node_has(self, resource: str) -> bool:
+        """Whether any node has this resource; if none has, the job demands none of it."""
         return any(getattr(each.capacity, resource) for each in self.types)
 
 

@@ -1,4 +1,4 @@
-"""What was considered for one job: its program's class, and each scale with its demand, prediction and fate.
+"""What was considered for one job: its program's class, and each scale with its demand, prediction and outcome.
 
 Every figure here can be recomputed by hand from the profile file; `sns explain` prints them.
 """
@@ -10,12 +10,13 @@ from slurm_sns.policies.sns.classify import Kind
 
 @dataclass(frozen=True, slots=True)
 class Considered:
-    """One scale in one node mode, as an alternative or with the reason why it is none.
+    """One scale on shared or on empty nodes: an alternative, or dropped with the reason.
 
-    `time_s` is the profile's run time, `corrected_time_s` that times the frequency factor. `full_ipc`, `target_ipc` and
-    `ipc` are F-IPC, T-IPC = alpha * F-IPC, and the IPC with `ways`. `bandwidth_exact_gbps` is what the curve gives,
-    `bandwidth_gbps` the whole GB/s that are asked for. `slowdown` = (T_k / T_1) * (F-IPC / IPC(ways)), corrected times.
-    What was not reached is None. `dropped` is empty for an alternative.
+    `time_s` is the profile's run time, `corrected_time_s` the run time times the frequency factor. `full_ipc` is F-IPC.
+    `target_ipc` is T-IPC = alpha * F-IPC; on shared nodes it is higher if spreading already slows the job down. `ipc`
+    is the IPC with `ways`. `bandwidth_exact_gbps` is what the curve gives, `bandwidth_gbps` the demand in whole GB/s.
+    `slowdown` = (T_k / T_1) * (F-IPC / IPC(ways)), with corrected times. A value that was not computed is None.
+    `dropped` is the reason, empty for an alternative.
     """
 
     scale: int
@@ -41,9 +42,9 @@ class Considered:
 class AlternativesReport:
     """Why a job has the alternatives it has.
 
-    `kind` is None for a job without profile; `note` says what is special about it, empty when nothing is.
-    `profiled_processes` is the process count of the profile that served. `considered` are the scales in the order in
-    which they are tried; those that were dropped come last.
+    `kind` is the class of the program, None for a job without profile. `note` says what is special about the job and is
+    empty if nothing is. `profiled_processes` is the process count whose runs were used. `considered` are the scales in
+    the order in which they are tried; those that were dropped come last.
     """
 
     program: str

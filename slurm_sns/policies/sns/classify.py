@@ -1,8 +1,8 @@
-"""What spreading does to a program: scaling, compact or neutral; and what holds a scaling program back.
+"""The class of a program (scaling, compact or neutral), and the bottleneck of a scaling program.
 
 Source: Spread-n-Share (SC'19), section 4.2. The paper names a scaling program's bottleneck without saying how it is
 found; the rule here is ours: `bandwidth` if at scale 1 it takes at least three quarters of a node's bandwidth, `cache`
-if it needs at least half of the ways to keep 90 % of its performance, and if neither holds, the nearer of the two.
+if it needs at least half of the ways to keep 90 % of its performance, and if neither holds, the one that is nearer.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ FIGURE_12_ALPHA = 0.9
 
 
 class Kind(StrEnum):
-    """The three classes."""
+    """The class of a program."""
 
     SCALING = "scaling"
     COMPACT = "compact"
@@ -32,8 +32,8 @@ class Kind(StrEnum):
 class Classification:
     """A program's class at one process count.
 
-    `ideal_scale` is the fastest scale, 1 unless it is scaling; so is `bottleneck` empty: "bandwidth", "cache" or
-    "bandwidth and cache".
+    `ideal_scale` is the fastest scale of a scaling program; otherwise it is 1. `bottleneck` is "bandwidth", "cache" or
+    "bandwidth and cache" for a scaling program; otherwise it is empty.
     """
 
     kind: Kind
@@ -42,7 +42,7 @@ class Classification:
 
 
 def corrected_time_s(run: Run, parameters: SnsParameters) -> float:
-    """The run time on a node that is shared: times the frequency factor of its scale."""
+    """The run time on shared nodes: the exclusive run time times the frequency factor of the scale."""
     return run.time_s * parameters.frequency_factor(run.scale)
 
 
@@ -53,7 +53,7 @@ def classify(
     max_scale: int | None = None,
     node_bandwidth_gbps: float = PAPER_BANDWIDTH_GBPS,
 ) -> Classification:
-    """The class of the program with these runs by scale, 1 among them."""
+    """The class of a program from its runs by scale; scale 1 must be among them."""
     times = {scale: corrected_time_s(run, parameters) for scale, run in sorted(runs.items())}
     fastest = min(times, key=lambda scale: (times[scale], scale))
     if times[1] / times[fastest] > 1 + ALIKE:

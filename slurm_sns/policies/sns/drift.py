@@ -1,8 +1,9 @@
 """Whether a program still behaves as its profile says: light monitoring of every run.
 
-A run is strange when its IPC or bandwidth, at the scale and with the ways it had, or its run time where it ran alone,
-is off by more than `threshold`. After `patience` strange runs in a row the profile is renewed; one ordinary run in
-between ends the row. What stands is planned by until the renewal is complete.
+A run is strange when its IPC or its bandwidth differs by more than `threshold` from the profile at the same scale and
+ways; so is a run that was alone on its nodes and whose run time differs by more. After `patience` strange runs in a row
+the program is measured again; one ordinary run in between resets the count. The current profile stays in use until the
+re-measurement is complete.
 
 Source: Spread-n-Share (SC'19), section 5.2; threshold and patience are ours.
 """
@@ -14,7 +15,7 @@ from slurm_sns.policies.sns.evidence import Known
 
 @dataclass(frozen=True, slots=True)
 class DriftParameters:
-    """The shares by which a run may be off, and how many strange ones in a row are a change of the program."""
+    """By what share a run may differ, and how many strange runs in a row mean that the program has changed."""
 
     threshold: float = 0.25
     patience: int = 3
@@ -22,7 +23,10 @@ class DriftParameters:
 
 @dataclass(frozen=True, slots=True)
 class Monitored:
-    """What was seen of a run. `time_s`: None unless it ran alone. `ipc` and `bandwidth_gbps`: averages, per node."""
+    """What monitoring saw of one run.
+
+    `ipc` and `bandwidth_gbps` are averages per node. `time_s` is None unless the job was alone on its nodes.
+    """
 
     scale: int
     ways: float
@@ -31,12 +35,12 @@ class Monitored:
     time_s: float | None = None
 
 
-#: Below this many GB/s a program hardly touches memory, and shares of what it moves say nothing.
+#: Below this many GB/s a program hardly uses memory, and relative differences of its bandwidth mean nothing.
 QUIET_GBPS = 1.0
 
 
 def deviation(known: Known, seen: Monitored) -> float:
-    """The largest share by which the run is off; 0 where nothing is known of its scale."""
+    """The largest share by which the run differs from the profile; 0 if the profile does not have its scale."""
     profile = known.profile()
     run = None if profile is None else profile.at(known.processes).get(seen.scale)
     if run is None:
@@ -51,7 +55,7 @@ def deviation(known: Known, seen: Monitored) -> float:
 
 
 def watched(known: Known, seen: Monitored, parameters: DriftParameters) -> Known:
-    """The knowledge after this run: with a renewal begun if the program has changed."""
+    """What is known after this run; a re-measurement starts if the program has changed."""
     if deviation(known, seen) <= parameters.threshold:
         return replace(known, strange=0)
     strange = known.strange + 1

@@ -1,6 +1,6 @@
 """A measured quantity: how often it was measured, its mean and its spread.
 
-So that a bad sample does not spoil a good value: one that lies too far from the mean is not taken in.
+A sample that lies too far from the mean is left out, so that a bad sample does not spoil a good value.
 
 Source: Welford (1962) for the running sums; the tolerances are ours.
 """
@@ -8,10 +8,10 @@ Source: Welford (1962) for the running sums; the tolerances are ours.
 from dataclasses import dataclass
 from math import sqrt
 
-#: A sample further from the mean than so many standard deviations is doubted, and never one nearer than the share.
+#: A sample is doubted if it is further from the mean than this many standard deviations and than this share of it.
 DOUBTED_DEVIATIONS = 3.0
 NEVER_DOUBTED_SHARE = 0.15
-#: With fewer samples nothing can be said of the spread.
+#: With fewer samples the spread is unknown.
 FEWEST_TO_DOUBT = 2
 
 
@@ -25,7 +25,7 @@ class Estimate:
 
     @property
     def spread(self) -> float:
-        """The standard deviation of the samples; 0 of fewer than two."""
+        """The standard deviation of the samples; 0 with fewer than two."""
         return sqrt(self.squares / (self.count - 1)) if self.count > 1 else 0.0
 
     def doubts(self, sample: float) -> bool:
@@ -36,7 +36,7 @@ class Estimate:
         return abs(sample - self.mean) > allowed
 
     def with_sample(self, sample: float) -> "Estimate":
-        """The estimate with one more sample; the same if it doubts it."""
+        """The estimate with one more sample; unchanged if the sample is doubted."""
         if self.doubts(sample):
             return self
         count = self.count + 1

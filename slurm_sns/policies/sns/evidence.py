@@ -1,8 +1,8 @@
 """What has been measured of one (program, processes): evidence by scale, and the profile that follows from it.
 
-A run alone on its nodes gives its run time; one in which the ways were changed gives points of the IPC and bandwidth
-curves instead. Evidence is never thrown away before there is better: a renewal (drift, or the owner's --sns-reprofile)
-gathers its own beside it, and takes its place when exploration says that it is complete.
+A job alone on its nodes gives a run time. A job whose ways are changed while it runs gives points of the IPC and
+bandwidth curves instead. Evidence is never discarded before there is better: a re-measurement (after drift, or by the
+owner's --sns-reprofile) gathers new evidence beside the current evidence, and replaces it when exploration is complete.
 
 Source: Spread-n-Share (SC'19), sections 4.1, 4.2 and 5.1; count, mean and spread of each point are ours.
 """
@@ -22,7 +22,7 @@ UNMEASURED = Estimate()
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """What one run gave: its time when it ran alone and undisturbed (None otherwise), and points by ways.
+    """What one run gave: its time if it ran alone and undisturbed (None otherwise), and points of its curves by ways.
 
     `ipc` and `bandwidth_gbps` (per node) have the same ways; they are empty for a run that was only timed.
     """
@@ -35,7 +35,7 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """All that is known of one scale."""
+    """All that has been measured at one scale."""
 
     time_s: Estimate = UNMEASURED
     ipc: Mapping[int, Estimate] = field(default_factory=dict)
@@ -52,12 +52,12 @@ class Evidence:
         return len(self.ipc) >= FEWEST_POINTS
 
     def with_measurement(self, measured: Measurement) -> "Evidence":
-        """The evidence with what one more run gave."""
+        """The evidence with one more measurement."""
         time_s = self.time_s if measured.time_s is None else self.time_s.with_sample(measured.time_s)
         return Evidence(time_s, _with(self.ipc, measured.ipc), _with(self.bandwidth_gbps, measured.bandwidth_gbps))
 
     def run(self, processes: int, scale: int) -> Run | None:
-        """The run of a profile that follows, None while something is missing."""
+        """The profile's run at this scale; None while its run time or its curves are missing."""
         if not (self.is_timed and self.is_sampled):
             return None
         ways = tuple(sorted(self.ipc))
@@ -79,8 +79,8 @@ Scales = Mapping[int, Evidence]
 class Known:
     """All that is known of one (program, processes).
 
-    `current` is the evidence for the current profile. `renewal` is that of a re-measurement, None when none is under
-    way. `strange` counts the runs in a row that did not agree with the current profile (module drift).
+    `current` is the evidence for the current profile. `renewal` is the evidence of a re-measurement, None when none is
+    under way. `strange` counts the runs in a row that did not agree with the current profile (module drift).
     """
 
     program: str
@@ -91,28 +91,28 @@ class Known:
 
     @property
     def gathering(self) -> Scales:
-        """The evidence that new measurements go to."""
+        """The evidence to which new measurements are added."""
         return self.current if self.renewal is None else self.renewal
 
     def with_measurement(self, measured: Measurement) -> "Known":
-        """The knowledge with what one more run gave."""
+        """What is known with one more measurement."""
         scales = dict(self.gathering)
         scales[measured.scale] = scales.get(measured.scale, Evidence()).with_measurement(measured)
         return replace(self, current=scales) if self.renewal is None else replace(self, renewal=scales)
 
     def renewed(self) -> "Known":
-        """Start a re-measurement; nothing when one is under way. The current profile stays in use until `settled`."""
+        """Start a re-measurement unless one is under way; the current profile stays in use until `settled`."""
         return self if self.renewal is not None else replace(self, renewal={}, strange=0)
 
     def settled(self) -> "Known":
-        """The re-measurement is complete: what it gave replaces the current profile; nothing when none is under way."""
+        """Replace the current profile by the complete re-measurement; nothing changes when none is under way."""
         return self if self.renewal is None else replace(self, current=self.renewal, renewal=None)
 
     def profile(self) -> Program | None:
         """The profile to plan by; None until scale 1 is timed and sampled.
 
-        A scale that was timed only, and was slower, stands in it too, since it tells the program's class. It is never
-        run again, so its curves are not needed: those of scale 1 stand for them.
+        A scale that was only timed, and was slower, is included because it decides the program's class. Exploration
+        does not return to such a scale, so its curves are not needed: the profile repeats those of scale 1.
         """
         complete: list[Run] = []
         for scale, evidence in sorted(self.current.items()):

@@ -1,11 +1,12 @@
-"""Which run of a program teaches most next: its scale, and whether ways are changed while it runs.
+"""The next exploring run of a program: its scale, and whether ways are changed while it runs.
 
-First scale 1 on empty nodes, then 2, 4, 8: each once undisturbed for its run time, and once with changing ways for its
-curves, so at most two runs a scale. It stops before a scale with fewer than `min_cores_per_node` cores on a node, and
-after one that is more than `saturation` slower than the best so far: that one counts as tried, and needs no curves.
+Exploration starts at scale 1 on empty nodes and goes on with 2, 4 and 8. Each scale gets one undisturbed run for its
+run time and one run with changing ways for its curves, so at most two runs. Exploration stops before a scale with fewer
+than `min_cores_per_node` cores on a node, and after a scale that is more than `saturation` slower than the best so far.
+The slower scale counts as tried and needs no curves.
 
-Only one exploring run of a (program, processes, scale) at a time. While no nodes are idle for it, a job runs at its
-best profiled scale; where none is profiled it waits.
+Only one exploring run of a (program, processes, scale) runs at a time. While no nodes are idle for its exploring run, a
+job runs at its best profiled scale; if no scale is profiled, it waits.
 
 Source: Spread-n-Share (SC'19), sections 4.2 and 5.1.
 """
@@ -22,7 +23,7 @@ from slurm_sns.policies.sns.parameters import SnsParameters
 
 
 class Step(NamedTuple):
-    """An exploring run: at this scale; `samples` changes ways while it runs, otherwise it is timed."""
+    """An exploring run at this scale: with `samples` its ways are changed while it runs, otherwise it is timed."""
 
     scale: int
     samples: bool
@@ -37,7 +38,7 @@ class Exploration:
     saturation: float = 0.05
 
     def next_step(self, known: Known, request: Request, types: tuple[NodeType, ...]) -> Step | None:
-        """What to run next; None when everything has been tried.
+        """The next exploring run; None when everything has been tried.
 
         Raises:
             Infeasible: the nodes could not hold the job even when they are all empty.
@@ -59,7 +60,7 @@ class Exploration:
         return None
 
     def _is_within_limits(self, scale: int, fewest: int, request: Request, types: tuple[NodeType, ...]) -> bool:
-        """Whether a wider scale exists for the job, on these nodes, and leaves enough cores on each."""
+        """Whether the job can be spread to this scale on these nodes with enough cores on each."""
         wanted = scale * fewest
         if wanted > request.tasks or (request.max_scale is not None and scale > request.max_scale):
             return False
@@ -74,7 +75,7 @@ class Exploration:
 def exploring(
     step: Step, others: Iterable[Alternative], request: Request, types: tuple[NodeType, ...]
 ) -> tuple[Alternative, ...]:
-    """The alternatives of the job that takes this step: empty nodes at its scale, then what it would do otherwise."""
+    """The alternatives of an exploring job: empty nodes at the step's scale, then its other alternatives."""
     layout = spread(request, fewest_nodes(request, types), step.scale)
     fitting = [each.capacity for each in types if layout.demand.within(each.capacity)]
     everything = layout.demand._replace(

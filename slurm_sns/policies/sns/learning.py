@@ -1,10 +1,10 @@
-"""Profiles that are learnt from the jobs which run: which job explores next, and what is known of its program so far.
+"""Profiles learnt from running jobs: which job explores next, and what is known of its program so far.
 
-The first waiting job of a (program, processes) explores, on empty nodes (module exploration). The others run as the
-profile so far says, or wait while there is none. What a run gave changes what is known (module evidence), and begins a
-renewal where the program has changed (module drift).
+The first waiting job of a (program, processes) explores, on empty nodes (module exploration). The others run by the
+profile so far, or wait while there is none. Each run adds to what is known (module evidence), and starts a
+re-measurement if the program has changed (module drift).
 
-How a run is measured, and what a program truly does, is the caller's: an agent on the nodes, or a simulation.
+The caller runs and measures the programs: an agent on the nodes, or a simulation.
 
 Source: Spread-n-Share (SC'19), sections 4.2 and 5.2.
 """
@@ -20,12 +20,12 @@ from slurm_sns.policies.sns.drift import DriftParameters, Monitored, watched
 from slurm_sns.policies.sns.evidence import Known, Measurement
 from slurm_sns.policies.sns.exploration import Exploration, Step, exploring
 
-#: By what profiles are kept: a program and its number of processes.
+#: What a profile is kept for: a program and its number of processes.
 Key = tuple[str, int]
 
 
 class LearnableJob(NamedTuple):
-    """A job whose program has a name, so that what its run gives can be kept."""
+    """A job whose program has a name, so that the measurements of its run can be kept."""
 
     id: int
     key: Key
@@ -35,7 +35,7 @@ class LearnableJob(NamedTuple):
 class Offer(NamedTuple):
     """How a job may run now: its alternatives, none while it has to wait for another job of its program.
 
-    With a `step` it explores if it is started by the first of them.
+    A job with a `step` explores if it is started with its first alternative.
     """
 
     alternatives: tuple[Alternative, ...]
@@ -43,16 +43,16 @@ class Offer(NamedTuple):
 
 
 def can_always_run(_key: Key, _scale: int) -> bool:
-    """Whether a program can be run at a scale: yes."""
+    """Say that every program can run at every scale."""
     return True
 
 
 @dataclass
 class Learning:
-    """What is known of each (program, processes), and which steps of exploration run now.
+    """What is known of each (program, processes), and which exploring runs are under way.
 
-    `types` are the nodes that there are. `known` and `steps` (by job) are all that has to be kept over a restart.
-    `can_run` tells whether a program can be run at a scale; no step is taken at one at which it cannot.
+    `types` are the node types of the cluster. `known` and `steps` (by job id) are all that must survive a restart.
+    `can_run` tells whether a program can run at a scale; where it cannot, nothing is explored.
     """
 
     exploration: Exploration
@@ -66,11 +66,11 @@ class Learning:
         self._by_profile: dict[Key, dict[Request, tuple[Alternative, ...]]] = {}
 
     def of(self, key: Key) -> Known:
-        """What is known of it so far."""
+        """What is known of this program and number of processes."""
         return self.known.setdefault(key, Known(*key))
 
     def offers(self, waiting: Iterable[LearnableJob]) -> dict[int, Offer]:
-        """What each waiting job may do now, by its id; of one program the first job is offered the step.
+        """How each waiting job may run now, by job id; only the first job of a (program, processes) is offered a step.
 
         Raises:
             Infeasible: the nodes could not hold one of the jobs even when they are all empty.
@@ -88,25 +88,25 @@ class Learning:
         return offers
 
     def started(self, job: LearnableJob, step: Step) -> None:
-        """The job has taken the step that it was offered: no other job of its program explores until it has ended."""
+        """Note that the job explores; until it has ended, no other job of its (program, processes) does."""
         self.steps[job.id] = (job.key, step)
 
     def ended(self, job_id: int) -> Step | None:
-        """The job has ended, whatever its run gave; the step that it had taken, None where it did not explore."""
+        """Note that the job has ended; return its step, or None if it did not explore."""
         _, step = self.steps.pop(job_id, (None, None))
         return step
 
     def measured(self, job: LearnableJob, measurement: Measurement) -> None:
-        """Take in what the exploring run of a job gave."""
+        """Learn from the measurement of an exploring run."""
         self._learn(self.of(job.key).with_measurement(measurement), job)
 
     def monitored(self, job: LearnableJob, seen: Monitored) -> None:
-        """Take in what was seen of a run that did not explore; nothing can follow from it without a profile."""
+        """Learn from an ordinary run; it can show drift only if the program has a profile."""
         known = self.of(job.key)
         self._learn(watched(known, seen, self.drift), job)
 
     def _learn(self, known: Known, job: LearnableJob) -> None:
-        """Know this from now on; a renewal of which no step is left to run is complete."""
+        """Store what is known now; a re-measurement without further steps is complete."""
         if known.renewal and self._next_step(known, job) is None:
             known = known.settled()
         if known.current != self.of(job.key).current:
@@ -114,12 +114,12 @@ class Learning:
         self.known[job.key] = known
 
     def _next_step(self, known: Known, job: LearnableJob) -> Step | None:
-        """What is still to be run of the job's program, as far as it can be run."""
+        """The next exploring run of the job's program; None if there is none or it cannot run at that scale."""
         step = self.exploration.next_step(known, job.request, self.types)
         return step if step is not None and self.can_run(job.key, step.scale) else None
 
     def _alternatives(self, key: Key, request: Request) -> tuple[Alternative, ...]:
-        """The alternatives by the profile so far, none without one; they stand until something is learnt."""
+        """The alternatives by the profile so far, none without one; remembered until the profile changes."""
         by_request = self._by_profile.setdefault(key, {})
         if request not in by_request:
             profile = self.of(key).profile()

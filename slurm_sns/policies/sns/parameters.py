@@ -1,6 +1,7 @@
 """The parameters of Spread-n-Share, with the paper's or its prototype's values where they have any."""
 
 from dataclasses import dataclass
+from functools import cache
 
 from slurm_sns.policies.placement.heuristic_names import PAPER_BETA
 from slurm_sns.policies.placement.scale_factors import EVEN_SCALES_ONLY, SCALES, require_scales
@@ -15,14 +16,14 @@ PAPER_BANDWIDTH_GBPS = 118.26
 
 @dataclass(frozen=True, slots=True)
 class SnsParameters:
-    """How a job's alternatives are made from its program's profile, and how a pass places them.
+    """How a job's alternatives are made from its program's profile, and how a cycle places them.
 
     `alpha`: the share of its best performance that a job keeps unless its owner says otherwise. `beta`: the weight of
     occupied ways in the choice of the idlest nodes. `scales`: the scale factors that may be used. `shared_ways`: ways
     of each node that are kept for jobs without profile and the system. `even_scales_only`: only scales whose nodes
     divide the processes. `one_profile_for_all_sizes`: a program's profile of the nearest process count serves a job of
-    any size. `unspreadable_is_compact`: a program that cannot leave its node counts as compact, not as neutral.
-    `queue_depth`: how many jobs a pass looks at.
+    any size. `unspreadable_is_compact`: a program whose max_scale is 1 counts as compact, not as neutral.
+    `queue_depth`: how many jobs a cycle looks at.
     """
 
     alpha: float = parameter(
@@ -48,7 +49,12 @@ class SnsParameters:
 
     def frequency_factor(self, scale: int) -> float:
         """The factor of the widest listed scale that is not above this one."""
-        return max((each for each in self.frequency_factors if each[0] <= scale), default=(1, 1.0))[1]
+        return _widest_up_to(scale, self.frequency_factors)
+
+
+@cache
+def _widest_up_to(scale: int, factors: tuple[tuple[int, float], ...]) -> float:
+    return max((each for each in factors if each[0] <= scale), default=(1, 1.0))[1]
 
 
 #: As in the paper's experiments.

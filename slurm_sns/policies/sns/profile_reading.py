@@ -1,6 +1,6 @@
-"""Profiles from plain data (what a YAML reader gives) and back; strict.
+"""Convert plain data (what a YAML reader gives) to profiles and back, with strict checks.
 
-Everything wrong is one `ProfileError` that names the program, the field and what is valid. The data is that of a file:
+Each error is a `ProfileError` that names the program, the field and what is valid. The data has the form of a file:
 
     programs:
       mg: {source: ..., max_scale: 8, runs: [{processes: 16, scale: 1, time_s: 97.86, ways: [2, 20], ipc: [0.8, 1.0],
@@ -37,7 +37,7 @@ PROVENANCE_FIELDS = tuple(field.name for field in fields(Provenances))
 
 
 class ProfileError(BadInput):
-    """A profile that cannot be used; `where` is its place in the data, for the line in a file."""
+    """A profile that cannot be used; `where` is the path to the error in the data, to find the line in the file."""
 
     def __init__(self, where: Where, text: str) -> None:
         super().__init__(text)
@@ -45,7 +45,9 @@ class ProfileError(BadInput):
 
 
 def programs_of(data: object, most_ways: int | None = None) -> tuple[Program, ...]:
-    """The programs of a file's content, by name. `most_ways`: no node has more; None: unknown.
+    """The programs of a file's content, sorted by name.
+
+    `most_ways` is the most ways that any node has, None if unknown.
 
     Raises:
         ProfileError: the first thing wrong.
@@ -83,7 +85,7 @@ def run_data(run: Run) -> dict[str, Any]:
 
 
 class _Place:
-    """A place in one program's profile: what reads the fields there and says what is wrong with them."""
+    """A place in one program's profile: it reads the fields there, and its errors name them."""
 
     def __init__(self, program: str, path: Where = ()) -> None:
         self.program = program
@@ -202,7 +204,7 @@ def _provenance(place: _Place, content: object) -> Provenances:
 
 
 def _require_pairs(place: _Place, runs: Iterable[Run]) -> None:
-    """Each (processes, scale) once, and scale 1 for each process count: all else is judged against it."""
+    """Require each (processes, scale) once, and scale 1, the reference of the others, for each process count."""
     seen: set[tuple[int, int]] = set()
     for index, run in enumerate(runs):
         pair = (run.processes, run.scale)

@@ -1,6 +1,6 @@
-"""The policy `sns`: each job in queue order at its first alternative that fits, on the idlest nodes of one group.
+"""The policy `sns`: jobs in queue order, each with its first alternative that fits, on the idlest nodes of one group.
 
-No capacity is withheld but for an over-aged job, which has whole nodes kept.
+Capacity is withheld only for an over-aged job: whole nodes are kept for it.
 
 Source: Spread-n-Share (SC'19), section 4.4, figure 11.
 """
@@ -38,7 +38,7 @@ def spread_n_share(parameters: SnsParameters | None = None) -> Portfolio:
 
 
 def alternatives(parameters: SnsParameters, asked: JobRequest, nodes: Sequence[NodeType]) -> Choice:
-    """By the program's profile where the job's geometry may be chosen.
+    """The alternatives by the program's profile if the job's geometry may be chosen, otherwise its own geometry.
 
     Raises:
         Infeasible: the nodes could not hold the job even when they are all empty.

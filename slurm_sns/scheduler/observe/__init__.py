@@ -1,1 +1,1 @@
-"""From what Slurm shows to what each job is to us: states, records, corrections. Pure."""
+"""From an observation of Slurm to each job's status, our records and the corrections to send. Pure."""

@@ -1,10 +1,10 @@
 """Job arrays: which waiting tasks are split off to be planned one by one, and how many may be placed at a time.
 
-Slurm keeps the waiting tasks of an array in one record, and a change of it moves them all. A task that is split off has
-a job id of its own, and is an ordinary held job from then on, at its array's place in the queue. Splitting is cheap
-(one RPC splits many), but nothing puts the tasks together again, so an array has no more of them split off than its
-window: as many as its nodes could hold if they were empty. That is enough for the next cycle, whatever ends until then.
-The rest of the record stays held and is planned by nobody. Its last task needs no splitting: the record is then that
+Slurm keeps the waiting tasks of an array in one job record, and a change of that record changes them all. A task that
+is split off has a job id of its own, and is an ordinary held job from then on, at its array's place in the queue.
+Splitting is cheap (one RPC splits many), but nothing joins the tasks again. So an array has at most a window of tasks
+split off: as many as its nodes could hold if they were empty. That is enough for the next cycle, whatever ends until
+then. The rest of the record stays held and is not planned. The last task needs no splitting: the record is then that
 task's own.
 """
 
@@ -16,7 +16,7 @@ from slurm_sns.model import Alternative, Resources
 from slurm_sns.scheduler.observe.job_status import JobStatus
 from slurm_sns.scheduler.observe.observed import JobState, ObservedJob
 
-#: Tasks that have left the queue, and count for the array's limit.
+#: The statuses of tasks that have left the queue and count towards the array's limit.
 _BUSY = (
     *(JobStatus.PLACED, JobStatus.OVERDUE, JobStatus.UNHELD, JobStatus.REQUEUED),
     *(JobStatus.RUNNING, JobStatus.SUSPENDED),
@@ -25,7 +25,10 @@ _BUSY = (
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Give these tasks of the array job ids of their own. `nice` is what the array has: the change changes nothing."""
+    """Give these tasks of the array job ids of their own.
+
+    The split is sent as a change of nice to `nice`, the value that the array has already, so nothing else changes.
+    """
 
     array_id: int
     tasks: tuple[int, ...]
@@ -34,28 +37,28 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class Tasks:
-    """The tasks of all arrays that are jobs of their own: by array, how many are held by us and how many are busy."""
+    """The array tasks that are jobs of their own: by array id, how many of them we hold and how many are busy."""
 
     held: Counter[int] = field(default_factory=Counter)
     busy: Counter[int] = field(default_factory=Counter)
 
 
 def count(jobs: Iterable[ObservedJob], statuses: Mapping[int, JobStatus]) -> Tasks:
-    """Count the tasks in a look at Slurm."""
+    """Count the tasks among the jobs of one observation."""
     tasks = Tasks()
     for job in jobs:
         if job.array_id is None or job.is_array_record:
             continue
-        what = statuses[job.id]
-        if what is JobStatus.WAITING:
+        status = statuses[job.id]
+        if status is JobStatus.WAITING:
             tasks.held[job.array_id] += 1
-        elif what in _BUSY and job.state is not JobState.ENDED:
+        elif status in _BUSY and job.state is not JobState.ENDED:
             tasks.busy[job.array_id] += 1
     return tasks
 
 
 def over_limit(waiting: Iterable[ObservedJob], tasks: Tasks) -> dict[int, str]:
-    """The waiting tasks that must not be placed now, with the reason: their array's limit would be passed."""
+    """The waiting tasks that must not be placed now because their array's limit would be exceeded, with the reason."""
     limited = [(job.task, job.array_limit, job.id) for job in waiting if job.task and job.array_limit]
     taken: Counter[int] = Counter()
     held_back: dict[int, str] = {}
@@ -66,15 +69,17 @@ def over_limit(waiting: Iterable[ObservedJob], tasks: Tasks) -> dict[int, str]:
     return held_back
 
 
-#: Tasks are split off by one command, whose arguments are limited to 128 KiB: further ones come with the next cycles.
+#: The most tasks that one command splits off, as its arguments are limited to 128 KiB; the next cycles split off more.
 MOST_IN_ONE = 1000
 
 
 def splits(records: Sequence[tuple[ObservedJob, int]], tasks: Tasks, queue_depth: int) -> list[Split]:
-    """What to split off now. `records`: the held arrays in queue order, each with the tasks that its nodes could hold.
+    """The tasks to split off now.
 
-    The windows of one account's arrays together are as many tasks as a cycle looks at jobs, `queue_depth`. Each array
-    has at least one task among the planned jobs, so that none waits for another account's or partition's.
+    `records` are the held arrays in queue order, each with the number of tasks that its nodes could hold. The windows
+    of one account's arrays together have as many tasks as a cycle looks at jobs, `queue_depth`. A window has at
+    least one task unless the array's own limit is reached, so that no array waits for those of another account or
+    partition.
     """
     ahead: Counter[str] = Counter()
     found = []
@@ -85,7 +90,7 @@ def splits(records: Sequence[tuple[ObservedJob, int]], tasks: Tasks, queue_depth
         if record.array_limit is not None:
             window = min(window, record.array_limit - tasks.busy[array_id])
         ahead[record.account] += max(window, held)
-        if 2 * held > window:  # refilled when it is half empty: fewer RPCs, and never empty before the next look
+        if 2 * held > window:  # refilled when half empty: fewer RPCs, and not empty before the next cycle
             continue
         chosen = next_tasks(record.array_tasks, min(window - held, MOST_IN_ONE))
         if chosen:
@@ -94,13 +99,16 @@ def splits(records: Sequence[tuple[ObservedJob, int]], tasks: Tasks, queue_depth
 
 
 def waits_because(record: ObservedJob, tasks: Tasks) -> str:
-    """What an array's waiting tasks that are not split off wait for."""
+    """Why the tasks of an array that are not split off wait."""
     limit = f", at most {record.array_limit} at a time" if record.array_limit else ""
     return f"its tasks are planned one by one{limit}; {tasks.held[record.id]} are next"
 
 
 def room(alternatives: Sequence[Alternative], capacities: Mapping[Resources, int]) -> int:
-    """How many tasks of an array so many nodes of each capacity could hold if empty, in the way that takes most."""
+    """How many tasks of an array the nodes could hold if empty, by the alternative with which most of them fit.
+
+    `capacities` gives the number of nodes of each capacity.
+    """
     return max(
         sum(_parts(alternative, each) * number for each, number in capacities.items()) // alternative.nodes
         for alternative in alternatives
@@ -108,7 +116,7 @@ def room(alternatives: Sequence[Alternative], capacities: Mapping[Resources, int
 
 
 def _parts(alternative: Alternative, capacity: Resources) -> int:
-    """How many times a node of that capacity holds what one task takes on a node."""
+    """How many times the demand of one task on a node fits on a node of that capacity."""
     if not alternative.demand.within(capacity):
         return 0
     if alternative.exclusive:
@@ -117,7 +125,7 @@ def _parts(alternative: Alternative, capacity: Resources) -> int:
 
 
 def next_tasks(expression: str, most: int) -> tuple[int, ...]:
-    """The first tasks of Slurm's expression (`3-9,12,20-40:4`), at most so many, never the last one of all."""
+    """The first tasks, at most `most`, of Slurm's task expression (`3-9,12,20-40:4`), never the last task of all."""
     chosen: list[int] = []
     for task in listed(expression):
         if len(chosen) >= most:
@@ -127,7 +135,7 @@ def next_tasks(expression: str, most: int) -> tuple[int, ...]:
 
 
 def listed(expression: str) -> Iterator[int]:
-    """The tasks of an expression, smallest first. Where it is cut off, the last part may be, too: it is left out."""
+    """The tasks of an expression, smallest first. If Slurm cut it off (`...`), its last part is left out."""
     parts = expression.split(",")
     for part in parts[:-1] if expression.endswith("...") else parts:
         numbers, _, step = part.partition(":")

@@ -1,9 +1,10 @@
-"""Whether a held job's dependencies are fulfilled, as far as this look at Slurm shows it.
+"""Whether a held job's dependencies are fulfilled, as far as one observation of Slurm shows it.
 
-Slurm looks at the dependencies of a held job every 30 s only (seen, 26.05), at those of any other job at once. A chain
-of short jobs must not wait for that. So a job whose dependencies we see fulfilled is planned, and placed: that releases
-it, and Slurm looks again before it starts it. Slurm stays the judge; what it does not find fulfilled it does not start,
-and the placement is taken back. A job that waits for what can never come is given to Slurm, which says so.
+Slurm checks the dependencies of a held job only every 30 s (seen, 26.05), those of any other job at once. A chain of
+short jobs must not wait for that. So a job whose dependencies we see fulfilled is planned and placed: that releases
+the job, and Slurm checks its dependencies again before it starts the job. Slurm decides: it does not start a job whose
+dependencies it does not find fulfilled, and the placement is then taken back. A job whose dependency can never be
+fulfilled is released to Slurm, which reports that.
 """
 
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ from slurm_sns.scheduler.observe.observed import Dependency, JobState, ObservedJ
 
 
 class Outlook(StrEnum):
-    """What becomes of a job that waits for others."""
+    """Whether a job's dependencies are fulfilled, may still be, or never will be; the value is its reason to wait."""
 
     OPEN = "waits for its dependency"
     FULFILLED = ""
@@ -22,7 +23,7 @@ class Outlook(StrEnum):
 
 
 class Others:
-    """The jobs of one look, by id and by array; sorted out when the first job asks."""
+    """The jobs of one observation, by id and by array; indexed when they are first needed."""
 
     def __init__(self, jobs: Sequence[ObservedJob]) -> None:
         self._jobs = jobs
@@ -43,7 +44,7 @@ class Others:
         """Whether the job's dependencies are fulfilled, may be, or never will be."""
         if not job.waits_for_others:
             return Outlook.FULFILLED
-        if not job.waits_for:  # singleton, or a form that we do not read
+        if not job.waits_for:  # singleton, or another form that we do not read
             return Outlook.OPEN
         every = all if not job.any_suffices else any
         if every(self._is_fulfilled(each) for each in job.waits_for):
@@ -62,7 +63,7 @@ class Others:
         return has_ended and (dependency.kind == "afterany" or all(other.has_succeeded for other in others))
 
     def _named(self, dependency: Dependency) -> list[ObservedJob]:
-        """The jobs that are meant; none where Slurm has forgotten them, or one of them."""
+        """The jobs that the dependency names; none if Slurm no longer knows the job, or the task, that it names."""
         array = self._by_array.get(dependency.job_id)
         if array is None:
             job = self._by_id.get(dependency.job_id)

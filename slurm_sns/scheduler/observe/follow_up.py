@@ -1,8 +1,8 @@
 """What we do about a job: our record of it from now on, and the changes to send.
 
-It is the third column of the state table (CONTRIBUTING.md, "Life of a managed job"). A record is kept as long as Slurm
-knows the job: a change that Slurm refused, or that was never sent, is sent again after the next look, a job that ended
-may be requeued, and one that was given to Slurm stays Slurm's.
+This is the third column of the state table (CONTRIBUTING.md, "Life of a managed job"). A record is kept as long as
+Slurm knows the job, for three reasons: a change that Slurm refused, or that was never sent, is sent again after the
+next observation; a job that has ended may be requeued; and a job that was given to Slurm must stay Slurm's.
 """
 
 from dataclasses import dataclass, replace
@@ -15,27 +15,28 @@ from slurm_sns.scheduler.observe.observed import ObservedJob
 from slurm_sns.scheduler.observe.records import NO_MEMORY, JobRecord, OwnMemory, Stage
 from slurm_sns.scheduler.settings import Settings
 
-#: After so many placements that Slurm refused or did not start, the job is given to Slurm as it is.
+#: After this many placements that Slurm refused or did not start, the job is given to Slurm as it is.
 MOST_FAILURES = 8
 
-#: Slurm's reasons that a partition or an array has reached a limit for now, or that it does not find a dependency
-#: fulfilled (yet) that we do: the placement may be a good one later, as after a limit of the job's owner (probing). Its
-#: pauses grow like any other's, but it is never given away.
+#: Slurm's reasons for not starting a job that may pass: a partition or an array has reached a limit for now, or Slurm
+#: does not find a dependency fulfilled (yet) that we do. Another try may succeed later, as after a limit of the job's
+#: owner (limit_retries). The pauses between the tries grow as after any failure, but the job is never given to Slurm.
 PASSING_LIMITS = ("Partition", "JobArrayTaskLimit", "Dependency")
 
-#: Slurm's longest reason has 33 letters.
+#: The most letters kept of Slurm's reason; its longest one has 33.
 MOST_REASON = 64
 
-#: A note names no more nodes than a line of the log can hold.
+#: The most letters of the text about a difference, which names nodes: it must fit into one line of the log.
 MOST_TEXT = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Unpin:
-    """Take a placement back: clear the node list and our gres, restore nice, and memory where it is given.
+    """Take a placement back: clear the node list and our gres, restore nice, and restore `own_memory` if it is given.
 
-    The job is held again afterwards, or not. What its owner has written since stays: `keeps_nodes`, `keeps_gres`.
-    `address` names it to Slurm where its id alone would not (ObservedJob.address).
+    `hold` says whether the job is held again afterwards. With `keeps_nodes` or `keeps_gres` the node list or the gres
+    stays, because the job's owner has written it since. `address` names the job to Slurm where its id alone would mean
+    other jobs as well (ObservedJob.address).
     """
 
     job_id: int
@@ -48,38 +49,39 @@ class Unpin:
     address: str = ""
 
 
+#: Our record of a job from now on (None: we keep none), and the changes to send.
 FollowUp = tuple[JobRecord | None, tuple[Unpin | Release, ...]]
 
 #: Why a job is given to Slurm in the modes that hold nothing.
 NO_LONGER_ENFORCED = "held in the mode enforce, which is over"
-#: Why a job that lost its mark is.
+#: Why a job that lost its mark is given to Slurm.
 OVERWRITTEN = "its owner overwrote the mark in Extra"
 #: Why a placement is taken back from a job that stays held.
 OWNER_HELD = "held by its owner after it was placed"
 
 
 def follow_up(
-    job: ObservedJob, what: JobStatus, record: JobRecord | None, settings: Settings, now_s: float
+    job: ObservedJob, status: JobStatus, record: JobRecord | None, settings: Settings, now_s: float
 ) -> FollowUp:
     """Our record of this job from now on (None: we keep none), and the changes to send."""
-    if settings.mode != "enforce" and what in (JobStatus.WAITING, JobStatus.OVERDUE, JobStatus.REQUEUED):
-        return record, handed_over(job, what, record, NO_LONGER_ENFORCED)
-    if settings.mode != "enforce" and what is JobStatus.UNHELD:
+    if settings.mode != "enforce" and status in (JobStatus.WAITING, JobStatus.OVERDUE, JobStatus.REQUEUED):
+        return record, handed_over(job, status, record, NO_LONGER_ENFORCED)
+    if settings.mode != "enforce" and status is JobStatus.UNHELD:
         return _given_to_slurm(job, record), ()
-    if what in (JobStatus.OVERDUE, JobStatus.REQUEUED, JobStatus.UNHELD):
-        return _taken_back(job, what, known(record, job), settings, now_s)
-    match what:
+    if status in (JobStatus.OVERDUE, JobStatus.REQUEUED, JobStatus.UNHELD):
+        return _taken_back(job, status, known(record, job), settings, now_s)
+    match status:
         case JobStatus.WAITING:
             return _waiting(job, record)
         case JobStatus.OWNER_HELD:
             was = replace(known(record, job), stage=Stage.OWNER_HELD, note=OWNER_HELD)
-            return was, handed_over(job, what, was, OWNER_HELD)
+            return was, handed_over(job, status, was, OWNER_HELD)
         case JobStatus.PLACED:
             if record is not None and record.stage is Stage.PLACED:
                 return record, ()
             return replace(known(record, job), stage=Stage.PLACED, placed_s=now_s), ()
         case JobStatus.CHANGED | JobStatus.MARK_LOST:
-            return record, handed_over(job, what, record, _why_changed(job, what, record))
+            return record, handed_over(job, status, record, _why_changed(job, status, record))
         case JobStatus.RELEASED:
             return _given_to_slurm(job, record), ()
         case JobStatus.RUNNING | JobStatus.SUSPENDED:
@@ -90,38 +92,39 @@ def follow_up(
             return None, ()
 
 
-def _taken_back(job: ObservedJob, what: JobStatus, record: JobRecord, settings: Settings, now_s: float) -> FollowUp:
-    """A job whose placement is to be taken back, and that is to be held again."""
-    if what is JobStatus.OVERDUE:
+def _taken_back(job: ObservedJob, status: JobStatus, record: JobRecord, settings: Settings, now_s: float) -> FollowUp:
+    """The follow-up for a job that is to be held again: take its placement back."""
+    if status is JobStatus.OVERDUE:
         return _overdue(job, record, settings, now_s)
-    if what is JobStatus.REQUEUED:
+    if status is JobStatus.REQUEUED:
         held = replace(record, submit_s=job.submit_s, restarts=job.restarts, failures=0, retry_s=0.0)
         return replace(held, stage=Stage.HOLDING, note="requeued"), (_unpin(job, held, "requeued"),)
-    # Once: whoever releases the job after that is its owner.
+    # We hold it again only once: if it is released after that, its owner did it.
     return replace(record, stage=Stage.HELD), (_unpin(job, record, "Slurm undid our hold"),)
 
 
 def verified(record: JobRecord) -> JobRecord:
-    """The record when our hold need not be looked for any more: who releases the job now is somebody else."""
+    """The record once our hold is verified: if the job is released from now on, somebody else did it."""
     return replace(record, stage=Stage.HELD) if record.stage is Stage.HOLDING else record
 
 
-def handed_over(job: ObservedJob, what: JobStatus, record: JobRecord | None, why: str) -> tuple[Unpin | Release, ...]:
-    """What gives the job to Slurm as its owner wrote it: our placement taken back, our hold released.
+def handed_over(job: ObservedJob, status: JobStatus, record: JobRecord | None, why: str) -> tuple[Unpin | Release, ...]:
+    """The changes that give the job to Slurm as its owner wrote it: take our placement back, release our hold.
 
-    Nothing for a job that is Slurm's already, or that an administrator holds; one that its owner holds stays held, but
-    without our boost, or its release would put it before all others. Slurm lets a job be released twice: one that is
-    free already stays as it is. A job that stays pinned would wait for its nodes alone, and nobody would look after it.
+    There are none for a job that is Slurm's already, or that an administrator holds. A job that its owner holds stays
+    held, but loses our boost: otherwise the owner's release would put it ahead of all other jobs. Slurm accepts the
+    release of a job that is not held and changes nothing. Our node list must go: the job would wait for these nodes
+    alone, and nobody would take it back.
     """
-    if what in (JobStatus.PLACED, JobStatus.OVERDUE, JobStatus.REQUEUED):
+    if status in (JobStatus.PLACED, JobStatus.OVERDUE, JobStatus.REQUEUED):
         is_ours = True
-    elif what in (JobStatus.CHANGED, JobStatus.MARK_LOST, JobStatus.OWNER_HELD):
+    elif status in (JobStatus.CHANGED, JobStatus.MARK_LOST, JobStatus.OWNER_HELD):
         is_ours = carries_ours(job, record)
-    elif what is JobStatus.WAITING:
+    elif status is JobStatus.WAITING:
         is_ours = False
     else:
         return ()
-    release = (Release(job.id, why),) if job.priority == 0 and what is not JobStatus.OWNER_HELD else ()
+    release = (Release(job.id, why),) if job.priority == 0 and status is not JobStatus.OWNER_HELD else ()
     if not is_ours:
         return release
     was = known(record, job)
@@ -144,8 +147,8 @@ def _overdue(job: ObservedJob, record: JobRecord, settings: Settings, now_s: flo
     return held, (_unpin(job, held, why),)
 
 
-def _why_changed(job: ObservedJob, what: JobStatus, record: JobRecord | None) -> str:
-    if what is JobStatus.MARK_LOST:
+def _why_changed(job: ObservedJob, status: JobStatus, record: JobRecord | None) -> str:
+    if status is JobStatus.MARK_LOST:
         return OVERWRITTEN
     if job.unreadable:
         return f"left to Slurm: its record cannot be read: {job.unreadable}"
@@ -156,7 +159,7 @@ def _why_changed(job: ObservedJob, what: JobStatus, record: JobRecord | None) ->
 
 
 def failed(record: JobRecord, why: str, settings: Settings, now_s: float) -> JobRecord:
-    """The record after one more placement that came to nothing: held, and planned again after a growing pause."""
+    """The record after one more failed placement: the job is held, and planned again after a pause that grows."""
     wait_s = min(settings.backoff_max_s, settings.backoff_s * 2**record.failures)
     failures = record.failures + 1
     return replace(record, stage=Stage.HELD, failures=failures, retry_s=now_s + wait_s, note=why)
@@ -165,10 +168,10 @@ def failed(record: JobRecord, why: str, settings: Settings, now_s: float) -> Job
 def _waiting(job: ObservedJob, record: JobRecord | None) -> FollowUp:
     if record is None:
         return JobRecord(job.id, job.submit_s, Stage.HELD, nice=job.nice, restarts=job.restarts), ()
-    # The nice that Slurm shows is the owner's, also where he changes it; only where he cleared our node list himself
-    # our boost is still in it.
+    # The nice that Slurm shows is the owner's, also after the owner changed it. Our boost is still in it only if the
+    # owner has cleared our node list.
     nice = record.nice if is_boosted(job.nice, record.nice) else job.nice
-    # Made anew: at 10,000 waiting jobs, dataclasses.replace is what a cycle spends most of its time on here.
+    # Made by the constructor: at 10,000 waiting jobs, dataclasses.replace would take most of the time spent here.
     held = JobRecord(
         record.job_id,
         job.submit_s,
@@ -187,7 +190,7 @@ def _waiting(job: ObservedJob, record: JobRecord | None) -> FollowUp:
 
 
 def _given_to_slurm(job: ObservedJob, record: JobRecord | None) -> JobRecord | None:
-    """A job that was held by us once and is Slurm's from now on; one that the filter never held needs no record."""
+    """The record of a job that is Slurm's from now on; None for a job that the filter never held."""
     if record is None and (job.hints is None or job.hints.advised):
         return None
     released = record or JobRecord(job.id, job.submit_s, Stage.RELEASED, nice=job.nice, restarts=job.restarts)
@@ -195,7 +198,7 @@ def _given_to_slurm(job: ObservedJob, record: JobRecord | None) -> JobRecord | N
 
 
 def _compared(job: ObservedJob, record: JobRecord | None) -> JobRecord | None:
-    """The record of a job that runs; of one that we placed, once, with what runs otherwise than it was planned."""
+    """The record of a running job. When it has just started from our placement, note how it differs from the plan."""
     if record is None:
         return replace(known(None, job), stage=Stage.RUNNING) if _runs_by_ours(job) else None
     if record.stage is not Stage.PLACED:
@@ -204,12 +207,12 @@ def _compared(job: ObservedJob, record: JobRecord | None) -> JobRecord | None:
 
 
 def _runs_by_ours(job: ObservedJob) -> bool:
-    """Whether a job without a record runs where we placed it, as far as its mark and our boost still show it."""
+    """Whether a job without a record runs where we placed it, as far as its mark and our boost still show."""
     return job.hints is not None and not job.hints.advised and carries_ours(job, None)
 
 
 def difference(job: ObservedJob, record: JobRecord) -> str:
-    """How the job runs otherwise than it was placed; empty where it does not."""
+    """How the job runs differently from its placement; empty if it does not."""
     found = []
     if set(job.allocated) != set(record.nodes):
         found.append(f"runs on {','.join(job.allocated)}, planned on {','.join(record.nodes)}")
@@ -219,13 +222,13 @@ def difference(job: ObservedJob, record: JobRecord) -> str:
 
 
 def known(record: JobRecord | None, job: ObservedJob) -> JobRecord:
-    """The record of a job with a placement of ours; where it was lost, made again from what Slurm and the mark show."""
+    """The record of a job with our placement; if the record was lost, made again from what Slurm and the mark show."""
     if record is not None:
         return record
     return JobRecord(job.id, job.submit_s, Stage.PLACED, job.pinned_to, nice=own_nice_of(job), restarts=job.restarts)
 
 
 def own_nice_of(job: ObservedJob) -> int:
-    """The owner's nice value of a job without a record; while our boost is on it, one above 0 is in the mark only."""
+    """The owner's nice value of a job without a record. Of a boosted job, only the mark shows a value above 0."""
     noted = None if job.hints is None else job.hints.nice
     return without_boost(job.nice) if job.nice >= 0 or noted is None else noted

@@ -1,14 +1,15 @@
-"""The state table: what a job that Slurm shows is to us (CONTRIBUTING.md, "Life of a managed job").
+"""The state table: the status of a job that Slurm shows (CONTRIBUTING.md, "Life of a managed job").
 
 A pure function of the observed job, our record of it and the moment. Every row of the table is one branch here.
 
-Whose a hold is, Slurm does not say: the filter's, ours and an owner's all read JobHeldUser. So it is told by what came
-before. A job that we have placed or given to Slurm was released by us: whoever holds it then, it was not us.
+Slurm does not say who holds a job: a hold by the filter, by us or by the owner always has the reason JobHeldUser. So
+our record decides: a job that we have placed or given to Slurm was released by us, so a later hold is not ours.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
+from typing import NamedTuple
 
 from slurm_sns.scheduler.observe.limit_retries import is_limit
 from slurm_sns.scheduler.observe.nice import is_boosted
@@ -16,15 +17,13 @@ from slurm_sns.scheduler.observe.observed import JobState, ObservedJob
 from slurm_sns.scheduler.observe.records import JobRecord, Stage
 from slurm_sns.scheduler.settings import Settings
 
-Known = tuple["JobStatus", JobRecord | None]
-
-#: Slurm's reasons for a hold of an operator's, and for its own of a job that could never run as it is: with the nodes
-#: that we gave it, or at all.
+#: Slurm's reasons for a hold: by an operator, and by Slurm itself because the job could never run as it is, either
+#: at all or on the nodes that we gave it.
 ADMINS_HOLD, SLURMS_HOLD = "JobHeldAdmin", "BadConstraints"
 
 
 class JobStatus(StrEnum):
-    """What an observed job is to us."""
+    """What an observed job is to us; the value is shown to users."""
 
     WAITING = "ours, waiting"
     ADMIN_HELD = "held by Slurm or an administrator"
@@ -42,21 +41,28 @@ class JobStatus(StrEnum):
     ENDED = "ended"
 
 
+class Known(NamedTuple):
+    """The status of a job, and our record of it from before this observation (None: we have none)."""
+
+    status: JobStatus
+    record: JobRecord | None
+
+
 def statuses(
     jobs: Sequence[ObservedJob], records: Mapping[int, JobRecord], settings: Settings, now_s: float
 ) -> dict[int, Known]:
-    """What each of these jobs is to us, and our record of it, by id."""
+    """The status of each of these jobs, with our record of it, by job id."""
     known = _known(jobs, records)
-    return {job.id: (status_of(job, known.get(job.id), now_s, settings), known.get(job.id)) for job in jobs}
+    return {job.id: Known(status_of(job, known.get(job.id), now_s, settings), known.get(job.id)) for job in jobs}
 
 
 def _known(jobs: Sequence[ObservedJob], records: Mapping[int, JobRecord]) -> dict[int, JobRecord]:
-    """Our records of the jobs that are still there."""
+    """Our records of these jobs, by job id; a split-off task may take over the record of its array."""
     known = {job.id: records[job.id] for job in jobs if _is_same_job(job, records.get(job.id))}
     for job in jobs:
         array = known.get(job.array_id) if job.array_id is not None and job.id not in known else None
-        # A task that we have just split off, and whose mark its owner has overwritten since: it is held by us. And one
-        # that Slurm has split off an array that is Slurm's.
+        # Two kinds of tasks take over the array's record: those that we have just split off and hold, and whose mark
+        # their owner has overwritten since; and those that Slurm has split off an array that is Slurm's.
         lost_its_mark = array is not None and job.priority == 0 and job.hints is None
         if array is not None and (lost_its_mark or array.stage is Stage.RELEASED):
             known[job.id] = replace(array, job_id=job.id)
@@ -69,11 +75,12 @@ def _is_same_job(job: ObservedJob, record: JobRecord | None) -> bool:
 
 
 def status_of(job: ObservedJob, record: JobRecord | None, now_s: float, settings: Settings) -> JobStatus:
-    """What this job is to us now. `record` is ours of the same job (same id and submit time), or None.
+    """The status of this job now. `record` is our record of the same job (see `_is_same_job`), or None.
 
     A pinned job with our mark but without a record (the store was lost) counts as placed if it carries our boost: no
-    user can give a job a nice value below 0, but he can write a mark on a job with a node list of his own. It counts so
-    too if it was requeued: while it ran it had its own nice value again, and nobody else would take its nodes off.
+    user can give a job a nice value below 0, but any user can write a mark on a job with a node list of their own. Such
+    a job also counts as placed if it was requeued: while it ran it had its own nice value again, and nobody else would
+    clear its node list.
     """
     if job.state is JobState.ENDED:
         return JobStatus.ENDED
@@ -93,13 +100,13 @@ def status_of(job: ObservedJob, record: JobRecord | None, now_s: float, settings
 
 
 def _held(job: ObservedJob, record: JobRecord | None, *, is_marked: bool) -> JobStatus:
-    """A job of ours with priority 0."""
+    """The status of a job of ours with priority 0."""
     if not job.pinned_to and is_held_by_others(job):
         return JobStatus.ADMIN_HELD
     stage = None if record is None else record.stage
     if carries_ours(job, record):
         is_ours = stage in (Stage.HELD, Stage.HOLDING)
-        if job.reason == SLURMS_HOLD or (is_ours and job.pinned_to):  # the hold is Slurm's, or ours
+        if job.reason == SLURMS_HOLD or (is_ours and job.pinned_to):  # Slurm or we hold it
             return JobStatus.OVERDUE if is_marked else JobStatus.CHANGED
         if not is_ours:
             return JobStatus.OWNER_HELD
@@ -114,7 +121,7 @@ def _held(job: ObservedJob, record: JobRecord | None, *, is_marked: bool) -> Job
 def _released(
     job: ObservedJob, record: JobRecord | None, now_s: float, settings: Settings, *, is_marked: bool
 ) -> JobStatus:
-    """A job of ours that waits in Slurm's queue."""
+    """The status of a job of ours that waits in Slurm's queue."""
     if not carries_ours(job, record):
         if record is not None and record.stage is Stage.HOLDING and is_marked and not job.pinned_to:
             return JobStatus.UNHELD
@@ -130,27 +137,28 @@ def _released(
         return JobStatus.CHANGED
     if is_limit(job.reason):  # Slurm has looked at it since its placement, and will not start it now
         return JobStatus.OVERDUE
-    # Placed in the future, by a clock that was stepped back since: overdue too, or it might wait for as long as that.
+    # If the clock was stepped back since, `placed_s` lies in the future. Then the job is overdue, too: otherwise it
+    # might wait until the clock has caught up.
     if record.stage is Stage.PLACED and abs(now_s - record.placed_s) > settings.place_timeout_s:
         return JobStatus.OVERDUE
     return JobStatus.PLACED
 
 
 def carries_ours(job: ObservedJob, record: JobRecord | None) -> bool:
-    """Whether a placement of ours is on the job: our nodes, or our boost without them."""
+    """Whether the job carries a placement of ours: our node list, or our boost without it."""
     if record is None:
         return bool(job.pinned_to) and (job.nice < 0 or job.restarts > 0)
     return is_pinned_by(job, record) or is_boosted(job.nice, record.nice)
 
 
 def is_pinned_by(job: ObservedJob, record: JobRecord) -> bool:
-    """Whether the job's node list is that of its last placement."""
+    """Whether the job's node list is that of its last placement, as our record has it."""
     return bool(job.pinned_to) and set(job.pinned_to) == set(record.nodes)
 
 
 def is_held_by_others(job: ObservedJob) -> bool:
     """Whether a held job is held by an administrator or by Slurm.
 
-    Of a job that we hold Slurm says JobHeldAdmin, too, once a dependency has failed (seen).
+    Once a dependency has failed, Slurm gives a job that we hold the reason JobHeldAdmin, too (seen).
     """
     return job.reason in (ADMINS_HOLD, SLURMS_HOLD) and not job.has_failed_dependency

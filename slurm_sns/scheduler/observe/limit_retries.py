@@ -1,12 +1,12 @@
-"""Jobs that Slurm did not start for a limit of their owner's: which of them try again, and when. Pure.
+"""Which jobs try again after Slurm did not start them because of a limit of their owner, and when. Pure.
 
-Slurm checks the limits of users, accounts and QOS itself, when it is about to start a job (account_limits). A job that
-meets one is held again and withholds no capacity. Most limits are maxima, of a job or of a group: a job at least as
-large as one that exceeded it exceeds it, too. So the jobs of one owner that met the same maximum, and those at least as
-large that were never tried, pause together. Then the smallest try again: one, and one more for each job of the owner
-that has started or ended since, as each of these shows or makes room. The pauses grow (backoff_s), and are shorter
-where a job of the owner's, of the account or of the QOS has ended since. After another limit (a minimum, as
-QOSMinCpuNotSatisfied) each job pauses by itself.
+Slurm checks the limits of users, accounts and QOS itself, when it is about to start a job (snapshot.account_limits). A
+job that meets one is held again and withholds no capacity. Most limits are maxima, of a job or of a group: a job at
+least as large as one that exceeded the limit exceeds it, too. So the jobs of one owner that met the same maximum pause
+together, along with the owner's jobs that are at least as large and were never tried. After the pause the smallest try
+again: one job, and one more for each job of the owner that has started or ended since, because a start shows that there
+is room and an end makes room. The pauses grow (backoff_s). They are shorter if a job of the same owner, account or QOS
+has ended since. After any other limit (a minimum, such as QOSMinCpuNotSatisfied) each job pauses by itself.
 """
 
 import re
@@ -17,23 +17,25 @@ from math import inf
 from slurm_sns.scheduler.observe.observed import JobState, ObservedJob
 from slurm_sns.scheduler.observe.records import JobRecord, Stage
 
-#: Slurm's words for limits of associations and QOS (job_state_reason.c); a QOS also limits its accounts and users.
+#: Slurm's reasons for limits of associations and QOS (job_state_reason.c); a QOS also limits its accounts and users.
 _LIMIT = re.compile(r"Assoc|QOS|Max\w+Per(Account|User)$")
-#: Those that are maxima.
+#: The reasons among them whose limit is a maximum.
 _MAXIMUM = re.compile(r"Assoc(Grp|Max|iation)|QOS(Grp|Max|JobLimit|ResourceLimit|TimeLimit)|Max\w+Per(Account|User)$")
 
-#: The longest pause where a job of the account or of the QOS has ended: Slurm's own main pass looks once a minute.
+#: The longest pause if a job of the account or of the QOS has ended since: Slurm's own main pass runs once a minute.
 RELIEVED_S = 60.0
-#: And where it was one of the owner's: a try takes its nodes for a second or two.
+#: The longest pause if a job of the owner has ended since: a try takes its nodes for a second or two.
 OWN_RELIEVED_S = 10.0
 
+#: Account, QOS, partitions and user id of a job: jobs with equal ones share their limits.
 Owner = tuple[str, str, tuple[str, ...], int]
+#: Slurm's reason for a limit, and the owner that met it.
 Group = tuple[str, Owner]
 
 
 @dataclass
 class _Group:
-    """The jobs of one owner that have met one limit: those that wait, and those that are placed and try it now."""
+    """The jobs of one owner that met the same limit: those that wait, and those that are placed and try again now."""
 
     waiting: list[ObservedJob] = field(default_factory=list)
     trying: list[ObservedJob] = field(default_factory=list)
@@ -51,9 +53,10 @@ def waiting_for_limits(
     now_s: float,
     longest_s: float,
 ) -> dict[int, str]:
-    """Of the candidates, those that are not to be planned now because a limit was met, each with the reason.
+    """The candidates that must not be planned now because a limit was met, with the reason, by job id.
 
-    `jobs` are all that Slurm shows; a pause of more than `longest_s` is what a clock that was set back has left.
+    `jobs` are all jobs that Slurm shows. A pause longer than `longest_s` is over: it comes from a clock that was set
+    back.
     """
     waiting, seen = list(candidates), list(jobs)
     groups = _groups(waiting, seen, records)
@@ -69,12 +72,12 @@ def waiting_for_limits(
         if _MAXIMUM.match(limit):
             reasons |= _together(group, untried.get(owner, ()), records, past, now_s=now_s, longest_s=longest_s)
         else:
-            reasons |= _each_by_itself(group.waiting, records, now_s, longest_s)
+            reasons |= _alone(group.waiting, records, now_s, longest_s)
     return reasons
 
 
 class _Past:
-    """When jobs of each owner have started and ended, and when the last of each account and each QOS ended."""
+    """When the jobs of each owner started and ended, and when the last job of each account and each QOS ended."""
 
     def __init__(self, jobs: Iterable[ObservedJob]) -> None:
         self._starts: dict[Owner, list[float]] = {}
@@ -90,12 +93,12 @@ class _Past:
                     self._last[key] = max(job.end_s, self._last.get(key, 0.0))
 
     def changes_since(self, owner: Owner, moment_s: float) -> int:
-        """How many of the owner's jobs have ended or started since then."""
+        """How many starts and ends of the owner's jobs there were after that moment."""
         moments = (*self._starts.get(owner, ()), *self._ends.get(owner, ()))
         return sum(each > moment_s for each in moments)
 
     def pause_s(self, job: ObservedJob, refused_s: float) -> float:
-        """The longest pause after that refusal."""
+        """The longest pause after that refusal; no limit if nothing has ended since."""
         if any(each > refused_s for each in self._ends.get(_owner(job), ())):
             return OWN_RELIEVED_S
         return RELIEVED_S if any(self._last.get(key, 0.0) > refused_s for key in _shared(job)) else inf
@@ -110,28 +113,28 @@ def _together(
     now_s: float,
     longest_s: float,
 ) -> dict[int, str]:
-    """Who of a group waits, and why: a pause, or for those that try first."""
+    """The jobs of a group that wait, with the reason: their pause, or a job that tries the limit before them."""
     first = min((*group.waiting, *group.trying), key=_size)
     all_waiting = sorted((*group.waiting, *(job for job in untried if _is_as_large(job, first))), key=_size)
     last = max((records[job.id] for job in group.waiting or group.trying), key=lambda record: record.placed_s)
     until_s = min(last.retry_s, last.placed_s + past.pause_s(first, last.placed_s))
     if group.waiting and 0 < until_s - now_s <= longest_s:
-        return _said(all_waiting, records, last.limited_by, f"tried again in {until_s - now_s:.0f} s")
+        return _reasons(all_waiting, records, last.limited_by, f"tried again in {until_s - now_s:.0f} s")
     may_try = 1 + past.changes_since(_owner(first), last.placed_s) - len(group.trying)
     ahead = (*group.trying, *all_waiting)[0]
-    return _said(all_waiting[max(0, may_try) :], records, last.limited_by, f"job {ahead.id} tries that limit first")
+    return _reasons(all_waiting[max(0, may_try) :], records, last.limited_by, f"job {ahead.id} tries that limit first")
 
 
-def _said(jobs: Iterable[ObservedJob], records: Mapping[int, JobRecord], limit: str, why: str) -> dict[int, str]:
-    """The reason of each: its own note, or, where it was never tried, the limit that its owner has met."""
+def _reasons(jobs: Iterable[ObservedJob], records: Mapping[int, JobRecord], limit: str, why: str) -> dict[int, str]:
+    """The reason of each job to wait: its own note, or the limit that its owner has met if the job was never tried."""
     owners = f"its owner has met a limit, {limit}"
     return {job.id: f"{records[job.id].note if _limit_of(job, records) else owners}; {why}" for job in jobs}
 
 
-def _each_by_itself(
+def _alone(
     jobs: Iterable[ObservedJob], records: Mapping[int, JobRecord], now_s: float, longest_s: float
 ) -> dict[int, str]:
-    """The pauses of jobs that say nothing about each other."""
+    """The jobs that still pause, each for its own refusal, with the reason."""
     known = (records[job.id] for job in jobs)
     return {
         record.job_id: f"{record.note}; tried again in {record.retry_s - now_s:.0f} s"
@@ -161,7 +164,7 @@ def _limit_of(job: ObservedJob, records: Mapping[int, JobRecord]) -> str:
 
 
 def _owner(job: ObservedJob) -> Owner:
-    """Whose limits hold for the job: an association may be one of a partition, and a partition has a QOS."""
+    """What the job's limits depend on, also its partitions: an association or a QOS may be that of a partition."""
     return job.account, job.qos, job.partitions, job.user_id
 
 
@@ -176,7 +179,7 @@ def _amounts(job: ObservedJob) -> tuple[int, int, int, float]:
 
 
 def _size(job: ObservedJob) -> tuple[tuple[int, int, int, float], int]:
-    """The smallest is the likeliest to be within a limit."""
+    """Sorts jobs by size: the smallest is the likeliest to be within a limit."""
     return _amounts(job), job.id
 
 

@@ -1,8 +1,8 @@
 """The nice value of a placed job: it makes the job the first of its partition until it has started.
 
-Slurm's main pass starts nothing in a partition behind a job that cannot start; backfill, which does, comes more seldom
-than `place_timeout_s` lets a placed job wait. So a placed job must stand before all others, whatever the weights of the
-site are. Slurm subtracts nice from a job's priority, which has 32 bits.
+Slurm's main pass starts nothing in a partition behind a job that cannot start. Backfill does, but runs less often than
+once in `place_timeout_s`, the time that a placed job has to start. So a placed job must come before all others,
+whatever the priority weights of the site are. Slurm subtracts nice from a job's priority, which has 32 bits.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,22 +14,23 @@ from slurm_sns.submit.mark import MOST_NICE
 
 
 class Boost(NamedTuple):
-    """`added` to the owner's nice value, or to 0 where that is above 0; the sum is no less than `least`."""
+    """How a boost is computed: `added` plus the owner's nice value (0 if that is above 0), but at least `least`."""
 
     added: int
     least: int
 
 
-#: priority/multifactor: a placed job is before every other whose priority is below 2,000,000,000. A placed job's own
-#: weighted factors may come to 2,294,967,295 before the sum exceeds 32 bits: then Slurm makes 2^32 - 1 of it, and says
-#: so in its log.
+#: priority/multifactor: a placed job comes before every other job whose priority is below 2,000,000,000. The placed
+#: job's own weighted factors may reach 2,294,967,295 before the sum exceeds 32 bits: then Slurm sets the priority to
+#: 2^32 - 1 and logs that.
 MULTIFACTOR = Boost(-2_000_000_000, -MOST_NICE)
-#: priority/basic gives each job one less than the one before, from 4,294,901,759 on, and subtracts nice without a
-#: check: below -65,534 the priority wraps around. A placed job is before those that wait since up to 60,000 jobs ago.
+#: priority/basic gives each job one less than the job before, from 4,294,901,759 on, and subtracts nice without a
+#: check: with a nice value below -65,534 the priority wraps around. A placed job comes before the waiting jobs among
+#: the 60,000 that were submitted before it.
 BASIC = Boost(-60_000, -65_000)
-#: What a placed job was given before the boost followed Slurm's PriorityType: one may still wait, or run, with it.
+#: The boost of earlier versions, which did not look at PriorityType: a job may still wait, or run, with it.
 EARLIER = Boost(-500, -MOST_NICE)
-#: The largest first.
+#: The largest boost first.
 BOOSTS = (MULTIFACTOR, BASIC, EARLIER)
 
 
@@ -43,25 +44,25 @@ class OwnNice(NamedTuple):
 def boosted(own_nice: int, priority_type: str) -> int:
     """The nice value of a placed job, always below 0.
 
-    No user can give a job a nice value below 0, so that it marks a placement of ours even if our records are lost.
-    A PriorityType that is not known gets the small boost, which no arithmetic of 32 bits turns around.
+    No user can give a job a nice value below 0, so such a value marks our placement even if our records are lost.
+    An unknown PriorityType gets the small boost, with which a priority of 32 bits never wraps around.
     """
     return _with(MULTIFACTOR if priority_type == "priority/multifactor" else BASIC, own_nice)
 
 
 def is_boosted(nice: int, own_nice: int) -> bool:
-    """Whether a job whose own nice value is known has one of our boosts, under whichever PriorityType it got it."""
+    """Whether a job whose own nice value is known has one of our boosts, whatever PriorityType it was made for."""
     return nice < 0 and nice in [_with(boost, own_nice) for boost in BOOSTS]
 
 
 def without_boost(nice: int) -> int:
-    """The owner's nice value, as far as the boosted one still shows it: one above 0 counts as 0."""
+    """The owner's nice value, as far as the boosted value shows it: a value above 0 reads as 0."""
     added = next((boost.added for boost in BOOSTS if nice <= boost.added), min(nice, 0))
     return nice - added
 
 
 def started_with_boost(jobs: Iterable[ObservedJob], records: Mapping[int, JobRecord]) -> tuple[OwnNice, ...]:
-    """The jobs that have started and still have our boost. One that completes can be changed no more."""
+    """The jobs that have started and still have our boost. A completing job can no longer be changed."""
     started = (each for each in jobs if each.nice < 0 and each.state.occupies_nodes and not each.is_completing)
     known = ((job, records[job.id]) for job in started if job.id in records)
     return tuple(OwnNice(job.id, record.nice) for job, record in known if is_boosted(job.nice, record.nice))

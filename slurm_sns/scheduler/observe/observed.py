@@ -1,6 +1,6 @@
-"""What one look at Slurm shows: plain values, as the slurm package translates them and the state table reads them.
+"""What one observation of Slurm shows, as plain values: the slurm package makes them, the state table reads them.
 
-Units as in `slurm_sns.model`; times are Unix seconds, 0 or None where Slurm knows none.
+Units are those of `slurm_sns.model`. Times are Unix seconds, 0 or None if Slurm has none.
 """
 
 from dataclasses import dataclass
@@ -13,26 +13,26 @@ from slurm_sns.submit.hints import Hints
 
 
 class JobState(StrEnum):
-    """The states of a Slurm job that make a difference to us."""
+    """The states of a Slurm job that slurm_sns tells apart."""
 
     PENDING = "pending"
     RUNNING = "running"
     """Running, completing, configuring, resizing, stopped."""
     SUSPENDED = "suspended"
-    """It has its nodes, memory and gres, and has given its cores back."""
+    """It keeps its nodes, memory and gres, and has given its cores back."""
     ENDED = "ended"
 
     @property
     def occupies_nodes(self) -> bool:
-        """Whether a job in this state holds nodes: what Slurm says it holds."""
+        """Whether a job in this state has nodes."""
         return self is JobState.RUNNING or self is JobState.SUSPENDED
 
 
 class Dependency(NamedTuple):
-    """Another job that a job waits for. Of an array, `task` is the one meant, None for all of them.
+    """Another job that a job waits for. If that is an array, `task` is the task that it waits for (None: all of them).
 
-    `kind` is Slurm's word (afterok, afterany, ...); `state` is what Slurm last saw: unfulfilled, fulfilled or failed.
-    It looks at a held job's dependencies every 30 s only.
+    `kind` is Slurm's word (afterok, afterany, ...). `state` is what Slurm found when it last checked: unfulfilled,
+    fulfilled or failed. Slurm checks the dependencies of a held job only every 30 s.
     """
 
     kind: str
@@ -45,22 +45,41 @@ class Dependency(NamedTuple):
 class ObservedJob:
     """One job record of slurmctld.
 
-    `hints` are those of our mark in `extra`, None where there is no mark that can be read. `priority` is 0 while
-    the job is held. `pinned_to` is the job's required node list. `tasks_per_node`, `nodes_min` and `nodes_max` are
-    what the job asks for, None where it leaves the choice open; `has_open_nodes`: our filter wrote so at its
-    submission, and our tasks per node leave it as it is. `held` is what it occupies in all, as Slurm says, while it
-    is not pending. `begin_s` is when it may start at the earliest, `suspended_s` when it was last suspended or
-    resumed; `may_restart` is Slurm's Requeue flag. `waits_for` are the dependencies that can be read of a job that
-    `waits_for_others`; `any_suffices`: one of them is enough. While the job waits, `planned_on` are the nodes on
-    which Slurm has planned it from `start_s` on. `is_alone`: it asks for whole nodes; `is_countable`: nodes, cores
-    and memory are all that it asks for. `asks_for` names what its record shows that we do not place, in the words
-    of submit.submission, with nothing of what a placement of ours adds to the job. `unreadable` says which part of
-    its record cannot be read; what it occupies is counted all the same.
+    The waiting tasks of an array are one record with the array's job id, until a task is split off and gets a job id of
+    its own; the last task keeps the array's. So a record stands for one task (`array_task`) or for several
+    (`array_tasks`).
 
-    The waiting tasks of an array are one record, whose job id is the array's, `array_id`, until each is split off and
-    gets a job id of its own; the last one keeps the array's. So a record is that of one task, `array_task`, or that of
-    several, `array_tasks` in Slurm's words (`3-9,12`, cut off with `...` where it is long). `array_limit` is how many
-    tasks of the array may run at a time.
+    Attributes:
+        id: Slurm's job id.
+        extra: the job's Extra field.
+        hints: the hints in our mark in `extra`; None if there is no readable mark.
+        priority: 0 while the job is held.
+        nice: the nice value, with our boost while a placement is on the job.
+        restarts: Slurm's count of the job's restarts.
+        pinned_to: the job's required node list.
+        allocated: the nodes that the job has.
+        nodes_min, nodes_max, tasks_per_node: what the job asks for; None if it leaves the choice open.
+        has_open_nodes: our submit filter set the maximum number of nodes to any number at submission. A placement that
+            sets tasks per node leaves that maximum as it is.
+        begin_s: when it may start at the earliest.
+        start_s: when it started; for a waiting job, when Slurm plans to start it.
+        suspended_s: when it was last suspended or resumed.
+        may_restart: Slurm's Requeue flag.
+        ways, bandwidth_gbps: the cache ways and the bandwidth that it asks for on each node, as gres.
+        waits_for_others: whether it waits for a dependency.
+        waits_for: those of its dependencies that can be read.
+        any_suffices: one fulfilled dependency is enough.
+        array_id: the job id of its array; None for any other job.
+        array_tasks: the waiting tasks in Slurm's words (`3-9,12`), cut off with `...` if they are many.
+        array_limit: how many tasks of the array may run at a time.
+        asks_for: what the record shows that we do not place, in the words of submit.submission. What a placement of
+            ours adds to the job is not among them.
+        planned_on: the nodes on which Slurm has planned the waiting job from `start_s` on.
+        is_alone: the job asks for whole nodes.
+        is_countable: nodes, cores and memory are all that the job asks for.
+        occupies: the cores and the memory that it takes in all, by Slurm's record, while it has nodes or waits with a
+            node list.
+        unreadable: which part of the record cannot be read; what the job occupies is counted all the same.
     """
 
     id: int
@@ -119,7 +138,7 @@ class ObservedJob:
 
     @property
     def label(self) -> str:
-        """The job as squeue names it: `41`, the task `41_7`, the waiting tasks `41_[8-99%5]`."""
+        """The job as squeue names it: a job `41`, a task `41_7`, waiting tasks `41_[8-99%5]`."""
         if self.array_id is None:
             return str(self.id)
         if self.array_task is not None:
@@ -129,7 +148,7 @@ class ObservedJob:
 
     @property
     def address(self) -> str:
-        """What names this record alone to Slurm's commands: to them, an array's id means all of its tasks."""
+        """The name of this record alone for Slurm's commands, to which an array's id means all of its tasks."""
         if self.array_task is not None:
             return f"{self.array_id}_{self.array_task}"
         is_cut_off = self.array_tasks.endswith("...")
@@ -137,12 +156,12 @@ class ObservedJob:
 
     @property
     def task(self) -> tuple[int, int] | None:
-        """The array and the task that the job is; None for any other."""
+        """The array id and the task number of the job; None if it is not one task of an array."""
         return None if self.array_id is None or self.array_task is None else (self.array_id, self.array_task)
 
     @property
     def is_plain(self) -> bool:
-        """Whether the job uses nothing that we do not place, as far as its record shows."""
+        """Whether the job asks for nothing that we do not place, as far as its record shows."""
         return not self.asks_for and not self.unreadable
 
     @property
@@ -158,9 +177,11 @@ class ObservedJob:
 
 @dataclass(frozen=True, slots=True)
 class ObservedNode:
-    """One node record. `unavailable` says why nothing may be planned on it, empty when it may (powered down).
+    """One node record of slurmctld.
 
-    `is_planned`: Slurm keeps it for a job that waits. `unreadable` says which part of its record cannot be read.
+    `unavailable` says why nothing may be planned on the node; it is empty if jobs may be planned there, also on a node
+    that is powered down. `is_planned`: Slurm keeps the node for a waiting job. `unreadable` says which part of the
+    record cannot be read.
     """
 
     name: str
@@ -175,7 +196,7 @@ class ObservedNode:
 
 @dataclass(frozen=True, slots=True)
 class ObservedReservation:
-    """A Slurm reservation: these nodes are not ours from `start_s` to `end_s`. `unreadable`: why it cannot be read."""
+    """A Slurm reservation: its nodes are not ours from `start_s` to `end_s`. `unreadable`: why it cannot be read."""
 
     name: str
     nodes: frozenset[str]
@@ -186,10 +207,10 @@ class ObservedReservation:
 
 @dataclass(frozen=True, slots=True)
 class ObservedPartition:
-    """A Slurm partition and what it allows a job; None: no limit. `tier` orders the queue.
+    """A Slurm partition and the limits that it sets for a job (None: no limit). `tier` is its PriorityTier.
 
-    `preempt_mode` is what happens to its jobs when they are preempted, in Slurm's words (`OFF`, `REQUEUE`): its own or,
-    where it has none, the cluster's.
+    `preempt_mode` is what happens to the partition's jobs when they are preempted, in Slurm's words (`OFF`, `REQUEUE`).
+    It is the cluster's PreemptMode if the partition sets none.
     """
 
     name: str
@@ -202,16 +223,16 @@ class ObservedPartition:
 
     @property
     def starts_jobs(self) -> bool:
-        """Whether jobs that wait here may start. One that drains takes no new ones, but starts those that it has."""
+        """Whether waiting jobs may start here. A partition in DRAIN accepts no new jobs but starts its own."""
         return self.state in ("UP", "DRAIN")
 
 
 @dataclass(frozen=True, slots=True)
 class PreemptionRules:
-    """Slurm's PreemptType and PreemptMode (`GANG,SUSPEND`); no type: nothing is preempted.
+    """Slurm's PreemptType (empty: nothing is preempted) and PreemptMode (`GANG,SUSPEND`).
 
-    `of_qos` are the QOS that each QOS may preempt, itself among them where its jobs may preempt each other; None until
-    slurmdbd has said so.
+    `of_qos` gives the QOS that each QOS may preempt. That includes the QOS itself if its jobs may preempt each other.
+    None: slurmdbd has not answered yet.
     """
 
     type: str = ""
@@ -223,24 +244,34 @@ NO_PREEMPTION = PreemptionRules()
 
 
 class Backfill(NamedTuple):
-    """Slurm plans once in `interval_s` (bf_interval), and no job further ahead than `window_s` (bf_window)."""
+    """Slurm's backfill: it runs every `interval_s` (bf_interval) and plans `window_s` (bf_window) ahead."""
 
     window_s: float = 86_400.0
     interval_s: float = 30.0
 
 
-#: That of a slurm.conf that says nothing.
+#: The values for a slurm.conf that sets neither.
 BACKFILL = Backfill()
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One bulk look: jobs first, then nodes, so that a job that starts in between is counted twice and never missed.
+    """One bulk read: jobs first, then nodes, so that a job that starts in between is counted twice and never missed.
 
-    `nodes` are in the order of Slurm's configuration, which is the machine list's order. `qos_priorities` order the
-    queue, `qos_freedoms` are each QOS's flags, some of which free its jobs of a partition's limit; `shares` are Slurm's
-    association shares by account, `tres_limits` what is limited for whom, `preemption` who may preempt others,
-    `priority_type` is PriorityType. Who only releases jobs sees none of that.
+    A process that only releases jobs reads the jobs alone and leaves all other fields empty.
+
+    Attributes:
+        jobs: all jobs that slurmctld knows.
+        nodes: all nodes, in the order of Slurm's configuration, which is the machine list's order.
+        reservations: all reservations.
+        partitions: all partitions that can be read.
+        qos_priorities: the priority of each QOS, which orders the queue.
+        qos_freedoms: the flags of each QOS; some of them exempt its jobs from limits of a partition.
+        shares: Slurm's association shares by account.
+        tres_limits: which TRES are limited, and for whom.
+        backfill: how often and how far ahead Slurm's backfill plans.
+        preemption: which jobs may preempt others.
+        priority_type: Slurm's PriorityType.
     """
 
     jobs: tuple[ObservedJob, ...]
@@ -257,7 +288,7 @@ class Observation:
 
     @property
     def unreadable(self) -> dict[str, str]:
-        """The records that cannot be read, or not all of them: `job 7`, `node c1`, with the reason."""
+        """The records that cannot be read, in whole or in part (`job 7`, `node c1`), with the reason."""
         named = [(f"job {each.id}", each.unreadable) for each in self.jobs if each.unreadable]
         named += [(f"node {each.name}", each.unreadable) for each in self.nodes if each.unreadable]
         named += [(f"reservation {each.name}", each.unreadable) for each in self.reservations if each.unreadable]

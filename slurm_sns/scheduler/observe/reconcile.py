@@ -1,7 +1,8 @@
-"""The first step of a look: what each of Slurm's jobs is to us, our records from now on, and the corrections to send.
+"""First step of a cycle's input: the status of each of Slurm's jobs, our records from now on, and the corrections.
 
-It needs the jobs and our records alone, no nodes, so that a clean stop, `sns release --all` and the watchdog take this
-step and no other. The second step is planning_snapshot. Pure: the same jobs, records and moment give the same result.
+This step needs only the jobs and our records, no nodes. A clean stop, `sns release --all` and the watchdog therefore
+take this step alone. The second step is snapshot.planning_snapshot. Pure: the same jobs, records and moment give the
+same result.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,13 +22,19 @@ from slurm_sns.scheduler.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Reconciled:
-    """Slurm's jobs and our records, brought together.
+    """Slurm's jobs and our records, brought together. Mappings are by job id.
 
-    `statuses` says of every job what it is to us, `found` the same with our record of the job before this look.
-    `records` are all our records as they are after it, `corrections` the changes to send. `ours` are the jobs that
-    concern us, by id. Of those that we are to plan, `candidates` can be planned now as far as the jobs alone show it
-    (in the order in which Slurm lists them), and `blocked` says of the others why not. `tasks` counts the tasks of
-    arrays that are jobs of their own, `others` tells what the jobs wait for.
+    Attributes:
+        statuses: the status of every job.
+        found: the status of every job, with our record of it from before this observation.
+        records: all our records after this observation.
+        corrections: the changes to send.
+        ours: the jobs that concern us.
+        candidates: the jobs to plan that can be planned now, as far as the jobs alone show, in the order in which
+            Slurm lists them.
+        blocked: why each of the other jobs to plan cannot be planned now.
+        tasks: the number of array tasks that are jobs of their own.
+        others: the jobs of this observation, which show whether a dependency is fulfilled.
     """
 
     statuses: Mapping[int, JobStatus]
@@ -46,48 +53,57 @@ def reconcile(
 ) -> Reconciled:
     """Bring Slurm's jobs and our records together.
 
-    Each job goes through the state table: what it is to us (job_status) and what we do about it (follow_up). Of those
-    that we are to plan, these cannot be planned now: one with a correction; one that waits for a dependency, its begin
-    time or the end of its pause; tasks beyond their array's limit; and those of an owner who has met a limit.
+    Each job goes through the state table: its status (job_status) and what we do about it (follow_up). Of the jobs to
+    plan, these cannot be planned now: a job with a correction; a job that waits for a dependency, its begin time or the
+    end of its pause; tasks beyond their array's limit; and jobs that wait because their owner has met a limit.
     """
     found = statuses(jobs, records, settings, now_s)
-    what_each_is = {job_id: what for job_id, (what, _) in found.items()}
-    others, tasks = Others(jobs), arrays.count(jobs, what_each_is)
-    after: dict[int, JobRecord] = {}
+    status_of_job = {job_id: known.status for job_id, known in found.items()}
+    others, tasks = Others(jobs), arrays.count(jobs, status_of_job)
+    records_after: dict[int, JobRecord] = {}
     corrections: list[Unpin | Release] = []
     ours: dict[int, ObservedJob] = {}
-    waiting: list[ObservedJob] = []
+    unblocked: list[ObservedJob] = []
     blocked: dict[int, str] = {}
     for job in jobs:
-        what, before = found[job.id]
-        record, changes = follow_up(job, what, before, settings, now_s)
+        status, record_before = found[job.id]
+        record, changes = follow_up(job, status, record_before, settings, now_s)
         corrections.extend(changes)
         if record is not None:
-            after[job.id] = record
-        is_wanted = is_to_be_planned(job, what, settings)
-        if is_wanted or _is_ours(what, record):
+            records_after[job.id] = record
+        is_wanted = is_to_be_planned(job, status, settings)
+        if is_wanted or _is_ours(status, record):
             ours[job.id] = job
         if is_wanted:
             hindrance = changes[0].reason if changes else _hindrance(job, record, others, settings, now_s)
             if hindrance:
                 blocked[job.id] = hindrance
             else:
-                waiting.append(job)
-    blocked |= arrays.over_limit(waiting, tasks)
-    waiting = [job for job in waiting if job.id not in blocked]
-    blocked |= waiting_for_limits(waiting, jobs, after, now_s, settings.backoff_max_s)
-    candidates = tuple(job for job in waiting if job.id not in blocked)
-    return Reconciled(what_each_is, found, after, tuple(corrections), ours, candidates, blocked, tasks, others)
+                unblocked.append(job)
+    blocked |= arrays.over_limit(unblocked, tasks)
+    unblocked = [job for job in unblocked if job.id not in blocked]
+    blocked |= waiting_for_limits(unblocked, jobs, records_after, now_s, settings.backoff_max_s)
+    return Reconciled(
+        statuses=status_of_job,
+        found=found,
+        records=records_after,
+        corrections=tuple(corrections),
+        ours=ours,
+        candidates=tuple(job for job in unblocked if job.id not in blocked),
+        blocked=blocked,
+        tasks=tasks,
+        others=others,
+    )
 
 
-def is_to_be_planned(job: ObservedJob, what: JobStatus, settings: Settings) -> bool:
-    """Whether the policy plans this job. advise and observe plan jobs that are not held, and never touch them."""
+def is_to_be_planned(job: ObservedJob, status: JobStatus, settings: Settings) -> bool:
+    """Whether the policy plans this job. The modes advise and observe plan jobs that are not held, and change none."""
     if settings.mode == "enforce":
-        return what is JobStatus.WAITING
+        return status is JobStatus.WAITING
     if settings.mode == "advise":
-        return what in (JobStatus.WAITING, JobStatus.RELEASED) and job.priority > 0
+        return status in (JobStatus.WAITING, JobStatus.RELEASED) and job.priority > 0
     return (
-        what in (JobStatus.FOREIGN, JobStatus.WAITING, JobStatus.RELEASED)
+        status in (JobStatus.FOREIGN, JobStatus.WAITING, JobStatus.RELEASED)
         and job.state is JobState.PENDING
         and job.is_batch
         and job.is_plain
@@ -98,15 +114,15 @@ def is_to_be_planned(job: ObservedJob, what: JobStatus, settings: Settings) -> b
     )
 
 
-def _is_ours(what: JobStatus, record: JobRecord | None) -> bool:
-    """Whether the job is shown among ours: one that was given to Slurm is not, nor one that has ended."""
-    return record is not None and record.stage is not Stage.RELEASED and what is not JobStatus.ENDED
+def _is_ours(status: JobStatus, record: JobRecord | None) -> bool:
+    """Whether the job is shown among ours: we have a record of it, it is not Slurm's again, and it has not ended."""
+    return record is not None and record.stage is not Stage.RELEASED and status is not JobStatus.ENDED
 
 
 def _hindrance(job: ObservedJob, record: JobRecord | None, others: Others, settings: Settings, now_s: float) -> str:
-    """Why a waiting job of ours cannot be planned now at all; empty when it can.
+    """Why a job to plan must wait, by its own record alone; empty when it need not.
 
-    A pause longer than any that we give is what is left of one after the clock was stepped back: it is over.
+    A pause longer than the longest that we give is over: it comes from a clock that was stepped back.
     """
     if others.outlook(job) is Outlook.OPEN:
         return Outlook.OPEN.value

@@ -1,4 +1,4 @@
-"""What we remember of a job that we hold or have placed, and of what we decided: a restart must not lose it."""
+"""What must survive a restart: our records of jobs that we hold or have placed, and our decisions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,19 +12,19 @@ class Stage(StrEnum):
     HELD = "held"
     """We hold it and plan it."""
     HOLDING = "holding"
-    """Its placement is being taken back; the next look verifies that the job is held."""
+    """Its placement is being taken back; the next observation verifies that the job is held."""
     PLACED = "placed"
-    """The RPC that pins and releases it is about to be sent, or was."""
+    """The RPC that pins and releases it is about to be sent, or has been sent."""
     OWNER_HELD = "owner-held"
     """Its owner held it after we placed it."""
     RUNNING = "running"
-    """It has started where we placed it, and what runs was compared with what was planned."""
+    """It has started from our placement, and was compared with the plan."""
     RELEASED = "released"
-    """Its owner released it, or we gave it to Slurm: it is Slurm's from then on, whoever holds it later."""
+    """Its owner released it, or we gave it to Slurm. It stays Slurm's from then on, even if somebody holds it."""
 
 
 class OwnMemory(NamedTuple):
-    """A job's own memory request, to be restored where we gave it whole nodes; both None: nothing to restore."""
+    """The memory request of a job that we gave whole nodes, to be restored later; both None: nothing to restore."""
 
     per_cpu_mb: int | None = None
     per_node_mb: int | None = None
@@ -35,14 +35,24 @@ NO_MEMORY = OwnMemory()
 
 @dataclass(frozen=True, slots=True)
 class JobRecord:
-    """Our note on one job. Job ids can come again after Slurm's state was wiped: `submit_s` tells the jobs apart.
+    """Our stored note on one job. Slurm may reuse job ids after its state was wiped; `submit_s` tells the jobs apart.
 
-    `restarts` is Slurm's restart count when we placed it; more than that means it was requeued since. `nice` is the
-    job's own nice before our boost. `retry_s` is when it may be planned again after a placement that did not start.
-    `nodes` are those of the last placement, also after it was taken back, until another one. `tasks` is the number of
-    tasks that was planned (0: not known), `difference` what was found to run otherwise than planned. `limited_by` is
-    Slurm's reason where the last placement did not start for a limit of the job's owner. Where we gave a job whole
-    nodes, one of the two memory fields is its own memory, to be restored.
+    Attributes:
+        job_id: Slurm's id of the job.
+        submit_s: when it was submitted.
+        stage: where it is in its life.
+        nodes: those of its last placement, also after that was taken back.
+        placed_s: when it was last placed.
+        restarts: Slurm's restart count when we placed it; a higher count now means that it was requeued since.
+        nice: the job's own nice value, without our boost.
+        failures: how many of its placements Slurm refused or did not start, since its last requeue.
+        retry_s: when it may be planned again after such a failure.
+        note: why it waits, or why its placement was taken back.
+        tasks: the number of tasks that was planned (0: not known).
+        difference: how the job runs differently from its plan, found once it has started; empty if it does not.
+        limited_by: Slurm's reason if a limit of the job's owner kept the last placement from starting, otherwise empty.
+        memory_per_cpu_mb: its own memory request by CPU, to be restored, if we gave it whole nodes.
+        memory_per_node_mb: the same for a request by node; 0 if it has none.
     """
 
     job_id: int
@@ -68,7 +78,7 @@ class JobRecord:
 
 
 class Memory(NamedTuple):
-    """The history that a policy's plan gave us to keep, as JSON, in the form of this version."""
+    """The history of a policy's last plan, as JSON in the form of this version; an empty text is no history."""
 
     policy: str
     version: int
@@ -79,10 +89,11 @@ class Memory(NamedTuple):
 class Decision:
     """One line of the decision record: `action` is "start" (on `nodes`) or "note".
 
-    `chosen` and `matched` are the cycle's: the heuristic whose schedule was dispatched, and how many jobs each
-    matched. Of a start, `scale` and `demand` are those of the alternative that was taken (`demand` by resource, on
-    each node), and `considered` says how a spreadable job's alternatives came about (scheduler.spreading, as JSON
-    values). A note that came again and again is one line, the last of so many `times`.
+    `chosen` and `matched` are those of the cycle: the heuristic whose schedule was dispatched, and how many jobs each
+    heuristic matched. For a start, `scale` and `demand` are those of the alternative that was taken (`demand` by
+    resource, on each node), and `considered` says how a spreadable job's alternatives came about
+    (policies.sns.alternatives_report, as JSON values). A note that came several times in a row is one line, the last
+    one; `times` counts them.
     """
 
     job_id: int

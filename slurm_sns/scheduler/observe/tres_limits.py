@@ -1,6 +1,6 @@
-"""Which trackable resources (TRES) Slurm limits, for whom. Values only; `account_limits` decides by them.
+"""Which trackable resources (TRES) Slurm limits, and for whom. Values only; `snapshot.account_limits` applies them.
 
-TRES have Slurm's names: mem, node, billing, gres/llc. How high a limit is does not matter here.
+TRES have Slurm's names: mem, node, billing, gres/llc. The amount of a limit does not matter here.
 """
 
 from collections.abc import Mapping
@@ -12,9 +12,10 @@ NOTHING_LIMITED: Names = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class TresLimits:
-    """What is limited by each user's associations (with their accounts up to the root), by each QOS and partition.
+    """The limited TRES of each user's associations (with their accounts up to the root), each QOS and each partition.
 
-    A user who is not named is not known. `are_enforced`: AccountingStorageEnforce contains limits.
+    The limits of a user who is not in `of_users` are unknown. `are_enforced` is True if AccountingStorageEnforce
+    contains limits.
     """
 
     of_users: Mapping[str, Names] = field(default_factory=dict)
@@ -23,14 +24,14 @@ class TresLimits:
     are_enforced: bool = True
 
     def anywhere(self, user: str) -> Names | None:
-        """What is limited in any account of the user's or in any QOS; None: not known."""
+        """The TRES limited in any of the user's accounts or in any QOS; None: not known."""
         if not self.are_enforced:
             return NOTHING_LIMITED
         own = self.of_users.get(user)
         return None if own is None else own.union(*self.of_qos.values())
 
     def of_job(self, user: str, qos: str, partitions: tuple[str, ...]) -> Names:
-        """What is known to be limited for a job where it is now."""
+        """The TRES known to be limited for a job of this user in this QOS and these partitions."""
         if not self.are_enforced:
             return NOTHING_LIMITED
         there = (self.of_partitions.get(name, NOTHING_LIMITED) for name in partitions)

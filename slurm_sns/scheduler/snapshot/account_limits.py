@@ -1,16 +1,17 @@
 """The alternatives of a job that leave Slurm's limits of users, accounts and QOS in force.
 
-Whatever SlurmUser changes in a job, slurmctld notes as set by an administrator, and checks no limit of an association
-or a QOS on that TRES for this job any more, also after a requeue, and in another account or QOS (seen on 26.05.5;
-limit_set in slurmctld's job_mgr.c). So a placement changes no TRES that is limited: the job is run another alternative,
-or left to Slurm before anything is changed in it. What nothing limits, nothing bypasses. Two changes are noted so:
+When SlurmUser changes a TRES of a job, slurmctld notes that TRES as set by an administrator. From then on slurmctld
+checks no limit of an association or a QOS on that TRES for this job, also after a requeue, and in another account or
+QOS (seen on 26.05.5; limit_set in slurmctld's job_mgr.c). So a placement changes no limited TRES: the job gets another
+alternative, or is left to Slurm before anything is changed in it. Slurm notes two changes of a placement:
 
 - memory, of a job that gets whole nodes;
-- nodes, where tasks per node are set for a job that says its tasks alone, unless it came through our submit filter.
+- nodes, where we set tasks per node for a job that gives only its number of tasks, unless the job came through our
+  submit filter.
 
-The note stays with the job, so a limit counts wherever its owner could move the job: in all his accounts, and in all
-QOS. Alternatives and bandwidth (gres) are not noted: Slurm checks them. But their limit must not keep a job waiting
-that asked for none of them itself, and neither must a limit of nodes keep one waiting because we spread it.
+The note stays with the job, so a limit counts wherever the owner could move the job: in all accounts of the owner, and
+in all QOS. Slurm does not note cache ways and bandwidth (gres): it still checks their limits. But such a limit must not
+keep a job waiting that asked for neither itself, and a limit of nodes must not keep a job waiting because we spread it.
 """
 
 from collections.abc import Iterator
@@ -32,17 +33,19 @@ _CHANGES = {
 
 
 class AccountLimits:
-    """Applies the limits that one look shows. Jobs of one user, QOS and partitions share what is found."""
+    """Applies the limits of one observation. Jobs with equal user, QOS and partitions share one lookup."""
 
     def __init__(self, limits: TresLimits) -> None:
         self._limits = limits
         self._limited: dict[tuple[str, str, tuple[str, ...]], tuple[Names | None, Names]] = {}
 
     def permitted(self, job: ObservedJob, choice: Choice) -> Choice:
-        """The alternatives of these that change nothing which is limited.
+        """The alternatives of the choice that change no limited TRES.
+
+        Where nodes are limited, only the alternatives on the fewest nodes are left.
 
         Raises:
-            Infeasible: there is none; or it is not known what is limited.
+            Infeasible: there is none, or it is not known what is limited.
         """
         anywhere, there = self._limited_of(job)
         if anywhere is not None and not anywhere and not there:
@@ -56,7 +59,7 @@ class AccountLimits:
         return choice if len(left) == len(choice.alternatives) else choice._replace(alternatives=left)
 
     def _limited_of(self, job: ObservedJob) -> tuple[Names | None, Names]:
-        """What is limited wherever the job's owner could move it (None: not known), and where it is now."""
+        """The TRES limited anywhere the owner could move the job (None: not known), and those limited where it is."""
         key = job.user, job.qos, job.partitions
         found = self._limited.get(key)
         if found is None:
@@ -65,7 +68,7 @@ class AccountLimits:
 
 
 def _why_not(job: ObservedJob, alternative: Alternative, anywhere: Names | None, there: Names) -> str:
-    """Why this alternative is not taken; empty when it may be."""
+    """Why this alternative must not be taken; empty when it may be."""
     for tres in _set_by_us(job, alternative):
         if anywhere is None:
             return f"{_CHANGES[tres]}, and it cannot be read whether that is limited"
@@ -83,16 +86,16 @@ def _on_fewest_nodes(alternatives: tuple[Alternative, ...]) -> tuple[Alternative
 
 
 def _set_by_us(job: ObservedJob, alternative: Alternative) -> Iterator[str]:
-    """The TRES that this placement sets as an administrator does."""
+    """The TRES that Slurm notes as set by an administrator in this placement."""
     if alternative.exclusive:
         yield MEMORY
-    # One that is not held has not come through the filter: observe and advise plan it as if it had.
+    # A job that is not held has not come through the filter: observe and advise plan it as if it had.
     if alternative.tasks_per_node is not None and not job.has_open_nodes and job.priority == 0:
         yield NODES
 
 
 def _asked_by_us(alternative: Alternative) -> Iterator[str]:
-    """The TRES that this placement adds, and that Slurm checks."""
+    """The TRES that this placement adds and whose limits Slurm still checks."""
     if alternative.demand.ways:
         yield WAYS
     if alternative.demand.bandwidth_gbps:

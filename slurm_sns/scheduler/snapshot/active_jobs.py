@@ -15,12 +15,12 @@ def active_jobs(
     now_s: int,
     before: Iterable[ActiveJob] = (),
 ) -> tuple[ActiveJob, ...]:
-    """Every job that runs, is suspended, or is placed and starts, whosesoever it is; the placed ones last.
+    """Every job that runs, is suspended or is placed and about to start, managed or not; the placed jobs come last.
 
-    A part of a job is what it has on one node. Slurm tells cores and memory of the whole job: here each part has an
-    equal share, rounded up, and the ways and bandwidth that the job asks for on each node. A suspended job's cores are
-    those that it had and will take again. `before` are those of the last look: nearly all of them go on as they were,
-    and a value is reused where nothing of it can have changed.
+    A part of a job is what it has on one node. Slurm tells the cores and the memory of the whole job only: here they
+    are split equally over the parts, rounded up. Each part has the ways and the bandwidth that the job asks for on each
+    node. A suspended job's cores are those that it had and will take again. `before` are the active jobs of the last
+    cycle: most jobs have not changed since, and their values are reused.
     """
     return (*_with_nodes(observation, {each.id: each for each in before}), *_starting(placed, records, now_s))
 
@@ -28,7 +28,7 @@ def active_jobs(
 def job_pools(observation: Observation, partitions: frozenset[str]) -> tuple[JobPool, ...]:
     """The managed partitions in Slurm's order, each with its nodes in the machine list's order.
 
-    Of the live jobs no statistics are kept yet: theirs are empty.
+    No statistics are kept of live jobs yet: those of the pools are empty.
     """
     nodes: dict[str, list[str]] = {each.name: [] for each in observation.partitions if each.name in partitions}
     for node in observation.nodes:
@@ -51,14 +51,14 @@ def _with_nodes(observation: Observation, before: Mapping[int, ActiveJob]) -> It
             continue
         since_s = max(job.start_s, job.suspended_s)
         known = before.get(job.id)
-        if known is not None and known.state is state and known.since_s == since_s and _goes_on(known, job):
+        if known is not None and known.state is state and known.since_s == since_s and _is_unchanged(known, job):
             yield known
         else:
             yield _active(job, state, job.allocated, _part(job, threads), since_s)
 
 
-def _goes_on(known: ActiveJob, job: ObservedJob) -> bool:
-    """Whether a job is as it was, in all that can change of one that has started; its parts change with its nodes."""
+def _is_unchanged(known: ActiveJob, job: ObservedJob) -> bool:
+    """Whether nothing has changed that can change after a job's start; its parts change only with its nodes."""
     return (
         known.nodes == job.allocated
         and known.priority == job.priority
@@ -69,17 +69,20 @@ def _goes_on(known: ActiveJob, job: ObservedJob) -> bool:
 
 
 def _part(job: ObservedJob, threads: Mapping[str, int]) -> Resources:
-    """What the job has on each of its nodes; `threads` are those per core, of nodes that have several."""
+    """What the job has on each of its nodes; `threads` are the threads per core of the nodes that have several."""
     count = len(job.allocated)
     cores = -(-job.occupies.cores // (count * threads.get(job.allocated[0], 1)))
     return Resources(cores, -(-job.occupies.memory_mb // count), job.ways, job.bandwidth_gbps)
 
 
 def _starting(placed: Iterable[Placed], records: Mapping[int, JobRecord], now_s: int) -> Iterator[ActiveJob]:
-    """The placed jobs, since they were placed. One whose nodes are all gone from Slurm's configuration is none."""
+    """The placed jobs, active since their placement.
+
+    A job whose nodes are all gone from Slurm's configuration is left out.
+    """
     for job, taken in placed:
         if taken:
-            record = records.get(job.id)  # none in observe, of what an earlier enforce has placed
+            record = records.get(job.id)  # None in the mode observe, for a job placed before in the mode enforce
             since_s = now_s if record is None else int(record.placed_s)
             yield _active(job, ActiveState.STARTING, tuple(taken), next(iter(taken.values())), since_s)
 
@@ -87,7 +90,7 @@ def _starting(placed: Iterable[Placed], records: Mapping[int, JobRecord], now_s:
 def _active(job: ObservedJob, state: ActiveState, nodes: tuple[str, ...], demand: Resources, since_s: int) -> ActiveJob:
     pool = job.partitions[0] if job.partitions else ""
     is_restartable = job.may_restart and job.is_batch
-    # In the fields' order: there may be many of them in each look.
+    # Positional arguments are faster than keywords, and there may be many jobs in each cycle.
     return ActiveJob(
         job.id, state, nodes, demand, since_s, job.submit_s, job.account, pool, job.priority, is_restartable
     )

@@ -1,20 +1,20 @@
-"""The turn of jobs that are Slurm's own: which nodes are kept for one that waits, from jobs of ours behind it.
+"""The backlog: pass-through jobs that wait in Slurm's own queue, and the nodes that are kept for them.
 
-Our placements come every second and stand first in Slurm's queue. Without more, a job of Slurm's own that needs several
-nodes at once would find them free only when none of ours waited. So it has its place in the order of submission: jobs
-of ours that were submitted before it go first, and those behind it do not take what it waits for.
+Our placements come every second and stand first in Slurm's queue. Without node claims, a pass-through job that needs
+several nodes at once would find them free only when none of our jobs waited. So it takes its place in the order of
+submission: our jobs that were submitted before it go first, and our jobs behind it do not take the nodes it waits for.
 
-- Where Slurm's backfill has planned it (its SchedNodeList and StartTime, within bf_window), its nodes are its own from
-  that time on; a job of ours that ends before may run there, as Slurm's own backfill would let it.
-- Where Slurm has no plan yet for the first of its queue (Reason Resources), its nodes are those on which it can start
-  soonest by what runs there now, from that moment on; where nobody knows when that is, from now on. A job whose needs
-  we do not count (gres, licences, features) waits for Slurm's plan.
-- Where that moment is not known, or lies beyond bf_window, Slurm's backfill keeps nothing for the job. But it comes
-  only once in bf_interval, and the main pass starts nothing behind the job. So do we: its nodes are kept, but for one
-  look in bf_interval, in which every job may use them.
+- If Slurm's backfill has planned the job (its SchedNodeList and StartTime, within bf_window), these nodes are kept for
+  it from StartTime on. A job of ours that ends before StartTime may run there, as Slurm's own backfill would let it.
+- If Slurm has no plan yet for the first job of a queue (Reason Resources), the nodes are kept on which it can start
+  soonest, judged by what runs there now. They are kept from that moment on, or from now on where the moment is not
+  known. A job whose needs we do not count (gres, licences, features) waits for Slurm's plan.
+- If that moment is not known, or lies beyond bf_window, Slurm's backfill keeps nothing for the job. But the backfill
+  runs only once in bf_interval, and Slurm's main pass starts no job behind this one. We do the same: the nodes are
+  kept, except in one cycle of each bf_interval, in which every job may use them.
 
-Its turn is over when it starts. It is over too when the job could have started by our count for `patience_s` and did
-not: it waits for something that we do not see, and must not keep nodes from others for that.
+A claim ends when its job starts. It also ends when the job could have started by our count for `patience_s` and did
+not: the job waits for something that we do not see, and must not keep nodes from others for that.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,15 +27,19 @@ from slurm_sns.scheduler.observe.observed import Backfill, JobState, ObservedJob
 from slurm_sns.scheduler.snapshot.geometry import geometry
 from slurm_sns.scheduler.snapshot.release_times import Releases
 
-#: Slurm's reason for the first job of a partition's queue; those behind it have Priority.
+#: Slurm's reason for the first job of a partition's queue; the jobs behind it have the reason Priority.
 FIRST_OF_ITS_QUEUE = "Resources"
-#: So many first jobs of queues are looked at, those of the highest priority: each costs a look at all nodes.
+#: At most so many first jobs of queues are considered, those of the highest priority: each takes a pass over all nodes.
 MOST_FIRST_JOBS = 64
 
 
 @dataclass(frozen=True, slots=True)
 class NodeClaim:
-    """Nodes that are kept for a job from `start_s` to `end_s`; from jobs submitted in the same second or later."""
+    """Nodes that are kept for a job of the backlog from `start_s` to `end_s` (Unix seconds).
+
+    They are kept from our jobs that were submitted at `submit_s` or later: the moment when the job of the backlog was
+    submitted or, if that is later, may begin.
+    """
 
     submit_s: int
     nodes: frozenset[str]
@@ -45,10 +49,10 @@ class NodeClaim:
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """The claims of one look.
+    """The node claims of one cycle, and what the next cycle needs to know of it.
 
-    For the next look: `could_start` says since when jobs could have started by our count, `kept_since_s` since when
-    nodes are kept for jobs that Slurm's backfill would not plan (None: for none).
+    `could_start` gives, by job id, since when a job could have started by our count. `kept_since_s` is since when nodes
+    have been kept for jobs that Slurm's backfill would not plan (None: there are none).
     """
 
     claims: tuple[NodeClaim, ...] = ()
@@ -56,13 +60,13 @@ class Backlog:
     kept_since_s: float | None = None
 
 
-NO_TURNS = Backlog()
+NO_BACKLOG = Backlog()
 
 
-def turns(
+def next_backlog(
     jobs: Iterable[ObservedJob],
     configured: Sequence[ObservedNode],
-    planned_on: Sequence[Node],
+    plannable: Sequence[Node],
     before: Backlog,
     *,
     releases: Callable[[], Releases],
@@ -70,37 +74,39 @@ def turns(
     patience_s: float,
     backfill: Backfill,
 ) -> Backlog:
-    """What is kept for these jobs, all of them Slurm's own and able to start; `before` is that of the last look.
+    """The backlog of this cycle: `jobs` are pass-through jobs that could start, `before` is that of the last cycle.
 
-    `planned_on` says what is free now, `releases` what comes free later, asked only where somebody waits for it.
+    `configured` are all nodes, `plannable` those that can be planned on, with what is free on them now. `releases`
+    computes what comes free later; it is called only when the first job of a queue has no plan of Slurm's.
     """
     waiting = list(jobs)
-    free = {node.name: node.free for node in planned_on}
+    free = {node.name: node.free for node in plannable}
     claims = [_planned(job) for job in waiting if job.planned_on]
     beyond: list[NodeClaim] = []
-    since: dict[int, float] = {}
+    could_start: dict[int, float] = {}
     firsts = _first_of_their_queues(waiting)
     later = releases() if firsts else Releases(now_s)
     for job in firsts:
-        found = _soonest(job, configured, free, later)
-        if found is None:
+        claim = _soonest(job, configured, free, later)
+        if claim is None:
             continue
-        if found.start_s > now_s + backfill.window_s:
-            beyond.append(found if found.start_s < inf else replace(found, start_s=now_s))
+        if claim.start_s > now_s + backfill.window_s:
+            beyond.append(claim if claim.start_s < inf else replace(claim, start_s=now_s))
             continue
         waited_s = now_s - before.could_start.get(job.id, now_s)
-        if found.start_s <= now_s or waited_s > patience_s:
-            since[job.id] = now_s - waited_s
+        if claim.start_s <= now_s or waited_s > patience_s:
+            could_start[job.id] = now_s - waited_s
         if waited_s <= patience_s:
-            claims.append(found)
+            claims.append(claim)
     keeps, kept_since_s = _keeps_beyond(before, now_s, backfill.interval_s)
     if keeps:
         claims += beyond
-    return Backlog(tuple(sorted(claims, key=lambda claim: claim.submit_s)), since, kept_since_s if beyond else None)
+    in_order = tuple(sorted(claims, key=lambda claim: claim.submit_s))
+    return Backlog(in_order, could_start, kept_since_s if beyond else None)
 
 
 def _keeps_beyond(before: Backlog, now_s: float, interval_s: float) -> tuple[bool, float]:
-    """Whether nodes are kept in this look for jobs that Slurm's backfill would not plan, and since when."""
+    """Whether nodes are kept in this cycle for jobs that Slurm's backfill would not plan, and since when."""
     since_s = before.kept_since_s
     if since_s is None:
         return True, now_s
@@ -119,8 +125,8 @@ def _first_of_their_queues(jobs: Sequence[ObservedJob]) -> list[ObservedJob]:
     return sorted(by_queue.values(), key=lambda job: -job.priority)[:MOST_FIRST_JOBS]
 
 
-def is_slurms_own(job: ObservedJob, now_s: float) -> bool:
-    """Whether the job, which we do not manage, waits in Slurm's queue and could start."""
+def waits_in_slurms_queue(job: ObservedJob, now_s: float) -> bool:
+    """Whether a job that we do not manage waits in Slurm's queue and could start."""
     waits = job.state is JobState.PENDING and job.priority > 0 and not job.waits_for_others
     return waits and job.begin_s <= now_s
 
@@ -137,21 +143,24 @@ def _submitted_s(job: ObservedJob) -> int:
 def _soonest(
     job: ObservedJob, configured: Sequence[ObservedNode], free: Mapping[str, Resources], releases: Releases
 ) -> NodeClaim | None:
-    """The nodes that are ready for the job first, in the first of its partitions that has enough of them."""
+    """A claim on the nodes that are ready for the job first, in the first of its partitions that could hold it.
+
+    None where no partition could.
+    """
     for partition in job.partitions:
         nodes = [node for node in configured if partition in node.partitions and _may_use(job, node, free)]
         try:
-            way = geometry(job, nodes)
+            alternative = geometry(job, nodes)
         except Infeasible:
             continue
 
-        def needs(node: ObservedNode, demand: Resources = way.demand) -> Resources:
+        def needs(node: ObservedNode, demand: Resources = alternative.demand) -> Resources:
             return Resources(node.capacity.cores, node.capacity.memory_mb) if job.is_alone else demand
 
         able = [node for node in nodes if needs(node).within(node.capacity)]
         ready_s = {node.name: releases.ready_s(node.name, needs(node), free[node.name]) for node in able}
         able.sort(key=lambda node: (-ready_s[node.name], *free[node.name]), reverse=True)
-        chosen = [node.name for node in able[: way.nodes]]
+        chosen = [node.name for node in able[: alternative.nodes]]
         return NodeClaim(_submitted_s(job), frozenset(chosen), max(ready_s[name] for name in chosen), inf)
     return None
 

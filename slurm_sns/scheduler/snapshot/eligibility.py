@@ -1,4 +1,4 @@
-"""Which nodes a live job may use now, and its alternatives there: by partition, without what Slurm keeps for others."""
+"""Which nodes a live job may use now, and its alternatives there: by partitions, reservations and node claims."""
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
@@ -18,15 +18,15 @@ from slurm_sns.scheduler.snapshot.node_sets import NodeSets
 from slurm_sns.scheduler.snapshot.partition_limits import PartitionLimits
 from slurm_sns.scheduler.snapshot.spreading import Spreader, Spreading
 
-#: Why a job waits all of whose nodes are claimed. A user is told no more of other users' jobs.
+#: Why a job waits when all of its nodes are claimed. Users are told no more about other users' jobs.
 KEPT = "its nodes are kept for jobs of Slurm's own that were submitted before it"
 
 
 class Eligibility:
-    """What each job may ever use and may use now.
+    """The nodes that each job may ever use, and those that it may use now.
 
-    Jobs that may use the same nodes share one set, whatever their partitions and their ends: ten thousand jobs cost as
-    many sets as reservations and claims make.
+    Jobs that may use the same nodes share one set, whatever their partitions and time limits: the number of sets grows
+    with the reservations and claims, not with the jobs.
     """
 
     def __init__(
@@ -49,13 +49,15 @@ class Eligibility:
         self._usable: dict[frozenset[str], Counter[Resources]] = {}
 
     def of(self, job: ObservedJob) -> tuple[Choice, frozenset[str]]:
-        """How the job may run, and the nodes that it may use now.
+        """The job's alternatives, and the nodes that it may use now.
 
-        Slurm runs a job in one of its partitions: only a job of one node may take any node of several.
+        Slurm runs a job in one of its partitions: only a job of one node may use the nodes of several partitions.
 
         Raises:
-            Infeasible: it can never run there, or not on nodes of our choice, or not without a change that is limited.
-            Closed: Slurm would not start it now, in none of its partitions.
+            Infeasible: the job can never run there, or not on nodes of our choice, or not without changing a limited
+                TRES.
+            Closed: none of its partitions would start it now, all of its nodes are claimed, or its owner has too many
+                jobs of new sizes.
         """
         choice, partitions = self._in(job, job.partitions)
         closed = self._limits.closed(job)
@@ -74,14 +76,18 @@ class Eligibility:
         return self._alike[key]
 
     def _in(self, job: ObservedJob, partitions: tuple[str, ...]) -> tuple[Choice, tuple[str, ...]]:
-        """The alternatives of the job in these partitions, or in one of them."""
+        """The job's alternatives and their partitions: all of these, or one when an alternative takes several nodes."""
         choice = self._choice(job, partitions)
         if len(partitions) > 1 and any(alternative.nodes > 1 for alternative in choice.alternatives):
             return self._in_one_partition(job, partitions)
         return choice, partitions
 
     def _in_the_others(self, job: ObservedJob, closed: dict[str, str]) -> tuple[Choice, tuple[str, ...]]:
-        """The same in those of its partitions that are not closed to it."""
+        """The same as `_in`, for the job's partitions that are not closed to it.
+
+        Raises:
+            Closed: there are no others, or they could never hold the job.
+        """
         others = tuple(name for name in job.partitions if name not in closed)
         why = "; ".join(closed.values())
         if not others:
@@ -92,14 +98,14 @@ class Eligibility:
             raise Closed(f"{why}; {elsewhere}") from None
 
     def room(self, choice: Choice, allowed: frozenset[str]) -> int:
-        """How many jobs like this one these nodes could hold if they were empty."""
+        """How many jobs with this choice the allowed nodes could hold if they were empty."""
         if allowed not in self._usable:
             usable = (node for node in self._all_nodes if node.name in allowed and not node.unavailable)
             self._usable[allowed] = Counter(node.capacity for node in usable)
         return arrays.room(choice.alternatives, self._usable[allowed])
 
     def _in_one_partition(self, job: ObservedJob, partitions: tuple[str, ...]) -> tuple[Choice, tuple[str, ...]]:
-        """The first of these partitions that could ever hold the job."""
+        """The job's alternatives in the first of these partitions that could ever hold it, and that partition."""
         for name in partitions[:-1]:
             try:
                 return self._choice(job, (name,)), (name,)
@@ -110,7 +116,7 @@ class Eligibility:
 
     def _choice(self, job: ObservedJob, partitions: tuple[str, ...]) -> Choice:
         if names_no_memory(job) and not self._are_of_one_memory(partitions):
-            raise Infeasible("it gets all the memory of its nodes, which differ in it: which ones is Slurm's choice")
+            raise Infeasible("it gets all the memory of its nodes, and these differ in memory: Slurm must choose them")
         kinds = self._sets.kinds(self._sets.of_partitions(partitions))
         return self._account_limits.permitted(job, self._spreader.choice(job, kinds))
 
@@ -132,7 +138,7 @@ class Eligibility:
         return self._sets.names(allowed)
 
     def _reserved_until(self, end_s: float) -> int:
-        """The nodes of the reservations that a job until then would meet."""
+        """The nodes of the reservations that begin before `end_s`."""
         bits = 0
         for start_s, nodes in self._reservations:
             if start_s >= end_s:
@@ -141,9 +147,9 @@ class Eligibility:
         return bits
 
     def _kept_from(self, job: ObservedJob, end_s: float) -> int:
-        """The nodes that are kept from this job for those of Slurm's own that were submitted before it.
+        """The nodes that are kept from this job for pass-through jobs that were submitted no later.
 
-        Of the job's end only how many claims begin before it makes a difference.
+        Jobs share a result when the same claims are ahead of them and equally many claims begin before their end.
         """
         before = bisect_right(self._claims, job.submit_s, key=lambda claim: claim[0])
         key = (before, bisect_left(self._claim_starts_s, end_s))

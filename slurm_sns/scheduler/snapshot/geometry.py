@@ -1,9 +1,10 @@
-"""What a live job asks of each of its nodes, on how many nodes.
+"""The geometry of a live job: its number of nodes and its demand on each of them.
 
-A job that fixes its geometry (-N, --ntasks-per-node, --distribution) keeps it. One that only says -n gets the fewest
-nodes that can hold it, in equal parts (n = ceil(P/T), c = ceil(P/n)), and no node stays empty:
-n = ceil(P/c). The mark says which it is, because what Slurm shows of a job leaves it open: after a placement it shows
-our tasks per node as if the job had asked for them. An owner who gives a held job a number of nodes fixes it, too.
+A job that fixes its geometry (-N, --ntasks-per-node, --distribution) keeps it. A job that only gives -n gets the fewest
+nodes that can hold it, in equal parts: n = ceil(P/T), c = ceil(P/n) for P processes and T cores of a node. Then it gets
+only as many nodes as that fills, so that no node stays empty: n = ceil(P/c). The mark says which of the two a job is,
+because Slurm does not: after a placement it shows our tasks per node as if the job had asked for them. Owners also fix
+the geometry when they give a held job a number of nodes.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,7 +20,7 @@ from slurm_sns.scheduler.snapshot.node_kinds import NodeKind, NodeKinds, kinds_o
 
 
 class Extremes(NamedTuple):
-    """What a job's demand depends on beside the job: of the nodes it may get, their extremes."""
+    """The extremes among the nodes that a job may get: besides the job itself, its demand depends only on them."""
 
     least_threads: int
     most_memory_mb: int
@@ -27,7 +28,7 @@ class Extremes(NamedTuple):
 
 
 def extremes(nodes: Iterable[ObservedNode | NodeKind]) -> Extremes:
-    """Of at least one node: the fewest threads of a core, the largest memory in MiB, the most CPUs of one node."""
+    """The fewest threads of a core, the largest memory in MiB and the most CPUs of one node, of at least one node."""
     seen = [(node.threads_per_core, node.capacity.memory_mb, node.capacity.cores) for node in nodes]
     return Extremes(
         least_threads=min(threads for threads, _, _ in seen),
@@ -37,16 +38,16 @@ def extremes(nodes: Iterable[ObservedNode | NodeKind]) -> Extremes:
 
 
 def geometry(job: ObservedJob, nodes: Iterable[ObservedNode]) -> Alternative:
-    """The one way to run this job on some of `nodes` (those that it may ever use, whatever is free on them now).
+    """The alternative of this job with its own geometry, on some of `nodes`: those that it may ever use, busy or not.
 
     Raises:
-        Infeasible: fewer nodes than the job needs could ever hold its part, or Slurm is to choose how many it gets.
+        Infeasible: too few nodes could ever hold a part of the job, or the job leaves its number of nodes to Slurm.
     """
     return geometry_on(job, kinds_of(nodes))
 
 
 def geometry_on(job: ObservedJob, kinds: NodeKinds) -> Alternative:
-    """The same on some of the nodes of these kinds.
+    """The same as `geometry`, for nodes that are given by kind.
 
     Raises:
         Infeasible: as `geometry`.
@@ -71,16 +72,16 @@ def geometry_on(job: ObservedJob, kinds: NodeKinds) -> Alternative:
 def demand(job: ObservedJob, tasks: int, count: int, limits: Extremes) -> Resources:
     """What `tasks` tasks of the job take on one of its `count` nodes: whole cores, MiB.
 
-    Slurm gives whole cores: memory per CPU counts every CPU of them. A job that names no memory gets a whole node's.
-    It may want more CPUs than its tasks do (MinCPUsNode, NumCPUs; Slurm itself raises them by MaxMemPerCPU), which a
-    policy's request cannot say.
+    Slurm gives whole cores, and memory per CPU counts every CPU of these cores. A job that names no memory gets a whole
+    node's. A job may ask for more CPUs than its tasks need (MinCPUsNode, NumCPUs; Slurm itself raises them by
+    MaxMemPerCPU), which a policy's `Request` cannot express.
     """
     cpus = max(tasks * job.cpus_per_task, job.min_cpus_per_node, ceil(job.cpus / count))
     return on_whole_cores(cpus, limits.least_threads, job.memory_per_cpu_mb, per_node_mb(job, limits))
 
 
 def per_node_mb(job: ObservedJob, limits: Extremes) -> int | None:
-    """The job's memory on each node, None where it goes with the CPUs; who names none gets a whole node's."""
+    """The job's memory on each node, None where it goes with the CPUs; a job that names none gets a whole node's."""
     return None if job.memory_per_cpu_mb is not None else job.memory_per_node_mb or limits.most_memory_mb
 
 
@@ -90,12 +91,12 @@ def names_no_memory(job: ObservedJob) -> bool:
 
 
 def wants_more_cpus(job: ObservedJob) -> bool:
-    """Whether the job asks for more CPUs than its tasks do."""
+    """Whether the job asks for more CPUs than its tasks need."""
     return job.cpus > job.tasks * job.cpus_per_task or job.min_cpus_per_node > job.cpus_per_task
 
 
 def placed_demand(job: ObservedJob, nodes: Sequence[ObservedNode]) -> Resources:
-    """What a placed job will take on each of the nodes it is pinned to, at the most, with the gres that we gave it."""
+    """The most that a placed job will take on each node to which it is pinned, with the gres that we gave it."""
     count, limits = max(1, len(job.pinned_to)), extremes(nodes)
     tasks = _most_tasks_on_a_node(job, count, limits)
     if job.tasks_per_node is not None:
@@ -106,16 +107,16 @@ def placed_demand(job: ObservedJob, nodes: Sequence[ObservedNode]) -> Resources:
 def whole_memory_mb(nodes: Sequence[ObservedNode]) -> int:
     """The memory to ask for on each of these nodes so that no other job fits beside this one.
 
-    Slurm takes no change of --exclusive for a job that waits; memory is counted for it in any case (seen).
+    Slurm accepts no change of --exclusive for a waiting job, but it counts the job's memory in any case (seen).
     """
     return min(node.capacity.memory_mb for node in nodes)
 
 
 def alike(nodes: Sequence[ObservedNode]) -> frozenset[str]:
-    """The largest group of these nodes that have the same memory, for a job that is to be alone on several.
+    """The largest group of these nodes that have the same memory, for a job that is to be alone on several nodes.
 
-    Slurm takes one figure of memory for all of a job's nodes: what a larger one has beyond it would not be the job's.
-    Of groups of the same size, the one with more empty nodes, then that of the smaller nodes.
+    Slurm takes one amount of memory for all nodes of a job: what a larger node has beyond that would not belong to the
+    job. Of groups of the same size, the one with more empty nodes is taken, then the one whose nodes have less memory.
     """
     groups: dict[int, list[ObservedNode]] = {}
     for node in nodes:
@@ -129,11 +130,11 @@ def alike(nodes: Sequence[ObservedNode]) -> frozenset[str]:
 
 
 def is_fixed(job: ObservedJob) -> bool:
-    """Whether its owner chose the geometry; without a mark (observe), as far as the job's record shows it."""
+    """Whether the job's owner chose its geometry; of a job without a mark (observe), as far as Slurm shows it."""
     hints = job.hints
     if hints is None:
         return job.tasks_per_node is not None or job.nodes_max is not None
-    # After a placement Slurm shows our nodes and tasks per node; another number of nodes is the owner's (scontrol).
+    # After a placement Slurm shows our nodes and tasks per node; the owner set any other number of nodes (scontrol).
     ours = job.tasks_per_node and ceil(job.tasks / job.tasks_per_node)
     return hints.fixed or job.nodes_max not in (None, ours)
 
@@ -141,7 +142,7 @@ def is_fixed(job: ObservedJob) -> bool:
 def _most_tasks_on_a_node(job: ObservedJob, count: int, limits: Extremes) -> int:
     """The most tasks that Slurm may put on one of `count` nodes.
 
-    How it splits -N 2 -n 16 is its own choice: 15 + 1 was seen.
+    Slurm itself chooses how to split -N 2 -n 16: 15 + 1 was seen.
     """
     most = max(1, job.tasks - count + 1)
     return min(most, max(limits.most_cpus // job.cpus_per_task, ceil(job.tasks / count)))
@@ -149,32 +150,32 @@ def _most_tasks_on_a_node(job: ObservedJob, count: int, limits: Extremes) -> int
 
 @dataclass(frozen=True, slots=True)
 class _LiveRequest(Request):
-    """The request of a job that says its tasks alone, with what a policy's request cannot say.
+    """The request of a job that gives only its number of tasks, with CPUs that a plain `Request` cannot express.
 
-    It may want more CPUs than its tasks do: on each of its nodes (MinCPUsNode) or on all of them together (NumCPUs).
-    Whoever wants no more gets the same from a plain `Request` with the fewest threads of all nodes and, where it names
-    no memory, the most of all nodes.
+    The job may ask for more CPUs than its tasks need: on each of its nodes (MinCPUsNode) or on all of them together
+    (NumCPUs). For a job that asks for no more, a plain `Request` gives the same if it is made with the fewest threads
+    of all nodes and, where the job names no memory, the largest memory of all nodes.
     """
 
     job: ObservedJob = field(kw_only=True)
     limits: Extremes = field(kw_only=True)
 
     def on_a_node(self, tasks: int) -> Resources:
-        """What so many tasks take of each of their nodes."""
+        """What the job takes of each of its nodes when so many tasks run on one."""
         return demand(self.job, tasks, -(-self.tasks // tasks), self.limits)
 
     def most_tasks(self, capacity: Resources) -> int:
-        """How many tasks an empty node of this size holds, with their node's share of all the CPUs that are wanted."""
+        """How many tasks an empty node of this size holds, with the node's part of all CPUs that the job asks for."""
         cpus = self.most_cpus(capacity)
         if not cpus or cpus < self.job.min_cpus_per_node:
             return 0
         tasks, nodes = cpus // self.cpus_per_task, -(-self.job.cpus // cpus)
-        # The shares fit on `nodes` nodes or more: ceil(self.tasks / tasks) >= nodes, solved for tasks.
+        # The CPUs fit only on `nodes` nodes or more: ceil(self.tasks / tasks) >= nodes, solved for tasks.
         return tasks if nodes <= 1 else min(tasks, (self.tasks - 1) // (nodes - 1))
 
 
 def _equal_parts(job: ObservedJob, kinds: NodeKinds, limits: Extremes) -> Alternative:
-    """The way on the fewest nodes: scale 1 of Spread-n-Share."""
+    """The alternative on the fewest nodes: scale 1 of Spread-n-Share."""
     request = _LiveRequest(
         tasks=job.tasks,
         cpus_per_task=job.cpus_per_task,
@@ -190,10 +191,10 @@ def _equal_parts(job: ObservedJob, kinds: NodeKinds, limits: Extremes) -> Altern
         raise Infeasible(_too_large(job, kinds)) from None
 
 
-def _checked(job: ObservedJob, kinds: NodeKinds, way: Alternative) -> Alternative:
-    if holding(way.demand, kinds) < way.nodes:
+def _checked(job: ObservedJob, kinds: NodeKinds, alternative: Alternative) -> Alternative:
+    if holding(alternative.demand, kinds) < alternative.nodes:
         raise Infeasible(_too_large(job, kinds))
-    return way
+    return alternative
 
 
 def _too_large(job: ObservedJob, kinds: NodeKinds) -> str:

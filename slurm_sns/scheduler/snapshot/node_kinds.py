@@ -1,4 +1,4 @@
-"""Nodes by kind: those of the same capacity and threads are one entry with a number.
+"""Nodes by kind: nodes of the same capacity and threads are one entry with a number.
 
 Whether a job fits depends on the kinds alone. A cluster has a few of them, however many nodes it has.
 """
@@ -12,7 +12,7 @@ from slurm_sns.scheduler.observe.observed import ObservedNode
 
 
 class NodeKind(NamedTuple):
-    """A node type and its number of nodes, whether busy or idle."""
+    """A node kind and its number of nodes, whether busy or idle."""
 
     capacity: Resources
     threads_per_core: int

@@ -1,7 +1,7 @@
-"""Sets of one look's nodes, as bits of an integer while they are joined and as names once they are decided.
+"""Sets of an observation's nodes: bits of an integer while they are combined, names in the end.
 
-A job's time limit and its partitions are its owner's to choose: joining what is kept from each of ten thousand jobs by
-name would look at every node for each of them. Equal sets are one value, so whoever works per set works once.
+Every job may have a time limit and partitions of its own. Sets of names would have to be combined node by node for each
+of ten thousand jobs. Equal sets are one value, so that work per set is done once.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,7 +12,7 @@ from slurm_sns.scheduler.snapshot.node_kinds import NodeKinds, kinds_of
 
 
 class NodeSets:
-    """Bit i is the i-th of these nodes."""
+    """Sets of these nodes as integers: bit i is the i-th node."""
 
     def __init__(self, nodes: Sequence[ObservedNode]) -> None:
         self._nodes = nodes
@@ -23,7 +23,7 @@ class NodeSets:
         self._of_partition = self._by_partition()
 
     def of_names(self, names: Iterable[str]) -> int:
-        """The nodes of these names; a name that the look does not show is left out."""
+        """The nodes of these names; a name that is not among the nodes is left out."""
         return self._bits(self._places[name] for name in names if name in self._places)
 
     def of_partitions(self, partitions: Iterable[str]) -> int:
@@ -34,19 +34,19 @@ class NodeSets:
         return bits
 
     def members(self, bits: int) -> tuple[ObservedNode, ...]:
-        """The nodes of a set, in the look's order."""
+        """The nodes of a set, in the order of all nodes."""
         if bits not in self._members:
             self._members[bits] = tuple(self._each(bits))
         return self._members[bits]
 
     def kinds(self, bits: int) -> NodeKinds:
-        """Their kinds."""
+        """The kinds of a set's nodes."""
         if bits not in self._kinds:
             self._kinds[bits] = kinds_of(self.members(bits))
         return self._kinds[bits]
 
     def names(self, bits: int) -> frozenset[str]:
-        """Their names."""
+        """The names of a set's nodes."""
         if bits not in self._names:
             self._names[bits] = frozenset(node.name for node in self._each(bits))
         return self._names[bits]

@@ -1,34 +1,34 @@
-"""What Slurm's partitions allow now: looked at before a placement, so that no job is placed where it would not start.
+"""What Slurm's partitions allow now: checked before a placement, so that no job is placed where it would not start.
 
 A job that its partitions do not let start waits, held by us, until they do; Slurm alone would let it wait as well. In
-the state DRAIN a partition takes no new jobs, but starts those that it has. A QOS may free its jobs of a limit. Limits
-of users and accounts are Slurm's to check: they show as its reason after a placement that it does not start. What of
-them it could no longer check, `account_limits` leaves as it is.
+the state DRAIN a partition takes no new jobs, but starts those that it has. A QOS may exempt its jobs from a limit.
+Slurm itself checks the limits of users and accounts: when such a limit keeps a placed job from starting, Slurm's reason
+names it. `account_limits` changes nothing whose limit Slurm could then no longer check.
 """
 
 from slurm_sns.errors import Closed
 from slurm_sns.policies.base import Choice
 from slurm_sns.scheduler.observe.observed import Observation, ObservedJob, ObservedPartition
 
-#: The flags of a QOS whose jobs are free of a partition's limit (sacctmgr).
+#: The flags of a QOS that exempt its jobs from a partition's limit (sacctmgr).
 ANY_WALLTIME, ANY_MOST_NODES, ANY_LEAST_NODES = "PartitionTimeLimit", "PartitionMaxNodes", "PartitionMinNodes"
 
 
 class PartitionLimits:
-    """The limits of one look's partitions. What is not shown is not limited."""
+    """The limits of the partitions in one observation. A partition that it does not show has no limits."""
 
     def __init__(self, observation: Observation) -> None:
         self._partitions = {each.name: each for each in observation.partitions}
-        self._freedoms = dict(observation.qos_freedoms)
+        self._exemptions = dict(observation.qos_freedoms)
 
     def closed(self, job: ObservedJob) -> dict[str, str]:
-        """Those of the job's partitions in which Slurm would not start it now, however it is run; with the reason."""
+        """The job's partitions in which Slurm would start none of its alternatives now, each with the reason."""
         shown = (self._partitions[name] for name in job.partitions if name in self._partitions)
         whys = {each.name: self._why_closed(job, each) for each in shown}
         return {name: why for name, why in whys.items() if why}
 
     def permitted(self, job: ObservedJob, choice: Choice, partitions: tuple[str, ...]) -> Choice:
-        """The alternatives on as many nodes as one of these partitions gives to a job.
+        """The alternatives whose number of nodes at least one of these partitions gives to a job.
 
         Raises:
             Closed: there is none.
@@ -49,15 +49,15 @@ class PartitionLimits:
     def _why_closed(self, job: ObservedJob, partition: ObservedPartition) -> str:
         if not partition.starts_jobs:
             return f"partition {partition.name} is {partition.state.lower()}"
-        if job.has_open_nodes and partition.nodes_max is not None and not self._is_free_of(ANY_MOST_NODES, job):
-            # Such a partition came after the job: our filter says any number only where every partition gives that.
+        if job.has_open_nodes and partition.nodes_max is not None and not self._is_exempt_by(ANY_MOST_NODES, job):
+            # The job is older than this limit: our filter asks for any number only where every partition gives it.
             most = partition.nodes_max
             return (
                 f"partition {partition.name} gives at most {most} nodes, and the job says any number; valid: "
                 f"scontrol update JobId={job.id} NumNodes=1-{most}"
             )
         limit_s = partition.walltime_s
-        if limit_s is None or self._is_free_of(ANY_WALLTIME, job):
+        if limit_s is None or self._is_exempt_by(ANY_WALLTIME, job):
             return ""
         if job.walltime_s is not None and job.walltime_s <= limit_s:
             return ""
@@ -67,12 +67,12 @@ class PartitionLimits:
     def _gives(self, job: ObservedJob, partition: ObservedPartition, nodes: int) -> bool:
         too_many = partition.nodes_max is not None and nodes > partition.nodes_max
         too_few = nodes < partition.nodes_min
-        if too_many and not self._is_free_of(ANY_MOST_NODES, job):
+        if too_many and not self._is_exempt_by(ANY_MOST_NODES, job):
             return False
-        return not too_few or self._is_free_of(ANY_LEAST_NODES, job)
+        return not too_few or self._is_exempt_by(ANY_LEAST_NODES, job)
 
-    def _is_free_of(self, flag: str, job: ObservedJob) -> bool:
-        return flag in self._freedoms.get(job.qos, frozenset())
+    def _is_exempt_by(self, flag: str, job: ObservedJob) -> bool:
+        return flag in self._exemptions.get(job.qos, frozenset())
 
 
 def _nodes_given(partition: ObservedPartition) -> str:

@@ -1,4 +1,4 @@
-"""The jobs that may be planned now, as the policy takes them; which of them never can be; and arrays, kept apart."""
+"""Sorts the candidates: jobs that the policy plans now, jobs that cannot start now or ever, and job arrays."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -17,12 +17,12 @@ from slurm_sns.scheduler.snapshot.queue_order import is_over_aged, order_key
 
 @dataclass(frozen=True, slots=True)
 class Plannable:
-    """The candidates sorted out.
+    """The candidates, sorted.
 
-    `waiting` are jobs for the policy, in queue order; `infeasible` says of those that can never be placed why not, and
-    `closed` of those that Slurm would not start now;
-    `arrays` are the held records of several tasks, in queue order, each with the number of tasks that its nodes could
-    hold; `explanations` are those of the jobs whose alternatives come from a profile.
+    `waiting` are the jobs for the policy, in queue order. By job id, `infeasible` says why a job can never be placed,
+    and `closed` why a job cannot start now. `arrays` are the held array records of several tasks, in queue order, each
+    with the number of tasks that its nodes could hold. `explanations` say, by job id, how alternatives came about that
+    were made from a profile.
     """
 
     waiting: list[Job] = field(default_factory=list)
@@ -38,13 +38,14 @@ def sort_out(
     observation: Observation,
     settings: Settings,
     *,
-    reach: Eligibility,
+    eligibility: Eligibility,
     others: Others,
     may_withhold: Callable[[int], bool] = lambda _: True,
 ) -> Plannable:
-    """Make jobs for the policy of these. advise and observe split nothing off: they plan an array's next task.
+    """Sort the candidates, and make jobs for the policy of those that can be planned now.
 
-    `may_withhold` says of which users' jobs that find no place capacity may be withheld.
+    In the modes advise and observe no task is split off an array: its record is planned as its next task.
+    `may_withhold` says, by user id, whether capacity may be withheld for a user's jobs that find no place.
     """
     tiers = {partition.name: partition.tier for partition in observation.partitions}
     qos_priorities = dict(observation.qos_priorities)
@@ -53,7 +54,7 @@ def sort_out(
     for job in candidates:
         try:
             _check(job, others, preemptors, settings)
-            choice, allowed = reach.of(job)
+            choice, allowed = eligibility.of(job)
         except Infeasible as never:
             found.infeasible[job.id] = str(never)
             continue
@@ -71,31 +72,31 @@ def sort_out(
             project=job.account,
             heuristic=None if hints is None else hints.heuristic,
             allowed=allowed,
-            over_aged=not is_limited and is_over_aged(job, reach.now_s, settings.age_limit_s),
+            over_aged=not is_limited and is_over_aged(job, eligibility.now_s, settings.age_limit_s),
             withholds=not is_limited and may_withhold(job.user_id),
             pool=job.partitions[0] if job.partitions else "",
         )
         if choice.explanation is not None:
             found.explanations[job.id] = choice.explanation
         if job.is_array_record and settings.mode == "enforce":
-            found.arrays.append((wanted, reach.room(choice, allowed)))
+            found.arrays.append((wanted, eligibility.room(choice, allowed)))
         else:
             found.waiting.append(wanted)
-    found.waiting.sort(key=_turn)
-    found.arrays.sort(key=lambda array: _turn(array[0]))
+    found.waiting.sort(key=_queue_key)
+    found.arrays.sort(key=lambda array: _queue_key(array[0]))
     return found
 
 
-def _turn(job: Job) -> tuple[bool, Seconds, tuple[int, ...]]:
-    """Over-aged jobs first, oldest first."""
+def _queue_key(job: Job) -> tuple[bool, Seconds, tuple[int, ...]]:
+    """The sort key of the queue: over-aged jobs come first, oldest first, then all others by their `order`."""
     return not job.over_aged, job.submit_s if job.over_aged else 0, job.order
 
 
 def _check(job: ObservedJob, others: Others, preemptors: Preemptors, settings: Settings) -> None:
-    """What its owner may have changed since we took the job, and what the submit filter does not know.
+    """Check what the owner may have changed since the job was submitted, and what the submit filter does not know.
 
     Raises:
-        Infeasible: it is no longer ours to place.
+        Infeasible: we can no longer place the job.
     """
     if others.outlook(job) is Outlook.HOPELESS:
         raise Infeasible(Outlook.HOPELESS.value)

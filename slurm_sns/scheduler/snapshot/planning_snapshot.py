@@ -1,8 +1,9 @@
-"""The second step of a look: what a policy plans on. The first is reconcile.
+"""The second step of a cycle's input: the snapshot that a policy plans on. The first step is reconcile.
 
-The nodes with what is free there, the waiting jobs with their alternatives, the jobs that have nodes, the pools, what
-jobs of Slurm's own have a turn on, and what each project holds. Pure: the same values give the same result, after the
-same looks, for what these found of jobs' sizes (known_ways) and of turns goes on.
+The snapshot holds the nodes with what is free on them, the waiting jobs with their alternatives, the active jobs, the
+pools, and what each project holds. The node claims of the backlog decide which nodes a waiting job may use. Pure: the
+same values give the same result after the same earlier cycles, whose alternatives (known_alternatives) and backlog are
+carried on.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,9 +19,15 @@ from slurm_sns.scheduler.observe.reconcile import Reconciled, is_to_be_planned
 from slurm_sns.scheduler.observe.records import JobRecord
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.snapshot.active_jobs import active_jobs, job_pools
-from slurm_sns.scheduler.snapshot.backlog_claims import Backlog, is_slurms_own, turns
+from slurm_sns.scheduler.snapshot.backlog_claims import Backlog, next_backlog, waits_in_slurms_queue
 from slurm_sns.scheduler.snapshot.eligibility import Eligibility
-from slurm_sns.scheduler.snapshot.free_nodes import free_nodes, placed_jobs, releases, takes_placed, unavailable_nodes
+from slurm_sns.scheduler.snapshot.free_nodes import (
+    free_nodes,
+    occupies_placement,
+    placed_jobs,
+    releases,
+    unavailable_nodes,
+)
 from slurm_sns.scheduler.snapshot.plannable import sort_out
 from slurm_sns.scheduler.snapshot.spreading import Spreading
 from slurm_sns.scheduler.snapshot.withholding import Withholding
@@ -30,10 +37,10 @@ from slurm_sns.scheduler.snapshot.withholding import Withholding
 class Planning:
     """The snapshot for the policy, and what making it has shown.
 
-    `blocked` says of all waiting jobs of ours that are not in the snapshot why not. `releases` give those to Slurm that
-    can never be placed, `splits` are the tasks of arrays to split off for the next cycle. `explanations` say how the
-    alternatives of spreadable waiting jobs came about, `not_withheld` of waiting jobs why no capacity is withheld for
-    them. `turns` are those of Slurm's own jobs.
+    By job id: `blocked` says why a waiting job of ours is not in the snapshot, `explanations` how the alternatives of a
+    spreadable waiting job came about, and `not_withheld` why no capacity is withheld for a waiting job. `releases` give
+    the jobs to Slurm that can never be placed. `splits` are the tasks of arrays to split off for the next cycle.
+    `backlog` holds the node claims of the pass-through jobs.
     """
 
     snapshot: Snapshot
@@ -42,7 +49,7 @@ class Planning:
     splits: tuple[Split, ...]
     explanations: Mapping[int, AlternativesReport]
     not_withheld: Mapping[int, str]
-    turns: Backlog
+    backlog: Backlog
 
 
 def planning_snapshot(
@@ -59,14 +66,14 @@ def planning_snapshot(
 ) -> Planning:
     """What to plan on at this moment.
 
-    `before` are the turns of the last look, `active_before` its active jobs; `withholding` is what the last plan has
-    left, `history` what its policy wants to remember.
+    Four values come from the last cycle: `before` is its backlog, `active_before` are its active jobs, `withholding`
+    says for which users capacity was withheld after its plan, and `history` is what its policy wants to remember.
     """
     statuses, candidates = reconciled.statuses, reconciled.candidates
     unavailable, placed = unavailable_nodes(observation, now_s), placed_jobs(observation, statuses)
     nodes = free_nodes(observation, placed, unavailable, settings.unmanaged_gbps_per_core)
-    kept_free = turns(
-        [job for job in observation.jobs if _is_slurms(job, statuses[job.id], settings, now_s)],
+    backlog = next_backlog(
+        [job for job in observation.jobs if _is_in_backlog(job, statuses[job.id], settings, now_s)],
         observation.nodes,
         nodes,
         before,
@@ -81,7 +88,7 @@ def planning_snapshot(
         reconciled.records,
         observation,
         settings,
-        reach=Eligibility(observation, now_s, spreading, kept_free.claims),
+        eligibility=Eligibility(observation, now_s, spreading, backlog.claims),
         others=reconciled.others,
         may_withhold=lambda user_id: not pauses_s[user_id],
     )
@@ -104,14 +111,14 @@ def planning_snapshot(
         tuple(arrays.splits(held_arrays, reconciled.tasks, settings.queue_depth)),
         plannable.explanations,
         _not_withheld(plannable.waiting, reconciled.ours, reconciled.records, pauses_s),
-        kept_free,
+        backlog,
     )
 
 
-def _is_slurms(job: ObservedJob, what: JobStatus, settings: Settings, now_s: float) -> bool:
+def _is_in_backlog(job: ObservedJob, status: JobStatus, settings: Settings, now_s: float) -> bool:
     """Whether the job waits in Slurm's own queue, and we neither placed it nor plan it."""
-    ours = takes_placed(what) or what in (JobStatus.REQUEUED, JobStatus.UNHELD) or is_to_be_planned(job, what, settings)
-    return not ours and is_slurms_own(job, now_s)
+    is_placed = occupies_placement(status) or status in (JobStatus.REQUEUED, JobStatus.UNHELD)
+    return not is_placed and not is_to_be_planned(job, status, settings) and waits_in_slurms_queue(job, now_s)
 
 
 def _not_withheld(
@@ -120,7 +127,7 @@ def _not_withheld(
     records: Mapping[int, JobRecord],
     pauses_s: Mapping[int, float],
 ) -> dict[int, str]:
-    """Why no capacity is withheld for jobs for which it would be otherwise."""
+    """Why no capacity is withheld for jobs that find no place: a limit that they met, or their owner's pause."""
     found: dict[int, str] = {}
     for job in waiting:
         if not job.withholds:
@@ -135,6 +142,6 @@ def _projects(observation: Observation, statuses: Mapping[int, JobStatus], setti
     shares = dict(observation.shares) if settings.shares is None else settings.shares
     used: dict[str, Resources] = {}
     for job in observation.jobs:
-        if job.state.occupies_nodes or takes_placed(statuses[job.id]):
+        if job.state.occupies_nodes or occupies_placement(statuses[job.id]):
             used[job.account] = used.get(job.account, NOTHING).plus(job.occupies)
     return {name: Project(shares.get(name, 1.0), used.get(name, NOTHING)) for name in sorted({*shares, *used})}

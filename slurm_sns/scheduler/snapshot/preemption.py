@@ -1,11 +1,11 @@
-"""Which jobs may preempt others. Those are Slurm's: nobody else can stop a running job.
+"""Which jobs may preempt others. These jobs are left to Slurm: only Slurm can preempt a running job.
 
-In a plan of ours running jobs count as taken, so that a job that may preempt would wait for them, held, where Slurm
-alone starts it at once. Jobs that may be preempted stay ours: Slurm looks at those that may preempt them first
-(sort_job_queue2), whatever their priorities, so no placement takes what was freed for another job.
+Our plans count the resources of running jobs as taken. A job that may preempt them would wait for them, held by us,
+where Slurm alone starts it at once. Jobs that may be preempted stay managed: Slurm considers the jobs that may preempt
+them first (sort_job_queue2), whatever their priorities, so no placement takes what was freed for another job.
 
 The rules are Slurm's (preempt_p_preemptable in its plugins preempt/partition_prio and preempt/qos). What is not known
-counts as allowed. Jobs with the same partitions and QOS share one answer, so that ten thousand jobs cost a few.
+counts as allowed. Jobs with the same partitions and QOS share one answer.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,14 +13,14 @@ from collections.abc import Iterable, Mapping
 from slurm_sns.scheduler.observe.observed import Observation, ObservedJob, ObservedPartition, PreemptionRules
 
 PARTITION_PRIO, QOS = "preempt/partition_prio", "preempt/qos"
-#: Words of PreemptMode by which nothing is preempted: with GANG alone jobs take turns.
+#: Words of PreemptMode by which nothing is preempted: with GANG alone jobs are time-sliced.
 _HARMLESS_MODES = frozenset({"OFF", "GANG"})
 #: Slurm's word for "also jobs of the same QOS".
 _WITHIN = "WITHIN"
 
 
 class Preemptors:
-    """The jobs of one look that may preempt others."""
+    """The jobs of one observation that may preempt others."""
 
     def __init__(self, observation: Observation) -> None:
         rules = observation.preemption
@@ -45,7 +45,7 @@ class Preemptors:
         return self._everybody or _first(self._partitions, partitions) or _first(self._qos, names)
 
     def in_partition(self, name: str) -> str:
-        """The same of any job of this partition, whatever its QOS."""
+        """Why any job of this partition may preempt others, whatever its QOS; empty where it may not."""
         return self._everybody or self._partitions.get(name, "")
 
 
@@ -75,7 +75,7 @@ def _by_list(of_qos: tuple[str, frozenset[str]]) -> tuple[str, str]:
 
 
 def _by_tier(observation: Observation) -> dict[str, str]:
-    """The partitions whose jobs may preempt, with the reason: those above one that shares a node with them."""
+    """The partitions whose jobs may preempt others, with the reason: a lower partition shares a node with them."""
     shown = {partition.name: partition for partition in observation.partitions}
     found: dict[str, str] = {}
     for names in {node.partitions for node in observation.nodes}:
@@ -85,7 +85,7 @@ def _by_tier(observation: Observation) -> dict[str, str]:
 
 
 def _above_the_lowest(partitions: list[ObservedPartition]) -> dict[str, str]:
-    """Of partitions that share a node: those above the lowest that may be preempted."""
+    """Of partitions that share a node, those above the lowest one whose jobs may be preempted; with the reason."""
     lowest = min((each for each in partitions if each.preempt_mode != "OFF"), key=_tier, default=None)
     if lowest is None:
         return {}

@@ -1,6 +1,6 @@
-"""The order of the live queue inside one project, and who is over-aged (CONTRIBUTING.md, "Queue order").
+"""The order of the live queue inside one project, and which jobs are over-aged (CONTRIBUTING.md, "Queue order").
 
-Fair share between projects is the matching cycle's business, as it moves with every match.
+The matching cycle itself applies fair share between projects, because each match changes it.
 """
 
 from slurm_sns.scheduler.observe.observed import ObservedJob
@@ -9,11 +9,11 @@ from slurm_sns.scheduler.observe.observed import ObservedJob
 def order_key(
     job: ObservedJob, own_nice: int, tiers: dict[str, int], qos_priorities: dict[str, int], *, is_limited: bool = False
 ) -> tuple[int, ...]:
-    """Sorts a project's jobs, the first to be planned smallest: partition tier, QOS priority, nice, submit time, id.
+    """The sort key of a project's jobs, smallest first: partition tier, QOS priority, nice, submit time, id.
 
-    `own_nice` is the owner's nice value, without our boost. A held job has no Slurm priority, so none is read. One that
-    met a limit of its owner's comes after the others of its tier and QOS. A task stands where its array does, whatever
-    job id it got when it was split off, and after the tasks before it.
+    `own_nice` is the owner's nice value, without our boost. A held job has no Slurm priority, so none is read. A job
+    that met a limit of its owner's (`is_limited`) comes after the others of its tier and QOS. A task has the place of
+    its array, whatever job id it got when it was split off, and comes after the array's earlier tasks.
     """
     tier = max((tiers.get(name, 1) for name in job.partitions), default=1)
     site = -tier, -qos_priorities.get(job.qos, 0), int(is_limited)
@@ -21,5 +21,5 @@ def order_key(
 
 
 def is_over_aged(job: ObservedJob, now_s: float, age_limit_s: int | None) -> bool:
-    """Whether the job has waited longer than the limit (None: nobody is ever over-aged)."""
+    """Whether the job has waited longer than the limit (None: no job is ever over-aged)."""
     return age_limit_s is not None and now_s - max(job.submit_s, job.begin_s) > age_limit_s

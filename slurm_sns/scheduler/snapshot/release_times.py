@@ -1,7 +1,7 @@
-"""When nodes get back what jobs hold there: by the time limits of what runs, as Slurm's own backfill reckons.
+"""When jobs give back what they hold on nodes: at their time limits, as in Slurm's own backfill.
 
-A job may end earlier than its limit; a node is then ready earlier than is said here. One that runs beyond its limit
-may end at any moment.
+A job may end earlier than its limit; its nodes are then ready earlier than stated here. A job that runs beyond its
+limit may end at any moment.
 """
 
 from bisect import insort
@@ -11,7 +11,7 @@ from math import ceil, inf
 from slurm_sns.model import Resources
 from slurm_sns.scheduler.observe.observed import ObservedJob
 
-#: A job beyond its time limit is taken to end so soon.
+#: A job beyond its time limit is assumed to end after so many seconds.
 ANY_MOMENT_S = 1.0
 
 
@@ -23,12 +23,12 @@ class Releases:
         self._of: dict[str, list[tuple[float, Resources]]] = {}
 
     def add(self, nodes: Iterable[str], end_s: float, amount: Resources) -> None:
-        """Something that holds `amount` on each of these nodes until `end_s` (inf: nobody knows)."""
+        """Add `amount`, which is held on each of these nodes until `end_s` (inf: not known)."""
         for name in nodes:
             insort(self._of.setdefault(name, []), (max(end_s, self.now_s + ANY_MOMENT_S), amount))
 
     def ready_s(self, node: str, needed: Resources, free: Resources) -> float:
-        """From when on `needed` is free on the node, on which this much is free now; inf: nobody knows."""
+        """When `needed` will be free on the node, on which `free` is free now; inf: not known."""
         if needed.within(free):
             return self.now_s
         for end_s, amount in self._of.get(node, ()):
@@ -39,7 +39,7 @@ class Releases:
 
 
 def of_running(jobs: Iterable[ObservedJob], now_s: float) -> Releases:
-    """The releases of all jobs that hold something. Slurm tells what a job holds in all: here in equal parts."""
+    """The releases of all jobs that hold nodes. Slurm tells what a job holds in all: here it is split equally."""
     releases = Releases(now_s)
     for job in jobs:
         if job.state.occupies_nodes and job.allocated:

@@ -1,7 +1,7 @@
 """The alternatives of a live job, best first: Spread-n-Share's for a spreadable one, its own geometry for any other.
 
-Spreadable (CONTRIBUTING.md, "Which jobs"): its owner gave a hint of Spread-n-Share, and no geometry beside the number
-of tasks. A job of one task is never spread, but shares by its program's profile like the others.
+A job is spreadable (CONTRIBUTING.md, "Which jobs") if its owner gave a hint of Spread-n-Share, and no geometry besides
+the number of tasks. A job of one task is never spread, but it shares nodes by its program's profile like the others.
 """
 
 from collections import Counter
@@ -23,10 +23,10 @@ from slurm_sns.submit.hints import Hints, asks_for_spreading
 
 @dataclass(frozen=True, slots=True)
 class Spreading:
-    """How jobs are spread: how the policy makes their alternatives, and what programs are known.
+    """How jobs are spread: how the policy makes their alternatives, and the profiles of the known programs.
 
-    `program` names the program of a job without --sns-program; {user}, {name} and {processes} are filled in. `known` is
-    what earlier looks found, which each look changes; None where no look follows another.
+    `program` names the program of a job without --sns-program; {user}, {name} and {processes} are filled in. `known`
+    holds the alternatives that earlier cycles found, and each cycle changes it; None where a single cycle is planned.
     """
 
     alternatives: MakeAlternatives = own_geometry
@@ -39,19 +39,19 @@ NO_SPREADING = Spreading()
 
 
 class Spreader:
-    """Finds the alternatives of one look's jobs. Jobs with equal requests share the result, also from look to look."""
+    """Finds the alternatives of one cycle's jobs. Jobs with equal requests share the result, also across cycles."""
 
     def __init__(self, spreading: Spreading) -> None:
         self._spreading = spreading
         self._known = spreading.known or unlimited()
-        self._known.begin_look()
+        self._known.begin_cycle()
 
     def choice(self, job: ObservedJob, kinds: NodeKinds) -> Choice:
-        """The alternatives of this job on some of the nodes of these kinds, those that it may ever use.
+        """The alternatives of this job on some of the nodes of these kinds, which are all that it may ever use.
 
         Raises:
-            Infeasible: it can never run there, or not on nodes of our choice.
-            Closed: its owner has too many jobs of new sizes at once.
+            Infeasible: the job can never run there, or not on nodes of our choice.
+            Closed: its owner has too many jobs of new sizes in this cycle.
         """
         hints = job.hints
         is_asking = hints is not None and asks_for_spreading(hints)
@@ -72,7 +72,7 @@ class Spreader:
         try:
             return self._choice(job, hints, program, kinds)
         except Infeasible as never:
-            return Infeasible(str(never))  # without its traceback, which would keep the whole look in memory
+            return Infeasible(str(never))  # without its traceback, which would keep the whole observation in memory
 
     def _choice(self, job: ObservedJob, hints: Hints | None, program: str, kinds: NodeKinds) -> Choice:
         own = replace(geometry_on(job, kinds), exclusive=hints is not None and hints.exclusive)
@@ -87,7 +87,7 @@ class Spreader:
 
 
 def request(job: ObservedJob, hints: Hints, kinds: NodeKinds) -> Request:
-    """What the job asks for, as Spread-n-Share counts; a job that names no memory gets a whole node's."""
+    """What the job asks for, in the terms of Spread-n-Share; a job that names no memory gets a whole node's."""
     limits = extremes(kinds)
     return Request(
         tasks=job.tasks,
@@ -109,7 +109,7 @@ def _types(kinds: NodeKinds) -> tuple[NodeType, ...]:
 
 
 def program_of(job: ObservedJob, hints: Hints, template: str) -> str:
-    """The key of the job's profile: what its owner said, else the site's template."""
+    """The key of the job's profile: its owner's hint, else the site's template with its fields filled in."""
     if hints.program is not None:
         return hints.program
     values = {"{user}": job.user, "{name}": job.name, "{processes}": str(job.tasks * job.cpus_per_task)}
@@ -118,7 +118,7 @@ def program_of(job: ObservedJob, hints: Hints, template: str) -> str:
     return template
 
 
-#: All that a job's alternatives are made from, beside its program and the nodes; `partitions` for the message alone.
+#: All that a job's alternatives are made from, besides its program and the nodes; `partitions` only for messages.
 _asked = attrgetter(
     "tasks",
     "cpus",

@@ -1,9 +1,9 @@
-"""For how long capacity is withheld for jobs that find no place: a while, then a pause (matching.withhold_limit_s).
+"""How long capacity is withheld for jobs that find no place: up to a limit, then a pause (matching.withhold_limit_s).
 
-Withheld capacity knows no time: what is kept for a job stands idle until the job finds its place, however far away that
-is. So the jobs of a user have capacity withheld for at most `withhold_limit_s`, then none for four times as long.
-By user rather than by job: who submits the same job again gains nothing. A job for which capacity was withheld and that
-was placed ends its user's time: the next one begins anew.
+Withheld capacity has no end: it stands idle until the job finds its place, however long that takes. So capacity is
+withheld for the jobs of one user for at most `withhold_limit_s`, and then not at all for four times as long. The limit
+is by user rather than by job, so that submitting the same job again gains nothing. When a job for which capacity was
+withheld is placed, the time of its user ends, and the next withholding starts a new one.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from slurm_sns.model import Plan
 
-#: A pause is so many times as long as the time before it: at most a fifth of the time withheld capacity may be in vain.
+#: A pause is so many times as long as the time before it: capacity is withheld in vain for at most a fifth of the time.
 PAUSE_FACTOR = 4
 
 
@@ -23,14 +23,14 @@ class Withholding:
     jobs: frozenset[int] = frozenset()
 
     def pause_s(self, user_id: int, now_s: float, limit_s: float | None) -> float:
-        """How long the user's jobs have no capacity withheld from now on; 0 when they may."""
+        """How long from now no capacity is withheld for the user's jobs, in seconds; 0 when it may be."""
         since_s = self.since_s.get(user_id)
         if limit_s is None or since_s is None or now_s - since_s < limit_s:
             return 0.0
         return max(0.0, since_s + (1 + PAUSE_FACTOR) * limit_s - now_s)
 
     def after(self, plan: Plan, user_of: Mapping[int, int], now_s: float, limit_s: float | None) -> "Withholding":
-        """What is known after this plan. A moment that lies ahead is left of a clock that was set back: it is over."""
+        """The state after this plan. A moment in the future was noted before the clock was set back: it is dropped."""
         if limit_s is None:
             return NOTHING_WITHHELD
         served = {user_of[start.job_id] for start in plan.starts if start.job_id in self.jobs}

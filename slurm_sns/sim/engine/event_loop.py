@@ -1,9 +1,9 @@
 """The event loop of the simulations: submits, finishes and cycles on one heap of (time, priority, sequence).
 
-Time is in whole seconds where the trace's is; nothing here rounds, so that a method may have exact fractions. At one
+Times are whole seconds if those of the trace are; nothing here rounds, so that exact fractions stay exact. At one
 moment finishes come first, then submits, then one cycle: at once, or at the next multiple of an interval. A cycle runs
-only when something was submitted or finished since the last one, or the last one asked for it. A model of progress says
-when jobs end, and may time running ones anew; what the heap then holds of their old ends is passed over.
+only when a job was submitted or finished since the last one, or when the last one asked for another. A progress model
+says when jobs end, and may change the ends of running jobs; the finish events of their old ends are then ignored.
 
 Source: the heap as in SimPy's core.
 """
@@ -23,7 +23,7 @@ FINISH, SUBMIT, CYCLE = range(3)
 
 
 class CycleRecord(NamedTuple):
-    """A cycle: how many jobs waited, how many were started, by whose schedule; who reached the maximum."""
+    """A cycle: how many jobs waited and started, the member that was chosen, and the members with the most matches."""
 
     time_s: Seconds
     waiting: int
@@ -41,10 +41,10 @@ class Outcome:
 
 
 class EventLoop(ABC):
-    """A trace that is replayed; what a cycle does, and what jobs hold, is a subclass's."""
+    """The replay of a trace; subclasses define what a cycle does and what jobs hold."""
 
     def __init__(self, trace: Trace, progress: Progress, interval_s: int | None) -> None:
-        """Cycles run at multiples of `interval_s`, or at the very moment of each event where that is None."""
+        """Cycles run at multiples of `interval_s`, or at the moment of each event if it is None."""
         self.trace = trace
         self.progress = progress
         self.placements: dict[int, Placement] = {}
@@ -58,22 +58,22 @@ class EventLoop(ABC):
     @property
     @abstractmethod
     def waiting(self) -> int:
-        """The number of jobs that wait."""
+        """The number of jobs that wait; it must be 0 when no events are left."""
 
     @abstractmethod
     def submit(self, job: Job) -> None:
-        """A job waits from now on."""
+        """Add a job to the queue."""
 
     @abstractmethod
     def finish(self, placed: Placement) -> None:
-        """A job has ended."""
+        """Free what the ended job held."""
 
     @abstractmethod
     def cycle(self, now_s: Seconds) -> CycleRecord:
-        """Decide, and carry it out."""
+        """Run one scheduling pass and carry out its decisions."""
 
     def run(self, progress: Callable[[int], None] = lambda _started: None) -> Outcome:
-        """Replay the whole trace; `progress` is told after each cycle how many jobs have been started.
+        """Replay the whole trace; `progress` is called after each cycle with the number of jobs started.
 
         Raises:
             SnsError: jobs are left that never end.
@@ -98,14 +98,14 @@ class EventLoop(ABC):
         return Outcome(tuple(self.placements[each.job.id] for each in self.trace.jobs), tuple(self._cycles))
 
     def want_cycle(self, time_s: Seconds) -> None:
-        """See that a cycle runs at this moment, or at the first multiple of the interval that is not before it."""
+        """Schedule a cycle for this moment, or for the first multiple of the interval that is not before it."""
         due_s = time_s if self._interval_s is None else -(-time_s // self._interval_s) * self._interval_s
         if self._cycle_due_s is None or due_s < self._cycle_due_s:
             self._cycle_due_s = due_s
             self._push(due_s, CYCLE, None)
 
     def expect(self, timed: Iterable[Placement]) -> None:
-        """Wait for these ends, in the place of those that the same jobs had before."""
+        """Put the finishes of these jobs on the heap; they replace earlier ones of the same jobs."""
         for placed in timed:
             self.placements[placed.job.id] = placed
             self._push(placed.end_s, FINISH, placed)

@@ -19,7 +19,7 @@ from slurm_sns.sim.traces.trace import Trace
 
 
 class Scheduler(Protocol):
-    """Matches a queue to what is free, without words: the inner function of a portfolio's `plan`."""
+    """Matches a queue to what is free, without giving reasons: the inner function of a portfolio's `plan`."""
 
     def schedule(self, node_arrays: NodeArrays, free: Amounts, queue: WaitingQueue) -> Schedule:
         """The matches of one cycle; neither `free` nor `queue` is changed."""
@@ -41,10 +41,10 @@ class Simulation(EventLoop):
         progress: Progress | None = None,
         age_limit_s: int | None = None,
     ) -> None:
-        """Nothing runs and nobody waits yet. A project that `shares` does not name has share 1.
+        """Start without jobs. A project that `shares` does not name has share 1.
 
-        `progress` says when jobs end; None: each runs as long as the trace says. Jobs that have waited longer than
-        `age_limit_s` go first, oldest first, and have capacity withheld for them.
+        `progress` says when jobs end; if it is None, each job runs as long as the trace says. Jobs that have waited
+        longer than `age_limit_s` go first, oldest first, and have capacity withheld for them.
         """
         run_s = {each.job.id: each.run_s for each in trace.jobs}
         super().__init__(trace, progress or Fixed(lambda job, _alternative: run_s[job.id]), interval_s)
@@ -65,7 +65,7 @@ class Simulation(EventLoop):
         return self._waiting
 
     def submit(self, job: Job) -> None:
-        """The job waits."""
+        """Add the job to the queue."""
         self._queue.add(job)
         self._waiting += 1
 
@@ -88,13 +88,13 @@ class Simulation(EventLoop):
         return CycleRecord(now_s, waiting, most, schedule.chosen, winners)
 
     def finish(self, placed: Placement) -> None:
-        """The job has ended."""
+        """Free what the job held, and update the ends that change with it."""
         self._free[:, placed.nodes] += taken(self._node_arrays.capacity, placed.alternative, placed.nodes)
         self.expect(self.progress.finish(placed))
         self._charge(placed, -1)
 
     def _age(self, before_s: Seconds) -> None:
-        """Let the jobs that were submitted before this second and still wait go first."""
+        """Mark the jobs that still wait and were submitted before this second as over-aged: they go first."""
         jobs = self.trace.jobs
         while self._next_aged < len(jobs) and jobs[self._next_aged].job.submit_s < before_s:
             job = jobs[self._next_aged].job
@@ -112,7 +112,7 @@ class Simulation(EventLoop):
         self._charge(placed, 1)
 
     def _charge(self, placed: Placement, sign: int) -> None:
-        """Keep what the projects hold; with a single project it decides nothing."""
+        """Update what the job's project holds; skipped with a single project, where it decides nothing."""
         if not self._many_projects:
             return
         held = total([placed.alternative.demand] * placed.alternative.nodes)

@@ -1,11 +1,11 @@
-"""The simulation of any policy: at each cycle it is given a snapshot, and its plan's actions are carried out.
+"""The simulation of any policy: each cycle gives the policy a snapshot and carries out the actions of its plan.
 
-It is the live loop without Slurm: the same `plan`, the same actions, and what the policy remembers comes back in the
-next snapshot. An action that Slurm would refuse ends the run: nothing changes here behind the policy's back, so it is a
-defect of the policy.
+It is the live loop without Slurm: the same `plan`, the same actions, and the policy's history comes back in the next
+snapshot. An action that Slurm would refuse ends the simulation: nothing changes here between the snapshot and the plan,
+so such an action is a defect of the policy.
 
-A part of a running job holds its memory, and of its cores as much as its share of CPU; one of a suspended job holds its
-memory alone.
+Each part of a running job holds its memory and, of its cores, the job's CPU share. A part of a suspended job holds only
+its memory.
 """
 
 from collections import Counter
@@ -44,9 +44,9 @@ from slurm_sns.sim.progress.cpu_shares import Shared
 from slurm_sns.sim.progress.progress import Placement
 from slurm_sns.sim.traces.trace import Trace
 
-#: What sums of shares that are binary fractions may be off by.
+#: The rounding error that a sum of CPU shares may have in floats.
 ROUNDING = 1e-9
-#: A policy that wants to be asked so often in a row and does nothing waits for what never comes.
+#: After so many cycles in a row without an action, a policy is no longer woken: what it waits for never comes.
 MOST_IDLE_CYCLES = 10_000
 
 
@@ -64,7 +64,7 @@ class PlannedSimulation(EventLoop):
         pools: tuple[JobPool, ...] = (),
         may_restart: Callable[[Job], bool] = lambda _: True,
     ) -> None:
-        """Nothing runs and nobody waits yet. `may_restart` says which jobs may be requeued."""
+        """Start without jobs. `may_restart` says which jobs may be requeued."""
         run_s = {each.job.id: each.run_s for each in trace.jobs}
         self._shared = Shared(lambda job, _alternative: run_s[job.id])
         super().__init__(trace, self._shared, interval_s)
@@ -84,20 +84,20 @@ class PlannedSimulation(EventLoop):
 
     @property
     def waiting(self) -> int:
-        """The number of jobs that were submitted and have not ended: none may be left when no event is."""
+        """The number of jobs that were submitted and have not ended; it must be 0 when no events are left."""
         return len(self._waiting) + len(self._active)
 
     def submit(self, job: Job) -> None:
-        """The job waits."""
+        """Add the job to the queue."""
         self._waiting[job.id] = job
 
     def finish(self, placed: Placement) -> None:
-        """The job has ended."""
+        """Free what the job held."""
         self._give_back(self._active.pop(placed.job.id))
         self.expect(self.progress.finish(placed))
 
     def cycle(self, now_s: Seconds) -> CycleRecord:
-        """Ask the policy, and carry out what it says."""
+        """Ask the policy for a plan and carry it out."""
         waiting = len(self._waiting)
         plan = self._policy.plan(self.snapshot(now_s))
         for action in plan.actions:
@@ -110,7 +110,7 @@ class PlannedSimulation(EventLoop):
         return CycleRecord(now_s, waiting, len(plan.starts), plan.report.chosen, plan.report.winners)
 
     def snapshot(self, now_s: Seconds) -> Snapshot:
-        """What there is at this moment."""
+        """The snapshot of this moment."""
         used: dict[str, Resources] = {}
         for job in self._active.values():
             used[job.project] = used.get(job.project, NOTHING).plus(total([job.demand] * len(job.nodes)))
@@ -223,7 +223,7 @@ class PlannedSimulation(EventLoop):
 
 
 def _holds(job: ActiveJob) -> dict[str, Resources]:
-    """What the job's parts hold on each node together; whole cores."""
+    """What all parts of the job on a node hold together, by node; cores are rounded up."""
     share = 0 if job.state is ActiveState.SUSPENDED else job.cpu_share
     return {
         name: Resources(

@@ -11,7 +11,7 @@ from slurm_sns.sim.progress.progress import Fixed, Progress
 from slurm_sns.sim.progress.sns_model import AuthorsModel
 
 CE, CS, SNS, COMBINED = "ce", "cs", "sns", "combined"
-#: The models of progress: the paper's own, and with neighbours.
+#: The progress models: the one of the paper's own simulation, and one in which neighbours slow each other down.
 AUTHORS, CONTENTION = "authors", "contention"
 MODELS = (AUTHORS, CONTENTION)
 
@@ -22,7 +22,7 @@ def policy_of(
     matching: MatchingParameters | None = None,
     portfolio: tuple[str, ...] | None = None,
 ) -> Portfolio:
-    """The policy of that name, with what it takes of these parameters; `portfolio` names a whole portfolio.
+    """The policy of that name with those of the parameters that it takes; `portfolio` names all members.
 
     Raises:
         BadInput: a parameter cannot be used, or the name is unknown.
@@ -35,7 +35,7 @@ def policy_of(
 
 
 def progress_of(model: str, policy: str, node_arrays: NodeArrays, authors: AuthorsModel) -> Progress:
-    """How jobs advance on these nodes; where jobs are spread whether profiled or not, nobody has ways of their own."""
+    """The progress model for these nodes; no job has ways of its own if the policy spreads unprofiled jobs, too."""
     if model == AUTHORS:
         return Fixed(authors)
     return Contended(node_arrays, authors, is_partitioned=not specification(policy).spreads_unprofiled)

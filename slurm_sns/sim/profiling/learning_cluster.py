@@ -1,8 +1,8 @@
 """A simulated cluster that learns its programs' profiles from the jobs it runs, with errors of measurement.
 
-What is explored and what follows from a measurement is decided as on a live cluster (module policies.sns.learning).
-Here is what a simulation adds. The profiles it was given are how the programs truly run. A run with changing ways takes
-longer, and what it gives is off by a factor drawn log-normally, point by point; so is every run time.
+Module policies.sns.learning decides, as on a live cluster, what is explored and what follows from a measurement. This
+module adds what only a simulation needs. The given profiles are how the programs truly run. A run with changing ways
+takes longer. Each point that it measures has an error: a factor that is drawn log-normally. So has every run time.
 
 Source: Spread-n-Share (SC'19), sections 4.2 and 5.1.
 """
@@ -27,27 +27,27 @@ from slurm_sns.sim.progress.progress import Placement, Progress
 from slurm_sns.sim.traces.programs_csv import ProgramJob
 from slurm_sns.sim.traces.trace import half_up
 
-#: Changing ways while a program runs costs it so much (section 5.1).
+#: The share by which changing ways makes a run longer (section 5.1).
 SAMPLING_COSTS = 0.19
 
 
 class Truth:
-    """How the programs truly run, and what an instrument shows of it, with its errors."""
+    """How the programs truly run, and what measurements with errors show of that."""
 
     def __init__(self, programs: Mapping[str, Program], *, nearest: bool, spread: float, seed: int) -> None:
-        """`nearest`: a program's runs at the nearest number of processes stand for those at any other.
+        """`nearest`: for a number of processes without runs, a program's runs at the nearest number are used.
 
-        `spread` is the standard deviation of the logarithm of every error, `seed` that of the errors.
+        `spread` is the standard deviation of the logarithm of every error, `seed` the seed of the errors.
         """
         self._programs, self._nearest, self._spread = programs, nearest, spread
-        self._lots = np.random.default_rng(seed)
+        self._rng = np.random.default_rng(seed)
 
     def has(self, key: Key, scale: int) -> bool:
         """Whether it is known how the program truly runs at this scale."""
         return scale in self._runs(key)
 
     def measured(self, key: Key, step: Step) -> Measurement:
-        """What this exploring run gives: its time, or points of its curves."""
+        """The measurement of this exploring run: its time, or points of its curves."""
         run = self._runs(key)[step.scale]
         if not step.samples:
             return Measurement(step.scale, self._off(run.time_s))
@@ -60,7 +60,7 @@ class Truth:
         )
 
     def monitored(self, key: Key, alternative: Alternative) -> Monitored:
-        """What is seen of an ordinary run, which had all ways where its alternative names none."""
+        """What monitoring sees of an ordinary run; it had all ways if its alternative demands none."""
         run = self._runs(key)[alternative.scale]
         ways = alternative.demand.ways or run.ways[-1]
         return Monitored(alternative.scale, ways, self._off(run.ipc_at(ways)), self._off(run.bandwidth_at(ways)))
@@ -71,7 +71,7 @@ class Truth:
         return self._programs[program].at(processes, nearest=self._nearest)
 
     def _off(self, value: float) -> float:
-        return float(value * np.exp(self._lots.normal(0.0, self._spread)))
+        return float(value * np.exp(self._rng.normal(0.0, self._spread)))
 
 
 @dataclass
@@ -84,15 +84,15 @@ class Laboratory:
 
     @property
     def steps(self) -> Mapping[int, tuple[Key, Step]]:
-        """The steps that are run now, by job."""
+        """The exploring runs under way, by job id."""
         return self.learning.steps
 
     def of(self, key: Key) -> Known:
-        """What is known of it."""
+        """What is known of this program and number of processes."""
         return self.learning.of(key)
 
     def counts(self) -> dict[str, int]:
-        """How many (program, processes) were seen, how many of them have a profile, and what that took."""
+        """How many (program, processes) were seen, how many have a profile, and how many exploring runs ended."""
         known = self.learning.known.values()
         profiles = sum(each.profile() is not None for each in known)
         return {"programs": len(known), "programs_learnt": profiles, "exploring_runs": len(self.explored)}
@@ -108,10 +108,10 @@ class Laboratory:
 
 
 class Exploring:
-    """A policy and a model of progress, both as they are while profiles are learnt.
+    """The scheduler and the progress model of a simulation in which profiles are learnt.
 
-    As a scheduler it is the policy, on the alternatives that each job is offered now. As a model of progress it is the
-    other model, with the cost of changing ways, and each run that ends is observed.
+    As a scheduler it is the given policy, on the alternatives that each job is offered now. As a progress model it is
+    the given model, with the cost of changing ways added, and it observes each run that ends.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class Exploring:
         }
 
     def schedule(self, node_arrays: NodeArrays, free: Amounts, queue: WaitingQueue) -> Schedule:
-        """The matches of one cycle, with alternatives as what is known now gives them."""
+        """The matches of one cycle, with the alternatives that follow from what is known now."""
         learning = self._laboratory.learning
         waiting = (*queue.over_aged, *(job for jobs in queue.by_project.values() for job in jobs))
         offers = learning.offers(self._learnable[job.id] for job in waiting if job.id in self._learnable)
@@ -147,11 +147,11 @@ class Exploring:
         timed = self._progress.start(placed)
         if step is None or not step.samples:
             return timed
-        # It is alone on its nodes: nobody else's end changes, and nobody will change its own.
+        # The job is alone on its nodes: no other job's end changes, and no other job will change its end.
         return [replace(each, end_s=_longer(each)) for each in timed]
 
     def finish(self, placed: Placement) -> Iterable[Placement]:
-        """Those that it disturbed; what its run gave is learnt."""
+        """The jobs whose ends change; the job's run is observed."""
         job = self._learnable.get(placed.job.id)
         if job is not None:
             self._laboratory.observe(job, placed.alternative)

@@ -1,10 +1,11 @@
 """Profiles as a profiler sees them: sampled at a few numbers of ways, linear between them, and with errors.
 
-The paper's prototype samples 2, 4, 8 and all ways, 5 s each in turn, and blames what that misses (phases, the curve
-between the points) for most of the jobs that break their alpha. Here each sampled IPC and bandwidth is off by a factor
-that is drawn log-normally, once for each point: a run is long enough for its noise to average out, not for its phases.
+The paper's prototype samples 2, 4, 8 and all ways, 5 s each in turn. What that misses (phases, the curve between the
+points) is the paper's explanation for most of the jobs that break their alpha. Here each sampled IPC and bandwidth is
+multiplied by an error factor that is drawn log-normally, once for each point: a run is long enough for its noise to
+average out, not for its phases.
 
-Source: Spread-n-Share (SC'19), sections 5.1 and 6.2; the size of the errors is ours to vary.
+Source: Spread-n-Share (SC'19), sections 5.1 and 6.2; the size of the errors is our parameter.
 """
 
 from bisect import bisect_left
@@ -34,10 +35,10 @@ def as_profiled(
     programs: Mapping[str, Program], seed: int, spread: float, points: tuple[int, ...] = SAMPLED_WAYS
 ) -> dict[str, Program]:
     """The programs as profiled once; `spread` is the standard deviation of the logarithm of each point's error."""
-    lots = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
 
     def measured(values: tuple[float, ...]) -> tuple[float, ...]:
-        return tuple((np.array(values) * np.exp(lots.normal(0.0, spread, len(values)))).tolist())
+        return tuple((np.array(values) * np.exp(rng.normal(0.0, spread, len(values)))).tolist())
 
     profiled = {}
     for name, program in sorted(programs.items()):

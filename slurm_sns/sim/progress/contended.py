@@ -1,8 +1,8 @@
-"""Progress under contention: a running job is timed anew whenever a neighbour comes or goes.
+"""Progress under contention: the end of a running job changes whenever a neighbour starts or ends.
 
 A job's work is the seconds that it runs alone at its scale with all ways. It advances at the speed that `contention`
-gives it on the slowest of its nodes; what is left of the work, divided by the speed, is when it ends. The integral of
-the speed over its run is its work, but for the rounding of its end to a whole second.
+gives it on the slowest of its nodes, and ends after the rest of its work divided by that speed. The integral of the
+speed over its run is its work, apart from the rounding of its end to a whole second.
 """
 
 from collections.abc import Iterable
@@ -28,7 +28,7 @@ class _Running:
     by_node: dict[int, float] = field(default_factory=dict)
 
     def advance(self, now_s: Seconds) -> None:
-        """Do the work of the time since."""
+        """Subtract the work that was done since `since_s`."""
         self.left_s = max(0.0, self.left_s - self.speed * float(now_s - self.since_s))
         self.since_s = now_s
 
@@ -39,24 +39,24 @@ class Contended:
     def __init__(
         self, node_arrays: NodeArrays, model: AuthorsModel, *, is_partitioned: bool, gives_spare: bool = True
     ) -> None:
-        """Nobody runs yet. `is_partitioned`: each job has ways of its own (sns, combined), or all share the cache."""
+        """Start without jobs. `is_partitioned`: each job has its own ways (sns, combined); otherwise all share them."""
         self._model = model
-        self._kinds = [
+        self._nodes = [
             SharedNode.of(int(ways), float(bandwidth), is_partitioned=is_partitioned, gives_spare=gives_spare)
             for ways, bandwidth in zip(node_arrays.capacity[WAYS], node_arrays.capacity[BANDWIDTH], strict=True)
         ]
         self._running: dict[int, _Running] = {}
-        self._on: list[dict[int, _Running]] = [{} for _ in self._kinds]  # by job, oldest first
+        self._on: list[dict[int, _Running]] = [{} for _ in self._nodes]  # by job, oldest first
 
     def start(self, placed: Placement) -> Iterable[Placement]:
-        """The job with its end, and its neighbours with theirs."""
+        """The job with its end, and the neighbours whose ends change."""
         job, alternative, now_s = placed.job, placed.alternative, placed.start_s
         work_s = self._model.seconds(job, alternative.scale)
         runs = self._model.runs.get(job.id)
         if not runs:
             return (replace(placed, end_s=now_s + max(half_up(work_s), SHORTEST_RUN_S)),)
         own_ways = (
-            min(self._kinds[node].ways for node in placed.nodes) if alternative.exclusive else alternative.demand.ways
+            min(self._nodes[node].ways for node in placed.nodes) if alternative.exclusive else alternative.demand.ways
         )
         occupant = Occupant(runs[alternative.scale], alternative.demand.cores, own_ways)
         mine = self._running[job.id] = _Running(placed, occupant, work_s, now_s)
@@ -65,7 +65,7 @@ class Contended:
         return self._timed_anew(placed, now_s)
 
     def finish(self, placed: Placement) -> Iterable[Placement]:
-        """The neighbours that it has left."""
+        """The remaining neighbours whose ends change."""
         if self._running.pop(placed.job.id, None) is None:
             return ()
         for node in placed.nodes.tolist():
@@ -73,14 +73,14 @@ class Contended:
         return self._timed_anew(placed, placed.end_s)
 
     def _timed_anew(self, cause: Placement, now_s: Seconds) -> list[Placement]:
-        """Those on its nodes whose speed has changed, with their new ends."""
+        """The jobs on the nodes of `cause` whose ends change, with their new ends."""
         disturbed: dict[int, _Running] = {}
         for node in cause.nodes.tolist():
             jobs = self._on[node]
             if not jobs:
                 continue
             occupants = tuple(job.occupant for job in jobs.values())
-            for (job_id, job), speed in zip(jobs.items(), speeds(occupants, self._kinds[node]), strict=True):
+            for (job_id, job), speed in zip(jobs.items(), speeds(occupants, self._nodes[node]), strict=True):
                 if job.by_node.get(node) != speed:
                     job.by_node[node] = speed
                     disturbed[job_id] = job
@@ -88,7 +88,7 @@ class Contended:
 
 
 def _retime(job: _Running, now_s: Seconds) -> bool:
-    """Bring the job's speed and end up to date; whether its end is another."""
+    """Update the job's speed and end; return whether its end has changed."""
     is_new = job.placed.start_s == now_s
     speed = min(job.by_node.values())
     if not is_new and (speed == job.speed or job.placed.end_s <= now_s):

@@ -1,20 +1,21 @@
 """How fast jobs run beside each other on one node: the contention model.
 
-The speed of a job is that of its profile's run, alone on such nodes with all ways, times what neighbours leave of it:
+A job has speed 1 in its profile's run: alone on such nodes, with all ways. Beside neighbours it has a share of that:
 
     speed = kept(w) * t(u_alone) / t(u)
 
-1. Ways. With partitions a job has the ways it was promised, and unowned ways are given to the jobs there in equal
-   shares, the remainder one each, oldest first (Spread-n-Share, section 4.4). Without partitions the cache belongs to
-   who fills it: a job has the share of the ways that it has of the traffic, the point where both agree (a rule as old
-   as Suh, Devadas and Rudolph's, 2004; off by 0.9 of 40 MB on the measured co-runs of sns-spec). kept(w) is its IPC
-   with w ways over its best (the IPC-LLC curve).
-2. Bandwidth. With w ways a job moves what its BW-LLC curve says when it is alone; `saturation` turns this into the
-   share of its time in memory, and gives u, the use of the node's memory by all of them. t(u) is how long its work
-   takes then, t(u_alone) how long when it is alone: so a job without neighbours has the speed of its profile.
-3. A job on several nodes runs at the speed of its slowest.
+1. Ways. With partitions a job owns the ways of its partition. Ways that no job owns are given to the jobs there in
+   equal shares; the remainder goes to the oldest jobs, one way each (Spread-n-Share, section 4.4). Without partitions a
+   job's share of the ways equals its share of the traffic; since traffic depends on ways, too, the model takes the
+   point where both agree (a rule as old as Suh, Devadas and Rudolph's, 2004; off by 0.9 of 40 MB on the measured
+   co-runs of sns-spec). kept(w) is the job's IPC with w ways divided by its best IPC (the IPC-LLC curve).
+2. Bandwidth. With w ways a job that is alone moves what its BW-LLC curve says. `bandwidth_saturation` turns this into
+   the share of the job's time in memory, and gives u, the share of the node's bandwidth that all its jobs use together.
+   t(u) is how long the job's work takes at u; t(u_alone) is the same when it is alone. So a job without neighbours has
+   the speed of its profile.
+3. A job on several nodes runs at the speed of its slowest node.
 
-A job without profile slows nobody down and is not slowed down. Nothing else is shared: no network, no clock.
+A job without profile slows no job down and is not slowed down. Nothing else is shared: no network, no clock frequency.
 """
 
 from collections.abc import Sequence
@@ -25,16 +26,16 @@ from slurm_sns.policies.profile import Run
 from slurm_sns.policies.sns.parameters import PAPER_BANDWIDTH_GBPS
 from slurm_sns.sim.progress.bandwidth_saturation import Traffic, settled, traffic_of
 
-#: Ways and traffic agree when a round moves no job's ways by more; each round goes half of the way.
+#: Ways and traffic agree when a round changes no job's ways by more; each round makes half of the change.
 AGREED_WAYS = 1e-6
 MOST_ROUNDS = 100
-#: Nodes with the same jobs on them are looked up; a simulation has few kinds.
-KINDS_KEPT = 1 << 16
+#: How many results are remembered: many nodes run the same combination of jobs.
+RESULTS_KEPT = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
 class Occupant:
-    """A job on one node: its profile's run, its cores there, and the ways it was promised."""
+    """A job on one node: its profile's run, its cores there, and the ways that it owns."""
 
     run: Run
     cores: int
@@ -43,9 +44,9 @@ class Occupant:
 
 @dataclass(frozen=True, slots=True)
 class SharedNode:
-    """What a node shares out; with 0 ways its cache slows nobody down.
+    """A node's cache ways and bandwidth, which its jobs share; with 0 ways its cache slows no job down.
 
-    `gives_spare`: unowned ways are given to the jobs that are there.
+    `gives_spare`: ways that no job owns are given to the jobs on the node.
     """
 
     ways: int
@@ -55,11 +56,11 @@ class SharedNode:
 
     @classmethod
     def of(cls, ways: int, bandwidth_gbps: float, *, is_partitioned: bool, gives_spare: bool = True) -> "SharedNode":
-        """A node as a list of nodes gives it: no bandwidth means the paper's."""
+        """A node with the capacities of a node list; a bandwidth of 0 means that of the paper's nodes."""
         return cls(ways, bandwidth_gbps or PAPER_BANDWIDTH_GBPS, is_partitioned, gives_spare)
 
 
-@lru_cache(KINDS_KEPT)
+@lru_cache(RESULTS_KEPT)
 def speeds(jobs: tuple[Occupant, ...], node: SharedNode) -> tuple[float, ...]:
     """The speed of each job on the node, oldest first: 1 is that of its profile's run, alone with all ways."""
     ways = held_ways(jobs, node)
@@ -85,7 +86,7 @@ def held_ways(jobs: tuple[Occupant, ...], node: SharedNode) -> tuple[float, ...]
 
 
 def partitioned(jobs: Sequence[Occupant], node: SharedNode) -> tuple[float, ...]:
-    """The ways of each job, oldest first: its own, and with `gives_spare` its share of those that nobody owns."""
+    """The ways of each job, oldest first: its own, and with `gives_spare` its share of those that no job owns."""
     if not node.gives_spare:
         return tuple(float(job.ways) for job in jobs)
     each, remainder = divmod(node.ways - sum(job.ways for job in jobs), len(jobs))
@@ -93,7 +94,7 @@ def partitioned(jobs: Sequence[Occupant], node: SharedNode) -> tuple[float, ...]
 
 
 def unpartitioned(jobs: Sequence[Occupant], node: SharedNode) -> tuple[float, ...]:
-    """The ways that each job holds of a cache that it shares: in proportion to its traffic with that many ways."""
+    """The ways that each job holds in an unpartitioned cache: in proportion to its traffic with that many ways."""
     ways = [node.ways / len(jobs)] * len(jobs)
     for _ in range(MOST_ROUNDS):
         traffics = _traffics(jobs, ways, node)

@@ -1,10 +1,10 @@
 """How jobs advance once they are started: the model that tells the engine when they will end.
 
-`Fixed` knows it at the start. `Contended` (module contended) times running jobs anew when neighbours come and go.
+`Fixed` knows the end at the start. `Contended` (module contended) changes ends when neighbours start and end.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 from slurm_sns.model import Alternative, Job, Seconds
@@ -23,14 +23,14 @@ class Placement:
 
 
 class Progress(Protocol):
-    """A model of progress, told of every start and every finish in the order of time."""
+    """A progress model, told of every start and every finish in the order of time."""
 
     def start(self, placed: Placement) -> Iterable[Placement]:
-        """The job with its end, and the jobs that it disturbs with the ends that they have now."""
+        """The job with its end, and the jobs that it disturbs with their new ends."""
         ...
 
     def finish(self, placed: Placement) -> Iterable[Placement]:
-        """The jobs whose end changes since this one has ended."""
+        """The jobs whose ends change because this job has ended, with their new ends."""
         ...
 
 
@@ -42,8 +42,9 @@ class Fixed:
 
     def start(self, placed: Placement) -> Iterable[Placement]:
         """The job with its end."""
-        return (replace(placed, end_s=placed.start_s + self.run_time(placed.job, placed.alternative)),)
+        job, alternative, nodes, start_s = placed.job, placed.alternative, placed.nodes, placed.start_s
+        return (Placement(job, alternative, nodes, start_s, end_s=start_s + self.run_time(job, alternative)),)
 
     def finish(self, placed: Placement) -> Iterable[Placement]:  # noqa: ARG002  the protocol's
-        """Nobody's end changes."""
+        """No other job's end changes."""
         return ()

@@ -1,9 +1,10 @@
 """How long a job runs at the scale and with the ways it was given: the model of the paper's own simulation.
 
-run = T_trace * (T_k / T_1) * (F-IPC / IPC(w)), fixed at the start; neighbours change nothing. The trace's run time is
-that under CE. A job without profile runs as long as the trace says. CS gives no ways: all of them count as its own.
+run = T_trace * (T_k / T_1) * (F-IPC / IPC(w)), fixed at the start; neighbours change nothing. T_trace is the run time
+under CE. A job without profile runs as long as the trace says. A job that demands no ways, as under CS, counts as
+having all of them.
 
-Source: Spread-n-Share (SC'19), section 6.4; the frequency factors as in section 4.2 of our parameters.
+Source: Spread-n-Share (SC'19), section 6.4; the frequency factors (section 4.2) are those of our parameters.
 """
 
 from collections.abc import Mapping
@@ -21,18 +22,18 @@ Runs = Mapping[int, Run]
 
 @dataclass(frozen=True)
 class AuthorsModel:
-    """Run times for the jobs of one trace: what each runs under CE, and the profile it has."""
+    """Run times for the jobs of one trace, from each job's run time under CE and the runs of its profile."""
 
     run_s: Mapping[int, float]
     runs: Mapping[int, Runs]
     parameters: SnsParameters
 
     def __call__(self, job: Job, alternative: Alternative) -> int:
-        """Whole seconds, rounded half up, at least one."""
+        """The run time in whole seconds, rounded half up, at least one."""
         ways = None if alternative.exclusive else alternative.demand.ways or None
         return max(half_up(self.seconds(job, alternative.scale, ways)), SHORTEST_RUN_S)
 
     def seconds(self, job: Job, scale: int, ways: int | None = None) -> float:
-        """Alone on its nodes at this scale with so many ways, all of them where None."""
+        """The run time alone on its nodes at this scale with so many ways; None means all ways."""
         runs = self.runs.get(job.id)
         return self.run_s[job.id] * (predicted_slowdown(runs, scale, ways, self.parameters) if runs else 1.0)

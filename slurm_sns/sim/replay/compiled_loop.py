@@ -2,9 +2,10 @@
 
 In one second finishes come first, then submits, then a cycle. A cycle runs only when something was submitted or
 finished since the last one, or the last one matched something: the same rules as in `engine`. Jobs that have waited
-longer than the age limit leave their project's list for the one of the over-aged, in which they are by submit, as the
-trace is. Jobs that run are in a wheel of buckets, by the number of the cycle in which they finish: for J jobs and C
-numbers of cycles from first to last, the events cost O(J + C); the cycles themselves are the kernel's.
+longer than the age limit move from their project's list to the list of over-aged jobs, which is in order of submit
+time, as the trace is. Running jobs are in a wheel of buckets, by the number of the cycle in which they finish. For J
+jobs, and C numbers of cycles from the first to the last, the events cost O(J + C), beside what the kernel's cycles
+cost.
 """
 
 from typing import NamedTuple
@@ -19,7 +20,7 @@ from slurm_sns.policies.placement.node_state_kernel import touch
 #: Later than everything.
 NEVER = 1 << 62
 
-#: A turn of the wheel, a power of two: cycles every 30 s for almost six days. Jobs that run longer wait for their turn.
+#: The wheel's buckets, a power of two: cycles every 30 s for almost six days. A longer job is met once a turn.
 BUCKETS = 1 << 14
 
 NEXT_SUBMIT, WAITING, RUNNING, AGAIN_S, STARTED, CYCLES = range(6)
@@ -35,7 +36,7 @@ class Jobs(NamedTuple):
 
     `previous` and `next_ending` are two names of one array, so that a job costs four bytes less: `previous` is of use
     only while the job is in its project's list, `next_ending` only while it runs, and it leaves the one list before it
-    comes into the other.
+    enters the other.
     """
 
     submit_s: Integers
@@ -71,7 +72,7 @@ class Cluster(NamedTuple):
 
 @entry_point
 def advance(cluster: Cluster, cycles: Cycles, interval_s: int) -> bool:
-    """Go on until `cycles` is full or nothing is left to happen; whether something is left."""
+    """Replay until `cycles` is full or no event is left; return whether events are left."""
     state = cluster.state
     state[CYCLES] = 0
     while state[CYCLES] < len(cycles.time_s):
@@ -95,7 +96,7 @@ def _number(second_s: int, interval_s: int) -> int:
 
 @compiled
 def _next_number(cluster: Cluster, interval_s: int) -> int:
-    """The number of the next cycle, NEVER when nothing is left to happen."""
+    """The number of the next cycle, NEVER when no event is left."""
     state, jobs = cluster.state, cluster.jobs
     next_s = state[AGAIN_S]
     if state[NEXT_SUBMIT] < len(jobs.submit_s):
@@ -106,7 +107,7 @@ def _next_number(cluster: Cluster, interval_s: int) -> int:
 
 @compiled
 def _next_finish(cluster: Cluster, before: int, interval_s: int) -> int:
-    """The number of the next cycle in which a job finishes, or `before` when none does before that."""
+    """The number of the next cycle in which a job finishes, or `before` when none finishes earlier."""
     state, jobs = cluster.state, cluster.jobs
     turn = state[LAST] + 1 + BUCKETS
     for number in range(state[LAST] + 1, min(before, turn)):
@@ -158,7 +159,7 @@ def _cycle(cluster: Cluster, cycles: Cycles, number: int, interval_s: int) -> No
 
 @compiled
 def _age(cluster: Cluster, now_s: int) -> None:
-    """Put those that have waited longer than the limit behind the others that have."""
+    """Append the jobs that have now waited longer than the limit to the list of over-aged jobs."""
     state, jobs = cluster.state, cluster.jobs
     while state[NEXT_AGED] < state[NEXT_SUBMIT] and now_s - jobs.submit_s[state[NEXT_AGED]] > state[AGE_LIMIT_S]:
         job = state[NEXT_AGED]
@@ -188,10 +189,10 @@ def _queue_with_aged(cluster: Cluster) -> Queue:
 
 @compiled
 def _drop_started(cluster: Cluster) -> None:
-    """Close up the over-aged jobs of which some have started: none behind the depth of the queue has."""
+    """Remove the started jobs from the list of over-aged jobs; none behind the queue depth has started."""
     state, aged = cluster.state, cluster.aged
     begin = state[AGED_BEGIN]
-    end = min(state[AGED_END], begin + cluster.bench.field.problem.limits.depth)
+    end = min(state[AGED_END], begin + cluster.bench.node_state.problem.limits.depth)
     kept = end
     for at in range(end - 1, begin - 1, -1):
         if cluster.jobs.start_s[aged[at]] == NEVER:
@@ -224,17 +225,17 @@ def _start(cluster: Cluster, matches: Matches, entry: int, now_s: int, interval_
 @compiled
 def _change(cluster: Cluster, job: int, sign: int) -> None:
     """Take the job's resources (-1) or give them back (1), on its nodes and for its project."""
-    field, queue, jobs = cluster.bench.field, cluster.queue, cluster.jobs
-    problem = field.problem
+    node_state, queue, jobs = cluster.bench.node_state, cluster.queue, cluster.jobs
+    problem = node_state.problem
     alternative = problem.kinds.alternative[
         problem.kinds.first[queue.kind[job]]
     ]  # a job of a trace may run in one alternative only
     nodes = problem.alternatives.nodes[alternative]
     for at in range(nodes):
         node = jobs.place[job] if nodes == 1 else jobs.spread[jobs.place[job] + at]
-        for row in range(field.opening.shape[0]):
-            field.opening[row, node] += sign * problem.alternatives.demand[alternative, row]
-        touch(field, node)
+        for row in range(node_state.opening.shape[0]):
+            node_state.opening[row, node] += sign * problem.alternatives.demand[alternative, row]
+        touch(node_state, node)
     for row in range(2):
         queue.used[queue.project[job], row] -= sign * nodes * problem.alternatives.demand[alternative, row]
 

@@ -1,6 +1,7 @@
 """The array-native simulation of matching: a trace of any length, in one compiled loop around the cycle kernel.
 
-The same rules and the same results as the plain `engine`; 24 bytes a job beside its record, with an age limit 32.
+Rules and results are those of the plain `engine`. Beside its row in the trace a job takes 24 bytes, or 32 with an age
+limit.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -43,7 +44,7 @@ from slurm_sns.sim.replay.compiled_loop import (
 from slurm_sns.sim.results.metrics import CycleColumns, Metrics, Timings, measure_columns
 from slurm_sns.sim.traces.trace_arrays import Records
 
-#: Progress is told after so many cycles.
+#: `progress` is called after so many cycles.
 CYCLES_AT_A_TIME = 512
 
 
@@ -88,7 +89,7 @@ def replay(
     age_limit_s: int | None = None,
     progress: Callable[[int], None] = lambda _started: None,
 ) -> Replayed:
-    """Replay the trace; `progress` is told now and then how many jobs have been started.
+    """Replay the trace; `progress` is called now and then with the number of jobs started.
 
     Jobs that have waited longer than `age_limit_s` go first, oldest first, and have capacity withheld for them.
     """
@@ -119,7 +120,7 @@ def _cluster(
     problem = _problem(node_arrays, records, parameters)
     count, projects = len(records), len(records.projects)
     bench = bench_for(problem, count, projects, largest_number_of_takes(node_arrays.capacity, problem.alternatives))
-    open_all(bench.field)
+    open_all(bench.node_state)
     share = np.array([[shares.get(project, 1.0)] for project in records.projects])
     total = np.array([[node_arrays.total.cores, node_arrays.total.memory_mb]], dtype=np.float64)
     queue = Queue(
@@ -164,14 +165,14 @@ def _problem(node_arrays: NodeArrays, records: Records, parameters: MatchingPara
         slowdown=np.zeros(count, np.int64),
         own=np.array([ROWS.get(own, NOBODY) for *_, own in records.kinds], dtype=np.int64),
     )
-    machines = Nodes(capacity, np.zeros((0, capacity.shape[1]), np.bool_))
+    nodes = Nodes(capacity, np.zeros((0, capacity.shape[1]), np.bool_))
     own = {int(row) for row in kinds.own if row != NOBODY}
     scores = kernel_table()
-    return Problem(machines, alternatives, kinds, scores, kernel_rules(rules_of(parameters), scores, own))
+    return Problem(nodes, alternatives, kinds, scores, kernel_rules(rules_of(parameters), scores, own))
 
 
 def _jobs(records: Records, alternatives: AlternativeArrays) -> Jobs:
-    """No job has started; those on several nodes have their places in `spread`."""
+    """The jobs before any has started; jobs on several nodes have their places in `spread`."""
     count = len(records)
     nodes = alternatives.nodes[records.kind]
     several = np.where(nodes > 1, nodes, 0)

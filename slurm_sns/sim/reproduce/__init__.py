@@ -1,1 +1,1 @@
-"""Reproduced figures and tables: one module each, and what they share: runs, claims, pages, drawings."""
+"""Reproductions of papers: one module for each page, and the modules they share for runs, claims, pages and figures."""

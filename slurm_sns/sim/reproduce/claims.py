@@ -1,9 +1,11 @@
 """A claim of a paper, our samples, and a verdict by one rule.
 
-A claim says that a quantity lies between two bounds. From one sample per seed we have its 95 % confidence interval by
-Student's t (samples of two policies are paired before: they saw the same jobs). Holds: the whole interval is strictly
-between the bounds. Does not hold: none of it is. Cannot tell: anything else, and fewer than two differing samples of a
-random quantity say nothing.
+A claim says that a quantity lies between two bounds. From one sample for each seed we compute the quantity's 95 %
+confidence interval by Student's t. Samples of two policies are paired first, since both saw the same jobs. Verdicts:
+
+*holds*: the whole interval is strictly between the bounds.
+*does not hold*: no part of the interval is.
+*cannot tell*: anything else. A single sample of a random quantity never decides.
 """
 
 from collections.abc import Iterable
@@ -30,7 +32,7 @@ class Interval:
 
 
 def interval(samples: ArrayLike) -> Interval:
-    """The mean with its interval; of one sample the interval is unbounded."""
+    """The mean with its confidence interval; a single sample has an unbounded interval."""
     values = np.asarray(samples, dtype=np.float64)
     mean, count = float(values.mean()), len(values)
     if count == 1:
@@ -40,7 +42,7 @@ def interval(samples: ArrayLike) -> Interval:
 
 
 def exactly(value: float) -> Interval:
-    """The interval of a quantity that no chance is in."""
+    """The interval of a quantity that is not random: just its value."""
     return Interval(value, value, value)
 
 
@@ -59,7 +61,10 @@ def percent_more(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArra
 
 @dataclass(frozen=True)
 class Claim:
-    """`text` as the paper has it (`where`), `measure` as we test it: `found` should lie between `low` and `high`."""
+    """A statement of a paper: `found` should lie between `low` and `high`.
+
+    `text` is what the paper says, `where` the place where it says so, `measure` the quantity by which we test it.
+    """
 
     where: str
     text: str
@@ -70,7 +75,7 @@ class Claim:
 
     @property
     def verdict(self) -> str:
-        """One of the three answers."""
+        """HOLDS, FAILS or UNDECIDED."""
         if self.found.low > self.low and self.found.high < self.high:
             return HOLDS
         if self.found.high <= self.low or self.found.low >= self.high:

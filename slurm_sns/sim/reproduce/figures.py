@@ -1,6 +1,6 @@
-"""Draw the figures of reproductions: the only module of the simulator that knows matplotlib.
+"""Draw the figures of reproductions: the only module of the simulator that imports matplotlib.
 
-The same numbers give the same bytes of SVG. PNG is for pages: small files.
+Each figure is saved twice: as SVG, where the same numbers give the same bytes, and as a small PNG for the page.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ Series = Mapping[str, Sequence[tuple[float, Interval]]]
 
 
 class Block(NamedTuple):
-    """A job on a machine: where it begins and how large it is, in cores and in units of memory."""
+    """A job on a machine as a rectangle: its corner (`core`, `memory`) and its size in cores and in units of memory."""
 
     core: float
     memory: float
@@ -127,7 +127,7 @@ def curves(
 def fields(
     folder: Path, stem: str, panels: Mapping[str, NDArray[np.float64]], labels: tuple[str, str], legend: str
 ) -> None:
-    """Tables of numbers as shades: all panels with the same scale."""
+    """Heat maps, one panel for each table of numbers; all panels have the same colour scale."""
     figure = Figure(figsize=(2 * PANEL_INCHES[0], 1.3 * len(panels)), layout="constrained")
     axes = figure.subplots(len(panels), 1, squeeze=False).ravel()
     top = max(float(values.max()) for values in panels.values())
@@ -139,7 +139,7 @@ def fields(
 
 
 def grids(folder: Path, stem: str, rows: Mapping[str, Mapping[str, Sequence[Block]]], size: tuple[int, int]) -> None:
-    """Machines as grids of cores and units of memory: rows of machines, each with the jobs on it."""
+    """Machines as grids of cores by units of memory: row -> machine -> the jobs on it. `size`: (cores, units)."""
     cores, units = size
     widest = max(len(machines) for machines in rows.values())
     figure = Figure(figsize=(1.9 * widest, 2.5 * len(rows)), layout="constrained")

@@ -1,6 +1,6 @@
-"""Results that are kept, each in a file of its own: what an interrupted run has done is not done again.
+"""Keep each result in a file of its own, so that an interrupted run need not repeat finished work.
 
-A file appears when it is whole, so that processes and machines which share the folder never read half a result.
+A file appears only when it is complete: processes and machines that share the folder never read half a result.
 """
 
 import json
@@ -13,12 +13,12 @@ from typing import Any
 from slurm_sns.errors import SnsError
 from slurm_sns.sim.reproduce.work import Report, Workers, no_report
 
-#: What tells one piece of work from the others; the file has its name.
+#: The identity of a piece of work; its result's file is named after it.
 Piece = tuple[str | int | float, ...]
 
 
 def keep(path: Path, result: Any) -> None:
-    """Write one result as JSON."""
+    """Write one result as JSON, atomically."""
     temporary = path.with_suffix(f".{os.getpid()}.tmp")
     temporary.write_text(json.dumps(result), encoding="utf-8")
     temporary.replace(path)
@@ -26,7 +26,7 @@ def keep(path: Path, result: Any) -> None:
 
 @dataclass(frozen=True)
 class Keeping:
-    """A function of a piece that keeps what it finds, as JSON has it (tuples become lists), in `folder`."""
+    """Wraps a function of a piece of work: each result is kept in `folder` as JSON, where tuples become lists."""
 
     function: Callable[[Any], Any]
     folder: Path
@@ -36,16 +36,16 @@ class Keeping:
         return self.folder / f"{'-'.join(map(str, piece))}.json"
 
     def __call__(self, piece: Piece) -> None:
-        """Do one piece."""
+        """Do one piece of work and keep its result."""
         keep(self.path(piece), self.function(piece))
 
     def results(
         self, pieces: Sequence[Piece], workers: Workers, *, resume: bool, report: Report = no_report
     ) -> list[Any]:
-        """The results in the order of the pieces; with `resume` what is there already is not done again.
+        """The results in the order of the pieces; with `resume` the kept results of an earlier run are reused.
 
         Raises:
-            SnsError: the disk refuses.
+            SnsError: the folder cannot be read or written.
         """
         try:
             self.folder.mkdir(parents=True, exist_ok=True)

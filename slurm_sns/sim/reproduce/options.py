@@ -12,7 +12,10 @@ from slurm_sns.sim.reproduce.work import Processes, Report, Workers, no_report
 
 @dataclass(frozen=True)
 class Options:
-    """`out` is the folder of the page, `runs` that of single results (by default inside `out`)."""
+    """The options of `sns reproduce`.
+
+    `out` is the folder of the page, `runs` the folder of the results of single runs (by default inside `out`).
+    """
 
     out: Path
     seeds: int = 30
@@ -24,20 +27,20 @@ class Options:
 
     @property
     def folder(self) -> Path:
-        """Where single results are kept; absolute, since other machines may write there."""
+        """Where the results of single runs are kept; absolute, since other machines may write there."""
         return (self.runs or self.out / "runs").absolute()
 
     def sweep(self) -> Sweep:
-        """The dynamic simulations: pools at 1/20 and the whole month; quick: two days at 1/50, two loads."""
+        """The simulations over time: pools at 1/20 of their size, the whole month; quick: 1/50, two days, two loads."""
         if self.quick:
             return Sweep(self.folder, self.seeds, scale=0.02, days=2, betas=(min(BETAS), BETAS[1]))
         return Sweep(self.folder, self.seeds)
 
     def run(self, sweep: Sweep) -> None:
-        """Run what the sweep lacks."""
+        """Run the missing runs of the sweep."""
         sweep.run(self.workers, resume=self.resume, report=self.report)
 
     def results(self, name: str, function: Callable[[Any], Any], pieces: Sequence[Piece]) -> list[Any]:
-        """What the function finds for each piece, kept in the folder `name`."""
+        """The function's result for each piece, kept in the folder `name`."""
         keeping = Keeping(function, self.folder / name)
         return keeping.results(pieces, self.workers, resume=self.resume, report=self.report)

@@ -1,4 +1,4 @@
-"""A page of a reproduction: Markdown with the claims and figures, and the numbers as CSV."""
+"""The page of a reproduction: Markdown with the claims and figures, and the numbers as CSV."""
 
 import csv
 import io
@@ -26,7 +26,7 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Numbers:
-    """A table for stem.csv."""
+    """A table that is written to stem.csv."""
 
     stem: str
     header: Sequence[str]
@@ -35,10 +35,10 @@ class Numbers:
 
 @dataclass(frozen=True)
 class Page:
-    """What a reproduction has to say; `made`: how it came about, `remarks`: what a reader should know of the result.
+    """The content of a reproduction's page.
 
-    `shown`: a table that the page has beside those of its claims; `seeds`: how many it rests on, None where no chance
-    is in it.
+    `made` says how the results were produced, `remarks` what a reader should know about them. `shown` is a table that
+    the page prints after its claims. `seeds` is the number of seeds, None for a result that is not random.
     """
 
     title: str
@@ -55,7 +55,7 @@ def write_page(folder: Path, page: Page) -> None:
     """Write README.md, claims.csv and the other tables.
 
     Raises:
-        SnsError: the disk refuses.
+        SnsError: a file cannot be written.
     """
     header = ("where", "claim", "measure", "expected", "mean", "low", "high", "verdict")
     rows = [
@@ -79,7 +79,7 @@ def _markdown(page: Page, files: Iterable[str]) -> str:
 
 
 def _judged(claims: Sequence[Claim]) -> list[str]:
-    """The rule and the table of the claims; nothing where there are none."""
+    """The rule for verdicts and the table of claims; empty without claims."""
     if not claims:
         return []
     counts = ", ".join(f"{count} {verdict}" for verdict, count in count_verdicts(claims).items() if count)

@@ -1,7 +1,7 @@
-"""The dynamic simulations of the paper: one replay for each pool, beta, policy and seed, kept in a file of its own.
+"""The Max-Jobs paper's simulations over time: one replay for each pool, beta, policy and seed, each in its own file.
 
-All policies of a (pool, seed) replay the same jobs, so that they can be compared in pairs. A run that is interrupted
-goes on where it was: `Sweep.run` with `resume` skips what is there.
+All policies of a (pool, seed) replay the same jobs, so that they can be compared in pairs. After an interruption,
+`Sweep.run` with `resume` runs only what is missing.
 
 Source: Max-Jobs paper (JSSPP 2013), section 5: cycles of 30 s, beta between 0.58 and 0.95.
 """
@@ -28,7 +28,7 @@ from slurm_sns.sim.workloads.netbatch_pools import POOLS, NetBatchPool
 from slurm_sns.sim.workloads.netbatch_variants import AS_GENERATED, VARIANTS
 
 MAX_JOBS = "max-jobs"
-#: The order of tables and legends.
+#: Policy -> its portfolio, in the order of tables and legends.
 POLICIES: Mapping[str, tuple[str, ...]] = {name: (name,) for name in PAPER_PORTFOLIO} | {MAX_JOBS: PAPER_PORTFOLIO}
 BETAS = (0.95, 0.8, 0.68, 0.58)
 HIGHEST_LOAD = min(BETAS)
@@ -40,7 +40,7 @@ Run = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Sweep:
-    """Which runs there are: `scale` of machines and jobs, `days` of the month, `variant` of the assumptions."""
+    """A set of runs: `scale` of machines and jobs, `days` of the month, `variant` of the generator's assumptions."""
 
     folder: Path
     seeds: int
@@ -52,12 +52,12 @@ class Sweep:
 
     @property
     def runs(self) -> Path:
-        """The folder of the runs of this size and variant: those of others are never mixed in."""
+        """The folder of the runs; each size and variant has a folder of its own."""
         variant = "" if self.variant == AS_GENERATED else f"-{self.variant.replace(' ', '-')}"
         return self.folder / f"scale-{self.scale:g}-days-{self.days:g}{variant}"
 
     def pool(self, name: str) -> NetBatchPool:
-        """One of the pools, as the variant has it."""
+        """A pool, changed as the variant says."""
         return VARIANTS[self.variant](POOLS[name])
 
     def path(self, pool: str, beta: float, policy: str, seed: int) -> Path:
@@ -65,14 +65,16 @@ class Sweep:
         return self.runs / f"{pool}-{beta:g}-{policy}-{seed}.json"
 
     def missing(self, pool: str, beta: float, seed: int) -> list[str]:
-        """The policies that have not been run."""
+        """The policies that have no run yet."""
         return [policy for policy in POLICIES if not self.path(pool, beta, policy, seed).is_file()]
 
     def run(self, workers: Workers, *, resume: bool, report: Report = no_report) -> None:
-        """Run what is missing: the highest load first, there all pools of a seed before the next seed.
+        """Run what is missing: the highest load first, and within a load all pools of a seed before the next seed.
+
+        Without `resume` the runs of an earlier time are removed first.
 
         Raises:
-            SnsError: the disk refuses.
+            SnsError: the folder cannot be written.
         """
         seeds = range(1, self.seeds + 1)
         pieces = [(self, pool, beta, seed) for beta in sorted(self.betas) for seed in seeds for pool in self.pools]
@@ -85,14 +87,14 @@ class Sweep:
             raise SnsError(f"{self.runs} cannot be written: {problem.strerror}") from None
 
     def complete(self, beta: float, pool: str) -> int:
-        """How many seeds have all runs of a load and pool: those before the first that lacks one."""
+        """The number of seeds before the first that lacks a run of this load and pool."""
         for seed in range(1, self.seeds + 1):
             if self.missing(pool, beta, seed):
                 return seed - 1
         return self.seeds
 
     def read(self, pool: str, beta: float, policy: str) -> list[Run]:
-        """The runs by seed, of the complete seeds."""
+        """The runs of the complete seeds, by seed."""
         return [
             json.loads(self.path(pool, beta, policy, seed).read_text(encoding="utf-8"))
             for seed in range(1, self.complete(beta, pool) + 1)
@@ -104,7 +106,7 @@ class Sweep:
 
 
 def records_of(parts: Iterable[Part], pool: NodeArrays, beta: float) -> Records:
-    """Generated jobs as a replay takes them."""
+    """Generated jobs in the form that a replay reads."""
     builder = RecordBuilder(pool, beta)
     for part in parts:
         builder.add(
@@ -119,7 +121,7 @@ def records_of(parts: Iterable[Part], pool: NodeArrays, beta: float) -> Records:
 
 
 def _run_pool(piece: tuple[Sweep, str, float, int]) -> None:
-    """All that is missing of one pool, beta and seed."""
+    """Run every missing policy of one pool, beta and seed."""
     sweep, name, beta, seed = piece
     generated = sweep.pool(name)
     pool = generated.nodes(sweep.scale)

@@ -1,4 +1,4 @@
-"""Measured data that is not part of the project: in the folder that SNS_SHARED names, else `../shared` beside it."""
+"""Measured data that is not part of the project: in the folder that SNS_SHARED names, else in `../shared`."""
 
 import os
 from pathlib import Path
@@ -7,10 +7,10 @@ from slurm_sns.errors import BadInput
 
 
 def shared_file(*parts: str) -> Path:
-    """The path of a file there.
+    """The path of a file in the folder of measured data.
 
     Raises:
-        BadInput: it is missing.
+        BadInput: the file is missing.
     """
     folder = Path(os.environ.get("SNS_SHARED", Path(__file__).parents[3].parent / "shared"))
     path = folder.joinpath(*parts)

@@ -1,8 +1,8 @@
-"""Do pieces of work as one Slurm job array, through submitit: the only module that knows it.
+"""Do pieces of work as one Slurm job array, through submitit: the only module that imports it.
 
-An array has a task for each piece (a share of them, where Slurm allows no array so large). It is an ordinary batch job
-of the user who calls: Slurm or slurm_sns place its tasks like any others. What a task finds comes back through files in
-`folder`, which all nodes must see under the same name, as they must see this Python.
+An array has one task for each piece; where Slurm allows no array so large, a task does several pieces. The array is an
+ordinary batch job of the user who calls: Slurm or slurm_sns places its tasks like any others. Results come back through
+files in `folder`. All nodes must see this folder, and this Python installation, under the same path.
 """
 
 import time
@@ -20,13 +20,16 @@ from slurm_sns.sim.reproduce.work import Piece, Report, Result, no_report
 
 #: Slurm's default MaxArraySize is 1001.
 MOST_TASKS = 1000
-#: How often the files of the tasks are looked for; Slurm itself is asked by submitit, ever more rarely.
+#: How often we look for the files of the tasks. Slurm itself is asked by submitit, at growing intervals.
 LOOK_EVERY_S = 1.0
 
 
 @dataclass(frozen=True)
 class SlurmArray:
-    """The tasks of a job array, `count` of them at a time, each of one core; `partition` None: Slurm's default one."""
+    """A job array of one-core tasks, at most `count` at a time; `partition` None: Slurm's default partition.
+
+    `minutes` and `memory_gb` are the limits of one task.
+    """
 
     folder: Path
     count: int
@@ -46,7 +49,7 @@ class SlurmArray:
         return in_array(self.executor(), function, pieces, report) if pieces else []
 
     def executor(self) -> Executor:
-        """Who submits.
+        """Submitit's executor with the parameters of the array.
 
         Raises:
             BadInput: there is no Slurm here.
@@ -72,17 +75,22 @@ class SlurmArray:
 def in_array(
     executor: Executor, function: Callable[[Piece], Result], pieces: Sequence[Piece], report: Report
 ) -> list[Result]:
-    """Submit, wait, and gather the results in the order of the pieces."""
+    """Submit the array, wait for it, and return the results in the order of the pieces.
+
+    Raises:
+        BadInput: Slurm refuses the array.
+        SnsError: a task failed; the others have been waited for.
+    """
     report(0, len(pieces))
     tasks = min(len(pieces), MOST_TASKS)
     shares = [pieces[at::tasks] for at in range(tasks)]
     try:
         jobs = executor.map_array(partial(do_share, function), shares)
-    except (FailedSubmissionError, UncompletedJobError) as problem:  # the second: what sbatch itself says
+    except (FailedSubmissionError, UncompletedJobError) as problem:  # UncompletedJobError: sbatch's own message
         raise BadInput(f"Slurm refuses the array: {_last_line(str(problem))}") from None
     try:
         _wait(jobs, [len(share) for share in shares], report)
-    except BaseException:  # an interrupt: what was submitted is not wanted any more
+    except BaseException:  # also an interrupt: nobody waits for the array any more
         _cancel(jobs)
         raise
     found = [_result(job) for job in jobs]
@@ -90,12 +98,12 @@ def in_array(
 
 
 def do_share(function: Callable[[Any], Any], share: Sequence[Any]) -> list[Any]:
-    """What one task does."""
+    """Do the pieces of one task."""
     return [function(piece) for piece in share]
 
 
 def _wait(jobs: Sequence[Job[Any]], sizes: Sequence[int], report: Report) -> None:
-    """Wait until all tasks have ended, well or not."""
+    """Wait until all tasks have ended, whether they succeeded or failed."""
     left = list(zip(jobs, sizes, strict=True))
     while left:
         time.sleep(LOOK_EVERY_S)
@@ -120,7 +128,7 @@ def _result(job: Job[Any]) -> Any:
 
 
 def _last_line(text: str) -> str:
-    """The line of a trace or of sbatch's words that says what was wrong."""
+    """The line of a Python traceback or of sbatch's output that says what was wrong."""
     said = [line.strip() for line in text.splitlines() if line.strip()]
     told = [line for line in said if "rror" in line and not line.startswith(("You can", "- "))]
     return (told or said or ["it does not say why"])[-1]

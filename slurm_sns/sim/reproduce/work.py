@@ -1,4 +1,4 @@
-"""Do many independent pieces of work on several cores, and tell how far it is."""
+"""Do many independent pieces of work on several cores, and report progress."""
 
 import multiprocessing
 from collections.abc import Callable, Sequence
@@ -9,27 +9,27 @@ from typing import Protocol, TypeVar
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
 
-#: Called with how many pieces are done and how many there are.
+#: Called with the number of finished pieces and the number of all pieces.
 Report = Callable[[int, int], None]
 
 
 def no_report(_done: int, _total: int) -> None:
-    """Tell nobody."""
+    """Report nothing."""
 
 
 class Workers(Protocol):
-    """Who does the work: processes of this machine (`Processes`), or the tasks of a job array (`SlurmArray`)."""
+    """What does the work: processes of this machine (`Processes`), or the tasks of a job array (`SlurmArray`)."""
 
     def __call__(
         self, function: Callable[[Piece], Result], pieces: Sequence[Piece], report: Report = no_report
     ) -> list[Result]:
-        """The results in the order of the pieces; `function` is one that a new process can import."""
+        """The results in the order of the pieces; a new process must be able to import `function`."""
         ...
 
 
 @dataclass(frozen=True)
 class Processes:
-    """So many processes of this machine; a single one is this process itself."""
+    """`count` processes of this machine; with a count of 1 the calling process does the work itself."""
 
     count: int = 2
 
@@ -44,7 +44,7 @@ class Processes:
                 results.append(function(piece))
                 report(done, len(pieces))
             return results
-        # Fresh processes: a forked copy of one that has run compiled code may hang.
+        # Spawned, not forked: a fork of a process that has run compiled code may hang.
         context = multiprocessing.get_context("spawn")
         with ProcessPoolExecutor(self.count, mp_context=context) as executor:
             futures = [executor.submit(function, piece) for piece in pieces]
@@ -52,7 +52,7 @@ class Processes:
                 for done, future in enumerate(as_completed(futures), start=1):
                     future.result()
                     report(done, len(pieces))
-            except BaseException:  # an interrupt too: what has not begun need not begin
+            except BaseException:  # also an interrupt: pieces that have not begun are cancelled
                 executor.shutdown(wait=False, cancel_futures=True)
                 raise
             return [future.result() for future in futures]

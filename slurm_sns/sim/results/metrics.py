@@ -1,7 +1,8 @@
 """The metrics of a simulation.
 
 Wait = start - submit; slowdown = (wait + run) / run. Queue length and utilisation are integrals over time from the
-first to the last submit, divided by that span; so is the load, which is what was demanded. No span: None.
+first to the last submit, divided by that span. The load is all that the jobs demand, divided by the same span. If all
+jobs are submitted at once there is no span, and these metrics are None.
 
 Source: Max-Jobs paper (JSSPP 2013), section 5; the bounded stretch: Casanova et al., dynamic fractional resource
 scheduling (bound 30 s).
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from slurm_sns.policies.placement.node_arrays import CORES, MEMORY, NodeArrays, held
 from slurm_sns.sim.engine.event_loop import Outcome
 
-#: Turnaround and run time below this count as this much, or very short jobs would decide the maximum.
+#: Turnaround and run times below this count as this much; otherwise very short jobs would decide the maximum.
 STRETCH_BOUND_S = 30
 
 Column = NDArray[np.float64]
@@ -25,10 +26,10 @@ Column = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """Utilisation is a fraction of the capacity, load a percentage; wins: cycles in which a member reached the maximum.
+    """The metrics of one simulation; utilisation is a fraction of the capacity, load a percentage.
 
-    `wins` counts the cycles with a non-empty queue, `wins_all_cycles` every cycle that ran (with nobody waiting, all
-    reach the maximum).
+    `wins` counts, for each member, the cycles with a non-empty queue in which it has the most matches.
+    `wins_all_cycles` counts every cycle that ran; in a cycle with an empty queue all members have the most matches.
     """
 
     mean_wait_s: float
@@ -55,7 +56,7 @@ class Timings(NamedTuple):
 
 
 class CycleColumns(NamedTuple):
-    """Of each cycle: how many jobs waited, and a bit for each member that reached the maximum."""
+    """Of each cycle: how many jobs waited, and a bit for each member that had the most matches."""
 
     waiting: NDArray[np.int64]
     winners: NDArray[np.int64]

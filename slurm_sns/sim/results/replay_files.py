@@ -10,7 +10,7 @@ from slurm_sns.policies.placement.node_arrays import NodeArrays
 from slurm_sns.sim.replay.trace_replay import Replayed
 from slurm_sns.sim.results.result_files import CYCLES_HEADER, JOBS_HEADER, gigabytes, write_files
 
-#: Jobs that are turned into text at a time.
+#: How many jobs are converted to text at a time.
 PART = 1 << 16
 
 
@@ -20,7 +20,7 @@ def write_replay(
     """Write jobs.csv, cycles.csv and summary.json.
 
     Raises:
-        SnsError: the disk refuses.
+        SnsError: a file cannot be written.
     """
     write_files(
         directory,

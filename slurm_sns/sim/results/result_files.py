@@ -17,7 +17,7 @@ CYCLES_HEADER = "time_s,waiting,started,chosen,winners\n"
 
 
 def require_directory(directory: Path) -> None:
-    """Accept a directory that exists or can be made: asked before hours of simulation, not after.
+    """Accept a directory that exists or can be made; to be checked before hours of simulation, not after.
 
     Raises:
         BadInput: something else is there, or it cannot be written.
@@ -36,10 +36,10 @@ def write_results(
 ) -> None:
     """Write jobs.csv, cycles.csv and summary.json; each appears whole, and none before all are on the disk.
 
-    `spreads`: the policy knows scale factors, so that they are written.
+    `spreads`: the policy uses scale factors, so that they are written.
 
     Raises:
-        SnsError: the disk refuses.
+        SnsError: a file cannot be written.
     """
     texts: dict[str, Iterable[str]] = {
         "jobs.csv": chain([JOBS_HEADER], _job_lines(outcome, node_arrays, spreads=spreads)),
@@ -53,7 +53,7 @@ def write_files(directory: Path, texts: Mapping[str, Iterable[str]]) -> None:
     """Write these files, each from its lines; each appears whole, and none before all are on the disk.
 
     Raises:
-        SnsError: the disk refuses.
+        SnsError: a file cannot be written.
     """
     written: list[tuple[Path, Path]] = []
     try:
@@ -73,7 +73,7 @@ def write_files(directory: Path, texts: Mapping[str, Iterable[str]]) -> None:
 
 
 def _job_lines(outcome: Outcome, node_arrays: NodeArrays, *, spreads: bool) -> Iterator[str]:
-    """Ways and bandwidth are empty where a job demands none, the scale where the policy knows none."""
+    """Ways and bandwidth are empty where a job demands none, the scale where the policy uses none."""
     for placed in outcome.placements:
         job, demand = placed.job, placed.alternative.demand
         nodes = "+".join(node_arrays.names[node] for node in placed.nodes)
@@ -88,6 +88,6 @@ def _cycle_lines(outcome: Outcome) -> Iterator[str]:
 
 
 def gigabytes(memory_mb: int) -> str:
-    """Exact: a MiB is a binary fraction of a GB."""
+    """The memory in GB, exact: a MiB is a binary fraction of a GB."""
     whole, rest = divmod(memory_mb, MIB_PER_GB)
     return str(whole) if not rest else repr(memory_mb / MIB_PER_GB)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from slurm_sns.errors import BadInput
 
-#: No time, amount or identity is larger: all of them stay exact in a float and far from the ends of 64-bit integers.
+#: The largest time, amount or job number: all stay exact in a float and far from the limits of 64-bit integers.
 LARGEST = 10**12
 
 FIRST_DATA_LINE = 2
@@ -30,7 +30,10 @@ class Table:
         return column in self.cells
 
     def texts(self, column: str, valid: Callable[[str], bool], wording: str, *, empty: bool = False) -> list[str]:
-        """The cells of a column, each of which must be `valid`; `wording` says what that is."""
+        """The cells of a column, each of which must be `valid`; `wording` describes what is valid.
+
+        `empty` allows empty cells.
+        """
         texts = [text.strip() for text in self.cells[column]]
         for row, text in enumerate(texts):
             if not (valid(text) if text else empty):
@@ -105,7 +108,7 @@ def read_table(name: str, text: str, required: Collection[str], optional: Collec
 
 
 def _number(text: str) -> float:
-    """The number that is written there, or nan."""
+    """The number that the text says, or nan."""
     try:
         return math.nan if "_" in text else float(text)
     except ValueError:

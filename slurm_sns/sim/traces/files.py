@@ -1,4 +1,4 @@
-"""Input files: plain or gzip, from a path or standard input, whole or in parts; whatever is wrong is one line."""
+"""Input files: plain or gzip, from a path or standard input, whole or in parts; every error is one line of text."""
 
 import gzip
 import io
@@ -19,7 +19,7 @@ PART_BYTES = 1 << 23
 
 @dataclass(frozen=True)
 class Source:
-    """A file as it is stored: held compressed, read as often as need be."""
+    """A file as it is stored, compressed or not; it can be read any number of times."""
 
     name: str
     stored: bytes
@@ -39,7 +39,7 @@ class Source:
             raise BadInput(f"{name}: cannot be read ({problem.strerror})") from None
 
     def parts(self) -> Iterator[bytes]:
-        """The text in parts that end with a line; the last line ends with a newline too.
+        """The text in parts of whole lines; the last line ends with a newline too.
 
         Raises:
             BadInput: the file is truncated, binary or empty.
@@ -78,7 +78,7 @@ class Source:
         return begin.partition(b"\n")[0].decode("latin-1").strip()
 
     def _uncompressed(self) -> Iterator[bytes]:
-        """The bytes, without a byte order mark; compression is told by the content."""
+        """The bytes, without a byte order mark; the content shows whether they are compressed."""
         compressed = self.stored.startswith(GZIP_MAGIC)
         if self.name.endswith(".gz") and not compressed:
             raise BadInput(f"{self.name}: not a gzip file, although its name ends in .gz")
@@ -97,7 +97,9 @@ class Source:
 
 
 def read_text(name: str) -> str:
-    """The text of the file `name`; `-` is standard input. Compression is told by the content.
+    """The text of the file `name`; `-` is standard input.
+
+    The content shows whether the file is compressed.
 
     Raises:
         BadInput: the file cannot be read, is truncated, binary or empty.

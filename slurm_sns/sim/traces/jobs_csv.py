@@ -20,13 +20,13 @@ from slurm_sns.sim.traces.trace_format import TraceFormat
 REQUIRED = ("job_id", "submit_s", "run_s", "cores", "mem_gb")
 OPTIONAL = ("nodes", "project", "heuristic")
 
-#: The least that a number may be, and the numbers that must be whole.
+#: The smallest valid number in each column, and the columns of whole numbers.
 LEAST = {"job_id": 0, "submit_s": 0, "run_s": 0, "nodes": 1, "cores": 1, "mem_gb": 0}
 WHOLE = ("job_id", "nodes", "cores")
 
 
 class Lines(NamedTuple):
-    """Lines of the file: the columns of numbers, and those of text that it has."""
+    """Lines of the file: the columns of numbers, and the columns of text that the file has (None where it has none)."""
 
     numbers: dict[str, Column]
     project: list[str] | None = None
@@ -36,7 +36,7 @@ class Lines(NamedTuple):
 def read_jobs(
     source: Source, node_arrays: NodeArrays, *, load_factor: float = 1.0, limit: int | None = None
 ) -> Records:
-    """The records of a CSV file for this pool; `limit` keeps the first so many jobs of the file.
+    """The jobs of a CSV file that these nodes can hold; with a `limit` only that many from its beginning are read.
 
     Raises:
         BadInput: naming the line and what would be valid.
@@ -46,7 +46,7 @@ def read_jobs(
 
 
 def _read_plain(source: Source, limit: int | None) -> Iterator[Lines]:
-    """Read a file of nothing but plain numbers."""
+    """Read a file that holds only plain numbers."""
     header = [column.strip() for column in source.first_line().split(",")]
     if len(set(header)) < len(header) or not set(REQUIRED) <= set(header) <= {*REQUIRED, "nodes"}:
         raise NotPlain
@@ -59,7 +59,7 @@ def _read_plain(source: Source, limit: int | None) -> Iterator[Lines]:
 
 
 def _read_table(source: Source, limit: int | None) -> Lines:
-    """Read any file, and say what is wrong with it."""
+    """Read any valid file; an error names the line that is wrong."""
     text = source.text()
     if limit is not None:
         text = "\n".join(text.splitlines()[: limit + 1])

@@ -1,8 +1,8 @@
 """Read the nodes of a simulated cluster: CSV with the header `name,cores,mem_gb`, optionally more.
 
-The optional columns are `ways`, `bandwidth_gbps` and `pool`, which matching does not look at.
+The optional columns are `ways`, `bandwidth_gbps` and `pool`, which matching ignores.
 
-1 GB is 1024 MiB; fractions of a MiB, and of a GB/s, are rounded down: a capacity is what is there for certain.
+1 GB is 1024 MiB; fractions of a MiB, and of a GB/s, are rounded down, so that no capacity is overstated.
 """
 
 import re
@@ -19,7 +19,7 @@ REQUIRED = ("name", "cores", "mem_gb")
 OPTIONAL = ("ways", "bandwidth_gbps", "pool")
 MIB_PER_GB = 1024
 
-#: Limits of one node, far above any: the compiled kernel packs a node's score and its place into 64 bits.
+#: Limits far above any real node and cluster: the compiled kernel packs a node's score and index into 64 bits.
 MOST_CORES = 1 << 20
 MOST_GB = 1 << 22
 MOST_NODES = 1 << 20
@@ -29,7 +29,7 @@ NODE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 def read_nodes(name: str) -> NodeArrays:
-    """The pool that the file lists, in its order.
+    """The nodes that the file lists, in its order.
 
     Raises:
         BadInput: naming the line and what would be valid.

@@ -1,7 +1,7 @@
-"""Columns of plain numbers from a file, part by part, by pandas' reader.
+"""Read columns of plain numbers from a file, part by part, with pandas.
 
-What it does not take as numbers (another number of fields, a word, a gap) is not judged here: reading stops, and the
-reader of any text decides what it is, and names the line.
+Reading stops with NotPlain at anything that pandas does not read as numbers (a wrong number of fields, a word, a gap).
+The strict reader of the format then decides whether it is valid, and names the line if it is not.
 """
 
 import csv
@@ -19,14 +19,14 @@ from slurm_sns.sim.traces.files import Source
 
 
 class NotPlain(Exception):
-    """There is something in the file that is not a plain number in range."""
+    """The file holds something other than plain numbers in range."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How the fields of a line lie: their number, what separates them, and our names of those that matter.
+    """The fields of a line: their number, their separator, and our names of those that are read, by position from 0.
 
-    Fields are separated by commas, or by blanks; then `;` begins a comment and empty lines are skipped.
+    Fields are separated by commas or by blanks. With blanks, `;` begins a comment and empty lines are skipped.
     """
 
     fields: int
@@ -37,7 +37,7 @@ class Layout:
 def columns(
     source: Source, layout: Layout, *, skip_lines: int = 0, limit: int | None = None
 ) -> Iterator[dict[str, NDArray[np.float64]]]:
-    """The named columns of each part of the file, at most `limit` rows together.
+    """The named columns of each part of the file, at most `limit` rows in total.
 
     Raises:
         NotPlain: a line does not hold as many numbers as the layout says, or one is out of range.
@@ -88,7 +88,7 @@ def _in_range(column: "pd.Series[float]") -> NDArray[np.float64]:
 
 
 def are_distinct(numbers: NDArray[np.float64]) -> bool:
-    """Whether no number is there twice; those of most traces ascend."""
+    """Whether no number occurs twice; the common case of ascending numbers is tried first."""
     if (numbers[1:] > numbers[:-1]).all():
         return True
     ordered = np.sort(numbers)

@@ -1,6 +1,6 @@
 """Read a CSV trace of programs: `job_id,submit_s,run_s,program,processes`, optionally `alpha`.
 
-`run_s` is the run time under CE. A program that the profiles do not know is a job without profile.
+`run_s` is the run time under CE. A job whose program is not among the profiles is a job without profile.
 """
 
 import gzip
@@ -38,12 +38,12 @@ class ProgramJob:
 
     @property
     def request(self) -> Request:
-        """What it asks for."""
+        """What the job asks for."""
         return Request(self.processes, memory_per_node_mb=SMALLEST_MEMORY_MB, alpha=self.alpha)
 
 
 def read_program_jobs(name: str, text: str, limit: int | None = None) -> tuple[ProgramJob, ...]:
-    """The jobs of a CSV text in the order of its lines; `limit` keeps the first so many.
+    """The jobs of a CSV text in the order of its lines; with a `limit` only the first ones, at most that many.
 
     Raises:
         BadInput: naming the line and what would be valid.
@@ -66,7 +66,7 @@ def read_program_jobs(name: str, text: str, limit: int | None = None) -> tuple[P
 
 
 def header_of(name: str) -> list[str]:
-    """The columns that the first line of the file names, as far as it can be read; nothing of standard input is."""
+    """The columns that the first line of the file names; none for standard input or a file that cannot be read."""
     if name == STANDARD_INPUT:
         return []
     try:
@@ -75,7 +75,7 @@ def header_of(name: str) -> list[str]:
         with gzip.open(name) if compressed else Path(name).open("rb") as file:
             line = file.readline(LONGEST_HEADER)
     except (OSError, EOFError, zlib.error):
-        return []  # whoever reads the whole file says what is wrong with it
+        return []  # the reader of the whole file reports the error
     return [column.strip() for column in line.decode("utf-8-sig", "replace").split(",")]
 
 

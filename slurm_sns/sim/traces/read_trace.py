@@ -9,7 +9,7 @@ from slurm_sns.sim.traces.trace_arrays import Records
 
 
 def read_records(name: str, node_arrays: NodeArrays, *, load_factor: float = 1.0, limit: int | None = None) -> Records:
-    """The trace in the file `name` (`-`: SWF on standard input) for this pool, as arrays.
+    """The trace in the file `name` (`-`: SWF on standard input) for these nodes, as arrays.
 
     Raises:
         BadInput: naming file, line and what would be valid.
@@ -21,7 +21,7 @@ def read_records(name: str, node_arrays: NodeArrays, *, load_factor: float = 1.0
 
 
 def read_trace(name: str, node_arrays: NodeArrays, *, load_factor: float = 1.0, limit: int | None = None) -> Trace:
-    """The same as values.
+    """The trace in the file `name` (`-`: SWF on standard input) for these nodes, as values.
 
     Raises:
         BadInput: naming file, line and what would be valid.

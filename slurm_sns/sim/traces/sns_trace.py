@@ -1,8 +1,8 @@
 """The jobs of a trace with the alternatives that a policy of Spread-n-Share's family gives them.
 
-A CSV of programs: from each job's processes and its program's profile. SWF: jobs without profile; CS spreads their
-processes, for the others they keep their equal parts. A CSV for matching: its jobs keep their own geometry. Under CE
-all of them run on empty nodes.
+In a CSV of programs the alternatives follow from each job's processes and its program's profile. In SWF no job has a
+profile: CS spreads the processes, the other policies keep the equal parts. In a CSV for matching the jobs keep their
+own geometry. Under CE all jobs run on empty nodes.
 """
 
 from collections import Counter
@@ -62,7 +62,7 @@ class TraceReader:
         return self._without_programs(trace, self._spread if spreads else self._own_geometry)
 
     def of_programs(self, name: str, lines: Iterable[ProgramJob], *, load_factor: float = 1.0) -> SnsTrace:
-        """The trace of these jobs; `name` is what an error calls it.
+        """The trace of these jobs; `name` stands for it in errors.
 
         Raises:
             BadInput: no job is left.
@@ -128,11 +128,13 @@ class TraceReader:
         return self._make_alternatives(JobRequest(own), self.node_arrays.types).alternatives
 
     def _spread(self, job: Job) -> Alternatives:
-        """The job's processes, as many as its equal parts hold; memory goes with the cores."""
+        """The alternatives for as many processes as the job has cores, with its memory per core."""
         (own,) = job.alternatives
         cores = own.demand.cores
         request = Request(own.nodes * cores, memory_per_cpu_mb=-(-own.demand.memory_mb // cores))
         try:
             return self._make_alternatives(JobRequest(own, request), self.node_arrays.types).alternatives
         except Infeasible:
-            return job.alternatives  # rounding up took what memory there was: as it asked
+            return (
+                job.alternatives
+            )  # memory per core, rounded up, exceeds the nodes' memory: the job keeps its geometry

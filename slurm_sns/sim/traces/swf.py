@@ -25,18 +25,18 @@ from slurm_sns.sim.traces.trace_format import TraceFormat
 FIELDS = 18
 KB_PER_MIB = 1024
 
-#: Our names of the fields that matter, by their number in the standard less 1.
+#: Our names of the fields that are read, by their number in the standard minus 1.
 COLUMNS = {0: "job", 1: "submit", 3: "run time", 4: "processors", 6: "memory", 7: "requested processors"}
 COLUMNS |= {9: "requested memory", 10: "status"}
 
-#: Lines of these statuses are parts of a job that has a line of its own for the whole (partial executions).
-PARTS = (2, 3, 4)
+#: Lines with these statuses are partial executions of a job; another line describes the whole job.
+PARTIAL_EXECUTIONS = (2, 3, 4)
 
 Fields = dict[str, Column]
 
 
 def read_swf(source: Source, node_arrays: NodeArrays, *, load_factor: float = 1.0, limit: int | None = None) -> Records:
-    """The records of an SWF file for this pool; `limit` keeps the first so many jobs of the file.
+    """The jobs of an SWF file that these nodes can hold; with a `limit` only that many from its beginning are read.
 
     Raises:
         BadInput: naming the line and what would be valid.
@@ -46,12 +46,12 @@ def read_swf(source: Source, node_arrays: NodeArrays, *, load_factor: float = 1.
 
 
 def _read_plain(source: Source, limit: int | None) -> Iterator[Fields]:
-    """Read a file of nothing but plain numbers and comments."""
+    """Read a file that holds only plain numbers and comments."""
     return columns(source, Layout(FIELDS, False, COLUMNS), limit=limit)
 
 
 def _read_lines(source: Source, limit: int | None) -> Fields:
-    """Read any file, and say what is wrong with it."""
+    """Read any valid file; an error names the line that is wrong."""
     numbered = _data_lines(source.text())[:limit]
     if not numbered:
         raise BadInput(f"{source.name}: there is no job in it; valid: SWF with {FIELDS} fields per line")
@@ -85,7 +85,7 @@ def _parse(name: str, numbered: list[tuple[int, str]]) -> Fields:
 
 
 def _require_identities(name: str, numbered: list[tuple[int, str]], fields: Fields) -> None:
-    whole = ~np.isin(fields["status"], PARTS)
+    whole = ~np.isin(fields["status"], PARTIAL_EXECUTIONS)
     rows = np.flatnonzero(whole)
     seen: set[float] = set()
     for row in rows.tolist():
@@ -96,8 +96,8 @@ def _require_identities(name: str, numbered: list[tuple[int, str]], fields: Fiel
 
 
 def _whole_jobs(fields: Fields) -> Column:
-    """The numbers of the jobs; partial executions have that of the whole."""
-    return fields["job"][~np.isin(fields["status"], PARTS)]
+    """The job numbers, without those of partial executions, which repeat the number of the whole job."""
+    return fields["job"][~np.isin(fields["status"], PARTIAL_EXECUTIONS)]
 
 
 def _number(name: str, number: int, title: str, text: str) -> float:
@@ -118,7 +118,7 @@ def _add(builder: RecordBuilder, fields: Fields) -> None:
     memory_kb = np.trunc(np.where(fields["requested memory"] > 0, fields["requested memory"], fields["memory"]))
     left = np.ones(len(processors), dtype=np.bool_)
     for reason, wrong in (
-        ("partial execution", np.isin(fields["status"], PARTS)),
+        ("partial execution", np.isin(fields["status"], PARTIAL_EXECUTIONS)),
         ("unknown submit time", fields["submit"] < 0),
         ("unknown run time", fields["run time"] < 0),
         ("unknown size", processors < 1),

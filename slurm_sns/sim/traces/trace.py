@@ -11,7 +11,7 @@ from slurm_sns.model import Alternative, Job, Resources, Seconds
 from slurm_sns.policies.placement.job_size import fits_ever
 from slurm_sns.policies.placement.node_arrays import NodeArrays
 
-#: The simulator counts shorter run times and smaller requests as this much (the authors' simulator does).
+#: Shorter run times and smaller requests count as this much, as in the authors' simulator.
 SHORTEST_RUN_S = 1
 SMALLEST_MEMORY_MB = 1024
 
@@ -35,7 +35,7 @@ class Trace:
 
     @classmethod
     def of(cls, name: str, jobs: Iterable[TraceJob], dropped: Counter[str], node_arrays: NodeArrays) -> "Trace":
-        """The trace of those jobs that the pool can hold when it is empty; the others are dropped.
+        """The trace of the jobs that the nodes can hold when all are empty; the others are dropped.
 
         Raises:
             BadInput: no job is left.
@@ -58,11 +58,11 @@ class Trace:
 
 
 class JobMaker:
-    """Makes the jobs of one trace, the same value for the same shape, with arrival times scaled by the load factor."""
+    """Makes the jobs of one trace, with arrival times scaled; jobs of equal shape share one alternative."""
 
     def __init__(self, load_factor: float) -> None:
         """`load_factor` (the paper's beta) multiplies arrival times: below 1 raises the load."""
-        # By its decimal digits: 0.58 * 25 s is 14.5 s and rounds up, which it does not in binary.
+        # The exact decimal fraction: 0.58 * 25 s is 14.5 s and rounds up; as a binary fraction it would round down.
         self._load_factor = Fraction(repr(load_factor))
         self._shapes: dict[tuple[int, int, int], tuple[Alternative]] = {}
 

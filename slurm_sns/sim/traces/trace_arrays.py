@@ -1,4 +1,4 @@
-"""A trace as arrays: what a job is to a replay, in 36 bytes, and the few kinds of jobs there are."""
+"""A trace as arrays: what a replay needs of each job, in 36 bytes, and the few kinds of jobs."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -27,7 +27,7 @@ class Records:
     """The jobs by submit second, those of one second in the order of the file.
 
     `kind` and `project` are positions in `kinds` and `projects` (which are in the order of their names). `unsorted`:
-    how many jobs of the file were submitted before one that is above them.
+    how many jobs of the file were submitted earlier than a job on a line above.
     """
 
     identity: Integers
@@ -48,7 +48,7 @@ class Records:
         return [Alternative(nodes, Resources(cores, memory_mb)) for nodes, cores, memory_mb, _ in self.kinds]
 
     def trace(self) -> Trace:
-        """The same as values, for the plain engine."""
+        """The trace as values, for the event engine."""
         alternatives = [(alternative,) for alternative in self.alternatives()]
         rows = zip(self.identity, self.submit_s, self.run_s, self.kind, self.project, strict=True)
         jobs = tuple(
@@ -70,13 +70,13 @@ class Records:
 
 @dataclass
 class RecordBuilder:
-    """Puts together the records of one trace, part by part."""
+    """Collects the jobs of one trace, part by part."""
 
     node_arrays: NodeArrays
     load_factor: float
 
     def __post_init__(self) -> None:
-        """Nothing is there yet."""
+        """Start without jobs."""
         self.dropped: Counter[str] = Counter()
         self._kinds: dict[Kind, int] = {}
         self._parts: list[tuple[NDArray[Any], ...]] = []
@@ -95,7 +95,7 @@ class RecordBuilder:
         project: Sequence[str] | None = None,
         heuristic: Sequence[str] | None = None,
     ) -> None:
-        """Add jobs with known times and sizes; those that the pool could never hold are dropped."""
+        """Add jobs with known times and sizes; those that the nodes could never hold are dropped."""
         rows = np.stack([nodes, cores, np.maximum(memory_mb, SMALLEST_MEMORY_MB)], axis=1).astype(np.int64)
         shapes, of_row = _distinct(rows)
         kept = self._possible(shapes)[of_row]
@@ -140,7 +140,7 @@ class RecordBuilder:
         return Records(identity, submit_s, run_s, kind, project, list(self._kinds), names, dropped, unsorted)
 
     def _number(self, shapes: Integers, of_row: Integers, heuristic: Iterable[str] | None) -> NDArray[np.int32]:
-        """The kind of each job; new ones get the next numbers."""
+        """The kind of each job, as its position; new kinds are appended."""
         listed: list[tuple[int, int, int]] = [(int(n), int(c), int(m)) for n, c, m in shapes]
         if heuristic is not None:
             pairs = zip(of_row.tolist(), heuristic, strict=True)
@@ -168,7 +168,7 @@ class RecordBuilder:
 
 
 def _distinct(rows: Integers) -> tuple[Integers, Integers]:
-    """The distinct rows, and for each row which it is."""
+    """The distinct rows, and for each row its index among them."""
     # One number for each row, by a hash: sorting 64-bit numbers takes a fifth of the time of sorting rows.
     factors = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9], dtype=np.uint64)
     with np.errstate(over="ignore"):
@@ -181,7 +181,7 @@ def _distinct(rows: Integers) -> tuple[Integers, Integers]:
 
 
 def _arrivals(submit_s: Column, load_factor: float) -> Integers:
-    """Arrival times by the load factor (the paper's beta, by its decimal digits), rounded half up to whole seconds."""
+    """Arrival times times the load factor (the paper's beta) as an exact decimal, rounded half up to whole seconds."""
     if load_factor == 1:
         return np.floor(submit_s + 0.5).astype(np.int64)
     factor = Fraction(repr(load_factor))

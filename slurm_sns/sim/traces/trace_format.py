@@ -1,7 +1,7 @@
-"""Read a trace file in one of two ways: fast where it holds plain numbers only, else strictly, line by line.
+"""Read a trace file with a fast reader if it holds only plain numbers, otherwise with a strict one, line by line.
 
-Both ways give the same records. The fast one judges nothing: at the first thing that is no plain number in range it
-stops, and the strict one reads the file from its beginning, takes what is valid all the same and names what is not.
+Both readers give the same jobs. The fast reader reports no errors: it stops at the first thing that is not a plain
+number in range. The strict reader then reads the file from its beginning, accepts what is valid and names what is not.
 """
 
 from collections.abc import Callable, Iterator
@@ -20,11 +20,11 @@ Lines = TypeVar("Lines")
 
 @dataclass(frozen=True)
 class TraceFormat(Generic[Lines]):
-    """How the lines of a format are read, and become jobs.
+    """How the lines of a format are read and become jobs.
 
-    `plain` and `strict` are told how many lines to read, None for all. `plain` gives them part by part, or raises
-    NotPlain; `strict` gives them at once, or raises BadInput. `identities` are the numbers of jobs that must be
-    distinct. `add` puts the jobs into a builder.
+    `plain` is the fast reader and `strict` the strict one; each takes the number of lines to read, None for all.
+    `plain` yields the lines part by part or raises NotPlain. `strict` returns them all at once or raises BadInput.
+    `identities` gives the job numbers that must be distinct. `add` adds the jobs to a builder.
     """
 
     plain: Callable[[Source, int | None], Iterator[Lines]]
@@ -33,7 +33,7 @@ class TraceFormat(Generic[Lines]):
     add: Callable[[RecordBuilder, Lines], None]
 
     def read(self, source: Source, node_arrays: NodeArrays, *, load_factor: float, limit: int | None) -> Records:
-        """The records of a file for this pool.
+        """The jobs of a file that these nodes can hold.
 
         Raises:
             BadInput: naming the line and what would be valid.
@@ -47,7 +47,7 @@ class TraceFormat(Generic[Lines]):
         return builder.records(source.name)
 
     def _add_plain(self, builder: RecordBuilder, source: Source, limit: int | None) -> None:
-        """Add the jobs of a file of nothing but plain numbers."""
+        """Add the jobs of a file that holds only plain numbers."""
         identities = [np.zeros(0)]
         for lines in self.plain(source, limit):
             identities.append(self.identities(lines))

@@ -1,1 +1,1 @@
-"""Workload models: seeded generators of traces that stand in for ones that are not at hand."""
+"""Workload models: seeded generators of traces that replace unavailable ones."""

@@ -17,17 +17,19 @@ from slurm_sns.model import Resources
 from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
 from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
 
-#: One step between the sizes of machines.
+#: The cores of a machine are a multiple of this.
 CORES_STEP = 4
 SMALLEST_SCALE, LARGEST_SCALE = 0.001, 10.0
 
 
 @dataclass(frozen=True)
 class Phases:
-    """Shares of the phases of a kind, and between which bounds a phase of that kind lies.
+    """How the sizes of a pool's jobs vary from phase to phase; all numbers are shares.
 
-    `wide`: the share of jobs of several cores, in ordinary phases and in bursts; `large`: the share of jobs whose
-    memory is drawn from the large sizes, alike; `low`: phases in which memory is drawn from the small sizes.
+    `wide` and `wide_in_burst`: the bounds of the share of jobs of several cores, in ordinary phases and in bursts.
+    `wide_bursts`: the share of phases that are such bursts. `large`, `large_in_burst` and `large_bursts`: the same for
+    jobs whose memory is drawn from the large sizes. `low_phases`: the share of phases in which memory is drawn from the
+    small sizes. `share_of_4_gb`: the share of 4 GB jobs among all other jobs.
     """
 
     wide: tuple[float, float]
@@ -55,11 +57,11 @@ class NetBatchPool:
     phases: Phases
 
     def jobs_at(self, scale: float, days: float) -> int:
-        """How many jobs the pool has when its machines are scaled and only so many days pass."""
+        """How many jobs the pool gets in so many days when its machines are scaled."""
         return round(self.jobs * scale * days / DAYS)
 
     def nodes(self, scale: float) -> NodeArrays:
-        """The machines: always the same for one scale, the sizes well mixed.
+        """The machines in shuffled order, always the same for one scale.
 
         Raises:
             BadInput: the scale is out of bounds.
@@ -121,4 +123,4 @@ D = NetBatchPool(
     Phases((0.001, 0.005), 0.0, (0.0, 0.0), (0.02, 0.06), 0.14, (0.25, 0.50), 0.28, 0.30),
 )  # fmt: skip
 
-POOLS = {node_arrays.name: node_arrays for node_arrays in (A, B, C, D)}
+POOLS = {pool.name: pool for pool in (A, B, C, D)}

@@ -1,6 +1,7 @@
-"""The NetBatch pools with one assumption changed at a time: what the paper does not print, and might decide its claims.
+"""The NetBatch pools with one assumption changed at a time, to see whether the assumption decides the paper's claims.
 
-Each variant keeps the printed totals and the load of the scarcer of cores and memory: run times follow.
+The paper prints none of these properties. Each variant keeps the printed totals and the load of the scarcer of cores
+and memory: run times are adapted.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,17 +13,17 @@ AS_GENERATED = "as generated"
 
 
 def double_memory(pool: NetBatchPool) -> NetBatchPool:
-    """Twice the memory on every machine: cores are what is scarce."""
+    """Twice the memory on every machine: cores are the scarce resource."""
     return replace(pool, gb_per_core={2 * gb: share for gb, share in pool.gb_per_core.items()})
 
 
 def least_memory(pool: NetBatchPool) -> NetBatchPool:
-    """All machines have as little memory for a core as the poorest of the pool: memory is what is scarce."""
+    """Every machine has the pool's smallest memory per core: memory is the scarce resource."""
     return replace(pool, gb_per_core={min(pool.gb_per_core): 100.0})
 
 
 def equal_machines(pool: NetBatchPool) -> NetBatchPool:
-    """One size of machine (as far as the printed totals allow) with the pool's mean memory for a core."""
+    """One size of machine (as far as the printed totals allow) with the pool's mean memory per core."""
     size = CORES_STEP * max(1, round(pool.cores / pool.machines / CORES_STEP))
     shares = sum(pool.gb_per_core.values())
     gb = round(sum(gb * share for gb, share in pool.gb_per_core.items()) / shares)

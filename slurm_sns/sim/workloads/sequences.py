@@ -2,8 +2,8 @@
 
 The population is every (program, processes) that the profiles hold at scale 1; of the twelve shipped programs these are
 14, since only BW and HC run with 28 processes. A job's run time under CE is its profile's at scale 1. All jobs of a
-sequence are submitted at once, in the order in which they are drawn: uniformly, and again until the scaling ratio (the
-share of the core-seconds under CE that scaling programs take) lies where the paper's lie.
+sequence are submitted at once, in the order in which they are drawn, uniformly. A sequence is drawn again until its
+scaling ratio (the share of the core-seconds under CE that scaling programs take) lies in the range of the paper's.
 
 Source: Spread-n-Share (SC'19), sections 6.2 and 6.3.
 """
@@ -18,7 +18,7 @@ from slurm_sns.policies.sns.classify import Kind, classify
 from slurm_sns.policies.sns.parameters import REPRODUCTION
 from slurm_sns.sim.traces.programs_csv import ProgramJob
 
-#: Jobs in a sequence, and between which scaling ratios the paper's 36 sequences lie.
+#: The number of jobs in a sequence, and the range of the scaling ratios of the paper's 36 sequences.
 PAPER_JOBS = 20
 PAPER_RATIOS = (0.4, 0.8)
 #: The sweep of the scaling ratio: 28-core jobs of one scaling and one neutral program (section 6.3).
@@ -26,7 +26,7 @@ SWEEP_JOBS, SWEEP_PROCESSES, SWEEP_SCALING, SWEEP_NEUTRAL = 30, 28, "bw", "hc"
 
 
 class Member(NamedTuple):
-    """One of those that a sequence is drawn from; `run_s` is under CE."""
+    """A (program, processes) of the population that sequences are drawn from; `run_s` is its run time under CE."""
 
     program: str
     processes: int
@@ -35,12 +35,12 @@ class Member(NamedTuple):
 
     @property
     def core_seconds(self) -> float:
-        """What it takes under CE."""
+        """The core-seconds that a job takes under CE."""
         return self.processes * self.run_s
 
 
 def population(programs: Mapping[str, Program]) -> tuple[Member, ...]:
-    """All that the profiles hold, by program and processes."""
+    """Every (program, processes) that the profiles hold, in that order."""
     members = []
     for name, program in sorted(programs.items()):
         for processes in program.process_counts:
@@ -61,18 +61,18 @@ def sequence(
     members: Sequence[Member], seed: int, *, jobs: int = PAPER_JOBS, ratios: tuple[float, float] = PAPER_RATIOS
 ) -> tuple[Member, ...]:
     """The members of one sequence in the order of their submits."""
-    lots = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     while True:
-        drawn = tuple(members[at] for at in lots.integers(len(members), size=jobs))
+        drawn = tuple(members[at] for at in rng.integers(len(members), size=jobs))
         if ratios[0] <= scaling_ratio(drawn) <= ratios[1]:
             return drawn
 
 
 def sweep_sequence(members: Sequence[Member], scaling_jobs: int, seed: int) -> tuple[Member, ...]:
-    """The sequence with so many jobs of the scaling program, among 30, shuffled."""
-    of = {member.program: member for member in members if member.processes == SWEEP_PROCESSES}
+    """A shuffled sequence of 30 jobs: so many of the scaling program, the others of the neutral one."""
+    by_program = {member.program: member for member in members if member.processes == SWEEP_PROCESSES}
     names = [SWEEP_SCALING] * scaling_jobs + [SWEEP_NEUTRAL] * (SWEEP_JOBS - scaling_jobs)
-    return tuple(of[names[at]] for at in np.random.default_rng(seed).permutation(SWEEP_JOBS))
+    return tuple(by_program[names[at]] for at in np.random.default_rng(seed).permutation(SWEEP_JOBS))
 
 
 def jobs_of(drawn: Iterable[Member]) -> tuple[ProgramJob, ...]:

@@ -1,10 +1,10 @@
 """The parallel jobs of LANL's Trinity on nodes of 28 cores, each as one of the test programs.
 
-Kept are jobs of more than one and at most 4,096 nodes, with their submit times; a job keeps its nodes, and fills the 28
-cores of each. With probability `ratio` it is one of the scaling programs, else one of the others, uniformly; its run
-time in the trace is that under CE.
+Jobs of more than one and at most 4,096 nodes are kept, with their submit times. A job keeps its number of nodes and
+fills the 28 cores of each. With probability `ratio` its program is drawn uniformly from the scaling programs, otherwise
+uniformly from the others. Its run time in the trace is its run time under CE.
 
-The trace is not part of the project (module sim.reproduce.shared). It is rebuilt from six windows of two weeks, so its
+The trace is not part of the project (module sim.reproduce.shared_data). It is rebuilt from six windows of two weeks, so its
 counts are not the paper's (7,044 jobs).
 
 Source: Spread-n-Share (SC'19), section 6.4.
@@ -28,18 +28,18 @@ JOB, SUBMIT_S, RUN_S, TASKS = 0, 1, 3, 7
 
 
 def trinity_jobs(path: Path, members: Mapping[str, Member], ratio: float, seed: int) -> tuple[ProgramJob, ...]:
-    """The jobs by submit time. `members` by program: who is scaling, and who is not."""
+    """The jobs by submit time; `members`, by program, tell which programs are scaling."""
     fields = np.loadtxt(path, comments=";", usecols=(JOB, SUBMIT_S, RUN_S, TASKS), ndmin=2)
     nodes = np.ceil(fields[:, 3] / TASKS_PER_NODE)
     kept = fields[(nodes > 1) & (nodes <= MOST_NODES) & (fields[:, 2] > 0)]
     kept = kept[np.argsort(kept[:, 1], kind="stable")]
-    lots = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     scaling = sorted(name for name, member in members.items() if member.kind is Kind.SCALING)
     others = sorted(name for name, member in members.items() if member.kind is not Kind.SCALING)
     jobs = []
     for identity, submit_s, run_s, tasks in kept.tolist():
-        group = scaling if lots.random() < ratio else others
-        program = group[lots.integers(len(group))]
+        group = scaling if rng.random() < ratio else others
+        program = group[rng.integers(len(group))]
         processes = int(np.ceil(tasks / TASKS_PER_NODE)) * CORES
         jobs.append(ProgramJob(int(identity), submit_s, run_s, program, processes, None))
     return tuple(jobs)

@@ -30,10 +30,10 @@ def swf_lines(parts: Iterable[Part], notes: Iterable[str]) -> Iterator[str]:
 
 
 def write_swf(path: Path, pieces: Iterable[str]) -> None:
-    """Write the pieces, compressed where the name ends in .gz; the file appears when it is whole.
+    """Write the pieces, compressed if the name ends in .gz; the file appears only when it is complete.
 
     Raises:
-        SnsError: the disk refuses.
+        SnsError: the file cannot be written.
     """
     temporary = path.with_name(f".{path.name}.tmp")
     try:
@@ -51,7 +51,7 @@ def write_nodes(path: Path, node_arrays: NodeArrays) -> None:
     """Write the machines as `sns simulate` reads them.
 
     Raises:
-        SnsError: the disk refuses.
+        SnsError: the file cannot be written.
     """
     rows = zip(
         node_arrays.names,

@@ -1,4 +1,4 @@
-"""Max-Jobs over alternatives: which members take part, which schedule wins, and what it degenerates to."""
+"""The combined policy: which members take part, which schedule wins, and when it equals Max-Jobs."""
 
 from dataclasses import replace
 
@@ -29,7 +29,7 @@ def combined(*portfolio, sns=REPRODUCTION, **matching) -> Portfolio:
     return the_policy(MatchingParameters(**matching), sns, portfolio=portfolio or WHOLE)
 
 
-def way(cores=1, gb=1, ways=0, gbps=0, *, nodes=1, slowdown=1.0, **fields) -> Alternative:
+def alternative(cores=1, gb=1, ways=0, gbps=0, *, nodes=1, slowdown=1.0, **fields) -> Alternative:
     return Alternative(nodes, Resources(cores, gb * GB, ways, gbps), slowdown=slowdown, **fields)
 
 
@@ -60,7 +60,7 @@ def test_among_equally_many_jobs_the_smaller_sum_of_slowdowns_wins():
     # The first member (most free cores) takes x from the second job, which then runs on its slower alternative.
     x = Node("x", Resources(8, 32 * GB, 20, 100), Resources(8, 32 * GB, 20, 100))
     y = Node("y", Resources(8, 32 * GB, 20, 100), Resources(4, 32 * GB, 20, 100))
-    jobs = waiting([way(4, ways=2)], [way(8, ways=2), way(4, ways=2, slowdown=1.5)])
+    jobs = waiting([alternative(4, ways=2)], [alternative(8, ways=2), alternative(4, ways=2, slowdown=1.5)])
     nodes = (x, y)
 
     plan = combined("worse-fit-cores", "best-fit-cores").plan(Snapshot(nodes, jobs))
@@ -72,7 +72,9 @@ def test_among_equally_many_jobs_the_smaller_sum_of_slowdowns_wins():
 
 def test_a_jobs_alternatives_are_tried_in_their_order_even_where_another_would_leave_more_room():
     x = Node("x", Resources(8, 32 * GB, 20, 100), Resources(8, 32 * GB, 20, 100))
-    jobs = waiting([way(8, ways=2, slowdown=0.5), way(4, ways=2, slowdown=1.0)], [way(4, ways=2)])
+    jobs = waiting(
+        [alternative(8, ways=2, slowdown=0.5), alternative(4, ways=2, slowdown=1.0)], [alternative(4, ways=2)]
+    )
 
     plan = combined().plan(Snapshot((x,), jobs))
 
@@ -80,7 +82,7 @@ def test_a_jobs_alternatives_are_tried_in_their_order_even_where_another_would_l
 
 
 def test_equal_sums_go_to_the_first_member():
-    plan = combined("worse-fit-ways", "best-fit-ways").plan(Snapshot(paper_nodes(2), waiting([way(4, ways=2)])))
+    plan = combined("worse-fit-ways", "best-fit-ways").plan(Snapshot(paper_nodes(2), waiting([alternative(4, ways=2)])))
 
     assert plan.report.chosen == "worse-fit-ways"
 
@@ -102,8 +104,8 @@ def test_heuristics_of_ways_and_bandwidth(heuristic, taken):
         Node("little-bandwidth", capacity, Resources(8, 32 * GB, 19, 10)),
     )
 
-    asking = combined(heuristic).plan(Snapshot(nodes, waiting([way(ways=2, gbps=5)])))
-    not_asking = combined(heuristic).plan(Snapshot(nodes, waiting([way()])))
+    asking = combined(heuristic).plan(Snapshot(nodes, waiting([alternative(ways=2, gbps=5)])))
+    not_asking = combined(heuristic).plan(Snapshot(nodes, waiting([alternative()])))
 
     assert asking.starts[0].nodes == (taken,)
     assert not_asking.starts[0].nodes == ("middle",)  # without a demand there is no score: the first
@@ -120,10 +122,10 @@ def test_a_jobs_own_heuristic_may_be_one_of_the_later_ones():
 def test_shared_ways_are_kept_from_profiled_jobs_and_nothing_else_is():
     nodes = paper_nodes(1)
     sns = replace(REPRODUCTION, shared_ways=2)
-    greedy = waiting([way(1, ways=19)], [way(1, ways=18)], [way(1)])
+    greedy = waiting([alternative(1, ways=19)], [alternative(1, ways=18)], [alternative(1)])
 
     assert [start.job_id for start in combined(sns=sns).plan(Snapshot(nodes, greedy)).starts] == [2, 3]
-    exclusive = waiting([way(1, ways=18, exclusive=True)])
+    exclusive = waiting([alternative(1, ways=18, exclusive=True)])
     assert len(combined(sns=sns).plan(Snapshot(nodes, exclusive)).starts) == 1
 
 
@@ -147,8 +149,8 @@ def test_mix_fit_looks_at_the_resources_that_this_job_demands():
         Node("even", capacity, Resources(4, 4 * GB, 4, 4)),
     )
 
-    by_two = combined("mix-fit").plan(Snapshot(nodes, waiting([way(1)])))
-    by_four = combined("mix-fit").plan(Snapshot(nodes, waiting([way(1, 1, 1, 1)])))
+    by_two = combined("mix-fit").plan(Snapshot(nodes, waiting([alternative(1)])))
+    by_four = combined("mix-fit").plan(Snapshot(nodes, waiting([alternative(1, 1, 1, 1)])))
 
     assert by_two.starts[0].nodes == ("ways-left-over",)  # both are at 45 degrees: the first
     assert by_four.starts[0].nodes == ("even",)
@@ -172,7 +174,7 @@ def test_mix_fit_leaves_out_what_the_job_does_not_demand():
     assert mix_fit(capacity, one, columns, demand).tolist() == mix_fit(capacity, other, columns, demand).tolist()
 
 
-# --- what it degenerates to ---
+# --- without profiles it is Max-Jobs ---
 
 
 @st.composite
@@ -198,7 +200,7 @@ def test_without_profiles_it_is_max_jobs(case, reservations, shared_ways):
 @settings(deadline=None, max_examples=40)
 @given(plain_snapshots(), st.integers(0, 3))
 def test_without_profiles_it_is_max_jobs_even_where_its_own_loop_runs(case, reservations):
-    """The loop over alternatives with the paper's five, and no short cut to Max-Jobs."""
+    """The paper's five members are given by name, so that there is no separate portfolio for jobs without profile."""
     matching = MatchingParameters(reservations=reservations)
     policy = the_policy(matching, REPRODUCTION, portfolio=matching.portfolio)
 
@@ -211,7 +213,7 @@ def test_explain_lists_the_members_that_competed_and_no_others():
     nodes = (node("a"), node("b"))
 
     plain = combined().explain(Snapshot(nodes, queue((1, 8))), 1)
-    profiled = combined().explain(Snapshot(nodes, waiting([way(1, ways=2)])), 1)
+    profiled = combined().explain(Snapshot(nodes, waiting([alternative(1, ways=2)])), 1)
 
     assert tuple(member.heuristic for member in plain.members) == PAPER_PORTFOLIO
     assert tuple(member.heuristic for member in profiled.members) == WHOLE

@@ -133,7 +133,7 @@ def test_capacity_withheld_for_the_head_is_not_given_away(listed, cores, others)
     largest = max(listed, key=lambda node: node.free.memory_mb)
     demand = Resources(max(cores, largest.free.cores + 1), GB)
     head = Job(0, 0, (Alternative(1, demand),), allowed=frozenset({largest.name}))
-    behind = tuple(Job(at, at, (way,), order=(at,)) for at, way in enumerate(others, start=1))
+    behind = tuple(Job(at, at, (alternative,), order=(at,)) for at, alternative in enumerate(others, start=1))
     could_ever_hold = demand.within(largest.capacity)
 
     starts = plan(Snapshot(listed, (head, *behind)), MatchingParameters(reservations=1)).starts

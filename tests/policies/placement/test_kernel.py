@@ -40,7 +40,7 @@ def nodes(draw) -> tuple[Node, ...]:
 
 
 def alternatives():
-    """Ways that ask for cores and memory only, or for up to four resources, of one node or more, empty or not."""
+    """Alternatives that demand two to four resources, on one node or several, exclusive or not."""
     memory_mb = st.sampled_from([1024, 2048, 4096]) | st.integers(1, 9000)
     more = st.sampled_from([0, 0, 2, 3, 11]), st.sampled_from([0, 0, 7, 50])
     demands = st.builds(Resources, st.sampled_from([1, 1, 2, 4]), memory_mb, *more)
@@ -52,10 +52,10 @@ def alternatives():
 @st.composite
 def queues(draw, names) -> tuple[Job, ...]:
     sets = [None, None, frozenset(names), *(draw(st.frozensets(st.sampled_from(names))) for _ in range(2))]
-    ways = draw(st.lists(alternatives(), min_size=1, max_size=12))
+    listed = draw(st.lists(alternatives(), min_size=1, max_size=12))
     jobs = st.builds(
         dict,
-        alternatives=st.lists(st.sampled_from(ways), min_size=1, max_size=3).map(tuple),
+        alternatives=st.lists(st.sampled_from(listed), min_size=1, max_size=3).map(tuple),
         project=st.sampled_from(PROJECTS),
         heuristic=st.none() | st.sampled_from([*KEYS, "unknown"]),
         allowed=st.sampled_from(sets),
@@ -90,7 +90,7 @@ def spreading():
 
 @pytest.fixture
 def kernel_alone(monkeypatch):
-    """The twin must not stand in for the kernel."""
+    """The kernel alone: a fall back to the twin fails."""
     monkeypatch.setattr(Portfolio, "schedule_plainly", None)
 
 
@@ -111,7 +111,7 @@ def test_kernel_and_twin_make_the_same_combined_plan(snapshot, chosen, sns):
 @settings(deadline=None, max_examples=100)
 @given(st.data(), parameters(), spreading())
 def test_pass_after_pass_on_the_same_nodes_the_kernel_makes_the_twins_schedules(data, chosen, sns):
-    """Jobs come, others end, all ways are met again on other free capacity: nothing old may be left over."""
+    """Jobs come, others end, and the same alternatives meet other free capacity: nothing stale may be used."""
     listed = data.draw(nodes())
     node_arrays, free = NodeArrays.of(listed), amounts([node.free for node in listed])
     both = combined(chosen, sns, portfolio=chosen.portfolio)
@@ -128,7 +128,7 @@ def test_pass_after_pass_on_the_same_nodes_the_kernel_makes_the_twins_schedules(
 
 
 def test_sizes_never_met_before_come_with_each_pass():
-    """The kernel's tables outgrow their room again and again, on the same nodes."""
+    """On the same nodes, the kernel's tables are replaced by larger ones again and again."""
     node_arrays = NodeArrays.of([node(f"n{at}", cores=8, gb=16 + at % 7) for at in range(30)])
     free, parameters = node_arrays.capacity.copy(), MatchingParameters(("worse-fit-memory", "mix-fit"), queue_depth=100)
     ours, theirs = max_jobs(parameters), max_jobs(parameters).plainly()
@@ -141,7 +141,7 @@ def test_sizes_never_met_before_come_with_each_pass():
 
 
 def test_several_threads_may_ask_one_policy():
-    """As when a job is explained while the next cycle is planned."""
+    """For example, a job is explained while the next cycle is planned."""
     parameters = MatchingParameters(("mix-fit", "best-fit-cores"))
     clusters = [[node(f"n{at}", 8, 16, free=(1 + at % size, 16)) for at in range(10 * size)] for size in range(1, 9)]
     snapshots = [
@@ -156,7 +156,7 @@ def test_several_threads_may_ask_one_policy():
 
 
 def told(schedule):
-    """What a schedule says, as values that compare."""
+    """The contents of a schedule as values that can be compared."""
     matches = [(match.job.id, match.alternative, match.nodes.tolist()) for match in schedule.matches]
     withheld = [(each.job.id, each.alternative, each.nodes.tolist()) for each in schedule.cycle.withheld]
     left = schedule.cycle.free.tolist()
@@ -195,7 +195,7 @@ def test_nodes_too_large_for_the_kernels_integers_are_the_twins():
 
 
 def test_many_distinct_shapes_and_many_nodes_are_the_same_too():
-    """More ways than are kept at a time, in more than one block of nodes."""
+    """More alternatives than are kept at a time, in more than one block of nodes."""
     listed = [node(f"n{at}", cores=8, gb=16 + at % 7, free=(1 + at % 8, 1 + at % 15)) for at in range(300)]
     waiting = [job(at, 1 + at % 3, (1024 + 7 * at % 5000) / GB) for at in range(2500)]
     snapshot = Snapshot(tuple(listed), tuple(waiting), {})
@@ -206,7 +206,7 @@ def test_many_distinct_shapes_and_many_nodes_are_the_same_too():
 
 @pytest.mark.parametrize("reservations", [0, 2])
 def test_many_profiled_jobs_on_many_nodes_are_the_same_too(reservations):
-    """Several alternatives, on one node and on many, in all four resources; ties, groups, and none large enough."""
+    """Several alternatives on one node and on many, in all four resources; with ties, and with groups too small."""
     rng = np.random.default_rng(7)
     capacity = Resources(28, 128 * GB, 20, 118)
     listed = [Node(f"n{at}", capacity, capacity) for at in range(60)]
@@ -237,7 +237,7 @@ def test_many_profiled_jobs_on_many_nodes_are_the_same_too(reservations):
 
 @pytest.mark.parametrize("heuristic", KEYS)
 def test_few_shapes_on_many_nodes_in_turn_are_the_same_too(heuristic):
-    """What is kept of each way is brought up to date again and again."""
+    """The best nodes that are kept for each alternative are brought up to date again and again."""
     sizes = [(4, 16), (8, 32), (8, 64), (16, 128), (12, 48)]
     listed = [
         node(f"n{at}", *sizes[at * 7 % 5], free=(1 + at % sizes[at * 7 % 5][0], 4 + at % 12)) for at in range(150)

@@ -1,4 +1,4 @@
-"""What is worked out once for each kind of job."""
+"""Results that are computed once for each kind of job."""
 
 from dataclasses import replace
 
@@ -8,25 +8,25 @@ from slurm_sns.model import Alternative, Job, Resources
 from slurm_sns.policies.placement.kinds_of_jobs import OncePerKind
 
 
-def ways(cores: int) -> tuple[Alternative, ...]:
+def alternatives(cores: int) -> tuple[Alternative, ...]:
     """New objects at each call."""
     return (Alternative(1, Resources(cores, 1024)),)
 
 
-JOB = Job(id=1, submit_s=0, alternatives=ways(4), allowed=frozenset({"c1"}), heuristic="mix-fit")
+JOB = Job(id=1, submit_s=0, alternatives=alternatives(4), allowed=frozenset({"c1"}), heuristic="mix-fit")
 
 
 def test_jobs_of_one_kind_share_one_result_whether_or_not_they_share_their_objects() -> None:
     asked: list[int] = []
     once = OncePerKind(lambda job: asked.append(job.id))
-    alike = replace(JOB, id=2), replace(JOB, id=3, alternatives=ways(4), allowed=frozenset(["c1"]))
+    alike = replace(JOB, id=2), replace(JOB, id=3, alternatives=alternatives(4), allowed=frozenset(["c1"]))
     for job in (JOB, *alike):
         once.of(job)
     assert asked == [1]
 
 
 @pytest.mark.parametrize(
-    "change", [{"alternatives": ways(5)}, {"allowed": None}, {"allowed": frozenset()}, {"heuristic": None}]
+    "change", [{"alternatives": alternatives(5)}, {"allowed": None}, {"allowed": frozenset()}, {"heuristic": None}]
 )
 def test_a_job_that_differs_in_what_makes_a_kind_gets_a_result_of_its_own(change: dict) -> None:
     once = OncePerKind(lambda job: job.id)
@@ -35,11 +35,11 @@ def test_a_job_that_differs_in_what_makes_a_kind_gets_a_result_of_its_own(change
 
 @pytest.mark.parametrize("most", [1, 3, 1000])
 def test_results_are_right_whatever_is_remembered(most: int) -> None:
-    """Each job is gone when the next is made: an identity that nobody kept alive would come back with other values."""
+    """Each job is freed before the next is made: an identity not kept alive would come back with other values."""
     once = OncePerKind(lambda job: job.alternatives[0].demand.cores, most)
     for number in range(2000):
         cores = number % 7
-        assert once.of(Job(id=number, submit_s=0, alternatives=ways(cores))) == cores
+        assert once.of(Job(id=number, submit_s=0, alternatives=alternatives(cores))) == cores
 
 
 def test_no_more_is_remembered_than_the_limit() -> None:

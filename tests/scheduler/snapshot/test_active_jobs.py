@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from live import ENFORCE, NOW, SUBMIT, job, look, node, pinned, record, running, situation
-from test_situation import clusters
+from test_cycle_input import clusters
 
 from slurm_sns.model import ActiveJob, ActiveState, JobPool, QueueStatistics, Resources
-from slurm_sns.scheduler.cycle_input import read
+from slurm_sns.scheduler.cycle_input import read_situation
 from slurm_sns.scheduler.observe.observed import JobState, ObservedPartition
 from slurm_sns.scheduler.observe.reconcile import reconcile
 
@@ -108,7 +108,7 @@ def test_what_changes_between_two_looks_is_seen_and_what_does_not_is_the_same_va
     jobs = (running(1, "c1", **HOLDS), running(2, "c1", **HOLDS))
     before = active(*jobs)
     after = look(replace(jobs[0], **change), jobs[1])
-    seen = read(after, {}, ENFORCE, NOW, active_before=before).snapshot.active
+    seen = read_situation(after, {}, ENFORCE, NOW, active_before=before).snapshot.active
     assert seen == active(*after.jobs)
     assert seen[-1] is before[1]
 
@@ -117,7 +117,7 @@ def test_what_changes_between_two_looks_is_seen_and_what_does_not_is_the_same_va
 @given(clusters())
 def test_a_job_is_active_or_waits_and_never_both(case) -> None:
     observation, known = case
-    seen = read(observation, known, ENFORCE, NOW)
+    seen = read_situation(observation, known, ENFORCE, NOW)
     states = {each.id: each.state for each in seen.snapshot.active}
     assert len(states) == len(seen.snapshot.active)
     assert not states.keys() & {each.id for each in seen.snapshot.waiting}

@@ -7,7 +7,7 @@ from live import ENFORCE, NOW, SUBMIT, job, look, node, planned, record, running
 
 from slurm_sns.model import Resources
 from slurm_sns.scheduler.observe.observed import Backfill, ObservedJob
-from slurm_sns.scheduler.snapshot.backlog_claims import NO_TURNS
+from slurm_sns.scheduler.snapshot.backlog_claims import NO_BACKLOG
 from slurm_sns.scheduler.snapshot.eligibility import KEPT
 
 OURS_BEFORE, OURS_BEHIND = job(1, submit_s=SUBMIT - 1), job(2, submit_s=SUBMIT + 1)
@@ -84,18 +84,18 @@ def test_a_job_that_is_not_alone_keeps_as_much_as_two_nodes_have_for_it() -> Non
 def test_its_turn_is_over_when_it_could_have_started_and_slurm_did_not_start_it() -> None:
     waits = look(OURS_BEHIND, slurms())
     first = situation(waits)
-    assert (first.blocked, first.turns.could_start) == ({2: KEPT}, {9: NOW})
-    later = situation(waits, now_s=NOW + 10, before=first.turns)
+    assert (first.blocked, first.backlog.could_start) == ({2: KEPT}, {9: NOW})
+    later = situation(waits, now_s=NOW + 10, before=first.backlog)
     assert later.blocked == {2: KEPT}
-    over = situation(waits, now_s=NOW + 11, before=later.turns)
+    over = situation(waits, now_s=NOW + 11, before=later.backlog)
     assert planned(over) == [2]
     busy = look(OURS_BEHIND, RUNNING, slurms(), nodes=BUSY)
-    assert planned(situation(busy, now_s=NOW + 60, before=over.turns)) == [2], "and does not come again"
+    assert planned(situation(busy, now_s=NOW + 60, before=over.backlog)) == [2], "and does not come again"
 
 
 def test_while_it_could_not_start_its_turn_does_not_run_out() -> None:
     busy = look(OURS_BEHIND, RUNNING, slurms(), nodes=BUSY)
-    assert situation(busy).turns.could_start == {}
+    assert situation(busy).backlog.could_start == {}
     assert situation(busy, now_s=NOW + HOUR).blocked == {2: KEPT}, "it runs beyond its limit"
 
 
@@ -144,10 +144,10 @@ BEYOND = {
 @pytest.mark.parametrize("seen", BEYOND.values(), ids=BEYOND)
 def test_where_slurms_backfill_has_no_plan_others_get_its_nodes_as_often_as_backfill_comes(seen) -> None:
     """Once in bf_interval: a look at which all may use them, as Slurm's backfill would let them."""
-    before, opened = NO_TURNS, []
+    before, opened = NO_BACKLOG, []
     for second in range(100):
         now = situation(seen, now_s=NOW + second, before=before)
-        before = now.turns
+        before = now.backlog
         if planned(now) == [2]:
             opened.append(second)
     assert opened == [30, 60, 90]
@@ -156,13 +156,13 @@ def test_where_slurms_backfill_has_no_plan_others_get_its_nodes_as_often_as_back
 def test_a_clock_that_was_set_back_keeps_nothing_longer() -> None:
     seen = BEYOND["no time limit"]
     first = situation(seen, now_s=NOW + 1000)
-    assert planned(situation(seen, before=first.turns)) == [2]
+    assert planned(situation(seen, before=first.backlog)) == [2]
 
 
 def test_how_far_ahead_slurm_plans_is_the_sites_choice() -> None:
     seen = look(UNLIMITED, LATE, slurms(), nodes=BUSY, backfill=Backfill(window_s=2 * DAY))
     first = situation(seen)
-    assert situation(seen, now_s=NOW + 60, before=first.turns).blocked == {2: KEPT}
+    assert situation(seen, now_s=NOW + 60, before=first.backlog).blocked == {2: KEPT}
 
 
 def test_what_we_have_placed_comes_free_after_its_time_limit() -> None:

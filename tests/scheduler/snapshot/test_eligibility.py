@@ -55,9 +55,9 @@ def asked_of_each_node(job, nodes, reservations, claims) -> frozenset[str]:
 @given(nodes, reservations, claims, st.lists(jobs, min_size=1, max_size=5))
 def test_a_job_may_use_the_nodes_that_nothing_keeps_from_it(nodes, reservations, claims, jobs) -> None:
     nodes = [*nodes, node("spare", partitions=frozenset(PARTITIONS))]  # so that none is left without a node
-    reach = Eligibility(look(nodes=nodes, reservations=tuple(reservations)), NOW, NO_SPREADING, claims)
+    eligibility = Eligibility(look(nodes=nodes, reservations=tuple(reservations)), NOW, NO_SPREADING, claims)
     for each in jobs:
-        assert reach.of(each)[1] == asked_of_each_node(each, nodes, reservations, claims)
+        assert eligibility.of(each)[1] == asked_of_each_node(each, nodes, reservations, claims)
 
 
 def test_jobs_of_all_different_time_limits_share_their_sets() -> None:
@@ -67,21 +67,21 @@ def test_jobs_of_all_different_time_limits_share_their_sets() -> None:
         NodeClaim(0, frozenset(NAMES[:3]), NOW + 3000, inf),
         NodeClaim(0, frozenset(NAMES[3:5]), NOW + 6000, inf),
     ]
-    reach = Eligibility(look(nodes=seen), NOW, NO_SPREADING, planned)
-    allowed = {id(reach.of(job(number, walltime_s=60 * number))[1]) for number in range(1, 200)}
+    eligibility = Eligibility(look(nodes=seen), NOW, NO_SPREADING, planned)
+    allowed = {id(eligibility.of(job(number, walltime_s=60 * number))[1]) for number in range(1, 200)}
     assert len(allowed) == 3
 
 
 def test_jobs_that_name_their_partitions_in_another_order_share_their_sets() -> None:
-    reach = Eligibility(look(nodes=[node(name) for name in NAMES]), NOW, NO_SPREADING)
-    first, second = (reach.of(job(1, partitions=each))[1] for each in (("main", "small"), ("small", "main")))
+    eligibility = Eligibility(look(nodes=[node(name) for name in NAMES]), NOW, NO_SPREADING)
+    first, second = (eligibility.of(job(1, partitions=each))[1] for each in (("main", "small"), ("small", "main")))
     assert first is second
 
 
 def test_a_job_all_of_whose_nodes_are_claimed_waits() -> None:
-    reach = Eligibility(look(nodes=[node("c1")]), NOW, NO_SPREADING, [NodeClaim(0, frozenset({"c1"}), NOW, inf)])
+    eligibility = Eligibility(look(nodes=[node("c1")]), NOW, NO_SPREADING, [NodeClaim(0, frozenset({"c1"}), NOW, inf)])
     with pytest.raises(Closed, match=KEPT):
-        reach.of(job(1))
+        eligibility.of(job(1))
 
 
 def test_a_set_keeps_the_order_of_the_look() -> None:

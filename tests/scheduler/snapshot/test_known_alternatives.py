@@ -9,7 +9,7 @@ from slurm_sns.errors import Closed, Infeasible
 from slurm_sns.model import Alternative, Resources
 from slurm_sns.policies.base import Choice
 from slurm_sns.policies.profile import Program
-from slurm_sns.scheduler.cycle_input import Situation, read
+from slurm_sns.scheduler.cycle_input import Situation, read_situation
 from slurm_sns.scheduler.observe.observed import ObservedJob
 from slurm_sns.scheduler.snapshot.known_alternatives import KnownAlternatives
 from slurm_sns.scheduler.snapshot.spreading import Spreading
@@ -32,7 +32,7 @@ class Work:
 def test_a_size_is_worked_out_once_for_all_jobs_and_looks_in_which_some_job_has_it() -> None:
     known, work = KnownAlternatives(), Work()
     for _ in range(3):
-        known.begin_look()
+        known.begin_cycle()
         assert [known.ways("small", None, user, work) for user in (ALICE, BOB)] == [WAYS, WAYS]
     assert work.done == 1
 
@@ -40,8 +40,8 @@ def test_a_size_is_worked_out_once_for_all_jobs_and_looks_in_which_some_job_has_
 def test_a_size_that_no_job_had_for_a_whole_look_is_forgotten() -> None:
     known, work = KnownAlternatives(), Work()
     known.ways("small", None, ALICE, work)
-    known.begin_look()
-    known.begin_look()
+    known.begin_cycle()
+    known.begin_cycle()
     known.ways("small", None, ALICE, work)
     assert work.done == 2
 
@@ -77,7 +77,7 @@ def of_sizes(number: int, *, first: int = 1, **fields) -> list[ObservedJob]:
 
 
 def looked(jobs: list[ObservedJob], spreading: Spreading, nodes=None) -> Situation:
-    return read(look(*jobs, nodes=nodes), {}, ENFORCE, NOW, spreading)
+    return read_situation(look(*jobs, nodes=nodes), {}, ENFORCE, NOW, spreading)
 
 
 def test_jobs_of_many_sizes_are_planned_in_a_few_looks_and_the_jobs_of_others_in_the_first() -> None:

@@ -1,10 +1,12 @@
-"""Figures 7 and 11 of the Max-Jobs paper: who matches the most jobs of a bucket on an empty pool.
+"""Figures 7 and 11 of the Max-Jobs paper: which heuristic matches the most jobs of a bucket on an empty pool.
 
-A bucket is 1000 consecutive jobs, all submitted at 0 to 64 machines of 8 cores and 64 GB (512 cores); nothing is
-withheld, and what cannot be matched is skipped. A heuristic scores where it matches the most; ties: all that do.
+A bucket is 1000 consecutive jobs, all submitted at time 0 to 64 machines of 8 cores and 64 GB (512 cores). No capacity
+is withheld, and a job that finds no place is skipped. The heuristics that match the most jobs win the bucket: one, or
+several in a tie.
 
-The paper does not print how cores and memory go together; the generator draws them independently. What that decides
-shows in a second contest with the same cores and the same memory in each bucket, but the more cores the more memory.
+The paper does not say how a job's cores and memory are correlated; the generator draws them independently. A second
+contest shows how much depends on that: each bucket has the same cores and the same memory, but they are paired so that
+jobs with more cores have more memory.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,17 +28,17 @@ from slurm_sns.sim.workloads.netbatch import Part, generate
 from slurm_sns.sim.workloads.netbatch_pools import POOLS
 
 BUCKET = 1000
-#: Evenly spaced over one day of each seed; quick: fewer.
+#: Number of buckets of each seed, evenly spaced over one day; quick: fewer.
 BUCKETS, QUICK_BUCKETS = 100, 20
 MACHINES = 64
 EMPTY = NodeArrays(
     tuple(f"m{at:02}" for at in range(MACHINES)), amounts([Resources(8, 64 * MIB_PER_GB) for _ in range(MACHINES)])
 )
 CONTESTS = {"figure-7": PAPER_PORTFOLIO[:4], "figure-11": PAPER_PORTFOLIO}
-#: "Little difference", "similarly": within so many points. "Best": at least level with the next but for so much.
+#: "Like": within this many percentage points. "Little difference": the best and the worst within twice as many.
 SIMILAR_POINTS = 5.0
 
-#: The contest of figure 11 with cores and memory paired, and the buckets in which all five are level.
+#: The contest of figure 11 with cores and memory paired, and the buckets in which all five heuristics tie.
 PAIRED, LEVEL = "paired", "level"
 
 #: Contest -> pool -> heuristic -> percent of buckets won, by seed.
@@ -44,7 +46,7 @@ Shares = Mapping[str, Mapping[str, Mapping[str, NDArray[np.float64]]]]
 
 
 def contest(piece: tuple[str, int, int]) -> dict[str, list[float]]:
-    """The percentages of buckets of a seed that each heuristic wins, for every contest, and of the level ones."""
+    """The percentage of a seed's buckets that each heuristic wins, by contest, and of those that all win (LEVEL)."""
     name, seed, buckets = piece
     parts = list(generate(POOLS[name], scale=1.0, seed=seed, days=1))
     cores, memory_gb = (np.concatenate([getattr(p, what) for p in parts]) for what in ("cores", "memory_gb"))
@@ -60,7 +62,7 @@ def contest(piece: tuple[str, int, int]) -> dict[str, list[float]]:
 
 
 def winners(sizes: tuple[NDArray[np.float64], NDArray[np.float64]], members: Sequence[str]) -> list[bool]:
-    """Which members match the most of these cores and GB on the empty machines."""
+    """For each member, whether it matches the most of these jobs, given as (cores, GB), on the empty machines."""
     zeros, ones = np.zeros(BUCKET), np.ones(BUCKET)
     records = records_of([Part(zeros, ones, *sizes, ones)], EMPTY, 1.0)
     parameters = MatchingParameters(portfolio=tuple(members), queue_depth=BUCKET, reservations=0)
@@ -71,9 +73,9 @@ def winners(sizes: tuple[NDArray[np.float64], NDArray[np.float64]], members: Seq
 def paired(
     sizes: tuple[NDArray[np.float64], NDArray[np.float64]], rng: np.random.Generator
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The same cores in the same order with the same amounts of memory, the largest for those of the most cores.
+    """The same jobs' cores, in the same order, with their amounts of memory reassigned: more cores get more memory.
 
-    Among jobs of equally many cores the amounts come in random order.
+    Among jobs of equally many cores the amounts are in random order.
     """
     cores, memory_gb = sizes
     given = np.empty_like(memory_gb)
@@ -82,7 +84,7 @@ def paired(
 
 
 def reproduce(options: Options) -> Page:
-    """The page; the figures are drawn."""
+    """Run the contests, draw the figures and return the page."""
     buckets = QUICK_BUCKETS if options.quick else BUCKETS
     pieces = [(name, seed, buckets) for name in POOLS for seed in range(1, options.seeds + 1)]
     results = options.results("buckets", contest, pieces)
@@ -129,7 +131,7 @@ def _columns() -> list[str]:
 
 
 def _side_by_side(shares: Shares) -> list[tuple[str, ...]]:
-    """The mean percentages of every pool, generated and paired."""
+    """One row for each pool: the mean percentages, as generated and paired."""
     rows = []
     for name in POOLS:
         both = [

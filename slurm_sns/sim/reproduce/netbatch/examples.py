@@ -1,7 +1,7 @@
 """Figures 3, 4, 8, 9 and 10 of the Max-Jobs paper as grids: machines of 4 cores and 32 GB, memory in 4 GB blocks.
 
-Each job is a rectangle whose lower left corner is the upper right one of the job before it on that machine; the dashed
-diagonal is the configured ratio.
+Each job is a rectangle whose lower left corner is the upper right corner of the previous job on that machine. The
+dashed diagonal is the machine's ratio of memory to cores.
 """
 
 import math
@@ -37,7 +37,7 @@ FIGURES: Mapping[str, Mapping[str, tuple[str, Sequence[Size]]]] = {
     "figure-9": {"Mix-Fit": ("mix-fit", QUEUE_3)},
     "figure-10": {"Mix-Fit": ("mix-fit", QUEUE_4)},
 }
-#: How many jobs wait, as the paper says.
+#: (figure, row) -> how many jobs wait according to the paper.
 WAITING = {
     ("figure-3", "Best-Fit"): 2,
     ("figure-3", "Worse-Fit"): 0,
@@ -46,13 +46,13 @@ WAITING = {
     ("figure-9", "Mix-Fit"): 0,
     ("figure-10", "Mix-Fit"): 0,
 }
-#: Figure 8: what runs already, and the job that comes.
+#: Figure 8: the jobs that already run on each machine, and the job that arrives.
 RUNNING: Mapping[str, Sequence[Size]] = {"A": [(1, 24)], "B": [(1, 8), (1, 8)], "C": [(2, 4), (1, 4)]}
 ARRIVING: Size = (1, 8)
 
 
 def reproduce(options: Options) -> Page:
-    """The page; the figures are drawn. No chance is in it."""
+    """Place the queues, draw the figures and return the page. Nothing is random."""
     claims: list[Claim] = []
     rows = []
     for stem, examples in FIGURES.items():
@@ -93,7 +93,7 @@ def _node_arrays(names: Sequence[str]) -> NodeArrays:
 
 
 def _placed(heuristic: str, queue: Sequence[Size]) -> dict[str, list[Size]]:
-    """What one cycle puts on each of two empty machines."""
+    """The jobs that one cycle places on each of two empty machines."""
     node_arrays = _node_arrays("AB")
     zeros, ones = np.zeros(len(queue)), np.ones(len(queue))
     cores, memory_gb = np.array(queue, dtype=np.float64).T
@@ -127,7 +127,7 @@ def _figure_8(angles: Mapping[str, float]) -> dict[str, dict[str, list[Block]]]:
 
 
 def _blocks(jobs: Sequence[Size]) -> list[Block]:
-    """The jobs of a machine from corner to corner."""
+    """The jobs of a machine as rectangles, each from the corner where the previous one ends."""
     blocks: list[Block] = []
     core = memory = 0.0
     for cores, memory_gb in jobs:

@@ -1,6 +1,7 @@
 """The four pools of the Max-Jobs paper at full size: a month of 9 to 13 million jobs each, at the highest load.
 
-The same claims as in `netbatch_load`, of few seeds: does what was found on a twentieth of the machines carry over?
+The claims are those of module load, here with few seeds. The question is whether the findings on a twentieth of the
+machines carry over.
 """
 
 from slurm_sns.sim.reproduce.claims import interval
@@ -10,25 +11,25 @@ from slurm_sns.sim.reproduce.page import Numbers, Page
 from slurm_sns.sim.reproduce.runs import HIGHEST_LOAD, POLICIES, Sweep
 
 METRICS = ("load_cores", "load_memory", "mean_wait_s", "mean_slowdown", "mean_queue_length")
-#: Enough for an interval, wide as it is: 72 replays of about 12 million jobs each.
+#: Enough for an interval, though a wide one: this takes 72 replays of about 12 million jobs each.
 SEEDS = 3
 
 
 def sweep_of(options: Options) -> Sweep:
-    """All pools; quick: one day."""
+    """All pools at full size, the whole month; quick: one day."""
     days = 1 if options.quick else 30
     return Sweep(options.folder, seeds=min(options.seeds, SEEDS), scale=1.0, days=days, betas=(HIGHEST_LOAD,))
 
 
 def reproduce(options: Options) -> Page:
-    """The page; what is missing is run first."""
+    """Run what is missing and return the page."""
     sweep = sweep_of(options)
     options.run(sweep)
     return page_of(sweep)
 
 
 def page_of(sweep: Sweep) -> Page:
-    """The page from the runs of the sweep."""
+    """The page, from the finished runs of the sweep."""
     results = Results(sweep)
     rows = [
         (name, policy, metric, *vars(interval(found := results.of(name, policy, metric))).values(), len(found))

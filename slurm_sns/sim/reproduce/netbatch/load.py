@@ -20,12 +20,13 @@ FIGURES = {
 WAIT = "mean_wait_s"
 HEURISTICS = tuple(name for name in POLICIES if name != MAX_JOBS)
 MIX, BEST_MEMORY, WORSE_CORES = "mix-fit", "best-fit-memory", "worse-fit-cores"
-#: What the paper prints of Mix-Fit in A at the highest load, in percent; ours may differ by `NEAR_POINTS`.
+#: By how many percent Mix-Fit improves each metric in A at the highest load, as printed; ours may differ by
+#: `NEAR_POINTS`.
 PRINTED = {"mean_wait_s": 22, "mean_slowdown": 23, "mean_queue_length": 22}
 NEAR_POINTS = 7
-#: "Similar", "essentially the same", "near": within so many percent; "poor": worse by more than that.
+#: "Similar", "essentially the same", "near": within this many percent; "poor": worse by more than that.
 SIMILAR_PERCENT = 5
-#: Said on the page of the claims that do not hold.
+#: The page's explanation of the claims that do not hold.
 WHY = (
     (
         "Where a claim does not hold: the generated pools share the paper's totals, mixes of sizes and bursts, not "
@@ -42,10 +43,10 @@ WHY = (
 
 
 class Results:
-    """The runs of a sweep, by pool and policy, at a load."""
+    """The runs of a sweep by pool, policy and load."""
 
     def __init__(self, sweep: Sweep) -> None:
-        """Only loads at which two seeds at least of every pool are complete."""
+        """Keep only the loads at which every pool has at least two complete seeds."""
         self.sweep = sweep
         self.betas = [
             beta
@@ -58,28 +59,28 @@ class Results:
 
     @property
     def seeds(self) -> int:
-        """How many seeds every pool has at the highest load."""
+        """The number of seeds that every pool has at the highest load."""
         return min(self.sweep.complete(self.highest, pool) for pool in self.sweep.pools)
 
     def of(self, pool: str, policy: str, metric: str = WAIT, beta: float | None = None) -> NDArray[np.float64]:
-        """One metric by seed, at the highest load unless told."""
+        """One metric by seed, at the highest load unless `beta` is given."""
         return self.sweep.values(pool, beta or self.highest, policy, metric)
 
     def ranked(self, pool: str, policies: Iterable[str], metric: str = WAIT) -> list[str]:
-        """The policies by their mean over the seeds, the best first."""
+        """The policies by their mean over the seeds, the smallest first."""
         return sorted(policies, key=lambda policy: float(self.of(pool, policy, metric).mean()))
 
     def more(self, pool: str, one: str, other: str, metric: str = WAIT, beta: float | None = None) -> Interval:
-        """By how many percent the first is above the second, in pairs."""
+        """By how many percent policy `one` is above policy `other`, in pairs by seed."""
         return interval(percent_more(self.of(pool, one, metric, beta), self.of(pool, other, metric, beta)))
 
     def load(self, pool: str, beta: float) -> float:
-        """Percent of capacity of the scarcer of cores and memory, the mean over the seeds."""
+        """The load in percent of capacity, of the scarcer of cores and memory; the mean over the seeds."""
         cores = self.of(pool, MIX, "load_cores", beta).mean()
         return float(max(cores, self.of(pool, MIX, "load_memory", beta).mean()))
 
     def made(self) -> str:
-        """How the runs came about."""
+        """The page's sentences on how the runs were produced."""
         sweep = self.sweep
         seeds = ", ".join(f"{self._told_seeds(beta)} at beta {beta:g}" for beta in self.betas)
         loads = "; ".join(
@@ -92,7 +93,7 @@ class Results:
         )
 
     def _told_seeds(self, beta: float) -> str:
-        """One number, or one for each pool where they differ."""
+        """The number of complete seeds, or one number for each pool if they differ."""
         seeds = {pool: self.sweep.complete(beta, pool) for pool in self.sweep.pools}
         if len(set(seeds.values())) == 1:
             return str(seeds[self.sweep.pools[0]])
@@ -100,21 +101,21 @@ class Results:
 
 
 def reproduce(options: Options) -> Page:
-    """The page; what is missing is run first, the figures are drawn."""
+    """Run what is missing, draw the figures and return the page."""
     sweep = options.sweep()
     options.run(sweep)
     return page_of(options, Results(sweep))
 
 
 def claims_of(results: Results) -> list[Claim]:
-    """What section 5 says of the pools, asked of these runs."""
+    """The claims of section 5 on the pools, judged by these runs."""
     about = {"A": _pool_a, "B": _pool_b, "C": _pool_c, "D": _pool_d}
     pools = results.sweep.pools
     return [claim for name in pools for claim in about[name](results)] + _max_jobs(results)
 
 
 def page_of(options: Options, results: Results) -> Page:
-    """The page from the runs that are there."""
+    """The page, from the finished runs."""
     return Page(
         title="NetBatch load: wait, slowdown and queue length (figures 13-15)",
         made=["`sns reproduce netbatch-load`. " + results.made()],

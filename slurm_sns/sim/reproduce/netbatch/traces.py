@@ -1,11 +1,13 @@
-"""The heuristics and Max-Jobs on real traces: what of the Max-Jobs paper's findings carries over.
+"""The heuristics and Max-Jobs on real traces: which findings of the Max-Jobs paper carry over.
 
-The traces are not part of the project (module shared): MetaCentrum wagap 2013 (zewura and zegox, as its header has
-them; jobs ask for memory); HPC2N (Seth: 120 nodes of 2 processors; 2 GB each assumed) and SDSC-SP2 (128 nodes of 1
-processor, no memory recorded) from the Parallel Workloads Archive.
+The traces are not part of the project (module shared_data):
+
+* MetaCentrum wagap 2013: zewura and zegox, as in the trace's header; jobs ask for memory.
+* HPC2N (Parallel Workloads Archive): Seth, 120 nodes of 2 processors; 2 GB each assumed.
+* SDSC-SP2 (Parallel Workloads Archive): 128 nodes of 1 processor; no memory recorded.
 
 A trace is one sample. We cut it into 30 windows of equally many jobs, replay each from an empty cluster, and compare
-policies in pairs by window; windows of one trace are not quite independent.
+policies in pairs by window. Windows of one trace are not quite independent.
 """
 
 from collections.abc import Mapping
@@ -30,29 +32,29 @@ from slurm_sns.sim.traces.read_trace import read_records
 from slurm_sns.sim.traces.trace_arrays import Records
 
 KB_PER_MIB = 1024
-#: Near the best: within so many percent.
+#: "Near the best": within this many percent.
 NEAR_PERCENT = 5
 QUICK_WINDOWS = 6
 
 
 @dataclass(frozen=True)
 class Log:
-    """A trace and the machines it ran on: (how many, cores, MiB). `beta` brings its load to about 90 %."""
+    """A trace and the machines on which it ran, as (number, cores, MiB). `beta` brings its load to about 90 %."""
 
     file: str
     machines: tuple[tuple[int, int, int], ...]
     beta: float
 
     def path(self) -> Path:
-        """Where it is.
+        """The path of the trace.
 
         Raises:
-            BadInput: it is not there.
+            BadInput: the file is missing.
         """
         return shared_file("traces", self.file)
 
     def pool(self) -> NodeArrays:
-        """Its machines."""
+        """The machines as node arrays."""
         sizes = [Resources(cores, memory_mb) for count, cores, memory_mb in self.machines for _ in range(count)]
         return NodeArrays(tuple(f"n{at:03}" for at in range(len(sizes))), amounts(sizes))
 
@@ -65,10 +67,10 @@ LOGS = {
     "SDSC-SP2": Log("SDSC-SP2-1998-4.2-cln.swf.gz", ((128, 1, MIB_PER_GB),), 0.92),
 }
 
-#: On a machine of 80 cores or several of 12: the jobs that need a machine nearly empty.
+#: A job of this many cores or more is wide: it needs much of a machine of 80 cores, or several machines of 12.
 WIDE_CORES = 32
 
-#: Said below the claims.
+#: The page's remark below the claims.
 REMARK = (
     "The paper speaks of other pools: the claims are asked of these traces, not made of them. On SDSC-SP2 each machine "
     "has one processor and each job takes whole machines: which ones cannot matter, and every policy gives the same "
@@ -79,7 +81,7 @@ REMARK = (
     "whole, and halve their wait."
 )
 
-#: The trace on which machines differ in size and jobs in width: of which the page says who waits.
+#: The trace for which the page shows which jobs wait: its machines differ in size, and its jobs in width.
 SHOWN = "wagap-2013"
 WIDTH_HEADER = ("policy", f"mean wait (s), {WIDE_CORES} processors or more", "fewer processors")
 
@@ -88,7 +90,11 @@ Waits = Mapping[str, NDArray[np.float64]]
 
 
 def replay_windows(piece: tuple[str, float, int, str]) -> list[tuple[float, ...]]:
-    """Of each window: mean wait, load of cores, of memory; summed waits of wide and other jobs, and their numbers."""
+    """For each window seven numbers.
+
+    The mean wait; the loads of cores and of memory; the summed waits of the wide and of the other jobs; the numbers of
+    the wide and of the other jobs.
+    """
     name, beta, windows, policy = piece
     pool = LOGS[name].pool()
     records = read_records(str(LOGS[name].path()), pool, load_factor=beta)
@@ -105,7 +111,7 @@ def replay_windows(piece: tuple[str, float, int, str]) -> list[tuple[float, ...]
 
 
 def cut(records: Records, windows: int) -> list[Records]:
-    """Consecutive parts with equally many jobs, each beginning at 0."""
+    """Consecutive parts with equally many jobs; the submit times of each part begin at 0."""
     edges = np.linspace(0, len(records), windows + 1).astype(int)
     return [
         replace(
@@ -121,11 +127,11 @@ def cut(records: Records, windows: int) -> list[Records]:
 
 
 def reproduce(options: Options) -> Page:
-    """The page; the figures are drawn. `seeds` is the number of windows."""
+    """Replay the windows, draw the figure and return the page. `options.seeds` is the number of windows."""
     windows = QUICK_WINDOWS if options.quick else options.seeds
     pieces = [(name, beta, windows, policy) for name in LOGS for beta in (1.0, LOGS[name].beta) for policy in POLICIES]
     for log in LOGS.values():
-        log.path()  # a missing one is told before any work
+        log.path()  # a missing trace is reported before any work
     results = dict(zip(pieces, options.results("traces", replay_windows, pieces), strict=True))
     waits: dict[str, dict[float, Waits]] = {
         name: {
@@ -182,7 +188,7 @@ def by_width(seen: list[tuple[float, ...]]) -> tuple[float, float]:
 
 
 def above(waits: Waits, one: str, other: str) -> Interval:
-    """By how many percent of the other's overall mean the first waits longer, in pairs by window."""
+    """How much longer `one` waits than `other`, in percent of the other's mean over all windows; paired by window."""
     return interval(100 * (waits[one] - waits[other]) / waits[other].mean())
 
 

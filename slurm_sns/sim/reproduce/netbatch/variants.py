@@ -1,7 +1,7 @@
 """Why claims of the Max-Jobs paper do not hold on generated pools: one assumption of the generator changed at a time.
 
-Where a claim holds under a variant and not as generated, that assumption is what decides it here; where none changes
-it, none of these is the reason.
+If a claim holds under a variant but not as generated, the claim depends on that assumption. If no variant changes the
+verdict, none of these assumptions is the reason.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from slurm_sns.sim.reproduce.page import Numbers, Page
 from slurm_sns.sim.reproduce.runs import HIGHEST_LOAD, POLICIES, Sweep
 from slurm_sns.sim.workloads.netbatch_variants import AS_GENERATED, VARIANTS
 
-#: The pools of which some claims do not hold; large differences show with so few seeds.
+#: The pools for which some claims do not hold. Few seeds suffice to show large differences.
 POOLS = ("A", "C", "D")
 SEEDS, QUICK_SEEDS = 4, 2
 
@@ -27,7 +27,7 @@ CHANGES = {
 
 
 def sweep_of(options: Options, variant: str) -> Sweep:
-    """The pools at 1/20 and the highest load, a month; quick: two days at 1/50."""
+    """The pools at 1/20 of their size, a month at the highest load; quick: two days at 1/50."""
     seeds, size = (QUICK_SEEDS, (0.02, 2.0)) if options.quick else (min(options.seeds, SEEDS), (0.05, 30.0))
     return Sweep(
         options.folder, seeds, scale=size[0], days=size[1], betas=(HIGHEST_LOAD,), pools=POOLS, variant=variant
@@ -35,7 +35,7 @@ def sweep_of(options: Options, variant: str) -> Sweep:
 
 
 def reproduce(options: Options) -> Page:
-    """The page; what is missing is run first."""
+    """Run what is missing and return the page."""
     sweeps = [sweep_of(options, variant) for variant in VARIANTS]
     for sweep in sweeps:
         options.run(sweep)
@@ -43,7 +43,7 @@ def reproduce(options: Options) -> Page:
 
 
 def page_of(of_variants: Sequence[Results]) -> Page:
-    """The page from the runs that are there."""
+    """The page, from the finished runs."""
     claims = [
         Claim(results.sweep.variant, each.text, each.measure, each.found, each.low, each.high)
         for results in of_variants

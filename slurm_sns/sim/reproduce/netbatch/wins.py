@@ -13,22 +13,22 @@ from slurm_sns.sim.reproduce.page import Drawing, Numbers, Page
 from slurm_sns.sim.reproduce.runs import MAX_JOBS
 from slurm_sns.sim.workloads.netbatch_pools import POOLS
 
-#: What the figure shows of Mix-Fit in pool A, in percent: the least of the four.
+#: Mix-Fit's percentage in pool A, as the figure shows it: the smallest of the four pools.
 LEAST = 73
 
-#: Pool -> heuristic -> percent of cycles with a waiting job, by seed.
+#: Pool -> heuristic -> percent of the cycles with a waiting job in which it reaches the maximum, by seed.
 Shares = Mapping[str, Mapping[str, NDArray[np.float64]]]
 
 
 def reproduce(options: Options) -> Page:
-    """The page; the runs are those of netbatch-load, what is missing is run first."""
+    """Run what netbatch-load has not run yet and return the page."""
     sweep = options.sweep()
     options.run(sweep)
     return page_of(options, Results(sweep))
 
 
 def page_of(options: Options, results: Results) -> Page:
-    """The page from the runs that are there."""
+    """The page, from the finished runs."""
     by_beta = {beta: _shares(results, beta) for beta in results.betas}
     highest = by_beta[results.highest]
     bars = {member: {f"pool {name}": interval(highest[name][member]) for name in POOLS} for member in HEURISTICS}

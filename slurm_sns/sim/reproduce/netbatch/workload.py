@@ -1,6 +1,6 @@
 """Figures 1, 2, 5 and 6 of the Max-Jobs paper: sizes of jobs, and bursts over buckets of 1000 jobs.
 
-The check of the generator: what the paper says of the four pools' traces should hold for the generated ones.
+This checks the generator: the paper's statements on the traces of the four pools should hold for the generated ones.
 """
 
 from dataclasses import dataclass
@@ -19,13 +19,13 @@ BUCKET = 1000
 DAYS, QUICK_DAYS = 2.0, 0.5
 CORES = (1, 2, 4, 8)
 MEMORY_GB = (1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64)
-#: "Virtually no bursts", and memory that is "particularly low": our readings.
+#: Our readings of "virtually no bursts" and of memory that is "particularly low".
 NO_BURST_CORES, LOW_MEMORY_GB = 1.3, 3.0
 
 
 @dataclass(frozen=True)
 class Seen:
-    """One seed of one pool: the shares of sizes and the mean sizes of the buckets."""
+    """One seed of one pool: the percentage of jobs of each size, and the mean size of each bucket."""
 
     cores: NDArray[np.float64]
     memory: NDArray[np.float64]
@@ -34,7 +34,7 @@ class Seen:
 
 
 def look(piece: tuple[str, int, float]) -> list[list[float]]:
-    """Generate and count: the columns of `Seen`."""
+    """Generate the jobs of one seed and count: the fields of `Seen`, in its order."""
     name, seed, days = piece
     parts = list(generate(POOLS[name], scale=1.0, seed=seed, days=days))
     cores = np.concatenate([part.cores for part in parts])
@@ -53,7 +53,7 @@ def look(piece: tuple[str, int, float]) -> list[list[float]]:
 
 
 def reproduce(options: Options) -> Page:
-    """The page; the figures are drawn."""
+    """Generate the jobs, draw the figures and return the page."""
     days = QUICK_DAYS if options.quick else DAYS
     pieces = [(name, seed, days) for name in POOLS for seed in range(1, options.seeds + 1)]
     results = options.results("workload", look, pieces)

@@ -1,8 +1,9 @@
-"""How much hangs on what is assumed: the throughput experiment again, with one kind of number changed at a time.
+"""How much the results depend on assumed numbers: the throughput experiment with one kind of number changed at a time.
 
-Changed by 20 % either way, wherever the profile file says *assumed*: the gains by spreading, what fewer ways cost, and
-the bandwidth. And CG's ways for 90 % of its performance from 10 (figure 6) to 18 ("almost all", section 6.1). A changed
-number is true and planned by: what is varied is the world, not what is known of it.
+Wherever the profile file says *assumed*, one of these is changed by 20 % in either direction: the gain of spreading,
+the loss with fewer ways, the bandwidth. In addition, the ways that CG needs for 90 % of its performance go from 10
+(figure 6) to 18 ("almost all", section 6.1). The policies plan by the changed numbers and the jobs advance by them: the
+programs themselves differ, not only their profiles.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,7 +31,7 @@ Programs = Mapping[str, Program]
 
 
 def gains_changed(programs: Programs, factor: float) -> Programs:
-    """What spreading gains or loses, times the factor."""
+    """The profiles with the gain or loss of spreading multiplied by the factor, where it is assumed."""
 
     def change(run: Run, of: Mapping[int, Run]) -> Run:
         if run.provenance.time_s is not Provenance.ASSUMED or run.scale == 1:
@@ -42,7 +43,7 @@ def gains_changed(programs: Programs, factor: float) -> Programs:
 
 
 def losses_changed(programs: Programs, factor: float) -> Programs:
-    """What fewer ways cost, times the factor."""
+    """The profiles with the loss of IPC at fewer ways multiplied by the factor, where it is assumed."""
 
     def change(run: Run, _: Mapping[int, Run]) -> Run:
         if run.provenance.ipc is not Provenance.ASSUMED:
@@ -54,7 +55,7 @@ def losses_changed(programs: Programs, factor: float) -> Programs:
 
 
 def bandwidth_changed(programs: Programs, factor: float) -> Programs:
-    """GB/s, times the factor, at most the node's."""
+    """The profiles with the bandwidth multiplied by the factor, where it is assumed; at most the node's bandwidth."""
 
     def change(run: Run, _: Mapping[int, Run]) -> Run:
         if run.provenance.bandwidth_gbps is not Provenance.ASSUMED:
@@ -66,7 +67,7 @@ def bandwidth_changed(programs: Programs, factor: float) -> Programs:
 
 
 def cg_hungrier(programs: Programs, ways: int = CG_MOST_WAYS) -> Programs:
-    """CG keeps 90 % with so many ways, and its curves are stretched to that."""
+    """The profiles with CG's curves stretched so that CG needs `ways` ways for 90 % of its performance."""
     step = (CG_WAYS - FEWEST_WAYS) / (ways - FEWEST_WAYS)
 
     def change(run: Run, _: Mapping[int, Run]) -> Run:
@@ -96,7 +97,7 @@ VARIANTS: Mapping[str, Callable[[Programs], Programs]] = {
 
 
 def run(piece: tuple[str, int]) -> dict[str, Any]:
-    """One sequence in one of the worlds; which jobs it has does not depend on that."""
+    """One sequence under one variant of the profiles; the variant does not change which jobs it has."""
     variant, seed = piece
     programs = VARIANTS[variant](shipped_programs())
     jobs = jobs_of(sequence(population(shipped_programs()), seed))
@@ -104,7 +105,7 @@ def run(piece: tuple[str, int]) -> dict[str, Any]:
 
 
 def reproduce(options: Options) -> Page:
-    """The page."""
+    """Run the variants and return the page."""
     seeds = range(1, options.seeds + 1)
     pieces = [(variant, seed) for variant in VARIANTS for seed in seeds]
     results = dict(zip(pieces, options.results("assumed", run, pieces), strict=True))
@@ -152,7 +153,7 @@ def _jobs(result: Mapping[str, Any]) -> int:
 
 
 def _each(programs: Programs, change: Callable[[Run, Mapping[int, Run]], Run]) -> dict[str, Program]:
-    """Change every run of every program, knowing those of its process count by scale."""
+    """Change every run of every program; `change` also gets the runs of the same process count by scale."""
     return {
         name: replace(program, runs=tuple(change(run, program.at(run.processes)) for run in program.runs))
         for name, program in programs.items()

@@ -1,7 +1,7 @@
 """Figures 17 and 18 of Spread-n-Share: how evenly the nodes' bandwidth is used under CE and under SNS.
 
-The paper shows one random sequence: 8 nodes by 60 episodes of 30 seconds. Here it is every sequence. What a node moves
-is what the contention model gives for the jobs on it, averaged over each episode.
+The paper shows one random sequence on 8 nodes, over 60 episodes of 30 seconds. We compute the same for many sequences.
+A node's bandwidth is what the contention model gives for the jobs on the node, averaged over each episode.
 """
 
 from collections.abc import Sequence
@@ -24,22 +24,22 @@ from slurm_sns.sim.traces.programs_csv import ProgramJob
 from slurm_sns.sim.workloads.sequences import jobs_of, population, sequence
 
 EPISODE_S, EPISODES = 30, 60
-#: Standard deviation over peak, as printed; met within 0.05, half the last digit that separates the two twice over.
+#: Standard deviation divided by peak, as printed. Our number may differ by `NEAR`, a third of the gap between the two.
 PRINTED = {CE: 0.40, SNS: 0.25}
 NEAR = 0.05
 POLICIES = (CE, SNS, COMBINED)
 KIND = SharedNode(NODE.ways, NODE.bandwidth_gbps)
-#: Said on the page of what does not hold.
+#: The page's explanation of the claims that do not hold.
 WHY = (
     "The paper shows one sequence, of which it does not say how it was chosen; here the difference between the "
     "policies is small on average. Under SNS a sequence ends sooner, and its idle episodes count too."
 )
-#: Edges of figure 18's histogram: tenths of the bandwidth.
+#: Figure 18's histogram has one bin for each tenth of the bandwidth.
 TENTHS = 10
 
 
 def run(piece: tuple[str, int]) -> dict[str, Any]:
-    """GB/s by node and episode of one sequence under each policy."""
+    """One sequence under each policy: GB/s by node and episode."""
     _, seed = piece
     jobs = jobs_of(sequence(population(shipped_programs()), seed))
     return {policy: np.round(episodes(place(policy, CONTENTION, jobs), jobs), 3).tolist() for policy in POLICIES}
@@ -66,13 +66,13 @@ def _occupant(placed: Placement, jobs: Sequence[ProgramJob], programs: Any) -> O
 
 
 def _spread(moved: NDArray[np.float64], begin_s: Seconds, end_s: Seconds, gbps: float) -> None:
-    """Add what is moved from `begin_s` to `end_s` to the episodes that this touches."""
+    """Add the GB moved at `gbps` from `begin_s` to `end_s` to the episodes that this time overlaps."""
     for at in range(int(begin_s // EPISODE_S), min(int(-(-end_s // EPISODE_S)), EPISODES)):
         moved[at] += gbps * (min(end_s, (at + 1) * EPISODE_S) - max(begin_s, at * EPISODE_S))
 
 
 def reproduce(options: Options) -> Page:
-    """The page; the figures are drawn."""
+    """Run the sequences, draw the figures and return the page."""
     results = options.results("balance", run, [("balance", seed) for seed in range(1, options.seeds + 1)])
     spread = {policy: np.array([_spread_over_peak(np.array(r[policy])) for r in results]) for policy in POLICIES}
     first = {policy: np.array(results[0][policy]) for policy in POLICIES}

@@ -1,11 +1,12 @@
-"""Beyond the paper: the combined policy against SNS, CS and CE, and what makes fewer jobs break their alpha.
+"""Beyond the paper: the combined policy against SNS, CS and CE, and two ideas to let fewer jobs break their alpha.
 
-Everything is planned by profiles as a profiler would have them (module profiling), and advances under contention by the
-true ones; beside it SNS and combined planned by the true ones. Two ideas against broken alphas, alone and together:
+The policies plan by profiles with a profiler's errors (module sampled_profiles), and the jobs advance under contention
+by the true profiles. For comparison, SNS and combined also plan by the true profiles. The two ideas are tested
+alone and together:
 
-*headroom*: nodes are planned as if they had 80 % of their bandwidth. Memory slows down well before it is full: at 80 %
-of its bandwidth an access takes 1.3 times as long as on an idle one, at 95 % twice as long.
-*margin*: ways are asked for as if alpha were 0.95, halfway between what the owner wants kept and everything.
+*headroom*: the policy plans as if nodes had 80 % of their bandwidth. Memory slows down well before it is saturated: at
+80 % of its bandwidth an access takes 1.3 times as long as on an idle memory, at 95 % twice as long.
+*margin*: jobs ask for ways as if alpha were 0.95, halfway between the alpha that the owner wants and 1.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,7 +35,10 @@ FEWEST_SEEDS = 200
 
 @dataclass(frozen=True)
 class Variant:
-    """A policy, what it plans by, and the ideas that it follows."""
+    """A policy and how it plans.
+
+    `is_profiled`: by profiles with a profiler's errors. `bandwidth`: with this fraction of the nodes' bandwidth.
+    """
 
     policy: str
     is_profiled: bool = True
@@ -42,7 +46,7 @@ class Variant:
     alpha: float = ALPHA
 
     def placements(self, jobs: Sequence[Any], seed: int) -> tuple[Placement, ...]:
-        """The jobs of one sequence."""
+        """The placements of the jobs of one sequence."""
         true = shipped_programs()
         return place(
             self.policy,
@@ -67,14 +71,14 @@ VARIANTS: Mapping[str, Variant] = {
     "sns, both": Variant(SNS, bandwidth=HEADROOM, alpha=MARGIN_ALPHA),
     "combined, both": Variant(COMBINED, bandwidth=HEADROOM, alpha=MARGIN_ALPHA),
 }
-#: What the numbers say.
+#: The page's summary of the results.
 WHY = (
     "The combined policy is level with SNS on these 8 nodes: a little less throughput, as many broken alphas. Its "
     "portfolio has no more to choose where few nodes differ. What lowers the share of broken alphas is to ask for "
     "more ways than the owner's alpha needs: from 6.8 to 1.4 % of jobs, at a third of the gain in throughput. Room "
     "in the bandwidth makes jobs faster, but alphas break over cache here, not over memory."
 )
-#: Of each sequence and variant; in percent but for the ratio.
+#: What is measured for each sequence and variant, with its label; all in percent, except `run`, a ratio.
 MEASURES = {
     "throughput": "throughput over CE's, %",
     "run": "run time over CE's (geometric mean)",
@@ -95,7 +99,7 @@ def run(piece: tuple[str, int]) -> dict[str, dict[str, float]]:
 
 
 def measures(placements: Sequence[Placement], ce: Runs) -> dict[str, float]:
-    """What is said of one sequence, beside its runs under CE."""
+    """The measures of one sequence, relative to its runs under CE."""
     runs = Runs.of(placements)
     ratio = runs.run_s / ce.run_s
     over = np.maximum(ratio * ALPHA - 1, 0.0)
@@ -123,7 +127,7 @@ def idle_share(placements: Sequence[Placement]) -> float:
 
 
 def reproduce(options: Options) -> Page:
-    """The page; the figure is drawn."""
+    """Run the sequences, draw the figure and return the page."""
     seeds = options.seeds if options.quick else max(options.seeds, FEWEST_SEEDS)
     results = options.results("beyond", run, [("beyond", seed) for seed in range(1, seeds + 1)])
     found = {
@@ -167,7 +171,7 @@ def reproduce(options: Options) -> Page:
 
 
 def _claims(found: Mapping[str, Mapping[str, Any]]) -> list[Claim]:
-    """Our own questions, answered by the same rule: each in pairs, on the same sequences."""
+    """Our own claims, judged by the same rule: each compares two variants in pairs, on the same sequences."""
 
     def compare(text: str, one: str, other: str, measure: str, **bounds: float) -> Claim:
         difference = interval(found[one][measure] - found[other][measure])

@@ -1,8 +1,8 @@
-"""Figures 3, 4, 6 and 12 of Spread-n-Share: what programs want of memory and cache, as our profiles and law have it.
+"""Figures 3, 4, 6 and 12 of Spread-n-Share: the programs' demand for cache and memory bandwidth.
 
-These are inputs of every other experiment rather than results: the printed numbers must come back out of the profile
-file through the code that plans by them. One thing is a result: what a profiler that samples 2, 4, 8 and all ways and
-interpolates between them, as the paper's does, would take for the fewest ways.
+These numbers are inputs of every other experiment rather than results: the code that plans must return the printed
+numbers from the profile file, and the law of module bandwidth_saturation must fit STREAM's. One thing is a result: the
+fewest ways that a profiler finds when it samples 2, 4, 8 and all ways and interpolates, as the paper's profiler does.
 """
 
 from slurm_sns.policies.profile import Run
@@ -26,7 +26,7 @@ NEAR = 0.01
 
 
 def reproduce(options: Options) -> Page:
-    """The page; the figures are drawn. No chance is in it."""
+    """Compute the numbers, draw the figures and return the page. Nothing is random."""
     programs = shipped_programs()
     runs = {name: program.at(PROCESSES)[1] for name, program in sorted(programs.items())}
     ways = list(range(2, NODE.ways + 1))
@@ -92,5 +92,5 @@ def _claims(runs: dict[str, Run], mg_on_two: Run) -> list[Claim]:
 
 
 def _is(where: str, text: str, measure: str, value: float | None, printed: float) -> Claim:
-    """A number that should come out within a hundredth."""
+    """The claim that our number is within 1 % of the printed one."""
     return Claim(where, text, measure, exactly(value or 0.0), (1 - NEAR) * printed, (1 + NEAR) * printed)

@@ -1,7 +1,7 @@
-"""Figure 19 of Spread-n-Share: what the share of jobs that gain from spreading does to run and wait times.
+"""Figure 19 of Spread-n-Share: run and wait times against the fraction of jobs that gain from spreading.
 
-Sequences of 30 jobs of 28 cores on 8 nodes, BW (scaling) and HC (neutral), in 11 proportions. Every job fills a node,
-so CS would do what CE does. Each proportion in as many random orders as there are seeds.
+The sequences have 30 jobs of 28 cores on 8 nodes, BW (scaling) and HC (neutral) in 11 proportions. Each proportion is
+run in as many random orders as there are seeds. CS is left out: every job fills a node, so CS would equal CE.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,12 +20,12 @@ from slurm_sns.sim.workloads.sequences import SWEEP_JOBS, jobs_of, population, s
 #: How many of the 30 jobs are BW, for ratios from 0 to 1.
 SCALING_JOBS = tuple(range(0, SWEEP_JOBS + 1, 3))
 WHATS = ("run_s", "wait_s", "turnaround_s")
-#: "More than 10 % better" in turnaround between these ratios; the wait falls until about 0.75.
+#: The paper's claims: turnaround "more than 10 % better" between these ratios; the wait falls until about 0.75.
 BETTER_PERCENT, BETTER_BETWEEN, TURNS_AT = 10, (0.35, 0.85), 0.75
-#: The turning point of a curve that is known at 11 places.
+#: The turning point may differ by this much: the curve is known at 11 ratios only.
 ABOUT = 0.15
 
-#: Said on the page of what does not hold.
+#: The page's explanation of the claims that do not hold.
 WHY = (
     "At ratio 0 the authors' model charges HC for the two ways that it asked for even where it is alone, 4 %; with "
     "the spare ways given to it, as the paper does, nothing is lost. Run times fall as in the paper. Waits fall "
@@ -34,7 +34,7 @@ WHY = (
     "chose among them on full nodes is not printed."
 )
 
-#: Number of scaling jobs -> what -> SNS's mean over CE's, by seed.
+#: Number of scaling jobs -> run, wait or turnaround -> the policy's mean divided by CE's, by seed.
 Shares = Mapping[int, Mapping[str, Column]]
 
 
@@ -46,7 +46,7 @@ def run(piece: tuple[int, int]) -> dict[str, Any]:
 
 
 def reproduce(options: Options) -> Page:
-    """The page; the figure is drawn."""
+    """Run the sequences, draw the figure and return the page."""
     seeds = range(1, options.seeds + 1)
     pieces = [(scaling_jobs, seed) for scaling_jobs in SCALING_JOBS for seed in seeds]
     results = options.results("ratio", run, pieces)

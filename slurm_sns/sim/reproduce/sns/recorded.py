@@ -1,4 +1,4 @@
-"""The one sequence of 20 jobs of which the authors' prototype keeps a record: its jobs, and what came of them under CE.
+"""The one sequence of 20 jobs that is recorded in the authors' prototype: its jobs, and their times under CE.
 
 Source: a comment in SSparser.py of Uberun, the prototype (github.com/thu-pacman/Uberun). It ran on the paper's eight
 nodes; mean wait and run are printed in whole seconds, the end of the last job in hundredths of an hour.
@@ -16,14 +16,17 @@ RECORDED = (
     *("ep-16", "hc-28", "ts-16", "rnn-16", "cg-16", "ts-16", "ep-16", "hc-16", "ep-16", "gan-16"),
     *("bw-16", "bw-28", "nw-16", "ep-16", "hc-28", "bfs-16", "cg-16", "wc-16", "hc-16", "nw-16"),
 )
-#: What is recorded of it, and what that is.
+#: The recorded numbers of the sequence by name.
 RECORDED_NUMBERS = {"mean wait (s)": 320, "mean run time (s)": 422, "end of the last job (h)": 0.36}
-#: A recorded number is met within this share of itself.
+#: Our number may differ from the recorded one by this fraction.
 NEAR = 0.05
 
 
 def recorded_claims() -> list[Claim]:
-    """Each recorded number beside ours. Under CE nobody has neighbours: both models of progress say the same."""
+    """The claims that our numbers equal the recorded ones.
+
+    Under CE no job has neighbours, so that all progress models give the same times.
+    """
     runs = Runs.of(place(CE, AUTHORS, jobs_of(_members(RECORDED))))
     ours = (runs.wait_s.mean(), runs.run_s.mean(), runs.end_s.max() / 3600)
     return [

@@ -1,6 +1,7 @@
-"""Sequences of programs on a few nodes, under several policies and both models of progress: what all pages share.
+"""Run sequences of programs on a few nodes under several policies and both progress models; all pages use this module.
 
-The cluster is the paper's: nodes of 28 cores, 20 ways and 118 GB/s (of its 118.26: bandwidth is whole GB/s here).
+The cluster is the paper's: nodes of 28 cores, 20 ways and 118 GB/s. The paper has 118.26; bandwidth here is in whole
+GB/s.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,7 +28,7 @@ PROFILES = "conf/profiles/spread-n-share.yaml"
 NODE = Resources(28, 128 * 1024, 20, 118)
 PAPER_NODES = 8
 POLICIES = (CE, CS, SNS, COMBINED)
-#: A pass at every submit and finish.
+#: Seconds between cycles. Time is in whole seconds, so there is a cycle at every submit and finish.
 INTERVAL_S = 1
 QUEUE_DEPTH = 100_000
 
@@ -35,7 +36,7 @@ Column = NDArray[np.float64]
 
 
 class Runs(NamedTuple):
-    """What became of the jobs of one sequence, in their order. Times in seconds."""
+    """The times of the jobs of one sequence, in the order of the jobs. In seconds."""
 
     start_s: Column
     end_s: Column
@@ -70,7 +71,7 @@ def shipped_programs() -> Mapping[str, Program]:
 
 
 def cluster(nodes: int = PAPER_NODES) -> NodeArrays:
-    """So many of the paper's nodes."""
+    """A cluster of this many of the paper's nodes."""
     return NodeArrays(tuple(f"n{at}" for at in range(nodes)), amounts([NODE] * nodes))
 
 
@@ -92,9 +93,10 @@ def place(
     parameters: SnsParameters = REPRODUCTION,
     planned_gbps: int | None = None,
 ) -> tuple[Placement, ...]:
-    """The jobs as the policy places them.
+    """The jobs' placements under the policy.
 
-    Planned by `programs`, and advancing by `true_programs` (the same if None); planned as if nodes had `planned_gbps`.
+    The policy plans by `programs`; jobs advance by `true_programs` (None: by `programs`). With `planned_gbps` the
+    policy plans as if every node had this bandwidth.
     """
     true_pool = node_arrays or cluster()
     node_arrays = true_pool if planned_gbps is None else with_bandwidth(true_pool, planned_gbps)
@@ -116,7 +118,7 @@ def place(
 
 
 def run_all(jobs: Sequence[ProgramJob], policies: Sequence[str] = POLICIES, **options: Any) -> dict[str, Any]:
-    """Every policy under every model, as a kept result: `policy/model` -> start and end of each job."""
+    """Run every policy under every progress model; a result to keep: `policy/model` -> start and end of each job."""
     results: dict[str, Any] = {}
     for policy in policies:
         for model in MODELS:
@@ -126,12 +128,12 @@ def run_all(jobs: Sequence[ProgramJob], policies: Sequence[str] = POLICIES, **op
 
 
 def runs_of(result: Mapping[str, Any], policy: str, model: str) -> Runs:
-    """One policy's runs of a kept result whose jobs were all submitted at 0."""
+    """One policy's runs from a result of `run_all` whose jobs were all submitted at 0."""
     kept = result[f"{policy}/{model}"]
     start_s = np.array(kept["start_s"])
     return Runs(start_s, np.array(kept["end_s"]), np.zeros_like(start_s))
 
 
 def geometric_mean(ratios: Column) -> float:
-    """The mean of what has no dimension (the paper's rule)."""
+    """The geometric mean, which the paper takes of dimensionless numbers."""
     return float(np.exp(np.log(ratios).mean()))

@@ -1,8 +1,9 @@
 """Figure 20 of Spread-n-Share: Trinity's parallel jobs on 4,096, 8,192 and 32,768 nodes, CE against SNS.
 
-By the authors' model: a job's run time is fixed at its start, neighbours change nothing. The profile of 16 processes
-serves every size; GAN and RNN count as compact. The prototype never spreads a job over 32 nodes whose size under CE is
-more than half of the cluster: no such job could be spread here, since twice its nodes are more than there are.
+Jobs advance by the authors' model: a job's run time is fixed at its start, neighbours change nothing. The profile of 16
+processes serves every size; GAN and RNN count as compact. The prototype never spreads a job of more than 32 nodes that
+takes more than half of the cluster under CE. The rule needs no code here: to spread such a job would take at least
+twice its nodes, more than there are.
 """
 
 from collections.abc import Mapping
@@ -26,12 +27,12 @@ SIZES, RATIOS, PROCESSES = (4096, 8192, 32768), (0.9, 0.5), 16
 PARAMETERS = replace(REPRODUCTION, one_profile_for_all_sizes=True, unspreadable_is_compact=True)
 POLICIES = (CE, SNS)
 WHATS = ("wait_s", "run_s", "turnaround_s")
-#: "+15.7 % throughput", "run time about -8 %": met within a quarter. "Slightly worse": by less than so many percent.
+#: "+15.7 % throughput", "run time about -8 %": within a quarter of that. "Slightly worse": by less than this percent.
 NEAR, SLIGHTLY_PERCENT = 0.25, 10
 #: "Waits are small": less than this percent of the turnaround under CE. "Waits fall much": by at least as much.
 SMALL_PERCENT, MUCH_PERCENT = 5, 10
 
-#: Said on the page of what does not hold.
+#: The page's explanation of the claims that do not hold.
 WHY = (
     "On 32K nodes nobody waits, so that the gain is that of the run times: it hangs on the speedups at scales 2 "
     "to 8, of which most are assumed, after the prototype's frequency factors. Why our waits grow on 4K nodes at "
@@ -39,12 +40,12 @@ WHY = (
     " wide ones waiting."
 )
 
-#: (nodes, ratio) -> policy -> what -> mean seconds by seed.
+#: (nodes, ratio) -> policy -> wait, run or turnaround -> mean seconds, by seed.
 Means = Mapping[tuple[int, float], Mapping[str, Mapping[str, Column]]]
 
 
 def run(piece: tuple[int, float, int]) -> dict[str, Any]:
-    """Mean wait, run and turnaround of one draw of programs under CE and SNS."""
+    """One random assignment of programs to the jobs: mean wait, run and turnaround under CE and SNS."""
     nodes, ratio, seed = piece
     members = {each.program: each for each in population(shipped_programs()) if each.processes == PROCESSES}
     jobs = trinity_jobs(shared_file("traces", FILE), members, ratio, seed)
@@ -56,7 +57,7 @@ def run(piece: tuple[int, float, int]) -> dict[str, Any]:
 
 
 def reproduce(options: Options) -> Page:
-    """The page; the figure is drawn."""
+    """Run the simulations, draw the figure and return the page."""
     sizes = SIZES[-1:] if options.quick else SIZES
     cells = [(nodes, ratio) for nodes in sizes for ratio in RATIOS]
     pieces = [(*cell, seed) for cell in cells for seed in range(1, options.seeds + 1)]
@@ -109,7 +110,7 @@ def _ce(means: Means, nodes: int, ratio: float, what: str = "turnaround_s") -> C
 
 
 def _change(means: Means, nodes: int, ratio: float, what: str) -> Column:
-    """By how many percent of CE's mean turnaround SNS's mean exceeds CE's."""
+    """SNS's mean minus CE's, in percent of CE's mean turnaround."""
     difference = means[nodes, ratio][SNS][what] - _ce(means, nodes, ratio, what)
     return 100 * difference / _ce(means, nodes, ratio)
 

@@ -1,7 +1,7 @@
 """Figure 13 of Spread-n-Share: the test programs' speedup on 2, 4 and 8 nodes over one, each alone on its nodes.
 
-Speedups are inputs of our profiles; that the printed ones, and the classes that the paper gives, come out of the file
-through the code that plans by it, is what this page shows.
+The speedups are inputs of our profiles. The page checks that the code that plans by the profiles returns the printed
+speedups and the classes that the paper gives.
 """
 
 from slurm_sns.policies.sns.classify import Classification, Kind, classify
@@ -15,12 +15,12 @@ from slurm_sns.sim.reproduce.sns.runs import shipped_programs
 PROCESSES = 16
 SCALING, COMPACT, NEUTRAL = ("mg", "cg", "lu", "ts", "bw"), ("bfs",), ("ep", "wc", "nw", "hc")
 ONE_NODE = ("gan", "rnn")
-#: CG is 13 % faster on 2 nodes; the others are best on 8, by more than 30 %. Met within a point.
+#: The paper: CG is 13 % faster on 2 nodes (ours may differ by a point); the others are best on 8, by more than 30 %.
 CG_SCALE, CG_FASTER, WIDEST, FASTER, POINT = 2, 13, 8, 30, 1
 
 
 def reproduce(options: Options) -> Page:
-    """The page; the figure is drawn. No chance is in it."""
+    """Compute the speedups, draw the figure and return the page. Nothing is random."""
     programs = shipped_programs()
     runs = {name: program.at(PROCESSES) for name, program in sorted(programs.items())}
     faster = {

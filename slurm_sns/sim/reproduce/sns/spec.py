@@ -1,16 +1,17 @@
-"""Measured programs instead of assumed curves: SPEC's way curves under the policies, and co-runs that were measured.
+"""Measured programs instead of assumed curves: SPEC's way curves under the policies, and measured co-runs.
 
 *Sharing*: single-process jobs of 40 SPEC programs, whose IPC and bandwidth were measured with 1 to 11 ways, on nodes of
-8 cores and 11 ways. They cannot spread: what is left of Spread-n-Share is who shares a node with whom, and how many
-ways each gets. CE gives each job a node; CS fills nodes with whoever is next; SNS and combined keep alpha.
+8 cores and 11 ways. These jobs cannot be spread. Spread-n-Share then only decides which jobs share a node and how many
+ways each gets. CE gives each job a node; CS fills nodes in the order of the queue; SNS and combined keep alpha.
 
 *Co-runs*: SP beside seven other programs, 8 cores each on a machine of 16 cores and 40 MB of cache. Their way curves
-were not measured, so what the model can say of them is: what share of the cache each holds (its rule for caches without
-partitions, from the traffic that was measured), and how much memory alone slows them down (flat curves). What it misses
-of the second is the cache's part.
+were not measured, so the model predicts only two things. From the measured traffic it predicts each program's part of
+the cache (the rule for caches without partitions). With flat way curves it predicts the slowdown by memory alone; the
+rest of the measured slowdown is due to the cache.
 
-The data are not part of the project (module shared). The peak bandwidth of the machines is not recorded: that of the
-co-runs' is taken to be 60 GB/s (MG alone drew 49.9), that of the SPEC node the paper's share of 8 of its 28 cores.
+The data are not part of the project (module shared_data). The peak bandwidth of the machines is not recorded. We assume
+60 GB/s for the machine of the co-runs (MG alone drew 49.9); the SPEC node of 8 cores gets 8/28 of the bandwidth of the
+paper's node of 28 cores.
 """
 
 import csv
@@ -34,20 +35,20 @@ from slurm_sns.sim.traces.programs_csv import ProgramJob
 
 CURVES, CO_RUNS = ("profiles", "spec-way-curves.csv"), ("profiles", "corun-measurements.csv")
 MB_PER_GB = 1000
-#: Run times were not measured: each program's is drawn once, as long as the paper's programs run (50 to 1200 s).
+#: Run times were not measured: each program's is drawn once from the range of the paper's programs (50 to 1200 s).
 SHORTEST_S, LONGEST_S = 50, 1200
 SPEC_NODES, SPEC_NODE = 8, Resources(8, 32 * 1024, 11, 34)
 SPEC_JOBS = 120
 POLICIES = (CE, CS, SNS, COMBINED)
 
 CO_RUN_CORES, CO_RUN_CACHE_MB, CO_RUN_WAYS, CO_RUN_GBPS = 8, 40.0, 20, 60.0
-#: The cache's rule is met when it is off by less than so many MB on average, of 40.
+#: The rule for the cache holds if its error is less than this many MB of 40, on average.
 NEAR_MB = 2.0
 TOLD = Provenances(Provenance.ASSUMED, Provenance.MEASURED, Provenance.MEASURED)
 
 
 def spec_programs(seed: int) -> dict[str, Program]:
-    """The SPEC programs, one process each, with the curves that were measured and run times that were drawn."""
+    """The SPEC programs, one process each, with measured curves and random run times."""
     lots = np.random.default_rng(seed)
     points: dict[str, list[tuple[int, float, float]]] = {}
     with shared_file(*CURVES).open(encoding="utf-8", newline="") as file:
@@ -95,7 +96,7 @@ class CoRun(NamedTuple):
 
 
 def co_runs() -> tuple[dict[str, CoRun], dict[str, dict[str, CoRun]]]:
-    """The programs alone on 8 cores, and the pairs with SP: case -> program -> measured."""
+    """The measurements of the programs alone on 8 cores (by program), and of the pairs with SP: case -> program."""
     alone: dict[str, CoRun] = {}
     pairs: dict[str, dict[str, CoRun]] = {}
     with shared_file(*CO_RUNS).open(encoding="utf-8", newline="") as file:
@@ -120,7 +121,7 @@ class Predicted(NamedTuple):
 
 
 def predict() -> list[Predicted]:
-    """Every program of every pair."""
+    """The predictions for every program of every pair."""
     alone, pairs = co_runs()
     found = []
     for case, pair in sorted(pairs.items()):
@@ -135,13 +136,13 @@ def predict() -> list[Predicted]:
 
 
 def _flat(measured: CoRun) -> Occupant:
-    """A program whose way curve is not known: as if its cache did not matter."""
+    """A program of unknown way curve as an occupant: a flat curve, as if the cache did not matter."""
     gbps = (measured.gbps, measured.gbps)
     return Occupant(Run(CO_RUN_CORES, 1, measured.time_s, (2, CO_RUN_WAYS), (1.0, 1.0), gbps, TOLD), CO_RUN_CORES)
 
 
 def reproduce(options: Options) -> Page:
-    """The page."""
+    """Run the mixes, predict the co-runs and return the page."""
     results = options.results("spec", run, [("spec", seed) for seed in range(1, options.seeds + 1)])
     found: dict[str, dict[str, Any]] = {
         policy: {what: np.array([each[policy][what] for each in results]) for what in ("throughput", "run", "broken")}

@@ -1,6 +1,7 @@
-"""What is said of sequences that ran under several policies: throughput, run times over CE's, broken alphas.
+"""Statistics of sequences that ran under several policies: throughput, run times over CE's, broken alphas.
 
-Throughput is 1 / mean turnaround. Means are arithmetic in seconds, geometric of what has no dimension, as in the paper.
+Throughput is 1 / mean turnaround. As in the paper, means of seconds are arithmetic, means of dimensionless numbers
+geometric.
 
 Source: Spread-n-Share (SC'19), section 6.2.
 """
@@ -17,13 +18,13 @@ from slurm_sns.sim.engine.sns_policies import CE, CS, SNS
 from slurm_sns.sim.reproduce.sns.runs import Column, geometric_mean, runs_of
 
 ALPHA = REPRODUCTION.alpha
-#: Run times are whole seconds: what exceeds alpha by less than this share is rounding.
+#: Run times are whole seconds: an excess over what alpha allows that is below this fraction is a rounding error.
 ROUNDING = 1e-3
 
 
 @dataclass(frozen=True)
 class Sequences:
-    """The kept results of some sequences, under one model of progress."""
+    """The kept results of some sequences, under one progress model."""
 
     results: Sequence[Mapping[str, Any]]
     model: str
@@ -34,25 +35,25 @@ class Sequences:
         return np.array([100 * (other / own - 1) for other, own in means])
 
     def ratios(self, policy: str) -> list[Column]:
-        """The run time of each job over that under CE, by sequence."""
+        """The run time of each job divided by its run time under CE, by sequence."""
         return [runs_of(each, policy, self.model).run_s / runs_of(each, CE, self.model).run_s for each in self.results]
 
     def mean_ratios(self, policy: str) -> Column:
-        """Their geometric mean, by sequence."""
+        """The geometric mean of `ratios`, by sequence."""
         return np.array([geometric_mean(each) for each in self.ratios(policy)])
 
     def broken(self, policy: str) -> Column:
-        """By how many percent each job that breaks its alpha exceeds the run time that alpha allows."""
+        """For each job that breaks its alpha: by how many percent it exceeds the run time that alpha allows."""
         over: Column = np.concatenate(self.ratios(policy)) * ALPHA - 1
         return 100 * over[over > ROUNDING]
 
     def geometric_gain(self, policy: str) -> float:
-        """The prototype's throughput: the geometric mean of each job's turnaround under CE over its own, in percent."""
+        """The gain in percent as the prototype computes it: by the geometric mean of turnaround under CE over own."""
         return 100 * (float(np.mean([geometric_mean(self._quicker(each, policy)) for each in self.results])) - 1)
 
     @cached_property
     def against_cs(self) -> Column:
-        """SNS's gains over CS."""
+        """SNS's gains over CS, in percent by sequence."""
         return self.gains(SNS, CS)
 
     def _turnaround_s(self, result: Mapping[str, Any], policy: str) -> float:
@@ -62,7 +63,7 @@ class Sequences:
         return runs_of(result, CE, self.model).turnaround_s / runs_of(result, policy, self.model).turnaround_s
 
 
-#: The printed numbers by name.
+#: The numbers that the paper prints, by name, and how we compute them.
 NUMBERS: Mapping[str, Callable[[Sequences], float]] = {
     "cs gain": lambda of: of.gains(CS).mean(),
     "sns gain": lambda of: of.gains(SNS).mean(),
@@ -86,5 +87,5 @@ NUMBERS: Mapping[str, Callable[[Sequences], float]] = {
 
 
 def _of(values: Column, statistic: Callable[[Column], Any]) -> float:
-    """The statistic; 0 of nothing."""
+    """The statistic of the values, 0 without values."""
     return float(statistic(values)) if len(values) else 0.0

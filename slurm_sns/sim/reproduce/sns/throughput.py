@@ -1,7 +1,7 @@
 """Figures 14 to 16 of Spread-n-Share: random sequences of 20 jobs on 8 nodes under CE, CS and SNS, and combined.
 
-The paper has 36 sequences; we run several times 36, and compute each of its numbers for every 36 of ours, so that a
-maximum over 36 is set beside maxima over 36.
+The paper has 36 sequences. We run several blocks of 36 and compute each of the paper's numbers for every block, so that
+a maximum over 36 sequences is compared with maxima over 36.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,9 +22,9 @@ from slurm_sns.sim.workloads.sequences import jobs_of, population, scaling_ratio
 #: The paper's number of sequences.
 BLOCK = 36
 QUICK_SEQUENCES = 2 * BLOCK
-#: A printed number is met within a quarter of itself: sequences, nodes and curves are not the authors'.
+#: Our number may differ from a printed one by this fraction: sequences, nodes and curves are not the authors'.
 NEAR = 0.25
-#: Said on the page of what does not hold.
+#: The page's explanation of the claims that do not hold.
 WHY = (
     "Gains are larger than printed and broken alphas nearly absent: jobs are planned by the very curves by which "
     "they run. With curves that were sampled at four points and are 5 % off, twelve times as many break their alpha"
@@ -35,20 +35,20 @@ WHY = (
 
 
 def run(piece: tuple[str, int]) -> dict[str, Any]:
-    """One sequence under every policy and model."""
+    """One sequence under every policy and progress model."""
     _, seed = piece
     drawn = sequence(population(shipped_programs()), seed)
     return {"ratio": scaling_ratio(drawn), **run_all(jobs_of(drawn))}
 
 
 def results_of(options: Options) -> list[dict[str, Any]]:
-    """All sequences; kept, so that other pages on the same sequences find them done."""
+    """The results of all sequences; they are kept, so that other pages on the same sequences reuse them."""
     count = QUICK_SEQUENCES if options.quick else max(options.seeds // BLOCK, 2) * BLOCK
     return options.results("sequences", run, [("sequence", seed) for seed in range(1, count + 1)])
 
 
 def reproduce(options: Options) -> Page:
-    """The page; the figures are drawn."""
+    """Run the sequences, draw the figures and return the page."""
     results = results_of(options)
     first = {model: Sequences(results[:BLOCK], model) for model in MODELS}  # as many as the paper shows
     _draw(options, first)
@@ -93,7 +93,7 @@ def _made(sequences: int, blocks: int) -> list[str]:
 
 
 class Printed(NamedTuple):
-    """A number of the paper, by its name in NUMBERS; met between `low` and `high`."""
+    """A number of the paper, by its name in NUMBERS; our number should lie between `low` and `high`."""
 
     number: str
     where: str
@@ -159,7 +159,7 @@ def _rows(results: Sequence[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
 
 
 def _summary(blocks: Mapping[str, Sequence[Sequences]]) -> Numbers:
-    """Every policy under every model: what the claims are about, and the prototype's own throughput."""
+    """A row for each policy and model: the numbers of the claims, and the gain as the prototype computes it."""
     header = ("policy", "model", "throughput over CE, %", "geometric, %", "mean run over CE's", "broken alphas of 720")
     rows: list[tuple[str | Interval, ...]] = []
     for policy in (CS, SNS, COMBINED):
