@@ -11,8 +11,8 @@ import pytest
 
 from slurm_sns.cli import main
 
-DATA = Path(__file__).parents[1] / "data" / "netbatch"
-SHARED = Path(os.environ.get("SNS_SHARED", Path(__file__).parents[2].parent / "shared"))
+DATA = Path(__file__).parents[2] / "data" / "netbatch"
+SHARED = Path(os.environ.get("SNS_SHARED", Path(__file__).parents[3].parent / "shared"))
 
 AUTHORS_PORTFOLIO = (
     "best-fit-memory,worse-fit-memory,best-fit-cores,worse-fit-cores,mix-fit,memory-first-best,memory-first-worse"

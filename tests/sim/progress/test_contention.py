@@ -23,7 +23,7 @@ from slurm_sns.sim.traces.sns_trace import TraceReader
 
 SHIPPED = {
     program.name: program
-    for program in read_profiles(Path(__file__).parents[2] / "conf" / "profiles" / "spread-n-share.yaml")
+    for program in read_profiles(Path(__file__).parents[3] / "conf" / "profiles" / "spread-n-share.yaml")
 }
 WAYS, PEAK = 20, 118.0
 OWN_WAYS = SharedNode(WAYS, PEAK)

@@ -24,8 +24,8 @@ from slurm_sns.sim.traces.nodes_csv import read_nodes
 from slurm_sns.sim.traces.read_trace import read_records
 from slurm_sns.sim.traces.trace_arrays import RecordBuilder
 
-DATA = Path(__file__).parents[1] / "data" / "netbatch"
-SHARED = Path(os.environ.get("SNS_SHARED", Path(__file__).parents[2].parent / "shared"))
+DATA = Path(__file__).parents[2] / "data" / "netbatch"
+SHARED = Path(os.environ.get("SNS_SHARED", Path(__file__).parents[3].parent / "shared"))
 POOL_A = SHARED / "reference" / "netbatch"
 
 AUTHORS_PORTFOLIO = ("best-fit-memory", "worse-fit-memory", "best-fit-cores", "worse-fit-cores", "mix-fit")
