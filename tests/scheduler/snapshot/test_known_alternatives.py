@@ -14,7 +14,7 @@ from slurm_sns.scheduler.observe.observed import ObservedJob
 from slurm_sns.scheduler.snapshot.known_alternatives import KnownAlternatives
 from slurm_sns.scheduler.snapshot.spreading import Spreading
 
-WAYS = Choice((Alternative(1, Resources(1, 1)),))
+CHOICE = Choice((Alternative(1, Resources(1, 1)),))
 LATER = "its owner has jobs of more than 2 new sizes: this one is looked at in a later cycle"
 
 
@@ -26,47 +26,47 @@ class Work:
 
     def __call__(self) -> Choice:
         self.done += 1
-        return WAYS
+        return CHOICE
 
 
 def test_a_size_is_worked_out_once_for_all_jobs_and_looks_in_which_some_job_has_it() -> None:
     known, work = KnownAlternatives(), Work()
     for _ in range(3):
         known.begin_cycle()
-        assert [known.ways("small", None, user, work) for user in (ALICE, BOB)] == [WAYS, WAYS]
+        assert [known.choice("small", None, user, work) for user in (ALICE, BOB)] == [CHOICE, CHOICE]
     assert work.done == 1
 
 
 def test_a_size_that_no_job_had_for_a_whole_look_is_forgotten() -> None:
     known, work = KnownAlternatives(), Work()
-    known.ways("small", None, ALICE, work)
+    known.choice("small", None, ALICE, work)
     known.begin_cycle()
     known.begin_cycle()
-    known.ways("small", None, ALICE, work)
+    known.choice("small", None, ALICE, work)
     assert work.done == 2
 
 
 def test_what_follows_from_a_profile_is_worked_out_anew_when_the_profile_is_another() -> None:
     known, work = KnownAlternatives(), Work()
     for profile in (Program("mg", ()), Program("mg", ()), Program("mg", (), 2), None):
-        known.ways("small", profile, ALICE, work)
+        known.choice("small", profile, ALICE, work)
     assert work.done == 3
 
 
 def test_that_a_job_can_never_run_is_known_as_well() -> None:
     known, never = KnownAlternatives(1), Infeasible("too large")
-    assert [known.ways("huge", None, ALICE, lambda: never) for _ in range(3)] == 3 * [never]
+    assert [known.choice("huge", None, ALICE, lambda: never) for _ in range(3)] == 3 * [never]
 
 
 def test_beyond_its_number_of_new_sizes_a_users_others_wait_and_nobody_elses() -> None:
     known, work = KnownAlternatives(2), Work()
-    known.ways("a", None, ALICE, work)
-    known.ways("b", None, ALICE, work)
+    known.choice("a", None, ALICE, work)
+    known.choice("b", None, ALICE, work)
     with pytest.raises(Closed, match=LATER):
-        known.ways("c", None, ALICE, work)
-    assert known.ways("a", None, ALICE, work) == WAYS, "what is known costs nothing"
-    assert known.ways("c", None, BOB, work) == WAYS
-    assert known.ways("c", None, ALICE, work) == WAYS, "whoever made it known"
+        known.choice("c", None, ALICE, work)
+    assert known.choice("a", None, ALICE, work) == CHOICE, "what is known costs nothing"
+    assert known.choice("c", None, BOB, work) == CHOICE
+    assert known.choice("c", None, ALICE, work) == CHOICE, "whoever made it known"
 
 
 # --- in a look

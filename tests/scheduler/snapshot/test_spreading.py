@@ -34,7 +34,7 @@ JOB = ObservedJob(
 
 def ways(job: ObservedJob, policy: str = "combined", **fields):
     spreading = Spreading(specification(policy).policy().alternatives, programs={"mg": SCALING})
-    return Spreader(replace(spreading, **fields)).ways(job, kinds_of(NODES))
+    return Spreader(replace(spreading, **fields)).choice(job, kinds_of(NODES))
 
 
 def test_a_hinted_job_of_a_known_program_is_spread_with_its_ways_and_bandwidth() -> None:
@@ -128,6 +128,6 @@ def test_jobs_that_share_the_work_get_what_each_would_get_alone(policy: str) -> 
 
 def told(spreader: Spreader, job: ObservedJob, nodes: tuple[ObservedNode, ...]) -> object:
     try:
-        return spreader.ways(job, kinds_of(nodes))
+        return spreader.choice(job, kinds_of(nodes))
     except Infeasible as never:
         return str(never)
