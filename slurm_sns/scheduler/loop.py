@@ -23,7 +23,7 @@ from slurm_sns.scheduler.observe.nice import boosted
 from slurm_sns.scheduler.observe.observed import Observation
 from slurm_sns.scheduler.observe.records import JobRecord, Stage
 from slurm_sns.scheduler.orders import PlacementOrder
-from slurm_sns.scheduler.outage import Outage
+from slurm_sns.scheduler.outage_log import Outage
 from slurm_sns.scheduler.policy_history import NO_MEMORY, Remembering
 from slurm_sns.scheduler.ports import Clock, Decisions, Executor, Heartbeat, History, KillSwitch, Log, Profiles, State
 from slurm_sns.scheduler.release import release_held

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 from slurm_sns.errors import SnsError
 from slurm_sns.scheduler.observe.records import JobRecord
-from slurm_sns.scheduler.outage import Outage
+from slurm_sns.scheduler.outage_log import Outage
 from slurm_sns.scheduler.ports import Clock, Executor, Log, State
 from slurm_sns.scheduler.release import release_held
 from slurm_sns.scheduler.settings import Settings

@@ -13,7 +13,7 @@ from slurm_sns.model import Plan, Snapshot, Start
 from slurm_sns.policies.base import HistoryFormat
 from slurm_sns.policies.sns.alternatives_report import AlternativesReport
 from slurm_sns.scheduler.observe.records import Decision
-from slurm_sns.store import codec
+from slurm_sns.store import snapshot_codec
 from slurm_sns.store.database_errors import in_words
 from slurm_sns.store.schema import array_tasks, cycles, decisions
 
@@ -55,7 +55,7 @@ class StoredDecisions:
             "at_s": at_s,
             "chosen": plan.report.chosen,
             "matched": json.dumps(dict(plan.report.matched)),
-            "snapshot": codec.pack(snapshot, self._history),
+            "snapshot": snapshot_codec.pack(snapshot, self._history),
         }
         done = [_start_row(start, explanations.get(start.job_id)) for start in plan.starts]
         again = {job_id: text for job_id, text in notes.items() if job_id in repeated}
@@ -149,7 +149,7 @@ class StoredDecisions:
                 data = connection.execute(select(cycles.c.snapshot).where(cycles.c.id == cycle_id)).scalar()
         except SQLAlchemyError as problem:
             raise Unreachable(f"the decision record cannot be read: {in_words(problem)}") from None
-        return None if data is None else codec.unpack(data, self._history)
+        return None if data is None else snapshot_codec.unpack(data, self._history)
 
     def _clean(self, now_s: float) -> None:
         with self._engine.begin() as connection:

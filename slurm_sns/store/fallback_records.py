@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from slurm_sns.errors import SnsError
 from slurm_sns.scheduler.observe.records import JobRecord
-from slurm_sns.scheduler.outage import Outage
+from slurm_sns.scheduler.outage_log import Outage
 from slurm_sns.scheduler.ports import Log
 from slurm_sns.store.history import StoredHistory
 from slurm_sns.store.schema import open_store

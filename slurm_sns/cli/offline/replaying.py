@@ -11,8 +11,8 @@ from slurm_sns.cli.offline.requested import Requested
 from slurm_sns.cli.offline.sns_options import summary_of
 from slurm_sns.errors import BadInput
 from slurm_sns.policies.matching.parameters import MatchingParameters
-from slurm_sns.policies.placement.kernel_heuristics import KEYS, kernel_holds
 from slurm_sns.policies.placement.kernel_matching import Rules
+from slurm_sns.policies.placement.kernel_weights import KEYS, kernel_holds
 from slurm_sns.policies.placement.node_arrays import NodeArrays
 from slurm_sns.policies.placement.portfolio import Portfolio
 from slurm_sns.policies.profile import Program

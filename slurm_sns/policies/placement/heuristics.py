@@ -1,6 +1,6 @@
 """The heuristics: each scores the nodes on which a job fits; the smallest score wins, ties go to the first node.
 
-A heuristic is one function and one line in `HEURISTICS`, and one line in `kernel_heuristics.keys` for the compiled
+A heuristic is one function and one line in `HEURISTICS`, and one line in `kernel_weights.keys` for the compiled
 kernel. Its arguments are `capacity` and `free`, shape (resources, nodes); `candidates`, the columns on which the job
 fits, ascending; and `demand`, what the job takes of each node. It returns one score per candidate.
 

@@ -26,8 +26,8 @@ from slurm_sns.policies.placement.kernel_arrays import (
     Problem,
     Scores,
 )
-from slurm_sns.policies.placement.kernel_heuristics import NAMES, ROWS, kernel_holds, kernel_table
 from slurm_sns.policies.placement.kernel_input import KindTable, TabulatedQueue, tabulate
+from slurm_sns.policies.placement.kernel_weights import NAMES, ROWS, kernel_holds, kernel_table
 from slurm_sns.policies.placement.kinds_of_jobs import OncePerKind
 from slurm_sns.policies.placement.node_arrays import CORES, Amounts, NodeArrays, held
 from slurm_sns.policies.placement.queue import FairOrder, WaitingQueue

@@ -23,8 +23,8 @@ from slurm_sns.policies.placement.kernel_arrays import (
     Queue,
     largest_number_of_takes,
 )
-from slurm_sns.policies.placement.kernel_heuristics import ROWS, kernel_table
 from slurm_sns.policies.placement.kernel_matching import kernel_rules
+from slurm_sns.policies.placement.kernel_weights import ROWS, kernel_table
 from slurm_sns.policies.placement.node_arrays import CORES, MEMORY, NodeArrays
 from slurm_sns.policies.placement.node_state_kernel import open_all
 from slurm_sns.sim.replay.compiled_loop import (

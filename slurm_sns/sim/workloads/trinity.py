@@ -4,8 +4,8 @@ Jobs of more than one and at most 4,096 nodes are kept, with their submit times.
 fills the 28 cores of each. With probability `ratio` its program is drawn uniformly from the scaling programs, otherwise
 uniformly from the others. Its run time in the trace is its run time under CE.
 
-The trace is not part of the project (module sim.reproduce.shared_data). It is rebuilt from six windows of two weeks, so its
-counts are not the paper's (7,044 jobs).
+The trace is not part of the project (module sim.reproduce.shared_data). It is rebuilt from six windows of two weeks, so
+its counts are not the paper's (7,044 jobs).
 
 Source: Spread-n-Share (SC'19), section 6.4.
 """

@@ -13,7 +13,7 @@ from slurm_sns.model import Alternative, Job, Node, Project, Resources, Snapshot
 from slurm_sns.policies.combined.combined import combined
 from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
-from slurm_sns.policies.placement.kernel_heuristics import KEYS, kernel_holds
+from slurm_sns.policies.placement.kernel_weights import KEYS, kernel_holds
 from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
 from slurm_sns.policies.placement.portfolio import Portfolio
 from slurm_sns.policies.placement.queue import WaitingQueue

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from slurm_sns.model import Resources
 from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
-from slurm_sns.policies.placement.kernel_heuristics import KEYS
+from slurm_sns.policies.placement.kernel_weights import KEYS
 from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
 from slurm_sns.sim.engine.matching import Simulation
 from slurm_sns.sim.replay.trace_replay import replay

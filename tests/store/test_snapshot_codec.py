@@ -24,7 +24,7 @@ from slurm_sns.model import (
     Snapshot,
 )
 from slurm_sns.policies.base import HistoryFormat
-from slurm_sns.store import codec
+from slurm_sns.store import snapshot_codec
 
 amounts = st.integers(-(10**6), 10**9)
 names = st.text(max_size=8)
@@ -102,12 +102,12 @@ snapshots = st.builds(
 @settings(deadline=None)
 @given(snapshots)
 def test_a_snapshot_comes_back_as_it_was(snapshot: Snapshot) -> None:
-    assert codec.unpack(codec.pack(snapshot, PASSES), PASSES) == snapshot
+    assert snapshot_codec.unpack(snapshot_codec.pack(snapshot, PASSES), PASSES) == snapshot
 
 
 @pytest.mark.parametrize("moment", [3, 3.0, Fraction(3), Fraction(10, 3)])
 def test_a_moment_keeps_its_kind(moment: Seconds) -> None:
-    assert type(codec.unpack(codec.pack(Snapshot((), (), now_s=moment))).now_s) is type(moment)
+    assert type(snapshot_codec.unpack(snapshot_codec.pack(Snapshot((), (), now_s=moment))).now_s) is type(moment)
 
 
 WITH_HISTORY = Snapshot((), (), now_s=5, history=Passes({7: 2}, Fraction(1, 3)))
@@ -116,23 +116,23 @@ WITH_HISTORY = Snapshot((), (), now_s=5, history=Passes({7: 2}, Fraction(1, 3)))
 @pytest.mark.parametrize("form", [None, HistoryFormat(2, Passes), HistoryFormat(1, Moves)])
 def test_the_history_of_another_policy_or_version_is_left_out(form: HistoryFormat | None) -> None:
     without = replace(WITH_HISTORY, history=None)
-    assert codec.unpack(codec.pack(WITH_HISTORY, PASSES), form) == without
-    assert codec.unpack(codec.pack(without, PASSES), form) == without
+    assert snapshot_codec.unpack(snapshot_codec.pack(WITH_HISTORY, PASSES), form) == without
+    assert snapshot_codec.unpack(snapshot_codec.pack(without, PASSES), form) == without
 
 
 def test_a_damaged_history_costs_only_itself() -> None:
-    value = json.loads(zlib.decompress(codec.pack(WITH_HISTORY, PASSES)))
+    value = json.loads(zlib.decompress(snapshot_codec.pack(WITH_HISTORY, PASSES)))
     value["history"][2] = "garbage"
-    assert codec.unpack(packed(value), PASSES) == replace(WITH_HISTORY, history=None)
+    assert snapshot_codec.unpack(packed(value), PASSES) == replace(WITH_HISTORY, history=None)
 
 
 def test_a_policy_without_a_form_has_its_history_left_out() -> None:
-    assert codec.unpack(codec.pack(WITH_HISTORY), PASSES) == replace(WITH_HISTORY, history=None)
+    assert snapshot_codec.unpack(snapshot_codec.pack(WITH_HISTORY), PASSES) == replace(WITH_HISTORY, history=None)
 
 
 def test_what_is_no_value_of_a_snapshot_is_not_packed() -> None:
     with pytest.raises(TypeError, match="is no value of a snapshot"):
-        codec.pack(Snapshot((), (), now_s=object()))
+        snapshot_codec.pack(Snapshot((), (), now_s=object()))
 
 
 def test_a_snapshot_of_version_1_is_read() -> None:
@@ -147,7 +147,7 @@ def test_a_snapshot_of_version_1_is_read() -> None:
     }
     way = Alternative(1, Resources(1, 2, 3, 4))
     expected = Job(1, 5, (way,), (0, 7), "physics", None, frozenset({"c1"}), over_aged=True, withholds=False)
-    assert codec.unpack(packed(value)) == Snapshot(
+    assert snapshot_codec.unpack(packed(value)) == Snapshot(
         (Node("c1", Resources(4, 100), Resources(2, 50)),),
         (expected,),
         {"physics": Project(2.5, Resources(1, 2, 3, 4))},
@@ -156,10 +156,10 @@ def test_a_snapshot_of_version_1_is_read() -> None:
 
 
 def test_a_snapshot_from_before_the_limit_of_withholding_is_read() -> None:
-    value = json.loads(zlib.decompress(codec.pack(Snapshot((), (Job(1, 1, ()),)))))
+    value = json.loads(zlib.decompress(snapshot_codec.pack(Snapshot((), (Job(1, 1, ()),)))))
     value["version"] = 1
     value["waiting"][0] = value["waiting"][0][:8]
-    assert codec.unpack(packed(value)).waiting[0].withholds
+    assert snapshot_codec.unpack(packed(value)).waiting[0].withholds
 
 
 def test_a_snapshot_of_a_large_queue_is_small() -> None:
@@ -168,17 +168,17 @@ def test_a_snapshot_of_a_large_queue_is_small() -> None:
         Job(number, number, (Alternative(1, Resources(4, 8000)),), (0, 0, 0, number), "physics", None, allowed)
         for number in range(10_000)
     )
-    assert len(codec.pack(Snapshot((), waiting))) < 300_000
+    assert len(snapshot_codec.pack(Snapshot((), waiting))) < 300_000
 
 
-GOOD = codec.pack(Snapshot((Node("c1", Resources(1, 1), Resources(1, 1)),), ()))
+GOOD = snapshot_codec.pack(Snapshot((Node("c1", Resources(1, 1), Resources(1, 1)),), ()))
 
 
 def packed(value: object) -> bytes:
     return zlib.compress(json.dumps(value).encode())
 
 
-EMPTY = json.loads(zlib.decompress(codec.pack(Snapshot((), ()))))
+EMPTY = json.loads(zlib.decompress(snapshot_codec.pack(Snapshot((), ()))))
 
 
 @pytest.mark.parametrize(
@@ -208,10 +208,10 @@ EMPTY = json.loads(zlib.decompress(codec.pack(Snapshot((), ()))))
 )
 def test_a_damaged_snapshot_is_an_error_of_ours(damaged: bytes) -> None:
     with pytest.raises(SnsError, match="a recorded snapshot cannot be read") as problem:
-        codec.unpack(damaged, PASSES)
+        snapshot_codec.unpack(damaged, PASSES)
     assert "\n" not in str(problem.value)
 
 
 def test_a_snapshot_of_another_version_is_refused_and_not_guessed() -> None:
     with pytest.raises(SnsError, match="is of version 3; this is version 2"):
-        codec.unpack(packed({"version": 3}))
+        snapshot_codec.unpack(packed({"version": 3}))
