@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Protocol
 
 
-class Report(Protocol):
+class ReportProgress(Protocol):
     """Reports progress: how much is done now, and out of how much if that was not known before."""
 
     def __call__(self, done: int, total: int | None = None, /) -> None:
@@ -15,7 +15,7 @@ class Report(Protocol):
 
 
 @contextmanager
-def progress_bar(title: str, total: int = 100) -> Iterator[Report]:
+def progress_bar(title: str, total: int = 100) -> Iterator[ReportProgress]:
     """Show a bar while the context lasts, and give the function that moves it; `total` may be given to that later."""
     if not sys.stderr.isatty():
         yield lambda _done, _total=None, /: None

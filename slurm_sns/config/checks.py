@@ -74,8 +74,8 @@ def _extra_field_is_free(settings: Settings) -> None:
         if option.partition("=")[0] == "extra_constraints":
             _refuse(
                 ("slurm", "scheduler_parameters", index),
-                "extra_constraints gives the jobs' field Extra a meaning, and slurm_sns keeps its marks there; "
-                "valid: a Slurm without that option",
+                "with extra_constraints Slurm interprets the field Extra of jobs, where slurm_sns keeps its marks; "
+                "valid: scheduler_parameters without it",
             )
 
 

@@ -211,7 +211,7 @@ class Scheduler:
         wrong = [each for each in plan.actions if isinstance(each, Start | Release) and each.job_id not in waiting]
         for action in wrong:
             name = type(action).__name__
-            self._ports.log(f"error: {name} of job {action.job_id} in a plan, which does not wait; not sent")
+            self._ports.log(f"error: the plan has a {name} of job {action.job_id}, which does not wait; not sent")
         return replace(plan, actions=tuple(each for each in plan.actions if each not in wrong)) if wrong else plan
 
     def _plan(self, situation: Situation, now_s: float) -> Plan:

@@ -55,8 +55,8 @@ NOT_SHOWN = (
     "script of more than 256 KiB)"
 )
 WHOLE_MEMORY = (
-    "it gets the whole memory of its nodes (--mem=0, or no --mem and no DefMemPerCPU), and those of its partitions may "
-    "differ in it: which nodes it takes is Slurm's choice"
+    "it gets all the memory of its nodes (--mem=0, or no --mem and no DefMemPerCPU), and the nodes of its partitions "
+    "may differ in memory: Slurm must choose them"
 )
 RELEASED = (
     "slurm_sns held it, and it was released: by its owner, by an administrator, or by slurm_sns, which releases what "

@@ -64,8 +64,8 @@ def recall(memory: Memory | None, form: HistoryFormat | None, log: Log) -> objec
         return None
     if memory.version != form.version:
         log(
-            f"the history of policy {memory.policy} is of version {memory.version}; known is {form.version}: "
-            "it starts anew"
+            f"the history of policy {memory.policy} is of version {memory.version}, but the policy reads version "
+            f"{form.version}: it starts without history"
         )
         return None
     if not memory.text:  # the policy's last plan had no history
@@ -73,7 +73,7 @@ def recall(memory: Memory | None, form: HistoryFormat | None, log: Log) -> objec
     try:
         return history_of(form, memory.text)
     except ValueError as problem:
-        log(f"the history of policy {memory.policy} cannot be read ({problem}): it starts anew")
+        log(f"the history of policy {memory.policy} cannot be read ({problem}): it starts without history")
         return None
 
 
@@ -87,7 +87,7 @@ def text_of(form: HistoryFormat, history: object) -> str:
         raise ValueError(f"a history of {form.type.__name__} is expected, not {history!r:.80}")  # noqa: TRY004 - as below
     text = _adapter(form).dump_json((history,), warnings="error").decode()
     if history_of(form, text) != history:
-        raise ValueError(f"a history of {form.type.__name__} would be read as another one")
+        raise ValueError(f"a history of {form.type.__name__} would be read back as a different one")
     return text
 
 

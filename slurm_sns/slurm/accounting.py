@@ -30,7 +30,7 @@ _SHOW_SHARES = ("sacctmgr", "-nP", "show", "associations", "format=account,user,
 
 
 @dataclass(frozen=True, slots=True)
-class Numbers:
+class AccountingValues:
     """By QOS and by account, sorted by name; `qos_preempts` is None before slurmdbd has answered."""
 
     qos_priorities: tuple[tuple[str, int], ...] = ()
@@ -46,12 +46,12 @@ class Accounting:
     def __init__(self, log: Log, *, with_shares: bool, ask: Callable[..., str] = run) -> None:
         self._with_shares = with_shares
         self._ask = ask
-        self._known = Numbers()
+        self._known = AccountingValues()
         self._asking: threading.Thread | None = None
         self._ask_after_s = 0.0
         self._silence = Outage(log, "; the last known priorities, shares and limits stay in force")
 
-    def numbers(self) -> Numbers:
+    def numbers(self) -> AccountingValues:
         """The last answer of slurmdbd; the empty default values before its first answer."""
         if self._asking is None:
             self._begin().join(FIRST_ANSWER_S)
@@ -74,7 +74,7 @@ class Accounting:
             self._silence.met(f"slurmdbd does not answer: {problem}", time.monotonic())
             self._ask_after_s = time.monotonic() + ASKED_AGAIN_S
             return
-        self._known = Numbers(
+        self._known = AccountingValues(
             translate.qos_priorities(qos),
             translate.qos_freedoms(qos),
             shares,

@@ -74,7 +74,7 @@ def _sites_own(lines: Sequence[Line], ours: Path) -> list[Line]:
 
 def _said_once(name: str, own: Sequence[Line]) -> Iterator[Finding]:
     """The site's own files do not repeat the option: Slurm takes the last one and logs an error for each repetition."""
-    what = f"{name} stands in the rendered slurm.conf alone"
+    what = f"{name} is set in the rendered slurm.conf only"
     repeated = [line for line in own if line.option and line.option[0] == name.lower()]
     for line in repeated:
         yield Finding(
@@ -94,7 +94,12 @@ def _gres(line: Line, config: Config) -> Iterator[Finding]:
         return  # NodeName=DEFAULT and the like
     if len(amounts) > 1:
         advice = "slurm.conf: one NodeName line for each entry of nodes in sns.yaml; the rendered file names their Gres"
-        yield Finding(ok=False, what=f"nodes {named} are alike", found="different amounts in sns.yaml", advice=advice)
+        yield Finding(
+            ok=False,
+            what=f"nodes {named} have the same cache ways and bandwidth",
+            found="different amounts in sns.yaml",
+            advice=advice,
+        )
     elif amounts:
         wanted = ",".join(f"{name}:{amount}" for name, amount in amounts.pop())
         new = _with_gres(line.content, wanted)

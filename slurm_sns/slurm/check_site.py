@@ -39,8 +39,9 @@ def controllers(lines: Sequence[Line]) -> Finding:
         what="one SlurmctldHost",
         found=", ".join(hosts),
         wanted="slurm_sns on the one that is active",
-        advice="after a takeover the filter there finds no heartbeat, so that new jobs are Slurm's; what is held waits "
-        "for the daemons of the first host: start both on the new one, or run there: sns release --all",
+        advice="after a takeover the submit filter on the new host finds no heartbeat: new jobs pass through, and held "
+        "jobs wait for the daemons of the first host: start both daemons on the new one, or run there: "
+        "sns release --all",
     )
 
 
@@ -53,7 +54,7 @@ def _sharing(partition: SitePartition, site: Site) -> Finding:
         f"partition {name} lets jobs share nodes and gives them all CPUs",
         ", ".join(found),
         "OverSubscribe=NO or YES, ExclusiveUser=NO, no MaxCPUsPerNode or MaxCPUsPerSocket below the node's CPUs",
-        advice=f"sns.yaml: leave {name} out of partitions; or slurm.conf, PartitionName={name}: without these options",
+        advice=f"sns.yaml: leave {name} out of partitions; or slurm.conf: PartitionName={name} without these options",
     )
 
 
@@ -88,7 +89,7 @@ def _preemption(managed: Sequence[SitePartition], site: Site) -> Iterator[Findin
             warning=True,
             what=f"jobs of partition {name} may preempt others" if name else "jobs may preempt others",
             found=why,
-            advice="they are held for a second and then left to Slurm, which alone can stop a running job",
+            advice="they are held for a second and then left to Slurm: only Slurm can preempt a running job",
         )
     if not found:
         yield Finding(ok=True, what="no managed job may preempt others")
@@ -100,7 +101,7 @@ def _federation(site: Site) -> Finding:
         "the cluster is in no federation: its jobs would all be left to Slurm, a second after their submission",
         site.federation,
         "none",
-        advice=f"sacctmgr modify federation {site.federation} set clusters-=<this cluster>; or have no slurm_sns here",
+        advice=f"sacctmgr modify federation {site.federation} set clusters-=<this cluster>; or remove slurm_sns here",
     )
 
 
@@ -108,7 +109,7 @@ def _weights(site: Site) -> Finding:
     return Finding(
         ok=True,
         warning=site.priority_weights > MOST_WEIGHTS,
-        what="a placed job is before all others",
+        what="placed jobs get the highest priority",
         found=f"PriorityWeight* of {site.priority_weights} in all",
         wanted=f"at most {MOST_WEIGHTS}",
         advice="a waiting job of a higher priority keeps placed jobs from starting, and Slurm cuts priorities to 32 "
@@ -121,11 +122,11 @@ def _backfill(site: Site) -> Finding:
     return Finding(
         ok=True,
         warning=interval_s > MOST_BF_INTERVAL_S,
-        what="Slurm plans its own jobs often enough",
+        what="the backfill scheduler plans often enough",
         found=f"bf_interval={interval_s}",
         wanted=f"at most {MOST_BF_INTERVAL_S}",
-        advice="nodes are kept for pass-through jobs by Slurm's last plan, however old: sns.yaml, slurm, "
-        f"scheduler_parameters: bf_interval={MOST_BF_INTERVAL_S}",
+        advice="slurm_sns keeps nodes for pass-through jobs as Slurm's last plan says, however old it is: sns.yaml, "
+        f"slurm, scheduler_parameters: bf_interval={MOST_BF_INTERVAL_S}",
     )
 
 

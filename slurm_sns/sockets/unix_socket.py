@@ -184,7 +184,7 @@ def _ask_once(path: Path, request: dict[str, Any]) -> dict[str, Any]:
             with connection.makefile("rb") as stream:
                 line = stream.readline(LONGEST_ANSWER_BYTES)
     except BlockingIOError:
-        return {"error": "others call it all the time", "busy": True}  # the kernel's queue of connections is full
+        return {"error": "the kernel's queue of connections to it is full", "busy": True}
     except OSError as problem:
         raise Unreachable(f"no scheduler answers at {path}: {problem.strerror or problem}") from None
     if not line:

@@ -11,7 +11,7 @@ _REMEDIES = {
     "readonly": "the file and its directory must belong to SlurmUser and be writable",
     "unable to open": "the file and its directory must belong to SlurmUser and be writable",
     "disk is full": "make room there",
-    "disk I/O error": "make room there, or look after the disk",
+    "disk I/O error": "make room there, or check the disk",
 }
 
 

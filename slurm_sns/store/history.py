@@ -52,7 +52,7 @@ class StoredHistory:
             if NOT_UTF_8 in str(problem):
                 return Memory(policy, UNREADABLE, "")
             raise Unreachable(
-                f"the memory of policy {policy} in the store cannot be read: {in_words(problem)}"
+                f"the history of policy {policy} in the store cannot be read: {in_words(problem)}"
             ) from None
         return None if found is None else Memory(*found)
 

@@ -116,7 +116,7 @@ def unpack(data: bytes, form: HistoryFormat | None = None) -> Snapshot:
             value = {**SINCE_VERSION_2, **value}
         elif value["version"] != VERSION:
             raise SnsError(
-                f"a recorded snapshot is of version {value['version']}; this is version {VERSION}, which reads 1, too"
+                f"a recorded snapshot is of version {value['version']}; this slurm_sns reads versions 1 and {VERSION}"
             )
         allowed = [None if names is None else frozenset(names) for names in value["allowed"]]
         return Snapshot(

@@ -16,7 +16,7 @@ MESSAGES: Mapping[str, str] = {
     "program": "sns: {key} {value}: a program name is 1 to 64 of the characters A-Z a-z 0-9 . _ + -",
     "max-scale": "sns: {key} {value}: the largest scale must be a whole number from 1 to 64",
     "heuristic": "sns: {key} {value}: unknown heuristic; valid are {valid}",
-    "flag": "sns: {key} {value}: valid are the word alone, yes and no",
+    "flag": "sns: {key} {value}: valid are yes, no, and the name without a value",
     "missing": "sns: {key}: a value is missing, such as {example}",
     "unknown": "sns: {key} {value}: unknown hint; valid are {valid}",
     "duplicate": "sns: {key}: given twice; give each hint once",
@@ -28,7 +28,7 @@ MESSAGES: Mapping[str, str] = {
     "task-both": "sns: no node has both {asked} CPUs and {asked_mb} MiB for one task: " + _HAS,
     "job-nodes": "sns: the job wants {asked} nodes and only {count} can hold a task of it: " + _HAS,
     "job-tasks": "sns: {asked} tasks (CPUs per task: {task_cpus}, MiB per task: {task_mb}) do not fit: at most {count} "
-    "do, on nodes: {nodes}; " + _HAS,
+    "do, on the nodes that the job may use ({nodes}); " + _HAS,
 }
 
 

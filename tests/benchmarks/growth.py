@@ -16,7 +16,7 @@ from replay import POLICIES, account
 
 from slurm_sns.sim.reproduce import figures
 from slurm_sns.sim.reproduce.claims import exactly
-from slurm_sns.sim.reproduce.page import Drawing, Numbers, Page, write_page
+from slurm_sns.sim.reproduce.page import DataTable, Drawing, Page, write_page
 
 BASE = {"jobs": 1_000_000, "machines": 1_633, "depth": 1_000}
 GROWN = {
@@ -71,19 +71,23 @@ def page_of(out: Path, found: dict[tuple[int, int, int, str], tuple[float, float
         title="How the time of a replay grows with jobs, machines and queue depth",
         made=[
             (
-                "`python tests/benchmarks/growth.py`: `sns simulate` of traces like pool-a of the reference results at "
-                f"load {LOAD:g}, so that a long queue waits. User + system time of the whole process, the least of "
-                f"{repeat} runs, less the least of the same with `--limit 1`: reading the trace is in it, starting "
-                "Python is not. One size changes at a time, from "
-                + ", ".join(f"{value:,} {name}" for name, value in BASE.items())
-                + "."
+                "`python tests/benchmarks/growth.py`: `sns simulate` of traces like pool-a of the reference results, "
+                f"at load {LOAD:g}, so that a long queue waits. The time is the user + system time of the whole "
+                f"process (the smallest of {repeat} runs), minus that of the same run with `--limit 1` (again the "
+                "smallest). It includes reading the trace, but not starting Python. One size changes at a time; the "
+                "others stay at " + ", ".join(f"{value:,} {name}" for name, value in BASE.items()) + "."
             )
         ],
         claims=[],
         drawings=[Drawing("growth", "Processor seconds against jobs, machines and queue depth.")],
-        numbers=[Numbers("growth", header, rows)],
-        remarks=["Between neighbouring sizes time grows with size to the power of (1 is proportional, 0 not at all):"],
-        shown=Numbers("exponents", ("grows", "policy", "first step", "second step"), exponents),
+        numbers=[DataTable("growth", header, rows)],
+        remarks=[
+            (
+                "The exponent with which time grows between neighbouring sizes (1: in proportion to the size, "
+                "0: not at all):"
+            )
+        ],
+        shown=DataTable("exponents", ("grows", "policy", "first step", "second step"), exponents),
     )
 
 

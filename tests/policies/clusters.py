@@ -12,12 +12,12 @@ def node(name: str, cores: int = 4, gb: float = 32, free: tuple[int, float] | No
     return Node(name, Resources(cores, int(gb * GB)), Resources(free_cores, int(free_gb * GB)))
 
 
-def way(cores: int, gb: float, nodes: int = 1, *, exclusive: bool = False) -> Alternative:
+def alternative(cores: int, gb: float, nodes: int = 1, *, exclusive: bool = False) -> Alternative:
     return Alternative(nodes=nodes, demand=Resources(cores, int(gb * GB)), exclusive=exclusive)
 
 
 def job(identity: int, cores: int = 1, gb: float = 1, nodes: int = 1, **fields) -> Job:
-    fields.setdefault("alternatives", (way(cores, gb, nodes),))
+    fields.setdefault("alternatives", (alternative(cores, gb, nodes),))
     fields.setdefault("order", (identity,))
     fields.setdefault("submit_s", identity)
     return Job(id=identity, **fields)

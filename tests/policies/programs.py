@@ -43,7 +43,7 @@ def types_of(nodes) -> tuple[NodeType, ...]:
     return node_types(node.capacity for node in nodes)
 
 
-def ways_to_run(of, tasks=16, nodes=None, parameters=REPRODUCTION, **request) -> tuple[Alternative, ...]:
+def alternatives_of(of, tasks=16, nodes=None, parameters=REPRODUCTION, **request) -> tuple[Alternative, ...]:
     request.setdefault("memory_per_node_mb", GB)
     return choose(Request(tasks, **request), of, nodes or types(), parameters).alternatives
 
@@ -54,7 +54,7 @@ def snapshot(nodes, *programs, tasks=16, parameters=REPRODUCTION, **fields) -> S
         Job(
             at,
             at,
-            ways_to_run(each, tasks, types_of(nodes), parameters),
+            alternatives_of(each, tasks, types_of(nodes), parameters),
             order=(at,),
             **fields,
         )

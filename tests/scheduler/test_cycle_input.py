@@ -289,7 +289,10 @@ def test_a_job_that_gets_all_memory_of_nodes_that_differ_in_it_is_slurms_choice(
     whole = job(1, memory_per_cpu_mb=None)
     assert planned(situation(look(whole))) == [1]
     (release,) = situation(look(whole, nodes=unlike)).corrections
-    assert release.reason.startswith("left to Slurm: it gets all the memory of its nodes, and these differ in memory")
+    why = (
+        "it gets all the memory of its nodes, and the nodes of its partitions differ in memory: Slurm must choose them"
+    )
+    assert release.reason.startswith(f"left to Slurm: {why}")
 
 
 # --- records and corrections, by status
@@ -542,7 +545,7 @@ def test_observe_and_advise_correct_nothing_that_users_did(mode) -> None:
 
 @pytest.mark.parametrize("mode", [ADVISE, OBSERVE])
 def test_a_job_that_the_filter_held_before_enforce_was_over_is_released_though_nobody_has_a_record_of_it(mode) -> None:
-    over = "held in the mode enforce, which is over"
+    over = "held in the mode enforce, which is no longer set"
     seen = situation(look(job(1), job(5, array_id=5, array_tasks="0-9")), settings=mode)
     assert seen.corrections == (Release(1, over), Release(5, over))
 
@@ -575,7 +578,7 @@ def test_a_waiting_job_has_no_memory_of_a_placement_left_to_restore() -> None:
 @pytest.mark.parametrize("mode", [ADVISE, OBSERVE])
 def test_a_job_that_an_earlier_enforce_left_held_is_released(mode) -> None:
     seen = situation(look(job(1)), record(1, Stage.HELD), settings=mode)
-    assert seen.corrections == (Release(1, "held in the mode enforce, which is over"),)
+    assert seen.corrections == (Release(1, "held in the mode enforce, which is no longer set"),)
     free_now = situation(look(job(1, priority=9)), *seen.records.values(), settings=mode)
     assert (free_now.records[1].stage, free_now.corrections) == (Stage.RELEASED, ())
 

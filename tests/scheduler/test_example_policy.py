@@ -67,7 +67,10 @@ def test_a_restart_forgets_no_turn(site: Site, turns) -> None:
 @pytest.mark.parametrize(
     ("kept", "words"),
     [
-        (Memory("turns", 2, "[]"), "the history of policy turns is of version 2; known is 1: it starts anew"),
+        (
+            Memory("turns", 2, "[]"),
+            "the history of policy turns is of version 2, but the policy reads version 1: it starts without history",
+        ),
         (Memory("turns", 1, "turns"), "the history of policy turns cannot be read"),
     ],
 )

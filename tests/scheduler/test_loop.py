@@ -739,8 +739,8 @@ def test_a_start_or_release_of_a_job_that_does_not_wait_is_not_sent_and_said(sit
     start = Start(1, ("c2",), Alternative(1, Resources(1, 1000), tasks_per_node=1))
     scripted(site, Plan((start, replace(start, job_id=77), Release(1, "no more")))).cycle()
     assert [line for line in site.log if "not sent" in line] == [
-        "error: Start of job 1 in a plan, which does not wait; not sent",
-        "error: Start of job 77 in a plan, which does not wait; not sent",
-        "error: Release of job 1 in a plan, which does not wait; not sent",
+        "error: the plan has a Start of job 1, which does not wait; not sent",
+        "error: the plan has a Start of job 77, which does not wait; not sent",
+        "error: the plan has a Release of job 1, which does not wait; not sent",
     ]
     assert site.slurm.jobs[1].state is before[1].state

@@ -81,7 +81,9 @@ def test_a_policy_that_keeps_no_history_any_more_is_given_none() -> None:
 def test_a_history_of_another_version_is_dropped_and_said_in_one_line() -> None:
     log: list[str] = []
     assert recall(Memory("turns", 3, "{}"), FORM, log.append) is None
-    assert log == ["the history of policy turns is of version 3; known is 2: it starts anew"]
+    assert log == [
+        "the history of policy turns is of version 3, but the policy reads version 2: it starts without history"
+    ]
 
 
 TEXT = remember("turns", FORM, GOOD, never).text
@@ -128,7 +130,7 @@ def test_a_history_that_cannot_be_read_is_dropped_and_said_in_one_line(text) -> 
     assert recall(Memory("turns", 2, text), FORM, log.append) is None
     (line,) = log
     assert line.startswith("the history of policy turns cannot be read (")
-    assert line.endswith("): it starts anew")
+    assert line.endswith("): it starts without history")
     assert "\n" not in line
     assert len(line) < 300
 

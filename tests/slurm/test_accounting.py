@@ -7,7 +7,7 @@ import pytest
 from slurm_sns.errors import Unreachable
 from slurm_sns.scheduler.observe.tres_limits import NO_LIMITS, UNKNOWN, TresLimits
 from slurm_sns.slurm import accounting
-from slurm_sns.slurm.accounting import Accounting, Numbers, account_shares
+from slurm_sns.slurm.accounting import Accounting, AccountingValues, account_shares
 
 PATIENCE_S = 60
 NO_LIMIT = "|" * 5
@@ -55,7 +55,7 @@ class Case:
     def later(self, seconds: float) -> None:
         self.now.return_value += seconds
 
-    def after_the_answer(self) -> Numbers:
+    def after_the_answer(self) -> AccountingValues:
         """What is known once the question that is under way has come to its end."""
         known = self.accounting.numbers()
         for thread in threading.enumerate():
@@ -71,7 +71,7 @@ def case(mocker) -> Case:
 
 def test_the_first_look_has_the_numbers_already(case: Case) -> None:
     case.accounting.numbers()
-    assert case.after_the_answer() == Numbers(
+    assert case.after_the_answer() == AccountingValues(
         (("high", 5), ("normal", 0)),
         (("high", frozenset({"PartitionTimeLimit"})),),
         (("chemistry", 1.0), ("physics", 3.0), ("root", 1.0)),

@@ -10,7 +10,7 @@ import recorded
 from slurm_sns.errors import BadInput, Unreachable
 from slurm_sns.scheduler.observe.observed import NO_PREEMPTION, PreemptionRules
 from slurm_sns.slurm import api
-from slurm_sns.slurm.accounting import Numbers
+from slurm_sns.slurm.accounting import AccountingValues
 from slurm_sns.slurm.state import HeldJobs, SlurmState, shows_estimates
 
 
@@ -43,8 +43,8 @@ class Raising:
 class Known:
     """Slurm's accounting, which answers."""
 
-    def numbers(self) -> Numbers:
-        return Numbers((("high", 5), ("normal", 0)), (), (("physics", 3.0),))
+    def numbers(self) -> AccountingValues:
+        return AccountingValues((("high", 5), ("normal", 0)), (), (("physics", 3.0),))
 
 
 def test_jobs_are_read_before_nodes_so_that_none_is_missed(cluster) -> None:

@@ -175,7 +175,7 @@ def test_a_full_queue_before_the_scheduler_is_waited_for(path: Path, monkeypatch
                 caller = waiting.enter_context(socket.socket(socket.AF_UNIX))
                 caller.setblocking(False)
                 caller.connect(str(path))
-        with pytest.raises(Unreachable, match="is busy: others call it all the time"):
+        with pytest.raises(Unreachable, match="is busy: the kernel's queue of connections to it is full"):
             ask(path, {})
 
 

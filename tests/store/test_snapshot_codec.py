@@ -213,5 +213,5 @@ def test_a_damaged_snapshot_is_an_error_of_ours(damaged: bytes) -> None:
 
 
 def test_a_snapshot_of_another_version_is_refused_and_not_guessed() -> None:
-    with pytest.raises(SnsError, match="is of version 3; this is version 2"):
+    with pytest.raises(SnsError, match="is of version 3; this slurm_sns reads versions 1 and 2"):
         snapshot_codec.unpack(packed({"version": 3}))

@@ -115,7 +115,7 @@ def test_a_memory_that_we_have_never_written_costs_itself_only(history: StoredHi
     assert recall(again(url).load_memory("dfrs"), HistoryFormat(1, JobRecord), log.append) is None
     (line,) = log
     assert line.startswith("the history of policy dfrs ")
-    assert line.endswith(": it starts anew")
+    assert line.endswith(": it starts without history")
     assert again(url).load() == {7: FULL}
 
 

@@ -102,7 +102,7 @@ def test_off_wins_over_all_options():
         ("sns:max-scale=0", "'0': the largest scale must be a whole number from 1 to 64"),
         ("sns:program=a b", "'a b': a program name is 1 to 64 of the characters"),
         ("sns:exclusive=", "--comment sns:exclusive: a value is missing, such as yes"),
-        ("sns:exclusive=maybe", "'maybe': valid are the word alone, yes and no"),
+        ("sns:exclusive=maybe", "'maybe': valid are yes, no, and the name without a value"),
         ("sns:off,alpha=0.9", "sns:off stands alone"),
     ],
 )

@@ -53,7 +53,8 @@ def test_values_that_lua_would_not_understand_are_refused(changes):
 
 def test_a_value_is_never_filled_twice():
     assert (
-        say("flag", {"key": "{value}", "value": "{key}"}) == "sns: {value} {key}: valid are the word alone, yes and no"
+        say("flag", {"key": "{value}", "value": "{key}"})
+        == "sns: {value} {key}: valid are yes, no, and the name without a value"
     )
 
 

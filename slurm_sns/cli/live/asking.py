@@ -27,7 +27,9 @@ Watch = Annotated[
 ]
 Seconds = Annotated[
     float | None,
-    typer.Argument(metavar="SECONDS", min=0.1, max=3600, help=f"With --watch: the interval; else {WATCH_SECONDS:g}."),
+    typer.Argument(
+        metavar="SECONDS", min=0.1, max=3600, help=f"Seconds between updates with --watch; default: {WATCH_SECONDS:g}."
+    ),
 ]
 
 

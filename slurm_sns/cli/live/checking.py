@@ -119,7 +119,7 @@ def _print(findings: "list[Finding]") -> None:
         said = remedy or said
     wrong, warnings = sum(not finding.ok for finding in findings), sum(finding.warning for finding in findings)
     warned = f"{warnings} warning{'s' * (warnings > 1)}, " if warnings else ""
-    remedy_is = "; mend them in this order, then check again" if wrong else ""
+    remedy_is = "; fix them in this order, then run sns check again" if wrong else ""
     show(f"{len(findings)} checked, {warned}{wrong} wrong{remedy_is}")
 
 

@@ -154,7 +154,7 @@ def _what_was_missing(cycle: dict[str, Any]) -> Iterator[str]:
         return
     for tried in chosen["tried"]:
         fitting, needed = tried["nodes_fitting"], tried["nodes_needed"]
-        yield f"It needs {plain(tried['size'])}: {needed} of the nodes; {fitting} had that free at its turn."
+        yield f"It needs {plain(tried['size'])}. Nodes that had this free at its turn: {fitting}; needed: {needed}."
         for lack in tried["nearest"]:
             yield f"  nearest: {plain(_lack(lack))}"
         if tried["withheld_in_the_way"]:

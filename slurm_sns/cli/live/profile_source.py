@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from slurm_sns.store.profiles import StoredProfiles
 
 
-class Source(Protocol):
+class ProgramSource(Protocol):
     """Gives profiles."""
 
     def summaries(self) -> list[dict[str, Any]]:
@@ -81,7 +81,7 @@ class SchedulerPrograms:
             raise Unreachable(f"{problem}{self._hint}") from None
 
 
-def source(file: Path | None, config: Path) -> Source:
+def source(file: Path | None, config: Path) -> ProgramSource:
     """The file if one is given, otherwise what the caller may read: the store, or the scheduler's answers."""
     from slurm_sns.cli.live.asking import is_for_admins
 

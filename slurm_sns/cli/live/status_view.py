@@ -42,12 +42,16 @@ def warnings(answer: Answer, now_s: float) -> list[str]:
     if answer["trouble"]:
         found.append(str(answer["trouble"]))
     if now_s - answer["at_s"] > QUIET_S:
-        found.append(f"no sign of life for {duration(now_s - answer['at_s'])}: jobs pass through while it is stale")
+        found.append(
+            f"no sign of life for {duration(now_s - answer['at_s'])}: jobs pass through while the heartbeat is stale"
+        )
     out = len(answer["nodes_unavailable"])
     if out:
         found.append(f"{out} {'node is' if out == 1 else 'nodes are'} not used")
     found += _at_most([f"{name}: {why}" for name, why in answer["unreadable"].items()], "records that cannot be read")
-    found += _at_most([f"{name} {how}" for name, how in answer["differences"].items()], "jobs that run otherwise")
+    found += _at_most(
+        [f"{name} {how}" for name, how in answer["differences"].items()], "jobs that run otherwise than planned"
+    )
     return found
 
 

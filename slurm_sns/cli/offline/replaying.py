@@ -19,7 +19,7 @@ from slurm_sns.policies.profile import Program
 from slurm_sns.policies.sns.exploration import Exploration
 from slurm_sns.policies.specification import filled
 from slurm_sns.sim.engine.event_loop import Outcome
-from slurm_sns.sim.engine.matching import Scheduler, Simulation
+from slurm_sns.sim.engine.matching import Matcher, Simulation
 from slurm_sns.sim.engine.planned import PlannedSimulation
 from slurm_sns.sim.engine.sns_policies import AUTHORS, progress_of
 from slurm_sns.sim.profiling.learning_cluster import Exploring, laboratory_of
@@ -31,10 +31,10 @@ from slurm_sns.sim.results.result_files import write_results
 from slurm_sns.sim.traces.read_trace import read_records
 from slurm_sns.sim.traces.sns_trace import SnsTrace, TraceReader
 from slurm_sns.sim.traces.trace import Trace
-from slurm_sns.sim.traces.trace_arrays import Records
+from slurm_sns.sim.traces.trace_arrays import TraceArrays
 
 #: Called from time to time with the number of jobs that have started.
-Report = Callable[[int], None]
+ReportProgress = Callable[[int], None]
 
 
 class Result(NamedTuple):
@@ -54,7 +54,7 @@ class Replay(NamedTuple):
     jobs: int
     dropped: Mapping[str, int]
     unsorted: int
-    run: Callable[[Report], Result]
+    run: Callable[[ReportProgress], Result]
 
 
 def read_replay(
@@ -87,7 +87,7 @@ def read_replay(
     )
 
 
-def run_unspread(node_arrays: NodeArrays, records: Records, asked: Requested, report: Report) -> Result:
+def run_unspread(node_arrays: NodeArrays, records: TraceArrays, asked: Requested, report: ReportProgress) -> Result:
     """Replay a trace whose jobs keep their geometry, under a policy that does not spread.
 
     A policy that does not match is replayed through its plans. One that matches is replayed by the compiled loop, or
@@ -120,7 +120,7 @@ def run_spreading(
     node_arrays: NodeArrays,
     spread: SnsTrace,
     asked: Requested,
-    report: Report,
+    report: ReportProgress,
     *,
     programs: Mapping[str, Program],
 ) -> Result:
@@ -128,7 +128,7 @@ def run_spreading(
     assert asked.spreading is not None  # noqa: S101  the trace was read for a policy that spreads
     assert isinstance(asked.policy, Portfolio)  # noqa: S101  every policy that spreads is a portfolio
     options, parameters = asked.spreading
-    scheduler: Scheduler = asked.policy
+    scheduler: Matcher = asked.policy
     progress = progress_of(options.progress or AUTHORS, asked.name, node_arrays, spread.model)
     laboratory = None
     if options.learn is not None:
@@ -157,9 +157,9 @@ def _run_engine(
     node_arrays: NodeArrays,
     trace: Trace,
     asked: Requested,
-    report: Report,
+    report: ReportProgress,
     *,
-    scheduler: Scheduler,
+    scheduler: Matcher,
     progress: Progress | None = None,
 ) -> Outcome:
     """Replay the trace by the event engine; without a progress model jobs run as long as the trace says."""
@@ -177,7 +177,7 @@ def _run_engine(
     return simulation.run(report)
 
 
-def _is_compiled(node_arrays: NodeArrays, rules: Rules, records: Records) -> bool:
+def _is_compiled(node_arrays: NodeArrays, rules: Rules, records: TraceArrays) -> bool:
     """Whether the compiled loop supports all heuristics that the rules and the jobs use."""
     own = {heuristic for *_, heuristic in records.kinds if heuristic}
     used = own.union(rules.portfolio, {rules.default_heuristic or rules.portfolio[0]})

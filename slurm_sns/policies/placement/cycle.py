@@ -58,7 +58,7 @@ class Withheld(NamedTuple):
     nodes: Indices
 
 
-class Step(NamedTuple):
+class CycleStep(NamedTuple):
     """What a cycle did with the job at one position of the ordered queue."""
 
     position: int
@@ -150,7 +150,7 @@ class Cycle:
         self._limits = limits
         self._looked_at = 0
 
-    def steps(self) -> Iterator[Step]:
+    def steps(self) -> Iterator[CycleStep]:
         """Go through the queue job by job; `free` is up to date after each step. Ends early when no node has room."""
         for position in range(self._limits.queue_depth):
             job = self._order.pop() if self._open_count else None
@@ -160,7 +160,7 @@ class Cycle:
             match = self._match(job)
             if match is None and job.withholds and (position < self._limits.reservations or job.over_aged):
                 self._withhold(job)
-            yield Step(position, job, match)
+            yield CycleStep(position, job, match)
 
     def matches(self) -> tuple[Match, ...]:
         """Go through the queue and return the matches, in queue order."""

@@ -45,8 +45,8 @@ from slurm_sns.policies.placement.kernel_arrays import (
     WITHHELD,
     AlternativeArrays,
     Integers,
+    KernelNodes,
     Matches,
-    Nodes,
     Problem,
     Queue,
     room_for_matches,
@@ -307,7 +307,7 @@ def _withhold(bench: Bench, kind: int, how: int) -> int:
 
 
 @compiled
-def _is_possible(nodes: Nodes, alternatives: AlternativeArrays, alternative: int) -> bool:
+def _is_possible(nodes: KernelNodes, alternatives: AlternativeArrays, alternative: int) -> bool:
     """Whether enough nodes of the whole cluster are large enough."""
     missing = alternatives.nodes[alternative]
     for node in range(nodes.capacity.shape[1]):
@@ -318,7 +318,7 @@ def _is_possible(nodes: Nodes, alternatives: AlternativeArrays, alternative: int
 
 
 @compiled
-def _is_large_enough(nodes: Nodes, alternatives: AlternativeArrays, alternative: int, node: int) -> bool:
+def _is_large_enough(nodes: KernelNodes, alternatives: AlternativeArrays, alternative: int, node: int) -> bool:
     """Whether the node could hold the alternative if it were empty."""
     for row in range(nodes.capacity.shape[0]):
         demand = alternatives.demand[alternative, row]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from slurm_sns.errors import BadInput
 from slurm_sns.model import Job, Plan, Resources, Snapshot
 from slurm_sns.policies.placement.best_by_score import Grouping
-from slurm_sns.policies.placement.cycle import Cycle, Heuristic, Step
+from slurm_sns.policies.placement.cycle import Cycle, CycleStep, Heuristic
 from slurm_sns.policies.placement.cycle_capacity import CycleCapacity
 from slurm_sns.policies.placement.job_size import wording
 from slurm_sns.policies.placement.nearest_nodes import Lack, nearest
@@ -147,7 +147,7 @@ def _view(member: str, cycle: Cycle, job: Job, *, won: bool) -> MemberView:
     names = cycle.opening.node_arrays.names
     watched = _watch(cycle, job)
     jobs_matched = 0
-    turn: Step | None = None
+    turn: CycleStep | None = None
     tried: tuple[AlternativeTried, ...] = ()
     for step in cycle.steps():
         jobs_matched += step.match is not None

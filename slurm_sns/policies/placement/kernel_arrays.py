@@ -39,7 +39,7 @@ class Scores(NamedTuple):
     span: int  #: more than any sum of occupied shares, in units of 1e-9
 
 
-class Nodes(NamedTuple):
+class KernelNodes(NamedTuple):
     """The nodes in the machine list's order."""
 
     capacity: Integers  #: (R, N)
@@ -93,7 +93,7 @@ class KernelRules(NamedTuple):
 class Problem(NamedTuple):
     """The inputs that stay the same from cycle to cycle."""
 
-    nodes: Nodes
+    nodes: KernelNodes
     alternatives: AlternativeArrays
     kinds: Kinds
     scores: Scores

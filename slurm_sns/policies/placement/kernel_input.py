@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slurm_sns.model import Alternative, Job, Project, Resources
-from slurm_sns.policies.placement.kernel_arrays import NOBODY, AlternativeArrays, Kinds, Nodes, Queue
+from slurm_sns.policies.placement.kernel_arrays import NOBODY, AlternativeArrays, KernelNodes, Kinds, Queue
 from slurm_sns.policies.placement.kinds_of_jobs import Allowed
 from slurm_sns.policies.placement.node_arrays import BANDWIDTH, WAYS, NodeArrays
 from slurm_sns.policies.placement.node_state_kernel import PER_UNIT
@@ -71,9 +71,9 @@ class KindTable:
     def __len__(self) -> int:
         return len(self._kinds)
 
-    def arrays(self) -> tuple[Nodes, AlternativeArrays, Kinds]:
+    def arrays(self) -> tuple[KernelNodes, AlternativeArrays, Kinds]:
         """The tables; later entries are in the same arrays as long as `generation` stays the same."""
-        return Nodes(self._node_arrays.capacity, self._masks), self._alternative_arrays, self._kind_arrays
+        return KernelNodes(self._node_arrays.capacity, self._masks), self._alternative_arrays, self._kind_arrays
 
     def kind(self, job: Job) -> int:
         """The number of the job's kind."""

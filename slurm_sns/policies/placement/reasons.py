@@ -49,7 +49,7 @@ def reasons_to_wait(
         if job.id in placed:
             continue
         if job.id in behind:
-            reasons[job.id] = f"behind queue_depth {queue_depth}"
+            reasons[job.id] = f"behind the first {queue_depth} jobs of the queue (queue_depth)"
         elif job.id in after.withheld_for:
             reasons[job.id] = f"finds no place yet; capacity is withheld for it on {_some(after.withheld_for[job.id])}"
         else:
@@ -74,7 +74,7 @@ def _reason(after: CycleCapacity, job: Job) -> str:
             return f"would fit, but capacity is withheld for job {_some([str(job_id) for job_id in holders])}"
     alternative = possible[0]
     if alternative.nodes > 1:
-        return f"needs {wording(alternative)}, {len(after.fitting(alternative, job))} fit"
+        return f"needs {wording(alternative)}; nodes that fit: {len(after.fitting(alternative, job))}"
     columns = after.permitted(job)
     lack = nearest(after.node_arrays, after.free, columns, alternative, 1)[0]
     demand = wording(replace(alternative, exclusive=False))

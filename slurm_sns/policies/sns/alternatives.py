@@ -20,7 +20,7 @@ from slurm_sns.policies.base import Choice
 from slurm_sns.policies.placement.request import Layout, NodeType, Request, compact, fewest_nodes, holding, spread
 from slurm_sns.policies.profile import SAME, Program, Run
 from slurm_sns.policies.sns.alternatives_report import AlternativesReport, Considered
-from slurm_sns.policies.sns.classify import Classification, Kind, classify, corrected_time_s
+from slurm_sns.policies.sns.classify import Classification, ProgramClass, classify, corrected_time_s
 from slurm_sns.policies.sns.parameters import PAPER_BANDWIDTH_GBPS, SnsParameters
 
 NO_PROFILE = "no profile: runs at scale 1 on shared nodes, and asks for no ways and no bandwidth"
@@ -140,7 +140,7 @@ class _Profiled:
 
     def _considered(self, classification: Classification) -> list[Considered]:
         """Each scale in the order in which it is tried."""
-        if classification.kind is Kind.COMPACT:
+        if classification.kind is ProgramClass.COMPACT:
             wider = [self._scale(scale) for scale in sorted(self.parameters.scales) if scale > 1]
             not_tried = [
                 each if each.dropped else replace(each, dropped="the program is compact: it runs at scale 1 only")
@@ -151,7 +151,7 @@ class _Profiled:
                 at_scale_1.append(self._on_shared_nodes(1))
             return at_scale_1 + not_tried
         by_scale = [self._scale(scale) for scale in sorted(self.parameters.scales)]
-        if classification.kind is Kind.NEUTRAL:
+        if classification.kind is ProgramClass.NEUTRAL:
             return by_scale
         return sorted(by_scale, key=lambda each: each.corrected_time_s or 0.0)
 

@@ -5,7 +5,7 @@ Every figure here can be recomputed by hand from the profile file; `sns explain`
 
 from dataclasses import dataclass
 
-from slurm_sns.policies.sns.classify import Kind
+from slurm_sns.policies.sns.classify import ProgramClass
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class AlternativesReport:
     processes: int
     alpha: float
     fewest_nodes: int
-    kind: Kind | None = None
+    kind: ProgramClass | None = None
     ideal_scale: int | None = None
     bottleneck: str = ""
     profiled_processes: int | None = None

@@ -20,7 +20,7 @@ CACHE_BOUND = 0.5
 FIGURE_12_ALPHA = 0.9
 
 
-class Kind(StrEnum):
+class ProgramClass(StrEnum):
     """The class of a program."""
 
     SCALING = "scaling"
@@ -36,7 +36,7 @@ class Classification:
     "bandwidth and cache" for a scaling program; otherwise it is empty.
     """
 
-    kind: Kind
+    kind: ProgramClass
     ideal_scale: int
     bottleneck: str
 
@@ -57,12 +57,12 @@ def classify(
     times = {scale: corrected_time_s(run, parameters) for scale, run in sorted(runs.items())}
     fastest = min(times, key=lambda scale: (times[scale], scale))
     if times[1] / times[fastest] > 1 + ALIKE:
-        return Classification(Kind.SCALING, fastest, bottleneck(runs[1], node_bandwidth_gbps))
+        return Classification(ProgramClass.SCALING, fastest, bottleneck(runs[1], node_bandwidth_gbps))
     if any(time_s / times[1] > 1 + ALIKE for time_s in times.values()):
-        return Classification(Kind.COMPACT, 1, "")
+        return Classification(ProgramClass.COMPACT, 1, "")
     if parameters.unspreadable_is_compact and max_scale == 1:
-        return Classification(Kind.COMPACT, 1, "")
-    return Classification(Kind.NEUTRAL, 1, "")
+        return Classification(ProgramClass.COMPACT, 1, "")
+    return Classification(ProgramClass.NEUTRAL, 1, "")
 
 
 def bottleneck(run: Run, node_bandwidth_gbps: float) -> str:

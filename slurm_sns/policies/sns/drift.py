@@ -10,7 +10,7 @@ Source: Spread-n-Share (SC'19), section 5.2; threshold and patience are ours.
 
 from dataclasses import dataclass, replace
 
-from slurm_sns.policies.sns.evidence import Known
+from slurm_sns.policies.sns.evidence import KnownEvidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Monitored:
 QUIET_GBPS = 1.0
 
 
-def deviation(known: Known, seen: Monitored) -> float:
+def deviation(known: KnownEvidence, seen: Monitored) -> float:
     """The largest share by which the run differs from the profile; 0 if the profile does not have its scale."""
     profile = known.profile()
     run = None if profile is None else profile.at(known.processes).get(seen.scale)
@@ -54,7 +54,7 @@ def deviation(known: Known, seen: Monitored) -> float:
     return max(abs(found / expected - 1) for found, expected in pairs)
 
 
-def watched(known: Known, seen: Monitored, parameters: DriftParameters) -> Known:
+def watched(known: KnownEvidence, seen: Monitored, parameters: DriftParameters) -> KnownEvidence:
     """What is known after this run; a re-measurement starts if the program has changed."""
     if deviation(known, seen) <= parameters.threshold:
         return replace(known, strange=0)

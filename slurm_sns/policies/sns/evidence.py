@@ -76,7 +76,7 @@ Scales = Mapping[int, Evidence]
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownEvidence:
     """All that is known of one (program, processes).
 
     `current` is the evidence for the current profile. `renewal` is the evidence of a re-measurement, None when none is
@@ -94,17 +94,17 @@ class Known:
         """The evidence to which new measurements are added."""
         return self.current if self.renewal is None else self.renewal
 
-    def with_measurement(self, measured: Measurement) -> "Known":
+    def with_measurement(self, measured: Measurement) -> "KnownEvidence":
         """What is known with one more measurement."""
         scales = dict(self.gathering)
         scales[measured.scale] = scales.get(measured.scale, Evidence()).with_measurement(measured)
         return replace(self, current=scales) if self.renewal is None else replace(self, renewal=scales)
 
-    def renewed(self) -> "Known":
+    def renewed(self) -> "KnownEvidence":
         """Start a re-measurement unless one is under way; the current profile stays in use until `settled`."""
         return self if self.renewal is not None else replace(self, renewal={}, strange=0)
 
-    def settled(self) -> "Known":
+    def settled(self) -> "KnownEvidence":
         """Replace the current profile by the complete re-measurement; nothing changes when none is under way."""
         return self if self.renewal is None else replace(self, current=self.renewal, renewal=None)
 

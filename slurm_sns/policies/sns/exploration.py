@@ -18,11 +18,11 @@ from typing import NamedTuple
 
 from slurm_sns.model import Alternative
 from slurm_sns.policies.placement.request import NodeType, Request, fewest_nodes, holding, spread
-from slurm_sns.policies.sns.evidence import Known
+from slurm_sns.policies.sns.evidence import KnownEvidence
 from slurm_sns.policies.sns.parameters import SnsParameters
 
 
-class Step(NamedTuple):
+class ExplorationStep(NamedTuple):
     """An exploring run at this scale: with `samples` its ways are changed while it runs, otherwise it is timed."""
 
     scale: int
@@ -37,7 +37,7 @@ class Exploration:
     min_cores_per_node: int = 2
     saturation: float = 0.05
 
-    def next_step(self, known: Known, request: Request, types: tuple[NodeType, ...]) -> Step | None:
+    def next_step(self, known: KnownEvidence, request: Request, types: tuple[NodeType, ...]) -> ExplorationStep | None:
         """The next exploring run; None when everything has been tried.
 
         Raises:
@@ -50,12 +50,12 @@ class Exploration:
                 return None
             evidence = known.gathering.get(scale)
             if evidence is None or not evidence.is_timed:
-                return Step(scale, samples=False)
+                return ExplorationStep(scale, samples=False)
             time_s = evidence.time_s.mean * self.sns.frequency_factor(scale)
             if time_s > (1 + self.saturation) * best_s:
                 return None
             if not evidence.is_sampled:
-                return Step(scale, samples=True)
+                return ExplorationStep(scale, samples=True)
             best_s = min(best_s, time_s)
         return None
 
@@ -73,7 +73,7 @@ class Exploration:
 
 
 def exploring(
-    step: Step, others: Iterable[Alternative], request: Request, types: tuple[NodeType, ...]
+    step: ExplorationStep, others: Iterable[Alternative], request: Request, types: tuple[NodeType, ...]
 ) -> tuple[Alternative, ...]:
     """The alternatives of an exploring job: empty nodes at the step's scale, then its other alternatives."""
     layout = spread(request, fewest_nodes(request, types), step.scale)

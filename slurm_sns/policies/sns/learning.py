@@ -17,8 +17,8 @@ from slurm_sns.model import Alternative
 from slurm_sns.policies.placement.request import NodeType, Request
 from slurm_sns.policies.sns.alternatives import alternatives
 from slurm_sns.policies.sns.drift import DriftParameters, Monitored, watched
-from slurm_sns.policies.sns.evidence import Known, Measurement
-from slurm_sns.policies.sns.exploration import Exploration, Step, exploring
+from slurm_sns.policies.sns.evidence import KnownEvidence, Measurement
+from slurm_sns.policies.sns.exploration import Exploration, ExplorationStep, exploring
 
 #: What a profile is kept for: a program and its number of processes.
 Key = tuple[str, int]
@@ -39,7 +39,7 @@ class Offer(NamedTuple):
     """
 
     alternatives: tuple[Alternative, ...]
-    step: Step | None = None
+    step: ExplorationStep | None = None
 
 
 def can_always_run(_key: Key, _scale: int) -> bool:
@@ -59,15 +59,15 @@ class Learning:
     types: tuple[NodeType, ...]
     drift: DriftParameters = field(default_factory=DriftParameters)
     can_run: Callable[[Key, int], bool] = can_always_run
-    known: dict[Key, Known] = field(default_factory=dict)
-    steps: dict[int, tuple[Key, Step]] = field(default_factory=dict)
+    known: dict[Key, KnownEvidence] = field(default_factory=dict)
+    steps: dict[int, tuple[Key, ExplorationStep]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._by_profile: dict[Key, dict[Request, tuple[Alternative, ...]]] = {}
 
-    def of(self, key: Key) -> Known:
+    def of(self, key: Key) -> KnownEvidence:
         """What is known of this program and number of processes."""
-        return self.known.setdefault(key, Known(*key))
+        return self.known.setdefault(key, KnownEvidence(*key))
 
     def offers(self, waiting: Iterable[LearnableJob]) -> dict[int, Offer]:
         """How each waiting job may run now, by job id; only the first job of a (program, processes) is offered a step.
@@ -87,11 +87,11 @@ class Learning:
                 offers[job.id] = Offer(exploring(step, others, job.request, self.types), step)
         return offers
 
-    def started(self, job: LearnableJob, step: Step) -> None:
+    def started(self, job: LearnableJob, step: ExplorationStep) -> None:
         """Note that the job explores; until it has ended, no other job of its (program, processes) does."""
         self.steps[job.id] = (job.key, step)
 
-    def ended(self, job_id: int) -> Step | None:
+    def ended(self, job_id: int) -> ExplorationStep | None:
         """Note that the job has ended; return its step, or None if it did not explore."""
         _, step = self.steps.pop(job_id, (None, None))
         return step
@@ -105,7 +105,7 @@ class Learning:
         known = self.of(job.key)
         self._learn(watched(known, seen, self.drift), job)
 
-    def _learn(self, known: Known, job: LearnableJob) -> None:
+    def _learn(self, known: KnownEvidence, job: LearnableJob) -> None:
         """Store what is known now; a re-measurement without further steps is complete."""
         if known.renewal and self._next_step(known, job) is None:
             known = known.settled()
@@ -113,7 +113,7 @@ class Learning:
             self._by_profile.pop(job.key, None)
         self.known[job.key] = known
 
-    def _next_step(self, known: Known, job: LearnableJob) -> Step | None:
+    def _next_step(self, known: KnownEvidence, job: LearnableJob) -> ExplorationStep | None:
         """The next exploring run of the job's program; None if there is none or it cannot run at that scale."""
         step = self.exploration.next_step(known, job.request, self.types)
         return step if step is not None and self.can_run(job.key, step.scale) else None

@@ -53,7 +53,7 @@ class Unpin:
 FollowUp = tuple[JobRecord | None, tuple[Unpin | Release, ...]]
 
 #: Why a job is given to Slurm in the modes that hold nothing.
-NO_LONGER_ENFORCED = "held in the mode enforce, which is over"
+NO_LONGER_ENFORCED = "held in the mode enforce, which is no longer set"
 #: Why a job that lost its mark is given to Slurm.
 OVERWRITTEN = "its owner overwrote the mark in Extra"
 #: Why a placement is taken back from a job that stays held.

@@ -33,7 +33,7 @@ class JobStatus(StrEnum):
     UNHELD = "held again by us, but Slurm undid the hold"
     REQUEUED = "requeued after it ran"
     CHANGED = "changed by its owner: left to Slurm"
-    RELEASED = "released by its owner: Slurm's from now on"
+    RELEASED = "released by its owner: left to Slurm"
     MARK_LOST = "its owner overwrote our mark"
     RUNNING = "running"
     SUSPENDED = "suspended"

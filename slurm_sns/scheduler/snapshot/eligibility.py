@@ -116,7 +116,10 @@ class Eligibility:
 
     def _choice(self, job: ObservedJob, partitions: tuple[str, ...]) -> Choice:
         if names_no_memory(job) and not self._are_of_one_memory(partitions):
-            raise Infeasible("it gets all the memory of its nodes, and these differ in memory: Slurm must choose them")
+            raise Infeasible(
+                "it gets all the memory of its nodes, and the nodes of its partitions differ in memory: "
+                "Slurm must choose them"
+            )
         kinds = self._sets.kinds(self._sets.of_partitions(partitions))
         return self._account_limits.permitted(job, self._spreader.choice(job, kinds))
 

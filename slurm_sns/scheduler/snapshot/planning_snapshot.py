@@ -133,7 +133,8 @@ def _not_withheld(
         if not job.withholds:
             record, pause_s = records.get(job.id), pauses_s[jobs[job.id].user_id]
             limit = record.limited_by if record is not None else ""
-            found[job.id] = f"it met a limit: {limit}" if limit else f"for {pause_s:.0f} s more (withhold_limit_s)"
+            paused = f"its owner's jobs have used up withhold_limit_s; again possible in {pause_s:.0f} s"
+            found[job.id] = f"it met a limit: {limit}" if limit else paused
     return found
 
 

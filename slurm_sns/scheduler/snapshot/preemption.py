@@ -63,7 +63,7 @@ def _why_everybody(rules: PreemptionRules) -> str:
     if rules.type not in (PARTITION_PRIO, QOS):
         return f"PreemptType is {rules.type}"
     if rules.type == QOS and rules.of_qos is None:
-        return "slurmdbd has not said yet which QOS may"
+        return "until slurmdbd tells which QOS may, every job counts as one that may"
     if rules.type == QOS and _WITHIN in rules.mode.split(","):
         return f"PreemptMode is {rules.mode}"
     return ""

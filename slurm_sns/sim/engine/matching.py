@@ -18,7 +18,7 @@ from slurm_sns.sim.progress.progress import Fixed, Placement, Progress
 from slurm_sns.sim.traces.trace import Trace
 
 
-class Scheduler(Protocol):
+class Matcher(Protocol):
     """Matches a queue to what is free, without giving reasons: the inner function of a portfolio's `plan`."""
 
     def schedule(self, node_arrays: NodeArrays, free: Amounts, queue: WaitingQueue) -> Schedule:
@@ -33,7 +33,7 @@ class Simulation(EventLoop):
         self,
         node_arrays: NodeArrays,
         trace: Trace,
-        scheduler: Scheduler,
+        scheduler: Matcher,
         *,
         queue_depth: int,
         interval_s: int,

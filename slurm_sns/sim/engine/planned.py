@@ -149,7 +149,7 @@ class PlannedSimulation(EventLoop):
             case Requeue():
                 self._requeue(action)
             case Release():
-                raise self._defect(action, "there is no Slurm to give it to")
+                raise self._defect(action, "a simulation has no Slurm that could schedule the job")
 
     def _start(self, action: Start, now_s: Seconds) -> None:
         if action.job_id not in self._waiting:
@@ -200,7 +200,9 @@ class PlannedSimulation(EventLoop):
 
     def _take(self, job: ActiveJob) -> None:
         if not 0 < job.cpu_share <= 1:
-            raise SnsError(f"job {job.id}: a share of CPU of {job.cpu_share}; this is a defect of the policy")
+            raise SnsError(
+                f"job {job.id}: cpu_share is {job.cpu_share}; valid: above 0, at most 1; this is a defect of the policy"
+            )
         for name, amount in _holds(job).items():
             if name not in self._free:
                 raise SnsError(f"job {job.id}: there is no node {name}; this is a defect of the policy")

@@ -18,10 +18,10 @@ from slurm_sns.policies.placement.portfolio import Schedule
 from slurm_sns.policies.placement.queue import WaitingQueue
 from slurm_sns.policies.profile import Program, Run
 from slurm_sns.policies.sns.drift import Monitored
-from slurm_sns.policies.sns.evidence import Known, Measurement
-from slurm_sns.policies.sns.exploration import Exploration, Step
+from slurm_sns.policies.sns.evidence import KnownEvidence, Measurement
+from slurm_sns.policies.sns.exploration import Exploration, ExplorationStep
 from slurm_sns.policies.sns.learning import Key, LearnableJob, Learning
-from slurm_sns.sim.engine.matching import Scheduler
+from slurm_sns.sim.engine.matching import Matcher
 from slurm_sns.sim.profiling.sampled_profiles import SAMPLED_WAYS, sampled
 from slurm_sns.sim.progress.progress import Placement, Progress
 from slurm_sns.sim.traces.programs_csv import ProgramJob
@@ -46,7 +46,7 @@ class Truth:
         """Whether it is known how the program truly runs at this scale."""
         return scale in self._runs(key)
 
-    def measured(self, key: Key, step: Step) -> Measurement:
+    def measured(self, key: Key, step: ExplorationStep) -> Measurement:
         """The measurement of this exploring run: its time, or points of its curves."""
         run = self._runs(key)[step.scale]
         if not step.samples:
@@ -80,14 +80,14 @@ class Laboratory:
 
     truth: Truth
     learning: Learning
-    explored: list[tuple[Key, Step]] = field(default_factory=list)
+    explored: list[tuple[Key, ExplorationStep]] = field(default_factory=list)
 
     @property
-    def steps(self) -> Mapping[int, tuple[Key, Step]]:
+    def steps(self) -> Mapping[int, tuple[Key, ExplorationStep]]:
         """The exploring runs under way, by job id."""
         return self.learning.steps
 
-    def of(self, key: Key) -> Known:
+    def of(self, key: Key) -> KnownEvidence:
         """What is known of this program and number of processes."""
         return self.learning.of(key)
 
@@ -114,9 +114,7 @@ class Exploring:
     the given model, with the cost of changing ways added, and it observes each run that ends.
     """
 
-    def __init__(
-        self, laboratory: Laboratory, policy: Scheduler, progress: Progress, jobs: Iterable[ProgramJob]
-    ) -> None:
+    def __init__(self, laboratory: Laboratory, policy: Matcher, progress: Progress, jobs: Iterable[ProgramJob]) -> None:
         """`jobs` are those of the trace that can be learnt from; the others keep their alternatives."""
         self._laboratory, self._policy, self._progress = laboratory, policy, progress
         self._learnable = {

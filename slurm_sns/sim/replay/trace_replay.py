@@ -17,8 +17,8 @@ from slurm_sns.policies.placement.cycle_kernel import bench_for
 from slurm_sns.policies.placement.kernel_arrays import (
     NOBODY,
     AlternativeArrays,
+    KernelNodes,
     Kinds,
-    Nodes,
     Problem,
     Queue,
     largest_number_of_takes,
@@ -42,7 +42,7 @@ from slurm_sns.sim.replay.compiled_loop import (
     room_for_cycles,
 )
 from slurm_sns.sim.results.metrics import CycleColumns, Metrics, Timings, measure_columns
-from slurm_sns.sim.traces.trace_arrays import Records
+from slurm_sns.sim.traces.trace_arrays import TraceArrays
 
 #: `progress` is called after so many cycles.
 CYCLES_AT_A_TIME = 512
@@ -52,7 +52,7 @@ CYCLES_AT_A_TIME = 512
 class Replayed:
     """When each job started and where, in the order of the records, and every cycle that ran."""
 
-    records: Records
+    records: TraceArrays
     start_s: NDArray[np.int64]
     place: NDArray[np.int64]
     spread: NDArray[np.int32]
@@ -81,7 +81,7 @@ class Replayed:
 
 def replay(
     node_arrays: NodeArrays,
-    records: Records,
+    records: TraceArrays,
     parameters: MatchingParameters,
     *,
     interval_s: int,
@@ -114,7 +114,7 @@ def replay(
 
 
 def _cluster(
-    node_arrays: NodeArrays, records: Records, parameters: MatchingParameters, shares: Mapping[str, float]
+    node_arrays: NodeArrays, records: TraceArrays, parameters: MatchingParameters, shares: Mapping[str, float]
 ) -> Cluster:
     """The cluster before anything has happened."""
     problem = _problem(node_arrays, records, parameters)
@@ -147,7 +147,7 @@ def _cluster(
     )
 
 
-def _problem(node_arrays: NodeArrays, records: Records, parameters: MatchingParameters) -> Problem:
+def _problem(node_arrays: NodeArrays, records: TraceArrays, parameters: MatchingParameters) -> Problem:
     """The tables of the kernel: each kind of job of a trace has one alternative, and demands cores and memory only."""
     count = len(records.kinds)
     capacity = node_arrays.capacity[[CORES, MEMORY]]
@@ -165,13 +165,13 @@ def _problem(node_arrays: NodeArrays, records: Records, parameters: MatchingPara
         slowdown=np.zeros(count, np.int64),
         own=np.array([ROWS.get(own, NOBODY) for *_, own in records.kinds], dtype=np.int64),
     )
-    nodes = Nodes(capacity, np.zeros((0, capacity.shape[1]), np.bool_))
+    nodes = KernelNodes(capacity, np.zeros((0, capacity.shape[1]), np.bool_))
     own = {int(row) for row in kinds.own if row != NOBODY}
     scores = kernel_table()
     return Problem(nodes, alternatives, kinds, scores, kernel_rules(rules_of(parameters), scores, own))
 
 
-def _jobs(records: Records, alternatives: AlternativeArrays) -> Jobs:
+def _jobs(records: TraceArrays, alternatives: AlternativeArrays) -> Jobs:
     """The jobs before any has started; jobs on several nodes have their places in `spread`."""
     count = len(records)
     nodes = alternatives.nodes[records.kind]

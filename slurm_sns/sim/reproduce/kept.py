@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from slurm_sns.errors import SnsError
-from slurm_sns.sim.reproduce.work import Report, Workers, no_report
+from slurm_sns.sim.reproduce.work import ReportProgress, Workers, no_report
 
 #: The identity of a piece of work; its result's file is named after it.
 Piece = tuple[str | int | float, ...]
@@ -40,7 +40,7 @@ class Keeping:
         keep(self.path(piece), self.function(piece))
 
     def results(
-        self, pieces: Sequence[Piece], workers: Workers, *, resume: bool, report: Report = no_report
+        self, pieces: Sequence[Piece], workers: Workers, *, resume: bool, report: ReportProgress = no_report
     ) -> list[Any]:
         """The results in the order of the pieces; with `resume` the kept results of an earlier run are reused.
 

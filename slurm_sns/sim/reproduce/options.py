@@ -7,7 +7,7 @@ from typing import Any
 
 from slurm_sns.sim.reproduce.kept import Keeping, Piece
 from slurm_sns.sim.reproduce.runs import BETAS, Sweep
-from slurm_sns.sim.reproduce.work import Processes, Report, Workers, no_report
+from slurm_sns.sim.reproduce.work import Processes, ReportProgress, Workers, no_report
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Options:
     workers: Workers = field(default_factory=Processes)
     resume: bool = False
     runs: Path | None = None
-    report: Report = no_report
+    report: ReportProgress = no_report
 
     @property
     def folder(self) -> Path:

@@ -11,8 +11,10 @@ from slurm_sns.sim.reproduce.claims import Claim, Interval, count_verdicts
 from slurm_sns.sim.results.result_files import write_files
 
 RULE = (
-    "Verdicts follow one rule: the 95 % confidence interval (Student's t over the seeds; policies are compared in "
-    "pairs, on the same jobs) lies inside the expected range: holds; outside: does not hold; else: cannot tell."
+    "Verdicts follow one rule. We compute the 95 % confidence interval of what we measure (Student's t over the "
+    "seeds; policies are compared in pairs, on the same jobs; a result that is not random is its own interval). If "
+    "the whole interval lies inside the expected range, the claim holds; if all of it lies outside, the claim does "
+    "not hold; otherwise we cannot tell."
 )
 
 
@@ -25,7 +27,7 @@ class Drawing:
 
 
 @dataclass(frozen=True)
-class Numbers:
+class DataTable:
     """A table that is written to stem.csv."""
 
     stem: str
@@ -45,9 +47,9 @@ class Page:
     made: Sequence[str]
     claims: Sequence[Claim]
     drawings: Sequence[Drawing] = ()
-    numbers: Sequence[Numbers] = ()
+    numbers: Sequence[DataTable] = ()
     remarks: Sequence[str] = ()
-    shown: Numbers | None = None
+    shown: DataTable | None = None
     seeds: int | None = None
 
 
@@ -62,7 +64,7 @@ def write_page(folder: Path, page: Page) -> None:
         (c.where, c.text, c.measure, c.expected, c.found.mean, c.found.low, c.found.high, c.verdict)
         for c in page.claims
     ]
-    tables = [*([Numbers("claims", header, rows)] if rows else []), *page.numbers]
+    tables = [*([DataTable("claims", header, rows)] if rows else []), *page.numbers]
     texts = {f"{table.stem}.csv": [_csv(table)] for table in tables}
     write_files(folder, {"README.md": [_markdown(page, list(texts))], **texts})
 
@@ -97,7 +99,7 @@ def _paragraphs(texts: Iterable[str]) -> list[str]:
     return [line for text in texts for line in (text, "")]
 
 
-def _csv(table: Numbers) -> str:
+def _csv(table: DataTable) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(table.header)

@@ -20,9 +20,9 @@ from slurm_sns.policies.matching.parameters import PAPER_PORTFOLIO, MatchingPara
 from slurm_sns.policies.placement.node_arrays import NodeArrays
 from slurm_sns.sim.replay.trace_replay import replay
 from slurm_sns.sim.reproduce.kept import forget, keep
-from slurm_sns.sim.reproduce.work import Report, Workers, no_report
+from slurm_sns.sim.reproduce.work import ReportProgress, Workers, no_report
 from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
-from slurm_sns.sim.traces.trace_arrays import RecordBuilder, Records
+from slurm_sns.sim.traces.trace_arrays import RecordBuilder, TraceArrays
 from slurm_sns.sim.workloads.netbatch import Part, generate
 from slurm_sns.sim.workloads.netbatch_pools import POOLS, NetBatchPool
 from slurm_sns.sim.workloads.netbatch_variants import AS_GENERATED, VARIANTS
@@ -68,7 +68,7 @@ class Sweep:
         """The policies that have no run yet."""
         return [policy for policy in POLICIES if not self.path(pool, beta, policy, seed).is_file()]
 
-    def run(self, workers: Workers, *, resume: bool, report: Report = no_report) -> None:
+    def run(self, workers: Workers, *, resume: bool, report: ReportProgress = no_report) -> None:
         """Run what is missing: the highest load first, and within a load all pools of a seed before the next seed.
 
         Without `resume` the runs of an earlier time are removed first.
@@ -105,7 +105,7 @@ class Sweep:
         return np.array([run[metric] for run in self.read(pool, beta, policy)], dtype=np.float64)
 
 
-def records_of(parts: Iterable[Part], pool: NodeArrays, beta: float) -> Records:
+def records_of(parts: Iterable[Part], pool: NodeArrays, beta: float) -> TraceArrays:
     """Generated jobs in the form that a replay reads."""
     builder = RecordBuilder(pool, beta)
     for part in parts:

@@ -16,7 +16,7 @@ from submitit import Executor, Job, SlurmExecutor
 from submitit.core.utils import FailedSubmissionError, UncompletedJobError
 
 from slurm_sns.errors import BadInput, SnsError
-from slurm_sns.sim.reproduce.work import Piece, Report, Result, no_report
+from slurm_sns.sim.reproduce.work import Piece, ReportProgress, Result, no_report
 
 #: Slurm's default MaxArraySize is 1001.
 MOST_TASKS = 1000
@@ -38,7 +38,7 @@ class SlurmArray:
     memory_gb: int = 4
 
     def __call__(
-        self, function: Callable[[Piece], Result], pieces: Sequence[Piece], report: Report = no_report
+        self, function: Callable[[Piece], Result], pieces: Sequence[Piece], report: ReportProgress = no_report
     ) -> list[Result]:
         """The results in the order of the pieces.
 
@@ -73,7 +73,7 @@ class SlurmArray:
 
 
 def in_array(
-    executor: Executor, function: Callable[[Piece], Result], pieces: Sequence[Piece], report: Report
+    executor: Executor, function: Callable[[Piece], Result], pieces: Sequence[Piece], report: ReportProgress
 ) -> list[Result]:
     """Submit the array, wait for it, and return the results in the order of the pieces.
 
@@ -102,7 +102,7 @@ def do_share(function: Callable[[Any], Any], share: Sequence[Any]) -> list[Any]:
     return [function(piece) for piece in share]
 
 
-def _wait(jobs: Sequence[Job[Any]], sizes: Sequence[int], report: Report) -> None:
+def _wait(jobs: Sequence[Job[Any]], sizes: Sequence[int], report: ReportProgress) -> None:
     """Wait until all tasks have ended, whether they succeeded or failed."""
     left = list(zip(jobs, sizes, strict=True))
     while left:

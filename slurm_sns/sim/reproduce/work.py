@@ -10,7 +10,7 @@ Piece = TypeVar("Piece")
 Result = TypeVar("Result")
 
 #: Called with the number of finished pieces and the number of all pieces.
-Report = Callable[[int, int], None]
+ReportProgress = Callable[[int, int], None]
 
 
 def no_report(_done: int, _total: int) -> None:
@@ -21,7 +21,7 @@ class Workers(Protocol):
     """What does the work: processes of this machine (`Processes`), or the tasks of a job array (`SlurmArray`)."""
 
     def __call__(
-        self, function: Callable[[Piece], Result], pieces: Sequence[Piece], report: Report = no_report
+        self, function: Callable[[Piece], Result], pieces: Sequence[Piece], report: ReportProgress = no_report
     ) -> list[Result]:
         """The results in the order of the pieces; a new process must be able to import `function`."""
         ...
@@ -34,7 +34,7 @@ class Processes:
     count: int = 2
 
     def __call__(
-        self, function: Callable[[Piece], Result], pieces: Sequence[Piece], report: Report = no_report
+        self, function: Callable[[Piece], Result], pieces: Sequence[Piece], report: ReportProgress = no_report
     ) -> list[Result]:
         """The results in the order of the pieces."""
         report(0, len(pieces))

@@ -18,14 +18,14 @@ PART_BYTES = 1 << 23
 
 
 @dataclass(frozen=True)
-class Source:
+class TraceFile:
     """A file as it is stored, compressed or not; it can be read any number of times."""
 
     name: str
     stored: bytes
 
     @classmethod
-    def of(cls, name: str) -> "Source":
+    def of(cls, name: str) -> "TraceFile":
         """The file `name`; `-` is standard input.
 
         Raises:
@@ -104,4 +104,4 @@ def read_text(name: str) -> str:
     Raises:
         BadInput: the file cannot be read, is truncated, binary or empty.
     """
-    return Source.of(name).text()
+    return TraceFile.of(name).text()

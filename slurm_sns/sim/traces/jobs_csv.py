@@ -11,10 +11,10 @@ import numpy as np
 from slurm_sns.policies.placement.heuristics import HEURISTICS
 from slurm_sns.policies.placement.node_arrays import NodeArrays
 from slurm_sns.sim.traces.csv_table import read_table
-from slurm_sns.sim.traces.files import Source
+from slurm_sns.sim.traces.files import TraceFile
 from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
-from slurm_sns.sim.traces.plain_numbers import Layout, NotPlain, columns
-from slurm_sns.sim.traces.trace_arrays import Column, RecordBuilder, Records
+from slurm_sns.sim.traces.plain_numbers import ColumnLayout, NotPlain, columns
+from slurm_sns.sim.traces.trace_arrays import Column, RecordBuilder, TraceArrays
 from slurm_sns.sim.traces.trace_format import TraceFormat
 
 REQUIRED = ("job_id", "submit_s", "run_s", "cores", "mem_gb")
@@ -34,8 +34,8 @@ class Lines(NamedTuple):
 
 
 def read_jobs(
-    source: Source, node_arrays: NodeArrays, *, load_factor: float = 1.0, limit: int | None = None
-) -> Records:
+    source: TraceFile, node_arrays: NodeArrays, *, load_factor: float = 1.0, limit: int | None = None
+) -> TraceArrays:
     """The jobs of a CSV file that these nodes can hold; with a `limit` only that many from its beginning are read.
 
     Raises:
@@ -45,12 +45,12 @@ def read_jobs(
     return csv.read(source, node_arrays, load_factor=load_factor, limit=limit)
 
 
-def _read_plain(source: Source, limit: int | None) -> Iterator[Lines]:
+def _read_plain(source: TraceFile, limit: int | None) -> Iterator[Lines]:
     """Read a file that holds only plain numbers."""
     header = [column.strip() for column in source.first_line().split(",")]
     if len(set(header)) < len(header) or not set(REQUIRED) <= set(header) <= {*REQUIRED, "nodes"}:
         raise NotPlain
-    for part in columns(source, Layout(len(header), True, dict(enumerate(header))), skip_lines=1, limit=limit):
+    for part in columns(source, ColumnLayout(len(header), True, dict(enumerate(header))), skip_lines=1, limit=limit):
         if not all((part[name] >= LEAST[name]).all() for name in header):
             raise NotPlain
         if not all((part[name] == np.floor(part[name])).all() for name in WHOLE if name in part):
@@ -58,7 +58,7 @@ def _read_plain(source: Source, limit: int | None) -> Iterator[Lines]:
         yield Lines(part)
 
 
-def _read_table(source: Source, limit: int | None) -> Lines:
+def _read_table(source: TraceFile, limit: int | None) -> Lines:
     """Read any valid file; an error names the line that is wrong."""
     text = source.text()
     if limit is not None:

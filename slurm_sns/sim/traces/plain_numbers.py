@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from slurm_sns.sim.traces.csv_table import LARGEST
-from slurm_sns.sim.traces.files import Source
+from slurm_sns.sim.traces.files import TraceFile
 
 
 class NotPlain(Exception):
@@ -23,7 +23,7 @@ class NotPlain(Exception):
 
 
 @dataclass(frozen=True)
-class Layout:
+class ColumnLayout:
     """The fields of a line: their number, their separator, and our names of those that are read, by position from 0.
 
     Fields are separated by commas or by blanks. With blanks, `;` begins a comment and empty lines are skipped.
@@ -35,7 +35,7 @@ class Layout:
 
 
 def columns(
-    source: Source, layout: Layout, *, skip_lines: int = 0, limit: int | None = None
+    source: TraceFile, layout: ColumnLayout, *, skip_lines: int = 0, limit: int | None = None
 ) -> Iterator[dict[str, NDArray[np.float64]]]:
     """The named columns of each part of the file, at most `limit` rows in total.
 
@@ -54,7 +54,7 @@ def columns(
         yield {name: _in_range(table[field]) for field, name in layout.names.items()}
 
 
-def _table(part: bytes, layout: Layout, skip_lines: int, rows: int | None) -> pd.DataFrame:
+def _table(part: bytes, layout: ColumnLayout, skip_lines: int, rows: int | None) -> pd.DataFrame:
     with warnings.catch_warnings():
         # pandas warns of a first line with too many fields, and refuses a later one.
         warnings.simplefilter("error", pd.errors.ParserWarning)

@@ -16,10 +16,10 @@ import numpy as np
 from slurm_sns.errors import BadInput
 from slurm_sns.policies.placement.node_arrays import CORES, NodeArrays
 from slurm_sns.sim.traces.csv_table import LARGEST
-from slurm_sns.sim.traces.files import Source
-from slurm_sns.sim.traces.plain_numbers import Layout, columns
+from slurm_sns.sim.traces.files import TraceFile
+from slurm_sns.sim.traces.plain_numbers import ColumnLayout, columns
 from slurm_sns.sim.traces.trace import SMALLEST_MEMORY_MB
-from slurm_sns.sim.traces.trace_arrays import Column, RecordBuilder, Records
+from slurm_sns.sim.traces.trace_arrays import Column, RecordBuilder, TraceArrays
 from slurm_sns.sim.traces.trace_format import TraceFormat
 
 FIELDS = 18
@@ -35,7 +35,9 @@ PARTIAL_EXECUTIONS = (2, 3, 4)
 Fields = dict[str, Column]
 
 
-def read_swf(source: Source, node_arrays: NodeArrays, *, load_factor: float = 1.0, limit: int | None = None) -> Records:
+def read_swf(
+    source: TraceFile, node_arrays: NodeArrays, *, load_factor: float = 1.0, limit: int | None = None
+) -> TraceArrays:
     """The jobs of an SWF file that these nodes can hold; with a `limit` only that many from its beginning are read.
 
     Raises:
@@ -45,12 +47,12 @@ def read_swf(source: Source, node_arrays: NodeArrays, *, load_factor: float = 1.
     return swf.read(source, node_arrays, load_factor=load_factor, limit=limit)
 
 
-def _read_plain(source: Source, limit: int | None) -> Iterator[Fields]:
+def _read_plain(source: TraceFile, limit: int | None) -> Iterator[Fields]:
     """Read a file that holds only plain numbers and comments."""
-    return columns(source, Layout(FIELDS, False, COLUMNS), limit=limit)
+    return columns(source, ColumnLayout(FIELDS, False, COLUMNS), limit=limit)
 
 
-def _read_lines(source: Source, limit: int | None) -> Fields:
+def _read_lines(source: TraceFile, limit: int | None) -> Fields:
     """Read any valid file; an error names the line that is wrong."""
     numbered = _data_lines(source.text())[:limit]
     if not numbered:

@@ -23,7 +23,7 @@ Kind = tuple[int, int, int, str]
 
 
 @dataclass(frozen=True)
-class Records:
+class TraceArrays:
     """The jobs by submit second, those of one second in the order of the file.
 
     `kind` and `project` are positions in `kinds` and `projects` (which are in the order of their names). `unsorted`:
@@ -115,7 +115,7 @@ class RecordBuilder:
             )
         )
 
-    def records(self, name: str) -> Records:
+    def records(self, name: str) -> TraceArrays:
         """All jobs, by submit second.
 
         Raises:
@@ -137,7 +137,7 @@ class RecordBuilder:
             by_name = {project: number for number, project in enumerate(names)}
             columns[4] = np.array([by_name[project] for project in self._projects], dtype=np.int32)[columns[4]]
         identity, submit_s, run_s, kind, project = columns
-        return Records(identity, submit_s, run_s, kind, project, list(self._kinds), names, dropped, unsorted)
+        return TraceArrays(identity, submit_s, run_s, kind, project, list(self._kinds), names, dropped, unsorted)
 
     def _number(self, shapes: Integers, of_row: Integers, heuristic: Iterable[str] | None) -> NDArray[np.int32]:
         """The kind of each job, as its position; new kinds are appended."""

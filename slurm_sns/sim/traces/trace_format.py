@@ -11,9 +11,9 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from slurm_sns.policies.placement.node_arrays import NodeArrays
-from slurm_sns.sim.traces.files import Source
+from slurm_sns.sim.traces.files import TraceFile
 from slurm_sns.sim.traces.plain_numbers import NotPlain, are_distinct
-from slurm_sns.sim.traces.trace_arrays import Column, RecordBuilder, Records
+from slurm_sns.sim.traces.trace_arrays import Column, RecordBuilder, TraceArrays
 
 Lines = TypeVar("Lines")
 
@@ -27,12 +27,12 @@ class TraceFormat(Generic[Lines]):
     `identities` gives the job numbers that must be distinct. `add` adds the jobs to a builder.
     """
 
-    plain: Callable[[Source, int | None], Iterator[Lines]]
-    strict: Callable[[Source, int | None], Lines]
+    plain: Callable[[TraceFile, int | None], Iterator[Lines]]
+    strict: Callable[[TraceFile, int | None], Lines]
     identities: Callable[[Lines], Column]
     add: Callable[[RecordBuilder, Lines], None]
 
-    def read(self, source: Source, node_arrays: NodeArrays, *, load_factor: float, limit: int | None) -> Records:
+    def read(self, source: TraceFile, node_arrays: NodeArrays, *, load_factor: float, limit: int | None) -> TraceArrays:
         """The jobs of a file that these nodes can hold.
 
         Raises:
@@ -46,7 +46,7 @@ class TraceFormat(Generic[Lines]):
             self.add(builder, self.strict(source, limit))
         return builder.records(source.name)
 
-    def _add_plain(self, builder: RecordBuilder, source: Source, limit: int | None) -> None:
+    def _add_plain(self, builder: RecordBuilder, source: TraceFile, limit: int | None) -> None:
         """Add the jobs of a file that holds only plain numbers."""
         identities = [np.zeros(0)]
         for lines in self.plain(source, limit):

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from slurm_sns.policies.profile import Program
-from slurm_sns.policies.sns.classify import Kind, classify
+from slurm_sns.policies.sns.classify import ProgramClass, classify
 from slurm_sns.policies.sns.parameters import REPRODUCTION
 from slurm_sns.sim.traces.programs_csv import ProgramJob
 
@@ -25,13 +25,13 @@ PAPER_RATIOS = (0.4, 0.8)
 SWEEP_JOBS, SWEEP_PROCESSES, SWEEP_SCALING, SWEEP_NEUTRAL = 30, 28, "bw", "hc"
 
 
-class Member(NamedTuple):
+class TestProgram(NamedTuple):
     """A (program, processes) of the population that sequences are drawn from; `run_s` is its run time under CE."""
 
     program: str
     processes: int
     run_s: float
-    kind: Kind
+    kind: ProgramClass
 
     @property
     def core_seconds(self) -> float:
@@ -39,27 +39,27 @@ class Member(NamedTuple):
         return self.processes * self.run_s
 
 
-def population(programs: Mapping[str, Program]) -> tuple[Member, ...]:
+def population(programs: Mapping[str, Program]) -> tuple[TestProgram, ...]:
     """Every (program, processes) that the profiles hold, in that order."""
     members = []
     for name, program in sorted(programs.items()):
         for processes in program.process_counts:
             runs = program.at(processes)
             kind = classify(runs, REPRODUCTION, max_scale=program.max_scale).kind
-            members.append(Member(name, processes, runs[1].time_s, kind))
+            members.append(TestProgram(name, processes, runs[1].time_s, kind))
     return tuple(members)
 
 
-def scaling_ratio(members: Iterable[Member]) -> float:
+def scaling_ratio(members: Iterable[TestProgram]) -> float:
     """The share of the core-seconds under CE that scaling programs take."""
     members = list(members)
-    scaling = sum(member.core_seconds for member in members if member.kind is Kind.SCALING)
+    scaling = sum(member.core_seconds for member in members if member.kind is ProgramClass.SCALING)
     return scaling / sum(member.core_seconds for member in members)
 
 
 def sequence(
-    members: Sequence[Member], seed: int, *, jobs: int = PAPER_JOBS, ratios: tuple[float, float] = PAPER_RATIOS
-) -> tuple[Member, ...]:
+    members: Sequence[TestProgram], seed: int, *, jobs: int = PAPER_JOBS, ratios: tuple[float, float] = PAPER_RATIOS
+) -> tuple[TestProgram, ...]:
     """The members of one sequence in the order of their submits."""
     rng = np.random.default_rng(seed)
     while True:
@@ -68,14 +68,14 @@ def sequence(
             return drawn
 
 
-def sweep_sequence(members: Sequence[Member], scaling_jobs: int, seed: int) -> tuple[Member, ...]:
+def sweep_sequence(members: Sequence[TestProgram], scaling_jobs: int, seed: int) -> tuple[TestProgram, ...]:
     """A shuffled sequence of 30 jobs: so many of the scaling program, the others of the neutral one."""
     by_program = {member.program: member for member in members if member.processes == SWEEP_PROCESSES}
     names = [SWEEP_SCALING] * scaling_jobs + [SWEEP_NEUTRAL] * (SWEEP_JOBS - scaling_jobs)
     return tuple(by_program[names[at]] for at in np.random.default_rng(seed).permutation(SWEEP_JOBS))
 
 
-def jobs_of(drawn: Iterable[Member]) -> tuple[ProgramJob, ...]:
+def jobs_of(drawn: Iterable[TestProgram]) -> tuple[ProgramJob, ...]:
     """The members as jobs that are all submitted at 0."""
     return tuple(
         ProgramJob(identity, 0.0, member.run_s, member.program, member.processes, None)

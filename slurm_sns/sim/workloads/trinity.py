@@ -15,9 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-from slurm_sns.policies.sns.classify import Kind
+from slurm_sns.policies.sns.classify import ProgramClass
 from slurm_sns.sim.traces.programs_csv import ProgramJob
-from slurm_sns.sim.workloads.sequences import Member
+from slurm_sns.sim.workloads.sequences import TestProgram
 
 FILE = "trinity-2016-completed-rebuilt.swf.gz"
 #: Trinity's tasks per node, and ours.
@@ -27,15 +27,15 @@ MOST_NODES = 4096
 JOB, SUBMIT_S, RUN_S, TASKS = 0, 1, 3, 7
 
 
-def trinity_jobs(path: Path, members: Mapping[str, Member], ratio: float, seed: int) -> tuple[ProgramJob, ...]:
+def trinity_jobs(path: Path, members: Mapping[str, TestProgram], ratio: float, seed: int) -> tuple[ProgramJob, ...]:
     """The jobs by submit time; `members`, by program, tell which programs are scaling."""
     fields = np.loadtxt(path, comments=";", usecols=(JOB, SUBMIT_S, RUN_S, TASKS), ndmin=2)
     nodes = np.ceil(fields[:, 3] / TASKS_PER_NODE)
     kept = fields[(nodes > 1) & (nodes <= MOST_NODES) & (fields[:, 2] > 0)]
     kept = kept[np.argsort(kept[:, 1], kind="stable")]
     rng = np.random.default_rng(seed)
-    scaling = sorted(name for name, member in members.items() if member.kind is Kind.SCALING)
-    others = sorted(name for name, member in members.items() if member.kind is not Kind.SCALING)
+    scaling = sorted(name for name, member in members.items() if member.kind is ProgramClass.SCALING)
+    others = sorted(name for name, member in members.items() if member.kind is not ProgramClass.SCALING)
     jobs = []
     for identity, submit_s, run_s, tasks in kept.tolist():
         group = scaling if rng.random() < ratio else others

@@ -106,7 +106,7 @@ def test_explain_of_a_job_that_waits_says_what_was_missing() -> None:
     }
     cycle = {"waiting_jobs": 1, "chosen": "mix-fit", "own_heuristic": "mix-fit", "members": [member(tried=[tried])]}
     text = printed(*explanation(explained(job=row(), cycle=cycle, unavailable={"c9": "drain"})))
-    assert "It needs 4 cores: 1 of the nodes; 0 had that free at its turn." in text
+    assert "It needs 4 cores. Nodes that had this free at its turn: 0; needed: 1." in text
     assert "nearest: c1" in text
     assert "capacity is withheld for job 3" in text
     assert "too small or too few for it, even empty" in text

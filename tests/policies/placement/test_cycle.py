@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from clusters import job, node, placed, plan, way
+from clusters import alternative, job, node, placed, plan
 
 from slurm_sns.model import Alternative, Node, Resources
 from slurm_sns.policies.placement.job_size import fits_ever
@@ -82,7 +82,7 @@ def test_a_failure_on_some_nodes_says_nothing_of_other_nodes():
 
 
 def test_the_first_alternative_that_fits_is_taken():
-    choosy = job(1, alternatives=(way(8, 8), way(2, 8, nodes=2), way(4, 8)))
+    choosy = job(1, alternatives=(alternative(8, 8), alternative(2, 8, nodes=2), alternative(4, 8)))
     result = plan([node("A"), node("B")], [choosy], "first-fit")
 
     assert result.starts[0].alternative == choosy.alternatives[1]
@@ -90,7 +90,7 @@ def test_the_first_alternative_that_fits_is_taken():
 
 
 def test_an_exclusive_alternative_wants_empty_nodes_and_takes_them_whole():
-    alone = job(1, alternatives=(way(1, 1, exclusive=True),))
+    alone = job(1, alternatives=(alternative(1, 1, exclusive=True),))
     nodes = [node("A", free=(3, 32)), node("B")]
 
     assert placed(plan(nodes, [alone, job(2, 2, 2), job(3, 2, 2)], "first-fit")) == {1: "B", 2: "A"}

@@ -1,5 +1,5 @@
 import pytest
-from clusters import job, node, queue, way
+from clusters import alternative, job, node, queue
 
 from slurm_sns.errors import BadInput
 from slurm_sns.model import Resources, Snapshot
@@ -71,7 +71,7 @@ def test_a_job_that_the_cycle_did_not_reach_has_no_position():
 
 
 def test_the_alternative_taken_is_told():
-    wide_or_narrow = job(1, alternatives=(way(4, 8, nodes=3), way(2, 8)))
+    wide_or_narrow = job(1, alternatives=(alternative(4, 8, nodes=3), alternative(2, 8)))
 
     (member,) = explained(TWO_MACHINES, (wide_or_narrow,), 1, "mix-fit").members
 

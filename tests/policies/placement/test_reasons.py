@@ -1,4 +1,4 @@
-from clusters import job, node, plan, way
+from clusters import alternative, job, node, plan
 
 from slurm_sns.model import Alternative, Node, Resources
 
@@ -21,14 +21,14 @@ def test_a_job_behind_the_queue_depth_is_told_so_even_when_the_nodes_are_full():
 
     assert why(nodes, [job(1), job(2), job(3)], queue_depth=2) == {
         2: "no allowed node has 1 core and 1024 MiB free; nearest: c1 lacks 1 core and 1024 MiB",
-        3: "behind queue_depth 2",
+        3: "behind the first 2 jobs of the queue (queue_depth)",
     }
 
 
 def test_a_job_on_several_nodes_is_told_how_many_fit():
     nodes = [node("c1"), node("c2"), node("c3", free=(3, 32))]
 
-    assert why(nodes, [job(1, 4, 8, nodes=3)]) == {1: "needs 3 nodes with 4 cores and 8192 MiB each, 2 fit"}
+    assert why(nodes, [job(1, 4, 8, nodes=3)]) == {1: "needs 3 nodes with 4 cores and 8192 MiB each; nodes that fit: 2"}
 
 
 def test_capacity_withheld_for_another_job_is_named():
@@ -47,11 +47,14 @@ def test_a_job_larger_than_every_node_here_now_is_told_so():
 
 
 def test_a_job_that_wants_empty_nodes_is_told_which_is_not_empty():
-    waiting = [job(1, alternatives=(way(1, 1, exclusive=True),)), job(2, alternatives=(way(1, 1, 2, exclusive=True),))]
+    waiting = [
+        job(1, alternatives=(alternative(1, 1, exclusive=True),)),
+        job(2, alternatives=(alternative(1, 1, 2, exclusive=True),)),
+    ]
 
     assert why([node("c1", free=(3, 32)), node("c2", free=(3, 32))], waiting) == {
         1: "no allowed node is empty and has 1 core and 1024 MiB; nearest: c1 is not empty",
-        2: "needs 2 empty nodes with 1 core and 1024 MiB each, 0 fit",
+        2: "needs 2 empty nodes with 1 core and 1024 MiB each; nodes that fit: 0",
     }
 
 

@@ -12,33 +12,33 @@ def figure_11(nodes, queue, beta=2):
     left = {node.name: node.free for node in nodes}
     launched = {}
     for job in queue:  # sorted by priority
-        for position, way in enumerate(job.alternatives):  # the fastest among the remaining scale factors
-            chosen = enough_nodes(capacity, left, way, beta)
+        for position, alternative in enumerate(job.alternatives):  # the fastest among the remaining scale factors
+            chosen = enough_nodes(capacity, left, alternative, beta)
             if chosen is None:
                 continue  # other scales?
             for name in chosen:
-                left[name] = left[name].minus(capacity[name] if way.exclusive else way.demand)
+                left[name] = left[name].minus(capacity[name] if alternative.exclusive else alternative.demand)
             launched[job.id] = (position, tuple(chosen))
             break
     return launched
 
 
-def enough_nodes(capacity, left, way, beta):
+def enough_nodes(capacity, left, alternative, beta):
     fitting = [
         name
         for name in capacity
-        if way.demand.within(left[name]) and (not way.exclusive or left[name] == capacity[name])
+        if alternative.demand.within(left[name]) and (not alternative.exclusive or left[name] == capacity[name])
     ]
-    if len(fitting) < way.nodes:
+    if len(fitting) < alternative.nodes:
         return None
     groups = {}
     for name in fitting:
         groups.setdefault(left[name].cores, []).append(name)
     for _, group in sorted(groups.items(), reverse=True):
-        if len(group) >= way.nodes:
+        if len(group) >= alternative.nodes:
             fitting = group
             break
-    idlest = sorted(fitting, key=lambda name: occupied(capacity[name], left[name], beta))[: way.nodes]
+    idlest = sorted(fitting, key=lambda name: occupied(capacity[name], left[name], beta))[: alternative.nodes]
     return [name for name in capacity if name in idlest]
 
 

@@ -14,8 +14,8 @@ def busy(cores: int) -> Resources:
 
 
 def job(identity, cores=1, nodes=1, *, old=False, exclusive=False) -> Job:
-    way = Alternative(nodes, Resources(cores, GB, 2, 1), exclusive=exclusive)
-    return Job(identity, identity, (way,), order=(identity,), over_aged=old)
+    alternative = Alternative(nodes, Resources(cores, GB, 2, 1), exclusive=exclusive)
+    return Job(identity, identity, (alternative,), order=(identity,), over_aged=old)
 
 
 def test_the_nodes_with_the_fewest_used_cores_are_kept_whole():

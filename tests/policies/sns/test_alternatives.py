@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 import pytest
-from programs import GB, PAPER_NODE, paper_programs, program, run, types, ways_to_run
+from programs import GB, PAPER_NODE, alternatives_of, paper_programs, program, run, types
 
 from slurm_sns.errors import BadInput, Infeasible
 from slurm_sns.model import Alternative, Resources
@@ -19,31 +19,31 @@ COMPACT = program({1: 100, 2: 110, 4: 120}, **FLAT)
 LIVE = SnsParameters(shared_ways=0)
 
 
-def scales(ways) -> list[int]:
-    return [way.scale for way in ways]
+def scales(alternatives) -> list[int]:
+    return [alternative.scale for alternative in alternatives]
 
 
 def layouts(tasks, parameters=LIVE, **request) -> list[tuple[int, int]]:
     """(n, c) of a neutral program at each eligible scale."""
     of = Program("p", tuple(run(scale, 100.0, processes=tasks, **FLAT) for scale in (1, 2, 4, 8)))
-    found = ways_to_run(of, tasks, parameters=replace(parameters, frequency_factors=()), **request)
-    return [(way.nodes, way.demand.cores) for way in found]
+    found = alternatives_of(of, tasks, parameters=replace(parameters, frequency_factors=()), **request)
+    return [(alternative.nodes, alternative.demand.cores) for alternative in found]
 
 
 def test_scaling_programs_try_their_scales_by_run_time():
-    assert scales(ways_to_run(SCALING)) == [4, 8, 2, 1]
+    assert scales(alternatives_of(SCALING)) == [4, 8, 2, 1]
 
 
 def test_neutral_programs_try_the_smallest_scale_first():
-    assert scales(ways_to_run(NEUTRAL)) == [1, 2, 4, 8]
+    assert scales(alternatives_of(NEUTRAL)) == [1, 2, 4, 8]
 
 
 def test_compact_programs_want_their_node_alone_and_then_shared():
-    ways = ways_to_run(COMPACT)
+    alternatives = alternatives_of(COMPACT)
 
-    assert [(way.scale, way.exclusive) for way in ways] == [(1, True), (1, False)]
-    assert ways[0].demand == Resources(16, GB, 20, 118)  # all ways, all bandwidth
-    assert ways[1].demand == Resources(16, GB, 2, 10)
+    assert [(alternative.scale, alternative.exclusive) for alternative in alternatives] == [(1, True), (1, False)]
+    assert alternatives[0].demand == Resources(16, GB, 20, 118)  # all ways, all bandwidth
+    assert alternatives[1].demand == Resources(16, GB, 2, 10)
 
 
 def test_sixteen_processes_fill_no_node_and_divide_evenly():
@@ -65,7 +65,7 @@ def test_never_more_nodes_than_processes_and_never_the_same_nodes_twice():
 
 
 def test_never_more_nodes_than_there_are():
-    assert scales(ways_to_run(NEUTRAL, nodes=types(3))) == [1, 2]
+    assert scales(alternatives_of(NEUTRAL, nodes=types(3))) == [1, 2]
 
 
 def test_a_job_larger_than_a_node_has_several_at_scale_one():
@@ -80,20 +80,24 @@ def test_memory_can_decide_the_fewest_nodes():
 
 
 def test_memory_per_node_is_never_divided():
-    assert {way.demand.memory_mb for way in ways_to_run(NEUTRAL, memory_per_node_mb=5 * GB)} == {5 * GB}
+    assert {alternative.demand.memory_mb for alternative in alternatives_of(NEUTRAL, memory_per_node_mb=5 * GB)} == {
+        5 * GB
+    }
 
 
 def test_memory_per_cpu_goes_with_the_cores():
-    ways = ways_to_run(NEUTRAL, memory_per_node_mb=None, memory_per_cpu_mb=GB)
+    alternatives = alternatives_of(NEUTRAL, memory_per_node_mb=None, memory_per_cpu_mb=GB)
 
-    assert [way.demand.memory_mb for way in ways] == [16 * GB, 8 * GB, 4 * GB, 2 * GB]
+    assert [alternative.demand.memory_mb for alternative in alternatives] == [16 * GB, 8 * GB, 4 * GB, 2 * GB]
 
 
 def test_processes_are_counted_by_tasks_and_a_task_is_never_split():
     of = Program("p", tuple(run(scale, 100.0, processes=12, **FLAT) for scale in (1, 2, 4)))
-    ways = ways_to_run(of, 3, parameters=LIVE, cpus_per_task=4, threads_per_core=2)
+    alternatives = alternatives_of(of, 3, parameters=LIVE, cpus_per_task=4, threads_per_core=2)
 
-    assert [(way.nodes, way.tasks_per_node, way.demand.cores) for way in ways] == [(1, 3, 6), (2, 2, 4)]
+    assert [
+        (alternative.nodes, alternative.tasks_per_node, alternative.demand.cores) for alternative in alternatives
+    ] == [(1, 3, 6), (2, 2, 4)]
 
 
 def test_on_unlike_nodes_scale_one_is_the_fewest_nodes_that_can_hold_the_job():
@@ -105,14 +109,16 @@ def test_on_unlike_nodes_scale_one_is_the_fewest_nodes_that_can_hold_the_job():
 
 def test_a_job_that_no_nodes_could_hold_is_refused_in_one_line():
     with pytest.raises(Infeasible, match="300 processes fit on no nodes: there are 8, the largest with 28 cores"):
-        ways_to_run(NEUTRAL, 300)
+        alternatives_of(NEUTRAL, 300)
     with pytest.raises(Infeasible, match="one process needs 1 cores and 999999 MiB"):
-        ways_to_run(NEUTRAL, 1, memory_per_node_mb=999_999)
+        alternatives_of(NEUTRAL, 1, memory_per_node_mb=999_999)
 
 
 def test_a_job_without_profile_has_its_own_request_at_scale_one():
-    assert ways_to_run(None, 40) == (Alternative(2, Resources(20, GB), tasks_per_node=20),)
-    assert ways_to_run(SCALING, 15) == (Alternative(1, Resources(15, GB), tasks_per_node=15),)  # not at 15 processes
+    assert alternatives_of(None, 40) == (Alternative(2, Resources(20, GB), tasks_per_node=20),)
+    assert alternatives_of(SCALING, 15) == (
+        Alternative(1, Resources(15, GB), tasks_per_node=15),
+    )  # not at 15 processes
     choice = choose(Request(15), SCALING, types(), LIVE)
     assert "p is profiled with 16 processes" in choice.explanation.note
 
@@ -120,14 +126,14 @@ def test_a_job_without_profile_has_its_own_request_at_scale_one():
 def test_scales_that_keep_less_than_alpha_are_not_eligible():
     of = program({1: 100, 2: 80, 4: 130}, **FLAT)  # at 4: 136.5 s after the frequency factor
 
-    assert scales(ways_to_run(of)) == [2, 1]
-    assert scales(ways_to_run(of, alpha=0.7)) == [2, 1, 4]
+    assert scales(alternatives_of(of)) == [2, 1]
+    assert scales(alternatives_of(of, alpha=0.7)) == [2, 1, 4]
 
 
 def test_fewer_ways_and_more_bandwidth_for_those_who_tolerate_more():
     of = program({1: 100}, ways=(2, 10, 20), ipc=(0.5, 0.9, 1.0), bandwidth=(40.0, 20.0, 10.0))
 
-    demands = [ways_to_run(of, alpha=alpha)[0].demand[2:] for alpha in (1.0, 0.9, 0.7, 0.1)]
+    demands = [alternatives_of(of, alpha=alpha)[0].demand[2:] for alpha in (1.0, 0.9, 0.7, 0.1)]
 
     assert demands == [(20, 10), (10, 20), (6, 30), (2, 40)]
 
@@ -135,25 +141,28 @@ def test_fewer_ways_and_more_bandwidth_for_those_who_tolerate_more():
 def test_bandwidth_is_rounded_up_to_whole_gigabytes():
     of = program({1: 100}, bandwidth=(0.09, 0.09))
 
-    assert ways_to_run(of)[0].demand.bandwidth_gbps == 1
+    assert alternatives_of(of)[0].demand.bandwidth_gbps == 1
 
 
 def test_the_predicted_slowdown_is_the_spreadings_times_the_caches():
     of = program({1: 100, 2: 80}, ways=(2, 10, 20), ipc=(0.5, 0.9, 1.0), bandwidth=(1.0, 1.0, 1.0))
 
-    assert ways_to_run(of)[0].slowdown == pytest.approx(0.8 * 1.02 / 0.9)
+    assert alternatives_of(of)[0].slowdown == pytest.approx(0.8 * 1.02 / 0.9)
 
 
 def test_hints_bind_the_scale_and_the_mode():
-    assert scales(ways_to_run(SCALING, max_scale=2)) == [2, 1]
-    assert scales(ways_to_run(SCALING, max_scale=1)) == [1]
-    assert all(way.exclusive and way.demand[2:] == (20, 118) for way in ways_to_run(SCALING, exclusive=True))
-    assert [way.exclusive for way in ways_to_run(COMPACT, exclusive=True)] == [True]
-    assert [way.exclusive for way in ways_to_run(None, exclusive=True)] == [True]
+    assert scales(alternatives_of(SCALING, max_scale=2)) == [2, 1]
+    assert scales(alternatives_of(SCALING, max_scale=1)) == [1]
+    assert all(
+        alternative.exclusive and alternative.demand[2:] == (20, 118)
+        for alternative in alternatives_of(SCALING, exclusive=True)
+    )
+    assert [alternative.exclusive for alternative in alternatives_of(COMPACT, exclusive=True)] == [True]
+    assert [alternative.exclusive for alternative in alternatives_of(None, exclusive=True)] == [True]
 
 
 def test_the_programs_max_scale_binds():
-    assert scales(ways_to_run(replace(SCALING, max_scale=2))) == [2, 1]
+    assert scales(alternatives_of(replace(SCALING, max_scale=2))) == [2, 1]
 
 
 def test_shared_ways_are_never_promised():
@@ -172,20 +181,20 @@ def test_more_bandwidth_than_a_node_has_is_not_asked_of_it():
 
     choice = choose(Request(16), of, types(), LIVE)
 
-    assert [way.exclusive for way in choice.alternatives] == [True]
+    assert [alternative.exclusive for alternative in choice.alternatives] == [True]
     assert "nodes with 2 ways and 119 GB/s; 0 have as much" in choice.explanation.considered[-1].dropped
 
 
 def test_where_nodes_have_no_ways_and_no_bandwidth_to_give_none_is_asked_for():
     plain = (NodeType(Resources(28, 128 * GB), 8),)
 
-    assert {way.demand[2:] for way in ways_to_run(paper_programs()["cg"], nodes=plain)} == {(0, 0)}
+    assert {alternative.demand[2:] for alternative in alternatives_of(paper_programs()["cg"], nodes=plain)} == {(0, 0)}
 
 
 def test_one_profile_can_serve_jobs_of_every_size():
     serves_all = replace(REPRODUCTION, one_profile_for_all_sizes=True)
 
-    assert scales(ways_to_run(SCALING, 112, parameters=serves_all)) == [2, 1]  # 4 nodes, 8 nodes
+    assert scales(alternatives_of(SCALING, 112, parameters=serves_all)) == [2, 1]  # 4 nodes, 8 nodes
 
 
 def test_every_dropped_scale_says_why():
@@ -206,13 +215,13 @@ def test_ce_has_one_way_and_cs_the_scales_that_fit():
 
     asked = JobRequest(Alternative(1, Resources(28, GB)), request)
     assert ce.alternatives(asked, types()) == Choice((Alternative(1, Resources(28, GB), 28, exclusive=True),))
-    assert [(way.scale, way.nodes) for way in cs.scales(request, types(), REPRODUCTION)] == [
+    assert [(alternative.scale, alternative.nodes) for alternative in cs.scales(request, types(), REPRODUCTION)] == [
         (1, 1),
         (2, 2),
         (4, 4),
     ]
-    assert [way.nodes for way in cs.scales(request, types(), LIVE)] == [1, 2, 4, 7]
-    assert [way.nodes for way in cs.scales(request, types(), LIVE, max_scale=1)] == [1]
+    assert [alternative.nodes for alternative in cs.scales(request, types(), LIVE)] == [1, 2, 4, 7]
+    assert [alternative.nodes for alternative in cs.scales(request, types(), LIVE, max_scale=1)] == [1]
 
 
 @pytest.mark.parametrize(

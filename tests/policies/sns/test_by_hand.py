@@ -79,13 +79,17 @@ def test_what_is_eligible_and_in_which_order_follows_from_the_file(name, process
     choice = choose(Request(processes, memory_per_node_mb=GB), paper_programs()[name], types(), REPRODUCTION)
 
     assert choice.explanation.kind == kind
-    assert [way.scale for way in choice.alternatives] == eligible
+    assert [alternative.scale for alternative in choice.alternatives] == eligible
 
 
 def test_an_alternative_is_what_its_explanation_says():
     for name, processes in PAIRS:
         choice = choose(Request(processes, memory_per_node_mb=GB), paper_programs()[name], types(), REPRODUCTION)
-        for way, each in zip(choice.alternatives, choice.explanation.considered, strict=False):
-            assert way.demand == (each.cores, each.memory_mb, each.ways, each.bandwidth_gbps)
-            assert (way.nodes, way.tasks_per_node, way.scale) == (each.nodes, each.tasks_per_node, each.scale)
-            assert (way.slowdown, way.exclusive) == (each.slowdown, each.exclusive)
+        for alternative, each in zip(choice.alternatives, choice.explanation.considered, strict=False):
+            assert alternative.demand == (each.cores, each.memory_mb, each.ways, each.bandwidth_gbps)
+            assert (alternative.nodes, alternative.tasks_per_node, alternative.scale) == (
+                each.nodes,
+                each.tasks_per_node,
+                each.scale,
+            )
+            assert (alternative.slowdown, alternative.exclusive) == (each.slowdown, each.exclusive)

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from slurm_sns.model import Alternative, Resources
 from slurm_sns.policies.placement.request import NodeType, Request
-from slurm_sns.policies.sns.classify import Kind, classify
+from slurm_sns.policies.sns.classify import ProgramClass, classify
 from slurm_sns.policies.sns.drift import DriftParameters, Monitored, deviation, watched
 from slurm_sns.policies.sns.estimate import Estimate
-from slurm_sns.policies.sns.evidence import Known, Measurement
-from slurm_sns.policies.sns.exploration import Exploration, Step, exploring
+from slurm_sns.policies.sns.evidence import KnownEvidence, Measurement
+from slurm_sns.policies.sns.exploration import Exploration, ExplorationStep, exploring
 from slurm_sns.policies.sns.parameters import SnsParameters
 
 NODES = (NodeType(Resources(28, 128 * 1024, 20, 118), 8),)
@@ -31,7 +31,7 @@ def curves(scale, ipc=IPC, gbps=GBPS):
 
 
 def known_of(*measurements):
-    known = Known("mg", 16)
+    known = KnownEvidence("mg", 16)
     for each in measurements:
         known = known.with_measurement(each)
     return known
@@ -39,7 +39,7 @@ def known_of(*measurements):
 
 def steps(times, request=SIXTEEN, exploration=EXPLORATION):
     """The runs of a whole exploration of a program with these run times by scale."""
-    known, taken = Known("mg", request.processes), []
+    known, taken = KnownEvidence("mg", request.processes), []
     while (step := exploration.next_step(known, request, NODES)) is not None:
         taken.append(step)
         known = known.with_measurement(curves(step.scale) if step.samples else timed(step.scale, times[step.scale]))
@@ -49,24 +49,24 @@ def steps(times, request=SIXTEEN, exploration=EXPLORATION):
 
 def test_each_scale_is_timed_then_sampled_in_increasing_order():
     assert steps({1: 100, 2: 80, 4: 70, 8: 65}) == [
-        Step(scale, samples) for scale in (1, 2, 4, 8) for samples in (False, True)
+        ExplorationStep(scale, samples) for scale in (1, 2, 4, 8) for samples in (False, True)
     ]
 
 
 def test_it_stops_after_a_scale_that_is_much_slower_which_needs_no_curves():
     assert steps({1: 100, 2: 80, 4: 90}) == [
-        Step(1, samples=False),
-        Step(1, samples=True),
-        Step(2, samples=False),
-        Step(2, samples=True),
-        Step(4, samples=False),
+        ExplorationStep(1, samples=False),
+        ExplorationStep(1, samples=True),
+        ExplorationStep(2, samples=False),
+        ExplorationStep(2, samples=True),
+        ExplorationStep(4, samples=False),
     ]
 
 
 def test_times_are_compared_after_the_frequency_factor():
     # 104 s on nodes that clock 2 % higher are 106 s: more than 5 % slower than 100 s.
-    assert steps({1: 100, 2: 104})[-1] == Step(2, samples=False)
-    assert Step(2, samples=True) in steps({1: 100, 2: 102, 4: 1000})
+    assert steps({1: 100, 2: 104})[-1] == ExplorationStep(2, samples=False)
+    assert ExplorationStep(2, samples=True) in steps({1: 100, 2: 102, 4: 1000})
 
 
 def test_it_stops_before_nodes_with_a_single_core_or_more_nodes_than_tasks():
@@ -83,7 +83,7 @@ def test_hints_and_uneven_scales_bound_it():
 def test_an_exploring_job_wants_empty_nodes_first_and_else_what_it_would_do_anyway():
     other = Alternative(1, Resources(16, 1024, 3, 112))
 
-    first, second = exploring(Step(2, samples=False), [other], SIXTEEN, NODES)
+    first, second = exploring(ExplorationStep(2, samples=False), [other], SIXTEEN, NODES)
 
     assert first == Alternative(2, Resources(8, 0, 20, 118), 8, 2, exclusive=True)
     assert second == other
@@ -106,7 +106,7 @@ def test_a_slower_scale_that_was_only_timed_tells_the_class_a_faster_one_waits_f
     faster = known_of(timed(1, 100), curves(1), timed(2, 80)).profile()
 
     assert [run.time_s for run in slower.runs] == [100, 130]
-    assert classify(slower.at(16), SnsParameters()).kind is Kind.COMPACT
+    assert classify(slower.at(16), SnsParameters()).kind is ProgramClass.COMPACT
     assert [run.scale for run in faster.runs] == [1]
 
 
@@ -121,7 +121,7 @@ def test_a_renewal_leaves_what_stands_until_it_is_complete():
     known = known_of(timed(1, 100), curves(1))
     renewed = known.renewed()
 
-    assert EXPLORATION.next_step(renewed, SIXTEEN, NODES) == Step(1, samples=False)
+    assert EXPLORATION.next_step(renewed, SIXTEEN, NODES) == ExplorationStep(1, samples=False)
     half_way = renewed.with_measurement(timed(1, 50))
     assert half_way.profile() == known.profile()
     assert half_way.renewed() == half_way
@@ -183,4 +183,4 @@ def test_exploration_ends_after_at_most_two_runs_a_scale_and_leaves_a_profile(ti
     taken = steps(times)
 
     assert len(taken) == len(set(taken)) <= 8
-    assert taken[:2] == [Step(1, samples=False), Step(1, samples=True)]
+    assert taken[:2] == [ExplorationStep(1, samples=False), ExplorationStep(1, samples=True)]

@@ -132,10 +132,10 @@ def clusters(draw):
 @st.composite
 def queues(draw):
     demand = st.builds(Resources, st.integers(1, 16), st.integers(GB, 8 * GB), st.integers(2, 12), st.integers(1, 60))
-    way = st.builds(
+    alternative = st.builds(
         Alternative, nodes=st.integers(1, 4), demand=demand, exclusive=st.sampled_from([False, False, True])
     )
-    ways = [tuple(draw(st.lists(way, min_size=1, max_size=4))) for _ in range(draw(st.integers(0, 10)))]
+    ways = [tuple(draw(st.lists(alternative, min_size=1, max_size=4))) for _ in range(draw(st.integers(0, 10)))]
     return tuple(Job(at, at, each, order=(at,)) for at, each in enumerate(ways))
 
 

@@ -8,8 +8,8 @@ from slurm_sns.model import Resources
 from slurm_sns.policies.placement.request import NodeType, Request
 from slurm_sns.policies.sns.alternatives import alternatives
 from slurm_sns.policies.sns.drift import Monitored
-from slurm_sns.policies.sns.evidence import Known, Measurement
-from slurm_sns.policies.sns.exploration import Exploration, Step
+from slurm_sns.policies.sns.evidence import KnownEvidence, Measurement
+from slurm_sns.policies.sns.exploration import Exploration, ExplorationStep
 from slurm_sns.policies.sns.learning import LearnableJob, Learning, Offer
 from slurm_sns.policies.sns.parameters import SnsParameters
 
@@ -18,7 +18,7 @@ PARAMETERS = SnsParameters()
 SIXTEEN = Request(16)
 FIRST, SECOND, THIRD = (LearnableJob(number, ("mg", 16), SIXTEEN) for number in (1, 2, 3))
 OTHER = LearnableJob(9, ("cg", 16), SIXTEEN)
-TIMING, SAMPLING = Step(1, samples=False), Step(1, samples=True)
+TIMING, SAMPLING = ExplorationStep(1, samples=False), ExplorationStep(1, samples=True)
 IPC = {2: 0.5, 4: 0.8, 8: 0.95, 20: 1.0}
 GBPS = {2: 60.0, 4: 50.0, 8: 42.0, 20: 40.0}
 ORDINARY = Monitored(scale=1, ways=4, ipc=0.8, bandwidth_gbps=50.0)
@@ -56,7 +56,7 @@ def test_of_an_unknown_program_the_first_job_explores_on_empty_nodes_and_the_oth
     offers = learning.offers([FIRST, SECOND, OTHER])
 
     assert offers[FIRST.id].step == TIMING
-    assert [way.exclusive for way in offers[FIRST.id].alternatives] == [True]
+    assert [alternative.exclusive for alternative in offers[FIRST.id].alternatives] == [True]
     assert offers[SECOND.id] == Offer(())
     assert offers[OTHER.id].step == TIMING
 
@@ -87,7 +87,7 @@ def test_once_the_curves_are_told_jobs_run_by_the_profile_and_the_first_explores
     by_profile = alternatives(SIXTEEN, learning.of(FIRST.key).profile(), NODES, PARAMETERS)
     offers = learning.offers([SECOND, THIRD])
     assert offers[THIRD.id] == Offer(by_profile)
-    assert offers[SECOND.id].step == Step(2, samples=False)
+    assert offers[SECOND.id].step == ExplorationStep(2, samples=False)
     assert offers[SECOND.id].alternatives[1:] == by_profile
 
 
@@ -144,4 +144,4 @@ def test_what_is_kept_over_a_restart_goes_on_where_it_was(learning):
     assert again.ended(SECOND.id) == SAMPLING
     again.measured(SECOND, measurement(SAMPLING))
     assert again.of(SECOND.key).profile() is not None
-    assert learning.of(SECOND.key) == Known("mg", 16).with_measurement(measurement(TIMING))
+    assert learning.of(SECOND.key) == KnownEvidence("mg", 16).with_measurement(measurement(TIMING))

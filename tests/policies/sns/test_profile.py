@@ -1,15 +1,15 @@
 import pytest
 from programs import paper_programs, program, run
 
-from slurm_sns.policies.sns.classify import Kind, classify
+from slurm_sns.policies.sns.classify import ProgramClass, classify
 from slurm_sns.policies.sns.parameters import REPRODUCTION, SnsParameters
 
 #: The paper's classes (section 6.1), and what the text of figures 6 and 12 says of ways.
 PAPER_CLASSES = {
-    **dict.fromkeys(["mg", "lu", "ts", "bw"], (Kind.SCALING, 8)),
-    "cg": (Kind.SCALING, 2),
-    "bfs": (Kind.COMPACT, 1),
-    **dict.fromkeys(["ep", "wc", "nw", "hc"], (Kind.NEUTRAL, 1)),
+    **dict.fromkeys(["mg", "lu", "ts", "bw"], (ProgramClass.SCALING, 8)),
+    "cg": (ProgramClass.SCALING, 2),
+    "bfs": (ProgramClass.COMPACT, 1),
+    **dict.fromkeys(["ep", "wc", "nw", "hc"], (ProgramClass.NEUTRAL, 1)),
 }
 PAPER_WAYS = {"mg": 3, "cg": 10, "bfs": 18, "ep": 2, "hc": 2}
 
@@ -41,13 +41,13 @@ def test_the_full_ipc_is_the_best_even_where_the_curve_is_noisy():
 @pytest.mark.parametrize(
     ("times", "kind", "ideal"),
     [
-        ({1: 100}, Kind.NEUTRAL, 1),
-        ({1: 105.0, 2: 100}, Kind.NEUTRAL, 1),  # exactly 5 %
-        ({1: 105.1, 2: 100}, Kind.SCALING, 2),
-        ({1: 100, 2: 105}, Kind.NEUTRAL, 1),
-        ({1: 100, 2: 105.1}, Kind.COMPACT, 1),
-        ({1: 100, 2: 90, 4: 120}, Kind.SCALING, 2),  # scaling comes first
-        ({1: 100, 2: 80, 4: 80, 8: 80}, Kind.SCALING, 2),
+        ({1: 100}, ProgramClass.NEUTRAL, 1),
+        ({1: 105.0, 2: 100}, ProgramClass.NEUTRAL, 1),  # exactly 5 %
+        ({1: 105.1, 2: 100}, ProgramClass.SCALING, 2),
+        ({1: 100, 2: 105}, ProgramClass.NEUTRAL, 1),
+        ({1: 100, 2: 105.1}, ProgramClass.COMPACT, 1),
+        ({1: 100, 2: 90, 4: 120}, ProgramClass.SCALING, 2),  # scaling comes first
+        ({1: 100, 2: 80, 4: 80, 8: 80}, ProgramClass.SCALING, 2),
     ],
 )
 def test_classes_by_run_times(times, kind, ideal):
@@ -61,8 +61,8 @@ def test_classes_by_run_times(times, kind, ideal):
 def test_run_times_are_multiplied_by_the_frequency_factor_first():
     raw = program({1: 100, 8: 90}).at(16)  # faster on empty nodes: 90 * 1.15 = 103.5 on shared ones
 
-    assert classify(raw, SnsParameters()).kind is Kind.NEUTRAL
-    assert classify(raw, SnsParameters(frequency_factors=())).kind is Kind.SCALING
+    assert classify(raw, SnsParameters()).kind is ProgramClass.NEUTRAL
+    assert classify(raw, SnsParameters(frequency_factors=())).kind is ProgramClass.SCALING
 
 
 def test_a_scale_between_those_listed_has_the_factor_of_the_one_below():
@@ -122,8 +122,8 @@ def test_the_shipped_programs_are_the_papers_fourteen_pairs_with_its_bandwidths(
 def test_a_program_that_cannot_leave_its_node_is_neutral_unless_told():
     gan = paper_programs()["gan"]
 
-    assert classify(gan.at(16), REPRODUCTION, max_scale=1).kind is Kind.NEUTRAL
-    assert classify(gan.at(16), SnsParameters(unspreadable_is_compact=True), max_scale=1).kind is Kind.COMPACT
+    assert classify(gan.at(16), REPRODUCTION, max_scale=1).kind is ProgramClass.NEUTRAL
+    assert classify(gan.at(16), SnsParameters(unspreadable_is_compact=True), max_scale=1).kind is ProgramClass.COMPACT
 
 
 def test_the_nearest_process_count_serves_only_when_asked():

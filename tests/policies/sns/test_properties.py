@@ -65,33 +65,37 @@ def parameters():
 
 @settings(deadline=None, max_examples=100)
 @given(programs(), requests(), clusters(), parameters())
-def test_each_way_to_run_a_job_keeps_alpha_fills_its_nodes_and_fits_an_empty_cluster(
+def test_each_alternative_of_a_job_keeps_alpha_fills_its_nodes_and_fits_an_empty_cluster(
     of, request, nodes, given_parameters
 ):
     try:
-        ways, explanation = choose(request, of, types_of(nodes), given_parameters)
+        alternatives, explanation = choose(request, of, types_of(nodes), given_parameters)
     except Infeasible:
         assume(False)
     runs, alpha = of.at(request.tasks), explanation.alpha
     factor = given_parameters.frequency_factor
 
-    assert ways
-    for way in ways:
-        run = runs[way.scale]
-        assert (way.nodes - 1) * way.tasks_per_node < request.tasks <= way.nodes * way.tasks_per_node
-        spreading = run.time_s * factor(way.scale) / runs[1].time_s
-        kept = run.kept_at(way.demand.ways) if way.demand.ways and not way.exclusive else 1.0
-        assert 1 / way.slowdown >= alpha - 1e-9
-        assert abs(way.slowdown - spreading / kept) < 1e-9
+    assert alternatives
+    for alternative in alternatives:
+        run = runs[alternative.scale]
+        assert (
+            (alternative.nodes - 1) * alternative.tasks_per_node
+            < request.tasks
+            <= alternative.nodes * alternative.tasks_per_node
+        )
+        spreading = run.time_s * factor(alternative.scale) / runs[1].time_s
+        kept = run.kept_at(alternative.demand.ways) if alternative.demand.ways and not alternative.exclusive else 1.0
+        assert 1 / alternative.slowdown >= alpha - 1e-9
+        assert abs(alternative.slowdown - spreading / kept) < 1e-9
         keeps_back = given_parameters.shared_ways
         fitting = [
             node
             for node in nodes
-            if way.demand.within(node.capacity._replace(ways=max(0, node.capacity.ways - keeps_back)))
+            if alternative.demand.within(node.capacity._replace(ways=max(0, node.capacity.ways - keeps_back)))
         ]
-        assert len(fitting) >= way.nodes
-    assert len({(way.nodes, way.exclusive) for way in ways}) == len(ways)
-    assert {way.scale for way in ways} <= set(given_parameters.scales)
+        assert len(fitting) >= alternative.nodes
+    assert len({(alternative.nodes, alternative.exclusive) for alternative in alternatives}) == len(alternatives)
+    assert {alternative.scale for alternative in alternatives} <= set(given_parameters.scales)
 
 
 @st.composite
@@ -141,9 +145,11 @@ def test_the_capacity_of_all_four_resources_is_kept_and_shared_ways_stay_free(ca
     for policy in policies(given_parameters):
         free = {node.name: node.free for node in snapshot.nodes}
         capacity = {node.name: node.capacity for node in snapshot.nodes}
-        ways = {job.id: job.alternatives for job in snapshot.waiting}
+        alternatives = {job.id: job.alternatives for job in snapshot.waiting}
         for start in policy.plan(snapshot).starts:
-            assert start.alternative in ways[start.job_id]  # so alpha is kept, as the test above shows of each way
+            assert (
+                start.alternative in alternatives[start.job_id]
+            )  # so alpha is kept, as the test above shows of each alternative
             assert len(set(start.nodes)) == len(start.nodes) == start.alternative.nodes
             for name in start.nodes:
                 if start.alternative.exclusive:
@@ -186,20 +192,22 @@ def test_nobody_overtakes_an_over_aged_job_on_the_nodes_it_waits_for(case):
                 taken = capacity[name] if start.alternative.exclusive else start.alternative.demand
                 left[name] = left[name].minus(taken)
 
-    def could_use(way):
+    def could_use(alternative):
         shared = given_parameters.shared_ways
         return [
             node
             for node in snapshot.nodes
             if (oldest.allowed is None or node.name in oldest.allowed)
-            and way.demand.within(node.capacity._replace(ways=max(0, node.capacity.ways - shared)))
+            and alternative.demand.within(node.capacity._replace(ways=max(0, node.capacity.ways - shared)))
         ]
 
-    way = next((way for way in oldest.alternatives if len(could_use(way)) >= way.nodes), None)
-    assume(way is not None)
-    by_used_cores = sorted(could_use(way), key=lambda node: node.capacity.cores - left[node.name].cores)
+    alternative = next(
+        (alternative for alternative in oldest.alternatives if len(could_use(alternative)) >= alternative.nodes), None
+    )
+    assume(alternative is not None)
+    by_used_cores = sorted(could_use(alternative), key=lambda node: node.capacity.cores - left[node.name].cores)
     with_room = [node for node in by_used_cores if left[node.name].cores >= 1 and left[node.name].memory_mb >= GB]
-    kept = {node.name for node in with_room[: way.nodes]}
+    kept = {node.name for node in with_room[: alternative.nodes]}
     for start in plan.starts:
         if start.job_id not in ahead:
             assert kept.isdisjoint(start.nodes)

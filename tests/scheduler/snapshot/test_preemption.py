@@ -83,7 +83,7 @@ def test_a_job_that_shows_no_qos_has_a_default_that_may_be_any() -> None:
 @pytest.mark.parametrize(
     ("rules", "why"),
     [
-        (replace(BY_QOS, of_qos=None), "slurmdbd has not said yet which QOS may"),
+        (replace(BY_QOS, of_qos=None), "until slurmdbd tells which QOS may, every job counts as one that may"),
         (replace(BY_QOS, mode="WITHIN,REQUEUE"), "PreemptMode is WITHIN,REQUEUE"),
         (PreemptionRules("preempt/sites_own", "REQUEUE"), "PreemptType is preempt/sites_own"),
     ],

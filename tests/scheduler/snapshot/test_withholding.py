@@ -75,7 +75,8 @@ def test_nodes_stand_idle_for_a_job_that_finds_no_place_no_longer_than_the_limit
     assert idle == pytest.approx(100, abs=20), "twice 50 s in 500, and a second between two jobs"
     reasons = [view.plan.waiting.get(2, "") for view in site.views]
     assert any("capacity is withheld for it on c2" in why for why in reasons)
-    assert any("no capacity is withheld for it: for 150 s more (withhold_limit_s)" in why for why in reasons)
+    paused = "its owner's jobs have used up withhold_limit_s; again possible in 150 s"
+    assert any(f"no capacity is withheld for it: {paused}" in why for why in reasons)
 
 
 def test_without_a_limit_they_do_as_in_the_paper() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from slurm_sns.errors import BadInput
 from slurm_sns.policies.profile import Provenance
-from slurm_sns.policies.sns.classify import Kind
+from slurm_sns.policies.sns.classify import ProgramClass
 from slurm_sns.sim.engine.sns_policies import AUTHORS, CE, CONTENTION, CS, MODELS, SNS
 from slurm_sns.sim.profiling.sampled_profiles import as_profiled, sampled
 from slurm_sns.sim.reproduce.claims import HOLDS
@@ -63,7 +63,7 @@ def test_printed_numbers_come_back(module, tmp_path):
 def test_the_population_is_the_14_pairs_and_their_classes_the_papers(members):
     assert len(members) == 14
     assert {(m.program, m.processes) for m in members if m.processes == 28} == {("bw", 28), ("hc", 28)}
-    assert {m.program for m in members if m.kind is Kind.SCALING} == {"mg", "cg", "lu", "ts", "bw"}
+    assert {m.program for m in members if m.kind is ProgramClass.SCALING} == {"mg", "cg", "lu", "ts", "bw"}
 
 
 def test_sequences_lie_between_the_papers_ratios_and_a_seed_gives_the_same_one_again(members):
@@ -206,7 +206,7 @@ def test_parallel_jobs_of_trinity_keep_their_nodes_and_the_others_are_left_out(t
     jobs = trinity_jobs(path, by_program, 1.0, 1)
 
     assert [(job.identity, job.processes) for job in jobs] == [(2, 2 * 28), (3, 4096 * 28)]
-    assert all(by_program[job.program].kind is Kind.SCALING for job in jobs)
+    assert all(by_program[job.program].kind is ProgramClass.SCALING for job in jobs)
     runs = Runs.of(place(SNS, AUTHORS, jobs[:1], node_arrays=cluster(8), parameters=scale.PARAMETERS))
     assert runs.run_s[0] < 100
 

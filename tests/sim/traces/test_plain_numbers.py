@@ -24,7 +24,7 @@ def pool(tmp_path_factory):
 
 def outcome(read, pool, text: str, plainly: bool):
     """What reading gives: the records' columns, or the error's words."""
-    source = files.Source("trace", text.encode())
+    source = files.TraceFile("trace", text.encode())
     with pytest.MonkeyPatch.context() as patch:
         if plainly:
             for reader in (jobs_csv, swf):
@@ -79,7 +79,7 @@ def test_parts_of_a_file_cut_no_line(monkeypatch):
     monkeypatch.setattr(files, "PART_BYTES", 7)
     text = b"\n".join(b"%d,%d" % (at, at * at) for at in range(200))
 
-    parts = list(files.Source("t", text).parts())
+    parts = list(files.TraceFile("t", text).parts())
 
     assert b"".join(parts) == text + b"\n"
     assert all(part.endswith(b"\n") for part in parts)

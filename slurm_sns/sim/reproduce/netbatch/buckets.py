@@ -21,7 +21,7 @@ from slurm_sns.sim.replay.trace_replay import replay
 from slurm_sns.sim.reproduce import figures
 from slurm_sns.sim.reproduce.claims import Claim, Interval, interval
 from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import Drawing, Numbers, Page
+from slurm_sns.sim.reproduce.page import DataTable, Drawing, Page
 from slurm_sns.sim.reproduce.runs import INTERVAL_S, records_of
 from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
 from slurm_sns.sim.workloads.netbatch import Part, generate
@@ -101,9 +101,10 @@ def reproduce(options: Options) -> Page:
         title="NetBatch buckets: who matches the most of 1000 jobs on an empty pool (figures 7, 11)",
         made=[
             (
-                f"`sns reproduce netbatch-buckets`: generated pools A-D at full size, {options.seeds} seeds, of each "
-                f"{buckets} buckets of {BUCKET} consecutive jobs, evenly spaced over a day; {MACHINES} empty machines "
-                "of 8 cores and 64 GB, no reservations."
+                f"`sns reproduce netbatch-buckets`: pools A-D, generated at full size with {options.seeds} seeds. For "
+                f"each seed, {buckets} buckets of {BUCKET} consecutive jobs, evenly spaced over a day, are each "
+                f"matched to {MACHINES} empty machines of 8 cores and 64 GB, without reservations. The heuristics that "
+                "match the most jobs win the bucket: one, or several in a tie."
             )
         ],
         claims=[*_one_dimensional(shares), *_with_mix_fit(shares)],
@@ -111,17 +112,18 @@ def reproduce(options: Options) -> Page:
             Drawing("figure-7", "Figure 7: percentage of buckets won, four heuristics."),
             Drawing("figure-11", "Figure 11: percentage of buckets won, with Mix-Fit."),
         ],
-        numbers=[*numbers, Numbers(PAIRED, ("pool", *_columns()), _side_by_side(shares))],
+        numbers=[*numbers, DataTable(PAIRED, ("pool", *_columns()), _side_by_side(shares))],
         remarks=[
             (
-                "Where a claim does not hold: what is not printed is how the cores and the memory of jobs go together. "
-                "The table shows the same buckets as generated, where they are drawn independently, and *paired*, "
-                "where the jobs of the most cores have the most memory; and how many buckets are level, since there "
-                "any heuristic wins. Phase lengths and burst sizes were set after trial replays of one seed, and "
-                "nothing was changed after these runs. Percent of buckets won:"
+                "A possible reason where a claim does not hold: the paper does not print how the cores and the memory "
+                "of jobs are correlated. The table shows the same buckets as generated, where cores and memory are "
+                "drawn independently, and *paired*, where the jobs with the most cores have the most memory. The last "
+                "column shows the buckets in which all five heuristics tie, so that each of them wins. Phase lengths "
+                "and burst sizes of the generator were set after trial replays of one seed, and nothing was changed "
+                "after these runs. Percent of buckets won:"
             )
         ],
-        shown=Numbers(PAIRED, ("pool", *_columns()), _side_by_side(shares)),
+        shown=DataTable(PAIRED, ("pool", *_columns()), _side_by_side(shares)),
         seeds=options.seeds,
     )
 
@@ -143,14 +145,14 @@ def _side_by_side(shares: Shares) -> list[tuple[str, ...]]:
     return rows
 
 
-def _drawn(options: Options, figure: str, shares: Shares) -> Numbers:
+def _drawn(options: Options, figure: str, shares: Shares) -> DataTable:
     members = CONTESTS[figure]
     values: dict[str, dict[str, Interval]] = {
         member: {f"pool {name}": interval(shares[figure][name][member]) for name in POOLS} for member in members
     }
     figures.bars(options.out, figure, values, ("", "% of buckets won"))
     rows = [(member, pool, *vars(value).values()) for member, pools in values.items() for pool, value in pools.items()]
-    return Numbers(figure, ("heuristic", "pool", "percent_won", "low", "high"), rows)
+    return DataTable(figure, ("heuristic", "pool", "percent_won", "low", "high"), rows)
 
 
 def _one_dimensional(shares: Shares) -> list[Claim]:
@@ -167,7 +169,9 @@ def _one_dimensional(shares: Shares) -> list[Claim]:
         claims.append(Claim("fig. 7", text, f"{name}: % won by worse-fit-cores", share, low=63, high=94))
     for name in "BCD":
         less = interval(lead["A"] - lead[name])
-        claims.append(Claim("fig. 7", "its lead is largest in A", f"points of lead, A - {name}", less, low=0))
+        claims.append(
+            Claim("fig. 7", "Worse-Fit-Cores' lead is largest in A", f"points of lead, A - {name}", less, low=0)
+        )
     for name in POOLS:
         rest = max(("best-fit-memory", "best-fit-cores"), key=lambda member: float(won[name][member].mean()))
         better = interval(won[name]["worse-fit-memory"] - won[name][rest])

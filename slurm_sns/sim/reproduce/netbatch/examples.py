@@ -18,7 +18,7 @@ from slurm_sns.sim.reproduce import figures
 from slurm_sns.sim.reproduce.claims import Claim, exactly
 from slurm_sns.sim.reproduce.figures import Block
 from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import Drawing, Numbers, Page
+from slurm_sns.sim.reproduce.page import DataTable, Drawing, Page
 from slurm_sns.sim.reproduce.runs import INTERVAL_S, records_of
 from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
 from slurm_sns.sim.workloads.netbatch import Part
@@ -79,12 +79,14 @@ def reproduce(options: Options) -> Page:
     stems = [*FIGURES, "figure-8"]
     return Page(
         title="NetBatch examples (figures 3, 4, 8-10)",
-        made=["`sns reproduce netbatch-examples`: two (figure 8: three) machines of 4 cores and 32 GB, one cycle."],
+        made=[
+            "`sns reproduce netbatch-examples`: one cycle on two machines of 4 cores and 32 GB (figure 8: on three)."
+        ],
         claims=claims,
         drawings=[
             Drawing(stem, f"{stem.replace('-', ' ').capitalize()}: blocks of 4 GB over cores.") for stem in stems
         ],
-        numbers=[Numbers("placements", ("figure", "heuristic", "machine", "cores", "mem_gb"), rows)],
+        numbers=[DataTable("placements", ("figure", "heuristic", "machine", "cores", "mem_gb"), rows)],
     )
 
 

@@ -7,7 +7,7 @@ machines carry over.
 from slurm_sns.sim.reproduce.claims import interval
 from slurm_sns.sim.reproduce.netbatch.load import Results, claims_of
 from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import Numbers, Page
+from slurm_sns.sim.reproduce.page import DataTable, Page
 from slurm_sns.sim.reproduce.runs import HIGHEST_LOAD, POLICIES, Sweep
 
 METRICS = ("load_cores", "load_memory", "mean_wait_s", "mean_slowdown", "mean_queue_length")
@@ -41,12 +41,13 @@ def page_of(sweep: Sweep) -> Page:
     return Page(
         title="NetBatch pools at full size",
         made=[
-            "`sns reproduce netbatch-full`: all the machines, at the highest load only. " + results.made(),
-            "So few seeds give wide intervals; where the claim is about mid load, it is asked at this load.",
+            "`sns reproduce netbatch-full`: the pools with all their machines, at the highest load only. "
+            + results.made(),
+            "With so few seeds the intervals are wide. Claims about mid load are judged at the highest load too.",
         ],
         claims=claims_of(results),
-        numbers=[Numbers("full", ("pool", "policy", "metric", "mean", "low", "high", "seeds"), rows)],
-        shown=Numbers("waits", ("mean wait (s)", *(f"pool {name}" for name in sweep.pools)), waits),
+        numbers=[DataTable("full", ("pool", "policy", "metric", "mean", "low", "high", "seeds"), rows)],
+        shown=DataTable("waits", ("mean wait (s)", *(f"pool {name}" for name in sweep.pools)), waits),
         remarks=["Mean waits over the seeds:"],
         seeds=results.seeds,
     )

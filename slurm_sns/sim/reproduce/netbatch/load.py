@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from slurm_sns.sim.reproduce import figures
 from slurm_sns.sim.reproduce.claims import Claim, Interval, interval, percent_more
 from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import Drawing, Numbers, Page
+from slurm_sns.sim.reproduce.page import DataTable, Drawing, Page
 from slurm_sns.sim.reproduce.runs import MAX_JOBS, POLICIES, Sweep
 from slurm_sns.sim.workloads.netbatch_pools import POOLS
 
@@ -29,15 +29,16 @@ SIMILAR_PERCENT = 5
 #: The page's explanation of the claims that do not hold.
 WHY = (
     (
-        "Where a claim does not hold: the generated pools share the paper's totals, mixes of sizes and bursts, not "
-        "its arrival process, run times and machine sizes, which are not printed. Two of these have been looked at. "
-        "The memory for a core moves the heuristics against each other: [with twice as much or the "
-        "least](../netbatch-variants/README.md) others lead, and Mix-Fit falls far behind where cores alone are "
-        "scarce; but neither makes a claim hold that does not hold here. The number of machines does: [at full "
-        "size](../netbatch-full/README.md) Mix-Fit has the least mean wait of the five in A, and in C hardly anybody "
-        "waits but under Worse-Fit-Cores; too few seeds to be certain. Phase lengths and burst sizes were set after "
-        "trial replays of one seed, and nothing was changed after these runs. Jobs that wait long in a burst wait "
-        "under every heuristic: relative differences are small."
+        "Possible reasons where a claim does not hold: the generated pools share the paper's totals, mixes of sizes "
+        "and bursts, but not its arrival process, run times and machine sizes, which are not printed. We have "
+        "examined two of them. The memory per core changes the order of the heuristics: [with twice the memory or the "
+        "least memory per core](../netbatch-variants/README.md) other heuristics lead, and Mix-Fit falls far behind "
+        "where only cores are scarce. But neither change makes a claim hold that does not hold here. The number of "
+        "machines has a larger effect: [at full size](../netbatch-full/README.md) Mix-Fit has the least mean wait of "
+        "the five heuristics in A, and in C hardly any job waits except under Worse-Fit-Cores; there are too few "
+        "seeds to be certain. Phase lengths and burst sizes were set after trial replays of one seed, and nothing was "
+        "changed after these runs. Jobs that wait long because of a burst do so under every heuristic, so that "
+        "relative differences are small."
     ),
 )
 
@@ -87,9 +88,10 @@ class Results:
             f"{name} {', '.join(f'{self.load(name, b):.0f}' for b in self.betas)}" for name in sweep.pools
         )
         return (
-            f"Generated pools {', '.join(sweep.pools)} at {sweep.scale:g} of the machines and of the jobs, "
-            f"{sweep.days:g} days; cycles every 30 s, queue depth 1000, 1 reservation, one project. Paired seeds: "
-            f"{seeds}. Load (percent of capacity of the scarcer of cores and memory) at these betas: {loads}."
+            f"Pools {', '.join(sweep.pools)} are generated at scale {sweep.scale:g} (1 is all of the paper's machines "
+            f"and jobs) for {sweep.days:g} days. Cycles every 30 s, queue depth 1000, 1 reservation, one project. "
+            f"Number of seeds, each replayed under every policy: {seeds}. Load at these betas, in percent of the "
+            f"capacity of cores or memory, whichever is scarcer: {loads}."
         )
 
     def _told_seeds(self, beta: float) -> str:
@@ -127,11 +129,12 @@ def page_of(options: Options, results: Results) -> Page:
         numbers=[_drawn(options, results, stem) for stem in FIGURES],
         remarks=[
             (
-                "Waits vary much from seed to seed; policies differ far less, and only pairs show it: the intervals "
-                "above are of paired differences, those in the figures are not. Our readings: similar, the same, near: "
-                f"within {SIMILAR_PERCENT} %; poor: worse by more than that; 22 % and the like: within {NEAR_POINTS} "
-                "points. Where the claim names no rival, it is the heuristic with the best mean wait over these seeds "
-                "(for what Mix-Fit cuts: the worst)."
+                "Waits differ much more from seed to seed than from policy to policy, so that only paired differences "
+                "show which policy is better. The intervals above are of paired differences; those in the figures are "
+                "not. This is how we read the paper's words: *similar*, *the same* and *near* mean within "
+                f"{SIMILAR_PERCENT} %; *poor* means worse by more than that; a printed change such as 22 % is met "
+                f"within {NEAR_POINTS} points. Where a claim names no rival, we compare with the heuristic that has "
+                "the best mean over these seeds; for what Mix-Fit cuts, with the worst."
             ),
             *WHY,
         ],
@@ -139,7 +142,7 @@ def page_of(options: Options, results: Results) -> Page:
     )
 
 
-def _drawn(options: Options, results: Results, stem: str) -> Numbers:
+def _drawn(options: Options, results: Results, stem: str) -> DataTable:
     metric, label = FIGURES[stem]
     panels, rows = {}, []
     for name in POOLS:
@@ -156,7 +159,7 @@ def _drawn(options: Options, results: Results, stem: str) -> Numbers:
             ]
         panels[f"pool {name}"] = panel
     figures.lines(options.out, stem, panels, ("load (%)", label))
-    return Numbers(stem, ("pool", "beta", "load_percent", "policy", metric, "low", "high", "seeds"), rows)
+    return DataTable(stem, ("pool", "beta", "load_percent", "policy", metric, "low", "high", "seeds"), rows)
 
 
 def _pool_a(results: Results) -> list[Claim]:

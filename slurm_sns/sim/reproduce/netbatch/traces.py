@@ -24,12 +24,12 @@ from slurm_sns.sim.replay.trace_replay import replay
 from slurm_sns.sim.reproduce import figures
 from slurm_sns.sim.reproduce.claims import Claim, Interval, interval
 from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import Drawing, Numbers, Page
+from slurm_sns.sim.reproduce.page import DataTable, Drawing, Page
 from slurm_sns.sim.reproduce.runs import INTERVAL_S, MAX_JOBS, POLICIES
 from slurm_sns.sim.reproduce.shared_data import shared_file
 from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
 from slurm_sns.sim.traces.read_trace import read_records
-from slurm_sns.sim.traces.trace_arrays import Records
+from slurm_sns.sim.traces.trace_arrays import TraceArrays
 
 KB_PER_MIB = 1024
 #: "Near the best": within this many percent.
@@ -72,13 +72,14 @@ WIDE_CORES = 32
 
 #: The page's remark below the claims.
 REMARK = (
-    "The paper speaks of other pools: the claims are asked of these traces, not made of them. On SDSC-SP2 each machine "
-    "has one processor and each job takes whole machines: which ones cannot matter, and every policy gives the same "
-    "schedule. On wagap-2013 a window lasts about three days, and one job in eight runs for more than one, so that the "
-    "demand of a window can exceed its capacity. One job in nine asks for 32 processors or more, half of the work. The "
-    "table shows who waits on wagap-2013 at the higher load: nearly all the waiting is that of such jobs. The "
-    "balancing heuristics leave a little free on every machine, where they do not fit; the best fits leave machines "
-    "whole, and halve their wait."
+    "The paper makes these claims about other pools; we ask whether they hold on these traces too. On SDSC-SP2 each "
+    "machine has one processor and each job takes whole machines. It does not matter which ones, so that every policy "
+    "gives the same schedule. On wagap-2013 a window lasts about three days, and one job in eight runs for more than "
+    "one day, so that the demand of a window can exceed its capacity. One job in nine asks for 32 processors or more; "
+    "these jobs make up half of the work. The table shows which jobs wait on wagap-2013 at the higher load: nearly "
+    "all the waiting is that of jobs with 32 processors or more. The balancing heuristics (Worse-Fit and Mix-Fit) "
+    "leave a little free on every machine, where these jobs do not fit. The Best-Fit heuristics leave machines whole "
+    "and halve the wait of these jobs."
 )
 
 #: The trace for which the page shows which jobs wait: its machines differ in size, and its jobs in width.
@@ -110,7 +111,7 @@ def replay_windows(piece: tuple[str, float, int, str]) -> list[tuple[float, ...]
     return seen
 
 
-def cut(records: Records, windows: int) -> list[Records]:
+def cut(records: TraceArrays, windows: int) -> list[TraceArrays]:
     """Consecutive parts with equally many jobs; the submit times of each part begin at 0."""
     edges = np.linspace(0, len(records), windows + 1).astype(int)
     return [
@@ -167,16 +168,17 @@ def reproduce(options: Options) -> Page:
         title="The heuristics on real traces: wagap-2013, HPC2N, SDSC-SP2",
         made=[
             (
-                f"`sns reproduce netbatch-traces`: each trace cut into {windows} windows of equally many jobs, each "
-                "replayed from an empty cluster; cycles every 30 s, queue depth 1000, 1 reservation. The windows stand "
-                f"in for seeds; those of one trace are not quite independent. Mean load in percent: {told}."
+                f"`sns reproduce netbatch-traces`: each trace is cut into {windows} windows of equally many jobs, and "
+                "each window is replayed from an empty cluster. Cycles every 30 s, queue depth 1000, 1 reservation. "
+                "The windows take the place of seeds, although the windows of one trace are not quite independent. "
+                f"Mean load in percent of capacity: {told}."
             )
         ],
         claims=[claim for name in LOGS for claim in _claims(name, waits[name])],
         drawings=[Drawing("waits", "Mean wait against Mix-Fit's at the higher load, 95 % intervals over the windows.")],
-        numbers=[Numbers("waits", header, rows), Numbers("width", WIDTH_HEADER, who_waits)],
+        numbers=[DataTable("waits", header, rows), DataTable("width", WIDTH_HEADER, who_waits)],
         remarks=[REMARK],
-        shown=Numbers("width", WIDTH_HEADER, who_waits),
+        shown=DataTable("width", WIDTH_HEADER, who_waits),
         seeds=windows,
     )
 

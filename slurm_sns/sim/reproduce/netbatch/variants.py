@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from slurm_sns.sim.reproduce.claims import HOLDS, Claim
 from slurm_sns.sim.reproduce.netbatch.load import Results, claims_of
 from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import Numbers, Page
+from slurm_sns.sim.reproduce.page import DataTable, Page
 from slurm_sns.sim.reproduce.runs import HIGHEST_LOAD, POLICIES, Sweep
 from slurm_sns.sim.workloads.netbatch_variants import AS_GENERATED, VARIANTS
 
@@ -20,9 +20,9 @@ SEEDS, QUICK_SEEDS = 4, 2
 #: What each variant changes, for the page.
 CHANGES = {
     "double memory": "twice the memory on every machine",
-    "least memory": "every machine has as little for a core as the poorest of its pool",
-    "equal machines": "one size of machine",
-    "no bursts": "ordinary phases only",
+    "least memory": "every machine has the pool's smallest memory per core",
+    "equal machines": "one size of machine, with the pool's mean memory per core",
+    "no bursts": "neither bursts of cores or of memory nor phases of little memory",
 }
 
 
@@ -63,11 +63,11 @@ def page_of(of_variants: Sequence[Results]) -> Page:
             f"`sns reproduce netbatch-variants`. {first.made()}",
             "The column *source* names the variant. "
             + "; ".join(f"*{name}*: {CHANGES[name]}" for name in names if name in CHANGES)
-            + ". Run times follow, so that the scarcer of cores and memory has the same load.",
+            + ". Run times are adapted so that the load of the scarcer of cores and memory stays the same.",
         ],
         claims=claims,
-        numbers=[Numbers("waits", header, rows)],
-        shown=Numbers("holding", ("claim", "holds"), [(text, _holding(claims, text)) for text in _texts(claims)]),
+        numbers=[DataTable("waits", header, rows)],
+        shown=DataTable("holding", ("claim", "holds"), [(text, _holding(claims, text)) for text in _texts(claims)]),
         remarks=["Under which variants each claim holds:"],
         seeds=first.seeds,
     )

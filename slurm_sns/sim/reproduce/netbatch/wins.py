@@ -9,7 +9,7 @@ from slurm_sns.sim.reproduce import figures
 from slurm_sns.sim.reproduce.claims import Claim, interval
 from slurm_sns.sim.reproduce.netbatch.load import BEST_MEMORY, HEURISTICS, MIX, WORSE_CORES, Results
 from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import Drawing, Numbers, Page
+from slurm_sns.sim.reproduce.page import DataTable, Drawing, Page
 from slurm_sns.sim.reproduce.runs import MAX_JOBS
 from slurm_sns.sim.workloads.netbatch_pools import POOLS
 
@@ -42,13 +42,18 @@ def page_of(options: Options, results: Results) -> Page:
     return Page(
         title="NetBatch wins: which heuristics reach the maximum in Max-Jobs' cycles (figure 16)",
         made=[
-            "`sns reproduce netbatch-wins`, from the runs of netbatch-load; of every cycle in which a job waits, at "
-            f"the highest load (beta {results.highest:g}). " + results.made()
+            "`sns reproduce netbatch-wins`, from the runs of netbatch-load. Only cycles in which a job waits are "
+            f"counted, at the highest load (beta {results.highest:g}). " + results.made()
         ],
         claims=_claims(highest),
         drawings=[Drawing("figure-16", "Figure 16: percentage of cycles in which a heuristic reaches the maximum.")],
-        numbers=[Numbers("figure-16", ("pool", "beta", "heuristic", "percent", "low", "high", "seeds"), rows)],
-        remarks=["The sum exceeds 100 %: in most cycles several heuristics match equally many jobs."],
+        numbers=[DataTable("figure-16", ("pool", "beta", "heuristic", "percent", "low", "high", "seeds"), rows)],
+        remarks=[
+            (
+                "The percentages of a pool add up to more than 100 %, because in most cycles several heuristics match "
+                "equally many jobs."
+            )
+        ],
         seeds=results.seeds,
     )
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from slurm_sns.sim.reproduce import figures
 from slurm_sns.sim.reproduce.claims import Claim, interval
 from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import Drawing, Numbers, Page
+from slurm_sns.sim.reproduce.page import DataTable, Drawing, Page
 from slurm_sns.sim.workloads.netbatch import generate
 from slurm_sns.sim.workloads.netbatch_pools import POOLS
 
@@ -67,8 +67,9 @@ def reproduce(options: Options) -> Page:
         made=[
             (
                 f"`sns reproduce netbatch-workload`: the generator's pools A-D at full size, {days:g} days each, "
-                f"{options.seeds} seeds. The real traces are not at hand: this page checks that the generated ones "
-                "have the properties that the paper prints; they were made to have them."
+                f"{options.seeds} seeds. The paper's traces are not available. This page checks that the generated "
+                "traces have the properties that the paper prints; the generator was built to give them these "
+                "properties."
             )
         ],
         claims=[*_sizes(seen), *_bursts(seen)],
@@ -83,7 +84,7 @@ def reproduce(options: Options) -> Page:
     )
 
 
-def _draw(options: Options, seen: dict[str, list[Seen]]) -> Numbers:
+def _draw(options: Options, seen: dict[str, list[Seen]]) -> DataTable:
     def shares(what: str, sizes: tuple[int, ...]) -> dict[str, dict[str, object]]:
         return {
             f"pool {name}": {
@@ -104,7 +105,7 @@ def _draw(options: Options, seen: dict[str, list[Seen]]) -> Numbers:
         for pool, sizes in table.items()
         for size, value in sizes.items()
     ]
-    return Numbers("sizes", ("pool", "resource", "size", "percent of jobs [95 %]"), rows)
+    return DataTable("sizes", ("pool", "resource", "size", "percent of jobs [95 %]"), rows)
 
 
 def _sizes(seen: dict[str, list[Seen]]) -> list[Claim]:
@@ -133,7 +134,7 @@ def _bursts(seen: dict[str, list[Seen]]) -> list[Claim]:
     for name, runs in seen.items():
         top = interval([each.bucket_cores.max() for each in runs])
         bounds = {"low": 2.0} if name == "A" else {"high": 2.0}
-        text = "A alone has a bucket of more than 2 cores"
+        text = "only A has a bucket with a mean of more than 2 cores"
         claims.append(Claim("fig. 5", text, f"{name}: largest bucket mean, cores", top, **bounds))
     steady = interval([each.bucket_cores.max() for each in seen["D"]])
     claims.append(

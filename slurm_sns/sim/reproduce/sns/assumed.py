@@ -16,7 +16,7 @@ from slurm_sns.policies.profile import Program, Provenance, Run
 from slurm_sns.sim.engine.sns_policies import CE, COMBINED, CONTENTION, CS, SNS
 from slurm_sns.sim.reproduce.claims import Claim, interval
 from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import Numbers, Page
+from slurm_sns.sim.reproduce.page import DataTable, Page
 from slurm_sns.sim.reproduce.sns.runs import NODE, runs_of, shipped_programs
 from slurm_sns.sim.reproduce.sns.runs import run_all as run_policies
 from slurm_sns.sim.reproduce.sns.statistics import Sequences
@@ -129,12 +129,14 @@ def reproduce(options: Options) -> Page:
         )
     ]
     made = (
-        f"`sns reproduce sns-assumed`: the sequences of sns-throughput ({options.seeds} of them) under the contention "
-        "model, with one kind of assumed number in the profiles changed at a time. Run times under CE stay."
+        f"`sns reproduce sns-assumed`: {options.seeds} of the sequences of "
+        "[sns-throughput](../sns-throughput/README.md) under the contention model. Each variant changes one kind of "
+        "assumed number in the profiles; run times under CE stay the same. The column *broken* has the percentage of "
+        "jobs that break their alpha under SNS. The claims are ours, not the paper's."
     )
-    table = Numbers("assumed", header, rows)
+    table = DataTable("assumed", header, rows)
     return Page(
-        title="Spread-n-Share: what hangs on the assumed numbers",
+        title="Spread-n-Share: how much depends on the assumed numbers",
         made=[made],
         claims=claims,
         shown=table,

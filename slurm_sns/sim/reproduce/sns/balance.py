@@ -18,7 +18,7 @@ from slurm_sns.sim.progress.progress import Placement
 from slurm_sns.sim.reproduce import figures
 from slurm_sns.sim.reproduce.claims import Claim, interval
 from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import Drawing, Numbers, Page
+from slurm_sns.sim.reproduce.page import DataTable, Drawing, Page
 from slurm_sns.sim.reproduce.sns.runs import NODE, PAPER_NODES, place, shipped_programs
 from slurm_sns.sim.traces.programs_csv import ProgramJob
 from slurm_sns.sim.workloads.sequences import jobs_of, population, sequence
@@ -31,8 +31,8 @@ POLICIES = (CE, SNS, COMBINED)
 KIND = SharedNode(NODE.ways, NODE.bandwidth_gbps)
 #: The page's explanation of the claims that do not hold.
 WHY = (
-    "The paper shows one sequence, of which it does not say how it was chosen; here the difference between the "
-    "policies is small on average. Under SNS a sequence ends sooner, and its idle episodes count too."
+    "The paper does not say how its one sequence was chosen. Over these sequences the difference between the policies "
+    "is small on average. Under SNS a sequence ends sooner, and the idle episodes after its end count too."
 )
 #: Figure 18's histogram has one bin for each tenth of the bandwidth.
 TENTHS = 10
@@ -94,8 +94,9 @@ def reproduce(options: Options) -> Page:
     )
     made = (
         f"`sns reproduce sns-balance`: {options.seeds} random sequences of 20 jobs on 8 nodes under the contention "
-        f"model; GB/s of each node in {EPISODES} episodes of {EPISODE_S} s. The peak is the largest value seen. The "
-        f"paper shows one sequence. A printed number is met within {NEAR:g}."
+        f"model. The paper shows one sequence. We compute the mean bandwidth (GB/s) of each node in each of {EPISODES} "
+        f"episodes of {EPISODE_S} s; the peak is the largest of these values. A printed number is met if ours differs "
+        f"by less than {NEAR:g}."
     )
     claims = [
         Claim(
@@ -109,7 +110,7 @@ def reproduce(options: Options) -> Page:
         for policy, printed in PRINTED.items()
     ]
     less = interval(spread[SNS] - spread[CE])
-    claims.append(Claim("fig. 18", "SNS uses bandwidth more evenly", "SNS - CE, in pairs", less, high=0))
+    claims.append(Claim("fig. 18", "SNS uses bandwidth more evenly than CE", "SNS - CE, in pairs", less, high=0))
     rows = [(policy, seed, value) for policy in POLICIES for seed, value in enumerate(spread[policy], start=1)]
     return Page(
         title="Spread-n-Share: balance of memory bandwidth (figures 17, 18)",
@@ -119,7 +120,7 @@ def reproduce(options: Options) -> Page:
             Drawing("figure-17", "Figure 17: GB/s by node and episode, the first sequence."),
             Drawing("figure-18", "Figure 18: how often a node uses so much, the first sequence."),
         ],
-        numbers=[Numbers("balance", ("policy", "seed", "deviation_over_peak"), rows)],
+        numbers=[DataTable("balance", ("policy", "seed", "deviation_over_peak"), rows)],
         remarks=[WHY],
         seeds=options.seeds,
     )

@@ -13,7 +13,7 @@ from slurm_sns.sim.engine.sns_policies import CE, COMBINED, MODELS, SNS
 from slurm_sns.sim.reproduce import figures
 from slurm_sns.sim.reproduce.claims import Claim, interval
 from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import Drawing, Numbers, Page
+from slurm_sns.sim.reproduce.page import DataTable, Drawing, Page
 from slurm_sns.sim.reproduce.sns.runs import Column, run_all, runs_of, shipped_programs
 from slurm_sns.sim.workloads.sequences import SWEEP_JOBS, jobs_of, population, scaling_ratio, sweep_sequence
 
@@ -27,11 +27,12 @@ ABOUT = 0.15
 
 #: The page's explanation of the claims that do not hold.
 WHY = (
-    "At ratio 0 the authors' model charges HC for the two ways that it asked for even where it is alone, 4 %; with "
-    "the spare ways given to it, as the paper does, nothing is lost. Run times fall as in the paper. Waits fall "
-    "less and rise earlier: a 28-core job that is spread over 2 to 7 of 8 nodes leaves parts of all of them, and "
-    "the next one is spread over what is left. Ours starts every job that fits at some scale; how the prototype "
-    "chose among them on full nodes is not printed."
+    "At ratio 0 the authors' model makes HC 4 % slower, because it counts only the two cache ways that HC asked for, "
+    "even where HC is alone on its node. If HC gets the spare ways, as in the paper, it loses nothing. Run times fall "
+    "as in the paper. Waits fall less and rise earlier than in the paper: a 28-core job that is spread over 2 to 7 of "
+    "the 8 nodes leaves a part of each of these nodes free, and the next job is spread over these parts. Our SNS "
+    "starts every job that fits at some scale; the paper does not print how the prototype chose among such jobs on "
+    "full nodes."
 )
 
 #: Number of scaling jobs -> run, wait or turnaround -> the policy's mean divided by CE's, by seed.
@@ -74,9 +75,10 @@ def reproduce(options: Options) -> Page:
         for what in WHATS
     ]
     made = (
-        f"`sns reproduce sns-ratio`: {SWEEP_JOBS} jobs of 28 cores, BW and HC, on 8 nodes, all submitted at once; "
-        f"{len(SCALING_JOBS)} proportions, each in {options.seeds} random orders. All means are over CE's of the same "
-        "order, arithmetic in seconds."
+        f"`sns reproduce sns-ratio`: {SWEEP_JOBS} jobs of 28 cores, BW (scaling) and HC (neutral), all submitted at "
+        f"once to 8 nodes. There are {len(SCALING_JOBS)} proportions of the two, each in {options.seeds} random "
+        "orders. Each mean under SNS is divided by CE's mean for the same order; both are arithmetic means of "
+        "seconds. [sns-throughput](../sns-throughput/README.md) explains the models *authors* and *contention*."
     )
     return Page(
         title="Spread-n-Share: the ratio of scaling jobs (figure 19)",
@@ -85,7 +87,7 @@ def reproduce(options: Options) -> Page:
         drawings=[
             Drawing("figure-19", "Figure 19: run, wait and turnaround of SNS over CE's against the scaling ratio.")
         ],
-        numbers=[Numbers("figure-19", ("policy", "model", "ratio", "what", "mean", "low", "high"), rows)],
+        numbers=[DataTable("figure-19", ("policy", "model", "ratio", "what", "mean", "low", "high"), rows)],
         remarks=[WHY],
         seeds=options.seeds,
     )

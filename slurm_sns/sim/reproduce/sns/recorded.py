@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from slurm_sns.sim.engine.sns_policies import AUTHORS, CE
 from slurm_sns.sim.reproduce.claims import Claim, exactly
 from slurm_sns.sim.reproduce.sns.runs import Runs, place, shipped_programs
-from slurm_sns.sim.workloads.sequences import Member, jobs_of, population
+from slurm_sns.sim.workloads.sequences import TestProgram, jobs_of, population
 
 #: Program and processes of each job, in the order of their submits.
 RECORDED = (
@@ -39,6 +39,6 @@ def _near(number: float) -> tuple[float, float]:
     return (1 - NEAR) * number, (1 + NEAR) * number
 
 
-def _members(names: Sequence[str]) -> tuple[Member, ...]:
+def _members(names: Sequence[str]) -> tuple[TestProgram, ...]:
     by_name = {f"{member.program}-{member.processes}": member for member in population(shipped_programs())}
     return tuple(by_name[name] for name in names)

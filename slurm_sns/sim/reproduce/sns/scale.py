@@ -17,7 +17,7 @@ from slurm_sns.sim.engine.sns_policies import AUTHORS, CE, SNS
 from slurm_sns.sim.reproduce import figures
 from slurm_sns.sim.reproduce.claims import Claim, interval
 from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import Drawing, Numbers, Page
+from slurm_sns.sim.reproduce.page import DataTable, Drawing, Page
 from slurm_sns.sim.reproduce.shared_data import shared_file
 from slurm_sns.sim.reproduce.sns.runs import Column, Runs, cluster, place, shipped_programs
 from slurm_sns.sim.workloads.sequences import population
@@ -34,10 +34,10 @@ SMALL_PERCENT, MUCH_PERCENT = 5, 10
 
 #: The page's explanation of the claims that do not hold.
 WHY = (
-    "On 32K nodes nobody waits, so that the gain is that of the run times: it hangs on the speedups at scales 2 "
-    "to 8, of which most are assumed, after the prototype's frequency factors. Why our waits grow on 4K nodes at "
-    "ratio 0.5, where the paper's fall, is open: the trace holds other jobs, and a job that is spread early keeps"
-    " wide ones waiting."
+    "On 32K nodes jobs hardly wait, so that the gain is that of the run times. It depends on the speedups at scales 2 "
+    "to 8, most of which are assumed; the prototype's frequency factors then reduce them. It is open why our waits "
+    "grow on 4K nodes at ratio 0.5, where the paper's fall. Possible reasons: our trace has other jobs than the "
+    "paper's, and a job that is spread early keeps wide jobs waiting."
 )
 
 #: (nodes, ratio) -> policy -> wait, run or turnaround -> mean seconds, by seed.
@@ -90,16 +90,18 @@ def reproduce(options: Options) -> Page:
         for what in WHATS
     ]
     made = (
-        f"`sns reproduce sns-scale`: {results[0]['jobs']:,} parallel jobs of Trinity (over one, at most 4,096 nodes; "
-        "the paper has 7,044) on nodes of 28 cores, 20 ways, 118 GB/s. Each is a random test program, scaling with "
-        f"probability 0.9 or 0.5; {options.seeds} draws each. The authors' model of run times."
+        f"`sns reproduce sns-scale`: {results[0]['jobs']:,} parallel jobs of Trinity (each on more than one and at "
+        "most 4,096 nodes; the paper has 7,044 jobs) on clusters whose nodes have 28 cores, 20 cache ways and 118 "
+        "GB/s. Each job is a random test program, a scaling one with probability 0.9 or 0.5; there are "
+        f"{options.seeds} draws of programs for each cluster and probability. Run times follow the authors' model. In "
+        "the claims, 4K, 8K and 32K are the numbers of nodes, 0.9 and 0.5 the probabilities."
     )
     return Page(
         title="Spread-n-Share on large clusters (figure 20)",
         made=[made],
         claims=[] if options.quick else _claims(means),
         drawings=[Drawing("figure-20", "Figure 20: mean wait and run time, over CE's mean turnaround.")],
-        numbers=[Numbers("figure-20", ("nodes", "ratio", "policy", "what", "mean", "low", "high"), rows)],
+        numbers=[DataTable("figure-20", ("nodes", "ratio", "policy", "what", "mean", "low", "high"), rows)],
         remarks=[WHY],
         seeds=options.seeds,
     )

@@ -4,12 +4,12 @@ The speedups are inputs of our profiles. The page checks that the code that plan
 speedups and the classes that the paper gives.
 """
 
-from slurm_sns.policies.sns.classify import Classification, Kind, classify
+from slurm_sns.policies.sns.classify import Classification, ProgramClass, classify
 from slurm_sns.policies.sns.parameters import REPRODUCTION
 from slurm_sns.sim.reproduce import figures
 from slurm_sns.sim.reproduce.claims import Claim, exactly
 from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import Drawing, Numbers, Page
+from slurm_sns.sim.reproduce.page import DataTable, Drawing, Page
 from slurm_sns.sim.reproduce.sns.runs import shipped_programs
 
 PROCESSES = 16
@@ -46,10 +46,11 @@ def reproduce(options: Options) -> Page:
         )
         for name, found in classes.items()
     ]
-    table = Numbers("figure-13", header, rows)
+    table = DataTable("figure-13", header, rows)
     made = (
-        f"`sns reproduce sns-scaling`: the shipped profiles at {PROCESSES} processes. Of the speedups the paper prints "
-        "the ends only; those between are assumed (`conf/profiles/README.md`)."
+        f"`sns reproduce sns-scaling`: the speedups of the shipped profiles at {PROCESSES} processes. They are inputs: "
+        "the page checks that the code returns the printed ones, and the paper's classes. Of the speedups the paper "
+        "prints only those at the ends of the range; those between are assumed (`conf/profiles/README.md`)."
     )
     return Page(
         title="Spread-n-Share: speedup by spreading (figure 13)",
@@ -80,7 +81,11 @@ def _claims(faster: dict[str, dict[int, float]], classes: dict[str, Classificati
         claims.append(
             Claim(where, f"{name.upper()} is slower on two nodes than on one", "% faster at 2", slower, high=0)
         )
-    for names, kind in ((SCALING, Kind.SCALING), (COMPACT, Kind.COMPACT), (NEUTRAL, Kind.NEUTRAL)):
+    for names, kind in (
+        (SCALING, ProgramClass.SCALING),
+        (COMPACT, ProgramClass.COMPACT),
+        (NEUTRAL, ProgramClass.NEUTRAL),
+    ):
         right = sum(classes[name].kind is kind for name in names)
         text = f"{', '.join(names).upper()} are {kind.value}"
         found = exactly(right)

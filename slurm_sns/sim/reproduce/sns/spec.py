@@ -27,7 +27,7 @@ from slurm_sns.sim.engine.sns_policies import CE, COMBINED, CONTENTION, CS, SNS
 from slurm_sns.sim.progress.contention import Occupant, SharedNode, speeds
 from slurm_sns.sim.reproduce.claims import Claim, exactly, interval
 from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import Numbers, Page
+from slurm_sns.sim.reproduce.page import DataTable, Page
 from slurm_sns.sim.reproduce.shared_data import shared_file
 from slurm_sns.sim.reproduce.sns.runs import Runs, geometric_mean, place
 from slurm_sns.sim.reproduce.sns.statistics import ALPHA, ROUNDING
@@ -154,21 +154,25 @@ def reproduce(options: Options) -> Page:
     ]
     header = ("policy", "throughput over CE's, %", "run time over CE's (geometric mean)", "jobs that break alpha, %")
     sharing = (
-        f"`sns reproduce sns-spec`: {options.seeds} mixes of {SPEC_JOBS} single-process jobs of 40 SPEC programs with "
-        f"measured curves, on {SPEC_NODES} nodes of {SPEC_NODE.cores} cores, {SPEC_NODE.ways} ways and "
-        f"{SPEC_NODE.bandwidth_gbps} GB/s (assumed), all submitted at once; the contention model. Run times are drawn."
+        f"`sns reproduce sns-spec`: {options.seeds} mixes of {SPEC_JOBS} single-process jobs, drawn from 40 SPEC "
+        "programs whose IPC and bandwidth were measured by cache ways. The jobs of a mix are all submitted at once to "
+        f"{SPEC_NODES} nodes of {SPEC_NODE.cores} cores, {SPEC_NODE.ways} ways and {SPEC_NODE.bandwidth_gbps} GB/s "
+        "(assumed) and advance by the contention model. Run times were not measured; they are drawn at random. The "
+        "claims are ours, not the paper's."
     )
     co_run = (
-        f"Co-runs: SP beside seven programs, {CO_RUN_CORES} cores each, {CO_RUN_CACHE_MB:g} MB of cache, "
-        f"{CO_RUN_GBPS:g} GB/s (assumed). `co-runs.csv` has each program's cache by the model's rule and as measured, "
-        "and its slowdown by memory alone and as measured: way curves were not measured, so the rest is the cache's."
+        f"Co-runs: SP beside each of seven other programs, {CO_RUN_CORES} cores each, on a machine with "
+        f"{CO_RUN_CACHE_MB:g} MB of cache and {CO_RUN_GBPS:g} GB/s (assumed). `co-runs.csv` has each program's part of "
+        "the cache by the model's rule and as measured, and its slowdown by memory bandwidth alone and as measured. "
+        "How these programs perform with fewer cache ways was not measured, so that the model predicts no slowdown by "
+        "the cache: the rest of the measured slowdown is due to the cache."
     )
     return Page(
         title="Spread-n-Share with measured programs: SPEC's way curves, and co-runs",
         made=[sharing, co_run],
         claims=[*_sharing_claims(found), *_co_run_claims(pairs)],
-        shown=Numbers("policies", header, rows),
-        numbers=[Numbers("policies", header, rows), Numbers("co-runs", Predicted._fields, pairs)],
+        shown=DataTable("policies", header, rows),
+        numbers=[DataTable("policies", header, rows), DataTable("co-runs", Predicted._fields, pairs)],
         remarks=[WHY],
         seeds=options.seeds,
     )
@@ -206,8 +210,8 @@ def _co_run_claims(pairs: list[Predicted]) -> list[Claim]:
 
 
 WHY = (
-    "With measured curves the guarantee holds: one job in five breaks its alpha under CS, nearly none under SNS and"
-    " combined, at two thirds of CS's throughput. Of the co-runs, memory alone explains SP, which fills the cache, "
-    "and programs that hardly use it; canneal, streamcluster, fluidanimate and raytrace lose what they had in the "
-    "cache."
+    "With measured curves the guarantee holds: one job in five breaks its alpha under CS, but nearly none under SNS "
+    "and combined, which reach two thirds of CS's throughput. In the co-runs, memory bandwidth alone explains the "
+    "slowdown of SP, which fills the cache, and of programs that hardly use the cache. canneal, streamcluster, "
+    "fluidanimate and raytrace slow down more, because they lose what they had in the cache."
 )
