@@ -43,7 +43,7 @@ Heuristic = Callable[[Amounts, Amounts, Indices, Resources], NDArray[np.generic]
 
 
 class Match(NamedTuple):
-    """A job, the alternative it runs in and its nodes, by their index in the pool."""
+    """A job, the alternative it runs in and its nodes, by their index in the node arrays."""
 
     job: Job
     alternative: Alternative
@@ -51,7 +51,7 @@ class Match(NamedTuple):
 
 
 class Withheld(NamedTuple):
-    """Capacity that no other job gets in this cycle; the nodes are given by their index in the pool."""
+    """Capacity that no other job gets in this cycle; the nodes are given by their index in the node arrays."""
 
     job: Job
     alternative: Alternative
@@ -78,8 +78,8 @@ class CycleLimits:
 class Opening:
     """The state at the start of a cycle, the same for every heuristic: the nodes with room for the smallest job.
 
-    `nodes` are their indices in the pool; `capacity` and `free` have a column for each. `free_amounts` has a column for
-    every node of the pool; `total` is the capacity of the whole pool.
+    `nodes` are their indices in the node arrays; `capacity` and `free` have a column for each. `free_amounts` has a
+    column for every node of the cluster; `total` is the capacity of the whole cluster.
     """
 
     node_arrays: NodeArrays
@@ -92,7 +92,7 @@ class Opening:
 
     @classmethod
     def of(cls, node_arrays: NodeArrays, free: Amounts) -> "Opening":
-        """The start of a cycle on a pool of which this much is free."""
+        """The start of a cycle on nodes of which this much is free."""
         nodes = np.flatnonzero(holding(free, SMALLEST))
         return cls(node_arrays, free, nodes, node_arrays.capacity[:, nodes], free[:, nodes], node_arrays.total)
 
@@ -138,7 +138,7 @@ class Cycle:
     def __init__(
         self, opening: Opening, queue: WaitingQueue, choose: Callable[[Job], Heuristic], limits: CycleLimits
     ) -> None:
-        """`choose` gives the heuristic for a job: the member's, the pool's or the job's own."""
+        """`choose` gives the heuristic for a job: the member's, the default one or the job's own."""
         self.opening = opening
         self.free = opening.free.copy()
         self.withheld: list[Withheld] = []
@@ -213,9 +213,8 @@ class Cycle:
         for alternative in job.alternatives:
             if not fits_ever(self.opening.node_arrays, alternative, job.allowed):
                 continue
-            suitable = (
-                holding(self.opening.capacity, alternative.demand) & self._open
-            )  # an open node has room for the smallest job
+            # an open node has room for the smallest job
+            suitable = holding(self.opening.capacity, alternative.demand) & self._open
             if job.allowed is not None:
                 suitable &= self.opening.allows(job.allowed)
             columns = np.flatnonzero(suitable)

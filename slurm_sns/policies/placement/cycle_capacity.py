@@ -1,4 +1,4 @@
-"""What is free on all nodes of the pool at one moment of a cycle, with and without the withheld capacity."""
+"""What is free on all nodes at one moment of a cycle, with and without the withheld capacity."""
 
 import numpy as np
 

@@ -1,6 +1,6 @@
 """Matching on values by the compiled kernel: values to arrays, one call, matches back to values.
 
-Tables and working memory of one pass are used again by the next pass on the same pool; results do not depend on that.
+Tables and working memory of one pass are used again by the next pass on the same nodes; results do not depend on that.
 """
 
 from collections import deque
@@ -162,7 +162,7 @@ class _Room(NamedTuple):
 
 
 class _Session:
-    """Passes over the nodes of one pool."""
+    """Passes over the same nodes."""
 
     def __init__(self, node_arrays: NodeArrays, rules: Rules, scores: Scores) -> None:
         self.node_arrays = node_arrays
@@ -200,9 +200,8 @@ class _Session:
         table = self._table
         tables = (table.generation, len(table.cases), len(table.own))
         jobs, projects = len(tabulated.jobs), len(tabulated.queue.head)
-        takes = (
-            int(np.maximum(free[CORES], 0).sum()) + free.shape[1]
-        )  # each time takes one core or more of an open node
+        # each time takes one core or more of an open node
+        takes = int(np.maximum(free[CORES], 0).sum()) + free.shape[1]
         if self._bench is None or self._tables != tables or not self._room.holds(_Room(jobs, projects, takes)):
             most_takes = int(np.maximum(self.node_arrays.capacity[CORES], free[CORES]).sum()) + free.shape[1]
             self._room = _Room(2 * jobs, 2 * projects, most_takes)

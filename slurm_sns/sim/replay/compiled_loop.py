@@ -227,9 +227,8 @@ def _change(cluster: Cluster, job: int, sign: int) -> None:
     """Take the job's resources (-1) or give them back (1), on its nodes and for its project."""
     node_state, queue, jobs = cluster.bench.node_state, cluster.queue, cluster.jobs
     problem = node_state.problem
-    alternative = problem.kinds.alternative[
-        problem.kinds.first[queue.kind[job]]
-    ]  # a job of a trace may run in one alternative only
+    kind = queue.kind[job]
+    alternative = problem.kinds.alternative[problem.kinds.first[kind]]  # a job of a trace has one alternative only
     nodes = problem.alternatives.nodes[alternative]
     for at in range(nodes):
         node = jobs.place[job] if nodes == 1 else jobs.spread[jobs.place[job] + at]

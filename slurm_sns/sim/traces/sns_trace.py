@@ -135,6 +135,5 @@ class TraceReader:
         try:
             return self._make_alternatives(JobRequest(own, request), self.node_arrays.types).alternatives
         except Infeasible:
-            return (
-                job.alternatives
-            )  # memory per core, rounded up, exceeds the nodes' memory: the job keeps its geometry
+            # The memory per core, rounded up, exceeds the nodes' memory: the job keeps its geometry.
+            return job.alternatives
