@@ -93,7 +93,9 @@ class Job:
     live. `allowed` names the nodes that may be used (partition, reservations); None means every node. `heuristic` is
     the job's own choice, which replaces the portfolio member's. An over-aged job comes before all others, and capacity
     is withheld for it. Where `withholds` is False, no capacity is withheld for a job that finds no place. `pool` is the
-    pool in whose queue the job waits, `priority` its priority there (larger is more urgent).
+    pool in whose queue the job waits, `priority` its priority there (larger is more urgent). `expected_run_s` is how
+    long the job is expected to run: its time limit, or in a simulation what its owner or a perfect forecast says; None
+    if nothing is known.
     """
 
     id: int
@@ -107,6 +109,7 @@ class Job:
     withholds: bool = True
     pool: str = ""
     priority: int = 0
+    expected_run_s: Seconds | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +136,9 @@ class ActiveJob:
     `nodes` names a node once for each of the job's parts there (Alternative: one part is one task of the papers, or all
     tasks of a Slurm job on that node); `demand` is what each part was given. `since_s` is when the present state began.
     `may_restart`: a requeue loses its work and nothing else. `cpu_share` is the fraction of its CPU demand that it
-    gets.
+    gets, `virtual_s` the integral of that fraction over the time in which the job has made progress. A suspended job
+    that is `in_storage` holds nothing: `nodes` are those that it had. `expected_end_s` is when the job is expected to
+    end if it runs on as it does, None if nothing is known.
     """
 
     id: int
@@ -147,6 +152,9 @@ class ActiveJob:
     priority: int = 0
     may_restart: bool = False
     cpu_share: Share = 1
+    virtual_s: Seconds = 0
+    in_storage: bool = False
+    expected_end_s: Seconds | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,10 +215,14 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Suspend:
-    """Suspend a running job. It gives its CPU back and keeps its memory."""
+    """Suspend a running job. It gives its CPU back and keeps its memory.
+
+    With `to_storage` its memory is written to storage, too: the job holds nothing, and may be resumed anywhere.
+    """
 
     job_id: int
     reason: str = ""
+    to_storage: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -203,7 +203,13 @@ class SlurmExecutor:
         run("scontrol", "update", f"JobId={split.array_id}_[{tasks}]", f"Nice={split.nice}")
 
     def _suspend(self, order: Suspend) -> None:
-        """Stop the job's processes. Its cores become free for other jobs, its memory and gres do not."""
+        """Stop the job's processes. Its cores become free for other jobs, its memory and gres do not.
+
+        Raises:
+            Refused: the order asks for the memory, too.
+        """
+        if order.to_storage:
+            raise Refused("nothing here writes a job's memory to storage")
         with answers():
             pyslurm().Job(order.job_id).suspend()
 

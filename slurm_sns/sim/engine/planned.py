@@ -5,13 +5,14 @@ snapshot. An action that Slurm would refuse ends the simulation: nothing changes
 so such an action is a defect of the policy.
 
 Each part of a running job holds its memory and, of its cores, the job's CPU share. A part of a suspended job holds only
-its memory.
+its memory, and nothing if the job is in storage. After a resume from storage a job makes no progress for the
+rescheduling penalty. The penalty is not known to the policy: it is as in the DFRS paper (IPDPS 2010, section IV-A).
 """
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import replace
-from math import ceil
+from dataclasses import dataclass, replace
+from math import floor
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from slurm_sns.model import (
     Action,
     ActiveJob,
     ActiveState,
+    Alternative,
     Job,
     JobPool,
     Node,
@@ -38,20 +40,37 @@ from slurm_sns.model import (
     total,
 )
 from slurm_sns.policies.base import Policy
+from slurm_sns.policies.baselines.expected_times import expected_run_s
 from slurm_sns.policies.placement.node_arrays import NodeArrays
 from slurm_sns.sim.engine.event_loop import CycleRecord, EventLoop
 from slurm_sns.sim.progress.cpu_shares import Shared
 from slurm_sns.sim.progress.progress import Placement
 from slurm_sns.sim.traces.trace import Trace
 
-#: The rounding error that a sum of CPU shares may have in floats.
-ROUNDING = 1e-9
+#: The rounding error that a sum of CPU shares may have in floats, in cores.
+ROUNDING = 1e-6
 #: After so many cycles in a row without an action, a policy is no longer woken: what it waits for never comes.
 MOST_IDLE_CYCLES = 10_000
 
 
+@dataclass(slots=True)
+class Disruptions:
+    """How often a job was preempted and migrated, and how many of its tasks left a node in migrations.
+
+    A job was preempted if it ran before an instant and not after it, and migrated if it ran before and after, but on
+    other nodes.
+    """
+
+    preemptions: int = 0
+    migrations: int = 0
+    tasks_moved: int = 0
+
+
 class PlannedSimulation(EventLoop):
-    """A cluster on which a trace is replayed under a policy. `plans` are all of its plans."""
+    """A cluster on which a trace is replayed under a policy.
+
+    `plans` are all of its plans, `disruptions` those of each job that had some.
+    """
 
     def __init__(
         self,
@@ -63,10 +82,16 @@ class PlannedSimulation(EventLoop):
         shares: Mapping[str, float] | None = None,
         pools: tuple[JobPool, ...] = (),
         may_restart: Callable[[Job], bool] = lambda _: True,
+        penalty_s: Seconds = 0,
+        run_time: Callable[[Job, Alternative], Seconds] | None = None,
     ) -> None:
-        """Start without jobs. `may_restart` says which jobs may be requeued."""
+        """Start without jobs.
+
+        `may_restart` says which jobs may be requeued, `penalty_s` is the rescheduling penalty. `run_time` gives a job's
+        run time in an alternative; if it is None, each job runs as long as the trace says.
+        """
         run_s = {each.job.id: each.run_s for each in trace.jobs}
-        self._shared = Shared(lambda job, _alternative: run_s[job.id])
+        self._shared = Shared(run_time or (lambda job, _alternative: run_s[job.id]))
         super().__init__(trace, self._shared, interval_s)
         self._policy = policy
         self._pools = pools
@@ -74,13 +99,17 @@ class PlannedSimulation(EventLoop):
         capacities = nodes.capacity.T.tolist()
         self._capacity = {name: Resources(*each) for name, each in zip(nodes.names, capacities, strict=True)}
         self._at = {name: at for at, name in enumerate(nodes.names)}
-        self._free = dict(self._capacity)
+        self._held = dict.fromkeys(nodes.names, NOTHING)
+        self._cores: dict[str, Seconds] = dict.fromkeys(nodes.names, 0)
+        self._exclusive: set[int] = set()
+        self._penalty_s = penalty_s
         self._waiting: dict[int, Job] = {}
         self._active: dict[int, ActiveJob] = {}
         self._shares = shares or {}
         self._history: object | None = None
         self._idle_cycles = 0
         self.plans: list[Plan] = []
+        self.disruptions: dict[int, Disruptions] = {}
 
     @property
     def waiting(self) -> int:
@@ -90,18 +119,23 @@ class PlannedSimulation(EventLoop):
     def submit(self, job: Job) -> None:
         """Add the job to the queue."""
         self._waiting[job.id] = job
+        self._idle_cycles = 0
 
     def finish(self, placed: Placement) -> None:
         """Free what the job held."""
         self._give_back(self._active.pop(placed.job.id))
+        self._exclusive.discard(placed.job.id)
         self.expect(self.progress.finish(placed))
+        self._idle_cycles = 0
 
     def cycle(self, now_s: Seconds) -> CycleRecord:
         """Ask the policy for a plan and carry it out."""
         waiting = len(self._waiting)
         plan = self._policy.plan(self.snapshot(now_s))
+        before = {job.id: job.nodes for job in self._active.values() if job.state is ActiveState.RUNNING}
         for action in plan.actions:
             self._carry_out(action, now_s)
+        self._count(before)
         self._history = plan.history
         self.plans.append(plan)
         self._idle_cycles = 0 if plan.actions else self._idle_cycles + 1
@@ -116,11 +150,13 @@ class PlannedSimulation(EventLoop):
             used[job.project] = used.get(job.project, NOTHING).plus(total([job.demand] * len(job.nodes)))
         names = {**self._shares, **used}
         return Snapshot(
-            nodes=tuple(Node(name, self._capacity[name], free) for name, free in self._free.items()),
+            nodes=tuple(Node(name, capacity, self._free(name)) for name, capacity in self._capacity.items()),
             waiting=tuple(self._waiting.values()),
             projects={name: Project(self._shares.get(name, 1.0), used.get(name, NOTHING)) for name in names},
             now_s=now_s,
-            active=tuple(self._active.values()),
+            active=tuple(
+                replace(job, virtual_s=self._shared.virtual_s(job.id, now_s)) for job in self._active.values()
+            ),
             pools=self._pools,
             history=self._history,
         )
@@ -131,17 +167,11 @@ class PlannedSimulation(EventLoop):
                 self._start(action, now_s)
             case Suspend():
                 job = self._in_state(action, ActiveState.RUNNING)
-                self._change(job, replace(job, state=ActiveState.SUSPENDED, since_s=now_s))
-                self.placements[job.id] = self._shared.pace(job.id, 0, now_s)
+                stopped = replace(job, state=ActiveState.SUSPENDED, since_s=now_s, in_storage=action.to_storage)
+                self._change(job, stopped)
+                self.placements[job.id] = self._shared.stop(job.id, now_s)
             case Resume():
-                job = self._in_state(action, ActiveState.SUSPENDED)
-                on = action.nodes or job.nodes
-                self._change(
-                    job,
-                    replace(job, state=ActiveState.RUNNING, nodes=on, since_s=now_s, cpu_share=action.cpu_share),
-                )
-                self._shared.move(job.id, replace(self.placements[job.id], nodes=self._indices(on)))
-                self.expect([self._shared.pace(job.id, action.cpu_share, now_s)])
+                self._resume(action, now_s)
             case SetShare():
                 job = self._in_state(action, ActiveState.RUNNING)
                 self._change(job, replace(job, cpu_share=action.cpu_share))
@@ -151,10 +181,27 @@ class PlannedSimulation(EventLoop):
             case Release():
                 raise self._defect(action, "a simulation has no Slurm that could schedule the job")
 
+    def _resume(self, action: Resume, now_s: Seconds) -> None:
+        job = self._in_state(action, ActiveState.SUSPENDED)
+        on = action.nodes or job.nodes
+        going = replace(
+            job,
+            state=ActiveState.RUNNING,
+            nodes=on,
+            since_s=now_s,
+            cpu_share=action.cpu_share,
+            in_storage=False,
+        )
+        self._change(job, going)
+        self._shared.move(job.id, replace(self.placements[job.id], nodes=self._indices(on)))
+        pause_s = self._penalty_s if job.in_storage else 0
+        self.expect([self._shared.pace(job.id, action.cpu_share, now_s, pause_s=pause_s)])
+
     def _start(self, action: Start, now_s: Seconds) -> None:
         if action.job_id not in self._waiting:
             raise self._defect(action, "it does not wait")
         job = self._waiting.pop(action.job_id)
+        expected_s = expected_run_s(job, action.alternative)
         started = ActiveJob(
             job.id,
             ActiveState.RUNNING,
@@ -167,8 +214,11 @@ class PlannedSimulation(EventLoop):
             job.priority,
             self._may_restart(job),
             action.cpu_share,
+            expected_end_s=None if expected_s is None else now_s + expected_s,
         )
         self._active[job.id] = started
+        if action.alternative.exclusive:
+            self._exclusive.add(job.id)
         self._take(started)
         placed = Placement(job, action.alternative, self._indices(action.nodes), start_s=now_s, end_s=now_s)
         self._shared.start(placed)
@@ -183,6 +233,7 @@ class PlannedSimulation(EventLoop):
         if action.pool and action.pool not in {pool.name for pool in self._pools}:
             raise self._defect(action, f"there is no pool {action.pool}")
         self._give_back(self._active.pop(job.id))
+        self._exclusive.discard(job.id)
         placed = self.placements.pop(job.id)
         self._shared.finish(placed)
         self._waiting[job.id] = replace(placed.job, pool=action.pool or job.pool)
@@ -203,17 +254,45 @@ class PlannedSimulation(EventLoop):
             raise SnsError(
                 f"job {job.id}: cpu_share is {job.cpu_share}; valid: above 0, at most 1; this is a defect of the policy"
             )
-        for name, amount in _holds(job).items():
-            if name not in self._free:
+        for name, parts in Counter(job.nodes).items():
+            if name not in self._held:
                 raise SnsError(f"job {job.id}: there is no node {name}; this is a defect of the policy")
-            left = self._free[name].minus(amount)
-            if min(left) < 0:
+            self._hold(job, name, parts)
+            cores_left = self._capacity[name].cores - self._cores[name]
+            if cores_left < -ROUNDING or not self._held[name].within(self._capacity[name]._replace(cores=0)):
                 raise SnsError(f"job {job.id}: node {name} has no room for it; this is a defect of the policy")
-            self._free[name] = left
 
     def _give_back(self, job: ActiveJob) -> None:
-        for name, amount in _holds(job).items():
-            self._free[name] = self._free[name].plus(amount)
+        for name, parts in Counter(job.nodes).items():
+            self._hold(job, name, -parts)
+
+    def _hold(self, job: ActiveJob, name: str, parts: int) -> None:
+        """Add what so many parts of the job hold on a node. Cores are summed as they are, shares of them included.
+
+        A part of an exclusive job holds the whole node.
+        """
+        demand = self._capacity[name] if job.id in self._exclusive else job.demand
+        if not job.in_storage:
+            amount = Resources(0, *(parts * each for each in demand[1:]))
+            self._held[name] = self._held[name].plus(amount)
+        if job.state is not ActiveState.SUSPENDED:
+            self._cores[name] += job.cpu_share * parts * demand.cores
+
+    def _free(self, name: str) -> Resources:
+        """What is free on a node: of its cores only those that are free as a whole."""
+        left = self._capacity[name].minus(self._held[name])
+        return left._replace(cores=max(floor(left.cores - self._cores[name] + ROUNDING), 0))
+
+    def _count(self, before: Mapping[int, tuple[str, ...]]) -> None:
+        """Count the preemptions and migrations of this instant; `before` are the nodes of the jobs that ran."""
+        for identity, nodes in before.items():
+            job = self._active.get(identity)
+            if job is None or job.state is not ActiveState.RUNNING:
+                self.disruptions.setdefault(identity, Disruptions()).preemptions += 1
+            elif left := (Counter(nodes) - Counter(job.nodes)).total():
+                found = self.disruptions.setdefault(identity, Disruptions())
+                found.migrations += 1
+                found.tasks_moved += left
 
     def _indices(self, names: tuple[str, ...]) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
         return np.array([self._at[name] for name in names], dtype=np.intp)
@@ -222,15 +301,3 @@ class PlannedSimulation(EventLoop):
         return SnsError(
             f"job {action.job_id}: {type(action).__name__} in a plan, but {why}; this is a defect of the policy"
         )
-
-
-def _holds(job: ActiveJob) -> dict[str, Resources]:
-    """What all parts of the job on a node hold together, by node; cores are rounded up."""
-    share = 0 if job.state is ActiveState.SUSPENDED else job.cpu_share
-    return {
-        name: Resources(
-            ceil(float(share * parts * job.demand.cores) - ROUNDING),
-            *(parts * amount for amount in job.demand[1:]),
-        )
-        for name, parts in Counter(job.nodes).items()
-    }

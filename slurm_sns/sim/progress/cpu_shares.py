@@ -1,7 +1,8 @@
 """Progress by CPU shares: in a second a running job does its share of a second's work, a suspended job none.
 
-A job's work is its run time in the trace; the job ends when the integral of its share reaches its work. Nothing is
-rounded: if shares and times are exact fractions, ends are exact.
+A job's work is its run time in the trace; the job ends when the integral of its share reaches its work. This integral
+is the job's virtual time. Nothing is rounded if shares and times are exact fractions. Ends that are floats are rounded
+to microseconds: ends that should fall together do, whatever the rounding errors.
 """
 
 from collections.abc import Callable, Iterable
@@ -11,13 +12,17 @@ from math import inf
 from slurm_sns.model import Alternative, Job, Seconds
 from slurm_sns.sim.progress.progress import Placement
 
+#: Decimals of an end in seconds that is a float.
+DECIMALS = 9
+
 
 @dataclass(slots=True)
 class _Work:
-    """What is left of a job's work at `since_s`, and the share at which it has advanced since."""
+    """A job's work, what it had done at `since_s`, and the share at which it advances from then on."""
 
     placed: Placement
-    left_s: Seconds
+    work_s: Seconds
+    done_s: Seconds
     since_s: Seconds
     share: Seconds
 
@@ -33,15 +38,29 @@ class Shared:
     def start(self, placed: Placement) -> Iterable[Placement]:
         """The job with its end at a share of 1; `pace` sets another share."""
         work_s = self._run_time(placed.job, placed.alternative)
-        mine = self._running[placed.job.id] = _Work(placed, work_s, placed.start_s, 1)
+        mine = self._running[placed.job.id] = _Work(placed, work_s, 0, placed.start_s, 1)
         return (_timed(mine),)
 
-    def pace(self, job_id: int, share: Seconds, now_s: Seconds) -> Placement:
-        """The job with its end at this share from now on; at a share of 0 the end is infinite."""
+    def pace(self, job_id: int, share: Seconds, now_s: Seconds, *, pause_s: Seconds = 0) -> Placement:
+        """The job with its end at this share from now on; at a share of 0 the end is infinite.
+
+        With `pause_s` it makes no progress for so long first; a pause that is under way goes on until its end.
+        """
         work = self._running[job_id]
-        work.left_s -= work.share * (now_s - work.since_s)
-        work.since_s, work.share = now_s, share
+        begin_s = max(now_s + pause_s, work.since_s)
+        work.done_s, work.since_s, work.share = self.virtual_s(job_id, now_s), begin_s, share
         return _timed(work)
+
+    def stop(self, job_id: int, now_s: Seconds) -> Placement:
+        """The job at a share of 0; a pause that is under way is over."""
+        work = self._running[job_id]
+        work.done_s, work.since_s, work.share = self.virtual_s(job_id, now_s), now_s, 0
+        return _timed(work)
+
+    def virtual_s(self, job_id: int, now_s: Seconds) -> Seconds:
+        """The job's virtual time."""
+        work = self._running[job_id]
+        return work.done_s + work.share * (now_s - work.since_s) if now_s > work.since_s else work.done_s
 
     def move(self, job_id: int, placed: Placement) -> None:
         """Store the placement with the nodes on which the job goes on."""
@@ -55,6 +74,7 @@ class Shared:
 
 def _timed(work: _Work) -> Placement:
     """The job with its end; at a share of 1 nothing is divided, so that whole seconds stay whole."""
-    left_s = work.left_s if work.share == 1 else work.left_s / work.share if work.share else inf
-    work.placed = replace(work.placed, end_s=work.since_s + left_s)
+    left_s = work.work_s - work.done_s
+    end_s = work.since_s + (left_s if work.share == 1 else left_s / work.share if work.share else inf)
+    work.placed = replace(work.placed, end_s=round(end_s, DECIMALS) if isinstance(end_s, float) else end_s)
     return work.placed

@@ -1,15 +1,28 @@
 """Any policy in the simulator: what its actions hold on the nodes."""
 
 from collections import Counter
+from contextlib import nullcontext
 from dataclasses import replace
+from fractions import Fraction
 
 import pytest
 
 from slurm_sns.errors import SnsError
-from slurm_sns.model import Alternative, Plan, Resources, Snapshot, Start
+from slurm_sns.model import (
+    Action,
+    Alternative,
+    Plan,
+    Resources,
+    Resume,
+    SetShare,
+    Share,
+    Snapshot,
+    Start,
+    Suspend,
+)
 from slurm_sns.policies.base import own_geometry
 from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
-from slurm_sns.sim.engine.planned import PlannedSimulation
+from slurm_sns.sim.engine.planned import Disruptions, PlannedSimulation
 from slurm_sns.sim.traces.trace import JobMaker, Trace, TraceJob
 
 GB = 1024
@@ -71,3 +84,105 @@ def test_shares_of_cpu_are_what_tasks_hold_of_the_cores_and_their_memory_is_whol
 def test_a_node_that_is_not_there_is_a_defect_of_the_policy():
     with pytest.raises(SnsError, match="there is no node n7"):
         PlannedSimulation(TWO_NODES, of_parts(1), Placing(("n7",))).run()
+
+
+@pytest.mark.parametrize("is_exclusive", [True, False])
+def test_an_exclusive_job_holds_its_nodes_as_a_whole(is_exclusive):
+    first, second = of_parts(1, 1).jobs
+    way = replace(first.job.alternatives[0], exclusive=is_exclusive)
+    trace = Trace((replace(first, job=replace(first.job, alternatives=(way,))), second), {})
+
+    with pytest.raises(SnsError, match="n0 has no room") if is_exclusive else nullcontext():
+        PlannedSimulation(TWO_NODES, trace, Placing(("n0",), ("n0",))).run()
+
+
+def test_a_jobs_run_time_may_depend_on_its_alternative_and_its_expected_end_does_too():
+    first, second = of_parts(1, 1).jobs
+    way = replace(first.job.alternatives[0], slowdown=1.5)
+    slow = replace(first, job=replace(first.job, alternatives=(way,), expected_run_s=10))
+    later = replace(second, job=replace(second.job, submit_s=5, expected_run_s=None))
+    policy = Placing(("n0",), ("n1",))
+
+    simulation = PlannedSimulation(
+        TWO_NODES, Trace((slow, later), {}), policy, run_time=lambda _, way: 10 * way.slowdown
+    )
+
+    assert [placed.end_s for placed in simulation.run().placements] == [15, 15]
+    assert [job.expected_end_s for job in policy.seen[1].active] == [15]
+    assert policy.seen[1].waiting[0].expected_run_s is None
+
+
+class Scripted:
+    """Carries out these actions at these moments."""
+
+    alternatives = staticmethod(own_geometry)
+
+    def __init__(self, script: dict[int, tuple[Action, ...]]) -> None:
+        self.script = script
+        self.seen: list[Snapshot] = []
+
+    def plan(self, snapshot: Snapshot) -> Plan:
+        self.seen.append(snapshot)
+        later = [time_s for time_s in self.script if time_s > snapshot.now_s]
+        return Plan(self.script.get(int(snapshot.now_s), ()), wake_s=min(later, default=None))
+
+
+def start(identity: int, *nodes: str, gb: int = 1, share: Share = 1, cores: int = 1) -> Start:
+    return Start(identity, nodes, Alternative(len(nodes), Resources(cores, gb * GB)), cpu_share=share)
+
+
+def test_five_tasks_may_share_four_cores():
+    policy = Placing(*(("n0",) for _ in range(5)), cpu_share=Fraction(4, 5))
+    outcome = PlannedSimulation(TWO_NODES, of_parts(*[1] * 5), policy).run()
+    assert {placed.end_s for placed in outcome.placements} == {Fraction(25, 2)}
+
+
+def test_a_job_in_storage_gives_its_memory_back_and_a_resume_elsewhere_costs_the_penalty():
+    policy = Scripted(
+        {
+            0: (start(0, "n0", gb=8),),
+            4: (Suspend(0, to_storage=True),),
+            5: (Resume(0, ("n1",)),),
+        }
+    )
+    simulation = PlannedSimulation(TWO_NODES, of_parts(1, gb=8), policy, penalty_s=7)
+
+    (placed,) = simulation.run().placements
+    assert placed.end_s == 5 + 7 + 6
+    assert policy.seen[2].nodes[0].free == Resources(4, 8 * GB)
+    assert policy.seen[2].active[0].virtual_s == 4
+    assert simulation.disruptions[0] == Disruptions(preemptions=1)
+
+
+def test_a_suspended_job_that_keeps_its_memory_pays_no_penalty():
+    policy = Scripted({0: (start(0, "n0", gb=8),), 4: (Suspend(0),), 5: (Resume(0),)})
+    simulation = PlannedSimulation(TWO_NODES, of_parts(1, gb=8), policy, penalty_s=7)
+    assert simulation.run().placements[0].end_s == 11
+    assert policy.seen[2].nodes[0].free.memory_mb == 0
+
+
+def test_a_move_is_a_suspension_and_a_resume_at_one_moment_and_another_one_restarts_the_penalty():
+    moves = (Suspend(0, to_storage=True), Resume(0, ("n1",)))
+    back = (Suspend(0, to_storage=True), Resume(0, ("n0",)))
+    policy = Scripted({0: (start(0, "n0"),), 4: moves, 6: back, 7: (SetShare(0, Fraction(1, 2)),)})
+    simulation = PlannedSimulation(TWO_NODES, of_parts(1), policy, penalty_s=7)
+
+    assert simulation.run().placements[0].end_s == 6 + 7 + 12  # six seconds of work at half the speed
+    assert simulation.disruptions[0] == Disruptions(migrations=2, tasks_moved=2)
+
+
+def test_only_tasks_that_leave_a_node_are_moved_and_the_same_nodes_are_no_move():
+    shuffled = (Suspend(0, to_storage=True), Resume(0, ("n1", "n0", "n0")))
+    moved = (Suspend(0, to_storage=True), Resume(0, ("n1", "n1", "n0")))
+    policy = Scripted({0: (start(0, "n0", "n0", "n1"),), 4: shuffled, 6: moved})
+    simulation = PlannedSimulation(TWO_NODES, of_parts(3), policy)
+    simulation.run()
+    assert simulation.disruptions[0] == Disruptions(migrations=1, tasks_moved=1)
+
+
+def test_ends_in_floats_that_should_fall_together_do():
+    policy = Placing(("n0",), ("n0",), cpu_share=0.3)
+    trace = of_parts(1, 1)
+    outcome = PlannedSimulation(TWO_NODES, trace, policy).run()
+    assert len({placed.end_s for placed in outcome.placements}) == 1
+    assert len(outcome.cycles) == 2
