@@ -14,6 +14,7 @@ from slurm_sns.config.settings import Section, Settings
 from slurm_sns.errors import BadInput
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.placement.heuristics import HEURISTICS
+from slurm_sns.policies.registry import live_policies
 from slurm_sns.resources import shared_path
 from slurm_sns.submit.table import NodeShape
 
@@ -141,6 +142,12 @@ MISTAKES = {
     "beyond any float": ("scheduler: {interval_s: 1e99}\n", "scheduler.interval_s: 1e+99 is not valid"),
     "unknown mode": ("mode: enforced\n", 'mode: "enforced" is not valid; valid: one of observe, advise, enforce'),
     "unknown policy": ("policy: min-jobs\n", 'policy: "min-jobs" is not valid; valid: one of max-jobs'),
+    "policy of simulations": (
+        "policy: easy\n",
+        'policy: "easy" is not valid; valid: one of max-jobs, ce, cs, sns, combined (easy is for sns simulate only)',
+    ),
+    "setting of a policy of simulations": ("matching: {placement: ce}\n", "matching.placement is unknown; valid: "),
+    "section of a policy of simulations": ("easy: {extra_nodes_only: true}\n", "easy is unknown; valid: mode, policy"),
     "unknown heuristic": (
         "matching: {portfolio: [mix-fit, worst-fit]}\n",
         'matching.portfolio[1]: "worst-fit" is not valid; valid: one of first-fit, best-fit-cores',
@@ -249,6 +256,14 @@ WRONG_FILES = {
     "node list with an operator": (SMALLEST.replace("c[1-4]", "c[1-4]!c2"), "(no groups, no operators)"),
     "node list with an option": (SMALLEST.replace("c[1-4]", "c1 State=DOWN"), "nodes[0].names"),
 }
+
+
+def test_the_schema_names_the_policies_of_a_cluster_only() -> None:
+    policies = Settings.model_json_schema()["properties"]["policy"]["enum"]
+
+    assert policies == list(live_policies())
+    assert "max-jobs" in policies
+    assert not {"fcfs", "easy"} & set(policies)
 
 
 class TestMistakes:

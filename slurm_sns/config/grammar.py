@@ -16,7 +16,7 @@ from pydantic import AfterValidator, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from slurm_sns.policies.placement.heuristic_names import heuristics
-from slurm_sns.policies.registry import REGISTRY
+from slurm_sns.policies.registry import REGISTRY, live_policies
 
 MAX_NODES = 65_536  # Slurm's own limit, MAX_SLURM_NODES
 MAX_SHARE = 1_000_000_000  # shares may be on any scale; beyond this their ratios lose digits
@@ -144,7 +144,19 @@ def _program_template(text: str) -> str:
 
 ProgramTemplate = Annotated[str, AfterValidator(_program_template)]
 
-PolicyName = Annotated[str, _one_of(REGISTRY), WithJsonSchema({"enum": list(REGISTRY)})]
+_POLICIES = live_policies()
+
+
+def _policy_name(name: str) -> str:
+    """Check the name of a policy that may place jobs on a cluster."""
+    if name not in _POLICIES:
+        why = f" ({name} is for sns simulate only)" if name in REGISTRY else ""
+        words = f"one of {', '.join(_POLICIES)}{why}"
+        raise PydanticCustomError("grammar", "{words}", {"words": words})
+    return name
+
+
+PolicyName = Annotated[str, AfterValidator(_policy_name), WithJsonSchema({"enum": list(_POLICIES)})]
 
 
 def one_of(names: Iterable[str]) -> Any:

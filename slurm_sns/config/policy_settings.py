@@ -5,7 +5,7 @@ from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 from pydantic import BaseModel, Field, create_model
 
 from slurm_sns.config.grammar import one_of
-from slurm_sns.policies.registry import REGISTRY, specification
+from slurm_sns.policies.registry import live_policies, specification
 from slurm_sns.policies.specification import Setting, default_of, settings_of
 
 _Parameters = TypeVar("_Parameters")
@@ -43,8 +43,8 @@ def parameters_from(parameters: type[_Parameters], settings: Any) -> _Parameters
 
 
 def _parameters() -> list[type]:
-    """The parameters of all policies, each once."""
-    return list(dict.fromkeys(each for name in REGISTRY for each in specification(name).parameters))
+    """The parameters of all policies that a cluster may have, each once."""
+    return list(dict.fromkeys(each for name in live_policies() for each in specification(name).parameters))
 
 
 def _in_section(parameters: type, section: str) -> dict[str, Setting]:

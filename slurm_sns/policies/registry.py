@@ -13,6 +13,15 @@ REGISTRY = {
     "cs": "slurm_sns.policies.baselines.parameters:CS",
     "sns": "slurm_sns.policies.sns.parameters:SNS",
     "combined": "slurm_sns.policies.combined.parameters:COMBINED",
+    "fcfs": "slurm_sns.policies.combined.parameters:FCFS",
+    "easy": "slurm_sns.policies.combined.parameters:EASY",
+    "dfrs-greedy": "slurm_sns.policies.dfrs.parameters:GREEDY",
+    "dfrs-greedy-pmtn": "slurm_sns.policies.dfrs.parameters:GREEDY_PMTN",
+    "dfrs-greedy-pmtn-migr": "slurm_sns.policies.dfrs.parameters:GREEDY_PMTN_MIGR",
+    "dfrs-dynmcb8": "slurm_sns.policies.dfrs.parameters:DYNMCB8",
+    "dfrs-dynmcb8-per": "slurm_sns.policies.dfrs.parameters:DYNMCB8_PER",
+    "dfrs-dynmcb8-asap-per": "slurm_sns.policies.dfrs.parameters:DYNMCB8_ASAP_PER",
+    "dfrs-dynmcb8-stretch-per": "slurm_sns.policies.dfrs.parameters:DYNMCB8_STRETCH_PER",
 }
 
 
@@ -28,3 +37,8 @@ def specification(name: str) -> Specification:
     module, constant = REGISTRY[name].split(":")
     found: Specification = getattr(import_module(module), constant)
     return found
+
+
+def live_policies() -> tuple[str, ...]:
+    """The names of the policies that a live scheduler may use; the others are for `sns simulate` only."""
+    return tuple(name for name in REGISTRY if not specification(name).is_simulated_only)

@@ -24,7 +24,7 @@ class Setting:
     `section` is its section of sns.yaml, empty if sns.yaml does not have it. A number must be `least` or more, or
     greater than `above`, and `most` at most; in a tuple this holds for each entry. `site_most` is the largest value in
     sns.yaml if a simulation may use larger ones. `choices` gives the valid texts. If `option` is set, `sns simulate`
-    has an option with the name of the parameter.
+    has an option with the name of the parameter; for a parameter that is True or False it is a switch.
     """
 
     help: str
@@ -37,11 +37,13 @@ class Setting:
     option: bool = False
 
     def require(self, name: str, value: Any) -> None:
-        """Accept a number that is within the limits.
+        """Accept a number that is within the limits, and a text that is one of the choices.
 
         Raises:
-            BadInput: the number is outside the limits; the message says what is valid.
+            BadInput: it is not; the message says what is valid.
         """
+        if isinstance(value, str) and self.choices is not None and value not in self.choices():
+            raise BadInput(f"{name} is '{value[:40]}'; valid: {', '.join(self.choices())}")
         if not isinstance(value, int | float) or isinstance(value, bool):
             return
         is_low = (self.least is not None and value < self.least) or (self.above is not None and value <= self.above)
@@ -78,10 +80,10 @@ def default_of(parameters: type, name: str) -> Any:
 
 
 def require_within_limits(parameters: Any) -> None:
-    """Accept parameters whose numbers are within their limits.
+    """Accept parameters whose numbers are within their limits, and whose texts are among their choices.
 
     Raises:
-        BadInput: a number is outside its limits; the message says what is valid.
+        BadInput: one of them is not; the message says what is valid.
     """
     for name, setting in settings_of(type(parameters)).items():
         setting.require(name, getattr(parameters, name))
@@ -111,10 +113,12 @@ class Specification:
 
     `spreads`: the policy chooses the geometry of jobs that leave it open, so it can be simulated with traces of
     programs. `spreads_unprofiled`: it does so for jobs whose program is not known, too. `plans_by_profiles`: it reads
-    profiles, so learning profiles is of use to it. `has_portfolio`: the user may choose its heuristics.
-    `runs_at_events`: a simulation asks it at every event unless an interval is given. `history` is how its history is
-    stored, None for a policy without history. `simulated` are parameters as in the paper's experiments, the defaults of
-    a simulation.
+    profiles, so learning profiles is of use to it. `plans_by_run_times`: it reads the jobs' expected run times, so the
+    owners' estimates are of use to it. `has_portfolio`: the user may choose its heuristics. `runs_at_events`: a
+    simulation asks it at every event unless an interval is given. `is_simulated_only`: only `sns simulate` has it;
+    sns.yaml refuses it and has no settings of it. `is_fluid`: it gives jobs fractions of the CPU. `history` is how its
+    history is stored, None for a policy without history. `simulated` are parameters as in the paper's experiments, the
+    defaults of a simulation.
     """
 
     name: str
@@ -124,8 +128,11 @@ class Specification:
     spreads: bool = False
     spreads_unprofiled: bool = False
     plans_by_profiles: bool = False
+    plans_by_run_times: bool = False
     has_portfolio: bool = False
     runs_at_events: bool = False
+    is_simulated_only: bool = False
+    is_fluid: bool = False
     history: HistoryFormat | None = None
     simulated: tuple[Any, ...] = ()
 

@@ -88,15 +88,29 @@ def _option(name: str, setting: Setting, kind: Any, default: Any) -> inspect.Par
     takes = [each.name for each in map(specification, REGISTRY) if _has(each, name)]
     of = "" if len(takes) == len(REGISTRY) else f" ({', '.join(takes)})"
     is_list = get_origin(kind) is tuple
-    shown = ",".join(map(str, default)) if is_list else f"{default:g}"
     least = int(setting.least) if kind is int and setting.least is not None else None
-    option = typer.Option(_option_name(name), min=least, help=f"{setting.help.rstrip('.')}{of}.", show_default=shown)
+    option = typer.Option(
+        _option_name(name), min=least, help=f"{setting.help.rstrip('.')}{of}.", show_default=_shown(default)
+    )
     return inspect.Parameter(
         name,
         inspect.Parameter.KEYWORD_ONLY,
         default=None,
         annotation=Annotated[(str if is_list else kind) | None, option],
     )
+
+
+def _shown(default: Any) -> str | bool:
+    """The default as the help shows it. A switch, which is off by default, shows none."""
+    match default:
+        case bool():
+            return False
+        case tuple():
+            return ",".join(map(str, default))
+        case str():
+            return default
+        case number:
+            return f"{number:g}"
 
 
 def _value(name: str, value: Any, kind: Any) -> Any:
@@ -125,4 +139,5 @@ def _has(policy: Specification, name: str, section: str = "") -> bool:
 
 
 def _option_name(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
+    """The option of a parameter: its name without the unit of seconds."""
+    return f"--{name.removesuffix('_s').replace('_', '-')}"

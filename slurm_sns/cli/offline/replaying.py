@@ -4,12 +4,14 @@ Policies that match are replayed by the compiled loop; the event engine replays 
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from slurm_sns.cli.offline.requested import Requested
 from slurm_sns.cli.offline.sns_options import summary_of
 from slurm_sns.errors import BadInput
+from slurm_sns.policies.dfrs.policy import Dfrs
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.placement.kernel_matching import Rules
 from slurm_sns.policies.placement.kernel_weights import KEYS, kernel_holds
@@ -24,10 +26,13 @@ from slurm_sns.sim.engine.planned import PlannedSimulation
 from slurm_sns.sim.engine.sns_policies import AUTHORS, progress_of
 from slurm_sns.sim.profiling.learning_cluster import Exploring, laboratory_of
 from slurm_sns.sim.progress.progress import Progress
+from slurm_sns.sim.replay.fluid_replay import replay_fluid
 from slurm_sns.sim.replay.trace_replay import replay
+from slurm_sns.sim.results.fluid_results import fluid_summary, measure_fluid, write_fluid
 from slurm_sns.sim.results.metrics import Metrics, measure
 from slurm_sns.sim.results.replay_files import write_replay
 from slurm_sns.sim.results.result_files import write_results
+from slurm_sns.sim.traces.fluid_csv import FluidWorkload, has_tasks, on_whole_nodes, read_fluid
 from slurm_sns.sim.traces.read_trace import read_records
 from slurm_sns.sim.traces.sns_trace import SnsTrace, TraceReader
 from slurm_sns.sim.traces.trace import Trace
@@ -65,6 +70,21 @@ def read_replay(
     Raises:
         BadInput: the trace cannot be read; the message names file, line and what would be valid.
     """
+    if asked.fluid is not None:
+        workload = read_fluid(trace, node_arrays, load_factor=load_factor, limit=limit)
+        policy = asked.fluid
+        return Replay(
+            len(workload.trace),
+            workload.trace.dropped,
+            workload.unsorted,
+            lambda report: run_fluid(node_arrays, workload, asked, policy, report),
+        )
+    if has_tasks(trace):
+        if asked.batch is None:
+            raise BadInput(
+                f"{trace}: tasks with fluid needs go with --policy fcfs, easy and dfrs-..., not {asked.name}"
+            )
+        return _batch_replay(trace, node_arrays, asked, load_factor=load_factor, limit=limit)
     if asked.spreading is None:
         records = read_records(trace, node_arrays, load_factor=load_factor, limit=limit)
         return Replay(
@@ -75,7 +95,7 @@ def read_replay(
         )
     options, parameters = asked.spreading
     programs = options.programs(node_arrays)
-    reader = TraceReader(node_arrays, asked.name, programs, parameters)
+    reader = TraceReader(node_arrays, asked.makes_alternatives, programs, parameters, options.user_estimates)
     spread = reader.read(trace, load_factor=load_factor, limit=limit)
     if options.learn is not None and not spread.profiled:
         raise BadInput(f"{trace}: no job has a profile to learn; valid for --learn: a CSV of programs in --profiles")
@@ -85,6 +105,26 @@ def read_replay(
         unsorted=0,
         run=lambda report: run_spreading(node_arrays, spread, asked, report, programs=programs),
     )
+
+
+def _batch_replay(
+    trace: str, node_arrays: NodeArrays, asked: Requested, *, load_factor: float, limit: int | None
+) -> Replay:
+    """A trace of tasks with fluid needs under a batch scheduler, which gives each task a node of its own.
+
+    Raises:
+        BadInput: as in `read_replay`, or an option needs another trace.
+    """
+    if asked.spreading is not None and asked.spreading.options.user_estimates:
+        raise BadInput(f"{trace}: a CSV has no time limits; valid with user estimates: SWF")
+    workload = read_fluid(trace, node_arrays, load_factor=load_factor, limit=limit)
+    jobs = on_whole_nodes(workload, node_arrays)
+
+    def run(report: ReportProgress) -> Result:
+        planned = PlannedSimulation(node_arrays, jobs, asked.policy, shares=asked.shares)
+        return _result(planned.run(report), node_arrays)
+
+    return Replay(len(jobs.jobs), jobs.dropped, workload.unsorted, run)
 
 
 def run_unspread(node_arrays: NodeArrays, records: TraceArrays, asked: Requested, report: ReportProgress) -> Result:
@@ -116,6 +156,26 @@ def run_unspread(node_arrays: NodeArrays, records: TraceArrays, asked: Requested
     )
 
 
+def run_fluid(
+    node_arrays: NodeArrays, workload: FluidWorkload, asked: Requested, policy: Dfrs, report: ReportProgress
+) -> Result:
+    """Replay jobs that share the CPU by fractions, by the compiled loop."""
+    run = replay_fluid(
+        workload.node_arrays,
+        workload.trace,
+        policy.algorithm,
+        period_s=policy.period_s,
+        penalty_s=asked.penalty_s,
+        progress=report,
+    )
+    periodic = {"period_s": policy.period_s} if policy.algorithm.packs_periodically else {}
+    return Result(
+        metrics=lambda: measure_fluid(run, workload.trace, workload.node_arrays),
+        write=lambda out, summary: write_fluid(out, run, workload, node_arrays, summary),
+        more=lambda: {**periodic, "penalty_s": asked.penalty_s, **fluid_summary(run, workload.trace)},
+    )
+
+
 def run_spreading(
     node_arrays: NodeArrays,
     spread: SnsTrace,
@@ -126,8 +186,10 @@ def run_spreading(
 ) -> Result:
     """Replay a trace of programs by the event engine, where a job's run time may depend on its placement."""
     assert asked.spreading is not None  # noqa: S101  the trace was read for a policy that spreads
-    assert isinstance(asked.policy, Portfolio)  # noqa: S101  every policy that spreads is a portfolio
     options, parameters = asked.spreading
+    if asked.rules is None:
+        return _run_planned(node_arrays, spread, asked, report)
+    assert isinstance(asked.policy, Portfolio)  # noqa: S101  a policy that matches is a portfolio
     scheduler: Matcher = asked.policy
     progress = progress_of(options.progress or AUTHORS, asked.name, node_arrays, spread.model)
     laboratory = None
@@ -143,6 +205,28 @@ def run_spreading(
         return {**summary_of(spread, outcome.placements, parameters, options), **learnt}
 
     return _result(outcome, node_arrays, asked.policy.rules.portfolio, spreads=True)._replace(more=more)
+
+
+def _run_planned(node_arrays: NodeArrays, spread: SnsTrace, asked: Requested, report: ReportProgress) -> Result:
+    """Replay a trace of programs through the plans of a policy that spreads and does not match: fcfs and easy."""
+    assert asked.spreading is not None  # noqa: S101  the trace was read for a policy that spreads
+    options, parameters = asked.spreading
+    planned = PlannedSimulation(
+        node_arrays,
+        spread.trace,
+        asked.policy,
+        interval_s=asked.interval_s,
+        shares=asked.shares,
+        run_time=spread.model,
+    )
+    outcome = planned.run(report)
+
+    def more() -> dict[str, Any]:
+        chosen = {} if asked.batch is None else asdict(asked.batch)
+        of_spreading = summary_of(spread, outcome.placements, parameters, options)
+        return {**of_spreading, **chosen, "user_estimates": options.user_estimates}
+
+    return _result(outcome, node_arrays, spreads=True)._replace(more=more)
 
 
 def _result(outcome: Outcome, node_arrays: NodeArrays, members: Sequence[str] = (), *, spreads: bool = False) -> Result:

@@ -9,10 +9,13 @@ from slurm_sns.cli.offline.policy_options import require_taken, with_settings
 from slurm_sns.cli.offline.sns_options import SpreadingOptions
 from slurm_sns.errors import BadInput
 from slurm_sns.policies.registry import REGISTRY, specification
+from slurm_sns.policies.specification import Specification
 
 if TYPE_CHECKING:
     from slurm_sns.config import Config
     from slurm_sns.policies.base import Policy
+    from slurm_sns.policies.baselines.parameters import BatchParameters
+    from slurm_sns.policies.dfrs.policy import Dfrs
     from slurm_sns.policies.placement.kernel_matching import Rules
     from slurm_sns.policies.sns.parameters import SnsParameters
 
@@ -36,7 +39,11 @@ class SpreadingSettings(NamedTuple):
 
 @dataclass(frozen=True)
 class Requested:
-    """How to replay a trace. `age_limit_s` None: no job becomes over-aged; `spreading` None: no job is spread."""
+    """How to replay a trace.
+
+    `age_limit_s` None: no job becomes over-aged; `spreading` None: no job is spread. `penalty_s` is what a resume or a
+    move costs. `batch` are the parameters of fcfs and easy, None for other policies.
+    """
 
     name: str
     policy: "Policy"
@@ -44,11 +51,27 @@ class Requested:
     age_limit_s: int | None
     shares: Mapping[str, float]
     spreading: SpreadingSettings | None
+    penalty_s: int = 0
+    batch: "BatchParameters | None" = None
+
+    @property
+    def fluid(self) -> "Dfrs | None":
+        """The policy, if it gives jobs fractions of the CPU."""
+        from slurm_sns.policies.dfrs.policy import Dfrs
+
+        return self.policy if isinstance(self.policy, Dfrs) else None
 
     @property
     def rules(self) -> "Rules | None":
         """How the policy matches; None for a policy that does not match."""
         return getattr(self.policy, "rules", None)
+
+    @property
+    def makes_alternatives(self) -> str:
+        """The policy that makes the jobs' alternatives: the policy itself, or the one as which fcfs and easy place."""
+        if self.batch is None:
+            return self.name
+        return self.batch.placement if self.batch.placement in REGISTRY else MAX_JOBS
 
 
 def requested(
@@ -59,12 +82,14 @@ def requested(
     *,
     interval_s: int | None,
     age_limit_s: int | None,
+    penalty_s: int | None = None,
 ) -> Requested:
     """Turn the given options into a request. `settings` are the given options that set policies' parameters.
 
     Raises:
         BadInput: an option is not valid; the message names it and what is valid.
     """
+    from slurm_sns.policies.baselines.parameters import BatchParameters
     from slurm_sns.policies.placement.heuristics import HEURISTICS
     from slurm_sns.policies.sns.parameters import REPRODUCTION, SnsParameters, require_valid
 
@@ -73,6 +98,7 @@ def requested(
     chosen = specification(MAX_JOBS if name in HEURISTICS else name)
     require_taken(chosen, name, settings, but="portfolio" if name in HEURISTICS else "")
     spreading.require_taken(chosen, name)
+    _require_fluid(chosen, name, interval_s, penalty_s)
     configured = _configured(config)
 
     def parameters(kind: type[_Parameters], simulated: tuple[Any, ...]) -> _Parameters:
@@ -89,8 +115,9 @@ def requested(
         of_spreading = SpreadingSettings(spreading, parameters(SnsParameters, (REPRODUCTION,)))
         require_valid(of_spreading.parameters)
     policy = chosen.policy(*given, portfolio=whole)
-    if age_limit_s is not None and not hasattr(policy, "rules"):
-        raise BadInput(f"--age-limit goes with policies that match, not with {name}")
+    for option, value in (("age-limit", age_limit_s), ("progress", spreading.progress)):
+        if value is not None and not hasattr(policy, "rules"):
+            raise BadInput(f"--{option} goes with policies that match, not with {name}")
     return Requested(
         name,
         policy,
@@ -98,7 +125,22 @@ def requested(
         age_limit_s or (configured.matching.age_limit_s if configured else None),
         _shares(configured),
         of_spreading,
+        penalty_s or 0,
+        next((each for each in given if isinstance(each, BatchParameters)), None),
     )
+
+
+def _require_fluid(policy: Specification, called: str, interval_s: int | None, penalty_s: int | None) -> None:
+    """Check the options that go with policies which give jobs fractions of the CPU, and the one that does not.
+
+    Raises:
+        BadInput: an option goes with other policies only; the message lists them.
+    """
+    if policy.is_fluid and interval_s is not None:
+        raise BadInput(f"--interval does not go with {called}, which decides whenever a job is submitted or ends")
+    if not policy.is_fluid and penalty_s is not None:
+        fluid = ", ".join(each.name for each in map(specification, REGISTRY) if each.is_fluid)
+        raise BadInput(f"--penalty goes with --policy {fluid}, not with {called}")
 
 
 def _configured(config: Path | None) -> "Config | None":

@@ -18,6 +18,9 @@ from slurm_sns.cli.progress_bar import progress_bar
 from slurm_sns.errors import BadInput
 from slurm_sns.policies.registry import REGISTRY
 
+#: A year.
+MOST_PENALTY_S = 31_536_000
+
 
 @with_policy_options(after="interval")
 def simulate(
@@ -45,7 +48,8 @@ def simulate(
         int | None, typer.Option("--limit", min=1, help="Replay only this many jobs, the first of the trace.")
     ] = None,
     profiles: Annotated[
-        Path | None, typer.Option("--profiles", help="The programs' profiles, a YAML file (ce, cs, sns, combined).")
+        Path | None,
+        typer.Option("--profiles", help="The programs' profiles, a YAML file (ce, cs, sns, combined, fcfs, easy)."),
     ] = None,
     progress: Annotated[
         str | None,
@@ -64,6 +68,13 @@ def simulate(
             "--profiles by a random error with this relative standard deviation, 0 to 1.",
         ),
     ] = None,
+    user_estimates: Annotated[
+        bool,
+        typer.Option(
+            "--user-estimates",
+            help="Jobs are expected to run until their time limits, which SWF has, not as long as they do (easy).",
+        ),
+    ] = False,
     age_limit: Annotated[
         int | None,
         typer.Option(
@@ -71,6 +82,16 @@ def simulate(
             min=1,
             help="A job that has waited longer than this many seconds goes first, and capacity is withheld for it.",
             show_default="none, or that of --config",
+        ),
+    ] = None,
+    penalty: Annotated[
+        int | None,
+        typer.Option(
+            "--penalty",
+            min=0,
+            max=MOST_PENALTY_S,
+            help="Seconds without progress after each resume and each move of a job (dfrs).",
+            show_default="0",
         ),
     ] = None,
     seed: Annotated[
@@ -89,8 +110,10 @@ def simulate(
     from slurm_sns.sim.results.result_files import require_directory
     from slurm_sns.sim.traces.nodes_csv import read_nodes
 
-    spreading = SpreadingOptions(profiles, progress, learn, seed)
-    asked = requested(policy, settings, spreading, config, interval_s=interval, age_limit_s=age_limit)
+    spreading = SpreadingOptions(profiles, progress, learn, seed, user_estimates)
+    asked = requested(
+        policy, settings, spreading, config, interval_s=interval, age_limit_s=age_limit, penalty_s=penalty
+    )
     if not 0 < load_factor <= 1e6:
         raise BadInput(f"--load-factor is {load_factor}; valid: more than 0, at most 1e6")
     if out is not None:

@@ -1,4 +1,4 @@
-"""The options of `sns simulate` for Spread-n-Share's family of policies: ce, cs, sns and combined."""
+"""The options of `sns simulate` for policies that spread: Spread-n-Share's family, fcfs and easy."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -22,12 +22,16 @@ PROGRESS = (AUTHORS, "contention")
 
 @dataclass(frozen=True, slots=True)
 class SpreadingOptions:
-    """The values that were given on the command line; None for an option that was not given."""
+    """The values that were given on the command line; None for an option that was not given.
+
+    With `user_estimates` jobs are expected to run until their time limits, otherwise as long as they do.
+    """
 
     profiles: Path | None
     progress: str | None
     learn: float | None
     seed: int
+    user_estimates: bool = False
 
     def require_taken(self, policy: Specification, called: str) -> None:
         """Check that the policy uses the given options; `called` is the policy's name on the command line.
@@ -39,6 +43,9 @@ class SpreadingOptions:
         for name in ("profiles", "progress"):
             if getattr(self, name) is not None and not policy.spreads:
                 raise BadInput(f"--{name} goes with --policy {spreading}, not with {called}")
+        if self.user_estimates and not policy.plans_by_run_times:
+            planning = _names(lambda each: each.plans_by_run_times)
+            raise BadInput(f"--user-estimates goes with --policy {planning}, not with {called}")
         if self.progress not in (None, *PROGRESS):
             raise BadInput(f"--progress is '{self.progress}'; valid: {', '.join(PROGRESS)}")
         if self.learn is None:

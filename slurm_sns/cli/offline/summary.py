@@ -24,7 +24,7 @@ def summary_of(
     """The summary, as --json prints it and summary.json keeps it; `wall_s` is the time of the replay alone."""
     return {
         "policy": asked.name,
-        "interval_s": asked.interval_s,
+        **({} if asked.fluid else {"interval_s": asked.interval_s}),
         **_matching(asked.rules),
         "age_limit_s": asked.age_limit_s,
         "load_factor": load_factor,
@@ -83,6 +83,10 @@ def print_table(summary: dict[str, Any]) -> None:
         )
     table.add_row("mean slowdown", amount("mean_slowdown"))
     table.add_row("max bounded stretch", amount("max_bounded_stretch"))
+    if "migrations" in summary:
+        table.add_row("mean bounded stretch", amount("mean_bounded_stretch"))
+        table.add_row("preemptions", f"{summary['preemptions']:,}")
+        table.add_row("migrations", f"{summary['migrations']:,} (of {summary['tasks_moved']:,} tasks)")
     table.add_row("mean queue length", amount("mean_queue_length"))
     table.add_row(
         "utilisation", f"cores {utilisation('utilisation_cores')}, memory {utilisation('utilisation_memory')}"

@@ -2,8 +2,24 @@
 
 from dataclasses import dataclass
 
+from slurm_sns.policies.placement.heuristic_names import heuristics
 from slurm_sns.policies.placement.scale_factors import EVEN_SCALES_ONLY, SCALES
-from slurm_sns.policies.specification import QUEUE_DEPTH, Specification, parameter
+from slurm_sns.policies.specification import QUEUE_DEPTH, Setting, Specification, parameter
+
+#: The policies whose way of placing FCFS and EASY may use. A heuristic's name means jobs with their own geometry.
+PLACING_POLICIES = ("ce", "cs", "sns")
+
+
+def placements() -> tuple[str, ...]:
+    """The valid values of `placement`."""
+    return *PLACING_POLICIES, *heuristics()
+
+
+PLACEMENT = Setting(
+    "How a job is placed: as ce (whole nodes), cs or sns places it, or by one heuristic.",
+    choices=placements,
+    option=True,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +44,27 @@ CE = Specification(
     runs_at_events=True,
     simulated=(CompactParameters(even_scales_only=True),),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class BatchParameters:
+    """How FCFS places jobs, and how many jobs of the queue a cycle looks at."""
+
+    placement: str = parameter("ce", PLACEMENT)
+    queue_depth: int = parameter(1000, QUEUE_DEPTH)
+
+
+@dataclass(frozen=True, slots=True)
+class EasyParameters(BatchParameters):
+    """The same for EASY.
+
+    With `extra_nodes_only` a job that ends before the head job's start is no reason to start it: it must leave the head
+    job's place alone. The program of the DFRS paper's authors (vcsim) does so.
+    """
+
+    extra_nodes_only: bool = parameter(
+        False, Setting("Backfill only jobs that leave the head job's place alone, whenever they end.", option=True)
+    )
 
 
 CS = Specification(

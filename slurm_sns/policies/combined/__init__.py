@@ -1,1 +1,1 @@
-"""Spread-n-Share's alternatives inside Max-Jobs' portfolio."""
+"""Policies that compose the methods of several papers."""

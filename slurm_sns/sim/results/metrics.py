@@ -86,7 +86,7 @@ def measure_columns(timings: Timings, cycles: CycleColumns, node_arrays: NodeArr
     submit, start, end, taken = timings
     run = end - start
     first, last = float(submit.min()), float(submit.max())
-    running = _inside(start, end, first, last)
+    running = inside(start, end, first, last)
 
     def fraction(resource: int, seconds: Column) -> float | None:
         capacity = float(node_arrays.capacity[resource].sum())
@@ -103,7 +103,7 @@ def measure_columns(timings: Timings, cycles: CycleColumns, node_arrays: NodeArr
         mean_wait_s=float((start - submit).mean()),
         mean_slowdown=float(((end - submit) / run).mean()),
         max_bounded_stretch=float((np.maximum(end - submit, STRETCH_BOUND_S) / np.maximum(run, STRETCH_BOUND_S)).max()),
-        mean_queue_length=float(_inside(submit, start, first, last).sum()) / (last - first) if last > first else None,
+        mean_queue_length=float(inside(submit, start, first, last).sum()) / (last - first) if last > first else None,
         utilisation_cores=fraction(CORES, running),
         utilisation_memory=fraction(MEMORY, running),
         load_cores=percent(CORES),
@@ -115,7 +115,7 @@ def measure_columns(timings: Timings, cycles: CycleColumns, node_arrays: NodeArr
     )
 
 
-def _inside(begin: Column, end: Column, first: float, last: float) -> Column:
+def inside(begin: Column, end: Column, first: float, last: float) -> Column:
     """How many seconds of each interval lie between first and last."""
     seconds: Column = np.maximum(np.minimum(end, last) - np.maximum(begin, first), 0)
     return seconds

@@ -1,5 +1,6 @@
 """Read a trace of either format: SWF or CSV, told apart by the header."""
 
+from slurm_sns.errors import BadInput
 from slurm_sns.policies.placement.node_arrays import NodeArrays
 from slurm_sns.sim.traces.files import STANDARD_INPUT, TraceFile
 from slurm_sns.sim.traces.jobs_csv import read_jobs
@@ -9,23 +10,43 @@ from slurm_sns.sim.traces.trace_arrays import TraceArrays
 
 
 def read_records(
-    name: str, node_arrays: NodeArrays, *, load_factor: float = 1.0, limit: int | None = None
+    name: str,
+    node_arrays: NodeArrays,
+    *,
+    load_factor: float = 1.0,
+    limit: int | None = None,
+    user_estimates: bool = False,
 ) -> TraceArrays:
     """The trace in the file `name` (`-`: SWF on standard input) for these nodes, as arrays.
+
+    With `user_estimates` the time limits that the owners asked for are read, too.
 
     Raises:
         BadInput: naming file, line and what would be valid.
     """
     source = TraceFile.of(name)
     named_csv = name != STANDARD_INPUT and name.removesuffix(".gz").endswith(".csv")
-    reader = read_jobs if named_csv or source.first_line().startswith("job_id,") else read_swf
-    return reader(source, node_arrays, load_factor=load_factor, limit=limit)
+    if not named_csv and not source.first_line().startswith("job_id,"):
+        return read_swf(source, node_arrays, load_factor=load_factor, limit=limit, user_estimates=user_estimates)
+    if user_estimates:
+        raise BadInput(f"{name}: a CSV has no time limits; valid with user estimates: SWF")
+    return read_jobs(source, node_arrays, load_factor=load_factor, limit=limit)
 
 
-def read_trace(name: str, node_arrays: NodeArrays, *, load_factor: float = 1.0, limit: int | None = None) -> Trace:
+def read_trace(
+    name: str,
+    node_arrays: NodeArrays,
+    *,
+    load_factor: float = 1.0,
+    limit: int | None = None,
+    user_estimates: bool = False,
+) -> Trace:
     """The trace in the file `name` (`-`: SWF on standard input) for these nodes, as values.
+
+    With `user_estimates` jobs are expected to run until their time limits, otherwise as long as they do.
 
     Raises:
         BadInput: naming file, line and what would be valid.
     """
-    return read_records(name, node_arrays, load_factor=load_factor, limit=limit).trace()
+    records = read_records(name, node_arrays, load_factor=load_factor, limit=limit, user_estimates=user_estimates)
+    return records.trace()

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
-from slurm_sns.errors import Infeasible
+from slurm_sns.errors import BadInput, Infeasible
 from slurm_sns.model import Alternative, Job
 from slurm_sns.policies.base import JobRequest, MakeAlternatives
 from slurm_sns.policies.placement.node_arrays import NodeArrays
@@ -40,12 +40,17 @@ class SnsTrace:
 
 @dataclass(frozen=True)
 class TraceReader:
-    """Reads traces for one policy on one cluster."""
+    """Reads traces for one policy on one cluster.
+
+    With `user_estimates` jobs are expected to run until the time limits that their owners asked for, otherwise as long
+    as they run under CE.
+    """
 
     node_arrays: NodeArrays
     policy: str
     programs: Mapping[str, Program]
     parameters: SnsParameters
+    user_estimates: bool = False
 
     def read(self, name: str, *, load_factor: float = 1.0, limit: int | None = None) -> SnsTrace:
         """The trace in the file `name` (`-`: SWF on standard input).
@@ -55,8 +60,12 @@ class TraceReader:
         """
         header = header_of(name)
         if "program" in header:
+            if self.user_estimates:
+                raise BadInput(f"{name}: a CSV has no time limits; valid with user estimates: SWF")
             return self.of_programs(name, read_program_jobs(name, read_text(name), limit), load_factor=load_factor)
-        trace = read_trace(name, self.node_arrays, load_factor=load_factor, limit=limit)
+        trace = read_trace(
+            name, self.node_arrays, load_factor=load_factor, limit=limit, user_estimates=self.user_estimates
+        )
         is_swf = "job_id" not in header
         spreads = is_swf and specification(self.policy).spreads_unprofiled
         return self._without_programs(trace, self._spread if spreads else self._own_geometry)

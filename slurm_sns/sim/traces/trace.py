@@ -78,11 +78,15 @@ class JobMaker:
         project: str = "",
         heuristic: str | None = None,
     ) -> TraceJob:
-        """A job of `nodes` nodes with these cores and this memory on each; times are rounded half up to seconds."""
+        """A job of `nodes` nodes with these cores and this memory on each; times are rounded half up to seconds.
+
+        Its expected run time is its true one.
+        """
         shape = (nodes, cores, max(memory_mb, SMALLEST_MEMORY_MB))
         if shape not in self._shapes:
             self._shapes[shape] = (Alternative(nodes=nodes, demand=Resources(cores, shape[2])),)
         arrival_s = half_up(submit_s if self._load_factor == 1 else Fraction(submit_s) * self._load_factor)
+        whole_run_s = max(half_up(run_s), SHORTEST_RUN_S)
         job = Job(
             id=identity,
             submit_s=arrival_s,
@@ -90,8 +94,9 @@ class JobMaker:
             order=(arrival_s,),
             project=project,
             heuristic=heuristic,
+            expected_run_s=whole_run_s,
         )
-        return TraceJob(job, max(half_up(run_s), SHORTEST_RUN_S))
+        return TraceJob(job, whole_run_s)
 
 
 def half_up(seconds: float | Fraction) -> int:

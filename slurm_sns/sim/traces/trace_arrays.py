@@ -1,4 +1,4 @@
-"""A trace as arrays: what a replay needs of each job, in 36 bytes, and the few kinds of jobs."""
+"""A trace as arrays: what a replay needs of each job, in 36 bytes (44 with time limits), and the few kinds of jobs."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -27,7 +27,8 @@ class TraceArrays:
     """The jobs by submit second, those of one second in the order of the file.
 
     `kind` and `project` are positions in `kinds` and `projects` (which are in the order of their names). `unsorted`:
-    how many jobs of the file were submitted earlier than a job on a line above.
+    how many jobs of the file were submitted earlier than a job on a line above. `limit_s` are the time limits that the
+    owners asked for, 0 where there is none; None if they were not read.
     """
 
     identity: Integers
@@ -39,6 +40,7 @@ class TraceArrays:
     projects: Sequence[str]
     dropped: dict[str, int]
     unsorted: int = 0
+    limit_s: Integers | None = None
 
     def __len__(self) -> int:
         return len(self.identity)
@@ -48,9 +50,13 @@ class TraceArrays:
         return [Alternative(nodes, Resources(cores, memory_mb)) for nodes, cores, memory_mb, _ in self.kinds]
 
     def trace(self) -> Trace:
-        """The trace as values, for the event engine."""
+        """The trace as values, for the event engine.
+
+        A job is expected to run until its time limit. If the limits were not read, its run time is known beforehand.
+        """
         alternatives = [(alternative,) for alternative in self.alternatives()]
-        rows = zip(self.identity, self.submit_s, self.run_s, self.kind, self.project, strict=True)
+        expected = self.run_s if self.limit_s is None else self.limit_s
+        rows = zip(self.identity, self.submit_s, self.run_s, self.kind, self.project, expected, strict=True)
         jobs = tuple(
             TraceJob(
                 Job(
@@ -60,10 +66,11 @@ class TraceArrays:
                     order=(int(submit_s),),
                     project=self.projects[project],
                     heuristic=self.kinds[kind][3] or None,
+                    expected_run_s=int(expected_run_s) or None,
                 ),
                 int(run_s),
             )
-            for identity, submit_s, run_s, kind, project in rows
+            for identity, submit_s, run_s, kind, project, expected_run_s in rows
         )
         return Trace(jobs, self.dropped)
 
@@ -94,8 +101,12 @@ class RecordBuilder:
         memory_mb: Column,
         project: Sequence[str] | None = None,
         heuristic: Sequence[str] | None = None,
+        limit_s: Column | None = None,
     ) -> None:
-        """Add jobs with known times and sizes; those that the nodes could never hold are dropped."""
+        """Add jobs with known times and sizes; those that the nodes could never hold are dropped.
+
+        `limit_s` is given for all parts of a trace or for none; a limit that is not above 0 is unknown.
+        """
         rows = np.stack([nodes, cores, np.maximum(memory_mb, SMALLEST_MEMORY_MB)], axis=1).astype(np.int64)
         shapes, of_row = _distinct(rows)
         kept = self._possible(shapes)[of_row]
@@ -109,9 +120,10 @@ class RecordBuilder:
             (
                 identity[kept].astype(np.int64),
                 _arrivals(submit_s[kept], self.load_factor),
-                np.maximum(np.floor(run_s[kept] + 0.5), SHORTEST_RUN_S).astype(np.int64),
+                _whole_seconds(run_s[kept]),
                 self._number(shapes, of_row[kept], heuristic),
                 self._project_numbers(project, int(np.count_nonzero(kept))),
+                *([] if limit_s is None else [np.where(limit_s[kept] > 0, _whole_seconds(limit_s[kept]), 0)]),
             )
         )
 
@@ -136,8 +148,10 @@ class RecordBuilder:
         if len(names) > 1:
             by_name = {project: number for number, project in enumerate(names)}
             columns[4] = np.array([by_name[project] for project in self._projects], dtype=np.int32)[columns[4]]
-        identity, submit_s, run_s, kind, project = columns
-        return TraceArrays(identity, submit_s, run_s, kind, project, list(self._kinds), names, dropped, unsorted)
+        identity, submit_s, run_s, kind, project = columns[:5]
+        limit_s = columns[5] if len(columns) > 5 else None
+        kinds = list(self._kinds)
+        return TraceArrays(identity, submit_s, run_s, kind, project, kinds, names, dropped, unsorted, limit_s)
 
     def _number(self, shapes: Integers, of_row: Integers, heuristic: Iterable[str] | None) -> NDArray[np.int32]:
         """The kind of each job, as its position; new kinds are appended."""
@@ -165,6 +179,11 @@ class RecordBuilder:
             self._projects.setdefault("", 0)
             return np.zeros(count, dtype=np.int32)
         return np.array([self._projects.setdefault(each, len(self._projects)) for each in project], dtype=np.int32)
+
+
+def _whole_seconds(seconds: Column) -> Integers:
+    """Durations rounded half up to whole seconds, at least the shortest run."""
+    return np.maximum(np.floor(seconds + 0.5), SHORTEST_RUN_S).astype(np.int64)
 
 
 def _distinct(rows: Integers) -> tuple[Integers, Integers]:

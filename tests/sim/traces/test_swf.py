@@ -4,6 +4,9 @@ import pytest
 
 from slurm_sns.errors import BadInput
 from slurm_sns.model import Alternative, Resources
+from slurm_sns.sim.traces import swf
+from slurm_sns.sim.traces.files import TraceFile
+from slurm_sns.sim.traces.plain_numbers import NotPlain
 from slurm_sns.sim.traces.read_trace import read_trace
 
 KB = 1024
@@ -112,3 +115,33 @@ def test_swf_comes_from_standard_input_too(monkeypatch, small_pool):
 def test_an_unusable_line_is_named_with_what_is_valid(read, text, words):
     with pytest.raises(BadInput, match=words):
         read(text)
+
+
+LIMITED = "7 0 -1 60 1 -1 -1 1 3600 -1 1 1 1 -1 1 -1 -1 -1\n"
+
+
+@pytest.mark.parametrize("plainly", [True, False])
+def test_further_fields_are_read_by_both_readers(plainly, monkeypatch):
+    if not plainly:
+        monkeypatch.setattr(swf, "_read_plain", refuse)
+    fields = swf.read_fields(TraceFile("t", ("; a comment\n" + LIMITED + line(job=8)).encode()), {8: "requested time"})
+
+    assert fields["requested time"].tolist() == [3600, -1]
+    assert fields["job"].tolist() == [7, 8]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (LIMITED.replace("3600", "long"), "line 1: requested time is 'long'; valid: a number"),
+        (LIMITED * 2, "line 2: job 7 is there twice; valid: each once"),
+        ("; only a comment\n", "there is no job in it"),
+    ],
+)
+def test_an_unusable_line_is_named_with_further_fields_too(text, words):
+    with pytest.raises(BadInput, match=words):
+        swf.read_fields(TraceFile("t", text.encode()), {8: "requested time"})
+
+
+def refuse(*_):
+    raise NotPlain

@@ -1,0 +1,175 @@
+"""The arrays that the compiled kernels of DFRS work on.
+
+Amounts are integers in common units (module fluid_jobs), stored as floats: sums and products of them are exact below
+2^53. Times are floats in seconds. Jobs are numbers, in submit order, and arrays by job have an entry for each.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slurm_sns.policies.placement.compiled import entry_point
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Places = NDArray[np.int32]
+Flags = NDArray[np.bool_]
+
+
+class NodeCapacity(NamedTuple):
+    """The capacity of each node, that of all nodes together, and the largest.
+
+    The nodes from each one up to `alike_to` of it are alike.
+    """
+
+    cpu: Floats
+    memory: Floats
+    alike_to: Integers
+    all_cpu: float
+    all_memory: float
+    most_cpu: float
+
+
+class JobNeeds(NamedTuple):
+    """By job, what never changes. The places of a job are those from its `first` up to its `end`."""
+
+    submit_s: Floats
+    tasks: Integers
+    cpu: Floats
+    memory: Floats
+    first: Integers
+    end: Integers
+
+
+class JobStates(NamedTuple):
+    """Where the tasks are, in increasing order of the nodes, and how each job stands.
+
+    `places` counts only for jobs that have nodes. `floor` is the yield that the last run gave (STRETCH).
+    """
+
+    places: Places
+    has_nodes: Flags
+    virtual_s: Floats
+    cpu_yield: Floats
+    floor: Floats
+
+
+class Turns(NamedTuple):
+    """By job: whether it was submitted at this instant, whether its back-off ends, and whether it failed then."""
+
+    is_new: Flags
+    is_due: Flags
+    failed: Flags
+
+
+class Space(NamedTuple):
+    """Working memory: kernels allocate nothing.
+
+    By node: `memory_left`, and `cpu`, which is needed or left. `packings`: two packings that take turns. Lists of jobs:
+    `by_priority`, `packed`, `running`, `lists`, `used`; `spare` is that of the sort. By job: `required`, what a task
+    requires of the CPU; `memory`, `left`, `used_by`: of a packing; `key`, `other`: what jobs are sorted by; `paused`.
+    """
+
+    memory_left: Floats
+    cpu: Floats
+    packings: NDArray[np.int32]
+    by_priority: Integers
+    packed: Integers
+    running: Integers
+    lists: Integers
+    used: Integers
+    spare: Integers
+    required: Floats
+    memory: Floats
+    left: Integers
+    used_by: Integers
+    key: Floats
+    other: Floats
+    paused: Flags
+
+
+class FluidCluster(NamedTuple):
+    """All of these: what a kernel works on."""
+
+    capacity: NodeCapacity
+    needs: JobNeeds
+    states: JobStates
+    turns: Turns
+    space: Space
+
+
+class Clock(NamedTuple):
+    """The moment, whether a periodic run is due at it, the period, and when the next run is."""
+
+    now_s: float
+    is_run: bool
+    period_s: float
+    next_run_s: float
+
+
+def cluster_of(capacity: NodeCapacity, needs: JobNeeds) -> FluidCluster:
+    """These nodes and jobs before any job has nodes or a turn."""
+    count, places, nodes = len(needs.tasks), int(needs.tasks.sum()), len(capacity.cpu)
+
+    def flags() -> Flags:
+        return np.zeros(count, np.bool_)
+
+    def floats() -> Floats:
+        return np.zeros(count)
+
+    def integers() -> Integers:
+        return np.zeros(count, np.int64)
+
+    return FluidCluster(
+        capacity,
+        needs,
+        JobStates(np.zeros(places, np.int32), flags(), floats(), floats(), floats()),
+        Turns(flags(), flags(), flags()),
+        Space(
+            np.zeros(nodes),
+            np.zeros(nodes),
+            np.zeros((2, places), np.int32),
+            integers(),
+            integers(),
+            integers(),
+            integers(),
+            integers(),
+            integers(),
+            floats(),
+            floats(),
+            integers(),
+            integers(),
+            floats(),
+            floats(),
+            flags(),
+        ),
+    )
+
+
+def node_capacity(cpu: Sequence[int], memory: Sequence[int]) -> NodeCapacity:
+    """The capacity of these nodes."""
+    both = np.array([cpu, memory], np.float64)
+    ends = np.flatnonzero(np.append((both[:, 1:] != both[:, :-1]).any(axis=0), True)) + 1
+    return NodeCapacity(
+        both[0],
+        both[1],
+        np.repeat(ends, np.diff(ends, prepend=0)),
+        float(sum(cpu)),
+        float(sum(memory)),
+        float(max(cpu, default=0)),
+    )
+
+
+def job_needs(submit_s: Floats, tasks: Integers, cpu: Floats, memory: Floats) -> JobNeeds:
+    """The needs of jobs, in submit order."""
+    end: Integers = np.cumsum(tasks)
+    return JobNeeds(submit_s, tasks, cpu, memory, end - tasks, end)
+
+
+@entry_point
+def copy(target: NDArray[Any], source: NDArray[Any]) -> None:
+    """Copy the source's entries; numpy's own assignment would allocate."""
+    for at in range(len(source)):
+        target[at] = source[at]

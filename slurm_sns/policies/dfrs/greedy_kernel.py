@@ -1,0 +1,93 @@
+"""The compiled twins of modules occupancy and preemption: greedy placement, and room for newcomers."""
+
+import numpy as np
+
+from slurm_sns.policies.dfrs.fluid_arrays import FluidCluster, Integers, copy
+from slurm_sns.policies.placement.compiled import entry_point
+
+
+@entry_point
+def occupy(cluster: FluidCluster, jobs: Integers) -> None:
+    """Compute what the jobs hold: the memory left on each node, and the CPU that its tasks need."""
+    copy(cluster.space.memory_left, cluster.capacity.memory)
+    for at in range(len(cluster.space.cpu)):
+        cluster.space.cpu[at] = 0.0
+    for job in jobs:
+        if cluster.states.has_nodes[job]:
+            _put(cluster, job, 1.0)
+
+
+@entry_point
+def place(cluster: FluidCluster, job: int) -> bool:
+    """Place the job greedily; if a task finds no node, nothing changes and False is returned."""
+    needs, space = cluster.needs, cluster.space
+    found = cluster.space.packings[0, : needs.tasks[job]]
+    for task in range(needs.tasks[job]):
+        best, lowest = -1, np.inf
+        for node in range(len(space.cpu)):
+            if needs.memory[job] <= space.memory_left[node]:
+                load = space.cpu[node] / cluster.capacity.cpu[node]
+                if load < lowest:
+                    best, lowest = node, load
+        if best < 0:
+            for node in found[:task]:
+                _change(cluster, job, node, -1.0)
+            return False
+        at = task
+        while at > 0 and found[at - 1] > best:
+            found[at] = found[at - 1]
+            at -= 1
+        found[at] = best
+        _change(cluster, job, best, 1.0)
+    copy(cluster.states.places[needs.first[job] : needs.end[job]], found)
+    cluster.states.has_nodes[job] = True
+    return True
+
+
+@entry_point
+def make_room(cluster: FluidCluster, newcomer: int, running: Integers) -> None:
+    """Place the newcomer and mark in `space.paused` the jobs that were paused for it.
+
+    `running` are the jobs that have nodes, with the highest priority first.
+    """
+    is_placed = place(cluster, newcomer)
+    marked = len(running)
+    while not is_placed and marked:
+        marked -= 1
+        _put(cluster, running[marked], -1.0)
+        is_placed = place(cluster, newcomer)
+    for job in running[marked:]:
+        if _has_room(cluster, job):
+            _put(cluster, job, 1.0)
+        else:
+            cluster.space.paused[job] = True
+
+
+@entry_point
+def _has_room(cluster: FluidCluster, job: int) -> bool:
+    """Whether the nodes where the job was have memory for its tasks; its tasks on one node follow each other."""
+    needs, states = cluster.needs, cluster.states
+    places = states.places[needs.first[job] : needs.end[job]]
+    tasks = 0
+    for at, node in enumerate(places):
+        tasks += 1
+        if at + 1 == len(places) or places[at + 1] != node:
+            if tasks * needs.memory[job] > cluster.space.memory_left[node]:
+                return False
+            tasks = 0
+    return True
+
+
+@entry_point
+def _put(cluster: FluidCluster, job: int, sign: float) -> None:
+    """Put the job's tasks on its places, or with a `sign` of -1 take them away."""
+    needs, states = cluster.needs, cluster.states
+    states.has_nodes[job] = sign > 0.0
+    for node in states.places[needs.first[job] : needs.end[job]]:
+        _change(cluster, job, node, sign)
+
+
+@entry_point
+def _change(cluster: FluidCluster, job: int, node: int, sign: float) -> None:
+    cluster.space.memory_left[node] -= sign * cluster.needs.memory[job]
+    cluster.space.cpu[node] += sign * cluster.needs.cpu[job]

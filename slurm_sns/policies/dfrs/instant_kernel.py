@@ -1,0 +1,86 @@
+"""The compiled twin of module instant: the decision of an algorithm at one instant, in place."""
+
+from slurm_sns.policies.dfrs import stretch_search
+from slurm_sns.policies.dfrs.algorithms import Algorithm
+from slurm_sns.policies.dfrs.fluid_arrays import Clock, FluidCluster, Integers, copy
+from slurm_sns.policies.dfrs.greedy_kernel import make_room, occupy, place
+from slurm_sns.policies.dfrs.priority_kernel import sort_by_priority
+from slurm_sns.policies.dfrs.search_kernel import search_stretch, search_yield
+from slurm_sns.policies.dfrs.yields_kernel import equal_yield, raise_yields, slice_time
+from slurm_sns.policies.placement.compiled import entry_point
+
+_LEAST_YIELD = stretch_search.LEAST_YIELD
+
+
+@entry_point
+def decide(algorithm: Algorithm, cluster: FluidCluster, jobs: Integers, clock: Clock) -> None:
+    """Give each of the jobs, which are in submit order, its nodes and its yield. Other jobs are not looked at."""
+    for job in jobs:
+        cluster.turns.failed[job] = False
+        cluster.space.paused[job] = False
+    if algorithm.starts_newcomers:
+        occupy(cluster, jobs)
+        _start(algorithm, cluster, jobs, clock.now_s)
+        if algorithm.preempts:
+            _resume(algorithm, cluster, jobs, clock.now_s)
+    if algorithm.packs_at_events or (algorithm.packs_periodically and clock.is_run):
+        by_priority = cluster.space.by_priority[: len(jobs)]
+        copy(by_priority, jobs)
+        sort_by_priority(cluster, by_priority, clock.now_s)
+        if algorithm.minimises_stretch:
+            search_stretch(cluster, jobs, by_priority, clock)
+        else:
+            search_yield(cluster, jobs, by_priority)
+    _set_yields(algorithm, cluster, jobs, clock)
+
+
+@entry_point
+def _start(algorithm: Algorithm, cluster: FluidCluster, jobs: Integers, now_s: float) -> None:
+    """Place the jobs whose turn it is; mark those that were paused for them."""
+    states, turns = cluster.states, cluster.turns
+    for job in jobs:
+        has_turn = turns.is_new[job] or turns.is_due[job] or algorithm.retries_at_events
+        if not has_turn or states.has_nodes[job] or cluster.space.paused[job]:
+            continue
+        if algorithm.preempts:
+            running = cluster.space.by_priority[: _choose(cluster, jobs, True)]
+            sort_by_priority(cluster, running, now_s)
+            make_room(cluster, job, running)
+        else:
+            turns.failed[job] = not place(cluster, job)
+
+
+@entry_point
+def _resume(algorithm: Algorithm, cluster: FluidCluster, jobs: Integers, now_s: float) -> None:
+    """Place paused jobs greedily, those with the highest priority first; what does not fit is skipped."""
+    without = cluster.space.by_priority[: _choose(cluster, jobs, False)]
+    sort_by_priority(cluster, without, now_s)
+    for job in without:
+        if algorithm.migrates or not cluster.space.paused[job]:
+            place(cluster, job)
+
+
+@entry_point
+def _choose(cluster: FluidCluster, jobs: Integers, have_nodes: bool) -> int:
+    """Write the jobs that have nodes, or those that have none, to `space.by_priority`; how many these are."""
+    count = 0
+    for job in jobs:
+        if cluster.states.has_nodes[job] == have_nodes:
+            cluster.space.by_priority[count] = job
+            count += 1
+    return count
+
+
+@entry_point
+def _set_yields(algorithm: Algorithm, cluster: FluidCluster, jobs: Integers, clock: Clock) -> None:
+    """Set the yields of the jobs that have nodes; the others have none."""
+    states = cluster.states
+    base = 1.0 if algorithm.minimises_stretch else equal_yield(cluster, jobs)
+    for job in jobs:
+        if algorithm.minimises_stretch:
+            base = max(states.floor[job], _LEAST_YIELD)
+        states.cpu_yield[job] = base if states.has_nodes[job] else 0.0
+    if algorithm.slices_time:
+        slice_time(cluster, jobs)
+    else:
+        raise_yields(cluster, jobs, algorithm.minimises_stretch, clock.next_run_s)

@@ -1,0 +1,67 @@
+"""The parameters of DFRS's algorithms, and their specifications.
+
+The published results are for a period of 600 s (IPDPS 2010, section III-B).
+"""
+
+from dataclasses import dataclass
+
+from slurm_sns.policies.base import HistoryFormat
+from slurm_sns.policies.dfrs.history import DfrsHistory
+from slurm_sns.policies.specification import Setting, Specification, parameter
+
+#: A year: longer than any job waits.
+MOST_S = 31_536_000
+
+_FORMAT = HistoryFormat(1, DfrsHistory)
+
+
+@dataclass(frozen=True, slots=True)
+class GreedyParameters:
+    """The parameters of GREEDY."""
+
+    retry_at_events: bool = parameter(
+        False, Setting("Try waiting jobs again at every event, not after an exponential back-off.", option=True)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PeriodicParameters:
+    """The parameters of the periodic algorithms: their runs are at the multiples of `period_s`."""
+
+    period_s: int = parameter(600, Setting("Seconds between periodic runs.", least=1, most=MOST_S, option=True))
+
+
+def _specification(name: str, text: str, *parameters: type) -> Specification:
+    return Specification(
+        f"dfrs-{name}",
+        text,
+        parameters,
+        f"slurm_sns.policies.dfrs.policy:{name.replace('-', '_')}",
+        runs_at_events=True,
+        is_simulated_only=True,
+        is_fluid=True,
+        history=_FORMAT,
+    )
+
+
+GREEDY = _specification(
+    "greedy",
+    "DFRS: jobs start where memory allows and share the CPU; what finds no room is tried again later.",
+    GreedyParameters,
+)
+GREEDY_PMTN = _specification("greedy-pmtn", "DFRS: as dfrs-greedy, but running jobs are paused to make room.")
+GREEDY_PMTN_MIGR = _specification(
+    "greedy-pmtn-migr", "DFRS: as dfrs-greedy-pmtn, but a job that is paused may go on elsewhere at once."
+)
+DYNMCB8 = _specification("dynmcb8", "DFRS: all jobs are packed anew by MCB8 at every event.")
+DYNMCB8_PER = _specification("dynmcb8-per", "DFRS: all jobs are packed anew periodically.", PeriodicParameters)
+DYNMCB8_ASAP_PER = _specification(
+    "dynmcb8-asap-per",
+    "DFRS: as dfrs-dynmcb8-per, but newcomers start at once where memory allows.",
+    PeriodicParameters,
+)
+DYNMCB8_STRETCH_PER = _specification(
+    "dynmcb8-stretch-per",
+    "DFRS: as dfrs-dynmcb8-per, but for the smallest estimated stretch.",
+    PeriodicParameters,
+)

@@ -1,0 +1,33 @@
+"""GREEDY-PMTN: make room for a newcomer by pausing running jobs, as few of them as possible.
+
+Source: Dynamic fractional resource scheduling (IPDPS 2010), section III-A.
+"""
+
+from collections.abc import Sequence
+
+from slurm_sns.policies.dfrs.fluid_jobs import FluidJob
+from slurm_sns.policies.dfrs.occupancy import Occupancy
+
+
+def make_room(occupancy: Occupancy, newcomer: FluidJob, running: Sequence[FluidJob]) -> list[FluidJob]:
+    """Place the newcomer and return the jobs that were paused for it.
+
+    `running` are the jobs that have nodes, with the highest priority first. They are taken away from the lowest
+    priority on until the newcomer finds a place. Then those whose nodes still have room return to them, from the
+    highest priority on. If the newcomer finds no place even on empty nodes, nothing changes.
+    """
+    marked: list[tuple[FluidJob, tuple[int, ...]]] = []
+    is_placed = occupancy.place(newcomer)
+    for job in reversed(running):
+        if is_placed:
+            break
+        marked.append((job, occupancy.places[job.id]))
+        occupancy.take_away(job)
+        is_placed = occupancy.place(newcomer)
+    paused = []
+    for job, nodes in reversed(marked):
+        if occupancy.has_room(job, nodes):
+            occupancy.put(job, nodes)
+        else:
+            paused.append(job)
+    return paused

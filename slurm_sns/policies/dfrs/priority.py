@@ -1,0 +1,31 @@
+"""Which job is paused first, and which is resumed first.
+
+A job's priority is max(30 s, flow time) / (virtual time)^2, and infinite before it has made progress. The flow time is
+the time since its submission: it grows while a job is paused, so that no job is paused for ever. The square favours
+jobs that have had little time so far, which are mostly short.
+
+Source: Dynamic fractional resource scheduling (IPDPS 2010), section III-A.
+"""
+
+from collections.abc import Iterable
+from fractions import Fraction
+
+from slurm_sns.model import Seconds
+from slurm_sns.policies.dfrs.fluid_jobs import FluidJob
+
+#: Shorter flow times count as this much, as in the bounded stretch.
+SHORTEST_FLOW_S = 30
+
+
+def by_decreasing_priority(jobs: Iterable[FluidJob], now_s: Seconds) -> list[FluidJob]:
+    """The jobs, given in submit order, with the highest priority first; of equal ones the earlier submit is higher."""
+    return sorted(jobs, key=lambda job: _key(job, now_s), reverse=True)
+
+
+def _key(job: FluidJob, now_s: Seconds) -> tuple[bool, Seconds]:
+    if job.virtual_s <= 0:
+        return (True, 0)
+    numerator = max(SHORTEST_FLOW_S, now_s - job.submit_s)
+    if isinstance(job.virtual_s, float) or isinstance(numerator, float):
+        return (False, numerator / job.virtual_s**2)
+    return (False, Fraction(numerator) / Fraction(job.virtual_s) ** 2)

@@ -1,0 +1,77 @@
+"""The compiled twin of module yields."""
+
+import numpy as np
+
+from slurm_sns.policies.dfrs.fluid_arrays import FluidCluster, Integers, copy
+from slurm_sns.policies.dfrs.sort_kernel import sort_decreasing
+from slurm_sns.policies.placement.compiled import entry_point
+
+
+@entry_point
+def equal_yield(cluster: FluidCluster, jobs: Integers) -> float:
+    """The largest yield that all of the jobs that have nodes can have."""
+    needs, states = cluster.needs, cluster.states
+    needed, capacity = cluster.space.cpu, cluster.capacity.cpu
+    for at in range(len(needed)):
+        needed[at] = 0.0
+    for job in jobs:
+        if states.has_nodes[job]:
+            for node in states.places[needs.first[job] : needs.end[job]]:
+                needed[node] += needs.cpu[job]
+    highest = 1.0
+    for node in range(len(needed)):
+        highest = max(highest, needed[node] / capacity[node])
+    return 1.0 / highest
+
+
+@entry_point
+def slice_time(cluster: FluidCluster, jobs: Integers) -> None:
+    """Set the yields of gang scheduling; `space.cpu` must hold the CPU that is needed on each node."""
+    needs, states = cluster.needs, cluster.states
+    for job in jobs:
+        if states.has_nodes[job]:
+            slices = 1.0
+            for node in states.places[needs.first[job] : needs.end[job]]:
+                slices = max(slices, np.ceil(cluster.space.cpu[node] / cluster.capacity.cpu[node]))
+            states.cpu_yield[job] = 1.0 / slices
+
+
+@entry_point
+def raise_yields(cluster: FluidCluster, jobs: Integers, is_weighted: bool, next_run_s: float) -> None:
+    """Raise the yields of the jobs that have nodes, those first that need the least CPU over all their tasks.
+
+    If `is_weighted` their needs are multiplied by their flow time at the next run. The jobs are in submit order.
+    """
+    needs, states, space = cluster.needs, cluster.states, cluster.space
+    copy(space.cpu, cluster.capacity.cpu)
+    count = 0
+    for job in jobs:
+        if states.has_nodes[job]:
+            for node in states.places[needs.first[job] : needs.end[job]]:
+                space.cpu[node] -= needs.cpu[job] * states.cpu_yield[job]
+            weight = next_run_s - needs.submit_s[job] if is_weighted else 1.0
+            space.key[job] = -needs.cpu[job] * needs.tasks[job] * weight
+            space.running[count] = job
+            count += 1
+    running = space.running[:count]
+    sort_decreasing(running, space.key, space.key, space.spare)
+    for job in running:
+        _raise(cluster, job)
+
+
+@entry_point
+def _raise(cluster: FluidCluster, job: int) -> None:
+    """Raise one job's yield as far as the nodes allow; a node's tasks follow each other among the places."""
+    needs, states, left = cluster.needs, cluster.states, cluster.space.cpu
+    places = states.places[needs.first[job] : needs.end[job]]
+    raise_by = 1.0 - states.cpu_yield[job]
+    tasks = 0
+    for at, node in enumerate(places):
+        tasks += 1
+        if at + 1 == len(places) or places[at + 1] != node:
+            raise_by = min(raise_by, left[node] / (tasks * needs.cpu[job]))
+            tasks = 0
+    if raise_by > 0.0:
+        states.cpu_yield[job] += raise_by
+        for node in places:
+            left[node] -= raise_by * needs.cpu[job]

@@ -1,0 +1,171 @@
+"""Replay a trace of fluid jobs under one of DFRS's algorithms, with the compiled event loop.
+
+The result is that of the plain engine (`sim/engine/planned`) with the same algorithm, in floats.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from slurm_sns.errors import SnsError
+from slurm_sns.policies.dfrs.algorithms import Algorithm
+from slurm_sns.policies.dfrs.fluid_arrays import (
+    Flags,
+    Floats,
+    FluidCluster,
+    Integers,
+    Places,
+    cluster_of,
+    job_needs,
+    node_capacity,
+)
+from slurm_sns.policies.dfrs.fluid_jobs import Scale
+from slurm_sns.policies.placement.node_arrays import CORES, MEMORY, NodeArrays
+from slurm_sns.sim.replay.fluid_loop import replay_some
+from slurm_sns.sim.replay.fluid_state import (
+    NANOSECONDS,
+    NEVER,
+    SUBMITTED,
+    FluidCounts,
+    FluidPace,
+    FluidProgress,
+    FluidReplay,
+    FluidTimes,
+)
+from slurm_sns.sim.traces.fluid_trace import FluidTrace
+
+#: Moments between two reports of progress: a fraction of a second, mostly.
+PART = 1000
+
+
+class FluidRun(NamedTuple):
+    """Of each job, in the trace's order: its first start and its end in seconds, and what it went through.
+
+    `preemptions`: it ran before an instant and not after it; `migrations`: it ran before and after on other nodes;
+    `tasks_moved`: its tasks that left a node in migrations; `killed`: its time limit ended it; `wall_s`: how long it
+    had nodes. `places` are the nodes of all tasks at the end, job by job. `used_cpu` and `used_memory` are what jobs
+    held from the first submit to the last, in units of the nodes' capacity times seconds. `instants` is the number of
+    decisions, `instants_with_waiting` of those after which a job had no nodes.
+    """
+
+    start_s: Floats
+    end_s: Floats
+    preemptions: Integers
+    migrations: Integers
+    tasks_moved: Integers
+    killed: Flags
+    wall_s: Floats
+    places: Places
+    used_cpu: float
+    used_memory: float
+    instants: int
+    instants_with_waiting: int
+
+
+@dataclass(frozen=True)
+class SiteVariant:
+    """How a site may differ from the paper's model.
+
+    New caps on running jobs count from the next multiple of `apply_s` on (0: at once). By job: `measured`, the CPU need
+    that the algorithm knows over the true one, and `limit_s`, the time limit; None: exact needs, no limits.
+    """
+
+    apply_s: float = 0
+    measured: Floats | None = None
+    limit_s: Floats | None = None
+
+
+def replay_fluid(
+    node_arrays: NodeArrays,
+    trace: FluidTrace,
+    algorithm: Algorithm,
+    *,
+    period_s: float = 600,
+    penalty_s: float = 0,
+    variant: SiteVariant | None = None,
+    progress: Callable[[int], None] = lambda _submitted: None,
+) -> FluidRun:
+    """Replay the trace; periodic runs are at the multiples of `period_s`, a resume or a move costs `penalty_s`.
+
+    `progress` is called from time to time with the number of jobs that have been submitted.
+
+    Raises:
+        SnsError: a job never ended.
+    """
+    cluster, scale = _cluster(node_arrays, trace)
+    replay = _replay(cluster, trace, period_s, penalty_s, variant or SiteVariant())
+    while replay_some(algorithm, replay, PART):
+        progress(int(replay.cursor[SUBMITTED]))
+    progress(len(trace))
+    times, counts = replay.times, replay.counts
+    left = int((times.end_ns == NEVER).sum())
+    if left:
+        raise SnsError(f"the simulation ended with {left} jobs that never ended; this is a defect")
+    return FluidRun(
+        times.start_ns / NANOSECONDS,
+        times.end_ns / NANOSECONDS,
+        counts.preemptions,
+        counts.migrations,
+        counts.tasks_moved,
+        counts.killed,
+        replay.pace.wall_s,
+        cluster.states.places,
+        float(counts.used[0]) / scale.cpu,
+        float(counts.used[1]) / scale.memory,
+        *counts.instants.tolist(),
+    )
+
+
+def _cluster(node_arrays: NodeArrays, trace: FluidTrace) -> tuple[FluidCluster, Scale]:
+    """The nodes and jobs in common units, before any job has nodes."""
+    cpu, memory = node_arrays.capacity[CORES].tolist(), node_arrays.capacity[MEMORY].tolist()
+    scale = Scale.of(cpu, memory)
+    capacity = node_capacity([scale.cpu * each for each in cpu], [scale.memory * each for each in memory])
+    needs = job_needs(
+        trace.submit_s.astype(np.float64),
+        trace.tasks.astype(np.int64),
+        trace.cpu.astype(np.float64) * scale.cpu,
+        trace.memory.astype(np.float64) * scale.memory,
+    )
+    return cluster_of(capacity, needs), scale
+
+
+def _replay(
+    cluster: FluidCluster, trace: FluidTrace, period_s: float, penalty_s: float, variant: SiteVariant
+) -> FluidReplay:
+    """The replay before anything has happened."""
+    count = len(trace)
+
+    def zeros() -> Integers:
+        return np.zeros(count, np.int64)
+
+    def never() -> Integers:
+        return np.full(count, NEVER, np.int64)
+
+    first_ns = _nanoseconds(float(trace.submit_s[0]))
+    measured = np.ones(count) if variant.measured is None else variant.measured
+    limit_s = np.full(count, np.inf) if variant.limit_s is None else variant.limit_s
+    return FluidReplay(
+        cluster,
+        FluidTimes(np.rint(trace.submit_s * NANOSECONDS).astype(np.int64), never(), never(), zeros(), never(), zeros()),
+        FluidCounts(zeros(), zeros(), zeros(), np.zeros(count, np.bool_), np.zeros(2), np.zeros(2, np.int64)),
+        FluidProgress(
+            _nanoseconds(period_s),
+            _nanoseconds(penalty_s),
+            _nanoseconds(variant.apply_s),
+            trace.run_s.astype(np.float64),
+            measured.astype(np.float64),
+            limit_s.astype(np.float64),
+        ),
+        FluidPace(*(np.zeros(count) for _ in range(4))),
+        np.array([first_ns, 0, 0]),
+        zeros(),
+        np.zeros_like(cluster.states.places),
+        np.zeros(count, np.bool_),
+    )
+
+
+def _nanoseconds(seconds: float) -> int:
+    return round(seconds * NANOSECONDS)

@@ -1,0 +1,155 @@
+"""The arrays of a replay of fluid jobs, and how fast each job advances.
+
+The plain case is the paper's: a job advances by its yield. Three variants are closer to a site: caps on the CPU that
+are set at multiples of an interval only, CPU needs that were measured with an error, and time limits.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from slurm_sns.policies.dfrs.fluid_arrays import Flags, Floats, FluidCluster, Integers, Places
+from slurm_sns.policies.placement.compiled import entry_point
+
+NANOSECONDS = 1_000_000_000
+#: Later than everything.
+NEVER = 1 << 62
+NOW_NS, SUBMITTED, IN_SYSTEM = range(3)
+
+
+class FluidTimes(NamedTuple):
+    """The moments of each job, in nanoseconds, NEVER for what has not happened.
+
+    `end_ns` is a forecast as long as the job has not ended. Until `penalty_ns` the job makes no progress. `retry_ns` is
+    when a job that has found no place `failures` times is tried again.
+    """
+
+    submit_ns: Integers
+    start_ns: Integers
+    end_ns: Integers
+    penalty_ns: Integers
+    retry_ns: Integers
+    failures: Integers
+
+
+class FluidCounts(NamedTuple):
+    """What happened to the jobs.
+
+    By job: how often it was preempted and migrated, how many of its tasks left a node in migrations, and whether its
+    time limit ended it. `used` are the CPU and the memory that jobs held from the first submit to the last, times
+    seconds. `instants` are the number of decisions, and of those after which a job was without nodes.
+    """
+
+    preemptions: Integers
+    migrations: Integers
+    tasks_moved: Integers
+    killed: Flags
+    used: Floats
+    instants: Integers
+
+
+class FluidProgress(NamedTuple):
+    """How jobs advance: runs are every `period_ns`, a resume or a move costs `penalty_ns`.
+
+    New caps on the CPU of running jobs count from the next multiple of `apply_ns` on; 0: at once. By job: `run_s` with
+    all of the CPU need, `measured`, the need that the algorithm knows over the true one, and the time limit `limit_s`.
+    """
+
+    period_ns: int
+    penalty_ns: int
+    apply_ns: int
+    run_s: Floats
+    measured: Floats
+    limit_s: Floats
+
+
+class FluidPace(NamedTuple):
+    """By job: its cap as a yield, its progress in a second, and what it has done and how long it has had nodes."""
+
+    cap: Floats
+    rate: Floats
+    done_s: Floats
+    wall_s: Floats
+
+
+class FluidReplay(NamedTuple):
+    """A replay: the nodes and jobs, which are in submit order, and what happens to them.
+
+    `cursor` is where the replay stands: NOW_NS, SUBMITTED, the jobs that have been submitted, and IN_SYSTEM, those of
+    them that have not ended; `system` begins with these. `places` and `had_nodes` are where jobs were before a
+    decision.
+    """
+
+    cluster: FluidCluster
+    times: FluidTimes
+    counts: FluidCounts
+    progress: FluidProgress
+    pace: FluidPace
+    cursor: Integers
+    system: Integers
+    places: Places
+    had_nodes: Flags
+
+
+@entry_point
+def advance(replay: FluidReplay, system: Integers, now_ns: int, next_ns: int) -> None:
+    """Add what the jobs do until the next instant."""
+    cluster, pace = replay.cluster, replay.pace
+    last_submit_ns = replay.times.submit_ns[len(replay.times.submit_ns) - 1]
+    counted_s = max(min(next_ns, last_submit_ns) - now_ns, 0) / NANOSECONDS
+    for job in system:
+        if not cluster.states.has_nodes[job]:
+            continue
+        held = cluster.needs.tasks[job] * counted_s
+        replay.counts.used[0] += held * cluster.needs.cpu[job] * pace.cap[job]
+        replay.counts.used[1] += held * cluster.needs.memory[job]
+        pace.wall_s[job] += (next_ns - now_ns) / NANOSECONDS
+        begin_ns = max(now_ns, replay.times.penalty_ns[job])
+        if begin_ns < next_ns:
+            did_s = pace.rate[job] * ((next_ns - begin_ns) / NANOSECONDS)
+            pace.done_s[job] += did_s
+            cluster.states.virtual_s[job] += did_s / replay.progress.measured[job]
+
+
+@entry_point
+def set_rates(replay: FluidReplay, system: Integers, now_ns: int) -> None:
+    """Set the caps that count from now on, how fast each job advances with them, and so when it ends."""
+    cluster, pace, apply_ns = replay.cluster, replay.pace, replay.progress.apply_ns
+    states, needs, load = cluster.states, cluster.needs, cluster.space.cpu
+    for job in system:
+        if not apply_ns or now_ns % apply_ns == 0 or not replay.had_nodes[job]:
+            pace.cap[job] = states.cpu_yield[job]
+    if apply_ns:
+        for node in range(len(load)):
+            load[node] = 0.0
+        for job in system:
+            if states.has_nodes[job]:
+                for node in states.places[needs.first[job] : needs.end[job]]:
+                    load[node] += pace.cap[job] * needs.cpu[job] / cluster.capacity.cpu[node]
+    for job in system:
+        rate = pace.cap[job]
+        if apply_ns and states.has_nodes[job]:
+            # Old and new caps together may exceed a node: the kernel then shares it in proportion to them.
+            most = 1.0
+            for node in states.places[needs.first[job] : needs.end[job]]:
+                most = max(most, load[node])
+            rate /= most
+        pace.rate[job] = min(rate * replay.progress.measured[job], 1.0)
+        _forecast(replay, job, now_ns)
+
+
+@entry_point
+def _forecast(replay: FluidReplay, job: int, now_ns: int) -> None:
+    """Set the end of the job as it is now."""
+    pace, progress, times = replay.pace, replay.progress, replay.times
+    times.end_ns[job] = NEVER
+    if replay.cluster.states.has_nodes[job]:
+        left_s = max(progress.run_s[job] - pace.done_s[job], 0.0) / pace.rate[job]
+        begin_ns = max(now_ns, times.penalty_ns[job])
+        times.end_ns[job] = begin_ns + np.int64(np.rint(left_s * NANOSECONDS))
+        limit_s = progress.limit_s[job] - pace.wall_s[job]
+        if limit_s < (times.end_ns[job] - now_ns) / NANOSECONDS - 1e-6:
+            times.end_ns[job] = now_ns + np.int64(np.rint(max(limit_s, 0.0) * NANOSECONDS))
+            replay.counts.killed[job] = True
+        else:
+            replay.counts.killed[job] = False

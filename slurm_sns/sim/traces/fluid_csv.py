@@ -1,0 +1,151 @@
+"""Read a trace for fractional sharing: CSV of tasks with fluid needs, SWF, or CSV for matching.
+
+The first has the header `job_id,submit_s,run_s,tasks,cpu_need,memory_need`. The needs are those of one task as
+fractions of a node, exact to six decimals; the nodes must be alike. In the other forms each of a job's nodes has one
+task, whose needs are the job's cores and memory there.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from slurm_sns.errors import BadInput
+from slurm_sns.model import Alternative, Job, Resources
+from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
+from slurm_sns.sim.traces.csv_table import Table, read_table
+from slurm_sns.sim.traces.files import STANDARD_INPUT, read_text
+from slurm_sns.sim.traces.fluid_trace import PARTS, FluidTrace
+from slurm_sns.sim.traces.nodes_csv import MOST_NODES
+from slurm_sns.sim.traces.programs_csv import header_of
+from slurm_sns.sim.traces.read_trace import read_records
+from slurm_sns.sim.traces.trace import SHORTEST_RUN_S, TOO_LARGE, Trace, TraceJob
+from slurm_sns.sim.traces.trace_arrays import TraceArrays
+
+COLUMNS = ("job_id", "submit_s", "run_s", "tasks", "cpu_need", "memory_need")
+#: Moments are exact to nanoseconds in a replay, up to 292 years.
+MOST_S = 9e9
+
+
+@dataclass(frozen=True)
+class FluidWorkload:
+    """A trace, and the nodes in the units of its needs. `unsorted` counts jobs out of submit order in the file."""
+
+    trace: FluidTrace
+    node_arrays: NodeArrays
+    unsorted: int
+
+
+def read_fluid(
+    name: str, node_arrays: NodeArrays, *, load_factor: float = 1.0, limit: int | None = None
+) -> FluidWorkload:
+    """The trace in the file `name` (`-`: SWF on standard input) for these nodes.
+
+    Raises:
+        BadInput: naming file, line and what would be valid.
+    """
+    if not has_tasks(name):
+        records = read_records(name, node_arrays, load_factor=load_factor, limit=limit)
+        return FluidWorkload(of_records(records), node_arrays, records.unsorted)
+    if len(node_arrays.types) > 1:
+        raise BadInput(f"{name}: needs are fractions of a node, but nodes differ; valid: nodes that are all alike")
+    trace, unsorted = _of_table(name, len(node_arrays.names), load_factor, limit)
+    parts = amounts([Resources(PARTS, PARTS)] * len(node_arrays.names))
+    return FluidWorkload(trace, NodeArrays(node_arrays.names, parts), unsorted)
+
+
+def has_tasks(name: str) -> bool:
+    """Whether the file is a CSV of tasks with fluid needs."""
+    return name != STANDARD_INPUT and "tasks" in header_of(name)
+
+
+def on_whole_nodes(workload: FluidWorkload, node_arrays: NodeArrays) -> Trace:
+    """The jobs as a batch scheduler runs them: each task has a node of its own. `node_arrays` are the true nodes."""
+    trace, demand = workload.trace, Resources(*node_arrays.capacity[:, 0].tolist())
+    columns = (trace.identity, trace.submit_s, trace.run_s, trace.tasks)
+    jobs = []
+    for identity, submit, run, tasks in zip(*(column.tolist() for column in columns), strict=True):
+        submit_s, run_s = _whole(submit), _whole(run)
+        alternative = Alternative(tasks, demand, exclusive=True)
+        job = Job(identity, submit_s, (alternative,), (len(jobs),), expected_run_s=run_s)
+        jobs.append(TraceJob(job, run_s))
+    dropped = Counter(trace.dropped)
+    return Trace.of("the trace", jobs, dropped, node_arrays)
+
+
+def of_records(records: TraceArrays) -> FluidTrace:
+    """The jobs of a trace for matching, one task on each of their nodes."""
+    tasks, cpu, memory = np.array([kind[:3] for kind in records.kinds], dtype=np.int64)[records.kind].T.copy()
+    trace = FluidTrace(
+        records.identity,
+        records.submit_s.astype(np.float64),
+        records.run_s.astype(np.float64),
+        tasks,
+        cpu,
+        memory,
+        np.full(len(records), np.nan),
+        records.dropped,
+    )
+    return in_submit_order(trace)
+
+
+def in_submit_order(trace: FluidTrace) -> FluidTrace:
+    """The same jobs by submit time and number."""
+    order = np.lexsort((trace.identity, trace.submit_s))
+    names = ("identity", "submit_s", "run_s", "tasks", "cpu", "memory", "limit_s")
+    return replace(trace, **{name: getattr(trace, name)[order] for name in names})
+
+
+def _of_table(name: str, nodes: int, load_factor: float, limit: int | None) -> tuple[FluidTrace, int]:
+    text = read_text(name)
+    if limit is not None:
+        text = "\n".join(text.splitlines()[: limit + 1])
+    table = read_table(name, text, COLUMNS, ())
+    identity = table.integers("job_id", 0)
+    table.require_distinct("job_id")
+    run_s = table.numbers("run_s", 0, MOST_S)
+    tasks = table.integers("tasks", 1, MOST_NODES)
+    cpu, memory = _parts(table, "cpu_need", 1), _parts(table, "memory_need", 0)
+    submit_s = _scaled(table.numbers("submit_s", 0, MOST_S), load_factor)
+    if submit_s.max() > MOST_S:
+        raise BadInput(f"{name}: with --load-factor {load_factor:g} jobs are submitted after {MOST_S:g} s; valid: less")
+    fits = tasks <= nodes * np.where(memory, PARTS // np.maximum(memory, 1), MOST_NODES)
+    if not fits.any():
+        raise BadInput(f"{name}: no job can run on these nodes: {len(fits)} {TOO_LARGE}")
+    dropped = Counter({TOO_LARGE: int((~fits).sum())})
+    trace = FluidTrace(
+        identity[fits],
+        submit_s[fits],
+        np.where(run_s > 0, run_s, SHORTEST_RUN_S)[fits],
+        tasks[fits],
+        cpu[fits],
+        memory[fits],
+        np.full(int(fits.sum()), np.nan),
+        dict(+dropped),
+    )
+    earlier = np.maximum.accumulate(submit_s) > submit_s
+    return in_submit_order(trace), int(earlier.sum())
+
+
+def _parts(table: Table, column: str, least: int) -> np.ndarray:
+    """A column of fractions of a node, in parts."""
+    parts = np.rint(table.numbers(column, 0, 1) * PARTS).astype(np.int64)
+    wrong = parts < least
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise table.error(row, column, table.cells[column][row], f"a number from {least / PARTS:g} to 1")
+    return parts
+
+
+def _whole(seconds: float) -> int | float:
+    """The same number, as an integer where it is one."""
+    return int(seconds) if seconds.is_integer() else seconds
+
+
+def _scaled(submit_s: np.ndarray, load_factor: float) -> np.ndarray:
+    """The arrival times multiplied by the factor, to the microsecond."""
+    if load_factor == 1:
+        return submit_s
+    factor = Fraction(repr(load_factor))
+    return np.array([round(float(Fraction(each) * factor), 6) for each in submit_s.tolist()])

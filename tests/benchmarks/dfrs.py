@@ -1,0 +1,105 @@
+"""DFRS: the time of one allocation by MCB8 with its search, and of the replay of a trace.
+
+    python tests/benchmarks/dfrs.py [--snapshots 300] [--seed 1]
+
+Prints JSON. `allocation` is for 102 jobs on 128 nodes, the largest of the paper, `large` for 1,000 active jobs on
+10,000 nodes: milliseconds of the compiled decision (search, packing, yields), the snapshot's arrays being there, and
+of all that a live cycle would do (`with_arrays`). `ratio` is that of the plain twin's median to the kernel's, on
+smaller snapshots. `replay` is the time in seconds for 1,000 jobs of the paper's synthetic trace, by algorithm.
+"""
+
+import argparse
+import json
+import resource
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from slurm_sns.cli.compiled_code import keep_by_state
+
+keep_by_state()
+
+from slurm_sns.policies.dfrs import compiled, instant  # noqa: E402  numba's cache directory is set first
+from slurm_sns.policies.dfrs.algorithms import ALGORITHMS, DYNMCB8  # noqa: E402
+from slurm_sns.policies.dfrs.fluid_arrays import Clock  # noqa: E402
+from slurm_sns.policies.dfrs.fluid_jobs import FluidJob, Nodes  # noqa: E402
+from slurm_sns.policies.dfrs.instant import Instant  # noqa: E402
+from slurm_sns.policies.dfrs.instant_kernel import decide  # noqa: E402
+from slurm_sns.sim.replay.fluid_replay import replay_fluid  # noqa: E402
+from slurm_sns.sim.traces.fluid_trace import whole_nodes  # noqa: E402
+from slurm_sns.sim.workloads.dfrs_synthetic import PAPER_NODES, paper_trace, scaled  # noqa: E402
+
+NOW_S = 100_000
+
+
+def snapshot(rng: np.random.Generator, jobs: int, nodes: int) -> Instant:
+    """Jobs of the paper's kind with up to as many tasks as the nodes hold memory for, on nodes of 100 %."""
+    most = max(2, nodes // 2)
+    tasks = np.where(rng.random(jobs) < 0.24, 1, np.exp2(rng.uniform(1, np.log2(most), jobs)).astype(int))
+    memory = np.where(rng.random(jobs) < 0.55, 10, 10 * rng.integers(2, 11, jobs))
+    tasks = np.maximum(tasks * min(1.0, 70 * nodes / float((tasks * memory).sum())), 1).astype(int)
+    flow = rng.integers(1, 50_000, jobs)
+    virtual = (flow * rng.random(jobs)).astype(int)
+    listed = sorted(
+        (NOW_S - int(f), int(t), 25 if t == 1 else 100, int(m), int(v))
+        for f, t, m, v in zip(flow, tasks, memory, virtual, strict=True)
+    )
+    each = tuple(FluidJob(at, *job[:4], job[4]) for at, job in enumerate(listed))
+    return Instant(NOW_S, Nodes((100,) * nodes, (100,) * nodes), each)
+
+
+def milliseconds(function: Callable[[Instant], object], snapshots: list[Instant]) -> dict[str, float]:
+    """The times of the function, called once for each snapshot."""
+    took = []
+    for at in snapshots:
+        began = time.perf_counter()
+        function(at)
+        took.append(1000 * (time.perf_counter() - began))
+    return {
+        "mean": round(float(np.mean(took)), 4),
+        "median": round(float(np.median(took)), 4),
+        "p99": round(float(np.percentile(took, 99)), 4),
+        "most": round(max(took), 4),
+    }
+
+
+def of_kernel(snapshots: list[Instant]) -> dict[str, float]:
+    """The times of the kernel alone."""
+    ready = {id(at): compiled.arrays_of(at) for at in snapshots}
+    clock = Clock(float(NOW_S), False, 600.0, NOW_S + 600.0)
+    return milliseconds(lambda at: decide(DYNMCB8, ready[id(at)], np.arange(len(at.jobs)), clock), snapshots)
+
+
+def main() -> None:
+    """Run all and print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--snapshots", type=int, default=300)
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    rng = np.random.default_rng(given.seed)
+    paper = [snapshot(rng, 102, PAPER_NODES) for _ in range(given.snapshots)]
+    large = [snapshot(rng, 1000, 10_000) for _ in range(max(given.snapshots // 10, 10))]
+    small = [snapshot(rng, 20, 16) for _ in range(10)]
+    compiled.decide(DYNMCB8, paper[0])
+    plain, kernel = (milliseconds(lambda at, by=by: by(DYNMCB8, at), small) for by in (instant.decide, compiled.decide))
+    trace = scaled(paper_trace(np.random.default_rng(given.seed)), PAPER_NODES, 0.7)
+    replays = {}
+    for name, algorithm in ALGORITHMS.items():
+        began = time.perf_counter()
+        replay_fluid(whole_nodes(PAPER_NODES), trace, algorithm, penalty_s=300)
+        replays[name] = round(time.perf_counter() - began, 3)
+    figures = {
+        "allocation_ms": of_kernel(paper),
+        "allocation_with_arrays_ms": milliseconds(lambda at: compiled.decide(DYNMCB8, at), paper),
+        "large_ms": of_kernel(large),
+        "large_with_arrays_ms": milliseconds(lambda at: compiled.decide(DYNMCB8, at), large),
+        "ratio": round(plain["median"] / kernel["median"], 1),
+        "replay_s": replays,
+        "peak_rss_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
+    }
+    print(json.dumps(figures, indent=2))
+
+
+if __name__ == "__main__":
+    main()

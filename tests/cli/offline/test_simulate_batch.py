@@ -1,0 +1,91 @@
+"""`sns simulate` with fcfs and easy, as a user runs it."""
+
+import json
+import sys
+
+import pytest
+
+from slurm_sns.cli import main
+
+#: Four nodes: job 1 holds two until 100, job 2 needs all of them. Job 3 ends before, job 4 asks for a day.
+JOBS = [(1, 0, 100, 2, 100), (2, 1, 10, 4, 10), (3, 2, 50, 1, 50), (4, 3, 50, 1, 86_400)]
+
+
+@pytest.fixture
+def simulate(tmp_path, monkeypatch, capfdbinary):
+    """Run `sns simulate` on a trace; return the exit code, what it prints, and the jobs' start times."""
+
+    def simulate(*options, trace=None) -> tuple[int, dict | str, dict[str, str]]:
+        nodes, swf, out = tmp_path / "nodes.csv", tmp_path / "jobs.swf", tmp_path / "out"
+        nodes.write_text("name,cores,mem_gb\n" + "".join(f"n{at},1,4\n" for at in range(4)))
+        swf.write_text(
+            "".join(
+                f"{job} {submit} -1 {run} {size} -1 -1 {size} {limit} -1 1 1 1 -1 1 -1 -1 -1\n"
+                for job, submit, run, size, limit in JOBS
+            )
+        )
+        command = ["simulate", trace or swf, "--nodes", nodes, "--out", out, "--json", *options]
+        monkeypatch.setattr(sys, "argv", ["sns", *map(str, command)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        printed, error = capfdbinary.readouterr()
+        if ended.value.code:
+            return ended.value.code, error.decode(), {}
+        rows = [line.split(",") for line in (out / "jobs.csv").read_text().splitlines()[1:]]
+        return 0, json.loads(printed), {row[0]: row[2] for row in rows}
+
+    return simulate
+
+
+@pytest.mark.parametrize(
+    ("options", "starts"),
+    [
+        (["--policy", "fcfs"], ["0", "100", "110", "110"]),
+        (["--policy", "easy"], ["0", "100", "2", "3"]),
+        (["--policy", "easy", "--extra-nodes-only"], ["0", "100", "110", "110"]),
+        (["--policy", "easy", "--user-estimates"], ["0", "100", "2", "110"]),
+        (["--policy", "easy", "--queue-depth", "1"], ["0", "100", "110", "160"]),
+        (["--policy", "easy", "--placement", "mix-fit"], ["0", "100", "2", "3"]),
+    ],
+)
+def test_who_overtakes_whom(options, starts, simulate):
+    assert list(simulate(*options)[2].values()) == starts
+
+
+def test_the_summary_says_how_jobs_were_placed_and_what_was_known(simulate):
+    summary = simulate("--policy", "easy", "--placement", "cs", "--user-estimates")[1]
+
+    assert (summary["policy"], summary["placement"], summary["user_estimates"]) == ("easy", "cs", True)
+    assert summary["extra_nodes_only"] is False
+    assert summary["interval_s"] == 1
+
+
+@pytest.mark.parametrize("placement", ["ce", "cs", "sns"])
+@pytest.mark.parametrize("policy", ["fcfs", "easy"])
+def test_a_trace_of_programs_runs_with_each_way_of_placing(policy, placement, simulate, tmp_path):
+    trace = tmp_path / "programs.csv"
+    lines = [f"{at},{at},{100 + at},p{at % 2},{1 + at % 4}" for at in range(12)]
+    trace.write_text("\n".join(["job_id,submit_s,run_s,program,processes", *lines]) + "\n")
+
+    summary = simulate("--policy", policy, "--placement", placement, trace=trace)[1]
+
+    assert summary["jobs"] == 12
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--policy", "easy", "--placement", "magic"], "placement is 'magic'; valid: ce, cs, sns, first-fit"),
+        (["--policy", "ce", "--user-estimates"], "--user-estimates goes with --policy easy, not with ce"),
+        (["--policy", "fcfs", "--user-estimates"], "--user-estimates goes with --policy easy, not with fcfs"),
+        (["--policy", "easy", "--progress", "contention"], "--progress goes with policies that match, not with easy"),
+        (["--policy", "easy", "--age-limit", "5"], "--age-limit goes with policies that match, not with easy"),
+        (["--policy", "easy", "--learn", "0.1"], "--learn goes with --policy sns, combined, not with easy"),
+    ],
+)
+def test_bad_use_is_one_line_and_exit_2(options, words, simulate):
+    code, error, _ = simulate(*options)
+
+    assert code == 2
+    assert error.count("\n") == 1
+    assert words in error

@@ -1,0 +1,99 @@
+"""`sns simulate` with DFRS's policies, as a user runs it."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from slurm_sns.cli.app import app
+from slurm_sns.errors import BadInput
+
+NODES = "name,cores,mem_gb\nn0,4,8\nn1,4,8\n"
+#: Two jobs share node n0's CPU by halves, a third comes when memory is short.
+TRACE = """job_id,submit_s,run_s,tasks,cpu_need,memory_need
+1,0,100,2,1,0.6
+2,10,30,1,1,0.5
+3,20,30,1,0.25,0.4
+"""
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[str, ...]:
+    (tmp_path / "nodes.csv").write_text(NODES)
+    (tmp_path / "t.csv").write_text(TRACE)
+    return "simulate", str(tmp_path / "t.csv"), "--nodes", str(tmp_path / "nodes.csv")
+
+
+def run(*arguments: str):
+    return CliRunner().invoke(app, arguments)
+
+
+def rows(folder: Path) -> list[dict[str, str]]:
+    header, *lines = (folder / "jobs.csv").read_text().splitlines()
+    return [dict(zip(header.split(","), line.split(","), strict=True)) for line in lines]
+
+
+def test_a_pause_and_a_move_are_counted_and_cost_the_penalty(files, tmp_path):
+    out = tmp_path / "out"
+    assert run(*files, "--policy", "dfrs-greedy-pmtn", "--penalty", "5", "--out", str(out)).exit_code == 0
+
+    first, second, third = rows(out)
+    # Job 2 finds no memory at 10 s: job 1 is paused, and resumed when job 2 ends at 40 s; then it waits 5 s.
+    assert (second["start_s"], second["end_s"]) == ("10.000000", "40.000000")
+    assert (first["preemptions"], first["migrations"]) == ("1", "0")
+    assert first["stretch"] == f"{float(first['end_s']) / 100:.6f}"
+    assert third["start_s"] == "20.000000"
+    assert first["nodes"] == "n0+n1"
+    assert (third["cores"], third["mem_gb"]) == ("1", "3.2")
+
+
+def test_the_summary_has_the_costs_and_no_cycles_file_is_written(files, tmp_path):
+    out = tmp_path / "out"
+    found = run(*files, "--policy", "dfrs-dynmcb8-per", "--period", "60", "--json", "--out", str(out))
+    summary = json.loads(found.stdout)
+    assert summary["period_s"] == 60
+    assert summary["penalty_s"] == 0
+    assert summary["preemptions"] >= 0
+    assert summary["max_bounded_stretch"] >= summary["mean_bounded_stretch"] >= 1
+    assert {path.name for path in out.iterdir()} == {"jobs.csv", "summary.json"}
+
+
+def test_the_same_run_writes_the_same_bytes(files, tmp_path):
+    for name in ("one", "two"):
+        run(*files, "--policy", "dfrs-dynmcb8-stretch-per", "--penalty", "300", "--out", str(tmp_path / name))
+    assert (tmp_path / "one" / "jobs.csv").read_bytes() == (tmp_path / "two" / "jobs.csv").read_bytes()
+
+
+def test_the_table_shows_preemptions_and_migrations(files):
+    shown = run(*files, "--policy", "dfrs-greedy").stdout
+    assert "preemptions" in shown
+    assert "mean bounded stretch" in shown
+
+
+@pytest.mark.parametrize("policy", ["fcfs", "easy"])
+def test_batch_schedulers_run_each_task_on_a_node_of_its_own(files, tmp_path, policy):
+    assert run(*files, "--policy", policy, "--out", str(tmp_path / "out")).exit_code == 0
+    assert [row["start_s"] for row in rows(tmp_path / "out")] == ["0", "100", "100"]
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--policy", "easy", "--penalty", "3"], "--penalty goes with --policy dfrs-greedy"),
+        (["--policy", "dfrs-greedy", "--interval", "3"], "--interval does not go with dfrs-greedy"),
+        (["--policy", "dfrs-greedy", "--period", "3"], "--period goes with --policy dfrs-dynmcb8-per"),
+        (["--policy", "dfrs-dynmcb8", "--retry-at-events"], "--retry-at-events goes with --policy dfrs-greedy"),
+        (["--policy", "max-jobs"], "tasks with fluid needs go with --policy fcfs, easy and dfrs-"),
+        (["--policy", "easy", "--user-estimates"], "a CSV has no time limits"),
+        (["--policy", "dfrs-greedy", "--user-estimates"], "--user-estimates goes with --policy easy"),
+        (["--policy", "dfrs-greedy", "--age-limit", "5"], "--age-limit goes with policies that match"),
+        (["--policy", "dfrs-dynmcb8-per", "--period", "0"], "period"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused_in_one_line(files, more, words):
+    refused = run(*files, *more)
+    assert isinstance(refused.exception, BadInput) or refused.exit_code == 2
+    told = refused.stderr or str(refused.exception)
+    assert words in told
+    assert len(str(refused.exception).splitlines()) == 1

@@ -1,0 +1,135 @@
+"""What holds for every algorithm on any jobs: capacity, one yield per job, work, and that both twins agree."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from fluid_cases import PERCENT, EngineRun, trace_of
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from slurm_sns.model import ActiveState, SetShare, Start
+from slurm_sns.policies.dfrs import compiled, instant
+from slurm_sns.policies.dfrs.algorithms import ALGORITHMS, GANG, GREEDY, GREEDY_RETRY_AT_EVENTS, Algorithm
+from slurm_sns.policies.dfrs.fluid_jobs import FluidJob, Nodes
+from slurm_sns.policies.dfrs.instant import Instant
+from slurm_sns.policies.dfrs.policy import Dfrs
+from slurm_sns.sim.replay.fluid_replay import replay_fluid
+from slurm_sns.sim.traces.fluid_trace import whole_nodes
+
+NODES = 3
+EVERY = {**ALGORITHMS, "retry-at-events": GREEDY_RETRY_AT_EVENTS, "gang": GANG}
+
+jobs = st.lists(
+    st.fixed_dictionaries(
+        {
+            "submit_s": st.integers(0, 2000),
+            "tasks": st.integers(1, NODES),
+            "cpu": st.sampled_from([25, 50, 100]),
+            "memory": st.sampled_from([10, 30, 50, 60, 100]),
+            "run_s": st.sampled_from([1, 45, 600, 1200, 5000]),
+        }
+    ),
+    min_size=1,
+    max_size=12,
+).map(lambda rows: sorted(rows, key=lambda row: row["submit_s"]))
+
+runs = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+class Watched(Dfrs):
+    """Checks each plan, with the exact numbers of the plain twin."""
+
+    def plan(self, snapshot):
+        decided = super().plan(snapshot)
+        memory = {node.name: 0 for node in snapshot.nodes}
+        cpu = {node.name: Fraction(0) for node in snapshot.nodes}
+        shares = {job.id: job.cpu_share for job in snapshot.active}
+        placed = {job.id: (job.nodes, job.demand) for job in snapshot.active if job.state is ActiveState.RUNNING}
+        known = {job.id: job.demand for job in snapshot.active}
+        for action in decided.actions:
+            match action:
+                case Start():
+                    placed[action.job_id] = (action.nodes, action.alternative.demand)
+                    shares[action.job_id] = action.cpu_share
+                case SetShare():
+                    shares[action.job_id] = action.cpu_share
+                case _ if getattr(action, "to_storage", False):
+                    del placed[action.job_id]
+                case _:
+                    placed[action.job_id] = (action.nodes, known[action.job_id])
+                    shares[action.job_id] = action.cpu_share
+        for identity, (nodes, demand) in placed.items():
+            assert 0 < shares[identity] <= 1
+            for name in nodes:
+                memory[name] += demand.memory_mb
+                cpu[name] += Fraction(shares[identity]) * demand.cores
+        assert max(memory.values()) <= 100
+        assert max(cpu.values()) <= 100 + (Fraction(1, 10**6) if self.algorithm.minimises_stretch else 0)
+        return decided
+
+
+@pytest.mark.parametrize("algorithm", EVERY.values(), ids=EVERY)
+@given(rows=jobs, penalty_s=st.sampled_from([0, 300]))
+@runs
+def test_no_node_is_over_its_capacity_and_both_engines_agree(algorithm: Algorithm, rows, penalty_s):
+    engine = EngineRun(NODES, rows, Watched(algorithm, decide=instant.decide), penalty_s)
+    replayed = replay_fluid(whole_nodes(NODES), trace_of(rows), algorithm, penalty_s=penalty_s)
+    np.testing.assert_allclose(replayed.end_s, engine.end_s, rtol=0, atol=1e-4)
+    np.testing.assert_allclose(replayed.start_s, engine.start_s, rtol=0, atol=1e-4)
+    for name in ("preemptions", "migrations", "tasks_moved"):
+        assert getattr(replayed, name).tolist() == getattr(engine, name).tolist()
+
+
+@pytest.mark.parametrize("algorithm", EVERY.values(), ids=EVERY)
+@given(rows=jobs, penalty_s=st.sampled_from([0, 300]))
+@runs
+def test_every_job_ends_after_at_least_its_run_time_and_each_resume_and_move_costs_the_penalty(
+    algorithm: Algorithm, rows, penalty_s
+):
+    run = replay_fluid(whole_nodes(NODES), trace_of(rows), algorithm, penalty_s=penalty_s)
+    run_s = np.array([row["run_s"] for row in rows])
+    held_s = run.wall_s
+    assert (held_s >= run_s - 1e-6).all()
+    assert (run.end_s >= run.start_s + run_s - 1e-6).all()
+    undisturbed = (run.preemptions == 0) & (run.migrations == 0)
+    np.testing.assert_allclose((run.end_s - run.start_s)[undisturbed], held_s[undisturbed], atol=1e-6)
+
+
+@given(rows=jobs)
+@runs
+def test_greedy_gives_the_jobs_that_are_worst_off_the_yield_that_the_highest_load_allows(rows):
+    listed = tuple(
+        FluidJob(at, row["submit_s"], row["tasks"], row["cpu"], row["memory"]) for at, row in enumerate(rows)
+    )
+    at = Instant(2000, Nodes((100,) * NODES, (100,) * NODES), listed, newcomers=frozenset(range(len(listed))))
+    for decide in (instant.decide, compiled.decide):
+        found = decide(GREEDY, at)
+        needed = [0] * NODES
+        for each in listed:
+            for node in found.places.get(each.id, ()):
+                needed[node] += each.cpu
+        assert min(found.yields.values()) == pytest.approx(1 / max(1, max(needed) / 100))
+
+
+@given(rows=jobs, penalty_s=st.sampled_from([0, 300]))
+@runs
+def test_the_same_trace_gives_the_same_run(rows, penalty_s):
+    once, again = (
+        replay_fluid(whole_nodes(NODES), trace_of(rows), ALGORITHMS["dfrs-dynmcb8-per"], penalty_s=penalty_s)
+        for _ in range(2)
+    )
+    assert once.end_s.tolist() == again.end_s.tolist()
+    assert once.places.tolist() == again.places.tolist()
+
+
+@given(rows=jobs)
+@runs
+def test_what_jobs_held_is_their_work_while_nothing_is_lost(rows):
+    """With all submits before the first end, what is counted from the first submit to the last is at most the work."""
+    trace = trace_of(rows)
+    run = replay_fluid(whole_nodes(NODES), trace, ALGORITHMS["dfrs-dynmcb8"])
+    span_s = trace.submit_s[-1] - trace.submit_s[0]
+    assert run.used_cpu <= NODES * 100 * PERCENT * span_s * (1 + 1e-9)
+    assert run.used_cpu <= float((trace.cpu * trace.tasks * trace.run_s).sum()) * (1 + 1e-9)
+    assert run.used_memory <= NODES * 100 * PERCENT * span_s * (1 + 1e-9)

@@ -1,0 +1,64 @@
+"""Small instances for DFRS, and how both twins and both engines run them."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from slurm_sns.model import Alternative, Job, Resources
+from slurm_sns.policies.dfrs import compiled, instant
+from slurm_sns.policies.dfrs.fluid_jobs import FluidJob, Nodes
+from slurm_sns.policies.dfrs.policy import Dfrs
+from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
+from slurm_sns.sim.engine.planned import Disruptions, PlannedSimulation
+from slurm_sns.sim.traces.fluid_trace import PARTS, FluidTrace
+from slurm_sns.sim.traces.trace import Trace, TraceJob
+
+TWINS = {"plain": instant.decide, "compiled": compiled.decide}
+PERCENT = PARTS // 100
+
+
+def nodes(count: int) -> Nodes:
+    """Nodes of 100 % each."""
+    return Nodes((100,) * count, (100,) * count)
+
+
+def job(identity: int, tasks: int = 1, cpu: int = 100, memory: int = 10, **more) -> FluidJob:
+    """A job with these needs in percent of a node, submitted at the second of its number."""
+    return FluidJob(identity, more.pop("submit_s", identity), tasks, cpu, memory, **more)
+
+
+def trace_of(rows: Sequence[Mapping[str, float]]) -> FluidTrace:
+    """A trace from rows of submit_s, tasks, cpu and memory in percent, and run_s."""
+
+    def column(name: str, dtype: type) -> np.ndarray:
+        return np.array([row[name] for row in rows], dtype)
+
+    return FluidTrace(
+        np.arange(len(rows)),
+        column("submit_s", np.float64),
+        column("run_s", np.float64),
+        column("tasks", np.int64),
+        column("cpu", np.int64) * PERCENT,
+        column("memory", np.int64) * PERCENT,
+        np.full(len(rows), np.nan),
+    )
+
+
+class EngineRun:
+    """A run of the plain engine, with the columns of a compiled run."""
+
+    def __init__(self, count: int, rows: Sequence[Mapping[str, float]], policy: Dfrs, penalty_s: int) -> None:
+        cluster = NodeArrays(tuple(f"n{at}" for at in range(count)), amounts([Resources(100, 100)] * count))
+        jobs = [
+            Job(at, row["submit_s"], (Alternative(row["tasks"], Resources(row["cpu"], row["memory"])),))
+            for at, row in enumerate(rows)
+        ]
+        timed = tuple(TraceJob(each, row["run_s"]) for each, row in zip(jobs, rows, strict=True))
+        self.simulation = PlannedSimulation(cluster, Trace(timed, {}), policy, penalty_s=penalty_s)
+        outcome = self.simulation.run()
+        found = [self.simulation.disruptions.get(each.id, Disruptions()) for each in jobs]
+        self.start_s = np.array([float(placed.start_s) for placed in outcome.placements])
+        self.end_s = np.array([float(placed.end_s) for placed in outcome.placements])
+        self.preemptions = np.array([each.preemptions for each in found])
+        self.migrations = np.array([each.migrations for each in found])
+        self.tasks_moved = np.array([each.tasks_moved for each in found])
