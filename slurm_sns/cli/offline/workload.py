@@ -1,53 +1,241 @@
-"""`sns workload`: generate a trace and write it with the nodes of its pool."""
+"""`sns workload`: generate a trace, or convert a log, and write it with its nodes."""
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from slurm_sns.errors import BadInput
 
-PREFIX = "netbatch-"
+if TYPE_CHECKING:
+    from slurm_sns.policies.placement.node_arrays import NodeArrays
+
+NETBATCH, LUBLIN, HPC2N = "netbatch", "lublin", "hpc2n"
+NAMES = ("netbatch-a", "netbatch-b", "netbatch-c", "netbatch-d", LUBLIN, HPC2N)
+#: The options that go with each kind of workload, besides --out and --nodes-out, and how its files of jobs are named.
+OPTIONS = {
+    NETBATCH: ("--scale", "--days", "--seed"),
+    LUBLIN: ("--jobs", "--nodes", "--load", "--set", "--seed"),
+    HPC2N: ("--log", "--week", "--no-memory-floor"),
+}
+ENDINGS = {NETBATCH: (".swf", ".swf.gz"), LUBLIN: (".csv", ".csv.gz"), HPC2N: (".csv", ".csv.gz")}
+
+DEFAULT_SCALE, DEFAULT_SEED = 0.05, 1
+#: More jobs than any of our traces has, and a load far above what a queue could bear.
+MOST_JOBS, MOST_LOAD = 10_000_000, 100
+
+
+class Workload(NamedTuple):
+    """The text of the jobs in pieces, and the nodes."""
+
+    pieces: Iterable[str]
+    nodes: "NodeArrays"
 
 
 def workload(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="netbatch-a, netbatch-b, netbatch-c or netbatch-d.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help=f"{', '.join(NAMES[:-1])} or {NAMES[-1]}.")],
     *,
-    scale: Annotated[float, typer.Option("--scale", help="Fraction of the pool's machines and jobs.")] = 0.05,
-    days: Annotated[float, typer.Option("--days", help="Number of days to generate, at most the month of 30.")] = 30,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the jobs; it does not change the machines.")] = 1,
+    scale: Annotated[
+        float | None,
+        typer.Option(
+            "--scale", help="netbatch: fraction of the pool's machines and jobs.", show_default=f"{DEFAULT_SCALE:g}"
+        ),
+    ] = None,
+    days: Annotated[
+        float | None,
+        typer.Option("--days", help="netbatch: days to generate, at most the month of 30.", show_default="30"),
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", min=1, max=MOST_JOBS, help="lublin: number of jobs.", show_default="1000"),
+    ] = None,
+    nodes: Annotated[
+        int | None,
+        typer.Option("--nodes", help="lublin: nodes of the machine, a power of two from 32.", show_default="128"),
+    ] = None,
+    load: Annotated[
+        float | None,
+        typer.Option(
+            "--load",
+            help="lublin: offered load, sum(run * tasks) / (nodes * last submit), to which gaps are scaled.",
+            show_default="the model's own gaps",
+        ),
+    ] = None,
+    job_set: Annotated[
+        str | None,
+        typer.Option(
+            "--set",
+            help="lublin: batch, interactive, paper (both), or combined (all jobs as one stream).",
+            show_default="paper",
+        ),
+    ] = None,
+    log: Annotated[
+        Path | None, typer.Option("--log", help="hpc2n: the log, HPC2N-2002-2.2-cln.swf.gz of the archive.")
+    ] = None,
+    week: Annotated[
+        int | None,
+        typer.Option("--week", help="hpc2n: one week of the log's clock, from 1.", show_default="the whole log"),
+    ] = None,
+    no_memory_floor: Annotated[
+        bool, typer.Option("--no-memory-floor", help="hpc2n: memory needs below 10 % stay as recorded.")
+    ] = False,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            "--seed",
+            min=0,
+            help="netbatch, lublin: seed of the jobs; it does not change the machines.",
+            show_default=f"{DEFAULT_SEED}",
+        ),
+    ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", help="FILE.swf or FILE.swf.gz.", show_default="standard output")
+        Path | None,
+        typer.Option(
+            "--out", help="FILE.swf (netbatch) or FILE.csv (others), also with .gz.", show_default="standard output"
+        ),
     ] = None,
     nodes_out: Annotated[Path | None, typer.Option("--nodes-out", help="FILE.csv to write the nodes to.")] = None,
 ) -> None:
-    """Generate a workload like that of one of the four NetBatch pools and write it as SWF."""
+    """Generate the jobs of a published workload, or convert a log, for `sns simulate`.
+
+    netbatch-a to netbatch-d: as SWF, like the four NetBatch pools of the Max-Jobs paper.
+
+    lublin: the Lublin-Feitelson model; hpc2n: the log HPC2N. Both are workloads of the paper on fractional sharing.
+
+    These two are CSV, with the CPU need and the memory need of a task as fractions of a node.
+    """
+    kind = _kind(name)
+    given = {
+        "--scale": scale,
+        "--days": days,
+        "--jobs": jobs,
+        "--nodes": nodes,
+        "--load": load,
+        "--set": job_set,
+        "--log": log,
+        "--week": week,
+        "--no-memory-floor": no_memory_floor or None,
+        "--seed": seed,
+    }
+    _require_taken(name, kind, {option: value for option, value in given.items() if value is not None})
+    _require_writable(kind, out, nodes_out)
+    seed = DEFAULT_SEED if seed is None else seed
+    if kind == LUBLIN:
+        made = _lublin(jobs=jobs, nodes=nodes, load=load, job_set=job_set, seed=seed)
+    elif kind == HPC2N:
+        made = _hpc2n(log, week, memory_floor=not no_memory_floor)
+    else:
+        made = _netbatch(name, scale=DEFAULT_SCALE if scale is None else scale, days=days, seed=seed)
+    _write(made, out, nodes_out)
+
+
+def _netbatch(name: str, *, scale: float, days: float | None, seed: int) -> Workload:
     from slurm_sns.sim.workloads.netbatch import generate
     from slurm_sns.sim.workloads.netbatch_pools import DAYS, POOLS
-    from slurm_sns.sim.workloads.write import swf_lines, write_nodes, write_swf
+    from slurm_sns.sim.workloads.write import swf_lines
 
-    pool = POOLS.get(name.removeprefix(PREFIX).upper()) if name.startswith(PREFIX) else None
-    if pool is None:
-        valid = ", ".join(f"{PREFIX}{each.lower()}" for each in POOLS)
-        raise BadInput(f"workload '{name}' is unknown; valid: {valid}")
+    days = DAYS if days is None else days
     if not 0 < days <= DAYS:
         raise BadInput(f"--days is {days}; valid: more than 0, at most {DAYS}")
-    if out is not None and not out.name.endswith((".swf", ".swf.gz")):
-        raise BadInput(f"--out is {out}; valid: a name that ends in .swf or .swf.gz")
-    for path in (out, nodes_out):
-        if path is not None and not path.absolute().parent.is_dir():
-            raise BadInput(f"{path}: {path.absolute().parent} is not a directory; valid: a directory that exists")
+    pool = POOLS[name.removeprefix(f"{NETBATCH}-").upper()]
     nodes = pool.nodes(scale)
     notes = (
         f"generated by sns workload {name} --scale {scale:g} --days {days:g} --seed {seed}; no real log",
         f"{pool.jobs_at(scale, days)} jobs for {len(nodes.names)} nodes of {nodes.total.cores} cores",
     )
-    pieces = swf_lines(generate(pool, scale=scale, seed=seed, days=days), notes)
+    return Workload(swf_lines(generate(pool, scale=scale, seed=seed, days=days), notes), nodes)
+
+
+def _lublin(*, jobs: int | None, nodes: int | None, load: float | None, job_set: str | None, seed: int) -> Workload:
+    import numpy as np
+
+    from slurm_sns.sim.workloads import dfrs_synthetic
+    from slurm_sns.sim.workloads.lublin import lublin_jobs
+    from slurm_sns.sim.workloads.lublin_parameters import PAPER_SET, SETS
+    from slurm_sns.sim.workloads.write import fluid_lines
+
+    if job_set not in (None, *SETS):
+        raise BadInput(f"--set is '{job_set}'; valid: {', '.join(SETS)}")
+    if load is not None and not 0 < load <= MOST_LOAD:
+        raise BadInput(f"--load is {load:g}; valid: more than 0, at most {MOST_LOAD}")
+    nodes = dfrs_synthetic.PAPER_NODES if nodes is None else nodes
+    rng = np.random.default_rng(seed)
+    drawn = lublin_jobs(SETS[job_set or PAPER_SET], jobs or dfrs_synthetic.PAPER_JOBS, nodes, rng)
+    trace = dfrs_synthetic.annotate(drawn, rng)
+    if load is not None:
+        trace = dfrs_synthetic.scaled(trace, nodes, load)
+    return Workload(fluid_lines(trace), _alike(nodes, dfrs_synthetic.NODE_CORES, dfrs_synthetic.NODE_GB))
+
+
+def _hpc2n(log: Path | None, week: int | None, *, memory_floor: bool) -> Workload:
+    if log is None:
+        raise BadInput(
+            f"{HPC2N} needs --log; valid: the file HPC2N-2002-2.2-cln.swf.gz of the Parallel Workloads Archive"
+        )
+    from slurm_sns.sim.traces.files import TraceFile
+    from slurm_sns.sim.workloads import hpc2n
+    from slurm_sns.sim.workloads.write import fluid_lines
+
+    trace = hpc2n.read_hpc2n(TraceFile.of(str(log)), memory_floor=memory_floor)
+    if week is not None:
+        weeks = hpc2n.weeks(trace)
+        if not 1 <= week <= len(weeks):
+            raise BadInput(f"--week is {week}; valid: 1 to {len(weeks)}")
+        trace = weeks[week - 1]
+    return Workload(fluid_lines(trace), _alike(hpc2n.NODES, hpc2n.NODE_PROCESSORS, hpc2n.NODE_GB))
+
+
+def _alike(count: int, cores: int, gb: int) -> "NodeArrays":
+    """Nodes that are all alike, with the names that simulations of fractions of a node give them."""
+    from slurm_sns.model import Resources
+    from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
+    from slurm_sns.sim.traces.fluid_trace import whole_nodes
+    from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
+
+    return NodeArrays(whole_nodes(count).names, amounts([Resources(cores, gb * MIB_PER_GB)] * count))
+
+
+def _kind(name: str) -> str:
+    """The kind of workload, by whose name `OPTIONS` and `ENDINGS` are listed."""
+    if name not in NAMES:
+        raise BadInput(f"workload '{name}' is unknown; valid: {', '.join(NAMES)}")
+    return name.partition("-")[0]
+
+
+def _require_taken(name: str, kind: str, given: Iterable[str]) -> None:
+    """Check that every given option goes with this workload.
+
+    Raises:
+        BadInput: one does not; the message lists those that do.
+    """
+    for option in given:
+        if option not in OPTIONS[kind]:
+            valid = ", ".join([*OPTIONS[kind], "--out", "--nodes-out"])
+            raise BadInput(f"{option} does not go with {name}; valid: {valid}")
+
+
+def _require_writable(kind: str, out: Path | None, nodes_out: Path | None) -> None:
+    """Check the names of the files, before anything is generated.
+
+    Raises:
+        BadInput: a name has another ending, or its directory is missing.
+    """
+    if out is not None and not out.name.endswith(ENDINGS[kind]):
+        raise BadInput(f"--out is {out}; valid: a name that ends in {' or '.join(ENDINGS[kind])}")
+    for path in (out, nodes_out):
+        if path is not None and not path.absolute().parent.is_dir():
+            raise BadInput(f"{path}: {path.absolute().parent} is not a directory; valid: a directory that exists")
+
+
+def _write(made: Workload, out: Path | None, nodes_out: Path | None) -> None:
+    from slurm_sns.sim.workloads.write import write_nodes, write_pieces
+
     if nodes_out is not None:
-        write_nodes(nodes_out, nodes)
-    if out is None:
-        for piece in pieces:
-            sys.stdout.write(piece)
-    else:
-        write_swf(out, pieces)
+        write_nodes(nodes_out, made.nodes)
+    if out is not None:
+        write_pieces(out, made.pieces)
+        return
+    for piece in made.pieces:
+        sys.stdout.write(piece)

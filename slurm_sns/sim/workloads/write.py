@@ -1,4 +1,4 @@
-"""Write a generated workload: jobs as SWF, part by part, and machines as CSV; the same bytes for the same jobs."""
+"""Write a workload: jobs as SWF or CSV, part by part, and machines as CSV; the same bytes for the same jobs."""
 
 import gzip
 from collections.abc import Iterable, Iterator
@@ -8,10 +8,12 @@ from typing import IO
 
 from slurm_sns.errors import SnsError
 from slurm_sns.policies.placement.node_arrays import CORES, MEMORY, NodeArrays
+from slurm_sns.sim.traces.fluid_trace import PARTS, FluidTrace
 from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
 from slurm_sns.sim.workloads.netbatch import Part
 
 KB_PER_GB = 1 << 20
+FLUID_HEADER = "job_id,submit_s,run_s,tasks,cpu_need,memory_need"
 
 
 def swf_lines(parts: Iterable[Part], notes: Iterable[str]) -> Iterator[str]:
@@ -29,7 +31,18 @@ def swf_lines(parts: Iterable[Part], notes: Iterable[str]) -> Iterator[str]:
         number += len(part.submit_s)
 
 
-def write_swf(path: Path, pieces: Iterable[str]) -> None:
+def fluid_lines(trace: FluidTrace) -> Iterator[str]:
+    """The lines of a CSV file of jobs with fluid needs, in the order of the trace.
+
+    `cpu_need` and `memory_need` are those of one task as fractions of a node, which the trace counts in `PARTS`.
+    """
+    yield f"{FLUID_HEADER}\n"
+    columns = (trace.identity, trace.submit_s, trace.run_s, trace.tasks, trace.cpu / PARTS, trace.memory / PARTS)
+    for row in zip(*(column.tolist() for column in columns), strict=True):
+        yield ",".join(map(_decimal, row)) + "\n"
+
+
+def write_pieces(path: Path, pieces: Iterable[str]) -> None:
     """Write the pieces, compressed if the name ends in .gz; the file appears only when it is complete.
 
     Raises:
@@ -59,11 +72,12 @@ def write_nodes(path: Path, node_arrays: NodeArrays) -> None:
         (node_arrays.capacity[MEMORY] // MIB_PER_GB).tolist(),
         strict=True,
     )
-    text = "name,cores,mem_gb\n" + "".join(f"{name},{cores},{gb}\n" for name, cores, gb in rows)
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as problem:
-        raise SnsError(f"{path} cannot be written: {problem.strerror}") from None
+    write_pieces(path, ["name,cores,mem_gb\n", *(f"{name},{cores},{gb}\n" for name, cores, gb in rows)])
+
+
+def _decimal(number: float) -> str:
+    """The number with up to six decimals and without zeros at its end."""
+    return f"{number:.6f}".rstrip("0").rstrip(".")
 
 
 @contextmanager

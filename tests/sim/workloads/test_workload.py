@@ -10,7 +10,7 @@ from slurm_sns.sim.reproduce.runs import records_of
 from slurm_sns.sim.traces.read_trace import read_records
 from slurm_sns.sim.workloads.netbatch import generate
 from slurm_sns.sim.workloads.netbatch_pools import POOLS
-from slurm_sns.sim.workloads.write import swf_lines, write_nodes, write_swf
+from slurm_sns.sim.workloads.write import swf_lines, write_nodes, write_pieces
 
 #: Thesis, table 2.1: jobs, users, machines, cores.
 TABLE = {
@@ -86,7 +86,7 @@ def test_the_scarcer_resource_is_asked_for_as_much_as_the_pool_says(name):
 def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(tmp_path):
     def written(file, seed):
         pieces = swf_lines(generate(POOLS["A"], scale=0.01, seed=seed, days=2), ["a note"])
-        write_swf(tmp_path / file, pieces)
+        write_pieces(tmp_path / file, pieces)
         return (tmp_path / file).read_bytes()
 
     assert written("one.swf.gz", 7) == written("two.swf.gz", 7)
@@ -97,7 +97,7 @@ def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(tmp_path):
 def test_the_file_is_read_back_as_what_was_generated(tmp_path):
     pool = POOLS["B"].nodes(0.01)
     made = list(generate(POOLS["B"], scale=0.01, seed=3, days=1))
-    write_swf(tmp_path / "b.swf.gz", swf_lines(made, []))
+    write_pieces(tmp_path / "b.swf.gz", swf_lines(made, []))
     write_nodes(tmp_path / "b.csv", pool)
     read = read_records(str(tmp_path / "b.swf.gz"), pool)
     direct = records_of(made, pool, 1.0)
