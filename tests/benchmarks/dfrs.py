@@ -11,6 +11,7 @@ smaller snapshots. `replay` is the time in seconds for 1,000 jobs of the paper's
 import argparse
 import json
 import resource
+import sys
 import time
 from collections.abc import Callable
 
@@ -98,7 +99,7 @@ def main() -> None:
         "replay_s": replays,
         "peak_rss_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
     }
-    print(json.dumps(figures, indent=2))
+    sys.stdout.write(json.dumps(figures, indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -51,8 +51,9 @@ def pack(nodes: Nodes, jobs: Sequence[Packable], tolerance: float = 0) -> Packin
     for node in range(len(nodes.cpu)):
         cpu: int | float | Fraction = nodes.cpu[node]
         memory = nodes.memory[node]
+        of_memory = Fraction(nodes.cpu[node], memory) if memory else 1  # so that both are compared in percent
         while True:
-            lists = (memory_heavy, cpu_heavy) if memory > cpu else (cpu_heavy, memory_heavy)
+            lists = (memory_heavy, cpu_heavy) if memory * of_memory > cpu else (cpu_heavy, memory_heavy)
             job = next(
                 (
                     job

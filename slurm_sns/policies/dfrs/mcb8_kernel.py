@@ -40,8 +40,7 @@ def pack(cluster: FluidCluster, jobs: Integers, scale: float, tolerance: float, 
             cpu_heavy = cpu_heavy[: _with_tasks(cluster, cpu_heavy)]
             memory_heavy = memory_heavy[: _with_tasks(cluster, memory_heavy)]
             ended = 0
-        room = (scale * capacity.cpu[node] + slack, scale * capacity.memory[node])
-        used = space.used[: _fill(cluster, cpu_heavy, memory_heavy, room, least, slack)]
+        used = space.used[: _fill(cluster, cpu_heavy, memory_heavy, node, scale, least, slack)]
         times = capacity.alike_to[node] - node
         for job in used:
             times = min(times, 1 + space.left[job] // space.used_by[job])
@@ -108,17 +107,19 @@ def _fill(  # noqa: PLR0917  compiled functions have no keyword-only arguments
     cluster: FluidCluster,
     cpu_heavy: Integers,
     memory_heavy: Integers,
-    room: tuple[float, float],
+    node: int,
+    scale: float,
     least: tuple[float, float],
     slack: float,
 ) -> int:
-    """Fill one node with this CPU and memory; how many jobs have tasks on it: they are the first of `space.used`.
+    """Fill one node; how many jobs have tasks on it: they are the first of `space.used`.
 
-    `space.used_by` is the number of their tasks there. The CPU has the slack in it. Room only shrinks while a node is
-    filled, so that a job that does not fit once is not looked at again.
+    `space.used_by` is the number of their tasks there. Room only shrinks while a node is filled, so that a job that
+    does not fit once is not looked at again.
     """
-    space = cluster.space
-    cpu, memory = room
+    space, capacity = cluster.space, cluster.capacity
+    cpu, memory = scale * capacity.cpu[node] + slack, scale * capacity.memory[node]
+    of_memory = capacity.cpu[node] / capacity.memory[node] if memory > 0.0 else 1.0  # both are compared in percent
     count, at_cpu, at_memory = 0, 0, 0
     while cpu >= least[0] and memory >= least[1]:
         at_cpu = _skip(cpu_heavy, at_cpu, space.required, cpu + slack)
@@ -129,7 +130,7 @@ def _fill(  # noqa: PLR0917  compiled functions have no keyword-only arguments
             at_memory += 1
         if at_cpu == len(cpu_heavy) and at_memory == len(memory_heavy):
             break
-        if at_memory < len(memory_heavy) and (memory > cpu - slack or at_cpu == len(cpu_heavy)):
+        if at_memory < len(memory_heavy) and (memory * of_memory > cpu - slack or at_cpu == len(cpu_heavy)):
             job = memory_heavy[at_memory]
         else:
             job = cpu_heavy[at_cpu]

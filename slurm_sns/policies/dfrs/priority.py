@@ -13,6 +13,8 @@ from fractions import Fraction
 from slurm_sns.model import Seconds
 from slurm_sns.policies.dfrs.fluid_jobs import FluidJob
 
+#: Veltkamp's factor to round to 41 bits: priorities that differ by rounding errors only are then equal.
+SPLIT = 2.0**12 + 1
 #: Shorter flow times count as this much, as in the bounded stretch.
 SHORTEST_FLOW_S = 30
 
@@ -27,5 +29,7 @@ def _key(job: FluidJob, now_s: Seconds) -> tuple[bool, Seconds]:
         return (True, 0)
     numerator = max(SHORTEST_FLOW_S, now_s - job.submit_s)
     if isinstance(job.virtual_s, float) or isinstance(numerator, float):
-        return (False, numerator / job.virtual_s**2)
+        exact = float(numerator) / float(job.virtual_s) ** 2
+        split = exact * SPLIT
+        return (False, split - (split - exact))
     return (False, Fraction(numerator) / Fraction(job.virtual_s) ** 2)

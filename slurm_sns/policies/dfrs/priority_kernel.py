@@ -3,12 +3,9 @@
 import numpy as np
 
 from slurm_sns.policies.dfrs.fluid_arrays import FluidCluster, Integers
-from slurm_sns.policies.dfrs.priority import SHORTEST_FLOW_S
+from slurm_sns.policies.dfrs.priority import SHORTEST_FLOW_S, SPLIT
 from slurm_sns.policies.dfrs.sort_kernel import sort_decreasing
 from slurm_sns.policies.placement.compiled import entry_point
-
-#: Veltkamp's factor to round to 41 bits: priorities that differ by rounding errors only are then equal.
-_SPLIT = 2.0**12 + 1
 
 
 @entry_point
@@ -25,5 +22,5 @@ def _priority(flow_s: float, virtual_s: float) -> float:
     if virtual_s <= 0.0:
         return np.inf
     exact = max(float(SHORTEST_FLOW_S), flow_s) / (virtual_s * virtual_s)
-    split = exact * _SPLIT
+    split = exact * SPLIT
     return split - (split - exact) if split < np.inf else exact

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from slurm_sns.errors import SnsError
+from slurm_sns.errors import BadInput, SnsError
 from slurm_sns.policies.dfrs.algorithms import Algorithm
 from slurm_sns.policies.dfrs.fluid_arrays import (
     Flags,
@@ -34,7 +34,8 @@ from slurm_sns.sim.replay.fluid_state import (
     FluidReplay,
     FluidTimes,
 )
-from slurm_sns.sim.traces.fluid_trace import FluidTrace
+from slurm_sns.sim.traces.fluid_trace import FluidTrace, can_run
+from slurm_sns.sim.traces.trace import TOO_LARGE
 
 #: Moments between two reports of progress: a fraction of a second, mostly.
 PART = 1000
@@ -92,8 +93,14 @@ def replay_fluid(
     `progress` is called from time to time with the number of jobs that have been submitted.
 
     Raises:
+        BadInput: a job could not run even on empty nodes.
         SnsError: a job never ended.
     """
+    possible = can_run(node_arrays, trace)
+    if not possible.all():
+        raise BadInput(
+            f"job {trace.identity[np.argmin(possible)]} is {TOO_LARGE}; valid: jobs that empty nodes can hold"
+        )
     cluster, scale = _cluster(node_arrays, trace)
     replay = _replay(cluster, trace, period_s, penalty_s, variant or SiteVariant())
     while replay_some(algorithm, replay, PART):

@@ -10,13 +10,14 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
 from slurm_sns.errors import BadInput
 from slurm_sns.model import Alternative, Job, Resources
 from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
 from slurm_sns.sim.traces.csv_table import Table, read_table
 from slurm_sns.sim.traces.files import STANDARD_INPUT, read_text
-from slurm_sns.sim.traces.fluid_trace import PARTS, FluidTrace
+from slurm_sns.sim.traces.fluid_trace import PARTS, FluidTrace, can_run
 from slurm_sns.sim.traces.nodes_csv import MOST_NODES
 from slurm_sns.sim.traces.programs_csv import header_of
 from slurm_sns.sim.traces.read_trace import read_records
@@ -50,9 +51,9 @@ def read_fluid(
         return FluidWorkload(of_records(records), node_arrays, records.unsorted)
     if len(node_arrays.types) > 1:
         raise BadInput(f"{name}: needs are fractions of a node, but nodes differ; valid: nodes that are all alike")
-    trace, unsorted = _of_table(name, len(node_arrays.names), load_factor, limit)
-    parts = amounts([Resources(PARTS, PARTS)] * len(node_arrays.names))
-    return FluidWorkload(trace, NodeArrays(node_arrays.names, parts), unsorted)
+    in_parts = NodeArrays(node_arrays.names, amounts([Resources(PARTS, PARTS)] * len(node_arrays.names)))
+    trace, unsorted = _of_table(name, in_parts, load_factor, limit)
+    return FluidWorkload(trace, in_parts, unsorted)
 
 
 def has_tasks(name: str) -> bool:
@@ -64,7 +65,7 @@ def on_whole_nodes(workload: FluidWorkload, node_arrays: NodeArrays) -> Trace:
     """The jobs as a batch scheduler runs them: each task has a node of its own. `node_arrays` are the true nodes."""
     trace, demand = workload.trace, Resources(*node_arrays.capacity[:, 0].tolist())
     columns = (trace.identity, trace.submit_s, trace.run_s, trace.tasks)
-    jobs = []
+    jobs: list[TraceJob] = []
     for identity, submit, run, tasks in zip(*(column.tolist() for column in columns), strict=True):
         submit_s, run_s = _whole(submit), _whole(run)
         alternative = Alternative(tasks, demand, exclusive=True)
@@ -92,12 +93,17 @@ def of_records(records: TraceArrays) -> FluidTrace:
 
 def in_submit_order(trace: FluidTrace) -> FluidTrace:
     """The same jobs by submit time and number."""
-    order = np.lexsort((trace.identity, trace.submit_s))
+    return _only(trace, np.arange(len(trace)))
+
+
+def _only(trace: FluidTrace, rows: NDArray[np.intp]) -> FluidTrace:
+    """The jobs of these rows, by submit time and number."""
+    order = rows[np.lexsort((trace.identity[rows], trace.submit_s[rows]))]
     names = ("identity", "submit_s", "run_s", "tasks", "cpu", "memory", "limit_s")
     return replace(trace, **{name: getattr(trace, name)[order] for name in names})
 
 
-def _of_table(name: str, nodes: int, load_factor: float, limit: int | None) -> tuple[FluidTrace, int]:
+def _of_table(name: str, node_arrays: NodeArrays, load_factor: float, limit: int | None) -> tuple[FluidTrace, int]:
     text = read_text(name)
     if limit is not None:
         text = "\n".join(text.splitlines()[: limit + 1])
@@ -110,22 +116,14 @@ def _of_table(name: str, nodes: int, load_factor: float, limit: int | None) -> t
     submit_s = _scaled(table.numbers("submit_s", 0, MOST_S), load_factor)
     if submit_s.max() > MOST_S:
         raise BadInput(f"{name}: with --load-factor {load_factor:g} jobs are submitted after {MOST_S:g} s; valid: less")
-    fits = tasks <= nodes * np.where(memory, PARTS // np.maximum(memory, 1), MOST_NODES)
+    run_s = np.where(run_s > 0, run_s, SHORTEST_RUN_S)
+    trace = FluidTrace(identity, submit_s, run_s, tasks, cpu, memory, np.full(len(table), np.nan))
+    fits = can_run(node_arrays, trace)
     if not fits.any():
         raise BadInput(f"{name}: no job can run on these nodes: {len(fits)} {TOO_LARGE}")
     dropped = Counter({TOO_LARGE: int((~fits).sum())})
-    trace = FluidTrace(
-        identity[fits],
-        submit_s[fits],
-        np.where(run_s > 0, run_s, SHORTEST_RUN_S)[fits],
-        tasks[fits],
-        cpu[fits],
-        memory[fits],
-        np.full(int(fits.sum()), np.nan),
-        dict(+dropped),
-    )
     earlier = np.maximum.accumulate(submit_s) > submit_s
-    return in_submit_order(trace), int(earlier.sum())
+    return replace(_only(trace, np.flatnonzero(fits)), dropped=dict(+dropped)), int(earlier.sum())
 
 
 def _parts(table: Table, column: str, least: int) -> np.ndarray:

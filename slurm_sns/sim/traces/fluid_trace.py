@@ -20,6 +20,8 @@ Column = NDArray[np.float64]
 
 #: A node's CPU and memory, where needs are fractions of a node: they are exact to six decimals.
 PARTS = 1_000_000
+#: The least yield that a search tries is 0.01: a node's CPU is shared by so many whole needs at most.
+MOST_TO_ONE = 100
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,16 @@ class FluidTrace:
 
     def __len__(self) -> int:
         return len(self.identity)
+
+
+def can_run(node_arrays: NodeArrays, trace: FluidTrace) -> NDArray[np.bool_]:
+    """Of each job: whether empty nodes could hold all of its tasks, with a yield that a search tries."""
+    held = np.zeros(len(trace), np.int64)
+    for (cpu, memory, *_), count in zip(*np.unique(node_arrays.capacity.T, axis=0, return_counts=True), strict=True):
+        by_cpu = cpu * MOST_TO_ONE // np.maximum(trace.cpu, 1)
+        by_memory = np.where(trace.memory > 0, memory // np.maximum(trace.memory, 1), by_cpu)
+        held += count * np.minimum(by_cpu, by_memory)
+    return held >= trace.tasks
 
 
 def whole_nodes(count: int) -> NodeArrays:

@@ -12,8 +12,10 @@ from slurm_sns.model import ActiveState, SetShare, Start
 from slurm_sns.policies.dfrs import compiled, instant
 from slurm_sns.policies.dfrs.algorithms import ALGORITHMS, GANG, GREEDY, GREEDY_RETRY_AT_EVENTS, Algorithm
 from slurm_sns.policies.dfrs.fluid_jobs import FluidJob, Nodes
+from slurm_sns.policies.dfrs.history import DfrsHistory
 from slurm_sns.policies.dfrs.instant import Instant
 from slurm_sns.policies.dfrs.policy import Dfrs
+from slurm_sns.policies.dfrs.priority import by_decreasing_priority
 from slurm_sns.sim.replay.fluid_replay import replay_fluid
 from slurm_sns.sim.traces.fluid_trace import whole_nodes
 
@@ -79,6 +81,51 @@ def test_no_node_is_over_its_capacity_and_both_engines_agree(algorithm: Algorith
     np.testing.assert_allclose(replayed.start_s, engine.start_s, rtol=0, atol=1e-4)
     for name in ("preemptions", "migrations", "tasks_moved"):
         assert getattr(replayed, name).tolist() == getattr(engine, name).tolist()
+
+
+class Recorded(Dfrs):
+    """Keeps the share of each job that runs, from each decision on."""
+
+    def __init__(self, algorithm: Algorithm) -> None:
+        super().__init__(algorithm, decide=instant.decide)
+        self.shares: list[tuple[float, dict[int, float]]] = []
+
+    def plan(self, snapshot):
+        decided = self._decide(self.algorithm, self._instant(snapshot, snapshot.history or DfrsHistory()))
+        self.shares.append((snapshot.now_s, dict(decided.yields)))
+        return super().plan(snapshot)
+
+
+@pytest.mark.parametrize("algorithm", EVERY.values(), ids=EVERY)
+@given(rows=jobs)
+@runs
+def test_the_integral_of_a_jobs_yield_until_its_end_is_its_run_time(algorithm: Algorithm, rows):
+    policy = Recorded(algorithm)
+    run = EngineRun(NODES, rows, policy, 0)
+    ends = [placed.end_s for placed in run.simulation.placements.values()]
+    moments = [*(time_s for time_s, _ in policy.shares), max(ends)]
+    for identity, row in enumerate(rows):
+        did = sum(
+            shares.get(identity, 0) * (until - since)
+            for (since, shares), until in zip(policy.shares, moments[1:], strict=True)
+        )
+        assert did == pytest.approx(row["run_s"], abs=1e-6)
+
+
+@given(
+    virtual_s=st.fractions(Fraction(1, 10), 10**6),
+    flow_s=st.integers(31, 10**6),
+    longer_s=st.integers(1, 10**6),
+)
+def test_the_priority_of_a_paused_job_grows_without_limit(virtual_s, flow_s, longer_s):
+    """It overtakes any job that goes on: that job's virtual time grows with the flow time."""
+    now_s = flow_s + longer_s
+    paused = FluidJob(0, 0, 1, 100, 10, virtual_s)
+    earlier = FluidJob(1, longer_s, 1, 100, 10, virtual_s)  # as the paused one was `longer_s` ago
+    assert [job.id for job in by_decreasing_priority([paused, earlier], now_s)] == [0, 1]
+    far_s = 100 * (now_s + int(virtual_s) + 1) ** 2
+    goes_on = FluidJob(2, 0, 1, 100, 10, virtual_s + far_s)
+    assert [job.id for job in by_decreasing_priority([goes_on, paused], far_s)] == [0, 2]
 
 
 @pytest.mark.parametrize("algorithm", EVERY.values(), ids=EVERY)

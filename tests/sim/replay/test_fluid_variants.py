@@ -1,0 +1,286 @@
+"""How a site may differ from the paper's model: caps at intervals, measured needs, limits, unequal nodes, time slices.
+
+The ends are computed by hand. Needs are fractions of a node of `PARTS` units, and there is no penalty unless one is
+named.
+"""
+
+from math import inf, nan
+
+import numpy as np
+import pytest
+
+from slurm_sns.model import Resources
+from slurm_sns.policies.dfrs.algorithms import ALGORITHMS, GANG
+from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
+from slurm_sns.sim.replay.fluid_replay import SiteVariant, replay_fluid
+from slurm_sns.sim.traces.fluid_trace import PARTS, FluidTrace, whole_nodes
+
+GREEDY, PMTN = ALGORITHMS["dfrs-greedy"], ALGORITHMS["dfrs-greedy-pmtn"]
+EVERY = {**ALGORITHMS, "gang": GANG}
+MINUTE = SiteVariant(apply_s=60)
+
+
+def trace_of(*jobs: tuple[float, float, int, float, float]) -> FluidTrace:
+    """Jobs of (submit, run time, tasks, CPU need, memory need), the needs as fractions of a node."""
+    submit_s, run_s, tasks, cpu, memory = zip(*jobs, strict=True)
+    return FluidTrace(
+        np.arange(len(jobs)),
+        np.array(submit_s, np.float64),
+        np.array(run_s, np.float64),
+        np.array(tasks, np.int64),
+        np.rint(np.array(cpu) * PARTS).astype(np.int64),
+        np.rint(np.array(memory) * PARTS).astype(np.int64),
+        np.full(len(jobs), nan),
+    )
+
+
+def nodes_of(*sizes: tuple[float, float]) -> NodeArrays:
+    """Nodes of (CPU, memory), as multiples of those of the reference node."""
+    names = tuple(f"n{at}" for at in range(len(sizes)))
+    return NodeArrays(names, amounts([Resources(round(cpu * PARTS), round(memory * PARTS)) for cpu, memory in sizes]))
+
+
+def random_trace(seed: int) -> FluidTrace:
+    """Forty jobs for four nodes, so many at a time that jobs share nodes, wait and are paused."""
+    random = np.random.default_rng(seed)
+    submit_s, run_s = np.sort(random.integers(0, 3000, 40)), random.integers(1, 900, 40)
+    tasks, needs = random.integers(1, 5, 40), random.integers(1, 11, (2, 40)) / 10
+    return trace_of(*zip(submit_s.tolist(), run_s.tolist(), tasks.tolist(), *needs.tolist(), strict=True))
+
+
+# --- caps at intervals
+
+#: One node: job 0 alone, job 1 from 30 on.
+PAIR = trace_of((0, 100, 1, 1, 0.1), (30, 20, 1, 1, 0.1))
+
+
+def test_without_an_interval_new_caps_count_at_once():
+    """Both have a yield of 0.5 from 30 to 70, then job 0 has the node."""
+    assert replay_fluid(whole_nodes(1), PAIR, GREEDY).end_s.tolist() == [120, 70]
+
+
+def test_new_caps_of_running_jobs_count_from_the_next_minute_on():
+    """From 30 to 60 the old cap of 1 and the new one of 0.5 share the node in proportion: 2/3 and 1/3.
+
+    At 60 the caps are 0.5 each; job 1 has 10 of its 20 seconds left and ends at 80. Job 0 keeps its cap of 0.5 until
+    120, has done 80 by then, and ends at 140.
+    """
+    run = replay_fluid(whole_nodes(1), PAIR, GREEDY, variant=MINUTE)
+
+    assert run.start_s.tolist() == [0, 30]
+    assert run.end_s == pytest.approx([140, 80], abs=1e-6)
+
+
+def test_an_event_at_the_minute_changes_the_caps_at_once():
+    trace = trace_of((0, 100, 1, 1, 0.1), (60, 20, 1, 1, 0.1))
+
+    plain, minute = (replay_fluid(whole_nodes(1), trace, GREEDY, variant=each) for each in (None, MINUTE))
+
+    assert plain.end_s.tolist() == [120, 100]
+    assert minute.end_s.tolist() == [130, 100]  # job 0 gets the whole node at 120, with 10 seconds left
+
+
+def test_only_the_nodes_with_too_large_caps_are_shared_in_proportion():
+    """Job 1 fills the memory of the second node and keeps all of its CPU; job 2 comes to the first node."""
+    trace = trace_of((0, 100, 1, 1, 0.5), (0, 100, 1, 1, 1), (30, 20, 1, 1, 0.5))
+    run = replay_fluid(whole_nodes(2), trace, GREEDY, variant=MINUTE)
+
+    assert run.end_s == pytest.approx([140, 100, 80], abs=1e-6)
+
+
+def test_a_job_on_several_nodes_is_as_slow_as_on_the_fullest_of_them():
+    """Job 0 is on both nodes, job 1 comes to the first: job 0 has 2/3 of both until 60, as in the case of one node."""
+    trace = trace_of((0, 100, 2, 1, 0.1), (30, 20, 1, 1, 0.1))
+
+    assert replay_fluid(whole_nodes(2), trace, GREEDY, variant=MINUTE).end_s == pytest.approx([140, 80], abs=1e-6)
+
+
+def test_jobs_that_start_or_resume_get_their_caps_at_once():
+    """Job 1 needs all of the memory: job 0 is paused from 30 to 50."""
+    trace = trace_of((0, 100, 1, 1, 1), (30, 20, 1, 1, 1))
+
+    for variant in (None, MINUTE):
+        run = replay_fluid(whole_nodes(1), trace, PMTN, variant=variant)
+        assert run.end_s.tolist() == [120, 50]
+        assert run.preemptions.tolist() == [1, 0]
+
+
+def test_jobs_that_move_get_their_caps_at_once():
+    """Job 0 is on half a node. Job 1 has the whole one until 30; then job 0 moves there, with 85 s left."""
+    trace = trace_of((0, 100, 1, 1, 1), (0, 30, 1, 1, 1))
+
+    for variant in (None, MINUTE):
+        run = replay_fluid(nodes_of((1, 1), (0.5, 1)), trace, ALGORITHMS["dfrs-dynmcb8"], variant=variant)
+        assert run.end_s.tolist() == [115, 30]
+        assert run.migrations.tolist() == [1, 0]
+
+
+# --- measured needs
+
+
+@pytest.mark.parametrize(("measured", "end_s"), [(0.9, 100), (1.0, 90), (1.1, 90)])
+def test_a_need_measured_too_low_slows_a_job_that_is_alone_and_one_measured_too_high_does_not(measured, end_s):
+    """The algorithm knows a need of 0.45; at 0.9 the job could use 0.5, and gets nine tenths of it."""
+    trace = trace_of((0, 90, 1, 0.45, 0.1))
+    run = replay_fluid(whole_nodes(1), trace, GREEDY, variant=SiteVariant(measured=np.array([measured])))
+
+    assert run.end_s == pytest.approx([end_s])
+
+
+def test_a_need_measured_too_high_takes_from_others_what_the_job_cannot_use():
+    """Both need half of the node. Job 0 counts as 0.55, so that job 1 gets 1/1.05 of its need until job 0 ends."""
+    trace = trace_of((0, 105, 1, 0.55, 0.1), (0, 100, 1, 0.5, 0.1))
+    run = replay_fluid(whole_nodes(1), trace, GREEDY, variant=SiteVariant(measured=np.array([1.1, 1.0])))
+
+    assert run.end_s == pytest.approx([105, 105])
+
+
+def test_equal_errors_of_all_jobs_cancel_where_the_cpu_is_short():
+    """Three jobs that need 0.5 have 2/3 of it each, whatever the algorithm believes."""
+    for error in (0.9, 1.0, 1.1):
+        trace = trace_of(*[(0, 100, 1, 0.5 * error, 0.1)] * 3)
+        run = replay_fluid(whole_nodes(1), trace, GREEDY, variant=SiteVariant(measured=np.full(3, error)))
+        assert run.end_s == pytest.approx([150] * 3)
+
+
+# --- time limits
+
+#: Two jobs that share a node.
+SHARING = trace_of((0, 100, 1, 1, 0.1), (0, 100, 1, 1, 0.1))
+
+
+def limited(trace: FluidTrace, *limits_s: float, algorithm=GREEDY, penalty_s: float = 0):
+    variant = SiteVariant(limit_s=np.array(limits_s))
+    return replay_fluid(whole_nodes(1), trace, algorithm, penalty_s=penalty_s, variant=variant)
+
+
+def test_a_job_is_killed_exactly_at_its_limit():
+    alone = trace_of((5, 100, 1, 1, 0.1))
+    short, enough = limited(alone, 60), limited(alone, 100)
+
+    assert (short.killed.tolist(), short.end_s.tolist(), short.wall_s.tolist()) == ([True], [65], [60])
+    assert (enough.killed.tolist(), enough.end_s.tolist(), enough.wall_s.tolist()) == ([False], [105], [100])
+
+
+def test_a_limit_counts_wall_time_and_a_killed_job_leaves_its_node_to_the_others():
+    """At 150 both have done 75. Job 0 is killed then, and job 1 ends at 175: it would have been killed at 180."""
+    run = limited(SHARING, 150, 180)
+
+    assert run.killed.tolist() == [True, False]
+    assert run.end_s.tolist() == [150, 175]
+    assert run.wall_s == pytest.approx([150, 175])
+
+
+def test_events_of_other_jobs_do_not_move_the_moment_at_which_a_job_is_killed():
+    """A third job comes at 60 and ends at 90. Job 0 has done 70 when it is killed at 150."""
+    trace = trace_of((0, 100, 1, 1, 0.1), (0, 100, 1, 1, 0.1), (60, 10, 1, 1, 0.1))
+    run = limited(trace, 150, inf, inf)
+
+    assert run.killed.tolist() == [True, False, False]
+    assert run.end_s == pytest.approx([150, 180, 90])
+
+
+@pytest.mark.parametrize("no_limit", [inf, nan])
+def test_a_job_without_a_limit_is_never_killed(no_limit):
+    run = limited(SHARING, no_limit, no_limit)
+
+    assert not run.killed.any()
+    assert run.end_s.tolist() == [200, 200]
+
+
+def test_a_limit_counts_penalties_but_no_pauses():
+    """Job 0 runs 30 s, is paused until 50, serves the penalty of 300 s and needs 70 s more: 400 s on its node."""
+    trace = trace_of((0, 100, 1, 1, 1), (30, 20, 1, 1, 1))
+    enough, short = (limited(trace, limit_s, inf, algorithm=PMTN, penalty_s=300) for limit_s in (400, 399))
+
+    assert (enough.killed.tolist(), enough.end_s.tolist()) == ([False, False], [420, 50])
+    assert (short.killed.tolist(), short.end_s.tolist()) == ([True, False], [419, 50])
+
+
+# --- unequal nodes
+
+
+def test_a_task_does_not_go_to_a_node_with_less_memory_than_it_needs():
+    """Job 0 fills the large node until 100. Job 1 does not fit on the small one and waits; job 2 does."""
+    unequal = nodes_of((0.5, 0.5), (1, 1))
+    trace = trace_of((0, 100, 1, 0.1, 1), (10, 20, 1, 0.1, 0.6), (20, 20, 1, 0.1, 0.5))
+    run = replay_fluid(unequal, trace, GANG)
+
+    assert run.start_s.tolist() == [0, 100, 20]
+    assert run.places.tolist() == [1, 1, 0]
+
+
+def test_a_task_that_needs_the_cpu_of_a_reference_node_runs_at_half_speed_on_half_a_node():
+    """Two tasks on the two nodes: the job has the yield that its small node allows."""
+    unequal = nodes_of((0.5, 1), (1.5, 1))
+
+    for name, algorithm in EVERY.items():
+        alone = replay_fluid(unequal, trace_of((0, 100, 2, 1, 1)), algorithm)
+        assert alone.end_s.tolist() == [200], name
+
+
+def test_packing_puts_a_job_on_the_node_that_is_large_enough():
+    """DYNMCB8 finds the yield of 1; GREEDY takes the first of two empty nodes."""
+    unequal, trace = nodes_of((0.5, 1), (1.5, 1)), trace_of((0, 100, 1, 1, 1))
+
+    assert replay_fluid(unequal, trace, ALGORITHMS["dfrs-dynmcb8"]).end_s.tolist() == [100]
+    assert replay_fluid(unequal, trace, GREEDY).end_s.tolist() == [200]
+
+
+# --- gang scheduling
+
+
+def test_jobs_on_a_node_have_equal_slices_that_are_not_filled_up():
+    """Three needs of 0.6 are two slices; when one job is left it has all of them."""
+    run = replay_fluid(whole_nodes(1), trace_of(*[(0, 50, 1, 0.6, 0.1)] * 2, (0, 60, 1, 0.6, 0.1)), GANG)
+
+    assert run.end_s.tolist() == [100, 100, 110]
+
+
+def test_a_job_has_as_many_slices_as_its_fullest_node():
+    """Job 0 is on both nodes, job 1 on the first and job 2 on the second, from 50 on."""
+    trace = trace_of((0, 100, 2, 1, 0.1), (0, 50, 1, 1, 0.1), (50, 100, 1, 1, 0.1))
+    run = replay_fluid(whole_nodes(2), trace, GANG)
+
+    # Until 100 job 0 has every second slice of both nodes. Job 2 has joined it on the second node at 50.
+    assert run.end_s[1] == 100
+    assert run.end_s.tolist() == [200, 100, 225]
+
+
+def test_jobs_wait_for_memory_and_are_tried_again_at_each_event():
+    """Job 1 needs all of the memory; job 2, which is small, starts before it."""
+    trace = trace_of((0, 100, 1, 1, 0.5), (10, 10, 1, 1, 1), (20, 40, 1, 1, 0.5))
+    run = replay_fluid(whole_nodes(1), trace, GANG)
+
+    # From 20 on jobs 0 and 2 take turns; job 2 ends at 100, job 0 has 40 s left then.
+    assert run.end_s[2] == 100
+    assert run.end_s[0] == 140
+    assert run.start_s.tolist() == [0, 140, 20]
+
+
+# --- the paper's model
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_without_variants_nothing_changes(name):
+    trace = random_trace(1)
+    none = SiteVariant(apply_s=0, measured=np.ones(len(trace)), limit_s=np.full(len(trace), inf))
+
+    plain, same = (
+        replay_fluid(whole_nodes(4), trace, EVERY[name], penalty_s=30, variant=variant) for variant in (None, none)
+    )
+
+    for one, other in zip(plain, same, strict=True):
+        assert np.array_equal(one, other)
+    assert not plain.killed.any()
+
+
+@pytest.mark.parametrize("variant", [None, MINUTE, SiteVariant(apply_s=7)])
+@pytest.mark.parametrize("name", EVERY)
+def test_every_job_ends_and_has_nodes_for_at_least_its_run_time(name, variant):
+    for seed in range(5):
+        trace = random_trace(seed)
+        run = replay_fluid(whole_nodes(4), trace, EVERY[name], penalty_s=30, variant=variant)
+        assert (run.start_s >= trace.submit_s).all()
+        assert (run.wall_s >= trace.run_s - 1e-6).all()
+        assert (run.wall_s <= run.end_s - run.start_s + 1e-6).all()
