@@ -35,9 +35,16 @@ NAMES = (
     "sns-assumed",
     "sns-beyond",
     "sns-spec",
+    "dfrs-load",
+    "dfrs-table1",
+    "dfrs-table2",
+    "dfrs-time",
+    "dfrs-beyond",
 )
 MOST_JOBS, MOST_SEEDS = 256, 10_000
-QUICK_SEEDS = 5
+SEEDS, QUICK_SEEDS = 30, 5
+#: The number of synthetic traces in the DFRS paper.
+DFRS_SEEDS = 100
 #: Limits of one task of the job array. The largest task, six replays of 13 million jobs, takes minutes and 3 GB.
 TASK_MINUTES, TASK_GB = 60, 4
 
@@ -48,7 +55,9 @@ def reproduce(
     out: Annotated[Path, typer.Option("--out", help="Directory for the page, the figures and CSV.")],
     seeds: Annotated[
         int | None,
-        typer.Option("--seeds", min=2, max=MOST_SEEDS, help="How many seeds.", show_default="30; 5 with --quick"),
+        typer.Option(
+            "--seeds", min=2, max=MOST_SEEDS, help="How many seeds.", show_default="30, dfrs: 100; 5 with --quick"
+        ),
     ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Run a smaller version in about a minute; its results are less certain.")
@@ -102,7 +111,7 @@ def reproduce(
     require_directory(out)
     workers: Workers = _array(runs or out / "runs", jobs or MOST_JOBS, given) if slurm else Processes(jobs or 2)
     module = importlib.import_module(f"slurm_sns.sim.reproduce.{name.replace('-', '.')}")
-    seeds = seeds or (QUICK_SEEDS if quick else 30)
+    seeds = seeds or (QUICK_SEEDS if quick else DFRS_SEEDS if name.startswith("dfrs-") else SEEDS)
     began = time.perf_counter()
     with progress_bar(name) as report:
         page = module.reproduce(

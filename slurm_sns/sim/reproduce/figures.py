@@ -20,7 +20,10 @@ from slurm_sns.sim.reproduce.claims import Interval
 DOTS_PER_INCH = 90
 PANEL_INCHES = (3.9, 2.9)
 COLOURS = ("tab:blue", "tab:cyan", "tab:orange", "tab:red", "tab:green", "black", "tab:purple")
-MARKERS = "osv^DxP"
+#: A panel has up to ten lines.
+LINE_COLOURS = (*COLOURS, "tab:brown", "tab:pink", "tab:olive")
+MARKERS = "osv^DxP<>*"
+LEGEND_COLUMNS = 4
 
 #: Legend -> (x, value with its interval).
 Series = Mapping[str, Sequence[tuple[float, Interval]]]
@@ -43,21 +46,7 @@ def lines(
     figure, axes = _panels(len(panels))
     for axis, (title, series) in zip(axes, panels.items(), strict=True):
         for at, (name, points) in enumerate(series.items()):
-            spread = [
-                [value.mean - value.low for _, value in points],
-                [value.high - value.mean for _, value in points],
-            ]
-            axis.errorbar(
-                [x for x, _ in points],
-                [value.mean for _, value in points],
-                yerr=spread,
-                label=name,
-                color=COLOURS[at],
-                marker=MARKERS[at],
-                markersize=3,
-                linewidth=1,
-                capsize=2,
-            )
+            _draw_line(axis, at, name, points)
         if logarithmic:
             axis.loglog()
             sizes = sorted({x for points in series.values() for x, _ in points})
@@ -67,6 +56,20 @@ def lines(
             axis.yaxis.set_major_formatter("{x:g}")
         _label(axis, title, labels)
     axes[0].legend(fontsize="x-small")
+    _save(figure, folder, stem)
+
+
+def logarithmic_lines(folder: Path, stem: str, panels: Mapping[str, Series], labels: tuple[str, str]) -> None:
+    """Lines with error bars on a logarithmic axis of values; one legend below the panels, which have the same lines."""
+    figure, axes = _panels(len(panels))
+    for axis, (title, series) in zip(axes, panels.items(), strict=True):
+        for at, (name, points) in enumerate(series.items()):
+            _draw_line(axis, at, name, points)
+        axis.set_yscale("log")
+        axis.yaxis.set_major_formatter("{x:g}")
+        _label(axis, title, labels)
+    drawn, names = axes[0].get_legend_handles_labels()
+    figure.legend(drawn, names, loc="outside lower center", ncols=LEGEND_COLUMNS, fontsize="x-small")
     _save(figure, folder, stem)
 
 
@@ -162,6 +165,25 @@ def grids(folder: Path, stem: str, rows: Mapping[str, Mapping[str, Sequence[Bloc
                 middle = (block.core + block.cores / 2, block.memory + block.amount / 2)
                 axis.text(*middle, block.label, ha="center", va="center", fontsize="xx-small")
     _save(figure, folder, stem)
+
+
+def _draw_line(axis: Any, at: int, name: str, points: Sequence[tuple[float, Interval]]) -> None:
+    """One line with error bars, in the colour number `at`."""
+    spread = [
+        [value.mean - value.low for _, value in points],
+        [value.high - value.mean for _, value in points],
+    ]
+    axis.errorbar(
+        [x for x, _ in points],
+        [value.mean for _, value in points],
+        yerr=spread,
+        label=name,
+        color=LINE_COLOURS[at],
+        marker=MARKERS[at],
+        markersize=3,
+        linewidth=1,
+        capsize=2,
+    )
 
 
 def _figure(rows: int, columns: int) -> Figure:

@@ -1,0 +1,337 @@
+"""Reproductions of the DFRS paper: statistics of results made by hand, the runs, and small versions of the pages."""
+
+import csv
+import os
+from functools import partial
+from math import inf
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from slurm_sns.errors import BadInput
+from slurm_sns.sim.reproduce.claims import Interval, exactly, interval
+from slurm_sns.sim.reproduce.dfrs import load, runs, table1, table2
+from slurm_sns.sim.reproduce.dfrs import time as compute_time
+from slurm_sns.sim.reproduce.dfrs.costs import BOTH_GBPS, COLUMNS, cost_tables, costs
+from slurm_sns.sim.reproduce.dfrs.load_claims import with_penalty, without_penalty
+from slurm_sns.sim.reproduce.dfrs.printed import TABLE_1, TABLE_2
+from slurm_sns.sim.reproduce.dfrs.runs import ASAP_PER, FCFS, GREEDY, PAPER_NAMES, PER, VARIANTS, Changes, outcome
+from slurm_sns.sim.reproduce.dfrs.statistics import (
+    average,
+    degradation,
+    deviation,
+    difference,
+    gap,
+    jackknife,
+    largest,
+    near,
+    neighbours,
+    ratio,
+    stretches,
+)
+from slurm_sns.sim.reproduce.dfrs.table1_claims import figure_claims, found_in, order_claims
+from slurm_sns.sim.reproduce.options import Options
+from slurm_sns.sim.reproduce.page import write_page
+from slurm_sns.sim.reproduce.work import Processes
+from slurm_sns.sim.traces.fluid_trace import PARTS, FluidTrace
+from slurm_sns.sim.workloads.dfrs_synthetic import PAPER_NODES, offered_load, paper_trace
+
+SHARED = Path(os.environ.get("SNS_SHARED", Path(__file__).parents[3].parent / "shared"))
+needs_log = pytest.mark.skipif(
+    not (SHARED / "traces" / runs.LOG).is_file(), reason=f"{SHARED}/traces/{runs.LOG} is missing (SNS_SHARED)"
+)
+
+
+def found(**stretch: float) -> dict:
+    """A result in which algorithms have these largest stretches and all others 100."""
+    names = {name.replace("-", "_"): name for name in (*PAPER_NAMES, *VARIANTS)}
+    given = {names[name]: value for name, value in stretch.items()}
+    return {
+        "jobs": 10,
+        "load": 0.5,
+        "algorithms": {
+            name: {
+                "max_stretch": given.get(name, 100.0),
+                "mean_stretch": 1.0,
+                "makespan_s": 7200.0,
+                "preemptions": 20,
+                "migrations": 10,
+                "tasks_moved": 15,
+                "memory_paused": 90.0,
+                "memory_moved": 9.0,
+            }
+            for name in (*PAPER_NAMES, *VARIANTS)
+        },
+    }
+
+
+# --- statistics
+
+
+def test_the_factor_is_over_the_best_of_the_nine_algorithms_and_variants_are_not_among_them():
+    units = [
+        [found(fcfs=50, dfrs_greedy=5), found(easy=20)],
+        [found(dfrs_greedy_retry_at_events=1), found(easy_extra_nodes_only=2, easy=4)],
+    ]
+    factors = degradation(stretches(units))
+    assert factors["fcfs"].tolist() == [[10, 5], [1, 25]]
+    assert factors["dfrs-greedy"].tolist() == [[1, 5], [1, 25]]
+    assert factors["dfrs-greedy-retry-at-events"].tolist() == [[20, 5], [0.01, 25]]
+    assert factors["easy-extra-nodes-only"].tolist() == [[20, 5], [1, 0.5]]
+
+
+def test_the_jackknife_of_a_mean_is_the_ordinary_interval_of_the_units_means():
+    values = np.array([[1.0, 3], [5, 5], [2, 10]])
+    ours, ordinary = jackknife(average("a"), {"a": values}), interval(values.mean(axis=1))
+    assert (ours.mean, ours.low, ours.high) == pytest.approx((ordinary.mean, ordinary.low, ordinary.high))
+
+
+def test_the_jackknife_of_a_largest_value_is_as_wide_as_its_distance_to_the_next():
+    alike = jackknife(largest("a"), {"a": np.array([[9.0], [9.0], [1.0]])})
+    alone = jackknife(largest("a"), {"a": np.array([[9.0], [8.0], [1.0]])})
+    assert alike == exactly(9)
+    assert alone.high - 9 == pytest.approx(4.303 * 2 / 3, abs=1e-3)
+
+
+def test_a_single_unit_never_decides():
+    assert jackknife(average("a"), {"a": np.array([[1.0, 2.0]])}) == Interval(1.5, -inf, inf)
+
+
+def test_statistics_of_small_tables():
+    table = {"a": np.array([[1.0], [3.0]]), "b": np.array([[2.0], [8.0]]), "c": np.array([[4.0], [4.0]])}
+    assert deviation("a")(table) == 1
+    assert difference("b", "a")(table) == 3
+    assert ratio("b", "a")(table) == 2.5
+    assert gap(("b", "c"), ("a",))(table) == 2
+    assert gap(("b",), ("a", "c"))(table) == 1
+
+
+def test_neighbours_are_next_to_each_other_in_the_printed_order_and_equal_ones_are_no_pair():
+    assert neighbours({"a": 3.0, "b": 1.0, "c": 2.0}) == [("b", "c"), ("c", "a")]
+    assert neighbours({"a": 1.0, "b": 1.0, "c": 2.0}) == [("a", "c"), ("b", "c")]
+
+
+@pytest.mark.parametrize(
+    ("printed", "ours", "verdict"),
+    [
+        (10, 19, "holds"),
+        (10, 21, "does not hold"),
+        (10, 4, "does not hold"),
+        (0, 0.004, "holds"),
+        (0, 0.1, "does not hold"),
+    ],
+)
+def test_a_printed_figure_is_met_within_a_factor_of_two(printed, ours, verdict):
+    assert near("table", "a text", "a measure", printed, exactly(ours)).verdict == verdict
+
+
+# --- printed tables
+
+
+def test_the_printed_tables_are_complete_and_begin_and_end_as_printed():
+    assert {workload: len(table) for workload, table in TABLE_1.items()} == {"scaled": 9, "unscaled": 9, "hpc2n": 9}
+    assert TABLE_1["scaled"][FCFS] == (435.32, 239.37, 1470.30)
+    assert TABLE_1["hpc2n"]["dfrs-dynmcb8-stretch-per"] == (16.01, 78.24, 900.45)
+    assert all(tuple(row) == COLUMNS for row in TABLE_2.values())
+    assert TABLE_2[PER]["preemptions per hour"] == (45.58, 110.16)
+
+
+# --- runs
+
+
+def test_an_outcome_has_bounded_stretches_and_the_memory_of_what_was_paused_and_moved():
+    count = 3
+    trace = FluidTrace(
+        np.arange(count),
+        np.array([100.0, 100, 200]),
+        np.array([10.0, 60, 100]),
+        np.array([1, 2, 4]),
+        np.full(count, PARTS),
+        np.array([0.5, 0.25, 1]) * PARTS,
+        np.full(count, np.nan),
+    )
+    # Turnarounds of 15, 120 and 400 s; both times of the first job are below the bound of 30 s.
+    changes = Changes(np.array([0, 3, 1]), np.array([0, 1, 2]), np.array([0, 1, 5]))
+    ours = outcome(trace, np.array([115.0, 220, 600]), changes)
+
+    assert (ours.max_stretch, ours.mean_stretch, ours.makespan_s) == (4, pytest.approx(7 / 3), 500)
+    assert (ours.preemptions, ours.migrations, ours.tasks_moved) == (4, 3, 6)
+    assert (ours.memory_paused, ours.memory_moved) == (3 * 2 * 0.25 + 4, 0.25 + 5)
+
+
+def test_costs_are_per_second_hour_and_job():
+    outcome_of_two_hours = found()["algorithms"][PER]
+    assert tuple(costs(outcome_of_two_hours, jobs=10).values()) == (0.1, 0.01, 10, 5, 2, 1)
+    table = cost_tables([(("scaled", 1, 0.7, 300),)], {("scaled", 1, 0.7, 300): found()})
+    assert table[BOTH_GBPS][PER].tolist() == [[pytest.approx(0.11)]]
+
+
+def test_scaled_traces_have_the_jobs_of_the_unscaled_one_and_their_load():
+    unscaled, nodes = runs.trace_of(("unscaled", 7, 300))
+    scaled, _ = runs.trace_of(("scaled", 7, 0.4, 300))
+    heavier, _ = runs.trace_of(("scaled-by-means", 7, 0.4, 300))
+    assert nodes == PAPER_NODES
+    assert offered_load(scaled, nodes) == pytest.approx(0.4, rel=1e-4)
+    for trace in (scaled, heavier):
+        assert trace.run_s.tolist() == unscaled.run_s.tolist()
+        assert trace.memory.tolist() == unscaled.memory.tolist()
+    gap_s = heavier.submit_s[-1] / (len(heavier) - 1)
+    means = heavier.run_s.mean() * heavier.tasks.mean() / (nodes * gap_s)
+    assert means == pytest.approx(0.4, rel=0.01)
+
+
+def test_an_unknown_instance_is_refused():
+    with pytest.raises(BadInput, match=r"instance .* is unknown"):
+        runs.trace_of(("scaled", 1, 300))
+
+
+@pytest.fixture
+def short(monkeypatch):
+    """Synthetic traces of 40 jobs."""
+    monkeypatch.setattr(runs, "paper_trace", partial(paper_trace, jobs=40))
+
+
+@pytest.fixture
+def without_log(tmp_path, monkeypatch):
+    """No measured data."""
+    monkeypatch.setenv("SNS_SHARED", str(tmp_path / "nothing"))
+
+
+@pytest.mark.usefixtures("short")
+def test_an_instance_is_run_under_all_algorithms_and_only_dfrs_feels_the_penalty():
+    free, costly = (runs.run(("scaled", 1, 0.9, penalty_s))["algorithms"] for penalty_s in (0, 300))
+    assert set(free) == {*PAPER_NAMES, *VARIANTS}
+    for name in runs.BATCH:
+        assert free[name] == costly[name]
+        assert free[name]["preemptions"] == free[name]["memory_moved"] == 0
+    assert free["dfrs-dynmcb8"]["migrations"] > 0
+    assert costly["dfrs-dynmcb8"]["max_stretch"] > free["dfrs-dynmcb8"]["max_stretch"]
+
+
+@needs_log
+def test_the_log_has_182_weeks_and_each_is_an_instance():
+    trace, nodes = runs.trace_of(("hpc2n", runs.WEEKS, 300))
+    assert (nodes, len(trace)) == (120, 43)
+    with pytest.raises(IndexError):
+        runs.trace_of(("hpc2n", runs.WEEKS + 1, 300))
+
+
+# --- pages
+
+
+def small(out: Path, kept: Path, *, resume: bool = True) -> Options:
+    return Options(out, seeds=2, quick=True, workers=Processes(1), resume=resume, runs=kept)
+
+
+@pytest.mark.usefixtures("short", "without_log")
+def test_pages_share_their_results_and_repeat_only_their_own_without_resume(tmp_path):
+    kept = tmp_path / "kept"
+    for name, module in (("load", load), ("table1", table1), ("table2", table2)):
+        page = module.reproduce(small(tmp_path / name, kept))
+        write_page(tmp_path / name, page)
+        assert {claim.verdict for claim in page.claims} <= {"holds", "does not hold", "cannot tell"}
+        assert page.seeds == 2
+    before = {path: path.stat().st_mtime_ns for path in (kept / "dfrs").iterdir()}
+    texts = {name: (tmp_path / name / "README.md").read_bytes() for name in ("load", "table1", "table2")}
+
+    again = {name: tmp_path / "again" / name for name in texts}
+    write_page(again["load"], load.reproduce(small(again["load"], kept)))
+    assert {path: path.stat().st_mtime_ns for path in (kept / "dfrs").iterdir()} == before
+    assert (again["load"] / "README.md").read_bytes() == texts["load"]
+
+    write_page(again["table2"], table2.reproduce(small(again["table2"], kept, resume=False)))
+    after = {path: path.stat().st_mtime_ns for path in (kept / "dfrs").iterdir()}
+    assert after.keys() == before.keys()
+    changed = {path.name for path in before if after[path] != before[path]}
+    assert changed == {
+        f"{workload}-{seed}-{at}-300.json"
+        for workload in ("scaled", "scaled-by-means")
+        for seed in (1, 2)
+        for at in (0.7, 0.8, 0.9)
+    }
+    assert (again["table2"] / "README.md").read_bytes() == texts["table2"]
+
+
+def test_figures_of_all_weeks_are_not_random_and_those_of_some_are():
+    weeks = np.linspace(1, 3, runs.WEEKS).reshape(-1, 1)
+    all_weeks, some = {ASAP_PER: weeks}, {ASAP_PER: weeks[:10]}
+    assert found_in("hpc2n", average(ASAP_PER), all_weeks) == exactly(2)
+    assert found_in("hpc2n", average(ASAP_PER), some) == jackknife(average(ASAP_PER), some)
+    assert found_in("unscaled", average(ASAP_PER), all_weeks) == jackknife(average(ASAP_PER), all_weeks)
+
+
+def test_orders_are_judged_by_the_averages_and_those_with_easy_also_for_the_variant():
+    table = {name: np.full((3, 1), row.average) for name, row in TABLE_1["scaled"].items()}
+    table["easy-extra-nodes-only"] = np.full((3, 1), 200.0)
+    verdicts = {claim.measure: claim.verdict for claim in order_claims("scaled", table) if claim.where == "table I"}
+
+    assert len(verdicts) == 8 + 2
+    assert {measure for measure, verdict in verdicts.items() if verdict != "holds"} == {
+        "average of easy-extra-nodes-only - dfrs-greedy"
+    }
+    table["dfrs-greedy-retry-at-events"] = table[GREEDY]
+    averages = [claim for claim in figure_claims("scaled", table) if claim.text.startswith("scaled: average")]
+    assert [claim.verdict for claim in averages] == ["holds"] * 11
+
+
+@pytest.mark.usefixtures("short", "without_log")
+def test_table_1_without_the_log_says_so_and_leaves_that_workload_out(tmp_path):
+    page = table1.reproduce(small(tmp_path, tmp_path / "kept"))
+    assert "SNS_SHARED" in page.made[0]
+    assert {claim.text.split(":")[0] for claim in page.claims} == {"scaled", "unscaled"}
+    write_page(tmp_path, page)
+    with (tmp_path / "table-1.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 2 * (9 + 2) * 3
+    assert rows[0]["published"] == "435.32"
+    with (tmp_path / "instances.csv").open() as file:
+        instances = list(csv.DictReader(file))
+    assert len(instances) == 2 * 3 + 2
+    assert all(min(float(row[name]) for name in PAPER_NAMES) == 1 for row in instances)
+
+
+def test_claims_on_the_figure_are_made_of_the_loads_that_were_run():
+    rng = np.random.default_rng(1)
+    table = {name: rng.uniform(1, 2, (4, 3)) for name in (*PAPER_NAMES, *VARIANTS)}
+    for name in runs.BATCH:
+        table[name] += 200
+    table[GREEDY] += 50
+    for name in (PER, ASAP_PER, "dfrs-dynmcb8-stretch-per"):
+        table[name][:, 2] -= 1  # the best at load 0.9, and mixed with the others below
+    verdicts = {claim.text: claim.verdict for claim in with_penalty(table, (0.1, 0.3, 0.9))}
+
+    assert verdicts["at load 0.9 the periodic algorithms are the best"] == "holds"
+    assert "at load 0.1 GREEDY-PMTN and GREEDY-PMTN-MIGR are the best" in verdicts
+    assert not any("0.3" in text for text in verdicts)
+    assert verdicts["DYNMCB8 is still better than GREEDY and batch scheduling"] == "holds"
+    claims = {claim.text: claim for claim in without_penalty(table, (0.1, 0.3, 0.9))}
+    assert claims["all other DFRS algorithms are better than GREEDY"].verdict == "holds"
+    assert claims["the average of DYNMCB8 is 1.16"].expected == "1.08 to 1.32"
+
+
+# --- compute times
+
+
+def test_decisions_are_merged_by_the_number_of_jobs_and_split_at_ten():
+    timed = [[[3, 2, 0.2, 0.15], [11, 1, 0.5, 0.5]], [[3, 1, 0.1, 0.1], [20, 3, 0.9, 0.4]]]
+    assert compute_time.merged(timed) == [(3, 3, pytest.approx(0.1), 0.15), (11, 1, 0.5, 0.5), (20, 3, 0.3, 0.4)]
+    table = {name: values.ravel().tolist() for name, values in compute_time.tabulate(timed).items()}
+    assert table == {
+        "few": [2, 1],
+        "many": [1, 3],
+        "many_s": [0.5, 0.9],
+        "few_most_s": [0.15, 0.1],
+        "many_most_s": [0.5, 0.4],
+        "most_jobs": [11, 20],
+    }
+
+
+@pytest.mark.usefixtures("short")
+def test_each_submit_and_end_is_an_observation_unless_they_coincide(tmp_path):
+    page = compute_time.reproduce(small(tmp_path, tmp_path / "kept"))
+    write_page(tmp_path, page)
+    with (tmp_path / "times.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert 2 * 60 < sum(int(row["observations"]) for row in rows) <= 2 * 80
+    assert (tmp_path / "times.svg").stat().st_size > 1000
