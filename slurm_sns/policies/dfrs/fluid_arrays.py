@@ -67,13 +67,15 @@ class Turns(NamedTuple):
 class Space(NamedTuple):
     """Working memory: kernels allocate nothing.
 
-    By node: `memory_left`, and `cpu`, which is needed or left. `packings`: two packings that take turns. Lists of jobs:
-    `by_priority`, `packed`, `running`, `lists`, `used`; `spare` is that of the sort. By job: `required`, what a task
-    requires of the CPU; `memory`, `left`, `used_by`: of a packing; `key`, `other`: what jobs are sorted by; `paused`.
+    By node: `memory_left`, `cpu`, which is needed or left, and `tasks_on`, of the job that is placed. `packings`: two
+    packings that take turns. Lists of jobs: `by_priority`, `packed`, `running`, `lists`, `used`; `spare` is that of the
+    sort. By job: `required`, what a task requires of the CPU; `memory`, `left`, `used_by`: of a packing; `key`,
+    `other`: what jobs are sorted by; `paused`.
     """
 
     memory_left: Floats
     cpu: Floats
+    tasks_on: Integers
     packings: NDArray[np.int32]
     by_priority: Integers
     packed: Integers
@@ -130,6 +132,7 @@ def cluster_of(capacity: NodeCapacity, needs: JobNeeds) -> FluidCluster:
         Space(
             np.zeros(nodes),
             np.zeros(nodes),
+            np.zeros(nodes, np.int64),
             np.zeros((2, places), np.int32),
             integers(),
             integers(),

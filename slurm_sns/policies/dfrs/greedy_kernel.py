@@ -21,8 +21,10 @@ def occupy(cluster: FluidCluster, jobs: Integers) -> None:
 def place(cluster: FluidCluster, job: int) -> bool:
     """Place the job greedily; if a task finds no node, nothing changes and False is returned."""
     needs, space = cluster.needs, cluster.space
-    found = cluster.space.packings[0, : needs.tasks[job]]
-    for task in range(needs.tasks[job]):
+    for node in range(len(space.tasks_on)):
+        space.tasks_on[node] = 0
+    is_placed = True
+    for _ in range(needs.tasks[job]):
         best, lowest = -1, np.inf
         for node in range(len(space.cpu)):
             if needs.memory[job] <= space.memory_left[node]:
@@ -30,18 +32,21 @@ def place(cluster: FluidCluster, job: int) -> bool:
                 if load < lowest:
                     best, lowest = node, load
         if best < 0:
-            for node in found[:task]:
-                _change(cluster, job, node, -1.0)
-            return False
-        at = task
-        while at > 0 and found[at - 1] > best:
-            found[at] = found[at - 1]
-            at -= 1
-        found[at] = best
+            is_placed = False
+            break
+        space.tasks_on[best] += 1
         _change(cluster, job, best, 1.0)
-    copy(cluster.states.places[needs.first[job] : needs.end[job]], found)
-    cluster.states.has_nodes[job] = True
-    return True
+    at = needs.first[job]
+    for node in range(len(space.tasks_on)):
+        for _ in range(space.tasks_on[node]):
+            if is_placed:
+                cluster.states.places[at] = node
+                at += 1
+            else:
+                _change(cluster, job, node, -1.0)
+    if is_placed:
+        cluster.states.has_nodes[job] = True
+    return is_placed
 
 
 @entry_point

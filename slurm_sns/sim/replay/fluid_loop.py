@@ -16,6 +16,7 @@ from slurm_sns.policies.dfrs.instant_kernel import decide
 from slurm_sns.policies.placement.compiled import entry_point
 from slurm_sns.sim.replay.fluid_state import (
     IN_SYSTEM,
+    LAST_NS,
     NANOSECONDS,
     NEVER,
     NOW_NS,
@@ -28,13 +29,13 @@ from slurm_sns.sim.replay.fluid_state import (
 
 @entry_point
 def replay_some(algorithm: Algorithm, replay: FluidReplay, most: int) -> bool:
-    """Replay at most so many moments; False when each job has ended, or none can go on."""
+    """Replay at most so many moments; False when each job has ended, or none can go on until LAST_NS."""
     cursor = replay.cursor
     for _ in range(most):
         now_ns, system = cursor[NOW_NS], replay.system[: cursor[IN_SYSTEM]]
         event_ns = _next_event(algorithm, replay, system, now_ns)
         next_ns = min(event_ns, _next_caps(replay, system, now_ns))
-        if next_ns == NEVER:
+        if next_ns >= LAST_NS:
             return False
         advance(replay, system, now_ns, next_ns)
         cursor[NOW_NS] = next_ns

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from slurm_sns.errors import BadInput, SnsError
+from slurm_sns.errors import BadInput
 from slurm_sns.policies.dfrs.algorithms import Algorithm
 from slurm_sns.policies.dfrs.fluid_arrays import (
     Flags,
@@ -25,6 +25,7 @@ from slurm_sns.policies.dfrs.fluid_jobs import Scale
 from slurm_sns.policies.placement.node_arrays import CORES, MEMORY, NodeArrays
 from slurm_sns.sim.replay.fluid_loop import replay_some
 from slurm_sns.sim.replay.fluid_state import (
+    LAST_NS,
     NANOSECONDS,
     NEVER,
     SUBMITTED,
@@ -39,6 +40,9 @@ from slurm_sns.sim.traces.trace import TOO_LARGE
 
 #: Moments between two reports of progress: a fraction of a second, mostly.
 PART = 1000
+#: Limits of a trace: its last submit and its longest run time together, and its tasks, which take 16 bytes each.
+MOST_S = 4e9
+MOST_TASKS = 100_000_000
 
 
 class FluidRun(NamedTuple):
@@ -93,9 +97,13 @@ def replay_fluid(
     `progress` is called from time to time with the number of jobs that have been submitted.
 
     Raises:
-        BadInput: a job could not run even on empty nodes.
-        SnsError: a job never ended.
+        BadInput: a job could not run even on empty nodes, times are too long, or there are too many tasks.
     """
+    last_s = float(trace.submit_s[-1]) + float(trace.run_s.max())
+    if last_s > MOST_S:
+        raise BadInput(f"a job is submitted at, or runs for, {last_s:.1e} s; valid: at most {MOST_S:.1e} s together")
+    if int(trace.tasks.sum()) > MOST_TASKS:
+        raise BadInput(f"the jobs have {int(trace.tasks.sum()):,} tasks; valid: at most {MOST_TASKS:,}")
     possible = can_run(node_arrays, trace)
     if not possible.all():
         raise BadInput(
@@ -107,9 +115,9 @@ def replay_fluid(
         progress(int(replay.cursor[SUBMITTED]))
     progress(len(trace))
     times, counts = replay.times, replay.counts
-    left = int((times.end_ns == NEVER).sum())
+    left = int((times.end_ns >= LAST_NS).sum())
     if left:
-        raise SnsError(f"the simulation ended with {left} jobs that never ended; this is a defect")
+        raise BadInput(f"{left} jobs would not end in {LAST_NS // NANOSECONDS:.1e} s; valid: shorter run times")
     return FluidRun(
         times.start_ns / NANOSECONDS,
         times.end_ns / NANOSECONDS,

@@ -14,6 +14,8 @@ from slurm_sns.policies.placement.compiled import entry_point
 NANOSECONDS = 1_000_000_000
 #: Later than everything.
 NEVER = 1 << 62
+#: The last moment that is simulated, 146 years; a job that would end later ends then in the forecast.
+LAST_NS = NEVER - 1
 NOW_NS, SUBMITTED, IN_SYSTEM = range(3)
 
 
@@ -146,7 +148,9 @@ def _forecast(replay: FluidReplay, job: int, now_ns: int) -> None:
     if replay.cluster.states.has_nodes[job]:
         left_s = max(progress.run_s[job] - pace.done_s[job], 0.0) / pace.rate[job]
         begin_ns = max(now_ns, times.penalty_ns[job])
-        times.end_ns[job] = begin_ns + np.int64(np.rint(left_s * NANOSECONDS))
+        times.end_ns[job] = LAST_NS
+        if left_s < (LAST_NS - begin_ns) / NANOSECONDS:
+            times.end_ns[job] = begin_ns + np.int64(np.rint(left_s * NANOSECONDS))
         limit_s = progress.limit_s[job] - pace.wall_s[job]
         if limit_s < (times.end_ns[job] - now_ns) / NANOSECONDS - 1e-6:
             times.end_ns[job] = now_ns + np.int64(np.rint(max(limit_s, 0.0) * NANOSECONDS))

@@ -25,8 +25,8 @@ from slurm_sns.sim.traces.trace import SHORTEST_RUN_S, TOO_LARGE, Trace, TraceJo
 from slurm_sns.sim.traces.trace_arrays import TraceArrays
 
 COLUMNS = ("job_id", "submit_s", "run_s", "tasks", "cpu_need", "memory_need")
-#: Moments are exact to nanoseconds in a replay, up to 292 years.
-MOST_S = 9e9
+#: A hundred years: moments are exact to nanoseconds in a replay.
+MOST_S = 3e9
 
 
 @dataclass(frozen=True)

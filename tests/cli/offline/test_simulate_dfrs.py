@@ -97,3 +97,26 @@ def test_options_that_do_not_go_together_are_refused_in_one_line(files, more, wo
     told = refused.stderr or str(refused.exception)
     assert words in told
     assert len(str(refused.exception).splitlines()) == 1
+
+
+HOSTILE = {
+    "many tasks without memory": "1,0,5,1000000,0.000001,0\n",
+    "a job that lasts": "1,0,2999999999,1,1,0.1\n2,0,5,1,1,0.1\n",
+    "a late submit": "1,2999999999,5,1,1,0.1\n",
+    "a hundred jobs on one node": "".join(f"{at},0,1000000000,1,1,0.01\n" for at in range(1, 101)),
+    "all at once": "".join(f"{at},7,30,2,0.5,0.5\n" for at in range(1, 30)),
+    "very short": "1,0,0.000001,1,1,0.1\n2,0,0,1,1,0.1\n",
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("policy", ["dfrs-greedy", "dfrs-greedy-pmtn-migr", "dfrs-dynmcb8", "dfrs-dynmcb8-stretch-per"])
+def test_odd_traces_end_or_are_refused_in_one_line(tmp_path, name, policy):
+    (tmp_path / "nodes.csv").write_text(NODES)
+    (tmp_path / "t.csv").write_text(TRACE.splitlines()[0] + "\n" + HOSTILE[name])
+    period = ["--period", "31536000"] if policy.endswith("-per") else []
+    found = run(
+        "simulate", str(tmp_path / "t.csv"), "--nodes", str(tmp_path / "nodes.csv"), "--policy", policy, *period
+    )
+    assert found.exit_code == 0 or isinstance(found.exception, BadInput)
+    assert found.exit_code == 0 or len(str(found.exception).splitlines()) == 1

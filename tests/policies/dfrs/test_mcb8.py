@@ -2,13 +2,16 @@
 
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from fluid_cases import TWINS, job, nodes
 
 from slurm_sns.policies.dfrs.algorithms import DYNMCB8, DYNMCB8_STRETCH_PER
+from slurm_sns.policies.dfrs.compiled import arrays_of
 from slurm_sns.policies.dfrs.fluid_jobs import FluidJob, Nodes, Scale
 from slurm_sns.policies.dfrs.instant import Decision, Instant
 from slurm_sns.policies.dfrs.mcb8 import Packable, pack
+from slurm_sns.policies.dfrs.mcb8_kernel import pack as pack_by_kernel
 from slurm_sns.policies.dfrs.priority import by_decreasing_priority
 from slurm_sns.policies.dfrs.yield_search import search
 
@@ -23,33 +26,48 @@ def decided(request):
     return decide
 
 
-def packed(count: int, *jobs: tuple[int, int, int]) -> dict[int, tuple[int, ...]] | None:
-    """The packing of jobs of (tasks, CPU, memory)."""
-    return pack(nodes(count), [Packable(at, *each) for at, each in enumerate(jobs)])
+def by_twin(mixed: Nodes, jobs: list[tuple[int, int, int]]) -> dict[int, tuple[int, ...]] | None:
+    return pack(mixed, [Packable(at, *each) for at, each in enumerate(jobs)])
 
 
-def test_a_node_with_more_memory_than_cpu_left_takes_a_memory_heavy_task():
+def by_kernel(mixed: Nodes, jobs: list[tuple[int, int, int]]) -> dict[int, tuple[int, ...]] | None:
+    at = Instant(0, mixed, tuple(FluidJob(at, at, *each) for at, each in enumerate(jobs)))
+    cluster = arrays_of(at)
+    cluster.space.required[:] = cluster.needs.cpu
+    if not pack_by_kernel(cluster, np.arange(len(jobs)), 1.0, 0.0, cluster.space.packings[0]):
+        return None
+    needs, places = cluster.needs, cluster.space.packings[0]
+    return {job: tuple(places[needs.first[job] : needs.end[job]].tolist()) for job in range(len(jobs))}
+
+
+@pytest.fixture(params=[by_twin, by_kernel])
+def packed(request):
+    """The packing of jobs of (tasks, CPU, memory) on so many nodes."""
+    return lambda count, *jobs: request.param(count if isinstance(count, Nodes) else nodes(count), list(jobs))
+
+
+def test_a_node_with_more_memory_than_cpu_left_takes_a_memory_heavy_task(packed):
     # The CPU-heavy job 0 comes first, then what balances it; job 1 would not leave room for that.
     assert packed(2, (1, 60, 20), (1, 50, 30), (1, 20, 60)) == {0: (0,), 2: (0,), 1: (1,)}
 
 
-def test_with_equal_room_left_the_cpu_heavy_list_comes_first():
+def test_with_equal_room_left_the_cpu_heavy_list_comes_first(packed):
     assert packed(2, (1, 10, 90), (1, 90, 20)) == {1: (0,), 0: (1,)}
 
 
-def test_a_task_with_equal_requirements_is_memory_heavy():
+def test_a_task_with_equal_requirements_is_memory_heavy(packed):
     assert packed(1, (1, 50, 50), (1, 40, 10)) == {0: (0,), 1: (0,)}
 
 
-def test_of_equal_tasks_that_of_the_later_submit_is_placed_first():
+def test_of_equal_tasks_that_of_the_later_submit_is_placed_first(packed):
     assert packed(2, (1, 60, 60), (1, 60, 60)) == {1: (0,), 0: (1,)}
 
 
-def test_what_does_not_fit_from_one_list_is_taken_from_the_other():
+def test_what_does_not_fit_from_one_list_is_taken_from_the_other(packed):
     assert packed(1, (1, 60, 10), (1, 40, 30)) == {0: (0,), 1: (0,)}
 
 
-def test_nothing_is_packed_if_one_task_finds_no_node():
+def test_nothing_is_packed_if_one_task_finds_no_node(packed):
     assert packed(2, (3, 10, 60)) is None
 
 
@@ -105,9 +123,23 @@ def test_cpu_and_memory_are_compared_in_common_units():
     assert 4 * scale.cpu == 8192 * scale.memory
 
 
-def test_larger_nodes_take_what_smaller_ones_cannot():
+def test_larger_nodes_take_what_smaller_ones_cannot(packed):
     mixed = Nodes((50, 100), (50, 100))
-    assert pack(mixed, [Packable(0, 1, 10, 80), Packable(1, 1, 10, 40)]) == {0: (1,), 1: (0,)}
+    assert packed(mixed, (1, 10, 80), (1, 10, 40)) == {0: (1,), 1: (0,)}
+
+
+def test_on_nodes_of_other_proportions_what_is_left_is_compared_in_percent(packed):
+    # Half of the memory and four fifths of the CPU are left: the CPU-heavy job 1 is next, though memory is more.
+    much_memory = Nodes((100,), (400,))
+    assert packed(much_memory, (1, 20, 200), (1, 70, 60), (1, 30, 150)) is None
+    assert packed(Nodes((100, 100), (400, 400)), (1, 20, 200), (1, 70, 60), (1, 30, 150)) == {0: (0,), 1: (0,), 2: (1,)}
+
+
+def test_many_alike_nodes_are_filled_as_one_by_one(packed):
+    found = packed(7, (9, 50, 20), (5, 30, 60), (3, 20, 20))
+    assert found is not None
+    assert [len(found[job]) for job in found] == [9, 5, 3]
+    assert found == by_twin(nodes(7), [(9, 50, 20), (5, 30, 60), (3, 20, 20)])
 
 
 @pytest.mark.parametrize("twin", TWINS)
