@@ -172,7 +172,7 @@ def run_fluid(
     return Result(
         metrics=lambda: measure_fluid(run, workload.trace, workload.node_arrays),
         write=lambda out, summary: write_fluid(out, run, workload, node_arrays, summary),
-        more=lambda: {**periodic, "penalty_s": asked.penalty_s, **fluid_summary(run, workload.trace)},
+        more=lambda: {**periodic, "penalty_s": asked.penalty_s, **fluid_summary(run, workload, node_arrays)},
     )
 
 

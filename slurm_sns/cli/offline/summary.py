@@ -85,8 +85,11 @@ def print_table(summary: dict[str, Any]) -> None:
     table.add_row("max bounded stretch", amount("max_bounded_stretch"))
     if "migrations" in summary:
         table.add_row("mean bounded stretch", amount("mean_bounded_stretch"))
-        table.add_row("preemptions", f"{summary['preemptions']:,}")
-        table.add_row("migrations", f"{summary['migrations']:,} (of {summary['tasks_moved']:,} tasks)")
+        preempted, moved = summary["preemption_gb_per_s"], summary["migration_gb_per_s"]
+        table.add_row("preemptions", f"{summary['preemptions']:,}, {preempted:.3g} GB/s")
+        table.add_row(
+            "migrations", f"{summary['migrations']:,} (of {summary['tasks_moved']:,} tasks), {moved:.3g} GB/s"
+        )
     table.add_row("mean queue length", amount("mean_queue_length"))
     table.add_row(
         "utilisation", f"cores {utilisation('utilisation_cores')}, memory {utilisation('utilisation_memory')}"

@@ -62,13 +62,22 @@ def measure_fluid(run: FluidRun, trace: FluidTrace, node_arrays: NodeArrays) -> 
     )
 
 
-def fluid_summary(run: FluidRun, trace: FluidTrace) -> dict[str, Any]:
-    """The entries that a summary has for fluid jobs only."""
+def fluid_summary(run: FluidRun, workload: FluidWorkload, true_nodes: NodeArrays) -> dict[str, Any]:
+    """The entries that a summary has for fluid jobs only.
+
+    A preemption moves the memory of all tasks of the job once, a migration that of the tasks that left a node, once.
+    Bandwidths are over the makespan, from the first submit to the last end; written out and read in, it is twice that.
+    """
+    trace = workload.trace
+    makespan_s = float(run.end_s.max() - trace.submit_s[0])
+    gb = trace.memory * _per_unit(workload, true_nodes, MEMORY) / MIB_PER_GB
     return {
         "mean_bounded_stretch": float(bounded_stretch(trace, run.end_s).mean()),
         "preemptions": int(run.preemptions.sum()),
         "migrations": int(run.migrations.sum()),
         "tasks_moved": int(run.tasks_moved.sum()),
+        "preemption_gb_per_s": float((run.preemptions * trace.tasks * gb).sum()) / makespan_s,
+        "migration_gb_per_s": float((run.tasks_moved * gb).sum()) / makespan_s,
     }
 
 
@@ -92,19 +101,24 @@ def write_fluid(
 def _job_lines(run: FluidRun, workload: FluidWorkload, true_nodes: NodeArrays) -> Iterator[str]:
     """A line for each job: the nodes of its tasks at its end, and what each task needs."""
     trace, names = workload.trace, true_nodes.names
-    of_node = [int(true_nodes.capacity[row, 0]) / int(workload.node_arrays.capacity[row, 0]) for row in (CORES, MEMORY)]
+    of_node = [_per_unit(workload, true_nodes, row) for row in (CORES, MEMORY)]
     end = np.cumsum(trace.tasks)
     columns = (trace.identity, trace.submit_s, run.start_s, run.end_s, end - trace.tasks, end, trace.cpu, trace.memory)
     counts = (run.preemptions, run.migrations, bounded_stretch(trace, run.end_s))
     rows = zip(*(column.tolist() for column in (*columns, *counts)), strict=True)
     for identity, submit, start, ended, begin, until, cpu, memory, preemptions, migrations, stretch in rows:
         nodes = "+".join(names[node] for node in run.places[begin:until].tolist())
-        cores = f"{cpu * of_node[0]:.6f}".rstrip("0").rstrip(".")
+        cores = _short(cpu * of_node[0])
         memory_gb = gigabytes(int(memory)) if of_node[1] == 1 else _short(memory * of_node[1] / MIB_PER_GB)
         yield (
             f"{identity},{submit:.6f},{start:.6f},{ended:.6f},{nodes},{cores},{memory_gb},,,,"
             f"{preemptions},{migrations},{stretch:.6f}\n"
         )
+
+
+def _per_unit(workload: FluidWorkload, true_nodes: NodeArrays, row: int) -> float:
+    """The cores, or the MiB, in one unit of the workload's needs."""
+    return int(true_nodes.capacity[row, 0]) / max(int(workload.node_arrays.capacity[row, 0]), 1)
 
 
 def _short(number: float) -> str:

@@ -59,6 +59,15 @@ def test_the_summary_has_the_costs_and_no_cycles_file_is_written(files, tmp_path
     assert {path.name for path in out.iterdir()} == {"jobs.csv", "summary.json"}
 
 
+def test_the_bandwidth_is_the_memory_that_is_paused_and_moved_over_the_makespan(files, tmp_path):
+    out = tmp_path / "out"
+    summary = json.loads(run(*files, "--policy", "dfrs-greedy-pmtn", "--json", "--out", str(out)).stdout)
+    makespan_s = max(float(row["end_s"]) for row in rows(out))
+    # Job 1 is paused once: two tasks with 60 % of 8 GB.
+    assert summary["preemption_gb_per_s"] == pytest.approx(2 * 0.6 * 8 / makespan_s)
+    assert summary["migration_gb_per_s"] == 0
+
+
 def test_the_same_run_writes_the_same_bytes(files, tmp_path):
     for name in ("one", "two"):
         run(*files, "--policy", "dfrs-dynmcb8-stretch-per", "--penalty", "300", "--out", str(tmp_path / name))
@@ -68,6 +77,7 @@ def test_the_same_run_writes_the_same_bytes(files, tmp_path):
 def test_the_table_shows_preemptions_and_migrations(files):
     shown = run(*files, "--policy", "dfrs-greedy").stdout
     assert "preemptions" in shown
+    assert "GB/s" in shown
     assert "mean bounded stretch" in shown
 
 
