@@ -2,7 +2,7 @@
 
 A job's work is its run time in the trace; the job ends when the integral of its share reaches its work. This integral
 is the job's virtual time. Nothing is rounded if shares and times are exact fractions. Ends that are floats are rounded
-to microseconds: ends that should fall together do, whatever the rounding errors.
+to nanoseconds: ends that should fall together do, whatever the rounding errors.
 """
 
 from collections.abc import Callable, Iterable
