@@ -93,7 +93,9 @@ def test_a_daemon_runs_while_the_process_that_took_its_lock_does(tmp_path: Path)
     unlock = process.only_one(tmp_path / "scheduler.lock")
     assert int((tmp_path / "scheduler.lock").read_text()) == os.getpid()
     assert not installation.runs("scheduler", tmp_path)  # a process of another name has the number by now: this one
-    with subprocess.Popen([sys.executable, "-c", "input()", "scheduler"], stdin=subprocess.PIPE) as child:
+    command = [sys.executable, "-c", "print(flush=True); input()", "scheduler"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        child.stdout.readline()  # Popen returns when exec begins; the kernel shows the new words some microseconds later
         (tmp_path / "scheduler.lock").write_text(f"{child.pid}\n")
         assert installation.runs("scheduler", tmp_path)
         assert not installation.runs("watchdog", tmp_path)
