@@ -11,7 +11,12 @@ from pathlib import Path
 
 VARIABLE = "NUMBA_CACHE_DIR"
 #: The files of the package with compiled functions.
-COMPILED = ("policies/placement/*.py", "policies/dfrs/*.py", "sim/replay/*.py")
+COMPILED = (
+    "policies/placement/*.py",
+    "policies/dfrs/*.py",
+    "policies/baselines/expected_times.py",
+    "sim/replay/*.py",
+)
 PACKAGE = Path(__file__).parents[1]
 
 

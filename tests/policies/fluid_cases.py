@@ -9,7 +9,8 @@ from slurm_sns.policies.dfrs import compiled, instant
 from slurm_sns.policies.dfrs.fluid_jobs import FluidJob, Nodes
 from slurm_sns.policies.dfrs.policy import Dfrs
 from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
-from slurm_sns.sim.engine.planned import Disruptions, PlannedSimulation
+from slurm_sns.sim.engine.disruptions import Disruptions
+from slurm_sns.sim.engine.planned import PlannedSimulation
 from slurm_sns.sim.traces.fluid_trace import PARTS, FluidTrace
 from slurm_sns.sim.traces.trace import Trace, TraceJob
 

@@ -32,7 +32,7 @@ def simulated(policy, *runs_s: int) -> PlannedSimulation:
     """Jobs that run for so many seconds, all submitted at 0."""
     maker = JobMaker(1.0)
     jobs = [maker.job(at, 0, run_s, nodes=1, cores=4, memory_mb=1024) for at, run_s in enumerate(runs_s)]
-    simulation = PlannedSimulation(ONE_NODE, Trace.of("test", jobs, Counter(), ONE_NODE), policy)
+    simulation = PlannedSimulation(ONE_NODE, Trace.of("test", jobs, Counter(), ONE_NODE), policy, keeps_plans=True)
     simulation.outcome = simulation.run()
     return simulation
 

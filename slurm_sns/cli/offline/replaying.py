@@ -117,12 +117,15 @@ def _batch_replay(
     """
     if asked.spreading is not None and asked.spreading.options.user_estimates:
         raise BadInput(f"{trace}: a CSV has no time limits; valid with user estimates: SWF")
+    if asked.spreading is not None and asked.spreading.options.profiles is not None:
+        raise BadInput(f"{trace}: jobs have tasks and no programs; valid with --profiles: a CSV of programs")
     workload = read_fluid(trace, node_arrays, load_factor=load_factor, limit=limit)
-    jobs = on_whole_nodes(workload, node_arrays)
+    jobs = on_whole_nodes(trace, workload, node_arrays)
 
     def run(report: ReportProgress) -> Result:
-        planned = PlannedSimulation(node_arrays, jobs, asked.policy, shares=asked.shares)
-        return _result(planned.run(report), node_arrays)
+        planned = PlannedSimulation(node_arrays, jobs, asked.policy, interval_s=asked.interval_s, shares=asked.shares)
+        chosen = {} if asked.batch is None else asdict(asked.batch)
+        return _result(planned.run(report), node_arrays)._replace(more=lambda: chosen)
 
     return Replay(len(jobs.jobs), jobs.dropped, workload.unsorted, run)
 

@@ -126,7 +126,7 @@ def simulate(
     read_s = time.perf_counter() - began
 
     began = time.perf_counter()
-    with progress_bar("jobs started", replay.jobs) as report:
+    with progress_bar("jobs submitted" if asked.fluid else "jobs started", replay.jobs) as report:
         result = replay.run(report)
     wall_s = time.perf_counter() - began
 

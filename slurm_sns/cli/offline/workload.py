@@ -180,10 +180,12 @@ def _hpc2n(log: Path | None, week: int | None, *, memory_floor: bool) -> Workloa
 
     trace = hpc2n.read_hpc2n(TraceFile.of(str(log)), memory_floor=memory_floor)
     if week is not None:
-        weeks = hpc2n.weeks(trace)
-        if not 1 <= week <= len(weeks):
-            raise BadInput(f"--week is {week}; valid: 1 to {len(weeks)}")
-        trace = weeks[week - 1]
+        weeks = hpc2n.number_of_weeks(trace)
+        if not 1 <= week <= weeks:
+            raise BadInput(f"--week is {week}; valid: 1 to {weeks}")
+        trace = hpc2n.week(trace, week)
+        if not len(trace):
+            raise BadInput(f"--week is {week}, in which no job is submitted; valid: another week")
     return Workload(fluid_lines(trace), _alike(hpc2n.NODES, hpc2n.NODE_PROCESSORS, hpc2n.NODE_GB))
 
 

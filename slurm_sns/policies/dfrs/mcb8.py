@@ -17,6 +17,8 @@ from slurm_sns.policies.dfrs.fluid_jobs import Nodes
 
 #: Requirements that are no exact numbers fit if they exceed a node by no more than this fraction of it.
 TOLERANCE = 1e-9
+#: Memory and CPU left that differ by a smaller fraction of a node are equal.
+BALANCE = 1e-12
 
 
 class Packable(NamedTuple):
@@ -51,9 +53,10 @@ def pack(nodes: Nodes, jobs: Sequence[Packable], tolerance: float = 0) -> Packin
     for node in range(len(nodes.cpu)):
         cpu: int | float | Fraction = nodes.cpu[node]
         memory = nodes.memory[node]
+        margin = slack + BALANCE * nodes.cpu[node]
         of_memory = Fraction(nodes.cpu[node], memory) if memory else 1  # so that both are compared in percent
         while True:
-            lists = (memory_heavy, cpu_heavy) if memory * of_memory > cpu else (cpu_heavy, memory_heavy)
+            lists = (memory_heavy, cpu_heavy) if memory * of_memory > cpu + margin else (cpu_heavy, memory_heavy)
             job = next(
                 (
                     job

@@ -8,6 +8,7 @@ lists, jobs that are too large are skipped by bisection, and jobs without tasks 
 import numpy as np
 
 from slurm_sns.policies.dfrs.fluid_arrays import Floats, FluidCluster, Integers, Places, copy
+from slurm_sns.policies.dfrs.mcb8 import BALANCE
 from slurm_sns.policies.dfrs.sort_kernel import sort_decreasing
 from slurm_sns.policies.placement.compiled import entry_point
 
@@ -120,6 +121,7 @@ def _fill(  # noqa: PLR0917  compiled functions have no keyword-only arguments
     space, capacity = cluster.space, cluster.capacity
     cpu, memory = scale * capacity.cpu[node] + slack, scale * capacity.memory[node]
     of_memory = capacity.cpu[node] / capacity.memory[node] if memory > 0.0 else 1.0  # both are compared in percent
+    margin = BALANCE * scale * capacity.cpu[node]
     count, at_cpu, at_memory = 0, 0, 0
     while cpu >= least[0] and memory >= least[1]:
         at_cpu = _skip(cpu_heavy, at_cpu, space.required, cpu + slack)
@@ -130,7 +132,7 @@ def _fill(  # noqa: PLR0917  compiled functions have no keyword-only arguments
             at_memory += 1
         if at_cpu == len(cpu_heavy) and at_memory == len(memory_heavy):
             break
-        if at_memory < len(memory_heavy) and (memory * of_memory > cpu - slack or at_cpu == len(cpu_heavy)):
+        if at_memory < len(memory_heavy) and (memory * of_memory > cpu + margin or at_cpu == len(cpu_heavy)):
             job = memory_heavy[at_memory]
         else:
             job = cpu_heavy[at_cpu]

@@ -10,7 +10,7 @@ from slurm_sns.policies.dfrs.history import DfrsHistory
 from slurm_sns.policies.specification import Setting, Specification, parameter
 
 #: A year: longer than any job waits.
-MOST_S = 31_536_000
+LONGEST_PERIOD_S = 31_536_000
 
 _FORMAT = HistoryFormat(1, DfrsHistory)
 
@@ -28,7 +28,9 @@ class GreedyParameters:
 class PeriodicParameters:
     """The parameters of the periodic algorithms: their runs are at the multiples of `period_s`."""
 
-    period_s: int = parameter(600, Setting("Seconds between periodic runs.", least=1, most=MOST_S, option=True))
+    period_s: int = parameter(
+        600, Setting("Seconds between periodic runs.", least=1, most=LONGEST_PERIOD_S, option=True)
+    )
 
 
 def _specification(name: str, text: str, *parameters: type) -> Specification:

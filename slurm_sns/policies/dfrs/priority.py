@@ -9,27 +9,37 @@ Source: Dynamic fractional resource scheduling (IPDPS 2010), section III-A.
 
 from collections.abc import Iterable
 from fractions import Fraction
+from math import inf
 
 from slurm_sns.model import Seconds
 from slurm_sns.policies.dfrs.fluid_jobs import FluidJob
 
-#: Veltkamp's factor to round to 41 bits: priorities that differ by rounding errors only are then equal.
-SPLIT = 2.0**12 + 1
+#: Priorities in floats that differ by a smaller fraction are equal.
+ROUNDING = 1e-12
 #: Shorter flow times count as this much, as in the bounded stretch.
 SHORTEST_FLOW_S = 30
 
 
 def by_decreasing_priority(jobs: Iterable[FluidJob], now_s: Seconds) -> list[FluidJob]:
     """The jobs, given in submit order, with the highest priority first; of equal ones the earlier submit is higher."""
-    return sorted(jobs, key=lambda job: _key(job, now_s), reverse=True)
+    ranked = sorted(((_priority(job, now_s), at, job) for at, job in enumerate(jobs)), key=_rank)
+    equal: list[tuple[Seconds, int, FluidJob]] = []
+    last: Seconds = inf
+    for priority, at, job in ranked:
+        is_equal = equal and isinstance(priority, float) and priority >= last * (1 - ROUNDING)
+        equal.append((equal[-1][0] if is_equal else priority, at, job))
+        last = priority
+    return [job for *_, job in sorted(equal, key=_rank)]
 
 
-def _key(job: FluidJob, now_s: Seconds) -> tuple[bool, Seconds]:
+def _rank(ranked: tuple[Seconds, int, FluidJob]) -> tuple[Seconds, int]:
+    return (-ranked[0], ranked[1])
+
+
+def _priority(job: FluidJob, now_s: Seconds) -> Seconds:
     if job.virtual_s <= 0:
-        return (True, 0)
-    numerator = max(SHORTEST_FLOW_S, now_s - job.submit_s)
-    if isinstance(job.virtual_s, float) or isinstance(numerator, float):
-        exact = float(numerator) / float(job.virtual_s) ** 2
-        split = exact * SPLIT
-        return (False, split - (split - exact))
-    return (False, Fraction(numerator) / Fraction(job.virtual_s) ** 2)
+        return inf
+    flow_s = max(SHORTEST_FLOW_S, now_s - job.submit_s)
+    if isinstance(job.virtual_s, float) or isinstance(flow_s, float):
+        return float(flow_s) / float(job.virtual_s) ** 2
+    return Fraction(flow_s) / Fraction(job.virtual_s) ** 2

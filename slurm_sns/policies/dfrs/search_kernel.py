@@ -114,7 +114,7 @@ def _without_memory(cluster: FluidCluster, jobs: Integers, by_priority: Integers
     memory = 0.0
     for job in jobs:
         memory += needs.memory[job] * needs.tasks[job]
-        space.left[job] = 1
+        space.left[job] = needs.tasks[job]
     dropped = 0
     while memory > cluster.capacity.all_memory:
         worst = by_priority[len(jobs) - 1 - dropped]

@@ -4,15 +4,12 @@ It is the live loop without Slurm: the same `plan`, the same actions, and the po
 snapshot. An action that Slurm would refuse ends the simulation: nothing changes here between the snapshot and the plan,
 so such an action is a defect of the policy.
 
-Each part of a running job holds its memory and, of its cores, the job's CPU share. A part of a suspended job holds only
-its memory, and nothing if the job is in storage. After a resume from storage a job makes no progress for the
+Module held_capacity says what jobs hold on the nodes. After a resume from storage a job makes no progress for the
 rescheduling penalty. The penalty is not known to the policy: it is as in the DFRS paper (IPDPS 2010, section IV-A).
 """
 
-from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from math import floor
+from dataclasses import replace
 
 import numpy as np
 
@@ -42,34 +39,22 @@ from slurm_sns.model import (
 from slurm_sns.policies.base import Policy
 from slurm_sns.policies.baselines.expected_times import expected_run_s
 from slurm_sns.policies.placement.node_arrays import NodeArrays
+from slurm_sns.sim.engine.disruptions import Disruptions, count, running
 from slurm_sns.sim.engine.event_loop import CycleRecord, EventLoop
+from slurm_sns.sim.engine.held_capacity import HeldCapacity
 from slurm_sns.sim.progress.cpu_shares import Shared
 from slurm_sns.sim.progress.progress import Placement
 from slurm_sns.sim.traces.trace import Trace
 
-#: The rounding error that a sum of CPU shares may have in floats, in cores.
-ROUNDING = 1e-6
-#: After so many cycles in a row without an action, a policy is no longer woken: what it waits for never comes.
+#: After so many cycles in a row without an action and without a job that runs, a policy is no longer woken: what it
+#: waits for never comes.
 MOST_IDLE_CYCLES = 10_000
-
-
-@dataclass(slots=True)
-class Disruptions:
-    """How often a job was preempted and migrated, and how many of its tasks left a node in migrations.
-
-    A job was preempted if it ran before an instant and not after it, and migrated if it ran before and after, but on
-    other nodes.
-    """
-
-    preemptions: int = 0
-    migrations: int = 0
-    tasks_moved: int = 0
 
 
 class PlannedSimulation(EventLoop):
     """A cluster on which a trace is replayed under a policy.
 
-    `plans` are all of its plans, `disruptions` those of each job that had some.
+    `plans` are all of its plans if these are kept, `disruptions` those of each job that had some.
     """
 
     def __init__(
@@ -83,6 +68,7 @@ class PlannedSimulation(EventLoop):
         pools: tuple[JobPool, ...] = (),
         may_restart: Callable[[Job], bool] = lambda _: True,
         penalty_s: Seconds = 0,
+        keeps_plans: bool = False,
         run_time: Callable[[Job, Alternative], Seconds] | None = None,
     ) -> None:
         """Start without jobs.
@@ -96,18 +82,15 @@ class PlannedSimulation(EventLoop):
         self._policy = policy
         self._pools = pools
         self._may_restart = may_restart
-        capacities = nodes.capacity.T.tolist()
-        self._capacity = {name: Resources(*each) for name, each in zip(nodes.names, capacities, strict=True)}
+        self._nodes = HeldCapacity(nodes)
         self._at = {name: at for at, name in enumerate(nodes.names)}
-        self._held = dict.fromkeys(nodes.names, NOTHING)
-        self._cores: dict[str, Seconds] = dict.fromkeys(nodes.names, 0)
-        self._exclusive: set[int] = set()
         self._penalty_s = penalty_s
         self._waiting: dict[int, Job] = {}
         self._active: dict[int, ActiveJob] = {}
         self._shares = shares or {}
         self._history: object | None = None
         self._idle_cycles = 0
+        self._keeps_plans = keeps_plans
         self.plans: list[Plan] = []
         self.disruptions: dict[int, Disruptions] = {}
 
@@ -123,8 +106,7 @@ class PlannedSimulation(EventLoop):
 
     def finish(self, placed: Placement) -> None:
         """Free what the job held."""
-        self._give_back(self._active.pop(placed.job.id))
-        self._exclusive.discard(placed.job.id)
+        self._nodes.end(self._active.pop(placed.job.id))
         self.expect(self.progress.finish(placed))
         self._idle_cycles = 0
 
@@ -132,13 +114,15 @@ class PlannedSimulation(EventLoop):
         """Ask the policy for a plan and carry it out."""
         waiting = len(self._waiting)
         plan = self._policy.plan(self.snapshot(now_s))
-        before = {job.id: job.nodes for job in self._active.values() if job.state is ActiveState.RUNNING}
+        before = running(self._active)
         for action in plan.actions:
             self._carry_out(action, now_s)
-        self._count(before)
+        after = running(self._active)
+        count(self.disruptions, before, after)
         self._history = plan.history
-        self.plans.append(plan)
-        self._idle_cycles = 0 if plan.actions else self._idle_cycles + 1
+        if self._keeps_plans:
+            self.plans.append(plan)
+        self._idle_cycles = 0 if plan.actions or after else self._idle_cycles + 1
         if plan.wake_s is not None and self.waiting and self._idle_cycles < MOST_IDLE_CYCLES:
             self.want_cycle(max(plan.wake_s, now_s))
         return CycleRecord(now_s, waiting, len(plan.starts), plan.report.chosen, plan.report.winners)
@@ -150,7 +134,7 @@ class PlannedSimulation(EventLoop):
             used[job.project] = used.get(job.project, NOTHING).plus(total([job.demand] * len(job.nodes)))
         names = {**self._shares, **used}
         return Snapshot(
-            nodes=tuple(Node(name, capacity, self._free(name)) for name, capacity in self._capacity.items()),
+            nodes=tuple(Node(name, each, self._nodes.free(name)) for name, each in self._nodes.capacity.items()),
             waiting=tuple(self._waiting.values()),
             projects={name: Project(self._shares.get(name, 1.0), used.get(name, NOTHING)) for name in names},
             now_s=now_s,
@@ -194,8 +178,8 @@ class PlannedSimulation(EventLoop):
         )
         self._change(job, going)
         self._shared.move(job.id, replace(self.placements[job.id], nodes=self._indices(on)))
-        pause_s = self._penalty_s if job.in_storage else 0
-        self.expect([self._shared.pace(job.id, action.cpu_share, now_s, pause_s=pause_s)])
+        penalty_s = self._penalty_s if job.in_storage else 0
+        self.expect([self._shared.pace(job.id, action.cpu_share, now_s, penalty_s=penalty_s)])
 
     def _start(self, action: Start, now_s: Seconds) -> None:
         if action.job_id not in self._waiting:
@@ -217,9 +201,7 @@ class PlannedSimulation(EventLoop):
             expected_end_s=None if expected_s is None else now_s + expected_s,
         )
         self._active[job.id] = started
-        if action.alternative.exclusive:
-            self._exclusive.add(job.id)
-        self._take(started)
+        self._nodes.start(started, is_exclusive=action.alternative.exclusive)
         placed = Placement(job, action.alternative, self._indices(action.nodes), start_s=now_s, end_s=now_s)
         self._shared.start(placed)
         self.expect([self._shared.pace(job.id, action.cpu_share, now_s)])
@@ -232,8 +214,7 @@ class PlannedSimulation(EventLoop):
             raise self._defect(action, "it may not restart")
         if action.pool and action.pool not in {pool.name for pool in self._pools}:
             raise self._defect(action, f"there is no pool {action.pool}")
-        self._give_back(self._active.pop(job.id))
-        self._exclusive.discard(job.id)
+        self._nodes.end(self._active.pop(job.id))
         placed = self.placements.pop(job.id)
         self._shared.finish(placed)
         self._waiting[job.id] = replace(placed.job, pool=action.pool or job.pool)
@@ -245,54 +226,8 @@ class PlannedSimulation(EventLoop):
         return job
 
     def _change(self, before: ActiveJob, after: ActiveJob) -> None:
-        self._give_back(before)
+        self._nodes.change(before, after)
         self._active[after.id] = after
-        self._take(after)
-
-    def _take(self, job: ActiveJob) -> None:
-        if not 0 < job.cpu_share <= 1:
-            raise SnsError(
-                f"job {job.id}: cpu_share is {job.cpu_share}; valid: above 0, at most 1; this is a defect of the policy"
-            )
-        for name, parts in Counter(job.nodes).items():
-            if name not in self._held:
-                raise SnsError(f"job {job.id}: there is no node {name}; this is a defect of the policy")
-            self._hold(job, name, parts)
-            cores_left = self._capacity[name].cores - self._cores[name]
-            if cores_left < -ROUNDING or not self._held[name].within(self._capacity[name]._replace(cores=0)):
-                raise SnsError(f"job {job.id}: node {name} has no room for it; this is a defect of the policy")
-
-    def _give_back(self, job: ActiveJob) -> None:
-        for name, parts in Counter(job.nodes).items():
-            self._hold(job, name, -parts)
-
-    def _hold(self, job: ActiveJob, name: str, parts: int) -> None:
-        """Add what so many parts of the job hold on a node. Cores are summed as they are, shares of them included.
-
-        A part of an exclusive job holds the whole node.
-        """
-        demand = self._capacity[name] if job.id in self._exclusive else job.demand
-        if not job.in_storage:
-            amount = Resources(0, *(parts * each for each in demand[1:]))
-            self._held[name] = self._held[name].plus(amount)
-        if job.state is not ActiveState.SUSPENDED:
-            self._cores[name] += job.cpu_share * parts * demand.cores
-
-    def _free(self, name: str) -> Resources:
-        """What is free on a node: of its cores only those that are free as a whole."""
-        left = self._capacity[name].minus(self._held[name])
-        return left._replace(cores=max(floor(left.cores - self._cores[name] + ROUNDING), 0))
-
-    def _count(self, before: Mapping[int, tuple[str, ...]]) -> None:
-        """Count the preemptions and migrations of this instant; `before` are the nodes of the jobs that ran."""
-        for identity, nodes in before.items():
-            job = self._active.get(identity)
-            if job is None or job.state is not ActiveState.RUNNING:
-                self.disruptions.setdefault(identity, Disruptions()).preemptions += 1
-            elif left := (Counter(nodes) - Counter(job.nodes)).total():
-                found = self.disruptions.setdefault(identity, Disruptions())
-                found.migrations += 1
-                found.tasks_moved += left
 
     def _indices(self, names: tuple[str, ...]) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
         return np.array([self._at[name] for name in names], dtype=np.intp)

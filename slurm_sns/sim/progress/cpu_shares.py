@@ -41,18 +41,18 @@ class Shared:
         mine = self._running[placed.job.id] = _Work(placed, work_s, 0, placed.start_s, 1)
         return (_timed(mine),)
 
-    def pace(self, job_id: int, share: Seconds, now_s: Seconds, *, pause_s: Seconds = 0) -> Placement:
+    def pace(self, job_id: int, share: Seconds, now_s: Seconds, *, penalty_s: Seconds = 0) -> Placement:
         """The job with its end at this share from now on; at a share of 0 the end is infinite.
 
-        With `pause_s` it makes no progress for so long first; a pause that is under way goes on until its end.
+        With `penalty_s` it makes no progress for so long first; a penalty that is under way goes on until its end.
         """
         work = self._running[job_id]
-        begin_s = max(now_s + pause_s, work.since_s)
+        begin_s = max(now_s + penalty_s, work.since_s)
         work.done_s, work.since_s, work.share = self.virtual_s(job_id, now_s), begin_s, share
         return _timed(work)
 
     def stop(self, job_id: int, now_s: Seconds) -> Placement:
-        """The job at a share of 0; a pause that is under way is over."""
+        """The job at a share of 0; a penalty that is under way is over."""
         work = self._running[job_id]
         work.done_s, work.since_s, work.share = self.virtual_s(job_id, now_s), now_s, 0
         return _timed(work)

@@ -56,7 +56,7 @@ def replay_some(algorithm: Algorithm, replay: FluidReplay, most: int) -> bool:
 @entry_point
 def _next_event(algorithm: Algorithm, replay: FluidReplay, system: Integers, now_ns: int) -> int:
     """When something happens next, NEVER if nothing does."""
-    times, period_ns = replay.times, replay.progress.period_ns
+    times, period_ns = replay.times, replay.settings.period_ns
     submitted = replay.cursor[SUBMITTED]
     next_ns = times.submit_ns[submitted] if submitted < len(times.submit_ns) else NEVER
     if algorithm.packs_periodically and len(system):
@@ -69,7 +69,7 @@ def _next_event(algorithm: Algorithm, replay: FluidReplay, system: Integers, now
 @entry_point
 def _next_caps(replay: FluidReplay, system: Integers, now_ns: int) -> int:
     """When new caps count, NEVER if all do."""
-    apply_ns = replay.progress.apply_ns
+    apply_ns = replay.settings.apply_ns
     if apply_ns:
         for job in system:
             if replay.pace.cap[job] != replay.cluster.states.cpu_yield[job]:
@@ -102,7 +102,7 @@ def _submit(replay: FluidReplay) -> None:
 @entry_point
 def _decide(algorithm: Algorithm, replay: FluidReplay, system: Integers, now_ns: int) -> None:
     """Let the kernel decide, and carry its decision out."""
-    cluster, times, period_ns = replay.cluster, replay.times, replay.progress.period_ns
+    cluster, times, period_ns = replay.cluster, replay.times, replay.settings.period_ns
     states, turns = cluster.states, cluster.turns
     for job in system:
         turns.is_due[job] = times.retry_ns[job] <= now_ns
@@ -141,7 +141,7 @@ def _carry_out(replay: FluidReplay, job: int, now_ns: int) -> None:
         counts.migrations[job] += left > 0
         counts.tasks_moved[job] += left
     if left or not replay.had_nodes[job]:
-        times.penalty_ns[job] = now_ns + replay.progress.penalty_ns
+        times.penalty_ns[job] = now_ns + replay.settings.penalty_ns
         replay.had_nodes[job] = False  # its new cap counts at once
 
 

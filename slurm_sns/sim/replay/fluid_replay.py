@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from slurm_sns.errors import BadInput
+from slurm_sns.errors import BadInput, SnsError
 from slurm_sns.policies.dfrs.algorithms import Algorithm
 from slurm_sns.policies.dfrs.fluid_arrays import (
     Flags,
@@ -31,8 +31,8 @@ from slurm_sns.sim.replay.fluid_state import (
     SUBMITTED,
     FluidCounts,
     FluidPace,
-    FluidProgress,
     FluidReplay,
+    FluidSettings,
     FluidTimes,
 )
 from slurm_sns.sim.traces.fluid_trace import FluidTrace, can_run
@@ -41,8 +41,10 @@ from slurm_sns.sim.traces.trace import TOO_LARGE
 #: Moments between two reports of progress: a fraction of a second, mostly.
 PART = 1000
 #: Limits of a trace: its last submit and its longest run time together, and its tasks, which take 16 bytes each.
-MOST_S = 4e9
+LONGEST_S = 4e9
 MOST_TASKS = 100_000_000
+#: Periodic runs until then: some take minutes.
+MOST_RUNS = 100_000_000
 
 
 class FluidRun(NamedTuple):
@@ -97,11 +99,17 @@ def replay_fluid(
     `progress` is called from time to time with the number of jobs that have been submitted.
 
     Raises:
-        BadInput: a job could not run even on empty nodes, times are too long, or there are too many tasks.
+        BadInput: a job could not run even on empty nodes, times are too long, or there are too many tasks or periodic
+            runs.
     """
     last_s = float(trace.submit_s[-1]) + float(trace.run_s.max())
-    if last_s > MOST_S:
-        raise BadInput(f"a job is submitted at, or runs for, {last_s:.1e} s; valid: at most {MOST_S:.1e} s together")
+    if last_s > LONGEST_S:
+        raise BadInput(
+            f"the last submit and the longest run time are {last_s:.2g} s together; valid: at most {LONGEST_S:g}"
+        )
+    if algorithm.packs_periodically and last_s / period_s > MOST_RUNS:
+        least_s = last_s / MOST_RUNS
+        raise BadInput(f"a periodic run every {period_s:g} s for {last_s:.2g} s; valid: {least_s:.2g} s or more")
     if int(trace.tasks.sum()) > MOST_TASKS:
         raise BadInput(f"the jobs have {int(trace.tasks.sum()):,} tasks; valid: at most {MOST_TASKS:,}")
     possible = can_run(node_arrays, trace)
@@ -115,6 +123,9 @@ def replay_fluid(
         progress(int(replay.cursor[SUBMITTED]))
     progress(len(trace))
     times, counts = replay.times, replay.counts
+    never = int((times.start_ns == NEVER).sum())
+    if never:
+        raise SnsError(f"the simulation ended with {never} jobs that never started; this is a defect")
     left = int((times.end_ns >= LAST_NS).sum())
     if left:
         raise BadInput(f"{left} jobs would not end in {LAST_NS // NANOSECONDS:.1e} s; valid: shorter run times")
@@ -166,7 +177,7 @@ def _replay(
         cluster,
         FluidTimes(np.rint(trace.submit_s * NANOSECONDS).astype(np.int64), never(), never(), zeros(), never(), zeros()),
         FluidCounts(zeros(), zeros(), zeros(), np.zeros(count, np.bool_), np.zeros(2), np.zeros(2, np.int64)),
-        FluidProgress(
+        FluidSettings(
             _nanoseconds(period_s),
             _nanoseconds(penalty_s),
             _nanoseconds(variant.apply_s),

@@ -50,7 +50,7 @@ class FluidCounts(NamedTuple):
     instants: Integers
 
 
-class FluidProgress(NamedTuple):
+class FluidSettings(NamedTuple):
     """How jobs advance: runs are every `period_ns`, a resume or a move costs `penalty_ns`.
 
     New caps on the CPU of running jobs count from the next multiple of `apply_ns` on; 0: at once. By job: `run_s` with
@@ -85,7 +85,7 @@ class FluidReplay(NamedTuple):
     cluster: FluidCluster
     times: FluidTimes
     counts: FluidCounts
-    progress: FluidProgress
+    settings: FluidSettings
     pace: FluidPace
     cursor: Integers
     system: Integers
@@ -110,13 +110,13 @@ def advance(replay: FluidReplay, system: Integers, now_ns: int, next_ns: int) ->
         if begin_ns < next_ns:
             did_s = pace.rate[job] * ((next_ns - begin_ns) / NANOSECONDS)
             pace.done_s[job] += did_s
-            cluster.states.virtual_s[job] += did_s / replay.progress.measured[job]
+            cluster.states.virtual_s[job] += did_s / replay.settings.measured[job]
 
 
 @entry_point
 def set_rates(replay: FluidReplay, system: Integers, now_ns: int) -> None:
     """Set the caps that count from now on, how fast each job advances with them, and so when it ends."""
-    cluster, pace, apply_ns = replay.cluster, replay.pace, replay.progress.apply_ns
+    cluster, pace, apply_ns = replay.cluster, replay.pace, replay.settings.apply_ns
     states, needs, load = cluster.states, cluster.needs, cluster.space.cpu
     for job in system:
         if not apply_ns or now_ns % apply_ns == 0 or not replay.had_nodes[job]:
@@ -136,22 +136,22 @@ def set_rates(replay: FluidReplay, system: Integers, now_ns: int) -> None:
             for node in states.places[needs.first[job] : needs.end[job]]:
                 most = max(most, load[node])
             rate /= most
-        pace.rate[job] = min(rate * replay.progress.measured[job], 1.0)
+        pace.rate[job] = min(rate * replay.settings.measured[job], 1.0)
         _forecast(replay, job, now_ns)
 
 
 @entry_point
 def _forecast(replay: FluidReplay, job: int, now_ns: int) -> None:
     """Set the end of the job as it is now."""
-    pace, progress, times = replay.pace, replay.progress, replay.times
+    pace, settings, times = replay.pace, replay.settings, replay.times
     times.end_ns[job] = NEVER
     if replay.cluster.states.has_nodes[job]:
-        left_s = max(progress.run_s[job] - pace.done_s[job], 0.0) / pace.rate[job]
+        left_s = max(settings.run_s[job] - pace.done_s[job], 0.0) / pace.rate[job]
         begin_ns = max(now_ns, times.penalty_ns[job])
         times.end_ns[job] = LAST_NS
         if left_s < (LAST_NS - begin_ns) / NANOSECONDS:
             times.end_ns[job] = begin_ns + np.int64(np.rint(left_s * NANOSECONDS))
-        limit_s = progress.limit_s[job] - pace.wall_s[job]
+        limit_s = settings.limit_s[job] - pace.wall_s[job]
         if limit_s < (times.end_ns[job] - now_ns) / NANOSECONDS - 1e-6:
             times.end_ns[job] = now_ns + np.int64(np.rint(max(limit_s, 0.0) * NANOSECONDS))
             replay.counts.killed[job] = True

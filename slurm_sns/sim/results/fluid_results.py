@@ -118,7 +118,9 @@ def _job_lines(run: FluidRun, workload: FluidWorkload, true_nodes: NodeArrays) -
 
 def _per_unit(workload: FluidWorkload, true_nodes: NodeArrays, row: int) -> float:
     """The cores, or the MiB, in one unit of the workload's needs."""
-    return int(true_nodes.capacity[row, 0]) / max(int(workload.node_arrays.capacity[row, 0]), 1)
+    if workload.node_arrays is true_nodes:
+        return 1.0
+    return int(true_nodes.capacity[row, 0]) / int(workload.node_arrays.capacity[row, 0])
 
 
 def _short(number: float) -> str:

@@ -2,7 +2,7 @@
 
 The first has the header `job_id,submit_s,run_s,tasks,cpu_need,memory_need`. The needs are those of one task as
 fractions of a node, exact to six decimals; the nodes must be alike. In the other forms each of a job's nodes has one
-task, whose needs are the job's cores and memory there.
+task, whose needs are the job's cores and memory there; as for matching, that is at least SMALLEST_MEMORY_MB of memory.
 """
 
 from collections import Counter
@@ -14,19 +14,19 @@ from numpy.typing import NDArray
 
 from slurm_sns.errors import BadInput
 from slurm_sns.model import Alternative, Job, Resources
-from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
+from slurm_sns.policies.placement.node_arrays import MEMORY, NodeArrays, amounts
 from slurm_sns.sim.traces.csv_table import Table, read_table
 from slurm_sns.sim.traces.files import STANDARD_INPUT, read_text
 from slurm_sns.sim.traces.fluid_trace import PARTS, FluidTrace, can_run
 from slurm_sns.sim.traces.nodes_csv import MOST_NODES
 from slurm_sns.sim.traces.programs_csv import header_of
 from slurm_sns.sim.traces.read_trace import read_records
-from slurm_sns.sim.traces.trace import SHORTEST_RUN_S, TOO_LARGE, Trace, TraceJob
+from slurm_sns.sim.traces.trace import SHORTEST_RUN_S, SMALLEST_MEMORY_MB, TOO_LARGE, Trace, TraceJob
 from slurm_sns.sim.traces.trace_arrays import TraceArrays
 
 COLUMNS = ("job_id", "submit_s", "run_s", "tasks", "cpu_need", "memory_need")
 #: A hundred years: moments are exact to nanoseconds in a replay.
-MOST_S = 3e9
+LATEST_SUBMIT_S = 3e9
 
 
 @dataclass(frozen=True)
@@ -61,8 +61,17 @@ def has_tasks(name: str) -> bool:
     return name != STANDARD_INPUT and "tasks" in header_of(name)
 
 
-def on_whole_nodes(workload: FluidWorkload, node_arrays: NodeArrays) -> Trace:
-    """The jobs as a batch scheduler runs them: each task has a node of its own. `node_arrays` are the true nodes."""
+def on_whole_nodes(name: str, workload: FluidWorkload, node_arrays: NodeArrays) -> Trace:
+    """The jobs of the file `name` as a batch scheduler runs them: each task has a node of its own.
+
+    `node_arrays` are the true nodes.
+
+    Raises:
+        BadInput: no job is left, or nodes have so little memory that they count as full.
+    """
+    least_mb = int(node_arrays.capacity[MEMORY].min())
+    if least_mb < SMALLEST_MEMORY_MB:
+        raise BadInput(f"nodes have {least_mb} MiB; valid with fcfs and easy: {SMALLEST_MEMORY_MB} or more")
     trace, demand = workload.trace, Resources(*node_arrays.capacity[:, 0].tolist())
     columns = (trace.identity, trace.submit_s, trace.run_s, trace.tasks)
     jobs: list[TraceJob] = []
@@ -72,7 +81,7 @@ def on_whole_nodes(workload: FluidWorkload, node_arrays: NodeArrays) -> Trace:
         job = Job(identity, submit_s, (alternative,), (len(jobs),), expected_run_s=run_s)
         jobs.append(TraceJob(job, run_s))
     dropped = Counter(trace.dropped)
-    return Trace.of("the trace", jobs, dropped, node_arrays)
+    return Trace.of(name, jobs, dropped, node_arrays)
 
 
 def of_records(records: TraceArrays) -> FluidTrace:
@@ -110,13 +119,15 @@ def _of_table(name: str, node_arrays: NodeArrays, load_factor: float, limit: int
     table = read_table(name, text, COLUMNS, ())
     identity = table.integers("job_id", 0)
     table.require_distinct("job_id")
-    run_s = table.numbers("run_s", 0, MOST_S)
+    run_s = table.numbers("run_s", 0, LATEST_SUBMIT_S)
     tasks = table.integers("tasks", 1, MOST_NODES)
     cpu, memory = _parts(table, "cpu_need", 1), _parts(table, "memory_need", 0)
-    submit_s = _scaled(table.numbers("submit_s", 0, MOST_S), load_factor)
-    if submit_s.max() > MOST_S:
-        raise BadInput(f"{name}: with --load-factor {load_factor:g} jobs are submitted after {MOST_S:g} s; valid: less")
-    run_s = np.where(run_s > 0, run_s, SHORTEST_RUN_S)
+    submit_s = _scaled(table.numbers("submit_s", 0, LATEST_SUBMIT_S), load_factor)
+    if submit_s.max() > LATEST_SUBMIT_S:
+        raise BadInput(
+            f"{name}: with --load-factor {load_factor:g} jobs are submitted after {LATEST_SUBMIT_S:g} s; valid: less"
+        )
+    run_s = np.maximum(run_s, SHORTEST_RUN_S)
     trace = FluidTrace(identity, submit_s, run_s, tasks, cpu, memory, np.full(len(table), np.nan))
     fits = can_run(node_arrays, trace)
     if not fits.any():

@@ -27,6 +27,8 @@ PAPER_JOBS, PAPER_NODES, PAPER_TRACES = 1000, 128, 100
 PAPER_LOADS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 #: A node of the paper: quad-core, and 8 GB where the paper counts bytes (section IV-A, footnote 1).
 NODE_CORES, NODE_GB = 4, 8
+#: Thirty years: longer traces cannot be simulated.
+LONGEST_SPAN_S = 1e9
 #: A sequential task uses one core, any other task all of them.
 SEQUENTIAL_NEED = PARTS // NODE_CORES
 #: Of the jobs, 55 % need a tenth of a node's memory per task, the others x tenths with x uniform in 2 to 10.
@@ -73,11 +75,14 @@ def scaled(trace: FluidTrace, nodes: int, load: float) -> FluidTrace:
     """The trace with all gaps between submits multiplied by one number that gives it this offered load on these nodes.
 
     Raises:
-        BadInput: no number gives this load, because all jobs are submitted at one moment, before or after the scaling.
+        BadInput: no number gives this load, because all jobs are submitted at one moment, before or after the scaling,
+            or the trace would be too long.
     """
     factor = offered_load(trace, nodes) / load
     span_s = np.floor((trace.submit_s[-1] - trace.submit_s[0]) * factor + 0.5) if np.isfinite(factor) else 0.0
     if not span_s > 0:
         raise BadInput(f"load {load:g}: all jobs are submitted in one second; valid: more jobs, or a lower load")
+    if span_s > LONGEST_SPAN_S:
+        raise BadInput(f"load {load:g}: the trace would last {span_s:.2g} s; valid: a higher load")
     submit_s = np.floor((trace.submit_s - trace.submit_s[0]) * factor + 0.5)
     return replace(trace, submit_s=submit_s)

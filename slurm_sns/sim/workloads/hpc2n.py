@@ -65,7 +65,7 @@ def read_hpc2n(source: TraceFile, *, memory_floor: bool = True) -> FluidTrace:
     if not kept.size:
         raise BadInput(f"{source.name}: no job can run on {NODES} nodes; valid: SWF with run times and processors")
     submit_s = _whole(fields["submit"])
-    kept = kept[np.argsort(submit_s[kept], kind="stable")]
+    kept = kept[np.lexsort((fields["job"][kept], submit_s[kept]))]
     limit_s = fields["requested time"][kept]
     return FluidTrace(
         identity=fields["job"][kept].astype(np.int64),
@@ -91,20 +91,21 @@ def weeks(trace: FluidTrace) -> tuple[FluidTrace, ...]:
     Our log has 182 weeks, each with jobs; from its first submit there would be 181. `dropped` is counted for the whole
     log only.
     """
-    week = (trace.submit_s // WEEK_S).astype(np.int64)
-    bounds = np.searchsorted(week, np.arange(week[-1] + 2))
-    return tuple(
-        replace(
-            trace,
-            **{
-                name: getattr(trace, name)[begin:end]
-                for name in ("identity", "run_s", "tasks", "cpu", "memory", "limit_s")
-            },
-            submit_s=trace.submit_s[begin:end] - at * WEEK_S,
-            dropped={},
-        )
-        for at, (begin, end) in enumerate(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))
-    )
+    return tuple(week(trace, number) for number in range(1, number_of_weeks(trace) + 1))
+
+
+def number_of_weeks(trace: FluidTrace) -> int:
+    """How many weeks the trace's clock has until the last submit."""
+    return int(trace.submit_s[-1] // WEEK_S) + 1
+
+
+def week(trace: FluidTrace, number: int) -> FluidTrace:
+    """One week of the trace, counted from 1; it may be without jobs."""
+    begin_s = (number - 1) * WEEK_S
+    begin, end = np.searchsorted(trace.submit_s, [begin_s, begin_s + WEEK_S]).tolist()
+    names = ("identity", "run_s", "tasks", "cpu", "memory", "limit_s")
+    columns = {name: getattr(trace, name)[begin:end] for name in names}
+    return replace(trace, **columns, submit_s=trace.submit_s[begin:end] - begin_s, dropped={})
 
 
 def _whole(seconds: Column) -> Column:

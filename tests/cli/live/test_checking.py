@@ -95,7 +95,7 @@ def test_a_daemon_runs_while_the_process_that_took_its_lock_does(tmp_path: Path)
     assert not installation.runs("scheduler", tmp_path)  # a process of another name has the number by now: this one
     command = [sys.executable, "-c", "print(flush=True); input()", "scheduler"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
-        child.stdout.readline()  # Popen returns when exec begins; the kernel shows the new words some microseconds later
+        child.stdout.readline()  # Popen returns when exec begins; the kernel shows the new words a little later
         (tmp_path / "scheduler.lock").write_text(f"{child.pid}\n")
         assert installation.runs("scheduler", tmp_path)
         assert not installation.runs("watchdog", tmp_path)

@@ -54,7 +54,6 @@ def test_the_summary_has_the_costs_and_no_cycles_file_is_written(files, tmp_path
     summary = json.loads(found.stdout)
     assert summary["period_s"] == 60
     assert summary["penalty_s"] == 0
-    assert summary["preemptions"] >= 0
     assert summary["max_bounded_stretch"] >= summary["mean_bounded_stretch"] >= 1
     assert {path.name for path in out.iterdir()} == {"jobs.csv", "summary.json"}
 
@@ -97,6 +96,7 @@ def test_batch_schedulers_run_each_task_on_a_node_of_its_own(files, tmp_path, po
         (["--policy", "max-jobs"], "tasks with fluid needs go with --policy fcfs, easy and dfrs-"),
         (["--policy", "easy", "--user-estimates"], "a CSV has no time limits"),
         (["--policy", "dfrs-greedy", "--user-estimates"], "--user-estimates goes with --policy easy"),
+        (["--policy", "easy", "--profiles", "nosuch.yaml"], "jobs have tasks and no programs"),
         (["--policy", "dfrs-greedy", "--age-limit", "5"], "--age-limit goes with policies that match"),
         (["--policy", "dfrs-dynmcb8-per", "--period", "0"], "period"),
     ],
@@ -106,7 +106,7 @@ def test_options_that_do_not_go_together_are_refused_in_one_line(files, more, wo
     assert isinstance(refused.exception, BadInput) or refused.exit_code == 2
     told = refused.stderr or str(refused.exception)
     assert words in told
-    assert len(str(refused.exception).splitlines()) == 1
+    assert refused.exit_code == 2 or len(told.splitlines()) == 1
 
 
 HOSTILE = {
@@ -116,6 +116,7 @@ HOSTILE = {
     "a hundred jobs on one node": "".join(f"{at},0,1000000000,1,1,0.01\n" for at in range(1, 101)),
     "all at once": "".join(f"{at},7,30,2,0.5,0.5\n" for at in range(1, 30)),
     "very short": "1,0,0.000001,1,1,0.1\n2,0,0,1,1,0.1\n",
+    "a single short job": "1,0,0.0000000001,1,1,0.1\n",
 }
 
 
@@ -125,8 +126,20 @@ def test_odd_traces_end_or_are_refused_in_one_line(tmp_path, name, policy):
     (tmp_path / "nodes.csv").write_text(NODES)
     (tmp_path / "t.csv").write_text(TRACE.splitlines()[0] + "\n" + HOSTILE[name])
     period = ["--period", "31536000"] if policy.endswith("-per") else []
-    found = run(
-        "simulate", str(tmp_path / "t.csv"), "--nodes", str(tmp_path / "nodes.csv"), "--policy", policy, *period
-    )
-    assert found.exit_code == 0 or isinstance(found.exception, BadInput)
-    assert found.exit_code == 0 or len(str(found.exception).splitlines()) == 1
+    out, nodes = tmp_path / "out", str(tmp_path / "nodes.csv")
+    found = run("simulate", str(tmp_path / "t.csv"), "--nodes", nodes, "--policy", policy, *period, "--out", str(out))
+    if found.exit_code:
+        assert isinstance(found.exception, BadInput)
+        assert len(str(found.exception).splitlines()) == 1
+        return
+    for row in rows(out):
+        assert float(row["end_s"]) >= float(row["start_s"]) >= float(row["submit_s"]) >= 0
+        assert float(row["stretch"]) >= 1
+
+
+def test_a_period_that_is_too_short_for_a_long_trace_is_refused(tmp_path):
+    (tmp_path / "nodes.csv").write_text(NODES)
+    (tmp_path / "t.csv").write_text(TRACE.splitlines()[0] + "\n1,0,1000000000,1,1,0.1\n")
+    command = ["simulate", str(tmp_path / "t.csv"), "--nodes", str(tmp_path / "nodes.csv")]
+    found = run(*command, "--policy", "dfrs-dynmcb8-per", "--period", "1")
+    assert str(found.exception) == "a periodic run every 1 s for 1e+09 s; valid: 10 s or more"

@@ -22,7 +22,8 @@ from slurm_sns.model import (
 )
 from slurm_sns.policies.base import own_geometry
 from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
-from slurm_sns.sim.engine.planned import Disruptions, PlannedSimulation
+from slurm_sns.sim.engine.disruptions import Disruptions
+from slurm_sns.sim.engine.planned import PlannedSimulation
 from slurm_sns.sim.traces.trace import JobMaker, Trace, TraceJob
 
 GB = 1024

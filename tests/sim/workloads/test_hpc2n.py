@@ -113,8 +113,8 @@ def test_what_cannot_be_simulated_is_dropped_and_counted_by_reason():
     }
 
 
-def test_jobs_are_by_submit_time_and_those_of_one_second_in_the_files_order():
-    trace = converted(line(job=3, submit=9), line(job=2, submit=5), line(job=9, submit=5), line(job=1, submit=7))
+def test_jobs_are_by_submit_time_and_those_of_one_second_by_number():
+    trace = converted(line(job=3, submit=9), line(job=9, submit=5), line(job=2, submit=5), line(job=1, submit=7))
     assert trace.identity.tolist() == [2, 9, 1, 3]
 
 
