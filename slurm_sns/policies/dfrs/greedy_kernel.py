@@ -3,10 +3,10 @@
 import numpy as np
 
 from slurm_sns.policies.dfrs.fluid_arrays import FluidCluster, Integers, copy
-from slurm_sns.policies.placement.compiled import entry_point
+from slurm_sns.policies.placement.compiled import subroutine
 
 
-@entry_point
+@subroutine
 def occupy(cluster: FluidCluster, jobs: Integers) -> None:
     """Compute what the jobs hold: the memory left on each node, and the CPU that its tasks need."""
     copy(cluster.space.memory_left, cluster.capacity.memory)
@@ -17,7 +17,7 @@ def occupy(cluster: FluidCluster, jobs: Integers) -> None:
             _put(cluster, job, 1.0)
 
 
-@entry_point
+@subroutine
 def place(cluster: FluidCluster, job: int) -> bool:
     """Place the job greedily; if a task finds no node, nothing changes and False is returned."""
     needs, space = cluster.needs, cluster.space
@@ -49,7 +49,7 @@ def place(cluster: FluidCluster, job: int) -> bool:
     return is_placed
 
 
-@entry_point
+@subroutine
 def make_room(cluster: FluidCluster, newcomer: int, running: Integers) -> None:
     """Place the newcomer and mark in `space.paused` the jobs that were paused for it.
 
@@ -68,7 +68,7 @@ def make_room(cluster: FluidCluster, newcomer: int, running: Integers) -> None:
             cluster.space.paused[job] = True
 
 
-@entry_point
+@subroutine
 def _has_room(cluster: FluidCluster, job: int) -> bool:
     """Whether the nodes where the job was have memory for its tasks; its tasks on one node follow each other."""
     needs, states = cluster.needs, cluster.states
@@ -83,7 +83,7 @@ def _has_room(cluster: FluidCluster, job: int) -> bool:
     return True
 
 
-@entry_point
+@subroutine
 def _put(cluster: FluidCluster, job: int, sign: float) -> None:
     """Put the job's tasks on its places, or with a `sign` of -1 take them away."""
     needs, states = cluster.needs, cluster.states
@@ -92,7 +92,7 @@ def _put(cluster: FluidCluster, job: int, sign: float) -> None:
         _change(cluster, job, node, sign)
 
 
-@entry_point
+@subroutine
 def _change(cluster: FluidCluster, job: int, node: int, sign: float) -> None:
     cluster.space.memory_left[node] -= sign * cluster.needs.memory[job]
     cluster.space.cpu[node] += sign * cluster.needs.cpu[job]

@@ -7,7 +7,7 @@ from slurm_sns.policies.dfrs.greedy_kernel import make_room, occupy, place
 from slurm_sns.policies.dfrs.priority_kernel import sort_by_priority
 from slurm_sns.policies.dfrs.search_kernel import search_stretch, search_yield
 from slurm_sns.policies.dfrs.yields_kernel import equal_yield, raise_yields, slice_time
-from slurm_sns.policies.placement.compiled import entry_point
+from slurm_sns.policies.placement.compiled import entry_point, subroutine
 
 _LEAST_YIELD = stretch_search.LEAST_YIELD
 
@@ -34,7 +34,7 @@ def decide(algorithm: Algorithm, cluster: FluidCluster, jobs: Integers, clock: C
     _set_yields(algorithm, cluster, jobs, clock)
 
 
-@entry_point
+@subroutine
 def _start(algorithm: Algorithm, cluster: FluidCluster, jobs: Integers, now_s: float) -> None:
     """Place the jobs whose turn it is; mark those that were paused for them."""
     states, turns = cluster.states, cluster.turns
@@ -50,7 +50,7 @@ def _start(algorithm: Algorithm, cluster: FluidCluster, jobs: Integers, now_s: f
             turns.failed[job] = not place(cluster, job)
 
 
-@entry_point
+@subroutine
 def _resume(algorithm: Algorithm, cluster: FluidCluster, jobs: Integers, now_s: float) -> None:
     """Place paused jobs greedily, those with the highest priority first; what does not fit is skipped."""
     without = cluster.space.by_priority[: _choose(cluster, jobs, False)]
@@ -60,7 +60,7 @@ def _resume(algorithm: Algorithm, cluster: FluidCluster, jobs: Integers, now_s: 
             place(cluster, job)
 
 
-@entry_point
+@subroutine
 def _choose(cluster: FluidCluster, jobs: Integers, have_nodes: bool) -> int:
     """Write the jobs that have nodes, or those that have none, to `space.by_priority`; how many these are."""
     count = 0
@@ -71,7 +71,7 @@ def _choose(cluster: FluidCluster, jobs: Integers, have_nodes: bool) -> int:
     return count
 
 
-@entry_point
+@subroutine
 def _set_yields(algorithm: Algorithm, cluster: FluidCluster, jobs: Integers, clock: Clock) -> None:
     """Set the yields of the jobs that have nodes; the others have none."""
     states = cluster.states

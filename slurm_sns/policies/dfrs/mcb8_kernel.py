@@ -10,7 +10,7 @@ import numpy as np
 from slurm_sns.policies.dfrs.fluid_arrays import Floats, FluidCluster, Integers, Places, copy
 from slurm_sns.policies.dfrs.mcb8 import BALANCE
 from slurm_sns.policies.dfrs.sort_kernel import sort_decreasing
-from slurm_sns.policies.placement.compiled import entry_point
+from slurm_sns.policies.placement.compiled import entry_point, subroutine
 
 
 @entry_point
@@ -58,7 +58,7 @@ def pack(cluster: FluidCluster, jobs: Integers, scale: float, tolerance: float, 
     return tasks == 0
 
 
-@entry_point
+@subroutine
 def _make_lists(cluster: FluidCluster, jobs: Integers, slack: float, ordered: Integers) -> int:
     """Write the CPU-heavy jobs, whose number is returned, then the memory-heavy ones, each in the order of its list."""
     space = cluster.space
@@ -82,7 +82,7 @@ def _make_lists(cluster: FluidCluster, jobs: Integers, slack: float, ordered: In
     return cpu_heavy
 
 
-@entry_point
+@subroutine
 def _least(cluster: FluidCluster, jobs: Integers) -> tuple[float, float]:
     """The least CPU and the least memory that a task of these jobs requires."""
     cpu, memory = np.inf, np.inf
@@ -92,7 +92,7 @@ def _least(cluster: FluidCluster, jobs: Integers) -> tuple[float, float]:
     return cpu, memory
 
 
-@entry_point
+@subroutine
 def _with_tasks(cluster: FluidCluster, listed: Integers) -> int:
     """Take jobs without tasks away from a list; the number of those that are left."""
     count = 0
@@ -103,7 +103,7 @@ def _with_tasks(cluster: FluidCluster, listed: Integers) -> int:
     return count
 
 
-@entry_point
+@subroutine
 def _fill(  # noqa: PLR0917  compiled functions have no keyword-only arguments
     cluster: FluidCluster,
     cpu_heavy: Integers,
@@ -146,14 +146,14 @@ def _fill(  # noqa: PLR0917  compiled functions have no keyword-only arguments
     return count
 
 
-@entry_point
+@subroutine
 def _fits(cluster: FluidCluster, job: int, cpu: float, memory: float) -> bool:
     """Whether the job has a task left, and there is room for it."""
     space = cluster.space
     return space.left[job] > 0 and space.memory[job] <= memory and space.required[job] <= cpu
 
 
-@entry_point
+@subroutine
 def _skip(listed: Integers, begin: int, key: Floats, most: float) -> int:
     """The first position from `begin` on whose job has a key of at most `most`; the keys decrease along the list."""
     if begin == len(listed) or key[listed[begin]] <= most:

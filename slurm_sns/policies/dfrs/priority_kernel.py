@@ -5,7 +5,7 @@ import numpy as np
 from slurm_sns.policies.dfrs.fluid_arrays import FluidCluster, Integers
 from slurm_sns.policies.dfrs.priority import ROUNDING, SHORTEST_FLOW_S
 from slurm_sns.policies.dfrs.sort_kernel import sort_decreasing
-from slurm_sns.policies.placement.compiled import entry_point
+from slurm_sns.policies.placement.compiled import entry_point, subroutine
 
 
 @entry_point
@@ -28,7 +28,7 @@ def sort_by_priority(cluster: FluidCluster, jobs: Integers, now_s: float) -> Non
     sort_decreasing(jobs, space.key, space.other, space.spare)
 
 
-@entry_point
+@subroutine
 def _priority(flow_s: float, virtual_s: float) -> float:
     if virtual_s <= 0.0:
         return np.inf

@@ -4,7 +4,7 @@ from slurm_sns.policies.dfrs import stretch_search, yield_search
 from slurm_sns.policies.dfrs.fluid_arrays import Clock, FluidCluster, Integers
 from slurm_sns.policies.dfrs.mcb8 import TOLERANCE
 from slurm_sns.policies.dfrs.mcb8_kernel import pack
-from slurm_sns.policies.placement.compiled import entry_point
+from slurm_sns.policies.placement.compiled import entry_point, subroutine
 
 _DENOMINATOR = float(yield_search.DENOMINATOR)
 _WHOLE, _LEAST, _ACCURACY = yield_search.WHOLE, yield_search.LEAST, yield_search.ACCURACY
@@ -29,7 +29,7 @@ def search_yield(cluster: FluidCluster, jobs: Integers, by_priority: Integers) -
     return 0, len(jobs)
 
 
-@entry_point
+@subroutine
 def _bisect_yield(cluster: FluidCluster, jobs: Integers) -> tuple[int, int]:
     """The numerator of the last yield that succeeds, 0 if the least one fails, and the row that holds its packing."""
     required, packings = cluster.space.required, cluster.space.packings
@@ -65,7 +65,7 @@ def search_stretch(cluster: FluidCluster, jobs: Integers, by_priority: Integers,
         left = left[: _leave_out(cluster, left, by_priority[len(jobs) - 1 - dropped])]
 
 
-@entry_point
+@subroutine
 def _bisect_stretch(cluster: FluidCluster, jobs: Integers, clock: Clock) -> tuple[float, int]:
     """The last stretch that succeeds, 0 if the largest fails, and the row that holds its packing."""
     required, packings = cluster.space.required, cluster.space.packings
@@ -89,14 +89,14 @@ def _bisect_stretch(cluster: FluidCluster, jobs: Integers, clock: Clock) -> tupl
         tried = (low + high) / 2 if found > 0.0 else high
 
 
-@entry_point
+@subroutine
 def _stretch(cluster: FluidCluster, job: int, cpu_yield: float, clock: Clock) -> float:
     """The job's stretch at the next run, if it has this yield until then."""
     flow_s = clock.now_s - cluster.needs.submit_s[job] + clock.period_s
     return flow_s / (cluster.states.virtual_s[job] + cpu_yield * clock.period_s)
 
 
-@entry_point
+@subroutine
 def _yield_for(cluster: FluidCluster, job: int, stretch: float, clock: Clock) -> float:
     """The yield that brings the job to this stretch at the next run."""
     flow_s = clock.now_s - cluster.needs.submit_s[job] + clock.period_s
@@ -104,7 +104,7 @@ def _yield_for(cluster: FluidCluster, job: int, stretch: float, clock: Clock) ->
     return min(max(wanted, _LEAST_YIELD), 1.0)
 
 
-@entry_point
+@subroutine
 def _without_memory(cluster: FluidCluster, jobs: Integers, by_priority: Integers) -> int:
     """Write the jobs whose memory together the nodes have to `space.packed`; how many are left out at once.
 
@@ -130,7 +130,7 @@ def _without_memory(cluster: FluidCluster, jobs: Integers, by_priority: Integers
     return dropped
 
 
-@entry_point
+@subroutine
 def _leave_out(cluster: FluidCluster, jobs: Integers, dropped: int) -> int:
     """Take one of the jobs away, which gets no nodes; the number of those that are left."""
     cluster.states.has_nodes[dropped] = False
@@ -142,7 +142,7 @@ def _leave_out(cluster: FluidCluster, jobs: Integers, dropped: int) -> int:
     return count
 
 
-@entry_point
+@subroutine
 def _take_over(cluster: FluidCluster, jobs: Integers, row: int) -> None:
     """Give these jobs the places of a packing."""
     needs, states = cluster.needs, cluster.states

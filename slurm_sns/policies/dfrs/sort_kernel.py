@@ -1,10 +1,10 @@
 """A stable sort of jobs by two keys, which allocates nothing."""
 
 from slurm_sns.policies.dfrs.fluid_arrays import Floats, Integers
-from slurm_sns.policies.placement.compiled import entry_point
+from slurm_sns.policies.placement.compiled import subroutine
 
 
-@entry_point
+@subroutine
 def sort_decreasing(jobs: Integers, key: Floats, other: Floats, spare: Integers) -> None:
     """Sort the jobs by `key`, decreasing, then by `other`, decreasing; equal ones keep their order.
 
@@ -17,7 +17,7 @@ def sort_decreasing(jobs: Integers, key: Floats, other: Floats, spare: Integers)
         width *= 2
 
 
-@entry_point
+@subroutine
 def _merge(  # noqa: PLR0917  compiled functions have no keyword-only arguments
     jobs: Integers, key: Floats, other: Floats, spare: Integers, begin: int, middle: int, end: int
 ) -> None:

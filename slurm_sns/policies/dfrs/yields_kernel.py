@@ -4,10 +4,10 @@ import numpy as np
 
 from slurm_sns.policies.dfrs.fluid_arrays import FluidCluster, Integers, copy
 from slurm_sns.policies.dfrs.sort_kernel import sort_decreasing
-from slurm_sns.policies.placement.compiled import entry_point
+from slurm_sns.policies.placement.compiled import subroutine
 
 
-@entry_point
+@subroutine
 def equal_yield(cluster: FluidCluster, jobs: Integers) -> float:
     """The largest yield that all of the jobs that have nodes can have."""
     needs, states = cluster.needs, cluster.states
@@ -24,7 +24,7 @@ def equal_yield(cluster: FluidCluster, jobs: Integers) -> float:
     return 1.0 / highest
 
 
-@entry_point
+@subroutine
 def slice_time(cluster: FluidCluster, jobs: Integers) -> None:
     """Set the yields of gang scheduling; `space.cpu` must hold the CPU that is needed on each node."""
     needs, states = cluster.needs, cluster.states
@@ -36,7 +36,7 @@ def slice_time(cluster: FluidCluster, jobs: Integers) -> None:
             states.cpu_yield[job] = 1.0 / slices
 
 
-@entry_point
+@subroutine
 def raise_yields(cluster: FluidCluster, jobs: Integers, is_weighted: bool, next_run_s: float) -> None:
     """Raise the yields of the jobs that have nodes, those first that need the least CPU over all their tasks.
 
@@ -59,7 +59,7 @@ def raise_yields(cluster: FluidCluster, jobs: Integers, is_weighted: bool, next_
         _raise(cluster, job)
 
 
-@entry_point
+@subroutine
 def _raise(cluster: FluidCluster, job: int) -> None:
     """Raise one job's yield as far as the nodes allow; a node's tasks follow each other among the places."""
     needs, states, left = cluster.needs, cluster.states, cluster.space.cpu

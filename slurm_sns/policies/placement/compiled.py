@@ -24,6 +24,14 @@ def compiled(function: Function) -> Function:
     return _cached(function, forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
+def subroutine(function: Function) -> Function:
+    """Compile a function that compiled code calls, once for all of its callers.
+
+    It has no wrapper for Python: that would take most of the time of its compilation.
+    """
+    return _cached(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+
+
 def entry_point(function: Function) -> Function:
     """Compile a function that Python calls, at its first call with arguments of these types."""
     return _cached(function)

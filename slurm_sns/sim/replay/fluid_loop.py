@@ -13,7 +13,7 @@ from slurm_sns.policies.dfrs.algorithms import Algorithm
 from slurm_sns.policies.dfrs.back_off import MOST_DOUBLINGS
 from slurm_sns.policies.dfrs.fluid_arrays import Clock, Integers, Places, copy
 from slurm_sns.policies.dfrs.instant_kernel import decide
-from slurm_sns.policies.placement.compiled import entry_point
+from slurm_sns.policies.placement.compiled import entry_point, subroutine
 from slurm_sns.sim.replay.fluid_state import (
     IN_SYSTEM,
     LAST_NS,
@@ -53,7 +53,7 @@ def replay_some(algorithm: Algorithm, replay: FluidReplay, most: int) -> bool:
     return True
 
 
-@entry_point
+@subroutine
 def _next_event(algorithm: Algorithm, replay: FluidReplay, system: Integers, now_ns: int) -> int:
     """When something happens next, NEVER if nothing does."""
     times, period_ns = replay.times, replay.settings.period_ns
@@ -66,7 +66,7 @@ def _next_event(algorithm: Algorithm, replay: FluidReplay, system: Integers, now
     return next_ns
 
 
-@entry_point
+@subroutine
 def _next_caps(replay: FluidReplay, system: Integers, now_ns: int) -> int:
     """When new caps count, NEVER if all do."""
     apply_ns = replay.settings.apply_ns
@@ -77,7 +77,7 @@ def _next_caps(replay: FluidReplay, system: Integers, now_ns: int) -> int:
     return NEVER
 
 
-@entry_point
+@subroutine
 def _take_ended(replay: FluidReplay) -> None:
     """Take away the jobs that have ended."""
     count = 0
@@ -88,7 +88,7 @@ def _take_ended(replay: FluidReplay) -> None:
     replay.cursor[IN_SYSTEM] = count
 
 
-@entry_point
+@subroutine
 def _submit(replay: FluidReplay) -> None:
     """Add the jobs that are submitted now."""
     cursor, submit_ns = replay.cursor, replay.times.submit_ns
@@ -99,7 +99,7 @@ def _submit(replay: FluidReplay) -> None:
         cursor[SUBMITTED] += 1
 
 
-@entry_point
+@subroutine
 def _decide(algorithm: Algorithm, replay: FluidReplay, system: Integers, now_ns: int) -> None:
     """Let the kernel decide, and carry its decision out."""
     cluster, times, period_ns = replay.cluster, replay.times, replay.settings.period_ns
@@ -124,7 +124,7 @@ def _decide(algorithm: Algorithm, replay: FluidReplay, system: Integers, now_ns:
     replay.counts.instants[1] += some_wait
 
 
-@entry_point
+@subroutine
 def _carry_out(replay: FluidReplay, job: int, now_ns: int) -> None:
     """Start, pause, resume or move the job, and count what happened."""
     counts, times = replay.counts, replay.times
@@ -145,7 +145,7 @@ def _carry_out(replay: FluidReplay, job: int, now_ns: int) -> None:
         replay.had_nodes[job] = False  # its new cap counts at once
 
 
-@entry_point
+@subroutine
 def _left_behind(before: Places, after: Places) -> int:
     """How many of the places before, in increasing order as those after, are not among those after."""
     left, at = 0, 0
@@ -159,7 +159,7 @@ def _left_behind(before: Places, after: Places) -> int:
     return left
 
 
-@entry_point
+@subroutine
 def _back_off(replay: FluidReplay, job: int, now_ns: int) -> None:
     """Set the next attempt of a job that has found no place; a job that has nodes needs none."""
     times = replay.times

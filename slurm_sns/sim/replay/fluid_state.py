@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from slurm_sns.policies.dfrs.fluid_arrays import Flags, Floats, FluidCluster, Integers, Places
-from slurm_sns.policies.placement.compiled import entry_point
+from slurm_sns.policies.placement.compiled import subroutine
 
 NANOSECONDS = 1_000_000_000
 #: Later than everything.
@@ -93,7 +93,7 @@ class FluidReplay(NamedTuple):
     had_nodes: Flags
 
 
-@entry_point
+@subroutine
 def advance(replay: FluidReplay, system: Integers, now_ns: int, next_ns: int) -> None:
     """Add what the jobs do until the next instant."""
     cluster, pace = replay.cluster, replay.pace
@@ -113,7 +113,7 @@ def advance(replay: FluidReplay, system: Integers, now_ns: int, next_ns: int) ->
             cluster.states.virtual_s[job] += did_s / replay.settings.measured[job]
 
 
-@entry_point
+@subroutine
 def set_rates(replay: FluidReplay, system: Integers, now_ns: int) -> None:
     """Set the caps that count from now on, how fast each job advances with them, and so when it ends."""
     cluster, pace, apply_ns = replay.cluster, replay.pace, replay.settings.apply_ns
@@ -140,7 +140,7 @@ def set_rates(replay: FluidReplay, system: Integers, now_ns: int) -> None:
         _forecast(replay, job, now_ns)
 
 
-@entry_point
+@subroutine
 def _forecast(replay: FluidReplay, job: int, now_ns: int) -> None:
     """Set the end of the job as it is now."""
     pace, settings, times = replay.pace, replay.settings, replay.times
