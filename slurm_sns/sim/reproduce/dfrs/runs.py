@@ -22,14 +22,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from slurm_sns.errors import BadInput, SnsError
+from slurm_sns.errors import BadInput
 from slurm_sns.policies.dfrs.algorithms import ALGORITHMS, GREEDY_RETRY_AT_EVENTS
 from slurm_sns.policies.dfrs.fluid_arrays import Floats, Integers
 from slurm_sns.sim.replay.batch_replay import replay_batch
 from slurm_sns.sim.replay.fluid_replay import replay_fluid
-from slurm_sns.sim.reproduce.kept import Keeping
 from slurm_sns.sim.reproduce.options import Options
 from slurm_sns.sim.reproduce.shared_data import shared_file
+from slurm_sns.sim.reproduce.shared_runs import shared_results
 from slurm_sns.sim.results.fluid_results import bounded_stretch
 from slurm_sns.sim.traces.files import TraceFile
 from slurm_sns.sim.traces.fluid_trace import PARTS, FluidTrace, whole_nodes
@@ -204,21 +204,9 @@ def has_log() -> bool:
 def results(
     options: Options, units: Iterable[Unit], function: Callable[[Instance], Any] = run, folder: str = "dfrs"
 ) -> dict[Instance, Any]:
-    """The function's result for each instance of these units.
-
-    All pages keep their results in the same folder. A page without --resume repeats its own instances only, and leaves
-    those of the other pages as they are.
+    """The function's result for each instance of these units; all pages keep them in the same folder.
 
     Raises:
         SnsError: the folder cannot be read or written.
     """
-    instances = [instance for unit in units for instance in unit]
-    keeping = Keeping(function, options.folder / folder)
-    if not options.resume:
-        try:
-            for instance in instances:
-                keeping.path(instance).unlink(missing_ok=True)
-        except OSError as problem:
-            raise SnsError(f"{keeping.folder} cannot be written: {problem.strerror}") from None
-    found = keeping.results(instances, options.workers, resume=True, report=options.report)
-    return dict(zip(instances, found, strict=True))
+    return shared_results(options, (instance for unit in units for instance in unit), function, folder)
