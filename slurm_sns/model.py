@@ -95,7 +95,7 @@ class Job:
     is withheld for it. Where `withholds` is False, no capacity is withheld for a job that finds no place. `pool` is the
     pool in whose queue the job waits, `priority` its priority there (larger is more urgent). `expected_run_s` is how
     long the job is expected to run: its time limit, or in a simulation what its owner or a perfect forecast says; None
-    if nothing is known.
+    if nothing is known. `program` is the name of its program, empty if it is not known.
     """
 
     id: int
@@ -110,6 +110,7 @@ class Job:
     pool: str = ""
     priority: int = 0
     expected_run_s: Seconds | None = None
+    program: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +238,10 @@ class Resume:
 
 @dataclass(frozen=True, slots=True)
 class Requeue:
-    """End a job that may restart, and let it wait at the end of the queue of `pool`; empty: of its own pool."""
+    """End a job that may restart, and let it wait at the end of the queue of `pool`; empty: of its own pool.
+
+    A job that waits only changes its queue.
+    """
 
     job_id: int
     pool: str = ""

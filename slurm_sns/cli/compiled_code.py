@@ -14,6 +14,7 @@ VARIABLE = "NUMBA_CACHE_DIR"
 COMPILED = (
     "policies/placement/*.py",
     "policies/dfrs/*.py",
+    "policies/rescheduling/*.py",
     "policies/baselines/expected_times.py",
     "sim/replay/*.py",
 )

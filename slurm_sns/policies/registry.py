@@ -22,6 +22,7 @@ REGISTRY = {
     "dfrs-dynmcb8-per": "slurm_sns.policies.dfrs.parameters:DYNMCB8_PER",
     "dfrs-dynmcb8-asap-per": "slurm_sns.policies.dfrs.parameters:DYNMCB8_ASAP_PER",
     "dfrs-dynmcb8-stretch-per": "slurm_sns.policies.dfrs.parameters:DYNMCB8_STRETCH_PER",
+    "rescheduling": "slurm_sns.policies.rescheduling.parameters:RESCHEDULING",
 }
 
 

@@ -68,13 +68,16 @@ class PlannedSimulation(EventLoop):
         pools: tuple[JobPool, ...] = (),
         may_restart: Callable[[Job], bool] = lambda _: True,
         penalty_s: Seconds = 0,
+        requeue_cost_s: Seconds = 0,
+        keeps_work: bool = False,
         keeps_plans: bool = False,
         run_time: Callable[[Job, Alternative], Seconds] | None = None,
     ) -> None:
         """Start without jobs.
 
-        `may_restart` says which jobs may be requeued, `penalty_s` is the rescheduling penalty. `run_time` gives a job's
-        run time in an alternative; if it is None, each job runs as long as the trace says.
+        `may_restart` says which jobs may be requeued, `penalty_s` is the rescheduling penalty. A requeue loses the
+        job's work unless `keeps_work`, and lengthens its run by `requeue_cost_s`. `run_time` gives a job's run time in
+        an alternative; if it is None, each job runs as long as the trace says.
         """
         run_s = {each.job.id: each.run_s for each in trace.jobs}
         self._shared = Shared(run_time or (lambda job, _alternative: run_s[job.id]))
@@ -85,6 +88,8 @@ class PlannedSimulation(EventLoop):
         self._nodes = HeldCapacity(nodes)
         self._at = {name: at for at, name in enumerate(nodes.names)}
         self._penalty_s = penalty_s
+        self._requeue_cost_s, self._keeps_work = requeue_cost_s, keeps_work
+        self._taken_over_s: dict[int, Seconds] = {}
         self._waiting: dict[int, Job] = {}
         self._active: dict[int, ActiveJob] = {}
         self._shares = shares or {}
@@ -161,7 +166,7 @@ class PlannedSimulation(EventLoop):
                 self._change(job, replace(job, cpu_share=action.cpu_share))
                 self.expect([self._shared.pace(job.id, action.cpu_share, now_s)])
             case Requeue():
-                self._requeue(action)
+                self._requeue(action, now_s)
             case Release():
                 raise self._defect(action, "a simulation has no Slurm that could schedule the job")
 
@@ -203,17 +208,23 @@ class PlannedSimulation(EventLoop):
         self._active[job.id] = started
         self._nodes.start(started, is_exclusive=action.alternative.exclusive)
         placed = Placement(job, action.alternative, self._indices(action.nodes), start_s=now_s, end_s=now_s)
-        self._shared.start(placed)
+        self._shared.start(placed, done_s=self._taken_over_s.get(job.id, 0))
         self.expect([self._shared.pace(job.id, action.cpu_share, now_s)])
 
-    def _requeue(self, action: Requeue) -> None:
-        job = self._active.get(action.job_id)
-        if job is None:
-            raise self._defect(action, "it has no nodes")
-        if not job.may_restart:
-            raise self._defect(action, "it may not restart")
+    def _requeue(self, action: Requeue, now_s: Seconds) -> None:
         if action.pool and action.pool not in {pool.name for pool in self._pools}:
             raise self._defect(action, f"there is no pool {action.pool}")
+        if action.job_id in self._waiting:
+            queued = self._waiting.pop(action.job_id)
+            self._waiting[queued.id] = replace(queued, pool=action.pool or queued.pool)
+            return
+        job = self._active.get(action.job_id)
+        if job is None:
+            raise self._defect(action, "it is not there")
+        if not job.may_restart:
+            raise self._defect(action, "it may not restart")
+        done_s = self._shared.virtual_s(job.id, now_s) if self._keeps_work else 0
+        self._taken_over_s[job.id] = done_s - self._requeue_cost_s
         self._nodes.end(self._active.pop(job.id))
         placed = self.placements.pop(job.id)
         self._shared.finish(placed)

@@ -35,10 +35,10 @@ class Shared:
         self._run_time = run_time
         self._running: dict[int, _Work] = {}
 
-    def start(self, placed: Placement) -> Iterable[Placement]:
-        """The job with its end at a share of 1; `pace` sets another share."""
+    def start(self, placed: Placement, done_s: Seconds = 0) -> Iterable[Placement]:
+        """The job with its end at a share of 1; `pace` sets another share. So much of its work is done already."""
         work_s = self._run_time(placed.job, placed.alternative)
-        mine = self._running[placed.job.id] = _Work(placed, work_s, 0, placed.start_s, 1)
+        mine = self._running[placed.job.id] = _Work(placed, work_s, done_s, placed.start_s, 1)
         return (_timed(mine),)
 
     def pace(self, job_id: int, share: Seconds, now_s: Seconds, *, penalty_s: Seconds = 0) -> Placement:
