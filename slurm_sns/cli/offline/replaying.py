@@ -4,7 +4,7 @@ Policies that match are replayed by the compiled loop; the event engine replays 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from slurm_sns.policies.placement.kernel_weights import KEYS, kernel_holds
 from slurm_sns.policies.placement.node_arrays import NodeArrays
 from slurm_sns.policies.placement.portfolio import Portfolio
 from slurm_sns.policies.profile import Program
+from slurm_sns.policies.rescheduling.parameters import KEPT, RESCHEDULING, ReschedulingParameters
 from slurm_sns.policies.sns.exploration import Exploration
 from slurm_sns.policies.specification import filled
 from slurm_sns.sim.engine.event_loop import Outcome
@@ -27,16 +28,23 @@ from slurm_sns.sim.engine.sns_policies import AUTHORS, progress_of
 from slurm_sns.sim.profiling.learning_cluster import Exploring, laboratory_of
 from slurm_sns.sim.progress.progress import Progress
 from slurm_sns.sim.replay.fluid_replay import replay_fluid
+from slurm_sns.sim.replay.pool_replay import SAMPLE_S, replay_pools
 from slurm_sns.sim.replay.trace_replay import replay
 from slurm_sns.sim.results.fluid_results import fluid_summary, measure_fluid, write_fluid
 from slurm_sns.sim.results.metrics import Metrics, measure
+from slurm_sns.sim.results.pool_results import measure_pools, pool_summary, write_pools
 from slurm_sns.sim.results.replay_files import write_replay
 from slurm_sns.sim.results.result_files import write_results
 from slurm_sns.sim.traces.fluid_csv import FluidWorkload, has_tasks, on_whole_nodes, read_fluid
+from slurm_sns.sim.traces.pool_trace import PoolTrace, Site
+from slurm_sns.sim.traces.pools_csv import has_pools, read_and_count_unsorted
 from slurm_sns.sim.traces.read_trace import read_records
 from slurm_sns.sim.traces.sns_trace import SnsTrace, TraceReader
 from slurm_sns.sim.traces.trace import Trace
 from slurm_sns.sim.traces.trace_arrays import TraceArrays
+
+#: Samples of a site with pools, one each minute: 19 years.
+MOST_SAMPLES = 10_000_000
 
 #: Called from time to time with the number of jobs that have started.
 ReportProgress = Callable[[int], None]
@@ -70,6 +78,8 @@ def read_replay(
     Raises:
         BadInput: the trace cannot be read; the message names file, line and what would be valid.
     """
+    if has_pools(trace):
+        raise BadInput(f"{trace}: jobs of pools go with --policy {RESCHEDULING.name}, not with {asked.name}")
     if asked.fluid is not None:
         workload = read_fluid(trace, node_arrays, load_factor=load_factor, limit=limit)
         policy = asked.fluid
@@ -105,6 +115,18 @@ def read_replay(
         unsorted=0,
         run=lambda report: run_spreading(node_arrays, spread, asked, report, programs=programs),
     )
+
+
+def read_pool_replay(
+    trace: str, site: Site, parameters: ReschedulingParameters, *, load_factor: float, limit: int | None
+) -> Replay:
+    """Read a trace for a site with pools.
+
+    Raises:
+        BadInput: the trace cannot be read; the message names file, line and what would be valid.
+    """
+    jobs, unsorted = read_and_count_unsorted(trace, site, load_factor=load_factor, limit=limit)
+    return Replay(len(jobs), jobs.dropped, unsorted, lambda report: run_pools(site, jobs, parameters, report))
 
 
 def _batch_replay(
@@ -176,6 +198,21 @@ def run_fluid(
         metrics=lambda: measure_fluid(run, workload.trace, workload.node_arrays),
         write=lambda out, summary: write_fluid(out, run, workload, node_arrays, summary),
         more=lambda: {**periodic, "penalty_s": asked.penalty_s, **fluid_summary(run, workload, node_arrays)},
+    )
+
+
+def run_pools(site: Site, trace: PoolTrace, parameters: ReschedulingParameters, report: ReportProgress) -> Result:
+    """Replay jobs of pools, whose suspended jobs may restart in another pool, by the compiled loop."""
+    # The clock begins at the first submit: it is sampled each minute, and traces may count seconds since 1970.
+    begin = int(trace.submit[0])
+    jobs = replace(trace, submit=trace.submit - begin)
+    span_s = int(jobs.submit[-1]) // trace.ticks_per_s
+    sample_until_s = span_s if span_s < MOST_SAMPLES * SAMPLE_S else 0
+    run = replay_pools(site, jobs, parameters, sample_until_s=sample_until_s, progress=report)
+    return Result(
+        metrics=lambda: measure_pools(site, jobs, run, keeps_memory=parameters.suspended_memory == KEPT),
+        write=lambda out, summary: write_pools(out, site, trace, run, summary, begin=begin),
+        more=lambda: {**asdict(parameters), **pool_summary(jobs, run)},
     )
 
 

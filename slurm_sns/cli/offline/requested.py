@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from slurm_sns.policies.baselines.parameters import BatchParameters
     from slurm_sns.policies.dfrs.policy import Dfrs
     from slurm_sns.policies.placement.kernel_matching import Rules
+    from slurm_sns.policies.rescheduling.parameters import ReschedulingParameters
     from slurm_sns.policies.sns.parameters import SnsParameters
 
 _Parameters = TypeVar("_Parameters")
@@ -42,7 +43,8 @@ class Requested:
     """How to replay a trace.
 
     `age_limit_s` None: no job becomes over-aged; `spreading` None: no job is spread. `penalty_s` is what a resume or a
-    move costs. `batch` are the parameters of fcfs and easy, None for other policies.
+    move costs. `batch` are the parameters of fcfs and easy, None for other policies; `rescheduling` are those of the
+    policy that serves pools.
     """
 
     name: str
@@ -53,6 +55,7 @@ class Requested:
     spreading: SpreadingSettings | None
     penalty_s: int = 0
     batch: "BatchParameters | None" = None
+    rescheduling: "ReschedulingParameters | None" = None
 
     @property
     def fluid(self) -> "Dfrs | None":
@@ -60,6 +63,13 @@ class Requested:
         from slurm_sns.policies.dfrs.policy import Dfrs
 
         return self.policy if isinstance(self.policy, Dfrs) else None
+
+    @property
+    def counts(self) -> str:
+        """What the progress of a replay counts."""
+        if self.rescheduling is not None:
+            return "jobs ended"
+        return "jobs submitted" if self.fluid is not None else "jobs started"
 
     @property
     def rules(self) -> "Rules | None":
@@ -91,6 +101,7 @@ def requested(
     """
     from slurm_sns.policies.baselines.parameters import BatchParameters
     from slurm_sns.policies.placement.heuristics import HEURISTICS
+    from slurm_sns.policies.rescheduling.parameters import ReschedulingParameters
     from slurm_sns.policies.sns.parameters import REPRODUCTION, SnsParameters, require_valid
 
     if name not in HEURISTICS and name not in REGISTRY:
@@ -98,7 +109,7 @@ def requested(
     chosen = specification(MAX_JOBS if name in HEURISTICS else name)
     require_taken(chosen, name, settings, but="portfolio" if name in HEURISTICS else "")
     spreading.require_taken(chosen, name)
-    _require_fluid(chosen, name, interval_s, penalty_s)
+    _require_times(chosen, name, interval_s, penalty_s)
     configured = _configured(config)
 
     def parameters(kind: type[_Parameters], simulated: tuple[Any, ...]) -> _Parameters:
@@ -127,16 +138,19 @@ def requested(
         of_spreading,
         penalty_s or 0,
         next((each for each in given if isinstance(each, BatchParameters)), None),
+        next((each for each in given if isinstance(each, ReschedulingParameters)), None),
     )
 
 
-def _require_fluid(policy: Specification, called: str, interval_s: int | None, penalty_s: int | None) -> None:
-    """Check the options that go with policies which give jobs fractions of the CPU, and the one that does not.
+def _require_times(policy: Specification, called: str, interval_s: int | None, penalty_s: int | None) -> None:
+    """Check the interval, which some replays do not have, and the penalty, which only fluid policies pay.
 
     Raises:
-        BadInput: an option goes with other policies only; the message lists them.
+        BadInput: an option goes with other policies only; the message names what is valid.
     """
-    if policy.is_fluid and interval_s is not None:
+    from slurm_sns.policies.rescheduling.parameters import RESCHEDULING
+
+    if interval_s is not None and (policy.is_fluid or policy == RESCHEDULING):
         raise BadInput(f"--interval does not go with {called}, which decides whenever a job is submitted or ends")
     if not policy.is_fluid and penalty_s is not None:
         fluid = ", ".join(each.name for each in map(specification, REGISTRY) if each.is_fluid)

@@ -29,7 +29,11 @@ def simulate(
     ],
     *,
     nodes: Annotated[
-        Path, typer.Option("--nodes", help="CSV with the header name,cores,mem_gb, optionally ways,bandwidth_gbps.")
+        Path,
+        typer.Option(
+            "--nodes",
+            help="CSV with the header name,cores,mem_gb, optionally ways,bandwidth_gbps; rescheduling needs pool, too.",
+        ),
     ],
     policy: Annotated[str, typer.Option("--policy", help=f"{', '.join(REGISTRY)}, or the name of one heuristic.")],
     interval: Annotated[
@@ -106,9 +110,9 @@ def simulate(
     settings: Mapping[str, Any],
 ) -> None:
     """Replay TRACE on the nodes under a policy and print a summary."""
-    from slurm_sns.cli.offline.replaying import read_replay
+    from slurm_sns.cli.offline.replaying import read_pool_replay, read_replay
     from slurm_sns.sim.results.result_files import require_directory
-    from slurm_sns.sim.traces.nodes_csv import read_nodes
+    from slurm_sns.sim.traces.nodes_csv import read_nodes, read_site
 
     spreading = SpreadingOptions(profiles, progress, learn, seed, user_estimates)
     asked = requested(
@@ -120,13 +124,16 @@ def simulate(
         require_directory(out)
 
     began = time.perf_counter()
-    node_arrays = read_nodes(str(nodes))
-    replay = read_replay(trace, node_arrays, asked, load_factor=load_factor, limit=limit)
+    if asked.rescheduling is None:
+        replay = read_replay(trace, read_nodes(str(nodes)), asked, load_factor=load_factor, limit=limit)
+    else:
+        site = read_site(str(nodes))
+        replay = read_pool_replay(trace, site, asked.rescheduling, load_factor=load_factor, limit=limit)
     _note(trace, replay.unsorted)
     read_s = time.perf_counter() - began
 
     began = time.perf_counter()
-    with progress_bar("jobs submitted" if asked.fluid else "jobs started", replay.jobs) as report:
+    with progress_bar(asked.counts, replay.jobs) as report:
         result = replay.run(report)
     wall_s = time.perf_counter() - began
 

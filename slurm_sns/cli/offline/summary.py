@@ -24,7 +24,7 @@ def summary_of(
     """The summary, as --json prints it and summary.json keeps it; `wall_s` is the time of the replay alone."""
     return {
         "policy": asked.name,
-        **({} if asked.fluid else {"interval_s": asked.interval_s}),
+        **({} if asked.fluid or asked.rescheduling else {"interval_s": asked.interval_s}),
         **_matching(asked.rules),
         "age_limit_s": asked.age_limit_s,
         "load_factor": load_factor,
@@ -90,6 +90,10 @@ def print_table(summary: dict[str, Any]) -> None:
         table.add_row(
             "migrations", f"{summary['migrations']:,} (of {summary['tasks_moved']:,} tasks), {moved:.3g} GB/s"
         )
+    if "restarts" in summary:
+        suspended, mean_s = summary["jobs_suspended"], amount("mean_suspended_s")
+        table.add_row("suspensions", f"{summary['suspensions']:,} of {suspended:,} jobs, mean {mean_s} s a job")
+        table.add_row("restarts", f"{summary['restarts']:,}, {summary['wasted_core_s'] / 3600:,.1f} core hours lost")
     table.add_row("mean queue length", amount("mean_queue_length"))
     table.add_row(
         "utilisation", f"cores {utilisation('utilisation_cores')}, memory {utilisation('utilisation_memory')}"

@@ -1,0 +1,100 @@
+"""Read the jobs of a site with pools from SWF, as far as that format can carry them.
+
+Field 16 (partition) is the pool, as its place among the site's pools, counted from 1; a negative number leaves it to
+the virtual pool. Field 15 (queue) is the priority, negative: 0. Field 14 (executable) is the program and field 9
+(requested time) the time limit, where they are above 0. Every job runs on one node and may run in every pool.
+Processors, memory and run times are as in module swf.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from slurm_sns.errors import BadInput
+from slurm_sns.sim.traces.files import TraceFile
+from slurm_sns.sim.traces.pool_lines import (
+    LATEST_S,
+    MOST_PRIORITY,
+    UNKNOWN,
+    Column,
+    Names,
+    PoolLines,
+    Whole,
+    microseconds,
+)
+from slurm_sns.sim.traces.pool_trace import ANY_POOL, Flags
+from slurm_sns.sim.traces.swf import KB_PER_MIB, REQUESTED_TIME, Fields, read_fields, usable_lines
+from slurm_sns.sim.traces.trace import SHORTEST_RUN_S, SMALLEST_MEMORY_MB
+
+#: Our names of the further fields that are read, by their number in the standard minus 1.
+MORE = REQUESTED_TIME | {13: "executable", 14: "queue", 15: "partition"}
+
+
+def read_swf_lines(source: TraceFile, names: Names, *, limit: int | None) -> tuple[PoolLines, Mapping[str, int]]:
+    """The jobs with known times and size, and how many lines hold none, by reason; at most `limit` lines count.
+
+    Raises:
+        BadInput: naming the line and what would be valid.
+    """
+    fields = {name: column[:limit] for name, column in read_fields(source, MORE).items()}
+    lines = usable_lines(fields)
+    rows = lines.rows
+    _require_valid(source, fields, names, rows)
+    processors = lines.processors[rows]
+    fields = {name: column[rows] for name, column in fields.items()}
+    requested_kb, used_kb = fields["requested memory"], fields["memory"]
+    memory_kb = np.trunc(np.where(requested_kb > 0, requested_kb, used_kb))
+    memory_mb = np.maximum(processors * np.ceil(np.maximum(memory_kb, 0) / KB_PER_MIB), SMALLEST_MEMORY_MB)
+    limit_s, partition = fields["requested time"], fields["partition"].astype(np.int64)
+    return PoolLines(
+        fields["job"].astype(np.int64),
+        microseconds(fields["submit"]),
+        microseconds(np.maximum(fields["run time"], SHORTEST_RUN_S)),
+        processors.astype(np.int64),
+        np.minimum(memory_mb, np.iinfo(np.int64).max // 2).astype(np.int64),
+        np.maximum(fields["queue"], 0).astype(np.int64),
+        np.where(limit_s > 0, microseconds(np.maximum(limit_s, 0)), UNKNOWN),
+        np.where(partition < 0, ANY_POOL, partition - 1),
+        np.full(len(partition), names.allowed(""), dtype=np.int64),
+        _programs(names, fields["executable"]),
+    ), lines.dropped
+
+
+def _programs(names: Names, executable: Column) -> Whole:
+    """The programs of the executables' numbers."""
+    found, of_line = np.unique(executable, return_inverse=True)
+    numbers = [names.program(f"{each:.0f}" if each > 0 else "") for each in found.tolist()]
+    return np.array(numbers, dtype=np.int64)[of_line]
+
+
+def _require_valid(source: TraceFile, fields: Fields, names: Names, rows: Flags) -> None:
+    """Accept lines whose times are not too long and whose partition and queue are a pool and a priority.
+
+    Raises:
+        BadInput: naming the first line that is not valid.
+    """
+    pools = len(names.pools)
+    latest = f"at most {LATEST_S:g}"
+    queue, partition = fields["queue"], fields["partition"]
+    for title, valid, wording in (
+        ("submit", fields["submit"] <= LATEST_S, latest),
+        ("run time", fields["run time"] <= LATEST_S, latest),
+        ("requested time", fields["requested time"] <= LATEST_S, latest),
+        ("queue", (queue <= MOST_PRIORITY) & (queue == np.trunc(queue)), f"a priority up to {MOST_PRIORITY}"),
+        (
+            "partition",
+            (partition != 0) & (partition <= pools) & (partition == np.trunc(partition)),
+            f"1 to {pools}, a place in the list of pools, or -1",
+        ),
+    ):
+        wrong = rows & ~valid
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            number = _line_number(source, row)
+            raise BadInput(f"{source.name}: line {number}: {title} is {fields[title][row]:.15g}; valid: {wording}")
+
+
+def _line_number(source: TraceFile, row: int) -> int:
+    """The number of the line that holds a row: comments and empty lines hold none."""
+    lines = enumerate(source.text().splitlines(), start=1)
+    return [number for number, line in lines if line.partition(";")[0].strip()][row]
