@@ -11,27 +11,32 @@ from slurm_sns.errors import BadInput
 
 if TYPE_CHECKING:
     from slurm_sns.policies.placement.node_arrays import NodeArrays
+    from slurm_sns.sim.traces.pool_trace import Site
 
-NETBATCH, LUBLIN, HPC2N = "netbatch", "lublin", "hpc2n"
-NAMES = ("netbatch-a", "netbatch-b", "netbatch-c", "netbatch-d", LUBLIN, HPC2N)
+NETBATCH, LUBLIN, HPC2N, IDCP = "netbatch", "lublin", "hpc2n", "idcp"
+NAMES = ("netbatch-a", "netbatch-b", "netbatch-c", "netbatch-d", LUBLIN, HPC2N, IDCP)
 #: The options that go with each kind of workload, besides --out and --nodes-out, and how its files of jobs are named.
 OPTIONS = {
     NETBATCH: ("--scale", "--days", "--seed"),
     LUBLIN: ("--jobs", "--nodes", "--load", "--set", "--seed"),
     HPC2N: ("--log", "--week", "--no-memory-floor"),
+    IDCP: ("--scale", "--days", "--seed", "--fortnight"),
 }
-ENDINGS = {NETBATCH: (".swf", ".swf.gz"), LUBLIN: (".csv", ".csv.gz"), HPC2N: (".csv", ".csv.gz")}
+SWF, CSV = (".swf", ".swf.gz"), (".csv", ".csv.gz")
+ENDINGS = {NETBATCH: SWF, LUBLIN: CSV, HPC2N: CSV, IDCP: (*CSV, *SWF)}
 
 DEFAULT_SCALE, DEFAULT_SEED = 0.05, 1
 #: More jobs than any of our traces has, and a load far above what a queue could bear.
 MOST_JOBS, MOST_LOAD = 10_000_000, 100
+#: The time of the paper's figure 2, 100,000 minutes; figure 3 shows about a year.
+IDCP_DAYS, IDCP_MOST_DAYS = 70, 366
 
 
 class Workload(NamedTuple):
-    """The text of the jobs in pieces, and the nodes."""
+    """The text of the jobs in pieces, and the nodes: those of a site have pools."""
 
     pieces: Iterable[str]
-    nodes: "NodeArrays"
+    nodes: "NodeArrays | Site"
 
 
 def workload(
@@ -40,12 +45,16 @@ def workload(
     scale: Annotated[
         float | None,
         typer.Option(
-            "--scale", help="netbatch: fraction of the pool's machines and jobs.", show_default=f"{DEFAULT_SCALE:g}"
+            "--scale", help="netbatch, idcp: fraction of the machines and jobs.", show_default=f"{DEFAULT_SCALE:g}"
         ),
     ] = None,
     days: Annotated[
         float | None,
-        typer.Option("--days", help="netbatch: days to generate, at most the month of 30.", show_default="30"),
+        typer.Option(
+            "--days",
+            help=f"Days to generate. netbatch: at most the month of 30. idcp: at most {IDCP_MOST_DAYS}.",
+            show_default=f"30 or {IDCP_DAYS}",
+        ),
     ] = None,
     jobs: Annotated[
         int | None,
@@ -81,19 +90,27 @@ def workload(
     no_memory_floor: Annotated[
         bool, typer.Option("--no-memory-floor", help="hpc2n: memory needs below 10 % stay as recorded.")
     ] = False,
+    fortnight: Annotated[
+        bool,
+        typer.Option(
+            "--fortnight", help="idcp: 7 days of low priority as a warm-up, then two weeks with strong bursts."
+        ),
+    ] = False,
     seed: Annotated[
         int | None,
         typer.Option(
             "--seed",
             min=0,
-            help="netbatch, lublin: seed of the jobs; it does not change the machines.",
+            help="netbatch, lublin, idcp: seed of the jobs; it does not change the machines.",
             show_default=f"{DEFAULT_SEED}",
         ),
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", help="FILE.swf (netbatch) or FILE.csv (others), also with .gz.", show_default="standard output"
+            "--out",
+            help="FILE.swf (netbatch), FILE.csv (lublin, hpc2n) or either (idcp), also with .gz.",
+            show_default="standard output",
         ),
     ] = None,
     nodes_out: Annotated[Path | None, typer.Option("--nodes-out", help="FILE.csv to write the nodes to.")] = None,
@@ -105,6 +122,9 @@ def workload(
     lublin: the Lublin-Feitelson model; hpc2n: the log HPC2N. Both are workloads of the paper on fractional sharing.
 
     These two are CSV, with the CPU need and the memory need of a task as fractions of a node.
+
+    idcp: like Intel's platform in the paper on rescheduling, 20 pools with bursts of high-priority jobs, calibrated
+    against the paper's results without restarts. CSV, or SWF, which cannot carry the pools that a job is allowed.
     """
     kind = _kind(name)
     given = {
@@ -117,6 +137,7 @@ def workload(
         "--log": log,
         "--week": week,
         "--no-memory-floor": no_memory_floor or None,
+        "--fortnight": fortnight or None,
         "--seed": seed,
     }
     _require_taken(name, kind, {option: value for option, value in given.items() if value is not None})
@@ -127,7 +148,11 @@ def workload(
     elif kind == HPC2N:
         made = _hpc2n(log, week, memory_floor=not no_memory_floor)
     else:
-        made = _netbatch(name, scale=DEFAULT_SCALE if scale is None else scale, days=days, seed=seed)
+        scale = DEFAULT_SCALE if scale is None else scale
+        if kind == IDCP:
+            made = _idcp(scale=scale, days=days, fortnight=fortnight, seed=seed, out=out)
+        else:
+            made = _netbatch(name, scale=scale, days=days, seed=seed)
     _write(made, out, nodes_out)
 
 
@@ -189,6 +214,23 @@ def _hpc2n(log: Path | None, week: int | None, *, memory_floor: bool) -> Workloa
     return Workload(fluid_lines(trace), _alike(hpc2n.NODES, hpc2n.NODE_PROCESSORS, hpc2n.NODE_GB))
 
 
+def _idcp(*, scale: float, days: float | None, fortnight: bool, seed: int, out: Path | None) -> Workload:
+    from slurm_sns.sim.workloads.idcp import burst_fortnight, idcp
+    from slurm_sns.sim.workloads.write import pool_lines, pool_swf_lines
+
+    if fortnight and days is not None:
+        raise BadInput("--days does not go with --fortnight; valid: one of them")
+    days = IDCP_DAYS if days is None else days
+    if not 0 < days <= IDCP_MOST_DAYS:
+        raise BadInput(f"--days is {days:g}; valid: more than 0, at most {IDCP_MOST_DAYS}")
+    site, trace = burst_fortnight(scale, seed)[:2] if fortnight else idcp(scale, days, seed)
+    if out is None or out.name.endswith(CSV):
+        return Workload(pool_lines(site, trace), site)
+    period = "--fortnight" if fortnight else f"--days {days:g}"
+    note = f"generated by sns workload {IDCP} --scale {scale:g} {period} --seed {seed}; no real log"
+    return Workload(pool_swf_lines(site, trace, [note]), site)
+
+
 def _alike(count: int, cores: int, gb: int) -> "NodeArrays":
     """Nodes that are all alike, with the names that simulations of fractions of a node give them."""
     from slurm_sns.model import Resources
@@ -232,10 +274,15 @@ def _require_writable(kind: str, out: Path | None, nodes_out: Path | None) -> No
 
 
 def _write(made: Workload, out: Path | None, nodes_out: Path | None) -> None:
-    from slurm_sns.sim.workloads.write import write_nodes, write_pieces
+    from slurm_sns.sim.traces.pool_trace import Site
+    from slurm_sns.sim.workloads.write import write_nodes, write_pieces, write_site
 
+    nodes = made.nodes
     if nodes_out is not None:
-        write_nodes(nodes_out, made.nodes)
+        if isinstance(nodes, Site):
+            write_site(nodes_out, nodes)
+        else:
+            write_nodes(nodes_out, nodes)
     if out is not None:
         write_pieces(out, made.pieces)
         return
