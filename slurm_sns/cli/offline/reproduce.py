@@ -40,6 +40,10 @@ NAMES = (
     "dfrs-table2",
     "dfrs-time",
     "dfrs-beyond",
+    "idcp-suspension",
+    "idcp-tables",
+    "idcp-tails",
+    "idcp-beyond",
 )
 MOST_JOBS, MOST_SEEDS = 256, 10_000
 SEEDS, QUICK_SEEDS = 30, 5

@@ -1,0 +1,1 @@
+"""Reproductions of the paper on cost-based rescheduling of suspended jobs (Intel's distributed computing platform)."""
