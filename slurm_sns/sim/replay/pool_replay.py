@@ -18,6 +18,7 @@ from slurm_sns.policies.rescheduling.parameters import ReschedulingParameters
 from slurm_sns.policies.rescheduling.pool_arrays import (
     COUNTERS,
     DECISIONS,
+    ENDED,
     HAS_ENDED,
     LAST_POOL,
     NOBODY,
@@ -117,7 +118,7 @@ def replay_pools(
     `progress` is called from time to time with the number of jobs that have ended.
 
     Raises:
-        BadInput: times are too long, or there are too many different sizes of jobs.
+        BadInput: times are too long, there are too many different sizes of jobs, or no pool can hold a job.
     """
     room = max(int(VISITS_PER_JOB * len(trace)), FEWEST_VISITS)
     rules = _rules(parameters, trace)
@@ -133,9 +134,19 @@ def replay_pools(
                 f"jobs would end after {latest_s:.2g} s; valid: shorter run times, or times in whole seconds"
             )
         if why == DONE:
+            _require_ended(trace, working)
             progress(len(trace))
             return _run(site, trace, working, samples)
         room *= GROWTH
+
+
+def _require_ended(trace: PoolTrace, working: PoolSite) -> None:
+    waiting = np.flatnonzero(working.lives.state != ENDED)
+    if len(waiting):
+        raise BadInput(
+            f"{len(waiting)} jobs never ran, the first is {trace.identity[waiting[0]]}; "
+            "valid: jobs that an empty node of their pool can hold"
+        )
 
 
 def _rules(parameters: ReschedulingParameters, trace: PoolTrace) -> Rules:

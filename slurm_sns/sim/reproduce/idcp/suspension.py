@@ -15,7 +15,6 @@ from slurm_sns.policies.rescheduling.parameters import OFF, ReschedulingParamete
 from slurm_sns.sim.replay.pool_replay import SAMPLE_S, replay_pools
 from slurm_sns.sim.reproduce import figures
 from slurm_sns.sim.reproduce.claims import Interval, interval
-from slurm_sns.sim.reproduce.dfrs.runs import results
 from slurm_sns.sim.reproduce.idcp.printed import (
     LONG_PCT,
     LONG_S,
@@ -26,6 +25,7 @@ from slurm_sns.sim.reproduce.idcp.printed import (
 )
 from slurm_sns.sim.reproduce.options import Options
 from slurm_sns.sim.reproduce.page import DataTable, Drawing, Page
+from slurm_sns.sim.reproduce.shared_runs import shared_results
 from slurm_sns.sim.workloads.idcp import idcp
 
 #: Scale, days after the warm-up. The paper's year has 500,000 minutes, which are 347 days.
@@ -51,7 +51,7 @@ def reproduce(options: Options) -> Page:
     """Run what is missing, draw the figures and return the page."""
     scale, days = (QUICK_SCALE, QUICK_DAYS) if options.quick else (SCALE, DAYS)
     pieces = [(scale, days, seed) for seed in range(1, options.seeds + 1)]
-    found = list(results(options, [(piece,) for piece in pieces], run, FOLDER).values())
+    found = list(shared_results(options, pieces, run, FOLDER).values())
     _draw(options, found)
     return Page(
         title="Rescheduling: suspension and utilisation over a year (figures 2 and 3)",

@@ -123,7 +123,8 @@ def _made(options: Options) -> list[str]:
             f"warm-up of a week without bursts that does not count; {options.seeds} seeds, the generator's site with "
             f"{scale:g} of its machines and jobs. Each variant replays the same jobs. The paper's traces are not "
             "public. The generator was calibrated against the paper's numbers without restarts. These are inputs, "
-            "listed below and never claims; what restarts change is the result."
+            "listed below and never claims; what restarts change is the result. While it was calibrated, runs with "
+            "restarts were seen at an earlier setting; no number was chosen by them."
         ),
         (
             "Suspended jobs are those first suspended in the two weeks. Means are over those that completed in them, "
