@@ -241,5 +241,7 @@ def test_too_many_different_sizes_of_jobs_are_refused_in_one_line(site, read, mo
 
 def test_a_job_that_no_node_of_its_pool_can_hold_is_refused(site, read):
     trace = read("7,0,10,1,2,A,0\n")
-    with pytest.raises(BadInput, match="1 jobs never ran, the first is 7; valid: jobs that an empty node of their pool"):
+    with pytest.raises(
+        BadInput, match="1 jobs never ran, the first is 7; valid: jobs that an empty node of their pool"
+    ):
         replay_pools(site, replace(trace, cores=np.array([3])), PAPER)
