@@ -139,6 +139,24 @@ def test_equal_estimates_are_a_reason_to_stay(run, ran_s, pool):
     assert decisions(seen)[1:] == [(300 + ran_s, 1, pool, [f"A {own}", f"B {other}"])]
 
 
+@pytest.mark.parametrize(
+    ("waits_s", "pool", "estimates"),
+    [
+        ([0, 0, 1], "B", ["A 2702/3", "B 2701/3"]),
+        ([0, 0, 2], "A", ["A 2702/3", "B 2702/3"]),
+        ([0, 1], "B", ["A 2702/3", "B 1801/2"]),
+        ([0, 1, 1, 1], "A", ["A 2702/3", "B 3603/4"]),
+        ([0, 0, 3], "A", ["A 2702/3", "B 901"]),
+    ],
+)
+def test_estimates_are_compared_to_the_fraction_of_a_second(run, waits_s, pool, estimates):
+    """Of three jobs that completed in A one was suspended for 200 s. In B jobs completed one by one, with these waits."""
+    more = [PoolJob(80 + at, 230 + 10 * at, 5, 1, 0, "A") for at in range(2)]
+    others = [PoolJob(70 + at, 20 * at - wait_s, 20, 1, 0, "B") for at, wait_s in enumerate(waits_s)]
+    seen = run(ONE_CORE_EACH, *FIRST, *more, *others, PoolJob(1, 300, 900, 1, 0, "A"), urgent(2, 366))
+    assert decisions(seen)[1:] == [(366, 1, pool, estimates)]
+
+
 def test_of_equal_pools_the_first_in_list_order_is_taken(run):
     nodes = [PoolNode(name, 1, 8, name.upper()) for name in "acb"]
     seen = run(nodes, *FIRST, PoolJob(1, 300, 900, 1, 0, "A"), urgent(2, 310))

@@ -33,7 +33,7 @@ def cases(draw, *, units=(1, MINUTE, 300)) -> PoolCase:
 
     Next to no job of a random trace restarts. Here most jobs come in pairs, an urgent one soon after another one for
     the same node; some are followed by urgent ones from pool to pool; and in some pools the first jobs are suspended
-    for long. Jobs then restart in half of the cases. Values drawn one by one are too much alike for that: hypothesis
+    for long. Jobs then restart in 4 of 10 cases. Values drawn one by one are too much alike for that: hypothesis
     draws a seed.
     """
     seed, unit = draw(st.integers(0, 2**32 - 1)), draw(st.sampled_from(units))
@@ -202,13 +202,13 @@ def test_both_engines_agree_where_most_jobs_move(case, chosen):
 
 
 @given(
-    case=cases(),
+    case=cases(units=(1,)),  # else so many checks are a matter of minutes
     chosen=parameters(window_s=100_000, restart="on"),
     run_times=st.sampled_from(["known", "recent"]),
     elsewhere=st.sampled_from(["whole", "remaining"]),
-    move_cost_s=st.sampled_from([0, 7, 300]),
+    move_cost_s=st.sampled_from([0, 7, 30]),
     keeps_work=st.booleans(),
-    waiting_check_s=st.sampled_from([0, 1, 60, 900]),
+    waiting_check_s=st.sampled_from([0, 1, 5, 60]),
 )
 @runs
 def test_both_engines_agree_with_estimated_run_times_costs_checkpoints_and_moves_of_queued_jobs(case, chosen, **more):

@@ -140,6 +140,16 @@ def test_a_named_heuristic_chooses_among_the_nodes_with_room(served, heuristic, 
     assert served(nodes, job(1, 0, 9, 2, gb=8), heuristic=heuristic).node == {1: name}
 
 
+@pytest.mark.parametrize("heuristic", ["first-fit", "best-fit-cores", "worse-fit-memory", "mix-fit"])
+@pytest.mark.parametrize("count", [2, 3, 5, 8])
+def test_of_equal_nodes_that_are_freed_at_one_moment_the_first_in_list_order_is_taken(served, count, heuristic):
+    nodes = [node(f"n{at}", 1) for at in range(count)]
+    busy = [job(at, 0, 100) for at in range(count)]
+    waiting = [job(10 + at, 10 + at, 50) for at in range(count - 1)]
+    run = served(nodes, *busy, *waiting, heuristic=heuristic)
+    assert [run.node[each.id] for each in waiting] == [each.name for each in nodes[:-1]]
+
+
 def test_a_suspended_job_resumes_on_its_own_node_only(served):
     """Node b is free from 20 on; job 1 waits for node a."""
     jobs = job(1, 0, 100), job(2, 0, 20), job(3, 10, 40, priority=1)
