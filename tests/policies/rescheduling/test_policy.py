@@ -150,7 +150,7 @@ def test_equal_estimates_are_a_reason_to_stay(run, ran_s, pool):
     ],
 )
 def test_estimates_are_compared_to_the_fraction_of_a_second(run, waits_s, pool, estimates):
-    """Of three jobs that completed in A one was suspended for 200 s. In B jobs completed one by one, with these waits."""
+    """Of three jobs that completed in A one was suspended for 200 s. In B jobs completed with these waits."""
     more = [PoolJob(80 + at, 230 + 10 * at, 5, 1, 0, "A") for at in range(2)]
     others = [PoolJob(70 + at, 20 * at - wait_s, 20, 1, 0, "B") for at, wait_s in enumerate(waits_s)]
     seen = run(ONE_CORE_EACH, *FIRST, *more, *others, PoolJob(1, 300, 900, 1, 0, "A"), urgent(2, 366))
