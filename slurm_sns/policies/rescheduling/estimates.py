@@ -76,7 +76,7 @@ class Decision:
 
     @property
     def moves(self) -> bool:
-        """Whether the job restarts in another pool."""
+        """Whether the job goes on in another pool."""
         return self.chosen != self.terms[0].pool
 
     def reason(self) -> str:

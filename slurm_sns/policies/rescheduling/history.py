@@ -45,7 +45,7 @@ class Account:
 
     @property
     def moves(self) -> int:
-        """How often the job was restarted in another pool."""
+        """How often the job has changed its pool."""
         return len(self.earlier)
 
     def in_pool(self) -> Visit:
@@ -71,8 +71,8 @@ class ReschedulingHistory:
     """`accounts` of all jobs in the system, the `samples` of the window in order of their ends, oldest first.
 
     `runs` are the ends and run times of each program's recent runs. `last_pool` is the pool that the virtual pool took
-    last. `joined` counts the jobs that have joined a queue.
-    `decisions` are those of the last plan, in their order.
+    last. `joined` is the last number that was given out to order queues and checks. `decisions` are those of the last
+    plan, in their order.
     """
 
     accounts: Mapping[int, Account] = field(default_factory=dict)

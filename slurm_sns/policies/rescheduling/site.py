@@ -71,7 +71,7 @@ class Site:
         parameters: ReschedulingParameters,
         joined: int,
     ) -> None:
-        """`pools` are the pools' nodes, both in list order; `joined` counts the jobs that have joined a queue."""
+        """`pools` are the pools' nodes, both in list order; `joined` is the last number of an order."""
         self.parameters = parameters
         self.now_s = now_s
         self.pools = pools

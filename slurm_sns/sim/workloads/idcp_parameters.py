@@ -3,7 +3,8 @@
 Source: Cost-based dynamic job rescheduling (2010), "the paper" below. Its traces are not public, and it prints neither
 the sizes of pools, machines and jobs nor how long jobs run. "Assumed" is what we chose. "Calibrated" is assumed as
 well, and chosen so that replays without restarts come near what the paper prints for that case: tables 1 and 2 for two
-weeks, figure 2 for ten weeks, figure 3 for a year. So these numbers of the paper are inputs, never results.
+weeks, figure 2 for ten weeks, figure 3 for a year. So these numbers of the paper are inputs, never results. Figure 2 is
+met roughly, and only if each suspension counts by itself: the total over a job's life is far longer than printed.
 `dataclasses.replace` varies the parameters.
 """
 
