@@ -133,7 +133,7 @@ def test_each_variant_differs_from_its_baseline_in_nothing_that_concerns_a_repla
         assert baseline.baseline == variant.baseline
         assert baseline.parameters.restart == OFF
         assert (variant.parameters.restart == OFF) == (name == variant.baseline)
-        assert baseline.halved == variant.halved
+        assert (baseline.halved, baseline.workload) == (variant.halved, variant.workload)
         for each in concerned:
             assert getattr(baseline.parameters, each) == getattr(variant.parameters, each)
     assert VARIANTS["all"].parameters == replace(VARIANTS["suspended"].parameters, averages="all")
@@ -185,6 +185,10 @@ def test_the_distribution_of_suspension_times_is_told_as_in_the_paper():
     assert set(suspension.distribution(np.array([])).values()) == {None}
 
 
+def test_each_suspension_of_a_job_counts_with_the_mean_of_that_job():
+    assert suspension.each_suspension(np.array([600.0, 90]), np.array([3, 1])).tolist() == [200, 200, 200, 90]
+
+
 def test_the_ten_weeks_begin_where_most_jobs_are_suspended_in_them():
     by_day = np.zeros(200, np.int64)
     by_day[[40, 120, 150]] = 5
@@ -196,7 +200,7 @@ def test_a_number_that_no_seed_has_is_shown_as_none():
     found = suspension.run((0.01, 12, 1))
     nothing = {**found, "weeks": suspension.distribution(np.array([])), "spells_h": []}
     shown = {measure: ours for _, measure, _, ours in suspension.rows([nothing, nothing])}
-    assert shown["median suspension, s"] == "none"
+    assert shown["median suspension of a job, s"] == "none"
     assert shown["hours in a row with more suspended jobs than on average: longest"] == "none"
     assert shown["mean utilisation, %"] == interval([found["mean_utilisation_pct"]] * 2)
 

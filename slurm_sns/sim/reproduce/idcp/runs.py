@@ -26,6 +26,7 @@ from slurm_sns.sim.reproduce.shared_runs import shared_results
 from slurm_sns.sim.results.pool_results import period_metrics
 from slurm_sns.sim.traces.pool_trace import Flags, Integers, PoolTrace, Site
 from slurm_sns.sim.workloads.idcp import Fortnight, burst_fortnight
+from slurm_sns.sim.workloads.idcp_parameters import IdcpParameters
 from slurm_sns.sim.workloads.idcp_streams import LOW
 
 SCALE, QUICK_SCALE = 1.0, 0.1
@@ -74,7 +75,8 @@ def run(piece: Piece) -> Found:
     complete earlier and later with restarts. `work_core_s`: the work submitted in the period.
     """
     scale, seed, name = float(piece[0]), int(piece[1]), str(piece[2])
-    fortnight, variant = _fortnight(scale, seed), VARIANTS[name]
+    variant = VARIANTS[name]
+    fortnight = _fortnight(scale, seed, variant.workload)
     site = halved(fortnight.site) if variant.halved else fortnight.site
     trace = fortnight.trace
     replayed = replay_pools(site, trace, variant.parameters, sample_until_s=fortnight.end_s)
@@ -110,13 +112,14 @@ def halved(site: Site) -> Site:
 
 
 @lru_cache(maxsize=1)
-def _fortnight(scale: float, seed: int) -> Fortnight:
-    return burst_fortnight(scale, seed)
+def _fortnight(scale: float, seed: int, workload: IdcpParameters) -> Fortnight:
+    return burst_fortnight(scale, seed, workload)
 
 
 @lru_cache(maxsize=1)
 def _ends_without(scale: float, seed: int, baseline: str) -> Ends:
-    fortnight, variant = _fortnight(scale, seed), VARIANTS[baseline]
+    variant = VARIANTS[baseline]
+    fortnight = _fortnight(scale, seed, variant.workload)
     site = halved(fortnight.site) if variant.halved else fortnight.site
     replayed = replay_pools(site, fortnight.trace, variant.parameters)
     return Ends(replayed.end, replayed.first_suspended)

@@ -79,8 +79,9 @@ def _made(seeds: int, scale: float, days: int) -> list[str]:
             "The generator was calibrated against these figures. They are inputs, so this page claims nothing; it "
             f"shows how near the generated jobs come. Figure 2 is of {FIGURE_2_DAYS} days. The paper chose a period "
             f"with many suspensions; ours are the {FIGURE_2_DAYS} days in which most jobs are suspended for the first "
-            "time. A job's suspension time is the total over its life. Ours: mean over the seeds with its 95 % "
-            "interval."
+            "time. A job's suspension time is the total over its life. The paper does not say whether it counts "
+            "that or each suspension. So two rows count each suspension, as long as a job's suspensions are on "
+            "average. Ours: mean over the seeds with its 95 % interval."
         ),
     ]
 
@@ -105,6 +106,7 @@ def run(piece: tuple[str | int | float, ...]) -> Found:
     low, high = TYPICAL_UTILISATION_PCT
     return {
         "weeks": distribution(suspended_s[chosen]),
+        "each": distribution(each_suspension(suspended_s[chosen], replayed.suspensions[chosen])),
         "year": distribution(suspended_s[inside]),
         "cdf_pct": [100 * float((suspended_s[chosen] <= at).mean()) if chosen.any() else None for at in CDF_AT_S],
         "suspended": int(inside.sum()),
@@ -124,6 +126,11 @@ def busiest(by_day: NDArray[np.integer]) -> int:
     """The day on which the FIGURE_2_DAYS with the largest sum begin, the first of several."""
     sums = np.convolve(by_day, np.ones(FIGURE_2_DAYS, np.int64), "valid") if len(by_day) > FIGURE_2_DAYS else [0]
     return int(np.argmax(sums))
+
+
+def each_suspension(seconds: NDArray[np.float64], times: NDArray[np.integer]) -> NDArray[np.float64]:
+    """How long each suspension lasts, if those of a job all last the same: `seconds` are a job's total, by job."""
+    return np.repeat(seconds / times, times)
 
 
 def distribution(seconds: NDArray[np.float64]) -> dict[str, float | None]:
@@ -156,7 +163,7 @@ def _spells(above: NDArray[np.bool_]) -> list[int]:
 
 _TYPICAL = f"{TYPICAL_UTILISATION_PCT[0]} to {TYPICAL_UTILISATION_PCT[1]} %"
 _TABLE: tuple[tuple[str, str, str, Callable[[Found], float | None]], ...] = (
-    ("fig. 2", "median suspension, s", str(MEDIAN_SUSPENSION_S), lambda of: of["weeks"]["median_s"]),
+    ("fig. 2", "median suspension of a job, s", str(MEDIAN_SUSPENSION_S), lambda of: of["weeks"]["median_s"]),
     ("fig. 2", f"% of suspended jobs above {LONG_S} s", str(LONG_PCT), lambda of: of["weeks"]["long_pct"]),
     (
         "fig. 2",
@@ -165,6 +172,13 @@ _TABLE: tuple[tuple[str, str, str, Callable[[Found], float | None]], ...] = (
         lambda of: of["weeks"]["tail_pct"],
     ),
     ("fig. 2", "longest suspension, s", "", lambda of: of["weeks"]["longest_s"]),
+    (
+        "fig. 2",
+        "the same, each suspension counted: median, s",
+        str(MEDIAN_SUSPENSION_S),
+        lambda of: of["each"]["median_s"],
+    ),
+    ("fig. 2", f"% of suspensions above {LONG_S} s", str(LONG_PCT), lambda of: of["each"]["long_pct"]),
     ("", "median suspension in the whole year, s", "", lambda of: of["year"]["median_s"]),
     ("", f"% above {LONG_S} s in the whole year", "", lambda of: of["year"]["long_pct"]),
     ("fig. 3", "mean utilisation, %", str(MEAN_UTILISATION_PCT), lambda of: of["mean_utilisation_pct"]),

@@ -17,6 +17,7 @@ from slurm_sns.policies.rescheduling.parameters import (
     SUSPENDED_JOBS,
     ReschedulingParameters,
 )
+from slurm_sns.sim.workloads.idcp_parameters import DEFAULTS, IdcpParameters
 
 
 class Variant(NamedTuple):
@@ -25,6 +26,7 @@ class Variant(NamedTuple):
     parameters: ReschedulingParameters
     baseline: str
     halved: bool = False
+    workload: IdcpParameters = DEFAULTS
 
 
 #: The paper's rule in both readings of its averages.
@@ -32,6 +34,15 @@ READINGS: Mapping[str, str] = {"all": ALL_JOBS, "suspended": SUSPENDED_JOBS}
 #: How the pages name the readings.
 AVERAGES = {"all": "averages over all jobs", "suspended": "averages over suspended jobs"}
 
+#: On half of the machines, with bursts of half the load: as large for their pools as on all machines.
+HALF_BURSTS = "half-bursts"
+#: With low-priority jobs half as long and twice as many.
+SHORT_JOBS = "short-jobs"
+#: What tests the pages' explanations: whether the machines are halved, and the jobs.
+_OTHER_JOBS: Mapping[str, tuple[bool, IdcpParameters]] = {
+    HALF_BURSTS: (True, replace(DEFAULTS, strong_height=DEFAULTS.strong_height / 2)),
+    SHORT_JOBS: (False, replace(DEFAULTS, low_run_min=DEFAULTS.low_run_min / 2)),
+}
 _PAPER = ReschedulingParameters()
 #: What makes another replay without restarts, by the names of these replays.
 _OTHER_SITES: Mapping[str, ReschedulingParameters] = {
@@ -67,15 +78,16 @@ def without(change: str = "") -> str:
 
 def _variants() -> dict[str, Variant]:
     found = {}
-    for change, changed, halved in (
-        ("", _PAPER, False),
-        ("half", _PAPER, True),
-        *((change, changed, False) for change, changed in _OTHER_SITES.items()),
+    for change, changed, halved, workload in (
+        ("", _PAPER, False, DEFAULTS),
+        ("half", _PAPER, True, DEFAULTS),
+        *((change, _PAPER, *other) for change, other in _OTHER_JOBS.items()),
+        *((change, changed, False, DEFAULTS) for change, changed in _OTHER_SITES.items()),
     ):
         baseline = without(change)
-        found[baseline] = Variant(replace(changed, restart=OFF), baseline, halved)
+        found[baseline] = Variant(replace(changed, restart=OFF), baseline, halved, workload)
         for reading, averages in READINGS.items():
-            found[named(change, reading)] = Variant(replace(changed, averages=averages), baseline, halved)
+            found[named(change, reading)] = Variant(replace(changed, averages=averages), baseline, halved, workload)
     for change, changed in _OTHER_RESTARTS.items():
         for reading, averages in READINGS.items():
             found[named(change, reading)] = Variant(replace(changed, averages=averages), without())
