@@ -24,6 +24,7 @@ from slurm_sns.slurm.api import answers, pyslurm
 from slurm_sns.slurm.commands import run
 from slurm_sns.slurm.senders import Answers, Senders
 from slurm_sns.slurm.translate import BANDWIDTH, WAYS
+from slurm_sns.submit import mark
 
 INFINITE = 0xFFFFFFFF
 NO_SHARES = "shares of CPU need an agent on the nodes"
@@ -146,7 +147,7 @@ class SlurmExecutor:
         yield from self._senders.place(held)
 
     def _release(self, job_id: int) -> None:
-        """Give a held job to Slurm as it is.
+        """Give a held job to Slurm as it is, and say so in its mark: if it is held later, it is not we who hold it.
 
         A job that is no longer held is left alone: Slurm would clear its nice value.
 
@@ -158,8 +159,9 @@ class SlurmExecutor:
             return
         if is_held_by_others(now) and now.reason == ADMINS_HOLD:
             raise Refused("an administrator holds it")
+        extra = mark.given_to_slurm(now.hints)
         with answers():
-            pyslurm().Job(job_id).modify(pyslurm().JobSubmitDescription(priority=INFINITE))
+            pyslurm().Job(job_id).modify(pyslurm().JobSubmitDescription(priority=INFINITE, extra=extra))
 
     def _unpin(self, change: Unpin) -> None:
         """Clear the node list, our gres and our boost, restore the memory if given, then hold the job for its owner.
@@ -174,6 +176,8 @@ class SlurmExecutor:
             changes.append("ReqNodeList=")
         if not change.keeps_gres:
             changes.append("TresPerNode=")
+        if change.mark is not None:
+            changes.append(f"Extra={change.mark}")
         own = change.own_memory
         if own.per_cpu_mb is not None:
             changes.append(f"MinMemoryCPU={own.per_cpu_mb}")

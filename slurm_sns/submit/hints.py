@@ -49,7 +49,8 @@ class Hints:
         off: the job is left to Slurm.
         fixed: not a hint: the job's own options fix its geometry (nodes, tasks per node or a distribution), so that we
             may not choose it. Set at submission, because Slurm does not show a job's --distribution.
-        advised: not a hint: the filter marked the job in the mode advise, and did not hold it.
+        advised: not a hint: we do not hold the job. The filter only marked it (in the mode advise), or it was held and
+            has been given to Slurm.
         nice: not a hint: the job's own nice value, 1 to 2147483645, noted while the scheduler has replaced it.
     """
 

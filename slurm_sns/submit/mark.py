@@ -3,9 +3,9 @@
 It is written at submission, in one canonical form. A text in any other form is not our mark, so a text that a user
 wrote by hand is never partly understood. The number after `sns:` is the version of the form.
 
-Besides the hints it says what Slurm does not keep: `fixed` (the owner chose the geometry), `advised` (the filter marked
-the job and did not hold it), and the job's own nice value, `nice=100`, which the scheduler adds while a placement
-replaces it.
+Besides the hints it says what Slurm does not keep: `fixed` (the owner chose the geometry), `advised` (we do not hold
+the job: the filter only marked it, or we have given it to Slurm since), and the job's own nice value, `nice=100`, which
+the scheduler adds while a placement replaces it.
 """
 
 import re
@@ -74,6 +74,14 @@ def with_nice(hints: Hints | None, nice: int) -> str | None:
     """The mark of a job with its own nice value noted in it; None where there is no mark or it stays as it is."""
     noted = nice if 0 < nice <= MOST_NICE else None
     return None if hints is None or hints.nice == noted else write(replace(hints, nice=noted))
+
+
+def given_to_slurm(hints: Hints | None) -> str | None:
+    """The mark of a job that we no longer hold; None where there is no mark or it stays as it is.
+
+    Whoever holds the job from now on is not us, whatever becomes of our records.
+    """
+    return None if hints is None or hints.advised else write(replace(hints, advised=True))
 
 
 def is_marked(extra: str | None) -> bool:

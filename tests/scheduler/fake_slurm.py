@@ -20,6 +20,7 @@ from slurm_sns.scheduler.observe.nice import OwnNice
 from slurm_sns.scheduler.observe.observed import JobState, Observation
 from slurm_sns.scheduler.observe.records import Memory
 from slurm_sns.scheduler.orders import PlacementOrder, one_by_one
+from slurm_sns.submit import mark
 
 #: The method of FakeSlurm for each order.
 METHODS = {
@@ -116,6 +117,8 @@ class FakeSlurm:
         pinned = self.jobs[job_id].pinned_to if change.keeps_nodes else ()
         reason = "JobHeldUser" if change.hold else ""
         self.change(job_id, pinned_to=pinned, nice=change.nice, priority=0 if change.hold else 1000, reason=reason)
+        if change.mark is not None:
+            self.change(job_id, extra=change.mark)
 
     def restore_nice(self, own) -> None:
         if own.job_id not in self.jobs:
@@ -126,7 +129,8 @@ class FakeSlurm:
 
     def release(self, order) -> None:
         self.pending(order.job_id)
-        self.change(order.job_id, priority=1000)
+        extra = mark.given_to_slurm(self.jobs[order.job_id].hints)
+        self.change(order.job_id, priority=1000, **({} if extra is None else {"extra": extra}))
 
     def suspend(self, order) -> None:
         """Free the job's cores, but not its memory and gres. As in Slurm, to suspend a suspended job is no error."""

@@ -62,6 +62,21 @@ def test_a_job_that_its_owner_holds_is_not_released(case: Case) -> None:
     assert case.dog.look() == 0
 
 
+@pytest.mark.parametrize("stage", [Stage.HELD, Stage.PLACED])
+def test_a_job_that_its_owner_holds_after_we_released_it_is_not_released_again(case: Case, stage: Stage) -> None:
+    """Neither by the watchdog, whose records are those of a scheduler that is dead, nor by the next scheduler."""
+    case.beat = None
+    if stage is Stage.PLACED:
+        case.slurm.change(1, pinned_to=("c1",), priority=1500, nice=-500)
+    case.records = {1: JobRecord(1, case.slurm.jobs[1].submit_s, stage, ("c1",) if stage is Stage.PLACED else ())}
+    assert case.dog.look() == 1
+    case.slurm.change(1, priority=0, reason="JobHeldUser")
+    assert case.dog.look() == 0
+    case.records = {}
+    assert case.dog.look() == 0
+    assert case.is_held
+
+
 def test_a_job_that_was_placed_and_never_started_is_unpinned_too(case: Case) -> None:
     case.beat = None
     case.slurm.change(1, pinned_to=("c1",), priority=1500, nice=-500)

@@ -90,9 +90,16 @@ def test_a_job_of_ours_that_slurm_calls_held_by_an_admin_for_a_failed_dependency
     pyslurm.Job.return_value.modify.assert_called_once()
 
 
-def test_a_release_changes_the_priority_alone(pyslurm) -> None:
+@pytest.mark.parametrize(
+    ("extra", "new"),
+    [("sns:1 alpha=0.9", "sns:1 alpha=0.9 advised"), ("sns:1 advised", None), ("mine", None), ("", None)],
+)
+def test_a_release_changes_the_priority_and_says_in_the_mark_that_we_no_longer_hold_the_job(
+    pyslurm, extra: str, new: str | None
+) -> None:
+    pyslurm.Job.load.return_value = recorded.job(extra=extra)
     execute(Release(7, "over"))
-    pyslurm.Job.return_value.modify.assert_called_once_with({"priority": INFINITE})
+    pyslurm.Job.return_value.modify.assert_called_once_with({"priority": INFINITE, "extra": new})
 
 
 def test_a_job_that_is_free_is_not_released_again_for_that_would_clear_its_nice_value(pyslurm) -> None:

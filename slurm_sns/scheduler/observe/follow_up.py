@@ -14,6 +14,7 @@ from slurm_sns.scheduler.observe.nice import is_boosted, without_boost
 from slurm_sns.scheduler.observe.observed import ObservedJob
 from slurm_sns.scheduler.observe.records import NO_MEMORY, JobRecord, OwnMemory, Stage
 from slurm_sns.scheduler.settings import Settings
+from slurm_sns.submit import mark
 
 #: After this many placements that Slurm refused or did not start, the job is given to Slurm as it is.
 MOST_FAILURES = 8
@@ -35,8 +36,8 @@ class Unpin:
     """Take a placement back: clear the node list and our gres, restore nice, and restore `own_memory` if it is given.
 
     `hold` says whether the job is held again afterwards. With `keeps_nodes` or `keeps_gres` the node list or the gres
-    stays, because the job's owner has written it since. `address` names the job to Slurm where its id alone would mean
-    other jobs as well (ObservedJob.address).
+    stays, because the job's owner has written it since. `mark` is the job's new mark; None leaves it. `address` names
+    the job to Slurm where its id alone would mean other jobs as well (ObservedJob.address).
     """
 
     job_id: int
@@ -47,6 +48,7 @@ class Unpin:
     keeps_nodes: bool = False
     keeps_gres: bool = False
     address: str = ""
+    mark: str | None = None
 
 
 #: Our record of a job from now on (None: we keep none), and the changes to send.
@@ -130,7 +132,9 @@ def handed_over(job: ObservedJob, status: JobStatus, record: JobRecord | None, w
     was = known(record, job)
     keeps_nodes = bool(job.pinned_to and was.nodes) and not is_pinned_by(job, was)
     changes = _unpin(job, was, why, hold=False)
-    return replace(changes, keeps_nodes=keeps_nodes, keeps_gres="gres" in job.asks_for), *release
+    # The last change says in the mark that we no longer hold the job: after a crash in between, it is still ours.
+    new_mark = None if release else mark.given_to_slurm(job.hints)
+    return replace(changes, keeps_nodes=keeps_nodes, keeps_gres="gres" in job.asks_for, mark=new_mark), *release
 
 
 def _unpin(job: ObservedJob, record: JobRecord, why: str, *, hold: bool = True) -> Unpin:

@@ -89,9 +89,12 @@ def status_of(job: ObservedJob, record: JobRecord | None, now_s: float, settings
     if job.state is JobState.SUSPENDED:
         return JobStatus.SUSPENDED
     hints = job.hints
-    if record is None and (hints is None or hints.advised):  # the filter never held it
+    is_slurms = hints is not None and hints.advised  # the filter never held it, or we have given it to Slurm since
+    if record is None and (hints is None or is_slurms):
         return JobStatus.FOREIGN if hints is None or job.priority == 0 or job.pinned_to else JobStatus.RELEASED
-    if record is not None and record.stage is Stage.RELEASED:
+    if is_slurms or (record is not None and record.stage is Stage.RELEASED):
+        if record is not None and record.stage is Stage.OWNER_HELD and job.priority == 0:
+            return JobStatus.OWNER_HELD
         is_left = job.priority > 0 and carries_ours(job, record)
         return JobStatus.CHANGED if is_left else JobStatus.RELEASED
     if job.priority == 0:

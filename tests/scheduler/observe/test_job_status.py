@@ -163,6 +163,19 @@ def test_a_job_that_the_filter_marked_and_did_not_hold_is_held_by_its_owner_alon
     assert seen(observed) is expected
 
 
+@pytest.mark.parametrize("stage", [Stage.HELD, Stage.HOLDING, Stage.PLACED])
+def test_a_job_that_is_held_after_we_gave_it_to_slurm_is_not_held_by_us_whatever_our_record_says(stage) -> None:
+    assert seen(job(1, extra="sns:1 advised"), record(1, stage)) is JobStatus.RELEASED
+    assert seen(job(1, extra="sns:1 advised", priority=1000), record(1, stage)) is JobStatus.RELEASED
+    left = pinned(1, "c1", extra="sns:1 advised")
+    assert seen(left, record(1, stage, nodes=("c1",))) is JobStatus.CHANGED, "our placement is still taken back"
+
+
+def test_a_job_that_its_owner_holds_is_shown_as_such_also_after_its_placement_was_taken_back() -> None:
+    assert seen(job(1, extra="sns:1 advised"), record(1, Stage.OWNER_HELD)) is JobStatus.OWNER_HELD
+    assert seen(job(1, extra="sns:1 advised", priority=9), record(1, Stage.OWNER_HELD)) is JobStatus.RELEASED
+
+
 def test_a_mark_that_a_user_wrote_on_a_job_with_a_node_list_of_their_own_gives_it_to_slurm() -> None:
     assert seen(pinned(1, "c1", nice=0)) is JobStatus.FOREIGN
     assert seen(job(1, pinned_to=("c1",))) is JobStatus.CHANGED, "or the filter holds it, and it was pinned since"
