@@ -3,7 +3,7 @@
 import typer
 
 from slurm_sns import __version__
-from slurm_sns.cli.live import asking, checking, control, daemons, draft, profile, render
+from slurm_sns.cli.live import asking, checking, control, daemons, draft, node, profile, render
 from slurm_sns.cli.offline import reproduce, simulate, workload
 
 _HELP = "Place Slurm jobs by Max-Jobs matching. The same decisions run live and on traces."
@@ -32,6 +32,7 @@ def options(
 
 _ASK = "Ask the running scheduler"
 _RUN = "Run on the controller"
+_NODE = "Run on a node"
 _OFFLINE = "Offline"
 
 app.command("status", rich_help_panel=_ASK)(asking.status)
@@ -50,3 +51,4 @@ app.command("simulate", rich_help_panel=_OFFLINE)(simulate.simulate)
 app.command("reproduce", rich_help_panel=_OFFLINE)(reproduce.reproduce)
 app.command("workload", rich_help_panel=_OFFLINE)(workload.workload)
 app.add_typer(profile.app, name="profile", rich_help_panel=_RUN)
+app.add_typer(node.app, name="node", rich_help_panel=_NODE)

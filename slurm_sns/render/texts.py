@@ -12,12 +12,21 @@ import jinja2
 
 from slurm_sns.config import Config, grammar
 from slurm_sns.errors import BadInput
+from slurm_sns.policies.profile import FEWEST_WAYS
+from slurm_sns.render import resctrl
 from slurm_sns.resources import shared_path
 from slurm_sns.submit.table import lua_text
 
 MARK = "by `sns render`; do not edit"
 
-_TEMPLATES = ("slurm.conf", "gres.conf", "plugstack.conf", "sns-scheduler.service", "sns-watchdog.service")
+_TEMPLATES = (
+    "slurm.conf",
+    "gres.conf",
+    "plugstack.conf",
+    "resctrl.yaml",
+    "sns-scheduler.service",
+    "sns-watchdog.service",
+)
 
 
 def texts(config: Config, source: Path) -> dict[str, str]:
@@ -66,6 +75,9 @@ def _values(config: Config, source: Path) -> dict[str, Any]:
         "paths": config.paths,
         "slurm": slurm,
         "with_gres": with_gres,
+        "node_types": resctrl.node_types(config),
+        "group_names": {"shared": f"{resctrl.PREFIX}{resctrl.SHARED}", "job": f"{resctrl.PREFIX}{resctrl.JOB}"},
+        "fewest_ways": FEWEST_WAYS,
         "heuristics": grammar.HEURISTICS,
         "job_submit_plugins": _merged(slurm.job_submit_plugins, ["lua"]),
         "gres_types": _merged(slurm.gres_types, gres),

@@ -38,7 +38,7 @@ def description(config: Config, site: Site) -> Iterator[Finding]:
         advice="sns.yaml, slurm: accounting_tres: null",
     )
     yield from _partitions(config, site)
-    yield from _merged(_nodes(config, site))
+    yield from merged(_nodes(config, site))
 
 
 def running(config: Config, site: Site, expected: Mapping[str, tuple[str, ...]]) -> Iterator[Finding]:
@@ -49,7 +49,7 @@ def running(config: Config, site: Site, expected: Mapping[str, tuple[str, ...]])
         found = ",".join(site.options.get(name, ()))
         yield Finding(not missing, f"slurmctld runs with {name}", found, ",".join(words), run=RECONFIGURE)
     described = _described(config)
-    yield from _merged((each.name, _gres(each, described[each.name])) for each in site.nodes if each.name in described)
+    yield from merged((each.name, _gres(each, described[each.name])) for each in site.nodes if each.name in described)
 
 
 def _memory(config: Config, site: Site) -> Iterator[Finding]:
@@ -106,7 +106,7 @@ def _gres(node: ObservedNode, said: Nodes) -> Finding:
     return Finding(found == wanted, "slurmctld runs with NODES", found, wanted, run=RECONFIGURE)
 
 
-def _merged(of_nodes: Iterable[tuple[str, Finding]]) -> Iterator[Finding]:
+def merged(of_nodes: Iterable[tuple[str, Finding]]) -> Iterator[Finding]:
     """Merge equal findings of several nodes into one, because a cluster has thousands of nodes."""
     names: dict[Finding, list[str]] = {}
     for name, finding in of_nodes:

@@ -4,7 +4,9 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from slurm_sns.cli.options import DEFAULT_CONFIG, AsJson, Config
 
@@ -17,16 +19,31 @@ if TYPE_CHECKING:
 SYSTEMD = Path("/run/systemd/system")
 
 
-def check(config: Config = DEFAULT_CONFIG, as_json: AsJson = False) -> int:
+NodeReports = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--node-reports",
+        metavar="DIR|FILE",
+        help="What nodes printed with sns node show --json: a file of each node, or a directory of them (repeatable). "
+        "They are compared with resctrl.yaml.",
+        show_default=False,
+    ),
+]
+
+
+def check(config: Config = DEFAULT_CONFIG, node_reports: NodeReports = None, as_json: AsJson = False) -> int:
     """Say what is missing on this controller, in order, with the lines to add and the commands to run.
 
     Looks at sns.yaml, the rendered files, Slurm's files, the plugins, the running Slurm, directories, units and
     daemons. Changes nothing. Exit 1 if something is wrong. A warning names the disadvantage of one of the site's own
     settings; it does not count as wrong. To be run as root or SlurmUser.
+
+    It asks no node. To compare the nodes' caches and memory bandwidth with the rendered resctrl.yaml, collect their
+    reports first, for example by clush -w c[1-4] --outdir=DIR sns node show --json, and give --node-reports DIR.
     """
     from slurm_sns import config as configuration
 
-    findings = list(_findings(configuration.load(config), config.absolute()))
+    findings = list(_findings(configuration.load(config), config.absolute(), node_reports or []))
     if as_json:
         print(json.dumps([_fields(finding) for finding in findings], indent=2))
     else:
@@ -34,16 +51,17 @@ def check(config: Config = DEFAULT_CONFIG, as_json: AsJson = False) -> int:
     return 0 if all(finding.ok for finding in findings) else 1
 
 
-def _findings(settings: "configuration.Config", source: Path) -> "Iterator[Finding]":
+def _findings(settings: "configuration.Config", source: Path, reports: list[Path]) -> "Iterator[Finding]":
     from slurm_sns.cli.live import installation
     from slurm_sns.render.files import differing
     from slurm_sns.render.texts import texts
     from slurm_sns.slurm import check as comparison
-    from slurm_sns.slurm import check_files, check_site, conf_text
+    from slurm_sns.slurm import check_files, check_resctrl, check_site, conf_text, node_reports
     from slurm_sns.slurm.api import configuration_path
 
     rendered = texts(settings, source)
     expected = comparison.expected_options(rendered["slurm.conf"])
+    found = node_reports.read(reports)  # first: a wrong path is the admin's mistake
     main = configuration_path()
     lines = conf_text.read(main)
     site, answer = _ask()
@@ -64,6 +82,8 @@ def _findings(settings: "configuration.Config", source: Path) -> "Iterator[Findi
     yield from check_files.slurm_conf(main, lines, settings, expected)
     if site:
         yield from comparison.running(settings, site, expected)
+    if reports:
+        yield from check_resctrl.findings(rendered["resctrl.yaml"], found)
     if SYSTEMD.is_dir():
         yield installation.units(settings, rendered)
     yield from installation.directories(settings, source)

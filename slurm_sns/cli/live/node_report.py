@@ -1,0 +1,180 @@
+"""What a node can do with its caches and its memory bandwidth, and what each resctrl group has: plain values for JSON.
+
+`sns check` reads this on the controller (slurm/node_reports.py), so a change of meaning needs another `FORMAT`. Masks
+are hexadecimal digits, domains are texts of their cache ids.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from slurm_sns.errors import BadInput, SnsError
+from slurm_sns.node.counters import memory_controllers
+from slurm_sns.node.counters.instructions import InstructionCounters
+from slurm_sns.node.counters.memory_controllers import MemoryControllers
+from slurm_sns.node.counters.monitoring_files import MonitoringFiles
+from slurm_sns.node.counters.node_counters import DEVICES
+from slurm_sns.node.counters.perf_event import KernelPerf, Perf, PerfError
+from slurm_sns.node.group_writes import SHARED, job_of, masks
+from slurm_sns.node.resctrl.groups import Groups
+from slurm_sns.node.resctrl.machine import Cache, Machine, discover
+from slurm_sns.node.resctrl.schemata import CACHES, Schemata, parse
+from slurm_sns.policies.sns.closids import closids_for_jobs
+
+FORMAT = 1
+#: What `Groups` puts before the names of our groups.
+PREFIX = "sns_"
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+Report = dict[str, Any]
+
+
+def report(node: str, root: Path, missing: list[str], perf: Perf | None = None, devices: Path = DEVICES) -> Report:
+    """The report of the node of this name, whose resctrl is at `root`. With something missing, it has no groups.
+
+    Raises:
+        BadInput: no node can have this name.
+        SnsError: the tree shows nonsense or cannot be read.
+    """
+    if not _NAME.fullmatch(node):
+        raise BadInput(f"node {node!r}: this is no name of a node; valid: --node with letters, digits and . _ -")
+    machine = Machine((), None, None, 0) if missing else discover(root)
+    groups = [] if missing else list(_groups(root, machine))
+    others = sum(group["kind"] == "other" for group in groups)
+    return {
+        "format": FORMAT,
+        "node": node,
+        "root": str(root),
+        "missing": missing,
+        "mount_options": _mount_options(machine),
+        "caches": [_cache(cache) for cache in _last_level_first(machine)],
+        "bandwidth": _bandwidth(machine),
+        "monitoring": _monitoring(machine),
+        "closids": machine.closids,
+        "closids_for_jobs": closids_for_jobs(machine.closids, others),
+        "counters": _counters(perf or KernelPerf(), devices),
+        "groups": groups,
+    }
+
+
+def _last_level_first(machine: Machine) -> list[Cache]:
+    return [*machine.last_level, *(cache for cache in machine.caches if cache not in machine.last_level)]
+
+
+def _mount_options(machine: Machine) -> list[str]:
+    """The options that change what the tree shows. The tree tells them, also where no mount table does."""
+    names = {cache.name for cache in machine.caches}
+    found = {
+        "cdp": "L3CODE" in names,
+        "cdpl2": "L2CODE" in names,
+        "mba_MBps": machine.bandwidth is not None and machine.bandwidth.kind == "mib",
+    }
+    return [option for option, is_on in found.items() if is_on]
+
+
+def _cache(cache: Cache) -> Report:
+    return {
+        "name": cache.name,
+        "ways": cache.mask.bit_count(),
+        "mask": f"{cache.mask:x}",
+        "least_ways": cache.least_bits,
+        "shareable": f"{cache.shareable:x}",
+        "is_sparse": cache.is_sparse,
+        "domains": list(cache.domains),
+        "closids": cache.closids,
+    }
+
+
+def _bandwidth(machine: Machine) -> Report | None:
+    found = machine.bandwidth
+    if found is None:
+        return None
+    limits = {"least": found.least, "step": found.step, "most": found.most}
+    return {"unit": found.kind, **limits, "domains": list(found.domains), "closids": found.closids}
+
+
+def _monitoring(machine: Machine) -> Report | None:
+    found = machine.monitoring
+    if found is None:
+        return None
+    return {"features": list(found.features), "rmids": found.rmids, "domains": list(found.domains)}
+
+
+def _counters(perf: Perf, devices: Path) -> Report:
+    """Of each counter outside of resctrl why it cannot be used, empty if it can."""
+    return {"instructions": _why_no_instructions(perf), "memory_controllers": _why_no_controllers(perf, devices)}
+
+
+def _why_no_instructions(perf: Perf) -> str:
+    try:
+        InstructionCounters.of_threads(perf, (0,)).close()
+    except PerfError as problem:
+        return str(problem)
+    return ""
+
+
+def _why_no_controllers(perf: Perf, devices: Path) -> str:
+    events = memory_controllers.discover(devices)
+    if not events:
+        return f"{devices} has no PMU of them"
+    try:
+        MemoryControllers(perf, events).close()
+    except PerfError as problem:
+        return str(problem)
+    return ""
+
+
+def _groups(root: Path, machine: Machine) -> Iterator[Report]:
+    """The root group, ours, those of others. A group that vanishes while we look is left out."""
+    groups = Groups(root, PREFIX)
+    ours, others = groups.names(), groups.foreign()
+    yield _group(root, "", machine, "root")
+    for name in ours:
+        kind = "shared" if name == SHARED else "stray" if job_of(name) is None else "job"
+        with suppress(SnsError):
+            yield _group(root, f"{PREFIX}{name}", machine, kind)
+    for name in others:
+        with suppress(SnsError):
+            yield _group(root, name, machine, "other")
+
+
+def _group(root: Path, name: str, machine: Machine, kind: str) -> Report:
+    directory = root / name
+    shown = parse(_text(directory / "schemata"))
+    return {
+        "name": "".join(each if each.isprintable() else "?" for each in name),
+        "kind": kind,
+        "tasks": len(_text(directory / "tasks").split()),
+        "masks": {str(domain): f"{mask:x}" for domain, mask in masks(machine, shown).items()},
+        "schemata": _schemata(shown),
+        "occupied_bytes": _occupied_bytes(directory),
+    }
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="ascii")
+    except (OSError, UnicodeDecodeError) as problem:
+        raise SnsError(f"{path} cannot be read: {problem}") from None
+
+
+def _schemata(shown: Schemata) -> Mapping[str, Mapping[str, str | int]]:
+    """All lines, with masks as hexadecimal digits."""
+    return {
+        resource: {str(domain): f"{value:x}" if resource in CACHES else value for domain, value in values.items()}
+        for resource, values in shown.items()
+    }
+
+
+def _occupied_bytes(directory: Path) -> int | None:
+    """Bytes of the group in the L3 caches; None where nobody counts them."""
+    files = MonitoringFiles(directory, None, lambda _: None)
+    try:
+        occupied = [traffic.occupied for traffic in files.read().values()]
+    finally:
+        files.close()
+    known = [each for each in occupied if each is not None]
+    return sum(known) if known and len(known) == len(occupied) else None

@@ -1,0 +1,1 @@
+"""What runs on a compute node: shares of caches and memory bandwidth, CPU shares, counters."""

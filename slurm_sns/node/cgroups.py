@@ -1,0 +1,275 @@
+"""CPU shares of jobs by cgroups: a quota of CPU time in each period, set, read back and lifted again.
+
+A share is a part of the job's cores on this node: 0.25 of 8 cores is the time of 2 CPUs. cgroup v2 has it in `cpu.max`,
+v1 in `cpu.cfs_quota_us` and `cpu.cfs_period_us` (Documentation/admin-guide/cgroup-v2.rst, scheduler/sched-bwc.rst).
+
+Where Slurm puts a job (cgroup.conf(5), cgroup_v2.html; src/plugins/cgroup/v1/xcgroup.c, v2/cgroup_v2.c):
+
+    v2  SLICE/[NODE_]slurmstepd.scope/job_ID      SLICE is CgroupSlice, system.slice unless configured; NODE_ with
+        SLICE/[NODE_]slurmstepd.scope/SLUID       --enable-multiple-slurmd, as Debian builds it. The SLUID names the job
+                                                  since 26.05, unless cgroup.conf says CgroupJobIdPaths=yes (26.05.2).
+    v1  HIERARCHY/slurm[_NODE]/uid_U/job_ID       Slurm uses cpuacct (JobAcctGatherType=jobacct_gather/cgroup) and never
+                                                  cpu: quotas need a hierarchy that has both (cpu,cpuacct).
+
+All four were seen on 26.05.5. A SLUID does not contain the job's id; without it a job is found by its slurmstepd,
+which runs in step_*/slurm below the job and is titled `slurmstepd: [ID.STEP]`; only root can put a process there.
+
+No symbolic link is followed below the root. A job's cgroup that has vanished is no error: the job has ended.
+"""
+
+import re
+from math import ceil
+from pathlib import Path
+from typing import NamedTuple
+
+from slurm_sns.node.cgroup_files import CgroupError, CgroupFiles, Gone, Names, NoSuchFile
+from slurm_sns.node.counters.number_list import numbers_of
+
+#: The kernel's limits in microseconds (tg_set_cfs_bandwidth, kernel/sched/core.c): quota and period at least 1 ms, a
+#: period at most 1 s. The default period is 100 ms.
+LEAST_QUOTA_US = 1_000
+PERIOD_US = 100_000
+LONGEST_PERIOD_US = 1_000_000
+
+#: A SLUID as Slurm writes it (src/common/sluid.c): s and 13 digits of Crockford's base 32.
+SLUID = re.compile(r"s[0-9A-HJKMNP-TV-Z]{13}")
+
+#: Where cgroups limit the CPU time of a job, by the version of cgroups.
+_LIMITED = {
+    1: "cpu and cpuacct in one hierarchy, and JobAcctGatherType=jobacct_gather/cgroup; or cgroup v2",
+    2: "the controller cpu in the job's cgroup (EnableControllers=yes in cgroup.conf)",
+}
+
+_TITLE = re.compile(r"slurmstepd: \[(\d+)\.")
+
+
+class CpuLimit(NamedTuple):
+    """So much CPU time in each period; without a quota there is no limit."""
+
+    quota_us: int | None
+    period_us: int
+
+    @property
+    def cpus(self) -> float | None:
+        """The limit as a number of CPUs; None without limit."""
+        return None if self.quota_us is None else self.quota_us / self.period_us
+
+
+class JobCgroup(NamedTuple):
+    """A job's cgroup: the version of cgroups, and the directories from the root down to it."""
+
+    version: int
+    names: Names
+
+
+def limit_of(share: float, cores: int) -> CpuLimit:
+    """The limit for a share (above 0, at most 1) of so many cores.
+
+    The period is 100 ms, and longer where the quota would be below 1 ms: 0.2 % of a core is 1 ms in 500 ms.
+
+    Raises:
+        CgroupError: there is no such share, or it is below the kernel's least limit, 1 ms in 1 s.
+    """
+    if not 0 < share <= 1 or cores < 1:
+        raise CgroupError(
+            f"a share of {share} of {cores} cores cannot be set; valid: above 0, at most 1; 1 core or more"
+        )
+    cpus, least = share * cores, LEAST_QUOTA_US / LONGEST_PERIOD_US
+    if cpus < least:
+        raise CgroupError(
+            f"a share of {share} of {cores} cores is {cpus:g} CPUs; the kernel's least limit is {least:g}"
+        )
+    period_us = min(LONGEST_PERIOD_US, max(PERIOD_US, ceil(LEAST_QUOTA_US / cpus)))
+    return CpuLimit(max(LEAST_QUOTA_US, round(cpus * period_us)), period_us)
+
+
+class Cgroups:
+    """The cgroups below `root` (/sys/fs/cgroup) of the jobs that Slurm runs on `node`, its NodeName.
+
+    `slice_path` is CgroupSlice of cgroup.conf. `processes` is where the processes are (/proc).
+    """
+
+    def __init__(
+        self, root: Path, node: str, *, slice_path: str = "system.slice", processes: Path = Path("/proc")
+    ) -> None:
+        slices = tuple(slice_path.split("/"))
+        for name in (node, *slices):
+            if name in ("", ".", "..") or "/" in name:
+                raise CgroupError(f"{name!r} cannot be a part of a cgroup's path; valid: a name without /")
+        self._files = CgroupFiles(root)
+        self._node = node
+        self._slices = slices
+        self._processes = processes
+
+    def find(self, job_id: int, sluid: str | None = None) -> JobCgroup | None:
+        """The cgroup of the job with this number (SLURM_JOB_ID, for a task of an array its own); None if it has none.
+
+        On cgroup v1 without a hierarchy that limits CPU time, another of the job's cgroups: it has the job's threads.
+
+        Raises:
+            CgroupError: the root cannot be read, or what is given cannot be a SLUID.
+        """
+        if sluid is not None and not SLUID.fullmatch(sluid):
+            raise CgroupError(f"{sluid!r} is no SLUID; valid: s and 13 characters of 0-9 and A-Z without I, L, O and U")
+        names = self._find_v2(job_id, sluid) if self._version() == 2 else self._find_v1(job_id)
+        return None if names is None else JobCgroup(self._version(), names)
+
+    def limit(self, job: JobCgroup) -> CpuLimit | None:
+        """The job's present limit; None if the cgroup has vanished.
+
+        Raises:
+            CgroupError: the cgroup has no limit of CPU time, or it cannot be read.
+        """
+        try:
+            return self._read_limit(job)
+        except Gone:
+            return None
+
+    def set_share(self, job: JobCgroup, share: float, cores: int) -> bool:
+        """Let the job have this share of the time of its cores on this node; False if the cgroup has vanished.
+
+        Raises:
+            CgroupError: the share cannot be set (see `limit_of`), or the kernel refuses it.
+        """
+        return self._set(job, limit_of(share, cores))
+
+    def lift(self, job: JobCgroup) -> bool:
+        """Take the limit off the job; False if the cgroup has vanished.
+
+        Raises:
+            CgroupError: the kernel refuses it.
+        """
+        return self._set(job, CpuLimit(None, PERIOD_US))
+
+    def threads(self, job: JobCgroup) -> tuple[int, ...]:
+        """The ids of the job's threads, also of its slurmstepd, ascending; none if the cgroup has vanished.
+
+        Raises:
+            CgroupError: a cgroup of the job cannot be read.
+        """
+        file = "cgroup.threads" if job.version == 2 else "tasks"
+        found: set[int] = set()
+        unread = [job.names]
+        while unread:
+            names = unread.pop()
+            try:
+                found.update(int(word) for word in self._files.read(names, file).split())
+                unread += [(*names, name) for name in self._files.directories(names)]
+            except Gone:
+                continue  # a step has ended
+        return tuple(sorted(found))
+
+    def cpus(self, job: JobCgroup) -> tuple[int, ...]:
+        """The CPUs that the job may use; none if nothing limits them, or if the cgroup has vanished.
+
+        Raises:
+            CgroupError: the cgroup cannot be read.
+        """
+        places = [(job.names, "cpuset.cpus.effective")]
+        if job.version == 1:
+            cpusets = [name for name in self._files.directories(()) if "cpuset" in name.split(",")]
+            places = [((name, *job.names[1:]), "cpuset.cpus") for name in cpusets]
+        for names, file in places:
+            try:
+                return numbers_of(self._files.read(names, file))
+            except (Gone, NoSuchFile):
+                continue
+        return ()
+
+    def directory(self, job: JobCgroup) -> Path | None:
+        """The directory by which perf events count the job; None on cgroup v1, where Slurm makes none."""
+        return self._files.root.joinpath(*job.names) if job.version == 2 else None
+
+    def _version(self) -> int:
+        """The version of cgroups at the root; 1 also for a hybrid, as Slurm's `CgroupPlugin=autodetect` takes it."""
+        return 2 if (self._files.root / "cgroup.controllers").is_file() else 1
+
+    def _find_v2(self, job_id: int, sluid: str | None) -> Names | None:
+        """The directories down to the job, in the scope of this node or in that of a single slurmd."""
+        for scope in (f"{self._node}_slurmstepd.scope", "slurmstepd.scope"):
+            parents = (*self._slices, scope)
+            for name in (f"job_{job_id}", sluid):
+                if name is not None and self._files.exists((*parents, name)):
+                    return (*parents, name)
+            if sluid is None:
+                for name in self._below(parents):
+                    if SLUID.fullmatch(name) and self._is_of(job_id, (*parents, name)):
+                        return (*parents, name)
+        return None
+
+    def _find_v1(self, job_id: int) -> Names | None:
+        """The directories down to the job, first in the hierarchies that limit CPU time."""
+        hierarchies = sorted(self._files.directories(()), key=lambda name: "cpu" not in name.split(","))
+        for hierarchy in hierarchies:
+            for slurm in (f"slurm_{self._node}", "slurm"):
+                for user in self._below((hierarchy, slurm)):
+                    names = (hierarchy, slurm, user, f"job_{job_id}")
+                    if user.startswith("uid_") and self._files.exists(names):
+                        return names
+        return None
+
+    def _is_of(self, job_id: int, names: Names) -> bool:
+        """Whether a slurmstepd in the cgroup says that it serves this job."""
+        for step in self._below(names):
+            try:
+                served = self._files.read((*names, step, "slurm"), "cgroup.procs").split()
+            except (Gone, NoSuchFile):
+                continue
+            titles = (_TITLE.match(self._title(process)) for process in served)
+            if any(title is not None and int(title[1]) == job_id for title in titles):
+                return True
+        return False
+
+    def _below(self, names: Names) -> list[str]:
+        """The directories in the cgroup; none if it does not exist."""
+        try:
+            return self._files.directories(names)
+        except Gone:
+            return []
+
+    def _title(self, process: str) -> str:
+        """The process title of the process; empty if it has ended."""
+        try:
+            return (self._processes / process / "cmdline").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return ""
+
+    def _set(self, job: JobCgroup, limit: CpuLimit) -> bool:
+        """Write the limit unless it is set already.
+
+        Each write gives the job a full quota at once. The kernel itself doubles quota and period of a busy machine
+        (sched_cfs_period_timer), so equal CPUs are an equal limit.
+        """
+        try:
+            before = self._read_limit(job)
+            if before.cpus != limit.cpus:
+                for file, text in writes(job.version, before, limit):
+                    self._files.write(job.names, file, text)
+        except Gone:
+            return False
+        return True
+
+    def _read_limit(self, job: JobCgroup) -> CpuLimit:
+        """The limit as the kernel has it."""
+        try:
+            if job.version == 2:
+                quota, period = self._files.read(job.names, "cpu.max").split()
+            else:
+                quota = self._files.read(job.names, "cpu.cfs_quota_us").strip()
+                period = self._files.read(job.names, "cpu.cfs_period_us")
+        except NoSuchFile as missing:
+            raise CgroupError(f"{missing}: CPU time cannot be limited there; valid: {_LIMITED[job.version]}") from None
+        return CpuLimit(None if quota in ("max", "-1") else int(quota), int(period))
+
+
+def writes(version: int, before: CpuLimit, limit: CpuLimit) -> tuple[tuple[str, str], ...]:
+    """The files and texts that make the limit.
+
+    cgroup v1 has two files. Between the two writes the job has at most the larger of the limits before and after: a
+    longer period is written before its quota, a shorter one after it.
+    """
+    if version == 2:
+        return (("cpu.max", f"{'max' if limit.quota_us is None else limit.quota_us} {limit.period_us}"),)
+    quota = ("cpu.cfs_quota_us", str(-1 if limit.quota_us is None else limit.quota_us))
+    period = ("cpu.cfs_period_us", str(limit.period_us))
+    return (period, quota) if limit.period_us >= before.period_us else (quota, period)

@@ -1,0 +1,164 @@
+"""What this node can measure of its jobs, from the best source that it has; what it lacks is said once.
+
+    counters = NodeCounters(KernelPerf(), Path("/sys/fs/resctrl"), DEVICES, log)
+    job = counters.job(cgroup=..., cpus=..., threads=..., group=..., domains=...)
+    before = job.read(); ...; rates(before, job.read())
+
+IPC: perf events of the job's cgroup, else of its threads. Bandwidth and occupancy: the monitoring files of its resctrl
+group. The memory controllers count the whole node: their bandwidth is a job's while the job is alone there. Without any
+source a reading is empty, and its rates are unknown.
+"""
+
+import os
+import time
+from collections.abc import Callable, Collection, Iterable
+from pathlib import Path
+
+from slurm_sns.node.counters import memory_controllers
+from slurm_sns.node.counters.instructions import IPC_EVENTS, Events, InstructionCounters
+from slurm_sns.node.counters.memory_controllers import MemoryControllers
+from slurm_sns.node.counters.monitoring_files import MOVED, MonitoringFiles
+from slurm_sns.node.counters.perf_event import Perf, PerfError
+from slurm_sns.node.counters.readings import Reading
+
+#: Where the kernel lists its PMUs.
+DEVICES = Path("/sys/bus/event_source/devices")
+
+Log = Callable[[str], None]
+
+
+class JobCounters:
+    """The counters of one job, open until `close`. A node without counters gives empty readings."""
+
+    def __init__(
+        self,
+        instructions: InstructionCounters | None,
+        monitoring: MonitoringFiles | None,
+        clock: Callable[[], float],
+    ) -> None:
+        self._instructions = instructions
+        self._monitoring = monitoring
+        self._clock = clock
+
+    def read(self) -> Reading:
+        """The counters now."""
+        return Reading(
+            self._clock(),
+            self._instructions.read() if self._instructions else {},
+            self._monitoring.read() if self._monitoring else {},
+        )
+
+    def close(self) -> None:
+        """Stop counting."""
+        for counters in (self._instructions, self._monitoring):
+            if counters is not None:
+                counters.close()
+
+
+class NodeCounters:
+    """The sources of this node: perf events, the resctrl file system at `resctrl`, the PMUs below `devices`.
+
+    `events` are those of an IPC. `clock` gives seconds that are never set back.
+    """
+
+    def __init__(
+        self,
+        perf: Perf,
+        resctrl: Path,
+        devices: Path,
+        log: Log,
+        *,
+        events: Events = IPC_EVENTS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._perf = perf
+        self._log = log
+        self._events = events
+        self._clock = clock
+        self._said: set[str] = set()
+        self._counts_instructions = self._can_count_instructions()
+        self._monitors = self._can_monitor(resctrl)
+        #: What the whole node moves; None if its memory controllers cannot be counted.
+        self.memory = self._memory(devices)
+
+    def job(
+        self,
+        *,
+        cgroup: Path | None = None,
+        cpus: Iterable[int] = (),
+        threads: Iterable[int] = (),
+        group: Path | None = None,
+        domains: Collection[int] | None = None,
+    ) -> JobCounters:
+        """Begin to count a job. It never fails: what cannot be counted is missing from the readings.
+
+        Args:
+            cgroup: the job's directory in cgroup v2; None on a node with cgroup v1.
+            cpus: the CPUs that the job may use; none for all.
+            threads: its threads now; they are counted where the cgroup cannot be.
+            group: its resctrl group.
+            domains: the cache domains of its CPUs; None for all.
+        """
+        monitoring = MonitoringFiles(group, domains, self._say) if group is not None and self._monitors else None
+        return JobCounters(self._instructions(cgroup, cpus, threads), monitoring, self._clock)
+
+    def close(self) -> None:
+        """Stop counting the memory controllers."""
+        if self.memory is not None:
+            self.memory.close()
+
+    def _instructions(
+        self, cgroup: Path | None, cpus: Iterable[int], threads: Iterable[int]
+    ) -> InstructionCounters | None:
+        """The best counters of instructions for a job; None if it can have none."""
+        if not self._counts_instructions:
+            return None
+        if cgroup is not None:
+            every = range(os.sysconf("SC_NPROCESSORS_CONF"))  # the offline ones among them are left out
+            try:
+                return InstructionCounters.of_cgroup(self._perf, cgroup, tuple(cpus) or every, self._events)
+            except PerfError as problem:
+                self._say(f"the threads of a job are counted instead of its cgroup: {problem}")
+        try:
+            return InstructionCounters.of_threads(self._perf, threads, self._events)
+        except PerfError as problem:
+            self._say(f"the IPC of a job is not measured: {problem}")
+            return None
+
+    def _can_count_instructions(self) -> bool:
+        """Whether the kernel counts instructions at all: tried on the calling thread."""
+        try:
+            InstructionCounters.of_threads(self._perf, (0,), self._events).close()
+        except PerfError as problem:
+            self._say(f"this node measures no IPC: {problem}")
+            return False
+        return True
+
+    def _can_monitor(self, resctrl: Path) -> bool:
+        """Whether resctrl monitors anything. Without bandwidth it may still monitor occupancy."""
+        listed = resctrl / "info" / "L3_MON" / "mon_features"
+        try:
+            features = listed.read_text(encoding="ascii").split()
+        except OSError as problem:
+            self._say(f"resctrl monitors no bandwidth on this node: {listed} cannot be read: {problem.strerror}")
+            return False
+        if not set(MOVED) & set(features):
+            self._say(f"resctrl monitors no bandwidth on this node: {listed} lists {' '.join(features) or 'nothing'}")
+        return True
+
+    def _memory(self, devices: Path) -> MemoryControllers | None:
+        """The memory controllers; None if they cannot be counted."""
+        events = memory_controllers.discover(devices)
+        try:
+            if events:
+                return MemoryControllers(self._perf, events)
+            self._say(f"the memory controllers of this node are not counted: {devices} has no PMU of them")
+        except PerfError as problem:
+            self._say(f"the memory controllers of this node are not counted: {problem}")
+        return None
+
+    def _say(self, text: str) -> None:
+        """Log the line, unless it was logged before."""
+        if text not in self._said:
+            self._said.add(text)
+            self._log(text)

@@ -1,0 +1,60 @@
+"""What the nodes of each type are to have in resctrl, from sns.yaml: groups, their limits, mount options. Pure.
+
+A node type is an entry of `nodes`. What only the machine knows is not in it: where the masks are, how many CLOSIDs
+there are, what MB values mean. `sns check` compares the two (slurm/check_resctrl.py).
+"""
+
+from dataclasses import dataclass
+
+from slurm_sns.config import Config, Nodes
+from slurm_sns.policies.profile import FEWEST_WAYS
+from slurm_sns.policies.sns.closids import KEPT
+from slurm_sns.policies.sns.parameters import SnsParameters
+
+#: What `Groups` in node/resctrl/groups.py puts before our groups' names, and the names of node/group_writes.py.
+PREFIX, SHARED, JOB = "sns_", "shared", "job"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeType:
+    """An entry of `nodes`, as resctrl.yaml describes it; None where sns.yaml gives its jobs no such resource.
+
+    `shared_ways` and `job_ways` are those of each cache domain, `bandwidth_gbps` is that of the node. `most_jobs` is
+    how many jobs could have a group of their own at once if CLOSIDs were unlimited.
+    """
+
+    nodes: Nodes
+    shared_ways: int | None
+    job_ways: int | None
+    bandwidth_gbps: int | None
+    most_jobs: int
+
+    @property
+    def is_partitioned(self) -> bool:
+        """Whether its nodes need resctrl."""
+        return bool(self.nodes.gres)
+
+    @property
+    def closids(self) -> int:
+        """One for the root group, one for the shared group, one for each job."""
+        return KEPT + self.most_jobs if self.is_partitioned else 0
+
+
+def node_types(config: Config) -> list[NodeType]:
+    """The node types, in the order of sns.yaml."""
+    shared_ways = config.parameters(SnsParameters).shared_ways
+    return [_node_type(nodes, shared_ways) for nodes in config.nodes]
+
+
+def _node_type(nodes: Nodes, shared_ways: int) -> NodeType:
+    shared = min(shared_ways, nodes.llc_ways)
+    left = nodes.llc_ways - shared
+    # A job has a core at least, and FEWEST_WAYS where there are ways. A node without either has no groups.
+    most = min(nodes.cores, left // FEWEST_WAYS) if nodes.llc_ways else nodes.cores
+    return NodeType(
+        nodes,
+        shared_ways=shared if nodes.llc_ways else None,
+        job_ways=left if nodes.llc_ways else None,
+        bandwidth_gbps=nodes.bandwidth_gbps or None,
+        most_jobs=most,
+    )

@@ -1,0 +1,383 @@
+"""Slurm's cgroups on trees as it makes them; the kernel's own cgroups where this machine has cgroup v1."""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from slurm_sns.node.cgroups import (
+    LEAST_QUOTA_US,
+    LONGEST_PERIOD_US,
+    PERIOD_US,
+    CgroupError,
+    Cgroups,
+    CpuLimit,
+    JobCgroup,
+    limit_of,
+    writes,
+)
+
+SLUID = "sEKNKTV3WPV500"
+OTHER_SLUID = "s6DDM82WRV0R00"
+
+#: The hierarchy of cgroup v1 that limits CPU time, and may be written.
+KERNEL_V1 = Path("/sys/fs/cgroup/cpu")
+
+
+def make_v2(root: Path, job: str, scope: str = "slurmstepd.scope", limit: str = "max 100000") -> Path:
+    """A job's cgroup with one step, as Slurm's cgroup/v2 makes it."""
+    directory = root / "system.slice" / scope / job
+    for below in ("", "step_0", "step_0/slurm", "step_0/user", "step_0/user/task_0"):
+        (directory / below).mkdir(parents=True)
+        (directory / below / "cgroup.threads").write_text("")
+    (directory / "step_0" / "slurm" / "cgroup.procs").write_text("")
+    (directory / "cpu.max").write_text(f"{limit}\n")
+    (root / "cgroup.controllers").write_text("cpuset cpu memory\n")
+    return directory
+
+
+def make_v1(root: Path, job: int, hierarchy: str = "cpu,cpuacct", slurm: str = "slurm", user: int = 1000) -> Path:
+    """A job's cgroup in one hierarchy, as Slurm's cgroup/v1 makes it."""
+    directory = root / hierarchy / slurm / f"uid_{user}" / f"job_{job}"
+    (directory / "step_batch" / "task_0").mkdir(parents=True)
+    for cgroup in (directory, directory / "step_batch", directory / "step_batch" / "task_0"):
+        (cgroup / "tasks").write_text("")
+    if "cpu" in hierarchy.split(","):
+        (directory / "cpu.cfs_quota_us").write_text("-1\n")
+        (directory / "cpu.cfs_period_us").write_text("100000\n")
+    return directory
+
+
+def a_process(processes: Path, number: int, title: str) -> None:
+    (processes / str(number)).mkdir(parents=True)
+    (processes / str(number) / "cmdline").write_bytes(title.encode() + b"\0")
+
+
+def found(cgroups: Cgroups, job_id: int, sluid: str | None = None) -> JobCgroup:
+    job = cgroups.find(job_id, sluid)
+    assert job is not None
+    return job
+
+
+class TestFinding:
+    @pytest.mark.parametrize("scope", ["slurmstepd.scope", "c1_slurmstepd.scope"])
+    @pytest.mark.parametrize(("name", "sluid"), [("job_17", None), ("job_17", SLUID), (SLUID, SLUID)])
+    def test_a_job_of_cgroup_v2_is_found_by_number_or_sluid_with_and_without_the_nodes_name(
+        self, tmp_path: Path, scope: str, name: str, sluid: str | None
+    ) -> None:
+        make_v2(tmp_path, name, scope)
+        assert found(Cgroups(tmp_path, "c1"), 17, sluid) == JobCgroup(2, ("system.slice", scope, name))
+
+    def test_a_job_on_another_node_of_this_machine_is_not_found(self, tmp_path: Path) -> None:
+        make_v2(tmp_path, "job_17", "c2_slurmstepd.scope")
+        assert Cgroups(tmp_path, "c1").find(17) is None
+
+    def test_a_configured_slice_is_searched_instead_of_system_slice(self, tmp_path: Path) -> None:
+        make_v2(tmp_path, "job_17")
+        (tmp_path / "system.slice").rename(tmp_path / "slurm.slice")
+        assert Cgroups(tmp_path, "c1").find(17) is None
+        assert found(Cgroups(tmp_path, "c1", slice_path="slurm.slice"), 17).names[0] == "slurm.slice"
+
+    def test_without_its_sluid_a_job_is_found_by_the_title_of_its_slurmstepd(self, tmp_path: Path) -> None:
+        for sluid, process, title in (
+            (OTHER_SLUID, 40, "slurmstepd: [170.batch]"),
+            (SLUID, 41, "slurmstepd: [17.0 stepmgr]"),
+        ):
+            directory = make_v2(tmp_path / "cgroup", sluid)
+            (directory / "step_0" / "slurm" / "cgroup.procs").write_text(f"99\n{process}\n")  # 99 has ended
+            a_process(tmp_path / "proc", process, title)
+        cgroups = Cgroups(tmp_path / "cgroup", "c1", processes=tmp_path / "proc")
+        assert found(cgroups, 17).names[-1] == SLUID
+        assert found(cgroups, 170).names[-1] == OTHER_SLUID
+        assert cgroups.find(1) is None
+
+    def test_a_users_process_cannot_pass_for_the_slurmstepd_of_a_job(self, tmp_path: Path) -> None:
+        directory = make_v2(tmp_path / "cgroup", SLUID)
+        (directory / "step_0" / "user" / "task_0" / "cgroup.procs").write_text("41\n")
+        a_process(tmp_path / "proc", 41, "slurmstepd: [17.0]")
+        assert Cgroups(tmp_path / "cgroup", "c1", processes=tmp_path / "proc").find(17) is None
+
+    @pytest.mark.parametrize("slurm", ["slurm", "slurm_c1"])
+    @pytest.mark.parametrize("hierarchy", ["cpu,cpuacct", "cpuacct,cpu", "cpu"])
+    def test_a_job_of_cgroup_v1_is_found_in_the_hierarchy_that_limits_cpu_time(
+        self, tmp_path: Path, hierarchy: str, slurm: str
+    ) -> None:
+        make_v1(tmp_path, 17, "blkio", slurm)
+        make_v1(tmp_path, 17, hierarchy, slurm)
+        assert found(Cgroups(tmp_path, "c1"), 17) == JobCgroup(1, (hierarchy, slurm, "uid_1000", "job_17"))
+
+    def test_the_links_that_systemd_makes_for_joint_hierarchies_are_not_searched(self, tmp_path: Path) -> None:
+        make_v1(tmp_path, 17, "cpu,cpuacct")
+        (tmp_path / "cpu").symlink_to("cpu,cpuacct")
+        assert found(Cgroups(tmp_path, "c1"), 17).names[0] == "cpu,cpuacct"
+
+    def test_a_job_that_only_other_hierarchies_have_is_found_but_cannot_be_limited(self, tmp_path: Path) -> None:
+        make_v1(tmp_path, 17, "freezer")
+        (tmp_path / "cpu").mkdir()
+        cgroups = Cgroups(tmp_path, "c1")
+        job = found(cgroups, 17)
+        with pytest.raises(
+            CgroupError, match=r"freezer/.*/job_17/cpu\.cfs_quota_us does not exist .* valid: cpu and cpuacct"
+        ):
+            cgroups.set_share(job, 0.5, 1)
+
+    def test_nothing_is_found_where_slurm_has_made_nothing(self, tmp_path: Path) -> None:
+        assert Cgroups(tmp_path, "c1").find(17) is None
+        (tmp_path / "cgroup.controllers").touch()
+        assert Cgroups(tmp_path, "c1").find(17) is None
+
+    @pytest.mark.parametrize("sluid", ["", "../../x", "sEKNKTV3WPV50", "sEKNKTV3WPV50U", "SEKNKTV3WPV500"])
+    def test_what_cannot_be_a_sluid_is_refused(self, tmp_path: Path, sluid: str) -> None:
+        with pytest.raises(CgroupError, match="is no SLUID; valid: s and 13 characters"):
+            Cgroups(tmp_path, "c1").find(17, sluid)
+
+    @pytest.mark.parametrize(
+        ("node", "slice_path"), [("../c1", "system.slice"), ("", "a"), ("c1", "a/../b"), ("c1", "/a")]
+    )
+    def test_names_that_lead_elsewhere_are_refused(self, tmp_path: Path, node: str, slice_path: str) -> None:
+        with pytest.raises(CgroupError, match="cannot be a part of a cgroup's path; valid"):
+            Cgroups(tmp_path, node, slice_path=slice_path)
+
+    def test_a_root_that_is_missing_is_named(self, tmp_path: Path) -> None:
+        with pytest.raises(CgroupError, match=r"the cgroup root .*/none cannot be read: No such file"):
+            Cgroups(tmp_path / "none", "c1").find(17)
+
+
+class TestLimits:
+    @pytest.mark.parametrize(
+        ("share", "cores", "limit"),
+        [
+            (1, 8, CpuLimit(800_000, 100_000)),
+            (0.25, 8, CpuLimit(200_000, 100_000)),
+            (0.01, 1, CpuLimit(1_000, 100_000)),
+            (0.005, 1, CpuLimit(1_000, 200_000)),
+            (0.002, 1, CpuLimit(1_000, 500_000)),
+            (0.001, 1, CpuLimit(1_000, 1_000_000)),
+            (0.0001, 64, CpuLimit(1_000, 156_250)),
+        ],
+    )
+    def test_a_small_share_needs_a_longer_period(self, share: float, cores: int, limit: CpuLimit) -> None:
+        assert limit_of(share, cores) == limit
+
+    @given(st.floats(0.001, 1), st.integers(1, 1024))
+    def test_every_limit_is_one_that_the_kernel_takes_and_within_a_thousandth_of_the_share(
+        self, share: float, cores: int
+    ) -> None:
+        limit = limit_of(share, cores)
+        assert limit.quota_us is not None
+        assert limit.quota_us >= LEAST_QUOTA_US
+        assert PERIOD_US <= limit.period_us <= LONGEST_PERIOD_US
+        assert limit.cpus == pytest.approx(share * cores, rel=1e-3)
+
+    @pytest.mark.parametrize(("share", "cores"), [(0, 1), (-0.5, 1), (1.5, 1), (float("nan"), 1), (0.5, 0)])
+    def test_what_is_no_share_is_refused(self, share: float, cores: int) -> None:
+        with pytest.raises(CgroupError, match="valid: above 0, at most 1; 1 core or more"):
+            limit_of(share, cores)
+
+    def test_a_share_below_the_kernels_least_limit_is_refused(self) -> None:
+        with pytest.raises(CgroupError, match=r"a share of 0.0004 of 2 cores is 0.0008 CPUs; .* least limit is 0.001"):
+            limit_of(0.0004, 2)
+
+    def test_a_share_is_set_read_back_and_lifted_on_cgroup_v2(self, tmp_path: Path) -> None:
+        directory = make_v2(tmp_path, "job_17")
+        cgroups = Cgroups(tmp_path, "c1")
+        job = found(cgroups, 17)
+        assert cgroups.limit(job) == CpuLimit(None, 100_000)
+        assert cgroups.set_share(job, 0.25, 2)
+        assert (directory / "cpu.max").read_text() == "50000 100000\n"
+        assert cgroups.limit(job) == CpuLimit(50_000, 100_000)
+        assert cgroups.lift(job)
+        assert (directory / "cpu.max").read_text() == "max 100000\n"
+
+    def test_a_share_is_set_read_back_and_lifted_on_cgroup_v1(self, tmp_path: Path) -> None:
+        directory = make_v1(tmp_path, 17)
+        cgroups = Cgroups(tmp_path, "c1")
+        job = found(cgroups, 17)
+        assert cgroups.set_share(job, 0.005, 1)
+        assert (directory / "cpu.cfs_quota_us").read_text() == "1000\n"
+        assert (directory / "cpu.cfs_period_us").read_text() == "200000\n"
+        assert cgroups.limit(job) == CpuLimit(1_000, 200_000)
+        assert cgroups.lift(job)
+        assert cgroups.limit(job) == CpuLimit(None, 100_000)
+
+    @pytest.mark.parametrize("kept", ["50000 100000", "100000 200000"])
+    def test_a_limit_that_is_set_is_not_written_again_for_each_write_gives_a_new_quota(
+        self, tmp_path: Path, kept: str
+    ) -> None:
+        directory = make_v2(tmp_path, "job_17", limit=kept)  # the second: doubled by the kernel
+        cgroups = Cgroups(tmp_path, "c1")
+        assert cgroups.set_share(found(cgroups, 17), 0.5, 1)
+        assert (directory / "cpu.max").read_text() == f"{kept}\n"
+
+    @given(*[st.builds(CpuLimit, st.none() | st.integers(1_000, 64_000_000), st.integers(1_000, 1_000_000))] * 2)
+    def test_between_the_two_writes_of_cgroup_v1_no_job_has_more_than_before_or_after(
+        self, before: CpuLimit, after: CpuLimit
+    ) -> None:
+        files = {"cpu.cfs_quota_us": before.quota_us, "cpu.cfs_period_us": before.period_us}
+        seen = []
+        for file, text in writes(1, before, after):
+            files[file] = None if text == "-1" else int(text)
+            period_us = files["cpu.cfs_period_us"]
+            assert period_us is not None
+            seen.append(CpuLimit(files["cpu.cfs_quota_us"], period_us))
+        unlimited = float("inf")
+        most = max(unlimited if limit.cpus is None else limit.cpus for limit in (before, after))
+        assert all((unlimited if limit.cpus is None else limit.cpus) <= most for limit in seen)
+        assert seen[-1] == after
+
+    def test_without_the_cpu_controller_the_error_says_what_would_be_valid(self, tmp_path: Path) -> None:
+        (make_v2(tmp_path, "job_17") / "cpu.max").unlink()
+        cgroups = Cgroups(tmp_path, "c1")
+        with pytest.raises(CgroupError, match=r"job_17/cpu.max does not exist .* valid: the controller cpu") as error:
+            cgroups.set_share(found(cgroups, 17), 0.5, 1)
+        assert "\n" not in str(error.value)
+
+
+class TestVanishing:
+    @pytest.mark.parametrize("make", [lambda root: make_v2(root, "job_17"), lambda root: make_v1(root, 17)])
+    def test_a_cgroup_that_has_vanished_is_no_error(self, tmp_path: Path, make: Callable[[Path], Path]) -> None:
+        directory = make(tmp_path)
+        cgroups = Cgroups(tmp_path, "c1")
+        job = found(cgroups, 17)
+        shutil.rmtree(directory)
+        assert cgroups.limit(job) is None
+        assert not cgroups.set_share(job, 0.5, 1)
+        assert not cgroups.lift(job)
+        assert cgroups.threads(job) == ()
+        assert cgroups.cpus(job) == ()
+        assert cgroups.find(17) is None
+
+
+class TestLinks:
+    def test_a_job_that_is_a_link_out_of_the_root_is_refused(self, tmp_path: Path) -> None:
+        outside = make_v2(tmp_path / "outside", "job_17")
+        directory = make_v2(tmp_path / "cgroup", "job_17")
+        cgroups = Cgroups(tmp_path / "cgroup", "c1")
+        job = found(cgroups, 17)
+        shutil.rmtree(directory)
+        directory.symlink_to(outside)
+        for use in (cgroups.limit, cgroups.lift, cgroups.threads, lambda job: cgroups.set_share(job, 0.5, 1)):
+            with pytest.raises(CgroupError, match="a symbolic link or a file; it is not used"):
+                use(job)
+        assert (outside / "cpu.max").read_text() == "max 100000\n"
+
+    def test_a_limit_that_is_a_link_is_neither_read_nor_written(self, tmp_path: Path) -> None:
+        outside = tmp_path / "outside"
+        outside.write_text("max 100000\n")
+        directory = make_v2(tmp_path / "cgroup", "job_17")
+        (directory / "cpu.max").unlink()
+        (directory / "cpu.max").symlink_to(outside)
+        cgroups = Cgroups(tmp_path / "cgroup", "c1")
+        with pytest.raises(CgroupError, match="a symbolic link or a file"):
+            cgroups.set_share(found(cgroups, 17), 0.5, 1)
+        assert outside.read_text() == "max 100000\n"
+
+    def test_threads_behind_a_link_are_not_listed(self, tmp_path: Path) -> None:
+        outside = make_v2(tmp_path / "outside", "job_1")
+        (outside / "cgroup.threads").write_text("1\n")
+        directory = make_v2(tmp_path / "cgroup", "job_17")
+        (directory / "linked").symlink_to(outside)
+        cgroups = Cgroups(tmp_path / "cgroup", "c1")
+        assert cgroups.threads(found(cgroups, 17)) == ()
+
+    def test_the_root_itself_may_be_a_link(self, tmp_path: Path) -> None:
+        make_v2(tmp_path / "cgroup", "job_17")
+        (tmp_path / "linked").symlink_to(tmp_path / "cgroup")
+        assert Cgroups(tmp_path / "linked", "c1").find(17) is not None
+
+
+class TestThreadsAndCpus:
+    def test_the_threads_of_all_steps_are_listed(self, tmp_path: Path) -> None:
+        directory = make_v2(tmp_path, "job_17")
+        (directory / "step_0" / "slurm" / "cgroup.threads").write_text("30\n31\n")
+        (directory / "step_0" / "user" / "task_0" / "cgroup.threads").write_text("12\n11\n")
+        cgroups = Cgroups(tmp_path, "c1")
+        assert cgroups.threads(found(cgroups, 17)) == (11, 12, 30, 31)
+
+    def test_the_threads_of_cgroup_v1_are_listed(self, tmp_path: Path) -> None:
+        directory = make_v1(tmp_path, 17)
+        (directory / "step_batch" / "task_0" / "tasks").write_text("7\n8\n")
+        cgroups = Cgroups(tmp_path, "c1")
+        assert cgroups.threads(found(cgroups, 17)) == (7, 8)
+
+    def test_the_cpus_of_a_job_are_those_of_its_cpuset(self, tmp_path: Path) -> None:
+        (make_v2(tmp_path / "v2", "job_17") / "cpuset.cpus.effective").write_text("0-2,8\n")
+        make_v1(tmp_path / "v1", 17)
+        (make_v1(tmp_path / "v1", 17, "cpuset") / "cpuset.cpus").write_text("4,6-7\n")
+        for version, cpus in (("v2", (0, 1, 2, 8)), ("v1", (4, 6, 7))):
+            cgroups = Cgroups(tmp_path / version, "c1")
+            assert cgroups.cpus(found(cgroups, 17)) == cpus
+
+    def test_a_job_without_cpuset_has_no_cpus_of_its_own(self, tmp_path: Path) -> None:
+        make_v2(tmp_path, "job_17")
+        cgroups = Cgroups(tmp_path, "c1")
+        assert cgroups.cpus(found(cgroups, 17)) == ()
+
+    def test_only_cgroup_v2_has_a_directory_for_perf_events(self, tmp_path: Path) -> None:
+        directory = make_v2(tmp_path, "job_17")
+        cgroups = Cgroups(tmp_path, "c1")
+        assert cgroups.directory(found(cgroups, 17)) == directory
+        assert cgroups.directory(JobCgroup(1, ("cpu", "slurm", "uid_0", "job_17"))) is None
+
+
+@pytest.fixture
+def kernel_job() -> Iterator[Path]:
+    """The cgroup of job 17 of the node snstestPID, in the kernel's own hierarchy."""
+    if not (os.access(KERNEL_V1 / "cgroup.procs", os.W_OK) and (KERNEL_V1 / "cpu.cfs_quota_us").exists()):
+        pytest.skip(f"{KERNEL_V1} cannot be written, or it is no cgroup v1 hierarchy with CFS quotas")
+    directory = KERNEL_V1 / f"slurm_snstest{os.getpid()}" / "uid_0" / "job_17"
+    directory.mkdir(parents=True)
+    yield directory
+    for cgroup in (directory, directory.parent, directory.parent.parent):
+        if cgroup.is_dir():
+            cgroup.rmdir()
+
+
+class TestOnTheKernel:
+    def cgroups(self) -> Cgroups:
+        return Cgroups(KERNEL_V1.parent, f"snstest{os.getpid()}")
+
+    def test_the_kernel_takes_every_limit_and_gives_it_back(self, kernel_job: Path) -> None:
+        assert kernel_job.is_dir()
+        cgroups = self.cgroups()
+        job = found(cgroups, 17)
+        for share, cores in ((1, 64), (0.5, 1), (0.01, 1), (0.001, 1), (0.3, 7), (0.0017, 1)):
+            assert cgroups.set_share(job, share, cores)
+            assert cgroups.limit(job) == limit_of(share, cores)
+        assert cgroups.lift(job)
+        assert cgroups.limit(job) == CpuLimit(None, 100_000)
+
+    def test_a_busy_job_gets_its_share_of_a_core_and_no_more(self, kernel_job: Path) -> None:
+        cgroups = self.cgroups()
+        job = found(cgroups, 17)
+        cgroups.set_share(job, 0.2, 1)
+        program = (
+            "import time\nend = time.monotonic() + 1.5\nwhile time.monotonic() < end: pass\nprint(time.process_time())"
+        )
+        busy = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+        (kernel_job / "cgroup.procs").write_text(str(busy.pid))
+        assert busy.pid in cgroups.threads(job)
+        began = time.monotonic()
+        used_s = float(busy.communicate()[0])
+        # The first period begins with a full quota, and a tick of 4 ms may be run over the quota.
+        assert used_s <= 0.2 * (time.monotonic() - began) + 0.12
+
+    def test_a_refusal_of_the_kernel_is_an_error_in_one_line(self, kernel_job: Path) -> None:
+        (kernel_job.parent / "cpu.cfs_quota_us").write_text("10000")  # cgroup v1: no child has more than its parent
+        with pytest.raises(CgroupError, match=r"^the kernel refuses '50000' in cpu/.*/job_17/cpu.cfs_quota_us$"):
+            self.cgroups().set_share(found(self.cgroups(), 17), 0.5, 1)
+
+    def test_a_cgroup_of_the_kernel_that_vanishes_is_no_error(self, kernel_job: Path) -> None:
+        cgroups = self.cgroups()
+        job = found(cgroups, 17)
+        kernel_job.rmdir()
+        assert cgroups.limit(job) is None
+        assert not cgroups.set_share(job, 0.5, 1)
+        assert cgroups.threads(job) == ()
