@@ -179,11 +179,13 @@ class Scheduler:
         self._backlog, self._active = situation.backlog, situation.snapshot.active
         self._store()
         self._log_new_problems(situation)
-        plan, notes = Plan(), self._sending.correct(situation)
+        plan = Plan()
+        notes: dict[int, str] = {}
         lost: Unreachable | None = None
-        if disabled:
+        if disabled:  # without corrections first: they would hold jobs that the release, by what we saw, takes for free
             self._release(observation, "disabled")
         else:
+            notes = self._sending.correct(situation)
             plan = self._plan(situation, started_s)
             self._memory = self._remembering.remember(plan.history)
             if self._settings.mode == "enforce":

@@ -326,6 +326,11 @@ def test_a_job_that_its_owner_held_stays_held_without_its_placement() -> None:
     assert (seen.records[1].stage, free(seen)["c1"]) == (Stage.OWNER_HELD, (28, 128_000))
 
 
+def test_the_nice_value_that_its_owner_gives_a_placed_job_is_kept_when_the_placement_is_taken_back() -> None:
+    seen = situation(look(job(1, pinned_to=("c1",), nice=10_000)), record(1, nodes=("c1",), nice=7))
+    assert [each.nice for each in seen.corrections] == [10_000]
+
+
 def test_a_placed_job_keeps_its_record() -> None:
     known = record(1, nodes=("c1",))
     seen = situation(look(pinned(1, "c1")), known)

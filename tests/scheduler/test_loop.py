@@ -361,6 +361,17 @@ def test_the_kill_switch_releases_what_is_held_and_plans_nothing(site: Site) -> 
     assert sorted(site.slurm.ended) == [1, 2, 3, 4]
 
 
+def test_a_job_that_is_requeued_under_the_kill_switch_is_not_held(site: Site) -> None:
+    site.slurm.submit(4, may_restart=True, run_s=50)
+    scheduler = site.scheduler(ENFORCE)
+    scheduler.repeat(3, 1.0)
+    site.switch.on = True
+    site.slurm.requeue(Requeue(1))
+    scheduler.repeat(3, 1.0)
+    assert site.slurm.jobs[1].state is JobState.RUNNING
+    assert len(site.slurm.started) == 2
+
+
 @pytest.mark.parametrize("settings", [ADVISE, OBSERVE])
 @pytest.mark.parametrize("disabled", [False, True])
 def test_observe_and_advise_send_no_change(site: Site, settings, disabled: bool) -> None:

@@ -139,7 +139,8 @@ def handed_over(job: ObservedJob, status: JobStatus, record: JobRecord | None, w
 
 def _unpin(job: ObservedJob, record: JobRecord, why: str, *, hold: bool = True) -> Unpin:
     address = "" if job.address == str(job.id) else job.address
-    return Unpin(record.job_id, record.nice, why, record.own_memory, hold, address=address)
+    nice = record.nice if is_boosted(job.nice, record.nice) else job.nice  # its owner has changed it since
+    return Unpin(record.job_id, nice, why, record.own_memory, hold, address=address)
 
 
 def _overdue(job: ObservedJob, record: JobRecord, settings: Settings, now_s: float) -> FollowUp:

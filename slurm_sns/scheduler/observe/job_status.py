@@ -110,7 +110,8 @@ def _held(job: ObservedJob, record: JobRecord | None, *, is_marked: bool) -> Job
     if carries_ours(job, record):
         is_ours = stage in (Stage.HELD, Stage.HOLDING)
         if job.reason == SLURMS_HOLD or (is_ours and job.pinned_to):  # Slurm or we hold it
-            return JobStatus.OVERDUE if is_marked else JobStatus.CHANGED
+            has_owners_nodes = record is not None and job.pinned_to and not is_pinned_by(job, record)
+            return JobStatus.CHANGED if has_owners_nodes or not is_marked else JobStatus.OVERDUE
         if not is_ours:
             return JobStatus.OWNER_HELD
     if stage is Stage.OWNER_HELD:

@@ -121,8 +121,11 @@ def _together(
     if group.waiting and 0 < until_s - now_s <= longest_s:
         return _reasons(all_waiting, records, last.limited_by, f"tried again in {until_s - now_s:.0f} s")
     may_try = 1 + past.changes_since(_owner(first), last.placed_s) - len(group.trying)
-    ahead = (*group.trying, *all_waiting)[0]
-    return _reasons(all_waiting[max(0, may_try) :], records, last.limited_by, f"job {ahead.id} tries that limit first")
+    # Of an array's record no task can try: only tasks that were split off are placed.
+    able = [job for job in all_waiting if not job.is_array_record]
+    ahead = (*group.trying, *able)[0]
+    wait = [*able[max(0, may_try) :], *(job for job in all_waiting if job.is_array_record)]
+    return _reasons(wait, records, last.limited_by, f"job {ahead.id} tries that limit first")
 
 
 def _reasons(jobs: Iterable[ObservedJob], records: Mapping[int, JobRecord], limit: str, why: str) -> dict[int, str]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import inf
 
 from slurm_sns.errors import Closed, Infeasible
-from slurm_sns.model import Resources
+from slurm_sns.model import Alternative, Resources
 from slurm_sns.policies.base import Choice
 from slurm_sns.scheduler.observe import arrays
 from slurm_sns.scheduler.observe.observed import Observation, ObservedJob, ObservedNode
@@ -45,7 +45,7 @@ class Eligibility:
         self._spreader = Spreader(spreading)
         self._one_memory: dict[int, bool] = {}
         self._kept: dict[tuple[int, int], int] = {}
-        self._alike: dict[tuple[int, frozenset[str]], frozenset[str]] = {}
+        self._alike: dict[tuple[tuple[Alternative, ...], int, frozenset[str] | None], frozenset[str]] = {}
         self._usable: dict[frozenset[str], Counter[Resources]] = {}
 
     def of(self, job: ObservedJob) -> tuple[Choice, frozenset[str]]:
@@ -66,13 +66,17 @@ class Eligibility:
         choice = self._limits.permitted(job, choice, partitions)
         allowed = self._allowed_now(job, partitions)
         if any(alternative.exclusive and alternative.nodes > 1 for alternative in choice.alternatives):
-            allowed = self._alike_in(partitions, allowed)
+            if not self._alike_in(choice, partitions, None):
+                raise Infeasible("no nodes of its partitions with the same memory could hold it alone")
+            allowed = self._alike_in(choice, partitions, allowed)
         return choice, allowed
 
-    def _alike_in(self, partitions: tuple[str, ...], allowed: frozenset[str]) -> frozenset[str]:
-        key = (self._sets.of_partitions(partitions), allowed)
+    def _alike_in(self, choice: Choice, partitions: tuple[str, ...], allowed: frozenset[str] | None) -> frozenset[str]:
+        """The nodes with the same memory that the job is to use, of the allowed ones or (None) of all."""
+        key = (choice.alternatives, self._sets.of_partitions(partitions), allowed)
         if key not in self._alike:
-            self._alike[key] = alike([node for node in self._ever_in(partitions) if node.name in allowed])
+            nodes = [node for node in self._ever_in(partitions) if allowed is None or node.name in allowed]
+            self._alike[key] = alike(nodes, choice.alternatives)
         return self._alike[key]
 
     def _in(self, job: ObservedJob, partitions: tuple[str, ...]) -> tuple[Choice, tuple[str, ...]]:

@@ -112,21 +112,28 @@ def whole_memory_mb(nodes: Sequence[ObservedNode]) -> int:
     return min(node.capacity.memory_mb for node in nodes)
 
 
-def alike(nodes: Sequence[ObservedNode]) -> frozenset[str]:
+def alike(nodes: Sequence[ObservedNode], alternatives: Sequence[Alternative]) -> frozenset[str]:
     """The largest group of these nodes that have the same memory, for a job that is to be alone on several nodes.
 
     Slurm takes one amount of memory for all nodes of a job: what a larger node has beyond that would not belong to the
     job. Of groups of the same size, the one with more empty nodes is taken, then the one whose nodes have less memory.
+    Groups that could not hold the job by any of its alternatives are left out; empty if there are no others.
     """
-    groups: dict[int, list[ObservedNode]] = {}
+    by_memory: dict[int, list[ObservedNode]] = {}
     for node in nodes:
-        groups.setdefault(node.capacity.memory_mb, []).append(node)
+        by_memory.setdefault(node.capacity.memory_mb, []).append(node)
+    groups = {memory_mb: group for memory_mb, group in by_memory.items() if _holds(group, alternatives)}
 
     def rank(memory_mb: int) -> tuple[int, int, int]:
         group = groups[memory_mb]
         return len(group), sum(node.allocated.cores == 0 for node in group), -memory_mb
 
     return frozenset(node.name for node in groups[max(groups, key=rank)]) if groups else frozenset()
+
+
+def _holds(group: Sequence[ObservedNode], alternatives: Sequence[Alternative]) -> bool:
+    """Whether the nodes, if they were empty, could hold the job by one of the alternatives."""
+    return any(sum(each.demand.within(node.capacity) for node in group) >= each.nodes for each in alternatives)
 
 
 def is_fixed(job: ObservedJob) -> bool:

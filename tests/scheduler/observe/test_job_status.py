@@ -171,6 +171,12 @@ def test_a_job_that_is_held_after_we_gave_it_to_slurm_is_not_held_by_us_whatever
     assert seen(left, record(1, stage, nodes=("c1",))) is JobStatus.CHANGED, "our placement is still taken back"
 
 
+def test_a_placed_job_that_its_owner_sends_to_impossible_nodes_is_the_owners_not_a_placement_that_failed() -> None:
+    held = pinned(1, "c2", priority=0, reason="BadConstraints")
+    assert seen(held, record(1, nodes=("c1",))) is JobStatus.CHANGED
+    assert seen(held, record(1, nodes=("c2",))) is JobStatus.OVERDUE
+
+
 def test_a_job_that_its_owner_holds_is_shown_as_such_also_after_its_placement_was_taken_back() -> None:
     assert seen(job(1, extra="sns:1 advised"), record(1, Stage.OWNER_HELD)) is JobStatus.OWNER_HELD
     assert seen(job(1, extra="sns:1 advised", priority=9), record(1, Stage.OWNER_HELD)) is JobStatus.RELEASED

@@ -64,6 +64,16 @@ def test_a_placement_that_meets_a_limit_is_taken_back_at_once() -> None:
     assert [each.job_id for each in seen.corrections] == [1]
 
 
+def test_an_array_whose_tasks_are_not_split_off_tries_no_limit_in_place_of_a_task_that_can() -> None:
+    """The array's record is the smallest job by its number, but only tasks that were split off are placed."""
+    array = {"array_id": 1, "cpus": 2}
+    waiting = job(1, array_tasks="3-9", **array), job(2, array_task=1, **array), job(3, array_task=2, **array)
+    seen = situation(look(*waiting), refused(2), refused(3))
+    assert planned(seen) == [2]
+    assert "job 2 tries that limit first" in seen.blocked[1]
+    assert "job 2 tries that limit first" in seen.blocked[3]
+
+
 def test_it_withholds_nothing_and_is_not_over_aged() -> None:
     old = job(1, submit_s=int(NOW) - 100_000)
     (waiting,) = situation(look(old), refused(1, submit_s=old.submit_s)).snapshot.waiting

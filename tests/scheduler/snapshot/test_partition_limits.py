@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from live import job, look, node, planned, situation, tasks
 
+from slurm_sns.model import Alternative, Resources
 from slurm_sns.scheduler.observe.observed import ObservedPartition
 from slurm_sns.scheduler.snapshot.geometry import alike
 
@@ -108,6 +109,20 @@ def test_a_job_alone_on_two_nodes_gets_two_of_the_same_memory() -> None:
 
 def test_among_groups_of_the_same_size_the_one_with_more_empty_nodes_is_taken() -> None:
     busy = [sized("a1", 64_000, taken=1), sized("a2", 64_000), sized("b1", 128_000), sized("b2", 128_000)]
-    assert alike(busy) == {"b1", "b2"}
-    assert alike([each for each in busy if each.name != "b1"]) == {"a1", "a2"}
-    assert alike([]) == frozenset()
+    small = (Alternative(1, Resources(1, 1000)),)
+    assert alike(busy, small) == {"b1", "b2"}
+    assert alike([each for each in busy if each.name != "b1"], small) == {"a1", "a2"}
+    assert alike([], small) == frozenset()
+
+
+def test_a_group_that_could_not_hold_the_job_is_not_taken() -> None:
+    nodes = [*(sized(name, 64_000) for name in ("a1", "a2", "a3")), sized("b1", 128_000), sized("b2", 128_000)]
+    assert alike(nodes, (Alternative(2, Resources(1, 100_000)),)) == {"b1", "b2"}
+    assert alike(nodes, (Alternative(3, Resources(1, 100_000)),)) == frozenset()
+
+
+def test_a_job_alone_that_no_nodes_of_one_memory_could_hold_is_left_to_slurm() -> None:
+    nodes = (sized("c1", 64_000), sized("c2", 128_000))
+    alone = job(1, extra="sns:1 exclusive fixed", tasks=2, nodes_min=2, nodes_max=2)
+    (release,) = situation(look(alone, nodes=nodes)).corrections
+    assert (release.job_id, "with the same memory" in release.reason) == (1, True)
