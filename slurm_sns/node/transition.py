@@ -73,10 +73,13 @@ class _Transition:
         return [name for name, mask in self._now.items() if mask != self._then[name]]
 
     def _allowed(self) -> Iterator[Step]:
-        """Groups whose new ways are free, until there is none; those that only give ways back come first."""
+        """Groups whose new ways are free, until there is none; those that only give ways back come first.
+
+        None of them takes ways that another one of them is to get, so all are written before the next look.
+        """
         while free := [name for name in self._waiting() if not self._taken(name, self._then[name])]:
-            name = min(free, key=lambda name: self._then[name] & ~self._now[name] != 0)
-            yield self._write(name, self._then[name])
+            for name in sorted(free, key=lambda name: self._then[name] & ~self._now[name] != 0):
+                yield self._write(name, self._then[name])
 
     def _given_back(self) -> Iterator[Step]:
         """Each waiting group gives back the ways that it is to lose, if what is left is enough and a valid mask."""

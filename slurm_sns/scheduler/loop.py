@@ -179,13 +179,12 @@ class Scheduler:
         self._backlog, self._active = situation.backlog, situation.snapshot.active
         self._store()
         self._log_new_problems(situation)
-        plan = Plan()
-        notes: dict[int, str] = {}
+        plan, notes = Plan(), dict[int, str]()
         lost: Unreachable | None = None
         if disabled:  # without corrections first: they would hold jobs that the release, by what we saw, takes for free
             self._release(observation, "disabled")
         else:
-            notes = self._sending.correct(situation)
+            notes = self._correct(situation)
             plan = self._plan(situation, started_s)
             self._memory = self._remembering.remember(plan.history)
             if self._settings.mode == "enforce":
@@ -206,6 +205,20 @@ class Scheduler:
         view = View(now_s, took_s, mode, disabled, self._cycles, self._placed, situation, plan, programs)
         self._publish(view)
         return view
+
+    def _correct(self, situation: Situation) -> dict[int, str]:
+        """Send the corrections; return what was done, by job id.
+
+        A job that is given to Slurm is Slurm's from this moment on: its owner may hold it before the next cycle.
+        """
+        notes: dict[int, str] = {}
+        for change in self._sending.correct(situation):
+            notes[change.job_id] = described(change)
+            record = self._records.get(change.job_id)
+            is_given = isinstance(change, Release) or not change.hold
+            if is_given and record is not None and record.stage is not Stage.OWNER_HELD:
+                self._records[change.job_id] = replace(record, stage=Stage.RELEASED)
+        return notes
 
     def _only_waiting(self, plan: Plan, situation: Situation) -> Plan:
         """The plan without starts and releases of jobs that do not wait in the snapshot; each is logged as an error."""
@@ -314,7 +327,7 @@ class Scheduler:
         job, own_nice = situation.jobs[start.job_id], self._records[start.job_id].nice
         tasks = None if start.alternative.tasks_per_node is None else job.tasks
         nice = boosted(own_nice, situation.priority_type)
-        return PlacementOrder(start, nice, memory_mb, tasks, mark.with_nice(job.hints, own_nice))
+        return PlacementOrder(start, nice, memory_mb, tasks, mark.with_nice(job.hints, own_nice), own_nice)
 
     def _note_refusal(self, refusal: Refused, start: Start) -> str:
         """Log and record that Slurm refused the placement; return the reason why the job waits now."""

@@ -15,7 +15,8 @@ class PlacementOrder:
     """The order to pin one job to the nodes of `start` and release it, with this nice value.
 
     `memory_per_node_mb` is its memory on each node and `extra` its new mark. `tasks` is the number of all its tasks,
-    sent whenever the number of tasks on each node is. None leaves the job's own memory, mark or tasks.
+    sent whenever the number of tasks on each node is. None leaves the job's own memory, mark or tasks. `own_nice` is
+    the nice value that the job must still have: another one has been set since the plan (None: not checked).
     """
 
     start: Start
@@ -23,6 +24,7 @@ class PlacementOrder:
     memory_per_node_mb: int | None = None
     tasks: int | None = None
     extra: str | None = None
+    own_nice: int | None = None
 
 
 Order = PlacementOrder | Unpin | Release | Split | OwnNice | Suspend | Resume | Requeue | SetShare

@@ -46,12 +46,12 @@ class Sending:
         """Note that a cycle begins; the heartbeat is next due `SIGN_OF_LIFE_S` later."""
         self._lively_s = now_s
 
-    def correct(self, situation: Situation) -> dict[int, str]:
-        """Send the corrections of the state table, users taking turns; return what was done, by job id."""
+    def correct(self, situation: Situation) -> Iterator[Unpin | Release]:
+        """Send the corrections of the state table, users taking turns; yield those that Slurm has made."""
         concerned = {each.job_id for each in situation.corrections}
         users = {job.id: job.user_id for job in situation.observed if job.id in concerned} if concerned else {}
         in_turn = round_robin(situation.corrections, lambda each: users[each.job_id], MOST_CORRECTIONS)
-        return {change.job_id: described(change) for change in self._change(in_turn)}
+        yield from self._change(in_turn)
 
     def place(self, placements: Sequence[PlacementOrder]) -> Iterator[tuple[Start, Refused | None]]:
         """Send placements; yield each start when Slurm answers, with the refusal (None: Slurm accepted it)."""

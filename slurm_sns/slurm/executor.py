@@ -81,7 +81,7 @@ class SlurmExecutor:
     def _place(self, placement: PlacementOrder) -> None:
         """Check once more that we hold the job, and send the placement."""
         _require_whole(placement.start.cpu_share)
-        _require_held(self._load(placement.start.job_id))
+        _require_unchanged(self._load(placement.start.job_id), placement.own_nice)
         self.send(placement)
 
     def send(self, placement: PlacementOrder) -> None:
@@ -139,7 +139,7 @@ class SlurmExecutor:
         for placement in placements:
             try:
                 _require_whole(placement.start.cpu_share)
-                _require_held(now.get(placement.start.job_id))
+                _require_unchanged(now.get(placement.start.job_id), placement.own_nice)
             except Refused as refusal:
                 yield placement, refusal
             else:
@@ -269,14 +269,17 @@ def _require_whole(cpu_share: Share) -> None:
         raise Refused(NO_SHARES)
 
 
-def _require_held(now: ObservedJob | None) -> None:
+def _require_unchanged(now: ObservedJob | None, own_nice: int | None) -> None:
     """Check that we still hold the job: our update releases it no matter who holds it, and cannot be conditional.
+
+    It also replaces the job's nice value: one that its owner has set since the plan would be lost.
 
     Slurm may start a job at the very moment at which it is held. It then runs with priority 0, and a node list would
     resize it.
 
     Raises:
-        Refused: an administrator holds it now, it is no longer held, it runs, or it is gone.
+        Refused: an administrator holds it now, it is no longer held, its nice value is another one, it runs, or it is
+            gone.
     """
     if now is None:
         raise Refused("Slurm does not know it any more")
@@ -286,3 +289,5 @@ def _require_held(now: ObservedJob | None) -> None:
         raise Refused("it is not held any more")
     if is_held_by_others(now):
         raise Refused(f"it is held by Slurm or an administrator: {now.reason}")
+    if own_nice is not None and now.nice != own_nice:
+        raise Refused(f"its nice value is now {now.nice}")

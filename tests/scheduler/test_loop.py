@@ -361,6 +361,19 @@ def test_the_kill_switch_releases_what_is_held_and_plans_nothing(site: Site) -> 
     assert sorted(site.slurm.ended) == [1, 2, 3, 4]
 
 
+def test_a_job_that_its_owner_holds_right_after_it_was_given_to_slurm_stays_held(site: Site) -> None:
+    site.slurm.starts_nothing = True
+    site.slurm.submit(4)
+    scheduler = site.scheduler(replace(ENFORCE, partitions=frozenset({"main"})))
+    site.slurm.submit(1, partitions=("other",))
+    scheduler.cycle()
+    assert site.slurm.jobs[2].priority > 0, "it is given to Slurm: its partition is not managed"
+    site.slurm.change(2, priority=0, reason="JobHeldUser", extra="")
+    scheduler.repeat(3, 1.0)
+    assert site.slurm.jobs[2].priority == 0
+    assert site.history.records[2].stage is Stage.RELEASED
+
+
 def test_a_job_that_is_requeued_under_the_kill_switch_is_not_held(site: Site) -> None:
     site.slurm.submit(4, may_restart=True, run_s=50)
     scheduler = site.scheduler(ENFORCE)

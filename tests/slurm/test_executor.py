@@ -1,5 +1,6 @@
 """What is sent to Slurm, and what its refusals mean."""
 
+from dataclasses import replace
 from subprocess import CompletedProcess, TimeoutExpired
 from unittest import mock
 
@@ -81,6 +82,14 @@ def test_a_job_that_somebody_else_holds_since_we_looked_is_not_placed(pyslurm, n
     with pytest.raises(Refused, match=why):
         execute(placement())
     pyslurm.Job.return_value.modify.assert_not_called()
+
+
+def test_a_job_whose_nice_value_has_changed_since_the_plan_is_not_placed(pyslurm) -> None:
+    pyslurm.Job.load.return_value = recorded.job(nice=100)
+    with pytest.raises(Refused, match="nice value is now 100"):
+        execute(replace(placement(), own_nice=0))
+    execute(replace(placement(), own_nice=100))
+    pyslurm.Job.return_value.modify.assert_called_once()
 
 
 def test_a_job_of_ours_that_slurm_calls_held_by_an_admin_for_a_failed_dependency_is_placed(pyslurm) -> None:

@@ -94,8 +94,8 @@ class Groups:
 
     def write(self, name: str, text: str) -> None:
         """Write lines of schemata (schemata.lines); only the domains that they name change."""
-        what = f"{text.strip()!r} cannot be written to {self._path(name)}/schemata"
-        self._write(self._path(name) / "schemata", text, what)
+        path = self._path(name) / "schemata"
+        self._write(path, text, f"{text.strip()!r} cannot be written to {path}")
 
     def read(self, name: str) -> Schemata:
         """The schemata of a group."""
