@@ -239,10 +239,15 @@ class SlurmExecutor:
            boost, because a held job with our boost would look as if its owner held it, too.
         3. The job is held, so that it can be planned again.
 
+        A suspended job is resumed first: requeued as it is, it would wait with an administrator's hold (seen).
+
         Raises:
             Refused: it may not restart, or has been requeued and stays in its own pool.
         """
+        is_suspended = self._load(order.job_id).state is JobState.SUSPENDED
         with answers():
+            if is_suspended:
+                pyslurm().Job(order.job_id).unsuspend()
             pyslurm().Job(order.job_id).requeue()
         if not order.pool:
             return

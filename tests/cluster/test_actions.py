@@ -50,6 +50,15 @@ def test_a_requeued_job_waits_in_its_own_partition(planned_by_hand: Cluster) -> 
     assert cluster.fields(number)["Partition"] == "plain"
 
 
+def test_a_suspended_job_that_is_requeued_waits_and_nobody_holds_it(planned_by_hand: Cluster) -> None:
+    cluster = planned_by_hand
+    number = started(cluster, "--requeue")
+    assert order(cluster, "suspend", number) == "done"
+    assert order(cluster, "requeue", number) == "done"
+    cluster.wait_for("it is requeued", lambda: cluster.fields(number)["Restarts"] == "1")
+    assert cluster.fields(number)["Priority"] != "0"
+
+
 def test_a_job_that_is_requeued_in_another_partition_waits_there_and_is_held(planned_by_hand: Cluster) -> None:
     cluster = planned_by_hand
     number = started(cluster, "--requeue -w s1")

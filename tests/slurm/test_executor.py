@@ -272,9 +272,17 @@ def test_the_numbers_around_the_ranges_are_refusals() -> None:
 @pytest.mark.parametrize(
     ("order", "call"), [(Suspend(7), "suspend"), (Resume(7), "unsuspend"), (Requeue(7), "requeue")]
 )
-def test_a_suspension_its_end_and_a_requeue_are_one_call_each(pyslurm, order, call: str) -> None:
+def test_a_suspension_its_end_and_a_requeue_are_one_change_each(pyslurm, order, call: str) -> None:
+    pyslurm.Job.load.return_value = recorded.running()
     execute(order)
-    assert pyslurm.Job.mock_calls == [mock.call(7), getattr(mock.call(), call)()]
+    assert pyslurm.Job.return_value.mock_calls == [getattr(mock.call, call)()]
+
+
+def test_a_suspended_job_is_resumed_before_it_is_requeued(pyslurm) -> None:
+    """Slurm would let it wait with an administrator's hold."""
+    pyslurm.Job.load.return_value = recorded.running(state="SUSPENDED")
+    execute(Requeue(7))
+    assert pyslurm.Job.return_value.mock_calls == [mock.call.unsuspend(), mock.call.requeue()]
 
 
 def test_a_job_is_resumed_where_it_is_and_nowhere_else(pyslurm) -> None:

@@ -32,7 +32,7 @@ class Dependency(NamedTuple):
     """Another job that a job waits for. If that is an array, `task` is the task that it waits for (None: all of them).
 
     `kind` is Slurm's word (afterok, afterany, ...). `state` is what Slurm found when it last checked: unfulfilled,
-    fulfilled or failed. Slurm checks the dependencies of a held job only every 30 s.
+    fulfilled or failed. Slurm checks the dependencies of a held job only once a minute.
     """
 
     kind: str
