@@ -47,6 +47,14 @@ lint: $(VENV)/.lint ## ruff, mypy, import-linter, and shellcheck where it is ins
 	$(VENV)/bin/lint-imports
 	! command -v shellcheck > /dev/null || shellcheck -x containers/*.sh .ci/run $$(grep -l '^#!/bin/bash' containers/bin/*)
 
+.PHONY: faults
+# Schedules of faults that `make faults` runs.
+SCHEDULES ?= 1000000
+# The first seed of `make faults`: other ones each day.
+SEED ?= $(shell date +%Y%m%d)000000
+faults: $(VENV)/.test ## many schedules of faults in a simulated world, on all cores: make faults SCHEDULES=1000000 SEED=7
+	PYTHONPATH=tests $(PYTHON) -m world $(SCHEDULES) --seed $(SEED)
+
 cluster-up: ## start the cluster in containers and leave it running
 	@containers/cluster.sh up
 
@@ -56,9 +64,10 @@ cluster-down: ## remove the cluster: containers, network, volumes
 cluster-shell: ## a shell on the controller as alice; another user with USER=root, slurm or bob
 	@containers/cluster.sh shell $(if $(findstring command,$(origin USER)),$(USER),alice)
 
-# For the tests of the submit filter, which run it in Debian's Lua 5.1, and of the SPANK plugin, which compile it.
+# For the tests of the submit filter, which run it in Debian's Lua 5.1, and of the SPANK plugin, which compile it; for
+# those of resctrl, which mount an emulated one (fuse3 brings libfuse), and let Intel's pqos use it, where there is one.
 test-tools:
-	@containers/packages.sh lua5.1 gcc:build-essential
+	@containers/packages.sh lua5.1 gcc:build-essential fusermount3:fuse3 $(if $(filter x86_64,$(shell uname -m)),pqos:intel-cmt-cat)
 
 $(VENV)/bin/python:
 	@python=; for candidate in $(PYTHONS); do \

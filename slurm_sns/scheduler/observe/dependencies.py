@@ -1,10 +1,10 @@
 """Whether a held job's dependencies are fulfilled, as far as one observation of Slurm shows it.
 
 Slurm checks the dependencies of a held job only once a minute (seen, 26.05; more often if MinJobAge is shorter), those
-of any other job at once. A chain of short jobs must not wait for that. So a job whose dependencies we see fulfilled is planned and placed: that releases
-the job, and Slurm checks its dependencies again before it starts the job. Slurm decides: it does not start a job whose
-dependencies it does not find fulfilled, and the placement is then taken back. A job whose dependency can never be
-fulfilled is released to Slurm, which reports that.
+of any other job at once. A chain of short jobs must not wait for that. So a job whose dependencies we see fulfilled is
+planned and placed: that releases the job, and Slurm checks its dependencies again before it starts the job. Slurm
+decides: it does not start a job whose dependencies it does not find fulfilled, and the placement is then taken back. A
+job whose dependency can never be fulfilled is released to Slurm, which reports that.
 """
 
 from collections.abc import Sequence

@@ -1,0 +1,238 @@
+"""The rules of the simulated Slurm (tests/world) are those of a real one: one table of steps, run on both.
+
+All cases run at the same time, each with jobs and nodes of its own, so that they wait together. Users' and
+administrators' commands are Slurm's own; our orders come from the real executor, which runs as SlurmUser.
+"""
+
+import base64
+import json
+import os
+import pickle
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cluster import PYTHON, Cluster
+from container_shell import Done
+from slurm_sns.errors import Refused
+from slurm_sns.scheduler.orders import Order
+
+sys.path.append(str(Path(__file__).parents[1]))  # pytest's importlib mode puts no test folder on the path
+
+from world.slurm_table import ALONE, CASES, PARTITIONS, TIERS
+from world.table_on_model import run
+from world.table_steps import DONE, Row, Running, Shown, differences
+
+#: Runs on the controller as SlurmUser. A request is a line of JSON, and so is its answer: ["jobs", FIRST] asks for all
+#: jobs from this id on, ["node", NAME] for a node, ["order", PICKLED] and ["send", PICKLED] carry out an order of ours.
+SERVER = """
+import base64, dataclasses, functools, json, pickle, pwd, sys
+from slurm_sns.errors import SnsError
+from slurm_sns.slurm import translate
+from slurm_sns.slurm.api import pyslurm
+from slurm_sns.slurm.executor import SlurmExecutor
+
+@functools.cache
+def user_name(number):
+    return pwd.getpwuid(number).pw_name
+
+def answer(what, argument):
+    if what == "jobs":
+        records = pyslurm().Jobs.load()
+        return [dataclasses.asdict(translate.job(each, user_name)) for each in records.values() if each.id >= argument]
+    if what == "node":
+        return dataclasses.asdict(translate.node(pyslurm().Nodes.load()[argument]))
+    order = pickle.loads(base64.b64decode(argument))
+    if what == "send":
+        try:
+            SlurmExecutor().send(order)
+        except SnsError as problem:
+            return str(problem)
+        return "done"
+    (done,) = SlurmExecutor().execute((order,))
+    return str(done.refused or done.unreachable or "done")
+
+for line in sys.stdin:
+    print(json.dumps(answer(*json.loads(line)), default=sorted), flush=True)
+"""
+
+#: A job that SIGTERM does not end; Slurm kills it after KillWait.
+STUBBORN = "trap '' TERM; while :; do sleep 1; done"
+
+#: Undoes what an unfinished case has left: a drained node, reservations, limits. Slurm refuses what is undone already.
+RESTORE = """
+scontrol update NodeName=c1 State=RESUME
+for name in now later; do scontrol delete ReservationName=$name; done
+sacctmgr -i modify account where name=chemistry set GrpTRES=cpu=-1
+sacctmgr -i modify user where name=bob set MaxJobs=-1
+true
+"""
+#: How often the cases look whether what they wait for has come true.
+EVERY_S = 0.1
+
+
+class OnCluster:
+    """The mini cluster as the table's Slurm (world.table_steps.Slurm)."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        docker = shlex.split(os.environ.get("DOCKER_COMMAND", "docker"))
+        line = [*docker, "exec", "-i", "-u", "slurm", f"{cluster.project}-ctl", PYTHON, "-c", SERVER]
+        self._server = subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._jobs: Sequence[Shown] | None = None
+        self._first = 0
+
+    def close(self) -> None:
+        self._server.communicate()
+
+    def refresh(self) -> None:
+        """What was read is out of date."""
+        self._jobs = None
+
+    def now_s(self) -> float:
+        return time.time()
+
+    def submit(self, who: str, options: Sequence[str], run_s: float, how: str) -> int:
+        script = {"fail": f"sleep {run_s:g}; exit 1", "stubborn": STUBBORN}.get(how, f"sleep {run_s:g}")
+        done = self._run(who, "sbatch", "--parsable", "-o", "/dev/null", *options, "--wrap", script)
+        if done.returncode != 0:
+            raise Refused(" ".join(done.stderr.split()))
+        number = int(done.stdout)
+        self._first = self._first or number
+        return number
+
+    def scontrol(self, who: str, words: Sequence[str]) -> str:
+        return _answer(self._run(who, "scontrol", *words))
+
+    def cancel(self, who: str, addresses: Sequence[str]) -> str:
+        return _answer(self._run(who, "scancel", *addresses))
+
+    def node(self, name: str, state: str) -> str:
+        words = {"drain": ("State=DRAIN", "Reason=test"), "down": ("State=DOWN", "Reason=test")}
+        return self.scontrol("root", ("update", f"NodeName={name}", *words.get(state, ("State=RESUME",))))
+
+    def partition(self, name: str, fields: Mapping[str, str]) -> str:
+        changes = (f"{field}={value}" for field, value in fields.items())
+        return self.scontrol("root", ("update", f"PartitionName={name}", *changes))
+
+    def limit(self, account: str, cores: int | None) -> str:
+        return self._modify("account", account, f"GrpTRES=cpu={-1 if cores is None else cores}")
+
+    def user_limit(self, user: str, jobs: int | None) -> str:
+        return self._modify("user", user, f"MaxJobs={-1 if jobs is None else jobs}")
+
+    def _modify(self, what: str, name: str, change: str) -> str:
+        return _answer(self._run("root", "sacctmgr", "-i", "modify", what, "where", f"name={name}", "set", change))
+
+    def reserve(self, name: str, node: str, in_s: int, lasting_s: int) -> str:
+        times = (f"StartTime=now+{in_s}", f"EndTime=now+{in_s + lasting_s}")
+        words = (f"ReservationName={name}", *times, "Users=root", f"Nodes={node}", "Flags=IGNORE_JOBS")
+        return self.scontrol("root", ("create", "reservation", *words))
+
+    def unreserve(self, name: str) -> str:
+        return self.scontrol("root", ("delete", f"ReservationName={name}"))
+
+    def order(self, order: Order, *, checked: bool) -> str:
+        self.refresh()
+        pickled = base64.b64encode(pickle.dumps(order)).decode()
+        return str(self._ask("order" if checked else "send", pickled))
+
+    def jobs(self) -> Sequence[Shown]:
+        if self._jobs is None:
+            self._jobs = self._ask("jobs", self._first)
+        return self._jobs
+
+    def see_node(self, name: str) -> Shown:
+        found: Shown = self._ask("node", name)
+        return found
+
+    def _run(self, who: str, *words: str) -> Done:
+        self.refresh()
+        return self._cluster.try_run(shlex.join(words), who)
+
+    def _ask(self, what: str, argument: object) -> Any:
+        assert self._server.stdin is not None
+        assert self._server.stdout is not None
+        self._server.stdin.write(json.dumps([what, argument]) + "\n")
+        self._server.stdin.flush()
+        return json.loads(self._server.stdout.readline())
+
+
+def _answer(done: Done) -> str:
+    return DONE if done.returncode == 0 else " ".join((done.stderr + done.stdout).split())
+
+
+def run_all(slurm: OnCluster, cases: Mapping[str, Sequence[str]]) -> dict[str, list[Row]]:
+    """The rows of all cases: first of those that would disturb others, one by one."""
+    rows: dict[str, list[Row]] = {}
+    for name in ALONE:
+        rows |= run_together(slurm, {name: cases[name]} if name in cases else {})
+    return rows | run_together(slurm, {name: lines for name, lines in cases.items() if name not in ALONE})
+
+
+def run_together(slurm: OnCluster, cases: Mapping[str, Sequence[str]]) -> dict[str, list[Row]]:
+    """The rows of these cases, which run at the same time.
+
+    Each goes on as soon as what it waits for comes true. When none does, one more case begins: so nothing that Slurm
+    shows for a few seconds only is missed.
+    """
+    running = {name: Running(slurm, lines) for name, lines in cases.items()}
+    to_begin = {name: case.steps() for name, case in running.items()}
+    left: dict[str, Iterator[None]] = {}
+    while to_begin or left:
+        slurm.refresh()
+        if not [name for name in list(left) if _goes_on(slurm, running[name], name, left)]:
+            if to_begin:
+                name = next(iter(to_begin))
+                left[name] = to_begin.pop(name)
+                _goes_on(slurm, running[name], name, left)
+            else:
+                time.sleep(EVERY_S)
+    return {name: case.rows for name, case in running.items()}
+
+
+def _goes_on(slurm: OnCluster, case: Running, name: str, left: dict[str, Iterator[None]]) -> bool:
+    """Carry out the case until it has to wait, and return whether any step was carried out."""
+    done = case.done
+    if next(left[name], "over") == "over":
+        del left[name]
+        slurm.cancel("root", [str(each) for each in case.ids.values()])
+        return True
+    return case.done > done
+
+
+@contextmanager
+def prepared(cluster: Cluster) -> Iterator[OnCluster]:
+    """The cluster with the table's own partitions."""
+    own = [name for name in PARTITIONS if len(name) == 1]
+    for name in own:
+        fields = f"Nodes={','.join(PARTITIONS[name])} PriorityTier={TIERS.get(name, 1)}"
+        cluster.run(f"scontrol create PartitionName={name} {fields}")
+    slurm = OnCluster(cluster)
+    try:
+        yield slurm
+    finally:
+        slurm.close()
+        cluster.run(f"scancel -u alice; scancel -u bob; {RESTORE}")
+        cluster.wait_for("no jobs", lambda: not cluster.run("squeue -a -h").strip())
+        cluster.run("\n".join(f"scontrol delete PartitionName={name}" for name in own))
+
+
+@pytest.fixture
+def slurm(planned_by_hand: Cluster) -> Iterator[OnCluster]:
+    """The cluster where nobody but the table places held jobs."""
+    with prepared(planned_by_hand) as slurm:
+        yield slurm
+
+
+def test_the_model_does_what_slurm_does(slurm: OnCluster) -> None:
+    real = run_all(slurm, CASES)
+    found = [each for name, lines in CASES.items() for each in differences(name, run(lines), real[name])]
+    assert not found, "\n".join(found)

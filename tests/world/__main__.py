@@ -1,0 +1,131 @@
+"""Run schedules by the thousand, replay one with a readable log, or shrink one that violates a promise.
+
+python -m world 1000000 --seed 7        (with tests/ on PYTHONPATH)
+python -m world replay 4711             (or a file, such as tests/world/found/4711.json)
+python -m world shrink 4711 --out tests/world/found/4711.json
+"""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from time import monotonic
+
+from slurm_sns.cli.compiled_code import keep_by_state
+
+keep_by_state()
+
+from rich.console import Console  # noqa: E402 - numba is imported below, after its cache has been set
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn  # noqa: E402
+
+from world.kernel import Broken  # noqa: E402
+from world.run import Found, digest, many, run, violations  # noqa: E402
+from world.schedule import Schedule, described, drawn, load  # noqa: E402
+from world.shrink import shrunk  # noqa: E402
+from world.story import story  # noqa: E402
+
+#: Of one seed, so many violations are shown.
+MOST_LINES = 4
+#: A run with fewer schedules shows no progress bar.
+LONG = 2000
+
+
+def main() -> int:
+    """Run the command; 0 when all promises hold."""
+    if len(sys.argv) > 1 and sys.argv[1] in ("replay", "shrink"):
+        return _one()
+    parser = argparse.ArgumentParser(prog="python -m world", description=__doc__.splitlines()[0])
+    parser.add_argument("count", type=int, help="how many schedules")
+    parser.add_argument("--seed", type=int, default=0, help="the first seed; the others follow (default: 0)")
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="default: one for each core")
+    parser.add_argument("--most", type=int, default=5, help="stop after so many failures (default: 5)")
+    return _many(parser.parse_args())
+
+
+def _many(options: argparse.Namespace) -> int:
+    console = Console(stderr=True)
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("schedules"), TimeElapsedColumn(), TimeRemainingColumn())
+    began_s = monotonic()
+    done = 0
+    with Progress(*columns, console=console, disable=options.count < LONG or not console.is_terminal) as progress:
+        bar = progress.add_task("", total=options.count)
+
+        def advance(number: int) -> None:
+            nonlocal done
+            done += number
+            progress.advance(bar, number)
+
+        seeds = range(options.seed, options.seed + options.count)
+        found = many(seeds, options.processes, advance, options.most)
+    for each in found:
+        _tell(each, console)
+    rate = done / max(monotonic() - began_s, 0.001)
+    told = f"{len(found) or 'none'} violated a promise"
+    Console(highlight=False).print(f"{done} schedules from seed {options.seed}, {rate:.0f} a second: {told}")
+    if not found:
+        return 0
+    first = found[0]
+    if first.broken:
+        return 1
+    console.print(f"shrinking seed {first.seed} ...")
+    _tell_shrunk(drawn(first.seed), None)
+    return 1
+
+
+def _tell(found: Found, console: Console) -> None:
+    console.print(f"seed {found.seed}", style="bold red", highlight=False)
+    for line in found.violations[:MOST_LINES] or [f"the simulation failed: {found.broken}"]:
+        console.print(f"  {line}", highlight=False, markup=False)
+
+
+def _one() -> int:
+    parser = argparse.ArgumentParser(prog="python -m world")
+    parser.add_argument("what", choices=("replay", "shrink"))
+    parser.add_argument("schedule", help="a seed, or a file with a schedule")
+    parser.add_argument("--out", type=Path, help="where to write the (shrunk) schedule as JSON")
+    parser.add_argument("--quiet", action="store_true", help="without our daemons' log and without reads")
+    options = parser.parse_args()
+    is_seed = options.schedule.isdigit()
+    schedule = drawn(int(options.schedule)) if is_seed else load(Path(options.schedule))
+    if options.what == "shrink":
+        return _tell_shrunk(schedule, options.out)
+    if options.out:
+        options.out.write_text(schedule.to_json(), encoding="utf-8")
+    return _replay(schedule, is_quiet=options.quiet)
+
+
+def _tell_shrunk(schedule: Schedule, out: Path | None) -> int:
+    smallest = shrunk(schedule)
+    if smallest is None:
+        Console().print("all promises hold: nothing to shrink")
+        return 0
+    if out:
+        out.write_text(smallest.to_json(), encoding="utf-8")
+    return _replay(smallest, is_quiet=True)
+
+
+def _replay(schedule: Schedule, *, is_quiet: bool) -> int:
+    console = Console(highlight=False, soft_wrap=True)
+    console.print(f"seed {schedule.seed}, policy {schedule.policy}, ending {schedule.ending}", style="bold")
+    console.print(f"nodes {described(schedule.nodes)}", markup=False)
+    console.print(f"partitions {described(schedule.partitions)}, managed {','.join(schedule.managed)}", markup=False)
+    for step in schedule.steps:
+        console.print(f"  {step.at_s:8.3f}  {step.what:10} {described(step.data)}", style="dim", markup=False)
+    try:
+        result = run(schedule, keeps_log=not is_quiet)
+    except Broken as problem:
+        console.print(f"the simulation failed: {problem}", style="bold red", markup=False)
+        return 1
+    for line in story(result, is_quiet=is_quiet):
+        console.print(line)
+    console.print(f"digest {digest(result.history)[:16]}", style="dim")
+    found = violations(result)
+    for line in found:
+        console.print(line, style="bold red", markup=False)
+    if not found:
+        console.print("all promises hold", style="bold green")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

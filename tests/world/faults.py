@@ -1,0 +1,169 @@
+"""What fails in the world: daemons, services, files, the clock; and how all of it is repaired."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from world.daemons import Daemon, SchedulerDaemon
+from world.ports import Controller, Trap
+from world.schedule import Schedule, Step
+
+#: Drift changes the clock once in so many seconds.
+DRIFT_S = 0.5
+
+
+class Faults:
+    """Puts the steps that are no person's into effect."""
+
+    def __init__(self, controller: Controller, daemons: Mapping[str, Daemon]) -> None:
+        self._controller, self._daemons = controller, daemons
+        self._is_drifting = True
+        self.actions: dict[str, Callable[..., None]] = {
+            "crash": lambda daemon, stays_dead=False: daemons[daemon].crash(stays_dead=stays_dead),
+            "freeze": lambda daemon, seconds: daemons[daemon].freeze(seconds),
+            "stop": lambda daemon: daemons[daemon].stop(),
+            "restart": lambda daemon: daemons[daemon].restart(),
+            "start": lambda daemon: daemons[daemon].start(),
+            "slurmctld": self.slurmctld,
+            "munge": self.munge,
+            "slurmdbd": self.slurmdbd,
+            "store": self.store,
+            "disk": self.disk,
+            "beat": self.beat,
+            "clock": self.clock,
+            "drift": self.drift,
+            "switch": self.switch,
+            "mode": self.mode,
+            "lost": lambda: None,
+        }
+
+    def do(self, step: Step) -> None:
+        """Do what the step says."""
+        self.actions[step.what](**{name: value for name, value in step.data.items() if name != "trap"})
+
+    def arm(self, step: Step, action: Callable[[], object]) -> None:
+        """Let the step happen at a call of a daemon's ports."""
+        trap: Mapping[str, Any] = step.data["trap"]
+        kinds = frozenset(filter(None, trap["kinds"]))
+        self._daemons[trap["daemon"]].traps.append(Trap(trap["when"], trap["nth"], action, kinds))
+
+    def slurmctld(self, state: str, *, hangs: bool = False) -> None:
+        """It stops (it may also hang: callers wait), is slow, or works again."""
+        controller = self._controller
+        controller.slurmctld, controller.slurmctld_hangs = state, hangs
+        controller.world.slurmctld_is_up = state != "down"
+        controller.say("slurmctld", state=state)
+
+    def munge(self, state: str) -> None:
+        self._controller.munge_is_up = state == "up"
+        self._controller.say("munge", state=state)
+
+    def slurmdbd(self, state: str) -> None:
+        self._controller.slurmdbd_is_up = state == "up"
+        self._controller.say("slurmdbd", state=state)
+
+    def store(self, state: str) -> None:
+        """It is locked or full; `gone`: an administrator moves the database away."""
+        if state == "gone":
+            self._controller.store.move_away()
+        else:
+            self._controller.store.state = state
+        self._controller.say("store", state=state)
+
+    def disk(self, state: str) -> None:
+        self._controller.files.disk_is_full = state == "full"
+        self._controller.say("disk", state=state)
+
+    def beat(self, text: str | None) -> None:
+        """Somebody removes the heartbeat file, or writes something else into it."""
+        self._controller.files.heartbeat = text
+        self._controller.say("beat", value=text)
+
+    def clock(self, step_s: float) -> None:
+        self._controller.world.offset_s += step_s
+        self._controller.say("clock", step_s=step_s)
+
+    def drift(self, per_s: float, seconds: float) -> None:
+        """The wall clock runs too fast or too slowly for so long."""
+        if seconds > 0 and self._is_drifting:
+            self.clock(per_s * DRIFT_S)
+            world = self._controller.world
+            world.at(world.true_s + DRIFT_S, lambda: self.drift(per_s, seconds - DRIFT_S))
+
+    def switch(self, *, on: bool) -> None:
+        """Sns disable, sns enable."""
+        self._controller.files.kill_switch = on
+        self._controller.say("kill-switch", on=on)
+
+    def mode(self, mode: str, *, restart: bool) -> None:
+        """Another mode in sns.yaml, sns render, and the restart of both daemons (which may be forgotten)."""
+        self._controller.mode = mode
+        self._controller.say("mode", mode=mode)
+        if restart:
+            for name in ("scheduler", "watchdog"):
+                if self._daemons[name].is_wanted:
+                    self._daemons[name].restart()
+
+    # --- the end
+
+    def repair(self, schedule: Schedule) -> None:
+        """Repair everything, and bring the daemons into the state in which the schedule ends."""
+        controller = self._controller
+        self._is_drifting = False
+        for daemon in self._daemons.values():
+            daemon.traps.clear()
+            if daemon.is_running:
+                daemon.thaw()
+        if controller.slurmctld != "up":
+            self.slurmctld("up")
+        if not controller.munge_is_up:
+            self.munge("up")
+        if not controller.slurmdbd_is_up:
+            self.slurmdbd("up")
+        if controller.store.state != "up":
+            self.store("up")
+        if controller.files.disk_is_full:
+            self.disk("up")
+        self._repair_slurm()
+        self._settle(schedule.ending)
+
+    def _repair_slurm(self) -> None:
+        slurm = self._controller.slurm
+        for name, node in slurm.nodes.items():
+            if node.state != "up":
+                slurm.update_node(name, "undrain" if node.state == "drain" else "up")
+        for name, partition in slurm.partitions.items():
+            was = {"state": partition.state, "max_time_s": partition.max_time_s, "max_nodes": partition.max_nodes}
+            if was != _AS_NEW:
+                slurm.update_partition(name, **_AS_NEW)
+        for account in sorted(slurm.limits.cores):
+            slurm.set_limit(account, None)
+        for user in sorted(slurm.limits.jobs):
+            slurm.set_user_limit(user, None)
+        for name in sorted(slurm.reservations):
+            slurm.unreserve(name)
+        for job in list(slurm.jobs.values()):
+            if job.state == "SUSPENDED":
+                slurm.unsuspend(job.id, "admin")
+
+    def _settle(self, ending: str) -> None:
+        controller, daemons = self._controller, self._daemons
+        if controller.files.kill_switch != (ending == "off"):
+            self.switch(on=ending == "off")
+        mode = ending if ending in ("observe", "advise") else "enforce"
+        if controller.mode != mode:
+            controller.mode = mode
+            controller.say("mode", mode=mode)
+        daemons["scheduler-2"].crash(stays_dead=True)
+        daemons["watchdog"].renew()
+        scheduler = daemons["scheduler"]
+        assert isinstance(scheduler, SchedulerDaemon)
+        if ending == "dead":
+            scheduler.crash(stays_dead=True)
+        elif ending == "stopped":
+            scheduler.renew()
+            scheduler.stop()
+        else:
+            scheduler.renew()
+
+
+_AS_NEW: dict[str, Any] = {"state": "UP", "max_time_s": None, "max_nodes": None}

@@ -1,0 +1,131 @@
+"""Promises about what we write into jobs: nothing that is their owners', and all of it is taken back in time."""
+
+from collections.abc import Iterator
+
+from world.history import Event
+from world.promises_life import Life, is_note, is_ours, without_notes
+from world.promises_tale import Tale
+
+#: A drifting clock may make a placement's timeout so much longer.
+DRIFT_S = 4.0
+#: What an update of ours may change in a job besides its placement.
+OUR_WORDS = frozenset({"Extra", "Nice", "ReqNodeList", "TresPerNode", "MinMemoryCPU", "MinMemoryNode"})
+#: What else a placement changes.
+PLACING_WORDS = frozenset({"NumTasks", "NtasksPerNode"})
+#: The nice values of placed jobs (README; -500 in earlier versions): an administrator's equal value is taken for ours.
+OUR_NICE = (-2_000_000_000, -60_000, -500)
+
+
+def not_taken_back(event: Event, tale: Tale) -> Iterator[str]:
+    """A job that Slurm does not start in time loses its placement, whatever happens to the clock."""
+    looked_s = tale.lives.looked_s.get(event.by, 0.0)
+    if not event.data["ok"]:
+        return
+    for life in tale.lives.waiting.values():
+        since_s = max(life.placed_s, life.ours_s)
+        was_set = tale.services.stepped_s >= since_s
+        most_s = tale.place_timeout_s * (2 if was_set else 1) + DRIFT_S
+        if life.placed and looked_s - since_s > most_s and not life.forgotten and tale.has_seen(life, looked_s):
+            yield (
+                f"not taken back: job {life.id}, placed at {life.placed_s:.3f} s, still has our nodes at "
+                f"{event.at_s:.3f} s"
+            )
+            life.placed = ()
+
+
+def not_planned_again(event: Event, tale: Tale) -> Iterator[str]:
+    """A requeued job that ran by our placement is held again by the first cycle that sees it wait."""
+    looked_s = tale.lives.looked_s.get(event.by, 0.0)
+    services = tale.services
+    is_off = services.kill_switch_since_s is not None or services.mode_of.get(event.by) != "enforce"
+    if not event.data["ok"] or is_off or tale.had_two:
+        return
+    for life in tale.lives.waiting.values():
+        if life.requeued_s is not None and not life.forgotten and tale.has_seen(life, looked_s):
+            yield f"not planned again: job {life.id}, requeued at {life.requeued_s:.3f} s, was left alone by {event.by}"
+            life.requeued_s = None
+
+
+def nice_left(event: Event, tale: Tale) -> Iterator[str]:
+    """After the first cycle that has seen a job of ours run, it has its owner's nice value again."""
+    looked_s = tale.lives.looked_s.get(event.by, 0.0)
+    if not event.data["ok"]:
+        return
+    for life in tale.lives.running():
+        if life.boosted and life.started_s[-1] < looked_s and tale.has_seen(life, looked_s):
+            yield f"not restored: job {life.id} runs with our nice value at {event.at_s:.3f} s, after a whole cycle"
+            life.boosted = False
+
+
+def wrongly_restored(event: Event, tale: Tale) -> Iterator[str]:
+    """What we restore is what the job's owner wants: the nice value, the memory, and their own node list stays."""
+    fields, life = event.data["fields"], tale.lives.of[event.job]
+    is_refused = tale.refused_s.get(event.job) == event.at_s
+    if not is_ours(event.by) or is_refused or life.people_s >= tale.lives.looked_s.get(event.by, 0.0):
+        return
+    told = f"not restored: {event.by} at {event.at_s:.3f} s"
+    if "Nice" in fields and int(fields["Nice"]) != life.wishes["nice"] and is_nice_known(life):
+        yield f"{told} set the nice value of job {life.id} to {fields['Nice']}, asked for {life.wishes['nice']}"
+    if event.kind != "unpin" or life.overtaken or tale.had_two:
+        return
+    # "By us" means the nodes of our record's last placement (CONTRIBUTING): the same nodes in an owner's list are ours.
+    is_theirs = set(life.wishes["required"]) != set(life.last_nodes) and not life.placed
+    if fields.get("ReqNodeList") == "" and life.wishes["required"] and is_theirs:
+        yield f"{told} cleared the node list of job {life.id}, its owner's: {','.join(life.wishes['required'])}"
+    for word, name in (("MinMemoryCPU", "memory_per_cpu_mb"), ("MinMemoryNode", "memory_per_node_mb")):
+        if word in fields and int(fields[word]) != (life.wishes[name] or 0):
+            yield f"{told} set {word} of job {life.id} to {fields[word]}, asked for {life.wishes[name]}"
+    is_left = life.whole_mb is not None and not {"MinMemoryCPU", "MinMemoryNode"} & set(fields)
+    if is_left and not life.forgotten:
+        yield f"{told} left job {life.id} the memory of a whole node, {life.whole_mb} MiB"
+
+
+def field_changed(event: Event, tale: Tale) -> Iterator[str]:
+    """Name, comment, partition, time limit and dependency are never changed by us, and nothing is given but taken.
+
+    When Slurm refuses a placement, it keeps the parts before the one that it refuses.
+    """
+    if not is_ours(event.by):
+        return
+    fields = event.data["fields"]
+    is_refused = tale.refused_s.get(event.job) == event.at_s
+    is_unseen = tale.lives.of[event.job].people_s >= tale.lives.looked_s.get(event.by, 0.0)
+    if (
+        "Extra" in fields
+        and not is_refused
+        and not is_unseen
+        and not _is_gift(fields["Extra"], tale.lives.of[event.job])
+    ):
+        yield f"extra overwritten: {event.by} wrote {fields['Extra']!r} into job {event.job} at {event.at_s:.3f} s"
+    for word in sorted(set(fields) - OUR_WORDS - (PLACING_WORDS if is_refused else frozenset())):
+        yield f"field changed: {event.by} set {word} of job {event.job} at {event.at_s:.3f} s"
+    for word in () if is_refused else ("ReqNodeList", "TresPerNode"):
+        if fields.get(word):
+            yield f"field changed: {event.by} set {word} of job {event.job} to {fields[word]} at {event.at_s:.3f} s"
+
+
+def extra_overwritten(event: Event, tale: Tale) -> Iterator[str]:
+    """A placement writes its note into our mark only."""
+    extra = event.data["fields"].get("extra")
+    life = tale.lives.of[event.job]
+    if extra is None or tale.was_checked_before(life.touched_s, event):
+        return
+    if not life.marked or is_note(extra) or without_notes(extra) != without_notes(life.wishes["extra"]):
+        yield (
+            f"extra overwritten: {event.by} wrote {extra!r} over {life.wishes['extra']!r} of job {event.job} "
+            f"at {event.at_s:.3f} s"
+        )
+
+
+def _is_gift(extra: str, life: Life) -> bool:
+    """Whether the text is the job's mark, which only says in addition that the job is Slurm's."""
+    return life.has_mark and is_note(extra) and without_notes(extra) == without_notes(life.wishes["extra"])
+
+
+def is_nice_known(life: Life) -> bool:
+    """Whether the job's own nice value can be known.
+
+    It cannot if its owner changed it while we placed the job, if it equals one of our own, or if the record was lost
+    and the mark as well.
+    """
+    return not life.overtaken and life.wishes["nice"] not in OUR_NICE and (life.has_mark or not life.forgotten)

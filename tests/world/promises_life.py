@@ -1,0 +1,184 @@
+"""One job, as the checker knows it: what its owner and administrators want, and what we did to it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from slurm_sns.submit import mark
+from world.slurm_jobs import USER_IDS
+
+PEOPLE = frozenset({*USER_IDS, "admin"})
+#: A requeued job is completing for so long, and cannot be changed meanwhile.
+COMPLETES_IN_S = 1.0
+#: What a submission asks for where it says nothing (ModelJob).
+UNSAID: Mapping[str, Any] = {
+    "tasks": 1,
+    "cpus_per_task": 1,
+    "nodes_min": 1,
+    "nodes_max": None,
+    "tasks_per_node": None,
+    "memory_per_cpu_mb": None,
+    "memory_per_node_mb": None,
+    "walltime_s": 3600,
+    "partition": "main",
+    "account": "physics",
+    "name": "job",
+    "comment": "",
+    "nice": 0,
+    "extra": "",
+    "begin_s": 0,
+    "required": (),
+    "excluded": (),
+    "ways": 0,
+    "gres": (),
+    "is_alone": False,
+    "dependency": None,
+    "array_limit": None,
+}
+
+
+def is_ours(by: str) -> bool:
+    """Whether a daemon of ours did it."""
+    return by not in PEOPLE and by not in ("slurm", "world", "filter")
+
+
+def is_mark(extra: str) -> bool:
+    """Whether the text is our mark on a job that the filter has held, whoever wrote it."""
+    hints = mark.read(extra)
+    return hints is not None and not hints.advised
+
+
+def is_note(extra: str) -> bool:
+    """Whether the text is a mark that says that we do not hold the job."""
+    hints = mark.read(extra)
+    return hints is not None and hints.advised
+
+
+def without_notes(extra: str) -> str:
+    """The mark without what we add to it: the job's own nice value, and that we have given it to Slurm."""
+    return " ".join(word for word in extra.split(" ") if not word.startswith("nice=") and word != "advised")
+
+
+def node_names(text: str) -> tuple[str, ...]:
+    """The nodes of a list like `c1,c2`."""
+    return tuple(filter(None, text.split(",")))
+
+
+#: The priority that releases a job.
+RELEASES = "4294967295"
+#: What the words of `scontrol update` say, as names and values of a submission.
+WORDS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
+    "Nice": ("nice", int),
+    "ReqNodeList": ("required", node_names),
+    "ExcNodeList": ("excluded", node_names),
+    "TresPerNode": ("tres", str),
+    "MinMemoryCPU": ("memory_per_cpu_mb", int),
+    "MinMemoryNode": ("memory_per_node_mb", lambda text: int(text) or None),
+    "Extra": ("extra", str),
+    "Comment": ("comment", str),
+    "JobName": ("name", str),
+    "Partition": ("partition", str),
+    "TimeLimit": ("walltime_s", lambda minutes: int(minutes) * 60),
+    "NumTasks": ("tasks", int),
+    "ArrayTaskThrottle": ("array_limit", lambda text: int(text) or None),
+}
+
+
+@dataclass(slots=True)
+class Life:
+    """One job. `wishes` is what was asked for at its submission and changed by people since.
+
+    Attributes:
+        state: waiting, running, suspended, ended or purged.
+        hold: who holds it: ours, owner, admin or slurm (BadConstraints); empty if nobody does.
+        owner_held_s, admin_held_s: since when its owner or an administrator holds it so that Slurm's record shows it.
+            An owner's hold of a job that we hold already leaves no trace.
+        placed: the nodes of our placement, as long as they are on the job; `boosted`: our nice value is.
+        last_nodes: those of our last placement, also after that was taken back.
+        whole_mb: the memory of a whole node, if our placement has given it that.
+        ours_s: since when we hold it, or our placement is on it.
+        requeued_s: when it was requeued after it ran by our placement, until somebody does something to it.
+        given_s: since when it is Slurm's for good: we gave it, or have seen that its owner did. None: it is not.
+        unverified: the schedulers that have taken its placement back and have not looked since.
+        unseen: people have released it from our hold, and no scheduler has looked since.
+        saved: when each daemon has last saved a record of it. known: a record of it was ever saved.
+        marked: our mark is in its Extra; `marked_by_owner`: people have written it there.
+        noted: the mark says `advised`: the filter never held the job, or we, or people, have given it to Slurm.
+        forgotten: the store was lost while it waited.
+        overtaken: people changed it between our last look at it and our placement, which may have replaced the change.
+        has_ended, has_succeeded: once, at least. A requeued job may run again after that.
+        started: how many times it has started; `allowed`: how many times it might.
+        touched_s, people_s: when anything last happened to it; when a person last did something to it.
+        takes: what it takes on each node while it has nodes.
+    """
+
+    id: int
+    user: str
+    wishes: dict[str, Any]
+    submitted_s: float
+    array: int | None = None
+    state: str = "waiting"
+    hold: str = ""
+    owner_held_s: float | None = None
+    admin_held_s: float | None = None
+    placed: tuple[str, ...] = ()
+    last_nodes: tuple[str, ...] = ()
+    placed_s: float = 0.0
+    boosted: bool = False
+    whole_mb: int | None = None
+    ours_s: float = 0.0
+    requeued_s: float | None = None
+    given_s: float | None = None
+    unverified: set[str] = field(default_factory=set)
+    unseen: bool = False
+    saved: dict[str, float] = field(default_factory=dict)
+    known: bool = False
+    marked: bool = False
+    marked_by_owner: bool = False
+    noted: bool = False
+    forgotten: bool = False
+    overtaken: bool = False
+    has_ended: bool = False
+    has_succeeded: bool = False
+    started: int = 0
+    allowed: int = 1
+    started_s: list[float] = field(default_factory=list)
+    touched_s: float = 0.0
+    people_s: float = 0.0
+    takes: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def has_mark(self) -> bool:
+        """Whether a mark is in its Extra that people or the submit filter wrote, with `advised` or without."""
+        return mark.read(self.wishes["extra"]) is not None
+
+    @property
+    def is_claimed(self) -> bool:
+        """Whether people have written our mark on a job that we did not know: it is planned like any other."""
+        return self.marked_by_owner and not self.known and self.given_s is None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether a job without a record is known as one that the filter held: by its mark, without a node list."""
+        return self.marked and not self.wishes["required"]
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether the job waits and carries our hold or our placement.
+
+        A job without our nodes that Slurm or an administrator holds is left as it is, with our nice value, until it is
+        released (CONTRIBUTING, "The state table").
+        """
+        is_left = self.hold in ("slurm", "admin")
+        is_ours = self.hold == "ours" or bool(self.placed) or (self.boosted and not is_left)
+        return self.state == "waiting" and is_ours
+
+    @property
+    def is_loose(self) -> bool:
+        """Whether the job waits in Slurm's queue without anything of ours."""
+        return self.state == "waiting" and not self.hold and not self.placed and not self.boosted
+
+    @property
+    def runs(self) -> bool:
+        """Whether the job has nodes."""
+        return self.state in ("running", "suspended")

@@ -1,0 +1,310 @@
+"""The lives of all jobs, as the history tells them.
+
+The checker's own account, from the events alone. It knows who did what, which Slurm does not show; so it can say what
+scheduler and watchdog should have done without asking how they decide.
+"""
+
+from collections.abc import Callable, Iterator
+
+from world.history import Event
+from world.promises_life import (
+    COMPLETES_IN_S,
+    PEOPLE,
+    RELEASES,
+    UNSAID,
+    WORDS,
+    Life,
+    is_mark,
+    is_note,
+    is_ours,
+    node_names,
+)
+from world.slurm_jobs import USER_IDS
+
+#: What a task that is split off an array has from it.
+_INHERITED = (
+    *("hold", "owner_held_s", "admin_held_s", "placed", "boosted", "given_s"),
+    *("marked", "marked_by_owner", "noted", "forgotten", "known"),
+)
+
+
+class Lives:
+    """All jobs of one history, by job id."""
+
+    def __init__(self, memory_per_cpu_mb: int) -> None:
+        self.of: dict[int, Life] = {}
+        #: Those that wait: most of a history concerns few of many jobs.
+        self.waiting: dict[int, Life] = {}
+        self.records: set[int] = set()
+        #: When each daemon last looked at all jobs, at the beginning of its cycle; when it last checked all of them
+        #: before it placed some, and when it last looked at one of them.
+        self.looked_s: dict[str, float] = {}
+        self.checked_s: dict[str, float] = {}
+        self.looked_at_s: dict[tuple[str, int], float] = {}
+        self._loose: dict[str, list[Life]] = {}
+        self._memory_per_cpu_mb = memory_per_cpu_mb
+        self._takers: dict[str, Callable[[Event], None]] = {
+            "submit": self._submit,
+            "hold": self._hold,
+            "release": self._release,
+            "update": self._update,
+            "place": self._place,
+            "unpin": self._update,
+            "split": self._split,
+            "start": self._start,
+            "end": self._end,
+            "requeue": self._requeue,
+            "suspend": self._suspend,
+            "resume": self._resume,
+            "purge": self._purge,
+            "bad": self._bad,
+            "look": self._look,
+            "record": self._record,
+            "store": self._store,
+        }
+
+    def take(self, event: Event) -> None:
+        """Go on by one event."""
+        taker = self._takers.get(event.kind)
+        if taker is not None:
+            taker(event)
+
+    def running(self) -> Iterator[Life]:
+        """The jobs that have nodes."""
+        return (life for life in self.of.values() if life.runs)
+
+    def cycle_ended(self, by: str, at_s: float, *, is_alone: bool) -> None:
+        """The scheduler `by`, which `is_alone` or not, has ended a cycle well: what it saw released is on record."""
+        for life in self._loose.pop(by, ()):
+            life.unseen = False
+            is_known = life.id in self.records or (life.is_plain and not life.noted)
+            if is_alone and life.given_s is None and is_known and (life.is_loose or life.noted):
+                life.given_s = at_s
+
+    # --- the kinds of events
+
+    def _submit(self, event: Event) -> None:
+        if event.data["verdict"] == "refused":
+            return
+        asked = {**UNSAID, **event.data}
+        if asked["memory_per_node_mb"]:
+            asked["memory_per_cpu_mb"] = None
+        elif asked["memory_per_cpu_mb"] is None:
+            asked["memory_per_cpu_mb"] = self._memory_per_cpu_mb
+        is_array = bool(event.data.get("array"))
+        life = Life(event.job, event.by, asked, event.at_s, event.job if is_array else None)
+        life.marked = is_mark(asked["extra"])
+        life.marked_by_owner = life.marked and asked["verdict"] == "pass"
+        life.noted = is_note(asked["extra"])
+        life.ours_s = life.touched_s = life.people_s = event.at_s
+        if event.data.get("held") and life.is_claimed:
+            life.hold = "ours"
+        elif event.data.get("held"):
+            life.hold, life.owner_held_s = "owner", event.at_s
+        elif asked["verdict"] == "held":
+            life.hold = "ours"
+        self.of[event.job] = self.waiting[event.job] = life
+
+    def _hold(self, event: Event) -> None:
+        life, had = self._touched(event), event.data["had"]
+        if is_ours(event.by):
+            life.hold, life.ours_s, life.admin_held_s = "ours", event.at_s, None
+            if is_note(life.wishes["extra"]):  # people wrote the word while we were about to hold the job
+                life.hold, life.owner_held_s = "owner", event.at_s
+        elif event.data["admin"]:
+            life.hold, life.admin_held_s = "admin", event.at_s
+        elif event.by in USER_IDS and (had or life.state == "suspended"):
+            pass  # a hold that is there stays as it is, whose ever it is
+        elif life.hold == "ours" or life.unseen or life.is_claimed:
+            # A hold of a job that we hold leaves no trace. After a release that nobody has seen, it looks as if the job
+            # had been held all the time.
+            life.hold = "ours"
+        else:
+            life.hold, life.owner_held_s, life.admin_held_s = "owner", event.at_s, None
+
+    def _release(self, event: Event) -> None:
+        life, had = self._touched(event), event.data["had_hold"]
+        if had == "bad":
+            self._let_go(life, event)
+            return
+        if is_ours(event.by):
+            if had and life.given_s is None:
+                life.given_s, life.noted = event.at_s, life.has_mark
+            life.boosted = life.boosted and bool(had)  # Slurm's habit, for root and SlurmUser
+        elif not had and event.data["admin"] and life.state != "suspended":
+            life.wishes["nice"], life.boosted = 0, False  # the same
+        self._let_go(life, event)
+
+    def _let_go(self, life: Life, event: Event) -> None:
+        """Nobody holds the job any more."""
+        life.unseen = not is_ours(event.by) and (life.unseen or life.hold == "ours")
+        life.hold, life.owner_held_s, life.admin_held_s = "", None, None
+
+    def _update(self, event: Event) -> None:
+        life, fields = self._touched(event), event.data["fields"]
+        if is_ours(event.by):
+            self._ours(life, event)
+            return
+        for word, text in fields.items():
+            if word == "StartTime":
+                later = text.removeprefix("now")
+                life.wishes["begin_s"] = int(later or 0) + (int(event.wall_s) if later != text else 0)
+            elif word == "Priority":
+                self._prioritised(life, event)
+            else:
+                name, value = WORDS.get(word, (word, str))
+                life.wishes[name] = value(text)
+        if "ReqNodeList" in fields:
+            life.placed, life.overtaken = (), False
+        if "Nice" in fields:
+            life.boosted = False
+        if life.wishes["memory_per_node_mb"] and "MinMemoryNode" in fields:
+            life.wishes["memory_per_cpu_mb"] = None
+        elif "MinMemoryCPU" in fields:
+            life.wishes["memory_per_node_mb"] = None
+        if "MinMemoryCPU" in fields or "MinMemoryNode" in fields:
+            life.whole_mb = None
+        if "Extra" in fields:
+            self._marked(life, event)
+
+    def _marked(self, life: Life, event: Event) -> None:
+        """People have written Extra. With `advised` the job is Slurm's, held as it is; with our mark alone, ours."""
+        extra = life.wishes["extra"]
+        was_noted, life.noted = life.noted, is_note(extra)
+        life.marked = life.marked_by_owner = is_mark(extra)
+        if life.noted and life.hold == "ours":
+            life.hold, life.owner_held_s = "owner", event.at_s
+        elif life.hold == "owner" and (life.is_claimed or (was_noted and life.marked and life.given_s is None)):
+            life.hold, life.owner_held_s = "ours", None
+
+    def _ours(self, life: Life, event: Event) -> None:
+        """An update of ours. If Slurm refuses a placement, a part of it may be on the job all the same."""
+        fields = event.data["fields"]
+        if is_note(fields.get("Extra", "")) and life.given_s is None:
+            life.given_s, life.noted = event.at_s, True
+        if "Nice" in fields:
+            life.boosted = int(fields["Nice"]) < 0 and int(fields["Nice"]) != life.wishes["nice"]
+        if "MinMemoryCPU" in fields or "MinMemoryNode" in fields:
+            life.whole_mb = None
+        if "ReqNodeList" in fields:
+            life.placed, life.placed_s = node_names(fields["ReqNodeList"]), event.at_s
+        if event.kind == "unpin" and event.by.startswith("scheduler"):
+            life.unverified.add(event.by)
+
+    def _prioritised(self, life: Life, event: Event) -> None:
+        """An administrator's priority clears the nice value; the largest number releases the job."""
+        if not life.hold:
+            life.wishes["nice"], life.boosted = 0, False
+        if event.data["fields"]["Priority"] == RELEASES:
+            self._let_go(life, event)
+
+    def _place(self, event: Event) -> None:
+        life = self._touched(event)
+        life.hold, life.owner_held_s, life.admin_held_s = "", None, None
+        life.placed = life.last_nodes = tuple(event.data["nodes"])
+        life.placed_s, life.boosted = event.at_s, True
+        life.ours_s = event.at_s
+        life.whole_mb = event.data["fields"].get("memory_per_node", life.whole_mb)
+        life.unverified.clear()
+
+    def _split(self, event: Event) -> None:
+        record = self._touched(event)
+        for job_id in event.data["ids"]:
+            life = Life(job_id, record.user, dict(record.wishes), record.submitted_s, record.array)
+            for name in _INHERITED:
+                setattr(life, name, getattr(record, name))
+            life.ours_s = life.touched_s = event.at_s
+            self.of[job_id] = self.waiting[job_id] = life
+
+    def _start(self, event: Event) -> None:
+        life = self._touched(event)
+        life.state, life.unseen = "running", False
+        life.hold, life.owner_held_s, life.admin_held_s = "", None, None
+        life.started += 1
+        life.started_s.append(event.at_s)
+        life.takes = event.data
+        self.waiting.pop(event.job, None)
+
+    def _end(self, event: Event) -> None:
+        life = self._touched(event)
+        if event.data["how"] == "requeued":
+            self._waits_again(life, event)
+            return
+        life.state = "ended"  # a hold stays, should it be requeued
+        life.has_ended = True
+        life.has_succeeded |= event.data["how"] == "completed" and not life.wishes.get("fails")
+        self.waiting.pop(event.job, None)
+
+    def _requeue(self, event: Event) -> None:
+        life = self._touched(event)
+        life.allowed = life.started + 1
+        if not life.runs:  # a job that has ended: no other event says that it waits again
+            self._waits_again(life, event)
+
+    def _waits_again(self, life: Life, event: Event) -> None:
+        life.state = "waiting"  # and held, if it was held while it ran
+        life.ours_s = event.at_s + COMPLETES_IN_S
+        if life.placed and life.given_s is None and not life.hold:
+            life.requeued_s = event.at_s
+        self.waiting[life.id] = life
+
+    def _suspend(self, event: Event) -> None:
+        self._touched(event).state = "suspended"
+
+    def _resume(self, event: Event) -> None:
+        life = self._touched(event)
+        life.state = "running"
+        self._let_go(life, event)
+
+    def _purge(self, event: Event) -> None:
+        self._touched(event).state = "purged"
+
+    def _bad(self, event: Event) -> None:
+        self._touched(event).hold = "slurm"
+
+    def _look(self, event: Event) -> None:
+        if event.job:
+            self.looked_at_s[event.by, event.job] = event.at_s
+            return
+        if event.data["is_check"]:
+            self.checked_s[event.by] = event.at_s
+            return
+        self.looked_s[event.by] = event.at_s
+        if not event.by.startswith("scheduler"):
+            return
+        self._loose[event.by] = []
+        for life in self.waiting.values():
+            is_unsure = life.unverified and not life.wishes["required"]  # it looks as if Slurm had undone our hold
+            if (life.is_loose and not is_unsure) or life.noted:
+                self._loose[event.by].append(life)
+            life.unverified.discard(event.by)
+
+    def _record(self, event: Event) -> None:
+        self.records.update(event.data["saved"])
+        self.records.difference_update(event.data["gone"])
+        for job_id in event.data["saved"]:
+            life = self.of.get(job_id)
+            if life is not None:
+                life.saved[event.by], life.known = event.at_s, True
+
+    def _store(self, event: Event) -> None:
+        """A store that is gone has taken with it what only our records told."""
+        if event.data["state"] != "gone":
+            return
+        self.records.clear()
+        for life in self.of.values():
+            life.forgotten = True
+            if life.noted:  # the mark says it
+                continue
+            life.given_s = None
+            if life.marked and not life.placed:
+                life.owner_held_s = None
+
+    def _touched(self, event: Event) -> Life:
+        life = self.of[event.job]
+        life.touched_s = event.at_s
+        if event.by != "slurm":
+            life.requeued_s = None
+        if event.by in PEOPLE:
+            life.people_s = event.at_s
+        return life

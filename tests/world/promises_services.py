@@ -1,0 +1,159 @@
+"""What surrounds the jobs, as the history tells it: daemons, heartbeat, kill switch, clock, services, nodes, limits."""
+
+from collections.abc import Mapping
+from math import inf, isfinite
+from typing import Any
+
+from world.history import Event
+
+#: Services whose state is a word; all begin as "up".
+SERVICES = ("slurmctld", "munge", "slurmdbd", "store", "disk")
+#: A jump of the clock at least this large makes the watchdog wait for a new heartbeat; jitter and drift are smaller.
+LEAST_STEP_S = 1.5
+#: A call that began while slurmctld was away may hang for so long (MessageTimeout).
+HANGS_S = 10.0
+#: A daemon that is started needs so long before its first look.
+STARTS_IN_S = 2.0
+
+
+class Services:
+    """The state of everything but the jobs. `timeout_s` is how old a heartbeat may be."""
+
+    def __init__(self, timeout_s: float, mode: str, slurm: Any) -> None:
+        self.timeout_s = timeout_s
+        self.mode = mode
+        #: The mode that each daemon has read at its start; empty where it was changed at that very time.
+        self.mode_of: dict[str, str] = {}
+        self.state = dict.fromkeys(SERVICES, "up")
+        self.since_s = dict.fromkeys(SERVICES, -inf)
+        self.beat: float | None = None
+        self.kill_switch_since_s: float | None = None
+        self.started_s: dict[str, float] = {}
+        self.frozen: set[str] = set()
+        #: The daemons that have made the heartbeat stale for their stop.
+        self.stopped: set[str] = set()
+        self.daemon_s = -inf
+        self.stepped_s = -inf
+        self.nodes = dict.fromkeys(slurm.site.nodes, "up")
+        self.partitions: dict[str, dict[str, Any]] = {
+            name: {"nodes": nodes, "state": "UP", "max_time_s": None, "max_nodes": None}
+            for name, (nodes, _) in slurm.site.partitions.items()
+        }
+        self.reservations: dict[str, Mapping[str, Any]] = {}
+        self.cores_limits: dict[str, int] = {}
+        self.jobs_limits: dict[str, int] = {}
+        #: When nodes, partitions, limits or reservations were last changed.
+        self.site_s = -inf
+        self._stale_s = 0.0
+        self._seen_s = 0.0
+        self._hindered_s = 0.0
+
+    def schedulers(self) -> list[str]:
+        """The schedulers that run."""
+        return [name for name in self.started_s if name.startswith("scheduler")]
+
+    def take(self, event: Event) -> None:
+        """Go on by one event."""
+        data = event.data
+        match event.kind:
+            case "beat":
+                self._beats(data["value"])
+                if data["value"] == 0:
+                    self.stopped.add(event.by)
+            case "daemon":
+                self._daemon(event, data["name"], data["what"])
+            case "kill-switch":
+                self.kill_switch_since_s = event.at_s if data["on"] else None
+            case "clock":
+                if abs(data["step_s"]) >= LEAST_STEP_S:
+                    self.stepped_s = event.at_s
+            case "mode":
+                self.mode = data["mode"]
+                starting = [name for name, at_s in self.started_s.items() if event.at_s - at_s < STARTS_IN_S]
+                self.mode_of.update(dict.fromkeys(starting, ""))
+            case "node" | "partition" | "limit" | "reservation":
+                self._site(event.kind, data)
+                self.site_s = event.at_s
+            case kind if kind in self.state:
+                if data["state"] not in (self.state[kind], "gone"):  # a store that is gone is a new one at once
+                    self.state[kind], self.since_s[kind] = data["state"], event.at_s
+
+    def _beats(self, value: float | str | None) -> None:
+        """The text of the file, as a number if it is one."""
+        try:
+            self.beat = None if value is None else float(value)
+        except ValueError:
+            self.beat = None
+
+    def _daemon(self, event: Event, name: str, what: str) -> None:
+        if what == "start":
+            self.started_s[name] = event.at_s
+            self.mode_of[name] = self.mode
+            self.stopped.discard(name)
+        elif what == "freeze":
+            self.frozen.add(name)
+        elif what == "thaw":
+            self.frozen.discard(name)
+        else:  # crash, stop, handover, failed
+            self.started_s.pop(name, None)
+            self.frozen.discard(name)
+        self.daemon_s = event.at_s
+        if name == "watchdog":
+            self._hindered_s = event.at_s
+
+    def _site(self, kind: str, data: Mapping[str, Any]) -> None:
+        if kind == "node":
+            self.nodes[data["name"]] = data["state"]
+        elif kind == "partition":
+            self.partitions[data["name"]].update(data["fields"])
+        elif kind == "reservation":
+            if data["gone"]:
+                self.reservations.pop(data["name"], None)
+            else:
+                self.reservations[data["name"]] = data
+        elif "account" in data:
+            _set(self.cores_limits, data["account"], data["cores"])
+        else:
+            _set(self.jobs_limits, data["user"], data["jobs"])
+
+    # --- what follows from it
+
+    def is_stale(self, wall_s: float) -> bool:
+        """Whether the heartbeat says at that time that the scheduler is dead."""
+        return self.beat is None or not isfinite(self.beat) or abs(wall_s - self.beat) > self.timeout_s
+
+    def watch(self, event: Event) -> float:
+        """Since when the watchdog has had everything to release what is held; infinity while it has not.
+
+        To be asked at every event, in order: it notes when the heartbeat began to be stale.
+        """
+        if not self.is_stale(event.wall_s):
+            self._stale_s = inf
+        elif self._stale_s == inf:
+            over_s = event.wall_s - (self.beat or 0.0) - self.timeout_s
+            is_old = self.beat is not None and isfinite(self.beat) and over_s > 0
+            self._stale_s = max(self._seen_s, event.at_s - over_s) if is_old else event.at_s
+        self._seen_s = event.at_s
+        works = (
+            self.state["slurmctld"] == "up"
+            and self.state["munge"] == "up"
+            and "watchdog" in self.started_s
+            and "watchdog" not in self.frozen
+        )
+        if not works:
+            self._hindered_s = event.at_s
+            return inf
+        return max(self._stale_s, self._hindered_s, self.stepped_s, self.since_s["slurmctld"] + HANGS_S)
+
+    def is_reserved(self, node: str, wall_s: float) -> bool:
+        """Whether the node is in a reservation at that time."""
+        return any(
+            node in each["nodes"] and each["begin_s"] <= wall_s < each["end_s"] for each in self.reservations.values()
+        )
+
+
+def _set(limits: dict[str, int], key: str, value: int | None) -> None:
+    if value is None:
+        limits.pop(key, None)
+    else:
+        limits[key] = value

@@ -1,0 +1,83 @@
+"""What the checker knows at one moment of a history: the jobs' lives, the services, and what was found so far."""
+
+from math import inf
+from typing import Any
+
+from world.history import Event
+from world.promises_life import Life, is_ours
+from world.promises_lives import Lives
+from world.promises_services import Services
+
+#: The heartbeat's timeout in the simulated world (daemons.py).
+TIMEOUT_S = 10.0
+
+
+class Tale:
+    """The state of a check. `accused` are the jobs that were found held too long, so that each is told once."""
+
+    def __init__(self, result: Any) -> None:
+        site = result.slurm.site
+        self.lives = Lives(site.memory_per_cpu_mb)
+        self.services = Services(getattr(result, "timeout_s", TIMEOUT_S), "enforce", result.slurm)
+        self.capacity = site.nodes
+        self.place_timeout_s: float = result.settings.place_timeout_s
+        self.accused: set[int] = set()
+        #: Whether two schedulers ever ran at once. A lock file prevents that: each may undo what the other one does,
+        #: but no job starts twice, and no node is overfilled.
+        self.had_two = False
+        #: When slurmctld last refused a change of ours, by job.
+        self.refused_s: dict[int, float] = {}
+        self.wall_s = 0.0
+        #: When the present cycle of each scheduler began.
+        self.began_s: dict[str, float] = {}
+
+    def take(self, event: Event) -> None:
+        """Go on by one event."""
+        if event.kind == "hold" and is_ours(event.by):
+            self._overlook(event)
+        elif event.kind == "place" or (event.kind == "unpin" and "Extra" in event.data["fields"]):
+            self._overtake(event)
+        self.wall_s = event.wall_s
+        self.lives.take(event)
+        self.services.take(event)
+        if event.kind == "cycle":
+            self.began_s[event.by] = event.at_s
+            if event.data["ok"]:
+                is_alone = len(self.services.schedulers()) <= 1
+                self.lives.cycle_ended(event.by, event.at_s, is_alone=is_alone)
+        elif event.kind == "daemon" and event.data["what"] == "start":
+            self.began_s[event.data["name"]] = event.at_s
+            self.had_two |= len(self.services.schedulers()) > 1
+        elif event.kind == "refused":
+            self.refused_s[event.job] = event.at_s
+
+    def _overlook(self, event: Event) -> None:
+        """An owner's hold that came between our look at the job and our own hold leaves no trace."""
+        life = self.lives.of[event.job]
+        if life.owner_held_s is not None and self.was_checked_before(life.owner_held_s, event):
+            life.owner_held_s = None
+
+    def _overtake(self, event: Event) -> None:
+        """What people changed between our look at the job and our placement, or our gift to Slurm, may be lost."""
+        life = self.lives.of[event.job]
+        is_gift = event.kind != "place" and life.people_s >= self.lives.looked_s.get(event.by, 0.0)
+        if is_gift or self.was_checked_before(life.people_s, event):
+            life.overtaken = True
+
+    def was_checked_before(self, since_s: float, event: Event) -> bool:
+        """Whether the daemon's last look at this job, before it changed it, came before that moment.
+
+        Then it could not know. A change without such a look in the same cycle has no excuse.
+        """
+        lives, by = self.lives, event.by
+        looked_s = max(lives.looked_at_s.get((by, event.job), -inf), lives.checked_s.get(by, -inf))
+        return lives.looked_s.get(by, 0.0) <= looked_s <= since_s
+
+    def has_seen(self, life: Life, looked_s: float) -> bool:
+        """Whether the look of a cycle has shown all that has happened to the job, and nobody refused a change since."""
+        last_s = max(life.ours_s, life.touched_s, self.refused_s.get(life.id, 0.0))
+        return last_s < looked_s and self.is_known(life)
+
+    def is_known(self, life: Life) -> bool:
+        """Whether anybody can tell that the job is ours: by its mark, or by a record."""
+        return life.marked or life.id in self.lives.records

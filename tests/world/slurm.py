@@ -1,0 +1,815 @@
+"""A model of slurmctld: what users, administrators and our daemons can ask of it, and what it answers.
+
+It keeps jobs, nodes, partitions, limits and reservations and enforces Slurm's rules as seen on 26.05. Time passes by
+`step`; slurm_passes decides what starts. The model is always there and answers at once: latency, silence and lost
+replies belong to whoever calls it.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from copy import copy
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from math import inf
+from random import Random
+from types import SimpleNamespace
+from typing import Any, Protocol
+
+from slurm_sns.errors import Refused
+from slurm_sns.model import NOTHING, Resources
+from slurm_sns.scheduler.observe.observed import ObservedJob, ObservedNode, ObservedPartition, ObservedReservation
+from slurm_sns.submit import mark
+from slurm_sns.submit.judge import Manage, PassThrough
+from world.history import History
+from world.slurm_jobs import (
+    ANY_NUMBER_OF_NODES,
+    ENDED,
+    HOLD_REASONS,
+    OCCUPYING,
+    USER_IDS,
+    WAITING,
+    ModelJob,
+    changed,
+    numbers,
+    observed,
+)
+from world.slurm_passes import Passes
+
+#: Slurm's messages (slurm_errno.c).
+INVALID_ID = "Invalid job id specified"
+NOT_PENDING = "Job is no longer pending execution"
+FINISHED = "Job has already finished"
+DENIED = "Access/permission denied"
+OTHERS_JOB = "Invalid user id"
+ENDING = "Job/step already completing or completed"
+IS_HELD = "Job is in held state, pending scheduler release"
+DISABLED = "Requested operation is presently disabled"
+INVALID_NODES = "Invalid node name specified"
+INVALID_PARTITION = "Invalid partition name specified"
+IS_PENDING = "Job is pending execution"
+NOT_SUSPENDED = "Job is not suspended"
+NOT_SUPPORTED = "Requested operation not supported on this system"
+NO_SUCH_DEPENDENCY = "Job dependency problem"
+NO_RESIZE = "Job resizing not supported for job arrays"
+NOT_AVAILABLE = "Required partition not available (inactive or drain)"
+IMPOSSIBLE = "Requested node configuration is not available"
+
+INFINITE = 0xFFFFFFFF
+#: The priority of an unboosted job under priority/multifactor, and of the first job under priority/basic.
+MULTIFACTOR, BASIC = 1000, 4_294_901_759
+MOST_PRIORITY = 0xFFFFFFFF
+#: How long an ended job is completing.
+COMPLETING_S = 0.6
+#: Every 60 s Slurm looks at the dependencies of all jobs, also of held ones, and then forgets old jobs. With a shorter
+#: MinJobAge it does so that often, but not more often than every 10 s (controller.c).
+CHECK_S, LEAST_CHECK_S = 60.0, 10.0
+
+#: The parts of an update in the order in which Slurm carries them out. When it refuses one, those before it stay.
+_ORDER = {
+    name: place
+    for place, name in enumerate(
+        (
+            *("ArrayTaskThrottle", "Partition", "ExcNodeList", "ReqNodeList", "Comment", "Extra", "NumTasks"),
+            *("TimeLimit", "Priority", "Nice", "MinMemoryCPU", "MinMemoryNode", "JobName", "NtasksPerNode"),
+            *("StartTime", "TresPerNode"),
+        )
+    )
+}
+#: Parts that Slurm takes from jobs that have started, too.
+_ANY_TIME = frozenset({"ArrayTaskThrottle", "Comment", "Extra", "TimeLimit", "Priority", "Nice", "JobName"})
+
+
+@dataclass
+class SlurmSite:
+    """The cluster and its slurm.conf. `partitions` gives the nodes and the PriorityTier of each."""
+
+    nodes: Mapping[str, Resources]
+    partitions: Mapping[str, tuple[tuple[str, ...], int]]
+    min_job_age_s: float = 20.0
+    priority_type: str = "priority/multifactor"
+    bf_interval_s: float = 5.0
+    requeue_delay_s: float = 2.0
+    memory_per_cpu_mb: int = 1000
+
+
+#: The fields of pyslurm's JobSubmitDescription that our executor writes, by scontrol's names.
+_WORDS = {
+    "required_nodes": "ReqNodeList",
+    "ntasks": "NumTasks",
+    "ntasks_per_node": "NtasksPerNode",
+    "gres_per_node": "TresPerNode",
+    "memory_per_node": "MinMemoryNode",
+    "nice": "Nice",
+    "extra": "Extra",
+    "priority": "Priority",
+}
+
+
+def _text(value: object) -> str:
+    """A field of pyslurm's as scontrol spells it."""
+    if isinstance(value, Mapping):
+        return ",".join(f"gres/{name}:{amount}" for name, amount in value.items())
+    return ",".join(value) if isinstance(value, list | tuple) else str(value)
+
+
+class SlurmsWorld(Protocol):
+    """What the model needs of the world."""
+
+    true_s: float
+    history: History
+    random: Random
+
+    def wall_s(self) -> float: ...
+
+
+@dataclass
+class Reservation:
+    nodes: frozenset[str]
+    begin_s: int
+    end_s: int
+
+
+@dataclass
+class Partition:
+    nodes: tuple[str, ...]
+    tier: int = 1
+    state: str = "UP"
+    max_time_s: int | None = None
+    max_nodes: int | None = None
+
+
+@dataclass
+class Node:
+    capacity: Resources
+    state: str = "up"  # up, drain, down
+    is_planned: bool = False
+
+
+@dataclass
+class Limits:
+    """`cores` by account, `jobs` by user: the most that may run at a time."""
+
+    cores: dict[str, int] = field(default_factory=dict)
+    jobs: dict[str, int] = field(default_factory=dict)
+
+
+class Slurm:
+    """slurmctld. Every change is written to the world's history when it takes effect."""
+
+    def __init__(self, site: SlurmSite, world: SlurmsWorld) -> None:
+        self.site = site
+        self.world = world
+        self.jobs: dict[int, ModelJob] = {}
+        self.nodes = {name: Node(capacity) for name, capacity in site.nodes.items()}
+        self.partitions = {name: Partition(nodes, tier) for name, (nodes, tier) in site.partitions.items()}
+        self.reservations: dict[str, Reservation] = {}
+        self.limits = Limits()
+        self.next_id = 1
+        self.next_basic = BASIC
+        self.passes = Passes(self)
+        self._check_s = max(LEAST_CHECK_S, min(CHECK_S, site.min_job_age_s))
+        self._check_true_s = self._check_s
+        self._due: list[tuple[float, int]] = []
+
+    # --- what pyslurm reads
+
+    def load_jobs(self) -> tuple[ObservedJob, ...]:
+        return tuple(observed(job) for job in self.jobs.values())
+
+    def load_job(self, job_id: int) -> ObservedJob:
+        return observed(self._job(job_id))
+
+    def load_nodes(self) -> tuple[ObservedNode, ...]:
+        taken = self.taken()
+        inside = {
+            name: frozenset(part for part, of in self.partitions.items() if name in of.nodes) for name in self.nodes
+        }
+        return tuple(
+            ObservedNode(
+                name,
+                inside[name],
+                node.capacity,
+                taken[name]._replace(cores=min(taken[name].cores, node.capacity.cores)),
+                unavailable={"up": "", "drain": "drain: test", "down": "down"}[node.state] or self._reserved(name),
+                is_planned=node.is_planned,
+            )
+            for name, node in self.nodes.items()
+        )
+
+    def load_reservations(self) -> tuple[ObservedReservation, ...]:
+        return tuple(
+            ObservedReservation(name, each.nodes, each.begin_s, each.end_s) for name, each in self.reservations.items()
+        )
+
+    def load_partitions(self) -> tuple[ObservedPartition, ...]:
+        return tuple(
+            ObservedPartition(name, each.state, each.tier, nodes_max=each.max_nodes, walltime_s=each.max_time_s)
+            for name, each in self.partitions.items()
+        )
+
+    def taken(self) -> dict[str, Resources]:
+        """What the jobs on each node take."""
+        taken = dict.fromkeys(self.nodes, NOTHING)
+        for job in self.jobs.values():
+            if job.state in OCCUPYING:
+                for name, each in job.takes():
+                    taken[name] = taken[name].plus(each)
+        return taken
+
+    def _reserved(self, node: str) -> str:
+        now_s = self.world.wall_s()
+        is_reserved = any(
+            node in each.nodes and each.begin_s <= now_s < each.end_s for each in self.reservations.values()
+        )
+        return "reserved" if is_reserved else ""
+
+    # --- submitting and cancelling
+
+    def submit(self, asked: Mapping[str, Any], by: str, verdict: Manage | PassThrough) -> int:
+        """Accept the job, as the submit filter has left it, and return its id."""
+        if self.partitions[asked.get("partition", "main")].state in ("INACTIVE", "DRAIN"):
+            raise Refused(NOT_AVAILABLE)
+        kind, others = asked.get("dependency") or ("", ())
+        if kind == "afterok" and not all(map(self._of_id, others)):
+            raise Refused(NO_SUCH_DEPENDENCY)
+        fields = {"memory_per_cpu_mb": self.site.memory_per_cpu_mb, **asked}
+        if fields.get("memory_per_node_mb"):
+            fields["memory_per_cpu_mb"] = None
+        held_by_owner, tasks = fields.pop("held", False), fields.pop("array", ())
+        named = {**fields, "user": by, "asked": dict(asked), "submit_s": int(self.world.wall_s())}
+        job = ModelJob(self.next_id, **named)
+        job.nodes_min = max(job.nodes_min, len(job.required))
+        managed = isinstance(verdict, Manage)
+        told = "pass"
+        if isinstance(verdict, Manage):
+            told = "held" if verdict.hold else "advised"
+            job.extra = verdict.extra
+            if verdict.hold and self._leaves_nodes_open(job):
+                job.nodes_max = ANY_NUMBER_OF_NODES
+        if tasks:
+            job.array_id, job.array_tasks = job.id, tuple(tasks)
+            if len(tasks) == 1:
+                job.array_task = tasks[0]
+        job.hold = "user" if held_by_owner or (managed and told == "held") else ""
+        if not job.hold and self.passes.is_impossible(job):
+            raise Refused(IMPOSSIBLE)
+        self.next_id += 1
+        job.reason = HOLD_REASONS.get(job.hold, "Dependency" if job.dependency else "")
+        job.fixed_priority = False
+        job.begin_s = job.begin_s or 0
+        self._basic(job)
+        self._prioritise(job)
+        self.jobs[job.id] = job
+        job.own = self._own_of(job, asked)
+        self._tell("submit", job, by, **{**dict(asked), "verdict": told, "extra": job.extra})
+        self.passes.wake()
+        return job.id
+
+    def _leaves_nodes_open(self, job: ModelJob) -> bool:
+        """Whether the submit filter lets Slurm choose any number of nodes (sns_filter.lua)."""
+        hints = mark.read(job.extra)
+        is_limited = any(each.max_nodes is not None for each in self.partitions.values())
+        return hints is not None and not hints.fixed and job.tasks > 1 and not is_limited
+
+    def _own_of(self, job: ModelJob, asked: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            "nice": job.nice,
+            "required": tuple(asked.get("required", ())),
+            "extra": job.extra,
+            "memory_per_cpu_mb": job.memory_per_cpu_mb,
+            "memory_per_node_mb": job.memory_per_node_mb,
+        }
+
+    def cancel(self, address: int | str, by: str) -> None:
+        """scancel. Of tasks that had no job id of their own nothing is left."""
+        known = set(self.jobs)
+        for job in self._addressed(str(address), by, DENIED):
+            if job.state in ENDED:
+                continue
+            self._tell("cancel", job, by)
+            if job.state == WAITING:
+                self._end(job, "CANCELLED", "cancelled")
+            elif job.state != "COMPLETING" or job.will_wait:
+                self._complete(job, "CANCELLED", "cancelled")
+            if job.id not in known:
+                self._purge(job)
+
+    # --- RPCs
+
+    def modify(self, job_id: int, change: SimpleNamespace, by: str) -> None:
+        """pyslurm's Job.modify: the fields that are not None, in one RPC."""
+        job = self._job(job_id)
+        given = {name: value for name, value in vars(change).items() if value is not None}
+        if "required_nodes" not in given and "priority" in given:
+            self._release(job, by)
+            job.extra = given.get("extra", job.extra)
+            return
+        fields = {_WORDS[name]: _text(value) for name, value in given.items()}
+        if set(given) == {"nice"}:
+            self._apply(job, fields, by)
+            self._tell("update", job, by, fields=fields)
+            return
+        had = job.hold
+        self._apply(job, fields, by)
+        nodes = tuple(given.get("required_nodes", ()))
+        self._tell("place", job, by, nodes=nodes, nice=job.nice, had_hold=had, fields=given)
+        self.passes.wake()
+
+    def requeue(self, job_id: int, by: str) -> None:
+        job = self._job(job_id)
+        if job.is_pending:
+            raise self._refused(job, by, IS_PENDING)
+        if not job.may_restart:
+            raise self._refused(job, by, DISABLED)
+        self._tell("requeue", job, by)
+        self._requeue(job)
+
+    def suspend(self, job_id: int, by: str) -> None:
+        """Stop the job's processes. Its priority is 0 until it goes on, so if it is requeued it is held."""
+        job = self._job(job_id)
+        if job.state not in ("RUNNING", "SUSPENDED"):
+            raise self._refused(job, by, IS_PENDING if job.is_pending else ENDING)
+        if job.state == "RUNNING":
+            job.state, job.left_true_s = "SUSPENDED", job.due_true_s - self.world.true_s
+            job.suspended_s, job.is_paused = int(self.world.wall_s()), True
+            self._set_due(job, inf)
+            self._tell("suspend", job, by)
+            self.passes.wake()
+
+    def unsuspend(self, job_id: int, by: str) -> None:
+        """Resume the job, even if others run on its cores by now: Slurm checks nothing. It is not held any more."""
+        job = self._job(job_id)
+        if job.state != "SUSPENDED":
+            has_ended = job.state != "RUNNING"
+            raise self._refused(job, by, IS_PENDING if job.is_pending else ENDING if has_ended else NOT_SUSPENDED)
+        job.state, job.suspended_s = "RUNNING", int(self.world.wall_s())
+        job.is_paused, job.hold = False, ""
+        self._set_due(job, job.left_true_s)
+        self._tell("resume", job, by)
+
+    # --- scontrol
+
+    def scontrol(self, words: tuple[str, ...], by: str) -> str:
+        """One command of scontrol about jobs: update, hold, uhold, release, requeue, suspend, resume."""
+        what, *rest = words
+        if what == "update":
+            fields = dict(word.split("=", 1) for word in rest)
+            self._update(fields.pop("JobId"), fields, by)
+            return ""
+        denial = OTHERS_JOB if "hold" in what or what == "release" else DENIED
+        self._each(rest[0], by, lambda job: self._command(what, job, by), denial)
+        return ""
+
+    def _each(self, address: str, by: str, change: Callable[[ModelJob], None], denial: str) -> None:
+        """Change every record; if Slurm refuses one, it changes the others all the same."""
+        refusal = None
+        for job in self._addressed(address, by, denial):
+            try:
+                change(job)
+            except Refused as problem:
+                refusal = refusal or problem
+        if refusal is not None:
+            raise refusal
+
+    def _command(self, what: str, job: ModelJob, by: str) -> None:
+        is_user = by in USER_IDS
+        match what:
+            case "hold":
+                self._hold(job, by, admin=not is_user)
+            case "uhold":
+                self._hold(job, by, admin=False)
+            case "release":
+                self._release(job, by)
+            case "requeue":
+                self.requeue(job.id, by)
+            case "suspend":
+                self.suspend(job.id, by)
+            case "resume":
+                self.unsuspend(job.id, by)
+            case _:
+                raise Refused(f"scontrol: invalid keyword: {what}")
+
+    def _hold(self, job: ModelJob, by: str, *, admin: bool) -> None:
+        """Hold a waiting job, or one that runs: that one waits held if it is requeued."""
+        self._check_unfinished(job, by)
+        had = job.hold
+        # An owner's hold changes nothing about a hold that is there, nor about a suspended job, whose priority is 0.
+        if by not in USER_IDS or not (had or job.is_paused):
+            job.hold = "admin" if admin else "user"
+            job.reason = HOLD_REASONS[job.hold]
+        elif had == "bad":  # Slurm forgets why it holds the job; the next pass calls that an administrator's hold
+            job.hold, job.reason = "admin", ""
+        self._tell("hold", job, by, admin=admin, had=had)
+
+    def _release(self, job: ModelJob, by: str) -> None:
+        self._check_unfinished(job, by)
+        had = job.hold
+        if by in USER_IDS and ((had and job.reason != HOLD_REASONS["user"]) or job.is_paused):
+            raise self._refused(job, by, DENIED)
+        if had or job.is_paused:
+            job.hold, job.reason, job.is_paused, job.fixed_priority = "", "", False, False
+        elif by not in USER_IDS:  # Slurm clears the nice value of a job that is not held
+            job.nice, job.fixed_priority = 0, False
+        self._prioritise(job)
+        self._tell("release", job, by, admin=by not in USER_IDS, had_hold=had)
+        self.passes.wake()
+
+    def _check_unfinished(self, job: ModelJob, by: str) -> None:
+        if job.state in ENDED or (job.state == "COMPLETING" and not job.will_wait):
+            raise self._refused(job, by, FINISHED)
+
+    def _update(self, address: str, fields: dict[str, str], by: str) -> None:
+        """`scontrol update JobId=...`; tasks of an array that are named are split off first."""
+        if not fields.keys() <= _ORDER.keys():
+            raise Refused(f"scontrol: invalid field among {', '.join(fields)}")
+        is_whole = "_" not in address
+        if "ReqNodeList" in fields and ("[" in address or (is_whole and len(self._of_id(int(address))) > 1)):
+            raise Refused(NO_RESIZE)  # scontrol itself
+        if "ArrayTaskThrottle" in fields and not (is_whole and any(job.array_id for job in self._of_id(int(address)))):
+            self._addressed(address, by, OTHERS_JOB)  # which splits off the tasks all the same
+            raise Refused(NOT_SUPPORTED)
+        self._each(address, by, lambda job: self._update_one(job, fields, by), OTHERS_JOB)
+
+    def _update_one(self, job: ModelJob, fields: dict[str, str], by: str) -> None:
+        self._apply(job, fields, by)
+        is_ours = by not in USER_IDS and by != "admin"
+        kind = "unpin" if is_ours and ("ReqNodeList" in fields or "TresPerNode" in fields) else "update"
+        self._tell(kind, job, by, fields=dict(fields))
+        self.passes.wake()
+
+    def _apply(self, job: ModelJob, fields: Mapping[str, str], by: str) -> None:
+        """Carry out the parts of an update: until Slurm refuses one."""
+        if set(fields) != {"ArrayTaskThrottle"}:
+            self._check_unfinished(job, by)
+        if not job.is_pending and not _ANY_TIME.issuperset(fields):
+            raise self._refused(job, by, NOT_SUPPORTED if "ReqNodeList" in fields else NOT_PENDING)
+        done: list[str] = []
+        try:
+            for name in sorted(fields, key=_ORDER.__getitem__):
+                if _ORDER[name] > _ORDER["Priority"]:
+                    self._try_again(job, fields, by)
+                self._set(job, name, fields[name], by)
+                done.append(name)
+            self._try_again(job, fields, by)
+        except Refused:
+            if done:
+                self._tell("update", job, by, fields={name: fields[name] for name in done})
+            raise
+        finally:
+            self._prioritise(job)
+            changed(job)
+
+    def _try_again(self, job: ModelJob, fields: Mapping[str, str], by: str) -> None:
+        """Any update of a job that Slurm itself holds releases it: it may be possible now."""
+        if job.hold == "bad" and "Priority" not in fields:
+            job.hold, job.reason = "", ""
+            self._tell("release", job, by, admin=False, had_hold="bad")
+
+    def _set(self, job: ModelJob, name: str, text: str, by: str) -> None:  # noqa: PLR0912 - one case for each field
+        match name:
+            case "Nice":
+                self._set_nice(job, int(text), by)
+            case "Priority":
+                self._set_priority(job, int(text), by)
+            case "ReqNodeList":
+                nodes = tuple(text.split(",")) if text else ()
+                if not set(nodes) <= self.nodes.keys():
+                    raise self._refused(job, by, INVALID_NODES)
+                job.required = nodes
+            case "ExcNodeList":
+                job.excluded = tuple(text.split(",")) if text else ()
+            case "TresPerNode":
+                amounts = dict(each.rsplit(":", 1) for each in text.split(",") if each)
+                job.ways = int(amounts.pop("gres/llc", amounts.pop("llc", 0)))
+                job.bandwidth_gbps = int(amounts.pop("gres/membw", amounts.pop("membw", 0)))
+                job.gres = tuple(sorted(amounts))
+            case "MinMemoryCPU":
+                job.memory_per_cpu_mb, job.memory_per_node_mb = int(text), None
+            case "MinMemoryNode":
+                job.memory_per_node_mb, job.memory_per_cpu_mb = int(text) or None, None
+            case "Extra":
+                job.extra = text
+            case "Comment":
+                job.comment = text
+            case "JobName":
+                job.name = text
+            case "Partition":
+                self._set_partition(job, text, by)
+            case "TimeLimit":
+                self._set_limit(job, int(text) * 60, by)
+            case "NumTasks":
+                job.tasks = int(text)
+            case "NtasksPerNode":
+                job.tasks_per_node = int(text)
+            case "StartTime":
+                later = text.removeprefix("now")
+                job.begin_s = int(later or 0) + (int(self.world.wall_s()) if later != text else 0)
+            case "ArrayTaskThrottle":
+                job.array_limit = int(text) or None
+
+    def _set_nice(self, job: ModelJob, nice: int, by: str) -> None:
+        if nice == job.nice:
+            return
+        if by in USER_IDS and nice < 0:
+            raise self._refused(job, by, DENIED)
+        # Slurm takes the change and ignores it while the job has a priority that an administrator has set.
+        if not job.fixed_priority or job.hold:
+            job.nice = nice
+
+    def _set_priority(self, job: ModelJob, priority: int, by: str) -> None:
+        """Priority 4294967295 releases a job; any other number is an administrator's, and clears the nice value."""
+        if priority == INFINITE:
+            job.nice = job.nice if job.hold else 0
+            job.hold, job.reason, job.fixed_priority = "", "", False
+        elif by in USER_IDS:
+            raise self._refused(job, by, DENIED)
+        elif job.hold:
+            raise self._refused(job, by, IS_HELD)
+        else:
+            job.nice, job.priority, job.fixed_priority = 0, priority, True
+
+    def _set_partition(self, job: ModelJob, name: str, by: str) -> None:
+        """Move the job. Whether its node list fits the partition is seen when it could start."""
+        if name not in self.partitions:
+            raise self._refused(job, by, INVALID_PARTITION)
+        if name != job.partition and self.partitions[name].state in ("INACTIVE", "DRAIN"):
+            raise self._refused(job, by, NOT_AVAILABLE)
+        job.partition = name
+
+    def _set_limit(self, job: ModelJob, walltime_s: int, by: str) -> None:
+        most_s = self.partitions[job.partition].max_time_s
+        may_raise = job.is_pending and (most_s is None or walltime_s <= most_s)
+        if by in USER_IDS and walltime_s > job.walltime_s and not may_raise:
+            raise self._refused(job, by, DENIED)
+        more_s = min(job.run_s, walltime_s) - min(job.run_s, job.walltime_s)
+        job.walltime_s = walltime_s
+        if job.state == "RUNNING" and more_s:
+            self._set_due(job, max(0.0, job.due_true_s + more_s - self.world.true_s))
+        elif job.state == "SUSPENDED":
+            job.left_true_s = max(0.0, job.left_true_s + more_s)
+
+    def _addressed(self, address: str, by: str, denial: str) -> list[ModelJob]:
+        """The records that `41`, `41_7` or `41_[7-9]` means. Only the owner and administrators may change them."""
+        base, _, part = address.partition("_")
+        wanted = int(base)
+        of_array = [job for job in self.jobs.values() if job.array_id == wanted]
+        for job in of_array or [self._job(wanted)]:
+            if by in USER_IDS and job.user != by:
+                raise self._refused(job, by, denial)
+        if not part:
+            found = of_array or [self._job(wanted)]
+        else:
+            tasks = list(numbers(part.strip("[]")))
+            own = {job.array_task: job for job in of_array if not job.is_record}
+            record = next((job for job in of_array if job.is_record), None)
+            missing = [task for task in tasks if task not in own]
+            if not set(missing) <= set(record.array_tasks if record is not None else ()):
+                raise Refused(INVALID_ID)
+            if record is not None and missing and set(missing) == set(record.array_tasks):
+                found = [record]  # all of them: nothing is split off
+            else:
+                own |= self._split(record, missing, by) if record is not None and missing else {}
+                found = [own[task] for task in tasks]
+        return found
+
+    def _split(self, record: ModelJob, tasks: Iterable[int], by: str) -> dict[int | None, ModelJob]:
+        """Give these tasks job ids of their own; a record of one task is that task."""
+        ids: dict[int | None, ModelJob] = {}
+        for task in tasks:
+            new = copy(record)
+            new.id, new.array_task, new.array_tasks, new.shown = self.next_id, task, (), None
+            new.own = dict(record.own)
+            self.next_id += 1
+            self.jobs[new.id] = ids[task] = new
+        left = tuple(task for task in record.array_tasks if task not in ids)
+        record.array_tasks = left if len(left) > 1 else ()
+        record.array_task = left[0] if len(left) == 1 else None
+        self._tell("split", record, by, tasks=tuple(ids), ids=tuple(job.id for job in ids.values()))
+        return ids
+
+    # --- administration
+
+    def update_node(self, name: str, state: str, by: str = "admin") -> None:
+        """`state`: drain, undrain, down or up. Jobs on a node that goes down are requeued, or end."""
+        node = self.nodes[name]
+        node.state = {"drain": "drain", "undrain": "up", "down": "down", "up": "up"}[state]
+        self.world.history.add("node", by=by, name=name, state=node.state)
+        if node.state == "down":
+            for job in list(self.jobs.values()):
+                if job.state in ("RUNNING", "SUSPENDED") and name in job.allocated:
+                    if job.may_restart:
+                        self._tell("requeue", job, "slurm")
+                        self._requeue(job)
+                    else:
+                        self._complete(job, "NODE_FAIL", "node_fail")
+        self.passes.wake()
+
+    def update_partition(self, name: str, by: str = "admin", **fields: Any) -> None:
+        for field_name, value in fields.items():
+            setattr(self.partitions[name], field_name, value)
+        self.world.history.add("partition", by=by, name=name, fields=fields)
+        self.passes.wake()
+
+    def set_limit(self, account: str, cores: int | None) -> None:
+        if cores is None:
+            self.limits.cores.pop(account, None)
+        else:
+            self.limits.cores[account] = cores
+        self.world.history.add("limit", by="admin", account=account, cores=cores)
+        self.passes.wake()
+
+    def set_user_limit(self, user: str, jobs: int | None) -> None:
+        if jobs is None:
+            self.limits.jobs.pop(user, None)
+        else:
+            self.limits.jobs[user] = jobs
+        self.world.history.add("limit", by="admin", user=user, jobs=jobs)
+        self.passes.wake()
+
+    def reserve(self, name: str, nodes: Iterable[str], begin_s: int, end_s: int) -> None:
+        self.reservations[name] = Reservation(frozenset(nodes), begin_s, end_s)
+        self.world.history.add(
+            "reservation", by="admin", name=name, nodes=tuple(sorted(nodes)), begin_s=begin_s, end_s=end_s, gone=False
+        )
+
+    def unreserve(self, name: str) -> None:
+        if self.reservations.pop(name, None) is not None:
+            self.world.history.add("reservation", by="admin", name=name, gone=True)
+            self.passes.wake()
+
+    # --- time
+
+    def next_s(self) -> float:
+        """The steady time of the next thing that is due."""
+        first_s = self._due[0][0] if self._due else inf
+        return min(self.passes.next_s(), self._check_true_s, first_s)
+
+    def step(self) -> None:
+        """Do what is due now."""
+        now_s = self.world.true_s
+        while self._due and self._due[0][0] <= now_s:
+            due_s, job_id = heappop(self._due)
+            job = self.jobs.get(job_id)
+            if job is not None and job.due_true_s == due_s:
+                self._do_due(job)
+        if self._check_true_s <= now_s:
+            self._check_true_s = now_s + self._check_s
+            self._check()
+        self.passes.step()
+
+    def _check(self) -> None:
+        """Look at the dependencies of all jobs, then forget those that ended long enough ago."""
+        for job in self.jobs.values():
+            if job.state == WAITING and job.dependency is not None:
+                self.check_dependency(job)
+        for job in [job for job in self.jobs.values() if job.state in ENDED]:
+            if job.due_true_s <= self.world.true_s:
+                self._purge(job)
+
+    def _do_due(self, job: ModelJob) -> None:
+        if job.state == "RUNNING":
+            self._complete(job, "FAILED" if job.fails else "COMPLETED", "completed")
+        elif job.state == "COMPLETING":
+            self._epilogue(job)
+
+    def _purge(self, job: ModelJob) -> None:
+        del self.jobs[job.id]
+        self._tell("purge", job, "slurm")
+
+    def _set_due(self, job: ModelJob, in_s: float) -> None:
+        job.due_true_s = self.world.true_s + in_s
+        if in_s < inf:
+            heappush(self._due, (job.due_true_s, job.id))
+
+    def check_dependency(self, job: ModelJob) -> None:
+        """Look at the jobs that it waits for, as Slurm does: a job that is gone counts as ended well."""
+        if job.dependency is None:
+            return
+        if job.dependency_state == "failed":
+            self.note(job, "DependencyNeverSatisfied")
+            return
+        kind, ids = job.dependency
+        others = [other for each in ids for other in self._of_id(each)]
+        before = job.dependency_state
+        if kind == "afterok" and any(other.state in ENDED - {"COMPLETED"} for other in others):
+            job.dependency_state, job.reason = "failed", "DependencyNeverSatisfied"
+        elif all(other.state in ENDED for other in others):
+            job.dependency_state = "fulfilled"
+        if job.dependency_state != before:
+            changed(job)
+
+    def _of_id(self, job_id: int) -> list[ModelJob]:
+        """The job, or all tasks of the array, of that id."""
+        of_array = [job for job in self.jobs.values() if job.array_id == job_id]
+        job = self.jobs.get(job_id)
+        return of_array or ([job] if job is not None else [])
+
+    # --- steps of a job's life
+
+    def start(self, job: ModelJob, nodes: tuple[str, ...], cores: tuple[int, ...]) -> ModelJob:
+        """Start a waiting job; of an array's record, its first task. Return what was started."""
+        if job.is_record:
+            first = job.array_tasks[0]
+            job = self._split(job, [first], "slurm")[first]
+        job.state, job.allocated, job.cores = "RUNNING", nodes, cores
+        job.start_s = int(self.world.wall_s())
+        self._set_due(job, min(job.run_s, job.walltime_s))
+        job.reason, job.planned_on, job.planned_s = "", (), 0
+        self._tell(
+            *("start", job, "slurm"),
+            nodes=nodes,
+            cores=cores,
+            memory_mb=tuple(job.memory_on(each) for each in cores),
+            ways=job.ways,
+            bandwidth=job.bandwidth_gbps,
+            pinned=bool(job.required),
+            restarts=job.restarts,
+        )
+        return job
+
+    def hold_as_bad(self, job: ModelJob) -> None:
+        """Slurm's own hold of a job that can never run as it is."""
+        job.hold, job.reason = "bad", HOLD_REASONS["bad"]
+        self._tell("bad", job, "slurm")
+
+    def note(self, job: ModelJob, reason: str) -> None:
+        """Note why the job does not start."""
+        if job.reason != reason:
+            job.reason = reason
+            changed(job)
+
+    def _complete(self, job: ModelJob, state: str, how: str) -> None:
+        job.state, job.how, job.will_wait = "COMPLETING", state, False
+        job.reason = {"FAILED": "NonZeroExitCode", "NODE_FAIL": "NodeDown"}.get(state, "")
+        self._set_due(job, COMPLETING_S)
+        self._tell("end", job, "slurm", how=how)
+
+    def _requeue(self, job: ModelJob) -> None:
+        """The job completes, and then waits again, with what was written into it: nodes, gres, nice."""
+        had_nodes = job.state in OCCUPYING
+        if had_nodes and job.state != "COMPLETING":
+            self._tell("end", job, "slurm", how="requeued")
+        if not had_nodes:
+            job.allocated, job.cores = (), ()
+        if job.is_paused and not job.hold:
+            is_users = job.reason == HOLD_REASONS["user"]
+            job.hold = "user" if is_users else "admin"
+            self._tell("hold", job, "slurm", admin=not is_users, had="")
+        job.is_paused = False
+        job.restarts += 1
+        job.submit_s = int(self.world.wall_s())
+        job.begin_s = job.submit_s + int(self.site.requeue_delay_s) + 1
+        job.will_wait, job.state = True, "COMPLETING"
+        self._set_due(job, COMPLETING_S if had_nodes else 0.0)
+        changed(job)
+
+    def _epilogue(self, job: ModelJob) -> None:
+        if not job.will_wait:
+            self._end(job, job.how, "")
+            return
+        job.will_wait, job.state, job.allocated, job.cores = False, WAITING, (), ()
+        job.start_s, job.suspended_s = 0, 0
+        if not job.hold:
+            job.reason = "BeginTime"
+        self._prioritise(job)
+        changed(job)
+        self.passes.wake()
+
+    def _end(self, job: ModelJob, state: str, how: str) -> None:
+        job.state = state
+        job.ended_s = int(self.world.wall_s())
+        job.start_s = job.start_s or job.ended_s
+        job.due_true_s = self.world.true_s + self.site.min_job_age_s
+        if how:
+            self._tell("end", job, "slurm", how=how)
+        changed(job)
+        self.passes.wake()
+
+    # --- small parts
+
+    def _job(self, job_id: int) -> ModelJob:
+        job = self.jobs.get(job_id)
+        if job is None:
+            raise Refused(INVALID_ID)
+        return job
+
+    def _refused(self, job: ModelJob, by: str, why: str) -> Refused:
+        self.world.history.add("refused", job.id, by, why=why)
+        return Refused(why)
+
+    def _basic(self, job: ModelJob) -> None:
+        if self.site.priority_type == "priority/basic":
+            self.next_basic -= 1
+            job.own_priority = self.next_basic
+
+    def _prioritise(self, job: ModelJob) -> None:
+        """Slurm subtracts nice from the priority, which has 32 bits; under priority/basic without a check."""
+        if job.fixed_priority:
+            return
+        if self.site.priority_type == "priority/basic":
+            job.priority = max((job.own_priority - job.nice) % (MOST_PRIORITY + 1), 1)
+        else:
+            job.priority = min(max(MULTIFACTOR - job.nice, 1), MOST_PRIORITY)
+
+    def _tell(self, kind: str, job: ModelJob, by: str, **data: Any) -> None:
+        changed(job)
+        self.world.history.add(kind, job.id, by, **data)

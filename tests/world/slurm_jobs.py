@@ -1,0 +1,256 @@
+"""The job records of the simulated slurmctld, and how pyslurm shows them to us.
+
+The rules are those seen on Slurm 26.05; the table of steps (slurm_table) holds them to a real one.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from slurm_sns.model import NOTHING, Resources
+from slurm_sns.scheduler.observe.observed import Dependency, JobState, ObservedJob
+from slurm_sns.submit import mark
+
+#: The users' numbers.
+USER_IDS = {"alice": 2001, "bob": 2002, "carol": 2003}
+#: What the submit filter writes as the most nodes of a job with -n alone.
+ANY_NUMBER_OF_NODES = 500_000
+
+WAITING = "PENDING"
+ENDED = frozenset({"COMPLETED", "CANCELLED", "FAILED", "NODE_FAIL", "TIMEOUT"})
+OCCUPYING = frozenset({"RUNNING", "SUSPENDED", "COMPLETING"})
+_SHOWN = {WAITING: JobState.PENDING, "SUSPENDED": JobState.SUSPENDED, **dict.fromkeys(ENDED, JobState.ENDED)}
+#: The reasons that Slurm shows for holds.
+HOLD_REASONS = {"user": "JobHeldUser", "admin": "JobHeldAdmin", "bad": "BadConstraints"}
+
+
+@dataclass(slots=True)
+class ModelJob:
+    """One job record. Times are wall seconds unless they end in `_true_s`; `asked` is the submission.
+
+    `hold` is "", "user", "admin" or "bad" (Slurm itself: BadConstraints). `own` is what the owner and administrators
+    have asked for, without what we have written. `cores` are those on each allocated node. At `due_true_s` it ends,
+    has completed, or is forgotten, whatever comes next. `is_paused`: suspended, with priority 0 for that long.
+    """
+
+    id: int
+    user: str
+    asked: dict[str, Any]
+    submit_s: int
+    tasks: int = 1
+    cpus_per_task: int = 1
+    nodes_min: int = 1
+    nodes_max: int | None = None
+    tasks_per_node: int | None = None
+    memory_per_cpu_mb: int | None = None
+    memory_per_node_mb: int | None = None
+    walltime_s: int = 3600
+    run_s: float = 3.0
+    fails: bool = False
+    partition: str = "main"
+    account: str = "physics"
+    qos: str = "normal"
+    name: str = "job"
+    comment: str = ""
+    nice: int = 0
+    extra: str = ""
+    begin_s: int = 0
+    required: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
+    ways: int = 0
+    bandwidth_gbps: int = 0
+    gres: tuple[str, ...] = ()
+    may_restart: bool = True
+    is_alone: bool = False
+    dependency: tuple[str, tuple[int, ...]] | None = None
+    dependency_state: str = "unfulfilled"
+    array_id: int | None = None
+    array_task: int | None = None
+    array_tasks: tuple[int, ...] = ()
+    array_limit: int | None = None
+    state: str = WAITING
+    hold: str = ""
+    priority: int = 0
+    fixed_priority: bool = False
+    own_priority: int = 0
+    reason: str = ""
+    restarts: int = 0
+    allocated: tuple[str, ...] = ()
+    cores: tuple[int, ...] = ()
+    start_s: int = 0
+    suspended_s: int = 0
+    ended_s: int = 0
+    due_true_s: float = 0.0
+    left_true_s: float = 0.0
+    will_wait: bool = False
+    is_paused: bool = False
+    how: str = ""
+    own: dict[str, Any] = field(default_factory=dict)
+    planned_on: tuple[str, ...] = ()
+    planned_s: int = 0
+    shown: ObservedJob | None = None
+
+    @property
+    def is_held(self) -> bool:
+        """Whether it waits with priority 0. A job that runs may have a hold, too: it waits held if it is requeued."""
+        return self.hold != ""
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether Slurm treats it as waiting: a job that is requeued does so while it still completes."""
+        return self.state == WAITING or (self.state == "COMPLETING" and self.will_wait)
+
+    @property
+    def is_record(self) -> bool:
+        """Whether this is the record of several waiting tasks of an array."""
+        return len(self.array_tasks) > 1
+
+    def memory_on(self, cores: int) -> int:
+        """The memory that it takes on a node where it has so many cores, in MiB."""
+        return self.memory_per_node_mb or (self.memory_per_cpu_mb or 0) * cores
+
+    @property
+    def fewest_nodes(self) -> int:
+        """On how many nodes it runs at least."""
+        return max(self.nodes_min, -(-self.tasks // self.tasks_per_node) if self.tasks_per_node else 1)
+
+    @property
+    def most_nodes(self) -> int:
+        """On how many nodes it runs at most."""
+        if self.nodes_max is None and self.tasks_per_node:
+            return self.fewest_nodes
+        return max(self.fewest_nodes, min(self.nodes_max or self.tasks, self.tasks))
+
+    def takes(self) -> list[tuple[str, Resources]]:
+        """What the job takes on each of its nodes. A suspended job has given back its cores, not the rest."""
+        runs = self.state != "SUSPENDED"
+        return [
+            (node, Resources(cores if runs else 0, self.memory_on(cores), self.ways, self.bandwidth_gbps))
+            for node, cores in zip(self.allocated, self.cores, strict=True)
+        ]
+
+
+def observed(job: ModelJob) -> ObservedJob:
+    """The job as our State port shows it; kept until `changed` is called."""
+    if job.shown is None:
+        job.shown = _observed(job)
+    return job.shown
+
+
+def changed(job: ModelJob) -> None:
+    """Forget how the job was shown."""
+    job.shown = None
+
+
+def _observed(job: ModelJob) -> ObservedJob:
+    waits = job.state == WAITING
+    is_open = waits and job.nodes_max == ANY_NUMBER_OF_NODES
+    cpus = sum(job.cores) if job.is_alone and job.cores else job.tasks * job.cpus_per_task
+    nodes = len(job.allocated or job.required) or job.nodes_min
+    memory = job.memory_per_node_mb * nodes if job.memory_per_node_mb else (job.memory_per_cpu_mb or 0) * cpus
+    occupies = Resources(cpus, memory) if job.state in OCCUPYING or job.required else NOTHING
+    array = _array(job)
+    return ObservedJob(
+        id=job.id,
+        user_id=USER_IDS[job.user],
+        user=job.user,
+        submit_s=job.submit_s,
+        state=_SHOWN.get(job.state, JobState.RUNNING),
+        name=job.name,
+        account=job.account,
+        partitions=(job.partition,),
+        qos=job.qos,
+        priority=0 if job.hold or job.is_paused else job.priority,
+        nice=job.nice,
+        restarts=job.restarts,
+        extra=job.extra,
+        hints=mark.read(job.extra),
+        comment=job.comment,
+        reason=job.reason,
+        pinned_to=job.required,
+        allocated=job.allocated,
+        tasks=job.tasks,
+        cpus=cpus,
+        cpus_per_task=job.cpus_per_task,
+        nodes_min=job.fewest_nodes,
+        nodes_max=_nodes_max(job),
+        has_open_nodes=is_open,
+        tasks_per_node=job.tasks_per_node,
+        memory_per_cpu_mb=job.memory_per_cpu_mb,
+        memory_per_node_mb=job.memory_per_node_mb,
+        walltime_s=job.walltime_s,
+        begin_s=job.begin_s,
+        start_s=job.start_s if not waits else job.planned_s,
+        end_s=job.start_s + job.walltime_s if job.state in OCCUPYING else job.ended_s,
+        suspended_s=job.suspended_s,
+        may_restart=job.may_restart,
+        ways=job.ways,
+        bandwidth_gbps=job.bandwidth_gbps,
+        waits_for_others=job.dependency is not None and job.dependency_state != "fulfilled",
+        waits_for=_waits_for(job),
+        is_completing=job.state == "COMPLETING",
+        has_succeeded=job.state == "COMPLETED",
+        array_id=array[0],
+        array_task=array[1],
+        array_tasks=array[2],
+        array_limit=job.array_limit,
+        asks_for=_asks_for(job),
+        planned_on=job.planned_on if waits else (),
+        excluded=job.excluded,
+        is_alone=job.is_alone,
+        is_countable=not (job.ways or job.bandwidth_gbps or job.gres),
+        occupies=occupies,
+    )
+
+
+def _nodes_max(job: ModelJob) -> int | None:
+    """The most nodes as translate reads them: Slurm shows the tasks where the owner has set none."""
+    if job.allocated or job.nodes_max == ANY_NUMBER_OF_NODES:
+        return None
+    if job.nodes_max is not None:
+        return job.nodes_max
+    least = job.fewest_nodes
+    return least if least > 1 or job.tasks == 1 or job.tasks_per_node else None
+
+
+def _waits_for(job: ModelJob) -> tuple[Dependency, ...]:
+    if job.dependency is None or job.dependency_state == "fulfilled":
+        return ()
+    kind, ids = job.dependency
+    return tuple(Dependency(kind, each, None, job.dependency_state) for each in ids)
+
+
+def _asks_for(job: ModelJob) -> tuple[str, ...]:
+    """What we do not place, as translate names it; what a placement of ours adds is not among it."""
+    found = ["exclusive or oversubscribe"] if job.is_alone else []
+    if job.gres or ((job.ways or job.bandwidth_gbps) and not mark.is_marked(job.extra)):
+        found.append("gres")
+    if job.excluded:
+        found.append("excluded nodes")
+    return tuple(found)
+
+
+def _array(job: ModelJob) -> tuple[int | None, int | None, str]:
+    if job.array_id is None:
+        return None, None, ""
+    if job.is_record:
+        return job.array_id, None, expression(job.array_tasks)
+    return job.array_id, job.array_task, ""
+
+
+def expression(tasks: Sequence[int]) -> str:
+    """Task numbers in Slurm's words: `3-9,12`."""
+    parts: list[list[int]] = []
+    for task in tasks:
+        if parts and task == parts[-1][-1] + 1:
+            parts[-1].append(task)
+        else:
+            parts.append([task])
+    return ",".join(str(part[0]) if len(part) == 1 else f"{part[0]}-{part[-1]}" for part in parts)
+
+
+def numbers(text: str) -> Iterable[int]:
+    """The task numbers of `3-9,12`."""
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        yield from range(int(first), int(last or first) + 1)

@@ -1,0 +1,931 @@
+"""The checker of promises finds each broken promise in a small history, and none in one that is near but keeps it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import inf
+from random import Random
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from slurm_sns.model import Resources
+from slurm_sns.scheduler.observe.records import JobRecord, Stage
+from slurm_sns.scheduler.settings import Settings
+from world.history import Event, History
+from world.promises import check
+from world.slurm import Slurm, SlurmSite
+from world.slurm_jobs import ModelJob
+
+BEGIN_S = 1_700_000_000.0
+BOOSTED = -2_000_000_000
+#: A running job of one task, as the model tells it.
+ALONE = {"cores": (1,), "memory_mb": (1000,), "ways": 0, "bandwidth": 0, "pinned": True, "restarts": 0}
+
+
+@dataclass
+class Case:
+    """A history made by hand: two nodes of four cores, one job of alice's, a scheduler and a watchdog that live.
+
+    The scheduler beats once a second up to `beats_until_s`. Events are put into their order at the check.
+    """
+
+    true_s: float = 0.0
+    beats_until_s: float = inf
+    end_s: float = 30.0
+    quiet_from_s: float = 20.0
+    alive: bool = True
+    events: list[Event] = field(default_factory=list)
+    store: dict[int, JobRecord] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.random = Random(0)
+        self.history = History(self)
+        nodes = {"c1": Resources(4, 8000), "c2": Resources(4, 8000)}
+        self.slurm = Slurm(SlurmSite(nodes, {"main": (("c1", "c2"), 1), "small": (("c2",), 1)}), self)
+        self.add(0, "daemon", name="scheduler", what="start")
+        self.add(0, "daemon", name="watchdog", what="start")
+
+    def wall_s(self) -> float:
+        return BEGIN_S + self.true_s
+
+    def add(self, at_s: float, kind: str, job: int = 0, by: str = "world", **data: Any) -> None:
+        self.events.append(Event(at_s, BEGIN_S + at_s, kind, job, by, data))
+
+    def submit(self, at_s: float = 2.0, job: int = 1, verdict: str = "held", by: str = "alice", **asked: Any) -> None:
+        asked = {"run_s": 3.0, "extra": "sns:1" if verdict == "held" else "", **asked, "verdict": verdict}
+        self.add(at_s, "submit", job, by, **asked)
+
+    def seen(self, at_s: float, *recorded: int, by: str = "scheduler") -> None:
+        """A cycle begins: it looks, and saves records."""
+        self.add(at_s, "look", by=by, is_check=False)
+        if recorded:
+            self.add(at_s + 0.01, "record", by=by, saved=recorded, gone=())
+
+    def cycle(self, at_s: float, *recorded: int, by: str = "scheduler") -> None:
+        """A whole cycle that sends nothing."""
+        self.seen(at_s, *recorded, by=by)
+        self.add(at_s + 0.1, "cycle", by=by, ok=True)
+
+    def place(self, at_s: float, job: int = 1, had: str = "user", *, checked: bool = True, **fields: Any) -> None:
+        """A placement on c1, which the cycle has recorded; the check of the job comes just before."""
+        self.seen(at_s - 0.1, job)
+        if checked:
+            self.add(at_s - 0.002, "look", job, "scheduler", is_check=False)
+        self.add(at_s, "place", job, "scheduler", nodes=("c1",), nice=BOOSTED, had_hold=had, fields=fields)
+
+    def start(self, at_s: float, job: int = 1, *nodes: str, **more: Any) -> None:
+        self.add(at_s, "start", job, "slurm", nodes=nodes or ("c1",), **{**ALONE, **more})
+
+    def ran(self, at_s: float, job: int = 1, how: str = "completed") -> None:
+        """The job is placed, starts and ends."""
+        self.place(at_s, job)
+        self.start(at_s + 0.5, job)
+        self.add(at_s + 3.5, "end", job, "slurm", how=how)
+
+    def shows(self, job: int = 1, **fields: Any) -> None:
+        """What the model shows of the job at the end."""
+        shown = {"memory_per_cpu_mb": 1000, "extra": "sns:1", "submit_s": 0, **fields}
+        self.slurm.jobs[job] = ModelJob(job, "alice", {}, **shown)
+
+    def found(self) -> list[str]:
+        """The promises that the history breaks, by sentence."""
+        last_s = min(self.beats_until_s, self.end_s)
+        self.add(0.7, "look", by="scheduler", is_check=False)
+        for at_s in range(1, int(last_s) + 1):
+            self.add(at_s, "beat", by="scheduler", value=int(BEGIN_S + at_s))
+        self.add(self.end_s, "log", line="the end")
+        self.history.events = sorted(self.events, key=lambda event: event.at_s)
+        self.true_s = self.end_s
+        return check(
+            SimpleNamespace(
+                history=self.history,
+                slurm=self.slurm,
+                store=self.store,
+                settings=Settings(backoff_max_s=20.0),
+                alive=self.alive,
+                quiet_from_s=self.quiet_from_s,
+                end_s=self.end_s,
+            )
+        )
+
+    def names(self) -> list[str]:
+        """The names of the promises that the history breaks."""
+        return [sentence.split(":")[0] for sentence in self.found()]
+
+
+@pytest.fixture
+def case() -> Case:
+    return Case()
+
+
+def test_a_job_that_is_held_placed_started_and_ended_breaks_no_promise(case: Case) -> None:
+    case.submit()
+    case.ran(3.0)
+    case.add(20, "purge", 1, "slurm")
+    assert case.found() == []
+
+
+# --- starts
+
+
+def test_a_job_that_starts_twice_is_found(case: Case) -> None:
+    case.submit()
+    case.ran(3.0)
+    case.start(9)
+    case.add(12, "end", 1, "slurm", how="completed")
+    assert case.found() == ["started twice: job 1 started at 9.000 s, and before: 3.500 s; it was ended"]
+
+
+def test_a_job_may_start_once_more_for_each_requeue(case: Case) -> None:
+    case.submit()
+    case.place(3.0)
+    case.start(3.5)
+    case.add(4, "requeue", 1, "admin")
+    case.add(4, "end", 1, "slurm", how="requeued")
+    case.add(5, "unpin", 1, "scheduler", fields={"Nice": "0", "ReqNodeList": "", "TresPerNode": ""})
+    case.add(5.01, "hold", 1, "scheduler", admin=False, had="")
+    case.ran(6.0)
+    assert case.found() == []
+
+
+@pytest.mark.parametrize("by", ["scheduler", "watchdog", "scheduler-2"])
+@pytest.mark.parametrize("kind", ["requeue", "suspend", "cancel"])
+def test_we_requeue_suspend_and_cancel_nothing(case: Case, by: str, kind: str) -> None:
+    case.submit()
+    case.place(3.0)
+    case.start(3.5)
+    case.add(4, kind, 1, by)
+    case.add(4, "end", 1, "slurm", how="cancelled")
+    assert case.names() == ["stopped by us"]
+
+
+def test_a_held_job_that_starts_is_found(case: Case) -> None:
+    case.submit()
+    case.start(3)
+    case.add(6, "end", 1, "slurm", how="completed")
+    assert case.names() == ["started while held"]
+
+
+@pytest.mark.parametrize(("begin_s", "found"), [(20, ["started too early"]), (3, [])])
+def test_no_job_starts_before_its_begin_time(case: Case, begin_s: int, found: list[str]) -> None:
+    case.submit(begin_s=int(BEGIN_S) + begin_s)
+    case.ran(3.0)
+    assert case.names() == found
+
+
+@pytest.mark.parametrize(
+    ("kind", "how", "found"),
+    [
+        ("afterok", "completed", []),
+        ("afterok", "cancelled", ["started too early"]),
+        ("afterany", "cancelled", []),
+        ("afterany", "", ["started too early"]),
+    ],
+)
+def test_no_job_starts_before_its_dependency_is_fulfilled(case: Case, kind: str, how: str, found: list[str]) -> None:
+    case.submit(job=1)
+    case.submit(job=2, dependency=(kind, (1,)))
+    if how:
+        case.ran(3.0, 1, how)
+    else:
+        case.shows(1, hold="user")
+    case.ran(8.0, 2)
+    assert case.names() == found
+
+
+@pytest.mark.parametrize(
+    ("asked", "event", "found"),
+    [
+        ({"excluded": ("c1",)}, None, 1),
+        ({"excluded": ("c2",)}, None, 0),
+        ({"partition": "small"}, None, 1),
+        ({"required": ("c2",)}, None, 1),
+        ({"required": ("c1",)}, None, 0),
+        ({}, ("node", {"name": "c1", "state": "drain"}), 1),
+        ({}, ("node", {"name": "c2", "state": "drain"}), 0),
+        ({}, ("reservation", {"name": "r", "nodes": ("c1",), "begin_s": 0, "end_s": 2e9, "gone": False}), 1),
+        ({}, ("reservation", {"name": "r", "nodes": ("c1",), "begin_s": 0, "end_s": 9, "gone": False}), 0),
+    ],
+)
+def test_a_job_runs_on_nodes_that_it_may_use(case: Case, asked: dict, event: Any, found: int) -> None:
+    case.submit(**asked)
+    if event is not None:
+        case.add(2.5, event[0], by="admin", **event[1])
+    case.ran(3.0)
+    assert case.names() == ["wrong nodes"] * found
+
+
+@pytest.mark.parametrize(("nodes", "found"), [("c2", ["wrong nodes"]), ("c1", [])])
+def test_a_node_list_that_its_owner_writes_later_counts(case: Case, nodes: str, found: list[str]) -> None:
+    case.submit()
+    case.add(2.5, "update", 1, "alice", fields={"ReqNodeList": nodes})
+    case.ran(3.0)
+    assert case.names() == found
+
+
+@pytest.mark.parametrize(
+    ("asked", "event", "found"),
+    [
+        ({}, ("partition", {"name": "main", "fields": {"state": "DOWN"}}), 1),
+        ({}, ("partition", {"name": "main", "fields": {"state": "DRAIN"}}), 0),
+        ({"walltime_s": 120}, ("partition", {"name": "main", "fields": {"max_time_s": 60}}), 1),
+        ({"walltime_s": 60}, ("partition", {"name": "main", "fields": {"max_time_s": 60}}), 0),
+        ({}, ("limit", {"account": "physics", "cores": 1}), 1),
+        ({}, ("limit", {"account": "physics", "cores": 2}), 0),
+        ({}, ("limit", {"account": "chemistry", "cores": 1}), 0),
+        ({}, ("limit", {"user": "alice", "jobs": 1}), 1),
+        ({}, ("limit", {"user": "alice", "jobs": 2}), 0),
+    ],
+)
+def test_a_job_starts_within_the_limits(case: Case, asked: dict, event: Any, found: int) -> None:
+    case.submit(job=2, verdict="pass")
+    case.start(2.2, 2, "c2", pinned=False)
+    case.submit(**asked)
+    case.add(2.5, event[0], by="admin", **event[1])
+    case.ran(3.0)
+    case.add(9, "end", 2, "slurm", how="completed")
+    assert case.names() == ["limit exceeded"] * found
+
+
+@pytest.mark.parametrize(("limit", "found"), [(1, ["limit exceeded"]), (2, [])])
+def test_no_more_tasks_of_an_array_run_than_it_allows(case: Case, limit: int, found: list[str]) -> None:
+    case.submit(array=(1, 2), array_limit=limit)
+    case.cycle(2.5, 1)
+    case.add(3, "split", 1, "scheduler", tasks=(1,), ids=(2,))
+    case.place(4, 1)
+    case.place(4.2, 2)
+    case.start(5, 1)
+    case.start(5.1, 2)
+    for job in (1, 2):
+        case.add(9, "end", job, "slurm", how="completed")
+    assert case.names() == found
+
+
+@pytest.mark.parametrize(
+    ("asked", "started", "found"),
+    [
+        ({"tasks": 2}, {}, 1),
+        ({"tasks": 2}, {"cores": (2,), "memory_mb": (2000,)}, 0),
+        ({"memory_per_cpu_mb": 500}, {}, 1),
+        ({"memory_per_node_mb": 1000}, {}, 0),
+        ({}, {"memory_mb": (8000,)}, 1),
+        ({"nodes_min": 2, "nodes_max": 2}, {}, 1),
+    ],
+)
+def test_a_job_gets_what_it_asked_for(case: Case, asked: dict, started: dict, found: int) -> None:
+    case.submit(**asked)
+    case.place(3)
+    case.start(4, **started)
+    case.add(6, "end", 1, "slurm", how="completed")
+    assert case.names() == ["wrong size"] * found
+
+
+@pytest.mark.parametrize(("given", "found"), [({"memory_per_node": 8000}, []), ({}, ["wrong size"])])
+def test_a_job_that_we_gave_whole_nodes_has_all_their_memory(case: Case, given: dict, found: list[str]) -> None:
+    case.submit(extra="sns:1 exclusive")
+    case.place(3, **given)
+    case.start(4, memory_mb=(8000,))
+    case.add(6, "end", 1, "slurm", how="completed")
+    assert case.names() == found
+
+
+def share(case: Case, memory_mb: int, *, suspended: bool) -> list[str]:
+    """Two jobs of three cores on a node of four, of which the first may be suspended."""
+    for job in (1, 2):
+        case.submit(job=job, verdict="pass", tasks=3, memory_per_node_mb=memory_mb)
+    case.start(3, 1, cores=(3,), memory_mb=(memory_mb,))
+    if suspended:
+        case.add(4, "suspend", 1, "admin")
+    case.start(5, 2, cores=(3,), memory_mb=(memory_mb,))
+    for job in (1, 2):
+        case.add(9, "end", job, "slurm", how="completed")
+    return case.names()
+
+
+@pytest.mark.parametrize(
+    ("memory_mb", "suspended", "found"),
+    [(1000, False, ["node over capacity"]), (1000, True, []), (5000, True, ["node over capacity"])],
+)
+def test_no_node_is_over_its_capacity(case: Case, memory_mb: int, suspended: bool, found: list[str]) -> None:
+    """A suspended job keeps its memory and gives back its cores."""
+    assert share(case, memory_mb, suspended=suspended) == found
+
+
+# --- holds
+
+
+@pytest.mark.parametrize("by", ["alice", "admin"])
+@pytest.mark.parametrize("what", ["place", "release"])
+def test_a_hold_by_its_owner_or_an_administrator_is_undone_by_nobody_else(case: Case, by: str, what: str) -> None:
+    case.submit(verdict="pass", extra="")
+    case.add(3, "hold", 1, by, admin=by == "admin", had="")
+    if what == "place":
+        case.place(5)
+    else:
+        case.add(5, "release", 1, "watchdog", admin=True, had_hold="user")
+    case.add(6, "cancel", 1, "alice")
+    case.add(6, "end", 1, "slurm", how="cancelled")
+    assert case.names()[0] == "hold undone"
+
+
+def test_an_owners_hold_of_a_job_that_we_hold_already_leaves_no_trace(case: Case) -> None:
+    case.submit()
+    case.add(2.5, "hold", 1, "alice", admin=False, had="user")
+    case.ran(3)
+    assert case.found() == []
+
+
+def test_an_administrators_hold_of_a_job_that_we_hold_is_kept(case: Case) -> None:
+    case.submit()
+    case.add(2.5, "hold", 1, "admin", admin=True, had="user")
+    case.place(3, had="admin")
+    case.start(3.5)
+    case.add(6, "end", 1, "slurm", how="completed")
+    assert case.names() == ["hold undone"]
+
+
+@pytest.mark.parametrize(("checked", "found"), [(True, []), (False, ["hold undone"])])
+def test_a_hold_between_our_check_and_our_placement_is_undone(case: Case, checked: bool, found: list[str]) -> None:
+    """The window of a millisecond that CONTRIBUTING names, and nothing longer."""
+    case.submit()
+    case.add(2.999, "hold", 1, "admin", admin=True, had="user")
+    case.place(3, had="admin", checked=checked)
+    case.start(3.5)
+    case.add(6, "end", 1, "slurm", how="completed")
+    assert case.names() == found
+
+
+def test_an_administrators_hold_is_not_overwritten_by_ours(case: Case) -> None:
+    case.submit()
+    case.place(3)
+    case.add(4, "hold", 1, "admin", admin=True, had="")
+    case.seen(4.9, 1)
+    case.add(5, "unpin", 1, "scheduler", fields={"Nice": "0", "ReqNodeList": ""})
+    case.add(5.1, "hold", 1, "scheduler", admin=False, had="admin")
+    case.shows(hold="user")
+    assert case.names() == ["hold undone"]
+
+
+def test_a_job_that_its_owner_has_marked_is_ours_to_place(case: Case) -> None:
+    """README: an owner who writes the mark has the job planned like any other."""
+    case.submit(held=True, verdict="pass")
+    case.add(3, "update", 1, "alice", fields={"Extra": "sns:1"})
+    case.ran(4)
+    assert case.found() == []
+
+
+def released(case: Case, cycles: int) -> None:
+    """Its owner releases the job, and so many cycles see it."""
+    case.submit(begin_s=int(BEGIN_S) + 900)
+    case.cycle(2.5, 1)
+    case.add(3, "release", 1, "alice", admin=False, had_hold="user")
+    for at_s in range(4, 4 + cycles):
+        case.cycle(at_s, 1)
+    case.shows(begin_s=int(BEGIN_S) + 900)
+
+
+@pytest.mark.parametrize(("cycles", "found"), [(2, ["taken again"]), (0, [])])
+def test_a_job_that_its_owner_released_stays_slurms(case: Case, cycles: int, found: list[str]) -> None:
+    """Unless nobody has seen it released."""
+    released(case, cycles)
+    case.add(9, "hold", 1, "scheduler", admin=False, had="")
+    case.slurm.jobs[1].hold = "user"
+    assert case.names() == found
+
+
+def test_a_job_that_we_gave_to_slurm_stays_slurms(case: Case) -> None:
+    case.submit()
+    case.add(3, "release", 1, "scheduler", admin=True, had_hold="user")
+    case.place(5, had="")
+    case.start(6)
+    case.add(7, "end", 1, "slurm", how="completed")
+    assert case.names() == ["taken again", "placed though not held"]
+
+
+def test_what_was_slurms_is_not_known_any_more_when_the_store_is_lost(case: Case) -> None:
+    released(case, 2)
+    case.add(7, "store", state="gone")
+    case.add(9, "hold", 1, "scheduler", admin=False, had="")
+    case.slurm.jobs[1].hold = "user"
+    assert case.found() == []
+
+
+def test_a_job_that_is_no_longer_held_is_not_placed(case: Case) -> None:
+    case.submit()
+    case.add(2.5, "release", 1, "alice", admin=False, had_hold="user")
+    case.place(3, had="")
+    case.start(3.5)
+    case.add(6, "end", 1, "slurm", how="completed")
+    assert case.names() == ["placed though not held"]
+
+
+def test_a_job_whose_mark_its_owner_has_overwritten_is_not_placed(case: Case) -> None:
+    case.submit()
+    case.add(2.5, "update", 1, "alice", fields={"Extra": "mine"})
+    case.ran(3)
+    assert case.names() == ["taken again"]
+
+
+def test_a_release_and_a_hold_that_nobody_has_seen_leave_no_trace(case: Case) -> None:
+    case.submit()
+    case.add(2.4, "release", 1, "alice", admin=False, had_hold="user")
+    case.add(2.6, "hold", 1, "alice", admin=False, had="")
+    case.ran(3)
+    assert case.found() == []
+
+
+@pytest.mark.parametrize(
+    ("by", "cycles", "found"), [("alice", 0, []), ("alice", 2, ["taken again"]), ("watchdog", 0, ["taken again"])]
+)
+def test_a_job_that_its_owner_releases_after_its_placement_was_taken_back_is_held_once_more(
+    case: Case, by: str, cycles: int, found: list[str]
+) -> None:
+    """CONTRIBUTING, "Verifying our hold": in the first observation only, and not if we have released it."""
+    case.submit(begin_s=int(BEGIN_S) + 900)
+    case.place(3.0)
+    case.add(4, "unpin", 1, "scheduler", fields={"Nice": "0", "ReqNodeList": ""})
+    case.add(4.1, "hold", 1, "scheduler", admin=False, had="")
+    case.add(4.5, "release", 1, by, admin=by == "watchdog", had_hold="user")
+    for at in range(cycles):
+        case.cycle(5 + at, 1)
+    case.seen(8, 1)
+    case.add(8.1, "hold", 1, "scheduler", admin=False, had="")
+    case.shows(begin_s=int(BEGIN_S) + 900, hold="user")
+    assert case.names() == found
+
+
+@pytest.mark.parametrize("extra", ["sns:1", "sns:1 exclusive"])
+def test_a_job_that_was_given_to_slurm_says_so_in_its_mark_and_nothing_else(case: Case, extra: str) -> None:
+    case.submit(extra="sns:1")
+    case.place(3)
+    case.seen(3.9, by="watchdog")
+    case.add(4, "unpin", 1, "watchdog", fields={"Nice": "0", "ReqNodeList": "", "Extra": f"{extra} advised"})
+    case.start(5, pinned=False)
+    case.add(9, "end", 1, "slurm", how="completed")
+    assert case.names() == ["extra overwritten"] * (extra != "sns:1")
+
+
+def test_a_job_that_was_given_to_slurm_is_not_held_again_though_the_store_is_lost(case: Case) -> None:
+    case.submit(begin_s=int(BEGIN_S) + 900)
+    case.add(3, "release", 1, "watchdog", admin=True, had_hold="user")
+    case.add(4, "store", state="gone")
+    case.add(5, "hold", 1, "scheduler", admin=False, had="")
+    case.shows(begin_s=int(BEGIN_S) + 900, hold="user", extra="sns:1 advised")
+    assert case.names() == ["taken again"]
+
+
+def test_a_job_that_its_owner_marks_as_slurms_stays_held_as_it_is(case: Case) -> None:
+    case.beats_until_s, case.alive = 4, False
+    case.submit()
+    case.add(3, "update", 1, "alice", fields={"Extra": "sns:1 advised"})
+    case.shows(hold="user", extra="sns:1 advised")
+    assert case.found() == []
+
+
+def test_of_two_schedulers_at_once_nothing_is_asked_about_holds(case: Case) -> None:
+    """A lock file keeps the second one out."""
+    case.add(0, "daemon", name="scheduler-2", what="start")
+    case.submit(verdict="pass")
+    case.add(2.5, "hold", 1, "alice", admin=False, had="")
+    case.place(3)
+    case.start(3.5)
+    case.add(6, "end", 1, "slurm", how="completed")
+    assert case.found() == []
+
+
+# --- placements that do not start, and nice values
+
+
+@pytest.mark.parametrize(
+    ("until_s", "step_s", "found"),
+    [(20, 0, ["not taken back"]), (15, 0, []), (24, -7, []), (30, -7, ["not taken back"])],
+)
+def test_a_placement_that_slurm_does_not_start_is_taken_back(
+    case: Case, until_s: float, step_s: float, found: list[str]
+) -> None:
+    case.submit()
+    case.place(3)
+    if step_s:
+        case.add(4, "clock", step_s=step_s)
+    for at_s in range(4, int(until_s)):
+        case.cycle(at_s + 0.5, 1)
+    case.add(until_s, "unpin", 1, "scheduler", fields={"Nice": "0", "ReqNodeList": "", "TresPerNode": ""})
+    case.add(until_s + 0.1, "hold", 1, "scheduler", admin=False, had="")
+    case.shows(hold="user")
+    case.end_s = until_s + 5
+    assert case.names() == found
+
+
+@pytest.mark.parametrize(("cycle_s", "found"), [(5, ["not restored"]), (3.4, [])])
+def test_a_job_has_its_own_nice_value_after_the_first_cycle_that_sees_it_run(
+    case: Case, cycle_s: float, found: list[str]
+) -> None:
+    case.submit()
+    case.place(3)
+    case.start(3.5)
+    case.cycle(cycle_s, 1)
+    case.add(9, "end", 1, "slurm", how="completed")
+    assert case.names() == found
+
+
+@pytest.mark.parametrize(("held", "found"), [(True, []), (False, ["not planned again"])])
+def test_a_requeued_job_is_held_by_the_first_cycle_that_sees_it(case: Case, held: bool, found: list[str]) -> None:
+    case.submit(may_restart=True)
+    case.place(3.0)
+    case.start(3.5)
+    case.add(4, "requeue", 1, "admin")
+    case.add(4, "end", 1, "slurm", how="requeued")
+    case.seen(6, 1)
+    if held:
+        case.add(6.1, "unpin", 1, "scheduler", fields={"Nice": "0", "ReqNodeList": "", "TresPerNode": ""})
+        case.add(6.2, "hold", 1, "scheduler", admin=False, had="")
+    case.add(6.3, "cycle", by="scheduler", ok=True)
+    case.add(7, "cancel", 1, "alice")
+    case.add(7, "end", 1, "slurm", how="cancelled")
+    assert case.names() == found
+
+
+@pytest.mark.parametrize(
+    ("fields", "found"),
+    [({}, 1), ({"MinMemoryCPU": "1000"}, 0), ({"MinMemoryCPU": "500"}, 1), ({"MinMemoryNode": "8000"}, 1)],
+)
+def test_a_job_that_had_whole_nodes_gets_its_own_memory_back(case: Case, fields: dict, found: int) -> None:
+    case.submit(extra="sns:1 exclusive")
+    case.place(3, memory_per_node=8000)
+    case.seen(4, 1)
+    case.add(4.1, "unpin", 1, "scheduler", fields={"Nice": "0", "ReqNodeList": "", **fields})
+    case.add(4.2, "cancel", 1, "alice")
+    case.add(4.2, "end", 1, "slurm", how="cancelled")
+    assert case.names() == ["not restored"] * found
+
+
+@pytest.mark.parametrize(("fields", "found"), [({"ReqNodeList": ""}, ["not restored"]), ({"TresPerNode": ""}, [])])
+def test_a_node_list_that_its_owner_gave_a_placed_job_stays(case: Case, fields: dict, found: list[str]) -> None:
+    case.submit()
+    case.place(3)
+    case.add(3.5, "update", 1, "alice", fields={"ReqNodeList": "c2"})
+    case.seen(4, 1)
+    case.add(4.1, "unpin", 1, "scheduler", fields={"Nice": "0", **fields})
+    case.add(4.2, "cancel", 1, "alice")
+    case.add(4.2, "end", 1, "slurm", how="cancelled")
+    assert case.names() == found
+
+
+@pytest.mark.parametrize(("nice", "found"), [("0", ["not restored"]), ("7", [])])
+def test_the_nice_value_that_we_restore_is_the_owners(case: Case, nice: str, found: list[str]) -> None:
+    case.submit(nice=7)
+    case.place(3)
+    case.start(3.5)
+    case.add(4, "update", 1, "scheduler", fields={"Nice": nice})
+    case.add(9, "end", 1, "slurm", how="completed")
+    assert case.names() == found
+
+
+def test_a_nice_value_that_its_owner_changes_in_a_placed_job_is_theirs(case: Case) -> None:
+    case.submit()
+    case.place(3)
+    case.add(3.5, "update", 1, "alice", fields={"Nice": "50"})
+    case.seen(4, 1)
+    case.add(4.1, "unpin", 1, "scheduler", fields={"Nice": "0", "ReqNodeList": ""})
+    case.add(4.2, "cancel", 1, "alice")
+    case.add(4.2, "end", 1, "slurm", how="cancelled")
+    assert case.names() == ["not restored"]
+
+
+# --- what is recorded before it is sent
+
+
+def test_a_placement_without_a_record_is_found(case: Case) -> None:
+    case.submit()
+    case.cycle(2.5, 1)
+    case.seen(3)
+    case.add(3.1, "place", 1, "scheduler", nodes=("c1",), nice=BOOSTED, had_hold="user", fields={})
+    case.start(3.5)
+    case.add(6, "end", 1, "slurm", how="completed")
+    assert case.names() == ["not recorded"]
+
+
+def test_a_record_of_another_scheduler_is_none_of_ours(case: Case) -> None:
+    case.submit()
+    case.seen(3)
+    case.seen(3.05, 1, by="scheduler-2")
+    case.add(3.1, "place", 1, "scheduler", nodes=("c1",), nice=BOOSTED, had_hold="user", fields={})
+    case.start(3.5)
+    case.add(6, "end", 1, "slurm", how="completed")
+    assert case.names() == ["not recorded"]
+
+
+# --- dead or off
+
+
+def dead(case: Case, held_s: float) -> list[str]:
+    """The scheduler's last beat is at 4 s; the job is released, or not, at `held_s`."""
+    case.beats_until_s, case.alive = 4, False
+    case.submit()
+    case.cycle(2.5, 1)
+    case.add(4.5, "daemon", name="scheduler", what="crash")
+    if held_s < case.end_s:
+        case.add(held_s, "release", 1, "watchdog", admin=True, had_hold="user")
+    case.shows(hold="" if held_s < case.end_s else "user")
+    return case.names()
+
+
+@pytest.mark.parametrize(("until_s", "found"), [(30, ["held too long"]), (24, ["held too long"]), (18, [])])
+def test_a_job_that_is_held_after_the_watchdogs_time_is_found(case: Case, until_s: float, found: list[str]) -> None:
+    assert dead(case, until_s) == found
+
+
+HINDRANCES: dict[str, Callable[[Case], None]] = {
+    "slurmctld": lambda case: case.add(5, "slurmctld", state="down"),
+    "munge": lambda case: case.add(5, "munge", state="down"),
+    "watchdog": lambda case: case.add(5, "daemon", name="watchdog", what="crash"),
+    "frozen": lambda case: case.add(5, "daemon", name="watchdog", what="freeze"),
+}
+
+
+@pytest.mark.parametrize("what", HINDRANCES)
+def test_a_watchdog_that_cannot_release_is_not_blamed(case: Case, what: str) -> None:
+    HINDRANCES[what](case)
+    assert dead(case, 99) == []
+
+
+def test_a_job_that_nobody_can_recognise_stays_held(case: Case) -> None:
+    """CONTRIBUTING, "What we cannot see": its owner overwrote Extra before our first observation."""
+    case.beats_until_s, case.alive = 4, False
+    case.submit()
+    case.add(2.1, "update", 1, "alice", fields={"Extra": "mine"})
+    case.shows(hold="user", extra="mine")
+    assert case.found() == []
+
+
+def test_a_placement_is_left_on_no_job_while_we_are_dead(case: Case) -> None:
+    case.beats_until_s, case.alive = 4, False
+    case.submit()
+    case.place(3)
+    case.shows(required=("c1",), nice=BOOSTED)
+    assert case.names() == ["held too long", "not restored", "not restored"]
+
+
+@pytest.mark.parametrize(("value", "found"), [("rubbish", 1), (None, 1), (f"{BEGIN_S + 12:.0f}", 0)])
+def test_a_heartbeat_of_no_sense_is_stale(case: Case, value: str | None, found: int) -> None:
+    case.beats_until_s, case.alive = 11, False
+    case.add(11.5, "beat", value=value)
+    case.submit(12, begin_s=int(BEGIN_S) + 99)
+    case.shows(begin_s=int(BEGIN_S) + 99, hold="user")
+    case.end_s = 21
+    assert case.names().count("held while off") == found
+
+
+@pytest.mark.parametrize(("off_s", "found"), [(99, ["held while off"]), (4, [])])
+def test_no_job_is_held_at_its_submission_while_the_kill_switch_is_on(case: Case, off_s: int, found: list) -> None:
+    case.add(3, "kill-switch", on=True)
+    case.add(off_s, "kill-switch", on=False)
+    case.submit(5)
+    case.ran(100)
+    case.events = [event for event in case.events if event.at_s < 30 or event.kind != "kill-switch"]
+    case.end_s = 130
+    assert case.names() == found
+
+
+def test_no_job_is_held_at_its_submission_in_another_mode(case: Case) -> None:
+    case.add(3, "mode", mode="observe")
+    case.submit(5)
+    case.add(6, "cancel", 1, "alice")
+    case.add(6, "end", 1, "slurm", how="cancelled")
+    assert case.names() == ["held while off"]
+
+
+@pytest.mark.parametrize(("on_s", "found"), [(1.5, ["held while off"]), (2.95, [])])
+def test_a_cycle_that_begins_with_the_kill_switch_on_places_nothing(case: Case, on_s: float, found: list[str]) -> None:
+    case.submit(1.2)
+    case.cycle(2, 1)
+    case.add(on_s, "kill-switch", on=True)
+    case.ran(3)
+    assert case.names() == found
+
+
+@pytest.mark.parametrize(("on_s", "found"), [(2.5, ["held too long"]), (3.5, [])])
+def test_a_cycle_with_the_kill_switch_on_releases_all(case: Case, on_s: float, found: list[str]) -> None:
+    case.submit(1.2)
+    case.cycle(2, 1)
+    case.add(on_s, "kill-switch", on=True)
+    case.cycle(3)
+    case.cycle(4)
+    case.add(4.5, "release", 1, "scheduler", admin=True, had_hold="user")
+    case.start(5, pinned=False)
+    case.add(8, "end", 1, "slurm", how="completed")
+    assert case.names() == found
+
+
+@pytest.mark.parametrize(("mode", "found"), [("observe", ["held too long"]), ("enforce", [])])
+def test_a_scheduler_in_another_mode_releases_what_enforce_held(case: Case, mode: str, found: list[str]) -> None:
+    case.submit(2, begin_s=int(BEGIN_S) + 900)
+    case.cycle(2.5, 1)
+    case.add(3, "mode", mode=mode)
+    case.add(3.1, "daemon", name="scheduler", what="handover")
+    case.add(3.2, "daemon", name="scheduler", what="start")
+    case.seen(3.5)
+    case.cycle(4.5, 1)
+    case.shows(hold="user", begin_s=int(BEGIN_S) + 900)
+    assert case.names() == found
+
+
+# --- the heartbeat
+
+
+def test_a_beat_from_the_future_is_found(case: Case) -> None:
+    case.add(5, "beat", by="scheduler", value=int(BEGIN_S) + 9)
+    assert case.names() == ["heartbeat not honest"]
+
+
+def test_a_beat_of_a_scheduler_that_does_not_run_is_found(case: Case) -> None:
+    case.beats_until_s = 4
+    case.add(4.5, "daemon", name="scheduler", what="crash")
+    case.add(5, "beat", by="scheduler", value=int(BEGIN_S) + 5)
+    assert case.names() == ["heartbeat not honest"]
+
+
+def test_a_beat_before_the_first_look_is_found(case: Case) -> None:
+    case.add(0.5, "beat", by="scheduler", value=int(BEGIN_S))
+    assert case.names() == ["heartbeat not honest"]
+
+
+def test_a_beat_after_the_stale_one_of_a_stop_is_found(case: Case) -> None:
+    case.beats_until_s = 4
+    case.add(4.5, "beat", by="scheduler", value=0)
+    case.add(5, "beat", by="scheduler", value=int(BEGIN_S) + 5)
+    assert case.names() == ["heartbeat not honest"]
+
+
+@pytest.mark.parametrize(("stale", "found"), [(False, ["heartbeat not honest"]), (True, [])])
+def test_a_heartbeat_that_is_fresh_after_a_clean_stop_is_found(case: Case, stale: bool, found: list[str]) -> None:
+    case.beats_until_s = 4
+    if stale:
+        case.add(4.5, "beat", by="scheduler", value=0)
+    case.add(5, "daemon", name="scheduler", what="stop")
+    assert case.names() == found
+
+
+@pytest.mark.parametrize("service", ["slurmctld", "munge"])
+def test_beats_while_a_service_is_down_are_found(case: Case, service: str) -> None:
+    case.end_s = 10
+    case.add(5.5, service, state="down")
+    assert case.names() == ["heartbeat not honest"] * 2, "at 9 s and at 10 s"
+
+
+def test_beats_while_the_store_is_locked_for_long_are_found(case: Case) -> None:
+    case.end_s = 30
+    case.add(5.5, "store", state="locked")
+    case.add(20.5, "store", state="up")
+    assert case.names() == ["heartbeat not honest"] * 2, "at 19 s and at 20 s"
+
+
+# --- what we write
+
+
+def test_an_update_of_ours_changes_nothing_that_is_its_owners(case: Case) -> None:
+    case.submit(verdict="pass")
+    case.add(3, "update", 1, "scheduler", fields={"Nice": "0", "Comment": "x"})
+    case.add(4, "unpin", 1, "scheduler", fields={"Nice": "0", "ReqNodeList": "c2"})
+    case.start(5, pinned=False)
+    case.add(6, "end", 1, "slurm", how="completed")
+    assert case.names() == ["field changed", "field changed"]
+
+
+@pytest.mark.parametrize(("extra", "found"), [("sns:1 nice=7", []), ("sns:1 exclusive", ["extra overwritten"])])
+def test_a_placement_writes_only_a_note_into_our_mark(case: Case, extra: str, found: list[str]) -> None:
+    case.submit(nice=7)
+    case.place(3, extra=extra)
+    case.start(4)
+    case.add(6, "end", 1, "slurm", how="completed")
+    assert case.names() == found
+
+
+def test_an_extra_that_is_no_mark_is_not_written(case: Case) -> None:
+    case.submit()
+    case.add(2.5, "update", 1, "alice", fields={"Extra": "mine"})
+    case.place(3, extra="sns:1 nice=7")
+    case.start(4)
+    case.add(6, "end", 1, "slurm", how="completed")
+    assert case.names() == ["taken again", "extra overwritten"]
+
+
+# --- the end
+
+
+@pytest.mark.parametrize(
+    ("shown", "found"),
+    [
+        ({}, 0),
+        ({"nice": BOOSTED}, 1),
+        ({"required": ("c1",)}, 1),
+        ({"ways": 3}, 1),
+        ({"memory_per_cpu_mb": None, "memory_per_node_mb": 8000}, 1),
+        ({"extra": "sns:1 nice=7"}, 0),
+        ({"extra": "sns:1 exclusive"}, 1),
+        ({"comment": "x"}, 1),
+        ({"name": "x"}, 1),
+        ({"partition": "small"}, 1),
+        ({"walltime_s": 60}, 1),
+    ],
+)
+def test_a_job_that_waits_at_the_end_is_as_its_owner_wants_it(case: Case, shown: dict, found: int) -> None:
+    released(case, 2)
+    case.shows(begin_s=int(BEGIN_S) + 900, **shown)
+    assert case.names() == ["not restored"] * found
+
+
+@pytest.mark.parametrize(("start_s", "found"), [(4, 1), (25, 0)])
+def test_a_running_job_has_its_owners_nice_value_again(case: Case, start_s: float, found: int) -> None:
+    case.submit(3)
+    case.place(start_s - 0.5)
+    case.start(start_s)
+    case.shows(state="RUNNING", nice=BOOSTED, required=("c1",))
+    assert case.names() == ["not restored"] * found
+
+
+def test_a_running_job_keeps_our_nice_value_when_no_scheduler_lives(case: Case) -> None:
+    case.alive = False
+    case.submit()
+    case.place(3)
+    case.start(4)
+    case.shows(state="RUNNING", nice=BOOSTED, required=("c1",))
+    assert case.found() == []
+
+
+def test_a_job_that_is_gone_without_an_end_is_lost(case: Case) -> None:
+    case.submit()
+    assert case.names() == ["job lost"]
+
+
+@pytest.mark.parametrize(("purged_s", "found"), [(5.5, ["records kept"]), (29.5, [])])
+def test_a_record_of_a_job_that_is_gone_is_found(case: Case, purged_s: float, found: list[str]) -> None:
+    case.submit()
+    case.ran(2.0 + 0.2)
+    case.add(purged_s + 0.3, "purge", 1, "slurm")
+    case.store = {1: JobRecord(1, 0, Stage.RUNNING)}
+    case.end_s = 30
+    case.cycle(29)
+    assert case.names() == found
+
+
+@pytest.mark.parametrize(("retry_s", "found"), [(60, ["back-off too long"]), (45, [])])
+def test_a_pause_that_is_too_long_is_found(case: Case, retry_s: float, found: list[str]) -> None:
+    case.submit()
+    case.shows(hold="user")
+    case.store = {1: JobRecord(1, 0, Stage.HELD, retry_s=BEGIN_S + retry_s)}
+    assert case.names() == found
+
+
+def waits(case: Case, **asked: Any) -> None:
+    """A job that has waited for more than a minute of the quiet time."""
+    case.submit(**asked)
+    case.cycle(3, 1)
+    case.end_s, case.quiet_from_s = 130, 20
+    case.shows(hold="user", tasks=asked.get("tasks", 1))
+
+
+def test_a_job_that_could_run_and_waits_for_ever_is_found(case: Case) -> None:
+    waits(case)
+    assert case.names() == ["waits for ever"]
+
+
+def test_a_job_whose_hold_by_its_owner_left_no_trace_is_not_kept_by_it(case: Case) -> None:
+    waits(case)
+    case.add(4, "hold", 1, "alice", admin=False, had="user")
+    assert case.names() == ["waits for ever"]
+
+
+@pytest.mark.parametrize(
+    "asked", [{"tasks": 9}, {"tasks": 8, "nodes_max": 1}, {"memory_per_cpu_mb": 9000}, {"excluded": ("c1", "c2")}]
+)
+def test_a_job_that_never_fits_may_wait(case: Case, asked: dict[str, Any]) -> None:
+    waits(case, **asked)
+    shown = {name: value for name, value in asked.items() if name == "memory_per_cpu_mb"}
+    case.shows(hold="user", **shown)
+    assert case.found() == []
+
+
+def test_a_job_that_finds_no_room_may_wait(case: Case) -> None:
+    waits(case, tasks=3)
+    for job in (8, 9):
+        node = f"c{job - 7}"
+        case.submit(2, job, "pass", tasks=3)
+        case.start(3, job, node, cores=(3,), memory_mb=(3000,), pinned=False)
+        running = {"state": "RUNNING", "allocated": (node,), "cores": (3,), "tasks": 3}
+        case.shows(job, extra="", **running)
+    assert case.found() == []
+
+
+def test_a_job_with_hold_begin_time_or_dependency_may_wait(case: Case) -> None:
+    waits(case, begin_s=int(BEGIN_S) + 900)
+    case.submit(2.1, 2, "pass", held=True)
+    case.submit(2.2, 3)
+    case.add(3, "hold", 3, "admin", admin=True, had="user")
+    case.submit(2.3, 4, dependency=("afterok", (2,)))
+    case.shows(1, hold="user", begin_s=int(BEGIN_S) + 900)
+    case.shows(2, hold="user", extra="")
+    case.shows(3, hold="admin")
+    case.shows(4, hold="user", dependency=("afterok", (2,)))
+    assert case.found() == []
