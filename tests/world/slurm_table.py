@@ -208,7 +208,7 @@ a suspended job has lost its priority
     alice: resume a
     slurm: suspend a
     slurm: requeue a u
-    until a pending restarts=2 quiet JobHeldAdmin
+    until a pending restarts=2 quiet JobHeldUser
     see a
 
 a resumed job is not held
