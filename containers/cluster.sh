@@ -14,7 +14,8 @@
 #   cluster.sh thousand         start another container: a controller of a thousand nodes, for benchmarks and load test
 #   cluster.sh thousand-down    remove it
 #   cluster.sh compose ARGS...  run compose with the cluster's files and names
-# Environment: SNS_PROJECT (slurm-sns) names image and containers; SNS_AUTOSTART=0 leaves scheduler and watchdog alone.
+# Environment: SNS_PROJECT (slurm-sns) names image and containers; SNS_AUTOSTART=0 leaves scheduler and watchdog alone;
+# SNS_RESCTRL=0 starts the nodes without the rights that they need for an emulated resctrl.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -28,7 +29,11 @@ ready_timeout_s=120
 
 seconds_since() { awk -v then="$1" -v now="$EPOCHREALTIME" 'BEGIN { printf "%.0f s", now - then }'; }
 
-compose() { "${COMPOSE[@]}" -p "$SNS_PROJECT" -f "$here/compose.yaml" "$@"; }
+# The nodes have an emulated resctrl where it can be mounted.
+compose_files=(-f "$here/compose.yaml")
+if [[ ${SNS_RESCTRL:-1} != 0 && -c /dev/fuse ]]; then compose_files+=(-f "$here/compose.resctrl.yaml"); fi
+
+compose() { "${COMPOSE[@]}" -p "$SNS_PROJECT" "${compose_files[@]}" "$@"; }
 
 # Debian's own image. If no image registry can be reached, the same image is made from Debian's packages.
 ensure_base() {
@@ -59,7 +64,8 @@ context() {
         : > "$scratch/ca-bundle.crt"
     fi
     tar -c --exclude=__pycache__ --exclude='*.so' --exclude='*.o' --owner=0 --group=0 --mode=go=rX \
-        -C "$root" containers conf plugins slurm_sns pyproject.toml README.md LICENSE -C "$scratch" ca-bundle.crt \
+        -C "$root" containers conf plugins slurm_sns tests/resctrl_emulator pyproject.toml README.md LICENSE \
+        -C "$scratch" ca-bundle.crt \
         || (($? == 1)) # 1: a directory changed meanwhile; tests that run at the same time write a __pycache__ there
 }
 

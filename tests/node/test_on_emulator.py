@@ -11,7 +11,7 @@ from errno import EBUSY, EINVAL, EIO, ENODEV, ENOSPC, EPERM
 from pathlib import Path
 
 import pytest
-from killed_agent import AFTER, BEFORE, WithThreads
+from applying_agent import WithThreads
 from node_agent import MIXES, Agent, Running, assert_is_accepted, unguarded
 from resctrl_emulator import mount
 from resctrl_emulator.clients import MountedClient
@@ -251,6 +251,22 @@ class TestJobs:
         node.run(*self.SEVENTEEN)
         with pytest.raises(OutOfClosids, match="Out of CLOSIDs"):
             node.groups.make("one_more")
+
+    def test_jobs_that_have_to_move_keep_their_guarantee_at_every_moment(self, node: Node) -> None:
+        first = (Running(1, 8), Running(2, 5), Running(3, 2), Running(4, 2))
+        mixes = (
+            first,
+            (*first[:3], Running(5, 3)),
+            (*first[1:3], Running(6, 9)),
+            (first[1], Running(7, 7), Running(8, 6)),
+        )
+        broken, moved = node.watch(*{job for jobs in mixes for job in jobs}), 0
+        for jobs in mixes:
+            assert node.run(*jobs).overlapped == ()
+            assert broken == []
+            assert node.is_in_force()
+            moved += sum(len(each.moved) for each in node.layouts.values())
+        assert moved == 8, "else nothing is shown"
 
     def test_a_job_on_one_cache_domain_takes_nothing_from_those_on_the_other(self, node: Node) -> None:
         first, second, both = Running(1, 4, cores={0: 8}), Running(2, 6, cores={1: 8}), Running(3, 5)
@@ -526,19 +542,26 @@ class TestRestart:
 class TestKilled:
     """kill -9 between any two changes; then the agent starts again, or the node is cleaned up."""
 
+    BEFORE = (Running(1, 4, 20), Running(2, 3, 5, {0: 4}), Running(3, 6))
+    AFTER = (Running(1, 4, 30), Running(3, 6), Running(4, 5, 10), Running(5, 0, 10), Running(6, 2))
+
     @pytest.fixture
     def killed(self, node: Node) -> Iterator[Callable[[int], bool]]:
         """`killed(n)`: an agent was killed before its n-th change; False: there are not so many."""
-        command = [sys.executable, str(Path(__file__).parent / "killed_agent.py"), str(node.root)]
-        jobs = {job.job_id for job in (*BEFORE, *AFTER)}
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        script = Path(__file__).parent / "applying_agent.py"
+        jobs = {job.job_id for job in (*self.BEFORE, *self.AFTER)}
+        with subprocess.Popen(
+            [sys.executable, str(script), str(node.root)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as process:
 
             def kill(number: int) -> bool:
                 node.groups.remove_all()
-                node.lay_out(*BEFORE)
-                node.apply(*BEFORE)
+                node.lay_out(*self.BEFORE)
+                node.apply(*self.BEFORE)
                 threads = {job: [node.processes.of(job)] for job in jobs}
-                print(json.dumps({"number": number, "threads": threads}), file=process.stdin, flush=True)
+                asked = {"jobs": self.AFTER, "threads": threads, "killed_before": number}
+                process.stdin.write(f"{json.dumps(asked)}\n")
+                process.stdin.flush()
                 code = int(process.stdout.readline())
                 assert code in (0, -signal.SIGKILL)
                 return code != 0
@@ -561,15 +584,15 @@ class TestKilled:
         number = 0
         while killed(number):
             again = Node(node.root, node.processes)
-            again.lay_out_after_a_restart(*AFTER)
+            again.lay_out_after_a_restart(*self.AFTER)
             staying = {1: 4, 3: 6}
             inhabited = {name for name in again.groups.names() if again.groups.tasks(name)}
             assert unguarded(again, staying, inhabited) == []
             again.files.inhabited = inhabited
-            broken = again.watch(*AFTER)
-            again.apply(*AFTER)
+            broken = again.watch(*self.AFTER)
+            again.apply(*self.AFTER)
             assert broken == []
             assert again.is_in_force()
-            assert again.is_inhabited_as_planned(*AFTER)
+            assert again.is_inhabited_as_planned(*self.AFTER)
             number += 1
         assert number > 15

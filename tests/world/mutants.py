@@ -187,7 +187,6 @@ for _name, _sentence, _was, _now in (
         JobStatus.MARK_LOST,
         JobStatus.ADMIN_HELD,
     ),
-    ("admin's hold not seen", "A job that an administrator holds is planned.", JobStatus.ADMIN_HELD, JobStatus.WAITING),
     ("released jobs held again", "A job that its owner released is held again.", JobStatus.RELEASED, JobStatus.UNHELD),
 ):
     one_patch(_name, _sentence, job_status, "status_of", _instead(_was, _now))

@@ -7,7 +7,7 @@ from world.promises_life import Life, is_note, is_ours, without_notes
 from world.promises_tale import Tale
 
 #: A drifting clock may make a placement's timeout so much longer.
-DRIFT_S = 4.0
+DRIFT_S = 2.0
 #: What an update of ours may change in a job besides its placement.
 OUR_WORDS = frozenset({"Extra", "Nice", "ReqNodeList", "TresPerNode", "MinMemoryCPU", "MinMemoryNode"})
 #: What else a placement changes.

@@ -1,8 +1,12 @@
-"""An agent that is killed by SIGKILL just before its n-th change of the tree: `python killed_agent.py ROOT`.
+"""An agent as processes of their own, which may be killed at any change: `python applying_agent.py ROOT`.
 
-It reads a line of JSON for each run, {"number": n, "threads": {job: [thread, ...]}}, and answers with the exit code of
-the process that ran: -9 if it was killed, 0 if there were fewer changes. Each run is a process of its own; only the
-imports, which take longest, are done once.
+It reads a line of JSON for each run:
+
+    {"jobs": [[job, ways, gbps], ...], "threads": {job: [thread, ...]}, "killed_before": n}
+
+and answers with the exit code of the process that ran: -9 if it was killed by SIGKILL just before its n-th change of
+the tree; 0 if it made fewer changes, or if there is no number. What was in force before it takes from the tree. Only
+the imports, which take longest, are done once.
 """
 
 import json
@@ -11,15 +15,11 @@ import signal
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from node_agent import Agent, Running
 
 from slurm_sns.node.resctrl.groups import Files
-
-#: What is in force before: three jobs on both cache domains, or on one of them.
-BEFORE = (Running(1, 4, 20), Running(2, 3, 5, {0: 4}), Running(3, 6))
-#: What the killed agent was to bring into force: job 2 has ended, three have come.
-AFTER = (Running(1, 4, 30), Running(3, 6), Running(4, 5, 10), Running(5, 0, 10), Running(6, 2))
 
 
 class WithThreads(Agent):
@@ -57,16 +57,22 @@ class Killing(Files):
         self._left -= 1
 
 
+def run(root: Path, asked: Mapping[str, Any]) -> None:
+    """Bring the layouts for these jobs into force."""
+    threads = {int(job): found for job, found in asked["threads"].items()}
+    number = asked.get("killed_before")
+    agent = WithThreads(root, threads, None if number is None else Killing(number))
+    jobs = [Running(*fields) for fields in asked["jobs"]]
+    agent.lay_out_after_a_restart(*jobs)
+    agent.apply(*jobs)
+
+
 def main() -> None:
     root = Path(sys.argv[1])
     for line in sys.stdin:
-        asked = json.loads(line)
         child = os.fork()
         if child == 0:
-            threads = {int(job): found for job, found in asked["threads"].items()}
-            agent = WithThreads(root, threads, Killing(asked["number"]))
-            agent.lay_out_after_a_restart(*AFTER)
-            agent.apply(*AFTER)
+            run(root, json.loads(line))
             os._exit(0)
         _, status = os.waitpid(child, 0)
         print(os.waitstatus_to_exitcode(status), flush=True)  # noqa: T201 -- it is the answer

@@ -1,0 +1,220 @@
+"""Caches and bandwidth on a node of the cluster. Its resctrl is emulated; jobs and processes are Slurm's."""
+
+import json
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from cluster import PYTHON, Cluster
+
+#: The node of the tests, and where its processes of our agent are put.
+NODE, PLACE = "c1", "/tmp/resctrl"
+ROOT = "/sys/fs/resctrl"
+AGENT = Path(__file__).parents[1] / "node"
+#: Without slurm_sns: Slurm starts them at once, where they are to run.
+OPTIONS = f"-p plain -w {NODE} -n1 --mem=100"
+CLEAN_UP = (
+    "from pathlib import Path; from slurm_sns.node.resctrl.groups import Groups; "
+    f"print(*Groups(Path('{ROOT}')).remove_all())"
+)
+#: Ways and GB/s of each job.
+WAYS, GBPS = 1, 2
+
+
+class Node:
+    """The node with our agent."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+
+    def run(self, command: str) -> str:
+        return self._cluster.run(command, node=NODE)
+
+    def processes(self, jobs: Sequence[int]) -> dict[int, list[int]]:
+        """The processes of each of these jobs that is there, as Slurm knows them."""
+        # One by one: of all together it fails when another test has killed a slurmstepd.
+        asked = "; ".join(f"scontrol listpids {job} | tail -n +2" for job in jobs)
+        found: dict[int, list[int]] = {}
+        for line in self.run(asked).splitlines():
+            process, job, *_ = line.split()
+            found.setdefault(int(job), []).append(int(process))
+        return found
+
+    def apply(self, threads: Mapping[int, Sequence[int]], killed_before: int | None = None) -> int:
+        """An agent brings these jobs into force; the result is the exit code of its process."""
+        jobs = [(job, WAYS, GBPS) for job in sorted(threads)]
+        asked = json.dumps({"jobs": jobs, "threads": threads, "killed_before": killed_before})
+        agent = f"{PYTHON} {PLACE}/applying_agent.py {ROOT}"
+        return int(self.run(f"echo {shlex.quote(asked)} | {agent}"))
+
+    def groups(self) -> dict[str, dict[str, str]]:
+        """The groups in the tree, without prefix for ours: the texts of schemata, mode and tasks."""
+        text = self.run(f"cd {ROOT} && grep -s '' */schemata */mode */tasks */cpus_list || true")
+        found: dict[str, dict[str, str]] = {
+            name: {} for name in self.run(f"cd {ROOT} && ls -d */").replace("/", "").split()
+        }
+        for line in text.splitlines():
+            path, _, content = line.partition(":")
+            name, _, file = path.partition("/")
+            found[name][file] = found[name].get(file, "") + f"{content.strip()}\n"
+        return {name: texts for name, texts in found.items() if name not in ("info", "mon_data", "mon_groups")}
+
+    def tasks(self, group: str) -> set[int]:
+        return set(map(int, self.run(f"cat {ROOT}/{group}/tasks").split()))
+
+    def masks(self) -> dict[str, list[int]]:
+        """Our groups' ways in both cache domains."""
+        found = {}
+        for name, texts in self.groups().items():
+            if name.startswith("sns_"):
+                [line] = [line for line in texts["schemata"].splitlines() if line.startswith("L3:")]
+                found[name] = [int(part.partition("=")[2], 16) for part in line.split(";")]
+        return found
+
+    def clean_up(self) -> list[str]:
+        return self.run(f'{PYTHON} -c "{CLEAN_UP}"').split()
+
+
+@pytest.fixture
+def node(cluster: Cluster) -> Iterator[Node]:
+    """The node, with our agent on it and an empty tree."""
+    if cluster.try_run("test -c /dev/fuse", node=NODE).returncode:
+        pytest.skip(f"{NODE} has no /dev/fuse for an emulated resctrl (the host has none, or SNS_RESCTRL=0)")
+    node = Node(cluster)
+    cluster.wait_for(
+        f"{ROOT} on {NODE}", lambda: cluster.try_run(f"test -e {ROOT}/schemata", node=NODE).returncode == 0
+    )
+    node.run(f"mkdir -p {PLACE}")
+    for name in ("applying_agent.py", "node_agent.py"):
+        node.run(f"printf %s {shlex.quote((AGENT / name).read_text())} > {PLACE}/{name}")
+    yield node
+    cluster.run("scancel -u alice")
+    node.clean_up()
+    node.run(f"rmdir {ROOT}/someone 2> /dev/null; rm -rf {PLACE}")
+
+
+@pytest.fixture
+def foreign(node: Node) -> Iterator[int]:
+    """A group that somebody else has made, with one process: its id."""
+    node.run(f"mkdir {ROOT}/someone && printf 'L3:0=ff000;1=ff\\nMB:0=50\\n' > {ROOT}/someone/schemata")
+    process = int(node.run("sleep 600 > /dev/null 2>&1 & echo $!"))
+    node.run(f"echo {process} > {ROOT}/someone/tasks")
+    yield process
+    node.run(f"kill {process}; rmdir {ROOT}/someone")
+
+
+def started(cluster: Cluster, number: int) -> list[int]:
+    """So many jobs, which run."""
+    numbers = cluster.submit_all([(OPTIONS, "sleep 600")] * number)
+    cluster.wait_for("they run", lambda: all(cluster.jobs()[each].state == "RUNNING" for each in numbers))
+    return numbers
+
+
+def test_a_node_shows_the_ways_closids_and_bandwidth_that_slurm_has_for_it(cluster: Cluster, node: Node) -> None:
+    shown = json.loads(node.run("sns node show --json"))
+    [cache] = shown["caches"]
+    gres = cluster.run(f"scontrol show node {NODE} | grep -o 'Gres=.*'")
+    assert f"llc:{cache['ways']}," in gres
+    assert (cache["domains"], shown["bandwidth"]["unit"]) == ([0, 1], "percent")
+    assert (shown["closids"], shown["closids_for_jobs"]) == (16, 14)
+    assert [group["name"] for group in shown["groups"]] == [""]
+
+
+def test_17_jobs_on_16_closids_run_beside_somebody_elses_group(cluster: Cluster, node: Node, foreign: int) -> None:
+    others = node.groups()
+    numbers = started(cluster, 17)
+    processes = node.processes(numbers)
+    assert set(processes) == set(numbers)
+
+    assert node.apply(processes) == 0
+    # One CLOSID each for the root group, the shared one and the foreign one: 13 of 16 are left.
+    with_group, without = sorted(numbers)[:13], sorted(numbers)[13:]
+    assert set(node.masks()) == {"sns_shared", *(f"sns_job{job}" for job in with_group)}
+    for first, second in combinations(node.masks().values(), 2):
+        assert all(first[domain] & second[domain] == 0 for domain in (0, 1))
+    for job in with_group:
+        assert node.tasks(f"sns_job{job}") >= set(processes[job])
+    assert node.tasks("sns_shared") >= {process for job in without for process in processes[job]}
+    assert {name: texts for name, texts in node.groups().items() if name == "someone"} == others
+    assert node.tasks("someone") == {foreign}
+
+    cluster.run(f"scancel {' '.join(map(str, with_group[:4]))}")
+    cluster.wait_for_end(with_group[:4])
+    left = node.processes(with_group[4:] + without)
+    assert set(left) == {*with_group[4:], *without}
+    assert node.apply(left) == 0
+    assert set(node.masks()) == {"sns_shared", *(f"sns_job{job}" for job in left)}
+    assert all(node.tasks(f"sns_job{job}") >= set(left[job]) for job in left)
+
+
+def test_what_a_killed_agent_leaves_is_cleaned_up_and_the_jobs_go_on(
+    cluster: Cluster, node: Node, foreign: int
+) -> None:
+    others = node.groups()
+    numbers = started(cluster, 5)
+    processes = node.processes(numbers)
+    for killed_before in (0, 1, 4, 7, 11):
+        assert node.apply(processes, killed_before) == -9
+        node.clean_up()
+        assert node.groups() == others
+    assert node.apply(dict(list(processes.items())[:3])) == 0
+    assert node.apply(processes, killed_before=5) == -9
+    assert node.apply(processes) == 0, "the next start finishes"
+    assert {group for group in node.masks() if group != "sns_shared"} == {f"sns_job{job}" for job in numbers}
+    assert len(node.clean_up()) == len(numbers) + 1
+    assert node.groups() == others
+    assert node.tasks("someone") == {foreign}
+    assert {process for found in processes.values() for process in found} <= node.tasks("")
+    assert all(cluster.jobs()[job].state == "RUNNING" for job in numbers)
+
+
+#: What slurmd needs for cgroups of its jobs: its container's part of cgroup v1, writable, and this configuration.
+WITH_CGROUPS = f"""
+set -e
+for each in /sys/fs/cgroup/*; do mount -o remount,rw,bind $each; done
+cp /etc/slurm/slurm.conf /etc/slurm/cgroup.conf {PLACE}
+sed -i 's/^ProctrackType=.*/ProctrackType=proctrack\\/cgroup/; s/^TaskPlugin=.*/TaskPlugin=task\\/cgroup/
+    s/^JobAcctGatherType=.*/JobAcctGatherType=jobacct_gather\\/cgroup/' /etc/slurm/slurm.conf
+printf 'CgroupPlugin=cgroup/v1\\nConstrainCores=no\\nConstrainRAMSpace=no\\n' > /etc/slurm/cgroup.conf
+"""
+WITHOUT_CGROUPS = f"""
+cp {PLACE}/slurm.conf {PLACE}/cgroup.conf /etc/slurm
+find /sys/fs/cgroup -depth -type d -path '*/slurm_{NODE}*' -exec rmdir {{}} +
+for each in /sys/fs/cgroup/*; do mount -o remount,ro,bind $each; done
+"""
+STOP, START = "pkill -x slurmd; while pgrep -x slurmd; do sleep 0.1; done\n", "slurmd\n"
+THREADS = f"""
+import json, sys
+from pathlib import Path
+from slurm_sns.node.cgroups import Cgroups
+cgroups = Cgroups(Path("/sys/fs/cgroup"), "{NODE}")
+print(json.dumps({{job: cgroups.threads(cgroups.find(int(job))) for job in sys.argv[1:]}}))
+"""
+
+
+@pytest.fixture
+def with_cgroups(cluster: Cluster, node: Node) -> Iterator[None]:
+    """Slurm makes cgroups of the node's jobs. The other tests do without: so they run on hosts of any kind."""
+    if cluster.try_run("test -d /sys/fs/cgroup/freezer -a -d /sys/fs/cgroup/cpuacct", node=NODE).returncode:
+        pytest.skip("this host has no cgroup v1")
+    node.run(STOP + WITH_CGROUPS + START)
+    yield
+    cluster.run("scancel -u alice")
+    cluster.wait_for("no jobs", lambda: not cluster.run("squeue -a -h").strip())
+    node.run(STOP + WITHOUT_CGROUPS + START)
+    cluster.wait_for("all nodes", lambda: cluster.try_run("cluster-health ctl").returncode == 0)
+
+
+@pytest.mark.usefixtures("with_cgroups")
+def test_the_threads_of_slurms_job_cgroups_are_put_into_the_jobs_groups(cluster: Cluster, node: Node) -> None:
+    numbers = started(cluster, 2)
+    threads = json.loads(node.run(f"{PYTHON} -c {shlex.quote(THREADS)} {numbers[0]} {numbers[1]}"))
+    processes = node.processes(numbers)
+    assert all(set(threads[str(job)]) >= set(processes[job]) for job in numbers)
+    assert not set(threads[str(numbers[0])]) & set(threads[str(numbers[1])])
+    assert node.apply({int(job): found for job, found in threads.items()}) == 0
+    for job in numbers:
+        assert node.tasks(f"sns_job{job}") >= set(threads[str(job)])
