@@ -30,7 +30,7 @@ SCHEDULES = 3_000
 OPEN = frozenset(
     {
         *("hold undone", "not restored", "not planned again", "wrong nodes", "heartbeat not honest", "not taken back"),
-        *("records kept", "waits for ever", "taken again", "field changed"),
+        *("records kept", "waits for ever", "taken again", "field changed", "extra overwritten", "wrong size"),
     }
 )
 MANAGED = Manage("sns:1", hold=True)
