@@ -3,6 +3,7 @@
 python -m world 1000000 --seed 7        (with tests/ on PYTHONPATH)
 python -m world replay 4711             (or a file, such as tests/world/found/4711.json)
 python -m world shrink 4711 --out tests/world/found/4711.json
+python -m world mutants 10000           (does any schedule show each deliberate defect?)
 """
 
 import argparse
@@ -18,6 +19,7 @@ keep_by_state()
 from rich.console import Console  # noqa: E402 - numba is imported below, after its cache has been set
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn  # noqa: E402
 
+from world import mutants  # noqa: E402
 from world.kernel import Broken  # noqa: E402
 from world.run import Found, digest, many, run, violations  # noqa: E402
 from world.schedule import Schedule, described, drawn, load  # noqa: E402
@@ -34,6 +36,8 @@ def main() -> int:
     """Run the command; 0 when all promises hold."""
     if len(sys.argv) > 1 and sys.argv[1] in ("replay", "shrink"):
         return _one()
+    if sys.argv[1:2] == ["mutants"]:
+        return mutants.main(*map(int, sys.argv[2:]))
     parser = argparse.ArgumentParser(prog="python -m world", description=__doc__.splitlines()[0])
     parser.add_argument("count", type=int, help="how many schedules")
     parser.add_argument("--seed", type=int, default=0, help="the first seed; the others follow (default: 0)")

@@ -8,9 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
+from gc import collect
 from multiprocessing import get_context
 from typing import Any
 from unittest.mock import patch
+
+from rich.console import Console
+from rich.table import Table
 
 from slurm_sns.errors import SnsError
 from slurm_sns.model import Release
@@ -21,6 +25,8 @@ from slurm_sns.scheduler.observe.observed import ObservedJob
 from slurm_sns.scheduler.observe.records import NO_MEMORY, JobRecord
 from slurm_sns.slurm import executor
 from slurm_sns.submit import judge
+from world.run import COLLECTED_EVERY, begin_process, run, violations
+from world.schedule import drawn
 
 Patched = AbstractContextManager[object]
 
@@ -557,23 +563,22 @@ def shows(one: Mutant, seeds: Sequence[int]) -> Shown | None:
     for after, seed in enumerate(seeds, 1):
         with one.put_in():
             found = _found(seed)
-        if not found:
-            continue
-        known = {_name(sentence) for sentence in _found(seed)}
-        new = next((sentence for sentence in found if _name(sentence) not in known), None)
-        if new is not None:
-            return Shown(seed, after, new)
+        if found:
+            known = {name_of(sentence) for sentence in _found(seed)}
+            new = next((sentence for sentence in found if name_of(sentence) not in known), None)
+            if new is not None:
+                return Shown(seed, after, new)
+        if after % COLLECTED_EVERY == 0:  # processes that run schedules collect no garbage by themselves
+            collect()
     return None
 
 
 def _found(seed: int) -> list[str]:
-    from world.run import run, violations
-    from world.schedule import drawn
-
     return violations(run(drawn(seed)))
 
 
-def _name(sentence: str) -> str:
+def name_of(sentence: str) -> str:
+    """The name of the promise that the sentence says is broken."""
     return sentence.split(":", maxsplit=1)[0]
 
 
@@ -583,21 +588,17 @@ def _tried(at: int, count: int) -> Shown | None:
 
 def main(count: int = 10_000, processes: int | None = None) -> int:
     """Try each mutant on at most so many schedules, and print which promise showed it; 1 if one was not found."""
-    from rich.console import Console
-    from rich.table import Table
-
-    from world.run import begin_process
-
-    console, table = Console(), Table("defect", "what it is", "schedules", "found as")
+    console, table = Console(highlight=False), Table("defect", "schedules", "seed", "promise")
     missed = 0
     with ProcessPoolExecutor(processes, get_context("spawn"), begin_process) as pool:
         tries = [pool.submit(_tried, at, count) for at in range(len(MUTANTS))]
         for one, tried in zip(MUTANTS, tries, strict=True):
             shown = tried.result()
             missed += shown is None
-            said = ("not found", "") if shown is None else (str(shown.after), f"seed {shown.seed}: {shown.sentence}")
-            console.print(f"{one.name}: {said[0]}", highlight=False, markup=False)
-            table.add_row(one.name, one.sentence, *said)
+            said = "not found" if shown is None else shown.sentence
+            console.print(f"{one.name}: {one.sentence}\n    {said}", markup=False, soft_wrap=True)
+            seed = ("", "", "not found") if shown is None else (str(shown.after), str(shown.seed), name_of(said))
+            table.add_row(one.name, *seed)
     console.print(table)
-    console.print(f"{len(MUTANTS) - missed} of {len(MUTANTS)} defects found", highlight=False)
+    console.print(f"{len(MUTANTS) - missed} of {len(MUTANTS)} defects found")
     return int(missed > 0)

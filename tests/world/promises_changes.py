@@ -25,7 +25,14 @@ def not_taken_back(event: Event, tale: Tale) -> Iterator[str]:
         since_s = max(life.placed_s, life.ours_s)
         was_set = tale.services.stepped_s >= since_s
         most_s = tale.place_timeout_s * (2 if was_set else 1) + DRIFT_S
-        if life.placed and looked_s - since_s > most_s and not life.forgotten and tale.has_seen(life, looked_s):
+        is_left = life.noted and life.hold  # it is Slurm's, held as it is
+        if (
+            life.placed
+            and not is_left
+            and looked_s - since_s > most_s
+            and not life.forgotten
+            and tale.has_seen(life, looked_s)
+        ):
             yield (
                 f"not taken back: job {life.id}, placed at {life.placed_s:.3f} s, still has our nodes at "
                 f"{event.at_s:.3f} s"
@@ -66,9 +73,8 @@ def wrongly_restored(event: Event, tale: Tale) -> Iterator[str]:
     told = f"not restored: {event.by} at {event.at_s:.3f} s"
     if "Nice" in fields and int(fields["Nice"]) != life.wishes["nice"] and is_nice_known(life):
         yield f"{told} set the nice value of job {life.id} to {fields['Nice']}, asked for {life.wishes['nice']}"
-    if event.kind != "unpin" or life.overtaken or tale.had_two:
+    if event.kind != "unpin" or tale.had_two or life.forgotten or not is_nice_known(life):
         return
-    # "By us" means the nodes of our record's last placement (CONTRIBUTING): the same nodes in an owner's list are ours.
     is_theirs = set(life.wishes["required"]) != set(life.last_nodes) and not life.placed
     if fields.get("ReqNodeList") == "" and life.wishes["required"] and is_theirs:
         yield f"{told} cleared the node list of job {life.id}, its owner's: {','.join(life.wishes['required'])}"
@@ -76,7 +82,8 @@ def wrongly_restored(event: Event, tale: Tale) -> Iterator[str]:
         if word in fields and int(fields[word]) != (life.wishes[name] or 0):
             yield f"{told} set {word} of job {life.id} to {fields[word]}, asked for {life.wishes[name]}"
     is_left = life.whole_mb is not None and not {"MinMemoryCPU", "MinMemoryNode"} & set(fields)
-    if is_left and not life.forgotten:
+    is_readable = tale.services.state["store"] != "locked"  # else the watchdog may have no record that says the memory
+    if is_left and is_readable:
         yield f"{told} left job {life.id} the memory of a whole node, {life.whole_mb} MiB"
 
 

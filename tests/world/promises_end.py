@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from slurm_sns.model import Resources
-from world.promises_changes import is_nice_known
+from world.promises_changes import OUR_NICE, is_nice_known
 from world.promises_life import Life, without_notes
 from world.promises_tale import Tale
 from world.slurm import Slurm
@@ -72,14 +72,11 @@ def _is_in_work(life: Life, result: Any) -> bool:
 def _differences(job: ModelJob, life: Life, is_alive: bool) -> Iterator[tuple[str, Any, Any]]:
     """The fields in which a job is not as people want it."""
     wishes, waits = life.wishes, job.state == WAITING
-    is_left = waits and job.hold in ("bad", "admin") and not job.required
-    if (
-        (waits or is_alive)
-        and not is_left
-        and job.nice != wishes["nice"]
-        and not job.fixed_priority
-        and is_nice_known(life)
-    ):
+    if waits and job.hold and life.noted:
+        return  # it is Slurm's, held as it is: what is left of ours is taken back when it is released
+    is_left = waits and job.hold in ("bad", "admin") and not job.required  # as the state table says
+    is_judged = (waits or is_alive) and not is_left and not job.fixed_priority and is_nice_known(life)
+    if is_judged and job.nice != wishes["nice"]:
         yield "nice", job.nice, wishes["nice"]
     for name in ("name", "comment", "partition", "walltime_s", "dependency"):
         if getattr(job, name) != wishes[name]:
@@ -88,8 +85,7 @@ def _differences(job: ModelJob, life: Life, is_alive: bool) -> Iterator[tuple[st
         yield "Extra", job.extra, wishes["extra"]
     if not waits:
         return
-    is_ours = set(wishes["required"]) == set(life.last_nodes)  # and was taken back as ours
-    if job.required != tuple(wishes["required"]) and not life.overtaken and not (is_ours and not job.required):
+    if job.required != tuple(wishes["required"]) and not life.overtaken:
         yield "nodes", job.required, wishes["required"]
     if (job.ways or job.bandwidth_gbps) and not wishes.get("tres") and not wishes["ways"]:
         yield "gres", (job.ways, job.bandwidth_gbps), ""
@@ -125,7 +121,9 @@ def _as_shown(job: ModelJob) -> str:
 
 def _may_wait(job: ModelJob, life: Life, tale: Tale) -> bool:
     """Whether people want it to wait, or a job that it depends on does."""
-    if life.owner_held_s is not None or life.admin_held_s is not None:
+    if life.hold in ("owner", "admin"):
+        return True
+    if life.wishes["nice"] in OUR_NICE:  # it looks like a placement of ours
         return True
     if life.hold == "slurm" and not life.placed:  # impossible as its owner wants it
         return True

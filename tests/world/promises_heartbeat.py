@@ -6,8 +6,11 @@ from world.history import Event
 from world.promises_life import is_ours
 from world.promises_tale import Tale
 
-#: A cycle that has its answers may still write one heartbeat so long after slurmctld or munge stopped.
-HONEST_S = 3.0
+#: A cycle that has its answers may still write one heartbeat so long after slurmctld or munge stopped: it may have
+#: waited for the store's lock meanwhile, for five seconds.
+HONEST_S = 8.0
+#: A clock that was just set, and a disk that was just full, are not held against us.
+JUST_NOW_S = 3.0
 #: Profiles are read every five seconds (cli/live/parts.py), and SQLite waits as long for a lock.
 STORE_S = 13.0
 
@@ -23,7 +26,7 @@ def not_honest(event: Event, tale: Tale) -> Iterator[str]:
         return
     if value == 0:
         return
-    if value > event.wall_s + 1 and event.at_s - services.stepped_s > HONEST_S:
+    if value > event.wall_s + 1 and event.at_s - services.stepped_s > JUST_NOW_S:
         yield f"{told}, which is {value - event.wall_s:.0f} s in the future"
     if event.by in services.stopped:
         yield f"{told}, after it had made it stale for its stop"
@@ -42,5 +45,5 @@ def not_stopped(event: Event, tale: Tale) -> Iterator[str]:
         return
     others = [each for each in services.schedulers() if each != name]
     disk_s = event.at_s - services.since_s["disk"]
-    if not others and services.state["disk"] == "up" and disk_s > HONEST_S and not services.is_stale(event.wall_s):
+    if not others and services.state["disk"] == "up" and disk_s > JUST_NOW_S and not services.is_stale(event.wall_s):
         yield f"heartbeat not honest: it is fresh at {event.at_s:.3f} s, after the clean stop of {name}"

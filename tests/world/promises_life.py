@@ -163,6 +163,13 @@ class Life:
         return self.marked and not self.wishes["required"]
 
     @property
+    def is_marked_held(self) -> bool:
+        """Whether we hold the job, or would if an administrator did not: a user's hold of it looks like ours."""
+        return self.hold == "ours" or (
+            self.hold == "admin" and self.marked and self.given_s is None and not self.placed
+        )
+
+    @property
     def is_ours(self) -> bool:
         """Whether the job waits and carries our hold or our placement.
 
@@ -175,8 +182,10 @@ class Life:
 
     @property
     def is_loose(self) -> bool:
-        """Whether the job waits in Slurm's queue without anything of ours."""
-        return self.state == "waiting" and not self.hold and not self.placed and not self.boosted
+        """Whether the job waits in Slurm's queue without anything of ours; our last nodes in its list count as ours."""
+        has_our_nodes = bool(self.last_nodes) and set(self.wishes["required"]) == set(self.last_nodes)
+        is_ours = self.placed or self.boosted or has_our_nodes
+        return self.state == "waiting" and not self.hold and not is_ours
 
     @property
     def runs(self) -> bool:

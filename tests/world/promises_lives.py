@@ -24,7 +24,7 @@ from world.slurm_jobs import USER_IDS
 #: What a task that is split off an array has from it.
 _INHERITED = (
     *("hold", "owner_held_s", "admin_held_s", "placed", "boosted", "given_s"),
-    *("marked", "marked_by_owner", "noted", "forgotten", "known"),
+    *("marked", "marked_by_owner", "noted", "forgotten", "known", "people_s"),
 )
 
 
@@ -137,7 +137,7 @@ class Lives:
 
     def _let_go(self, life: Life, event: Event) -> None:
         """Nobody holds the job any more."""
-        life.unseen = not is_ours(event.by) and (life.unseen or life.hold == "ours")
+        life.unseen = not is_ours(event.by) and (life.unseen or life.is_marked_held)
         life.hold, life.owner_held_s, life.admin_held_s = "", None, None
 
     def _update(self, event: Event) -> None:
@@ -174,6 +174,8 @@ class Lives:
         life.marked = life.marked_by_owner = is_mark(extra)
         if life.noted and life.hold == "ours":
             life.hold, life.owner_held_s = "owner", event.at_s
+        elif was_noted and not life.has_mark:
+            life.owner_held_s = None  # a job that has lost its mark is released
         elif life.hold == "owner" and (life.is_claimed or (was_noted and life.marked and life.given_s is None)):
             life.hold, life.owner_held_s = "ours", None
 
@@ -186,6 +188,9 @@ class Lives:
             life.boosted = int(fields["Nice"]) < 0 and int(fields["Nice"]) != life.wishes["nice"]
         if "MinMemoryCPU" in fields or "MinMemoryNode" in fields:
             life.whole_mb = None
+        if fields.get("ReqNodeList") == "" and set(life.wishes["required"]) == set(life.last_nodes):
+            # "By us" means the nodes of our record's last placement (CONTRIBUTING): an equal list of theirs is ours.
+            life.wishes["required"] = ()
         if "ReqNodeList" in fields:
             life.placed, life.placed_s = node_names(fields["ReqNodeList"]), event.at_s
         if event.kind == "unpin" and event.by.startswith("scheduler"):
@@ -274,6 +279,8 @@ class Lives:
             return
         self._loose[event.by] = []
         for life in self.waiting.values():
+            if life.ours_s > event.at_s:
+                continue  # it is still completing
             is_unsure = life.unverified and not life.wishes["required"]  # it looks as if Slurm had undone our hold
             if (life.is_loose and not is_unsure) or life.noted:
                 self._loose[event.by].append(life)
@@ -286,6 +293,7 @@ class Lives:
             life = self.of.get(job_id)
             if life is not None:
                 life.saved[event.by], life.known = event.at_s, True
+                life.unseen &= life not in self._loose.get(event.by, ())
 
     def _store(self, event: Event) -> None:
         """A store that is gone has taken with it what only our records told."""

@@ -61,8 +61,6 @@ def wrong_nodes(event: Event, tale: Tale) -> Iterator[str]:
         if why:
             yield f"wrong nodes: job {event.job} started at {event.at_s:.3f} s on {node}, {why}"
     required = set(life.wishes["required"])
-    if required == set(life.last_nodes):  # a list of the nodes of our own placement is taken back with it
-        return
     missing = sorted(required - set(nodes))
     # A job that needs fewer nodes than its owner lists runs on some of them.
     if missing and not set(nodes) <= required and not life.overtaken:

@@ -35,7 +35,7 @@ class Tale:
         """Go on by one event."""
         if event.kind == "hold" and is_ours(event.by):
             self._overlook(event)
-        elif event.kind == "place" or (event.kind == "unpin" and "Extra" in event.data["fields"]):
+        elif event.kind in ("place", "unpin") or (event.kind == "update" and is_ours(event.by)):
             self._overtake(event)
         self.wall_s = event.wall_s
         self.lives.take(event)
@@ -58,10 +58,10 @@ class Tale:
             life.owner_held_s = None
 
     def _overtake(self, event: Event) -> None:
-        """What people changed between our look at the job and our placement, or our gift to Slurm, may be lost."""
+        """What people changed between our look at the job and our change of it may be lost."""
         life = self.lives.of[event.job]
-        is_gift = event.kind != "place" and life.people_s >= self.lives.looked_s.get(event.by, 0.0)
-        if is_gift or self.was_checked_before(life.people_s, event):
+        is_late = event.kind != "place" and life.people_s >= self.lives.looked_s.get(event.by, 0.0)
+        if is_late or self.was_checked_before(life.people_s, event):
             life.overtaken = True
 
     def was_checked_before(self, since_s: float, event: Event) -> bool:

@@ -13,7 +13,10 @@ from slurm_sns.model import Resources
 from slurm_sns.scheduler.observe.records import JobRecord, Stage
 from slurm_sns.scheduler.settings import Settings
 from world.history import Event, History
+from world.mutants import MUTANTS, name_of, shows
 from world.promises import check
+from world.run import run, violations
+from world.schedule import drawn
 from world.slurm import Slurm, SlurmSite
 from world.slurm_jobs import ModelJob
 
@@ -769,9 +772,9 @@ def test_a_heartbeat_that_is_fresh_after_a_clean_stop_is_found(case: Case, stale
 
 @pytest.mark.parametrize("service", ["slurmctld", "munge"])
 def test_beats_while_a_service_is_down_are_found(case: Case, service: str) -> None:
-    case.end_s = 10
+    case.end_s = 15
     case.add(5.5, service, state="down")
-    assert case.names() == ["heartbeat not honest"] * 2, "at 9 s and at 10 s"
+    assert case.names() == ["heartbeat not honest"] * 2, "at 14 s and at 15 s"
 
 
 def test_beats_while_the_store_is_locked_for_long_are_found(case: Case) -> None:
@@ -929,3 +932,34 @@ def test_a_job_with_hold_begin_time_or_dependency_may_wait(case: Case) -> None:
     case.shows(3, hold="admin")
     case.shows(4, hold="user", dependency=("afterok", (2,)))
     assert case.found() == []
+
+
+# --- deliberate defects
+
+
+def test_each_deliberate_defect_has_a_name_and_a_sentence_and_leaves_nothing_behind() -> None:
+    before = violations(run(drawn(0)))
+    assert len({each.name for each in MUTANTS}) == len(MUTANTS) >= 20
+    for each in MUTANTS:
+        assert each.sentence.endswith(".")
+        with each.put_in():
+            pass
+    assert violations(run(drawn(0))) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "promise"),
+    [
+        ("recorded after the rpc", "not recorded"),
+        ("nice not restored", "not restored"),
+        ("heartbeat before the answers", "heartbeat not honest"),
+        ("watchdog keeps its first offset", "held too long"),
+        ("filter ignores a stale heartbeat", "held while off"),
+    ],
+)
+def test_a_deliberate_defect_is_found_by_some_schedule(name: str, promise: str) -> None:
+    """Those that the first few schedules show; `python -m world mutants` tries all of them."""
+    mutant = next(each for each in MUTANTS if each.name == name)
+    shown = shows(mutant, range(60))
+    assert shown is not None
+    assert name_of(shown.sentence) == promise
