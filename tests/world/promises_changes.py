@@ -68,12 +68,12 @@ def wrongly_restored(event: Event, tale: Tale) -> Iterator[str]:
     """What we restore is what the job's owner wants: the nice value, the memory, and their own node list stays."""
     fields, life = event.data["fields"], tale.lives.of[event.job]
     is_refused = tale.refused_s.get(event.job) == event.at_s
-    if not is_ours(event.by) or is_refused or life.people_s >= tale.lives.looked_s.get(event.by, 0.0):
+    if not is_ours(event.by) or is_refused or tale.had_two or life.people_s >= tale.lives.looked_s.get(event.by, 0.0):
         return
     told = f"not restored: {event.by} at {event.at_s:.3f} s"
     if "Nice" in fields and int(fields["Nice"]) != life.wishes["nice"] and is_nice_known(life):
         yield f"{told} set the nice value of job {life.id} to {fields['Nice']}, asked for {life.wishes['nice']}"
-    if event.kind != "unpin" or tale.had_two or life.forgotten or not is_nice_known(life):
+    if event.kind != "unpin" or life.forgotten or not is_nice_known(life):
         return
     is_theirs = set(life.wishes["required"]) != set(life.last_nodes) and not life.placed
     if fields.get("ReqNodeList") == "" and life.wishes["required"] and is_theirs:

@@ -19,6 +19,8 @@ def hold_undone(event: Event, tale: Tale) -> Iterator[str]:
     for who, since_s in (("its owner", life.owner_held_s), ("an administrator", life.admin_held_s)):
         if since_s is None or tale.was_checked_before(since_s, event):
             continue
+        if who == "an administrator" and event.kind == "release" and tale.has_failed_dependency(life):
+            continue  # it can never start, and Slurm says so
         if event.kind == "hold" and who == "its owner":  # a hold of ours looks like theirs, and takes nothing away
             continue
         yield (

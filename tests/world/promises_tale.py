@@ -81,3 +81,9 @@ class Tale:
     def is_known(self, life: Life) -> bool:
         """Whether anybody can tell that the job is ours: by its mark, or by a record."""
         return life.marked or life.id in self.lives.records
+
+    def has_failed_dependency(self, life: Life) -> bool:
+        """Whether a job that it waits for has failed: Slurm then shows every hold of it as an administrator's."""
+        kind, ids = life.wishes["dependency"] or ("", ())
+        others = (other for other in self.lives.of.values() if other.id in ids or other.array in ids)
+        return kind == "afterok" and any(other.has_ended and not other.has_succeeded for other in others)

@@ -370,6 +370,19 @@ def test_an_administrators_hold_is_not_overwritten_by_ours(case: Case) -> None:
     assert case.names() == ["hold undone"]
 
 
+@pytest.mark.parametrize(("how", "found"), [("cancelled", []), ("completed", ["hold undone"])])
+def test_a_hold_of_a_job_that_can_never_start_may_be_undone(case: Case, how: str, found: list[str]) -> None:
+    """Once a dependency has failed, Slurm shows our own hold as an administrator's."""
+    case.submit(job=1)
+    case.submit(job=2, dependency=("afterok", (1,)))
+    case.ran(3, 1, how)
+    case.add(8, "hold", 2, "admin", admin=True, had="user")
+    case.seen(9, 2)
+    case.add(10, "release", 2, "scheduler", admin=True, had_hold="admin")
+    case.shows(2, extra="sns:1 advised", dependency=("afterok", (1,)), dependency_state="failed")
+    assert case.names() == found
+
+
 def test_a_job_that_its_owner_has_marked_is_ours_to_place(case: Case) -> None:
     """README: an owner who writes the mark has the job planned like any other."""
     case.submit(held=True, verdict="pass")
