@@ -22,7 +22,7 @@ from slurm_sns.scheduler.observe.follow_up import failed, verified
 from slurm_sns.scheduler.observe.nice import boosted
 from slurm_sns.scheduler.observe.observed import Observation
 from slurm_sns.scheduler.observe.records import JobRecord, Stage
-from slurm_sns.scheduler.orders import PlacementOrder
+from slurm_sns.scheduler.orders import NotSent, PlacementOrder, Replaced
 from slurm_sns.scheduler.outage_log import Outage
 from slurm_sns.scheduler.policy_history import NO_MEMORY, Remembering
 from slurm_sns.scheduler.ports import Clock, Decisions, Executor, Heartbeat, History, KillSwitch, Log, Profiles, State
@@ -321,19 +321,20 @@ class Scheduler:
 
     def _placement(self, start: Start, situation: Situation) -> PlacementOrder:
         """The order that places the job of this start."""
-        memory_mb = None
-        if start.alternative.exclusive:
-            memory_mb = whole_memory_mb([situation.nodes[name] for name in start.nodes])
-        job, own_nice = situation.jobs[start.job_id], self._records[start.job_id].nice
+        job, record = situation.jobs[start.job_id], self._records[start.job_id]
+        own_nice, memory_mb = record.nice, record.given_memory_mb or None
         tasks = None if start.alternative.tasks_per_node is None else job.tasks
         nice = boosted(own_nice, situation.priority_type)
-        return PlacementOrder(start, nice, memory_mb, tasks, mark.with_nice(job.hints, own_nice), own_nice)
+        extra = mark.with_nice(job.hints, own_nice)
+        return PlacementOrder(start, nice, memory_mb, tasks, extra, Replaced.of(job))
 
     def _note_refusal(self, refusal: Refused, start: Start) -> str:
         """Log and record that Slurm refused the placement; return the reason why the job waits now."""
         why = f"Slurm refused the placement on {','.join(start.nodes)}: {refusal}"
         self._ports.log(f"job {start.job_id}: {why}")
         record = self._records[start.job_id]
+        if isinstance(refusal, NotSent):  # then nodes that the job has by now are its owner's
+            record = replace(record, nodes=())
         self._records[start.job_id] = failed(record, why, self._settings, self._ports.clock.now())
         return why
 
@@ -392,11 +393,19 @@ def until_next_s(plan: Plan, began_s: float, interval_s: float) -> float:
 
 
 def _placement_record(start: Start, situation: Situation, now_s: float) -> JobRecord:
-    """The record of a job that is about to be placed. If it gets whole nodes, its own memory request is kept, too."""
+    """The record of a job that is about to be placed.
+
+    If it gets whole nodes, it gets their memory, and its own memory request is kept, too.
+    """
     job = situation.jobs[start.job_id]
     tasks = 0 if start.alternative.tasks_per_node is None else job.tasks
     known = situation.records[start.job_id]
     record = replace(known, stage=Stage.PLACED, nodes=start.nodes, placed_s=now_s, tasks=tasks, difference="")
     if not start.alternative.exclusive:
         return record
-    return replace(record, memory_per_cpu_mb=job.memory_per_cpu_mb, memory_per_node_mb=job.memory_per_node_mb or 0)
+    return replace(
+        record,
+        memory_per_cpu_mb=job.memory_per_cpu_mb,
+        memory_per_node_mb=job.memory_per_node_mb or 0,
+        given_memory_mb=whole_memory_mb([situation.nodes[name] for name in start.nodes]),
+    )

@@ -2,12 +2,34 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple, Self
 
 from slurm_sns.errors import Refused, Unreachable
 from slurm_sns.model import Release, Requeue, Resume, SetShare, Start, Suspend
 from slurm_sns.scheduler.observe.arrays import Split
 from slurm_sns.scheduler.observe.follow_up import Unpin
 from slurm_sns.scheduler.observe.nice import OwnNice
+from slurm_sns.scheduler.observe.observed import ObservedJob
+
+
+class NotSent(Refused):
+    """The order was not sent to Slurm, because the job is no longer as it was planned."""
+
+
+class Replaced(NamedTuple):
+    """What a placement may replace in a job: fields that its owner can change at any moment."""
+
+    nice: int
+    pinned_to: tuple[str, ...]
+    extra: str
+    tasks: int
+    memory_per_cpu_mb: int | None
+    memory_per_node_mb: int | None
+
+    @classmethod
+    def of(cls, job: ObservedJob) -> Self:
+        """What it would replace in this job."""
+        return cls(job.nice, job.pinned_to, job.extra, job.tasks, job.memory_per_cpu_mb, job.memory_per_node_mb)
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,8 +37,9 @@ class PlacementOrder:
     """The order to pin one job to the nodes of `start` and release it, with this nice value.
 
     `memory_per_node_mb` is its memory on each node and `extra` its new mark. `tasks` is the number of all its tasks,
-    sent whenever the number of tasks on each node is. None leaves the job's own memory, mark or tasks. `own_nice` is
-    the nice value that the job must still have: another one has been set since the plan (None: not checked).
+    sent whenever the number of tasks on each node is. None leaves the job's own memory, mark or tasks. `replaced` is
+    what the job that was planned has: if it has something else by now, its owner has changed it, and the change would
+    be lost (None: not checked).
     """
 
     start: Start
@@ -24,7 +47,7 @@ class PlacementOrder:
     memory_per_node_mb: int | None = None
     tasks: int | None = None
     extra: str | None = None
-    own_nice: int | None = None
+    replaced: Replaced | None = None
 
 
 Order = PlacementOrder | Unpin | Release | Split | OwnNice | Suspend | Resume | Requeue | SetShare

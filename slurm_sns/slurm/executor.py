@@ -18,7 +18,7 @@ from slurm_sns.scheduler.observe.follow_up import Unpin, own_nice_of
 from slurm_sns.scheduler.observe.job_status import ADMINS_HOLD, is_held_by_others
 from slurm_sns.scheduler.observe.nice import OwnNice
 from slurm_sns.scheduler.observe.observed import JobState, ObservedJob
-from slurm_sns.scheduler.orders import Answer, Order, PlacementOrder, one_by_one
+from slurm_sns.scheduler.orders import Answer, NotSent, Order, PlacementOrder, Replaced, one_by_one
 from slurm_sns.slurm import translate
 from slurm_sns.slurm.api import answers, pyslurm
 from slurm_sns.slurm.commands import run
@@ -32,6 +32,15 @@ NO_SHARES = "shares of CPU need an agent on the nodes"
 MANY = 64
 #: One bulk read checks this many placements before they are sent; the last is sent a third of a second after the read.
 CHECKED_TOGETHER = 512
+#: What a placement may replace, in words.
+_WORDS = {
+    "nice": "nice value",
+    "pinned_to": "node list",
+    "extra": "mark",
+    "tasks": "number of tasks",
+    "memory_per_cpu_mb": "memory",
+    "memory_per_node_mb": "memory",
+}
 
 
 class SlurmExecutor:
@@ -81,7 +90,7 @@ class SlurmExecutor:
     def _place(self, placement: PlacementOrder) -> None:
         """Check once more that we hold the job, and send the placement."""
         _require_whole(placement.start.cpu_share)
-        _require_unchanged(self._load(placement.start.job_id), placement.own_nice)
+        _require_unchanged(self._load(placement.start.job_id), placement.replaced)
         self.send(placement)
 
     def send(self, placement: PlacementOrder) -> None:
@@ -139,7 +148,7 @@ class SlurmExecutor:
         for placement in placements:
             try:
                 _require_whole(placement.start.cpu_share)
-                _require_unchanged(now.get(placement.start.job_id), placement.own_nice)
+                _require_unchanged(now.get(placement.start.job_id), placement.replaced)
             except Refused as refusal:
                 yield placement, refusal
             else:
@@ -149,13 +158,14 @@ class SlurmExecutor:
     def _release(self, job_id: int) -> None:
         """Give a held job to Slurm as it is, and say so in its mark: if it is held later, it is not we who hold it.
 
-        A job that is no longer held is left alone: Slurm would clear its nice value.
+        A job that is no longer held is left alone: Slurm would clear its nice value. So is one that is Slurm's by now:
+        the hold is its owner's.
 
         Raises:
             Refused: an administrator holds it now.
         """
         now = self._load(job_id)
-        if now.priority != 0:
+        if now.priority != 0 or now.is_slurms:
             return
         if is_held_by_others(now) and now.reason == ADMINS_HOLD:
             raise Refused("an administrator holds it")
@@ -168,7 +178,8 @@ class SlurmExecutor:
 
         The hold is a user's hold. It comes last: after a crash in between, Slurm runs the job, while a held job would
         never be released. A job that somebody else holds already, such as an administrator, stays held by them. A job
-        that Slurm has started meanwhile is not held.
+        that Slurm has started meanwhile is not held, nor one that the watchdog has given to Slurm: nobody would ever
+        release it.
         """
         address = change.address or str(change.job_id)
         changes = [f"Nice={change.nice}"]
@@ -187,8 +198,12 @@ class SlurmExecutor:
         if not change.hold:
             return
         now = self._load(change.job_id)
-        if now.state is JobState.PENDING and now.priority != 0:
-            run("scontrol", "uhold", address)
+        if now.state is not JobState.PENDING or now.priority == 0 or now.is_slurms:
+            return
+        run("scontrol", "uhold", address)
+        if self._load(change.job_id).is_slurms:
+            with answers():
+                pyslurm().Job(change.job_id).modify(pyslurm().JobSubmitDescription(priority=INFINITE))
 
     def _restore_nice(self, own: OwnNice) -> None:
         """Set a running job's nice value back to its own; Slurm shows the matching priority at once (seen).
@@ -274,25 +289,31 @@ def _require_whole(cpu_share: Share) -> None:
         raise Refused(NO_SHARES)
 
 
-def _require_unchanged(now: ObservedJob | None, own_nice: int | None) -> None:
+def _require_unchanged(now: ObservedJob | None, replaced: Replaced | None) -> None:
     """Check that we still hold the job: our update releases it no matter who holds it, and cannot be conditional.
 
-    It also replaces the job's nice value: one that its owner has set since the plan would be lost.
+    It also replaces fields of the job: what its owner has written into them since the plan would be lost.
 
     Slurm may start a job at the very moment at which it is held. It then runs with priority 0, and a node list would
     resize it.
 
     Raises:
-        Refused: an administrator holds it now, it is no longer held, its nice value is another one, it runs, or it is
-            gone.
+        NotSent: an administrator holds it now, it is no longer held, its owner has changed it, it runs, or it is gone.
     """
     if now is None:
-        raise Refused("Slurm does not know it any more")
+        raise NotSent("Slurm does not know it any more")
     if now.state is not JobState.PENDING:
-        raise Refused("it does not wait any more")
+        raise NotSent("it does not wait any more")
     if now.priority != 0:
-        raise Refused("it is not held any more")
+        raise NotSent("it is not held any more")
     if is_held_by_others(now):
-        raise Refused(f"it is held by Slurm or an administrator: {now.reason}")
-    if own_nice is not None and now.nice != own_nice:
-        raise Refused(f"its nice value is now {now.nice}")
+        raise NotSent(f"it is held by Slurm or an administrator: {now.reason}")
+    changed = [] if replaced is None else _changed(replaced, Replaced.of(now))
+    if changed:
+        raise NotSent(f"its {' and '.join(changed)} changed since it was planned")
+
+
+def _changed(before: Replaced, now: Replaced) -> list[str]:
+    """The fields that differ, in words, each once."""
+    named = (_WORDS[name] for name, old, new in zip(Replaced._fields, before, now, strict=True) if old != new)
+    return list(dict.fromkeys(named))

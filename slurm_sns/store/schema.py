@@ -48,6 +48,7 @@ job_records = Table(
     Column("limited_by", String(64), nullable=False, server_default=""),
     Column("memory_per_cpu_mb", BigInteger, nullable=True),
     Column("memory_per_node_mb", BigInteger, nullable=True),
+    Column("given_memory_mb", BigInteger, nullable=False, server_default="0"),
 )
 
 #: One row for each cycle that changed something, with the snapshot on which it was planned (JSON, zlib).

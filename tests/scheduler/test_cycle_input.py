@@ -420,12 +420,15 @@ def test_a_job_at_a_limit_that_passes_is_tried_ever_more_seldom_and_never_given_
     assert known.note == f"placed on c1, but Slurm did not start it: {reason}"
 
 
-def test_an_unpin_that_slurm_refused_is_sent_again_after_another_timeout() -> None:
-    overdue = look(pinned(1, "c1"))
-    after = situation(overdue, record(1, placed_s=0))
-    again = situation(overdue, *after.records.values(), now_s=NOW + 1)
-    assert (again.corrections, again.records[1].stage) == ((), Stage.PLACED)
-    assert len(situation(overdue, *again.records.values(), now_s=NOW + 12).corrections) == 1
+@pytest.mark.parametrize(
+    ("job", "note"), [(pinned(1, "c1"), "placed on c1"), (pinned(1, "c1", restarts=1), "requeued")]
+)
+def test_an_unpin_that_did_not_reach_slurm_is_sent_again_and_counts_once(job, note: str) -> None:
+    after = situation(look(job), record(1, placed_s=0))
+    again = situation(look(job), *after.records.values(), now_s=NOW + 1)
+    assert again.corrections == after.corrections
+    assert again.records == after.records
+    assert again.corrections[0].reason.startswith(note)
 
 
 def test_a_requeued_job_is_unpinned_and_starts_afresh() -> None:
@@ -494,6 +497,28 @@ def test_a_job_that_ended_is_out_of_the_queue_but_remembered_because_it_can_be_r
     requeued = pinned(1, "c1", restarts=1, submit_s=SUBMIT + 50, memory_per_node_mb=128_000)
     seen = situation(look(requeued), *ended.records.values())
     assert seen.corrections == (Unpin(1, 3, "requeued", known.own_memory),)
+
+
+@pytest.mark.parametrize(
+    ("now", "is_restored"),
+    [
+        ({"memory_per_cpu_mb": None, "memory_per_node_mb": 128_000}, True),
+        ({"memory_per_cpu_mb": None, "memory_per_node_mb": 64_000}, False),
+        ({"memory_per_cpu_mb": 9000, "memory_per_node_mb": None}, False),
+    ],
+)
+def test_memory_that_the_owner_has_set_since_the_placement_stays(now, is_restored) -> None:
+    known = record(1, nice=3, memory_per_cpu_mb=500, given_memory_mb=128_000)
+    (unpin,) = situation(look(pinned(1, "c1", restarts=1, **now)), known).corrections
+    assert unpin.own_memory == (known.own_memory if is_restored else (None, None))
+
+
+def test_a_job_that_its_owner_released_before_we_saw_it_stays_slurms_when_it_has_run() -> None:
+    runs = replace(job(1, priority=9), state=JobState.RUNNING, allocated=("c1",))
+    seen = situation(look(runs))
+    assert seen.records[1].stage is Stage.RELEASED
+    later = situation(look(job(1, restarts=1)), *seen.records.values())
+    assert (planned(later), later.corrections) == ([], ()), "a hold of it is its owner's"
 
 
 def test_a_job_that_an_administrator_holds_is_left_and_remembered() -> None:

@@ -16,6 +16,7 @@ from slurm_sns.scheduler.observe.follow_up import MOST_FAILURES
 from slurm_sns.scheduler.observe.job_status import JobStatus
 from slurm_sns.scheduler.observe.observed import JobState
 from slurm_sns.scheduler.observe.records import Memory, Stage
+from slurm_sns.scheduler.orders import NotSent
 from slurm_sns.scheduler.policy_history import Remembering
 from slurm_sns.scheduler.sending import MOST_CORRECTIONS, MOST_RESTORED, SIGN_OF_LIFE_S
 from slurm_sns.scheduler.watchdog import is_stale
@@ -158,6 +159,28 @@ def test_a_refusal_for_one_job_does_not_stop_the_others_and_it_backs_off() -> No
     assert (site.history.records[1].stage, site.history.records[1].failures) == (Stage.HELD, 1)
     assert site.history.records[1].retry_s == NOW + 5
     assert site.decisions.cycles[0][2] == {1: why}
+
+
+class Editing(FakeSlurm):
+    """The owner of job 1 gives it a node list just before its first placement is sent."""
+
+    def place(self, placement) -> None:
+        if not self.jobs[1].pinned_to:
+            self.jobs[1] = replace(self.jobs[1], pinned_to=("c1",))
+            raise NotSent("its node list changed since it was planned")
+        super().place(placement)
+
+
+def test_a_node_list_that_came_before_the_placement_was_sent_is_its_owners_though_it_equals_ours() -> None:
+    site = Site(Editing({"c1": 4}))
+    site.slurm.submit(1)
+    scheduler = site.scheduler(ENFORCE)
+    scheduler.cycle()
+    assert site.history.records[1].nodes == ()
+    site.slurm.sleep(1.0)
+    scheduler.cycle()
+    assert site.slurm.jobs[1].pinned_to == ("c1",)
+    assert any("its owner asks for a node list" in line for line in site.log)
 
 
 def test_a_job_that_slurm_refuses_time_after_time_is_left_to_slurm() -> None:

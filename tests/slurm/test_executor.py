@@ -13,7 +13,7 @@ from slurm_sns.scheduler.observe.arrays import Split
 from slurm_sns.scheduler.observe.follow_up import Unpin
 from slurm_sns.scheduler.observe.nice import OwnNice
 from slurm_sns.scheduler.observe.records import OwnMemory
-from slurm_sns.scheduler.orders import PlacementOrder
+from slurm_sns.scheduler.orders import PlacementOrder, Replaced
 from slurm_sns.slurm import translate
 from slurm_sns.slurm.api import is_unreachable
 from slurm_sns.slurm.commands import run
@@ -84,11 +84,24 @@ def test_a_job_that_somebody_else_holds_since_we_looked_is_not_placed(pyslurm, n
     pyslurm.Job.return_value.modify.assert_not_called()
 
 
-def test_a_job_whose_nice_value_has_changed_since_the_plan_is_not_placed(pyslurm) -> None:
-    pyslurm.Job.load.return_value = recorded.job(nice=100)
-    with pytest.raises(Refused, match="nice value is now 100"):
-        execute(replace(placement(), own_nice=0))
-    execute(replace(placement(), own_nice=100))
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ({"nice": 100}, "its nice value changed since it was planned"),
+        ({"required_nodes": "c2"}, "its node list changed"),
+        ({"extra": "sns:1 advised"}, "its mark changed"),
+        ({"ntasks": 3}, "its number of tasks changed"),
+        ({"memory_per_cpu": None, "memory_per_node": 512}, "its memory changed"),
+        ({"nice": 100, "ntasks": 3}, "its nice value and number of tasks changed"),
+    ],
+)
+def test_a_job_that_its_owner_has_changed_since_the_plan_is_not_placed(pyslurm, changed, why: str) -> None:
+    planned = Replaced.of(translate.job(recorded.job()))
+    pyslurm.Job.load.return_value = recorded.job(**changed)
+    with pytest.raises(Refused, match=why):
+        execute(replace(placement(), replaced=planned))
+    pyslurm.Job.load.return_value = recorded.job()
+    execute(replace(placement(), replaced=planned))
     pyslurm.Job.return_value.modify.assert_called_once()
 
 
@@ -101,7 +114,7 @@ def test_a_job_of_ours_that_slurm_calls_held_by_an_admin_for_a_failed_dependency
 
 @pytest.mark.parametrize(
     ("extra", "new"),
-    [("sns:1 alpha=0.9", "sns:1 alpha=0.9 advised"), ("sns:1 advised", None), ("mine", None), ("", None)],
+    [("sns:1 alpha=0.9", "sns:1 alpha=0.9 advised"), ("mine", None), ("", None)],
 )
 def test_a_release_changes_the_priority_and_says_in_the_mark_that_we_no_longer_hold_the_job(
     pyslurm, extra: str, new: str | None
@@ -142,6 +155,26 @@ def test_an_unpin_clears_first_and_holds_then(sent) -> None:
         ("scontrol", "update", "JobId=7", "Nice=30", "ReqNodeList=", "TresPerNode="),
         ("scontrol", "uhold", "7"),
     ]
+
+
+def test_a_job_that_the_watchdog_has_given_to_slurm_in_between_is_not_held(sent, pyslurm) -> None:
+    pyslurm.Job.load.return_value = recorded.job(priority=1000, extra="sns:1 advised")
+    unpin()
+    assert [call.args[1] for call in sent.call_args_list] == ["update"]
+
+
+def test_a_hold_that_met_a_job_just_given_to_slurm_is_taken_back(sent, pyslurm) -> None:
+    """Nobody else would: with that mark it looks like its owner's hold."""
+    pyslurm.Job.load.side_effect = [recorded.job(priority=1000), recorded.job(extra="sns:1 advised")]
+    unpin()
+    assert [call.args[1] for call in sent.call_args_list] == ["update", "uhold"]
+    pyslurm.Job.return_value.modify.assert_called_once_with({"priority": INFINITE})
+
+
+def test_a_job_that_was_given_to_slurm_since_we_looked_is_not_released_again(pyslurm) -> None:
+    pyslurm.Job.load.return_value = recorded.job(extra="sns:1 advised")
+    execute(Release(7, "why"))
+    pyslurm.Job.return_value.modify.assert_not_called()
 
 
 def test_a_hold_that_came_in_between_stays_whose_it_is(sent, pyslurm) -> None:

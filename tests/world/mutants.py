@@ -257,7 +257,7 @@ one_patch(
     "A placement is sent without another look at the job.",
     executor,
     "_require_unchanged",
-    lambda _: lambda _now, _own_nice: None,
+    lambda _: lambda _now, _replaced: None,
 )
 one_patch(
     "check does not see an admin's hold",

@@ -19,7 +19,7 @@ from slurm_sns.errors import Refused, SnsError, Unreachable
 from slurm_sns.model import NOTHING, Plan, Snapshot
 from slurm_sns.policies.profile import Program
 from slurm_sns.scheduler.observe.observed import Backfill, Observation, ObservedJob, PreemptionRules
-from slurm_sns.scheduler.observe.records import JobRecord, Memory
+from slurm_sns.scheduler.observe.records import JobRecord, Memory, Stage
 from slurm_sns.scheduler.observe.tres_limits import UNKNOWN, TresLimits
 from slurm_sns.scheduler.orders import PlacementOrder
 from slurm_sns.slurm import executor
@@ -323,7 +323,10 @@ def held_job(job: ObservedJob) -> ObservedJob:
         reason=job.reason,
         pinned_to=job.pinned_to,
         allocated=job.allocated,
+        tasks=job.tasks,
         cpus=job.cpus,
+        memory_per_cpu_mb=job.memory_per_cpu_mb,
+        memory_per_node_mb=job.memory_per_node_mb,
         waits_for=job.waits_for,
         is_completing=job.is_completing,
         array_id=job.array_id,
@@ -468,7 +471,10 @@ class HistoryOf:
             records.pop(job_id, None)
         if changed or gone:
             saved = tuple(record.job_id for record in changed)
-            self._caller.controller.world.history.add("record", by=self._caller.name, saved=saved, gone=tuple(gone))
+            placing = {record.job_id: record.nodes for record in changed if record.stage is Stage.PLACED}
+            self._caller.controller.world.history.add(
+                "record", by=self._caller.name, saved=saved, gone=tuple(gone), placing=placing
+            )
 
     def check(self, what: str, *, reads: bool = False) -> None:
         """Check that the store answers.

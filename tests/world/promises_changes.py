@@ -25,10 +25,9 @@ def not_taken_back(event: Event, tale: Tale) -> Iterator[str]:
         since_s = max(life.placed_s, life.ours_s)
         was_set = tale.services.stepped_s >= since_s
         most_s = tale.place_timeout_s * (2 if was_set else 1) + DRIFT_S
-        is_left = life.noted and life.hold  # it is Slurm's, held as it is
         if (
             life.placed
-            and not is_left
+            and not life.is_left
             and looked_s - since_s > most_s
             and not life.forgotten
             and tale.has_seen(life, looked_s)

@@ -72,7 +72,7 @@ def _is_in_work(life: Life, result: Any) -> bool:
 def _differences(job: ModelJob, life: Life, is_alive: bool) -> Iterator[tuple[str, Any, Any]]:
     """The fields in which a job is not as people want it."""
     wishes, waits = life.wishes, job.state == WAITING
-    if waits and job.hold and life.noted:
+    if waits and job.hold and life.is_left:
         return  # it is Slurm's, held as it is: what is left of ours is taken back when it is released
     is_left = waits and job.hold in ("bad", "admin") and not job.required  # as the state table says
     is_judged = (waits or is_alive) and not is_left and not job.fixed_priority and is_nice_known(life)
@@ -121,7 +121,7 @@ def _as_shown(job: ModelJob) -> str:
 
 def _may_wait(job: ModelJob, life: Life, tale: Tale) -> bool:
     """Whether people want it to wait, or a job that it depends on does."""
-    if life.hold in ("owner", "admin"):
+    if life.hold in ("owner", "admin") or life.unclear:
         return True
     if life.wishes["nice"] in OUR_NICE:  # it looks like a placement of ours
         return True
@@ -143,7 +143,8 @@ def _others(life: Life, tale: Tale) -> list[Life]:
 
 def _hinders(other: Life, life: Life) -> bool:
     kind = life.wishes["dependency"][0]
-    return not (other.has_succeeded or (other.has_ended and kind == "afterany") or other.state == "purged")
+    is_fulfilled = other.has_succeeded or (other.has_ended and kind == "afterany")
+    return other.state in ("waiting", "running", "suspended") or not (is_fulfilled or other.state == "purged")
 
 
 def _free(slurm: Slurm) -> Mapping[str, Resources]:

@@ -41,7 +41,7 @@ def not_honest(event: Event, tale: Tale) -> Iterator[str]:
 def not_stopped(event: Event, tale: Tale) -> Iterator[str]:
     """After a clean stop the heartbeat is stale at once, unless the disk is full or another scheduler lives."""
     name, services = event.data["name"], tale.services
-    if event.data["what"] != "stop" or not name.startswith("scheduler"):
+    if event.data["what"] != "stop" or not name.startswith("scheduler") or tale.had_two:
         return
     others = [each for each in services.schedulers() if each != name]
     disk_s = event.at_s - services.since_s["disk"]

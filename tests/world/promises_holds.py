@@ -91,7 +91,7 @@ def off_but_holding(event: Event, tale: Tale) -> Iterator[str]:
     if not event.data["ok"] or not (is_off or mode in ("observe", "advise")) or tale.had_two:
         return
     for life in tale.lives.waiting.values():
-        is_left = life.is_ours if is_off else life.hold == "ours"
+        is_left = life.is_ours if is_off else life.hold == "ours" and not life.unclear
         if is_left and tale.has_seen(life, looked_s):
             why = "the kill switch on" if is_off else f"the mode {mode}"
             yield f"held too long: job {life.id} is still ours at {event.at_s:.3f} s, after a cycle with {why}"

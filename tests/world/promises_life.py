@@ -100,7 +100,8 @@ class Life:
         requeued_s: when it was requeued after it ran by our placement, until somebody does something to it.
         given_s: since when it is Slurm's for good: we gave it, or have seen that its owner did. None: it is not.
         unverified: the schedulers that have taken its placement back and have not looked since.
-        unseen: people have released it from our hold, and no scheduler has looked since.
+        unseen: people have released it from our hold, or undone our placement, and no scheduler has looked since.
+        unclear: its owner held it in a moment that left open whose hold it is; it may be placed, and may stay held.
         saved: when each daemon has last saved a record of it. known: a record of it was ever saved.
         marked: our mark is in its Extra; `marked_by_owner`: people have written it there.
         noted: the mark says `advised`: the filter never held the job, or we, or people, have given it to Slurm.
@@ -131,6 +132,7 @@ class Life:
     given_s: float | None = None
     unverified: set[str] = field(default_factory=set)
     unseen: bool = False
+    unclear: bool = False
     saved: dict[str, float] = field(default_factory=dict)
     known: bool = False
     marked: bool = False
@@ -176,9 +178,16 @@ class Life:
         A job without our nodes that Slurm or an administrator holds is left as it is, with our nice value, until it is
         released (CONTRIBUTING, "The state table").
         """
+        if self.is_left and self.hold != "ours":
+            return False
         is_left = self.hold in ("slurm", "admin")
-        is_ours = self.hold == "ours" or bool(self.placed) or (self.boosted and not is_left)
+        is_ours = (self.hold == "ours" and not self.unclear) or bool(self.placed) or (self.boosted and not is_left)
         return self.state == "waiting" and is_ours
+
+    @property
+    def is_left(self) -> bool:
+        """Whether it is Slurm's: while it is held, what is left of ours stays in it."""
+        return bool(self.hold) and (self.noted or self.given_s is not None)
 
     @property
     def is_loose(self) -> bool:

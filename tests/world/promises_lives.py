@@ -24,7 +24,7 @@ from world.slurm_jobs import USER_IDS
 #: What a task that is split off an array has from it.
 _INHERITED = (
     *("hold", "owner_held_s", "admin_held_s", "placed", "boosted", "given_s"),
-    *("marked", "marked_by_owner", "noted", "forgotten", "known", "people_s"),
+    *("marked", "marked_by_owner", "noted", "forgotten", "known", "people_s", "unseen", "unclear"),
 )
 
 
@@ -109,15 +109,15 @@ class Lives:
         life, had = self._touched(event), event.data["had"]
         if is_ours(event.by):
             life.hold, life.ours_s, life.admin_held_s = "ours", event.at_s, None
-            if is_note(life.wishes["extra"]):  # people wrote the word while we were about to hold the job
-                life.hold, life.owner_held_s = "owner", event.at_s
+            life.unclear = is_note(life.wishes["extra"])  # people wrote the word while we were about to hold the job
         elif event.data["admin"]:
             life.hold, life.admin_held_s = "admin", event.at_s
         elif event.by in USER_IDS and (had or life.state == "suspended"):
             pass  # a hold that is there stays as it is, whose ever it is
-        elif life.hold == "ours" or life.unseen or life.is_claimed:
-            # A hold of a job that we hold leaves no trace. After a release that nobody has seen, it looks as if the job
-            # had been held all the time.
+        elif life.hold == "ours" or life.unseen or life.is_claimed or life.unverified:
+            # A hold of a job that we hold leaves no trace, nor does one that comes while we take a placement back, just
+            # before our own. After a release that nobody has seen, it looks as if the job had been held all the time.
+            life.unclear |= life.hold != "ours"
             life.hold = "ours"
         else:
             life.hold, life.owner_held_s, life.admin_held_s = "owner", event.at_s, None
@@ -138,7 +138,7 @@ class Lives:
     def _let_go(self, life: Life, event: Event) -> None:
         """Nobody holds the job any more."""
         life.unseen = not is_ours(event.by) and (life.unseen or life.is_marked_held)
-        life.hold, life.owner_held_s, life.admin_held_s = "", None, None
+        life.hold, life.owner_held_s, life.admin_held_s, life.unclear = "", None, None, False
 
     def _update(self, event: Event) -> None:
         life, fields = self._touched(event), event.data["fields"]
@@ -155,7 +155,7 @@ class Lives:
                 name, value = WORDS.get(word, (word, str))
                 life.wishes[name] = value(text)
         if "ReqNodeList" in fields:
-            life.placed, life.overtaken = (), False
+            self._unplaced(life)
         if "Nice" in fields:
             life.boosted = False
         if life.wishes["memory_per_node_mb"] and "MinMemoryNode" in fields:
@@ -167,12 +167,22 @@ class Lives:
         if "Extra" in fields:
             self._marked(life, event)
 
+    def _unplaced(self, life: Life) -> None:
+        """People have undone our placement; whether they hold the job or not, it looks as if we had never placed it."""
+        if life.placed:
+            life.unseen = True
+        if life.placed and life.hold == "owner":
+            life.hold, life.owner_held_s, life.unclear = "ours", None, True
+        life.placed, life.overtaken = (), False
+
     def _marked(self, life: Life, event: Event) -> None:
         """People have written Extra. With `advised` the job is Slurm's, held as it is; with our mark alone, ours."""
         extra = life.wishes["extra"]
         was_noted, life.noted = life.noted, is_note(extra)
         life.marked = life.marked_by_owner = is_mark(extra)
-        if life.noted and life.hold == "ours":
+        if life.noted and life.hold == "ours" and life.unverified:
+            life.unclear = True  # we take it for the watchdog's word, which came in between
+        elif life.noted and life.hold == "ours":
             life.hold, life.owner_held_s = "owner", event.at_s
         elif was_noted and not life.has_mark:
             life.owner_held_s = None  # a job that has lost its mark is released
@@ -191,10 +201,13 @@ class Lives:
         if fields.get("ReqNodeList") == "" and set(life.wishes["required"]) == set(life.last_nodes):
             # "By us" means the nodes of our record's last placement (CONTRIBUTING): an equal list of theirs is ours.
             life.wishes["required"] = ()
+            life.unclear |= life.hold == "ours"
         if "ReqNodeList" in fields:
             life.placed, life.placed_s = node_names(fields["ReqNodeList"]), event.at_s
         if event.kind == "unpin" and event.by.startswith("scheduler"):
             life.unverified.add(event.by)
+            if life.hold == "owner" and (life.owner_held_s or 0.0) >= self.looked_s.get(event.by, 0.0):
+                life.hold, life.owner_held_s, life.unclear = "ours", None, True  # our own hold would have come now
 
     def _prioritised(self, life: Life, event: Event) -> None:
         """An administrator's priority clears the nice value; the largest number releases the job."""
@@ -223,7 +236,7 @@ class Lives:
 
     def _start(self, event: Event) -> None:
         life = self._touched(event)
-        life.state, life.unseen = "running", False
+        life.state = "running"
         life.hold, life.owner_held_s, life.admin_held_s = "", None, None
         life.started += 1
         life.started_s.append(event.at_s)
@@ -285,6 +298,7 @@ class Lives:
             if (life.is_loose and not is_unsure) or life.noted:
                 self._loose[event.by].append(life)
             life.unverified.discard(event.by)
+        self._loose[event.by] += [life for life in self.of.values() if life.unseen and life.runs]
 
     def _record(self, event: Event) -> None:
         self.records.update(event.data["saved"])
@@ -292,6 +306,7 @@ class Lives:
         for job_id in event.data["saved"]:
             life = self.of.get(job_id)
             if life is not None:
+                life.last_nodes = event.data.get("placing", {}).get(job_id, life.last_nodes)
                 life.saved[event.by], life.known = event.at_s, True
                 life.unseen &= life not in self._loose.get(event.by, ())
 

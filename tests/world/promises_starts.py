@@ -36,7 +36,7 @@ def started_too_early(event: Event, tale: Tale) -> Iterator[str]:
     """No job starts before its begin time, or with a dependency that is not fulfilled."""
     life = tale.lives.of[event.job]
     begin_s = life.wishes["begin_s"]
-    if event.wall_s + ROUNDING_S < begin_s:
+    if event.wall_s + ROUNDING_S < begin_s and not life.started:  # once it has begun, a requeue gives it another time
         yield f"started too early: job {event.job} {begin_s - event.wall_s:.1f} s before its begin time"
     kind, ids = life.wishes["dependency"] or ("", ())
     for other in (each for job_id in ids for each in _of_id(job_id, tale)):
@@ -63,7 +63,7 @@ def wrong_nodes(event: Event, tale: Tale) -> Iterator[str]:
     required = set(life.wishes["required"])
     missing = sorted(required - set(nodes))
     # A job that needs fewer nodes than its owner lists runs on some of them.
-    if missing and not set(nodes) <= required and not life.overtaken:
+    if missing and not set(nodes) <= required and not life.overtaken and not tale.had_two:
         yield f"wrong nodes: job {event.job} started at {event.at_s:.3f} s without {','.join(missing)}, asked for"
 
 
@@ -103,7 +103,7 @@ def wrong_size(event: Event, tale: Tale) -> Iterator[str]:
         yield f"{told} on {cores} cores, asked for {wishes['tasks']} tasks with {wishes['cpus_per_task']} each"
     for node, there, memory_mb in zip(event.data["nodes"], event.data["cores"], event.data["memory_mb"], strict=True):
         asked_mb = wishes["memory_per_node_mb"] or (wishes["memory_per_cpu_mb"] or 0) * there
-        if memory_mb not in (asked_mb, life.whole_mb) and not life.forgotten:
+        if memory_mb not in (asked_mb, life.whole_mb) and not life.forgotten and not life.overtaken:
             yield f"{told} with {memory_mb} MiB on {node}, asked for {asked_mb} MiB"
     number = len(event.data["nodes"])
     is_listed = number <= len(wishes["required"])  # a longer node list asks for more

@@ -564,8 +564,8 @@ class Slurm:
             missing = [task for task in tasks if task not in own]
             if not set(missing) <= set(record.array_tasks if record is not None else ()):
                 raise Refused(INVALID_ID)
-            if record is not None and missing and set(missing) == set(record.array_tasks):
-                found = [record]  # all of them: nothing is split off
+            if record is not None and missing and (set(missing) == set(record.array_tasks) or record.state != WAITING):
+                found = [*(own[task] for task in tasks if task in own), record]  # nothing is split off
             else:
                 own |= self._split(record, missing, by) if record is not None and missing else {}
                 found = [own[task] for task in tasks]

@@ -67,7 +67,9 @@ def follow_up(
 ) -> FollowUp:
     """Our record of this job from now on (None: we keep none), and the changes to send."""
     if settings.mode != "enforce" and status in (JobStatus.WAITING, JobStatus.OVERDUE, JobStatus.REQUEUED):
-        return record, handed_over(job, status, record, NO_LONGER_ENFORCED)
+        # A task needs a record of its own: its array's may soon say that the rest of the array is Slurm's.
+        kept = _waiting(job, record)[0] if status is JobStatus.WAITING else record
+        return kept, handed_over(job, status, record, NO_LONGER_ENFORCED)
     if settings.mode != "enforce" and status is JobStatus.UNHELD:
         return _given_to_slurm(job, record), ()
     if status in (JobStatus.OVERDUE, JobStatus.REQUEUED, JobStatus.UNHELD):
@@ -83,7 +85,8 @@ def follow_up(
                 return record, ()
             return replace(known(record, job), stage=Stage.PLACED, placed_s=now_s), ()
         case JobStatus.CHANGED | JobStatus.MARK_LOST:
-            return record, handed_over(job, status, record, _why_changed(job, status, record))
+            kept = record or JobRecord(job.id, job.submit_s, Stage.HELD, nice=job.nice, restarts=job.restarts)
+            return kept, handed_over(job, status, record, _why_changed(job, status, record))
         case JobStatus.RELEASED:
             return _given_to_slurm(job, record), ()
         case JobStatus.RUNNING | JobStatus.SUSPENDED:
@@ -140,10 +143,14 @@ def handed_over(job: ObservedJob, status: JobStatus, record: JobRecord | None, w
 def _unpin(job: ObservedJob, record: JobRecord, why: str, *, hold: bool = True) -> Unpin:
     address = "" if job.address == str(job.id) else job.address
     nice = record.nice if is_boosted(job.nice, record.nice) else job.nice  # its owner has changed it since
-    return Unpin(record.job_id, nice, why, record.own_memory, hold, address=address)
+    has_ours = job.memory_per_cpu_mb is None and job.memory_per_node_mb in (None, record.given_memory_mb)
+    own_memory = record.own_memory if has_ours or not record.given_memory_mb else NO_MEMORY  # as above
+    return Unpin(record.job_id, nice, why, own_memory, hold, address=address)
 
 
 def _overdue(job: ObservedJob, record: JobRecord, settings: Settings, now_s: float) -> FollowUp:
+    if record.stage in (Stage.HELD, Stage.HOLDING):  # it failed once, and the change has not reached Slurm
+        return replace(record, stage=Stage.HOLDING), (_unpin(job, record, record.note),)
     why = f"placed on {','.join(job.pinned_to)}, but Slurm did not start it: {job.reason or 'no reason given'}"
     limited_by = job.reason[:MOST_REASON] if is_limit(job.reason) else ""
     held = replace(failed(record, why, settings, now_s), stage=Stage.HOLDING, limited_by=limited_by)
@@ -204,8 +211,10 @@ def _given_to_slurm(job: ObservedJob, record: JobRecord | None) -> JobRecord | N
 
 def _compared(job: ObservedJob, record: JobRecord | None) -> JobRecord | None:
     """The record of a running job. When it has just started from our placement, note how it differs from the plan."""
-    if record is None:
-        return replace(known(None, job), stage=Stage.RUNNING) if _runs_by_ours(job) else None
+    if record is None and _runs_by_ours(job):
+        return replace(known(None, job), stage=Stage.RUNNING)
+    if record is None:  # its owner released it before we saw it, unless a node list could be ours
+        return None if job.pinned_to else _given_to_slurm(job, None)
     if record.stage is not Stage.PLACED:
         return record
     return replace(record, stage=Stage.RUNNING, difference=difference(job, record)[:MOST_TEXT], limited_by="")

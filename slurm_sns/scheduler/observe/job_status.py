@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from slurm_sns.scheduler.observe.limit_retries import is_limit
-from slurm_sns.scheduler.observe.nice import is_boosted
+from slurm_sns.scheduler.observe.nice import is_boosted, may_be_boosted
 from slurm_sns.scheduler.observe.observed import JobState, ObservedJob
 from slurm_sns.scheduler.observe.records import JobRecord, Stage
 from slurm_sns.scheduler.settings import Settings
@@ -59,12 +59,16 @@ def statuses(
 def _known(jobs: Sequence[ObservedJob], records: Mapping[int, JobRecord]) -> dict[int, JobRecord]:
     """Our records of these jobs, by job id; a split-off task may take over the record of its array."""
     known = {job.id: records[job.id] for job in jobs if _is_same_job(job, records.get(job.id))}
+    given = {job.id for job in jobs if job.array_id is not None and job.is_slurms}
     for job in jobs:
         array = known.get(job.array_id) if job.array_id is not None and job.id not in known else None
         # Two kinds of tasks take over the array's record: those that we have just split off and hold, and whose mark
-        # their owner has overwritten since; and those that Slurm has split off an array that is Slurm's.
+        # their owner has overwritten since; and those that Slurm has split off an array that is Slurm's. The mark of an
+        # array that we have given to Slurm says so: a task whose own mark does not was split off before.
         lost_its_mark = array is not None and job.priority == 0 and job.hints is None
-        if array is not None and (lost_its_mark or array.stage is Stage.RELEASED):
+        is_slurms = array is not None and array.stage is Stage.RELEASED
+        was_before = job.hints is not None and not job.is_slurms and job.array_id in given
+        if array is not None and (lost_its_mark or (is_slurms and not was_before)):
             known[job.id] = replace(array, job_id=job.id)
     return known
 
@@ -78,7 +82,7 @@ def status_of(job: ObservedJob, record: JobRecord | None, now_s: float, settings
     """The status of this job now. `record` is our record of the same job (see `_is_same_job`), or None.
 
     A pinned job with our mark but without a record (the store was lost) counts as placed if it carries our boost: no
-    user can give a job a nice value below 0, but any user can write a mark on a job with a node list of their own. Such
+    user can give a job such a nice value, but any user can write a mark on a job with a node list of their own. Such
     a job also counts as placed if it was requeued: while it ran it had its own nice value again, and nobody else would
     clear its node list.
     """
@@ -89,7 +93,7 @@ def status_of(job: ObservedJob, record: JobRecord | None, now_s: float, settings
     if job.state is JobState.SUSPENDED:
         return JobStatus.SUSPENDED
     hints = job.hints
-    is_slurms = hints is not None and hints.advised  # the filter never held it, or we have given it to Slurm since
+    is_slurms = job.is_slurms
     if record is None and (hints is None or is_slurms):
         return JobStatus.FOREIGN if hints is None or job.priority == 0 or job.pinned_to else JobStatus.RELEASED
     if is_slurms or (record is not None and record.stage is Stage.RELEASED):
@@ -139,6 +143,8 @@ def _released(
         return JobStatus.REQUEUED
     if record.stage is Stage.OWNER_HELD:
         return JobStatus.CHANGED
+    if record.stage in (Stage.HELD, Stage.HOLDING):  # that it is taken back is on record, and was not sent
+        return JobStatus.OVERDUE
     if is_limit(job.reason):  # Slurm has looked at it since its placement, and will not start it now
         return JobStatus.OVERDUE
     # If the clock was stepped back since, `placed_s` lies in the future. Then the job is overdue, too: otherwise it
@@ -151,7 +157,7 @@ def _released(
 def carries_ours(job: ObservedJob, record: JobRecord | None) -> bool:
     """Whether the job carries a placement of ours: our node list, or our boost without it."""
     if record is None:
-        return bool(job.pinned_to) and (job.nice < 0 or job.restarts > 0)
+        return bool(job.pinned_to) and (may_be_boosted(job.nice) or job.restarts > 0)
     return is_pinned_by(job, record) or is_boosted(job.nice, record.nice)
 
 

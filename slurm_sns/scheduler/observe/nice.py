@@ -44,7 +44,7 @@ class OwnNice(NamedTuple):
 def boosted(own_nice: int, priority_type: str) -> int:
     """The nice value of a placed job, always below 0.
 
-    No user can give a job a nice value below 0, so such a value marks our placement even if our records are lost.
+    No user can give a job a nice value below 0, so this one marks our placement even if our records are lost.
     An unknown PriorityType gets the small boost, with which a priority of 32 bits never wraps around.
     """
     return _with(MULTIFACTOR if priority_type == "priority/multifactor" else BASIC, own_nice)
@@ -53,6 +53,14 @@ def boosted(own_nice: int, priority_type: str) -> int:
 def is_boosted(nice: int, own_nice: int) -> bool:
     """Whether a job whose own nice value is known has one of our boosts, whatever PriorityType it was made for."""
     return nice < 0 and nice in [_with(boost, own_nice) for boost in BOOSTS]
+
+
+def may_be_boosted(nice: int) -> bool:
+    """Whether a job whose own nice value is not known may have one of our boosts.
+
+    An administrator may have given it a value below 0, too, but hardly one as large.
+    """
+    return nice <= max(boost.added for boost in BOOSTS)
 
 
 def without_boost(nice: int) -> int:

@@ -165,6 +165,11 @@ class ObservedJob:
         return not self.asks_for and not self.unreadable
 
     @property
+    def is_slurms(self) -> bool:
+        """Whether its mark says that it is Slurm's: the filter never held it, or we have given it to Slurm since."""
+        return self.hints is not None and self.hints.advised
+
+    @property
     def has_failed_dependency(self) -> bool:
         """Whether Slurm has found that one of the job's dependencies can never be fulfilled."""
         return any(each.state == "failed" for each in self.waits_for)

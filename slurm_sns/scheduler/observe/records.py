@@ -53,6 +53,7 @@ class JobRecord:
         limited_by: Slurm's reason if a limit of the job's owner kept the last placement from starting, otherwise empty.
         memory_per_cpu_mb: its own memory request by CPU, to be restored, if we gave it whole nodes.
         memory_per_node_mb: the same for a request by node; 0 if it has none.
+        given_memory_mb: the memory by node that the last placement gave it; 0 if it left the job's own.
     """
 
     job_id: int
@@ -70,6 +71,7 @@ class JobRecord:
     limited_by: str = ""
     memory_per_cpu_mb: int | None = None
     memory_per_node_mb: int | None = None
+    given_memory_mb: int = 0
 
     @property
     def own_memory(self) -> OwnMemory:

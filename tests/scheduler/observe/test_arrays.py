@@ -155,6 +155,24 @@ def test_an_array_that_its_owner_released_is_slurms() -> None:
     assert (planned(later), later.corrections) == ([], ()), "nor a task of it that its owner holds later"
 
 
+@pytest.mark.parametrize(("extra", "status"), [("sns:1", JobStatus.WAITING), ("sns:1 advised", JobStatus.RELEASED)])
+def test_a_task_that_was_split_off_just_before_we_released_its_array_is_ours(extra: str, status: JobStatus) -> None:
+    """The release writes `advised` into the array's mark, which tasks that are split off later have from it."""
+    rest = array(1, "0-2,4-9", priority=9, extra="sns:1 advised")
+    seen = situation(look(rest, task(8, 1, 3, extra=extra)), record(1, Stage.RELEASED))
+    assert seen.statuses[8] is status
+
+
+@pytest.mark.parametrize("mode", ["observe", "advise"])
+def test_tasks_that_a_mode_releases_have_records_of_their_own_before_their_arrays_says_released(mode: str) -> None:
+    off = replace(ENFORCE, mode=mode)
+    seen = situation(look(array(1, "0-2"), task(8, 1, 3)), settings=off)
+    assert {each.job_id for each in seen.corrections} == {1, 8}
+    released = {**seen.records, 1: replace(seen.records[1], stage=Stage.RELEASED)}
+    again = situation(look(array(1, "0-2", priority=9), task(8, 1, 3)), *released.values(), settings=off)
+    assert [each.job_id for each in again.corrections] == [8]
+
+
 def test_an_array_that_can_never_run_is_released_whole() -> None:
     never = array(1, "0-9", partitions=("plain",))
     assert situation(look(never)).corrections == (Release(1, "left to Slurm: partition plain is not managed"),)

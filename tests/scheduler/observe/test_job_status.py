@@ -137,9 +137,10 @@ def test_a_job_whose_placement_was_recorded_and_never_sent_waits() -> None:
 
 
 def test_a_placement_that_could_not_be_taken_back_is_ours_to_take_back() -> None:
-    refused = record(1, Stage.HELD, nodes=("c1",))
-    assert seen(pinned(1, "c1"), refused) is JobStatus.PLACED
-    assert seen(pinned(1, "c1", priority=0), refused) is JobStatus.OVERDUE
+    for stage in (Stage.HELD, Stage.HOLDING):
+        refused = record(1, stage, nodes=("c1",))
+        assert seen(pinned(1, "c1"), refused) is JobStatus.OVERDUE
+        assert seen(pinned(1, "c1", priority=0), refused) is JobStatus.OVERDUE
 
 
 def test_a_job_that_was_released_stays_slurms_whoever_holds_it_later() -> None:
