@@ -19,7 +19,7 @@ OUR_NICE = (-2_000_000_000, -60_000, -500)
 def not_taken_back(event: Event, tale: Tale) -> Iterator[str]:
     """A job that Slurm does not start in time loses its placement, whatever happens to the clock."""
     looked_s = tale.lives.looked_s.get(event.by, 0.0)
-    if not event.data["ok"]:
+    if not event.data["ok"] or tale.had_two:
         return
     for life in tale.lives.waiting.values():
         since_s = max(life.placed_s, life.ours_s)

@@ -33,7 +33,7 @@ def _lost(result: Any, tale: Tale) -> Iterator[str]:
 
 def _kept(result: Any, tale: Tale) -> Iterator[str]:
     """The store has records of jobs that slurmctld knows only, and no pause in them is longer than the longest."""
-    if not result.alive:
+    if not result.alive or tale.had_two:  # a scheduler does not know the records that another one has made since
         return
     looked_s = tale.lives.looked_s.get("scheduler", 0.0)
     for job_id in sorted(result.store):

@@ -220,7 +220,8 @@ class Lives:
         life = self._touched(event)
         life.hold, life.owner_held_s, life.admin_held_s = "", None, None
         life.placed = life.last_nodes = tuple(event.data["nodes"])
-        life.placed_s, life.boosted = event.at_s, True
+        life.placed_s, life.boosted, life.given_s = event.at_s, True, None
+        life.noted &= "extra" not in event.data["fields"]
         life.ours_s = event.at_s
         life.whole_mb = event.data["fields"].get("memory_per_node", life.whole_mb)
         life.unverified.clear()

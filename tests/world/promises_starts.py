@@ -36,7 +36,7 @@ def started_too_early(event: Event, tale: Tale) -> Iterator[str]:
     """No job starts before its begin time, or with a dependency that is not fulfilled."""
     life = tale.lives.of[event.job]
     begin_s = life.wishes["begin_s"]
-    if event.wall_s + ROUNDING_S < begin_s and not life.started:  # once it has begun, a requeue gives it another time
+    if event.wall_s + ROUNDING_S < begin_s and not life.started and not life.has_ended:  # once it has begun, a requeue gives it another time
         yield f"started too early: job {event.job} {begin_s - event.wall_s:.1f} s before its begin time"
     kind, ids = life.wishes["dependency"] or ("", ())
     for other in (each for job_id in ids for each in _of_id(job_id, tale)):
@@ -99,7 +99,8 @@ def wrong_size(event: Event, tale: Tale) -> Iterator[str]:
     told = f"wrong size: job {event.job} started at {event.at_s:.3f} s"
     cores = sum(event.data["cores"])
     alone = sum(tale.capacity[node].cores for node in event.data["nodes"])
-    if cores != (alone if wishes["is_alone"] else wishes["tasks"] * wishes["cpus_per_task"]):
+    wanted = alone if wishes["is_alone"] else wishes["tasks"] * wishes["cpus_per_task"]
+    if cores != wanted and not life.overtaken:
         yield f"{told} on {cores} cores, asked for {wishes['tasks']} tasks with {wishes['cpus_per_task']} each"
     for node, there, memory_mb in zip(event.data["nodes"], event.data["cores"], event.data["memory_mb"], strict=True):
         asked_mb = wishes["memory_per_node_mb"] or (wishes["memory_per_cpu_mb"] or 0) * there

@@ -215,6 +215,8 @@ def _compared(job: ObservedJob, record: JobRecord | None) -> JobRecord | None:
         return replace(known(None, job), stage=Stage.RUNNING)
     if record is None:  # its owner released it before we saw it, unless a node list could be ours
         return None if job.pinned_to else _given_to_slurm(job, None)
+    if record.stage is Stage.HELD and not job.pinned_to:  # its owner released it before we saw that
+        return replace(record, stage=Stage.RELEASED)
     if record.stage is not Stage.PLACED:
         return record
     return replace(record, stage=Stage.RUNNING, difference=difference(job, record)[:MOST_TEXT], limited_by="")
