@@ -162,14 +162,16 @@ class Scheduler:
         ports, started_s = self._ports, self._ports.clock.now()
         self._sending.begin(started_s)
         disabled = ports.kill_switch.is_on()
-        spreading = replace(self._spreading, programs=ports.profiles.load())
+        programs = ports.profiles.load()
+        if programs is not self._spreading.programs:
+            self._spreading = replace(self._spreading, programs=programs)
         observation = ports.state.observe()
         situation = read_situation(
             observation,
             self._records,
             self._settings,
             started_s,
-            spreading,
+            self._spreading,
             backlog_before=self._backlog,
             withholding=self._withholding,
             history=self._history,
@@ -201,8 +203,7 @@ class Scheduler:
         now_s = ports.clock.now()
         ports.heartbeat.beat(now_s)
         took_s = max(0.0, now_s - started_s)  # the clock may have been stepped back
-        mode, programs = self._settings.mode, spreading.programs
-        view = View(now_s, took_s, mode, disabled, self._cycles, self._placed, situation, plan, programs)
+        view = View(now_s, took_s, self._settings.mode, disabled, self._cycles, self._placed, situation, plan, programs)
         self._publish(view)
         return view
 
@@ -276,6 +277,9 @@ class Scheduler:
             The plan as it was carried out, and the error that ended the sending early (None: all was sent). Jobs whose
             placement was not sent are still held.
         """
+        if not plan.actions:
+            self._store()
+            return replace(plan, waiting={**plan.waiting, **notes}) if notes else plan, None
         now_s = self._ports.clock.now()
         self._records |= {start.job_id: _placement_record(start, situation, now_s) for start in plan.starts}
         self._store()
@@ -345,7 +349,13 @@ class Scheduler:
 
     def _store(self) -> None:
         """Save our records and the policy's memory; write only what changed since they were last saved."""
-        changed = [record for job_id, record in self._records.items() if self._stored.get(job_id) != record]
+        known = self._stored.get
+        # Most records are the very same object as in the last cycle, which takes no comparison of their fields.
+        changed = [
+            record
+            for job_id, record in self._records.items()
+            if (stored := known(job_id)) is not record and stored != record
+        ]
         gone = [job_id for job_id in self._stored if job_id not in self._records]
         memory = None if self._memory == self._stored_memory else self._memory
         if memory is not None:

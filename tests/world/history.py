@@ -26,6 +26,10 @@ class Event(NamedTuple):
     data: Mapping[str, Any]
 
 
+#: Makes an event from its fields at once, as `Event._make` does: a world makes very many of them.
+new_event = tuple.__new__
+
+
 class History:
     """The events in the order in which they took effect."""
 
@@ -34,4 +38,5 @@ class History:
         self.events: list[Event] = []
 
     def add(self, kind: str, job: int = 0, by: str = "world", **data: Any) -> None:
-        self.events.append(Event(self._times.true_s, self._times.wall_s(), kind, job, by, data))
+        times = self._times
+        self.events.append(new_event(Event, (times.true_s, times.wall_s(), kind, job, by, data)))

@@ -19,6 +19,8 @@ from world.history import History
 BEGIN_S = 1_700_000_000.0
 
 Action = Callable[[], object]
+#: The first entry of an empty heap.
+NOTHING_PLANNED = (inf, 0, 0, None)
 
 
 class Crash(BaseException):  # no Exception: the outermost loops of our daemons survive those
@@ -215,32 +217,32 @@ class World:
         self.running = None
 
     def _wait(self, process: Process, seconds: float, *, can_wake: bool) -> None:
-        over_s = self.true_s + seconds
+        over_s, heap = self.true_s + seconds, self._heap
         while True:
             if process.is_doomed:
                 raise Crash
             until_s = max(over_s, process.frozen_until_s)
             if can_wake and process.is_woken and process.frozen_until_s <= self.true_s:
                 return
-            slurm_s = self._slurm_s()
-            due_s, _, _, what = self._heap[0] if self._heap else (inf, 0, 0, None)
-            if self._is_ended or min(slurm_s, due_s, until_s) > self._end_s or self._is_due(what, due_s, until_s):
+            slurm_s = self._slurm_due_s
+            if slurm_s is None:
+                slurm_s = self._slurm_s()
+            due_s, _, number, what = heap[0] if heap else NOTHING_PLANNED
+            # Whether another process must run before the moment comes.
+            is_due = due_s <= until_s and isinstance(what, Process) and not what.is_over and number == what.wake
+            if is_due or self._is_ended or min(slurm_s, due_s, until_s) > self._end_s:
                 self._park(process, over_s, can_wake=can_wake)
                 return
             if slurm_s <= due_s and slurm_s <= until_s:
                 self._step(slurm_s)
             elif due_s <= until_s:
-                at_s, _, _, action = heapq.heappop(self._heap)
-                self.true_s = max(self.true_s, at_s)
-                if not isinstance(action, Process):  # otherwise an outdated wake
-                    self.act(action)
+                heapq.heappop(heap)
+                self.true_s = max(self.true_s, due_s)
+                if what is not None and not isinstance(what, Process):  # otherwise an outdated wake
+                    self.act(what)
             else:
                 self.true_s = until_s
                 return
-
-    def _is_due(self, what: Process | Action | None, due_s: float, until_s: float) -> bool:
-        """Whether another process must run before the moment comes."""
-        return due_s <= until_s and isinstance(what, Process) and not what.is_over and self._heap[0][2] == what.wake
 
     def _park(self, process: Process, until_s: float, *, can_wake: bool) -> None:
         """Let others run until the moment comes."""

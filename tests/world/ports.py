@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from slurm_sns.errors import Refused, SnsError, Unreachable
 from slurm_sns.model import NOTHING, Plan, Snapshot
 from slurm_sns.policies.profile import Program
-from slurm_sns.scheduler.observe.observed import Backfill, Observation, ObservedJob, PreemptionRules
+from slurm_sns.scheduler.observe.observed import NO_PREEMPTION, Backfill, Observation, ObservedJob, PreemptionRules
 from slurm_sns.scheduler.observe.records import JobRecord, Memory, Stage
 from slurm_sns.scheduler.observe.tres_limits import UNKNOWN, TresLimits
 from slurm_sns.scheduler.orders import PlacementOrder
@@ -257,6 +257,7 @@ class StateOf:
         self._caller = caller
         self._is_known = False
         self._ask_s = 0.0
+        self._backfill = Backfill(interval_s=caller.controller.site.bf_interval_s)
 
     def observe(self) -> Observation:
         caller, controller = self._caller, self._caller.controller
@@ -274,8 +275,8 @@ class StateOf:
             partitions=partitions,
             qos_priorities=(("normal", 0),) if known else (),
             tres_limits=_NOTHING_WE_CHANGE if known else UNKNOWN,
-            backfill=Backfill(interval_s=site.bf_interval_s),
-            preemption=PreemptionRules(of_qos=() if known else None),
+            backfill=self._backfill,
+            preemption=NO_PREEMPTION if known else _PREEMPTION_UNKNOWN,
             priority_type=site.priority_type,
         )
 
@@ -292,6 +293,7 @@ class StateOf:
 
 
 #: The limits of the world are on cores and on jobs: nothing that a placement changes.
+_PREEMPTION_UNKNOWN = PreemptionRules(of_qos=None)
 _NOTHING_WE_CHANGE = TresLimits(of_users={user: frozenset() for user in USER_IDS})
 
 
@@ -300,11 +302,19 @@ class HeldJobsOf:
 
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
+        self._held: dict[int, tuple[ObservedJob, ObservedJob]] = {}
 
     def observe(self) -> Observation:
         caller = self._caller
         jobs = caller.rpc("jobs", lambda: caller.seen(caller.controller.slurm.load_jobs()))
-        return Observation(tuple(map(held_job, jobs)), ())
+        return Observation(tuple(map(self._held_job, jobs)), ())
+
+    def _held_job(self, job: ObservedJob) -> ObservedJob:
+        """The same as `held_job`; one that has not changed since the last look is not made again."""
+        known = self._held.get(job.id)
+        if known is None or known[0] is not job:
+            known = self._held[job.id] = (job, held_job(job))
+        return known[1]
 
 
 def held_job(job: ObservedJob) -> ObservedJob:

@@ -67,7 +67,7 @@ def check(result: Any) -> list[str]:
     tale = Tale(result)
     found: list[str] = []
     for event in result.history.events:
-        found += held_too_long(event, tale)
+        found += held_too_long(event, tale)  # it notes when the heartbeat began to be stale
         for rule in RULES.get(event.kind, ()):
             found += rule(event, tale)
         tale.take(event)

@@ -1,6 +1,6 @@
 """Promises about holds: whose they are, what stays Slurm's, and how long we may hold a job while we are dead or off."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from world.history import Event
 from world.promises_life import is_ours
@@ -97,11 +97,14 @@ def off_but_holding(event: Event, tale: Tale) -> Iterator[str]:
             yield f"held too long: job {life.id} is still ours at {event.at_s:.3f} s, after a cycle with {why}"
 
 
-def held_too_long(event: Event, tale: Tale) -> Iterator[str]:
+def held_too_long(event: Event, tale: Tale) -> Iterable[str]:
     """While the heartbeat is stale and the watchdog works, no job is held by us or carries our placement."""
     since_s = tale.services.watch(event)
-    if event.at_s - since_s <= RELEASED_IN_S + STARTS_IN_S or tale.had_two:
-        return
+    is_over = event.at_s - since_s > RELEASED_IN_S + STARTS_IN_S and not tale.had_two
+    return _held_since(since_s, event, tale) if is_over else ()
+
+
+def _held_since(since_s: float, event: Event, tale: Tale) -> Iterator[str]:
     for life in tale.lives.waiting.values():
         if not life.is_ours or life.id in tale.accused or not tale.is_known(life):
             continue

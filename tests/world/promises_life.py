@@ -8,6 +8,8 @@ from slurm_sns.submit import mark
 from world.slurm_jobs import USER_IDS
 
 PEOPLE = frozenset({*USER_IDS, "admin"})
+#: The states of a job that has nodes.
+RUNNING = ("running", "suspended")
 #: A requeued job is completing for so long, and cannot be changed meanwhile.
 COMPLETES_IN_S = 1.0
 #: What a submission asks for where it says nothing (ModelJob).
@@ -84,7 +86,7 @@ WORDS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
 }
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, slots=True)
 class Life:
     """One job. `wishes` is what was asked for at its submission and changed by people since.
 
@@ -199,4 +201,4 @@ class Life:
     @property
     def runs(self) -> bool:
         """Whether the job has nodes."""
-        return self.state in ("running", "suspended")
+        return self.state in RUNNING

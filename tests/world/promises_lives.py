@@ -11,6 +11,7 @@ from world.promises_life import (
     COMPLETES_IN_S,
     PEOPLE,
     RELEASES,
+    RUNNING,
     UNSAID,
     WORDS,
     Life,
@@ -71,7 +72,7 @@ class Lives:
 
     def running(self) -> Iterator[Life]:
         """The jobs that have nodes."""
-        return (life for life in self.of.values() if life.runs)
+        return (life for life in self.of.values() if life.state in RUNNING)
 
     def cycle_ended(self, by: str, at_s: float, *, is_alone: bool) -> None:
         """The scheduler `by`, which `is_alone` or not, has ended a cycle well: what it saw released is on record."""

@@ -8,6 +8,10 @@ from world.history import Event
 
 #: Services whose state is a word; all begin as "up".
 SERVICES = ("slurmctld", "munge", "slurmdbd", "store", "disk")
+#: Kinds of events, the most frequent ones, that change nothing here.
+OF_JOBS = frozenset(
+    {"look", "cycle", "record", "start", "end", "submit", "update", "place", "purge", "split", "release"}
+)
 #: A jump of the clock at least this large makes the watchdog wait for a new heartbeat; jitter and drift are smaller.
 LEAST_STEP_S = 1.5
 #: A call that began while slurmctld was away may hang for so long (MessageTimeout).
@@ -55,6 +59,8 @@ class Services:
     def take(self, event: Event) -> None:
         """Go on by one event."""
         data = event.data
+        if event.kind in OF_JOBS:
+            return
         match event.kind:
             case "beat":
                 self._beats(data["value"])
@@ -127,16 +133,17 @@ class Services:
 
         To be asked at every event, in order: it notes when the heartbeat began to be stale.
         """
+        beat, state = self.beat, self.state
         if not self.is_stale(event.wall_s):
             self._stale_s = inf
         elif self._stale_s == inf:
-            over_s = event.wall_s - (self.beat or 0.0) - self.timeout_s
-            is_old = self.beat is not None and isfinite(self.beat) and over_s > 0
+            over_s = event.wall_s - (beat or 0.0) - self.timeout_s
+            is_old = beat is not None and isfinite(beat) and over_s > 0
             self._stale_s = max(self._seen_s, event.at_s - over_s) if is_old else event.at_s
         self._seen_s = event.at_s
         works = (
-            self.state["slurmctld"] == "up"
-            and self.state["munge"] == "up"
+            state["slurmctld"] == "up"
+            and state["munge"] == "up"
             and "watchdog" in self.started_s
             and "watchdog" not in self.frozen
         )

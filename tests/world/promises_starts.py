@@ -36,7 +36,9 @@ def started_too_early(event: Event, tale: Tale) -> Iterator[str]:
     """No job starts before its begin time, or with a dependency that is not fulfilled."""
     life = tale.lives.of[event.job]
     begin_s = life.wishes["begin_s"]
-    if event.wall_s + ROUNDING_S < begin_s and not life.started and not life.has_ended:  # once it has begun, a requeue gives it another time
+    if (
+        event.wall_s + ROUNDING_S < begin_s and not life.started and not life.has_ended
+    ):  # once it has begun, a requeue gives it another time
         yield f"started too early: job {event.job} {begin_s - event.wall_s:.1f} s before its begin time"
     kind, ids = life.wishes["dependency"] or ("", ())
     for other in (each for job_id in ids for each in _of_id(job_id, tale)):

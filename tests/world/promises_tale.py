@@ -33,22 +33,23 @@ class Tale:
 
     def take(self, event: Event) -> None:
         """Go on by one event."""
-        if event.kind == "hold" and is_ours(event.by):
+        kind = event.kind
+        if kind == "hold" and is_ours(event.by):
             self._overlook(event)
-        elif event.kind in ("place", "unpin") or (event.kind == "update" and is_ours(event.by)):
+        elif kind in ("place", "unpin") or (kind == "update" and is_ours(event.by)):
             self._overtake(event)
         self.wall_s = event.wall_s
         self.lives.take(event)
         self.services.take(event)
-        if event.kind == "cycle":
+        if kind == "cycle":
             self.began_s[event.by] = event.at_s
             if event.data["ok"]:
                 is_alone = len(self.services.schedulers()) <= 1
                 self.lives.cycle_ended(event.by, event.at_s, is_alone=is_alone)
-        elif event.kind == "daemon" and event.data["what"] == "start":
+        elif kind == "daemon" and event.data["what"] == "start":
             self.began_s[event.data["name"]] = event.at_s
             self.had_two |= len(self.services.schedulers()) > 1
-        elif event.kind == "refused":
+        elif kind == "refused":
             self.refused_s[event.job] = event.at_s
 
     def _overlook(self, event: Event) -> None:

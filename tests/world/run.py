@@ -18,7 +18,7 @@ from slurm_sns.scheduler.observe.records import JobRecord
 from slurm_sns.scheduler.settings import Settings
 from world.daemons import Daemon, Filter, SchedulerDaemon, WatchdogDaemon, settings
 from world.faults import Faults
-from world.history import Event, History, Times
+from world.history import Event, History, Times, new_event
 from world.kernel import Broken, World
 from world.people import People
 from world.ports import Controller, stand_ins
@@ -110,7 +110,8 @@ class _Heard(History):
         self.listeners: list[_Listener] = []
 
     def add(self, kind: str, job: int = 0, by: str = "world", **data: Any) -> None:
-        super().add(kind, job, by, **data)
+        times = self._times
+        self.events.append(new_event(Event, (times.true_s, times.wall_s(), kind, job, by, data)))
         if self.listeners:
             told = [each for each in self.listeners if each.kind == kind and each.concerns(job)]
             if told:

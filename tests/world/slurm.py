@@ -78,6 +78,10 @@ _ORDER = {
 _ANY_TIME = frozenset({"ArrayTaskThrottle", "Comment", "Extra", "TimeLimit", "Priority", "Nice", "JobName"})
 
 
+#: Why nothing may be planned on a node in this state.
+_UNAVAILABLE = {"up": "", "drain": "drain: test", "down": "down"}
+
+
 @dataclass
 class SlurmSite:
     """The cluster and its slurm.conf. `partitions` gives the nodes and the PriorityTier of each."""
@@ -169,31 +173,40 @@ class Slurm:
         self._check_s = max(LEAST_CHECK_S, min(CHECK_S, site.min_job_age_s))
         self._check_true_s = self._check_s
         self._due: list[tuple[float, int]] = []
+        self._inside = {
+            name: frozenset(part for part, (nodes, _) in site.partitions.items() if name in nodes)
+            for name in site.nodes
+        }
+        self._shown: dict[str, ObservedNode] = {}
 
     # --- what pyslurm reads
 
     def load_jobs(self) -> tuple[ObservedJob, ...]:
-        return tuple(observed(job) for job in self.jobs.values())
+        return tuple([job.shown or observed(job) for job in self.jobs.values()])
 
     def load_job(self, job_id: int) -> ObservedJob:
         return observed(self._job(job_id))
 
     def load_nodes(self) -> tuple[ObservedNode, ...]:
         taken = self.taken()
-        inside = {
-            name: frozenset(part for part, of in self.partitions.items() if name in of.nodes) for name in self.nodes
-        }
-        return tuple(
-            ObservedNode(
-                name,
-                inside[name],
-                node.capacity,
-                taken[name]._replace(cores=min(taken[name].cores, node.capacity.cores)),
-                unavailable={"up": "", "drain": "drain: test", "down": "down"}[node.state] or self._reserved(name),
-                is_planned=node.is_planned,
+        return tuple([self._shown_as(name, node, taken[name]) for name, node in self.nodes.items()])
+
+    def _shown_as(self, name: str, node: Node, taken: Resources) -> ObservedNode:
+        """The node as pyslurm shows it: the value of the last time if nothing has changed."""
+        if taken.cores > node.capacity.cores:
+            taken = taken._replace(cores=node.capacity.cores)
+        unavailable = _UNAVAILABLE[node.state] or self._reserved(name)
+        shown = self._shown.get(name)
+        if (
+            shown is None
+            or shown.allocated != taken
+            or shown.unavailable != unavailable
+            or shown.is_planned != node.is_planned
+        ):
+            shown = self._shown[name] = ObservedNode(
+                *(name, self._inside[name], node.capacity, taken), unavailable=unavailable, is_planned=node.is_planned
             )
-            for name, node in self.nodes.items()
-        )
+        return shown
 
     def load_reservations(self) -> tuple[ObservedReservation, ...]:
         return tuple(
@@ -216,6 +229,8 @@ class Slurm:
         return taken
 
     def _reserved(self, node: str) -> str:
+        if not self.reservations:
+            return ""
         now_s = self.world.wall_s()
         is_reserved = any(
             node in each.nodes and each.begin_s <= now_s < each.end_s for each in self.reservations.values()
@@ -576,7 +591,8 @@ class Slurm:
         ids: dict[int | None, ModelJob] = {}
         for task in tasks:
             new = copy(record)
-            new.id, new.array_task, new.array_tasks, new.shown = self.next_id, task, (), None
+            new.id, new.array_task, new.array_tasks = self.next_id, task, ()
+            changed(new)
             new.own = dict(record.own)
             self.next_id += 1
             self.jobs[new.id] = ids[task] = new

@@ -89,6 +89,7 @@ class ModelJob:
     planned_on: tuple[str, ...] = ()
     planned_s: int = 0
     shown: ObservedJob | None = None
+    taken: list[tuple[str, Resources]] | None = None
 
     @property
     def is_held(self) -> bool:
@@ -122,12 +123,17 @@ class ModelJob:
         return max(self.fewest_nodes, min(self.nodes_max or self.tasks, self.tasks))
 
     def takes(self) -> list[tuple[str, Resources]]:
-        """What the job takes on each of its nodes. A suspended job has given back its cores, not the rest."""
-        runs = self.state != "SUSPENDED"
-        return [
-            (node, Resources(cores if runs else 0, self.memory_on(cores), self.ways, self.bandwidth_gbps))
-            for node, cores in zip(self.allocated, self.cores, strict=True)
-        ]
+        """What the job takes on each of its nodes; kept until `changed` is called.
+
+        A suspended job has given back its cores, not the rest.
+        """
+        if self.taken is None:
+            runs = self.state != "SUSPENDED"
+            self.taken = [
+                (node, Resources(cores if runs else 0, self.memory_on(cores), self.ways, self.bandwidth_gbps))
+                for node, cores in zip(self.allocated, self.cores, strict=True)
+            ]
+        return self.taken
 
 
 def observed(job: ModelJob) -> ObservedJob:
@@ -138,8 +144,8 @@ def observed(job: ModelJob) -> ObservedJob:
 
 
 def changed(job: ModelJob) -> None:
-    """Forget how the job was shown."""
-    job.shown = None
+    """Forget how the job was shown, and what it took."""
+    job.shown = job.taken = None
 
 
 def _observed(job: ModelJob) -> ObservedJob:

@@ -73,6 +73,8 @@ class Passes:
         self._ends_s = inf
         self._noted: list[int] = []
         self._is_backfill = False
+        #: Whether empty nodes could hold a job that asks for this.
+        self._is_possible: dict[tuple[object, ...], bool] = {}
 
     def wake(self) -> None:
         """Something has changed: the main pass runs soon."""
@@ -100,7 +102,6 @@ class Passes:
     # --- one pass
 
     def _queue(self) -> list[ModelJob]:
-        tiers = {name: each.tier for name, each in self._slurm.partitions.items()}
         waiting = []
         for job in self._slurm.jobs.values():
             if job.state == WAITING:
@@ -108,15 +109,20 @@ class Passes:
                     waiting.append(job)
                 elif job.reason not in HELD:
                     self._slurm.note(job, HOLD_REASONS["admin"])
+        if len(waiting) < 2:
+            return waiting
+        tiers = {name: each.tier for name, each in self._slurm.partitions.items()}
         return sorted(waiting, key=lambda job: (-tiers[job.partition], -job.priority, job.id))
 
     def _run(self) -> None:
         slurm = self._slurm
-        rest = Rest(self._free())
-        use = Use(job for job in slurm.jobs.values() if job.state in ("RUNNING", "SUSPENDED"))
         if self._is_backfill:
             for node in slurm.nodes.values():
                 node.is_planned = False
+        if not self._noted:
+            return
+        rest = Rest(self._free())
+        use = Use(job for job in slurm.jobs.values() if job.state in ("RUNNING", "SUSPENDED"))
         for job_id in self._noted:
             while True:
                 job = slurm.jobs.get(job_id)
@@ -189,7 +195,18 @@ class Passes:
         """Whether the nodes of its partition could never hold the job, or its node list is not in the partition."""
         if self._limit_of_partition(job):
             return False  # Slurm lets it wait
-        return self._choose(job, self._empty(self._inside(job))) is None
+        return not self._could_hold(job, self._inside(job))
+
+    def _could_hold(self, job: ModelJob, inside: Sequence[str]) -> bool:
+        """Whether these nodes could hold the job if they were empty."""
+        asked = (
+            *(tuple(inside), job.required, job.tasks, job.cpus_per_task, job.tasks_per_node, job.nodes_min),
+            *(job.nodes_max, job.memory_per_cpu_mb, job.memory_per_node_mb, job.ways, job.bandwidth_gbps, job.is_alone),
+        )
+        known = self._is_possible.get(asked)
+        if known is None:
+            known = self._is_possible[asked] = self._choose(job, self._empty(inside)) is not None
+        return known
 
     def _inside(self, job: ModelJob) -> list[str]:
         """The nodes of its partition that it may use."""
@@ -208,21 +225,23 @@ class Passes:
     def _room(self, job: ModelJob, rest: Rest) -> Room | None:
         """Nodes and cores on each for the job now; None if there are none, with the reason noted."""
         slurm, inside = self._slurm, self._inside(job)
-        if self._choose(job, self._empty(inside)) is None:
+        if not self._could_hold(job, inside):
             slurm.hold_as_bad(job)
             return None
+        nodes = slurm.nodes
         usable = [name for name in inside if name not in rest.barred and self._is_usable(job, name)]
         if rest.kept is not None and slurm.world.wall_s() + job.walltime_s > rest.kept[1]:
             usable = [name for name in usable if name not in rest.kept[0]]
-        alone = {name for name in usable if job.is_alone and rest.free[name] != slurm.nodes[name].capacity}
-        room = self._choose(job, {name: rest.free[name] for name in usable if name not in alone})
+        if job.is_alone:
+            usable = [name for name in usable if rest.free[name] == nodes[name].capacity]
+        room = self._choose(job, {name: rest.free[name] for name in usable})
         if room is None:
             is_away = any(not self._is_usable(job, name) for name in job.required)
             is_away = is_away or all(self._is_reserved(job, name) for name in inside)
             slurm.note(job, "ReqNodeNotAvail" if is_away else "Resources")
             return None
         if job.is_alone:
-            return room[0], tuple(slurm.nodes[name].capacity.cores for name in room[0])
+            return room[0], tuple(nodes[name].capacity.cores for name in room[0])
         return room
 
     def _empty(self, names: Iterable[str]) -> Free:
@@ -233,6 +252,8 @@ class Passes:
 
     def _is_reserved(self, job: ModelJob, name: str) -> bool:
         """Whether a reservation that is not over has the node before the job could end there."""
+        if not self._slurm.reservations:
+            return False
         now_s = self._slurm.world.wall_s()
         return any(
             name in each.nodes and each.begin_s < now_s + job.walltime_s and now_s < each.end_s
@@ -247,10 +268,12 @@ class Passes:
         """
         fewest = job.fewest_nodes
         must = job.required if len(job.required) <= fewest else ()
-        if not set(must) <= set(free):
+        if must and not set(must) <= set(free):
             return None
-        others = [name for name in free if name not in must and (must or not job.required or name in job.required)]
-        candidates = [*must, *others]
+        if job.required:
+            candidates = [*must, *(name for name in free if name not in must and (must or name in job.required))]
+        else:
+            candidates = list(free)
         can = {name: self._most_tasks(job, free[name]) for name in candidates}
         if any(can[name] == 0 for name in must):
             return None

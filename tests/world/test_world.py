@@ -23,16 +23,7 @@ from world.shrink import shrunk
 from world.slurm import Slurm
 
 FOUND = sorted((Path(__file__).parent / "found").glob("*.json"))
-SCHEDULES = 3_000
-#: Promises that about one schedule in a hundred still breaks, or that the checker still judges too strictly: a hold or
-#: an edit in the milliseconds between our look at a job and our change of it, two schedulers at once, a store that is
-#: lost. `make faults` shows them; here only the others must hold.
-OPEN = frozenset(
-    {
-        *("hold undone", "not restored", "not planned again", "wrong nodes", "heartbeat not honest", "not taken back"),
-        *("records kept", "waits for ever", "taken again", "field changed", "extra overwritten", "wrong size"),
-    }
-)
+SCHEDULES = 10_000
 MANAGED = Manage("sns:1", hold=True)
 
 # --- time and processes
@@ -463,7 +454,4 @@ def test_what_was_found_once_stays_mended(path):
 
 def test_thousands_of_schedules_keep_the_promises():
     found = many(range(SCHEDULES), processes=2, most_found=SCHEDULES)
-    broken = {each.seed: [text for text in each.violations if text.split(":")[0] not in OPEN] for each in found}
-    lines = [f"python -m world replay {each.seed}: {each.broken or broken[each.seed]}" for each in found]
-    assert not [line for line, each in zip(lines, found, strict=True) if each.broken or broken[each.seed]]
-    assert len(found) < SCHEDULES / 50, "\n".join(lines)
+    assert [f"python -m world replay {each.seed}: {each.broken or each.violations}" for each in found] == []

@@ -32,6 +32,12 @@ from slurm_sns.policies.placement.kinds_of_jobs import OncePerKind
 from slurm_sns.policies.placement.node_arrays import CORES, Amounts, NodeArrays, held
 from slurm_sns.policies.placement.queue import FairOrder, WaitingQueue
 
+#: A session whose tables hold more kinds of jobs at the end of a pass serves no other pass: the memory of a scheduler
+#: that runs for months is bounded.
+MOST_KINDS = 4096
+#: A working memory has room for so many jobs and projects at least: a short queue that grows does not need a new one.
+LEAST_ROOM = 32
+
 
 @dataclass
 class KernelCycle:
@@ -65,10 +71,9 @@ class KernelCycle:
         of_entry = np.repeat(np.arange(len(entries)), [len(each.nodes) for each in entries])
         demand = np.array([each.alternative.demand for each in entries], dtype=np.int64)
         whole = np.array([each.alternative.exclusive for each in entries])[of_entry]
-        for row in range(len(left)):
-            np.subtract.at(
-                left[row], nodes, np.where(whole, self.node_arrays.capacity[row, nodes], demand[of_entry, row])
-            )
+        amounts = np.where(whole, self.node_arrays.capacity[:, nodes], demand.T[:, of_entry])
+        for row, amount in zip(left, amounts, strict=True):
+            np.subtract.at(row, nodes, amount)
         return left[:, self.opening.nodes]
 
     def not_reached(self) -> tuple[Job, ...]:
@@ -143,7 +148,7 @@ class Kernel:
             session = self._sessions.pop()
         except IndexError:
             session = None
-        if session is None or session.node_arrays is not node_arrays:
+        if session is None or session.node_arrays is not node_arrays or session.is_full:
             session = _Session(node_arrays, self._rules, self._table)
         ran = session.run(free, queue)
         self._sessions.append(session)
@@ -175,6 +180,11 @@ class _Session:
         self._room = _Room(0, 0, 0)
         self._tables = (0, 0, 0)
 
+    @property
+    def is_full(self) -> bool:
+        """Whether its tables hold so many kinds of jobs that most of them are likely to be of jobs that are gone."""
+        return len(self._table) > MOST_KINDS
+
     def run(self, free: Amounts, queue: WaitingQueue) -> KernelResult | None:
         """One pass; None as in `Kernel.run`."""
         depth = self._rules.queue_depth
@@ -204,7 +214,7 @@ class _Session:
         takes = int(np.maximum(free[CORES], 0).sum()) + free.shape[1]
         if self._bench is None or self._tables != tables or not self._room.holds(_Room(jobs, projects, takes)):
             most_takes = int(np.maximum(self.node_arrays.capacity[CORES], free[CORES]).sum()) + free.shape[1]
-            self._room = _Room(2 * jobs, 2 * projects, most_takes)
+            self._room = _Room(max(LEAST_ROOM, 2 * jobs), max(LEAST_ROOM, 2 * projects), most_takes)
             self._tables = tables
             self._bench = bench_for(self._problem(), *self._room)
         return self._bench

@@ -9,14 +9,14 @@ Source: Max-Jobs paper (JSSPP 2013), section 4, figure 12. Slowdowns, members fo
 jobs without profile are this project's own combination with Spread-n-Share (SC'19).
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
 import numpy as np
 
 from slurm_sns.errors import BadInput
-from slurm_sns.model import Alternative, Job, Plan, Report, Snapshot
+from slurm_sns.model import Alternative, Job, Node, Plan, Report, Resources, Snapshot
 from slurm_sns.policies.base import MakeAlternatives, own_geometry
 from slurm_sns.policies.placement.age_limit_cycle import KeepingCycle
 from slurm_sns.policies.placement.cycle import Cycle, CycleLimits, EndedCycle, Heuristic, Match, Opening
@@ -58,10 +58,11 @@ class Portfolio:
         without = rules.without_profiles()
         self._without_profiles = None if without is None else type(self)(without, alternatives)
         self._less_shared_ways: tuple[NodeArrays, NodeArrays] | None = None
+        self._last_nodes: tuple[tuple[tuple[str, Resources], ...], NodeArrays] | None = None
 
     def plan(self, snapshot: Snapshot) -> Plan:
         """The starts of the best schedule, and for every other job why it waits."""
-        node_arrays = NodeArrays.of(snapshot.nodes)
+        node_arrays = self._arrays_of(snapshot.nodes)
         free = amounts([node.free for node in snapshot.nodes])
         schedule = self.schedule(node_arrays, free, WaitingQueue.of(snapshot.waiting, snapshot.projects))
         return Plan(
@@ -128,6 +129,14 @@ class Portfolio:
     def plainly(self) -> "PlainPortfolio":
         """The same policy by the plain twin alone."""
         return PlainPortfolio(self.rules, self.alternatives)
+
+    def _arrays_of(self, nodes: Sequence[Node]) -> NodeArrays:
+        """The arrays of these nodes; those of the last plan, whose tables serve again, if the nodes are the same."""
+        key = tuple([(node.name, node.capacity) for node in nodes])
+        known = self._last_nodes  # read once: another thread may explain a job of another snapshot meanwhile
+        if known is None or known[0] != key:
+            known = self._last_nodes = (key, NodeArrays.of(nodes))
+        return known[1]
 
     def _competing(
         self, node_arrays: NodeArrays, free: Amounts, queue: WaitingQueue

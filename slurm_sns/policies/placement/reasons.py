@@ -41,13 +41,14 @@ def reasons_to_wait(
 ) -> dict[int, str]:
     """Job id -> reason for every waiting job without a match, from a cycle that has run."""
     placed = {match.job.id for match in matches}
+    left = [job for job in waiting if job.id not in placed]
+    if not left:
+        return {}
     behind = {job.id for job in cycle.not_reached()}
     after = CycleCapacity(cycle)
     reason = OncePerKind(partial(_reason, after)).of
     reasons: dict[int, str] = {}
-    for job in waiting:
-        if job.id in placed:
-            continue
+    for job in left:
         if job.id in behind:
             reasons[job.id] = f"behind the first {queue_depth} jobs of the queue (queue_depth)"
         elif job.id in after.withheld_for:

@@ -60,8 +60,10 @@ def count(jobs: Iterable[ObservedJob], statuses: Mapping[int, JobStatus]) -> Tas
 def over_limit(waiting: Iterable[ObservedJob], tasks: Tasks) -> dict[int, str]:
     """The waiting tasks that must not be placed now because their array's limit would be exceeded, with the reason."""
     limited = [(job.task, job.array_limit, job.id) for job in waiting if job.task and job.array_limit]
-    taken: Counter[int] = Counter()
     held_back: dict[int, str] = {}
+    if not limited:
+        return held_back
+    taken: Counter[int] = Counter()
     for (array_id, _), limit, job_id in sorted(limited):
         taken[array_id] += 1
         if tasks.busy[array_id] + taken[array_id] > limit:
@@ -81,8 +83,10 @@ def splits(records: Sequence[tuple[ObservedJob, int]], tasks: Tasks, queue_depth
     least one task unless the array's own limit is reached, so that no array waits for those of another account or
     partition.
     """
+    found: list[Split] = []
+    if not records:
+        return found
     ahead: Counter[str] = Counter()
-    found = []
     for record, room in records:
         array_id = record.id
         held = tasks.held[array_id]

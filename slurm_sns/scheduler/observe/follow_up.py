@@ -77,6 +77,8 @@ def follow_up(
     match status:
         case JobStatus.WAITING:
             return _waiting(job, record)
+        case JobStatus.ENDED | JobStatus.ADMIN_HELD:
+            return record and verified(record), ()
         case JobStatus.OWNER_HELD:
             was = replace(known(record, job), stage=Stage.OWNER_HELD, note=OWNER_HELD)
             return was, handed_over(job, status, was, OWNER_HELD)
@@ -91,8 +93,6 @@ def follow_up(
             return _given_to_slurm(job, record), ()
         case JobStatus.RUNNING | JobStatus.SUSPENDED:
             return _compared(job, record), ()
-        case JobStatus.ENDED | JobStatus.ADMIN_HELD:
-            return record and verified(record), ()
         case _:
             return None, ()
 
@@ -183,6 +183,8 @@ def _waiting(job: ObservedJob, record: JobRecord | None) -> FollowUp:
     # The nice that Slurm shows is the owner's, also after the owner changed it. Our boost is still in it only if the
     # owner has cleared our node list.
     nice = record.nice if is_boosted(job.nice, record.nice) else job.nice
+    if _says_waiting(record, job, nice):
+        return record, () if record.failures < MOST_FAILURES else _given_up(record)
     # Made by the constructor: at 10,000 waiting jobs, dataclasses.replace would take most of the time spent here.
     held = JobRecord(
         record.job_id,
@@ -196,9 +198,25 @@ def _waiting(job: ObservedJob, record: JobRecord | None) -> FollowUp:
         note=record.note,
         limited_by=record.limited_by,
     )
-    if held.failures < MOST_FAILURES:
-        return held, ()
-    return held, (Release(job.id, f"left to Slurm after {held.failures} placements that failed: {held.note}"),)
+    return held, () if held.failures < MOST_FAILURES else _given_up(held)
+
+
+def _says_waiting(record: JobRecord, job: ObservedJob, nice: int) -> bool:
+    """Whether the record is that of a waiting job already, as that of nearly every job of a long queue."""
+    return (
+        record.stage is Stage.HELD
+        and record.submit_s == job.submit_s
+        and record.restarts == job.restarts
+        and record.nice == nice
+        and not (record.nodes or record.tasks or record.difference)
+        and record.memory_per_cpu_mb is None
+        and record.memory_per_node_mb is None
+    )
+
+
+def _given_up(held: JobRecord) -> tuple[Release]:
+    why = f"left to Slurm after {held.failures} placements that failed: {held.note}"
+    return (Release(held.job_id, why),)
 
 
 def _given_to_slurm(job: ObservedJob, record: JobRecord | None) -> JobRecord | None:

@@ -53,12 +53,20 @@ def statuses(
 ) -> dict[int, Known]:
     """The status of each of these jobs, with our record of it, by job id."""
     known = _known(jobs, records)
-    return {job.id: Known(status_of(job, known.get(job.id), now_s, settings), known.get(job.id)) for job in jobs}
+    found: dict[int, Known] = {}
+    for job in jobs:
+        record = known.get(job.id)
+        found[job.id] = Known(status_of(job, record, now_s, settings), record)
+    return found
 
 
 def _known(jobs: Sequence[ObservedJob], records: Mapping[int, JobRecord]) -> dict[int, JobRecord]:
     """Our records of these jobs, by job id; a split-off task may take over the record of its array."""
-    known = {job.id: records[job.id] for job in jobs if _is_same_job(job, records.get(job.id))}
+    known: dict[int, JobRecord] = {}
+    for job in jobs:
+        record = records.get(job.id)
+        if record is not None and _is_same_job(job, record):
+            known[job.id] = record
     given = {job.id for job in jobs if job.array_id is not None and job.is_slurms}
     for job in jobs:
         array = known.get(job.array_id) if job.array_id is not None and job.id not in known else None
@@ -73,9 +81,9 @@ def _known(jobs: Sequence[ObservedJob], records: Mapping[int, JobRecord]) -> dic
     return known
 
 
-def _is_same_job(job: ObservedJob, record: JobRecord | None) -> bool:
+def _is_same_job(job: ObservedJob, record: JobRecord) -> bool:
     """Whether the record is of this job, not of an earlier one with its id. A requeue renews the submit time (seen)."""
-    return record is not None and (record.submit_s == job.submit_s or job.restarts > record.restarts)
+    return record.submit_s == job.submit_s or job.restarts > record.restarts
 
 
 def status_of(job: ObservedJob, record: JobRecord | None, now_s: float, settings: Settings) -> JobStatus:

@@ -59,7 +59,7 @@ def waiting_for_limits(
     back.
     """
     waiting, seen = list(candidates), list(jobs)
-    groups = _groups(waiting, seen, records)
+    groups = _groups(waiting, seen, records) if any(each.limited_by for each in records.values()) else {}
     if not groups:
         return {}
     untried: dict[Owner, list[ObservedJob]] = {}

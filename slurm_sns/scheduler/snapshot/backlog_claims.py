@@ -80,6 +80,8 @@ def next_backlog(
     computes what comes free later; it is called only when the first job of a queue has no plan of Slurm's.
     """
     waiting = list(jobs)
+    if not waiting:
+        return NO_BACKLOG
     free = {node.name: node.free for node in plannable}
     claims = [_planned(job) for job in waiting if job.planned_on]
     beyond: list[NodeClaim] = []

@@ -14,6 +14,8 @@ from slurm_sns.scheduler.snapshot.release_times import Releases, of_running
 #: after it. A node whose epilog takes longer than this is left out.
 COMPLETING_GRACE_S = 3.0
 
+_PLACED = frozenset({JobStatus.PLACED, JobStatus.OVERDUE})
+
 #: A placed job, with what it will take on each of its nodes.
 Placed = tuple[ObservedJob, Mapping[str, Resources]]
 
@@ -23,7 +25,7 @@ def occupies_placement(status: JobStatus) -> bool:
 
     An overdue job may start before we have unpinned it, so it counts for one cycle more.
     """
-    return status in (JobStatus.PLACED, JobStatus.OVERDUE)
+    return status in _PLACED
 
 
 def unavailable_nodes(observation: Observation, now_s: float) -> dict[str, str]:
@@ -31,8 +33,10 @@ def unavailable_nodes(observation: Observation, now_s: float) -> dict[str, str]:
     reasons = {node.name: node.unavailable for node in observation.nodes if node.unavailable}
     # A node that Slurm keeps for a job: if the job is known, it has a node claim (backlog_claims). If no job names the
     # node, nothing may be planned there.
-    named = {name for job in observation.jobs for name in job.planned_on}
-    reasons.update((node.name, "planned") for node in observation.nodes if node.is_planned and node.name not in named)
+    planned = [node.name for node in observation.nodes if node.is_planned]
+    if planned:
+        named = {name for job in observation.jobs for name in job.planned_on}
+        reasons.update((name, "planned") for name in planned if name not in named)
     for job in observation.jobs:
         if job.is_completing and now_s - job.end_s > COMPLETING_GRACE_S:
             reasons.update((name, f"job {job.id} is completing there") for name in job.allocated if name not in reasons)

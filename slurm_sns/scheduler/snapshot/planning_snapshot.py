@@ -28,7 +28,7 @@ from slurm_sns.scheduler.snapshot.free_nodes import (
     releases,
     unavailable_nodes,
 )
-from slurm_sns.scheduler.snapshot.plannable import sort_out
+from slurm_sns.scheduler.snapshot.plannable import Plannable, sort_out
 from slurm_sns.scheduler.snapshot.spreading import Spreading
 from slurm_sns.scheduler.snapshot.withholding import Withholding
 
@@ -83,15 +83,17 @@ def planning_snapshot(
         backfill=observation.backfill,
     )
     pauses_s = {job.user_id: withholding.pause_s(job.user_id, now_s, settings.withhold_limit_s) for job in candidates}
-    plannable = sort_out(
-        candidates,
-        reconciled.records,
-        observation,
-        settings,
-        eligibility=Eligibility(observation, now_s, spreading, backlog.claims),
-        others=reconciled.others,
-        may_withhold=lambda user_id: not pauses_s[user_id],
-    )
+    plannable = Plannable()
+    if candidates:
+        plannable = sort_out(
+            candidates,
+            reconciled.records,
+            observation,
+            settings,
+            eligibility=Eligibility(observation, now_s, spreading, backlog.claims),
+            others=reconciled.others,
+            may_withhold=lambda user_id: not pauses_s[user_id],
+        )
     held_arrays = [(reconciled.ours[job.id], room) for job, room in plannable.arrays]
     unsplit = {array.id: arrays.waits_because(array, reconciled.tasks) for array, _ in held_arrays}
     nevers = plannable.infeasible if settings.mode == "enforce" else {}
@@ -117,8 +119,10 @@ def planning_snapshot(
 
 def _is_in_backlog(job: ObservedJob, status: JobStatus, settings: Settings, now_s: float) -> bool:
     """Whether the job waits in Slurm's own queue, and we neither placed it nor plan it."""
+    if not waits_in_slurms_queue(job, now_s):  # most jobs of a long queue are held or run
+        return False
     is_placed = occupies_placement(status) or status in (JobStatus.REQUEUED, JobStatus.UNHELD)
-    return not is_placed and not is_to_be_planned(job, status, settings) and waits_in_slurms_queue(job, now_s)
+    return not is_placed and not is_to_be_planned(job, status, settings)
 
 
 def _not_withheld(
