@@ -1,7 +1,8 @@
 """The values that all other modules exchange: resources, nodes, jobs, the snapshot, actions and the plan.
 
 Units: memory in MiB, cores are Slurm cores (not CPUs), ways are last-level-cache ways per node, bandwidth in whole
-GB/s, times in seconds (live: Unix seconds). All values are immutable: a policy cannot change what it is given.
+GB/s, times in seconds (live: Unix seconds). CLOSIDs are explained in policies/sns/closids.py. All values are immutable:
+a policy cannot change what it is given.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,15 +19,17 @@ Share = int | float | Fraction
 
 
 class Resources(NamedTuple):
-    """Amounts of the four resources of one node: a capacity, what is free, or a job's demand on each of its nodes.
+    """Amounts of the five resources of one node: a capacity, what is free, or a job's demand on each of its nodes.
 
-    What is free may be negative: a cycle may withhold more capacity for a job than is left.
+    What is free may be negative: a cycle may withhold more capacity for a job than is left. `closids` are 0 everywhere
+    in a cluster where nobody counts them; otherwise a job that demands ways demands one.
     """
 
     cores: int
     memory_mb: int
     ways: int = 0
     bandwidth_gbps: int = 0
+    closids: int = 0
 
     def within(self, limit: "Resources") -> bool:
         """Whether every amount is at most that of `limit`."""
@@ -35,6 +38,7 @@ class Resources(NamedTuple):
             and self.memory_mb <= limit.memory_mb
             and self.ways <= limit.ways
             and self.bandwidth_gbps <= limit.bandwidth_gbps
+            and self.closids <= limit.closids
         )
 
     def plus(self, other: "Resources") -> "Resources":
@@ -44,6 +48,7 @@ class Resources(NamedTuple):
             self.memory_mb + other.memory_mb,
             self.ways + other.ways,
             self.bandwidth_gbps + other.bandwidth_gbps,
+            self.closids + other.closids,
         )
 
     def minus(self, other: "Resources") -> "Resources":
@@ -53,6 +58,7 @@ class Resources(NamedTuple):
             self.memory_mb - other.memory_mb,
             self.ways - other.ways,
             self.bandwidth_gbps - other.bandwidth_gbps,
+            self.closids - other.closids,
         )
 
 

@@ -232,6 +232,14 @@ WRONG_FILES = {
         SMALLEST.replace("[main], cores", "[main, gpu], cores"),
         "nodes[0].partitions: partition 'gpu' is not managed; valid: main",
     ),
+    "closids that leave none for jobs": (
+        SMALLEST.replace("cores", "llc_ways: 11, closids: 2, cores"),
+        "nodes[0].closids: 2 leaves none for jobs: the root group and the group of the jobs without ways have 2;",
+    ),
+    "closids without ways": (
+        SMALLEST.replace("cores", "closids: 16, cores"),
+        "nodes[0].closids: 16 without llc_ways: only jobs with cache ways are counted; valid: 0, or also llc_ways",
+    ),
     "node in two entries": (
         SMALLEST + "  - {names: c3, partitions: [main], cores: 4, memory_mb: 4000}\n",
         "line 4: nodes[1].names: node c3 is also in nodes[0]; valid: each node in one entry",

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pydantic_core import PydanticCustomError
 
 from slurm_sns.config.settings import Settings
+from slurm_sns.policies.sns.closids import FEWEST, KEPT
 from slurm_sns.submit.table import NodeShape
 
 
@@ -21,6 +22,7 @@ def check(settings: Settings) -> None:
     if 1 not in settings.sns.scales:
         _refuse(("sns", "scales"), f"{list(settings.sns.scales)} lacks 1; valid: 1 and others, such as [1, 2, 4, 8]")
     _nodes_once(settings)
+    _closids_are_for_jobs(settings)
     _partitions_have_nodes(settings)
     _extra_field_is_free(settings)
     scheduler = settings.scheduler
@@ -55,6 +57,21 @@ def _nodes_once(settings: Settings) -> None:
                     f"node {name} is also in nodes[{owners[name]}]; valid: each node in one entry",
                 )
             owners[name] = index
+
+
+def _closids_are_for_jobs(settings: Settings) -> None:
+    for index, nodes in enumerate(settings.nodes):
+        if nodes.closids and not nodes.llc_ways:
+            _refuse(
+                ("nodes", index, "closids"),
+                f"{nodes.closids} without llc_ways: only jobs with cache ways are counted; valid: 0, or also llc_ways",
+            )
+        if 0 < nodes.closids < FEWEST:
+            _refuse(
+                ("nodes", index, "closids"),
+                f"{nodes.closids} leaves none for jobs: the root group and the group of the jobs without ways have "
+                f"{KEPT}; valid: {FEWEST} or more, 0 for no limit",
+            )
 
 
 def _partitions_have_nodes(settings: Settings) -> None:

@@ -32,6 +32,7 @@ class Nodes(Section):
     memory_mb: Annotated[int, Field(ge=1, le=1_000_000_000)]
     llc_ways: Annotated[int, Field(ge=0, le=64)] = 0
     bandwidth_gbps: Annotated[int, Field(ge=0, le=100_000)] = 0
+    closids: Annotated[int, Field(ge=0, le=4096)] = 0
 
     @property
     def node_names(self) -> tuple[str, ...]:

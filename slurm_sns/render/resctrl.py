@@ -1,14 +1,14 @@
 """What the nodes of each type are to have in resctrl, from sns.yaml: groups, their limits, mount options. Pure.
 
 A node type is an entry of `nodes`. What only the machine knows is not in it: where the masks are, how many CLOSIDs
-there are, what MB values mean. `sns check` compares the two (slurm/check_resctrl.py).
+there are in all, what MB values mean. `sns check` compares the two (slurm/check_resctrl.py).
 """
 
 from dataclasses import dataclass
 
 from slurm_sns.config import Config, Nodes
 from slurm_sns.policies.profile import FEWEST_WAYS
-from slurm_sns.policies.sns.closids import KEPT
+from slurm_sns.policies.sns.closids import KEPT, closids_for_jobs
 from slurm_sns.policies.sns.parameters import SnsParameters
 
 #: What `Groups` in node/resctrl/groups.py puts before our groups' names, and the names of node/group_writes.py.
@@ -20,7 +20,8 @@ class NodeType:
     """An entry of `nodes`, as resctrl.yaml describes it; None where sns.yaml gives its jobs no such resource.
 
     `shared_ways` and `job_ways` are those of each cache domain, `bandwidth_gbps` is that of the node. `most_jobs` is
-    how many jobs could have a group of their own at once if CLOSIDs were unlimited.
+    how many jobs could have a group of their own at once: with the CLOSIDs that sns.yaml gives, otherwise with any
+    number of them.
     """
 
     nodes: Nodes
@@ -51,6 +52,8 @@ def _node_type(nodes: Nodes, shared_ways: int) -> NodeType:
     left = nodes.llc_ways - shared
     # A job has a core at least, and FEWEST_WAYS where there are ways. A node without either has no groups.
     most = min(nodes.cores, left // FEWEST_WAYS) if nodes.llc_ways else nodes.cores
+    if nodes.closids:
+        most = min(most, closids_for_jobs(nodes.closids))
     return NodeType(
         nodes,
         shared_ways=shared if nodes.llc_ways else None,

@@ -1,7 +1,7 @@
 """The live scheduler's settings from sns.yaml."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -9,7 +9,8 @@ class Settings:
     """The settings; None means no limit for `age_limit_s` and `withhold_limit_s`, and Slurm's shares for `shares`.
 
     `queue_depth` is how many jobs of the queue a cycle looks at. `unmanaged_gbps_per_core` is the bandwidth that a
-    running job without a profile is assumed to draw. `shares` are by account.
+    running job without a profile is assumed to draw. `shares` are by account. `closids` are those of nodes, by node; a
+    node that is not named has no limit, and without any name no CLOSIDs are counted.
     """
 
     mode: str = "enforce"
@@ -22,3 +23,4 @@ class Settings:
     backoff_max_s: float = 300.0
     shares: Mapping[str, float] | None = None
     unmanaged_gbps_per_core: float = 0.0
+    closids: Mapping[str, int] = field(default_factory=dict)

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from slurm_sns.config import grammar
-from slurm_sns.policies.sns.closids import closids_for_jobs
+from slurm_sns.policies.sns.closids import FEWEST, closids_for_jobs
 from slurm_sns.slurm.check import merged
 from slurm_sns.slurm.check_finding import Finding
 from slurm_sns.slurm.node_reports import Group, NodeReport, NodeReports
@@ -109,11 +109,16 @@ def _closids(node_type: NodeType, report: NodeReport) -> Finding:
     others = sum(group.kind == "other" for group in report.groups)
     jobs = closids_for_jobs(report.closids, others)
     besides = f", {others} of them in groups of others" if others else ""
+    usable = report.closids - others
+    is_countable = "llc" in node_type["gres"] and usable >= FEWEST
+    counting = (
+        f"; sns.yaml, nodes: closids: {usable}, and no more jobs with ways are planned there" if is_countable else ""
+    )
     return _warning(
         _line("closids"),
         f"{report.closids}{besides}",
         f"at least {node_type['closids']}",
-        f"at most {jobs} jobs of a node have ways or bandwidth of their own; the others run unpartitioned",
+        f"at most {jobs} jobs of a node have ways or bandwidth of their own; the others run unpartitioned{counting}",
         is_well=jobs >= node_type["job_groups"]["most"],
     )
 

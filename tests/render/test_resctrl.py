@@ -85,6 +85,12 @@ def test_a_node_has_no_more_groups_than_jobs_could_fill(tmp_path: Path, nodes: s
     assert only["job_groups"]["most"] == most
 
 
+def test_a_node_has_no_more_groups_than_sns_yaml_gives_closids(tmp_path: Path) -> None:
+    few, many = types(tmp_path, "cores: 28, llc_ways: 20, closids: 8", "cores: 28, llc_ways: 20, closids: 16")
+    assert (few["closids"], few["job_groups"]["most"]) == (8, 6)
+    assert (many["closids"], many["job_groups"]["most"]) == (11, 9)
+
+
 def test_the_shared_group_has_no_more_ways_than_the_cache(tmp_path: Path) -> None:
     (only,) = types(tmp_path, "cores: 4, llc_ways: 4", shared_ways=6)
     assert (only["shared_group"]["ways"], only["job_groups"]["ways"]) == (4, 0)

@@ -65,6 +65,14 @@ def test_figure_1_on_two_nodes(simulate):
     assert summary["mean_run_s"] == summary["mean_turnaround_s"] == (434 + 352 + 501) / 3
 
 
+def test_no_more_jobs_with_ways_run_on_a_node_than_it_has_closids(simulate, write):
+    header, *rows = paper_nodes(2).splitlines()
+    for closids, starts in ((5, ["0", "0", "0"]), (4, ["0", "0", "352"])):
+        listed = write("limited.csv", "\n".join([f"{header},closids", *(f"{row},{closids}" for row in rows)]) + "\n")
+        lines = simulate(FIGURE_1, "--policy", "sns", "--profiles", PROFILES, nodes=str(listed))[1]
+        assert [line.split(",")[2] for line in lines] == starts
+
+
 def test_figure_1_under_ce_needs_a_third_node(simulate):
     on_three = simulate(FIGURE_1, "--policy", "ce", "--profiles", PROFILES, nodes=3)[1]
     on_two = simulate(FIGURE_1, "--policy", "ce", nodes=2)[1]

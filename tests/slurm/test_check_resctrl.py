@@ -128,7 +128,22 @@ def test_the_warning_about_closids_says_how_many_jobs_they_are_for(rendered: str
     (warning,) = told(rendered, report("c1", closids=8), report("c2", closids=8))
     assert warning.what == "nodes c[1-2]: resctrl.yaml, closids"
     assert warning.wanted == "at least 11"
-    assert warning.advice.startswith("at most 6 jobs of a node have ways or bandwidth of their own")
+    assert warning.advice == (
+        "at most 6 jobs of a node have ways or bandwidth of their own; the others run unpartitioned; "
+        "sns.yaml, nodes: closids: 8, and no more jobs with ways are planned there"
+    )
+
+
+def test_of_closids_that_sns_yaml_gives_nothing_is_said(tmp_path: Path) -> None:
+    entry = (
+        "{names: c1, partitions: [main], cores: 28, memory_mb: 128000, llc_ways: 20, bandwidth_gbps: 118, closids: 7}"
+    )
+    (tmp_path / "sns.yaml").write_text(f"partitions: [main]\nnodes: [{entry}]\n")
+    limited = texts(configuration.load(tmp_path / "sns.yaml"), Path("/etc/slurm/sns.yaml"))["resctrl.yaml"]
+    groups = [ROOT, group("a", "other")]
+    assert told(limited, report("c1", closids=8, groups=groups)) == []
+    (warning,) = told(limited, report("c1", closids=7, groups=groups))
+    assert "closids: 6, and no more jobs" in warning.advice
 
 
 def test_a_job_without_ways_in_a_domain_has_the_shared_ones_there(rendered: str) -> None:

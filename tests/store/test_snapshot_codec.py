@@ -30,7 +30,7 @@ amounts = st.integers(-(10**6), 10**9)
 names = st.text(max_size=8)
 floats = st.floats(allow_nan=False)
 seconds = st.integers(0, 2**33) | floats | st.fractions()
-resources = st.builds(Resources, amounts, amounts, amounts, amounts)
+resources = st.builds(Resources, amounts, amounts, amounts, amounts, amounts)
 alternatives = st.builds(
     Alternative,
     nodes=st.integers(1, 99),

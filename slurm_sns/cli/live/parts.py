@@ -42,6 +42,7 @@ def settings(config: Config) -> Settings:
         backoff_max_s=scheduler.backoff_max_s,
         unmanaged_gbps_per_core=config.sns.unmanaged_gbps_per_core,
         shares=None if shares == "slurm" else shares,
+        closids={name: nodes.closids for nodes in config.nodes if nodes.closids for name in nodes.node_names},
     )
 
 

@@ -32,6 +32,8 @@ RESOURCES = (
     ("ways", "ways", 1),
     ("bandwidth_gbps", "GB/s", 1),
 )
+#: The same for what is shown only where it is counted.
+CLOSIDS = ("closids", "CLOSIDs", 1)
 
 
 def warnings(answer: Answer, now_s: float) -> list[str]:
@@ -73,7 +75,7 @@ def plain_lines(answer: Answer, now_s: float) -> Iterator[str]:
     for name in ("waiting", "placing", "running", *suspended, "held_by_owner", "placed"):
         yield f"{name.replace('_', ' ')}: {answer[name]}"
     yield f"nodes: {answer['nodes']}"
-    for key, name, unit in RESOURCES:
+    for key, name, unit in (*RESOURCES, *_closids(answer)):
         yield f"{name}: {_share(answer, key, unit)}"
     if answer["matched"]:
         yield f"last matches: {_text(_matches(answer))}"
@@ -189,7 +191,13 @@ def _accounts(answer: Answer) -> Table:
 
 def _kinds(of: Answer) -> list[tuple[str, str, int]]:
     """The resources of which there is any capacity: (name, key, unit)."""
-    return [(name, key, unit) for key, name, unit in RESOURCES if of["capacity"][key]]
+    there = [each for each in RESOURCES if of["capacity"][each[0]]]
+    return [(name, key, unit) for key, name, unit in (*there, *_closids(of))]
+
+
+def _closids(of: Answer) -> tuple[tuple[str, str, int], ...]:
+    """CLOSIDs where they are counted; a scheduler of an earlier version does not name them."""
+    return (CLOSIDS,) if of["capacity"].get("closids") else ()
 
 
 def _share(of: Answer, key: str, unit: int) -> str:

@@ -32,7 +32,8 @@ def simulate(
         Path,
         typer.Option(
             "--nodes",
-            help="CSV with the header name,cores,mem_gb, optionally ways,bandwidth_gbps; rescheduling needs pool, too.",
+            help="CSV with the header name,cores,mem_gb, optionally ways,bandwidth_gbps,closids; rescheduling needs "
+            "pool, too.",
         ),
     ],
     policy: Annotated[str, typer.Option("--policy", help=f"{', '.join(REGISTRY)}, or the name of one heuristic.")],

@@ -19,6 +19,8 @@ def wording(alternative: Alternative) -> str:
         parts.append(f"{demand.ways} {_plural('way', demand.ways)}")
     if demand.bandwidth_gbps:
         parts.append(f"{demand.bandwidth_gbps} GB/s")
+    if demand.closids:
+        parts.append(f"{demand.closids} {_plural('CLOSID', demand.closids)}")
     per_node = ", ".join(parts) + f" and {demand.memory_mb} MiB"
     if alternative.nodes == 1 and not alternative.exclusive:
         return per_node

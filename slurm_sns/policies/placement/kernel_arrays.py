@@ -9,8 +9,9 @@ A heuristic looks at cache ways and bandwidth only where the job demands them. S
 demands neither, cache ways, bandwidth, or both. A *score* is a distinct ranking of nodes; two cases that rank nodes
 alike, of the same or of different heuristics, share one score.
 
-Shapes: R resources, N nodes, W alternatives, K kinds, J jobs, P projects, H heuristics, S scores. Arrays may have spare
-room behind their entries, which is never read.
+Shapes: R resources, N nodes, W alternatives, K kinds, J jobs, P projects, H heuristics, S scores. Weights are of R - 1
+resources, because no score looks at the last one, CLOSIDs. Arrays may have spare room behind their entries, which is
+never read.
 """
 
 from typing import NamedTuple
@@ -33,9 +34,9 @@ class Scores(NamedTuple):
     of: Integers  #: (H, 4) the heuristic's score for demands of neither, cache ways, bandwidth, both
     angle: Flags  #: (S) the score is Mix-Fit's angle, and its weights are 0
     grouped: Flags  #: (S) nodes with more idle cores come first; several nodes have equally many where possible
-    free: Integers  #: (S, R) weights of what is free
-    configured: Integers  #: (S, R) weights of the capacity
-    occupied: Floats  #: (S, R) weights of the shares of the capacity that are occupied
+    free: Integers  #: (S, R - 1) weights of what is free
+    configured: Integers  #: (S, R - 1) weights of the capacity
+    occupied: Floats  #: (S, R - 1) weights of the shares of the capacity that are occupied
     span: int  #: more than any sum of occupied shares, in units of 1e-9
 
 

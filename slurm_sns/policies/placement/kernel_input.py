@@ -120,7 +120,7 @@ class KindTable:
         if number is None:
             number = self._alternatives[key] = len(self._alternatives)
             case = (of.demand[WAYS] > 0) + 2 * (of.demand[BANDWIDTH] > 0)
-            simple = not of.exclusive and allowed == NOBODY and case == 0
+            simple = not of.exclusive and allowed == NOBODY and not any(of.demand[WAYS:])
             self._alternative_arrays = AlternativeArrays(
                 *(self._with_room(column, number + 1) for column in self._alternative_arrays)
             )

@@ -19,7 +19,13 @@ class Lack:
 
     def __str__(self) -> str:
         """As in: c3 lacks 4 cores and 2000 MiB."""
-        units = ("core" if self.lacks.cores == 1 else "cores", "MiB", "ways", "GB/s of bandwidth")
+        units = (
+            "core" if self.lacks.cores == 1 else "cores",
+            "MiB",
+            "ways",
+            "GB/s of bandwidth",
+            "CLOSID (each job with cache ways there has one)",
+        )
         parts = [f"{amount} {unit}" for amount, unit in zip(self.lacks, units, strict=True) if amount > 0]
         if parts:
             return f"{self.node} lacks {' and '.join(parts)}"

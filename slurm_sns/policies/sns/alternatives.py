@@ -21,6 +21,7 @@ from slurm_sns.policies.placement.request import Layout, NodeType, Request, comp
 from slurm_sns.policies.profile import SAME, Program, Run
 from slurm_sns.policies.sns.alternatives_report import AlternativesReport, Considered
 from slurm_sns.policies.sns.classify import Classification, ProgramClass, classify, corrected_time_s
+from slurm_sns.policies.sns.closids import are_counted, with_closid
 from slurm_sns.policies.sns.parameters import PAPER_BANDWIDTH_GBPS, SnsParameters
 
 NO_PROFILE = "no profile: runs at scale 1 on shared nodes, and asks for no ways and no bandwidth"
@@ -136,7 +137,7 @@ class _Profiled:
             considered=(*eligible, *dropped),
             note=note,
         )
-        return Choice(tuple(map(_alternative, eligible)), explanation)
+        return Choice(tuple(map(self._alternative, eligible)), explanation)
 
     def _considered(self, classification: Classification) -> list[Considered]:
         """Each scale in the order in which it is tried."""
@@ -219,7 +220,7 @@ class _Profiled:
             bandwidth_gbps=math.ceil(bandwidth) if self._any_node_has("bandwidth_gbps") else 0,
             slowdown=predicted_slowdown(self.runs, scale, ways or None, self.parameters),
         )
-        large = holding(_demand(considered), self.types)
+        large = holding(self._demand(considered), self.types)
         if large < considered.nodes:
             return replace(
                 considered,
@@ -255,11 +256,10 @@ class _Profiled:
         """Whether any node has this resource; if none has, the job demands none of it."""
         return any(getattr(each.capacity, resource) for each in self.types)
 
+    def _demand(self, of: Considered) -> Resources:
+        demand = Resources(of.cores, of.memory_mb, of.ways or 0, of.bandwidth_gbps or 0)
+        return with_closid(demand, is_counted=are_counted(each.capacity for each in self.types))
 
-def _demand(of: Considered) -> Resources:
-    return Resources(of.cores, of.memory_mb, of.ways or 0, of.bandwidth_gbps or 0)
-
-
-def _alternative(of: Considered) -> Alternative:
-    assert of.slowdown is not None  # noqa: S101  an eligible scale has one
-    return Alternative(of.nodes, _demand(of), of.tasks_per_node, of.scale, of.slowdown, of.exclusive)
+    def _alternative(self, of: Considered) -> Alternative:
+        assert of.slowdown is not None  # noqa: S101  an eligible scale has one
+        return Alternative(of.nodes, self._demand(of), of.tasks_per_node, of.scale, of.slowdown, of.exclusive)

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from slurm_sns.model import Alternative
 from slurm_sns.policies.placement.request import NodeType, Request, fewest_nodes, holding, spread
+from slurm_sns.policies.sns.closids import are_counted, with_closid
 from slurm_sns.policies.sns.evidence import KnownEvidence
 from slurm_sns.policies.sns.parameters import SnsParameters
 
@@ -82,5 +83,6 @@ def exploring(
         ways=min((each.ways for each in fitting), default=0),
         bandwidth_gbps=min((each.bandwidth_gbps for each in fitting), default=0),
     )
+    everything = with_closid(everything, is_counted=are_counted(each.capacity for each in types))
     first = Alternative(layout.nodes, everything, layout.tasks_per_node, step.scale, exclusive=True)
     return (first, *others)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from slurm_sns.model import ActiveJob, ActiveState, JobPool, Resources
+from slurm_sns.policies.sns.closids import are_counted, with_closid
 from slurm_sns.scheduler.observe.observed import JobState, Observation, ObservedJob
 from slurm_sns.scheduler.observe.records import JobRecord
 from slurm_sns.scheduler.snapshot.free_nodes import Placed
@@ -40,6 +41,7 @@ def job_pools(observation: Observation, partitions: frozenset[str]) -> tuple[Job
 
 def _with_nodes(observation: Observation, before: Mapping[int, ActiveJob]) -> Iterator[ActiveJob]:
     threads = {node.name: node.threads_per_core for node in observation.nodes if node.threads_per_core > 1}
+    counts_closids = are_counted(node.capacity for node in observation.nodes)
     for job in observation.jobs:
         if job.state is JobState.RUNNING:
             state = ActiveState.RUNNING
@@ -54,7 +56,8 @@ def _with_nodes(observation: Observation, before: Mapping[int, ActiveJob]) -> It
         if known is not None and known.state is state and known.since_s == since_s and _is_unchanged(known, job):
             yield known
         else:
-            yield _active(job, state, job.allocated, _part(job, threads), since_s)
+            part = with_closid(_part(job, threads), is_counted=counts_closids)
+            yield _active(job, state, job.allocated, part, since_s)
 
 
 def _is_unchanged(known: ActiveJob, job: ObservedJob) -> bool:

@@ -5,7 +5,7 @@ from math import ceil, inf
 
 from slurm_sns.model import NOTHING, Node, Resources
 from slurm_sns.scheduler.observe.job_status import JobStatus
-from slurm_sns.scheduler.observe.observed import Observation, ObservedJob
+from slurm_sns.scheduler.observe.observed import Observation, ObservedJob, ObservedNode
 from slurm_sns.scheduler.snapshot.geometry import placed_demand
 from slurm_sns.scheduler.snapshot.release_times import Releases, of_running
 
@@ -83,10 +83,16 @@ def free_nodes(
         for name, drawn in _drawn_unmanaged(observation, unmanaged_gbps_per_core).items():
             taken[name] = taken.get(name, NOTHING).plus(drawn)
     return tuple(
-        Node(node.name, node.capacity, node.capacity.minus(node.allocated).minus(taken.get(node.name, NOTHING)))
+        Node(node.name, node.capacity, _free(node, taken.get(node.name, NOTHING)))
         for node in observation.nodes
         if node.name not in unavailable
     )
+
+
+def _free(node: ObservedNode, taken: Resources) -> Resources:
+    """What is free on a node. More jobs with ways than CLOSIDs leave none free, and keep nothing else from jobs."""
+    free = node.capacity.minus(node.allocated).minus(taken)
+    return free if free.closids >= 0 else free._replace(closids=0)
 
 
 def _drawn_unmanaged(observation: Observation, gbps_per_core: float) -> dict[str, Resources]:

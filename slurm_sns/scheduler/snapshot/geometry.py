@@ -15,6 +15,7 @@ from typing import NamedTuple
 from slurm_sns.errors import Infeasible
 from slurm_sns.model import Alternative, Resources
 from slurm_sns.policies.placement.request import Request, compact, holding, on_whole_cores
+from slurm_sns.policies.sns.closids import are_counted, with_closid
 from slurm_sns.scheduler.observe.observed import ObservedJob, ObservedNode
 from slurm_sns.scheduler.snapshot.node_kinds import NodeKind, NodeKinds, kinds_of
 
@@ -101,7 +102,8 @@ def placed_demand(job: ObservedJob, nodes: Sequence[ObservedNode]) -> Resources:
     tasks = _most_tasks_on_a_node(job, count, limits)
     if job.tasks_per_node is not None:
         tasks = min(job.tasks_per_node, job.tasks)
-    return demand(job, tasks, count, limits)._replace(ways=job.ways, bandwidth_gbps=job.bandwidth_gbps)
+    found = demand(job, tasks, count, limits)._replace(ways=job.ways, bandwidth_gbps=job.bandwidth_gbps)
+    return with_closid(found, is_counted=are_counted(node.capacity for node in nodes))
 
 
 def whole_memory_mb(nodes: Sequence[ObservedNode]) -> int:

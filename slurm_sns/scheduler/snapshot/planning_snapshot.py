@@ -20,6 +20,7 @@ from slurm_sns.scheduler.observe.records import JobRecord
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.snapshot.active_jobs import active_jobs, job_pools
 from slurm_sns.scheduler.snapshot.backlog_claims import Backlog, next_backlog, waits_in_slurms_queue
+from slurm_sns.scheduler.snapshot.counted_closids import count_closids
 from slurm_sns.scheduler.snapshot.eligibility import Eligibility
 from slurm_sns.scheduler.snapshot.free_nodes import (
     free_nodes,
@@ -70,6 +71,7 @@ def planning_snapshot(
     says for which users capacity was withheld after its plan, and `history` is what its policy wants to remember.
     """
     statuses, candidates = reconciled.statuses, reconciled.candidates
+    observation = count_closids(observation, settings.closids)
     unavailable, placed = unavailable_nodes(observation, now_s), placed_jobs(observation, statuses)
     nodes = free_nodes(observation, placed, unavailable, settings.unmanaged_gbps_per_core)
     backlog = next_backlog(

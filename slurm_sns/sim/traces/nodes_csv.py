@@ -1,6 +1,7 @@
 """Read the nodes of a simulated cluster: CSV with the header `name,cores,mem_gb`, optionally more.
 
-The optional columns are `ways`, `bandwidth_gbps` and `pool`. A site needs the column `pool`; a cluster ignores it.
+The optional columns are `ways`, `bandwidth_gbps`, `closids` and `pool`. A site needs the column `pool`; a cluster
+ignores it. `closids` is what sns.yaml calls so, 0 where there is no limit; without the column no node has one.
 
 1 GB is 1024 MiB; fractions of a MiB, and of a GB/s, are rounded down, so that no capacity is overstated.
 """
@@ -11,13 +12,14 @@ import numpy as np
 
 from slurm_sns.errors import BadInput
 from slurm_sns.model import Resources
-from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
+from slurm_sns.policies.placement.node_arrays import Amounts, NodeArrays, amounts
+from slurm_sns.policies.sns.closids import FEWEST, counted
 from slurm_sns.sim.traces.csv_table import Table, read_table
 from slurm_sns.sim.traces.files import read_text
 from slurm_sns.sim.traces.pool_trace import Site
 
 REQUIRED = ("name", "cores", "mem_gb")
-OPTIONAL = ("ways", "bandwidth_gbps")
+OPTIONAL = ("ways", "bandwidth_gbps", "closids")
 POOL = "pool"
 MIB_PER_GB = 1024
 
@@ -25,6 +27,8 @@ MIB_PER_GB = 1024
 MOST_CORES = 1 << 20
 MOST_GB = 1 << 22
 MOST_NODES = 1 << 20
+#: As in sns.yaml.
+MOST_CLOSIDS = 4096
 #: Far above the partitions of any real site: a trace has a flag for each pool in each of its sets of allowed pools.
 MOST_POOLS = 1 << 12
 
@@ -67,8 +71,20 @@ def _nodes(table: Table) -> NodeArrays:
     memory_mb = np.floor(table.numbers("mem_gb", 0, MOST_GB) * MIB_PER_GB)
     ways = table.integers("ways", 0) if table.has("ways") else nothing
     bandwidth = np.floor(table.numbers("bandwidth_gbps", 0)) if table.has("bandwidth_gbps") else nothing
-    columns = zip(cores, memory_mb, ways, bandwidth, strict=True)
+    columns = zip(cores, memory_mb, ways, bandwidth, _closids(table, ways), strict=True)
     return NodeArrays(tuple(names), amounts([Resources(*(int(amount) for amount in node)) for node in columns]))
+
+
+def _closids(table: Table, ways: Amounts) -> Amounts:
+    """The CLOSIDs for jobs of each node; 0 everywhere if no node has a limit."""
+    given = table.integers("closids", 0, MOST_CLOSIDS) if table.has("closids") else np.zeros(len(table), np.int64)
+    few = np.flatnonzero((given > 0) & (given < FEWEST))
+    if len(few):
+        row = int(few[0])
+        raise table.error(row, "closids", table.cells["closids"][row], f"{FEWEST} or more, 0 for no limit")
+    if not (given[ways > 0] > 0).any():
+        return np.zeros(len(table), np.int64)
+    return np.array([counted(*each) for each in zip(ways.tolist(), given.tolist(), strict=True)], dtype=np.int64)
 
 
 def _names(table: Table, column: str) -> list[str]:

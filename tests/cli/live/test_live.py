@@ -197,3 +197,8 @@ def test_the_loop_is_told_what_the_configuration_says(write_config) -> None:
     assert (told.mode, told.partitions, told.shares) == ("advise", {"main"}, {"physics": 2})
     of_slurm = parts.settings(configuration.load(write_config(matching={"shares": "slurm", "queue_depth": 70})))
     assert (of_slurm.shares, of_slurm.queue_depth) == (None, 70)
+    assert told.closids == {}
+    few = {"names": "a[1-2]", "partitions": ["main"], "cores": 4, "memory_mb": 4000, "llc_ways": 11, "closids": 8}
+    plain = {**few, "names": "b1", "llc_ways": 11, "closids": 0}
+    counted = parts.settings(configuration.load(write_config(partitions=["main"], nodes=[few, plain])))
+    assert counted.closids == {"a1": 8, "a2": 8}

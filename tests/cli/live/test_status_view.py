@@ -95,6 +95,19 @@ def test_a_resource_that_a_cluster_has_not_is_not_shown() -> None:
     assert "GB/S" not in text
 
 
+def test_closids_are_shown_where_they_are_counted() -> None:
+    few = {
+        "name": "c1",
+        "capacity": {**amounts(4, 4096, 20), "closids": 6},
+        "free": {**amounts(4, 4096, 20), "closids": 1},
+    }
+    answer = status(each_node=[few], capacity={**amounts(4, 4096, 20), "closids": 6}, free=few["free"])
+    assert facts(answer)["CLOSIDs"] == "5/6"
+    assert facts(answer)["node c1"] == "cores 0/4, memory GiB 0/4, ways 0/20, CLOSIDs 5/6"
+    assert "CLOSIDS" in printed(page(answer, NOW, 200))
+    assert "CLOSIDs" not in facts(status())
+
+
 def test_withheld_capacity_can_leave_less_than_nothing_free() -> None:
     answer = status(each_node=[{"name": "c1", "capacity": amounts(4, 4096), "free": amounts(-2, -100)}])
     assert "node c1: cores 6/4" in "\n".join(plain_lines(answer, NOW))

@@ -20,7 +20,7 @@ PROJECTS = ("p", "q", "r")
 def nodes(draw) -> tuple[Node, ...]:
     listed = []
     for at in range(draw(st.integers(1, 6))):
-        capacity = Resources(draw(st.integers(1, 8)), draw(st.integers(1, 32)) * GB, 11, 100)
+        capacity = Resources(draw(st.integers(1, 8)), draw(st.integers(1, 32)) * GB, 11, 100, 11)
         free = Resources(*(draw(st.integers(0, amount)) for amount in capacity))
         listed.append(Node(f"n{at}", capacity, free))
     return tuple(listed)
@@ -29,7 +29,7 @@ def nodes(draw) -> tuple[Node, ...]:
 def demands(least: int):
     """Most jobs ask for cores and memory only."""
     rarely = st.sampled_from([0, 0, 0, 4, 11])
-    return st.builds(Resources, st.integers(least, 8), st.integers(least, 32 * GB), rarely, rarely)
+    return st.builds(Resources, st.integers(least, 8), st.integers(least, 32 * GB), rarely, rarely, rarely)
 
 
 def alternatives():

@@ -22,9 +22,14 @@ from slurm_sns.policies.sns.parameters import SnsParameters
 PROJECTS = ("p", "q", "r")
 #: Few sizes, so that nodes are equal and scores tie; and some odd ones.
 MEMORY_MB = st.sampled_from([0, 1024, 2048, 4096, 8192, 8192, 16384]) | st.integers(0, 16384)
-#: Some nodes cannot share their cache, some know no bandwidth.
+#: Some nodes cannot share their cache, some know no bandwidth, and some have no CLOSIDs or few.
 SIZES = st.builds(
-    Resources, st.sampled_from([0, 4, 8, 8]), MEMORY_MB, st.sampled_from([0, 11, 11]), st.sampled_from([0, 100, 100])
+    Resources,
+    st.sampled_from([0, 4, 8, 8]),
+    MEMORY_MB,
+    st.sampled_from([0, 11, 11]),
+    st.sampled_from([0, 100, 100]),
+    st.sampled_from([0, 1, 2, 11]),
 )
 
 
@@ -40,9 +45,9 @@ def nodes(draw) -> tuple[Node, ...]:
 
 
 def alternatives():
-    """Alternatives that demand two to four resources, on one node or several, exclusive or not."""
+    """Alternatives that demand two to five resources, on one node or several, exclusive or not."""
     memory_mb = st.sampled_from([1024, 2048, 4096]) | st.integers(1, 9000)
-    more = st.sampled_from([0, 0, 2, 3, 11]), st.sampled_from([0, 0, 7, 50])
+    more = st.sampled_from([0, 0, 2, 3, 11]), st.sampled_from([0, 0, 7, 50]), st.sampled_from([0, 0, 1])
     demands = st.builds(Resources, st.sampled_from([1, 1, 2, 4]), memory_mb, *more)
     slowdowns = st.sampled_from([1.0, 1.0, 0.75, 1.1]) | st.floats(0.5, 2.0)
     several = st.sampled_from([1, 1, 1, 2, 5])
@@ -69,7 +74,7 @@ def queues(draw, names) -> tuple[Job, ...]:
 @st.composite
 def snapshots(draw) -> Snapshot:
     listed = draw(nodes())
-    used = st.builds(Resources, st.integers(0, 9), st.integers(0, 9 * GB))
+    used = st.builds(Resources, st.integers(0, 9), st.integers(0, 9 * GB), *[st.just(0)] * 3)
     projects = {name: Project(draw(st.sampled_from([0.5, 1.0, 3.0])), draw(used)) for name in PROJECTS[:2]}
     return Snapshot(listed, draw(queues([node.name for node in listed])), projects)
 
@@ -206,9 +211,9 @@ def test_many_distinct_shapes_and_many_nodes_are_the_same_too():
 
 @pytest.mark.parametrize("reservations", [0, 2])
 def test_many_profiled_jobs_on_many_nodes_are_the_same_too(reservations):
-    """Several alternatives on one node and on many, in all four resources; with ties, and with groups too small."""
+    """Several alternatives on one node and on many, in all resources; with ties, and with groups too small."""
     rng = np.random.default_rng(7)
-    capacity = Resources(28, 128 * GB, 20, 118)
+    capacity = Resources(28, 128 * GB, 20, 118, 3)
     listed = [Node(f"n{at}", capacity, capacity) for at in range(60)]
     for at in range(60, 300):
         free = Resources(*(int(rng.integers(0, amount + 1)) for amount in capacity))
@@ -219,7 +224,9 @@ def test_many_profiled_jobs_on_many_nodes_are_the_same_too(reservations):
         count = int(rng.choice([1, 1, 1, 2, 4, 40]))
         choices = tuple(
             Alternative(
-                count * scale, Resources(-(-cores // scale), GB, ways, -(-gbps // scale)), slowdown=1 + 0.01 * scale
+                count * scale,
+                Resources(-(-cores // scale), GB, ways, -(-gbps // scale), int(ways > 0)),
+                slowdown=1 + 0.01 * scale,
             )
             for scale in rng.permutation([1, 2, 4, 8])[: rng.integers(1, 5)].tolist()
         )

@@ -133,7 +133,7 @@ def test_scales_that_keep_less_than_alpha_are_not_eligible():
 def test_fewer_ways_and_more_bandwidth_for_those_who_tolerate_more():
     of = program({1: 100}, ways=(2, 10, 20), ipc=(0.5, 0.9, 1.0), bandwidth=(40.0, 20.0, 10.0))
 
-    demands = [alternatives_of(of, alpha=alpha)[0].demand[2:] for alpha in (1.0, 0.9, 0.7, 0.1)]
+    demands = [alternatives_of(of, alpha=alpha)[0].demand[2:4] for alpha in (1.0, 0.9, 0.7, 0.1)]
 
     assert demands == [(20, 10), (10, 20), (6, 30), (2, 40)]
 
@@ -154,7 +154,7 @@ def test_hints_bind_the_scale_and_the_mode():
     assert scales(alternatives_of(SCALING, max_scale=2)) == [2, 1]
     assert scales(alternatives_of(SCALING, max_scale=1)) == [1]
     assert all(
-        alternative.exclusive and alternative.demand[2:] == (20, 118)
+        alternative.exclusive and alternative.demand[2:4] == (20, 118)
         for alternative in alternatives_of(SCALING, exclusive=True)
     )
     assert [alternative.exclusive for alternative in alternatives_of(COMPACT, exclusive=True)] == [True]
@@ -188,7 +188,7 @@ def test_more_bandwidth_than_a_node_has_is_not_asked_of_it():
 def test_where_nodes_have_no_ways_and_no_bandwidth_to_give_none_is_asked_for():
     plain = (NodeType(Resources(28, 128 * GB), 8),)
 
-    assert {alternative.demand[2:] for alternative in alternatives_of(paper_programs()["cg"], nodes=plain)} == {(0, 0)}
+    assert {alternative.demand[2:4] for alternative in alternatives_of(paper_programs()["cg"], nodes=plain)} == {(0, 0)}
 
 
 def test_one_profile_can_serve_jobs_of_every_size():

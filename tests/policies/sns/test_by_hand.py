@@ -86,7 +86,7 @@ def test_an_alternative_is_what_its_explanation_says():
     for name, processes in PAIRS:
         choice = choose(Request(processes, memory_per_node_mb=GB), paper_programs()[name], types(), REPRODUCTION)
         for alternative, each in zip(choice.alternatives, choice.explanation.considered, strict=False):
-            assert alternative.demand == (each.cores, each.memory_mb, each.ways, each.bandwidth_gbps)
+            assert alternative.demand == (each.cores, each.memory_mb, each.ways, each.bandwidth_gbps, 0)
             assert (alternative.nodes, alternative.tasks_per_node, alternative.scale) == (
                 each.nodes,
                 each.tasks_per_node,

@@ -122,7 +122,7 @@ def test_beta_weighs_occupied_ways_against_cores_and_bandwidth(beta, node):
 def clusters(draw):
     nodes = []
     for at in range(draw(st.integers(1, 8))):
-        capacity = draw(st.sampled_from([Resources(8, 16 * GB, 11, 50), Resources(28, 64 * GB, 20, 118)]))
+        capacity = draw(st.sampled_from([Resources(8, 16 * GB, 11, 50, 2), Resources(28, 64 * GB, 20, 118, 20)]))
         busy = draw(st.integers(0, 3))
         free = capacity if not busy else Resources(*(draw(st.integers(0, amount)) for amount in capacity))
         nodes.append(Node(f"n{at}", capacity, free))
@@ -131,7 +131,8 @@ def clusters(draw):
 
 @st.composite
 def queues(draw):
-    demand = st.builds(Resources, st.integers(1, 16), st.integers(GB, 8 * GB), st.integers(2, 12), st.integers(1, 60))
+    ways_and_gbps = st.integers(2, 12), st.integers(1, 60)
+    demand = st.builds(Resources, st.integers(1, 16), st.integers(GB, 8 * GB), *ways_and_gbps, st.integers(0, 1))
     alternative = st.builds(
         Alternative, nodes=st.integers(1, 4), demand=demand, exclusive=st.sampled_from([False, False, True])
     )

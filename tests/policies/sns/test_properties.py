@@ -12,6 +12,7 @@ from slurm_sns.policies.combined.combined import combined
 from slurm_sns.policies.placement.request import Request
 from slurm_sns.policies.profile import Program, Run
 from slurm_sns.policies.sns.alternatives import choose
+from slurm_sns.policies.sns.closids import counted
 from slurm_sns.policies.sns.parameters import SnsParameters
 from slurm_sns.policies.sns.spread_n_share import spread_n_share
 
@@ -35,6 +36,8 @@ def programs(draw) -> Program:
 def clusters(draw) -> tuple[Node, ...]:
     nodes = []
     kinds = [Resources(8, 16 * GB, 11, 50), Resources(16, 32 * GB, 20, 100), Resources(4, 8 * GB)]
+    if draw(st.booleans()):
+        kinds = [kind._replace(closids=counted(kind.ways, draw(st.sampled_from([0, 3, 4, 8])))) for kind in kinds]
     for at in range(draw(st.integers(2, 7))):
         capacity = draw(st.sampled_from(kinds))
         empty = draw(st.booleans())
@@ -140,8 +143,9 @@ def policies(given_parameters):
 
 @settings(deadline=None, max_examples=60)
 @given(snapshots())
-def test_the_capacity_of_all_four_resources_is_kept_and_shared_ways_stay_free(case):
+def test_the_capacity_of_all_resources_is_kept_and_shared_ways_stay_free(case):
     snapshot, given_parameters = case
+    are_closids_counted = any(node.capacity.closids for node in snapshot.nodes)
     for policy in policies(given_parameters):
         free = {node.name: node.free for node in snapshot.nodes}
         capacity = {node.name: node.capacity for node in snapshot.nodes}
@@ -156,8 +160,10 @@ def test_the_capacity_of_all_four_resources_is_kept_and_shared_ways_stay_free(ca
                     assert free[name] == capacity[name]
                     free[name] = Resources(0, 0)
                 else:
-                    free[name] = free[name].minus(start.alternative.demand)
+                    demand = start.alternative.demand
+                    free[name] = free[name].minus(demand)
                     assert min(free[name]) >= 0
+                    assert demand.closids == (are_closids_counted and demand.ways > 0)
                     if start.alternative.demand.ways:
                         assert free[name].ways >= given_parameters.shared_ways
 

@@ -81,6 +81,7 @@ def test_an_unusable_cell_is_named_with_what_is_valid(read, text, words):
         ("name,cores,mem_gb\n,1,1\n", "line 2: name is ''"),
         ("name,cores,mem_gb\nA,0,1\n", "line 2: cores is '0'"),
         ("name,cores,mem_gb\nA,1,-1\n", "line 2: mem_gb is '-1'"),
+        ("name,cores,mem_gb,ways,closids\nA,1,1,9,3\nB,1,1,9,2\n", "line 3: closids is '2'; valid: 3 or more, 0 for"),
     ],
 )
 def test_an_unusable_list_of_nodes_is_refused(write, text, words):
@@ -91,7 +92,22 @@ def test_an_unusable_list_of_nodes_is_refused(write, text, words):
 def test_nodes_may_have_ways_bandwidth_and_a_pool(write):
     pool = read_nodes(write("nodes.csv", "name,cores,mem_gb,ways,bandwidth_gbps,pool\nA,4,0.5,11,99.9,west\n"))
 
-    assert pool.capacity[:, 0].tolist() == [4, 512, 11, 99]
+    assert pool.capacity[:, 0].tolist() == [4, 512, 11, 99, 0]
+
+
+@pytest.mark.parametrize(
+    ("ways_and_closids", "for_jobs"),
+    [
+        (["11,8", "11,0", "0,8"], [6, 11, 0]),  # 0: no limit, as many as ways
+        (["11,0", "20,0"], [0, 0]),
+        (["0,8"], [0]),
+    ],
+    ids=["one has a limit", "none has a limit", "no ways"],
+)
+def test_nodes_may_have_closids(write, ways_and_closids, for_jobs):
+    rows = "".join(f"n{at},4,1,{each}\n" for at, each in enumerate(ways_and_closids))
+
+    assert read_nodes(write("nodes.csv", "name,cores,mem_gb,ways,closids\n" + rows)).capacity[4].tolist() == for_jobs
 
 
 @pytest.mark.parametrize(
