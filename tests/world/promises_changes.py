@@ -132,6 +132,7 @@ def is_nice_known(life: Life) -> bool:
     """Whether the job's own nice value can be known.
 
     It cannot if its owner changed it while we placed the job, if it equals one of our own, or if the record was lost
-    and the mark as well.
+    and the mark as well, or people wrote a nice value into it.
     """
-    return not life.overtaken and life.wishes["nice"] not in OUR_NICE and (life.has_mark or not life.forgotten)
+    is_told = life.has_mark and "nice=" not in life.wishes["extra"]
+    return not life.overtaken and life.wishes["nice"] not in OUR_NICE and (is_told or not life.forgotten)

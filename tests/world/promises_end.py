@@ -85,7 +85,7 @@ def _differences(job: ModelJob, life: Life, is_alive: bool) -> Iterator[tuple[st
         yield "Extra", job.extra, wishes["extra"]
     if not waits:
         return
-    if job.required != tuple(wishes["required"]) and not life.overtaken:
+    if job.required != tuple(wishes["required"]) and not life.overtaken and not life.is_unknown:
         yield "nodes", job.required, wishes["required"]
     if (job.ways or job.bandwidth_gbps) and not wishes.get("tres") and not wishes["ways"]:
         yield "gres", (job.ways, job.bandwidth_gbps), ""
@@ -127,7 +127,8 @@ def _may_wait(job: ModelJob, life: Life, tale: Tale) -> bool:
         return True
     if life.hold == "slurm" and not life.placed:  # impossible as its owner wants it
         return True
-    if job.hold == "user" and not life.marked and not life.known:  # its mark was overwritten before we ever saw it
+    if job.hold == "user" and not life.marked and (not life.known or life.forgotten):
+        # Its mark was overwritten before we ever saw it, or the record was lost as well.
         return True
     if job.dependency_state == "failed":
         return True

@@ -183,8 +183,14 @@ class Life:
         if self.is_left and self.hold != "ours":
             return False
         is_left = self.hold in ("slurm", "admin")
-        is_ours = (self.hold == "ours" and not self.unclear) or bool(self.placed) or (self.boosted and not is_left)
+        is_placed = bool(self.placed) and not self.is_unknown
+        is_ours = (self.hold == "ours" and not self.unclear) or is_placed or (self.boosted and not is_left)
         return self.state == "waiting" and is_ours
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether nobody can tell our nodes from its owner's: the record and our nice value are gone."""
+        return self.forgotten and not self.boosted and not self.started
 
     @property
     def is_left(self) -> bool:

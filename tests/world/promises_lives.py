@@ -187,6 +187,9 @@ class Lives:
             life.hold, life.owner_held_s = "owner", event.at_s
         elif was_noted and not life.has_mark:
             life.owner_held_s = None  # a job that has lost its mark is released
+        elif was_noted and life.marked and life.hold == "owner" and life.given_s is not None:
+            # Who has a record knows that it is Slurm's; anybody else takes it for one that the filter has held.
+            life.hold, life.owner_held_s, life.given_s, life.unclear = "ours", None, None, True
         elif life.hold == "owner" and (life.is_claimed or (was_noted and life.marked and life.given_s is None)):
             life.hold, life.owner_held_s = "ours", None
 
