@@ -108,6 +108,7 @@ class Faults:
     def repair(self, schedule: Schedule) -> None:
         """Repair everything, and bring the daemons into the state in which the schedule ends."""
         controller = self._controller
+        controller.is_repaired = True
         self._is_drifting = False
         for daemon in self._daemons.values():
             daemon.traps.clear()

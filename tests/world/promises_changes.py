@@ -55,7 +55,7 @@ def not_planned_again(event: Event, tale: Tale) -> Iterator[str]:
 def nice_left(event: Event, tale: Tale) -> Iterator[str]:
     """After the first cycle that has seen a job of ours run, it has its owner's nice value again."""
     looked_s = tale.lives.looked_s.get(event.by, 0.0)
-    if not event.data["ok"]:
+    if not event.data["ok"] or tale.had_two:
         return
     for life in tale.lives.running():
         if life.boosted and life.started_s[-1] < looked_s and tale.has_seen(life, looked_s):

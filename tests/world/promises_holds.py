@@ -88,7 +88,8 @@ def off_but_holding(event: Event, tale: Tale) -> Iterator[str]:
     since_s = tale.services.kill_switch_since_s
     is_off = since_s is not None and began_s is not None and since_s < began_s
     mode = tale.services.mode_of.get(event.by)
-    if not event.data["ok"] or not (is_off or mode in ("observe", "advise")) or tale.had_two:
+    is_set = mode in ("observe", "advise") and mode == tale.services.mode  # not changed since, while it was frozen
+    if not event.data["ok"] or not (is_off or is_set) or tale.had_two:
         return
     for life in tale.lives.waiting.values():
         is_left = life.is_ours if is_off else life.hold == "ours" and not life.unclear

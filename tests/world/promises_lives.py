@@ -43,6 +43,8 @@ class Lives:
         self.checked_s: dict[str, float] = {}
         self.looked_at_s: dict[tuple[str, int], float] = {}
         self._loose: dict[str, list[Life]] = {}
+        #: What each scheduler's last look showed as Slurm's by its mark.
+        self._noted: dict[str, list[Life]] = {}
         self._memory_per_cpu_mb = memory_per_cpu_mb
         self._takers: dict[str, Callable[[Event], None]] = {
             "submit": self._submit,
@@ -79,7 +81,7 @@ class Lives:
         for life in self._loose.pop(by, ()):
             life.unseen = False
             is_known = life.id in self.records or (life.is_plain and not life.noted)
-            if is_alone and life.given_s is None and is_known and (life.is_loose or life.noted):
+            if is_alone and life.given_s is None and is_known and (life.is_loose or life in self._noted[by]):
                 life.given_s = at_s
 
     # --- the kinds of events
@@ -115,11 +117,12 @@ class Lives:
             life.hold, life.admin_held_s = "admin", event.at_s
         elif event.by in USER_IDS and (had or life.state == "suspended"):
             pass  # a hold that is there stays as it is, whose ever it is
-        elif life.hold == "ours" or life.unseen or life.is_claimed or life.unverified:
+        elif life.is_marked_held or life.unseen or life.is_claimed or life.unverified:
             # A hold of a job that we hold leaves no trace, nor does one that comes while we take a placement back, just
             # before our own. After a release that nobody has seen, it looks as if the job had been held all the time.
+            # So does one that somebody has made a user's hold of an administrator's.
             life.unclear |= life.hold != "ours"
-            life.hold = "ours"
+            life.hold, life.admin_held_s = "ours", None
         else:
             life.hold, life.owner_held_s, life.admin_held_s = "owner", event.at_s, None
 
@@ -132,7 +135,7 @@ class Lives:
             if had and life.given_s is None:
                 life.given_s, life.noted = event.at_s, life.has_mark
             life.boosted = life.boosted and bool(had)  # Slurm's habit, for root and SlurmUser
-        elif not had and event.data["admin"] and life.state != "suspended":
+        elif not had and event.data["admin"] and not event.data.get("was_paused", life.state == "suspended"):
             life.wishes["nice"], life.boosted = 0, False  # the same
         self._let_go(life, event)
 
@@ -174,7 +177,7 @@ class Lives:
             life.unseen = True
         if life.placed and life.hold == "owner":
             life.hold, life.owner_held_s, life.unclear = "ours", None, True
-        life.placed, life.overtaken = (), False
+        life.placed = ()
 
     def _marked(self, life: Life, event: Event) -> None:
         """People have written Extra. With `advised` the job is Slurm's, held as it is; with our mark alone, ours."""
@@ -304,6 +307,7 @@ class Lives:
                 self._loose[event.by].append(life)
             life.unverified.discard(event.by)
         self._loose[event.by] += [life for life in self.of.values() if life.unseen and life.runs]
+        self._noted[event.by] = [life for life in self._loose[event.by] if life.noted]
 
     def _record(self, event: Event) -> None:
         self.records.update(event.data["saved"])
@@ -314,6 +318,8 @@ class Lives:
                 life.last_nodes = event.data.get("placing", {}).get(job_id, life.last_nodes)
                 life.saved[event.by], life.known = event.at_s, True
                 life.unseen &= life not in self._loose.get(event.by, ())
+                if life.given_s is None and life in self._noted.get(event.by, ()):
+                    life.given_s = event.at_s
 
     def _store(self, event: Event) -> None:
         """A store that is gone has taken with it what only our records told."""

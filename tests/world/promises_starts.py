@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from slurm_sns.model import NOTHING, Resources
 from world.history import Event
+from world.promises_changes import is_nice_known
 from world.promises_life import Life, is_ours
 from world.promises_tale import Tale
 
@@ -65,7 +66,8 @@ def wrong_nodes(event: Event, tale: Tale) -> Iterator[str]:
     required = set(life.wishes["required"])
     missing = sorted(required - set(nodes))
     # A job that needs fewer nodes than its owner lists runs on some of them.
-    if missing and not set(nodes) <= required and not life.overtaken and not tale.had_two:
+    is_clear = is_nice_known(life) and not tale.had_two
+    if missing and not set(nodes) <= required and is_clear:
         yield f"wrong nodes: job {event.job} started at {event.at_s:.3f} s without {','.join(missing)}, asked for"
 
 

@@ -420,12 +420,13 @@ class Slurm:
         had = job.hold
         if by in USER_IDS and ((had and job.reason != HOLD_REASONS["user"]) or job.is_paused):
             raise self._refused(job, by, DENIED)
-        if had or job.is_paused:
+        was_paused = job.is_paused
+        if had or was_paused:
             job.hold, job.reason, job.is_paused, job.fixed_priority = "", "", False, False
         elif by not in USER_IDS:  # Slurm clears the nice value of a job that is not held
             job.nice, job.fixed_priority = 0, False
         self._prioritise(job)
-        self._tell("release", job, by, admin=by not in USER_IDS, had_hold=had)
+        self._tell("release", job, by, admin=by not in USER_IDS, had_hold=had, was_paused=was_paused)
         self.passes.wake()
 
     def _check_unfinished(self, job: ModelJob, by: str) -> None:
