@@ -181,6 +181,8 @@ class SlurmExecutor:
         that Slurm has started meanwhile is not held, nor one that the watchdog has given to Slurm: nobody would ever
         release it.
         """
+        if not change.hold:
+            self._require_as_seen(change)
         address = change.address or str(change.job_id)
         changes = [f"Nice={change.nice}"]
         if not change.keeps_nodes:
@@ -195,15 +197,33 @@ class SlurmExecutor:
         elif own.per_node_mb is not None:
             changes.append(f"MinMemoryNode={own.per_node_mb}")
         run("scontrol", "update", f"JobId={address}", *changes)
-        if not change.hold:
-            return
-        now = self._load(change.job_id)
-        if now.state is not JobState.PENDING or now.priority == 0 or now.is_slurms:
-            return
-        run("scontrol", "uhold", address)
-        if self._load(change.job_id).is_slurms:
+        if change.hold:
+            now = self._load(change.job_id)
+            if now.state is not JobState.PENDING or now.priority == 0 or now.is_slurms:
+                return
+            run("scontrol", "uhold", address)
+        if change.hold or not change.was_held:
+            self._free(change.job_id)
+
+    def _require_as_seen(self, change: Unpin) -> None:
+        """Check that nobody has held the job since we looked: with our mark on it, it would look like its owner's hold.
+
+        Raises:
+            Refused: somebody has.
+        """
+        if not change.was_held and self._load(change.job_id).priority == 0:
+            raise Refused("it has been held meanwhile")
+
+    def _free(self, job_id: int) -> None:
+        """Release a job that a hold of ours has met just after it was given to Slurm, or just after Slurm started it.
+
+        Nobody else would: such a hold looks like its owner's or, after a requeue, like an administrator's.
+        """
+        now = self._load(job_id)
+        is_started = now.state is not JobState.PENDING
+        if now.priority == 0 and (is_started or now.is_slurms) and not is_held_by_others(now):
             with answers():
-                pyslurm().Job(change.job_id).modify(pyslurm().JobSubmitDescription(priority=INFINITE))
+                pyslurm().Job(job_id).modify(pyslurm().JobSubmitDescription(priority=INFINITE))
 
     def _restore_nice(self, own: OwnNice) -> None:
         """Set a running job's nice value back to its own; Slurm shows the matching priority at once (seen).

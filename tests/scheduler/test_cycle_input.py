@@ -322,7 +322,10 @@ def test_a_job_that_its_owner_held_stays_held_without_its_placement() -> None:
     """With our boost, the owner could put the job before all others at any time, by releasing it."""
     seen = situation(look(job(1, pinned_to=("c1",), nice=-500)), record(1, nodes=("c1",), nice=7))
     why = "held by its owner after it was placed"
-    assert (planned(seen), seen.corrections) == ([], (Unpin(1, 7, why, hold=False, mark="sns:1 advised"),))
+    assert (planned(seen), seen.corrections) == (
+        [],
+        (Unpin(1, 7, why, hold=False, was_held=True, mark="sns:1 advised"),),
+    )
     assert (seen.records[1].stage, free(seen)["c1"]) == (Stage.OWNER_HELD, (28, 128_000))
 
 

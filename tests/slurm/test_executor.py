@@ -171,6 +171,31 @@ def test_a_hold_that_met_a_job_just_given_to_slurm_is_taken_back(sent, pyslurm) 
     pyslurm.Job.return_value.modify.assert_called_once_with({"priority": INFINITE})
 
 
+def test_a_hold_that_met_a_job_just_started_is_taken_back(sent, pyslurm) -> None:
+    """The job runs with it; a requeue would make it look like an administrator's."""
+    pyslurm.Job.load.side_effect = [recorded.job(priority=1000), recorded.job(state="RUNNING")]
+    unpin()
+    assert [call.args[1] for call in sent.call_args_list] == ["update", "uhold"]
+    pyslurm.Job.return_value.modify.assert_called_once_with({"priority": INFINITE})
+
+
+def test_a_job_that_is_held_since_we_looked_is_not_given_to_slurm_with_that_hold(sent, pyslurm) -> None:
+    pyslurm.Job.load.return_value = recorded.job()
+    with pytest.raises(Refused, match="held meanwhile"):
+        unpin(hold=False, mark="sns:1 advised")
+    sent.assert_not_called()
+    unpin(hold=False, was_held=True, mark="sns:1 advised")
+    pyslurm.Job.return_value.modify.assert_not_called()
+
+
+def test_a_hold_that_meets_a_job_while_it_is_given_to_slurm_is_taken_back(sent, pyslurm) -> None:
+    """A scheduler that works on an old look may hold the job at the moment at which the watchdog gives it away."""
+    pyslurm.Job.load.side_effect = [recorded.job(priority=1000), recorded.job(extra="sns:1 advised")]
+    unpin(hold=False, mark="sns:1 advised")
+    assert [call.args[1] for call in sent.call_args_list] == ["update"]
+    pyslurm.Job.return_value.modify.assert_called_once_with({"priority": INFINITE})
+
+
 def test_a_job_that_was_given_to_slurm_since_we_looked_is_not_released_again(pyslurm) -> None:
     pyslurm.Job.load.return_value = recorded.job(extra="sns:1 advised")
     execute(Release(7, "why"))

@@ -482,9 +482,10 @@ class HistoryOf:
             records.pop(job_id, None)
         if changed or gone:
             saved = tuple(record.job_id for record in changed)
+            holding = tuple(record.job_id for record in changed if record.stage is Stage.HOLDING)
             placing = {record.job_id: record.nodes for record in changed if record.stage is Stage.PLACED}
             self._caller.controller.world.history.add(
-                "record", by=self._caller.name, saved=saved, gone=tuple(gone), placing=placing
+                "record", by=self._caller.name, saved=saved, gone=tuple(gone), placing=placing, holding=holding
             )
 
     def check(self, what: str, *, reads: bool = False) -> None:

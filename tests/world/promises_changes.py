@@ -58,7 +58,8 @@ def nice_left(event: Event, tale: Tale) -> Iterator[str]:
     if not event.data["ok"] or tale.had_two:
         return
     for life in tale.lives.running():
-        if life.boosted and life.started_s[-1] < looked_s and tale.has_seen(life, looked_s):
+        is_unknown = life.forgotten and not life.placed
+        if life.boosted and life.started_s[-1] < looked_s and tale.has_seen(life, looked_s) and not is_unknown:
             yield f"not restored: job {life.id} runs with our nice value at {event.at_s:.3f} s, after a whole cycle"
             life.boosted = False
 
@@ -75,6 +76,9 @@ def wrongly_restored(event: Event, tale: Tale) -> Iterator[str]:
     if event.kind != "unpin" or life.forgotten or not is_nice_known(life):
         return
     is_theirs = set(life.wishes["required"]) != set(life.last_nodes) and not life.placed
+    is_theirs &= (
+        life.placed_s > 0 or not life.started
+    )  # one that ran before we saw it looks like a requeued one of ours
     if fields.get("ReqNodeList") == "" and life.wishes["required"] and is_theirs:
         yield f"{told} cleared the node list of job {life.id}, its owner's: {','.join(life.wishes['required'])}"
     for word, name in (("MinMemoryCPU", "memory_per_cpu_mb"), ("MinMemoryNode", "memory_per_node_mb")):

@@ -26,7 +26,8 @@ def not_honest(event: Event, tale: Tale) -> Iterator[str]:
         return
     if value == 0:
         return
-    if value > event.wall_s + 1 and event.at_s - services.stepped_s > JUST_NOW_S:
+    began_s = tale.began_s.get(event.by, 0.0)  # a daemon that was frozen may write what it read before
+    if value > event.wall_s + 1 and event.at_s - services.stepped_s > JUST_NOW_S and began_s > services.stepped_s:
         yield f"{told}, which is {value - event.wall_s:.0f} s in the future"
     if event.by in services.stopped:
         yield f"{told}, after it had made it stale for its stop"

@@ -45,6 +45,7 @@ class Lives:
         self._loose: dict[str, list[Life]] = {}
         #: What each scheduler's last look showed as Slurm's by its mark.
         self._noted: dict[str, list[Life]] = {}
+        self._was_lost = False  # a scheduler that goes on without its store has in its memory what no other one knows
         self._memory_per_cpu_mb = memory_per_cpu_mb
         self._takers: dict[str, Callable[[Event], None]] = {
             "submit": self._submit,
@@ -80,7 +81,7 @@ class Lives:
         """The scheduler `by`, which `is_alone` or not, has ended a cycle well: what it saw released is on record."""
         for life in self._loose.pop(by, ()):
             life.unseen = False
-            is_known = life.id in self.records or (life.is_plain and not life.noted)
+            is_known = life.id in self.records or (life.is_plain and not life.noted and not self._was_lost)
             if is_alone and life.given_s is None and is_known and (life.is_loose or life in self._noted[by]):
                 life.given_s = at_s
 
@@ -117,14 +118,19 @@ class Lives:
             life.hold, life.admin_held_s = "admin", event.at_s
         elif event.by in USER_IDS and (had or life.state == "suspended"):
             pass  # a hold that is there stays as it is, whose ever it is
-        elif life.is_marked_held or life.unseen or life.is_claimed or life.unverified:
+        elif life.is_marked_held or life.unseen or life.is_claimed or life.unverified or self._is_off_record(life):
             # A hold of a job that we hold leaves no trace, nor does one that comes while we take a placement back, just
             # before our own. After a release that nobody has seen, it looks as if the job had been held all the time.
-            # So does one that somebody has made a user's hold of an administrator's.
+            # So does one that somebody has made a user's hold of an administrator's, and one of a job whose record is
+            # lost.
             life.unclear |= life.hold != "ours"
             life.hold, life.admin_held_s = "ours", None
         else:
             life.hold, life.owner_held_s, life.admin_held_s = "owner", event.at_s, None
+
+    def _is_off_record(self, life: Life) -> bool:
+        """Whether the store was lost, and with it that the job with our mark was released."""
+        return life.marked and life.forgotten and life.id not in self.records
 
     def _release(self, event: Event) -> None:
         life, had = self._touched(event), event.data["had_hold"]
@@ -132,8 +138,9 @@ class Lives:
             self._let_go(life, event)
             return
         if is_ours(event.by):
-            if had and life.given_s is None:
+            if had and life.given_s is None and not life.runs:
                 life.given_s, life.noted = event.at_s, life.has_mark
+            life.overtaken |= not had
             life.boosted = life.boosted and bool(had)  # Slurm's habit, for root and SlurmUser
         elif not had and event.data["admin"] and not event.data.get("was_paused", life.state == "suspended"):
             life.wishes["nice"], life.boosted = 0, False  # the same
@@ -190,6 +197,8 @@ class Lives:
             life.hold, life.owner_held_s = "owner", event.at_s
         elif was_noted and not life.has_mark:
             life.owner_held_s = None  # a job that has lost its mark is released
+        elif was_noted and life.marked and life.unverified:
+            life.given_s = None  # we gave it away and took it back in one correction
         elif was_noted and life.marked and life.hold == "owner" and life.given_s is not None:
             # Who has a record knows that it is Slurm's; anybody else takes it for one that the filter has held.
             life.hold, life.owner_held_s, life.given_s, life.unclear = "ours", None, None, True
@@ -317,6 +326,8 @@ class Lives:
             if life is not None:
                 life.last_nodes = event.data.get("placing", {}).get(job_id, life.last_nodes)
                 life.saved[event.by], life.known = event.at_s, True
+                if job_id in event.data.get("holding", ()):  # what comes now, it may take for its own
+                    life.unverified.add(event.by)
                 life.unseen &= life not in self._loose.get(event.by, ())
                 if life.given_s is None and life in self._noted.get(event.by, ()):
                     life.given_s = event.at_s
@@ -325,6 +336,7 @@ class Lives:
         """A store that is gone has taken with it what only our records told."""
         if event.data["state"] != "gone":
             return
+        self._was_lost = True
         self.records.clear()
         for life in self.of.values():
             life.forgotten = True

@@ -35,9 +35,10 @@ MOST_TEXT = 1000
 class Unpin:
     """Take a placement back: clear the node list and our gres, restore nice, and restore `own_memory` if it is given.
 
-    `hold` says whether the job is held again afterwards. With `keeps_nodes` or `keeps_gres` the node list or the gres
-    stays, because the job's owner has written it since. `mark` is the job's new mark; None leaves it. `address` names
-    the job to Slurm where its id alone would mean other jobs as well (ObservedJob.address).
+    `hold` says whether the job is held again afterwards, `was_held` whether it was held when we looked. With
+    `keeps_nodes` or `keeps_gres` the node list or the gres stays, because the job's owner has written it since. `mark`
+    is the job's new mark; None leaves it. `address` names the job to Slurm where its id alone would mean other jobs as
+    well (ObservedJob.address).
     """
 
     job_id: int
@@ -45,6 +46,7 @@ class Unpin:
     reason: str
     own_memory: OwnMemory = NO_MEMORY
     hold: bool = True
+    was_held: bool = False
     keeps_nodes: bool = False
     keeps_gres: bool = False
     address: str = ""
@@ -145,7 +147,7 @@ def _unpin(job: ObservedJob, record: JobRecord, why: str, *, hold: bool = True) 
     nice = record.nice if is_boosted(job.nice, record.nice) else job.nice  # its owner has changed it since
     has_ours = job.memory_per_cpu_mb is None and job.memory_per_node_mb in (None, record.given_memory_mb)
     own_memory = record.own_memory if has_ours or not record.given_memory_mb else NO_MEMORY  # as above
-    return Unpin(record.job_id, nice, why, own_memory, hold, address=address)
+    return Unpin(record.job_id, nice, why, own_memory, hold, was_held=job.priority == 0, address=address)
 
 
 def _overdue(job: ObservedJob, record: JobRecord, settings: Settings, now_s: float) -> FollowUp:

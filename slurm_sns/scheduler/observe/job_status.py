@@ -120,8 +120,9 @@ def _held(job: ObservedJob, record: JobRecord | None, *, is_marked: bool) -> Job
         return JobStatus.ADMIN_HELD
     stage = None if record is None else record.stage
     if carries_ours(job, record):
-        is_ours = stage in (Stage.HELD, Stage.HOLDING)
-        if job.reason == SLURMS_HOLD or (is_ours and job.pinned_to):  # Slurm or we hold it
+        # Slurm or we hold it. When we take a placement back, the nodes go first: with them, a hold is not ours.
+        is_ours = stage is Stage.HELD or (stage is Stage.HOLDING and not job.pinned_to)
+        if job.reason == SLURMS_HOLD or (is_ours and job.pinned_to):
             has_owners_nodes = record is not None and job.pinned_to and not is_pinned_by(job, record)
             return JobStatus.CHANGED if has_owners_nodes or not is_marked else JobStatus.OVERDUE
         if not is_ours:
