@@ -616,6 +616,23 @@ a requeued job keeps what was written into it
     slurm: unpin a nice=9 per_cpu=100
     see a
 
+a job that is held while it runs
+    alice: submit a -p t -n1
+    alice: submit b -p t -n1
+    until a,b running
+    pause 1.2
+    root: uhold a
+    see a
+    slurm: release a
+    see a
+    slurm: requeue a
+    until a pending restarts=1 quiet
+    see a
+    root: uhold b
+    slurm: requeue b
+    until b pending restarts=1 quiet
+    see b
+
 a requeued job is not held
     alice: submit a -p t -n1
     until a running

@@ -256,9 +256,9 @@ def _order(what: str, job_id: int, words: Sequence[str], job: Shown) -> Order:
             is_task = job.get("array_task") is not None
             address = f"{job['array_id']}_{job['array_task']}" if is_task else ""
             hold = "not_held" not in words
-            return Unpin(
-                job_id, int(given.get("nice", 0)), "", own, hold, **kept, address=address, mark=given.get("mark")
-            )
+            was_held = job.get("priority") == 0
+            nice, new_mark = int(given.get("nice", 0)), given.get("mark")
+            return Unpin(job_id, nice, "", own, hold, was_held, **kept, address=address, mark=new_mark)
         case "release":
             return Release(job_id, "")
         case "split":
