@@ -223,7 +223,7 @@ a resumed job is not held
     slurm: suspend a
     slurm: requeue a
     until a pending restarts=1 quiet
-    see a
+    see a but reason
     alice: release a
     alice: submit b -p t -n1
     until b running
