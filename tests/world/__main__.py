@@ -4,11 +4,13 @@ python -m world 1000000 --seed 7        (with tests/ on PYTHONPATH)
 python -m world replay 4711             (or a file, such as tests/world/found/4711.json)
 python -m world shrink 4711 --out tests/world/found/4711.json
 python -m world mutants 10000           (does any schedule show each deliberate defect?)
+python -m world day tests/results/simulated-day     (a day with 100,000 jobs: memory, records, time of a cycle)
 """
 
 import argparse
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from time import monotonic
 
@@ -19,7 +21,7 @@ keep_by_state()
 from rich.console import Console  # noqa: E402 - numba is imported below, after its cache has been set
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn  # noqa: E402
 
-from world import mutants  # noqa: E402
+from world import day, mutants  # noqa: E402
 from world.kernel import Broken  # noqa: E402
 from world.run import Found, digest, many, run, violations  # noqa: E402
 from world.schedule import Schedule, described, drawn, load  # noqa: E402
@@ -38,12 +40,24 @@ def main() -> int:
         return _one()
     if sys.argv[1:2] == ["mutants"]:
         return mutants.main(*map(int, sys.argv[2:]))
+    if sys.argv[1:2] == ["day"]:
+        return _day(sys.argv[2:])
     parser = argparse.ArgumentParser(prog="python -m world", description=__doc__.splitlines()[0])
     parser.add_argument("count", type=int, help="how many schedules")
     parser.add_argument("--seed", type=int, default=0, help="the first seed; the others follow (default: 0)")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="default: one for each core")
     parser.add_argument("--most", type=int, default=5, help="stop after so many failures (default: 5)")
     return _many(parser.parse_args())
+
+
+def _day(words: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m world day")
+    parser.add_argument("folder", type=Path, help="where to write README.md, day.csv and day.png")
+    parser.add_argument("--jobs", type=int, default=day.JOBS, help=f"default: {day.JOBS}")
+    parser.add_argument("--hours", type=float, default=day.HOURS, help=f"default: {day.HOURS}")
+    options = parser.parse_args(words)
+    day.main(options.folder, options.jobs, options.hours)
+    return 0
 
 
 def _many(options: argparse.Namespace) -> int:

@@ -48,6 +48,8 @@ from world.slurm_jobs import USER_IDS, WAITING
 JOBS, HOURS = 100_000, 24
 HOUR_S, MIB = 3600.0, 1 << 20
 SAMPLE_S = 300.0
+#: Memory fills in the first hours: Python's own, and tables that grow with the largest queue so far.
+WARM_H = 2.0
 #: 32 nodes of 32 cores; MinJobAge.
 NODES, CORES, MEMORY_MB, MIN_JOB_AGE_S = 32, 32, 128_000, 60.0
 #: Cores and share of each size of job, and the mean run time: four fifths of the cluster on average, and too many in
@@ -301,7 +303,7 @@ def draw(samples: Sequence[Sample], path: Path) -> None:
 
 
 def write(samples: Sequence[Sample], folder: Path) -> None:
-    """Write the samples as day.csv, and day.png."""
+    """Write the samples as day.csv and day.png, and README.md, which says what they show."""
     folder.mkdir(parents=True, exist_ok=True)
     names = [field.name for field in fields(Sample)]
     with (folder / "day.csv").open("w", encoding="utf-8", newline="") as file:
@@ -309,6 +311,44 @@ def write(samples: Sequence[Sample], folder: Path) -> None:
         writer.writerow(names)
         writer.writerows([f"{getattr(each, name):.6g}" for name in names] for each in samples)
     draw(samples, folder / "day.png")
+    (folder / "README.md").write_text(page(samples), encoding="utf-8")
+
+
+def page(samples: Sequence[Sample]) -> str:
+    """What the samples show, in Markdown: whether memory, records and the time of a cycle are flat, or follow what.
+
+    The first hours, in which memory fills, are told apart from the rest.
+    """
+    settled = [each for each in samples if each.hour >= WARM_H] or list(samples)
+    memory = [each.rss_mib for each in settled]
+    growth = np.polyfit([each.hour for each in settled], memory, 1)[0] if len(settled) > 1 else 0.0
+    known, cycle = ([getattr(each, name) for each in samples] for name in ("known_to_slurm", "cycle_median_ms"))
+    follows = np.corrcoef(known, cycle)[0, 1] if len(samples) > 1 else 1.0
+    most = max(each.records for each in samples)
+    beyond = max(0, *(each.records - each.known_to_slurm for each in samples))
+    shown = [field.name for field in fields(Sample)]
+    step = max(1, len(samples) // 12)
+    rows = [[f"{getattr(each, name):.6g}" for name in shown] for each in samples[step - 1 :: step]]
+    table = [[name.replace("_", " ") for name in shown], ["---"] * len(shown), *rows]
+    last = samples[-1]
+    return f"""# A simulated day: {last.submitted:,} jobs in {last.hour:.0f} hours
+
+`PYTHONPATH=tests python -m world day FOLDER` runs the scheduler for a day in the simulated world of faults:
+{NODES} nodes of {CORES} cores, more jobs in the afternoon than fit, owners who edit and hold jobs, nodes that drain,
+and a scheduler that is killed and started again. Each sample covers {SAMPLE_S:.0f} s of the day. The time of a cycle is
+the processor time of the scheduler alone.
+
+![Jobs and records, memory, size of the store and time of a cycle over the day.](day.png)
+
+- **Memory** of the process, which holds the simulated Slurm as well: {min(memory):.0f} to {max(memory):.0f} MiB
+  after the first {WARM_H:.0f} hours. A straight line through these samples changes by {growth:+.2f} MiB an hour.
+- **Records**: at most {most}. At the moment of a sample they were at most {beyond} more than the jobs that Slurm knew.
+- **Time of a cycle** (median of a sample): {min(cycle):.1f} to {max(cycle):.1f} ms. Its correlation with the number of
+  jobs that Slurm knows is {follows:.2f} over the day.
+
+{"".join(f"| {' | '.join(row)} |" + chr(10) for row in table)}
+Numbers: [day.csv](day.csv).
+"""
 
 
 def main(folder: Path, jobs: int = JOBS, hours: float = HOURS, seed: int = 1) -> list[Sample]:

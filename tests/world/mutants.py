@@ -22,7 +22,7 @@ from slurm_sns.scheduler import loop, release, sending, watchdog
 from slurm_sns.scheduler.observe import follow_up, job_status, nice, reconcile
 from slurm_sns.scheduler.observe.job_status import JobStatus
 from slurm_sns.scheduler.observe.observed import ObservedJob
-from slurm_sns.scheduler.observe.records import NO_MEMORY, JobRecord
+from slurm_sns.scheduler.observe.records import NO_MEMORY, JobRecord, Stage
 from slurm_sns.slurm import executor
 from slurm_sns.submit import judge
 from world.run import COLLECTED_EVERY, begin_process, run, violations
@@ -193,6 +193,12 @@ for _name, _sentence, _was, _now in (
         JobStatus.MARK_LOST,
         JobStatus.ADMIN_HELD,
     ),
+    (
+        "hold not verified",
+        "A hold that did not come into force is not tried again.",
+        JobStatus.UNHELD,
+        JobStatus.RELEASED,
+    ),
     ("released jobs held again", "A job that its owner released is held again.", JobStatus.RELEASED, JobStatus.UNHELD),
 ):
     one_patch(_name, _sentence, job_status, "status_of", _instead(_was, _now))
@@ -329,6 +335,43 @@ def hold_over_any_hold() -> Iterator[None]:
             executor.run("scontrol", "uhold", change.address or str(change.job_id))
 
     with patch.object(executor.SlurmExecutor, "_unpin", rash):
+        yield
+
+
+one_patch(
+    "owner's changes not seen before a placement",
+    "A placement replaces what the owner has written since the plan.",
+    executor,
+    "_changed",
+    lambda _: lambda _before, _now: [],
+)
+one_patch(
+    "hold left on a job that was given away",
+    "A hold of ours that meets a job just given to Slurm, or just started, stays.",
+    executor.SlurmExecutor,
+    "_free",
+    lambda _: lambda _self, _job_id: None,
+)
+one_patch(
+    "given away with a new hold",
+    "A job is given to Slurm though somebody has held it since we looked.",
+    executor.SlurmExecutor,
+    "_require_as_seen",
+    lambda _: lambda _self, _change: None,
+)
+
+
+@mutant
+def unsent_correction_forgotten() -> Iterator[None]:
+    """A job whose placement was to be taken back counts as placed again if the change did not reach Slurm."""
+    status_of = job_status.status_of
+
+    def trusting(job: ObservedJob, record: JobRecord | None, *given: Any) -> JobStatus:
+        status = status_of(job, record, *given)
+        is_unsent = record is not None and record.stage in (Stage.HELD, Stage.HOLDING) and job.priority > 0
+        return JobStatus.PLACED if status is JobStatus.OVERDUE and is_unsent else status
+
+    with patch.object(job_status, "status_of", trusting):
         yield
 
 
