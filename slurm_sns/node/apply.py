@@ -7,7 +7,8 @@ The tree itself is the only memory. `apply` reads what is in force and writes wh
 every job has at least its guaranteed ways for itself (transition.py). Whoever is killed in between calls `apply` again.
 The order: groups that are no longer wanted are removed (threads that are left in them go to the shared group first),
 new groups are made, masks and bandwidth are written. Threads come last and are the caller's (`Groups.move_all`),
-because a new group may use the whole cache until its masks are written.
+because a new group may use the whole cache until its masks are written. `apply` takes the lock of the tree; a caller
+that holds it from reading the masks in force to moving the threads keeps other programs out all that time.
 """
 
 import math

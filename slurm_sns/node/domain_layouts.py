@@ -2,7 +2,8 @@
 
 A job owns the same number of ways in every domain that its cores touch, or none at all: where one domain has no ways
 left for it, its guarantee is lost, and the ways of the others serve the other jobs. A CLOSID counts for the whole node,
-not for a domain: jobs that hold masks keep theirs, then the oldest job gets the next one.
+not for a domain: jobs that hold masks keep theirs, then the oldest job gets the next one. A job that finds no ways
+takes no CLOSID.
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,8 +42,12 @@ def domain_layouts(
 
     A job that needs no ways is in no layout and has no reason. A domain without a shape is not partitioned.
     """
-    served, without = _with_closids(before, [each for each in needs if each.need.ways > 0], shapes)
+    wanting = _by_rank(before, [each for each in needs if each.need.ways > 0])
+    waiting = [each for each in wanting if not shapes.keys().isdisjoint(each.domains)]
+    without = {each.need.job_id: "the cache cannot be partitioned" for each in wanting if each not in waiting}
+    most = min((shape.groups for shape in shapes.values()), default=0)
     while True:
+        served = waiting[:most]
         layouts = {
             domain: layout(
                 before.get(domain, {}), [each.need for each in served if domain in each.domains], shared_ways, shape
@@ -53,17 +58,13 @@ def domain_layouts(
         # One at a time: without it, those behind it may find ways.
         first = next((each for each in served if each.need.job_id in refused), None)
         if first is None:
+            without |= {each.need.job_id: f"all {most} CLOSIDs for jobs are taken" for each in waiting[most:]}
             return DomainLayouts(layouts, without)
         without[first.need.job_id] = refused[first.need.job_id]
-        served.remove(first)
+        waiting.remove(first)
 
 
-def _with_closids(
-    before: Mapping[int, Mapping[int, int]], needs: Sequence[DomainNeed], shapes: Mapping[int, Shape]
-) -> tuple[list[DomainNeed], dict[int, str]]:
-    """The jobs that get a CLOSID, and the others with the reason."""
-    most = min((shape.groups for shape in shapes.values()), default=0)
+def _by_rank(before: Mapping[int, Mapping[int, int]], needs: Sequence[DomainNeed]) -> list[DomainNeed]:
+    """The jobs that hold masks, then the others; each from the oldest on."""
     holding = {job_id for masks in before.values() for job_id in masks}
-    by_rank = sorted(needs, key=lambda each: (each.need.job_id not in holding, each.need.since, each.need.job_id))
-    why = f"all {most} CLOSIDs for jobs are taken" if shapes else "the cache cannot be partitioned"
-    return by_rank[:most], {each.need.job_id: why for each in by_rank[most:]}
+    return sorted(needs, key=lambda each: (each.need.job_id not in holding, each.need.since, each.need.job_id))

@@ -74,22 +74,34 @@ def _sequence(
     machine: Machine, domain: int, planned: tuple[Layout, Shape], now: Mapping[str, Schemata], new: Set[str]
 ) -> list[Step]:
     """The steps in one domain."""
-    (layout, shape), parts, aside = planned, {}, []
-    for name, shown in now.items():
-        mask = 0 if name in new else masks(machine, shown).get(domain, 0)
-        job_id = job_of(name)
-        if job_id is None:
-            parts[name] = Part(mask, layout.shared, layout.shared.bit_count())
-        elif job_id in layout.guaranteed:
-            parts[name] = Part(mask, layout.granted[job_id], layout.guaranteed[job_id].bit_count())
-        elif mask != layout.shared:
-            # A job without ways here has what the shared group has: it owns none, or no core of it is here.
-            aside.append(Step(name, layout.shared))
-    steps = aside + transition(parts, shape)
+    layout, shape = planned
+    held = {name: 0 if name in new else masks(machine, shown).get(domain, 0) for name, shown in now.items()}
+    parts = {name: _part(layout, name, mask) for name, mask in held.items()}
+    # A job without ways here has what the shared group has: it owns none, or no core of it is here. Once it has that,
+    # it is written together with the shared group.
+    beside = [name for name in held if not _owns(layout, name)]
+    together = [name for name in beside if name != SHARED and held[name] == held.get(SHARED)]
+    steps = [
+        step._replace(name=name)
+        for step in transition({name: part for name, part in parts.items() if name not in together}, shape)
+        for name in ([*together, SHARED] if step.name == SHARED else [step.name])
+    ]
     # Somebody may have given code and data different masks: the last word is ours.
     settled = {step.name for step in steps}
     uneven = [name for name in parts if name not in settled and _is_uneven(machine, now[name], domain)]
     return steps + [Step(name, parts[name].then) for name in uneven]
+
+
+def _part(layout: Layout, name: str, mask: int) -> Part:
+    """What a group with this mask is to have, and the ways that it keeps on the way there."""
+    job_id = job_of(name)
+    if job_id is not None and job_id in layout.guaranteed:
+        return Part(mask, layout.granted[job_id], layout.guaranteed[job_id].bit_count())
+    return Part(mask, layout.shared, layout.shared.bit_count())
+
+
+def _owns(layout: Layout, name: str) -> bool:
+    return job_of(name) in layout.guaranteed
 
 
 def _is_uneven(machine: Machine, shown: Schemata, domain: int) -> bool:

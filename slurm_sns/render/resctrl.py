@@ -20,8 +20,9 @@ class NodeType:
     """An entry of `nodes`, as resctrl.yaml describes it; None where sns.yaml gives its jobs no such resource.
 
     `shared_ways` and `job_ways` are those of each cache domain, `bandwidth_gbps` is that of the node. `most_jobs` is
-    how many jobs could have a group of their own at once: with the CLOSIDs that sns.yaml gives, otherwise with any
-    number of them.
+    how many jobs with profile could have a group of their own at once: with the CLOSIDs that sns.yaml gives, otherwise
+    with any number of them. Pass-through jobs with one way or with bandwidth alone do not count in it: there could be
+    one on each core, and no machine has so many CLOSIDs.
     """
 
     nodes: Nodes
@@ -37,7 +38,7 @@ class NodeType:
 
     @property
     def closids(self) -> int:
-        """One for the root group, one for the shared group, one for each job."""
+        """One for the root group, one for the shared group, one for each of `most_jobs`."""
         return KEPT + self.most_jobs if self.is_partitioned else 0
 
 
@@ -50,7 +51,7 @@ def node_types(config: Config) -> list[NodeType]:
 def _node_type(nodes: Nodes, shared_ways: int) -> NodeType:
     shared = min(shared_ways, nodes.llc_ways)
     left = nodes.llc_ways - shared
-    # A job has a core at least, and FEWEST_WAYS where there are ways. A node without either has no groups.
+    # A job with profile has a core at least, and FEWEST_WAYS where there are ways. A node without either has no groups.
     most = min(nodes.cores, left // FEWEST_WAYS) if nodes.llc_ways else nodes.cores
     if nodes.closids:
         most = min(most, closids_for_jobs(nodes.closids))

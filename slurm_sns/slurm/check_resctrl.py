@@ -1,12 +1,12 @@
 """Compares the rendered resctrl.yaml with what the nodes report: each line of it that a node does not agree with. Pure.
 
 A line that breaks a guarantee is wrong: fewer ways than the scheduler gives away, no resctrl. One that costs something
-(some jobs run without ways of their own, bandwidth is not limited) is a warning. How many GB/s a node has, no machine
+(some jobs run without ways of their own, bandwidth is not limited) is a warning. What the groups that are there have is
+compared in check_groups.py. How many GB/s a node has, no machine
 reports.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import yaml
 
@@ -14,12 +14,10 @@ from slurm_sns.config import grammar
 from slurm_sns.policies.sns.closids import FEWEST, closids_for_jobs
 from slurm_sns.slurm.check import merged
 from slurm_sns.slurm.check_finding import Finding
-from slurm_sns.slurm.node_reports import Group, NodeReport, NodeReports
+from slurm_sns.slurm.check_groups import NodeType, group_findings, line, warning
+from slurm_sns.slurm.node_reports import NodeReport, NodeReports
 
 MOUNT = "mount -t resctrl resctrl /sys/fs/resctrl"
-
-#: One node type of resctrl.yaml.
-NodeType = Mapping[str, Any]
 
 
 def findings(rendered: str, found: NodeReports) -> Iterator[Finding]:
@@ -38,14 +36,14 @@ def _findings(types: Mapping[str, NodeType], reports: Mapping[str, NodeReport]) 
     for name, report in reports.items():
         if name not in types:
             advice = "sns.yaml, nodes: add it; or let it report under its name in Slurm: sns node show --node NAME"
-            yield name, _warning("NODES: in no node type of resctrl.yaml", "a report", "", advice)
+            yield name, warning("NODES: in no node type of resctrl.yaml", "a report", "", advice)
         elif types[name]["gres"]:
             for finding in _compared(types[name], report):
                 yield name, finding
     for name, node_type in types.items():
         if node_type["gres"] and name not in reports:
             advice = "on the node: sns node show --json; give its output to --node-reports, too"
-            yield name, _warning("NODES: not compared with resctrl.yaml", "no report", "", advice)
+            yield name, warning("NODES: not compared with resctrl.yaml", "no report", "", advice)
 
 
 def _compared(node_type: NodeType, report: NodeReport) -> Iterator[Finding]:
@@ -63,14 +61,16 @@ def _compared(node_type: NodeType, report: NodeReport) -> Iterator[Finding]:
         yield _bandwidth(report)
     yield _closids(node_type, report)
     if "llc" in node_type["gres"] and report.caches:
-        yield from _shared_ways(node_type, report)
+        if node_type["shared_group"]["ways"]:
+            yield _shared_ways(node_type, report)
         yield _least_ways(node_type, report)
+    yield from group_findings(node_type, report)
 
 
 def _mount_options(node_type: NodeType, report: NodeReport) -> Finding:
     found, wanted = ",".join(sorted(report.mount_options)), ",".join(sorted(node_type["mount_options"]))
-    return _warning(
-        _line("mount_options"),
+    return warning(
+        line("mount_options"),
         found or "none",
         wanted or "none",
         f"on each of them, while no job runs there: umount /sys/fs/resctrl && {MOUNT}",
@@ -82,11 +82,11 @@ def _ways(node_type: NodeType, report: NodeReport) -> Finding:
     wanted = node_type["gres"]["llc"]
     if not report.caches:
         advice = "sns.yaml, nodes: llc_ways: 0, because no cache of these machines can be partitioned"
-        return Finding(ok=False, what=_line("gres: llc"), found="no cache control", wanted=str(wanted), advice=advice)
+        return Finding(ok=False, what=line("gres: llc"), found="no cache control", wanted=str(wanted), advice=advice)
     there = report.caches[0].ways
     return Finding(
         there >= wanted,
-        _line("gres: llc"),
+        line("gres: llc"),
         str(there),
         str(wanted),
         advice=f"sns.yaml, nodes: llc_ways: {there}"
@@ -96,8 +96,8 @@ def _ways(node_type: NodeType, report: NodeReport) -> Finding:
 
 
 def _bandwidth(report: NodeReport) -> Finding:
-    return _warning(
-        _line("gres: membw"),
+    return warning(
+        line("gres: membw"),
         "no bandwidth control" if report.bandwidth is None else "bandwidth control",
         "bandwidth control",
         "the scheduler still counts the bandwidth; no job is kept from using more than it counts for that job",
@@ -114,8 +114,8 @@ def _closids(node_type: NodeType, report: NodeReport) -> Finding:
     counting = (
         f"; sns.yaml, nodes: closids: {usable}, and no more jobs with ways are planned there" if is_countable else ""
     )
-    return _warning(
-        _line("closids"),
+    return warning(
+        line("closids"),
         f"{report.closids}{besides}",
         f"at least {node_type['closids']}",
         f"at most {jobs} jobs of a node have ways or bandwidth of their own; the others run unpartitioned{counting}",
@@ -123,55 +123,19 @@ def _closids(node_type: NodeType, report: NodeReport) -> Finding:
     )
 
 
-def _shared_ways(node_type: NodeType, report: NodeReport) -> Iterator[Finding]:
-    """The shared group can have its ways, and has them where it exists already."""
+def _shared_ways(node_type: NodeType, report: NodeReport) -> Finding:
+    """The shared group can have its ways."""
     wanted, least = node_type["shared_group"]["ways"], report.caches[0].least_ways
-    if wanted == 0:
-        return
-    yield Finding(
+    return Finding(
         wanted >= least,
-        _line("shared_group: ways"),
+        line("shared_group: ways"),
         f"masks of at least {least} ways",
         str(wanted),
         advice=f"sns.yaml, sns: shared_ways: {least}",
-    )
-    shared = next((group for group in report.groups if group.kind == "shared"), None)
-    if shared is None:
-        return
-    in_force = min((mask.bit_count() for mask in _masks(shared).values()), default=wanted)
-    overlapping = sorted(
-        group.name for group in report.groups if group.kind == "job" and _overlaps(_masks(group), _masks(shared))
-    )
-    advice = "somebody has changed its schemata: sns node show"
-    in_force_line = f"{_line('shared_group: ways')} in force"
-    yield Finding(in_force >= wanted, in_force_line, str(in_force), str(wanted), advice=advice)
-    yield Finding(
-        not overlapping,
-        f"{_line('shared_group: ways')} are no job's",
-        f"also in {', '.join(overlapping)}",
-        "in no group of a job",
-        advice=advice,
     )
 
 
 def _least_ways(node_type: NodeType, report: NodeReport) -> Finding:
     least, wanted = report.caches[0].least_ways, node_type["job_groups"]["least_ways"]
     advice = "jobs that ask for fewer get more than the scheduler counts; the last of them may run unpartitioned"
-    return _warning(_line("job_groups: least_ways"), str(least), f"at most {wanted}", advice, is_well=least <= wanted)
-
-
-def _masks(group: Group) -> dict[str, int]:
-    return {domain: int(mask, 16) for domain, mask in group.masks.items()}
-
-
-def _overlaps(job: Mapping[str, int], shared: Mapping[str, int]) -> bool:
-    """Whether a job has ways of the shared group. In a domain without ways of its own it has exactly those."""
-    return any(mask != shared.get(domain, 0) and mask & shared.get(domain, 0) for domain, mask in job.items())
-
-
-def _line(name: str) -> str:
-    return f"NODES: resctrl.yaml, {name}"
-
-
-def _warning(what: str, found: str, wanted: str, advice: str, *, is_well: bool = False) -> Finding:
-    return Finding(ok=True, warning=not is_well, what=what, found=found, wanted=wanted, advice=advice)
+    return warning(line("job_groups: least_ways"), str(least), f"at most {wanted}", advice, is_well=least <= wanted)

@@ -39,12 +39,14 @@ class Cache(_Part):
 class Group(_Part):
     """A group in the node's tree. `masks` are its ways in the last-level cache, by domain, in hexadecimal digits.
 
-    The kind `stray` is a group with our prefix that is no job's: the next layout removes it.
+    The kind `stray` is a group with our prefix that is no job's: the next layout removes it. `tasks` is how many
+    threads are in it; a group of which the report does not say so counts as one with threads.
     """
 
     name: Text
     kind: Literal["root", "shared", "job", "stray", "other"]
     masks: Mapping[Domain, Mask]
+    tasks: Number = 1
 
 
 class NodeReport(_Part):

@@ -74,6 +74,15 @@ class Node:
                 found[name] = [int(part.partition("=")[2], 16) for part in line.split(";")]
         return found
 
+    def refuse(self, path: str, access: str, number: str, status: str) -> None:
+        """The emulator refuses the next access of this kind with this errno and these words."""
+        fault = {"path": path, "access": access, "errno": number, "status": status}
+        self.run(f"printf %s {shlex.quote(json.dumps(fault))} > {ROOT}/.emulator/faults")
+
+    def faults(self) -> str:
+        """What is still to be refused."""
+        return self.run(f"cat {ROOT}/.emulator/faults")
+
     def clean_up(self) -> list[str]:
         return self.run(f'{PYTHON} -c "{CLEAN_UP}"').split()
 
@@ -150,25 +159,84 @@ def test_17_jobs_on_16_closids_run_beside_somebody_elses_group(cluster: Cluster,
     assert all(node.tasks(f"sns_job{job}") >= set(left[job]) for job in left)
 
 
-def test_what_a_killed_agent_leaves_is_cleaned_up_and_the_jobs_go_on(
+def test_what_an_agent_killed_before_any_change_leaves_is_cleaned_up_and_the_jobs_go_on(
     cluster: Cluster, node: Node, foreign: int
 ) -> None:
     others = node.groups()
-    numbers = started(cluster, 5)
+    # Two jobs: at least three groups to make, three schemata to write and two threads to move, and an agent for each.
+    first, second = numbers = started(cluster, 2)
     processes = node.processes(numbers)
-    for killed_before in (0, 1, 4, 7, 11):
-        assert node.apply(processes, killed_before) == -9
+    killed_before = 0
+    while (code := node.apply(processes, killed_before)) != 0:
+        assert code == -9, f"killed before change {killed_before}"
         node.clean_up()
-        assert node.groups() == others
-    assert node.apply(dict(list(processes.items())[:3])) == 0
-    assert node.apply(processes, killed_before=5) == -9
+        assert node.groups() == others, f"killed before change {killed_before}"
+        killed_before += 1
+    assert killed_before >= 8
+    assert set(node.masks()) == {"sns_shared", f"sns_job{first}", f"sns_job{second}"}
+
+    assert node.apply({first: processes[first]}) == 0
+    # Its group is made and the first job has given ways back: the second job's schemata would be next.
+    assert node.apply(processes, killed_before=2) == -9
     assert node.apply(processes) == 0, "the next start finishes"
-    assert {group for group in node.masks() if group != "sns_shared"} == {f"sns_job{job}" for job in numbers}
+    assert all(node.tasks(f"sns_job{job}") >= set(processes[job]) for job in numbers)
     assert len(node.clean_up()) == len(numbers) + 1
     assert node.groups() == others
     assert node.tasks("someone") == {foreign}
     assert {process for found in processes.values() for process in found} <= node.tasks("")
     assert all(cluster.jobs()[job].state == "RUNNING" for job in numbers)
+
+
+def test_a_group_that_vanished_is_made_again(cluster: Cluster, node: Node) -> None:
+    first, second = numbers = started(cluster, 2)
+    processes = node.processes(numbers)
+    assert node.apply(processes) == 0
+    in_force = node.masks()
+    node.run(f"rmdir {ROOT}/sns_job{second}")
+    assert set(node.masks()) == {"sns_shared", f"sns_job{first}"}
+    assert node.apply(processes) == 0
+    assert set(node.masks()) == set(in_force)
+    for one, other in combinations(node.masks().values(), 2):
+        assert all(one[domain] & other[domain] == 0 for domain in (0, 1))
+    assert all(node.tasks(f"sns_job{job}") >= set(processes[job]) for job in numbers)
+
+
+#: What the kernel refuses the second job: its file, the access, errno, the kernel's words, and the agent's exit code. A
+#: job without a CLOSID, or a thread that has ended, is no error.
+REFUSED = (
+    ("", "make", "ENOSPC", "Out of CLOSIDs", 0),
+    ("/schemata", "write", "EINVAL", "Mask out of range", 1),
+    ("/schemata", "write", "EBUSY", "", 1),
+    ("/tasks", "write", "ESRCH", "No task 1", 0),
+)
+
+
+def test_what_the_kernel_refuses_costs_no_other_job_its_group_and_the_next_apply_finishes(
+    cluster: Cluster, node: Node
+) -> None:
+    first, second = numbers = started(cluster, 2)
+    processes = node.processes(numbers)
+    group = f"sns_job{second}"
+    for file, access, number, status, code in REFUSED:
+        assert node.apply({first: processes[first]}) == 0
+        node.refuse(f"{group}{file}", access, number, status)
+        assert node.apply(processes) == code, number
+        assert node.faults() == "", f"{number} has happened"
+
+        found = node.masks()
+        assert all(found[f"sns_job{first}"][domain] & found["sns_shared"][domain] == 0 for domain in (0, 1)), number
+        assert all(found[f"sns_job{first}"]), number
+        assert node.tasks(f"sns_job{first}") >= set(processes[first]), number
+        if access == "make":
+            assert group not in found
+            assert node.tasks("sns_shared") >= set(processes[second])
+        assert all(cluster.jobs()[job].state == "RUNNING" for job in numbers), number
+
+        assert node.apply(processes) == 0, number
+        assert node.tasks(group) >= set(processes[second]), number
+        assert all(
+            own & other == 0 for own, other in zip(*(node.masks()[f"sns_job{job}"] for job in numbers), strict=True)
+        )
 
 
 #: The threads of jobs, by their cgroups.
@@ -185,7 +253,7 @@ print(json.dumps({{job: cgroups.threads(cgroups.find(int(job))) for job in sys.a
 def with_cgroups(cluster: Cluster) -> None:
     """Slurm makes cgroups of the node's jobs."""
     if cluster.try_run("grep -q proctrack/cgroup /etc/slurm/slurm.conf", node=NODE).returncode:
-        pytest.skip("this host has no cgroup v1")
+        pytest.skip(f"slurmd on {NODE} makes no cgroups (the host has no cgroup v1 or no /dev/fuse, or SNS_RESCTRL=0)")
 
 
 @pytest.mark.usefixtures("with_cgroups")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from node_agent import MIXES, PEAK, SHARED_WAYS, Agent, Running, assert_is_accepted, unguarded
-from resctrl_trees import INTEL_L3, Killed, Tree, amd, build, contents, intel
+from resctrl_trees import INTEL_L3, INTEL_MB, Killed, Tree, amd, build, contents, intel
 
 from slurm_sns.errors import SnsError
 from slurm_sns.node.apply import Applied, apply, confine_system, everywhere, shapes, standing
@@ -113,6 +113,22 @@ class TestJobs:
             "remove sns_job7",
             "make sns_job8",
         ]
+
+    def test_a_job_with_bandwidth_alone_takes_more_shared_ways_when_they_are_free(self, tmp_path: Path) -> None:
+        node = Node(
+            Tree(build(tmp_path / "tree", "L3:0=fff\nMB:0=100\n", L3={**INTEL_L3, "cbm_mask": "fff"}, MB=INTEL_MB))
+        )
+        staying = (Running(1, 6), Running(2, 2), Running(5, 0, 5))
+        node.run(Running(1, 6), Running(0, 2), *staying[1:])
+        assert node.layouts[0].guaranteed[2] == 0x300
+        node.shared_ways = 4
+        before = len(node.tree.changes)
+        seen: list[tuple[int, int]] = []
+        node.tree.before = lambda _: seen.extend(unguarded(node, {1: 6, 2: 2}, inhabited(node)))
+        assert node.run(*staying).overlapped == ()
+        assert seen == []
+        written = [change for change in node.tree.changes[before:] if "L3" in change]
+        assert written.index("sns_job2 < L3:0=c0") < written.index("sns_job5 < L3:0=f00")
 
     def test_threads_of_a_job_that_loses_its_ways_go_to_the_shared_group(self, node: Node) -> None:
         node.run(Running(7, 4))
@@ -349,8 +365,9 @@ def random_jobs(rng: random.Random, before: Sequence[Running], domains: Sequence
 
 @pytest.mark.parametrize("make", [intel, amd])
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("has_settings", [False, True], ids=["", "while the number of shared ways changes"])
 def test_every_job_has_its_guarantee_for_itself_after_every_write(
-    seed: int, make: Callable[[Path], Path], tmp_path: Path
+    seed: int, make: Callable[[Path], Path], tmp_path: Path, *, has_settings: bool
 ) -> None:
     rng, node, jobs = random.Random(seed), Node(Tree(make(tmp_path / "tree"))), list[Running]()
     seen: list[tuple[int, int]] = []
@@ -358,6 +375,8 @@ def test_every_job_has_its_guarantee_for_itself_after_every_write(
         had = node.owners()
         jobs = random_jobs(rng, jobs, node.machine.caches[0].domains, number)
         node.tree.end_all_but({1000 + job.job_id for job in jobs})
+        if has_settings:
+            node.shared_ways = rng.randint(2, 8)
         node.lay_out(*jobs)
         staying = {job.job_id: job.ways for job in jobs if job.job_id in had & node.owners()}
         node.tree.before = lambda _, staying=staying: seen.extend(unguarded(node, staying, inhabited(node)))

@@ -390,6 +390,15 @@ class TestInstructionCounters:
     def test_a_cgroup_that_has_vanished_counts_nothing(self, tmp_path: Path) -> None:
         assert InstructionCounters.of_cgroup(EmulatedPerf(), tmp_path / "job_17", (0,)).read() == {}
 
+    def test_a_cgroup_that_cannot_be_opened_is_the_same_line_for_each_job(self, tmp_path: Path) -> None:
+        said = set()
+        for name in ("job_17", "job_18"):
+            (tmp_path / name).write_text("no directory")
+            with pytest.raises(PerfError) as refused:
+                InstructionCounters.of_cgroup(EmulatedPerf(), tmp_path / name, (0,))
+            said.add(str(refused.value))
+        assert len(said) == 1
+
     def test_a_cgroup_that_vanishes_while_its_events_are_opened_counts_nothing(self, tmp_path: Path) -> None:
         directory = tmp_path / "job_17"
         directory.mkdir()

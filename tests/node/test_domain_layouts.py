@@ -1,5 +1,9 @@
 """A node's cache domains are laid out together: a job owns ways in all domains of its cores, or in none."""
 
+import random
+
+import pytest
+
 from slurm_sns.node.domain_layouts import DomainNeed, domain_layouts
 from slurm_sns.policies.sns.way_layout import Need, Shape
 
@@ -43,6 +47,12 @@ def test_jobs_that_hold_masks_keep_their_closids() -> None:
     assert set(made.without) == {2}
 
 
+def test_a_job_without_ways_for_it_takes_no_closid() -> None:
+    made = domain_layouts({}, [need(1, 2), need(2, 100), need(3, 1)], 2, shapes(groups=2))
+    assert set(made.layouts[0].guaranteed) == {1, 3}
+    assert made.without == {2: "it needs 100 cache ways; 8 of the 10 for jobs are free"}
+
+
 def test_a_job_without_ways_needs_no_reason() -> None:
     assert domain_layouts({}, [need(1, 0)], 2, shapes()).without == {}
 
@@ -53,7 +63,35 @@ def test_the_next_layouts_start_from_these() -> None:
     assert second == first
 
 
+def test_a_job_on_a_domain_that_cannot_be_partitioned_takes_no_closid() -> None:
+    made = domain_layouts({}, [need(1, 4, 1), need(2, 4, 0)], 2, {0: Shape(0xFFF, 1, 0, False, 1)})
+    assert made.without == {1: "the cache cannot be partitioned"}
+    assert set(made.layouts[0].guaranteed) == {2}
+
+
 def test_a_cache_that_cannot_be_partitioned_is_a_reason() -> None:
     made = domain_layouts({}, [need(1, 4)], 2, {})
     assert made.without == {1: "the cache cannot be partitioned"}
     assert made.layouts == {}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_closids_are_never_exceeded_and_no_job_is_refused_for_them_while_one_is_left(seed: int) -> None:
+    rng, before, refused = random.Random(seed), dict[int, dict[int, int]](), 0
+    for first in range(60):
+        groups = rng.randint(0, 5)
+        each_domain = {domain: Shape(0xFFF, 1, 0, False, groups) for domain in range(3)}
+        needs = [
+            need(job_id, rng.choice([0, 1, 1, 2, 3, 6, 100]), *rng.sample(range(3), rng.randint(1, 3)))
+            for job_id in range(first, first + rng.randint(0, 9))
+        ]
+        made = domain_layouts(before, needs, 2, each_domain)
+        before = made.guaranteed()
+        owners = {job_id for masks in before.values() for job_id in masks}
+        wanting = {each.need.job_id for each in needs if each.need.ways}
+        assert (owners | set(made.without), owners & set(made.without)) == (wanting, set())
+        assert len(owners) <= groups
+        for_closids = [why for why in made.without.values() if "CLOSIDs" in why]
+        assert not for_closids or len(owners) == groups
+        refused += len(for_closids)
+    assert refused > 20

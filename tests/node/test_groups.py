@@ -215,6 +215,36 @@ class TestTheLock:
         with groups.lock(timeout_s=0):
             pass
 
+    def test_who_holds_it_may_take_it_again_and_it_ends_with_the_first(self, groups: Groups, tree: Tree) -> None:
+        with groups.lock(timeout_s=0):
+            with groups.lock(timeout_s=0):
+                groups.make("job7")
+            groups.move("job7", [1])
+            with pytest.raises(Busy), Groups(tree.root).lock(timeout_s=0):
+                pass
+        with Groups(tree.root).lock(timeout_s=0):
+            pass
+
+    def test_it_is_held_while_threads_are_moved_and_groups_are_removed(self, groups: Groups, tree: Tree) -> None:
+        groups.make("job7")
+        locked: list[bool] = []
+
+        def look(_: int) -> None:
+            other = os.open(tree.root, os.O_RDONLY)
+            try:
+                fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                locked.append(False)
+            except BlockingIOError:
+                locked.append(True)
+            finally:
+                os.close(other)
+
+        tree.before = look
+        groups.move("job7", [1])
+        groups.move_all("job7", lambda: [1, 2])
+        groups.remove_all()
+        assert locked == [True, True, True]
+
     def test_a_tree_that_is_gone_cannot_be_locked(self, tmp_path: Path) -> None:
         with pytest.raises(Gone, match=r"cannot be locked"), Groups(tmp_path / "none").lock():
             pass
@@ -236,6 +266,7 @@ class TestRefusals:
             (errno.ENOSPC, "out of closids", OutOfClosids),
             (errno.ENOSPC, "Out of RMIDs", OutOfRmids),
             (errno.ENOSPC, "No space on L3:0", NoRoom),
+            (errno.EBUSY, "Out of RMIDs", OutOfRmids),
             (errno.EIO, "", ResctrlError),
         ],
     )
@@ -247,10 +278,14 @@ class TestRefusals:
         assert (error.errno, error.status) == (number, status)
         assert str(error).startswith(f"x cannot be done: {os.strerror(number)}")
         assert status in str(error)
-        assert isinstance(error, CannotMake) == (number == errno.ENOSPC)
+        assert isinstance(error, CannotMake) == (number == errno.ENOSPC or "RMID" in status)
 
     def test_ok_beside_an_error_says_nothing(self) -> None:
         assert str(refusal("x", errno.EINVAL, "ok")) == "x: Invalid argument"
+
+    def test_two_lines_of_the_kernel_are_one_of_ours(self) -> None:
+        error = refusal("x", errno.EINVAL, "Mask out of range\nL3: 0=fffff\n")
+        assert str(error) == "x: Invalid argument (Mask out of range; L3: 0=fffff)"
 
     def test_a_write_that_is_refused_names_the_text_the_group_and_the_kernels_words(self, tree: Tree) -> None:
         groups = Groups(tree.root, files=Refusing("write", errno.EINVAL))

@@ -5,7 +5,7 @@ from dataclasses import astuple
 from pathlib import Path
 
 import pytest
-from resctrl_trees import AMD_L3, INTEL_L3, INTEL_MB, MONITORING, amd, build, intel
+from resctrl_trees import AMD_L3, AMD_MB, INTEL_L3, INTEL_MB, MONITORING, amd, build, intel
 
 from slurm_sns.errors import SnsError
 from slurm_sns.node.resctrl.machine import Bandwidth, Cache, Machine, Monitoring, discover
@@ -100,6 +100,12 @@ def test_a_kernel_without_the_newer_files_is_taken_to_want_contiguous_masks(tmp_
     [cache] = discover(build(tmp_path / "tree", "L3:0=ffff\n", L3=old)).caches
     assert not cache.is_sparse
     assert cache.shareable == 0
+
+
+def test_the_bandwidth_of_slow_memory_has_closids_too(tmp_path: Path) -> None:
+    shown = "L3:0=ffff\nMB:0=2048\nSMBA:0=2048\n"
+    tree = build(tmp_path / "tree", shown, L3=AMD_L3, MB=AMD_MB, SMBA={**AMD_MB, "num_closids": 12})
+    assert discover(tree).closids == 12
 
 
 def test_monitoring_alone_has_the_root_groups_closid_only(tmp_path: Path) -> None:

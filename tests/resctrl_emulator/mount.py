@@ -49,23 +49,31 @@ def check() -> None:
     Raises:
         OSError: one line that says why.
     """
-    reason = why_not()
+    reason = why_not() or missing_package()
     if reason:
         raise OSError(reason)
 
 
 def why_not() -> str | None:
-    """Why nothing can be mounted here, for a test that is skipped; None: it can."""
+    """Why this machine lets nobody mount here, for a test that is skipped; None: it lets us.
+
+    A missing package is no such reason: the test fails, and `mounted` says what to install.
+    """
     if not os.access(DEVICE, os.R_OK | os.W_OK):
         return f"{DEVICE} is missing or not open to us"
+    if not os.geteuid() and not _effective_capabilities() >> CAP_SYS_ADMIN & 1:
+        return "the capability SYS_ADMIN is missing (docker run --cap-add SYS_ADMIN)"
+    return None
+
+
+def missing_package() -> str | None:
+    """What has to be installed before anything can be mounted; None: nothing."""
     if importlib.util.find_spec("mfusepy") is None:
         return f"mfusepy is not installed ({PACKAGES})"
     if find_library("fuse3") is None:
         return f"libfuse 3 is not installed ({PACKAGES})"
     if os.geteuid() and shutil.which("fusermount3") is None:
         return f"only root mounts without fusermount3 ({PACKAGES})"
-    if not os.geteuid() and not _effective_capabilities() >> CAP_SYS_ADMIN & 1:
-        return "the capability SYS_ADMIN is missing (docker run --cap-add SYS_ADMIN)"
     return None
 
 

@@ -20,6 +20,13 @@ from resctrl_emulator.rules import Tree
 pytestmark = pytest.mark.skipif(mount.why_not() is not None, reason=str(mount.why_not()))
 
 
+def test_a_missing_package_is_a_failure_with_the_line_to_install_it_and_no_skip(monkeypatch):
+    monkeypatch.setitem(sys.modules, "mfusepy", None)
+    assert mount.why_not() is None
+    with pytest.raises(OSError, match=r"mfusepy is not installed .*pip install mfusepy"):
+        mount.check()
+
+
 @pytest.fixture(scope="module")
 def root(tmp_path_factory):
     with mount.mounted(tmp_path_factory.mktemp("mount"), "xeon", "--clock", "emulated") as mounted:

@@ -155,6 +155,128 @@ def test_a_job_without_ways_in_a_domain_has_the_shared_ones_there(rendered: str)
     assert told(rendered, report("c1", groups=groups), report("c2")) == []
 
 
+SHARED = group("sns_shared", "shared", d0="c0000", d1="c0000")
+JOBS = (group("sns_job7", "job", d0="1ff", d1="1ff"), group("sns_job8", "job", d0="3fe00", d1="3fe00"))
+
+
+def job(number: int, mask: str, **fields: Any) -> dict[str, Any]:
+    return {**group(f"sns_job{number}", "job", d0=mask, d1=mask), **fields}
+
+
+@pytest.mark.parametrize(
+    ("groups", "line", "found"),
+    [
+        (JOBS, "shared_group: name", "none"),
+        ((SHARED, job(7, "3f"), job(8, "3f")), "job_groups: ways are one job's each", "sns_job7, sns_job8"),
+        ((SHARED, job(7, "3f"), job(8, "60"), job(9, "3f80")), "job_groups: ways are one job's each", "sns_job8"),
+        ((SHARED, *JOBS, group("x", "other", d0="3ffff")), "job_groups: ways are no one else's", "also in x"),
+        ((SHARED, JOBS[0], group("x", "other", d0="100")), "job_groups: ways are no one else's", "also in x"),
+    ],
+    ids=["no shared group", "two jobs on one mask", "a common way", "others on all ways", "others on one way"],
+)
+def test_groups_that_break_a_guarantee_are_wrong(
+    rendered: str, groups: tuple[dict[str, Any], ...], line: str, found: str
+) -> None:
+    (wrong,) = [each for each in told(rendered, report("c1", groups=[ROOT, *groups]), report("c2")) if not each.ok]
+    assert wrong.what == f"node c1: resctrl.yaml, {line}"
+    assert found in wrong.found
+    assert wrong.advice
+
+
+@pytest.mark.parametrize(
+    ("groups", "line", "found", "wanted"),
+    [
+        (
+            (group("sns_shared", "shared", d0="ffc00", d1="c0000"), job(7, "3ff")),
+            "shared_group: ways in force",
+            "10",
+            "2",
+        ),
+        ((group("sns_shared", "shared", d0="ffc00"),), "shared_group: ways in force", "10", "2"),
+        ((SHARED, job(7, "1"), job(8, "3fffe")), "job_groups: least_ways in force", "1", "at least 2"),
+        ((SHARED, *(job(n, "c0000") for n in range(12))), "job_groups: most", "12", "at most 9"),
+        (
+            (group("x", "other", d0="3ffff"),),
+            "job_groups: ways are no one else's",
+            "also in x",
+            "in no group of others",
+        ),
+        (
+            (SHARED, *JOBS, group("sns_old", "stray", d0="fffff")),
+            "names of groups",
+            "sns_old",
+            "sns_shared, sns_job with a number",
+        ),
+    ],
+    ids=["10 shared ways", "10 without jobs", "a job with 1 way", "12 jobs", "others on the ways for jobs", "a stray"],
+)
+def test_groups_that_cost_something_are_a_warning(
+    rendered: str, groups: tuple[dict[str, Any], ...], line: str, found: str, wanted: str
+) -> None:
+    (warning,) = told(rendered, report("c1", groups=[ROOT, *groups]), report("c2"))
+    assert (warning.ok, warning.what) == (True, f"node c1: resctrl.yaml, {line}")
+    assert (warning.found, warning.wanted) == (found, wanted)
+    assert warning.advice
+
+
+def test_jobs_with_more_ways_than_all_jobs_are_to_have_are_told(rendered: str) -> None:
+    found = told(rendered, report("c1", groups=[SHARED, job(7, "7ffff")]), report("c2"))
+    assert [(each.ok, each.what.partition(", ")[2], each.found) for each in found] == [
+        (False, "shared_group: ways are no job's", "also in sns_job7"),
+        (True, "job_groups: ways in force", "19"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [
+        (),
+        (SHARED,),
+        (group("sns_shared", "shared", d0="fffff", d1="fffff"),),
+        (SHARED, *JOBS),
+        (SHARED, *JOBS, job(9, "c0000")),
+        (SHARED, JOBS[0], job(8, "fffff", tasks=0), job(9, "fffff", tasks=0)),
+        (SHARED, *JOBS, group("x", "other", d0="c0000")),
+        (group("sns_shared", "shared", d0="ffff"), group("x", "other", d0="f0000")),
+    ],
+    ids=[
+        "nobody enforces",
+        "no job yet",
+        "all ways are shared while no job has any",
+        "two jobs",
+        "a job with bandwidth alone",
+        "groups that were made a moment ago",
+        "others on the shared ways",
+        "others have the rest exclusively",
+    ],
+)
+def test_groups_that_are_as_a_layout_makes_them_are_right(rendered: str, groups: tuple[dict[str, Any], ...]) -> None:
+    found = told(rendered, report("c1", groups=[ROOT, *groups]), report("c2"))
+    assert [each for each in found if "no one else's" not in each.what] == []
+
+
+@pytest.mark.parametrize(
+    ("shared", "jobs", "wrong"),
+    [
+        ("fc000", ("7f", "3f80"), []),
+        ("fc000", ("ff", "fff00"), []),  # jobs may use what nobody owns
+        ("c0000", ("3ff", "ffc00"), []),  # the fewest ways that the kernel takes
+        ("fffff", ("3ff", "ffc00"), ["shared_group: ways are no job's"]),
+        ("c0000", ("3ff", "3ff"), ["job_groups: ways are one job's each"]),
+    ],
+)
+def test_where_no_ways_are_set_aside_the_shared_group_leaves_each_job_some(
+    tmp_path: Path, shared: str, jobs: tuple[str, str], wrong: list[str]
+) -> None:
+    entry = "{names: c1, partitions: [main], cores: 28, memory_mb: 128000, llc_ways: 20}"
+    (tmp_path / "sns.yaml").write_text(f"partitions: [main]\nnodes: [{entry}]\nsns: {{shared_ways: 0}}\n")
+    rendered = texts(configuration.load(tmp_path / "sns.yaml"), Path("/etc/slurm/sns.yaml"))["resctrl.yaml"]
+    groups = [group("sns_shared", "shared", d0=shared), *(job(7 + place, mask) for place, mask in enumerate(jobs))]
+    found = told(rendered, report("c1", groups=groups))
+    assert [each.what.partition(", ")[2] for each in found] == wrong
+    assert not any(each.ok for each in found)
+
+
 def test_a_node_without_resctrl_is_wrong_and_says_itself_what_it_lacks(rendered: str) -> None:
     (wrong,) = told(rendered, report("c1", missing=["the kernel was built without it"], caches=[]), report("c2"))
     assert (wrong.ok, wrong.what) == (False, "node c1: resctrl is mounted")

@@ -4,6 +4,7 @@ The code is the one that writes (node/apply.py), on `DryRun`, which keeps each c
 """
 
 import errno
+import fcntl
 import math
 import re
 from collections.abc import Sequence
@@ -79,17 +80,20 @@ def planned(root: Path, jobs: Sequence[Asked], shared_ways: int, bandwidth_gbps:
         )
         for place, job in enumerate(jobs)
     ]
-    before = standing(machine, groups, {job.job_id: job.ways for job in jobs})
-    layouts = domain_layouts(before, needs, shared_ways, shapes(machine, groups))
     bandwidth = BandwidthNeeds(
         {job.job_id: Draw(job.gbps, cores[job.job_id]) for job in jobs}, _peak(machine, jobs, bandwidth_gbps)
     )
-    applied = apply(groups, machine, layouts.layouts, bandwidth)
+    with groups.lock():
+        before = standing(machine, groups, {job.job_id: job.ways for job in jobs})
+        layouts = domain_layouts(before, needs, shared_ways, shapes(machine, groups))
+        applied = apply(groups, machine, layouts.layouts, bandwidth)
+        domains = _by_domain(machine, groups, files.names(groups), layouts)
     return {
         "root": str(root),
+        "is_changing": files.is_changing,
         "shared_ways": shared_ways,
         "mask": _digits(machine.last_level[0].mask if machine.last_level else None),
-        "domains": _by_domain(machine, groups, files.names(groups), layouts),
+        "domains": domains,
         "without": {str(job_id): why for job_id, why in {**layouts.without, **applied.without}.items()},
         "moved": sorted({job_id for each in layouts.layouts.values() for job_id in each.moved}),
         "changes": files.changes,
@@ -101,6 +105,8 @@ class DryRun(Files):
 
     def __init__(self, machine: Machine) -> None:
         self.changes: list[dict[str, Any]] = []
+        #: Another program holds the lock: what was read may be half of a change.
+        self.is_changing = False
         self._schemata: dict[Path, Schemata] = {}
         self._made: set[Path] = set()
         self._removed: set[Path] = set()
@@ -140,6 +146,13 @@ class DryRun(Files):
         """Keep that a group is removed."""
         self._removed.add(path)
         self.changes.append({"do": "remove", "group": path.name})
+
+    def lock(self, descriptor: int) -> None:
+        """Lock out no other reader, and wait for nobody: nothing is changed."""
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self.is_changing = True
 
     def names(self, groups: Groups) -> list[str]:
         """Our groups as they would be: the shared one first, then the jobs' by number."""

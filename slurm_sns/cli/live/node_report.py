@@ -43,7 +43,7 @@ def report(node: str, root: Path, missing: list[str], perf: Perf | None = None, 
         raise BadInput(f"node {node!r}: this is no name of a node; valid: --node with letters, digits and . _ -")
     machine = Machine((), None, None, 0) if missing else discover(root)
     groups = [] if missing else list(_groups(root, machine))
-    others = sum(group["kind"] == "other" for group in groups)
+    others = 0 if missing else len(Groups(root, PREFIX).foreign())
     return {
         "format": FORMAT,
         "node": node,
@@ -143,7 +143,7 @@ def _groups(root: Path, machine: Machine) -> Iterator[Report]:
 
 def _group(root: Path, name: str, machine: Machine, kind: str) -> Report:
     directory = root / name
-    shown = parse(_text(directory / "schemata"))
+    shown = _shown(directory)
     return {
         "name": "".join(each if each.isprintable() else "?" for each in name),
         "kind": kind,
@@ -152,6 +152,14 @@ def _group(root: Path, name: str, machine: Machine, kind: str) -> Report:
         "schemata": _schemata(shown),
         "occupied_bytes": _occupied_bytes(directory),
     }
+
+
+def _shown(directory: Path) -> Schemata:
+    """The schemata of a group; none where the kernel shows no values (a pseudo-locked group that is not set up yet)."""
+    text = _text(directory / "schemata")
+    with suppress(SnsError):
+        return parse(text)
+    return {}
 
 
 def _text(path: Path) -> str:

@@ -117,6 +117,8 @@ def values(by_domain: Mapping[str, str | int]) -> str:
 
 def layout_parts(answer: Answer) -> Iterator[RenderableType]:
     """The layout of a node, and what would be written."""
+    if answer["is_changing"]:
+        yield "[yellow]! another program holds the lock of the tree and may be changing it: ask again to be sure[/]"
     for domain, groups in answer["domains"].items():
         yield Text(f"cache domain {domain}", style="bold")
         yield _layout(groups, answer["mask"])

@@ -54,7 +54,8 @@ class InstructionCounters:
         except FileNotFoundError:
             return counters
         except OSError as problem:
-            raise PerfError(problem.errno or 0, f"the cgroup {directory}") from None
+            # Without its path: a caller logs each line once, and each job has another path.
+            raise PerfError(problem.errno or 0, "the cgroup of a job") from None
         try:
             for cpu in dict.fromkeys(cpus):
                 counters._add_group(cpu, cgroup, events)

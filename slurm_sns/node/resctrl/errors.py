@@ -1,7 +1,7 @@
 """What the kernel answers when it refuses a change of resctrl: the errno and its own words.
 
-The kernel gives one errno for many mistakes and says the rest in `info/last_cmd_status`, one line that the next command
-overwrites. Source: the kernel's Documentation/filesystems/resctrl.rst.
+The kernel gives one errno for many mistakes and says the rest in `info/last_cmd_status`, which the next command
+overwrites: one line, since Linux 6.7 also two. Source: the kernel's Documentation/filesystems/resctrl.rst.
 """
 
 import errno
@@ -11,9 +11,10 @@ from slurm_sns.errors import SnsError
 
 
 class ResctrlError(SnsError):
-    """A change or a read of resctrl failed. `errno` is the kernel's number, `status` its line in last_cmd_status."""
+    """A change or a read of resctrl failed. `errno` is the kernel's number, `status` its words in last_cmd_status."""
 
     def __init__(self, what: str, number: int, status: str = "") -> None:
+        status = "; ".join(status.splitlines())
         self.errno, self.status = number, status
         # "ok" beside an error means that the kernel has no words for it (an unknown domain, for example).
         words = f" ({status})" if status and status != "ok" else ""
@@ -29,7 +30,10 @@ class OutOfClosids(CannotMake):
 
 
 class OutOfRmids(CannotMake):
-    """All RMIDs are taken; a group with a partition needs one, too."""
+    """All RMIDs are taken, or the last free ones rest (EBUSY): lines of removed groups are in the cache still.
+
+    A group with a partition needs one, too.
+    """
 
 
 class NoRoom(CannotMake):
@@ -69,7 +73,7 @@ _CLASSES: dict[int, type[ResctrlError]] = {
 
 def refusal(what: str, number: int, status: str = "") -> ResctrlError:
     """The error of the class that fits; `what` names the file or the group and what was to be done."""
-    if number == errno.ENOSPC:
+    if number == errno.ENOSPC or (number == errno.EBUSY and "rmid" in status.lower()):
         return _no_space(status)(what, number, status)
     return _CLASSES.get(number, ResctrlError)(what, number, status)
 

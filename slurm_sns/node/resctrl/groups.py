@@ -1,7 +1,8 @@
 """Our control groups in a resctrl tree: make, write, read, move tasks, remove; nothing of anybody else is touched.
 
 A group is ours when its name begins with our prefix; callers give and get names without it. Whoever changes the tree
-holds the lock (`Groups.lock`), as the kernel's documentation asks. Each change is one system call, so a process that is
+holds the lock (`Groups.lock`), as the kernel's documentation asks: `move`, `move_all` and `remove_all` take it
+themselves, for `make`, `write` and `remove` the caller holds it. Each change is one system call, so a process that is
 killed leaves a tree in which every group is whole. Source: the kernel's Documentation/filesystems/resctrl.rst.
 """
 
@@ -53,14 +54,19 @@ class Files:
         """Remove a group with all its files, as the kernel does; its tasks go back to the root group."""
         path.rmdir()
 
+    def lock(self, descriptor: int) -> None:
+        """Take the lock of the tree that is open here, until it is closed. Raises BlockingIOError at once."""
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
 
 class Groups:
-    """Our groups in the tree at `root`. Failures are `ResctrlError`s of the classes in errors.py."""
+    """Our groups in the tree at `root`, for one thread. Failures are `ResctrlError`s of the classes in errors.py."""
 
     def __init__(self, root: Path, prefix: str = "sns_", files: Files | None = None) -> None:
         if not _NAME.fullmatch(prefix):
             raise SnsError(f"the prefix of our groups is {prefix!r}; valid: letters, digits, '_', '.', '-'")
         self._root, self._prefix, self._files = root, prefix, files or Files()
+        self._is_locked = False
 
     def names(self) -> tuple[str, ...]:
         """Our groups, sorted."""
@@ -115,10 +121,11 @@ class Groups:
         Write the group's schemata first: until then it may use the whole cache.
         """
         path, moved = self._path(name) / "tasks", []
-        for thread_id in thread_ids:
-            with suppress(DeadTask):
-                self._write(path, f"{thread_id}\n", f"thread {thread_id} cannot be moved to {path.parent}")
-                moved.append(thread_id)
+        with self.lock():
+            for thread_id in thread_ids:
+                with suppress(DeadTask):
+                    self._write(path, f"{thread_id}\n", f"thread {thread_id} cannot be moved to {path.parent}")
+                    moved.append(thread_id)
         return tuple(moved)
 
     def move_all(self, name: str, list_thread_ids: Callable[[], Iterable[int]]) -> int:
@@ -126,14 +133,15 @@ class Groups:
 
         Returns how many were moved. `list_thread_ids` is asked again for each round, ten times at most.
         """
-        present = set(self.tasks(name))
-        total = 0
-        for _ in range(_MOST_ROUNDS):
-            missing = sorted(set(list_thread_ids()) - present)
-            if not missing:
-                break
-            total += len(self.move(name, missing))
-            present.update(missing)
+        with self.lock():
+            present = set(self.tasks(name))
+            total = 0
+            for _ in range(_MOST_ROUNDS):
+                missing = sorted(set(list_thread_ids()) - present)
+                if not missing:
+                    break
+                total += len(self.move(name, missing))
+                present.update(missing)
         return total
 
     def remove(self, name: str) -> None:
@@ -152,34 +160,44 @@ class Groups:
         Raises the first failure at the end.
         """
         removed, failures = [], []
-        for name in self.names():
-            try:
-                self.remove(name)
-                removed.append(name)
-            except ResctrlError as problem:
-                failures.append(problem)
+        with self.lock():
+            for name in self.names():
+                try:
+                    self.remove(name)
+                    removed.append(name)
+                except ResctrlError as problem:
+                    failures.append(problem)
         if failures:
             raise failures[0]
         return tuple(removed)
 
     @contextmanager
     def lock(self, timeout_s: float = _LOCK_TIMEOUT_S) -> Iterator[None]:
-        """Hold the lock of the tree (flock on its directory), which other tools respect, too. Raises Busy."""
+        """Hold the lock of the tree (flock on its directory), which other tools respect, too. Raises Busy.
+
+        Whoever holds it through this object may take it again: it lasts until the first one ends. So one lock may
+        cover reading what is in force, the layout, `apply` and the moves.
+        """
+        if self._is_locked:
+            yield
+            return
         try:
             descriptor = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError as problem:
             raise refusal(f"{self._root} cannot be locked", problem.errno or 0) from None
         try:
             self._wait_for_lock(descriptor, timeout_s)
+            self._is_locked = True
             yield
         finally:
+            self._is_locked = False
             os.close(descriptor)  # this unlocks it
 
     def _wait_for_lock(self, descriptor: int, timeout_s: float) -> None:
         deadline_s = time.monotonic() + timeout_s
         while True:
             try:
-                return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return self._files.lock(descriptor)
             except BlockingIOError:
                 if time.monotonic() >= deadline_s:
                     raise Busy(f"{self._root} is locked by another program for {timeout_s:g} s", errno.EBUSY) from None

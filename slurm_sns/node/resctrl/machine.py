@@ -106,6 +106,9 @@ def discover(root: Path) -> Machine:
     caches = tuple(_cache(info / name, shown.get(name, {})) for name in CACHES if (info / name).is_dir())
     bandwidth = _bandwidth(info / "MB", shown.get("MB", {})) if (info / "MB").is_dir() else None
     limits = [resource.closids for resource in (*caches, bandwidth) if resource is not None]
+    # Nothing here limits the bandwidth of slow memory, but each group has a CLOSID for that, too.
+    if (info / "SMBA").is_dir():
+        limits.append(_number(info / "SMBA" / "num_closids"))
     monitoring = _monitoring(root, shown) if (info / "L3_MON").is_dir() else None
     return Machine(caches, bandwidth, monitoring, min(limits, default=1))
 

@@ -168,9 +168,9 @@ def _why_without(need: Need, widths: Mapping[int, int], room: Room, groups: int)
     """Why a job that is not among `widths` gets no ways."""
     if need.ways <= 0:
         return "it asks for no cache ways"
-    if len(widths) >= groups:
-        return f"all {groups} CLOSIDs for jobs are taken"
     left = room.span.ways - sum(widths.values())
+    if _ways(need, room) <= left:
+        return f"all {groups} CLOSIDs for jobs are taken"
     verb = "is" if left == 1 else "are"
     return f"it needs {_ways(need, room)} cache ways; {left} of the {room.span.ways} for jobs {verb} free"
 

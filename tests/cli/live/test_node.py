@@ -1,5 +1,6 @@
 """`sns node`: what a machine can do and has, what would be written for some jobs, and that neither command writes."""
 
+import fcntl
 import gzip
 import json
 import os
@@ -143,6 +144,18 @@ class TestShow:
             "occupied_bytes": 3145728,
         }
         assert found["closids_for_jobs"] == 5
+
+    def test_a_group_of_others_without_ways_yet_takes_a_closid(self, sns, node, tmp_path: Path) -> None:
+        root = intel(tmp_path / "tree")
+        (root / "theirs").mkdir()
+        for name, text in {"schemata": "L3:uninitialized\n", "tasks": "", "mode": "pseudo-locksetup\n"}.items():
+            (root / "theirs" / name).write_text(text)
+        found = node("show", "--root", root)
+        assert found["closids_for_jobs"] == 5
+        assert [(group["name"], group["kind"], group["masks"]) for group in found["groups"]][1:] == [
+            ("theirs", "other", {})
+        ]
+        assert "groups of others 1, jobs 5" in " ".join(sns("node", "show", "--root", root)[1].split())
 
     def test_on_a_terminal_it_is_facts_and_a_table(self, sns, tmp_path: Path) -> None:
         root = intel(tmp_path / "tree")
@@ -314,6 +327,20 @@ class TestLayout:
             "job2": {"guaranteed": None, "granted": "c0000", "bandwidth": 100},
         }
         assert found["domains"]["0"]["job2"]["bandwidth"] == 10
+
+    def test_a_tree_that_another_program_changes_is_shown_and_that_is_said(self, sns, node, tmp_path: Path) -> None:
+        words = ("node", "layout", "--root", intel(tmp_path / "tree"), "--jobs", "1:4")
+        line = "! another program holds the lock of the tree and may be changing it"
+        other = os.open(words[3], os.O_RDONLY)
+        try:
+            fcntl.flock(other, fcntl.LOCK_SH)
+            assert node(*words[1:])["is_changing"] is False, "it only reads, too"
+            fcntl.flock(other, fcntl.LOCK_EX)
+            assert node(*words[1:])["is_changing"] is True
+            assert line in sns(*words)[1]
+        finally:
+            os.close(other)
+        assert line not in sns(*words)[1]
 
     def test_on_a_terminal_the_ways_are_a_picture(self, sns, tmp_path: Path) -> None:
         code, output, _ = sns("node", "layout", "--root", amd(tmp_path / "tree"), "--jobs", "1:3:40,2:14,3:2")

@@ -147,6 +147,14 @@ def test_of_17_jobs_on_16_closids_the_last_three_run_in_the_shared_part():
     assert many.reasons[15] == "all 14 CLOSIDs for jobs are taken"
 
 
+def test_a_job_that_is_too_large_is_told_so_although_the_closids_are_taken_in_the_end():
+    made = layout({}, needs(2, 100, 1, 1), 2, Shape(0xFFF, 1, 0, False, 2))
+
+    assert sorted(made.guaranteed) == [1, 3]
+    assert made.reasons[2] == "it needs 100 cache ways; 7 of the 10 for jobs are free"
+    assert made.reasons[4] == "all 2 CLOSIDs for jobs are taken"
+
+
 def test_a_job_that_is_too_large_does_not_stop_a_smaller_one():
     some = layout({}, needs(6, 8, 3), 2, plain(12))
 
