@@ -7,7 +7,7 @@ is refused rather than followed.
 import errno
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from slurm_sns.errors import SnsError
@@ -31,6 +31,10 @@ class NoSuchFile(CgroupError):
 
 class Gone(CgroupError):
     """The cgroup does not exist, or no longer."""
+
+
+class ThreadEnded(CgroupError):
+    """The thread that was to be put into a cgroup has ended."""
 
 
 class CgroupFiles:
@@ -76,9 +80,23 @@ class CgroupFiles:
             except OSError as problem:
                 if problem.errno == errno.EINVAL:
                     raise CgroupError(f"the kernel refuses {text!r} in {'/'.join((*names, file))}") from None
+                if problem.errno == errno.ESRCH:
+                    raise ThreadEnded(f"thread {text} has ended") from None
                 raise
             finally:
                 os.close(opened)
+
+    def make(self, names: Names) -> None:
+        """Make the cgroup, and those above it, unless it exists."""
+        for depth in range(1, len(names) + 1):
+            if not self.exists(names[:depth]):
+                with self._at(names[: depth - 1], "") as directory, suppress(FileExistsError):
+                    os.mkdir(names[depth - 1], 0o755, dir_fd=directory)
+
+    def remove(self, names: Names) -> None:
+        """Remove the cgroup, which must have no threads and none below it."""
+        with self._at(names[:-1], names[-1]) as directory:
+            os.rmdir(names[-1], dir_fd=directory)
 
     @contextmanager
     def _at(self, names: Names, file: str) -> Iterator[int]:

@@ -9,7 +9,8 @@ Where Slurm puts a job (cgroup.conf(5), cgroup_v2.html; src/plugins/cgroup/v1/xc
         SLICE/[NODE_]slurmstepd.scope/SLUID       --enable-multiple-slurmd, as Debian builds it. The SLUID names the job
                                                   since 26.05, unless cgroup.conf says CgroupJobIdPaths=yes (26.05.2).
     v1  HIERARCHY/slurm[_NODE]/uid_U/job_ID       Slurm uses cpuacct (JobAcctGatherType=jobacct_gather/cgroup) and never
-                                                  cpu: quotas need a hierarchy that has both (cpu,cpuacct).
+                                                  cpu. A hierarchy may have both (cpu,cpuacct); where cpu is one apart,
+                                                  quotas need a cgroup of our own there (`provide`).
 
 All four were seen on 26.05.5. A SLUID does not contain the job's id; without it a job is found by its slurmstepd,
 which runs in step_*/slurm below the job and is titled `slurmstepd: [ID.STEP]`; only root can put a process there.
@@ -18,11 +19,12 @@ No symbolic link is followed below the root. A job's cgroup that has vanished is
 """
 
 import re
+from contextlib import suppress
 from math import ceil
 from pathlib import Path
 from typing import NamedTuple
 
-from slurm_sns.node.cgroup_files import CgroupError, CgroupFiles, Gone, Names, NoSuchFile
+from slurm_sns.node.cgroup_files import CgroupError, CgroupFiles, Gone, Names, NoSuchFile, ThreadEnded
 from slurm_sns.node.counters.number_list import numbers_of
 
 #: The kernel's limits in microseconds (tg_set_cfs_bandwidth, kernel/sched/core.c): quota and period at least 1 ms, a
@@ -36,7 +38,7 @@ SLUID = re.compile(r"s[0-9A-HJKMNP-TV-Z]{13}")
 
 #: Where cgroups limit the CPU time of a job, by the version of cgroups.
 _LIMITED = {
-    1: "cpu and cpuacct in one hierarchy, and JobAcctGatherType=jobacct_gather/cgroup; or cgroup v2",
+    1: "a cgroup of our own in cpu; cpu and cpuacct in one hierarchy; or cgroup v2",
     2: "the controller cpu in the job's cgroup (EnableControllers=yes in cgroup.conf)",
 }
 
@@ -114,6 +116,49 @@ class Cgroups:
         names = self._find_v2(job_id, sluid) if self._version() == 2 else self._find_v1(job_id)
         return None if names is None else JobCgroup(self._version(), names)
 
+    def provide(self, job_id: int, sluid: str | None = None) -> JobCgroup | None:
+        """The job's cgroup in which its CPU time can be limited: Slurm's, or one of our own where Slurm makes none.
+
+        Ours has the name of Slurm's, and the threads that the job has now; their children follow. Threads of a later
+        step need another call. It stays until `remove`. None if Slurm has no cgroup of the job: it has ended.
+
+        Raises:
+            CgroupError: as `find`, and where the cgroup cannot be made.
+        """
+        apart = self._apart() if self._version() == 1 else None
+        if apart is None:
+            return self.find(job_id, sluid)
+        slurms = self._find_v1(job_id, but=apart)
+        if slurms is None:
+            return None
+        own = JobCgroup(1, (apart, *slurms[1:]))
+        self._files.make(own.names)
+        there = set(self.threads(own))
+        for thread in self.threads(JobCgroup(1, slurms)):
+            if thread not in there:
+                with suppress(ThreadEnded):
+                    self._files.write(own.names, "tasks", str(thread))
+        return own
+
+    def remove(self, job_id: int) -> bool:
+        """Remove the cgroup that `provide` has made for a job that has ended; False if there is none.
+
+        Raises:
+            CgroupError: it still has threads.
+        """
+        apart = self._apart() if self._version() == 1 else None
+        names = None if apart is None else self._find_v1(job_id, only=apart)
+        if names is None:
+            return False
+        try:
+            self._files.remove(names)
+            for depth in (3, 2):  # its user's and Slurm's, unless another job is there
+                if not self._files.directories(names[:depth]):
+                    self._files.remove(names[:depth])
+        except Gone:
+            pass  # somebody was faster
+        return True
+
     def limit(self, job: JobCgroup) -> CpuLimit | None:
         """The job's present limit; None if the cgroup has vanished.
 
@@ -155,8 +200,8 @@ class Cgroups:
             try:
                 found.update(int(word) for word in self._files.read(names, file).split())
                 unread += [(*names, name) for name in self._files.directories(names)]
-            except Gone:
-                continue  # a step has ended
+            except (Gone, NoSuchFile):
+                continue  # a step has ended, or a cgroup that was made this very moment
         return tuple(sorted(found))
 
     def cpus(self, job: JobCgroup) -> tuple[int, ...]:
@@ -197,10 +242,17 @@ class Cgroups:
                         return (*parents, name)
         return None
 
-    def _find_v1(self, job_id: int) -> Names | None:
+    def _apart(self) -> str | None:
+        """The hierarchy of cgroup v1 that limits CPU time and in which Slurm makes no cgroups of jobs."""
+        with_cpu = (name for name in self._files.directories(()) if "cpu" in name.split(","))
+        return next((name for name in with_cpu if "cpuacct" not in name.split(",")), None)
+
+    def _find_v1(self, job_id: int, *, only: str | None = None, but: str | None = None) -> Names | None:
         """The directories down to the job, first in the hierarchies that limit CPU time."""
         hierarchies = sorted(self._files.directories(()), key=lambda name: "cpu" not in name.split(","))
         for hierarchy in hierarchies:
+            if hierarchy == but or only not in (None, hierarchy):
+                continue
             for slurm in (f"slurm_{self._node}", "slurm"):
                 for user in self._below((hierarchy, slurm)):
                     names = (hierarchy, slurm, user, f"job_{job_id}")

@@ -239,6 +239,25 @@ def test_what_the_kernel_refuses_costs_no_other_job_its_group_and_the_next_apply
         )
 
 
+#: A quarter of two cores for each of these jobs, as the kernel then has it; the limits after they were lifted.
+SHARES = f"""
+import json, sys
+from pathlib import Path
+from slurm_sns.node.cgroups import Cgroups
+cgroups, jobs = Cgroups(Path("/sys/fs/cgroup"), "{NODE}"), [int(job) for job in sys.argv[1:]]
+own = [cgroups.provide(job) for job in jobs]
+set_ = [cgroups.set_share(each, 0.25, 2) and cgroups.limit(each).cpus for each in own]
+threads = [cgroups.threads(each) for each in own]
+lifted = [cgroups.lift(each) and cgroups.limit(each).cpus for each in own]
+print(json.dumps([set_, threads, lifted]))
+"""
+REMOVE = f"""
+import sys
+from pathlib import Path
+from slurm_sns.node.cgroups import Cgroups
+cgroups = Cgroups(Path("/sys/fs/cgroup"), "{NODE}")
+print(*[cgroups.remove(int(job)) for job in sys.argv[1:]])
+"""
 #: The threads of jobs, by their cgroups.
 THREADS = f"""
 import json, sys
@@ -266,3 +285,19 @@ def test_the_threads_of_slurms_job_cgroups_are_put_into_the_jobs_groups(cluster:
     assert node.apply({int(job): found for job, found in threads.items()}) == 0
     for job in numbers:
         assert node.tasks(f"sns_job{job}") >= set(threads[str(job)])
+
+
+@pytest.mark.usefixtures("with_cgroups")
+def test_the_cpu_time_of_slurms_jobs_is_limited_and_set_free_again(cluster: Cluster, node: Node) -> None:
+    numbers = started(cluster, 2)
+    words = " ".join(map(str, numbers))
+    limits, threads, lifted = json.loads(node.run(f"{PYTHON} -c {shlex.quote(SHARES)} {words}"))
+    assert (limits, lifted) == ([0.5, 0.5], [None, None])
+    processes = node.processes(numbers)
+    assert all(set(processes[job]) <= set(found) for job, found in zip(numbers, threads, strict=True))
+    cluster.run(f"scancel {words}")
+    cluster.wait_for_end(numbers)
+    cluster.wait_for(
+        "their threads have ended", lambda: node.run(f"{PYTHON} -c {shlex.quote(REMOVE)} {words} || true") != ""
+    )
+    assert node.run(f"find /sys/fs/cgroup/cpu -path '*slurm_{NODE}*/job_*'") == ""

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -124,7 +125,8 @@ class TestFinding:
         cgroups = Cgroups(tmp_path, "c1")
         job = found(cgroups, 17)
         with pytest.raises(
-            CgroupError, match=r"freezer/.*/job_17/cpu\.cfs_quota_us does not exist .* valid: cpu and cpuacct"
+            CgroupError,
+            match=r"freezer/.*/job_17/cpu\.cfs_quota_us does not exist .* valid: a cgroup of our own in cpu",
         ):
             cgroups.set_share(job, 0.5, 1)
 
@@ -381,3 +383,79 @@ class TestOnTheKernel:
         assert cgroups.limit(job) is None
         assert not cgroups.set_share(job, 0.5, 1)
         assert cgroups.threads(job) == ()
+
+
+#: A hierarchy in which Slurm makes cgroups of jobs, beside that for CPU time.
+KERNEL_FREEZER = KERNEL_V1.with_name("freezer")
+
+
+class TestOnesOfOurOwn:
+    """Slurm makes no cgroup of a job in cpu where that is a hierarchy apart."""
+
+    def test_a_job_without_a_cgroup_in_cpu_gets_one_there_and_loses_it_at_its_end(self, tmp_path: Path) -> None:
+        slurms = make_v1(tmp_path, 5, "freezer", "slurm_n1")
+        (tmp_path / "cpu").mkdir()
+        cgroups = Cgroups(tmp_path, "n1")
+        own = cgroups.provide(5)
+        assert own == JobCgroup(1, ("cpu", "slurm_n1", "uid_1000", "job_5"))
+        shutil.rmtree(slurms)
+        assert cgroups.provide(5) is None
+        assert cgroups.remove(5)
+        assert list((tmp_path / "cpu").iterdir()) == []
+        assert not cgroups.remove(5)
+
+    def test_another_jobs_cgroup_stays(self, tmp_path: Path) -> None:
+        (tmp_path / "cpu").mkdir()
+        for job in (5, 6):
+            make_v1(tmp_path, job, "freezer", "slurm_n1")
+            Cgroups(tmp_path, "n1").provide(job)
+        assert Cgroups(tmp_path, "n1").remove(5)
+        assert [path.name for path in (tmp_path / "cpu").glob("*/*/*")] == ["job_6"]
+
+    @pytest.mark.parametrize("make", [make_v2, make_v1])
+    def test_where_slurms_cgroup_limits_cpu_time_it_is_that(self, tmp_path: Path, make: Callable) -> None:
+        directory = make(tmp_path, "job_5" if make is make_v2 else 5)
+        cgroups = Cgroups(tmp_path, "n1")
+        provided = cgroups.provide(5)
+        assert provided == cgroups.find(5)
+        assert provided is not None
+        assert tmp_path.joinpath(*provided.names) == directory
+        assert not cgroups.remove(5)
+
+    def test_on_the_kernel_the_jobs_threads_are_limited_and_their_children_too(self) -> None:
+        if not all(os.access(each / "cgroup.procs", os.W_OK) for each in (KERNEL_V1, KERNEL_FREEZER)):
+            pytest.skip("cpu and freezer of cgroup v1 cannot be written")
+        node = f"snstest{os.getpid()}"
+        slurms = KERNEL_FREEZER / f"slurm_{node}" / "uid_0" / "job_18"
+        slurms.mkdir(parents=True)
+        cgroups = Cgroups(KERNEL_V1.parent, node)
+        job = subprocess.Popen(["sh", "-c", "read line; sleep 60 & sleep 60"], stdin=subprocess.PIPE)
+        try:
+            (slurms / "tasks").write_text(str(job.pid))
+            own = cgroups.provide(18)
+            assert own is not None
+            assert cgroups.set_share(own, 0.25, 2)
+            assert cgroups.limit(own) == limit_of(0.25, 2)
+            assert job.stdin is not None
+            job.stdin.write(b"go\n")
+            job.stdin.close()
+            job.stdin = None
+            deadline = time.monotonic() + 10
+            while len(cgroups.threads(own)) < 3 and time.monotonic() < deadline:
+                time.sleep(0.01)
+            assert len(cgroups.threads(own)) == 3, "the shell and its two children"
+            with pytest.raises(CgroupError, match="busy"):
+                cgroups.remove(18)
+            assert cgroups.lift(own)
+            assert cgroups.limit(own) == CpuLimit(None, 100_000)
+        finally:
+            for thread in (slurms / "tasks").read_text().split():
+                os.kill(int(thread), signal.SIGKILL)
+            job.communicate()
+            while (slurms / "tasks").read_text():
+                time.sleep(0.01)
+            removed = cgroups.remove(18)
+            for cgroup in (slurms, slurms.parent, slurms.parent.parent):
+                cgroup.rmdir()
+        assert removed
+        assert not (KERNEL_V1 / f"slurm_{node}").exists()
