@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from errno import EBUSY, EINVAL, EIO, ENODEV, ENOSPC, EPERM
@@ -18,6 +19,7 @@ from resctrl_emulator.clients import MountedClient
 from resctrl_emulator.machines import MACHINES
 
 from slurm_sns.node.apply import Applied, confine_system
+from slurm_sns.node.counters.monitoring_files import MonitoringFiles
 from slurm_sns.node.group_writes import SHARED, group_of
 from slurm_sns.node.resctrl.errors import (
     Busy,
@@ -355,6 +357,70 @@ class TestOthers:
         assert node.run(*jobs).made == (2,)
         assert node.is_in_force()
         assert node.is_inhabited_as_planned(*jobs)
+
+
+class TestMonitoringGroups:
+    """Jobs that share a group are counted apart."""
+
+    @pytest.mark.parametrize("group", [SHARED, ""])
+    def test_two_jobs_of_one_group_are_counted_apart(self, node: Node, processes: Processes, group: str) -> None:
+        jobs = {1: processes.of(1), 2: processes.of(2)}
+        if group:
+            node.groups.make(group)
+            node.groups.move(group, jobs.values())
+        for job, process in jobs.items():
+            assert node.groups.make(group, f"job{job}")
+            assert not node.groups.make(group, f"job{job}"), "it is there already"
+            assert node.groups.move(group, [process], f"job{job}") == (process,)
+            assert node.groups.tasks(group, f"job{job}") == (process,)
+        assert node.groups.monitors(group) == ("job1", "job2")
+
+        wish = {"start": "mg", "processes": 16, "scale": 1, "tasks": [jobs[1]], "cores": {"0": 8, "1": 8}}
+        (node.root / ".emulator/programs").write_text(json.dumps(wish))
+        said: list[str] = []
+        files = {job: MonitoringFiles(node.groups.directory(group, f"job{job}"), None, said.append) for job in jobs}
+        before = {job: moved(files[job]) for job in jobs}
+        time.sleep(0.2)
+        after = {job: moved(files[job]) for job in jobs}
+        (node.root / ".emulator/programs").write_text(json.dumps({"stop": jobs[1]}))
+        for each in files.values():
+            each.close()
+        assert (after[1] > before[1], after[2] == before[2], said) == (True, True, [])
+
+        node.groups.remove(group, "job1")
+        assert node.groups.monitors(group) == ("job2",)
+        node.groups.remove(group, "job1")
+        node.groups.remove_all()
+        assert (node.groups.names(), node.groups.monitors("")) == ((), ())
+
+    def test_a_thread_of_another_group_is_refused(self, node: Node, processes: Processes) -> None:
+        node.groups.make(SHARED)
+        node.groups.make(SHARED, "job1")
+        with pytest.raises(Invalid):
+            node.groups.move(SHARED, [processes.of(1)], "job1")
+
+    def test_the_monitoring_groups_of_others_stay(self, node: Node) -> None:
+        foreign = node.root / "mon_groups" / "someone"
+        foreign.mkdir()
+        node.groups.make("", "job1")
+        node.groups.remove_all()
+        assert foreign.is_dir()
+        foreign.rmdir()
+
+    def test_when_the_rmids_are_used_up_it_says_so_and_the_job_is_counted_with_its_group(self, node: Node) -> None:
+        rmids = int((node.root / "info/L3_MON/num_rmids").read_text())
+        for at in range(1, rmids):  # one is the root group's own
+            node.groups.make("", f"job{at}")
+        with pytest.raises(OutOfRmids):
+            node.groups.make("", "one-more")
+        node.groups.remove_all()
+        assert node.groups.make("", "job1")
+        node.groups.remove_all()
+
+
+def moved(files: MonitoringFiles) -> int:
+    """The bytes that a group has moved in all domains."""
+    return sum(each.moved or 0 for each in files.read().values())
 
 
 #: What the kernel refuses, with its words; "ok" where it has none.

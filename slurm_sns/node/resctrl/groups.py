@@ -4,6 +4,9 @@ A group is ours when its name begins with our prefix; callers give and get names
 holds the lock (`Groups.lock`), as the kernel's documentation asks: `move`, `move_all` and `remove_all` take it
 themselves, for `make`, `write` and `remove` the caller holds it. Each change is one system call, so a process that is
 killed leaves a tree in which every group is whole. Source: the kernel's Documentation/filesystems/resctrl.rst.
+
+Jobs that share a control group are counted apart by monitoring groups in it (`monitor`), which have an RMID and no
+CLOSID. Those of the root group have the control group's name ''. A control group takes its monitoring groups with it.
 """
 
 import errno
@@ -84,12 +87,26 @@ class Groups:
             if (found := self._unshared(path)) is not None
         )
 
-    def make(self, name: str) -> bool:
+    def monitors(self, name: str) -> tuple[str, ...]:
+        """Our monitoring groups in a control group, sorted; none where the machine has none."""
+        try:
+            found = [entry.name for entry in os.scandir(self._control_path(name) / "mon_groups") if entry.is_dir()]
+        except FileNotFoundError:
+            return ()
+        except OSError as problem:
+            raise refusal(f"{self._control_path(name)} cannot be read", problem.errno or 0) from None
+        return tuple(sorted(each.removeprefix(self._prefix) for each in found if each.startswith(self._prefix)))
+
+    def directory(self, name: str, monitor: str = "") -> Path:
+        """Where the files of a control group are, or those of a monitoring group in it."""
+        return self._path(name, monitor)
+
+    def make(self, name: str, monitor: str = "") -> bool:
         """Make a group; False if it is there already. It may use the whole cache until its schemata are written.
 
         Raises OutOfClosids, OutOfRmids or NoRoom, which are CannotMake.
         """
-        path = self._path(name)
+        path = self._path(name, monitor)
         try:
             self._files.make_directory(path)
         except FileExistsError:
@@ -107,20 +124,21 @@ class Groups:
         """The schemata of a group."""
         return parse(self._read(self._path(name) / "schemata"))
 
-    def tasks(self, name: str) -> tuple[int, ...]:
+    def tasks(self, name: str, monitor: str = "") -> tuple[int, ...]:
         """The thread ids in a group."""
-        return self._tasks(self._path(name))
+        return self._tasks(self._path(name, monitor))
 
     def root_tasks(self) -> tuple[int, ...]:
         """The thread ids in the root group: everything that nobody has put into a group."""
         return self._tasks(self._root)
 
-    def move(self, name: str, thread_ids: Iterable[int]) -> tuple[int, ...]:
+    def move(self, name: str, thread_ids: Iterable[int], monitor: str = "") -> tuple[int, ...]:
         """Put threads into a group; the result are those that are in it now. A thread that has ended is no error.
 
-        Write the group's schemata first: until then it may use the whole cache.
+        Write the group's schemata first: until then it may use the whole cache. A monitoring group takes only threads
+        of its control group.
         """
-        path, moved = self._path(name) / "tasks", []
+        path, moved = self._path(name, monitor) / "tasks", []
         with self.lock():
             for thread_id in thread_ids:
                 with suppress(DeadTask):
@@ -144,9 +162,12 @@ class Groups:
                 present.update(missing)
         return total
 
-    def remove(self, name: str) -> None:
-        """Remove a group of ours; its tasks go back to the root group. A group that is gone is no error."""
-        path = self._path(name)
+    def remove(self, name: str, monitor: str = "") -> None:
+        """Remove a group of ours; a group that is gone is no error.
+
+        The tasks of a control group go back to the root group, those of a monitoring group stay in its control group.
+        """
+        path = self._path(name, monitor)
         try:
             self._files.remove_directory(path)
         except FileNotFoundError:
@@ -157,14 +178,15 @@ class Groups:
     def remove_all(self) -> tuple[str, ...]:
         """Remove all our groups and nothing else; the result are their names. One that fails does not stop the rest.
 
-        Raises the first failure at the end.
+        Our monitoring groups in the root group go, too. Raises the first failure at the end.
         """
         removed, failures = [], []
         with self.lock():
-            for name in self.names():
+            monitors = [("", monitor) for monitor in self.monitors("")]
+            for name, monitor in [*((name, "") for name in self.names()), *monitors]:
                 try:
-                    self.remove(name)
-                    removed.append(name)
+                    self.remove(name, monitor)
+                    removed.append(name or monitor)
                 except ResctrlError as problem:
                     failures.append(problem)
         if failures:
@@ -203,10 +225,17 @@ class Groups:
                     raise Busy(f"{self._root} is locked by another program for {timeout_s:g} s", errno.EBUSY) from None
                 time.sleep(_LOCK_PAUSE_S)
 
-    def _path(self, name: str) -> Path:
+    def _path(self, name: str, monitor: str = "") -> Path:
+        control = self._control_path(name) if monitor else self._root / self._ours(name)
+        return control / "mon_groups" / self._ours(monitor) if monitor else control
+
+    def _control_path(self, name: str) -> Path:
+        return self._root / self._ours(name) if name else self._root
+
+    def _ours(self, name: str) -> str:
         if not _NAME.fullmatch(name):
             raise SnsError(f"the name of a group is {name!r}; valid: letters, digits, '_', '.', '-'")
-        return self._root / (self._prefix + name)
+        return self._prefix + name
 
     def _all(self) -> list[str]:
         try:
