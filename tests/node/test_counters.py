@@ -537,6 +537,23 @@ class TestNodeCounters:
         node.close()
         assert not perf.opened
 
+    @pytest.mark.parametrize("features", ["", "llc_occupancy\n"])
+    def test_where_resctrl_shows_no_bandwidth_the_nodes_is_that_of_a_job_alone_there(
+        self, tmp_path: Path, features: str
+    ) -> None:
+        group = self.resctrl(tmp_path, features) if features else None
+        a_pmu(tmp_path / "devices", "amd_umc_0", 40, {}, cpumask="0")
+        now = {"moved": 0}
+        perf = EmulatedPerf(lambda *_: Count(now["moved"], now["moved"], now["moved"]))
+        node = self.node(tmp_path, perf, [])
+        alone, beside = node.job(group=group, is_alone=True), node.job(group=group)
+        before = alone.read(), beside.read()
+        now["moved"] = 3 * 10**9
+        found = [rates(first, job.read()) for first, job in zip(before, (alone, beside), strict=True)]
+        assert found[0].is_of_node
+        assert found[0].bandwidth_gbps == pytest.approx(3 * 64 / found[0].elapsed_s)
+        assert (found[1].bandwidth_gbps, found[1].is_of_node) == (None, False)
+
     def test_a_node_without_any_counter_says_so_once_and_goes_on(self, tmp_path: Path) -> None:
         log: list[str] = []
         perf = EmulatedPerf(refused=lambda *_: errno.ENOENT)

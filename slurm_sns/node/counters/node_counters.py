@@ -5,8 +5,8 @@
     before = job.read(); ...; rates(before, job.read())
 
 IPC: perf events of the job's cgroup, else of its threads. Bandwidth and occupancy: the monitoring files of its resctrl
-group. The memory controllers count the whole node: their bandwidth is a job's while the job is alone there. Without any
-source a reading is empty, and its rates are unknown.
+group. The memory controllers count the whole node: where resctrl monitors no bandwidth, theirs is that of a job that is
+alone there. Without any source a reading is empty, and its rates are unknown.
 """
 
 import os
@@ -34,10 +34,12 @@ class JobCounters:
         self,
         instructions: InstructionCounters | None,
         monitoring: MonitoringFiles | None,
+        memory: MemoryControllers | None,
         clock: Callable[[], float],
     ) -> None:
         self._instructions = instructions
         self._monitoring = monitoring
+        self._memory = memory
         self._clock = clock
 
     def read(self) -> Reading:
@@ -46,6 +48,7 @@ class JobCounters:
             self._clock(),
             self._instructions.read() if self._instructions else {},
             self._monitoring.read() if self._monitoring else {},
+            self._memory.read() if self._memory else {},
         )
 
     def close(self) -> None:
@@ -77,7 +80,8 @@ class NodeCounters:
         self._clock = clock
         self._said: set[str] = set()
         self._counts_instructions = self._can_count_instructions()
-        self._monitors = self._can_monitor(resctrl)
+        self._monitors = self._monitors_bandwidth = False
+        self._find_monitoring(resctrl)
         #: What the whole node moves; None if its memory controllers cannot be counted.
         self.memory = self._memory(devices)
 
@@ -89,6 +93,7 @@ class NodeCounters:
         threads: Iterable[int] = (),
         group: Path | None = None,
         domains: Collection[int] | None = None,
+        is_alone: bool = False,
     ) -> JobCounters:
         """Begin to count a job. It never fails: what cannot be counted is missing from the readings.
 
@@ -98,9 +103,12 @@ class NodeCounters:
             threads: its threads now; they are counted where the cgroup cannot be.
             group: its resctrl group.
             domains: the cache domains of its CPUs; None for all.
+            is_alone: no other job is on the node, and none will be until `close`.
         """
         monitoring = MonitoringFiles(group, domains, self._say) if group is not None and self._monitors else None
-        return JobCounters(self._instructions(cgroup, cpus, threads), monitoring, self._clock)
+        has_bandwidth = monitoring is not None and self._monitors_bandwidth
+        memory = self.memory if is_alone and not has_bandwidth else None
+        return JobCounters(self._instructions(cgroup, cpus, threads), monitoring, memory, self._clock)
 
     def close(self) -> None:
         """Stop counting the memory controllers."""
@@ -134,17 +142,17 @@ class NodeCounters:
             return False
         return True
 
-    def _can_monitor(self, resctrl: Path) -> bool:
-        """Whether resctrl monitors anything. Without bandwidth it may still monitor occupancy."""
+    def _find_monitoring(self, resctrl: Path) -> None:
+        """Find whether resctrl monitors anything. Without bandwidth it may still monitor occupancy."""
         listed = resctrl / "info" / "L3_MON" / "mon_features"
         try:
             features = listed.read_text(encoding="ascii").split()
         except OSError as problem:
             self._say(f"resctrl monitors no bandwidth on this node: {listed} cannot be read: {problem.strerror}")
-            return False
-        if not set(MOVED) & set(features):
+            return
+        self._monitors, self._monitors_bandwidth = True, bool(set(MOVED) & set(features))
+        if not self._monitors_bandwidth:
             self._say(f"resctrl monitors no bandwidth on this node: {listed} lists {' '.join(features) or 'nothing'}")
-        return True
 
     def _memory(self, devices: Path) -> MemoryControllers | None:
         """The memory controllers; None if they cannot be counted."""

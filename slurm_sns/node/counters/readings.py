@@ -56,18 +56,22 @@ class ControllerCount(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """The counters of one job at one moment: executed by CPU or thread, traffic by cache domain."""
+    """The counters of one job at one moment: executed by CPU or thread, traffic by cache domain.
+
+    `controllers` are the node's memory controllers, where they stand for the job because it is alone on the node.
+    """
 
     at_s: float
     executed: Mapping[int, Executed]
     traffic: Mapping[int, CacheTraffic]
+    controllers: Mapping[str, ControllerCount] = {}
 
 
 class Rates(NamedTuple):
     """What a job did between two readings; None is unknown.
 
-    `counted` is the part of the enabled time in which the perf events were really counted: 1 without multiplexing, 0 if
-    nothing ran.
+    `is_of_node`: the bandwidth is what the whole node moved, the job being alone there. `counted` is the part of the
+    enabled time in which the perf events were really counted: 1 without multiplexing, 0 if nothing ran.
     """
 
     elapsed_s: float
@@ -75,20 +79,19 @@ class Rates(NamedTuple):
     counted: float
     bandwidth_gbps: float | None
     occupied_bytes: int | None
+    is_of_node: bool = False
 
 
 def rates(before: Reading, after: Reading) -> Rates:
-    """What the job did between the two readings."""
+    """What the job did between the two readings. Its bandwidth is that of its resctrl group, else the node's."""
     elapsed_s = after.at_s - before.at_s
     ipc, counted = ipc_between(before.executed, after.executed)
-    occupied = [domain.occupied for domain in after.traffic.values()]
-    return Rates(
-        elapsed_s,
-        ipc,
-        counted,
-        bandwidth_between(before.traffic, after.traffic, elapsed_s),
-        _sum_known(occupied),
-    )
+    occupied = _sum_known([domain.occupied for domain in after.traffic.values()])
+    bandwidth = bandwidth_between(before.traffic, after.traffic, elapsed_s)
+    of_node = None if bandwidth is not None else controllers_between(before.controllers, after.controllers, elapsed_s)
+    if of_node is not None:
+        return Rates(elapsed_s, ipc, counted, of_node, occupied, is_of_node=True)
+    return Rates(elapsed_s, ipc, counted, bandwidth, occupied)
 
 
 def advance(before: int, after: int, bits: int = KERNEL_BITS) -> int | None:
