@@ -296,7 +296,7 @@ def draw(samples: Sequence[Sample], path: Path) -> None:
         for name in names:
             axis.plot(hours, [getattr(each, name) for each in samples], label=name.replace("_", " "))
         axis.set_ylabel(label)
-        axis.set_ylim(bottom=0)
+        axis.set_ylim(0, 1.1 * max(getattr(each, name) for each in samples for name in names) or 1)
         axis.legend(loc="upper left")
     axis.set_xlabel("hour of the day")
     figure.savefig(path)
@@ -331,6 +331,7 @@ def page(samples: Sequence[Sample]) -> str:
     rows = [[f"{getattr(each, name):.6g}" for name in shown] for each in samples[step - 1 :: step]]
     table = [[name.replace("_", " ") for name in shown], ["---"] * len(shown), *rows]
     last = samples[-1]
+    per_job = (last.store_mib - samples[0].store_mib) * MIB / max(1, last.submitted - samples[0].submitted)
     return f"""# A simulated day: {last.submitted:,} jobs in {last.hour:.0f} hours
 
 `PYTHONPATH=tests python -m world day FOLDER` runs the scheduler for a day in the simulated world of faults:
@@ -340,9 +341,11 @@ the processor time of the scheduler alone.
 
 ![Jobs and records, memory, size of the store and time of a cycle over the day.](day.png)
 
-- **Memory** of the process, which holds the simulated Slurm as well: {min(memory):.0f} to {max(memory):.0f} MiB
+- **Memory** of the process, which holds the simulated Slurm as well: {min(memory):.1f} to {max(memory):.1f} MiB
   after the first {WARM_H:.0f} hours. A straight line through these samples changes by {growth:+.2f} MiB an hour.
 - **Records**: at most {most}. At the moment of a sample they were at most {beyond} more than the jobs that Slurm knew.
+- **Size of the store**: {samples[0].store_mib:.0f} to {last.store_mib:.0f} MiB, {per_job:.0f} bytes for each job.
+  It keeps what was decided for each job, and with what reasons, for `keep_days`.
 - **Time of a cycle** (median of a sample): {min(cycle):.1f} to {max(cycle):.1f} ms. Its correlation with the number of
   jobs that Slurm knows is {follows:.2f} over the day.
 
