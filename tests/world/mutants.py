@@ -193,12 +193,6 @@ for _name, _sentence, _was, _now in (
         JobStatus.MARK_LOST,
         JobStatus.ADMIN_HELD,
     ),
-    (
-        "hold not verified",
-        "A hold that did not come into force is not tried again.",
-        JobStatus.UNHELD,
-        JobStatus.RELEASED,
-    ),
     ("released jobs held again", "A job that its owner released is held again.", JobStatus.RELEASED, JobStatus.UNHELD),
 ):
     one_patch(_name, _sentence, job_status, "status_of", _instead(_was, _now))

@@ -99,7 +99,7 @@ class Life:
         last_nodes: those of our last placement, also after that was taken back.
         whole_mb: the memory of a whole node, if our placement has given it that.
         ours_s: since when we hold it, or our placement is on it.
-        requeued_s: when it was requeued after it ran by our placement, until it is held, or people do something to it.
+        requeued_s: when it was requeued after it ran by our placement, until somebody does something to it.
         given_s: since when it is Slurm's for good: we gave it, or have seen that its owner did. None: it is not.
         unverified: the schedulers that have taken its placement back and have not looked since.
         unseen: people have released it from our hold, or undone our placement, and no scheduler has looked since.

@@ -349,8 +349,7 @@ class Lives:
     def _touched(self, event: Event) -> Life:
         life = self.of[event.job]
         life.touched_s = event.at_s
-        is_taken_back = event.kind == "unpin" and not is_note(event.data["fields"].get("Extra", ""))
-        if event.by != "slurm" and not is_taken_back:  # after that it still has to be held
+        if event.by != "slurm":
             life.requeued_s = None
         if event.by in PEOPLE:
             life.people_s = event.at_s
