@@ -4,9 +4,9 @@ Scaling programs: the scales by increasing run time. Neutral programs: by increa
 programs: scale 1 on empty nodes, then scale 1 on shared nodes. On shared nodes a job demands its cores, its memory, the
 fewest ways that keep alpha of its performance, and the bandwidth that it uses with these ways. On empty nodes it
 demands all ways and all bandwidth. A scale is not eligible if the job would run there at less than alpha of its speed
-at scale 1. If the job is slower there but the scale is eligible, T-IPC is raised by the same factor, so that the
-prediction as a whole keeps alpha. If no scale is eligible, the job runs on empty nodes at scale 1, as it would without
-this scheduler.
+at scale 1. T-IPC is alpha * F-IPC at every scale, as in section 4.3: at an eligible scale that is slower than scale 1
+the prediction as a whole may be below alpha. If no scale is eligible, the job runs on empty nodes at scale 1, as it
+would without this scheduler.
 
 Source: Spread-n-Share (SC'19), sections 4.3 and 4.4, figure 10.
 """
@@ -203,9 +203,7 @@ class _Profiled:
         considered = self._laid_out(scale, exclusive=False)
         if considered.dropped:
             return considered
-        run, alpha = self.runs[scale], self.explanation.alpha
-        # Alpha limits the predicted slowdown as a whole, against CE: what spreading already costs counts towards it.
-        kept = min(1.0, alpha * max(1.0, predicted_slowdown(self.runs, scale, None, self.parameters)))
+        run, kept = self.runs[scale], self.explanation.alpha
         most_ways = max(self._candidate_amounts(considered, "ways"))
         ways = run.fewest_ways(kept, most_ways) if self._any_node_has("ways") else 0
         considered = replace(considered, full_ipc=run.full_ipc, target_ipc=kept * run.full_ipc)

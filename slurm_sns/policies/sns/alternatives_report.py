@@ -13,10 +13,9 @@ class Considered:
     """One scale on shared or on empty nodes: an alternative, or dropped with the reason.
 
     `time_s` is the profile's run time, `corrected_time_s` the run time times the frequency factor. `full_ipc` is F-IPC.
-    `target_ipc` is T-IPC = alpha * F-IPC; on shared nodes it is higher if spreading already slows the job down. `ipc`
-    is the IPC with `ways`. `bandwidth_exact_gbps` is what the curve gives, `bandwidth_gbps` the demand in whole GB/s.
-    `slowdown` = (T_k / T_1) * (F-IPC / IPC(ways)), with corrected times. A value that was not computed is None.
-    `dropped` is the reason, empty for an alternative.
+    `target_ipc` is T-IPC = alpha * F-IPC. `ipc` is the IPC with `ways`. `bandwidth_exact_gbps` is what the curve gives,
+    `bandwidth_gbps` the demand in whole GB/s. `slowdown` = (T_k / T_1) * (F-IPC / IPC(ways)), with corrected times. A
+    value that was not computed is None. `dropped` is the reason, empty for an alternative.
     """
 
     scale: int

@@ -8,8 +8,10 @@ re-measurement is complete.
 Source: Spread-n-Share (SC'19), section 5.2; threshold and patience are ours.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from slurm_sns.policies.profile import Program, Run
 from slurm_sns.policies.sns.evidence import KnownEvidence
 
 
@@ -25,13 +27,14 @@ class DriftParameters:
 class Monitored:
     """What monitoring saw of one run.
 
-    `ipc` and `bandwidth_gbps` are averages per node. `time_s` is None unless the job was alone on its nodes.
+    `ipc` and `bandwidth_gbps` are averages per node while it had these ways, None where that was not measured. `time_s`
+    is None unless the job was alone on its nodes.
     """
 
     scale: int
     ways: float
-    ipc: float
-    bandwidth_gbps: float
+    ipc: float | None
+    bandwidth_gbps: float | None
     time_s: float | None = None
 
 
@@ -39,24 +42,42 @@ class Monitored:
 QUIET_GBPS = 1.0
 
 
-def deviation(known: KnownEvidence, seen: Monitored) -> float:
-    """The largest share by which the run differs from the profile; 0 if the profile does not have its scale."""
-    profile = known.profile()
+def deviation(known: KnownEvidence, seen: Monitored, serving: Program | None = None) -> float | None:
+    """The largest share by which the run differs from the profile; None if they have nothing in common.
+
+    `serving` is the profile that jobs run by, if that is not the one that follows from what is known.
+    """
+    profile = serving or known.profile()
     run = None if profile is None else profile.at(known.processes).get(seen.scale)
-    if run is None:
-        return 0.0
-    pairs = [(seen.ipc, run.ipc_at(seen.ways))]
+    return None if run is None else max(_shares(seen, run), default=None)
+
+
+def _shares(seen: Monitored, run: Run) -> Iterator[float]:
+    """The share by which each measured quantity differs from the profile's run."""
+    if seen.ipc is not None:
+        yield _share(seen.ipc, run.ipc_at(seen.ways))
     expected_gbps = run.bandwidth_at(seen.ways)
-    if max(seen.bandwidth_gbps, expected_gbps) > QUIET_GBPS:
-        pairs.append((seen.bandwidth_gbps, max(expected_gbps, QUIET_GBPS)))
+    if seen.bandwidth_gbps is not None and max(seen.bandwidth_gbps, expected_gbps) > QUIET_GBPS:
+        yield _share(seen.bandwidth_gbps, max(expected_gbps, QUIET_GBPS))
     if seen.time_s is not None:
-        pairs.append((seen.time_s, run.time_s))
-    return max(abs(found / expected - 1) for found, expected in pairs)
+        yield _share(seen.time_s, run.time_s)
 
 
-def watched(known: KnownEvidence, seen: Monitored, parameters: DriftParameters) -> KnownEvidence:
-    """What is known after this run; a re-measurement starts if the program has changed."""
-    if deviation(known, seen) <= parameters.threshold:
+def _share(found: float, expected: float) -> float:
+    return abs(found / expected - 1)
+
+
+def watched(
+    known: KnownEvidence, seen: Monitored, parameters: DriftParameters, serving: Program | None = None
+) -> KnownEvidence:
+    """What is known after this run; a re-measurement starts if the program has changed. `serving`: as in `deviation`.
+
+    A run that cannot be compared with the profile says nothing.
+    """
+    off = deviation(known, seen, serving)
+    if off is None:
+        return known
+    if off <= parameters.threshold:
         return replace(known, strange=0)
     strange = known.strange + 1
     return known.renewed() if strange >= parameters.patience else replace(known, strange=strange)

@@ -81,6 +81,7 @@ class KnownEvidence:
 
     `current` is the evidence for the current profile. `renewal` is the evidence of a re-measurement, None when none is
     under way. `strange` counts the runs in a row that did not agree with the current profile (module drift).
+    `is_explored`: exploration was complete once, so that nothing is missing from `current`.
     """
 
     program: str
@@ -88,6 +89,7 @@ class KnownEvidence:
     current: Scales = field(default_factory=dict)
     renewal: Scales | None = None
     strange: int = 0
+    is_explored: bool = False
 
     @property
     def gathering(self) -> Scales:
@@ -105,8 +107,8 @@ class KnownEvidence:
         return self if self.renewal is not None else replace(self, renewal={}, strange=0)
 
     def settled(self) -> "KnownEvidence":
-        """Replace the current profile by the complete re-measurement; nothing changes when none is under way."""
-        return self if self.renewal is None else replace(self, current=self.renewal, renewal=None)
+        """Note that exploration is complete; a re-measurement that is under way replaces the current profile."""
+        return replace(self, current=self.gathering, renewal=None, is_explored=True)
 
     def profile(self) -> Program | None:
         """The profile to plan by; None until scale 1 is timed and sampled.

@@ -32,11 +32,15 @@ class ExplorationStep(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Exploration:
-    """How far exploration goes. `saturation`: the share by which a scale may be slower than the best so far."""
+    """How far exploration goes. `saturation`: the share by which a scale may be slower than the best so far.
+
+    `most_nodes` is how many nodes an exploring run may have, None for any number.
+    """
 
     sns: SnsParameters
     min_cores_per_node: int = 2
     saturation: float = 0.05
+    most_nodes: int | None = None
 
     def next_step(self, known: KnownEvidence, request: Request, types: tuple[NodeType, ...]) -> ExplorationStep | None:
         """The next exploring run; None when everything has been tried.
@@ -47,6 +51,8 @@ class Exploration:
         fewest = fewest_nodes(request, types)
         best_s = inf
         for scale in sorted(self.sns.scales):
+            if scale == 1 and not self._may_have(spread(request, fewest, 1).nodes):
+                return None
             if scale > 1 and not self._is_within_limits(scale, fewest, request, types):
                 return None
             evidence = known.gathering.get(scale)
@@ -70,7 +76,12 @@ class Exploration:
         layout = spread(request, fewest, scale)
         narrower = (spread(request, fewest, less).nodes for less in self.sns.scales if less < scale)
         is_new, is_possible = layout.nodes not in narrower, holding(layout.demand, types) >= layout.nodes
-        return is_new and is_possible and layout.demand.cores >= self.min_cores_per_node
+        is_wide_enough = layout.demand.cores >= self.min_cores_per_node
+        return is_new and is_possible and is_wide_enough and self._may_have(layout.nodes)
+
+    def _may_have(self, nodes: int) -> bool:
+        """Whether an exploring run may have so many nodes."""
+        return self.most_nodes is None or nodes <= self.most_nodes
 
 
 def exploring(

@@ -10,12 +10,13 @@ Source: Spread-n-Share (SC'19), sections 4.2 and 5.2.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from slurm_sns.model import Alternative
 from slurm_sns.policies.placement.request import NodeType, Request
-from slurm_sns.policies.sns.alternatives import alternatives
+from slurm_sns.policies.profile import Program
+from slurm_sns.policies.sns.alternatives import alternatives, without_shared_ways
 from slurm_sns.policies.sns.drift import DriftParameters, Monitored, watched
 from slurm_sns.policies.sns.evidence import KnownEvidence, Measurement
 from slurm_sns.policies.sns.exploration import Exploration, ExplorationStep, exploring
@@ -25,11 +26,15 @@ Key = tuple[str, int]
 
 
 class LearnableJob(NamedTuple):
-    """A job whose program has a name, so that the measurements of its run can be kept."""
+    """A job whose program has a name, so that the measurements of its run can be kept.
+
+    `types` are the types of the nodes that it may ever use; empty for all nodes of the cluster.
+    """
 
     id: int
     key: Key
     request: Request
+    types: tuple[NodeType, ...] = ()
 
 
 class Offer(NamedTuple):
@@ -78,14 +83,27 @@ class Learning:
         explored_now = {key for key, _ in self.steps.values()}
         offers = {}
         for job in waiting:
-            others = self._alternatives(job.key, job.request)
-            step = None if job.key in explored_now else self._next_step(self.of(job.key), job)
-            if step is None:
-                offers[job.id] = Offer(others)
-            else:
+            others = self._alternatives(job)
+            step = None if job.key in explored_now else self.next_step(job)
+            if step is not None:
                 explored_now.add(job.key)
-                offers[job.id] = Offer(exploring(step, others, job.request, self.types), step)
+            offers[job.id] = Offer(others) if step is None else self.offer(job, step, others)
         return offers
+
+    def next_step(self, job: LearnableJob) -> ExplorationStep | None:
+        """The next exploring run of the job's program, whoever explores now.
+
+        None if there is none, or if the job cannot run at that scale.
+
+        Raises:
+            Infeasible: the nodes could not hold the job even when they are all empty.
+        """
+        return self._next_step(self.known.get(job.key) or KnownEvidence(*job.key), job)
+
+    def offer(self, job: LearnableJob, step: ExplorationStep, others: Iterable[Alternative]) -> Offer:
+        """The offer of this step: empty nodes at its scale, then the job's other alternatives."""
+        types = without_shared_ways(self._types(job), self.exploration.sns.shared_ways)
+        return Offer(exploring(step, others, job.request, types), step)
 
     def started(self, job: LearnableJob, step: ExplorationStep) -> None:
         """Note that the job explores; until it has ended, no other job of its (program, processes) does."""
@@ -100,14 +118,21 @@ class Learning:
         """Learn from the measurement of an exploring run."""
         self._learn(self.of(job.key).with_measurement(measurement), job)
 
-    def monitored(self, job: LearnableJob, seen: Monitored) -> None:
-        """Learn from an ordinary run; it can show drift only if the program has a profile."""
+    def monitored(self, job: LearnableJob, seen: Monitored, serving: Program | None = None) -> None:
+        """Learn from an ordinary run; it can show drift only if the program has a profile.
+
+        `serving` is the profile that jobs run by, if that is not the one that has been learnt.
+        """
         known = self.of(job.key)
-        self._learn(watched(known, seen, self.drift), job)
+        self._learn(watched(known, seen, self.drift, serving), job)
+
+    def reconsider(self, job: LearnableJob) -> None:
+        """Look again whether exploration is complete: what can run may have changed."""
+        self._learn(self.of(job.key), job)
 
     def _learn(self, known: KnownEvidence, job: LearnableJob) -> None:
-        """Store what is known now; a re-measurement without further steps is complete."""
-        if known.renewal and self._next_step(known, job) is None:
+        """Store what is known now; exploration without further steps is complete."""
+        if known.gathering and self._is_complete(known, job):
             known = known.settled()
         if known.current != self.of(job.key).current:
             self._by_profile.pop(job.key, None)
@@ -115,13 +140,27 @@ class Learning:
 
     def _next_step(self, known: KnownEvidence, job: LearnableJob) -> ExplorationStep | None:
         """The next exploring run of the job's program; None if there is none or it cannot run at that scale."""
-        step = self.exploration.next_step(known, job.request, self.types)
+        step = self.exploration.next_step(known, job.request, self._types(job))
         return step if step is not None and self.can_run(job.key, step.scale) else None
 
-    def _alternatives(self, key: Key, request: Request) -> tuple[Alternative, ...]:
+    def _is_complete(self, known: KnownEvidence, job: LearnableJob) -> bool:
+        """Whether exploration is complete: no scale is left, for the job and for any other with as many processes.
+
+        A job that cannot be spread as far as others (fewer tasks, --sns-max-scale) takes no scale from the profile.
+        """
+        if self._next_step(known, job) is not None:
+            return False
+        widest = replace(job.request, tasks=job.request.processes, cpus_per_task=1, max_scale=None)
+        is_all_there = known.gathering.keys() >= known.current.keys()
+        return is_all_there or self._next_step(known, job._replace(request=widest)) is None
+
+    def _types(self, job: LearnableJob) -> tuple[NodeType, ...]:
+        return job.types or self.types
+
+    def _alternatives(self, job: LearnableJob) -> tuple[Alternative, ...]:
         """The alternatives by the profile so far, none without one; remembered until the profile changes."""
-        by_request = self._by_profile.setdefault(key, {})
-        if request not in by_request:
-            profile = self.of(key).profile()
-            by_request[request] = alternatives(request, profile, self.types, self.exploration.sns) if profile else ()
-        return by_request[request]
+        by_request = self._by_profile.setdefault(job.key, {})
+        if job.request not in by_request:
+            profile, sns = self.of(job.key).profile(), self.exploration.sns
+            by_request[job.request] = alternatives(job.request, profile, self._types(job), sns) if profile else ()
+        return by_request[job.request]

@@ -113,6 +113,11 @@ def layout(before: Mapping[int, int], needs: Sequence[Need], shared_ways: int, s
     )
 
 
+def ways_for_jobs(shared_ways: int, shape: Shape) -> int:
+    """How many ways of such a cache the jobs may own together, beside a shared part of this size."""
+    return _room(shared_ways, shape).span.ways
+
+
 def _require_valid(shape: Shape) -> None:
     if len(spans(shape.mask)) != 1 or shape.mask.bit_count() < shape.least_bits:
         raise BadInput(

@@ -7,6 +7,7 @@ from slurm_sns.policies.registry import specification
 from slurm_sns.policies.sns.parameters import SnsParameters
 from slurm_sns.policies.specification import filled
 from slurm_sns.sim.progress.contended import Contended
+from slurm_sns.sim.progress.phased import Phased, Phases
 from slurm_sns.sim.progress.progress import Fixed, Progress
 from slurm_sns.sim.progress.sns_model import AuthorsModel
 
@@ -34,8 +35,16 @@ def policy_of(
     return policy
 
 
-def progress_of(model: str, policy: str, node_arrays: NodeArrays, authors: AuthorsModel) -> Progress:
-    """The progress model for these nodes; no job has ways of its own if the policy spreads unprofiled jobs, too."""
+def progress_of(
+    model: str, policy: str, node_arrays: NodeArrays, authors: AuthorsModel, phases: Phases | None = None
+) -> Progress:
+    """The progress model for these nodes; no job has ways of its own if the policy spreads unprofiled jobs, too.
+
+    With `phases` the programs under contention have phases.
+    """
     if model == AUTHORS:
         return Fixed(authors)
-    return Contended(node_arrays, authors, is_partitioned=not specification(policy).spreads_unprofiled)
+    is_partitioned = not specification(policy).spreads_unprofiled
+    if phases is not None:
+        return Phased(node_arrays, authors, phases, is_partitioned=is_partitioned)
+    return Contended(node_arrays, authors, is_partitioned=is_partitioned)

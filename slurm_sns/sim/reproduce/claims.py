@@ -6,17 +6,24 @@ confidence interval by Student's t. Samples of two policies are paired first, si
 *holds*: the whole interval is strictly between the bounds.
 *does not hold*: no part of the interval is.
 *cannot tell*: anything else. A single sample of a random quantity never decides.
+
+Where the paper prints what one draw of random jobs gave, our mean is not what to compare it with. Such a number is
+judged by module draws. A claim that only checks that a number which the experiment was given comes back is an *input*:
+it is no success, and is not counted as one.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import inf, isfinite, sqrt
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 CONFIDENCE = 0.95
 HOLDS, FAILS, UNDECIDED = "holds", "does not hold", "cannot tell"
+#: The verdicts on inputs: the number comes back as it was given, or does not.
+INPUT, INPUT_LOST = "input", "input, does not come back"
 
 
 @dataclass(frozen=True)
@@ -89,8 +96,42 @@ class Claim:
             return f"{self.low:g} to {self.high:g}"
         return f"above {self.low:g}" if isfinite(self.low) else f"below {self.high:g}"
 
+    @property
+    def words(self) -> str:
+        """The verdict as the page says it."""
+        return self.verdict
 
-def count_verdicts(claims: Iterable[Claim]) -> dict[str, int]:
-    """How many claims have each verdict."""
+
+class Input(Claim):
+    """A claim on a quantity that was given to the experiment: it is not counted as a success."""
+
+    @property
+    def verdict(self) -> str:
+        """INPUT or INPUT_LOST."""
+        return INPUT if super().verdict == HOLDS else INPUT_LOST
+
+
+class Judged(Protocol):
+    """What a page lists: a `Claim`, or what is judged by draws (module draws)."""
+
+    @property
+    def where(self) -> str: ...  # noqa: D102  as in Claim, like the others
+    @property
+    def text(self) -> str: ...  # noqa: D102
+    @property
+    def measure(self) -> str: ...  # noqa: D102
+    @property
+    def found(self) -> Interval: ...  # noqa: D102
+    @property
+    def expected(self) -> str: ...  # noqa: D102
+    @property
+    def verdict(self) -> str: ...  # noqa: D102
+    @property
+    def words(self) -> str: ...  # noqa: D102
+
+
+def count_verdicts(claims: Iterable[Judged]) -> dict[str, int]:
+    """How many claims have each verdict; those on inputs only where there are any."""
     verdicts = [claim.verdict for claim in claims]
-    return {verdict: verdicts.count(verdict) for verdict in (HOLDS, FAILS, UNDECIDED)}
+    counts = {verdict: verdicts.count(verdict) for verdict in (HOLDS, FAILS, UNDECIDED, INPUT, INPUT_LOST)}
+    return {verdict: count for verdict, count in counts.items() if count or verdict not in {INPUT, INPUT_LOST}}

@@ -6,15 +6,19 @@ from pathlib import Path
 from typing import Any
 
 from slurm_sns.sim.reproduce.kept import Keeping, Piece
-from slurm_sns.sim.reproduce.runs import BETAS, Sweep
+from slurm_sns.sim.reproduce.runs import HIGHEST_LOAD, ORIGINAL_LOAD, Sweep
 from slurm_sns.sim.reproduce.work import Processes, ReportProgress, Workers, no_report
+
+#: The load between the original and the highest one in a quick run.
+QUICK_BETA = 0.8
 
 
 @dataclass(frozen=True)
 class Options:
     """The options of `sns reproduce`.
 
-    `out` is the folder of the page, `runs` the folder of the results of single runs (by default inside `out`).
+    `out` is the folder of the page, `runs` the folder of the results of single runs (by default inside `out`). After
+    `until_s` (Unix seconds) the pages with rows (module rows) begin no replay, and rest on what is finished.
     """
 
     out: Path
@@ -24,6 +28,7 @@ class Options:
     resume: bool = False
     runs: Path | None = None
     report: ReportProgress = no_report
+    until_s: float | None = None
 
     @property
     def folder(self) -> Path:
@@ -31,9 +36,9 @@ class Options:
         return (self.runs or self.out / "runs").absolute()
 
     def sweep(self) -> Sweep:
-        """The simulations over time: pools at 1/20 of their size, the whole month; quick: 1/50, two days, two loads."""
+        """The simulations over time: pools at 1/20 of their size, a month; quick: 1/50, two days, three loads."""
         if self.quick:
-            return Sweep(self.folder, self.seeds, scale=0.02, days=2, betas=(min(BETAS), BETAS[1]))
+            return Sweep(self.folder, self.seeds, scale=0.02, days=2, betas=(ORIGINAL_LOAD, QUICK_BETA, HIGHEST_LOAD))
         return Sweep(self.folder, self.seeds)
 
     def run(self, sweep: Sweep) -> None:

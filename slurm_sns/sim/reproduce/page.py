@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from slurm_sns.sim.reproduce.claims import Claim, Interval, count_verdicts
+from slurm_sns.sim.reproduce.claims import INPUT, INPUT_LOST, Interval, Judged, count_verdicts
 from slurm_sns.sim.results.result_files import write_files
 
 RULE = (
@@ -15,6 +15,10 @@ RULE = (
     "seeds; policies are compared in pairs, on the same jobs; a result that is not random is its own interval). If "
     "the whole interval lies inside the expected range, the claim holds; if all of it lies outside, the claim does "
     "not hold; otherwise we cannot tell."
+)
+INPUT_RULE = (
+    "*Input*: the number was given to the experiment. That it comes back shows that the code does what it says; it is "
+    "not counted as a success."
 )
 
 
@@ -40,17 +44,22 @@ class Page:
     """The content of a reproduction's page.
 
     `made` says how the results were produced, `remarks` what a reader should know about them. `shown` is a table that
-    the page prints after its claims. `seeds` is the number of seeds, None for a result that is not random.
+    the page prints after its claims. `seeds` is the number of seeds, None for a result that is not random. `groups`, if
+    given, names the table that each claim stands in. `rule` says how the verdicts come about, `range_name` what the
+    range beside each mean is.
     """
 
     title: str
     made: Sequence[str]
-    claims: Sequence[Claim]
+    claims: Sequence[Judged]
     drawings: Sequence[Drawing] = ()
     numbers: Sequence[DataTable] = ()
     remarks: Sequence[str] = ()
     shown: DataTable | None = None
     seeds: int | None = None
+    groups: Sequence[str] = ()
+    rule: str = RULE
+    range_name: str = "95 % interval"
 
 
 def write_page(folder: Path, page: Page) -> None:
@@ -59,18 +68,21 @@ def write_page(folder: Path, page: Page) -> None:
     Raises:
         SnsError: a file cannot be written.
     """
-    header = ("where", "claim", "measure", "expected", "mean", "low", "high", "verdict")
-    rows = [
+    header: tuple[str, ...] = ("where", "claim", "measure", "expected", "mean", "low", "high", "verdict")
+    rows: list[tuple[Any, ...]] = [
         (c.where, c.text, c.measure, c.expected, c.found.mean, c.found.low, c.found.high, c.verdict)
         for c in page.claims
     ]
+    if page.groups:
+        header = ("group", *header)
+        rows = [(group, *row) for group, row in zip(page.groups, rows, strict=True)]
     tables = [*([DataTable("claims", header, rows)] if rows else []), *page.numbers]
     texts = {f"{table.stem}.csv": [_csv(table)] for table in tables}
     write_files(folder, {"README.md": [_markdown(page, list(texts))], **texts})
 
 
 def _markdown(page: Page, files: Iterable[str]) -> str:
-    lines = [f"# {page.title}", "", *_paragraphs(page.made), *_judged(page.claims)]
+    lines = [f"# {page.title}", "", *_paragraphs(page.made), *_judged(page)]
     lines += ["", *_paragraphs(page.remarks)]
     if page.shown:
         lines += [*_table(page.shown.header, page.shown.rows), ""]
@@ -80,14 +92,22 @@ def _markdown(page: Page, files: Iterable[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _judged(claims: Sequence[Claim]) -> list[str]:
-    """The rule for verdicts and the table of claims; empty without claims."""
-    if not claims:
+def _judged(page: Page) -> list[str]:
+    """The rule for verdicts and the tables of claims, one for each group; empty without claims."""
+    if not page.claims:
         return []
-    counts = ", ".join(f"{count} {verdict}" for verdict, count in count_verdicts(claims).items() if count)
-    header = ("source", "the paper's claim", "what we measure", "expected", "found (95 % interval)", "verdict")
-    rows = [(c.where, c.text, c.measure, c.expected, c.found, f"**{c.verdict}**") for c in claims]
-    return [RULE, "", f"**{len(claims)} claims: {counts}.**", "", *_table(header, rows)]
+    has_inputs = any(claim.verdict in {INPUT, INPUT_LOST} for claim in page.claims)
+    lines = [page.rule, "", *([INPUT_RULE, ""] if has_inputs else [])]
+    groups = page.groups or [""] * len(page.claims)
+    for group in dict.fromkeys(groups):
+        claims = [claim for claim, own in zip(page.claims, groups, strict=True) if own == group]
+        counts = ", ".join(f"{count} {verdict}" for verdict, count in count_verdicts(claims).items() if count)
+        title = f"{group}: " if group else ""
+        found = f"found ({page.range_name})"
+        header = ("source", "the paper's claim", "what we measure", "expected", found, "verdict")
+        rows = [(c.where, c.text, c.measure, c.expected, c.found, f"**{c.words}**") for c in claims]
+        lines += [f"**{title}{len(claims)} claims: {counts}.**", "", *_table(header, rows), ""]
+    return lines[:-1]
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[str]:

@@ -3,20 +3,21 @@
 All policies of a (pool, seed) replay the same jobs, so that they can be compared in pairs. After an interruption,
 `Sweep.run` with `resume` runs only what is missing.
 
-Source: Max-Jobs paper (JSSPP 2013), section 5: cycles of 30 s, beta between 0.58 and 0.95.
+Source: Max-Jobs paper (JSSPP 2013), section 5: cycles of 30 s, beta between 0.58 and 0.95, and 1 for the original load.
 """
 
 import json
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from slurm_sns.errors import SnsError
-from slurm_sns.policies.matching.parameters import PAPER_PORTFOLIO, MatchingParameters
+from slurm_sns.policies.matching.parameters import AUTHORS_PORTFOLIO, PAPER_PORTFOLIO, MatchingParameters
 from slurm_sns.policies.placement.node_arrays import NodeArrays
 from slurm_sns.sim.replay.trace_replay import replay
 from slurm_sns.sim.reproduce.kept import forget, keep
@@ -24,13 +25,20 @@ from slurm_sns.sim.reproduce.work import ReportProgress, Workers, no_report
 from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
 from slurm_sns.sim.traces.trace_arrays import RecordBuilder, TraceArrays
 from slurm_sns.sim.workloads.netbatch import Part, generate
-from slurm_sns.sim.workloads.netbatch_pools import POOLS, NetBatchPool
+from slurm_sns.sim.workloads.netbatch_pools import CALIBRATED_BETAS, POOLS, NetBatchPool
 from slurm_sns.sim.workloads.netbatch_variants import AS_GENERATED, VARIANTS
 
-MAX_JOBS = "max-jobs"
+MAX_JOBS, MAX_JOBS_7, FIRST_FIT = "max-jobs", "max-jobs-7", "first-fit"
 #: Policy -> its portfolio, in the order of tables and legends.
-POLICIES: Mapping[str, tuple[str, ...]] = {name: (name,) for name in PAPER_PORTFOLIO} | {MAX_JOBS: PAPER_PORTFOLIO}
-BETAS = (0.95, 0.8, 0.68, 0.58)
+POLICIES: Mapping[str, tuple[str, ...]] = {
+    **{name: (name,) for name in PAPER_PORTFOLIO},
+    MAX_JOBS: PAPER_PORTFOLIO,
+    MAX_JOBS_7: AUTHORS_PORTFOLIO,
+    FIRST_FIT: (FIRST_FIT,),
+}
+#: The load of the traces as they were recorded, at which the paper has no figures; then those of the figures.
+ORIGINAL_LOAD = 1.0
+BETAS = (ORIGINAL_LOAD, 0.95, 0.8, 0.68, 0.58)
 HIGHEST_LOAD = min(BETAS)
 INTERVAL_S = 30
 
@@ -40,7 +48,12 @@ Run = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Sweep:
-    """A set of runs: `scale` of machines and jobs, `days` of the month, `variant` of the generator's assumptions."""
+    """A set of runs: `scale` of machines and jobs, `days` of the month, `variant` of the generator's assumptions.
+
+    `queue_depth` None: every waiting job is looked at. `reservations` None: capacity is withheld for every job that a
+    cycle looks at without a match, as in the paper. `policies` are names of `POLICIES`. `calibrated`: `betas` name the
+    levels of `CALIBRATED_BETAS`, where all pools queue equally long, instead of being the same number for every pool.
+    """
 
     folder: Path
     seeds: int
@@ -49,24 +62,58 @@ class Sweep:
     betas: tuple[float, ...] = BETAS
     pools: tuple[str, ...] = tuple(POOLS)
     variant: str = AS_GENERATED
+    queue_depth: int | None = MatchingParameters().queue_depth
+    reservations: int | None = MatchingParameters().reservations
+    policies: tuple[str, ...] = tuple(POLICIES)
+    calibrated: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name of the folder of the runs; each size, variant and kind of cycle has a folder of its own."""
+        variant = "" if self.variant == AS_GENERATED else f"-{self.variant.replace(' ', '-')}"
+        cycle = (
+            f"depth-{self.queue_depth or 'all'}-withhold-{'all' if self.reservations is None else self.reservations}"
+        )
+        calibrated = "-calibrated" if self.calibrated else ""
+        return f"scale-{self.scale:g}-days-{self.days:g}-{cycle}{variant}{calibrated}"
+
+    def beta_of(self, pool: str, beta: float) -> float:
+        """The factor of the arrival times of a pool at one of `betas`."""
+        return CALIBRATED_BETAS[pool][beta] if self.calibrated else beta
 
     @property
     def runs(self) -> Path:
-        """The folder of the runs; each size and variant has a folder of its own."""
-        variant = "" if self.variant == AS_GENERATED else f"-{self.variant.replace(' ', '-')}"
-        return self.folder / f"scale-{self.scale:g}-days-{self.days:g}{variant}"
+        """The folder of the runs."""
+        return self.folder / self.name
+
+    @property
+    def told_cycle(self) -> str:
+        """How far a cycle looks and for how many jobs it withholds capacity, for a page."""
+        depth = "every waiting job" if self.queue_depth is None else f"the first {self.queue_depth:,} jobs"
+        if self.reservations is None:
+            return f"look at {depth} and withhold capacity for each of them without a match"
+        positions = "position" if self.reservations == 1 else f"{self.reservations} positions"
+        return f"look at {depth} and withhold capacity at the first {positions}"
+
+    def parameters(self, policy: str, jobs: int) -> MatchingParameters:
+        """The parameters of a policy's replay of this many jobs."""
+        return MatchingParameters(
+            portfolio=POLICIES[policy],
+            queue_depth=jobs if self.queue_depth is None else self.queue_depth,
+            reservations=jobs if self.reservations is None else self.reservations,
+        )
 
     def pool(self, name: str) -> NetBatchPool:
         """A pool, changed as the variant says."""
         return VARIANTS[self.variant](POOLS[name])
 
     def path(self, pool: str, beta: float, policy: str, seed: int) -> Path:
-        """The file of one run."""
-        return self.runs / f"{pool}-{beta:g}-{policy}-{seed}.json"
+        """The file of one run; it has the factor of the arrival times in its name, also of a calibrated sweep."""
+        return self.runs / f"{pool}-{self.beta_of(pool, beta):g}-{policy}-{seed}.json"
 
     def missing(self, pool: str, beta: float, seed: int) -> list[str]:
         """The policies that have no run yet."""
-        return [policy for policy in POLICIES if not self.path(pool, beta, policy, seed).is_file()]
+        return [policy for policy in self.policies if not self.path(pool, beta, policy, seed).is_file()]
 
     def run(self, workers: Workers, *, resume: bool, report: ReportProgress = no_report) -> None:
         """Run what is missing: the highest load first, and within a load all pools of a seed before the next seed.
@@ -76,15 +123,12 @@ class Sweep:
         Raises:
             SnsError: the folder cannot be written.
         """
+        run_sweeps([self], workers, resume=resume, report=report)
+
+    def pieces(self) -> list["Piece"]:
+        """Every pool, beta and seed of the sweep."""
         seeds = range(1, self.seeds + 1)
-        pieces = [(self, pool, beta, seed) for beta in sorted(self.betas) for seed in seeds for pool in self.pools]
-        try:
-            self.runs.mkdir(parents=True, exist_ok=True)
-            if not resume:
-                forget(self.runs)
-            workers(_run_pool, [piece for piece in pieces if self.missing(*piece[1:])], report)
-        except OSError as problem:
-            raise SnsError(f"{self.runs} cannot be written: {problem.strerror}") from None
+        return [(self, pool, beta, seed) for pool, beta, seed in product(self.pools, self.betas, seeds)]
 
     def complete(self, beta: float, pool: str) -> int:
         """The number of seeds before the first that lacks a run of this load and pool."""
@@ -105,6 +149,42 @@ class Sweep:
         return np.array([run[metric] for run in self.read(pool, beta, policy)], dtype=np.float64)
 
 
+Piece = tuple[Sweep, str, float, int]
+
+
+def run_sweeps(
+    sweeps: Sequence[Sweep],
+    workers: Workers,
+    *,
+    resume: bool,
+    until_s: float | None = None,
+    report: ReportProgress = no_report,
+) -> None:
+    """Run what is missing of several sweeps: the highest load first, and within a load all runs of a seed together.
+
+    So a run that is stopped has whole seeds of everything. After `until_s` (Unix seconds) no pool is begun. Without
+    `resume` earlier runs are removed first.
+
+    Raises:
+        SnsError: the folder cannot be written.
+    """
+    pieces = sorted((piece for sweep in sweeps for piece in sweep.pieces()), key=_urgency)
+    try:
+        for sweep in sweeps:
+            sweep.runs.mkdir(parents=True, exist_ok=True)
+            if not resume:
+                forget(sweep.runs)
+        workers(_RunPool(until_s), [piece for piece in pieces if piece[0].missing(*piece[1:])], report)
+    except OSError as problem:
+        raise SnsError(f"{sweeps[0].folder} cannot be written: {problem.strerror}") from None
+
+
+def _urgency(piece: Piece) -> tuple[float, int]:
+    """The highest load first, within a load the seeds in their order."""
+    _, _, beta, seed = piece
+    return beta, seed
+
+
 def records_of(parts: Iterable[Part], pool: NodeArrays, beta: float) -> TraceArrays:
     """Generated jobs in the form that a replay reads."""
     builder = RecordBuilder(pool, beta)
@@ -120,16 +200,29 @@ def records_of(parts: Iterable[Part], pool: NodeArrays, beta: float) -> TraceArr
     return builder.records("the generated workload")
 
 
-def _run_pool(piece: tuple[Sweep, str, float, int]) -> None:
+@dataclass(frozen=True)
+class _RunPool:
+    """Run every missing policy of one pool, beta and seed, unless it is later than `until_s`."""
+
+    until_s: float | None
+
+    def __call__(self, piece: Piece) -> None:
+        if self.until_s is None or time.time() < self.until_s:
+            _run_pool(piece)
+
+
+def _run_pool(piece: Piece) -> None:
     """Run every missing policy of one pool, beta and seed."""
     sweep, name, beta, seed = piece
     generated = sweep.pool(name)
     pool = generated.nodes(sweep.scale)
-    records = records_of(generate(generated, scale=sweep.scale, seed=seed, days=sweep.days), pool, beta)
+    records = records_of(
+        generate(generated, scale=sweep.scale, seed=seed, days=sweep.days), pool, sweep.beta_of(name, beta)
+    )
     for policy in sweep.missing(name, beta, seed):
         members = POLICIES[policy]
         began = time.perf_counter()
-        replayed = replay(pool, records, MatchingParameters(portfolio=members), interval_s=INTERVAL_S)
+        replayed = replay(pool, records, sweep.parameters(policy, len(records)), interval_s=INTERVAL_S)
         took_s = time.perf_counter() - began
         result = {"jobs": len(records), "wall_s": took_s, **asdict(replayed.metrics(pool, members))}
         keep(sweep.path(name, beta, policy, seed), result)

@@ -43,7 +43,7 @@ class TraceReader:
     """Reads traces for one policy on one cluster.
 
     With `user_estimates` jobs are expected to run until the time limits that their owners asked for, otherwise as long
-    as they run under CE.
+    as they run under CE. `make_alternatives` replaces the policy's own way to make alternatives.
     """
 
     node_arrays: NodeArrays
@@ -51,6 +51,7 @@ class TraceReader:
     programs: Mapping[str, Program]
     parameters: SnsParameters
     user_estimates: bool = False
+    make_alternatives: MakeAlternatives | None = None
 
     def read(self, name: str, *, load_factor: float = 1.0, limit: int | None = None) -> SnsTrace:
         """The trace in the file `name` (`-`: SWF on standard input).
@@ -109,7 +110,7 @@ class TraceReader:
 
     @cached_property
     def _make_alternatives(self) -> MakeAlternatives:
-        return policy_of(self.policy, self.parameters).alternatives
+        return self.make_alternatives or policy_of(self.policy, self.parameters).alternatives
 
     def _alternatives_for(self, request: Request, program: Program | None) -> Alternatives:
         asked = JobRequest(compact(request, self.node_arrays.types), request, program)

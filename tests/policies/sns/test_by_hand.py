@@ -28,7 +28,7 @@ def by_hand(name, processes, alpha, scale):
     nodes = scale * ceil(processes / 28)
     cores = ceil(processes / nodes)
     time_s = run["time_s"] * FACTORS[scale]
-    target = min(1, alpha * max(1, time_s / runs[1]["time_s"])) * max(run["ipc"])
+    target = alpha * max(run["ipc"])
     ways = next(ways for ways in range(2, 21) if np.interp(ways, run["ways"], run["ipc"]) >= target - 1e-9)
     bandwidth = np.interp(ways, run["ways"], run["bandwidth_gbps"])
     ipc = np.interp(ways, run["ways"], run["ipc"])

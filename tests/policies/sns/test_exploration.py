@@ -140,7 +140,10 @@ STRANGE = replace(ORDINARY, ipc=0.4)
         (STRANGE, 0.5),
         (replace(ORDINARY, bandwidth_gbps=75.0), 0.5),
         (replace(ORDINARY, time_s=150.0), 0.5),
-        (replace(ORDINARY, scale=2, ipc=9.0), 0.0),
+        (replace(ORDINARY, scale=2, ipc=9.0), None),
+        (replace(ORDINARY, ipc=None, bandwidth_gbps=None), None),
+        (replace(ORDINARY, ipc=None), 0.0),
+        (replace(ORDINARY, bandwidth_gbps=None, ipc=0.4), 0.5),
         (replace(ORDINARY, ways=6, ipc=0.875, bandwidth_gbps=46.0), 0.0),
     ],
 )
@@ -159,6 +162,8 @@ def test_three_strange_runs_in_a_row_begin_a_renewal_an_ordinary_one_ends_the_ro
     for seen in (STRANGE, STRANGE, ORDINARY, STRANGE, STRANGE):
         known = watched(known, seen, DriftParameters())
         assert known.renewal is None
+    known = watched(known, replace(STRANGE, scale=8), DriftParameters())
+    assert known.strange == 2, "a run at a scale that is not profiled says nothing"
     known = watched(known, STRANGE, DriftParameters())
 
     assert known.renewal == {}

@@ -1,3 +1,6 @@
+from math import ceil
+
+import numpy as np
 import pytest
 from programs import paper_programs, program, run
 
@@ -91,9 +94,11 @@ def test_the_bottleneck_is_named(bandwidth, ways, named):
 
 @pytest.mark.parametrize("name", PAPER_CLASSES)
 def test_the_shipped_programs_have_the_papers_classes(name):
+    kind, ideal = PAPER_CLASSES[name]
+    found = classify(paper_programs()[name].at(16), REPRODUCTION)
+    assert (found.kind, found.ideal_scale) == (kind, ideal)
     for processes in paper_programs()[name].process_counts:
-        found = classify(paper_programs()[name].at(processes), REPRODUCTION)
-        assert (found.kind, found.ideal_scale) == PAPER_CLASSES[name]
+        assert classify(paper_programs()[name].at(processes), REPRODUCTION).kind is kind
 
 
 def test_the_shipped_programs_have_the_papers_bottlenecks():
@@ -172,3 +177,44 @@ def test_all_that_is_not_in_the_paper_or_its_records_is_marked_assumed():
     assert {ipc for _, ipc in marked.values()} == {"assumed"}
     printed = {(name, run.scale) for name, run in EVERY_RUN if str(run.provenance.bandwidth_gbps) == "printed"}
     assert printed == {("mg", 1), ("ep", 1), ("bfs", 1)}
+
+
+# --- programs of independent copies: how many there are on a node is all that matters
+
+
+COPIES = ("bw", "hc")
+
+
+def test_only_programs_of_copies_are_shipped_with_several_process_counts():
+    assert tuple(sorted(name for name, each in paper_programs().items() if len(each.process_counts) > 1)) == COPIES
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_so_many_copies_on_a_node_take_as_long_however_many_run_on_other_nodes(name):
+    program = paper_programs()[name]
+    by_copies = {16 // scale: each.time_s for scale, each in program.at(16).items()}
+    counts = sorted(by_copies)
+
+    for scale, found in program.at(28).items():
+        copies = ceil(28 / scale)
+        if copies > max(counts):  # measured
+            assert found.time_s > by_copies[max(counts)]
+        else:
+            expected_s = np.interp(copies, counts, [by_copies[count] for count in counts])
+            assert found.time_s == pytest.approx(expected_s, abs=0.01)
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_every_copy_moves_the_same_bytes(name):
+    moved = [
+        each.bandwidth_at(20) * each.time_s / ceil(each.processes / each.scale) for each in paper_programs()[name].runs
+    ]
+
+    assert moved == pytest.approx([moved[0]] * len(moved), rel=2e-3)
+
+
+def test_as_many_copies_on_a_node_have_the_same_curves():
+    by_16, by_28 = paper_programs()["bw"].at(16)[4], paper_programs()["bw"].at(28)[8]  # 4 copies on a node
+
+    assert (by_28.time_s, by_28.ways, by_28.ipc) == (by_16.time_s, by_16.ways, by_16.ipc)
+    assert by_28.bandwidth_gbps == by_16.bandwidth_gbps

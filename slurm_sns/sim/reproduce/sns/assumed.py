@@ -10,14 +10,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from slurm_sns.policies.profile import Program, Provenance, Run
 from slurm_sns.sim.engine.sns_policies import CE, COMBINED, CONTENTION, CS, SNS
 from slurm_sns.sim.reproduce.claims import Claim, interval
 from slurm_sns.sim.reproduce.options import Options
 from slurm_sns.sim.reproduce.page import DataTable, Page
-from slurm_sns.sim.reproduce.sns.runs import NODE, runs_of, shipped_programs
+from slurm_sns.sim.reproduce.sns.runs import NODE, shipped_programs
 from slurm_sns.sim.reproduce.sns.runs import run_all as run_policies
 from slurm_sns.sim.reproduce.sns.statistics import Sequences
 from slurm_sns.sim.workloads.sequences import jobs_of, population, sequence
@@ -101,7 +99,7 @@ def run(piece: tuple[str, int]) -> dict[str, Any]:
     variant, seed = piece
     programs = VARIANTS[variant](shipped_programs())
     jobs = jobs_of(sequence(population(shipped_programs()), seed))
-    return run_policies(jobs, (CE, *POLICIES), programs=programs)
+    return run_policies(jobs, (CE, *POLICIES), (CONTENTION,), programs=programs)
 
 
 def reproduce(options: Options) -> Page:
@@ -109,13 +107,13 @@ def reproduce(options: Options) -> Page:
     seeds = range(1, options.seeds + 1)
     pieces = [(variant, seed) for variant in VARIANTS for seed in seeds]
     results = dict(zip(pieces, options.results("assumed", run, pieces), strict=True))
-    of = {name: Sequences([results[name, seed] for seed in seeds], CONTENTION) for name in VARIANTS}
+    of = {name: Sequences.of([results[name, seed] for seed in seeds], CONTENTION) for name in VARIANTS}
     rows = [
         (
             name,
             *(interval(found.gains(policy)) for policy in POLICIES),
             interval(found.mean_ratios(SNS)),
-            interval(_broken_percent(found)),
+            interval(found.broken_shares(SNS)),
         )
         for name, found in of.items()
     ]
@@ -143,15 +141,6 @@ def reproduce(options: Options) -> Page:
         numbers=[table],
         seeds=options.seeds,
     )
-
-
-def _broken_percent(of: Sequences) -> np.ndarray:
-    """The percentage of jobs of each sequence that break their alpha under SNS."""
-    return np.array([100 * len(Sequences([each], of.model).broken(SNS)) / _jobs(each) for each in of.results])
-
-
-def _jobs(result: Mapping[str, Any]) -> int:
-    return len(runs_of(result, CE, CONTENTION).run_s)
 
 
 def _each(programs: Programs, change: Callable[[Run, Mapping[int, Run]], Run]) -> dict[str, Program]:

@@ -9,7 +9,7 @@ from slurm_sns.policies.profile import Run
 from slurm_sns.sim.profiling.sampled_profiles import SAMPLED_WAYS, sampled
 from slurm_sns.sim.progress.bandwidth_saturation import ONE_CORE_GBPS, Traffic, settled
 from slurm_sns.sim.reproduce import figures
-from slurm_sns.sim.reproduce.claims import Claim, exactly
+from slurm_sns.sim.reproduce.claims import Input, exactly
 from slurm_sns.sim.reproduce.options import Options
 from slurm_sns.sim.reproduce.page import DataTable, Drawing, Page
 from slurm_sns.sim.reproduce.sns.runs import NODE, shipped_programs
@@ -71,7 +71,7 @@ def _row(name: str, run: Run) -> tuple[object, ...]:
     return (name, fewest, run.bandwidth_at(fewest), run.bandwidth_at(run.ways[-1]), found, found - fewest)
 
 
-def _claims(runs: dict[str, Run], mg_on_two: Run) -> list[Claim]:
+def _claims(runs: dict[str, Run], mg_on_two: Run) -> list[Input]:
     claims = [
         _is(f"fig. {where}", text, what, value, printed)
         for name, printed in PRINTED_WAYS.items()
@@ -93,6 +93,6 @@ def _claims(runs: dict[str, Run], mg_on_two: Run) -> list[Claim]:
     return claims
 
 
-def _is(where: str, text: str, measure: str, value: float | None, printed: float) -> Claim:
-    """The claim that our number is within 1 % of the printed one."""
-    return Claim(where, text, measure, exactly(value or 0.0), (1 - NEAR) * printed, (1 + NEAR) * printed)
+def _is(where: str, text: str, measure: str, value: float | None, printed: float) -> Input:
+    """The input that our number is within 1 % of the printed one."""
+    return Input(where, text, measure, exactly(value or 0.0), (1 - NEAR) * printed, (1 + NEAR) * printed)

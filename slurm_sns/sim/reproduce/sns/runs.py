@@ -6,7 +6,7 @@ GB/s.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,12 +14,15 @@ from numpy.typing import NDArray
 
 from slurm_sns.config.profiles_yaml import read_profiles
 from slurm_sns.model import Resources
+from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.placement.node_arrays import BANDWIDTH, NodeArrays, amounts
 from slurm_sns.policies.profile import Program
 from slurm_sns.policies.sns.parameters import REPRODUCTION, SnsParameters
 from slurm_sns.resources import shared_path
-from slurm_sns.sim.engine.matching import Simulation
+from slurm_sns.sim.engine.disciplines import TEXT, queue_depth_of, simulation_of
+from slurm_sns.sim.engine.prototype_scales import PROTOTYPE_SCALES, neutral_by_run_time, prototype_alternatives
 from slurm_sns.sim.engine.sns_policies import CE, COMBINED, CS, MODELS, SNS, policy_of, progress_of
+from slurm_sns.sim.progress.phased import Phases
 from slurm_sns.sim.progress.progress import Placement
 from slurm_sns.sim.traces.programs_csv import ProgramJob
 from slurm_sns.sim.traces.sns_trace import TraceReader
@@ -92,36 +95,56 @@ def place(
     true_programs: Mapping[str, Program] | None = None,
     parameters: SnsParameters = REPRODUCTION,
     planned_gbps: int | None = None,
+    discipline: str = TEXT,
+    matching: MatchingParameters | None = None,
+    portfolio: tuple[str, ...] | None = None,
+    phases: Phases | None = None,
+    prototype_scales: bool = False,
+    by_run_time: bool = False,
 ) -> tuple[Placement, ...]:
     """The jobs' placements under the policy.
 
     The policy plans by `programs`; jobs advance by `true_programs` (None: by `programs`). With `planned_gbps` the
-    policy plans as if every node had this bandwidth.
+    policy plans as if every node had this bandwidth. `discipline` is the queue's (module disciplines). `matching` are
+    the parameters that only combined takes, `portfolio` all of its members. With `phases` jobs advance under contention
+    in phases. `prototype_scales`: under SNS jobs have the alternatives of the prototype (module prototype_scales),
+    under CS its scales. `by_run_time`: under SNS neutral programs are tried by run time, not by scale.
     """
     true_pool = node_arrays or cluster()
     node_arrays = true_pool if planned_gbps is None else with_bandwidth(true_pool, planned_gbps)
     programs = shipped_programs() if programs is None else programs
-    parameters = replace(parameters, queue_depth=QUEUE_DEPTH)
-    planned = TraceReader(node_arrays, policy, programs, parameters).of_programs("the sequence", jobs)
+    depth = queue_depth_of(discipline, QUEUE_DEPTH)
+    parameters = replace(parameters, queue_depth=depth)
+    matching = None if matching is None else replace(matching, queue_depth=depth)
+    if prototype_scales:
+        parameters = replace(parameters, scales=PROTOTYPE_SCALES)
+    make = None
+    if policy == SNS and (prototype_scales or by_run_time):
+        make = partial(prototype_alternatives if prototype_scales else neutral_by_run_time, parameters)
+    reader = TraceReader(node_arrays, policy, programs, parameters, make_alternatives=make)
+    planned = reader.of_programs("the sequence", jobs)
     authors = planned.model
     if true_programs is not None:
-        authors = TraceReader(node_arrays, policy, true_programs, parameters).of_programs("the sequence", jobs).model
-    simulation = Simulation(
+        authors = replace(reader, programs=true_programs).of_programs("the sequence", jobs).model
+    simulation = simulation_of(
+        discipline,
         node_arrays,
         planned.trace,
-        policy_of(policy, parameters),
-        queue_depth=QUEUE_DEPTH,
+        policy_of(policy, parameters, matching, portfolio),
+        queue_depth=depth,
         interval_s=INTERVAL_S,
-        progress=progress_of(model, policy, true_pool, authors),
+        progress=progress_of(model, policy, true_pool, authors, phases),
     )
     return simulation.run().placements
 
 
-def run_all(jobs: Sequence[ProgramJob], policies: Sequence[str] = POLICIES, **options: Any) -> dict[str, Any]:
+def run_all(
+    jobs: Sequence[ProgramJob], policies: Sequence[str] = POLICIES, models: Sequence[str] = MODELS, **options: Any
+) -> dict[str, Any]:
     """Run every policy under every progress model; a result to keep: `policy/model` -> start and end of each job."""
     results: dict[str, Any] = {}
     for policy in policies:
-        for model in MODELS:
+        for model in models:
             runs = Runs.of(place(policy, model, jobs, **options))
             results[f"{policy}/{model}"] = {"start_s": runs.start_s.tolist(), "end_s": runs.end_s.tolist()}
     return results

@@ -7,7 +7,7 @@ speedups and the classes that the paper gives.
 from slurm_sns.policies.sns.classify import Classification, ProgramClass, classify
 from slurm_sns.policies.sns.parameters import REPRODUCTION
 from slurm_sns.sim.reproduce import figures
-from slurm_sns.sim.reproduce.claims import Claim, exactly
+from slurm_sns.sim.reproduce.claims import Input, exactly
 from slurm_sns.sim.reproduce.options import Options
 from slurm_sns.sim.reproduce.page import DataTable, Drawing, Page
 from slurm_sns.sim.reproduce.sns.runs import shipped_programs
@@ -49,8 +49,9 @@ def reproduce(options: Options) -> Page:
     table = DataTable("figure-13", header, rows)
     made = (
         f"`sns reproduce sns-scaling`: the speedups of the shipped profiles at {PROCESSES} processes. They are inputs: "
-        "the page checks that the code returns the printed ones, and the paper's classes. Of the speedups the paper "
-        "prints only those at the ends of the range; those between are assumed (`conf/profiles/README.md`)."
+        "the page only checks that the code returns the printed ones, and the classes that follow from them. Of the "
+        "speedups the paper prints only those at the ends of the range; those between are assumed "
+        "(`conf/profiles/README.md`)."
     )
     return Page(
         title="Spread-n-Share: speedup by spreading (figure 13)",
@@ -62,24 +63,24 @@ def reproduce(options: Options) -> Page:
     )
 
 
-def _claims(faster: dict[str, dict[int, float]], classes: dict[str, Classification]) -> list[Claim]:
+def _claims(faster: dict[str, dict[int, float]], classes: dict[str, Classification]) -> list[Input]:
     where = "fig. 13"
     best = {name: max(of, key=of.__getitem__) for name, of in faster.items()}
     cg = exactly(faster["cg"][CG_SCALE])
     claims = [
-        Claim(where, "CG is 13 % faster on 2 nodes", "%", cg, CG_FASTER - POINT, CG_FASTER + POINT),
-        Claim(where, "CG peaks at scale 2", "best scale", exactly(best["cg"]), CG_SCALE - 0.5, CG_SCALE + 0.5),
+        Input(where, "CG is 13 % faster on 2 nodes", "%", cg, CG_FASTER - POINT, CG_FASTER + POINT),
+        Input(where, "CG peaks at scale 2", "best scale", exactly(best["cg"]), CG_SCALE - 0.5, CG_SCALE + 0.5),
     ]
     for name in SCALING:
         if name != "cg":
             text = f"{name.upper()} scales to 8 nodes, by over 30 %"
             claims.append(
-                Claim(where, text, "% faster at its best scale", exactly(faster[name][best[name]]), low=FASTER)
+                Input(where, text, "% faster at its best scale", exactly(faster[name][best[name]]), low=FASTER)
             )
     for name in COMPACT:
         slower = exactly(faster[name][2])
         claims.append(
-            Claim(where, f"{name.upper()} is slower on two nodes than on one", "% faster at 2", slower, high=0)
+            Input(where, f"{name.upper()} is slower on two nodes than on one", "% faster at 2", slower, high=0)
         )
     for names, kind in (
         (SCALING, ProgramClass.SCALING),
@@ -89,9 +90,9 @@ def _claims(faster: dict[str, dict[int, float]], classes: dict[str, Classificati
         right = sum(classes[name].kind is kind for name in names)
         text = f"{', '.join(names).upper()} are {kind.value}"
         found = exactly(right)
-        claims.append(Claim("sec. 6.1", text, "programs of this class", found, len(names) - 0.5, len(names) + 0.5))
+        claims.append(Input("sec. 6.1", text, "programs of this class", found, len(names) - 0.5, len(names) + 0.5))
     spread = sum(len(faster[name]) > 1 for name in ONE_NODE)
     claims.append(
-        Claim("sec. 6.1", "GAN and RNN cannot spread", "of them with a wider scale", exactly(spread), high=0.5)
+        Input("sec. 6.1", "GAN and RNN cannot spread", "of them with a wider scale", exactly(spread), high=0.5)
     )
     return claims

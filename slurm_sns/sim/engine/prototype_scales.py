@@ -1,0 +1,77 @@
+"""The scales that Spread-n-Share's prototype tries for a job, and in which order: variants of the policy `sns`.
+
+Scales 1, 2 and 4, where each node gets equally many processes. They are tried by run time times frequency factor,
+shortest first, for programs of every class: a compact program is spread, too, when its first scale finds no nodes.
+Alpha does not limit the scales; it only gives T-IPC = alpha * F-IPC, and with it ways and bandwidth.
+
+Source: SSscheduler.py and SSdatabase.py of Uberun, the prototype (github.com/thu-pacman/Uberun).
+"""
+
+import math
+from collections.abc import Sequence
+
+from slurm_sns.model import Alternative
+from slurm_sns.policies.base import Choice, JobRequest
+from slurm_sns.policies.placement.request import NodeType, fewest_nodes, spread
+from slurm_sns.policies.profile import Run
+from slurm_sns.policies.sns.alternatives import predicted_slowdown
+from slurm_sns.policies.sns.alternatives_report import AlternativesReport
+from slurm_sns.policies.sns.classify import ProgramClass, corrected_time_s
+from slurm_sns.policies.sns.parameters import SnsParameters
+from slurm_sns.policies.sns.spread_n_share import alternatives
+
+PROTOTYPE_SCALES = (1, 2, 4)
+
+
+def prototype_alternatives(parameters: SnsParameters, asked: JobRequest, nodes: Sequence[NodeType]) -> Choice:
+    """The alternatives of a profiled job whose geometry may be chosen; any other job keeps its own geometry.
+
+    Raises:
+        Infeasible: the nodes could not hold the job even when they are all empty.
+    """
+    request, program = asked.request, asked.program
+    if request is None or program is None:
+        return Choice((asked.own,))
+    runs = program.at(request.processes, nearest=parameters.one_profile_for_all_sizes)
+    fewest = fewest_nodes(request, nodes)
+    tried = [
+        scale
+        for scale in PROTOTYPE_SCALES
+        if scale in runs
+        and scale <= (program.max_scale or scale)
+        and not request.tasks % (scale * fewest)
+        and scale * fewest <= sum(each.number for each in nodes)
+    ]
+    tried.sort(key=lambda scale: corrected_time_s(runs[scale], parameters))
+    most_ways = max(each.capacity.ways for each in nodes)
+    if not tried:
+        return Choice((asked.own,))
+
+    def alternative(scale: int) -> Alternative:
+        ways = ways_of(runs[scale], parameters.alpha, most_ways)
+        layout = spread(request, fewest, scale)
+        demand = layout.demand._replace(ways=ways, bandwidth_gbps=math.ceil(runs[scale].bandwidth_at(ways)))
+        slowdown = predicted_slowdown(runs, scale, ways, parameters)
+        return Alternative(layout.nodes, demand, layout.tasks_per_node, scale, slowdown)
+
+    return Choice(tuple(map(alternative, tried)))
+
+
+def neutral_by_run_time(parameters: SnsParameters, asked: JobRequest, nodes: Sequence[NodeType]) -> Choice:
+    """The alternatives of `sns`, but a neutral program's are tried by run time, too, not by scale.
+
+    Raises:
+        Infeasible: the nodes could not hold the job even when they are all empty.
+    """
+    choice = alternatives(parameters, asked, nodes)
+    explained = choice.explanation
+    if not isinstance(explained, AlternativesReport) or explained.kind is not ProgramClass.NEUTRAL:
+        return choice
+    eligible = zip(choice.alternatives, explained.considered, strict=False)  # those that were dropped come last
+    by_run_time = sorted(eligible, key=lambda pair: pair[1].corrected_time_s or 0.0)
+    return Choice(tuple(alternative for alternative, _ in by_run_time), explained)
+
+
+def ways_of(run: Run, alpha: float, most_ways: int) -> int:
+    """The fewest ways that reach T-IPC, all ways if none do."""
+    return run.fewest_ways(alpha, most_ways) or most_ways

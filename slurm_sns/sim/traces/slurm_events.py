@@ -1,0 +1,92 @@
+"""Read the events of the Slurm simulator of the University at Buffalo: a site's submissions, one `sbatch` line each.
+
+    -dt 10.50 -e submit_batch_job | -sim-walltime 84805.00 --uid=user001 -J jobid_1 -N 1 -n 32 -p general-compute ...
+
+A job has `-n` tasks of one core on `-N` nodes and `--mem` on each; without it, the partition's memory for each core.
+Jobs on generic resources (GPUs) and of other partitions are left out. A job alone on its nodes (`--exclusive`) takes
+the cores and the memory of the smallest node. Constraints on the type of the processor are ignored.
+"""
+
+import re
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slurm_sns.errors import BadInput
+from slurm_sns.policies.placement.node_arrays import CORES, MEMORY, NodeArrays
+from slurm_sns.sim.traces.files import TraceFile
+from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
+from slurm_sns.sim.traces.trace_arrays import RecordBuilder, TraceArrays
+
+LINE = re.compile(r"-dt\s+(?P<submit>[0-9.]+) -e submit_batch_job \| -sim-walltime\s+(?P<run>[0-9.]+) (?P<options>.*)")
+OPTION = re.compile(r"(?:^|\s)(-N|-n|-p|--mem|--gres|--exclusive)(?:[ =]+([^\s-]\S*))?")
+MEMORY_UNITS = {"K": 1 / 1024, "M": 1.0, "G": float(MIB_PER_GB), "T": 1024.0 * MIB_PER_GB}
+
+
+class Submission(NamedTuple):
+    """One job: `memory_mb` is None if it asks for none."""
+
+    submit_s: float
+    run_s: float
+    nodes: int
+    tasks: int
+    memory_mb: float | None
+    alone: bool
+
+
+def read_events(
+    source: TraceFile, node_arrays: NodeArrays, *, partition: str, memory_mb_per_core: float, load_factor: float = 1.0
+) -> TraceArrays:
+    """The partition's jobs that these nodes can hold.
+
+    Raises:
+        BadInput: naming the line and what would be valid, or no job is left.
+    """
+    found = [_submission(source.name, number, line) for number, line in enumerate(source.text().splitlines(), 1)]
+    jobs = [job for job, of_partition in found if job is not None and of_partition == partition]
+    if not jobs:
+        raise BadInput(f"{source.name}: no job of partition {partition} without generic resources")
+    submit_s, run_s, nodes, tasks, alone = (
+        np.array([getattr(job, name) for job in jobs], dtype=np.float64)
+        for name in ("submit_s", "run_s", "nodes", "tasks", "alone")
+    )
+    cores: NDArray[np.float64] = np.ceil(tasks / nodes)
+    default = cores * memory_mb_per_core
+    asked = np.array([np.nan if job.memory_mb is None else job.memory_mb for job in jobs])
+    memory_mb = np.where(np.isnan(asked), default, asked)
+    smallest = node_arrays.capacity[[CORES, MEMORY]].min(axis=1)
+    builder = RecordBuilder(node_arrays, load_factor)
+    builder.add(
+        identity=np.arange(len(jobs), dtype=np.float64),
+        submit_s=submit_s,
+        run_s=run_s,
+        nodes=nodes,
+        cores=np.where(alone > 0, np.maximum(cores, smallest[0]), cores),
+        memory_mb=np.where(alone > 0, np.maximum(memory_mb, smallest[1]), memory_mb),
+    )
+    return builder.records(source.name)
+
+
+def _submission(name: str, number: int, line: str) -> tuple[Submission | None, str]:
+    """The job of one line, None if it asks for generic resources, and its partition."""
+    found = LINE.fullmatch(line.strip())
+    if found is None:
+        raise BadInput(f"{name}, line {number}: '{line[:60]}'; valid: -dt S -e submit_batch_job | -sim-walltime S ...")
+    options = {option: value or "" for option, value in OPTION.findall(found["options"])}
+    if "--gres" in options:
+        return None, options.get("-p", "")
+    try:
+        nodes, tasks = int(options.get("-N", 1)), int(options.get("-n", 1))
+        memory_mb = _mebibytes(options["--mem"]) if "--mem" in options else None
+    except (KeyError, ValueError):
+        raise BadInput(f"{name}, line {number}: '{found['options'][:60]}'; valid: -N 1 -n 32 --mem=500G") from None
+    if nodes < 1 or tasks < 1:
+        raise BadInput(f"{name}, line {number}: -N {nodes} -n {tasks}; valid: 1 or more of each")
+    job = Submission(float(found["submit"]), float(found["run"]), nodes, tasks, memory_mb, "--exclusive" in options)
+    return job, options.get("-p", "")
+
+
+def _mebibytes(text: str) -> float:
+    unit = text[-1:].upper()
+    return float(text[:-1]) * MEMORY_UNITS[unit] if unit in MEMORY_UNITS else float(text)
