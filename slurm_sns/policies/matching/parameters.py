@@ -7,6 +7,8 @@ from slurm_sns.policies.specification import QUEUE_DEPTH, Setting, Specification
 
 #: The paper's five (section 4), in the order that breaks ties between equally good schedules.
 PAPER_PORTFOLIO = ("best-fit-memory", "worse-fit-memory", "best-fit-cores", "worse-fit-cores", "mix-fit")
+#: The portfolio of the authors' simulator: the paper's five and two that the paper does not mention.
+AUTHORS_PORTFOLIO = (*PAPER_PORTFOLIO, "memory-first-best", "memory-first-worse")
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,14 +76,14 @@ def advance(cluster: Cluster, cycles: Cycles, interval_s: int) -> bool:
     state = cluster.state
     state[CYCLES] = 0
     while state[CYCLES] < len(cycles.time_s):
-        number = _next_number(cluster, interval_s)
+        number = next_number(cluster, interval_s)
         if number == NEVER:
             return False
         now_s = number * interval_s
         state[LAST] = number
-        _finish(cluster, number, now_s)
+        finish(cluster, number, now_s)
         while state[NEXT_SUBMIT] < len(cluster.jobs.submit_s) and (cluster.jobs.submit_s[state[NEXT_SUBMIT]] <= now_s):
-            _submit_next(cluster)
+            submit_next(cluster)
         _cycle(cluster, cycles, number, interval_s)
     return True
 
@@ -95,7 +95,7 @@ def _number(second_s: int, interval_s: int) -> int:
 
 
 @compiled
-def _next_number(cluster: Cluster, interval_s: int) -> int:
+def next_number(cluster: Cluster, interval_s: int) -> int:
     """The number of the next cycle, NEVER when no event is left."""
     state, jobs = cluster.state, cluster.jobs
     next_s = state[AGAIN_S]
@@ -129,19 +129,34 @@ def _next_finish(cluster: Cluster, before: int, interval_s: int) -> int:
 
 @compiled
 def _cycle(cluster: Cluster, cycles: Cycles, number: int, interval_s: int) -> None:
-    state, bench, now_s = cluster.state, cluster.bench, number * interval_s
+    if not begin_cycle(cluster, cycles, number, interval_s):
+        return
+    _age(cluster, number * interval_s)
+    best, kept = compete(cluster.bench, _queue_with_aged(cluster))
+    dispatch(cluster, cycles, best, kept, interval_s)
+
+
+@compiled
+def begin_cycle(cluster: Cluster, cycles: Cycles, number: int, interval_s: int) -> bool:
+    """Enter the cycle of this number into `cycles`; return whether a job waits."""
+    state = cluster.state
     at = state[CYCLES]
     state[CYCLES] += 1
     state[AGAIN_S] = NEVER
-    cycles.time_s[at] = now_s
+    cycles.time_s[at] = number * interval_s
     cycles.waiting[at] = state[WAITING]
     cycles.started[at] = 0
     cycles.chosen[at] = NOBODY
     cycles.winners[at] = 0
-    if state[WAITING] == 0:
-        return
-    _age(cluster, now_s)
-    best, kept = compete(bench, _queue_with_aged(cluster))
+    return state[WAITING] > 0
+
+
+@compiled
+def dispatch(cluster: Cluster, cycles: Cycles, best: int, kept: int, interval_s: int) -> None:
+    """Start what the member `best` has matched (entry `kept` of the bench's matches) in the cycle that has begun."""
+    state, bench = cluster.state, cluster.bench
+    at = state[CYCLES] - 1
+    now_s = cycles.time_s[at]
     matches = bench.matches[kept]
     for entry in range(matches.totals[ENTRIES]):
         if not matches.kept[entry]:
@@ -152,8 +167,11 @@ def _cycle(cluster: Cluster, cycles: Cycles, number: int, interval_s: int) -> No
         state[AGAIN_S] = now_s + 1
     cycles.started[at] = matched
     cycles.chosen[at] = best
+    most = 0
     for member in range(len(bench.matched)):
-        if bench.matched[member] == matched:
+        most = max(most, bench.matched[member])
+    for member in range(len(bench.matched)):
+        if bench.matched[member] == most:
             cycles.winners[at] |= 1 << member
 
 
@@ -240,7 +258,7 @@ def _change(cluster: Cluster, job: int, sign: int) -> None:
 
 
 @compiled
-def _submit_next(cluster: Cluster) -> None:
+def submit_next(cluster: Cluster) -> None:
     """Put the next job at the end of its project's list."""
     queue, state = cluster.queue, cluster.state
     job = state[NEXT_SUBMIT]
@@ -272,7 +290,7 @@ def _leave_queue(cluster: Cluster, job: int) -> None:
 
 
 @compiled
-def _finish(cluster: Cluster, number: int, now_s: int) -> None:
+def finish(cluster: Cluster, number: int, now_s: int) -> None:
     """Take the jobs that have ended from the bucket of this cycle, and give back what they held."""
     jobs, bucket = cluster.jobs, number % BUCKETS
     job = cluster.running[bucket]

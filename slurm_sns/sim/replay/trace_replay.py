@@ -6,6 +6,7 @@ limit.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,7 @@ from slurm_sns.policies.placement.kernel_arrays import (
 )
 from slurm_sns.policies.placement.kernel_matching import kernel_rules
 from slurm_sns.policies.placement.kernel_weights import ROWS, kernel_table
-from slurm_sns.policies.placement.node_arrays import CORES, MEMORY, NodeArrays
+from slurm_sns.policies.placement.node_arrays import BANDWIDTH, CORES, MEMORY, WAYS, NodeArrays
 from slurm_sns.policies.placement.node_state_kernel import open_all
 from slurm_sns.sim.replay.compiled_loop import (
     AGAIN_S,
@@ -46,6 +47,17 @@ from slurm_sns.sim.traces.trace_arrays import TraceArrays
 
 #: `progress` is called after so many cycles.
 CYCLES_AT_A_TIME = 512
+
+
+class MoreDemands(NamedTuple):
+    """What the jobs of each kind demand of further resources on each of their nodes.
+
+    `amounts` has a row (cache ways, bandwidth) for each of the records' kinds; the nodes have these amounts in their
+    arrays. With `seen` False the resources must fit, but no heuristic looks at them.
+    """
+
+    amounts: NDArray[np.int64]
+    seen: bool = True
 
 
 @dataclass(frozen=True)
@@ -87,21 +99,33 @@ def replay(
     interval_s: int,
     shares: Mapping[str, float] | None = None,
     age_limit_s: int | None = None,
+    more: MoreDemands | None = None,
     progress: Callable[[int], None] = lambda _started: None,
 ) -> Replayed:
     """Replay the trace; `progress` is called now and then with the number of jobs started.
 
-    Jobs that have waited longer than `age_limit_s` go first, oldest first, and have capacity withheld for them.
+    Jobs that have waited longer than `age_limit_s` go first, oldest first, and have capacity withheld for them. `more`
+    gives jobs demands of cache ways and bandwidth.
     """
-    cluster = _cluster(node_arrays, records, parameters, shares or {})
+    cluster = cluster_of(node_arrays, records, parameters, shares or {}, more)
     if age_limit_s is not None:
         cluster = cluster._replace(aged=np.empty(len(records), np.int64))
         cluster.state[AGE_LIMIT_S] = age_limit_s
+    return to_the_end(records, cluster, lambda cycles: advance(cluster, cycles, interval_s), progress)
+
+
+def to_the_end(
+    records: TraceArrays,
+    cluster: Cluster,
+    step: Callable[[Cycles], bool],
+    progress: Callable[[int], None] = lambda _started: None,
+) -> Replayed:
+    """Repeat `step`, which fills the cycles that it is given and returns whether events are left."""
     parts: list[Cycles] = []
     going_on = True
     while going_on:
         cycles = room_for_cycles(CYCLES_AT_A_TIME)
-        going_on = advance(cluster, cycles, interval_s)
+        going_on = step(cycles)
         parts.append(Cycles(*(column[: cluster.state[CYCLES]] for column in cycles)))
         progress(int(cluster.state[STARTED]))
     waiting = len(records) - int(cluster.state[STARTED])
@@ -113,11 +137,15 @@ def replay(
     )
 
 
-def _cluster(
-    node_arrays: NodeArrays, records: TraceArrays, parameters: MatchingParameters, shares: Mapping[str, float]
+def cluster_of(
+    node_arrays: NodeArrays,
+    records: TraceArrays,
+    parameters: MatchingParameters,
+    shares: Mapping[str, float],
+    more: MoreDemands | None = None,
 ) -> Cluster:
     """The cluster before anything has happened."""
-    problem = _problem(node_arrays, records, parameters)
+    problem = problem_of(node_arrays, records, parameters, more)
     count, projects = len(records), len(records.projects)
     bench = bench_for(problem, count, projects, largest_number_of_takes(node_arrays.capacity, problem.alternatives))
     open_all(bench.node_state)
@@ -147,17 +175,24 @@ def _cluster(
     )
 
 
-def _problem(node_arrays: NodeArrays, records: TraceArrays, parameters: MatchingParameters) -> Problem:
-    """The tables of the kernel: each kind of job of a trace has one alternative, and demands cores and memory only."""
+def problem_of(
+    node_arrays: NodeArrays, records: TraceArrays, parameters: MatchingParameters, more: MoreDemands | None = None
+) -> Problem:
+    """The tables of the kernel: each kind of job of a trace has one alternative."""
     count = len(records.kinds)
-    capacity = node_arrays.capacity[[CORES, MEMORY]]
+    demand = np.array([(cores, memory_mb) for _, cores, memory_mb, _ in records.kinds], dtype=np.int64)
+    rows, case = [CORES, MEMORY], np.zeros(count, np.int64)
+    if more is not None:
+        demand, rows = np.hstack([demand, more.amounts]), [CORES, MEMORY, WAYS, BANDWIDTH]
+        case = ((more.amounts > 0) @ np.array([1, 2])) * int(more.seen)
+    capacity = node_arrays.capacity[rows]
     alternatives = AlternativeArrays(
         nodes=np.array([nodes for nodes, *_ in records.kinds], dtype=np.int64),
-        demand=np.array([(cores, memory_mb) for _, cores, memory_mb, _ in records.kinds], dtype=np.int64),
+        demand=demand,
         exclusive=np.zeros(count, np.bool_),
         allowed=np.full(count, NOBODY, np.int64),
-        case=np.zeros(count, np.int64),
-        simple=np.ones(count, np.bool_),
+        case=case,
+        simple=(demand[:, 2:] == 0).all(axis=1),
     )
     kinds = Kinds(
         first=np.arange(count + 1, dtype=np.int64),
@@ -168,7 +203,8 @@ def _problem(node_arrays: NodeArrays, records: TraceArrays, parameters: Matching
     nodes = KernelNodes(capacity, np.zeros((0, capacity.shape[1]), np.bool_))
     own = {int(row) for row in kinds.own if row != NOBODY}
     scores = kernel_table()
-    return Problem(nodes, alternatives, kinds, scores, kernel_rules(rules_of(parameters), scores, own))
+    rules = kernel_rules(rules_of(parameters), scores, own, sorted({int(each) for each in case}))
+    return Problem(nodes, alternatives, kinds, scores, rules)
 
 
 def _jobs(records: TraceArrays, alternatives: AlternativeArrays) -> Jobs:

@@ -35,10 +35,40 @@ def no_bursts(pool: NetBatchPool) -> NetBatchPool:
     return replace(pool, phases=replace(pool.phases, wide_bursts=0.0, large_bursts=0.0, low_phases=0.0))
 
 
+def frequent_bursts(pool: NetBatchPool) -> NetBatchPool:
+    """Twice as many bursts."""
+    phases = pool.phases
+    return replace(
+        pool, phases=replace(phases, wide_bursts=2 * phases.wide_bursts, large_bursts=2 * phases.large_bursts)
+    )
+
+
+def long_bursts(pool: NetBatchPool) -> NetBatchPool:
+    """Bursts that last as long as other phases."""
+    return replace(pool, times=replace(pool.times, burst_s=pool.times.phase_s))
+
+
+def _with_times(**times: float) -> Callable[[NetBatchPool], NetBatchPool]:
+    return lambda pool: replace(pool, times=replace(pool.times, **times))
+
+
+#: More or longer bursts than the generator has: reproduction netbatch-generator shows why they were not accepted.
+BURSTS: Mapping[str, Callable[[NetBatchPool], NetBatchPool]] = {
+    "frequent bursts": frequent_bursts,
+    "long bursts": long_bursts,
+    "frequent long bursts": lambda pool: long_bursts(frequent_bursts(pool)),
+}
+
 VARIANTS: Mapping[str, Callable[[NetBatchPool], NetBatchPool]] = {
     AS_GENERATED: lambda pool: pool,
     "double memory": double_memory,
     "least memory": least_memory,
     "equal machines": equal_machines,
     "no bursts": no_bursts,
+    "daily cycle": _with_times(daily_swing=0.5),
+    "even run times": _with_times(spread_of_run=0.7),
+    "uneven run times": _with_times(spread_of_run=2.0),
+    "single arrivals": _with_times(batch=1.0),
+    "large batches": _with_times(batch=32.0),
+    **BURSTS,
 }

@@ -2,23 +2,54 @@
 
 import csv
 import json
+import time
 from dataclasses import replace
 from math import inf
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from slurm_sns.errors import BadInput
+from slurm_sns.policies.matching.parameters import MatchingParameters
+from slurm_sns.sim.replay.trace_replay import replay
 from slurm_sns.sim.reproduce import figures
-from slurm_sns.sim.reproduce.claims import Claim, Interval, exactly, interval, percent_more, t_quantile
+from slurm_sns.sim.reproduce.claims import (
+    INPUT,
+    INPUT_LOST,
+    Claim,
+    Interval,
+    exactly,
+    interval,
+    percent_more,
+    t_quantile,
+)
 from slurm_sns.sim.reproduce.kept import Keeping
-from slurm_sns.sim.reproduce.netbatch import buckets, examples, full, load, traces, variants, wins, workload
+from slurm_sns.sim.reproduce.netbatch import (
+    buckets,
+    depth,
+    examples,
+    full,
+    generator,
+    load,
+    load_claims,
+    lookahead,
+    machines,
+    readings,
+    resources,
+    traces,
+    variants,
+    wins,
+    workload,
+)
 from slurm_sns.sim.reproduce.options import Options
 from slurm_sns.sim.reproduce.page import Page, write_page
-from slurm_sns.sim.reproduce.runs import POLICIES, Sweep, records_of
+from slurm_sns.sim.reproduce.resampling import percent_above
+from slurm_sns.sim.reproduce.rows import ROWS, restore, run_with_rows, workload_digest
+from slurm_sns.sim.reproduce.runs import POLICIES, Sweep, records_of, run_sweeps
 from slurm_sns.sim.reproduce.work import Processes
-from slurm_sns.sim.workloads.netbatch import generate
-from slurm_sns.sim.workloads.netbatch_pools import POOLS
+from slurm_sns.sim.workloads.netbatch import Part, generate
+from slurm_sns.sim.workloads.netbatch_pools import CALIBRATED_BETAS, POOLS, WAITS_S
 from slurm_sns.sim.workloads.netbatch_variants import VARIANTS
 
 
@@ -104,15 +135,40 @@ def test_a_resumed_sweep_runs_only_what_is_missing_and_gets_the_same(sweep):
     assert {each for each in before if each.stat().st_mtime_ns != before[each]} == {path}
 
 
-def test_pages_of_load_and_wins_are_made_from_the_same_runs(sweep, tmp_path):
-    for module, stems in ((load, ["figure-13", "figure-14", "figure-15"]), (wins, ["figure-16"])):
-        options = Options(tmp_path / module.__name__, seeds=2)
-        page = module.page_of(options, load.Results(sweep))
-        write_page(options.out, page)
-        assert [drawing.stem for drawing in page.drawings] == stems
-        for stem in stems:
-            assert {(options.out / f"{stem}.{kind}").stat().st_size > 0 for kind in ("png", "svg", "csv")} == {True}
-        assert {found.verdict for found in page.claims} <= {"holds", "does not hold", "cannot tell"}
+def test_the_page_of_the_load_draws_the_three_figures(sweep, tmp_path):
+    page = load.page_of(Options(tmp_path, seeds=2), load.Results(sweep))
+    write_page(tmp_path, page)
+    assert [drawing.stem for drawing in page.drawings] == ["figure-13", "figure-14", "figure-15"]
+    for drawing in page.drawings:
+        assert {(tmp_path / f"{drawing.stem}.{kind}").stat().st_size > 0 for kind in ("png", "svg", "csv")} == {True}
+    assert {found.verdict for found in page.claims} <= {"holds", "does not hold", "cannot tell"}
+
+
+def won(mix, memory=50.0, cores=50.0):
+    shares = dict.fromkeys(load.HEURISTICS, 40.0) | {
+        "mix-fit": mix,
+        "best-fit-memory": memory,
+        "worse-fit-cores": cores,
+    }
+    return {name: np.array([share, share + 0.1, share - 0.1]) for name, share in shares.items()}
+
+
+@pytest.mark.parametrize(
+    ("share", "verdict"), [(60.0, "does not hold"), (73.0, "holds"), (79.0, "holds"), (95.0, "does not hold")]
+)
+def test_the_printed_share_of_wins_is_a_value_to_be_met_not_a_lower_bound(share, verdict):
+    claims = wins.claims_of({"A": won(share)}, {"A": won(20.0)})
+    assert [each.verdict for each in claims if "as low as 73%" in each.text] == [verdict]
+
+
+def test_markedly_more_wins_needs_a_margin_and_every_pool_is_asked():
+    shares = {"A": won(75.0, 70.0, 50.0), "B": won(80.0, 55.0, 50.0)}
+    claims = wins.claims_of(shares, dict.fromkeys("AB", won(90.0)))
+    marked = {each.text[0]: each.verdict for each in claims if 'markedly better than Worse-Fit-Cores"' in each.text}
+    assert marked == {"A": "holds", "B": "does not hold"}
+    assert {each.verdict for each in claims if "buckets experiment" in each.text} == {"does not hold"}
+    (especially,) = [each for each in claims if "especially" in each.text]
+    assert (especially.measure, especially.verdict) == ("points of lead, A - B", "holds")
 
 
 def test_the_examples_come_out_as_in_the_paper(tmp_path):
@@ -129,29 +185,151 @@ def test_figures_are_the_same_bytes_each_time(tmp_path):
 
 
 def test_somebody_wins_each_bucket_and_shares_are_percentages():
-    won = buckets.contest(("D", 1, 4))
+    won = buckets.contest(("D", 1, 0.02))
     for figure, members in buckets.CONTESTS.items():
         assert len(won[figure]) == len(members)
         assert 100 <= sum(won[figure]) <= 100 * len(members)
 
 
-def test_paired_sizes_are_the_same_cores_and_amounts_with_the_most_memory_for_the_most_cores():
-    cores, memory_gb = np.array([1.0, 4, 1, 2, 1]), np.array([8.0, 1, 64, 2, 4])
+def test_a_contest_takes_every_whole_bucket_of_the_days_once(monkeypatch):
+    seen = []
+    monkeypatch.setattr(buckets, "AT_A_TIME", 2)
+    monkeypatch.setattr(
+        buckets, "matches", lambda sizes, members: seen.append(len(sizes[0])) or np.ones((len(sizes[0]), len(members)))
+    )
+    buckets.contest(("A", 1, 0.02))
+    assert sum(seen) == 2 * (POOLS["A"].jobs_at(1.0, 0.02) // 1000 * 1000)  # as generated, and paired
+    assert max(seen) == 2000
+
+
+def test_a_bucket_is_matched_as_a_replay_of_it_alone():
+    rng = np.random.default_rng(3)
+    sizes = rng.choice([1.0, 2, 4, 9], 3000), rng.choice([1.0, 8, 16, 64], 3000)
+    members = ("worse-fit-cores", "mix-fit", "best-fit-memory")
+    together = buckets.matches(sizes, members)
+    for at, matched in enumerate(together):
+        one = tuple(each[at * 1000 : (at + 1) * 1000] for each in sizes)
+        records = records_of([Part(np.zeros(1000), np.ones(1000), *one, np.ones(1000))], buckets.EMPTY, 1.0)
+        for member, count in zip(members, matched.tolist(), strict=True):
+            parameters = MatchingParameters(portfolio=(member,), queue_depth=1000, reservations=0)
+            assert replay(buckets.EMPTY, records, parameters, interval_s=30).cycles.started[0] == count
+
+
+def test_paired_sizes_are_the_same_cores_and_amounts_with_the_most_memory_for_the_most_cores(monkeypatch):
+    monkeypatch.setattr(buckets, "BUCKET", 5)
+    cores, memory_gb = np.array([1.0, 4, 1, 2, 1] * 2), np.array([8.0, 1, 64, 2, 4, 1, 1, 1, 1, 2])
     same, given = buckets.paired((cores, memory_gb), np.random.default_rng(1))
     assert (same == cores).all()
     assert given[[1, 3]].tolist() == [64, 8]
     assert sorted(given[[0, 2, 4]]) == [1, 2, 4]
+    assert given[6] == 2
+    assert sorted(given[5:]) == [1, 1, 1, 1, 2]
 
 
 def test_on_a_bucket_that_fits_whole_all_heuristics_are_level():
     few = np.concatenate([np.full(500, 1.0), np.full(500, 9.0)])  # no machine of 8 cores can hold the others
-    won = buckets.winners((few, np.ones(1000)), buckets.CONTESTS["figure-11"])
-    assert won == [True] * 5
+    won = buckets.winners(buckets.matches((few, np.ones(1000)), buckets.CONTESTS["figure-11"]))
+    assert won.tolist() == [[True] * 5]
+
+
+def test_each_word_has_both_its_bounds_beside_the_quotation():
+    found = readings.SLIGHTLY_BETTER.of("sec. 5", '"slightly outperforms"', "a measure", Interval(-23, -24, -22))
+    assert found.text == '"slightly outperforms" (slightly better: -10 to 0 %)'
+    assert (found.expected, found.verdict) == ("-10 to 0", "does not hold")
+    assert readings.SLIGHTLY_WORSE.of("", "", "", Interval(4, 3, 5)).verdict == "holds"
+    assert str(readings.POOR) == "poor: above 5 %"
+
+
+def test_the_same_is_one_number_on_every_page():
+    alike = [readings.THE_SAME, readings.LITTLE_DIFFERENCE]
+    assert {(each.low, each.high) for each in alike} == {(-readings.SAME, readings.SAME)}
+    assert readings.BEST_OR_THE_SAME.high == readings.POOR.low == readings.SAME
+
+
+class Waits:
+    """Results of a sweep whose mean waits are given: pool -> policy -> seconds, the same at each load and seed."""
+
+    betas, highest, middle = [1.0, 0.68, 0.58], 0.58, 0.68
+
+    def __init__(self, waits):
+        self._waits = waits
+        self.sweep = SimpleNamespace(pools=tuple(waits))
+
+    def of(self, pool, policy, *_, **__):
+        return self._waits[pool][policy] * np.array([1.0, 1.001, 0.999])
+
+    def mean_of(self, pool, policies, *_, **__):
+        return np.mean([self.of(pool, policy) for policy in policies], axis=0)
+
+    def ranked(self, pool, policies, *_, **__):
+        return sorted(policies, key=lambda policy: self._waits[pool][policy])
+
+    def more(self, pool, one, other, *_, **__):
+        return interval(percent_more(self.of(pool, one), self.of(pool, other)))
+
+
+LEVEL = dict.fromkeys(POLICIES, 100.0)
+
+
+def verdicts(pool, text, **waits):
+    """The verdicts on the rows whose text has these words, where waits differ from 100 s as given."""
+    given = {policy.replace("_", "-"): wait for policy, wait in waits.items()}
+    results = Waits({pool: LEVEL | given})
+    return [claim.verdict for claim in load_claims.claims_of(results) if text in claim.text]
+
+
+def test_a_heuristic_that_is_first_is_not_second_best():
+    text = "second-best heuristic on pool A"
+    assert verdicts("A", text, best_fit_memory=80, mix_fit=90) == ["does not hold", "holds"]
+    assert verdicts("A", text, best_fit_memory=90, mix_fit=80) == ["holds", "holds"]
+    assert verdicts("A", text, best_fit_memory=99, best_fit_cores=90, mix_fit=80) == ["holds", "does not hold"]
+
+
+def test_a_quarter_less_is_not_slightly_less():
+    text = "slightly outperform Mix-Fit"
+    assert verdicts("B", text, best_fit_memory=75) == ["does not hold"] * 2
+    assert verdicts("B", text, best_fit_memory=95) == ["holds"] * 2
+    assert verdicts("B", text, best_fit_memory=105) == ["does not hold"] * 2
+
+
+def test_mix_fits_reduction_is_against_the_best_and_the_mean_of_the_others_not_the_worst():
+    text = "reduce the waiting time"
+    assert verdicts("A", text, mix_fit=78) == ["holds", "holds"]
+    assert verdicts("A", text, mix_fit=78, worse_fit_memory=200) == ["holds", "does not hold"]
+    assert verdicts("A", text, mix_fit=78, best_fit_memory=80) == ["does not hold", "holds"]
+
+
+def test_max_jobs_reduction_is_the_largest_of_all_pools_and_loads():
+    text = "22% reduction in the average wait"
+    results = Waits({"C": LEVEL, "D": LEVEL | {"max-jobs": 78.0}})
+    assert [claim.verdict for claim in load_claims.claims_of(results) if text in claim.text] == ["holds", "holds"]
+    assert verdicts("C", text) == ["does not hold", "does not hold"]
+
+
+@pytest.mark.parametrize(
+    ("text", "waits", "expected"),
+    [
+        ('original load "all heuristics performed the same"', {}, "holds"),
+        ('original load "all heuristics performed the same"', {"worse_fit_cores": 110}, "does not hold"),
+        ('First-Fit "performs poorly', {"first_fit": 110}, "holds"),
+        ('First-Fit "performs poorly', {}, "does not hold"),
+        ("is the best scheme all around", {"max_jobs": 103}, "holds"),
+        ("is the best scheme all around", {"max_jobs": 110}, "does not hold"),
+    ],
+)
+def test_sentences_about_every_pool(text, waits, expected):
+    assert verdicts("D", text, **waits) == [expected]
+
+
+def test_what_the_generator_was_given_is_an_input(tmp_path):
+    page = workload.reproduce(Options(tmp_path, seeds=2, quick=True, workers=Processes(1)))
+    assert {claim.verdict for claim in page.claims} <= {INPUT, INPUT_LOST}
 
 
 def test_who_waits_is_told_of_wide_jobs_and_others():
-    # Two windows: mean wait, loads, summed waits of wide jobs and others, their numbers.
-    assert traces.by_width([(5, 0, 0, 30.0, 10.0, 1, 4), (5, 0, 0, 50.0, 30.0, 1, 4)]) == (40, 5)
+    # Two weeks: summed waits of wide jobs and others, their numbers.
+    assert traces.by_width(np.array([[30.0, 10, 1, 4], [50, 30, 1, 4]])) == (40, 5)
+    assert traces.mean_wait_s(np.array([[30.0, 10, 1, 4], [50, 30, 1, 4]])) == 12
 
 
 def test_shares_of_sizes_are_percentages_of_all_jobs():
@@ -182,32 +360,185 @@ def test_results_are_kept_and_only_what_is_missing_is_done_again(tmp_path):
     assert [path.name for path in keeping.folder.iterdir()] == ["A-1.json"]
 
 
-def test_windows_of_a_trace_begin_at_zero_and_hold_every_job_once():
+def test_every_job_of_a_log_is_in_the_week_of_its_submission():
     pool = POOLS["A"].nodes(0.01)
     records = records_of(generate(POOLS["A"], scale=0.01, seed=1, days=0.1), pool, 1.0)
-    windows = traces.cut(records, 7)
-    assert [int(window.submit_s[0]) for window in windows] == [0] * 7
-    assert np.concatenate([window.identity for window in windows]).tolist() == records.identity.tolist()
-    assert max(map(len, windows)) - min(map(len, windows)) <= 1
+    started = records.submit_s + np.arange(len(records))
+    weeks = traces.by_week(records, started, 1000.0)
+    of_week = (records.submit_s - records.submit_s[0]) // 1000
+    assert weeks[:, 2:].sum(axis=1).tolist() == np.bincount(of_week).tolist()
+    assert weeks[1, :2].sum() == np.flatnonzero(of_week == 1).sum()
+    assert len(traces.first(records, 10)) == 10
+
+
+def test_weeks_are_drawn_together_for_both_policies():
+    weeks = np.array([10.0, 1000.0, 50.0])
+    assert percent_above(1.2 * weeks, weeks) == Interval(*[pytest.approx(20)] * 3)
+    one_bad_week = percent_above(weeks + np.array([0, 500.0, 0]), weeks)
+    assert one_bad_week.low == 0 < one_bad_week.mean < one_bad_week.high
+
+
+def test_where_nobody_waits_policies_do_not_differ_and_where_one_waits_it_is_infinitely_more():
+    assert percent_above(np.zeros(3), np.zeros(3)) == Interval(0, 0, 0)
+    assert percent_above(np.ones(3), np.zeros(3)).high == inf
 
 
 def test_a_trace_that_is_missing_is_named(tmp_path, monkeypatch):
     monkeypatch.setenv("SNS_SHARED", str(tmp_path))
     with pytest.raises(BadInput, match=r"HPC2N.*missing; valid: SNS_SHARED names a folder"):
-        traces.LOGS["HPC2N"].path()
+        traces.LOGS["HPC2N"].source()
 
 
-def test_the_full_size_takes_three_seeds_at_most_and_all_pools(tmp_path):
-    sweep = full.sweep_of(Options(tmp_path, seeds=30))
-    assert (sweep.seeds, sweep.scale, sweep.pools) == (3, 1.0, ("A", "B", "C", "D"))
+def tiny(sweeps):
+    return [replace(each, scale=0.005, days=0.2) for each in sweeps]
 
 
-def test_the_page_of_the_full_size_asks_the_same_claims_and_shows_the_waits(sweep, tmp_path):
-    page = full.page_of(sweep)
-    assert page.seeds == 2
+def test_the_full_size_is_four_days_of_all_machines_at_the_papers_betas_and_at_those_of_equal_queueing(tmp_path):
+    papers, equal = full.sweeps_of(Options(tmp_path, seeds=30))
+    assert {(each.seeds, each.scale, each.days, each.pools) for each in (papers, equal)} == {
+        (30, 1.0, 4.0, tuple(POOLS)),
+        (30, 1.0, 4.0, tuple(CALIBRATED_BETAS)),
+    }
+    assert [papers.beta_of(name, 0.58) for name in POOLS] == [0.58] * 4
+    assert [equal.beta_of(name, 0.58) for name in equal.pools] == [of[0.58] for of in CALIBRATED_BETAS.values()]
+    assert papers.runs != equal.runs
+
+
+def test_pages_of_the_full_size_and_of_its_wins_rest_on_pools_with_two_complete_seeds(tmp_path):
+    options = Options(tmp_path / "page", seeds=2, quick=True, workers=Processes(1))
+    sweeps = tiny(full.sweeps_of(options))
+    run_sweeps(sweeps, options.workers, resume=False)
+    sweeps[0].path("C", 0.58, "mix-fit", 2).unlink()
+
+    page = full.page_of(sweeps)
+    write_page(options.out, page)
+    papers, equal = full.finished(sweeps)
+    shares = wins.shares_of(papers)
+    drawn = wins.page_of(options, [papers, equal], dict.fromkeys(POOLS, won(50.0)))
+    write_page(options.out, drawn)
+
+    assert (papers.sweep.pools, equal.sweep.pools) == (("A", "B", "D"), tuple(CALIBRATED_BETAS))
+    assert set(page.groups) == {"the paper's betas", "equal queueing"}
+    assert {name: set(of) for name, of in shares.items()} == {name: set(load.HEURISTICS) for name in "ABD"}
+    assert all(0 <= share <= 100 for of in shares.values() for values in of.values() for share in values)
+    assert (options.out / "figure-16.svg").stat().st_size > 0
+
+
+def test_the_grid_of_cycles_has_every_depth_and_reservation_and_equal_shares_of_a_twentieth(tmp_path):
+    options = Options(tmp_path, seeds=30)
+    grid, small = depth.sweeps_of(options), depth.small_sweeps_of(options)
+    assert {(each.queue_depth, each.reservations) for each in grid.values()} == {
+        (looked, kept) for looked in (1000, 20_000, None) for kept in (1, 20, None)
+    }
+    assert {(each.scale, each.days, each.seeds) for each in grid.values()} == {(1.0, 4.0, 30)}
+    pairs = {(*cell, each.queue_depth, each.reservations) for cell, each in small.items()}
+    assert pairs == {
+        (1000, 20, 50, 1), (20_000, 20, 1000, 1), (None, 20, None, 1),
+        (1000, None, 50, None), (20_000, None, 1000, None), (None, None, None, None),
+    }  # fmt: skip
+    assert {each.scale for each in small.values()} == {0.05}
+    assert len({each.runs for each in (*grid.values(), *small.values())}) == 15
+
+
+def test_no_limit_means_every_job_and_a_reservation_for_each(tmp_path):
+    parameters = Sweep(tmp_path, 1, queue_depth=None, reservations=None).parameters("mix-fit", 77)
+    assert (parameters.queue_depth, parameters.reservations, parameters.portfolio) == (77, 77, ("mix-fit",))
+
+
+def test_the_page_of_cycles_judges_what_is_finished_and_says_on_how_many_seeds(tmp_path):
+    options = Options(tmp_path / "page", seeds=2, quick=True, workers=Processes(1))
+    one, two = depth.Cell(1000, 1), depth.Cell(None, 20)
+    grid = dict(zip((one, two), tiny([depth.sweeps_of(options)[cell] for cell in (one, two)]), strict=True))
+    small = {two: replace(depth.small_sweeps_of(options)[two], scale=0.001, days=0.2)}
+    run_sweeps([*grid.values(), *small.values()], options.workers, resume=False)
+    rest, last = grid[one].pools[:-1], grid[one].pools[-1]
+    grid[one].path(last, 0.58, "mix-fit", 2).unlink()
+
+    page = depth.page_of(grid, small)
+    write_page(options.out, page)
+
+    text = (options.out / "README.md").read_text()
+    whole, part = (" ".join(f"{pool} 2" for pool in pools) for pools in ((*rest, last), rest))
+    assert f"depth 1,000, 1 reservation: {part}; depth all, 20 reservations: {whole}." in text
+    assert set(page.groups) == {str(one), str(two)}
+    with (options.out / "sizes.csv").open() as file:
+        assert [row["pool"] for row in csv.DictReader(file)] == [*rest, last]
+
+
+def test_a_page_without_finished_runs_says_so(tmp_path):
+    options = Options(tmp_path, seeds=2)
+    page = depth.page_of(depth.sweeps_of(options), depth.small_sweeps_of(options))
     write_page(tmp_path, page)
-    assert [each.text for each in page.claims] == [each.text for each in load.claims_of(load.Results(sweep))]
-    assert "| mean wait (s) | pool A | pool B | pool C | pool D |" in (tmp_path / "README.md").read_text()
+    assert (page.seeds, page.claims) == (0, [])
+    assert "Complete seeds: none." in (tmp_path / "README.md").read_text()
+
+
+def test_after_the_last_moment_no_pool_is_begun(tmp_path):
+    late = Sweep(tmp_path, 2, scale=0.005, days=0.2)
+    run_sweeps([late], Processes(1), resume=False, until_s=time.time() - 1)
+    assert list(late.runs.glob("*.json")) == []
+
+
+def test_whole_seeds_of_all_sweeps_come_before_the_next_seed(tmp_path):
+    begun = []
+
+    def note(_function, pieces, _report):
+        begun.extend((sweep.queue_depth, pool, seed) for sweep, pool, beta, seed in pieces)
+
+    sweeps = [Sweep(tmp_path, 2, betas=(0.58,), pools=("A", "B"), queue_depth=looked) for looked in (10, 20)]
+    run_sweeps(sweeps, note, resume=False)
+    assert begun == [(looked, pool, seed) for seed in (1, 2) for looked in (10, 20) for pool in "AB"]
+
+
+def test_a_later_run_goes_on_from_the_rows_beside_the_page(tmp_path):
+    def options(name, resume):
+        return Options(tmp_path / "page", seeds=2, workers=Processes(1), runs=tmp_path / name, resume=resume)
+
+    def of(chosen):
+        return Sweep(
+            chosen.folder, 2, scale=0.005, days=0.2, betas=(0.58,), pools=("A",), policies=("mix-fit", "max-jobs")
+        )
+
+    first, second = options("one", False), options("two", True)
+    run_with_rows(first, [of(first)])
+    rows = (tmp_path / "page" / ROWS).read_text()
+    assert len(rows.splitlines()) == 4
+    (tmp_path / "page" / ROWS).write_text("".join(rows.splitlines(keepends=True)[:-1]))
+
+    done = []
+    run_with_rows(replace(second, report=lambda *counts: done.append(counts)), [of(second)])
+
+    assert done == [(0, 1), (1, 1)]
+    again = [json.loads(line) for line in (tmp_path / "page" / ROWS).read_text().splitlines()]
+    for row, known in zip(again, map(json.loads, rows.splitlines()), strict=True):
+        assert {**row["result"], "wall_s": 0} == {**known["result"], "wall_s": 0}
+
+
+def test_rows_of_another_generator_do_not_count_and_other_text_is_refused(tmp_path):
+    sweep = Sweep(tmp_path / "runs", 1)
+    row = {"sweep": sweep.name, "run": "A-0.58-mix-fit-1", "workload": "another", "result": {"mean_wait_s": 1.0}}
+    (tmp_path / ROWS).write_text(json.dumps(row) + "\n")
+    restore(tmp_path / ROWS, [sweep])
+    assert not sweep.path("A", 0.58, "mix-fit", 1).is_file()
+    (tmp_path / ROWS).write_text(json.dumps({**row, "workload": workload_digest()}) + "\n")
+    restore(tmp_path / ROWS, [sweep])
+    assert json.loads(sweep.path("A", 0.58, "mix-fit", 1).read_text()) == {"mean_wait_s": 1.0}
+    (tmp_path / ROWS).write_text("{}\n")
+    with pytest.raises(BadInput, match="line 1 is no finished run; valid: what `sns reproduce` wrote"):
+        restore(tmp_path / ROWS, [sweep])
+
+
+def test_the_page_of_the_generator_lists_what_was_chosen_as_inputs(tmp_path):
+    options = Options(tmp_path, seeds=2, quick=True, workers=Processes(1))
+    sweeps = tiny(generator.sweeps_of(options))
+    run_sweeps(sweeps, options.workers, resume=False)
+    page = generator.page_of(sweeps)
+    write_page(tmp_path, page)
+    assert {each.verdict for each in page.claims} <= {"input", "input, does not come back"}
+    assert len(page.claims) == len(POOLS) + len(CALIBRATED_BETAS) * len(WAITS_S)
+    sweeps[0].path("B", 1.0, "mix-fit", 2).unlink()
+    assert [row[:2] for row in generator.page_of(sweeps).shown.rows[:3]] == [("as generated", pool) for pool in "ACD"]
+    assert "0.72 to 0.67, 0.68 to 0.6, 0.95 to 0.85, 0.65 to 0.6" in (tmp_path / "README.md").read_text()
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -219,18 +550,95 @@ def test_every_variant_keeps_the_printed_totals_and_the_load_of_the_scarcer_reso
         assert changed.binding_load == pool.binding_load
 
 
-def test_the_page_of_the_variants_says_under_which_of_them_a_claim_holds(tmp_path):
+def test_the_page_of_the_variants_says_what_each_claim_hangs_on(tmp_path):
     options = Options(tmp_path / "page", seeds=2, quick=True, workers=Processes(1))
-    sweeps = [
-        replace(variants.sweep_of(options, variant), scale=0.005, days=0.5) for variant in ("as generated", "no bursts")
-    ]
-    for sweep in sweeps:
-        options.run(sweep)
+    chosen = [each for each in variants.sweeps_of(options) if each.variant in {"as generated", "no bursts"}]
+    sweeps = tiny(chosen)
+    run_sweeps(sweeps, options.workers, resume=False)
     assert len({sweep.runs for sweep in sweeps}) == 2
 
-    write_page(options.out, variants.page_of([load.Results(sweep) for sweep in sweeps]))
+    write_page(options.out, variants.page_of(full.finished(sweeps)))
 
-    text = (options.out / "README.md").read_text()
-    assert "| claim | holds |" in text
+    assert "| claim | called |" in (options.out / "README.md").read_text()
     with (options.out / "claims.csv").open() as file:
         assert {row["where"] for row in csv.DictReader(file)} == {"as generated", "no bursts"}
+
+
+HELD, FAILED, OPEN = (1, 2), (-2, -1), (-1, 2)
+
+
+@pytest.mark.parametrize(
+    ("found", "called"),
+    [
+        ([HELD, HELD], "holds everywhere"),
+        ([FAILED, FAILED], "fails everywhere"),
+        ([HELD, FAILED], "hangs on it: holds with v0; fails with v1"),
+        ([HELD, OPEN], "cannot tell: v1; holds with v0"),
+        ([HELD, FAILED, OPEN], "hangs on it: holds with v0; fails with v1; cannot tell: v2"),
+    ],
+)
+def test_a_claim_is_called_by_its_verdicts_under_all_variants(found, called):
+    claims = [replace(claim(each, low=0), where=f"v{at}") for at, each in enumerate(found)]
+    assert variants.call(claims, "a text") == called
+
+
+def test_a_daily_cycle_moves_arrivals_within_the_day_and_keeps_their_number():
+    flat, daily = (
+        np.concatenate([part.submit_s for part in generate(change(POOLS["A"]), scale=0.02, seed=1, days=2)])
+        for change in (VARIANTS["as generated"], VARIANTS["daily cycle"])
+    )
+    assert len(flat) == len(daily)
+    assert (np.diff(daily) >= 0).all()
+    day = 86_400
+    first_half = [np.mean(each[each < day] < day / 2) for each in (flat, daily)]
+    assert first_half[0] == pytest.approx(0.5, abs=0.06)
+    assert first_half[1] == pytest.approx(0.5 + 0.5 / np.pi, abs=0.06)
+
+
+@pytest.mark.parametrize(("cores", "gb_per_core"), [(8, 8), (16, 4), (32, 12)])
+def test_other_machines_have_512_cores_too(cores, gb_per_core):
+    made = machines.machines_of(cores, gb_per_core)
+    assert (made.total.cores, made.total.memory_mb) == (512, 512 * gb_per_core * 1024)
+    assert len(made.names) == 512 // cores
+
+
+def test_buckets_on_machines_of_8_cores_and_64_gb_are_those_of_figure_11():
+    sizes = next(buckets.buckets_of("A", 1, 0.02))
+    five = buckets.CONTESTS[buckets.FIGURE_11]
+    usual = buckets.matches(sizes, five)
+    assert (buckets.matches(sizes, five, machines.machines_of(8, 8)) == usual).all()
+    assert (buckets.matches(sizes, five, machines.machines_of(8, 4)) < usual).any()
+
+
+def test_the_page_of_other_machines_calls_each_claim(tmp_path):
+    shares = {name: {pool: won(mix) for pool in POOLS} for name, mix in (("one", 51.0), ("two", 80.0))}
+    page = machines.page_of(shares, 3, 1.0)
+    write_page(tmp_path, page)
+    small_margin = [called for text, called in page.shown.rows if "small margin" in text]
+    assert small_margin == ["hangs on it: holds with one; fails with two"]
+
+
+@pytest.mark.parametrize("module", [lookahead, resources])
+def test_a_page_on_future_work_says_on_how_many_seeds_it_rests_and_is_resumed(module, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "QUICK_SIZE", (0.005, 0.05))
+    told = []
+    options = Options(tmp_path, seeds=2, quick=True, workers=Processes(1), resume=True)
+    page = module.reproduce(options)
+    write_page(tmp_path, page)
+    assert "2 seeds" in (tmp_path / "README.md").read_text()
+    assert page.seeds == 2
+
+    again = module.reproduce(replace(options, report=lambda done, total: told.append((done, total))))
+    assert told == [(0, 0)]
+    assert [claim.found for claim in again.claims] == [claim.found for claim in page.claims]
+
+
+def test_lookahead_is_judged_by_the_next_cycle_whatever_comes_out():
+    level = dict.fromkeys(lookahead.WAYS_TO_CHOOSE, np.array([100.0, 101]))
+    better = level | {"known 30 s, ties": np.array([90.0, 91])}
+    waits = {(name, 0.58): better if name == "A" else level for name in POOLS}
+    found = {claim.measure: claim.verdict for claim in lookahead._claims(waits)}
+    assert len(found) == 16
+    assert found["A: % known 30 s, ties above max-jobs"] == "holds"
+    assert found["A: % known 30 s, sum above max-jobs"] == "does not hold"
+    assert found["B: % recent 30 s, sum above max-jobs"] == "does not hold"

@@ -1,6 +1,7 @@
 """Reproductions of Spread-n-Share: what their pages say of printed numbers, and the parts they are made of."""
 
 import csv
+import dataclasses
 
 import numpy as np
 import pytest
@@ -8,18 +9,33 @@ import pytest
 from slurm_sns.errors import BadInput
 from slurm_sns.policies.profile import Provenance
 from slurm_sns.policies.sns.classify import ProgramClass
+from slurm_sns.policies.sns.exploration import ExplorationStep
+from slurm_sns.sim.engine.disciplines import TEXT
 from slurm_sns.sim.engine.sns_policies import AUTHORS, CE, CONTENTION, CS, MODELS, SNS
 from slurm_sns.sim.profiling.sampled_profiles import as_profiled, sampled
-from slurm_sns.sim.reproduce.claims import HOLDS
+from slurm_sns.sim.reproduce.claims import FAILS, HOLDS, INPUT
 from slurm_sns.sim.reproduce.options import Options
 from slurm_sns.sim.reproduce.page import write_page
-from slurm_sns.sim.reproduce.sns import assumed, balance, cache, example, ratio, scale, scaling, spec
+from slurm_sns.sim.reproduce.sns import (
+    assumed,
+    balance,
+    cache,
+    example,
+    learning,
+    phases,
+    ratio,
+    scale,
+    scaling,
+    spec,
+    throughput,
+)
 from slurm_sns.sim.reproduce.sns.beyond import VARIANTS, idle_share, measures
 from slurm_sns.sim.reproduce.sns.recorded import RECORDED, recorded_claims
 from slurm_sns.sim.reproduce.sns.runs import NODE, POLICIES, Runs, cluster, place, run_all, runs_of, shipped_programs
-from slurm_sns.sim.reproduce.sns.statistics import NUMBERS, Sequences
-from slurm_sns.sim.reproduce.sns.throughput import PRINTED
+from slurm_sns.sim.reproduce.sns.statistics import ARITHMETIC, GEOMETRIC, NUMBERS, Sequences, above_alpha
+from slurm_sns.sim.reproduce.sns.throughput import PRINTED, draws_of
 from slurm_sns.sim.reproduce.work import Processes
+from slurm_sns.sim.traces.programs_csv import ProgramJob
 from slurm_sns.sim.workloads.sequences import (
     PAPER_RATIOS,
     SWEEP_JOBS,
@@ -48,9 +64,7 @@ def test_printed_numbers_come_back(module, tmp_path):
     page = module.reproduce(Options(tmp_path))
     write_page(tmp_path, page)
 
-    assert {claim.measure: claim.verdict for claim in page.claims} == dict.fromkeys(
-        [claim.measure for claim in page.claims], HOLDS
-    )
+    assert {claim.verdict for claim in page.claims} == {INPUT}
     text = (tmp_path / "README.md").read_text()
     for drawing in page.drawings:
         assert f"{drawing.stem}.png" in text
@@ -74,12 +88,22 @@ def test_sequences_lie_between_the_papers_ratios_and_a_seed_gives_the_same_one_a
         assert drawn == sequence(members, seed)
 
 
+def test_the_scaling_ratio_counts_gan_and_nw_and_the_recorded_sequence_lies_in_the_papers_range(members):
+    by_name = {f"{m.program}-{m.processes}": m for m in members}
+    recorded = [by_name[name] for name in RECORDED]
+
+    assert scaling_ratio(recorded) == pytest.approx(0.461, abs=5e-4)
+    assert PAPER_RATIOS[0] <= scaling_ratio(recorded) <= PAPER_RATIOS[1]
+    assert scaling_ratio([by_name["gan-16"]]) == scaling_ratio([by_name["nw-16"]]) == 1
+    assert scaling_ratio([by_name["hc-28"], by_name["rnn-16"]]) == 0
+
+
 def test_the_recorded_sequence_waits_and_runs_as_long_as_recorded_within_5_percent():
     assert len(RECORDED) == 20
     claims = recorded_claims()
 
     assert [claim.expected for claim in claims] == ["304 to 336", "400.9 to 443.1", "0.342 to 0.378"]
-    assert {claim.verdict for claim in claims} == {HOLDS}
+    assert [claim.verdict for claim in claims] == [HOLDS, INPUT, HOLDS]
 
 
 def test_the_sweep_goes_from_no_scaling_job_to_scaling_jobs_only(members):
@@ -101,25 +125,95 @@ def test_under_ce_both_models_run_jobs_as_long_as_the_trace_says(some, members):
             assert np.allclose(runs_of(result, CE, model).run_s, [m.run_s for m in drawn], atol=0.5)
 
 
-def test_sns_keeps_alpha_by_its_own_model_and_cs_does_not_care(some):
-    of = Sequences(some, AUTHORS)
-
-    assert len(of.broken(SNS)) == 0
-    assert len(Sequences(some, CONTENTION).broken(CS)) > 0
-
-
 def test_every_printed_number_has_a_statistic(some):
     assert {printed.number for printed in PRINTED} == NUMBERS.keys()
     for model in MODELS:
-        assert all(np.isfinite(float(number(Sequences(some, model)))) for number in NUMBERS.values())
+        assert all(np.isfinite(float(number(Sequences.of(some, model)))) for number in NUMBERS.values())
 
 
-def test_throughput_is_the_inverse_of_the_mean_turnaround(some):
-    of = Sequences(some, CONTENTION)
+def test_by_the_text_throughput_is_the_inverse_of_the_mean_turnaround(some):
+    of = Sequences.of(some, CONTENTION)
     ce, sns = (runs_of(some[0], policy, CONTENTION).turnaround_s.mean() for policy in (CE, SNS))
 
     assert of.gains(SNS)[0] == pytest.approx(100 * (ce / sns - 1))
     assert (of.gains(CE) == 0).all()
+
+
+def test_by_the_prototype_throughput_is_the_geometric_mean_of_the_jobs_ratios(some):
+    of = Sequences.of(some, CONTENTION, GEOMETRIC)
+    ce, sns = (runs_of(some[1], policy, CONTENTION).turnaround_s for policy in (CE, SNS))
+
+    assert of.gains(SNS)[1] == pytest.approx(100 * (np.prod(ce / sns) ** (1 / 20) - 1))
+    assert of.gains(SNS)[1] != of.measured_by(ARITHMETIC).gains(SNS)[1]
+
+
+def hand_made(ratios):
+    """One sequence of jobs that take 100 s under CE, and these shares of that under SNS and CS."""
+    own, ce = 100 * np.array([ratios]), np.full((1, len(ratios)), 100.0)
+    return Sequences({CE: ce, SNS: own, CS: own}, {CE: ce, SNS: own, CS: own})
+
+
+def test_an_alpha_is_broken_above_its_inverse_and_measured_in_both_units():
+    of = hand_made([1.0, 1.11, 1.2, 1.8])  # 1 / 0.9 = 1.111
+
+    assert of.broken(SNS).tolist() == pytest.approx([1.2, 1.8])
+    assert NUMBERS["broken"](of) == 2
+    assert NUMBERS["broken by"](of) == pytest.approx(100 * ((1.2 * 1.8) ** 0.5 - 1))
+    assert NUMBERS["broken by most"](of) == pytest.approx(80)
+    assert above_alpha(of.broken(SNS)) == pytest.approx(100 * (0.08 + 0.62) / 2)
+    assert of.broken_shares(SNS).tolist() == [50]
+
+
+def test_without_broken_alphas_they_are_broken_by_nothing():
+    of = hand_made([0.9, 1.0])
+
+    assert [NUMBERS[name](of) for name in ("broken", "broken by", "broken by most")] == [0, 0, 0]
+    assert above_alpha(of.broken(SNS)) == 0
+
+
+def test_blocks_are_drawn_from_the_sequences_and_a_seed_gives_the_same_ones_again(some):
+    of = Sequences.of(some, CONTENTION)
+    first, again = (draws_of(of, {"sns gain": NUMBERS["sns gain"]})["sns gain"] for _ in range(2))
+
+    assert (first == again).all()
+    assert of.gains(SNS).min() <= first.min() < first.max() <= of.gains(SNS).max()
+    assert first.mean() == pytest.approx(of.gains(SNS).mean(), abs=np.ptp(of.gains(SNS)) / 10)
+
+
+def test_every_setting_is_judged_by_all_printed_numbers(tmp_path, monkeypatch):
+    monkeypatch.setattr(throughput, "QUICK_SEQUENCES", 4)
+    page = throughput.reproduce(Options(tmp_path, quick=True, workers=Processes(1)))
+
+    for setting in throughput.SETTINGS.values():
+        own = [c.text for c, group in zip(page.claims, page.groups, strict=True) if group == setting.title]
+        assert [each.text for each in PRINTED] == own[: len(PRINTED)]
+    assert sum(claim.verdict == INPUT for claim in page.claims) == 3  # mean run times follow from those under CE
+
+
+# --- the ratio of scaling jobs
+
+
+def _shares(turnaround, wait=None):
+    """Shares of one draw at every ratio."""
+    columns = zip(turnaround, wait or turnaround, strict=True)
+    return {
+        jobs: {"turnaround_s": np.full(4, t), "wait_s": np.full(4, w), "run_s": np.full(4, 1 - jobs / 100)}
+        for jobs, (t, w) in zip(ratio.SCALING_JOBS, columns, strict=True)
+    }
+
+
+def test_a_sentence_of_figure_19_is_one_claim():
+    ratios = {jobs: jobs / SWEEP_JOBS for jobs in ratio.SCALING_JOBS}
+    falls = [1.0, 0.99, 0.96, 0.93, 0.85, 0.85, 0.85, 0.8, 0.89, 1.1, 1.2]
+    claims = {claim.text: claim for claim in ratio.claims_of(_shares(falls), ratios)}
+
+    assert len(claims) == 5
+    assert {claim.verdict for claim in claims.values()} == {HOLDS}
+    better = claims["turnaround over 10 % better between 0.35 and 0.85"]
+    assert better.found.mean == pytest.approx(11)  # the least of the five
+    misses = [*falls[:8], 0.95, *falls[9:]]
+    by_text = {claim.text: claim.verdict for claim in ratio.claims_of(_shares(misses), ratios)}
+    assert by_text["turnaround over 10 % better between 0.35 and 0.85"] == FAILS
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -187,6 +281,108 @@ def test_what_nodes_move_is_what_their_jobs_move(members):
     assert moved.max() <= NODE.bandwidth_gbps
 
 
+def test_the_windows_end_with_the_sequence_or_with_its_last_start():
+    found = {"gbps": [[8.0] * 20 + [0.0] * 40] * 2, "last_start_s": 290.0, "last_end_s": 600.0}
+
+    shapes = [balance.windowed(found, window).shape for window in balance.WINDOWS]
+    assert shapes == [(2, 60), (2, 20), (2, 10)]
+    assert balance.spread_over_peak(balance.windowed(found, balance.ALL)) == pytest.approx((1 / 3 * 2 / 3) ** 0.5)
+    assert balance.spread_over_peak(balance.windowed(found, balance.LAST_END)) == 0
+
+
+# --- phases and errors
+
+
+def test_without_phases_a_profile_is_sampled_as_it_is_and_long_phases_bias_it():
+    run = shipped_programs()["cg"].at(16)[1]
+    lots = np.random.default_rng(1)
+
+    assert phases.sampled_in_phases(run, 0.0, 120, lots).ipc == pytest.approx(sampled(run).ipc)
+    off = phases.sampled_in_phases(run, 1.0, 120, lots)
+    assert off.ways == (2, 4, 8, 20)
+    assert off.ipc != pytest.approx(sampled(run).ipc, rel=1e-3)
+    assert off.full_ipc == pytest.approx(run.full_ipc)
+
+
+def test_phases_as_long_as_two_samples_show_each_number_of_ways_one_phase_alone():
+    run = shipped_programs()["cg"].at(16)[1]
+    biased = phases.sampled_in_phases(run, 1.0, 10, np.random.default_rng(1))
+    of = [phases.in_phase(run, 1.0, is_memory_phase=each) for each in (True, False)]
+
+    for ways in (2, 4, 8):
+        assert biased.ipc_at(ways) in [pytest.approx(each.ipc_at(ways)) for each in of]
+
+
+def test_every_variant_of_broken_alphas_is_a_run_of_its_own():
+    found = phases.run(("phases", 1))
+
+    assert found.keys() == {CE, *phases.VARIANTS}
+    assert {len(each["start_s"]) for each in found.values()} == {20}
+    assert found["none"] != found["the prototype's scales"] != found[list(phases.VARIANTS)[-1]]
+
+
+def test_the_page_of_broken_alphas_says_of_each_row_whether_the_printed_numbers_lie_inside():
+    few, many = hand_made([1.0, 1.2] * 10), hand_made([1.0] * 16 + [1.283] * 3 + [2.259])
+
+    assert phases.is_inside(few) == "no, no, no"
+    assert phases.is_inside(many) == "no, no, yes"
+
+
+# --- learning
+
+
+def _explored(*steps, times=None):
+    times = times or [100.0] * len(steps)
+    return [
+        learning.Explored(("p", 16), ExplorationStep(scale, samples), time_s)
+        for (scale, samples), time_s in zip(steps, times, strict=True)
+    ]
+
+
+def _broken(*steps, times=None):
+    return {
+        rule for rule, is_broken in learning._broken_in_a_round(_explored(*steps, times=times)).items() if is_broken
+    }
+
+
+def test_rules_of_learning_are_seen_to_be_kept_and_broken():
+    timed, both = (1, False), [(1, False), (1, True)]
+
+    assert _broken(*both, (2, False), (2, True)) == set()
+    assert _broken(timed, (2, False)) == set()
+    assert _broken((2, False), (1, False)) == {"order"}
+    assert _broken(*both, (4, False)) == {"order"}
+    assert _broken((1, True)) == {"untimed"}
+    assert _broken(timed, timed, timed) == {"too_many"}
+    assert _broken(*both, (2, False), (4, False), times=[100, 100, 120, 110]) == {"after_saturation"}
+    assert _broken(*both, (2, False), times=[100, 100, 120]) == set()
+
+
+def test_a_stream_is_learnt_by_the_rules_and_learning_costs_node_time(monkeypatch):
+    monkeypatch.setattr(learning, "BATCHES", 3)
+    jobs = learning.stream(1)
+    placements, watched, laboratory = learning.learn(jobs, 0.0, 1)
+    runs = Runs.of(placements)
+
+    assert [job.submit_s for job in jobs[::20]] == [0, 1800, 3600]
+    assert watched.explored
+    assert set(learning.rules_broken(placements, watched.explored, laboratory).values()) == {0}
+    found = learning.cost(placements, watched.explored, runs)
+    assert found["exploring_runs"] == len(watched.explored) == len(laboratory.explored)
+    assert 0 < found["exploring_share"] < 100
+    assert found["renewals"] == 0
+
+
+def test_a_neighbour_of_an_exploring_run_is_seen(monkeypatch):
+    monkeypatch.setattr(learning, "BATCHES", 1)
+    placements, watched, laboratory = learning.learn(learning.stream(1), 0.0, 1)
+    mine = next(each for each in placements if each.job.id in watched.explored)
+    beside = dataclasses.replace(placements[-1], nodes=mine.nodes, start_s=mine.start_s, end_s=mine.end_s)
+
+    broken = learning.rules_broken([*placements[:-1], beside], watched.explored, laboratory)
+    assert broken["not_alone"] >= 1
+
+
 # --- data that the project does not ship
 
 
@@ -194,7 +390,7 @@ def test_missing_data_is_one_line_that_says_where_it_is_looked_for(tmp_path, mon
     monkeypatch.setenv("SNS_SHARED", str(tmp_path))
 
     with pytest.raises(BadInput, match=f"traces/{FILE} is missing; valid: SNS_SHARED names a folder"):
-        scale.run((4096, 0.9, 1))
+        scale.run((CE, TEXT, scale.OURS, 4096, 0.9, 1))
 
 
 def test_parallel_jobs_of_trinity_keep_their_nodes_and_the_others_are_left_out(tmp_path, members):
@@ -209,6 +405,60 @@ def test_parallel_jobs_of_trinity_keep_their_nodes_and_the_others_are_left_out(t
     assert all(by_program[job.program].kind is ProgramClass.SCALING for job in jobs)
     runs = Runs.of(place(SNS, AUTHORS, jobs[:1], node_arrays=cluster(8), parameters=scale.PARAMETERS))
     assert runs.run_s[0] < 100
+
+
+def test_the_converters_filter_keeps_parts_of_a_node_and_whole_nodes(tmp_path, members):
+    tasks = [1, 2, 31, 32, 33, 64, 4096 * 32, 4097 * 32]
+    lines = [f"{at} {at} 0 100 1 -1 -1 {wanted} 9" for at, wanted in enumerate(tasks)]
+    path = tmp_path / "trinity.swf"
+    path.write_text("\n".join(lines))
+    by_program = {m.program: m for m in members if m.processes == 16}
+
+    jobs = trinity_jobs(path, by_program, 0.5, 1, by_converter=True)
+
+    assert [(job.identity, job.processes) for job in jobs] == [
+        *[(1, 1), (2, 27), (3, 28), (4, 28)],
+        *[(5, 56), (6, 4096 * 28)],
+    ]
+
+
+def test_waits_are_told_by_width_and_the_backlog_and_the_load_by_week():
+    week = scale.WEEK_S
+    runs = Runs(np.array([0.0, 1.5 * week]), np.array([1.0, 2.0 * week]), np.array([0.0, 0.5 * week]))
+    nodes = np.array([1, 100])
+
+    assert scale.by_width(runs.wait_s, nodes) == [0, None, week, None, None]
+    assert scale.backlog(runs, nodes, 100)[:3] == [0.5, 0.5, 0]
+    jobs = [ProgramJob(0, 0.0, week, "lu", 28, None), ProgramJob(1, 1.5 * week, week / 2, "lu", 2800, None)]
+    assert scale.offered_load(jobs, nodes, 100)[:3] == [0.01, 0.5, 0]
+
+
+def test_a_job_that_fills_its_nodes_has_no_scale_8(members):
+    by_program = {m.program: m for m in members if m.processes == 16}
+    for program in by_program:
+        jobs = [ProgramJob(0, 0.0, 100.0, program, 3 * 28, None)]
+        wide, narrow = (
+            place(
+                SNS, AUTHORS, jobs, node_arrays=cluster(64), parameters=dataclasses.replace(scale.PARAMETERS, scales=of)
+            )
+            for of in ((1, 2, 4, 8), (1, 2, 4))
+        )
+        assert wide[0].job.alternatives == narrow[0].job.alternatives
+
+
+def test_the_study_has_every_queue_order_and_filter_with_ce_beside_it():
+    pieces = scale.study_pieces(1)
+
+    assert len(pieces) == len(set(pieces)) == 3 * (4 * 2 + 1) + 4
+    found = {
+        piece: {"wait_s": 3600.0 if piece[0] == CE else 1800.0, "run_s": 10.0, "turnaround_s": 20.0}
+        | {"jobs": 1, "wait_by_width_s": [None, 4.0, 4.0, 4.0, 2.0], "load": [0.0] * 14, "backlog": [0.0] * 14}
+        for piece in pieces
+    }
+    assert all(scale.piece_of(CE, TEXT, 4096, 0.5, seed) in found for seed in (1, 2))
+    table = scale.study_table(found, pieces)
+    assert len(table.rows) == 2 * (4 * 2 + 1) + 4
+    assert {row[3:] for row in table.rows} == {("1.0", "-50.0", "+0.0", "+0.0", "", "+0.0", "+0.0", "+0.0", "+0.0")}
 
 
 #: (job, run time, tasks): one node; two; 4,096; more; no run time.

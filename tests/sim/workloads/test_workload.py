@@ -61,11 +61,14 @@ def test_jobs_are_mostly_serial_and_small_but_some_need_16_and_32_gb_and_more(na
     assert user.max() <= TABLE[name][1]
 
 
-def test_only_pool_a_has_buckets_above_two_cores_and_it_has_several_above_20_gb():
-    cores = {name: bucket_means(columns(name)[2]).max() for name in POOLS}
-    assert cores["A"] > 2
-    assert max(cores["B"], cores["C"], cores["D"]) < 2
-    assert (bucket_means(columns("A")[3]) > 20).sum() > 1
+def test_only_pool_a_has_buckets_above_two_cores_rarely_and_it_has_several_above_20_gb():
+    # The paper speaks of a month; bursts are too rare for a single day to have each kind.
+    seen = {name: columns(name, days=10.0) for name in POOLS}
+    cores = {name: bucket_means(of[2]) for name, of in seen.items()}
+    assert cores["A"].max() > 2
+    assert (cores["A"] > 2).mean() < 0.01
+    assert max(cores[name].max() for name in "BCD") < 2
+    assert (bucket_means(seen["A"][3]) > 20).sum() > 1
 
 
 def test_pool_b_has_the_largest_share_of_4_gb_jobs():

@@ -1,210 +1,296 @@
-"""The heuristics and Max-Jobs on real traces: which findings of the Max-Jobs paper carry over.
+"""The heuristics and Max-Jobs on logs of real sites: which findings of the Max-Jobs paper carry over.
 
-The traces are not part of the project (module shared_data):
+The logs are not part of the project (module shared_data). Those that record memory take part:
 
-* MetaCentrum wagap 2013: zewura and zegox, as in the trace's header; jobs ask for memory.
+* MetaCentrum wagap 2013: zewura and zegox, as in the log's header.
 * HPC2N (Parallel Workloads Archive): Seth, 120 nodes of 2 processors; 2 GB each assumed.
-* SDSC-SP2 (Parallel Workloads Archive): 128 nodes of 1 processor; no memory recorded.
+* UB-HPC, a week of the University at Buffalo: the CPU nodes of its general-compute partition, as in its slurm.conf.
 
-A trace is one sample. We cut it into 30 windows of equally many jobs, replay each from an empty cluster, and compare
-policies in pairs by window. Windows of one trace are not quite independent.
+On the others (SDSC-SP2, KTH-SP2, Trinity) a job takes whole nodes of one size. Then it does not matter which nodes it
+gets, every policy gives the same schedule, and there is nothing to compare.
+
+Each log is replayed as a whole, with its arrivals scaled so that the load of the scarcer of cores and memory has the
+values at which heuristics can differ. Intervals come from resampling its weeks, or its days where it has few weeks.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slurm_sns.model import Resources
-from slurm_sns.policies.matching.parameters import MatchingParameters
-from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
+from slurm_sns.policies.matching.parameters import PAPER_PORTFOLIO, MatchingParameters
+from slurm_sns.policies.placement.node_arrays import CORES, MEMORY, NodeArrays, amounts
 from slurm_sns.sim.replay.trace_replay import replay
 from slurm_sns.sim.reproduce import figures
-from slurm_sns.sim.reproduce.claims import Claim, Interval, interval
+from slurm_sns.sim.reproduce.claims import Claim, Interval
+from slurm_sns.sim.reproduce.netbatch.load_claims import MIX
+from slurm_sns.sim.reproduce.netbatch.readings import BEST_OR_THE_SAME, BETTER, POOR, TOLD
 from slurm_sns.sim.reproduce.options import Options
 from slurm_sns.sim.reproduce.page import DataTable, Drawing, Page
-from slurm_sns.sim.reproduce.runs import INTERVAL_S, MAX_JOBS, POLICIES
+from slurm_sns.sim.reproduce.resampling import DRAWS, percent_above
+from slurm_sns.sim.reproduce.runs import FIRST_FIT, INTERVAL_S, MAX_JOBS, POLICIES
 from slurm_sns.sim.reproduce.shared_data import shared_file
+from slurm_sns.sim.traces.files import TraceFile
 from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
-from slurm_sns.sim.traces.read_trace import read_records
+from slurm_sns.sim.traces.slurm_events import read_events
+from slurm_sns.sim.traces.swf import read_swf
 from slurm_sns.sim.traces.trace_arrays import TraceArrays
 
 KB_PER_MIB = 1024
-#: "Near the best": within this many percent.
-NEAR_PERCENT = 5
-QUICK_WINDOWS = 6
+DAY_S = 86_400
+#: The loads of the scarcer resource, in percent of its capacity; quick: one of them.
+LOADS, QUICK_LOADS = (50, 60, 70, 80, 90), (80,)
+#: Quick: so many jobs from the beginning of each log.
+QUICK_JOBS = 10_000
 
 
 @dataclass(frozen=True)
 class Log:
-    """A trace and the machines on which it ran, as (number, cores, MiB). `beta` brings its load to about 90 %."""
+    """A log, its reader, the machines on which it ran as (number, cores, MiB), and what is resampled."""
 
-    file: str
+    file: tuple[str, ...]
     machines: tuple[tuple[int, int, int], ...]
-    beta: float
+    is_events: bool = False
+    block_s: int = 7 * DAY_S
 
-    def path(self) -> Path:
-        """The path of the trace.
+    @property
+    def block(self) -> str:
+        """The name of what is resampled."""
+        return "weeks" if self.block_s == 7 * DAY_S else "days"
+
+    def source(self) -> TraceFile:
+        """The file.
 
         Raises:
-            BadInput: the file is missing.
+            BadInput: it is missing.
         """
-        return shared_file("traces", self.file)
+        return TraceFile.of(str(shared_file("traces", *self.file)))
 
     def pool(self) -> NodeArrays:
         """The machines as node arrays."""
         sizes = [Resources(cores, memory_mb) for count, cores, memory_mb in self.machines for _ in range(count)]
         return NodeArrays(tuple(f"n{at:03}" for at in range(len(sizes))), amounts(sizes))
 
+    def records(self, pool: NodeArrays, beta: float) -> TraceArrays:
+        """The jobs with their arrivals scaled.
 
+        Raises:
+            BadInput: the file is missing or is not a log.
+        """
+        if self.is_events:
+            return read_events(
+                self.source(), pool, partition=PARTITION, memory_mb_per_core=MIB_PER_CORE, load_factor=beta
+            )
+        return read_swf(self.source(), pool, load_factor=beta)
+
+
+#: UB-HPC's slurm.conf: the partition, and the memory of a job that asks for none, for each core.
+PARTITION, MIB_PER_CORE = "general-compute", 2800
 LOGS = {
     "wagap-2013": Log(
-        "wagap-2013.swf.gz", ((20, 80, 529_426_432 // KB_PER_MIB), (48, 12, 94_035_968 // KB_PER_MIB)), 0.66
+        ("wagap-2013.swf.gz",), ((20, 80, 529_426_432 // KB_PER_MIB), (48, 12, 94_035_968 // KB_PER_MIB))
     ),
-    "HPC2N": Log("HPC2N-2002-2.2-cln.swf.gz", ((120, 2, 2 * MIB_PER_GB),), 0.66),
-    "SDSC-SP2": Log("SDSC-SP2-1998-4.2-cln.swf.gz", ((128, 1, MIB_PER_GB),), 0.92),
+    "HPC2N": Log(("HPC2N-2002-2.2-cln.swf.gz",), ((120, 2, 2 * MIB_PER_GB),)),
+    "UB-HPC": Log(
+        ("slurm-week", "ubhpc_workload_week.events.gz"),
+        ((87, 32, 187_000), (96, 40, 187_000), (24, 40, 754_000)),
+        is_events=True,
+        block_s=DAY_S,
+    ),
 }
-
-#: A job of this many cores or more is wide: it needs much of a machine of 80 cores, or several machines of 12.
+#: A job of this many cores or more is wide: it needs much of a machine, or several machines.
 WIDE_CORES = 32
+WIDTH_LOAD = 70
 
-#: The page's remark below the claims.
-REMARK = (
-    "The paper makes these claims about other pools; we ask whether they hold on these traces too. On SDSC-SP2 each "
-    "machine has one processor and each job takes whole machines. It does not matter which ones, so that every policy "
-    "gives the same schedule. On wagap-2013 a window lasts about three days, and one job in eight runs for more than "
-    "one day, so that the demand of a window can exceed its capacity. One job in nine asks for 32 processors or more; "
-    "these jobs make up half of the work. The table shows which jobs wait on wagap-2013 at the higher load: nearly "
-    "all the waiting is that of jobs with 32 processors or more. The balancing heuristics (Worse-Fit and Mix-Fit) "
-    "leave a little free on every machine, where these jobs do not fit. The Best-Fit heuristics leave machines whole "
-    "and halve the wait of these jobs."
-)
-
-#: The trace for which the page shows which jobs wait: its machines differ in size, and its jobs in width.
-SHOWN = "wagap-2013"
-WIDTH_HEADER = ("policy", f"mean wait (s), {WIDE_CORES} processors or more", "fewer processors")
-
-#: Policy -> mean wait in seconds, by window.
-Waits = Mapping[str, NDArray[np.float64]]
+#: What a replay keeps of each week: the summed waits of wide and of other jobs, and the numbers of both.
+Weeks = NDArray[np.float64]
+#: (log, load) -> policy -> weeks.
+Found = Mapping[tuple[str, int], Mapping[str, Weeks]]
 
 
-def replay_windows(piece: tuple[str, float, int, str]) -> list[tuple[float, ...]]:
-    """For each window seven numbers.
+@lru_cache(maxsize=2)
+def natural_load(name: str) -> float:
+    """The load of the scarcer resource with the arrivals as recorded, in percent of its capacity."""
+    log = LOGS[name]
+    pool = log.pool()
+    records = log.records(pool, 1.0)
+    held = np.array([[nodes * cores, nodes * memory_mb] for nodes, cores, memory_mb, _ in records.kinds], np.float64)
+    demanded = (held[records.kind] * records.run_s[:, np.newaxis]).sum(axis=0)
+    span_s = float(records.submit_s[-1] - records.submit_s[0])
+    return float(100 * (demanded / pool.capacity[[CORES, MEMORY]].sum(axis=1)).max() / span_s)
 
-    The mean wait; the loads of cores and of memory; the summed waits of the wide and of the other jobs; the numbers of
-    the wide and of the other jobs.
-    """
-    name, beta, windows, policy = piece
-    pool = LOGS[name].pool()
-    records = read_records(str(LOGS[name].path()), pool, load_factor=beta)
+
+def replay_log(piece: tuple[str, int, str, int]) -> list[list[float]]:
+    """The weeks of one replay, as rows of `Weeks`; the piece is log, load, policy, and the number of jobs or 0."""
+    name, load, policy, jobs = piece
+    log = LOGS[name]
+    pool = log.pool()
+    beta = round(natural_load(name) / load, 6)
+    records = log.records(pool, beta)
     members = POLICIES[policy]
-    seen = []
-    for window in cut(records, windows):
-        replayed = replay(pool, window, MatchingParameters(portfolio=members), interval_s=INTERVAL_S)
-        metrics = replayed.metrics(pool, members)
-        wait_s = replayed.start_s - window.submit_s
-        wide = np.array([nodes * cores for nodes, cores, *_ in window.kinds])[window.kind] >= WIDE_CORES
-        split = (wait_s[wide].sum(), wait_s[~wide].sum(), wide.sum(), (~wide).sum())
-        seen.append((metrics.mean_wait_s, metrics.load_cores or 0.0, metrics.load_memory or 0.0, *map(float, split)))
-    return seen
+    replayed = replay(pool, first(records, jobs), MatchingParameters(portfolio=members), interval_s=INTERVAL_S)
+    weeks: list[list[float]] = by_week(replayed.records, replayed.start_s, beta * log.block_s).tolist()
+    return weeks
 
 
-def cut(records: TraceArrays, windows: int) -> list[TraceArrays]:
-    """Consecutive parts with equally many jobs; the submit times of each part begin at 0."""
-    edges = np.linspace(0, len(records), windows + 1).astype(int)
-    return [
-        replace(
-            records,
-            identity=records.identity[begin:end],
-            submit_s=records.submit_s[begin:end] - records.submit_s[begin],
-            run_s=records.run_s[begin:end],
-            kind=records.kind[begin:end],
-            project=records.project[begin:end],
-        )
-        for begin, end in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
-    ]
+def first(records: TraceArrays, jobs: int) -> TraceArrays:
+    """The first jobs; all of them if `jobs` is 0."""
+    if not jobs:
+        return records
+    columns = {name: getattr(records, name)[:jobs] for name in ("identity", "submit_s", "run_s", "kind", "project")}
+    return TraceArrays(**columns, kinds=records.kinds, projects=records.projects, dropped=records.dropped)
+
+
+def by_week(records: TraceArrays, start_s: NDArray[np.int64], block_s: float) -> Weeks:
+    """The rows of `Weeks`, by the week in which jobs were submitted; weeks without jobs are left out."""
+    block: NDArray[np.int64] = ((records.submit_s - records.submit_s[0]) // block_s).astype(np.int64)
+    wide = np.array([nodes * cores for nodes, cores, *_ in records.kinds])[records.kind] >= WIDE_CORES
+    wait_s = (start_s - records.submit_s).astype(np.float64)
+    weights = (wait_s * wide, wait_s * ~wide, wide, ~wide)
+    weeks: Weeks = np.array([np.bincount(block, each) for each in weights], dtype=np.float64).T
+    some: Weeks = weeks[weeks[:, 2:].sum(axis=1) > 0]
+    return some
 
 
 def reproduce(options: Options) -> Page:
-    """Replay the windows, draw the figure and return the page. `options.seeds` is the number of windows."""
-    windows = QUICK_WINDOWS if options.quick else options.seeds
-    pieces = [(name, beta, windows, policy) for name in LOGS for beta in (1.0, LOGS[name].beta) for policy in POLICIES]
+    """Replay the logs, draw the figure and return the page. Nothing is drawn but the resampled weeks."""
+    loads, jobs = (QUICK_LOADS, QUICK_JOBS) if options.quick else (LOADS, 0)
     for log in LOGS.values():
-        log.path()  # a missing trace is reported before any work
-    results = dict(zip(pieces, options.results("traces", replay_windows, pieces), strict=True))
-    waits: dict[str, dict[float, Waits]] = {
-        name: {
-            beta: {policy: np.array(results[name, beta, windows, policy])[:, 0] for policy in POLICIES}
-            for beta in (1.0, LOGS[name].beta)
-        }
+        log.source()  # a missing log is reported before any work
+    pieces = [(name, load, policy, jobs) for name in LOGS for load in loads for policy in POLICIES]
+    results = dict(zip(pieces, options.results("logs", replay_log, pieces), strict=True))
+    found: Found = {
+        (name, load): {policy: np.array(results[name, load, policy, jobs]) for policy in POLICIES}
         for name in LOGS
+        for load in loads
     }
-    loads = {
-        (name, beta): np.array(results[name, beta, windows, "mix-fit"])[:, 1:3].mean(axis=0)
-        for name in LOGS
-        for beta in (1.0, LOGS[name].beta)
-    }
+    highest = loads[-1]
     bars = {
-        policy: {name: above(waits[name][LOGS[name].beta], policy, "mix-fit") for name in LOGS}
+        policy: {name: above(found[name, highest], policy, MIX) for name in LOGS}
         for policy in POLICIES
-        if policy != "mix-fit"
+        if policy not in {MIX, FIRST_FIT}
     }
-    figures.bars(options.out, "waits", bars, ("", "mean wait above mix-fit's (%)"))
-    told = "; ".join(f"{n} at beta {b:g}: cores {c:.0f}, memory {m:.0f}" for (n, b), (c, m) in loads.items())
-    rows = [
-        (name, beta, policy, *vars(interval(values)).values(), *vars(above(table, policy, "mix-fit")).values())
-        for name, by_beta in waits.items()
-        for beta, table in by_beta.items()
-        for policy, values in table.items()
-    ]
-    who_waits = [
-        (policy, *(round(wait_s) for wait_s in by_width(results[SHOWN, LOGS[SHOWN].beta, windows, policy])))
-        for policy in POLICIES
-    ]
-    header = ("trace", "beta", "policy", "mean_wait_s", "low", "high", "percent_above_mix_fit", "low", "high")
+    figures.bars(options.out, "waits", bars, ("", f"mean wait above mix-fit's (%), load {highest} %"))
+    told = "; ".join(
+        f"{name} {natural_load(name):.0f} % as recorded, {len(found[name, highest][MIX])} {log.block}"
+        for name, log in LOGS.items()
+    )
     return Page(
-        title="The heuristics on real traces: wagap-2013, HPC2N, SDSC-SP2",
+        title=f"The heuristics on logs of real sites: {', '.join(LOGS)}",
         made=[
             (
-                f"`sns reproduce netbatch-traces`: each trace is cut into {windows} windows of equally many jobs, and "
-                "each window is replayed from an empty cluster. Cycles every 30 s, queue depth 1000, 1 reservation. "
-                "The windows take the place of seeds, although the windows of one trace are not quite independent. "
-                f"Mean load in percent of capacity: {told}."
+                "`sns reproduce netbatch-traces`: each log whose memory is known is replayed as a whole, from an empty "
+                f"cluster, with its arrivals scaled to loads of {', '.join(map(str, loads))} % of the scarcer of cores "
+                f"and memory. Cycles every 30 s, queue depth 1000, 1 reservation. Loads: {told}."
+                + (f" Only the first {jobs:,} jobs of each log take part." if jobs else "")
             )
         ],
-        claims=[claim for name in LOGS for claim in _claims(name, waits[name])],
-        drawings=[Drawing("waits", "Mean wait against Mix-Fit's at the higher load, 95 % intervals over the windows.")],
-        numbers=[DataTable("waits", header, rows), DataTable("width", WIDTH_HEADER, who_waits)],
-        remarks=[REMARK],
-        shown=DataTable("width", WIDTH_HEADER, who_waits),
-        seeds=windows,
+        claims=[claim for key, weeks in found.items() for claim in _claims(f"{key[0]}, load {key[1]} %", weeks)],
+        drawings=[Drawing("waits", f"Mean wait against Mix-Fit's at a load of {highest} %, 95 % intervals.")],
+        numbers=[_waits(found), _widths(found, loads)],
+        remarks=[TOLD, REMARK],
+        shown=_beside_each_other(found),
+        rule=RULE,
     )
 
 
-def by_width(seen: list[tuple[float, ...]]) -> tuple[float, float]:
-    """The mean wait in seconds of the wide jobs and of the others, over all windows."""
-    wide_s, other_s, wide, others = np.array(seen)[:, 3:].sum(axis=0)
-    return float(wide_s / wide), float(other_s / others)
+RULE = (
+    "Each log is one sample. We draw its weeks (UB-HPC: the days of its one week) with replacement "
+    f"{DRAWS:,} times, compare the policies on the same weeks, and take the central 95 % of the draws as the interval. "
+    "If the whole interval lies inside the expected range, the claim holds; if all of it lies outside, the claim does "
+    "not hold; otherwise we cannot tell. A backlog over several weeks makes them alike; the interval is then too "
+    "narrow."
+)
+REMARK = (
+    "The paper makes these claims about other pools; we ask whether they hold on these logs too. SDSC-SP2, KTH-SP2 and "
+    "Trinity are not here: their jobs take whole nodes of one size, so that every policy gives the same schedule. "
+    "UB-HPC's jobs on GPUs are left out, and its few constraints on the type of the processor ignored; its jobs of up "
+    "to three days run far beyond the end of the week, so that its load is not one of a long time. Where the mean wait "
+    "is many days, more arrives than can be packed, and the queue grows until the end of the log. The table shows mean "
+    "waits, and by how many percent they are above those of Max-Jobs with the paper's five:"
+)
 
 
-def above(waits: Waits, one: str, other: str) -> Interval:
-    """How much longer `one` waits than `other`, in percent of the other's mean over all windows; paired by window."""
-    return interval(100 * (waits[one] - waits[other]) / waits[other].mean())
+def above(weeks: Mapping[str, Weeks], one: str, other: str) -> Interval:
+    """By how many percent the mean wait under `one` is above that under `other`."""
+    return percent_above(weeks[one][:, :2].sum(axis=1), weeks[other][:, :2].sum(axis=1))
 
 
-def _claims(name: str, waits: Mapping[float, Waits]) -> list[Claim]:
-    claims = []
-    for beta, table in waits.items():
-        where = f"{name}, beta {beta:g}"
-        for other in POLICIES:
-            if other not in {"mix-fit", MAX_JOBS}:
-                text, measure = "Mix-Fit waits less than the other heuristics", f"% mix-fit above {other}"
-                claims.append(Claim(where, text, measure, above(table, "mix-fit", other), high=0))
-        best = min(
-            (policy for policy in POLICIES if policy != MAX_JOBS), key=lambda policy: float(table[policy].mean())
+def mean_wait_s(weeks: Weeks) -> float:
+    """The mean wait in seconds."""
+    return float(weeks[:, :2].sum() / weeks[:, 2:].sum())
+
+
+def by_width(weeks: Weeks) -> tuple[float, float]:
+    """The mean wait in seconds of the wide jobs and of the others; nan if there are none."""
+    sums = weeks.sum(axis=0)
+    with np.errstate(invalid="ignore"):
+        wide_s, other_s = sums[:2] / sums[2:]
+    return float(wide_s), float(other_s)
+
+
+def _beside_each_other(found: Found) -> DataTable:
+    """One row for each log and load: the mean wait under Max-Jobs, and the other policies against it."""
+    others = [policy for policy in POLICIES if policy != MAX_JOBS]
+    rows = [
+        (
+            name,
+            load,
+            f"{mean_wait_s(weeks[MAX_JOBS]):,.0f}",
+            *(_briefly(above(weeks, policy, MAX_JOBS)) for policy in others),
         )
-        text, measure = "Max-Jobs is best or near the best", f"% max-jobs above {best}"
-        claims.append(Claim(where, text, measure, above(table, MAX_JOBS, best), high=NEAR_PERCENT))
-    return claims
+        for (name, load), weeks in found.items()
+    ]
+    return DataTable("beside", ("log", "load (%)", "max-jobs (s)", *(f"{policy} (%)" for policy in others)), rows)
+
+
+def _briefly(value: Interval) -> str:
+    return f"{value.mean:+.1f} [{value.low:+.1f}, {value.high:+.1f}]"
+
+
+def _waits(found: Found) -> DataTable:
+    rows = [
+        (name, load, policy, mean_wait_s(of), len(of), *vars(above(weeks, policy, MAX_JOBS)).values())
+        for (name, load), weeks in found.items()
+        for policy, of in weeks.items()
+    ]
+    header = ("log", "load_percent", "policy", "mean_wait_s", "blocks", "percent_above_max_jobs", "low", "high")
+    return DataTable("waits", header, rows)
+
+
+def _widths(found: Found, loads: Sequence[int]) -> DataTable:
+    load = WIDTH_LOAD if WIDTH_LOAD in loads else loads[-1]
+    rows = [(name, load, policy, *by_width(found[name, load][policy])) for name in LOGS for policy in POLICIES]
+    header = ("log", "load_percent", "policy", f"mean wait (s), {WIDE_CORES} cores or more", "fewer cores")
+    return DataTable("width", header, rows)
+
+
+def _claims(where: str, weeks: Mapping[str, Weeks]) -> list[Claim]:
+    def best(*without: str) -> str:
+        others = [policy for policy in PAPER_PORTFOLIO if policy not in without]
+        return min(others, key=lambda policy: mean_wait_s(weeks[policy]))
+
+    rival, first_of_all = best(MIX), best()
+    return [
+        BETTER.of(
+            where,
+            'Mix-Fit "usually improves upon the single-resource heuristics"',
+            f"% mix-fit above {rival}",
+            above(weeks, MIX, rival),
+        ),
+        BEST_OR_THE_SAME.of(
+            where,
+            'Max-Jobs is "the most robust heuristic for diverse workloads"',
+            f"% max-jobs above {first_of_all}",
+            above(weeks, MAX_JOBS, first_of_all),
+        ),
+        POOR.of(
+            where,
+            'First-Fit "performs poorly"',
+            f"% first-fit above {first_of_all}",
+            above(weeks, FIRST_FIT, first_of_all),
+        ),
+    ]

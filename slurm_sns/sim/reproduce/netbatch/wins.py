@@ -1,89 +1,160 @@
-"""Figure 16 of the Max-Jobs paper: in how many cycles each heuristic reaches the maximum of the portfolio."""
+"""Figure 16 of the Max-Jobs paper: in how many cycles each heuristic reaches the maximum of the portfolio.
 
-from collections.abc import Mapping
+At full size, at the highest load, from the runs of module full. "Even more than in the above buckets experiment"
+compares with the buckets that each heuristic wins (module buckets, figure 11).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slurm_sns.sim.reproduce import figures
-from slurm_sns.sim.reproduce.claims import Claim, interval
-from slurm_sns.sim.reproduce.netbatch.load import BEST_MEMORY, HEURISTICS, MIX, WORSE_CORES, Results
+from slurm_sns.sim.reproduce.claims import Claim, Interval, interval
+from slurm_sns.sim.reproduce.netbatch import buckets
+from slurm_sns.sim.reproduce.netbatch.full import finished, named
+from slurm_sns.sim.reproduce.netbatch.full import sweeps_of as full_sweeps
+from slurm_sns.sim.reproduce.netbatch.load import HEURISTICS, Results
+from slurm_sns.sim.reproduce.netbatch.load_claims import BEST_MEMORY, MIX, WORSE_CORES
+from slurm_sns.sim.reproduce.netbatch.readings import TOLD, WINS_MARKEDLY_MORE, WINS_MORE, printed
 from slurm_sns.sim.reproduce.options import Options
 from slurm_sns.sim.reproduce.page import DataTable, Drawing, Page
-from slurm_sns.sim.reproduce.runs import MAX_JOBS
-from slurm_sns.sim.workloads.netbatch_pools import POOLS
+from slurm_sns.sim.reproduce.rows import run_with_rows
+from slurm_sns.sim.reproduce.runs import HIGHEST_LOAD, MAX_JOBS, Sweep
+from slurm_sns.sim.reproduce.shared_runs import shared_results
 
-#: Mix-Fit's percentage in pool A, as the figure shows it: the smallest of the four pools.
+#: Mix-Fit's percentage in pool A, as the figure shows it: "still getting as low as 73% in pool A".
 LEAST = 73
+FIGURE = "fig. 16"
+#: Days of the buckets that are compared with; the whole month is on their own page.
+BUCKET_DAYS, QUICK_BUCKET_DAYS = 1.0, 0.02
 
-#: Pool -> heuristic -> percent of the cycles with a waiting job in which it reaches the maximum, by seed.
+#: Pool -> heuristic -> percent, by seed.
 Shares = Mapping[str, Mapping[str, NDArray[np.float64]]]
 
 
+def sweeps_of(options: Options) -> list[Sweep]:
+    """Max-Jobs alone, at the highest load of module full's sweeps."""
+    return [replace(each, betas=(HIGHEST_LOAD,), policies=(MAX_JOBS,)) for each in full_sweeps(options)]
+
+
 def reproduce(options: Options) -> Page:
-    """Run what netbatch-load has not run yet and return the page."""
-    sweep = options.sweep()
-    options.run(sweep)
-    return page_of(options, Results(sweep))
+    """Run what netbatch-full has not run yet and return the page."""
+    sweeps = sweeps_of(options)
+    run_with_rows(options, sweeps)
+    of_sweeps = finished(sweeps)
+    pools = dict.fromkeys(pool for results in of_sweeps for pool in results.sweep.pools)
+    days = QUICK_BUCKET_DAYS if options.quick else BUCKET_DAYS
+    most = max(
+        (results.sweep.complete(HIGHEST_LOAD, pool) for results in of_sweeps for pool in results.sweep.pools), default=0
+    )
+    pieces = [(pool, seed, days) for pool in pools for seed in range(1, most + 1)]
+    found = shared_results(options, pieces, buckets.contest, "buckets-of-wins")
+    of_buckets = {
+        pool: dict(
+            zip(
+                HEURISTICS,
+                np.array([found[pool, s, days][buckets.FIGURE_11] for s in range(1, most + 1)]).T,
+                strict=True,
+            )
+        )
+        for pool in pools
+    }
+    return page_of(options, of_sweeps, of_buckets)
 
 
-def page_of(options: Options, results: Results) -> Page:
-    """The page, from the finished runs."""
-    by_beta = {beta: _shares(results, beta) for beta in results.betas}
-    highest = by_beta[results.highest]
-    bars = {member: {f"pool {name}": interval(highest[name][member]) for name in POOLS} for member in HEURISTICS}
+def page_of(options: Options, of_sweeps: Sequence[Results], of_buckets: Shares) -> Page:
+    """The page, from the finished runs and the shares of buckets won."""
+    shares = {named(results): shares_of(results) for results in of_sweeps}
+    claims = [(name, claim) for name, found in shares.items() for claim in claims_of(found, of_buckets)]
+    bars = {
+        member: {
+            f"{pool}, {name}": interval(values[member])
+            for name, found in shares.items()
+            for pool, values in found.items()
+        }
+        for member in HEURISTICS
+    }
     figures.bars(options.out, "figure-16", bars, ("", "% of cycles"))
     rows = [
-        (name, beta, member, *vars(interval(values)).values(), len(values))
-        for beta, pools in by_beta.items()
-        for name, members in pools.items()
+        (name, pool, member, *vars(interval(values)).values(), len(values))
+        for name, found in shares.items()
+        for pool, members in found.items()
         for member, values in members.items()
     ]
     return Page(
         title="NetBatch wins: which heuristics reach the maximum in Max-Jobs' cycles (figure 16)",
         made=[
-            "`sns reproduce netbatch-wins`, from the runs of netbatch-load. Only cycles in which a job waits are "
-            f"counted, at the highest load (beta {results.highest:g}). " + results.made()
+            (
+                "`sns reproduce netbatch-wins`, from Max-Jobs' runs of netbatch-full. Only cycles in which a job waits "
+                "are counted. A pool is missing where fewer than two of its seeds are complete."
+            ),
+            *(f"*{named(results)}*: {results.made()}" for results in of_sweeps),
+            TOLD,
         ],
-        claims=_claims(highest),
+        claims=[claim for _, claim in claims],
+        groups=[group for group, _ in claims],
         drawings=[Drawing("figure-16", "Figure 16: percentage of cycles in which a heuristic reaches the maximum.")],
-        numbers=[DataTable("figure-16", ("pool", "beta", "heuristic", "percent", "low", "high", "seeds"), rows)],
+        numbers=[DataTable("figure-16", ("betas", "pool", "heuristic", "percent", "low", "high", "seeds"), rows)],
         remarks=[
             (
                 "The percentages of a pool add up to more than 100 %, because in most cycles several heuristics match "
                 "equally many jobs."
             )
         ],
-        seeds=results.seeds,
+        seeds=min((results.seeds for results in of_sweeps), default=0),
     )
 
 
-def _shares(results: Results, beta: float) -> Shares:
-    runs = {name: results.sweep.read(name, beta, MAX_JOBS) for name in POOLS}
-    return {
-        name: {
-            member: np.array([100 * run["wins"][member] / run["cycles_with_waiting"] for run in runs[name]])
+def shares_of(results: Results) -> Shares:
+    """Percent of the cycles with a waiting job in which each heuristic reaches the maximum."""
+    found = {}
+    for name in results.sweep.pools:
+        runs = results.sweep.read(name, HIGHEST_LOAD, MAX_JOBS)
+        found[name] = {
+            member: np.array([100 * run["wins"][member] / run["cycles_with_waiting"] for run in runs])
             for member in HEURISTICS
         }
-        for name in POOLS
-    }
+    return found
 
 
-def _claims(shares: Shares) -> list[Claim]:
+def claims_of(shares: Shares, of_buckets: Shares) -> list[Claim]:
+    """What the paper says of the figure, on the pools that are there."""
     claims = []
-    for name in POOLS:
+    for name, won in shares.items():
         others = [member for member in HEURISTICS if member != MIX]
-        second = max(others, key=lambda member: float(shares[name][member].mean()))
-        ahead = interval(shares[name][MIX] - shares[name][second])
-        claims.append(Claim("fig. 16", "Mix-Fit is dominant", f"{name}: points, mix-fit - {second}", ahead, low=0))
-        found = interval(shares[name][MIX])
-        text = f"Mix-Fit reaches the maximum in at least {LEAST} % of cycles"
-        claims.append(Claim("fig. 16", text, f"{name}: % of cycles", found, low=LEAST))
-    for name in "BCD":
-        less = interval(shares["A"][MIX] - shares[name][MIX])
-        claims.append(Claim("fig. 16", "Mix-Fit's share is least in A", f"points, A - {name}", less, high=0))
+        second = max(others, key=lambda member: float(won[member].mean()))
+        ahead = interval(won[MIX] - won[second])
+        text = f'{name}: "Mix-Fit is dominant"'
+        claims.append(WINS_MORE.of(FIGURE, text, f"points, mix-fit - {second}", ahead))
+        text = f'{name}: Mix-Fit is dominant "even more than in the above buckets experiment"'
+        claims.append(WINS_MORE.of(FIGURE, text, "points of mix-fit, cycles - buckets", _less(won, of_buckets[name])))
+        text = f'{name}: "Best-Fit-Memory is markedly better than Worse-Fit-Cores"'
+        better = interval(won[BEST_MEMORY] - won[WORSE_CORES])
+        measure = "points, best-fit-memory - worse-fit-cores"
+        claims.append(WINS_MARKEDLY_MORE.of(FIGURE, text, measure, better))
+    if "A" in shares:
+        text = f'A: Mix-Fit\'s share is "still getting as low as {LEAST}% in pool A"'
+        claims.append(printed(LEAST, "% of cycles").of(FIGURE, text, "% of cycles", interval(shares["A"][MIX])))
+        text = "Mix-Fit's share is least in A"
+        for name in [pool for pool in shares if pool != "A"]:
+            more = _paired(shares[name][MIX], shares["A"][MIX])
+            claims.append(WINS_MORE.of(FIGURE, text, f"points, {name} - A", more))
+    text = 'Best-Fit-Memory is markedly better than Worse-Fit-Cores "especially in pools A and D"'
     for name in "AD":
-        better = interval(shares[name][BEST_MEMORY] - shares[name][WORSE_CORES])
-        text = f"{name}: Best-Fit-Memory is markedly better than Worse-Fit-Cores"
-        claims.append(Claim("fig. 16", text, "points, best-fit-memory - worse-fit-cores", better, low=0))
+        for calm in "BC":
+            if {name, calm} <= shares.keys():
+                lead, other = (shares[pool][BEST_MEMORY] - shares[pool][WORSE_CORES] for pool in (name, calm))
+                claims.append(WINS_MORE.of(FIGURE, text, f"points of lead, {name} - {calm}", _paired(lead, other)))
     return claims
+
+
+def _less(won: Mapping[str, NDArray[np.float64]], of_buckets: Mapping[str, NDArray[np.float64]]) -> Interval:
+    return _paired(won[MIX], of_buckets[MIX])
+
+
+def _paired(one: NDArray[np.float64], other: NDArray[np.float64]) -> Interval:
+    """The difference by seed, over the seeds that both have."""
+    seeds = min(len(one), len(other))
+    return interval(one[:seeds] - other[:seeds])

@@ -1,0 +1,69 @@
+"""How the words of the Max-Jobs paper are read as numbers: each word has one pair of bounds on every page.
+
+The paper calls differences "similar", "slight" or "marked" and prints few numbers. A reading gives the word both its
+bounds, in percent of a wait (slowdown, queue length) or in percentage points of a share, and a page states them beside
+the quotation. The bounds are ours: nothing in the paper prints them.
+"""
+
+from dataclasses import dataclass
+from math import inf, isfinite
+
+from slurm_sns.sim.reproduce.claims import Claim, Interval
+
+#: "The same", "similar", "little difference", "near": no further apart than this. A printed change is met within
+#: `NEAR_PRINTED`. What is slight is at most twice the same; what is more is marked.
+SAME = 5.0
+SLIGHT = 2 * SAME
+NEAR_PRINTED = 7.0
+#: Nothing can be less by more than this many percent, nor differ by more points.
+WHOLE = 100.0
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A word and the bounds of the difference that it stands for; `unit` is "%" or "points"."""
+
+    word: str
+    low: float
+    high: float
+    unit: str = "%"
+
+    def __str__(self) -> str:
+        if isfinite(self.high):
+            return f"{self.word}: {self.low:g} to {self.high:g} {self.unit}"
+        return f"{self.word}: above {self.low:g} {self.unit}"
+
+    def of(self, where: str, quotation: str, measure: str, found: Interval) -> Claim:
+        """The claim of a sentence of the paper that uses the word."""
+        return Claim(where, f"{quotation} ({self})", measure, found, self.low, self.high)
+
+
+def printed(change: float, unit: str = "%") -> Reading:
+    """A number that the paper prints of its own run."""
+    return Reading(f"{change:g} {unit}", change - NEAR_PRINTED, change + NEAR_PRINTED, unit)
+
+
+#: Of waits: by how many percent the one is above the other. Less is better.
+THE_SAME = Reading("the same", -SAME, SAME)
+BETTER = Reading("better", -WHOLE, 0)
+SLIGHTLY_BETTER = Reading("slightly better", -SLIGHT, 0)
+MARKEDLY_BETTER = Reading("markedly better", -WHOLE, -SLIGHT)
+BEST_OR_THE_SAME = Reading("best, or the same as the best", -WHOLE, SAME)
+WORSE = Reading("worse", 0, inf)
+SLIGHTLY_WORSE = Reading("slightly worse", 0, SLIGHT)
+POOR = Reading("poor", SAME, inf)
+
+#: Of shares of wins: by how many points the one is above the other. More is better.
+LITTLE_DIFFERENCE = Reading("little difference", -SAME, SAME, "points")
+WINS_MORE = Reading("more", 0, WHOLE, "points")
+WINS_SLIGHTLY_MORE = Reading("slightly more", 0, SLIGHT, "points")
+WINS_SLIGHTLY_LESS = Reading("slightly less", -SLIGHT, 0, "points")
+WINS_MARKEDLY_MORE = Reading("markedly more", SLIGHT, WHOLE, "points")
+
+#: The sentence of a page that says how words are read.
+TOLD = (
+    "The paper's words are read as numbers, the same ones on every page, and each reading stands beside its "
+    f"quotation with both its bounds: *the same*, *similar*, *little difference* and *near* mean within {SAME:g} (% of "
+    f"a wait, or percentage points of a share), *slightly* 0 to {SLIGHT:g}, *markedly* and *significantly* more than "
+    f"{SLIGHT:g}, *poorly* worse by more than {SAME:g}; a printed change is met within {NEAR_PRINTED:g} points."
+)

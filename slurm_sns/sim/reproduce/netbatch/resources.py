@@ -1,0 +1,200 @@
+"""Matching with more than two resources: "in principle this can be extended" (Max-Jobs paper, section 7).
+
+The generated jobs of the pools get a demand of a third resource of their machine, or of a third and a fourth. They are
+as scarce as the scarcer of cores and memory, and independent of both. They stand for anything that a machine has a
+fixed amount of: scratch space, disk bandwidth, licences. (In the code they are memory bandwidth and cache ways, the
+further resources that the scheduler knows.) Mix-Fit then balances all of them, or still only cores and memory; each
+further resource also has a best-fit and a worse-fit of its own.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slurm_sns.policies.matching.parameters import PAPER_PORTFOLIO, MatchingParameters
+from slurm_sns.policies.placement.node_arrays import BANDWIDTH, CORES, MEMORY, WAYS, NodeArrays
+from slurm_sns.sim.replay.trace_replay import MoreDemands, replay
+from slurm_sns.sim.reproduce.claims import Claim, Interval, interval, percent_more
+from slurm_sns.sim.reproduce.netbatch.load_claims import MIX
+from slurm_sns.sim.reproduce.netbatch.readings import BEST_OR_THE_SAME, BETTER, TOLD
+from slurm_sns.sim.reproduce.options import Options
+from slurm_sns.sim.reproduce.page import DataTable, Page
+from slurm_sns.sim.reproduce.runs import HIGHEST_LOAD, INTERVAL_S, MAX_JOBS, records_of
+from slurm_sns.sim.traces.trace_arrays import TraceArrays
+from slurm_sns.sim.workloads.netbatch import generate
+from slurm_sns.sim.workloads.netbatch_pools import POOLS
+
+#: How many resources jobs demand.
+COUNTS, QUICK_COUNTS = (2, 3, 4), (2, 3)
+#: What a job demands of a further resource, in units of its own, and the shares of jobs (assumed: most demand little).
+LEVELS, SHARES = (100, 200, 400, 1200), (0.4, 0.3, 0.2, 0.1)
+#: Scale and days; quick.
+SIZE, QUICK_SIZE = (0.05, 10.0), (0.02, 0.5)
+
+MIX_OF_TWO, WITH_PAIRS = "mix-fit of cores and memory", "max-jobs with their pairs"
+#: The heuristics of the third and of the fourth resource.
+PAIRS = (("best-fit-bandwidth", "worse-fit-bandwidth"), ("best-fit-ways", "worse-fit-ways"))
+
+#: (pool, number of resources) -> policy -> mean wait in seconds, by seed.
+Waits = Mapping[tuple[str, int], Mapping[str, NDArray[np.float64]]]
+
+
+def policies(count: int) -> dict[str, tuple[tuple[str, ...], bool]]:
+    """Policy -> its portfolio, and whether its heuristics see the further resources."""
+    pairs = tuple(name for pair in PAIRS[: count - 2] for name in pair)
+    found: dict[str, tuple[tuple[str, ...], bool]] = {name: ((name,), True) for name in (*PAPER_PORTFOLIO, *pairs)}
+    found[MAX_JOBS] = (PAPER_PORTFOLIO, True)
+    if pairs:
+        found[MIX_OF_TWO] = ((MIX,), False)
+        found[WITH_PAIRS] = ((*PAPER_PORTFOLIO, *pairs), True)
+    return found
+
+
+def compare(piece: tuple[str, int, int, float, float]) -> dict[str, float]:
+    """The mean wait under each policy; the piece is pool, number of resources, seed, scale and days."""
+    name, count, seed, scale, days = piece
+    pool = POOLS[name].nodes(scale)
+    records = records_of(generate(POOLS[name], scale=scale, seed=seed, days=days), pool, HIGHEST_LOAD)
+    amounts = None
+    if count > 2:
+        pool, records, amounts = with_more(pool, records, count - 2, np.random.default_rng([seed, count]))
+    waits = {}
+    for policy, (members, seen) in policies(count).items():
+        more = None if amounts is None else MoreDemands(amounts, seen)
+        replayed = replay(pool, records, MatchingParameters(portfolio=members), interval_s=INTERVAL_S, more=more)
+        waits[policy] = float((replayed.start_s - records.submit_s).mean())
+    return waits
+
+
+def with_more(
+    pool: NodeArrays, records: TraceArrays, further: int, rng: np.random.Generator
+) -> tuple[NodeArrays, TraceArrays, NDArray[np.int64]]:
+    """The pool and the jobs with one or two further resources, and what each kind of job demands of (ways, bandwidth).
+
+    A machine has them in proportion to its cores, so much that their load is that of the scarcer of cores and memory.
+    A job that no machine could hold demands as much as the largest machine for it has.
+    """
+    levels = rng.choice(len(LEVELS), size=(len(records), further), p=SHARES)
+    demand = np.array(LEVELS)[levels]
+    held = np.array([[nodes * cores, nodes * memory_mb] for nodes, cores, memory_mb, _ in records.kinds], np.float64)
+    run_s = records.run_s.astype(np.float64)
+    work = (held[records.kind] * run_s[:, np.newaxis]).sum(axis=0)
+    whole = pool.capacity[[CORES, MEMORY]].sum(axis=1)
+    scarcest = float((work / whole).max())  # seconds in which the whole pool would do the work
+    per_core = (demand * run_s[:, np.newaxis]).sum(axis=0) / scarcest / whole[0]
+
+    capacity = pool.capacity.copy()
+    rows = [BANDWIDTH, WAYS][:further]
+    for row, amount in zip(rows, per_core.tolist(), strict=True):
+        capacity[row] = np.rint(capacity[CORES] * amount)
+    number = records.kind.astype(np.int64)
+    for column in levels.T:
+        number = number * len(LEVELS) + column
+    found, kind = np.unique(number, return_inverse=True)
+    kinds = [records.kinds[int(each) // len(LEVELS) ** further] for each in found]
+    amounts = np.zeros((len(found), 2), np.int64)
+    for at, row in enumerate(rows):
+        level = found // len(LEVELS) ** (further - 1 - at) % len(LEVELS)
+        most = np.array([_largest(capacity, cores, memory_mb, row) for _, cores, memory_mb, _ in kinds])
+        amounts[:, row - WAYS] = np.minimum(np.array(LEVELS)[level], most)
+    changed = replace(records, kind=kind.astype(np.int32).ravel(), kinds=kinds)
+    return NodeArrays(pool.names, capacity), changed, amounts
+
+
+def _largest(capacity: NDArray[np.int64], cores: int, memory_mb: int, row: int) -> int:
+    """The most of a further resource on a machine that is large enough in cores and memory."""
+    holds = (capacity[CORES] >= cores) & (capacity[MEMORY] >= memory_mb)
+    return int(capacity[row, holds].max())
+
+
+def reproduce(options: Options) -> Page:
+    """Run what is missing and return the page."""
+    counts, (scale, days) = (QUICK_COUNTS, QUICK_SIZE) if options.quick else (COUNTS, SIZE)
+    seeds = range(1, options.seeds + 1)
+    pieces = [(name, count, seed, scale, days) for seed in seeds for count in counts for name in POOLS]
+    results = dict(zip(pieces, options.results("resources", compare, pieces), strict=True))
+    waits: Waits = {
+        (name, count): {
+            policy: np.array([results[name, count, seed, scale, days][policy] for seed in seeds])
+            for policy in policies(count)
+        }
+        for count in counts
+        for name in POOLS
+    }
+    return Page(
+        title="NetBatch with more than two resources: Mix-Fit over all of them, and Max-Jobs with heuristics for each",
+        made=[
+            (
+                "`sns reproduce netbatch-resources`: pools A-D at scale "
+                f"{scale:g} for {days:g} days, beta {HIGHEST_LOAD:g}, {options.seeds} seeds. Cycles every 30 s, queue "
+                f"depth 1000, 1 reservation. With {' and '.join(map(str, counts[1:]))} resources each job demands "
+                f"{', '.join(map(str, LEVELS))} units of each further one (shares of jobs: "
+                f"{', '.join(f'{share:g}' for share in SHARES)}), independent of its cores, memory and run time. A "
+                "machine has them in proportion to its cores, so much that their load is that of the scarcer of cores "
+                "and memory. *mix-fit* balances all resources, *mix-fit of cores and memory* only these two; both "
+                "place a job only where all of them fit. Each further resource has a best-fit and a worse-fit of its "
+                "own, its pair."
+            )
+        ],
+        claims=[claim for key, of in waits.items() if key[1] > 2 for claim in _claims(key, of)],
+        numbers=[_numbers(waits)],
+        remarks=[TOLD, "Mean waits in seconds, and in percent above those of Max-Jobs with the paper's five:"],
+        shown=_beside(waits, counts[-1]),
+        seeds=options.seeds,
+    )
+
+
+def _above(waits: Mapping[str, NDArray[np.float64]], one: str, other: str = MAX_JOBS) -> Interval:
+    return interval(percent_more(waits[one], waits[other]))
+
+
+def _beside(waits: Waits, most: int) -> DataTable:
+    others = [policy for policy in policies(most) if policy != MAX_JOBS]
+    rows = [
+        (
+            name,
+            count,
+            float(of[MAX_JOBS].mean()),
+            *(str(_above(of, policy)) if policy in of else "" for policy in others),
+        )
+        for (name, count), of in waits.items()
+    ]
+    return DataTable("beside", ("pool", "resources", "max-jobs (s)", *(f"{policy} (%)" for policy in others)), rows)
+
+
+def _numbers(waits: Waits) -> DataTable:
+    rows = [
+        (name, count, policy, *vars(interval(values)).values(), len(values))
+        for (name, count), of in waits.items()
+        for policy, values in of.items()
+    ]
+    return DataTable("waits", ("pool", "resources", "policy", "mean_wait_s", "low", "high", "seeds"), rows)
+
+
+def _claims(key: tuple[str, int], waits: Mapping[str, NDArray[np.float64]]) -> list[Claim]:
+    name, count = key
+    at = f"{name}, {count} resources"
+    single = [policy for policy, (members, _) in policies(count).items() if len(members) == 1]
+    best = min(single, key=lambda policy: float(waits[policy].mean()))
+    return [
+        BETTER.of(
+            "sec. 7",
+            'Mix-Fit "can be extended to more than two resources"',
+            f"{at}: % mix-fit above {MIX_OF_TWO}",
+            _above(waits, MIX, MIX_OF_TWO),
+        ),
+        BETTER.of(
+            "sec. 4",
+            '"additional heuristics can be added later and the system will take advantage of them"',
+            f"{at}: % {WITH_PAIRS} above max-jobs",
+            _above(waits, WITH_PAIRS),
+        ),
+        BEST_OR_THE_SAME.of(
+            "sec. 5",
+            'Max-Jobs "is the best scheme all around"',
+            f"{at}: % max-jobs above {best}",
+            _above(waits, MAX_JOBS, best),
+        ),
+    ]
