@@ -1,6 +1,7 @@
 """The daemons of the world: scheduler, watchdog and submit filter, started and restarted as systemd does."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cache, lru_cache
 from typing import Any
 
@@ -16,10 +17,12 @@ from slurm_sns.policies.placement.heuristic_names import heuristics
 from slurm_sns.policies.profile import Program
 from slurm_sns.policies.sns.profile_reading import programs_of
 from slurm_sns.resources import shared_path
-from slurm_sns.scheduler.loop import Ports, Scheduler, View
+from slurm_sns.scheduler.loop import Scheduler
+from slurm_sns.scheduler.ports import Ports
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.snapshot.known_alternatives import KnownAlternatives
 from slurm_sns.scheduler.snapshot.spreading import Spreading
+from slurm_sns.scheduler.view import View
 from slurm_sns.scheduler.watchdog import Watchdog
 from slurm_sns.slurm.executor import SlurmExecutor
 from slurm_sns.submit.judge import Verdict, judge
@@ -226,23 +229,34 @@ class SchedulerDaemon(Daemon):
         controller = self.controller
         history = HistoryOf(self)
         history.check_writable()
-        spreads = self._policy_name == "combined"
         plans = policy(self._policy_name)
         ports = Ports(
             state=StateOf(self),
             executor=SlurmExecutor(),
             history=history,
             decisions=DecisionsOf(self, history),
-            profiles=ProfilesOf(self, history, programs() if spreads else {}),
+            profiles=ProfilesOf(self, history, self._programs()),
             heartbeat=HeartbeatOf(self),
             kill_switch=KillSwitchOf(self),
             clock=ClockOf(self),
             log=self.log,
         )
         spreading = Spreading(plans.alternatives, known=KnownAlternatives())
-        loop = _Told(ports, plans, settings(controller.mode, self._managed), spreading)
+        rules, more = settings(controller.mode, self._managed), dict[str, Any]()
+        if controller.agents is not None:
+            agents = controller.agents.port(self)
+            ports = replace(ports, agents=agents)
+            learner = controller.agents.learner(self, history, agents, rules)
+            more = {"sign": controller.agents.sign, "learner": learner}
+        loop = _Told(ports, plans, rules, spreading, **more)
         loop.tell = lambda ok: controller.world.history.add("cycle", by=self.name, ok=ok)
         loop.run(INTERVAL_S, lambda: self.is_stopping, lambda: self.hands_over)
+
+    def _programs(self) -> Mapping[str, Program]:
+        if self.controller.agents is not None:
+            known: Mapping[str, Program] = self.controller.agents.programs
+            return known
+        return programs() if self._policy_name == "combined" else {}
 
 
 class WatchdogDaemon(Daemon):

@@ -19,7 +19,7 @@ class Faults:
         self._is_drifting = True
         self.actions: dict[str, Callable[..., None]] = {
             "crash": lambda daemon, stays_dead=False: daemons[daemon].crash(stays_dead=stays_dead),
-            "freeze": lambda daemon, seconds: daemons[daemon].freeze(seconds),
+            "freeze": self.freeze,
             "stop": lambda daemon: daemons[daemon].stop(),
             "restart": lambda daemon: daemons[daemon].restart(),
             "start": lambda daemon: daemons[daemon].start(),
@@ -38,13 +38,21 @@ class Faults:
 
     def do(self, step: Step) -> None:
         """Do what the step says."""
-        self.actions[step.what](**{name: value for name, value in step.data.items() if name != "trap"})
+        if not self._controller.is_repaired:
+            data = {name: value for name, value in step.data.items() if name not in ("trap", "after")}
+            self.actions[step.what](**data)
 
-    def arm(self, step: Step, action: Callable[[], object]) -> None:
-        """Let the step happen at a call of a daemon's ports."""
-        trap: Mapping[str, Any] = step.data["trap"]
-        kinds = frozenset(filter(None, trap["kinds"]))
-        self._daemons[trap["daemon"]].traps.append(Trap(trap["when"], trap["nth"], action, kinds))
+    def arm(self, trap: Mapping[str, Any], action: Callable[[int], object]) -> None:
+        """Let something happen at a call of a daemon's ports; the action is told the job that the call is about."""
+        kinds, daemon = frozenset(filter(None, trap["kinds"])), self._daemons[trap["daemon"]]
+        daemon.traps.append(Trap(trap["when"], trap["nth"], lambda: action(daemon.concerns), kinds))
+
+    def freeze(self, daemon: str, seconds: float, until: Mapping[str, Any] | None = None) -> None:
+        """SIGSTOP, for so long, or until a call of the other daemon; the heartbeat is then lost at the same time."""
+        self._daemons[daemon].freeze(seconds)
+        if until is not None:
+            self.beat(None)
+            self.arm(until, lambda _: self._daemons[daemon].thaw())
 
     def slurmctld(self, state: str, *, hangs: bool = False) -> None:
         """It stops (it may also hang: callers wait), is slow, or works again."""

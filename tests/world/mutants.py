@@ -18,13 +18,15 @@ from rich.table import Table
 
 from slurm_sns.errors import SnsError
 from slurm_sns.model import Release
-from slurm_sns.scheduler import loop, release, sending, watchdog
+from slurm_sns.scheduler import carrying_out, loop, release, sending, stored_records, watchdog
 from slurm_sns.scheduler.observe import follow_up, job_status, nice, reconcile
 from slurm_sns.scheduler.observe.job_status import JobStatus
 from slurm_sns.scheduler.observe.observed import ObservedJob
 from slurm_sns.scheduler.observe.records import NO_MEMORY, JobRecord, Stage
+from slurm_sns.scheduler.ports import Ports
 from slurm_sns.slurm import executor
 from slurm_sns.submit import judge
+from world.mutants_agents import AGENT_MUTANTS
 from world.run import COLLECTED_EVERY, begin_process, run, violations
 from world.schedule import drawn
 
@@ -38,6 +40,7 @@ class Mutant:
     name: str
     sentence: str
     put_in: Callable[[], Patched]
+    needs_agents: bool = False
 
 
 MUTANTS: list[Mutant] = []
@@ -61,10 +64,11 @@ def one_patch(name: str, sentence: str, target: Any, attribute: str, made: Calla
 @mutant
 def recorded_after_the_rpc() -> Iterator[None]:
     """A placement is recorded after it was sent, not before."""
-    commit = loop.Scheduler._commit
+    commit = carrying_out.CarryingOut.commit
 
     def late(self: Any, *given: Any) -> Any:
-        store, left = self._store, [1]
+        records, left = self._records, [1]
+        store = records.store
 
         def skip_first() -> None:
             if left:
@@ -72,54 +76,54 @@ def recorded_after_the_rpc() -> Iterator[None]:
             else:
                 store()
 
-        self._store = skip_first
+        records.store = skip_first
         try:
             return commit(self, *given)
         finally:
-            del self._store
+            del records.store
 
-    with patch.object(loop.Scheduler, "_commit", late):
+    with patch.object(carrying_out.CarryingOut, "commit", late):
         yield
 
 
 @mutant
 def failed_save_ignored() -> Iterator[None]:
     """The scheduler goes on when the store cannot be written."""
-    store = loop.Scheduler._store
+    store = stored_records.StoredRecords.store
 
     def careless(self: Any) -> None:
         try:
             store(self)
         except SnsError:
-            self._stored = dict(self._records)
+            self._stored = dict(self.now)
 
-    with patch.object(loop.Scheduler, "_store", careless):
+    with patch.object(stored_records.StoredRecords, "store", careless):
         yield
 
 
 @mutant
 def records_never_deleted() -> Iterator[None]:
     """Records of jobs that slurmctld has forgotten stay in the store."""
-    store = loop.Scheduler._store
+    store = stored_records.StoredRecords.store
 
     def keep(self: Any) -> None:
-        self._stored = {job_id: record for job_id, record in self._stored.items() if job_id in self._records}
+        self._stored = {job_id: record for job_id, record in self._stored.items() if job_id in self.now}
         store(self)
 
-    with patch.object(loop.Scheduler, "_store", keep):
+    with patch.object(stored_records.StoredRecords, "store", keep):
         yield
 
 
 @mutant
 def records_forgotten_at_a_restart() -> Iterator[None]:
     """A scheduler that starts does not read the records of the one before."""
-    begin = loop.Scheduler.__init__
+    begin = stored_records.StoredRecords.__init__
 
-    def forgetful(self: Any, *given: Any, **named: Any) -> None:
-        begin(self, *given, **named)
-        self._records = {}
+    def forgetful(self: Any, *given: Any) -> None:
+        begin(self, *given)
+        self.now = {}
 
-    with patch.object(loop.Scheduler, "__init__", forgetful):
+    with patch.object(stored_records.StoredRecords, "__init__", forgetful):
         yield
 
 
@@ -172,6 +176,7 @@ for _name, _sentence, _was, _now in (
         JobStatus.REQUEUED,
         JobStatus.PLACED,
     ),
+    ("hold not verified", "A hold that Slurm undid is not set again.", JobStatus.UNHELD, JobStatus.RELEASED),
     ("requeue left alone", "A requeued job keeps our nodes.", JobStatus.REQUEUED, JobStatus.RELEASED),
     ("overdue never taken back", "A placement that Slurm does not start stays.", JobStatus.OVERDUE, JobStatus.PLACED),
     (
@@ -393,9 +398,9 @@ one_patch(
 one_patch(
     "mark written over any text",
     "A placement writes our mark, whatever stands in Extra.",
-    loop.Scheduler,
+    carrying_out.CarryingOut,
     "_placement",
-    lambda real: lambda self, *given: replace(real(self, *given), extra="sns:1 exclusive"),
+    lambda real: lambda self, *given, **named: replace(real(self, *given, **named), extra="sns:1 exclusive"),
 )
 one_patch(
     "corrections put off for ever",
@@ -418,7 +423,7 @@ def kill_switch_ignored() -> Iterator[None]:
         def is_on(self) -> bool:
             return False
 
-    def blind(self: Any, ports: loop.Ports, *given: Any, **named: Any) -> None:
+    def blind(self: Any, ports: Ports, *given: Any, **named: Any) -> None:
         begin(self, replace(ports, kill_switch=Never()), *given, **named)
 
     with patch.object(loop.Scheduler, "__init__", blind):
@@ -459,7 +464,7 @@ def heartbeat_ahead_of_time() -> Iterator[None]:
         def beat(self, now_s: float) -> None:
             self._beat(now_s + 5)
 
-    def wrapped(self: Any, ports: loop.Ports, *given: Any, **named: Any) -> None:
+    def wrapped(self: Any, ports: Ports, *given: Any, **named: Any) -> None:
         begin(self, replace(ports, heartbeat=Ahead(ports.heartbeat)), *given, **named)
 
     with patch.object(loop.Scheduler, "__init__", wrapped):
@@ -583,6 +588,8 @@ one_patch(
 )
 
 
+MUTANTS += [Mutant(*each, needs_agents=True) for each in AGENT_MUTANTS]
+
 # --- the check
 
 
@@ -598,6 +605,8 @@ class Shown:
 def shows(one: Mutant, seeds: Sequence[int]) -> Shown | None:
     """The first of these schedules that violates with the mutant what it keeps without; None if none does."""
     for after, seed in enumerate(seeds, 1):
+        if one.needs_agents and drawn(seed).agents is None:
+            continue
         with one.put_in():
             found = _found(seed)
         if found:

@@ -122,6 +122,8 @@ class Controller:
     keeps_log: bool = False
     #: Lines of the log about defects of slurm_sns.
     defects: list[str] = field(default_factory=list)
+    #: The agents on the nodes (agents.Agents), where the schedule has any.
+    agents: Any = None
 
     def latency_s(self, least_s: float) -> float:
         """How long an RPC takes now."""
@@ -146,6 +148,8 @@ class Caller:
         self.process: Process | None = None
         self.traps: list[Trap] = []
         self.calls = 0
+        #: The job that its present RPC, or its last one, is about (0: none).
+        self.concerns = 0
 
     def call(self, kind: str, effect: Callable[[], Any], takes_s: float = 0.0, *, is_rpc: bool = False) -> Any:
         """Call a port.
@@ -372,6 +376,7 @@ class _Job:
 
     def _ask(self, kind: str, effect: Callable[[str], object]) -> None:
         caller = running(self.controller)
+        caller.concerns = self._id
         caller.rpc(kind, lambda: effect(caller.name), changes=True)
 
 
@@ -404,6 +409,7 @@ def stand_ins(controller: Controller) -> Iterator[None]:
 
     def load(job_id: int) -> ObservedJob:
         caller = running(controller)
+        caller.concerns = job_id
         found: ObservedJob = caller.rpc("load", lambda: caller.seen(slurm.load_job(job_id), job_id))
         return found
 
@@ -414,6 +420,7 @@ def stand_ins(controller: Controller) -> Iterator[None]:
 
     def run(_command: str, *words: str) -> str:
         caller = running(controller)
+        caller.concerns = slurm.first_of(words[1].removeprefix("JobId="))
         text: str = caller.rpc(
             _kind_of(words), lambda: slurm.scontrol(words, caller.name), changes=True, least_s=RPC_S + COMMAND_S
         )
@@ -483,9 +490,11 @@ class HistoryOf:
         if changed or gone:
             saved = tuple(record.job_id for record in changed)
             holding = tuple(record.job_id for record in changed if record.stage is Stage.HOLDING)
+            released = tuple(record.job_id for record in changed if record.stage is Stage.RELEASED)
             placing = {record.job_id: record.nodes for record in changed if record.stage is Stage.PLACED}
+            stages = {"placing": placing, "holding": holding, "released": released}
             self._caller.controller.world.history.add(
-                "record", by=self._caller.name, saved=saved, gone=tuple(gone), placing=placing, holding=holding
+                "record", by=self._caller.name, saved=saved, gone=tuple(gone), **stages
             )
 
     def check(self, what: str, *, reads: bool = False) -> None:

@@ -9,12 +9,14 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from world.history import Event
+from world.promises_agents import agents_at_the_end
 from world.promises_changes import (
     extra_overwritten,
     field_changed,
     nice_left,
     not_planned_again,
     not_taken_back,
+    not_verified,
     wrongly_restored,
 )
 from world.promises_end import at_the_end
@@ -58,7 +60,7 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
     **dict.fromkeys(("requeue", "suspend", "resume", "cancel"), (requeued_by_us,)),
     "beat": (not_honest,),
     "daemon": (not_stopped,),
-    "cycle": (off_but_holding, not_taken_back, not_planned_again, nice_left),
+    "cycle": (off_but_holding, not_taken_back, not_planned_again, not_verified, nice_left),
 }
 
 
@@ -67,9 +69,13 @@ def check(result: Any) -> list[str]:
     tale = Tale(result)
     found: list[str] = []
     for event in result.history.events:
+        if event.kind == "closing":  # from here on there are only nodes
+            break
         found += held_too_long(event, tale)  # it notes when the heartbeat began to be stale
         for rule in RULES.get(event.kind, ()):
             found += rule(event, tale)
         tale.take(event)
     found += at_the_end(result, tale)
+    if getattr(result, "agents", None) is not None:
+        found += agents_at_the_end(result)
     return found

@@ -1,9 +1,11 @@
 """Promises about what we write into jobs: nothing that is their owners', and all of it is taken back in time."""
 
 from collections.abc import Iterator
+from math import inf
 
+from slurm_sns.submit import mark
 from world.history import Event
-from world.promises_life import Life, is_note, is_ours, without_notes
+from world.promises_life import OUR_NICE, Life, is_note, is_ours, without_notes
 from world.promises_tale import Tale
 
 #: A drifting clock may make a placement's timeout so much longer.
@@ -12,23 +14,26 @@ DRIFT_S = 2.0
 OUR_WORDS = frozenset({"Extra", "Nice", "ReqNodeList", "TresPerNode", "MinMemoryCPU", "MinMemoryNode"})
 #: What else a placement changes.
 PLACING_WORDS = frozenset({"NumTasks", "NtasksPerNode"})
-#: The nice values of placed jobs (README; -500 in earlier versions): an administrator's equal value is taken for ours.
-OUR_NICE = (-2_000_000_000, -60_000, -500)
 
 
 def not_taken_back(event: Event, tale: Tale) -> Iterator[str]:
-    """A job that Slurm does not start in time loses its placement, whatever happens to the clock."""
-    looked_s = tale.lives.looked_s.get(event.by, 0.0)
+    """A job that Slurm does not start in time loses its placement, whatever happens to the clock.
+
+    A cycle goes by the time of its beginning: it may be frozen, or wait, before it looks. A placement from the future
+    counts as one from the past: once the clock shows that it lies further ahead than it may last, it is taken back.
+    """
+    looked_s, began_s = tale.lives.looked_s.get(event.by, 0.0), tale.began_s.get(event.by, 0.0)
     if not event.data["ok"] or tale.had_two:
         return
     for life in tale.lives.waiting.values():
         since_s = max(life.placed_s, life.ours_s)
         was_set = tale.services.stepped_s >= since_s
         most_s = tale.place_timeout_s * (2 if was_set else 1) + DRIFT_S
+        ahead_s = life.placed_wall_s - tale.began_wall_s.get(event.by, inf) if since_s == life.placed_s else 0.0
         if (
             life.placed
             and not life.is_left
-            and looked_s - since_s > most_s
+            and (began_s - since_s > most_s or ahead_s > tale.place_timeout_s + DRIFT_S)
             and not life.forgotten
             and tale.has_seen(life, looked_s)
         ):
@@ -50,6 +55,19 @@ def not_planned_again(event: Event, tale: Tale) -> Iterator[str]:
         if life.requeued_s is not None and not life.forgotten and tale.has_seen(life, looked_s):
             yield f"not planned again: job {life.id}, requeued at {life.requeued_s:.3f} s, was left alone by {event.by}"
             life.requeued_s = None
+
+
+def not_verified(event: Event, tale: Tale) -> Iterator[str]:
+    """A job whose placement was taken back, and that the next look shows free all the same, is held once more."""
+    looked_s = tale.lives.looked_s.get(event.by, 0.0)
+    services = tale.services
+    unheld = tale.lives.unheld.pop(event.by, ())
+    is_off = services.kill_switch_since_s is not None or services.mode_of.get(event.by) != "enforce"
+    if not event.data["ok"] or is_off or tale.had_two:
+        return
+    for life in unheld:
+        if life.is_unheld and tale.has_seen(life, looked_s):
+            yield f"hold not verified: job {life.id} was free at {looked_s:.3f} s, and was left so by {event.by}"
 
 
 def nice_left(event: Event, tale: Tale) -> Iterator[str]:
@@ -118,7 +136,7 @@ def extra_overwritten(event: Event, tale: Tale) -> Iterator[str]:
     """A placement writes its note into our mark only."""
     extra = event.data["fields"].get("extra")
     life = tale.lives.of[event.job]
-    if extra is None or tale.was_checked_before(life.touched_s, event):
+    if extra is None or life.overtaken or tale.was_checked_before(life.touched_s, event):
         return
     if not life.marked or is_note(extra) or without_notes(extra) != without_notes(life.wishes["extra"]):
         yield (
@@ -128,8 +146,10 @@ def extra_overwritten(event: Event, tale: Tale) -> Iterator[str]:
 
 
 def _is_gift(extra: str, life: Life) -> bool:
-    """Whether the text is the job's mark, which only says in addition that the job is Slurm's."""
-    return life.has_mark and is_note(extra) and without_notes(extra) == without_notes(life.wishes["extra"])
+    """Whether the text is the job's mark, that says in addition that the job is Slurm's, or has no grant any more."""
+    is_taken_back = mark.is_marked(extra) and mark.grant_in(extra) is None
+    is_same = without_notes(extra) == without_notes(life.wishes["extra"])
+    return life.has_mark and (is_note(extra) or is_taken_back) and is_same
 
 
 def is_nice_known(life: Life) -> bool:

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from slurm_sns.model import Resources
-from world.promises_changes import OUR_NICE, is_nice_known
-from world.promises_life import Life, without_notes
+from world.promises_changes import is_nice_known
+from world.promises_life import OUR_NICE, Life, without_notes
 from world.promises_tale import Tale
 from world.slurm import Slurm
 from world.slurm_jobs import OCCUPYING, WAITING, ModelJob
@@ -83,10 +83,12 @@ def _differences(job: ModelJob, life: Life, is_alive: bool) -> Iterator[tuple[st
             yield name, getattr(job, name), wishes[name]
     if without_notes(job.extra) != without_notes(wishes["extra"]) and not life.overtaken:
         yield "Extra", job.extra, wishes["extra"]
-    if not waits:
+    if not waits or (life.forgotten and not life.has_mark):
         return
     if job.required != tuple(wishes["required"]) and not life.overtaken and not life.is_unknown:
         yield "nodes", job.required, wishes["required"]
+    if is_left:
+        return
     if (job.ways or job.bandwidth_gbps) and not wishes.get("tres") and not wishes["ways"]:
         yield "gres", (job.ways, job.bandwidth_gbps), ""
     memory_mb = job.memory_per_cpu_mb, job.memory_per_node_mb
@@ -132,7 +134,7 @@ def _may_wait(job: ModelJob, life: Life, tale: Tale) -> bool:
         return True
     if job.dependency_state == "failed":
         return True
-    if life.wishes["begin_s"] > tale.wall_s - LONG_S or max(job.begin_s, life.wishes["begin_s"]) > tale.wall_s:
+    if max(job.begin_s, life.wishes["begin_s"]) > tale.wall_s - LONG_S:
         return True
     return any(_hinders(other, life) for other in _others(life, tale))
 

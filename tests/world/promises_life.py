@@ -10,6 +10,8 @@ from world.slurm_jobs import USER_IDS
 PEOPLE = frozenset({*USER_IDS, "admin"})
 #: The states of a job that has nodes.
 RUNNING = ("running", "suspended")
+#: The nice values of placed jobs (README; -500 in earlier versions): an administrator's equal value is taken for ours.
+OUR_NICE = (-2_000_000_000, -60_000, -500)
 #: A requeued job is completing for so long, and cannot be changed meanwhile.
 COMPLETES_IN_S = 1.0
 #: What a submission asks for where it says nothing (ModelJob).
@@ -50,6 +52,10 @@ def is_mark(extra: str) -> bool:
     return hints is not None and not hints.advised
 
 
+#: The records, among those who know that a job was given to Slurm.
+RECORDS = "records"
+
+
 def is_note(extra: str) -> bool:
     """Whether the text is a mark that says that we do not hold the job."""
     hints = mark.read(extra)
@@ -57,8 +63,8 @@ def is_note(extra: str) -> bool:
 
 
 def without_notes(extra: str) -> str:
-    """The mark without what we add to it: the job's own nice value, and that we have given it to Slurm."""
-    return " ".join(word for word in extra.split(" ") if not word.startswith("nice=") and word != "advised")
+    """The mark without what we add to it: the job's own nice value, its grant, and that we have given it to Slurm."""
+    return " ".join(word for word in extra.split(" ") if not word.startswith(("nice=", "grant=")) and word != "advised")
 
 
 def node_names(text: str) -> tuple[str, ...]:
@@ -96,12 +102,15 @@ class Life:
         owner_held_s, admin_held_s: since when its owner or an administrator holds it so that Slurm's record shows it.
             An owner's hold of a job that we hold already leaves no trace.
         placed: the nodes of our placement, as long as they are on the job; `boosted`: our nice value is.
+        placed_s, placed_wall_s: when they were written into it last.
         last_nodes: those of our last placement, also after that was taken back.
         whole_mb: the memory of a whole node, if our placement has given it that.
         ours_s: since when we hold it, or our placement is on it.
         requeued_s: when it was requeued after it ran by our placement, until somebody does something to it.
         given_s: since when it is Slurm's for good: we gave it, or have seen that its owner did. None: it is not.
+        given_known: who knows that it was given to Slurm, besides its mark: the scheduler that gave it, the records.
         unverified: the schedulers that have taken its placement back and have not looked since.
+        was_unheld: since its last placement a scheduler has seen that its hold of it was not in force.
         unseen: people have released it from our hold, or undone our placement, and no scheduler has looked since.
         unclear: its owner held it in a moment that left open whose hold it is; it may be placed, and may stay held.
         saved: when each daemon has last saved a record of it. known: a record of it was ever saved.
@@ -127,12 +136,15 @@ class Life:
     placed: tuple[str, ...] = ()
     last_nodes: tuple[str, ...] = ()
     placed_s: float = 0.0
+    placed_wall_s: float = 0.0
     boosted: bool = False
     whole_mb: int | None = None
     ours_s: float = 0.0
     requeued_s: float | None = None
     given_s: float | None = None
+    given_known: set[str] = field(default_factory=set)
     unverified: set[str] = field(default_factory=set)
+    was_unheld: bool = False
     unseen: bool = False
     unclear: bool = False
     saved: dict[str, float] = field(default_factory=dict)
@@ -169,9 +181,8 @@ class Life:
     @property
     def is_marked_held(self) -> bool:
         """Whether we hold the job, or would if an administrator did not: a user's hold of it looks like ours."""
-        return self.hold == "ours" or (
-            self.hold == "admin" and self.marked and self.given_s is None and not self.placed
-        )
+        is_known = self.marked or (self.known and not self.forgotten)
+        return self.hold == "ours" or (self.hold == "admin" and is_known and self.given_s is None and not self.placed)
 
     @property
     def is_ours(self) -> bool:
@@ -203,6 +214,12 @@ class Life:
         has_our_nodes = bool(self.last_nodes) and set(self.wishes["required"]) == set(self.last_nodes)
         is_ours = self.placed or self.boosted or has_our_nodes
         return self.state == "waiting" and not self.hold and not is_ours
+
+    @property
+    def is_unheld(self) -> bool:
+        """Whether a job whose placement was taken back shows that nobody holds it."""
+        is_plain = not self.wishes["required"] and self.wishes["nice"] not in OUR_NICE
+        return self.is_loose and is_plain and self.marked and self.given_s is None
 
     @property
     def runs(self) -> bool:

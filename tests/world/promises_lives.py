@@ -10,6 +10,7 @@ from world.history import Event
 from world.promises_life import (
     COMPLETES_IN_S,
     PEOPLE,
+    RECORDS,
     RELEASES,
     RUNNING,
     UNSAID,
@@ -19,13 +20,14 @@ from world.promises_life import (
     is_note,
     is_ours,
     node_names,
+    without_notes,
 )
 from world.slurm_jobs import USER_IDS
 
 #: What a task that is split off an array has from it.
 _INHERITED = (
     *("hold", "owner_held_s", "admin_held_s", "placed", "boosted", "given_s"),
-    *("marked", "marked_by_owner", "noted", "forgotten", "known", "people_s", "unseen", "unclear"),
+    *("marked", "marked_by_owner", "noted", "forgotten", "known", "people_s", "unseen", "unclear", "has_ended"),
 )
 
 
@@ -43,8 +45,13 @@ class Lives:
         self.checked_s: dict[str, float] = {}
         self.looked_at_s: dict[tuple[str, int], float] = {}
         self._loose: dict[str, list[Life]] = {}
-        #: What each scheduler's last look showed as Slurm's by its mark.
+        #: What each scheduler's last look showed as Slurm's by its mark, and what ran with a mark that people wrote.
         self._noted: dict[str, list[Life]] = {}
+        self._claimed: dict[str, list[Life]] = {}
+        #: Of each scheduler: the jobs whose placement it has taken back to plan them again, by id; and those of them
+        #: that its next look showed free all the same, which it holds once more.
+        self._taken_back: dict[str, dict[int, Life]] = {}
+        self.unheld: dict[str, list[Life]] = {}
         self._was_lost = False  # a scheduler that goes on without its store has in its memory what no other one knows
         self._memory_per_cpu_mb = memory_per_cpu_mb
         self._takers: dict[str, Callable[[Event], None]] = {
@@ -65,6 +72,7 @@ class Lives:
             "look": self._look,
             "record": self._record,
             "store": self._store,
+            "daemon": self._daemon,
         }
 
     def take(self, event: Event) -> None:
@@ -81,9 +89,25 @@ class Lives:
         """The scheduler `by`, which `is_alone` or not, has ended a cycle well: what it saw released is on record."""
         for life in self._loose.pop(by, ()):
             life.unseen = False
-            is_known = life.id in self.records or (life.is_plain and not life.noted and not self._was_lost)
-            if is_alone and life.given_s is None and is_known and (life.is_loose or life in self._noted[by]):
+            was_noted = life in self._noted[by]
+            is_plain = life.is_plain and not life.noted and not was_noted
+            is_known = life.id in self.records or (is_plain and not self._was_lost)
+            if is_alone and life.given_s is None and is_known and (life.is_loose or was_noted):
                 life.given_s = at_s
+        for life in self._claimed.pop(by, ()):
+            self._taken_for_slurms(life, at_s)
+
+    def _taken_for_slurms(self, life: Life, at_s: float) -> None:
+        """People wrote a mark on a job that ran without a placement of ours: it is Slurm's from now on.
+
+        Whether the job still occupied nodes when it was seen is not known if it was requeued just before.
+        """
+        if life.hold == "ours":
+            life.hold, life.owner_held_s = "owner", None
+        if life.runs:
+            life.given_s = at_s if life.given_s is None else life.given_s
+        else:
+            life.unclear = True
 
     # --- the kinds of events
 
@@ -138,8 +162,12 @@ class Lives:
             self._let_go(life, event)
             return
         if is_ours(event.by):
+            self._taken_back.get(event.by, {}).pop(life.id, None)
+            life.given_known.add(event.by)
             if had and life.given_s is None and not life.runs:
                 life.given_s, life.noted = event.at_s, life.has_mark
+            elif is_note(event.data.get("extra") or "") and life.given_s is None:
+                life.given_s, life.noted = event.at_s, True  # it was placed or released in the meantime
             life.overtaken |= not had
             life.boosted = life.boosted and bool(had)  # Slurm's habit, for root and SlurmUser
         elif not had and event.data["admin"] and not event.data.get("was_paused", life.state == "suspended"):
@@ -189,38 +217,64 @@ class Lives:
     def _marked(self, life: Life, event: Event) -> None:
         """People have written Extra. With `advised` the job is Slurm's, held as it is; with our mark alone, ours."""
         extra = life.wishes["extra"]
-        was_noted, life.noted = life.noted, is_note(extra)
+        was_noted, was_marked = life.noted, life.marked
+        life.noted = is_note(extra)
         life.marked = life.marked_by_owner = is_mark(extra)
         if life.noted and life.hold == "ours" and life.unverified:
             life.unclear = True  # we take it for the watchdog's word, which came in between
+        elif was_noted and life.marked and not life.hold and not self._knows_given(life):
+            life.given_s, life.unseen = None, True  # it looks as if we had never given it to Slurm
         elif life.noted and life.hold == "ours":
             life.hold, life.owner_held_s = "owner", event.at_s
         elif was_noted and not life.has_mark:
             life.owner_held_s = None  # a job that has lost its mark is released
-        elif was_noted and life.marked and life.unverified:
-            life.given_s = None  # we gave it away and took it back in one correction
+        elif life.marked and not was_marked and life.unverified:
+            life.given_s = None  # nothing says any more that we have given it away since we took it back
         elif was_noted and life.marked and life.hold == "owner" and life.given_s is not None:
             # Who has a record knows that it is Slurm's; anybody else takes it for one that the filter has held.
             life.hold, life.owner_held_s, life.given_s, life.unclear = "ours", None, None, True
         elif life.hold == "owner" and (life.is_claimed or (was_noted and life.marked and life.given_s is None)):
             life.hold, life.owner_held_s = "ours", None
+        if was_noted and not life.noted and life.array == life.id:
+            self._array_marked(life)
+
+    def _knows_given(self, life: Life) -> bool:
+        """Whether anything but its mark says that it was given to Slurm: the records, or a scheduler that runs."""
+        return any(each == RECORDS or each.startswith("scheduler") for each in life.given_known)
+
+    def _array_marked(self, array: Life) -> None:
+        """People have taken our word out of an array's mark: tasks split off before look like tasks split off since."""
+        for life in self.waiting.values():
+            if life.array == array.id and life is not array and life.id not in self.records:
+                life.unclear |= life.hold == "ours"
 
     def _ours(self, life: Life, event: Event) -> None:
         """An update of ours. If Slurm refuses a placement, a part of it may be on the job all the same."""
         fields = event.data["fields"]
-        if is_note(fields.get("Extra", "")) and life.given_s is None:
-            life.given_s, life.noted = event.at_s, True
+        if is_note(fields.get("Extra", "")):
+            life.given_known.add(event.by)
+            if life.given_s is None:
+                life.given_s, life.noted = event.at_s, True
         if "Nice" in fields:
             life.boosted = int(fields["Nice"]) < 0 and int(fields["Nice"]) != life.wishes["nice"]
         if "MinMemoryCPU" in fields or "MinMemoryNode" in fields:
             life.whole_mb = None
-        if fields.get("ReqNodeList") == "" and set(life.wishes["required"]) == set(life.last_nodes):
-            # "By us" means the nodes of our record's last placement (CONTRIBUTING): an equal list of theirs is ours.
+        looks_requeued = life.has_mark and life.started and not life.placed_s and (life.forgotten or not life.known)
+        was_changed = life.people_s >= self.looked_s.get(event.by, 0.0)  # we know the list of before
+        looks_ours = looks_requeued or was_changed or set(life.wishes["required"]) == set(life.last_nodes)
+        if fields.get("ReqNodeList") == "" and looks_ours:
+            # "By us" means the nodes of our record's last placement, or without a record those of a requeued job
+            # (CONTRIBUTING): such a list of theirs is ours.
             life.wishes["required"] = ()
             life.unclear |= life.hold == "ours"
         if "ReqNodeList" in fields:
-            life.placed, life.placed_s = node_names(fields["ReqNodeList"]), event.at_s
+            life.placed = node_names(fields["ReqNodeList"])
+            life.placed_s, life.placed_wall_s = event.at_s, event.wall_s
         if event.kind == "unpin" and event.by.startswith("scheduler"):
+            # What people did since it looked it does not know: it may take what they do next for Slurm's doing.
+            life.was_unheld |= not life.marked or life.people_s >= self.looked_s.get(event.by, 0.0)
+            if not (life.was_unheld or is_note(fields.get("Extra", ""))):
+                self._taken_back.setdefault(event.by, {})[life.id] = life
             life.unverified.add(event.by)
             if life.hold == "owner" and (life.owner_held_s or 0.0) >= self.looked_s.get(event.by, 0.0):
                 life.hold, life.owner_held_s, life.unclear = "ours", None, True  # our own hold would have come now
@@ -236,9 +290,13 @@ class Lives:
         life = self._touched(event)
         life.hold, life.owner_held_s, life.admin_held_s = "", None, None
         life.placed = life.last_nodes = tuple(event.data["nodes"])
-        life.placed_s, life.boosted, life.given_s = event.at_s, True, None
+        life.placed_s, life.placed_wall_s, life.boosted, life.given_s = event.at_s, event.wall_s, True, None
         life.noted &= "extra" not in event.data["fields"]
-        life.ours_s = event.at_s
+        extra = event.data["fields"].get("extra")
+        if extra is not None and without_notes(extra) != without_notes(life.wishes["extra"]):
+            life.wishes["extra"], life.marked, life.marked_by_owner = without_notes(extra), True, False
+        life.ours_s, life.was_unheld = event.at_s, False
+        life.given_known.clear()
         life.whole_mb = event.data["fields"].get("memory_per_node", life.whole_mb)
         life.unverified.clear()
 
@@ -308,6 +366,10 @@ class Lives:
         if not event.by.startswith("scheduler"):
             return
         self._loose[event.by] = []
+        taken_back = self._taken_back.pop(event.by, {}).values()
+        self.unheld[event.by] = [life for life in taken_back if life.is_unheld and life.ours_s <= event.at_s]
+        for life in self.unheld[event.by]:
+            life.was_unheld = True
         for life in self.waiting.values():
             if life.ours_s > event.at_s:
                 continue  # it is still completing
@@ -317,6 +379,8 @@ class Lives:
             life.unverified.discard(event.by)
         self._loose[event.by] += [life for life in self.of.values() if life.unseen and life.runs]
         self._noted[event.by] = [life for life in self._loose[event.by] if life.noted]
+        occupying = (life for life in self.of.values() if life.runs or life.ours_s > event.at_s)
+        self._claimed[event.by] = [life for life in occupying if life.is_claimed and life.id not in self.records]
 
     def _record(self, event: Event) -> None:
         self.records.update(event.data["saved"])
@@ -328,6 +392,9 @@ class Lives:
                 life.saved[event.by], life.known = event.at_s, True
                 if job_id in event.data.get("holding", ()):  # what comes now, it may take for its own
                     life.unverified.add(event.by)
+                life.given_known.discard(RECORDS)
+                if job_id in event.data.get("released", ()):
+                    life.given_known.add(RECORDS)
                 life.unseen &= life not in self._loose.get(event.by, ())
                 if life.given_s is None and life in self._noted.get(event.by, ()):
                     life.given_s = event.at_s
@@ -340,11 +407,18 @@ class Lives:
         self.records.clear()
         for life in self.of.values():
             life.forgotten = True
+            life.given_known.discard(RECORDS)
             if life.noted:  # the mark says it
                 continue
             life.given_s = None
             if life.marked and not life.placed:
                 life.owner_held_s = None
+
+    def _daemon(self, event: Event) -> None:
+        if event.data["what"] == "start":  # it takes what is free for released by its owner
+            self._taken_back.pop(event.data["name"], None)
+            for life in self.of.values():
+                life.given_known.discard(event.data["name"])
 
     def _touched(self, event: Event) -> Life:
         life = self.of[event.job]

@@ -28,8 +28,9 @@ class Tale:
         #: When slurmctld last refused a change of ours, by job.
         self.refused_s: dict[int, float] = {}
         self.wall_s = 0.0
-        #: When the present cycle of each scheduler began.
+        #: When the present cycle of each scheduler began, and what the clock showed then.
         self.began_s: dict[str, float] = {}
+        self.began_wall_s: dict[str, float] = {}
 
     def take(self, event: Event) -> None:
         """Go on by one event."""
@@ -42,12 +43,16 @@ class Tale:
         self.lives.take(event)
         self.services.take(event)
         if kind == "cycle":
-            self.began_s[event.by] = event.at_s
+            for life in self.lives.waiting.values():
+                if life.placed_s >= self.began_s.get(event.by, inf):  # the clock may have been set before it was noted
+                    life.placed_wall_s = min(life.placed_wall_s, event.wall_s)
+            self.began_s[event.by], self.began_wall_s[event.by] = event.at_s, event.wall_s
             if event.data["ok"]:
                 is_alone = len(self.services.schedulers()) <= 1
                 self.lives.cycle_ended(event.by, event.at_s, is_alone=is_alone)
         elif kind == "daemon" and event.data["what"] == "start":
-            self.began_s[event.data["name"]] = event.at_s
+            name = event.data["name"]
+            self.began_s[name], self.began_wall_s[name] = event.at_s, event.wall_s
             self.had_two |= len(self.services.schedulers()) > 1
         elif kind == "refused":
             self.refused_s[event.job] = event.at_s

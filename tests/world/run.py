@@ -16,6 +16,9 @@ from typing import Any
 
 from slurm_sns.scheduler.observe.records import JobRecord
 from slurm_sns.scheduler.settings import Settings
+from world.agent_faults import AgentFaults
+from world.agent_hardware import stand_ins as agents_stand_ins
+from world.agents import Agents
 from world.daemons import Daemon, Filter, SchedulerDaemon, WatchdogDaemon, settings
 from world.faults import Faults
 from world.history import Event, History, Times, new_event
@@ -53,6 +56,7 @@ class Result:
         quiet_from_s: the steady second from which all was repaired.
         end_s: the steady second of the end.
         defects: the lines in which our daemons logged defects of their own.
+        agents: the agents on the nodes, where the schedule has any.
     """
 
     history: History
@@ -64,6 +68,7 @@ class Result:
     quiet_from_s: float
     end_s: float
     defects: list[str] = field(default_factory=list)
+    agents: Agents | None = None
 
 
 def run(schedule: Schedule, *, keeps_log: bool = False) -> Result:
@@ -108,10 +113,14 @@ class _Heard(History):
     def __init__(self, times: Times) -> None:
         super().__init__(times)
         self.listeners: list[_Listener] = []
+        #: Told of every event.
+        self.follower: Callable[[Event], object] | None = None
 
     def add(self, kind: str, job: int = 0, by: str = "world", **data: Any) -> None:
         times = self._times
         self.events.append(new_event(Event, (times.true_s, times.wall_s(), kind, job, by, data)))
+        if self.follower is not None:
+            self.follower(self.events[-1])
         if self.listeners:
             told = [each for each in self.listeners if each.kind == kind and each.concerns(job)]
             if told:
@@ -140,6 +149,12 @@ class _Run:
         self.daemons["watchdog"] = WatchdogDaemon(self.controller, "watchdog", managed)
         self.people = People(self.controller, Filter(self.controller, managed))
         self.faults = Faults(self.controller, self.daemons)
+        self.agents = self.agent_faults = None
+        if schedule.agents is not None:
+            self.agents = self.controller.agents = Agents(self.controller, schedule.agents, schedule.seed)
+            self.agent_faults = AgentFaults(self.agents, self.people)
+            self.daemons |= self.agents.nodes
+            self.world.heard.follower = self.agents.heard
         self.holds = Holds(self.world.history.events)
         self.settled_s: float | None = None
 
@@ -152,8 +167,13 @@ class _Run:
         world.at(schedule.quiet_from_s + LEAST_QUIET_S[schedule.ending == "healthy"], self._look)
         self.daemons["scheduler"].start()
         self.daemons["watchdog"].start()
-        with stand_ins(self.controller):
+        if self.agents is not None:
+            self.agents.begin()
+        with stand_ins(self.controller), agents_stand_ins(self.agents):
             world.run(schedule.quiet_from_s + QUIET_S)
+            end_s = world.true_s
+            if self.agents is not None:
+                self.agents.close()
         return Result(
             history=world.history,
             slurm=self.slurm,
@@ -162,21 +182,36 @@ class _Run:
             settings=settings("enforce", frozenset(schedule.managed)),
             alive=schedule.ending == "healthy",
             quiet_from_s=schedule.quiet_from_s,
-            end_s=world.true_s,
+            end_s=end_s,
             defects=self.controller.defects,
+            agents=self.agents,
         )
 
     def _beginning(self, step: Step) -> Callable[[], None]:
         """The step's action, or what arms its trap, or what lets it wait for an event."""
-        does = self.people.do if step.what in self.people.actions else self.faults.do
         if "trap" in step.data:
-            return lambda: self.faults.arm(step, lambda: does(step))
+            return lambda: self.faults.arm(step.data["trap"], lambda job_id: self._do_at_call(step, job_id))
         if "after" in step.data:
             return lambda: self._listen(step)
-        return lambda: does(step)
+        return lambda: self._do(step)
+
+    def _do(self, step: Step, event: Event | None = None) -> None:
+        if step.what in self.people.actions:
+            self.people.do(step, event)
+        elif step.what.startswith("agent-"):
+            assert self.agent_faults is not None
+            self.agent_faults.do(step, event)
+        else:
+            self.faults.do(step)
+
+    def _do_at_call(self, step: Step, job_id: int) -> None:
+        """What a trap lets happen: to the job of the step, or to the one that the call is about."""
+        is_met = step.data["trap"].get("meets") and job_id
+        times = self.world.true_s, self.world.wall_s()
+        self._do(step, Event(*times, "call", job_id, "world", {}) if is_met else None)
 
     def _listen(self, step: Step) -> None:
-        """Let a person's step follow an event of a job, or of a task of the array, so much later."""
+        """Let a step follow an event of a job, or of a task of the array, so much later."""
         after, world = step.data["after"], self.world
 
         def concerns(job_id: int) -> bool:
@@ -186,7 +221,7 @@ class _Run:
             return wanted is not None and job is not None and wanted in (job_id, job.array_id)
 
         def follow(event: Event) -> None:
-            world.at(world.true_s + after["in_s"], lambda: self.people.do(step, event))
+            world.at(world.true_s + after["in_s"], lambda: self._do(step, event))
 
         world.heard.listeners.append(_Listener(after["event"], concerns, follow))
 
@@ -194,6 +229,8 @@ class _Run:
         self.people.is_quiet = True
         self.world.heard.listeners.clear()
         self.faults.repair(self.schedule)
+        if self.agent_faults is not None:
+            self.agent_faults.repair()
 
     def _quiet_interval_s(self) -> float:
         return QUIET_INTERVAL_S if self.world.true_s > self.schedule.quiet_from_s + QUIET_AFTER_S else 0.0

@@ -3,9 +3,9 @@
 Besides the steps of a schedule only latencies and the moments of slurmctld's passes are random; they come from the same
 seed. Each schedule draws which kinds of steps it has at all: with all kinds in each, they would hide each other.
 
-A step happens at its moment. With a `trap` it happens at the n-th call of a daemon's ports from then on; with `after`,
-so long after the next event of that kind in the life of a job (None: of any job), and to the job or the node of the
-event.
+A step happens at its moment. With a `trap` it happens at the n-th call of a daemon's ports from then on, and if it
+`meets` the call, to the job that the call is about; with `after`, so long after the next event of that kind in the life
+of a job (None: of any job), and to the job or the node of the event.
 """
 
 import json
@@ -30,6 +30,9 @@ QUIET_S = 120.0
 
 #: The calls of a scheduler's ports that change something, and those around them.
 RPCS = ("place", "load", "unpin", "uhold", "release", "nice", "split", "update", "jobs", "nodes", "save", "check")
+#: Those that are about one job; and the calls of a watchdog.
+OF_ONE_JOB = frozenset({"place", "load", "unpin", "uhold", "release", "nice", "update"})
+WATCHDOGS = ("jobs", "load", "load", "unpin", "unpin", "release", "update")
 #: The name of the node on which the job of an event is.
 OF_THE_JOB = "*"
 #: Who owns the job of an event; and the events that few jobs have.
@@ -61,6 +64,8 @@ class Schedule:
     ending: str
     quiet_from_s: float
     steps: list[Step]
+    #: What there is of agents on the nodes (schedule_agents); None: none.
+    agents: dict[str, Any] | None = None
 
     def site(self) -> SlurmSite:
         """The cluster."""
@@ -93,7 +98,9 @@ def load(path: Path) -> Schedule:
 
 def drawn(seed: int) -> Schedule:
     """The schedule of this seed."""
-    return _Drawing(seed).schedule()
+    from world.schedule_agents import with_agents
+
+    return with_agents(_Drawing(seed).schedule())
 
 
 class _Drawing:
@@ -136,7 +143,20 @@ class _Drawing:
             kind = self.random.choice(kinds)
             nth = self.one(1, 1, 1, 2, 3)
             step.data["trap"] = {"daemon": "scheduler", "kinds": [kind], "nth": nth, "when": self.random.choice(when)}
+            if "job" in step.data and self.chance(0.5):
+                self.meet(step)
         return step
+
+    def meet(self, step: Step) -> None:
+        """Let a person's step be about the very job that a daemon changes, or looks at, at that moment."""
+        trap = step.data["trap"]
+        if self.chance(0.2):
+            trap |= {"daemon": "watchdog", "kinds": [self.random.choice(WATCHDOGS)], "nth": 1}
+        if trap["kinds"][0] in OF_ONE_JOB:
+            trap["meets"] = True
+            step.data.pop("task", None)
+            if step.data.get("by") in USERS:
+                step.data["by"] = OWNER
 
     def follow(self, step: Step, *events: str, often: float = 0.6) -> Step:
         """Perhaps let the step follow an event of its job, else perhaps a call of the scheduler's ports."""
@@ -422,6 +442,17 @@ class _Drawing:
         step = self.add("freeze", daemon="scheduler", seconds=self.one(self.between(0.5, 5.0), self.between(8.0, 20.0)))
         self.trap(step, (*RPCS, "beat", ""), often=0.7)
 
+    def race(self) -> None:
+        """A scheduler goes on with what it saw, at the very moment at which the watchdog takes it for dead."""
+        step = self.trap(self.add("freeze", daemon="scheduler", seconds=self.between(3.0, 9.0)), often=1.0)
+        kind = self.random.choice(WATCHDOGS)
+        step.data["until"] = {
+            "daemon": "watchdog",
+            "kinds": [kind],
+            "nth": self.one(1, 1, 2, 3),
+            "when": self.one(*WHEN),
+        }
+
     def stop(self) -> None:
         what = self.one("stop", "restart", "restart")
         step = self.trap(self.add(what, daemon="scheduler"), (*RPCS, "beat"), often=0.6)
@@ -467,6 +498,9 @@ class _Drawing:
     def clock(self) -> None:
         if self.chance(0.2):
             self.add("drift", per_s=self.one(-0.2, 0.2, 0.5), seconds=self.between(2.0, 10.0))
+        elif self.chance(0.4):  # in a pause, or before a start
+            step = self.add("clock", step_s=self.one(-3600.0, -3600.0, -60.0, 60.0, 3600.0))
+            self.follow(step, "unpin", "place", often=1.0)
         else:
             self.trap(self.add("clock", step_s=self.one(-3600.0, -60.0, -7.0, -1.0, 1.0, 7.0, 15.0, 60.0, 3600.0)))
 
@@ -523,6 +557,7 @@ _GROUPS: tuple[tuple[Callable[[_Drawing], None], float, int], ...] = (
     (_Drawing.suspend, 0.2, 1),
     (_Drawing.crash, 0.4, 2),
     (_Drawing.freeze, 0.25, 1),
+    (_Drawing.race, 0.12, 1),
     (_Drawing.stop, 0.25, 1),
     (_Drawing.watchdog, 0.25, 1),
     (_Drawing.slurmctld, 0.25, 1),

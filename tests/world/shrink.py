@@ -14,6 +14,7 @@ from typing import Any
 from world.kernel import Broken
 from world.run import run, violations
 from world.schedule import Schedule, Step
+from world.schedule_agents import PLAIN, concerns_agents
 
 #: A schedule is tried at most so many times while it is shrunk.
 MOST_TRIES = 1500
@@ -91,16 +92,29 @@ class _Shrinking:
             yield replace(best, ending="healthy")
         if best.policy != "max-jobs":
             yield replace(best, policy="max-jobs")
+        if best.agents is not None:
+            yield replace(best, agents=None, steps=[each for each in best.steps if not concerns_agents(each)])
+            for name, plain in PLAIN.items():
+                if best.agents[name] != plain:
+                    yield replace(best, agents={**best.agents, name: plain})
         if best.many != 64:
             yield replace(best, many=64)
         for name in list(best.partitions):
             if name != "main":
                 partitions = {key: value for key, value in best.partitions.items() if key != name}
                 managed = tuple(each for each in best.managed if each != name)
-                yield replace(best, partitions=partitions, managed=managed)
+                steps = [each for each in best.steps if name not in _words(each.data)]
+                yield replace(best, partitions=partitions, managed=managed, steps=steps)
         for at, step in enumerate(best.steps):
             for plainer in _plainer_steps(step):
                 yield replace(best, steps=[*best.steps[:at], plainer, *best.steps[at + 1 :]])
+
+
+def _words(value: object) -> set[str]:
+    """All texts in the data of a step, and the parts of lists of partitions."""
+    if isinstance(value, dict):
+        return set().union(*map(_words, value.values()))
+    return set(value.split(",")) if isinstance(value, str) else set()
 
 
 def _plainer_steps(step: Step) -> Iterator[Step]:

@@ -315,8 +315,7 @@ class Slurm:
         job = self._job(job_id)
         given = {name: value for name, value in vars(change).items() if value is not None}
         if "required_nodes" not in given and "priority" in given:
-            self._release(job, by)
-            job.extra = given.get("extra", job.extra)
+            self._release(job, by, given.get("extra"))
             return
         fields = {_WORDS[name]: _text(value) for name, value in given.items()}
         if set(given) == {"nice"}:
@@ -415,7 +414,8 @@ class Slurm:
             job.hold, job.reason = "admin", ""
         self._tell("hold", job, by, admin=admin, had=had)
 
-    def _release(self, job: ModelJob, by: str) -> None:
+    def _release(self, job: ModelJob, by: str, extra: str | None = None) -> None:
+        """Release the job, and write `extra` if it is given, in one RPC."""
         self._check_unfinished(job, by)
         had = job.hold
         if by in USER_IDS and ((had and job.reason != HOLD_REASONS["user"]) or job.is_paused):
@@ -426,7 +426,8 @@ class Slurm:
         elif by not in USER_IDS:  # Slurm clears the nice value of a job that is not held
             job.nice, job.fixed_priority = 0, False
         self._prioritise(job)
-        self._tell("release", job, by, admin=by not in USER_IDS, had_hold=had, was_paused=was_paused)
+        job.extra = job.extra if extra is None else extra
+        self._tell("release", job, by, admin=by not in USER_IDS, had_hold=had, was_paused=was_paused, extra=extra)
         self.passes.wake()
 
     def _check_unfinished(self, job: ModelJob, by: str) -> None:
@@ -719,6 +720,16 @@ class Slurm:
         of_array = [job for job in self.jobs.values() if job.array_id == job_id]
         job = self.jobs.get(job_id)
         return of_array or ([job] if job is not None else [])
+
+    def first_of(self, address: str) -> int:
+        """The id of the first record that `41`, `41_7` or `41_[7-9]` means; 0 if there is none."""
+        base, _, part = address.partition("_")
+        wanted, task = int(base), next(iter(numbers(part.strip("[]")))) if part else None
+        for job in self.jobs.values():
+            is_it = job.array_id == wanted and (job.array_task == task or task in job.array_tasks)
+            if is_it or (task is None and wanted in (job.id, job.array_id)):
+                return job.id
+        return 0
 
     # --- steps of a job's life
 

@@ -804,7 +804,11 @@ a job that waits for its own nodes holds up nobody elsewhere
     until e running
     alice: submit g -p x -n1
     until g running
-    see the watch under 28
+    alice: submit h -p x -n1
+    until h running
+    alice: submit i -p x -n1
+    until i running
+    see the watch under 45
     see b
 
 # Arrays

@@ -348,8 +348,13 @@ def _is_for_later(job: Shown, now_s: float) -> bool:
 
 
 def _reason(job: Shown) -> str:
-    """The reason, without what timing decides, and without Slurm's explanations after a comma."""
+    """The reason, without what timing decides, and without Slurm's explanations after a comma.
+
+    For a moment a job that has started waits for its nodes' prolog; requeued then, it keeps that to the next pass.
+    """
     reason = str(job["reason"]).partition(",")[0]
+    if reason == "Prolog":
+        reason = ""
     return "it waits" if job["state"] == "pending" and reason in _WAITS else reason
 
 
