@@ -35,13 +35,15 @@ class Applied:
 
     `made` are jobs whose group is new: their threads have to be moved (after a restart those of all jobs, because the
     last run may have ended between the two). `without` are jobs that should have had a group and have none, with the
-    reason: their threads belong into the shared group. `overlapped` are groups that took ways before another group had
+    reason: their threads belong into the shared group. `refused` are those among them for whose group the kernel had no
+    room: it may have some later. `overlapped` are groups that took ways before another group had
     given them back, because no other order exists. `writes` is the number of writes to schemata.
     """
 
     made: tuple[int, ...] = ()
     removed: tuple[str, ...] = ()
     without: Mapping[int, str] = field(default_factory=dict)
+    refused: tuple[int, ...] = ()
     overlapped: tuple[str, ...] = ()
     writes: int = 0
 
@@ -75,10 +77,15 @@ def standing(machine: Machine, groups: Groups, ways: Mapping[int, int]) -> dict[
     for job_id, owned in ways.items():
         with suppress(Gone):
             for domain, mask in masks(machine, groups.read(group_of(job_id))).items():
-                runs = [run for start in range(mask.bit_length()) if (run := window(start, owned)) & ~mask == 0]
-                if owned and runs:
-                    found[domain][job_id] = min(runs, key=lambda run: (run & shareable).bit_count())
+                if run := run_inside(mask, owned, shareable):
+                    found[domain][job_id] = run
     return found
+
+
+def run_inside(mask: int, ways: int, shareable: int) -> int:
+    """The run of so many ways in a mask with the fewest shareable ones, of several the lowest; 0 if there is none."""
+    runs = [run for start in range(mask.bit_length()) if (run := window(start, ways)) & ~mask == 0]
+    return min(runs, key=lambda run: (run & shareable).bit_count(), default=0) if ways else 0
 
 
 def everywhere(layout: Layout, machine: Machine) -> dict[int, Layout]:
@@ -133,6 +140,7 @@ class _Application:
         self._made: dict[str, None] = {}
         self._removed: list[str] = []
         self._without: dict[str, str] = {}
+        self._refused: list[str] = []
 
     def run(self) -> Applied:
         names = [*self._shared(), *map(group_of, self._jobs())]
@@ -147,6 +155,7 @@ class _Application:
             made=tuple(job_id for name in self._made if (job_id := job_of(name)) is not None),
             removed=tuple(self._removed),
             without={job_id: why for name, why in self._without.items() if (job_id := job_of(name)) is not None},
+            refused=tuple(job_id for name in self._refused if (job_id := job_of(name)) is not None),
             overlapped=tuple(sorted({write.name for write in writes if write.overlaps})),
             writes=len(writes),
         )
@@ -178,6 +187,7 @@ class _Application:
     def _make(self, names: Sequence[str], *, has_jobs: bool) -> set[str]:
         """Make groups; the result are those that are new. Without jobs of its own a node needs no shared group."""
         new = set()
+        self._refused = []
         for name in names:
             try:
                 if self._groups.make(name):
@@ -186,6 +196,7 @@ class _Application:
                 if name == SHARED and has_jobs:
                     raise
                 self._without[name] = str(problem)
+                self._refused.append(name)
         self._made |= dict.fromkeys(sorted(new, key=names.index))
         return new
 

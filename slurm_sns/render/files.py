@@ -1,6 +1,7 @@
 """Compares rendered texts with the files of a directory, and replaces those that differ, each atomically.
 
-Only files with `MARK` in their first line are replaced, so a wrong directory cannot cost a site its own slurm.conf.
+Only files with `MARK` in their first line are replaced, so a wrong directory cannot cost a site its own slurm.conf. In
+a script, whose first line names its interpreter, it is the second line. Scripts are made executable.
 """
 
 import os
@@ -10,6 +11,8 @@ from pathlib import Path
 
 from slurm_sns.errors import BadInput, SnsError
 from slurm_sns.render.texts import MARK
+
+SCRIPT = "#!"
 
 
 def differing(directory: Path, texts: Mapping[str, str]) -> list[str]:
@@ -21,7 +24,7 @@ def differing(directory: Path, texts: Mapping[str, str]) -> list[str]:
     """
     if directory.exists() and not directory.is_dir():
         raise BadInput(f"{directory} is not a directory; valid: a directory, made when it is missing")
-    return sorted(name for name, text in texts.items() if _content(directory / name) != text)
+    return sorted(name for name, text in texts.items() if not _is_there(directory / name, text))
 
 
 def write(directory: Path, texts: Mapping[str, str]) -> list[str]:
@@ -41,6 +44,15 @@ def write(directory: Path, texts: Mapping[str, str]) -> list[str]:
     return changed
 
 
+def _is_there(path: Path, text: str) -> bool:
+    """Whether the file has this text, and can be executed if it is a script."""
+    return _content(path) == text and path.stat().st_mode & _mode(text) == _mode(text)
+
+
+def _mode(text: str) -> int:
+    return 0o755 if text.startswith(SCRIPT) else 0o644
+
+
 def _content(path: Path) -> str | None:
     try:
         text = path.read_bytes().decode("utf-8", "replace")
@@ -50,7 +62,7 @@ def _content(path: Path) -> str | None:
         raise BadInput(f"{path} is a directory; remove it, or name another directory") from None
     except OSError as problem:
         raise SnsError(f"{path} cannot be read: {problem.strerror}") from None
-    if MARK not in text.partition("\n")[0]:
+    if not any(MARK in line for line in text.split("\n", 2)[: 2 if text.startswith(SCRIPT) else 1]):
         raise BadInput(
             f"{path} was not written by sns render and stays; name another directory, such as /etc/slurm/sns"
         )
@@ -64,7 +76,7 @@ def _replace(path: Path, text: str) -> None:
         with os.fdopen(descriptor, "wb") as file:
             file.write(text.encode("utf-8"))
             file.flush()
-            os.fchmod(file.fileno(), 0o644)
+            os.fchmod(file.fileno(), _mode(text))
             os.fsync(file.fileno())
         Path(draft).replace(path)
     except BaseException:

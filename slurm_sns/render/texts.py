@@ -14,7 +14,7 @@ from slurm_sns.config import Config, grammar
 from slurm_sns.errors import BadInput
 from slurm_sns.policies.profile import FEWEST_WAYS
 from slurm_sns.render import resctrl
-from slurm_sns.resources import shared_path
+from slurm_sns.resources import package_text, shared_path
 from slurm_sns.submit.table import lua_text
 
 MARK = "by `sns render`; do not edit"
@@ -27,6 +27,8 @@ _TEMPLATES = (
     "sns-scheduler.service",
     "sns-watchdog.service",
 )
+#: What Slurm runs on a node when a job begins and when it has ended there; both are made from one template.
+HOOKS = ("prolog", "epilog")
 
 
 def texts(config: Config, source: Path) -> dict[str, str]:
@@ -50,7 +52,12 @@ def texts(config: Config, source: Path) -> dict[str, str]:
         keep_trailing_newline=True,
     )
     rendered = {name: environment.get_template(f"{name}.j2").render(values) for name in _TEMPLATES}
-    return rendered | {"filter.lua": f"-- {header}\n" + lua_text(config.filter_table(str(source)))}
+    rendered["filter.lua"] = f"-- {header}\n" + lua_text(config.filter_table(str(source)))
+    if config.agents.controller is not None:
+        rendered["sns-agent.service"] = environment.get_template("sns-agent.service.j2").render(values)
+        rendered |= {name: environment.get_template("hook.j2").render(values | {"event": name}) for name in HOOKS}
+        rendered["hook.py"] = f"# {header}\n" + package_text("node/hook.py")
+    return rendered
 
 
 def scheduler_parameters(config: Config) -> tuple[tuple[str, str], ...]:
@@ -66,13 +73,13 @@ def scheduler_parameters(config: Config) -> tuple[tuple[str, str], ...]:
 
 
 def _values(config: Config, source: Path) -> dict[str, Any]:
-    slurm = config.slurm
+    slurm, paths, agents = config.slurm, config.paths, config.agents
     with_gres = [nodes for nodes in config.nodes if nodes.gres]
     gres = list(dict.fromkeys(name for nodes in with_gres for name in nodes.gres))
     ours = [each for each in scheduler_parameters(config) if _is_unset(each[0], slurm.scheduler_parameters)]
     return {
         "source": source,
-        "paths": config.paths,
+        "paths": paths,
         "slurm": slurm,
         "with_gres": with_gres,
         "node_types": resctrl.node_types(config),
@@ -83,9 +90,11 @@ def _values(config: Config, source: Path) -> dict[str, Any]:
         "gres_types": _merged(slurm.gres_types, gres),
         "accounting_tres": _accounted(slurm.accounting_tres, gres),
         "priority_flags": _merged(slurm.priority_flags, ["ACCRUE_ALWAYS"]),
+        "agents": agents,
         "our_scheduler_parameters": ours,
         "scheduler_parameters": _merged(slurm.scheduler_parameters, [option for option, _ in ours]),
-        "directories": _directories(config),
+        "directories": _directories((paths.run_dir, "0755"), (paths.state_dir, "0700"), keeps=True),
+        "agent_directories": _directories((agents.run_dir, "0700"), (agents.state_dir, "0700"), keeps=False),
     }
 
 
@@ -108,17 +117,21 @@ def _option_name(option: str) -> str:
     return option.partition("=")[0]
 
 
-def _directories(config: Config) -> list[tuple[str, str]]:
-    """The unit's lines for its two directories. systemd makes those under /run and /var/lib; others must exist."""
+def _directories(running: tuple[Path, str], lasting: tuple[Path, str], *, keeps: bool) -> list[tuple[str, str]]:
+    """A unit's lines for its two directories, given with their modes: one while it runs, one that outlives restarts.
+
+    systemd makes those under /run and /var/lib; others must exist. `keeps`: another unit uses the first one, too, so a
+    stop of this one must not remove it.
+    """
     lines: list[tuple[str, str]] = []
-    for path, base, kind, mode in (
-        (config.paths.run_dir, Path("/run"), "RuntimeDirectory", "0755"),
-        (config.paths.state_dir, Path("/var/lib"), "StateDirectory", "0700"),
+    for (path, mode), base, kind in (
+        (running, Path("/run"), "RuntimeDirectory"),
+        (lasting, Path("/var/lib"), "StateDirectory"),
     ):
         if path.is_relative_to(base) and path != base:
             lines += [(kind, str(path.relative_to(base))), (f"{kind}Mode", mode)]
         else:
             lines += [("ReadWritePaths", str(path))]
-    if any(name == "RuntimeDirectory" for name, _ in lines):
-        lines.append(("RuntimeDirectoryPreserve", "yes"))  # both units use it, so a stop of one must not remove it
+    if keeps and any(name == "RuntimeDirectory" for name, _ in lines):
+        lines.append(("RuntimeDirectoryPreserve", "yes"))
     return lines

@@ -1,8 +1,9 @@
-"""The scheduler's Unix socket: one JSON line in, one JSON line out.
+"""The Unix sockets of the scheduler and of a node's agent: one JSON line in, one JSON line out.
 
-Anybody on the machine may connect. The kernel says who the caller is (SO_PEERCRED); the request never does. Requests
-are limited in size and time, and callers at once in number, in total and of each user, so that no user can hold up
-others. A caller who finds no place gets an answer that says so; `ask` then asks again.
+Anybody on the machine may connect to the scheduler's, root alone to an agent's. The kernel says who the caller is
+(SO_PEERCRED); the request never does. Requests are limited in size and time, and callers at once in number, in total
+and of each user, so that no user can hold up others. A caller who finds no place gets an answer that says so; `ask`
+then asks again.
 """
 
 import json
@@ -16,7 +17,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from slurm_sns.errors import BadInput, SnsError, Unreachable
 from slurm_sns.sockets.caller_limits import Places
@@ -45,15 +46,29 @@ NOBODY: frozenset[int] = frozenset()
 Answer = Callable[[dict[str, Any], int], Any]
 
 
+class Access(NamedTuple):
+    """Who may ask: the mode of the socket's file, the user ids (None: all), and the longest request in bytes."""
+
+    mode: int = 0o666
+    users: frozenset[int] | None = None
+    longest_request_bytes: int = LONGEST_REQUEST_BYTES
+
+
+#: Everybody may ask; who sees what is decided by the caller's user id.
+EVERYBODY = Access()
+
+
 class ControlSocket:
     """Serves `answer(request, user_id)` on a socket file, in threads of its own, while its context lasts.
 
     The user ids in `trusted` are served without limits.
     """
 
-    def __init__(self, path: Path, answer: Answer, trusted: frozenset[int] = NOBODY) -> None:
+    def __init__(
+        self, path: Path, answer: Answer, trusted: frozenset[int] = NOBODY, access: Access = EVERYBODY
+    ) -> None:
         self._path = path
-        self._server = _Server(path, answer, Places(MOST_CALLERS, MOST_OF_A_USER, trusted))
+        self._server = _Server(path, answer, Places(MOST_CALLERS, MOST_OF_A_USER, trusted), access)
 
     def __enter__(self) -> "ControlSocket":
         threading.Thread(target=self._server.serve_forever, args=(STOP_POLL_S,), name="control", daemon=True).start()
@@ -69,16 +84,21 @@ class _Server(socketserver.ThreadingUnixStreamServer):
     daemon_threads = True
     request_queue_size = 64
 
-    def __init__(self, path: Path, answer: Answer, places: Places) -> None:
+    def __init__(self, path: Path, answer: Answer, places: Places, access: Access) -> None:
         self.answer = answer
         self.places = places
-        path.unlink(missing_ok=True)  # a socket that a killed scheduler left behind
+        self.access = access
+        path.unlink(missing_ok=True)  # a socket that a killed daemon left behind
         super().__init__(str(path), _Handler)
-        path.chmod(0o666)  # everybody may ask; who sees what is decided by the caller's user id
+        path.chmod(access.mode)
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Serve the caller if there is a place, otherwise answer that there is none."""
-        problem = self.places.take(_user_id(request))
+        user_id = _user_id(request)
+        if self.access.users is not None and user_id not in self.access.users:
+            self._turn_away(request, {"error": f"user id {user_id} may not ask here", "bad_input": True})
+            return
+        problem = self.places.take(user_id)
         if not problem:
             try:
                 super().process_request(request, client_address)
@@ -86,8 +106,11 @@ class _Server(socketserver.ThreadingUnixStreamServer):
                 self.places.give_back(_user_id(request))
                 raise
             return
+        self._turn_away(request, {"error": problem, "busy": True})
+
+    def _turn_away(self, request: Any, reply: dict[str, Any]) -> None:
         request.setblocking(False)  # a new connection has room for one line
-        request.sendall(_line({"error": problem, "busy": True}))
+        request.sendall(_line(reply))
         self.shutdown_request(request)
         time.sleep(TURNED_AWAY_S)
 
@@ -113,7 +136,8 @@ class _Handler(socketserver.BaseRequestHandler):
 
     def handle(self) -> None:
         try:
-            request, user_id = _parse(_read_line(self.request)), _user_id(self.request)
+            longest = self.server.access.longest_request_bytes
+            request, user_id = _parse(_read_line(self.request, longest), longest), _user_id(self.request)
             with self.server.places.turn(user_id):
                 reply = {"answer": self.server.answer(request, user_id)}
         except SnsError as problem:
@@ -126,22 +150,22 @@ def _line(value: Any) -> bytes:
     return json.dumps(value).encode() + b"\n"
 
 
-def _read_line(connection: socket.socket) -> bytes:
+def _read_line(connection: socket.socket, longest: int) -> bytes:
     """What the caller sends, up to a newline or one byte too many, within `CALLER_TIMEOUT_S` in total."""
     deadline_s = time.monotonic() + CALLER_TIMEOUT_S
     line = b""
-    while not line.endswith(b"\n") and len(line) <= LONGEST_REQUEST_BYTES:
+    while not line.endswith(b"\n") and len(line) <= longest:
         connection.settimeout(max(0.001, deadline_s - time.monotonic()))
-        part = connection.recv(LONGEST_REQUEST_BYTES + 1 - len(line))
+        part = connection.recv(longest + 1 - len(line))
         if not part:
             break
         line += part
     return line
 
 
-def _parse(line: bytes) -> dict[str, Any]:
-    if len(line) > LONGEST_REQUEST_BYTES or not line.endswith(b"\n"):
-        raise BadInput(f"a request is one line of at most {LONGEST_REQUEST_BYTES} bytes")
+def _parse(line: bytes, longest: int) -> dict[str, Any]:
+    if len(line) > longest or not line.endswith(b"\n"):
+        raise BadInput(f"a request is one line of at most {longest} bytes")
     try:
         request = json.loads(line)
     except (ValueError, RecursionError):
@@ -157,24 +181,24 @@ def _user_id(connection: socket.socket) -> int:
     return int(struct.unpack("3i", credentials)[1])
 
 
-def ask(path: Path, request: dict[str, Any]) -> Any:
-    """The running scheduler's answer. While the scheduler is too busy, ask again for at most `PATIENCE_S`.
+def ask(path: Path, request: dict[str, Any], asked: str = "scheduler") -> Any:
+    """The answer of the running scheduler, or of whom else is asked. While it is too busy, ask again for `PATIENCE_S`.
 
     Raises:
-        Unreachable: no scheduler answers there, or it is too busy.
-        SnsError: the scheduler answered with an error (BadInput when the request was at fault).
+        Unreachable: nobody answers there, or it is too busy.
+        SnsError: it answered with an error (BadInput when the request was at fault).
     """
     deadline_s = time.monotonic() + PATIENCE_S
-    while "busy" in (reply := _ask_once(path, request)) and time.monotonic() < deadline_s:
+    while "busy" in (reply := _ask_once(path, request, asked)) and time.monotonic() < deadline_s:
         time.sleep(ASKED_AGAIN_S)
     if "busy" in reply:
-        raise Unreachable(f"the scheduler at {path} is busy: {reply['error']}")
+        raise Unreachable(f"the {asked} at {path} is busy: {reply['error']}")
     if "error" in reply:
         raise (BadInput if reply.get("bad_input") else SnsError)(reply["error"])
     return reply["answer"]
 
 
-def _ask_once(path: Path, request: dict[str, Any]) -> dict[str, Any]:
+def _ask_once(path: Path, request: dict[str, Any], asked: str) -> dict[str, Any]:
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.settimeout(ANSWER_TIMEOUT_S)
@@ -186,8 +210,8 @@ def _ask_once(path: Path, request: dict[str, Any]) -> dict[str, Any]:
     except BlockingIOError:
         return {"error": "the kernel's queue of connections to it is full", "busy": True}
     except OSError as problem:
-        raise Unreachable(f"no scheduler answers at {path}: {problem.strerror or problem}") from None
+        raise Unreachable(f"no {asked} answers at {path}: {problem.strerror or problem}") from None
     if not line:
-        raise Unreachable(f"the scheduler at {path} closed the connection without an answer")
+        raise Unreachable(f"the {asked} at {path} closed the connection without an answer")
     reply: dict[str, Any] = json.loads(line)
     return reply

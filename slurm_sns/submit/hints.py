@@ -52,6 +52,7 @@ class Hints:
         advised: not a hint: we do not hold the job. The filter only marked it (in the mode advise), or it was held and
             has been given to Slurm.
         nice: not a hint: the job's own nice value, 1 to 2147483645, noted while the scheduler has replaced it.
+        grant: not a hint: the token of the placement's grant, which the scheduler writes (scheduler.agents).
     """
 
     alpha: float | None = None
@@ -65,6 +66,7 @@ class Hints:
     fixed: bool = False
     advised: bool = False
     nice: int | None = None
+    grant: str | None = None
 
 
 NO_HINTS = Hints()

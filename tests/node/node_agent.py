@@ -1,16 +1,18 @@
 """A node as its agent sees it, for tests: jobs come and go, each layout starts from the one before, threads follow."""
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from slurm_sns.node.apply import Applied, apply, shapes, standing
-from slurm_sns.node.bandwidth_needs import BandwidthNeeds, Draw, Peak
-from slurm_sns.node.domain_layouts import DomainLayouts, DomainNeed, domain_layouts
-from slurm_sns.node.group_writes import SHARED, group_of, job_of, masks
+from slurm_sns.node.agent.partition import JobNeeds, NodeLimits, Partition
+from slurm_sns.node.apply import Applied
+from slurm_sns.node.bandwidth_needs import Peak
+from slurm_sns.node.domain_layouts import DomainLayouts
+from slurm_sns.node.group_writes import group_of, job_of, masks
 from slurm_sns.node.resctrl.groups import Files, Groups
 from slurm_sns.node.resctrl.machine import discover
-from slurm_sns.policies.sns.way_layout import Layout, Need
+from slurm_sns.policies.sns.way_layout import Layout
 from slurm_sns.policies.sns.way_masks import spans, union
 
 #: Two memory controllers of the paper's node have 118.26 GB/s together, one core draws 18.80 (STREAM).
@@ -28,7 +30,7 @@ class Running(NamedTuple):
 
 
 class Agent:
-    """The guarantees of each domain go from one layout to the next."""
+    """The agent's partition of a node, and the threads of its jobs."""
 
     def __init__(
         self,
@@ -37,9 +39,8 @@ class Agent:
         shared_ways: int = SHARED_WAYS,
         shared_gbps: float = float("inf"),
     ) -> None:
-        self.groups, self.machine = Groups(root, files=files), discover(root)
-        self.shared_ways, self.shared_gbps = shared_ways, shared_gbps
-        self.planned = DomainLayouts({}, {})
+        self.machine, limits = discover(root), NodeLimits(shared_ways, PEAK, shared_gbps)
+        self._partition = Partition(Groups(root, files=files), self.machine, limits)
 
     def threads(self, job: Running) -> Sequence[int]:
         """The job's threads. Here it has one, whose number is 1000 more than the job's."""
@@ -52,25 +53,42 @@ class Agent:
         return dict.fromkeys(sorted({domain for each in resources for domain in each.domains}), 4)
 
     @property
+    def planned(self) -> DomainLayouts:
+        return self._partition.planned
+
+    @property
+    def groups(self) -> Groups:
+        return self._partition.groups
+
+    @groups.setter
+    def groups(self, groups: Groups) -> None:
+        self._partition.groups = groups
+
+    @property
+    def shared_ways(self) -> int:
+        return self._partition.limits.shared_ways
+
+    @shared_ways.setter
+    def shared_ways(self, ways: int) -> None:
+        self._partition.limits = replace(self._partition.limits, shared_ways=ways)
+
+    @property
     def layouts(self) -> Mapping[int, Layout]:
         return self.planned.layouts
 
     def lay_out(self, *jobs: Running) -> None:
-        self._lay_out(self.planned.guaranteed(), jobs)
+        self._partition.lay_out(self._needs(jobs))
 
     def lay_out_after_a_restart(self, *jobs: Running) -> None:
         """All that is known of the time before is what the tree shows."""
-        self._lay_out(standing(self.machine, self.groups, {job.job_id: job.ways for job in jobs}), jobs)
+        self._partition = Partition(self.groups, self.machine, self._partition.limits)
+        self.lay_out(*jobs)
 
     def apply(self, *jobs: Running) -> Applied:
         """Bring the layouts into force and move the jobs' threads."""
-        draws = {job.job_id: Draw(job.gbps, self.cores(job)) for job in jobs}
-        applied = apply(self.groups, self.machine, self.layouts, BandwidthNeeds(draws, PEAK, self.shared_gbps))
-        present = self.groups.names()
+        applied = self._partition.apply(self._needs(jobs))
         for job in jobs:
-            name = group_of(job.job_id) if group_of(job.job_id) in present else SHARED
-            if name in present:
-                self.groups.move_all(name, lambda job=job: self.threads(job))
+            self._partition.move(job.job_id, lambda job=job: self.threads(job))
         return applied
 
     def masks(self) -> dict[str, dict[int, int]]:
@@ -89,9 +107,8 @@ class Agent:
             for domain, each in self.layouts.items()
         )
 
-    def _lay_out(self, before: Mapping[int, Mapping[int, int]], jobs: Sequence[Running]) -> None:
-        needs = [DomainNeed(Need(job.job_id, job.ways, job.job_id), tuple(self.cores(job))) for job in jobs]
-        self.planned = domain_layouts(before, needs, self.shared_ways, shapes(self.machine, self.groups))
+    def _needs(self, jobs: Sequence[Running]) -> list[JobNeeds]:
+        return [JobNeeds(job.job_id, job.ways, job.gbps, self.cores(job), since=job.job_id) for job in jobs]
 
 
 def wanted(plan: Layout, name: str) -> int:

@@ -10,7 +10,7 @@ import struct
 import subprocess
 import sys
 import tarfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -503,8 +503,9 @@ class TestMemoryControllers:
 
 
 class TestNodeCounters:
-    def node(self, tmp_path: Path, perf: EmulatedPerf, log: list[str]) -> NodeCounters:
-        seconds: Iterator[float] = iter(range(100))
+    def node(self, tmp_path: Path, perf: EmulatedPerf, log: list[str], looks: Iterable[float] = ()) -> NodeCounters:
+        """Between two readings a second passes, and in them no time, or the clock shows `looks`: two of a reading."""
+        seconds = iter(looks or (number // 2 for number in range(200)))
         return NodeCounters(perf, tmp_path / "resctrl", tmp_path / "devices", log.append, clock=lambda: next(seconds))
 
     def resctrl(self, tmp_path: Path, features: str) -> Path:
@@ -516,6 +517,13 @@ class TestNodeCounters:
         for feature in features.split():
             (directory / feature).write_text("0\n")
         return group
+
+    def test_a_reading_that_took_long_is_taken_again(self, tmp_path: Path) -> None:
+        group = self.resctrl(tmp_path, "mbm_total_bytes\n")
+        looks = (0, 0.5, 0.5, 0.501, 1, 1.5, 1.5, 2.0, 2.0, 2.5, 2.5, 2.6, 2.6, 3.1)
+        job = self.node(tmp_path, EmulatedPerf(), [], looks).job(group=group)
+        assert job.read().at_s == pytest.approx(0.5005)
+        assert job.read().at_s == pytest.approx(2.55), "the quickest of five counts"
 
     def test_a_job_has_its_ipc_its_bandwidth_and_its_occupancy(self, tmp_path: Path) -> None:
         log: list[str] = []

@@ -1,29 +1,21 @@
 """The checks of the SPANK plugin are those of `slurm_sns.submit.hints`, to the word of their messages."""
 
 import ctypes
-import shutil
-import subprocess
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from slurm_sns.errors import BadInput
-from slurm_sns.resources import shared_path
 from slurm_sns.submit.hints import VALUED, from_options
 
 HEURISTICS = ("first-fit", "best-fit-memory", "mix-fit")
 
 
 @pytest.fixture(scope="session")
-def check(tmp_path_factory):
+def check(parts):
     """The compiled check: (hint, value, heuristics) -> None or the message."""
-    folder = tmp_path_factory.mktemp("spank")
-    for name in ("Makefile", "check.c", "check.h"):
-        shutil.copy(shared_path(f"plugins/spank/{name}"), folder)
-    built = subprocess.run(["make", "-C", folder, "check.so"], capture_output=True, text=True, check=False)
-    assert built.returncode == 0, built.stderr
-    library = ctypes.CDLL(str(folder / "check.so"))
+    library = parts
     library.sns_check.restype = ctypes.c_bool
     library.sns_is_heuristics.restype = ctypes.c_bool
 

@@ -88,3 +88,27 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path, mocker) -> None:
     with pytest.raises(SnsError, match="cannot be written: No space left on device"):
         write(tmp_path, {name: text + "more=1\n" for name, text in TEXTS.items()})
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == TEXTS
+
+
+SCRIPT = {"prolog": f"#!/bin/sh\n# Generated {MARK}.\nexit 0\n"}
+
+
+def test_a_script_can_be_run_and_is_recognised_by_its_second_line(tmp_path: Path) -> None:
+    assert write(tmp_path, SCRIPT) == ["prolog"]
+    assert stat.S_IMODE((tmp_path / "prolog").stat().st_mode) == 0o755
+    assert differing(tmp_path, SCRIPT) == []
+    (tmp_path / "prolog").chmod(0o644)
+    assert write(tmp_path, SCRIPT) == ["prolog"], "a script that cannot be run differs"
+    assert stat.S_IMODE((tmp_path / "prolog").stat().st_mode) == 0o755
+
+
+def test_a_script_of_the_site_stays(tmp_path: Path) -> None:
+    (tmp_path / "prolog").write_text("#!/bin/sh\necho ours\n")
+    with pytest.raises(BadInput, match="prolog was not written by sns render and stays"):
+        write(tmp_path, SCRIPT)
+
+
+def test_the_second_line_of_another_file_is_no_sign(tmp_path: Path) -> None:
+    (tmp_path / "a.conf").write_text(f"ours\n# Generated {MARK}.\n")
+    with pytest.raises(BadInput, match=r"a\.conf was not written by sns render and stays"):
+        write(tmp_path, TEXTS)

@@ -117,7 +117,7 @@ def test_a_node_list_stays_a_text(tmp_path: Path, name: str) -> None:
     assert only["nodes"] == name
 
 
-def test_it_says_that_nothing_applies_it_yet(tmp_path: Path) -> None:
+def test_it_says_who_makes_the_groups_and_how_to_compare_it(tmp_path: Path) -> None:
     text = rendered(tmp_path, "cores: 4")["resctrl.yaml"]
-    assert "No program applies this file yet." in text
+    assert "The agent on a node (sns agent) makes and removes the groups" in text
     assert "sns check --node-reports DIR" in text

@@ -16,8 +16,8 @@ GOLDEN = Path(__file__).parents[1] / "data" / "rendered"
 ACCEPT = f"""
 The rendered text is not the one in {GOLDEN}. If the new text is right, accept it and read the change in the commit:
     sns render {GOLDEN} --config {GOLDEN / "sns.yaml"}
-    rm {GOLDEN / "filter.lua"}
-    sed -i 's|{GOLDEN / "sns.yaml"}|{SOURCE}|' {GOLDEN}/*.conf {GOLDEN}/*.service {GOLDEN}/resctrl.yaml"""
+    rm {GOLDEN / "filter.lua"} {GOLDEN / "hook.py"}
+    cd {GOLDEN}; sed -i 's|{GOLDEN / "sns.yaml"}|{SOURCE}|' *.conf *.service resctrl.yaml prolog epilog"""
 
 NODES = "nodes: [{names: c1, partitions: [main], cores: 4, memory_mb: 4000%s}]\n"
 
@@ -43,7 +43,7 @@ class TestGoldenFiles:
     def test_each_file_has_one(self) -> None:
         rendered = texts(load(GOLDEN / "sns.yaml"), SOURCE)
         accepted = {path.name for path in GOLDEN.iterdir()} - {"sns.yaml"}
-        assert set(rendered) == accepted | {"filter.lua"}, ACCEPT
+        assert set(rendered) == accepted | {"filter.lua", "hook.py"}, ACCEPT
 
 
 class TestEveryText:

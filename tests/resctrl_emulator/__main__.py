@@ -26,11 +26,12 @@ def host(cpus: Path = Path("/sys/devices/system/cpu")) -> tuple[int, tuple[int, 
 
 
 @cache
-def programs(path: Path | None) -> dict[str, Program]:
-    """The programs of this file of profiles, or of ours. A mount does not wait for the reader, which takes 0.5 s."""
+def programs(paths: tuple[Path, ...]) -> dict[str, Program]:
+    """The programs of these files of profiles, or of ours. A mount does not wait for the reader, which takes 0.5 s."""
     from slurm_sns.config.profiles_yaml import read_profiles
 
-    return {each.name: each for each in read_profiles(path or shared_path("conf/profiles/spread-n-share.yaml"))}
+    files = paths or (shared_path("conf/profiles/spread-n-share.yaml"),)
+    return {each.name: each for path in files for each in read_profiles(path)}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -42,7 +43,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--fit-host", action="store_true", help="with the CPUs and the cache ids of this machine")
     parser.add_argument("--clock", choices=("real", "emulated"), default="real", help="what makes programs advance")
     parser.add_argument("--processes", type=Path, default=Path("/proc"), help="where the tasks are")
-    parser.add_argument("--profiles", type=Path, help="the file of the programs that can be started")
+    parser.add_argument(
+        "--profiles", type=Path, action="append", default=[], help="a file of programs that can be started; several"
+    )
     parser.add_argument("--copy", action="store_true", help="write plain files there instead of mounting, and end")
     chosen = parser.parse_args(arguments)
     machine = MACHINES[chosen.machine]
@@ -57,7 +60,7 @@ def main(arguments: list[str] | None = None) -> int:
             files.write_copy(emulator.tree, chosen.mountpoint)
             return 0
         mount.check()
-        profiles = partial(programs, chosen.profiles)
+        profiles = partial(programs, tuple(chosen.profiles))
         if chosen.profiles:
             profiles()
         mount.serve(emulator, chosen.mountpoint, profiles)

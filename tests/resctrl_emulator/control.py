@@ -11,7 +11,8 @@
 
     {"start": "mg", "processes": 16, "scale": 1, "tasks": [4711], "cores": {"0": 8, "1": 8}, "work_s": 97.86}
 
-Without `work_s` it runs until it is stopped, or its tasks end. `faults` takes one of
+With `"work_s": "profile"` it has as much work as the profile's run took. Without `work_s` it runs until it is stopped,
+or its tasks end. `faults` takes one of
 
     {"path": "job/schemata", "access": "write", "errno": "EINVAL", "status": "Mask out of range", "times": 1}
     {"path": "job", "access": "make", "errno": "ENOSPC", "status": "Out of CLOSIDs"}
@@ -37,6 +38,12 @@ from slurm_sns.policies.profile import Program as Profile
 #: The programs that can be started, by name: read when the first is asked for.
 Profiles = Callable[[], Mapping[str, Profile]]
 NAME = ".emulator"
+#: A job's task says itself which program it is; everything else is root's.
+MODES = {
+    f"/{NAME}": 0o711,
+    f"/{NAME}/programs": 0o666,
+    **{f"/{NAME}/{name}": 0o600 for name in ("clock", "counters", "faults")},
+}
 ACCESSES = ("write", "read", "make", "remove")
 
 
@@ -115,7 +122,8 @@ def _program(emulator: Emulator, profiles: Profiles, wish: Mapping[str, Any]) ->
     if not set(cores) <= set(emulator.tree.machine.llc_domains) or min(cores.values()) < 1 or not wish["tasks"]:
         raise Refusal(EINVAL)
     tasks = tuple(map(int, wish["tasks"]))
-    work_s = float(wish["work_s"]) if "work_s" in wish else float("inf")
+    asked = wish.get("work_s", "inf")
+    work_s = run.time_s if asked == "profile" else float(asked)
     emulator.programs.start(Program(str(wish["start"]), run, tasks, cores, work_s))
 
 

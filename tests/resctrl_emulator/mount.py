@@ -239,8 +239,7 @@ def _operations(fuse: ModuleType) -> type:
             node: Node = self._opened[fh].file if fh and fh in self._opened else self._find(path or "/")
             kind = stat.S_IFDIR if isinstance(node, Directory) else stat.S_IFREG
             uid, gid = node.group.owner if node.group is not None and node.group.owner != (0, 0) else self._user
-            is_hidden = (path or "").startswith(f"/{control.NAME}")
-            mode = node.mode & (0o700 if is_hidden else 0o777)
+            mode = control.MODES.get(path or "", node.mode)
             shown = {"st_uid": uid, "st_gid": gid, "st_mode": mode, **self._changed.get(path or "", {})}
             links = 2 if isinstance(node, Directory) else 1
             return {**shown, "st_mode": kind | shown["st_mode"], "st_nlink": links, "st_size": 0}

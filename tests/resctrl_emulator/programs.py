@@ -27,6 +27,8 @@ from slurm_sns.policies.profile import Run
 from slurm_sns.sim.progress.bandwidth_saturation import Traffic, settled, traffic_of
 from slurm_sns.sim.progress.contention import AGREED_WAYS, MOST_ROUNDS
 
+#: So many programs whose tasks have ended are still shown, with what they have counted.
+MOST_ENDED = 64
 #: The lines of schemata that the ways of a program follow: its data. Its code is small.
 DATA_LINES = ("L3", "L3DATA")
 
@@ -104,7 +106,10 @@ class Programs:
         self._programs: list[Program] = []
 
     def start(self, program: Program) -> Program:
-        """The program begins to run, beside the others."""
+        """The program begins to run, beside the others. Of those whose tasks have ended, the last ones are kept."""
+        ended = [each for each in self._programs if all(self._tree.tasks.group_of(task) is None for task in each.tasks)]
+        forgotten = ended[:-MOST_ENDED]
+        self._programs = [each for each in self._programs if each not in forgotten]
         self._programs.append(program)
         return program
 

@@ -202,9 +202,10 @@ def test_counters_can_be_made_unavailable(root, job):
     assert (job / "mon_data/mon_L3_01/llc_occupancy").read_text() == "0\n"
 
 
-def test_the_hidden_files_are_for_the_owner_only(root):
-    assert stat.S_IMODE((root / ".emulator").stat().st_mode) == 0o700
-    assert stat.S_IMODE((root / ".emulator/clock").stat().st_mode) == 0o600
+def test_a_users_task_may_say_what_it_is_and_the_other_hidden_files_are_the_owners(root):
+    names = ("", "programs", "clock", "counters", "faults")
+    modes = [stat.S_IMODE((root / ".emulator" / name).stat().st_mode) for name in names]
+    assert modes == [0o711, 0o666, 0o600, 0o600, 0o600]
 
 
 def emulator(*arguments, **options):

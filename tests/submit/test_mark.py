@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,6 +20,7 @@ _HINTS = st.builds(
     fixed=st.booleans(),
     advised=st.booleans(),
     nice=st.none() | st.integers(1, MOST_NICE),
+    grant=st.none() | st.from_regex(r"[A-Za-z0-9._:-]{1,199}", fullmatch=True),
 )
 
 
@@ -81,6 +84,15 @@ def test_reading_any_text_never_fails_and_only_our_own_form_is_ours(text):
         "sns:1 advised fixed",
         "sns:1 advised=yes",
         "sns:1 advised advised",
+        "sns:1 grant=",
+        "sns:1 grant",
+        "sns:1 grant=a=b",
+        "sns:1 grant=a nice=1",
+        "sns:1 exclusive grant=a",
+        "sns:1 grant=a grant=a",
+        "sns:1 grant=a\n",
+        "sns:1 grant=\u0661",
+        "sns:1 grant=" + 200 * "a",
         " sns:1",
         "xsns:1",
     ],
@@ -92,3 +104,26 @@ def test_what_is_not_exactly_our_form_is_not_our_mark(extra):
 
 def test_a_heuristic_that_the_configuration_no_longer_knows_is_still_read():
     assert mark.read("sns:1 heuristic=retired-fit") == Hints(heuristic="retired-fit")
+
+
+def test_a_grant_stands_after_the_nice_value_and_is_found_in_the_mark():
+    hints = Hints(program="mg", nice=100, grant="1.k2:aB-_", exclusive=True)
+    assert mark.write(hints) == "sns:1 program=mg nice=100 grant=1.k2:aB-_ exclusive"
+    assert mark.grant_in(mark.write(hints)) == "1.k2:aB-_"
+    assert [mark.grant_in(extra) for extra in ("", "grant=a", "sns:1", "sns:1 colour=red grant=a")] == [None] * 4
+
+
+@given(_HINTS, st.integers(-MOST_NICE, MOST_NICE), st.none() | st.just("token"))
+def test_a_placement_writes_its_own_grant_and_nothing_of_an_earlier_one(hints, nice, grant):
+    written = mark.of_placement(hints, nice, grant)
+    placed = hints if written is None else mark.read(written)
+    assert placed == replace(hints, nice=nice if nice > 0 else None, grant=grant)
+    assert (written is None) == (placed == hints)
+
+
+@given(_HINTS)
+def test_whoever_takes_a_placement_back_or_gives_a_job_to_slurm_removes_the_grant(hints):
+    back, given_away = mark.without_grant(hints), mark.given_to_slurm(hints)
+    assert (hints if back is None else mark.read(back)) == replace(hints, grant=None)
+    assert (hints if given_away is None else mark.read(given_away)) == replace(hints, grant=None, advised=True)
+    assert mark.of_placement(None, 5, "token") is mark.without_grant(None) is mark.given_to_slurm(None) is None

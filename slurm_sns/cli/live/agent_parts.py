@@ -1,0 +1,141 @@
+"""The parts of a node's agent, built from a configuration."""
+
+import pwd
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from slurm_sns import __version__
+from slurm_sns.cli.live.node_missing import missing
+from slurm_sns.cli.live.process import log
+from slurm_sns.config import Config
+from slurm_sns.node.agent.agent import Agent
+from slurm_sns.node.agent.boot_clock import BootClock, boot_id
+from slurm_sns.node.agent.cache_domains import CacheDomains
+from slurm_sns.node.agent.cpu_shares import CpuShares
+from slurm_sns.node.agent.partition import NodeLimits
+from slurm_sns.node.agent.ports import AgentPorts, AgentSettings
+from slurm_sns.node.agent.processes import Processes
+from slurm_sns.node.agent.spool import Spool
+from slurm_sns.node.agent.state_file import StateFile
+from slurm_sns.node.agent.tasks_of_job import SlurmTasks
+from slurm_sns.node.agent.tree import NodeTree
+from slurm_sns.node.bandwidth_needs import Peak
+from slurm_sns.node.cgroups import Cgroups
+from slurm_sns.node.counters.node_counters import DEVICES, NodeCounters
+from slurm_sns.node.counters.perf_event import KernelPerf, Perf
+from slurm_sns.node.resctrl.machine import Machine
+from slurm_sns.scheduler.agents import grants
+from slurm_sns.scheduler.agents.values import Grant, RunId
+from slurm_sns.sockets.agent_channel import AgentChannel
+from slurm_sns.sockets.key_file import KeyFile
+
+CGROUPS = Path("/sys/fs/cgroup")
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """A node besides resctrl: performance counters, and how many cores with some CPUs each cache of a level has."""
+
+    perf: Perf
+    cores: Callable[[Sequence[int], int], Mapping[int, int]]
+    devices: Path = DEVICES
+    cgroups: Path | None = CGROUPS
+    processes: Path = Path("/proc")
+
+
+def hardware() -> Hardware:
+    """This machine's."""
+    return Hardware(KernelPerf(), CacheDomains().cores)
+
+
+def agent(config: Config, node: str, found: Hardware, *, observes: bool) -> tuple[Agent, AgentChannel | None]:
+    """The agent of this node, and its channel to the controller, not started yet; None without a controller."""
+    keys = KeyFile(config.agents.key_file, _owner_of_keys(config), log.info)
+
+    def verify(token: str, run: RunId, nodes: Sequence[str]) -> Grant:
+        return grants.verified(token, keys(), run, node, nodes)
+
+    made = Agent(_settings(config, node, observes=observes), _ports(config, node, found, verify, observes=observes))
+    if config.agents.controller is None:
+        return made, None
+    where = (config.agents.controller, config.agents.port)
+    channel = AgentChannel(*where, node, keys, receive=made.inbox.receive, log=log.info)
+    made.connect(channel)
+    return made, channel
+
+
+def _owner_of_keys(config: Config) -> int:
+    """Who may own the key file besides root: SlurmUser, whose file it is where a node is the controller, too."""
+    try:
+        return pwd.getpwnam(config.slurm.user).pw_uid
+    except KeyError:
+        return 0
+
+
+def _settings(config: Config, node: str, *, observes: bool) -> AgentSettings:
+    agents = config.agents
+    return AgentSettings(
+        node,
+        __version__,
+        sample_s=agents.sample_s,
+        sample_ways=agents.sample_ways,
+        monitor_s=agents.monitor_s,
+        vanished_after_s=agents.vanished_after_s,
+        confine_system=agents.confine_system,
+        observes=observes,
+    )
+
+
+def _ports(
+    config: Config,
+    node: str,
+    found: Hardware,
+    verify: Callable[[str, RunId, Sequence[str]], Grant],
+    *,
+    observes: bool,
+) -> AgentPorts:
+    agents, clock, said = config.agents, BootClock(), _once()
+    cgroups = None if found.cgroups is None else Cgroups(found.cgroups, node, processes=found.processes)
+    processes = Processes(found.processes)
+    return AgentPorts(
+        clock=clock,
+        boot=boot_id(),
+        tree=NodeTree(
+            agents.resctrl,
+            partial(_limits, config, node),
+            missing=partial(missing, agents.resctrl),
+            log=log.info,
+            observes=observes,
+        ),
+        tasks=SlurmTasks(cgroups, processes, log.info),
+        slurmstepds=lambda: processes.slurmstepds().values(),
+        cores=found.cores,
+        # A line about what the node cannot measure comes once, not again with each new tree.
+        counters=lambda: NodeCounters(found.perf, agents.resctrl, found.devices, said, clock=clock.steady),
+        shares=CpuShares(cgroups, log.info),
+        state=StateFile(agents.state_dir, log.info),
+        spool=Spool(agents.state_dir / "spool", log.info),
+        verify=verify,
+        log=log.info,
+    )
+
+
+def _once() -> Callable[[str], None]:
+    """A log that has each line once."""
+    said: set[str] = set()
+
+    def say(text: str) -> None:
+        if text not in said:
+            said.add(text)
+            log.info(text)
+
+    return say
+
+
+def _limits(config: Config, node: str, machine: Machine) -> NodeLimits:
+    """The shared ways, and the peak bandwidth of a cache domain: the node's, in equal parts."""
+    gbps = next((each.bandwidth_gbps for each in config.nodes if node in each.node_names), 0)
+    domains = len(machine.bandwidth.domains) if machine.bandwidth is not None else 0
+    return NodeLimits(config.sns.shared_ways, Peak(gbps / domains) if gbps and domains else None)

@@ -1,0 +1,60 @@
+"""Which cache domain each CPU belongs to, from sysfs: /sys/devices/system/cpu/cpuN/cache/indexM."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from pathlib import Path
+
+from slurm_sns.node.counters.number_list import numbers_of
+
+CPUS = Path("/sys/devices/system/cpu")
+
+
+class CacheDomains:
+    """The caches of each CPU below `cpus`, by their ids."""
+
+    def __init__(self, cpus: Path = CPUS) -> None:
+        self._cpus = cpus
+
+    def cores(self, cpus: Iterable[int], level: int) -> Mapping[int, int]:
+        """How many cores with these CPUs each cache of this level has; empty where sysfs does not say it of all.
+
+        Two CPUs that are threads of one core count once.
+        """
+        found: Counter[int] = Counter()
+        for cpu in {self._core_of.get(cpu, cpu): cpu for cpu in cpus}.values():
+            if level not in self._caches_of.get(cpu, {}):
+                return {}
+            found[self._caches_of[cpu][level]] += 1
+        return dict(found)
+
+    @cached_property
+    def _caches_of(self) -> Mapping[int, Mapping[int, int]]:
+        """The ids of each CPU's caches, by level. The topology of a machine does not change."""
+        found = {}
+        for directory in self._cpus.glob("cpu[0-9]*"):
+            levels = {_number(each / "level"): _number(each / "id") for each in directory.glob("cache/index*")}
+            if directory.name[3:].isdigit():
+                known = {level: number for level, number in levels.items() if level is not None and number is not None}
+                found[int(directory.name[3:])] = known
+        return found
+
+    @cached_property
+    def _core_of(self) -> Mapping[int, int]:
+        """The first CPU of each CPU's core."""
+        found = {}
+        for directory in self._cpus.glob("cpu[0-9]*"):
+            try:
+                siblings = numbers_of((directory / "topology" / "thread_siblings_list").read_text(encoding="ascii"))
+            except (OSError, ValueError):
+                continue
+            if siblings and directory.name[3:].isdigit():
+                found[int(directory.name[3:])] = siblings[0]
+        return found
+
+
+def _number(path: Path) -> int | None:
+    try:
+        return int(path.read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return None

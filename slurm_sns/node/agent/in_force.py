@@ -1,0 +1,100 @@
+"""What the runs of a node have now: brought into force in the tree and in the cgroups, and counted by it.
+
+Counting and changing belong together: the intervals of all runs end before ways are changed, and begin after it.
+"""
+
+from collections.abc import Collection, Mapping
+
+from slurm_sns.node.agent.measuring import Counted, Measuring
+from slurm_sns.node.agent.needs import needs
+from slurm_sns.node.agent.ports import AgentPorts, AgentSettings
+from slurm_sns.node.agent.runs_here import RunHere, RunsHere
+from slurm_sns.node.agent.sampling import turns, ways_at
+from slurm_sns.node.agent.tasks_of_job import Tasks
+
+
+class InForce:
+    """The runs' ways, bandwidth and parts of the CPU, their threads and their counters, which are opened at once.
+
+    The methods get the runs that are here as `here`.
+    """
+
+    def __init__(self, settings: AgentSettings, ports: AgentPorts) -> None:
+        self._settings, self._ports, self._tree = settings, ports, ports.tree
+        self.measuring = Measuring(ports.counters())
+        #: What was found last of each job: its tasks; its cores by cache domain, empty if they are not known.
+        self.tasks: dict[int, Tasks] = {}
+        self.cores: dict[int, Mapping[int, int]] = {}
+        #: The ways that the sampled run has; 0 if none is sampled.
+        self.sampled_ways = 0
+
+    def bring_about(self, here: RunsHere) -> bool:
+        """Bring into force what the runs are to have now, and end their intervals; False if the tree refuses it.
+
+        Where it does not, `count` is to follow.
+        """
+        self.measuring.end_intervals()
+        self.sampled_ways = self.turn(here)
+        cores = {job_id: known for job_id, known in self.cores.items() if known}
+        return self._tree.bring_about(needs(here, cores, self._tree.ways_for_jobs(), self.sampled_ways))
+
+    def count(self, here: RunsHere) -> None:
+        """Begin the intervals of the runs with what they have now, and place the threads of groups that are new."""
+        for run in here.runs:
+            job_id = run.run.job_id
+            tasks = self.tasks.get(job_id)
+            if tasks is None:
+                continue
+            if job_id in self._tree.made:
+                self._tree.place(job_id, tasks.threads)
+                self.measuring.reopen(job_id)
+            self.measuring.count(job_id, self._counted(job_id, tasks, here))
+            self.measuring.begin_interval(job_id, self._ways(job_id, here))
+
+    def find(self, jobs: Collection[int]) -> Mapping[int, Tasks]:
+        """Find the tasks of these jobs, and their cores; the result has the jobs that have threads."""
+        found = {job_id: tasks for job_id, tasks in self._ports.tasks.of(jobs).items() if tasks.threads}
+        for job_id, tasks in found.items():
+            self.tasks[job_id] = tasks
+            self.cores[job_id] = self._tree.known_cores(tasks.cpus, self._ports.cores)
+        return found
+
+    def join(self, found: Mapping[int, Tasks], here: RunsHere) -> None:
+        """Put the threads of these jobs where they belong, count them, and let the jobs have their part of the CPU."""
+        for job_id, tasks in found.items():
+            self.measuring.end_interval(job_id)
+            if not self._settings.observes:
+                self._tree.place(job_id, tasks.threads)
+            self.measuring.count(job_id, self._counted(job_id, tasks, here))
+            self.measuring.begin_interval(job_id, self._ways(job_id, here))
+            self.share(here.of(job_id))
+
+    def share(self, run: RunHere | None) -> None:
+        """Let the run, if it is here, have its part of the CPU, once its CPUs are known."""
+        tasks = None if run is None else self.tasks.get(run.run.job_id)
+        if run is not None and tasks is not None and not self._settings.observes:
+            self._ports.shares.bring_about(run, len(tasks.cpus))
+
+    def forget(self, jobs: Collection[int]) -> None:
+        """These jobs have ended."""
+        for job_id in jobs:
+            self.tasks.pop(job_id, None)
+            self.cores.pop(job_id, None)
+        self._ports.shares.forget(jobs)
+
+    def turn(self, here: RunsHere) -> int:
+        """The number of ways that a sampled run is to have now; 0 if none is sampled, or nothing can be partitioned."""
+        all_ways = self._tree.ways_for_jobs() if here.sampled is not None else 0
+        if not all_ways:
+            return 0
+        turn = turns(self._settings.sample_ways, all_ways, self._tree.least_ways())
+        return ways_at(self._ports.clock.now(), self._settings.sample_s, turn)
+
+    def _counted(self, job_id: int, tasks: Tasks, here: RunsHere) -> Counted:
+        domains = tuple(sorted(self.cores.get(job_id, {}))) or None
+        return Counted(tasks, self._tree.group_of(job_id), domains, is_alone=len(here.runs) == 1)
+
+    def _ways(self, job_id: int, here: RunsHere) -> int:
+        """The ways that the job has for itself now; alone in the shared group it has those. 0: none of its own."""
+        own = self._tree.has_ways(job_id)
+        return own or (self._tree.shared_ways() if len(here.runs) == 1 else 0)

@@ -1,0 +1,252 @@
+"""The caches and the bandwidth of a node, divided among its jobs: what the agent brings into force.
+
+Each layout starts from the one before; the first one after a start, and after a failure, from what the tree shows. The
+lock of the tree is held from reading what is in force to the last write; threads are moved after that. A job without
+ways or bandwidth of its own has no group: its threads belong to the shared group, where a monitoring group counts them
+apart if the machine has one left.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import NamedTuple
+
+from slurm_sns.node.apply import Applied, apply, confine_system, run_inside, shapes, standing
+from slurm_sns.node.bandwidth_needs import BandwidthNeeds, Draw, Peak
+from slurm_sns.node.domain_layouts import DomainLayouts, DomainNeed, domain_layouts
+from slurm_sns.node.group_writes import SHARED, group_of, masks
+from slurm_sns.node.resctrl.errors import CannotMake, Gone, ResctrlError
+from slurm_sns.node.resctrl.groups import Groups
+from slurm_sns.node.resctrl.machine import Machine
+from slurm_sns.policies.sns.closids import closids_for_jobs
+from slurm_sns.policies.sns.way_layout import Layout, Need, Shape, ways_for_jobs
+from slurm_sns.policies.sns.way_masks import union
+
+
+class JobNeeds(NamedTuple):
+    """What a job is to have: ways of each cache domain that it uses, GB/s on the node.
+
+    `cores` are its cores in each domain, None if they are not known: then it uses every domain. `since` is smaller for
+    jobs that came earlier. `sampled_ways`: it has no more than these ways for the moment; 0: all that it can have.
+    """
+
+    job_id: int
+    ways: int
+    gbps: float = 0
+    cores: Mapping[int, int] | None = None
+    since: int = 0
+    sampled_ways: int = 0
+
+
+@dataclass(frozen=True)
+class NodeLimits:
+    """The ways of the shared group; the bandwidth of a domain and of a core; what the shared group may move, in GB/s.
+
+    Without a `peak` the bandwidth of the node is not known, and no job's bandwidth is limited.
+    """
+
+    shared_ways: int
+    peak: Peak | None = None
+    shared_gbps: float = math.inf
+
+
+class Partition:
+    """The tree of `groups` on this machine."""
+
+    def __init__(self, groups: Groups, machine: Machine, limits: NodeLimits) -> None:
+        self.groups, self.machine, self.limits = groups, machine, limits
+        self.planned = DomainLayouts({}, {})
+        #: The layouts in force: those planned, narrowed for a job that is being sampled.
+        self._in_force: Mapping[int, Layout] = {}
+        self._has_groups: frozenset[int] = frozenset()
+        self._is_known = False
+        self._ways_for_jobs: int | None = None
+
+    @property
+    def ways_for_jobs(self) -> int:
+        """The ways of a domain that jobs can have together, by the last layout; 0 if it cannot be partitioned.
+
+        Raises:
+            ResctrlError: there has been no layout yet, and the tree cannot be read.
+        """
+        if self._ways_for_jobs is None:
+            self._note_room(shapes(self.machine, self.groups))
+        return self._ways_for_jobs or 0
+
+    def closids_for_jobs(self) -> int:
+        """How many jobs can have a CLOSID; 0 if the tree is gone."""
+        try:
+            return closids_for_jobs(self.machine.closids, len(self.groups.foreign()))
+        except ResctrlError:
+            return 0
+
+    @property
+    def limits_bandwidth(self) -> bool:
+        """Whether the bandwidth of jobs is limited here."""
+        return self.machine.bandwidth is not None and self.limits.peak is not None
+
+    def bring_about(self, jobs: Sequence[JobNeeds]) -> Applied:
+        """Lay out the jobs, which are all that are here, and put that into force. Threads come after: `move`.
+
+        Raises:
+            ResctrlError: a write was refused. What is written stays, and is safe; call again.
+        """
+        with self.groups.lock():
+            self.lay_out(jobs)
+            return self.apply(jobs)
+
+    def lay_out(self, jobs: Sequence[JobNeeds]) -> None:
+        """Plan the layouts of the domains; nothing is written."""
+        needs = [DomainNeed(Need(job.job_id, job.ways, job.since), tuple(self._cores(job))) for job in jobs]
+        if self._is_known:
+            before: Mapping[int, Mapping[int, int]] = self.planned.guaranteed()
+        else:
+            before = standing(self.machine, self.groups, {job.job_id: job.ways for job in jobs})
+        found = shapes(self.machine, self.groups)
+        self._note_room(found)
+        self.planned = domain_layouts(before, needs, self.limits.shared_ways, found)
+
+    def apply(self, jobs: Sequence[JobNeeds]) -> Applied:
+        """Put the planned layouts and the bandwidth of the jobs into force.
+
+        Raises:
+            ResctrlError: as `bring_about`.
+        """
+        self._is_known = False  # until all is written
+        sampled = {job.job_id: job.sampled_ways for job in jobs if job.sampled_ways}
+        layouts = {domain: self._narrowed(each, sampled) for domain, each in self.planned.layouts.items()}
+        applied = apply(self.groups, self.machine, layouts, self._bandwidth(jobs))
+        self._in_force, self._is_known = layouts, True
+        present = set(self.groups.names())
+        self._has_groups = frozenset(job.job_id for job in jobs if group_of(job.job_id) in present)
+        self._forget_monitors(jobs)
+        return applied
+
+    def move(self, job_id: int, list_threads: Callable[[], Iterable[int]]) -> None:
+        """Put the job's threads where they belong: into its group, else into the shared group.
+
+        Raises:
+            ResctrlError: a thread may not be moved, or the tree is gone.
+        """
+        if job_id in self._has_groups:
+            self.groups.move_all(group_of(job_id), list_threads)
+            return
+        if SHARED not in self.groups.names():
+            return
+        with self.groups.lock():
+            self.groups.move_all(SHARED, list_threads)
+            if self.monitor_of(job_id):
+                inside = self.groups.tasks(SHARED, group_of(job_id))
+                self.groups.move(SHARED, sorted(set(list_threads()) - set(inside)), group_of(job_id))
+
+    def monitor(self, job_id: int) -> None:
+        """Count a job of the shared group apart, if it has no group of its own.
+
+        Raises:
+            CannotMake: the machine has no RMID left, or none at all.
+        """
+        if job_id not in self._has_groups and self.machine.monitoring is not None and SHARED in self.groups.names():
+            with self.groups.lock():
+                self.groups.make(SHARED, group_of(job_id))
+
+    def monitor_of(self, job_id: int) -> bool:
+        """Whether the job has a monitoring group in the shared group."""
+        return job_id not in self._has_groups and group_of(job_id) in self.groups.monitors(SHARED)
+
+    def has_group(self, job_id: int) -> bool:
+        """Whether the job has a group of its own."""
+        return job_id in self._has_groups
+
+    def ways_of(self, job_id: int) -> int:
+        """The ways that the job has for itself in each domain that it uses, the fewest of them; 0 if it has none.
+
+        The layout has ways for a job, too, whose group the kernel did not make: it runs in the shared group.
+        """
+        if job_id not in self._has_groups:
+            return 0
+        granted = [each.granted[job_id] for each in self._in_force.values() if job_id in each.granted]
+        return min((mask.bit_count() for mask in granted), default=0)
+
+    def ways_in_tree(self, job_id: int) -> int:
+        """The ways of the group that the tree shows for the job, whoever made it; 0 without a group.
+
+        Raises:
+            ResctrlError: the tree cannot be read.
+        """
+        try:
+            shown = masks(self.machine, self.groups.read(group_of(job_id)))
+        except Gone:
+            return 0
+        return min((mask.bit_count() for mask in shown.values()), default=0)
+
+    def shared_ways(self) -> int:
+        """The ways of the shared group; 0 if the cache cannot be partitioned."""
+        return min((each.shared.bit_count() for each in self._in_force.values()), default=0)
+
+    def confine_system(self) -> None:
+        """Move what runs in the root group into the shared group."""
+        if SHARED in self.groups.names():
+            confine_system(self.groups)
+
+    def is_in_order(self) -> bool:
+        """Whether the groups in the tree are those that were made; their masks are not looked at."""
+        try:
+            present = set(self.groups.names())
+        except ResctrlError:
+            return False
+        wanted = {group_of(job_id) for job_id in self._has_groups} | ({SHARED} if self._in_force else set())
+        return self._is_known and present == wanted
+
+    def _note_room(self, found: Mapping[int, Shape]) -> None:
+        each = (ways_for_jobs(self.limits.shared_ways, shape) for shape in found.values())
+        self._ways_for_jobs = min(each, default=0)
+
+    def _cores(self, job: JobNeeds) -> Mapping[int, int]:
+        if job.cores is not None:
+            return job.cores
+        domains = {domain for cache in self.machine.last_level for domain in cache.domains}
+        if self.machine.bandwidth is not None:
+            domains |= set(self.machine.bandwidth.domains)
+        return dict.fromkeys(sorted(domains), 1)
+
+    def _bandwidth(self, jobs: Sequence[JobNeeds]) -> BandwidthNeeds | None:
+        if self.limits.peak is None:
+            return None
+        draws = {job.job_id: Draw(job.gbps, self._cores(job)) for job in jobs}
+        return BandwidthNeeds(draws, self.limits.peak, self.limits.shared_gbps)
+
+    def _narrowed(self, layout: Layout, sampled: Mapping[int, int]) -> Layout:
+        """The layout in which each sampled job has only so many of its ways. The rest of them is nobody's."""
+        shareable = union(cache.shareable for cache in self.machine.last_level)
+        runs = {
+            job_id: run_inside(layout.granted[job_id], ways, shareable)
+            for job_id, ways in sampled.items()
+            if job_id in layout.granted and ways < layout.granted[job_id].bit_count()
+        }
+        narrow = {job_id: mask for job_id, mask in runs.items() if mask}
+        if not narrow:
+            return layout
+        return replace(layout, guaranteed={**layout.guaranteed, **narrow}, granted={**layout.granted, **narrow})
+
+    def _forget_monitors(self, jobs: Sequence[JobNeeds]) -> None:
+        """Remove the monitoring groups of jobs that have ended or have a group of their own now."""
+        if SHARED not in self.groups.names():
+            return
+        wanted = {group_of(job.job_id) for job in jobs if job.job_id not in self._has_groups}
+        for name in self.groups.monitors(SHARED):
+            if name not in wanted:
+                self.groups.remove(SHARED, name)
+
+
+def is_monitored(partition: Partition, job_id: int, threads: Iterable[int]) -> bool:
+    """Count a job apart if that is possible, and put its threads where they belong; False if it is not counted apart.
+
+    Raises:
+        ResctrlError: the tree is gone, or a thread may not be moved.
+    """
+    with suppress(CannotMake):
+        partition.monitor(job_id)
+    partition.move(job_id, partial(tuple, threads))
+    return partition.has_group(job_id) or partition.monitor_of(job_id)

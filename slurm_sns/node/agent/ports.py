@@ -1,0 +1,73 @@
+"""What the agent uses of its node, its controller and its configuration. Tests pass fakes."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from slurm_sns.node.agent.cpu_shares import CpuShares
+from slurm_sns.node.agent.spool import Spool
+from slurm_sns.node.agent.state_file import StateFile
+from slurm_sns.node.agent.tasks_of_job import JobTasks
+from slurm_sns.node.agent.tree import NodeTree
+from slurm_sns.node.counters.node_counters import NodeCounters
+from slurm_sns.scheduler.agents.values import Grant, NodeState, Report, RunId
+
+
+class Clock(Protocol):
+    """The time."""
+
+    def now(self) -> float:
+        """Unix seconds."""
+
+    def steady(self) -> float:
+        """Seconds since the node's boot, which no change of the system time affects."""
+
+
+class Channel(Protocol):
+    """The connection to the controller. No call waits."""
+
+    def tell(self, state: NodeState) -> None:
+        """Send this state; it replaces one that is not sent yet, and is repeated now and then."""
+
+    def report(self, report: Report) -> bool:
+        """Send the report until it is acknowledged; False if too many wait already."""
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether the controller can be reached now."""
+
+
+@dataclass(frozen=True)
+class AgentSettings:
+    """What the agent is to do; seconds, and the paper's numbers of ways."""
+
+    node: str
+    software: str = ""
+    sample_s: float = 5.0
+    sample_ways: tuple[int, ...] = (2, 4, 8)
+    monitor_s: float = 10.0
+    vanished_after_s: float = 60.0
+    confine_system: bool = True
+    observes: bool = False
+
+
+@dataclass(frozen=True)
+class AgentPorts:
+    """What the agent uses. `cores` gives how many cores with these CPUs each cache of a level has, empty if unknown.
+
+    `slurmstepds` are the ids of the jobs that have one here. `verify` gives the grant of a token for a run whose nodes
+    are these, or raises SnsError. `boot` names the node's present boot.
+    """
+
+    clock: Clock
+    boot: str
+    tree: NodeTree
+    tasks: JobTasks
+    slurmstepds: Callable[[], Collection[int]]
+    cores: Callable[[Sequence[int], int], Mapping[int, int]]
+    counters: Callable[[], NodeCounters]
+    shares: CpuShares
+    state: StateFile
+    spool: Spool
+    verify: Callable[[str, RunId, Sequence[str]], Grant]
+    log: Callable[[str], None]

@@ -1,0 +1,116 @@
+"""Which runs are on the node: by prologs and epilogs, by what the controller says, and by what is seen there.
+
+runs_here.py says what follows from each of these. A run that has ended is reported before it is forgotten.
+"""
+
+from collections.abc import Sequence
+
+from slurm_sns.errors import SnsError
+from slurm_sns.node.agent.events import JobEvent
+from slurm_sns.node.agent.in_force import InForce
+from slurm_sns.node.agent.last_seen import LastSeen
+from slurm_sns.node.agent.ports import AgentPorts, AgentSettings
+from slurm_sns.node.agent.reporting import Reporting
+from slurm_sns.node.agent.runs_here import RunHere, RunsHere
+from slurm_sns.node.agent.state_file import Remembered
+from slurm_sns.scheduler.agents.values import Change, Grant, RunId
+from slurm_sns.scheduler.node_lists import NodeLists
+from slurm_sns.submit.mark import grant_in
+
+
+class Presence:
+    """The runs that are `here`. What a change means for the tree is for the caller to bring into force."""
+
+    def __init__(self, settings: AgentSettings, ports: AgentPorts, in_force: InForce, reporting: Reporting) -> None:
+        self._settings, self._ports = settings, ports
+        self._in_force, self._reporting = in_force, reporting
+        self._lists = NodeLists()
+        self.last_seen = LastSeen(settings.vanished_after_s)
+        self.here = RunsHere()
+
+    def restore(self, left: Remembered, now_s: float) -> None:
+        """Take up the runs that an earlier agent has left. Those of an earlier boot have ended with it."""
+        if left.boot == self._ports.boot:
+            # Killed between a report and the state: the run has ended.
+            reported = {report.key for report in self._ports.spool.reports()}
+            ended = [each.run for each in left.runs.runs if (*each.run, self._settings.node) in reported]
+            self.here = left.runs.after_a_gap().without(ended)
+            sums = {job: sums for job, sums in left.sums.items() if self.here.of(job) is not None}
+            self._in_force.measuring.restore(sums)
+            for each in self.here.runs:
+                self.last_seen.begin(each.run.job_id, now_s)
+        else:
+            for run in left.runs.runs:
+                ran_s = max(0.0, left.at_s - run.began_s)
+                self._reporting.add(run, ran_s, left.sums.get(run.run.job_id, {}), is_whole=False)
+
+    def begin(self, event: JobEvent) -> bool:
+        """A prolog; True if a run has begun, or has a grant now."""
+        grant, why = self._grant(event)
+        after = self.here.with_prolog(event.run, self._ports.clock.steady(), grant, why)
+        if after.runs == self.here:
+            return False
+        self._finish(after.ended)
+        self.here = after.runs
+        self.last_seen.begin(event.run.job_id, self._ports.clock.steady())
+        return True
+
+    def end(self, run: RunId, at_s: float) -> bool:
+        """An epilog, which came at this moment (steady seconds); True if a run has ended."""
+        after = self.here.with_epilog(run)
+        self._finish(after.ended, at_s)
+        self.here = after.runs
+        self.last_seen.end(run.job_id, self._ports.clock.steady())
+        return bool(after.ended)
+
+    def name(self, active: frozenset[RunId]) -> None:
+        """The controller names the runs that are active here."""
+        self.last_seen.active = active
+        self.here = self.here.with_restarts(active)
+
+    def change(self, change: Change) -> bool:
+        """The controller has decided something else for a run; True if that run is here."""
+        before = self.here
+        self.here = before.with_change(change)
+        return self.here.runs != before.runs
+
+    def note_sampled(self) -> None:
+        """The ways of the run that is to be sampled have been changed."""
+        if self.here.sampled is not None:
+            self.here = self.here.with_sampled(self.here.sampled.run.job_id)
+
+    def look(self, now_s: float) -> bool:
+        """Find runs that no prolog told of, and miss those whose epilog was never called; True if there are any."""
+        there = frozenset(self._ports.slurmstepds())
+        if not self._reporting.is_connected:
+            self.last_seen.active = None  # the controller says it again when it is back
+        strangers = self.last_seen.strangers(there, self.here, now_s)
+        found = {run: self._ports.tree.ways_in_tree(run.job_id) for run in strangers}
+        before, self.here = self.here, self.here.with_found(found, now_s)
+        after = self.here.without_vanished(self.last_seen.vanished(self.here, now_s))
+        for each in after.ended:
+            self._ports.log(f"job {each.run.job_id} has gone without an epilog")
+        self._finish(after.ended)
+        self.here = after.runs
+        self.last_seen.keep(each.run.job_id for each in self.here.runs)
+        return self.here.runs != before.runs
+
+    def _finish(self, ended: Sequence[RunHere], at_s: float | None = None) -> None:
+        """Report runs that have ended, and forget what was found of them."""
+        now_s = self._ports.clock.steady() if at_s is None else at_s
+        for run in ended:
+            sums = self._in_force.measuring.finish(run.run.job_id)
+            self._reporting.add(run, max(0.0, now_s - run.began_s), sums, is_whole=run.is_whole)
+            self.last_seen.end(run.run.job_id, self._ports.clock.steady())
+        self._in_force.forget([each.run.job_id for each in ended])
+
+    def _grant(self, event: JobEvent) -> tuple[Grant | None, str]:
+        """The grant in the job's mark, or why it has none; both empty if none was promised."""
+        token = grant_in(event.extra)
+        if token is None:
+            return None, ""
+        try:
+            return self._ports.verify(token, event.run, self._lists.names(event.nodes)), ""
+        except SnsError as problem:
+            self._ports.log(f"job {event.run.job_id}: its grant does not count: {problem}")
+            return None, str(problem)

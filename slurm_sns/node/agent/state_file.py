@@ -1,0 +1,118 @@
+"""What an agent must know after a restart: jobs.json in its state directory.
+
+The file is replaced as a whole (rename). It is for the next agent on this node, of this version or a neighbouring one:
+fields that are not known are ignored, missing ones have their defaults. A file that cannot be used is one line in the
+log, and an agent that knows of no runs: it then finds those that are there by their slurmstepds and groups.
+"""
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from slurm_sns.node.agent.runs_here import RunHere, RunsHere
+from slurm_sns.node.agent.sampling import PointSum, Sums
+from slurm_sns.scheduler.agents.values import RunId
+
+#: Another meaning of a field needs another number.
+VERSION = 1
+NAME = "jobs.json"
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """The runs, what was measured of each job, in which boot, and when it was written (seconds since that boot)."""
+
+    runs: RunsHere = field(default_factory=RunsHere)
+    sums: Mapping[int, Sums] = field(default_factory=dict)
+    boot: str = ""
+    at_s: float = 0.0
+
+
+class StateFile:
+    """jobs.json in `directory`."""
+
+    def __init__(self, directory: Path, log: Callable[[str], None]) -> None:
+        self._path, self._log = directory / NAME, log
+        #: Why the state cannot be written; empty if it can.
+        self.trouble = ""
+
+    def load(self) -> Remembered:
+        """What was saved last; nothing if that cannot be read, which is logged."""
+        try:
+            text = self._path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return Remembered()
+        except (OSError, UnicodeDecodeError) as problem:
+            self._log(f"{self._path} cannot be read: {problem}; the agent begins without it")
+            return Remembered()
+        try:
+            return _remembered(json.loads(text))
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as problem:
+            self._log(f"{self._path} is no state of an agent ({problem!r}); the agent begins without it")
+            return Remembered()
+
+    def save(self, state: Remembered) -> None:
+        """Replace the file. Where it cannot be written the old one stays, and `trouble` says why."""
+        temporary = self._path.with_suffix(".new")
+        try:
+            temporary.write_text(json.dumps(_written(state)), encoding="utf-8")
+            os.replace(temporary, self._path)  # noqa: PTH105 -- the system call that replaces
+        except OSError as problem:
+            with suppress(OSError):
+                temporary.unlink()
+            trouble = f"{self._path} cannot be written: {problem.strerror}"
+            if not self.trouble:
+                self._log(trouble)
+            self.trouble = trouble
+        else:
+            self.trouble = ""
+
+
+def _written(state: Remembered) -> dict[str, Any]:
+    return {
+        "version": VERSION,
+        "boot": state.boot,
+        "at_s": state.at_s,
+        "next_number": state.runs.next_number,
+        "runs": [{name: getattr(each, name) for name in _NAMES} for each in state.runs.runs],
+        "sums": {
+            str(job_id): {str(ways): [getattr(each, name) for name in _SUMS] for ways, each in sums.items()}
+            for job_id, sums in state.sums.items()
+        },
+    }
+
+
+def _remembered(value: dict[str, Any]) -> Remembered:
+    if value["version"] != VERSION:
+        raise ValueError(f"version {value['version']!r}; valid: {VERSION}")
+    runs = tuple(_run(each) for each in value["runs"])
+    if len({each.run.job_id for each in runs}) < len(runs):
+        raise ValueError("two runs of one job")
+    sums = {
+        int(job_id): {int(ways): PointSum(*map(float, each)) for ways, each in by_ways.items()}
+        for job_id, by_ways in value.get("sums", {}).items()
+    }
+    next_number = max([int(value["next_number"]), *(each.number + 1 for each in runs)])
+    return Remembered(RunsHere(runs, (), next_number), sums, str(value["boot"]), float(value["at_s"]))
+
+
+def _run(value: dict[str, Any]) -> RunHere:
+    given = {name: found for name, found in value.items() if name in _NAMES and name != "run"}
+    run = RunHere(RunId(*map(int, value["run"])), **given)
+    for name in given:
+        default = getattr(_EXAMPLE, name)
+        found = getattr(run, name)
+        if not isinstance(found, (int, float) if isinstance(default, float) else type(default)):
+            raise TypeError(f"{name} is {found!r}")
+    return run
+
+
+#: The fields of a run and of a sum, as they are written.
+_NAMES = tuple(each.name for each in fields(RunHere))
+_SUMS = tuple(each.name for each in fields(PointSum))
+#: A run whose fields show the types.
+_EXAMPLE = RunHere(RunId(1), 1, 0.0)

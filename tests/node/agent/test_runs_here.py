@@ -1,0 +1,158 @@
+"""Which runs are on a node: every event may come twice, late, or not at all."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from slurm_sns.node.agent.needs import needs, why_shared
+from slurm_sns.node.agent.runs_here import MOST_RUNS, RunHere, RunsHere
+from slurm_sns.node.agent.vanished import vanished
+from slurm_sns.scheduler.agents.values import Change, Grant, RunId
+
+
+def grant(run: RunId, ways: int = 4, **more: object) -> Grant:
+    return Grant(run, ("c1",), ways, **more)
+
+
+def here(*runs: RunId) -> RunsHere:
+    found = RunsHere()
+    for at, run in enumerate(runs):
+        found = found.with_prolog(run, float(at), grant(run)).runs
+    return found
+
+
+def test_a_prolog_brings_what_was_granted() -> None:
+    [run] = RunsHere().with_prolog(RunId(1), 5.0, grant(RunId(1), 7, bandwidth_gbps=3, samples=True)).runs.runs
+    assert (run.ways, run.bandwidth_gbps, run.samples, run.began_s, run.is_whole) == (7, 3, True, 5.0, True)
+
+
+def test_one_job_is_alone_until_a_second_one_comes_and_never_again() -> None:
+    both = here(RunId(1), RunId(2))
+    assert [each.was_alone for each in both.runs] == [False, False]
+    after = both.with_epilog(RunId(2)).runs
+    assert [each.was_alone for each in after.runs] == [False]
+    assert here(RunId(1)).runs[0].was_alone
+
+
+def test_only_a_run_that_is_alone_is_sampled() -> None:
+    one = RunsHere().with_prolog(RunId(1), 0, grant(RunId(1), samples=True)).runs
+    assert one.sampled is not None
+    assert one.with_prolog(RunId(2), 0, None).runs.sampled is None
+
+
+RUN = st.builds(RunId, st.integers(1, 3), st.integers(0, 2))
+EVENT = st.one_of(
+    st.tuples(st.just("prolog"), RUN),
+    st.tuples(st.just("epilog"), RUN),
+    st.tuples(st.just("found"), RUN),
+    st.tuples(st.just("vanished"), RUN),
+    st.tuples(st.just("change"), RUN, st.integers(0, 3), st.integers(0, 20)),
+)
+
+
+def after(runs: RunsHere, event: tuple) -> tuple[RunsHere, tuple[RunHere, ...]]:
+    kind, run = event[:2]
+    if kind == "prolog":
+        found = runs.with_prolog(run, 0, grant(run))
+    elif kind == "epilog":
+        found = runs.with_epilog(run)
+    elif kind == "vanished":
+        found = runs.without_vanished([run.job_id])
+    else:
+        is_change = kind == "change"
+        return (runs.with_change(Change(run, *event[2:])) if is_change else runs.with_found({run: 0}, 0)), ()
+    return found.runs, found.ended
+
+
+@given(st.lists(EVENT, max_size=30))
+def test_each_event_twice_is_as_once_and_no_run_is_lost_or_ends_twice(events: list[tuple]) -> None:
+    runs = RunsHere()
+    for event in events:
+        before = runs
+        runs, ended = after(runs, event)
+        assert after(runs, event) == (runs, ())
+        assert len({each.run.job_id for each in runs.runs}) == len(runs.runs)
+        left = {each.run for each in before.runs} - {each.run for each in runs.runs}
+        assert left == {each.run for each in ended}
+        assert [each.number for each in runs.runs] == sorted(each.number for each in runs.runs)
+
+
+@given(st.lists(EVENT, max_size=20), RUN)
+def test_a_newer_restart_is_never_displaced_by_an_older_one(events: list[tuple], run: RunId) -> None:
+    newer = RunId(run.job_id, 9)
+    runs = RunsHere().with_prolog(newer, 0, grant(newer)).runs
+    for event in events:
+        if event[0] != "vanished":
+            runs, _ = after(runs, event)
+    assert runs.of(run.job_id) is not None
+    assert runs.of(run.job_id).run == newer
+
+
+def test_changes_for_runs_that_never_come_do_not_pile_up() -> None:
+    runs = RunsHere()
+    for number in range(MOST_RUNS + 10):
+        runs = runs.with_change(Change(RunId(number + 1), 1, 2))
+    assert len(runs.early) == MOST_RUNS
+
+
+class TestNeeds:
+    def test_the_oldest_comes_first_and_cores_are_those_that_are_known(self) -> None:
+        found = needs(here(RunId(7), RunId(3)), {3: {0: 4}}, 18, 0)
+        assert [(each.job_id, each.cores) for each in found] == [(7, None), (3, {0: 4})]
+
+    @pytest.mark.parametrize(("has_nodes_alone", "ways"), [(True, 18), (False, 20)])
+    def test_a_run_whose_nodes_are_its_own_has_no_more_than_there_are(self, has_nodes_alone: bool, ways: int) -> None:
+        run = RunId(1)
+        runs = RunsHere().with_prolog(run, 0, grant(run, 20, has_nodes_alone=has_nodes_alone)).runs
+        assert needs(runs, {}, 18, 0)[0].ways == ways
+
+    def test_a_sampled_run_has_all_ways_and_for_the_moment_fewer(self) -> None:
+        run = RunId(1)
+        runs = RunsHere().with_prolog(run, 0, grant(run, 0, samples=True)).runs
+        [found] = needs(runs, {}, 18, 4)
+        assert (found.ways, found.sampled_ways) == (18, 4)
+        assert needs(runs, {}, 0, 0)[0].ways == 0, "nothing can be partitioned here"
+
+    @pytest.mark.parametrize(
+        ("run", "ways", "why"),
+        [
+            (RunHere(RunId(1), 1, 0, ways=4), 4, ""),
+            (RunHere(RunId(1), 1, 0), 0, ""),
+            (RunHere(RunId(1), 1, 0, ways=4), 0, "no resctrl"),
+            (RunHere(RunId(1), 1, 0, samples=True), 0, "no resctrl"),
+            (RunHere(RunId(1), 1, 0, why_no_grant="forged"), 0, "forged"),
+            (RunHere(RunId(1), 1, 0, is_found=True), 0, "its prolog did not reach the agent"),
+            (RunHere(RunId(1), 1, 0, ways=3, is_found=True), 3, ""),
+        ],
+    )
+    def test_why_a_run_has_no_ways(self, run: RunHere, ways: int, why: str) -> None:
+        assert why_shared(run, ways, ("", "no resctrl", "no ways")) == why
+
+
+class TestVanished:
+    RUN = RunId(1, 2)
+
+    @pytest.mark.parametrize(
+        ("seen_s", "active", "gone"),
+        [
+            (41.0, None, False),
+            (40.0, None, True),
+            (0.0, frozenset(), True),
+            (0.0, frozenset({RUN}), False),
+            (0.0, frozenset({RunId(1, 1)}), True),
+        ],
+    )
+    def test_a_job_has_gone_when_nobody_has_seen_it_for_long(self, seen_s: float, active, gone: bool) -> None:
+        assert vanished([self.RUN], {1: seen_s}, 100.0, 60.0, active) == (frozenset({1}) if gone else frozenset())
+
+
+def test_a_run_that_was_found_has_the_restart_count_that_the_controller_names() -> None:
+    found = here(RunId(2, 0)).with_found({RunId(1, 0): 18}, 1.0)
+    after = found.with_restarts([RunId(1, 3), RunId(2, 1)])
+    assert [each.run for each in after.runs] == [RunId(2, 0), RunId(1, 3)], "a run whose prolog came is what it is"
+
+
+def test_a_change_for_a_run_that_was_found_says_what_it_has() -> None:
+    found = RunsHere().with_found({RunId(1, 0): 18}, 1.0)
+    [run] = found.with_change(Change(RunId(1, 0), 1, 4)).runs
+    assert (run.ways, run.is_found, run.is_whole) == (4, False, False)
