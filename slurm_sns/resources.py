@@ -7,6 +7,11 @@ from importlib.resources import files
 from pathlib import Path
 
 
+def package_text(name: str) -> str:
+    """The text of a file of this package, such as `node/hook.py`."""
+    return files("slurm_sns").joinpath(name).read_text(encoding="utf-8")
+
+
 def shared_path(name: str) -> Path:
     """The path of `conf/...` or `plugins/...` in this installation.
 

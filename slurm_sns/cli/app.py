@@ -3,7 +3,7 @@
 import typer
 
 from slurm_sns import __version__
-from slurm_sns.cli.live import asking, checking, control, daemons, draft, node, profile, render
+from slurm_sns.cli.live import agent, asking, checking, control, daemons, draft, key, node, profile, render
 from slurm_sns.cli.offline import reproduce, simulate, workload
 
 _HELP = "Place Slurm jobs by Max-Jobs matching. The same decisions run live and on traces."
@@ -50,5 +50,7 @@ app.command("sources", rich_help_panel=_RUN)(draft.sources)
 app.command("simulate", rich_help_panel=_OFFLINE)(simulate.simulate)
 app.command("reproduce", rich_help_panel=_OFFLINE)(reproduce.reproduce)
 app.command("workload", rich_help_panel=_OFFLINE)(workload.workload)
+app.command("agent", rich_help_panel=_NODE)(agent.agent)
+app.add_typer(key.app, name="key", rich_help_panel=_RUN)
 app.add_typer(profile.app, name="profile", rich_help_panel=_RUN)
 app.add_typer(node.app, name="node", rich_help_panel=_NODE)

@@ -12,3 +12,13 @@ Config = Annotated[
 DEFAULT_CONFIG = Path("/etc/slurm/sns.yaml")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+
+Node = Annotated[
+    str | None,
+    typer.Option(
+        "--node",
+        envvar="SLURMD_NODENAME",
+        help="The node's name in Slurm; default: the host's name without its domain.",
+        show_default=False,
+    ),
+]

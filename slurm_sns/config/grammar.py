@@ -38,6 +38,7 @@ _OPTION = "an option such as bf_interval=30: letters, digits and . _ : / + = -"
 _TRES = "a resource such as gres/gpu: letters, digits and . _ : / -"
 _WORD = "a word of letters, digits and _ -"
 _USER = "a user's name: small letters, digits and _ -"
+_HOST = "a host's name or address: letters, digits and . : -"
 _PLUGIN = "a file name or an absolute path, such as sns.so"
 _URL = "a database URL of sqlite, mysql, mariadb or postgresql, such as sqlite:////var/lib/sns/sns.db"
 _PATH = "an absolute path of letters, digits and . _ - / (no ..)"
@@ -57,6 +58,7 @@ Option = Annotated[str, AfterValidator(_text(r"[A-Za-z][A-Za-z0-9._:/+=-]*", _OP
 Tres = Annotated[str, AfterValidator(_text(r"[A-Za-z][A-Za-z0-9._:/-]*", _TRES)), _words(_TRES)]
 Word = Annotated[str, AfterValidator(_text(r"[A-Za-z][A-Za-z0-9_-]*", _WORD, 64)), _words(_WORD)]
 User = Annotated[str, AfterValidator(_text(r"[a-z_][a-z0-9_-]*", _USER, 32)), _words(_USER)]
+HostName = Annotated[str, AfterValidator(_text(r"[A-Za-z0-9][A-Za-z0-9.:-]*", _HOST, 253)), _words(_HOST)]
 PluginFile = Annotated[str, AfterValidator(_text(rf"(?:{_ABSOLUTE}|[A-Za-z0-9_-]+)\.so", _PLUGIN)), _words(_PLUGIN)]
 # A URL may hold a password: `writeOnly` keeps its value out of error messages.
 DatabaseUrl = Annotated[

@@ -108,6 +108,38 @@ class Paths(Section):
         return self.state_dir / "disabled"
 
 
+class Agents(Section):
+    """The agents on the nodes: how they reach the scheduler, and what they do."""
+
+    controller: grammar.HostName | None = None
+    port: Annotated[int, Field(ge=1, le=65_535)] = 6830
+    key_file: grammar.AbsolutePath = Path("/etc/slurm/sns.key")
+    run_dir: grammar.AbsolutePath = Path("/run/sns-agent")
+    state_dir: grammar.AbsolutePath = Path("/var/lib/sns-agent")
+    resctrl: grammar.AbsolutePath = Path("/sys/fs/resctrl")
+    confine_system: bool = True
+    sample_s: Annotated[float, Field(ge=0.05, le=600, allow_inf_nan=False)] = 5.0
+    sample_ways: Annotated[tuple[Annotated[int, Field(ge=1, le=64)], ...], Field(min_length=1)] = (2, 4, 8)
+    monitor_s: Annotated[float, Field(ge=0.1, le=600, allow_inf_nan=False)] = 10.0
+    vanished_after_s: Seconds = 60.0
+
+    @property
+    def socket(self) -> Path:
+        """The Unix socket on which a node's agent is told by prolog and epilog; root alone may open it."""
+        return self.run_dir / "agent.sock"
+
+
+class Learning(Section):
+    """How the scheduler learns the profiles of programs from what the agents measure."""
+
+    explore: bool = False
+    most_nodes: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)] = 0.25
+    min_cores_per_node: Annotated[int, Field(ge=1, le=65_535)] = 2
+    saturation: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0.05
+    drift: Annotated[float, Field(gt=0, le=10, allow_inf_nan=False)] = 0.1
+    drift_runs: Annotated[int, Field(ge=1, le=1000)] = 3
+
+
 class Store(Section):
     """Where decisions and history are kept, and for how long."""
 
@@ -129,5 +161,7 @@ class Settings(with_policies_own_sections(Section, "matching", "sns")):  # type:
     scheduler: Scheduler = Scheduler()
     slurm: Slurm = Slurm()
     paths: Paths = Paths()
+    agents: Agents = Agents()
+    learning: Learning = Learning()
     store: Store = Store()
     log_level: Literal["debug", "info", "warning", "error"] = "info"

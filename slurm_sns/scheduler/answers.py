@@ -15,16 +15,20 @@ from slurm_sns.errors import BadInput, SnsError
 from slurm_sns.model import Alternative, Snapshot, Start, total
 from slurm_sns.policies.base import Policy
 from slurm_sns.scheduler import pass_through
+from slurm_sns.scheduler.agents.shown import agents_data, whys_unpartitioned
+from slurm_sns.scheduler.agents.values import RunId
 from slurm_sns.scheduler.cycle_history import Recent
-from slurm_sns.scheduler.loop import View
+from slurm_sns.scheduler.learning.shown import Known
+from slurm_sns.scheduler.learning.values import explores
 from slurm_sns.scheduler.observe.arrays import listed
 from slurm_sns.scheduler.observe.job_status import JobStatus
-from slurm_sns.scheduler.observe.observed import JobState, ObservedJob
+from slurm_sns.scheduler.observe.observed import JobState, ObservedJob, ObservedNode
 from slurm_sns.scheduler.observe.records import Decision, Stage
 from slurm_sns.scheduler.ports import Decisions
 from slurm_sns.scheduler.profile_answers import Summaries, profile
 from slurm_sns.scheduler.redaction import Redaction
 from slurm_sns.scheduler.settings import Settings
+from slurm_sns.scheduler.view import View
 
 #: A caller waits at most this long while other jobs are being explained.
 EXPLAIN_WAIT_S = 10.0
@@ -83,14 +87,14 @@ class Answers:
         only_user = None if user_id in self._admins else user_id
         match request.get("command"):
             case "status":
-                return status(view, self._recent, self._trouble(), only_user)
+                return status(view, self._recent, self._trouble(), only_user, self._settings)
             case "queue":
                 return queue(view, only_user)
             case "explain":
                 return self._explain(view, request.get("job_id"), request.get("task"), user_id)
             case "profile":
-                name = request.get("program")
-                return self._summaries.of(view.programs) if name is None else profile(view.programs, name)
+                name, known = request.get("program"), Known(view.programs, view.imported, view.learning)
+                return self._summaries.of(known, only_user) if name is None else profile(known, name, only_user)
             case other:
                 raise BadInput(f"command {other!r} is unknown; valid: {', '.join(COMMANDS)}")
 
@@ -125,6 +129,7 @@ class Answers:
             "considered": _considered(view, job_id, last_start),
             "cycle": None if cycle is None else redaction.cycle(cycle),
             "unavailable": redaction.texts(view.situation.snapshot.unavailable),
+            **({} if view.agents is None or job is None else {"learning": redaction.text(_learning(view, job))}),
         }
 
     def _job_of_task(self, view: View, array_id: int, task: int) -> int:
@@ -188,13 +193,26 @@ def _considered(view: View, job_id: int, last_start: Decision | None) -> Mapping
     return None if last_start is None else last_start.considered
 
 
+def _learning(view: View, job: ObservedJob) -> str:
+    """What the job explores, or why it does not explore although its program is not known yet; empty otherwise."""
+    run = view.learning.runs.get(RunId(job.id, job.restarts))
+    if run is not None and run.step is not None and job.state is not JobState.PENDING:
+        return explores(run.key, run.step)
+    explorations = view.situation.explorations
+    offered, why = explorations.offered.get(job.id), explorations.not_offered.get(job.id)
+    if offered is not None:
+        nodes = offered.alternative.nodes
+        return f"{offered}; on {nodes} empty {'node' if nodes == 1 else 'nodes'}"
+    return f"does not explore its program now: {why}" if why else ""
+
+
 def _redaction(view: View, only_user: int | None) -> Redaction:
     if only_user is None:
         return Redaction(None)
     return Redaction({job.id for job in view.situation.jobs.values() if job.user_id == only_user})
 
 
-def status(view: View, recent: Recent, trouble: str, only_user: int | None) -> dict[str, Any]:
+def status(view: View, recent: Recent, trouble: str, only_user: int | None, settings: Settings) -> dict[str, Any]:
     """The scheduler's state in numbers.
 
     With `only_user`, projects, differences and unreadable records are shown only as far as they are those of the
@@ -243,7 +261,35 @@ def status(view: View, recent: Recent, trouble: str, only_user: int | None) -> d
             for name, project in situation.snapshot.projects.items()
             if only_user is None or name in accounts
         },
+        **_agents(view, settings, redaction),
     }
+
+
+def _agents(view: View, settings: Settings, redaction: Redaction) -> dict[str, Any]:
+    """What status says of agents and of learning; nothing where there are no agents."""
+    if view.agents is None:
+        return {}
+    nodes = view.situation.nodes.values()
+    told = agents_data(view.agents, [node.name for node in nodes if _needs_agent(node, settings)])
+    exploring = [run for run in view.learning.runs.values() if run.explores_now]
+    return {
+        "agents": {
+            **told,
+            "troubles": redaction.texts(told["troubles"]),
+            "unpartitioned": redaction.texts(told["unpartitioned"]),
+        },
+        "learning": {
+            "programs": len(view.learning.learnt),
+            "exploring_runs": len(exploring),
+            "exploring_nodes": sum(len(run.nodes) for run in exploring),
+        },
+    }
+
+
+def _needs_agent(node: ObservedNode, settings: Settings) -> bool:
+    """Whether the scheduler gives away what only an agent can enforce on the node."""
+    is_managed = not settings.partitions.isdisjoint(node.partitions)
+    return is_managed and bool(node.capacity.ways or node.capacity.bandwidth_gbps)
 
 
 def _visible(view: View, told: Mapping[str, str], only_user: int | None) -> dict[str, str]:
@@ -266,13 +312,14 @@ def _rows(view: View, jobs: Iterable[ObservedJob], redaction: Redaction) -> list
     """One row for each job, as it is after the cycle: the observation does not show yet what the cycle placed."""
     starts = {start.job_id: start for start in view.plan.starts}
     waiting = {job.id: (place, job) for place, job in enumerate(view.situation.snapshot.waiting, 1)}
-    rows = []
+    jobs, rows = list(jobs), []
+    shared = {} if view.agents is None else whys_unpartitioned(view.agents, jobs)
     for job in jobs:
         started = starts.get(job.id)
         place, planned = waiting.get(job.id, (None, None))
         alternative = started.alternative if started else planned.alternatives[0] if planned else None
         row = _row(view, job, started)
-        row["reason"] = redaction.text(row["reason"])
+        row["reason"] = redaction.text("; ".join(filter(None, (row["reason"], shared.get(job.id)))))
         row["position"] = None if started else place
         row["over_aged"] = planned is not None and planned.over_aged
         row["demand"] = None if alternative is None else _demand(alternative)

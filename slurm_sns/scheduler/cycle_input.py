@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from slurm_sns.model import ActiveJob, Release, Snapshot
 from slurm_sns.policies.sns.alternatives_report import AlternativesReport
+from slurm_sns.scheduler.learning.exploring_jobs import NO_EXPLORATIONS, Explorations, Explorer
 from slurm_sns.scheduler.observe.arrays import Split, Tasks
 from slurm_sns.scheduler.observe.follow_up import Unpin
 from slurm_sns.scheduler.observe.job_status import JobStatus
@@ -39,6 +40,7 @@ class Situation:
         unreadable: why a record of Slurm's cannot be read, in whole or in part; the keys are `job 7`, `node c1`.
         repeated: the ids of jobs whose placement has met the same limit as the placement before.
         priority_type: Slurm's PriorityType.
+        explorations: the exploring runs that waiting jobs are offered.
     """
 
     snapshot: Snapshot
@@ -57,6 +59,7 @@ class Situation:
     unreadable: Mapping[str, str] = field(default_factory=dict)
     repeated: frozenset[int] = frozenset()
     priority_type: str = ""
+    explorations: Explorations = NO_EXPLORATIONS
 
     @property
     def differences(self) -> dict[int, str]:
@@ -76,12 +79,13 @@ def read_situation(
     withholding: Withholding = NOTHING_WITHHELD,
     history: object | None = None,
     active_before: Iterable[ActiveJob] = (),
+    explorer: Explorer | None = None,
 ) -> Situation:
     """The situation at this moment, for a scheduler with these records and settings.
 
     Four values come from the cycle before: `backlog_before` and `active_before` are the backlog and the active jobs of
     its situation, `withholding` says for which users capacity was withheld after its plan, and `history` is what its
-    policy wants to remember.
+    policy wants to remember. `explorer` offers exploring runs; None where exploration is off.
     """
     reconciled = reconcile(observation.jobs, records, settings, now_s)
     planning = planning_snapshot(
@@ -94,6 +98,7 @@ def read_situation(
         withholding=withholding,
         history=history,
         active_before=active_before,
+        explorer=explorer,
     )
     return Situation(
         snapshot=planning.snapshot,
@@ -112,6 +117,7 @@ def read_situation(
         unreadable=observation.unreadable,
         repeated=_repeated(records, reconciled.records),
         priority_type=observation.priority_type,
+        explorations=planning.explorations,
     )
 
 

@@ -1,11 +1,13 @@
-"""What the loop needs from outside: eight small protocols. Edge packages implement them, tests pass fakes."""
+"""What the loop needs from outside: nine small protocols. Edge packages implement them, tests pass fakes."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from slurm_sns.model import Plan, Snapshot
 from slurm_sns.policies.profile import Program
 from slurm_sns.policies.sns.alternatives_report import AlternativesReport
+from slurm_sns.scheduler.agents.values import Change, NodeState, Report, ReportKey, RunId
 from slurm_sns.scheduler.observe.observed import Observation
 from slurm_sns.scheduler.observe.records import Decision, JobRecord, Memory
 from slurm_sns.scheduler.orders import Answer, Order
@@ -138,4 +140,68 @@ class KillSwitch(Protocol):
         ...
 
 
+class Agents(Protocol):
+    """The agents on the nodes. No call waits for one of them."""
+
+    def states(self) -> Mapping[str, NodeState]:
+        """What each connected agent said last of its node, by node; an agent that has said nothing yet is not in it."""
+        ...
+
+    def reports(self) -> tuple[Report, ...]:
+        """The reports that have been received and not been acknowledged, oldest first; of each key there is one."""
+        ...
+
+    def acknowledge(self, keys: Iterable[ReportKey]) -> None:
+        """Let the agents forget these reports, which are stored; `reports` no longer gives them."""
+        ...
+
+    def show_active(self, runs_by_node: Mapping[str, frozenset[RunId]]) -> None:
+        """Let each agent know the active runs of its node; a node that is not named has none."""
+        ...
+
+    def change(self, changes: Mapping[str, Sequence[Change]]) -> None:
+        """Send these changes to the agents of the nodes that they are for.
+
+        An agent that is away gets them when it is back. They are dropped when `show_active` no longer has their run.
+        """
+        ...
+
+
+class _NoAgents:
+    """What a site without agents has."""
+
+    def states(self) -> Mapping[str, NodeState]:
+        return {}
+
+    def reports(self) -> tuple[Report, ...]:
+        return ()
+
+    def acknowledge(self, keys: Iterable[ReportKey]) -> None:
+        pass
+
+    def show_active(self, runs_by_node: Mapping[str, frozenset[RunId]]) -> None:
+        pass
+
+    def change(self, changes: Mapping[str, Sequence[Change]]) -> None:
+        pass
+
+
+NO_AGENTS: Agents = _NoAgents()
+
 Log = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """Everything outside the loop that it uses."""
+
+    state: State
+    executor: Executor
+    history: History
+    decisions: Decisions
+    profiles: Profiles
+    heartbeat: Heartbeat
+    kill_switch: KillSwitch
+    clock: Clock
+    log: Log
+    agents: Agents = NO_AGENTS

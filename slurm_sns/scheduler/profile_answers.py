@@ -11,6 +11,7 @@ from slurm_sns.policies.profile import Program
 from slurm_sns.policies.sns.classify import Classification, classify
 from slurm_sns.policies.sns.parameters import SnsParameters
 from slurm_sns.policies.sns.profile_reading import data_of
+from slurm_sns.scheduler.learning.shown import Known
 from slurm_sns.submit.hints import is_program
 
 #: The answer about a program without a profile.
@@ -42,15 +43,25 @@ class Summaries:
     """The summaries of all programs, made only once for each set of programs that is loaded."""
 
     def __init__(self) -> None:
-        self._made: tuple[Mapping[str, Program], list[dict[str, Any]]] = ({}, [])
+        self._made: tuple[Mapping[str, Program], dict[str, dict[str, Any]]] = ({}, {})
 
-    def of(self, programs: Mapping[str, Program]) -> list[dict[str, Any]]:
-        """The summaries of these programs. Several threads may call this at once; at worst each makes them."""
-        known, summaries = self._made
-        if known is not programs:
-            summaries = [summary(program) for program in programs.values()]
-            self._made = (programs, summaries)
-        return summaries
+    def of(self, known: Known, user_id: int | None = None) -> list[dict[str, Any]]:
+        """The summaries of the programs that this user may see (None: all), with what is learnt of them.
+
+        Several threads may call this at once; at worst each makes them.
+        """
+        programs, summaries = self._made
+        if programs is not known.programs:
+            summaries = {name: summary(program) for name, program in known.programs.items()}
+            self._made = (known.programs, summaries)
+        return [_with_learnt(summaries.get(name), known, name, user_id) for name in known.names(user_id)]
+
+
+def _with_learnt(made: dict[str, Any] | None, known: Known, name: str, user_id: int | None) -> dict[str, Any]:
+    """The program's summary; where something is learnt of it, with that."""
+    found = made or {"program": name, "source": "", "max_scale": None, "classes": []}
+    learnt = known.learnt_of(name, user_id)
+    return {**found, "learnt": learnt} if learnt else found
 
 
 def require_name(name: object) -> str:
@@ -64,13 +75,17 @@ def require_name(name: object) -> str:
     return name
 
 
-def profile(programs: Mapping[str, Program], asked: object) -> dict[str, Any]:
-    """The profile of the program of that name, as the content of a profile file.
+def profile(known: Known, asked: object, user_id: int | None = None) -> dict[str, Any]:
+    """The profile of the program of that name, as the content of a profile file; where something is learnt, with that.
+
+    A program that is only being explored has no profile: `programs` is empty then.
 
     Raises:
-        BadInput: the name is not valid, or no program of that name has a profile.
+        BadInput: the name is not valid, or this user (None: an admin) may see no program of that name.
     """
     name = require_name(asked)
-    if name not in programs:
+    if name not in known.names(user_id):
         raise BadInput(f"program '{name}' {NO_PROFILE}")
-    return data_of([programs[name]])
+    content = data_of([known.programs[name]] if name in known.programs else [])
+    learnt = known.learnt_of(name, user_id)
+    return {**content, "learnt": learnt} if learnt else content

@@ -3,7 +3,7 @@
 That takes only the jobs and our records, neither nodes nor a plan.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from slurm_sns.scheduler.observe.follow_up import handed_over
 from slurm_sns.scheduler.observe.job_status import JobStatus
@@ -25,18 +25,17 @@ def release_held(
     executor: Executor,
     log: Log,
     reason: str,
-) -> int:
-    """Release every job that we hold, and unpin every placed job that Slurm has not started; return how many in all.
+) -> Iterator[int]:
+    """Release every job that we hold, and unpin every placed job that Slurm has not started; yield the id of each.
 
     Users take turns, one job each, so that no user waits until a thousand jobs of another are released. Jobs that
-    their owners hold stay held, without our placement; they are not counted.
+    their owners hold stay held, without our placement; they are not yielded.
 
     Raises:
         Unreachable: slurmctld does not answer; jobs may still be held.
     """
     seen = list(jobs)
     found = reconcile(seen, records, settings, now_s).found
-    released = 0
     for job in round_robin(seen, lambda job: job.user_id):
         status, record = found[job.id]
         changes = handed_over(job, status, record, reason)
@@ -48,6 +47,5 @@ def release_held(
         if refusal is not None:
             log(f"job {job.id}: could not be released: {refusal}")
         elif status is not JobStatus.OWNER_HELD:
-            released += 1
             log(f"job {job.id}: released to Slurm: {reason}")
-    return released
+            yield job.id

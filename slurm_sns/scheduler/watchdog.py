@@ -60,7 +60,7 @@ class Watchdog:
         self._was_stale = stale
         if not stale:
             return 0
-        return release_held(
+        released = release_held(
             self._state.observe().jobs,
             self._records(),
             self._settings,
@@ -69,6 +69,7 @@ class Watchdog:
             log=self._log,
             reason="the scheduler shows no sign of life",
         )
+        return sum(1 for _ in released)
 
     def _was_stepped(self, now_s: float) -> bool:
         """Whether the time was set a moment ago: a living scheduler's heartbeat may then still show the old time."""

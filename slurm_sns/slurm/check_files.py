@@ -78,7 +78,7 @@ def _said_once(name: str, own: Sequence[Line]) -> Iterator[Finding]:
     repeated = [line for line in own if line.option and line.option[0] == name.lower()]
     for line in repeated:
         yield Finding(
-            ok=False, what=what, found=line.content, file=str(line.file), remove=line.text, add=_unused(line.text)
+            ok=False, what=what, found=line.content, file=str(line.file), remove=line.text, add=unused(line.text)
         )
     if not repeated:
         yield Finding(ok=True, what=what)
@@ -110,7 +110,7 @@ def _gres(line: Line, config: Config) -> Iterator[Finding]:
             wanted="" if ok else f"Gres={wanted}",
             file=str(line.file),
             remove=line.text,
-            add=f"{_unused(line.text)}\n{new}{OURS}",
+            add=f"{unused(line.text)}\n{new}{OURS}",
         )
 
 
@@ -129,6 +129,6 @@ def _with_gres(content: str, wanted: str) -> str:
     return f"{content} Gres={gres}" if gres else content
 
 
-def _unused(text: str) -> str:
+def unused(text: str) -> str:
     """The lines as comments. Slurm strips comments first, so a backslash at the end of one continues nothing."""
     return "\n".join(UNUSED + line for line in text.split("\n"))

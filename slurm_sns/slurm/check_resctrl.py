@@ -1,9 +1,8 @@
 """Compares the rendered resctrl.yaml with what the nodes report: each line of it that a node does not agree with. Pure.
 
 A line that breaks a guarantee is wrong: fewer ways than the scheduler gives away, no resctrl. One that costs something
-(some jobs run without ways of their own, bandwidth is not limited) is a warning. What the groups that are there have is
-compared in check_groups.py. How many GB/s a node has, no machine
-reports.
+(some jobs run without ways of their own, bandwidth is not limited) is a warning. How many GB/s a node has, no machine
+reports. What the groups that are there have is compared in check_groups.py.
 """
 
 from collections.abc import Iterator, Mapping

@@ -8,6 +8,7 @@ requeue are an RPC each.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import groupby
 from typing import assert_never
 
@@ -15,7 +16,7 @@ from slurm_sns.errors import Refused, Unreachable
 from slurm_sns.model import Release, Requeue, Resume, SetShare, Share, Suspend
 from slurm_sns.scheduler.observe.arrays import Split
 from slurm_sns.scheduler.observe.follow_up import Unpin, own_nice_of
-from slurm_sns.scheduler.observe.job_status import ADMINS_HOLD, is_held_by_others
+from slurm_sns.scheduler.observe.job_status import ADMINS_HOLD, SLURMS_HOLD, is_held_by_others
 from slurm_sns.scheduler.observe.nice import OwnNice
 from slurm_sns.scheduler.observe.observed import JobState, ObservedJob
 from slurm_sns.scheduler.orders import Answer, NotSent, Order, PlacementOrder, Replaced, one_by_one
@@ -71,7 +72,7 @@ class SlurmExecutor:
             case Unpin():
                 self._unpin(order)
             case Release():
-                self._release(order.job_id)
+                self._release(order)
             case Split():
                 self._split(order)
             case OwnNice():
@@ -155,23 +156,26 @@ class SlurmExecutor:
                 held.append(placement)
         yield from self._senders.place(held)
 
-    def _release(self, job_id: int) -> None:
+    def _release(self, order: Release) -> None:
         """Give a held job to Slurm as it is, and say so in its mark: if it is held later, it is not we who hold it.
 
         A job that is no longer held is left alone: Slurm would clear its nice value. So is one that is Slurm's by now:
-        the hold is its owner's.
+        the hold is its owner's, unless it is Slurm's own. A job that another daemon of ours has placed since we looked
+        is held by its owner, too.
 
         Raises:
-            Refused: an administrator holds it now.
+            Refused: an administrator holds it now, or it has other nodes than when we looked.
         """
-        now = self._load(job_id)
-        if now.priority != 0 or now.is_slurms:
+        now = self._load(order.job_id)
+        if now.priority != 0 or (now.is_slurms and now.reason != SLURMS_HOLD):
             return
         if is_held_by_others(now) and now.reason == ADMINS_HOLD:
             raise Refused("an administrator holds it")
+        if now.pinned_to and set(now.pinned_to) != set(order.pinned_to):
+            raise Refused("it has been placed meanwhile, or its owner has changed its node list")
         extra = mark.given_to_slurm(now.hints)
         with answers():
-            pyslurm().Job(job_id).modify(pyslurm().JobSubmitDescription(priority=INFINITE, extra=extra))
+            pyslurm().Job(order.job_id).modify(pyslurm().JobSubmitDescription(priority=INFINITE, extra=extra))
 
     def _unpin(self, change: Unpin) -> None:
         """Clear the node list, our gres and our boost, restore the memory if given, then hold the job for its owner.
@@ -179,18 +183,21 @@ class SlurmExecutor:
         The hold is a user's hold. It comes last: after a crash in between, Slurm runs the job, while a held job would
         never be released. A job that somebody else holds already, such as an administrator, stays held by them. A job
         that Slurm has started meanwhile is not held, nor one that the watchdog has given to Slurm: nobody would ever
-        release it.
+        release it. Its mark says that it is Slurm's: so a mark from which we take the grant is read once more first.
         """
         if not change.hold:
             self._require_as_seen(change)
+        new_mark = change.mark
+        if change.hold and new_mark is not None:
+            new_mark = mark.without_grant(self._load(change.job_id).hints)
         address = change.address or str(change.job_id)
         changes = [f"Nice={change.nice}"]
         if not change.keeps_nodes:
             changes.append("ReqNodeList=")
         if not change.keeps_gres:
             changes.append("TresPerNode=")
-        if change.mark is not None:
-            changes.append(f"Extra={change.mark}")
+        if new_mark is not None:
+            changes.append(f"Extra={new_mark}")
         own = change.own_memory
         if own.per_cpu_mb is not None:
             changes.append(f"MinMemoryCPU={own.per_cpu_mb}")
@@ -201,9 +208,7 @@ class SlurmExecutor:
             now = self._load(change.job_id)
             if now.state is not JobState.PENDING or now.priority == 0 or now.is_slurms:
                 return
-            run("scontrol", "uhold", address)
-        if change.hold or not change.was_held:
-            self._free(change.job_id)
+            self._hold(change.job_id, address)
 
     def _require_as_seen(self, change: Unpin) -> None:
         """Check that nobody has held the job since we looked: with our mark on it, it would look like its owner's hold.
@@ -214,8 +219,23 @@ class SlurmExecutor:
         if not change.was_held and self._load(change.job_id).priority == 0:
             raise Refused("it has been held meanwhile")
 
+    def _hold(self, job_id: int, address: str) -> None:
+        """Hold the job for its owner, and look at it once more: also if the answer was lost, it may be held.
+
+        Raises:
+            Refused: Slurm says no.
+            Unreachable: slurmctld does not answer.
+        """
+        try:
+            run("scontrol", "uhold", address)
+        except Unreachable:
+            with suppress(Refused, Unreachable):
+                self._free(job_id)
+            raise
+        self._free(job_id)
+
     def _free(self, job_id: int) -> None:
-        """Release a job that a hold of ours has met just after it was given to Slurm, or just after Slurm started it.
+        """Release a job that our hold has met just after it was given to Slurm, or just after Slurm started it.
 
         Nobody else would: such a hold looks like its owner's or, after a requeue, like an administrator's.
         """
@@ -271,7 +291,7 @@ class SlurmExecutor:
            at the same time: after a crash, a held job would look as if its owner held it, and nobody would release it.
            If the next step fails, the job waits in its own pool, and the next cycle plans it there.
         2. One update changes the partition and clears our nodes and gres, which may not exist there. It also clears our
-           boost, because a held job with our boost would look as if its owner held it, too.
+           boost, because a held job with our boost would look as if its owner held it, too, and the grant.
         3. The job is held, so that it can be planned again.
 
         A suspended job is resumed first: requeued as it is, it would wait with an administrator's hold (seen).
@@ -288,7 +308,9 @@ class SlurmExecutor:
             return
         requeued = self._load(order.job_id)
         address, nice = requeued.address, own_nice_of(requeued)
-        changes = (f"Partition={order.pool}", f"Nice={nice}", "ReqNodeList=", "TresPerNode=")
+        changes = [f"Partition={order.pool}", f"Nice={nice}", "ReqNodeList=", "TresPerNode="]
+        if (new_mark := mark.without_grant(requeued.hints)) is not None:
+            changes.append(f"Extra={new_mark}")
         try:
             run("scontrol", "update", f"JobId={address}", *changes)
         except Refused as refusal:

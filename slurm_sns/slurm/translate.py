@@ -12,6 +12,7 @@ from typing import Any
 
 from slurm_sns.errors import SnsError
 from slurm_sns.model import NOTHING, Resources
+from slurm_sns.scheduler.node_lists import NodeLists
 from slurm_sns.scheduler.observe.observed import (
     Dependency,
     JobState,
@@ -20,7 +21,6 @@ from slurm_sns.scheduler.observe.observed import (
     ObservedPartition,
     ObservedReservation,
 )
-from slurm_sns.slurm.node_lists import NodeLists
 from slurm_sns.submit import mark
 
 #: The gres that carry last-level-cache ways and GB/s of memory bandwidth.

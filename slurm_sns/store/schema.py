@@ -119,6 +119,36 @@ policy_memory = Table(
     Column("text", Text, nullable=False),  # JSON; LONGTEXT on MariaDB, whose TEXT is limited to 64 KiB
 )
 
+#: What is learnt of each (program, processes); see scheduler.learning. The contents of these three tables are JSON
+#: (LONGTEXT on MariaDB, as above).
+learnt_programs = Table(
+    "learnt_programs",
+    metadata,
+    Column("program", String(64), primary_key=True),
+    Column("processes", BigInteger, primary_key=True, autoincrement=False),
+    Column("used_s", Float(53), nullable=False),
+    Column("content", Text, nullable=False),
+)
+
+#: The runs that are placed or run, or whose measurement is not complete.
+runs_to_learn_from = Table(
+    "runs_to_learn_from",
+    metadata,
+    Column("job_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("restarts", Integer, primary_key=True, autoincrement=False),
+    Column("content", Text, nullable=False),
+)
+
+#: The reports about these runs, one from each node; deleted with their run.
+run_reports = Table(
+    "run_reports",
+    metadata,
+    Column("job_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("restarts", Integer, primary_key=True, autoincrement=False),
+    Column("node", String(255), primary_key=True),
+    Column("content", Text, nullable=False),
+)
+
 
 def open_store(url: str) -> Engine:
     """Open the database at `url` and upgrade it to the newest revision.

@@ -79,6 +79,7 @@ class CopiedTree(Files):
         write_copy(Tree(machine), self.root)
         self._all = (self.root / "schemata").read_text()
         self._shown: dict[Path, Schemata] = {}
+        self._threads: dict[Path, dict[str, None]] = {}
         self._accesses: list[tuple[str, Path, str]] = []
         self._removed: list[Path] = []
         self._spare = [self._made() for _ in range(machine.caches[0].closids)]
@@ -119,15 +120,20 @@ class CopiedTree(Files):
     def settle(self) -> None:
         """A write has changed the domains that it names; a new group has everything."""
         for kind, path, text in self._accesses:
-            if kind == "write":
+            if kind == "write" and path.name == "tasks":
+                self._threads.setdefault(path, {})[text.strip()] = None
+                path.write_text("".join(f"{thread}\n" for thread in self._threads[path]))
+            elif kind == "write":
                 shown = self._shown.setdefault(path, parse(self._all))
                 for name, values in parse(text).items():
                     shown[name] |= values
                 path.write_text(lines(shown))
             elif kind == "remove":
                 self._shown.pop(path / "schemata", None)
+                self._threads.pop(path / "tasks", None)
         for path in self._removed:
             (path / "schemata").write_text(self._all)
+            (path / "tasks").write_text("")
         self._spare += self._removed
         self._accesses.clear()
         self._removed.clear()

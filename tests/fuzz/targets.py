@@ -29,10 +29,10 @@ from slurm_sns.render.texts import texts
 from slurm_sns.resources import shared_path
 from slurm_sns.scheduler.answers import Answers
 from slurm_sns.scheduler.cycle_history import Recent
-from slurm_sns.scheduler.loop import View
 from slurm_sns.scheduler.observe.observed import ObservedJob
 from slurm_sns.scheduler.observe.reconcile import reconcile
 from slurm_sns.scheduler.observe.records import JobRecord, Stage
+from slurm_sns.scheduler.view import View
 from slurm_sns.slurm import translate
 from slurm_sns.sockets.unix_socket import ControlSocket
 from slurm_sns.submit import mark

@@ -13,13 +13,14 @@ from slurm_sns.errors import Refused, Unreachable
 from slurm_sns.model import NOTHING, Release, Requeue, Resources, Resume, SetShare, Suspend
 from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
-from slurm_sns.scheduler.loop import Ports, Scheduler
+from slurm_sns.scheduler.loop import Scheduler
 from slurm_sns.scheduler.observe.arrays import Split, listed
 from slurm_sns.scheduler.observe.follow_up import Unpin
 from slurm_sns.scheduler.observe.nice import OwnNice
 from slurm_sns.scheduler.observe.observed import JobState, Observation
 from slurm_sns.scheduler.observe.records import Memory
 from slurm_sns.scheduler.orders import PlacementOrder, one_by_one
+from slurm_sns.scheduler.ports import Ports
 from slurm_sns.submit import mark
 
 #: The method of FakeSlurm for each order.

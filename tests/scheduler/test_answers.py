@@ -18,9 +18,9 @@ from slurm_sns.resources import shared_path
 from slurm_sns.scheduler import profile_answers
 from slurm_sns.scheduler.answers import Answers
 from slurm_sns.scheduler.cycle_history import Recent
-from slurm_sns.scheduler.loop import View
 from slurm_sns.scheduler.observe.observed import JobState
 from slurm_sns.scheduler.observe.records import Decision, Stage
+from slurm_sns.scheduler.view import View
 
 ADMIN = 64030
 PARAMETERS = MatchingParameters()

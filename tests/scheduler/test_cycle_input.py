@@ -340,7 +340,7 @@ def test_a_placed_job_keeps_its_record() -> None:
     assert (seen.records, seen.corrections) == ({1: known}, ())
 
 
-@pytest.mark.parametrize(("extra", "nice"), [("sns:1 nice=7", 7), ("sns:1", 0)])
+@pytest.mark.parametrize(("extra", "nice"), [("sns:1 nice=7", 7), ("sns:1", 0), ("sns:1 advised", 0)])
 def test_a_job_that_runs_with_our_boost_and_without_a_record_gets_one_with_the_nice_of_its_owner(extra, nice) -> None:
     seen = situation(look(running(1, "c1", nice=-2_000_000_000, extra=extra)))
     assert seen.records == {1: JobRecord(1, SUBMIT, Stage.RUNNING, ("c1",), nice=nice)}
@@ -522,6 +522,14 @@ def test_a_job_that_its_owner_released_before_we_saw_it_stays_slurms_when_it_has
     assert seen.records[1].stage is Stage.RELEASED
     later = situation(look(job(1, restarts=1)), *seen.records.values())
     assert (planned(later), later.corrections) == ([], ()), "a hold of it is its owner's"
+
+
+@pytest.mark.parametrize("stage", [Stage.HELD, Stage.HOLDING])
+def test_a_job_that_was_released_from_our_hold_and_runs_stays_slurms_when_it_is_requeued(stage: Stage) -> None:
+    runs = replace(job(1, priority=9), state=JobState.RUNNING, allocated=("c1",))
+    seen = situation(look(runs), record(1, stage))
+    later = situation(look(job(1, priority=9, restarts=1)), *seen.records.values())
+    assert (planned(later), later.corrections) == ([], ())
 
 
 def test_a_job_that_an_administrator_holds_is_left_and_remembered() -> None:

@@ -11,6 +11,7 @@ from slurm_sns.errors import Refused, SnsError, Unreachable
 from slurm_sns.model import Alternative, Plan, Release, Requeue, Resources, Resume, SetShare, Snapshot, Start, Suspend
 from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
+from slurm_sns.scheduler.agents.values import Grant, RunId
 from slurm_sns.scheduler.loop import LONGEST_RETRY_S, Scheduler
 from slurm_sns.scheduler.observe.follow_up import MOST_FAILURES
 from slurm_sns.scheduler.observe.job_status import JobStatus
@@ -20,6 +21,7 @@ from slurm_sns.scheduler.orders import NotSent
 from slurm_sns.scheduler.policy_history import Remembering
 from slurm_sns.scheduler.sending import MOST_CORRECTIONS, MOST_RESTORED, SIGN_OF_LIFE_S
 from slurm_sns.scheduler.watchdog import is_stale
+from slurm_sns.submit import mark
 
 ADVISE, OBSERVE = replace(ENFORCE, mode="advise"), replace(ENFORCE, mode="observe")
 
@@ -397,6 +399,22 @@ def test_a_job_that_its_owner_holds_right_after_it_was_given_to_slurm_stays_held
     assert site.history.records[2].stage is Stage.RELEASED
 
 
+def test_a_job_that_the_kill_switch_has_given_to_slurm_is_not_held_again_without_its_mark(site: Site) -> None:
+    site.slurm.submit(4, may_restart=True, run_s=50)
+    scheduler = site.scheduler(ENFORCE)
+    scheduler.repeat(3, 1.0)
+    site.slurm.starts_nothing = True
+    site.switch.on = True
+    site.slurm.requeue(Requeue(1))
+    scheduler.cycle()
+    assert site.slurm.jobs[1].is_slurms
+    assert site.history.records[1].stage is Stage.RELEASED
+    site.slurm.change(1, extra="sns:1", hints=mark.read("sns:1"))
+    site.switch.on = False
+    scheduler.cycle()
+    assert site.slurm.jobs[1].priority > 0
+
+
 def test_a_job_that_is_requeued_under_the_kill_switch_is_not_held(site: Site) -> None:
     site.slurm.submit(4, may_restart=True, run_s=50)
     scheduler = site.scheduler(ENFORCE)
@@ -619,7 +637,11 @@ class Scripted:
 
 
 def scripted(site: Site, *plans: Plan, settings=ENFORCE, **named) -> Scheduler:
-    return Scheduler(site.ports(), Scripted(*plans), settings, publish=site.views.append, **named)
+    return by_policy(site, Scripted(*plans), settings, **named)
+
+
+def by_policy(site: Site, policy: Scripted, settings=ENFORCE, **named) -> Scheduler:
+    return Scheduler(site.ports(), policy, settings, publish=site.views.append, **named)
 
 
 def running_job(site: Site, **fields) -> None:
@@ -751,9 +773,9 @@ def test_the_next_cycle_begins_when_the_plan_says_within_the_interval(site: Site
 
 
 def test_a_plan_finds_the_history_that_the_last_one_left(site: Site) -> None:
-    loop = scripted(site, Plan(history=("virtual times", 1)), Plan(history=None))
-    loop.repeat(3, 1.0)
-    assert [each.history for each in loop._policy.seen] == [None, ("virtual times", 1), None]
+    policy = Scripted(Plan(history=("virtual times", 1)), Plan(history=None))
+    by_policy(site, policy).repeat(3, 1.0)
+    assert [each.history for each in policy.seen] == [None, ("virtual times", 1), None]
 
 
 def kept(memory: object) -> Memory:
@@ -767,9 +789,10 @@ def test_what_a_policy_remembers_is_kept_with_the_records_and_recalled_after_a_r
     scripted(site, Plan((start,), history=7), remembering=keeping).cycle()
     assert (site.history.memory, site.history.records[1].stage) == (Memory("scripted", 1, "7"), Stage.PLACED)
     assert site.history.together, "in one call, before the job is placed"
-    later = scripted(site, remembering=keeping)
+    policy = Scripted()
+    later = by_policy(site, policy, remembering=keeping)
     later.cycle()
-    assert later._policy.seen[0].history == 7
+    assert policy.seen[0].history == 7
 
 
 def test_what_a_policy_remembers_is_written_when_it_has_changed(site: Site) -> None:
@@ -791,3 +814,79 @@ def test_a_start_or_release_of_a_job_that_does_not_wait_is_not_sent_and_said(sit
         "error: the plan has a Release of job 1, which does not wait; not sent",
     ]
     assert site.slurm.jobs[1].state is before[1].state
+
+
+def signing(site: Site, signed: list, **other) -> Scheduler:
+    """A scheduler that signs grants: their tokens are `g0`, `g1`, ..., in the order in which they are made."""
+
+    def sign(grant) -> str:
+        signed.append(grant)
+        return f"g{len(signed) - 1}"
+
+    return Scheduler(site.ports(), max_jobs(MatchingParameters()), ENFORCE, sign=other.get("sign", sign))
+
+
+def test_a_placement_carries_the_grant_of_its_run_in_the_mark(site: Site) -> None:
+    site.slurm.submit(4, nice=7, restarts=2)
+    signed: list = []
+    signing(site, signed).cycle()
+    assert signed == [Grant(RunId(1, 2), site.slurm.jobs[1].pinned_to)]
+    assert site.slurm.jobs[1].extra == "sns:1 nice=7 grant=g0"
+
+
+def test_without_agents_no_mark_has_a_grant_and_an_old_one_goes(site: Site) -> None:
+    site.slurm.submit(4, 4, extra="sns:1")
+    site.slurm.change(2, extra="sns:1 grant=old")
+    site.scheduler(ENFORCE).cycle()
+    assert [site.slurm.jobs[each].extra for each in (1, 2)] == ["sns:1", "sns:1"]
+
+
+def test_a_placement_that_is_taken_back_loses_its_grant_and_the_next_one_has_its_own(site: Site) -> None:
+    site.slurm.submit(4)
+    site.slurm.starts_nothing = True
+    signed: list = []
+    scheduler = signing(site, signed)
+    scheduler.cycle()
+    site.slurm.sleep(ENFORCE.place_timeout_s + 1)
+    scheduler.cycle()
+    assert (site.slurm.jobs[1].priority, site.slurm.jobs[1].extra) == (0, "sns:1")
+    site.slurm.starts_nothing = False
+    site.slurm.sleep(ENFORCE.backoff_s + 1)
+    scheduler.repeat(2, 1.0)
+    assert site.slurm.jobs[1].extra == "sns:1 grant=g1"
+
+
+def test_a_requeued_job_keeps_its_mark_until_it_is_taken_back_and_is_granted_anew_for_its_next_run(site: Site) -> None:
+    site.slurm.submit(4, run_s=60, may_restart=True)
+    signed: list = []
+    scheduler = signing(site, signed)
+    scheduler.repeat(2, 1.0)
+    site.slurm.requeue(Requeue(1))
+    assert site.slurm.jobs[1].extra == "sns:1 grant=g0"
+    scheduler.cycle()
+    assert site.slurm.jobs[1].extra == "sns:1"
+    scheduler.repeat(2, 1.0)
+    assert [grant.run for grant in signed] == [RunId(1, 0), RunId(1, 1)]
+    assert site.slurm.jobs[1].extra == "sns:1 grant=g1"
+
+
+def test_a_job_that_is_given_to_slurm_after_its_placement_has_no_grant(site: Site) -> None:
+    site.slurm.submit(4)
+    site.slurm.starts_nothing = True
+    scheduler = signing(site, [])
+    scheduler.cycle()
+    site.slurm.change(1, pinned_to=("c2",) if site.slurm.jobs[1].pinned_to == ("c1",) else ("c1",))  # by its owner
+    scheduler.cycle()
+    assert site.slurm.jobs[1].extra == "sns:1 advised"
+
+
+def test_jobs_are_placed_without_grants_while_no_key_can_be_read_and_the_log_says_so_once(site: Site) -> None:
+    def broken(_grant) -> str:
+        raise SnsError("/etc/slurm/sns.key: no such file")
+
+    site.slurm.submit(4, 4)
+    signing(site, [], sign=broken).repeat(2, 1.0)
+    assert sorted(number for number, _ in site.slurm.started) == [1, 2]
+    assert [line for line in site.log if "key" in line] == [
+        "placements are sent without grants: /etc/slurm/sns.key: no such file"
+    ]

@@ -137,6 +137,16 @@ def test_a_job_that_an_administrator_holds_since_we_looked_is_not_released(pyslu
     pyslurm.Job.return_value.modify.assert_not_called()
 
 
+def test_a_held_job_that_was_placed_since_we_looked_is_not_released(pyslurm) -> None:
+    """Its owner holds it."""
+    pyslurm.Job.load.return_value = recorded.job(required_nodes="c1")
+    with pytest.raises(Refused, match="it has been placed meanwhile"):
+        execute(Release(7, "over"))
+    pyslurm.Job.return_value.modify.assert_not_called()
+    execute(Release(7, "its owner asks for a node list", pinned_to=("c1",)))
+    pyslurm.Job.return_value.modify.assert_called_once()
+
+
 def unpin(**fields) -> None:
     execute(Unpin(**{"job_id": 7, "nice": 30, "reason": "overdue", **fields}))
 
@@ -163,6 +173,17 @@ def test_a_job_that_the_watchdog_has_given_to_slurm_in_between_is_not_held(sent,
     assert [call.args[1] for call in sent.call_args_list] == ["update"]
 
 
+def test_a_mark_without_the_grant_does_not_replace_the_watchdogs_word_that_the_job_is_slurms(sent, pyslurm) -> None:
+    pyslurm.Job.load.return_value = recorded.job(priority=1000, extra="sns:1 advised")
+    unpin(mark="sns:1")
+    assert [call.args for call in sent.call_args_list] == [
+        ("scontrol", "update", "JobId=7", "Nice=30", "ReqNodeList=", "TresPerNode=")
+    ]
+    pyslurm.Job.load.return_value = recorded.job(priority=1000, extra="sns:1 grant=token")
+    unpin(mark="sns:1")
+    assert sent.call_args_list[1].args[-1] == "Extra=sns:1"
+
+
 def test_a_hold_that_met_a_job_just_given_to_slurm_is_taken_back(sent, pyslurm) -> None:
     """Nobody else would: with that mark it looks like its owner's hold."""
     pyslurm.Job.load.side_effect = [recorded.job(priority=1000), recorded.job(extra="sns:1 advised")]
@@ -179,6 +200,22 @@ def test_a_hold_that_met_a_job_just_started_is_taken_back(sent, pyslurm) -> None
     pyslurm.Job.return_value.modify.assert_called_once_with({"priority": INFINITE})
 
 
+def test_a_hold_without_an_answer_is_looked_at_all_the_same(sent, pyslurm) -> None:
+    """It may have met a job just given to Slurm, which nobody else would release."""
+    sent.side_effect = [None, Unreachable("the reply was lost")]
+    pyslurm.Job.load.side_effect = [recorded.job(priority=1000), recorded.job(extra="sns:1 advised")]
+    with pytest.raises(Unreachable, match="the reply was lost"):
+        unpin()
+    pyslurm.Job.return_value.modify.assert_called_once_with({"priority": INFINITE})
+
+
+def test_a_hold_without_an_answer_is_reported_as_such_when_the_look_has_none_either(sent, pyslurm) -> None:
+    sent.side_effect = [None, Unreachable("the reply was lost")]
+    pyslurm.Job.load.side_effect = [recorded.job(priority=1000), Unreachable("nor here")]
+    with pytest.raises(Unreachable, match="the reply was lost"):
+        unpin()
+
+
 def test_a_job_that_is_held_since_we_looked_is_not_given_to_slurm_with_that_hold(sent, pyslurm) -> None:
     pyslurm.Job.load.return_value = recorded.job()
     with pytest.raises(Refused, match="held meanwhile"):
@@ -188,18 +225,25 @@ def test_a_job_that_is_held_since_we_looked_is_not_given_to_slurm_with_that_hold
     pyslurm.Job.return_value.modify.assert_not_called()
 
 
-def test_a_hold_that_meets_a_job_while_it_is_given_to_slurm_is_taken_back(sent, pyslurm) -> None:
-    """A scheduler that works on an old look may hold the job at the moment at which the watchdog gives it away."""
+def test_a_hold_that_comes_just_after_a_job_was_given_to_slurm_stays(sent, pyslurm) -> None:
+    """It may be its owner's. A scheduler that works on an old look takes its own hold back by itself."""
     pyslurm.Job.load.side_effect = [recorded.job(priority=1000), recorded.job(extra="sns:1 advised")]
     unpin(hold=False, mark="sns:1 advised")
     assert [call.args[1] for call in sent.call_args_list] == ["update"]
-    pyslurm.Job.return_value.modify.assert_called_once_with({"priority": INFINITE})
+    pyslurm.Job.return_value.modify.assert_not_called()
 
 
 def test_a_job_that_was_given_to_slurm_since_we_looked_is_not_released_again(pyslurm) -> None:
     pyslurm.Job.load.return_value = recorded.job(extra="sns:1 advised")
     execute(Release(7, "why"))
     pyslurm.Job.return_value.modify.assert_not_called()
+
+
+def test_slurms_own_hold_of_a_job_that_is_slurms_is_released(pyslurm) -> None:
+    """It could never run on our nodes, which are gone by now."""
+    pyslurm.Job.load.return_value = recorded.job(extra="sns:1 advised", state_reason="BadConstraints")
+    execute(Release(7, "why"))
+    pyslurm.Job.return_value.modify.assert_called_once_with({"priority": INFINITE, "extra": None})
 
 
 def test_a_hold_that_came_in_between_stays_whose_it_is(sent, pyslurm) -> None:

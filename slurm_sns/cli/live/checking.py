@@ -56,7 +56,7 @@ def _findings(settings: "configuration.Config", source: Path, reports: list[Path
     from slurm_sns.render.files import differing
     from slurm_sns.render.texts import texts
     from slurm_sns.slurm import check as comparison
-    from slurm_sns.slurm import check_files, check_resctrl, check_site, conf_text, node_reports
+    from slurm_sns.slurm import check_agents, check_files, check_resctrl, check_site, conf_text, node_reports
     from slurm_sns.slurm.api import configuration_path
 
     rendered = texts(settings, source)
@@ -82,12 +82,18 @@ def _findings(settings: "configuration.Config", source: Path, reports: list[Path
     yield from check_files.slurm_conf(main, lines, settings, expected)
     if site:
         yield from comparison.running(settings, site, expected)
+    if settings.agents.controller is not None:
+        yield from check_agents.findings(main, lines, conf_text.read(main.with_name("cgroup.conf")))
     if reports:
         yield from check_resctrl.findings(rendered["resctrl.yaml"], found)
     if SYSTEMD.is_dir():
         yield installation.units(settings, rendered)
     yield from installation.directories(settings, source)
     yield from installation.daemons(settings)
+    if settings.agents.controller is not None:
+        from slurm_sns.cli.live import agent_installation
+
+        yield from agent_installation.findings(settings)
 
 
 def _ask() -> "tuple[Site | None, Finding]":

@@ -32,7 +32,7 @@ def release(
     _require_admin(settings)
     seen, records = parts.releasing_state().observe(), parts.stored_records(settings, print).load()
     known = (seen.jobs, records, parts.settings(settings), time.time())
-    count = release_held(*known, executor=SlurmExecutor(), log=print, reason="sns release")
+    count = sum(1 for _ in release_held(*known, executor=SlurmExecutor(), log=print, reason="sns release"))
     print(f"{count} job{'s' if count != 1 else ''} released")
 
 

@@ -22,8 +22,11 @@ def scheduler(
     A clean stop releases the jobs that are still held. With --cycles, for tests and to see what one cycle does, nothing
     is released at the end. SIGUSR1 also stops without releasing: the next scheduler takes over the held jobs.
     """
+    from contextlib import ExitStack
+    from dataclasses import replace
+
     from slurm_sns import config as configuration
-    from slurm_sns.cli.live import parts, process
+    from slurm_sns.cli.live import agents, parts, process
     from slurm_sns.policies.registry import specification
     from slurm_sns.scheduler.answers import Answers
     from slurm_sns.scheduler.cycle_history import Recent
@@ -47,13 +50,27 @@ def scheduler(
     told = parts.settings(settings)
     form = specification(settings.policy).history
     memory = remembering(settings.policy, form, ports.history, ports.log)
-    loop = Scheduler(ports, policy, told, parts.spreading(settings, policy), recent.publish, remembering=memory)
+    learner, sign, channel = None, None, ExitStack()
+    if found := agents.hub_and_sign(settings, ports.log):
+        hub, sign = found
+        ports = replace(ports, agents=channel.enter_context(hub))
+        learner = agents.learner(settings, hub, told, ports.log)
+    loop = Scheduler(
+        ports,
+        policy,
+        told,
+        parts.spreading(settings, policy),
+        recent.publish,
+        remembering=memory,
+        sign=sign,
+        learner=learner,
+    )
     admins = process.admins(settings)
     answers = Answers(recent, ports.decisions, policy, admins, lambda: loop.trouble, settings=told)
     managed = ",".join(settings.partitions)
     process.log.info("scheduler: mode %s, policy %s, partitions %s", settings.mode, settings.policy, managed)
     process.log.info("scheduler: ready to plan after %.1f s", parts.warm_up(policy))
-    with ControlSocket(settings.paths.socket, answers.answer, admins):
+    with channel, ControlSocket(settings.paths.socket, answers.answer, admins):
         if cycles:
             loop.repeat(cycles, settings.scheduler.interval_s)
         else:

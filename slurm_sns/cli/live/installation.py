@@ -52,9 +52,12 @@ def spank_plugin(config: Config, plugin_dirs: tuple[Path, ...]) -> Finding:
     """The SPANK plugin exists where the rendered plugstack.conf names it, or in Slurm's PluginDir."""
     name = config.slurm.spank_plugin
     paths = [Path(each, name) for each in plugin_dirs or ("",)]  # an absolute name stays as it is
-    found = any(path.is_file() for path in paths)
+    there = next((path for path in paths if path.is_file()), None)
+    # Its argument `hooks=` has been there since it runs prologs; an older one refuses the rendered line.
+    is_old = there is not None and config.agents.controller is not None and b"hooks=" not in there.read_bytes()
+    problem = "not found" if there is None else "of an older version, without agents" if is_old else ""
     build = f'make -C "$(sns sources)/plugins/spank" install PLUGINDIR={plugin_dirs[0] if plugin_dirs else ""}'
-    return Finding(found, f"the SPANK plugin {name}", "" if found else "not found", str(paths[0]), run=build)
+    return Finding(not problem, f"the SPANK plugin {name}", problem, str(there or paths[0]), run=build)
 
 
 def directories(config: Config, source: Path) -> Iterator[Finding]:

@@ -25,15 +25,6 @@ _HELP = "This node's caches and memory bandwidth (resctrl): what they offer, wha
 app = typer.Typer(no_args_is_help=True, help=_HELP)
 
 Root = Annotated[Path, typer.Option("--root", help="Where resctrl is mounted.", show_default=True)]
-Node = Annotated[
-    str | None,
-    typer.Option(
-        "--node",
-        envvar="SLURMD_NODENAME",
-        help="The node's name in Slurm; default: the host's name without its domain.",
-        show_default=False,
-    ),
-]
 Jobs = Annotated[
     str,
     typer.Option(
@@ -60,7 +51,7 @@ BandwidthGbps = Annotated[
 
 
 @app.command()
-def show(root: Root = ROOT, node: Node = None, as_json: options.AsJson = False) -> int:
+def show(root: Root = ROOT, node: options.Node = None, as_json: options.AsJson = False) -> int:
     """Show what this machine offers: ways, CLOSIDs, bandwidth control, monitoring, counters; and what each group has.
 
     On a machine without resctrl it says what is missing (kernel option, mount, BIOS), and the exit code is 1. Its JSON

@@ -9,8 +9,7 @@ from slurm_sns.model import Alternative, Job, Node, Resources, Snapshot
 from slurm_sns.policies.base import Policy
 from slurm_sns.policies.profile import Program
 from slurm_sns.policies.registry import specification
-from slurm_sns.scheduler.loop import Ports
-from slurm_sns.scheduler.ports import Log
+from slurm_sns.scheduler.ports import Log, Ports
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.snapshot.known_alternatives import KnownAlternatives
 from slurm_sns.scheduler.snapshot.spreading import Spreading

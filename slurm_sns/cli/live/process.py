@@ -119,7 +119,20 @@ def make_directories(config: Config) -> None:
     Raises:
         SnsError: they cannot be made or written, or other users may write there.
     """
-    for path, mode in ((config.paths.run_dir, 0o755), (config.paths.state_dir, 0o700)):
+    _make_directories(config.paths.run_dir, config.paths.state_dir, config.slurm.user)
+
+
+def make_directories_of_agent(config: Config) -> None:
+    """Make the run and state directories of a node's agent, which runs as root.
+
+    Raises:
+        SnsError: as `make_directories`.
+    """
+    _make_directories(config.agents.run_dir, config.agents.state_dir, "root")
+
+
+def _make_directories(run: Path, state: Path, owner: str) -> None:
+    for path, mode in ((run, 0o755), (state, 0o700)):
         try:
             if not path.is_dir():
                 path.mkdir(parents=True, exist_ok=True)
@@ -127,8 +140,8 @@ def make_directories(config: Config) -> None:
         except OSError as problem:
             raise SnsError(f"{path} cannot be made: {problem.strerror}") from None
         if not os.access(path, os.W_OK | os.X_OK):
-            raise SnsError(f"{path} cannot be written by user id {os.geteuid()}; it must belong to {config.slurm.user}")
-        _require_own(path, config.slurm.user)
+            raise SnsError(f"{path} cannot be written by user id {os.geteuid()}; it must belong to {owner}")
+        _require_own(path, owner)
     os.umask(0o077)
 
 

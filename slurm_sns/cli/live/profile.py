@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from slurm_sns.cli import options
-from slurm_sns.cli.live import profile_source
+from slurm_sns.cli.live import profile_source, profile_view
 from slurm_sns.errors import BadInput, SnsError
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
     from rich.table import Table
 
-    from slurm_sns.policies.profile import Run
+    from slurm_sns.policies.profile import Program, Run
 
 _HELP = "The programs' profiles: SlurmUser imports them, every user may list, show, plot and export them."
 
@@ -43,12 +44,17 @@ def list_programs(
     if as_json:
         print(json.dumps(summaries, indent=2))
         return
-    table = _table("program", "processes", "class", "best scale", "short of", "max scale")
+    more = ("learning",) if any(each.get("learnt") for each in summaries) else ()
+    table = _table("program", "processes", "class", "best scale", "short of", "max scale", *more)
     for each in summaries:
         limit = "" if each["max_scale"] is None else str(each["max_scale"])
+        learnt = {int(processes): of for processes, of in each.get("learnt", {}).items()}
         for found in each["classes"]:
             row = (str(found["processes"]), found["class"], str(found["ideal_scale"]), found["bottleneck"] or "", limit)
-            table.add_row(each["program"], *row)
+            state = profile_view.in_short(learnt.pop(found["processes"], None))
+            table.add_row(each["program"], *row, *((state,) if more else ()))
+        for processes, of in sorted(learnt.items()):
+            table.add_row(each["program"], str(processes), "", "", "", limit, profile_view.in_short(of))
     _print(table)
 
 
@@ -61,14 +67,28 @@ def show(
     as_json: options.AsJson = False,
 ) -> None:
     """Show a program: its class, run times, and what it would ask for at a given alpha."""
-    from slurm_sns.scheduler.profile_answers import class_of, summary
+    from slurm_sns.scheduler.profile_answers import summary
 
     _require_alpha(alpha)
-    chosen = profile_source.source(file, config).program(program)
+    chosen, learnt = profile_source.source(file, config).described(program)
     if as_json:
-        runs = [_run_summary(run, alpha) for run in chosen.runs]
-        print(json.dumps({**summary(chosen), "alpha": alpha, "runs": runs}, indent=2))
+        known = (
+            {"program": program, "source": "", "max_scale": None, "classes": []} if chosen is None else summary(chosen)
+        )
+        runs = [] if chosen is None else [_run_summary(run, alpha) for run in chosen.runs]
+        more = {"learnt": learnt} if learnt else {}
+        print(json.dumps({**known, "alpha": alpha, "runs": runs, **more}, indent=2))
         return
+    if chosen is not None:
+        _show_profile(chosen, alpha)
+    for processes, of in sorted(learnt.items()):
+        for part in profile_view.learnt(program, processes, of):
+            _print(part)
+
+
+def _show_profile(chosen: "Program", alpha: float) -> None:
+    from slurm_sns.scheduler.profile_answers import class_of
+
     print(f"{chosen.name}: {_printable(chosen.source) or 'no source given'}")
     for processes in chosen.process_counts:
         found = class_of(chosen, processes)
@@ -120,7 +140,9 @@ def export(
 
     source = profile_source.source(None, config)
     names = programs or [each["program"] for each in source.summaries()]
-    chosen = [source.program(name) for name in dict.fromkeys(names)]
+    if not programs:  # those that are only being explored have nothing to export
+        names = [name for name in names if source.described(name).program is not None]
+    chosen = [profile_source.program_of(source, name) for name in dict.fromkeys(names)]
     if not chosen:
         raise BadInput("the store holds no profile; import a file first")
     text = profiles_text(chosen)
@@ -146,7 +168,7 @@ def plot(
 
     _require_alpha(alpha)
     profile_plot.require_suffix(out)
-    profile_plot.plot(profile_source.source(file, config).program(program), out, alpha)
+    profile_plot.plot(profile_source.program_of(profile_source.source(file, config), program), out, alpha)
 
 
 def _require_alpha(alpha: float) -> None:
@@ -198,7 +220,7 @@ def _table(*columns: str) -> "Table":
     return table
 
 
-def _print(table: "Table") -> None:
+def _print(part: "RenderableType") -> None:
     from rich.console import Console
 
-    Console(file=sys.stdout).print(table)
+    Console(file=sys.stdout).print(part)

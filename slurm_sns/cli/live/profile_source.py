@@ -8,13 +8,14 @@ import os
 import pwd
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from slurm_sns.errors import BadInput, Unreachable
 
 if TYPE_CHECKING:
     from slurm_sns.config import Config
     from slurm_sns.policies.profile import Program
+    from slurm_sns.scheduler.learning.shown import Known
     from slurm_sns.store.profiles import StoredProfiles
 
 
@@ -25,32 +26,39 @@ class ProgramSource(Protocol):
         """Every program with its classes, as scheduler.profile_answers gives them."""
         ...
 
-    def program(self, name: str) -> "Program":
-        """The program of that name.
+    def described(self, name: str) -> "Described":
+        """What is known of the program of that name.
 
         Raises:
-            BadInput: there is no such program.
+            BadInput: nothing is known of it.
         """
         ...
+
+
+class Described(NamedTuple):
+    """A program's profile, None while it is only being explored, and what is learnt of it by number of processes."""
+
+    program: "Program | None"
+    learnt: Mapping[int, Mapping[str, Any]]
 
 
 class Loaded:
     """Programs that this process has read. `missing` is the end of the error message for an unknown name."""
 
-    def __init__(self, programs: Mapping[str, "Program"], missing: str) -> None:
-        self._programs, self._missing = programs, missing
+    def __init__(self, known: "Known", missing: str) -> None:
+        self._known, self._missing = known, missing
 
     def summaries(self) -> list[dict[str, Any]]:
         """Every program with its classes."""
-        from slurm_sns.scheduler.profile_answers import summary
+        from slurm_sns.scheduler.profile_answers import Summaries
 
-        return [summary(program) for program in self._programs.values()]
+        return Summaries().of(self._known)
 
-    def program(self, name: str) -> "Program":
-        """The program of that name."""
-        if name not in self._programs:
+    def described(self, name: str) -> Described:
+        """What is known of the program of that name."""
+        if name not in self._known.names(None):
             raise BadInput(f"program '{name[:64]}' {self._missing}")
-        return self._programs[name]
+        return Described(self._known.programs.get(name), self._known.learnt_of(name, None))
 
 
 class SchedulerPrograms:
@@ -64,13 +72,15 @@ class SchedulerPrograms:
         found: list[dict[str, Any]] = self._ask({})
         return found
 
-    def program(self, name: str) -> "Program":
-        """The program of that name."""
+    def described(self, name: str) -> Described:
+        """What is known of the program of that name."""
         from slurm_sns.policies.sns.profile_reading import programs_of
         from slurm_sns.scheduler.profile_answers import require_name
 
         require_name(name)
-        return programs_of(self._ask({"program": name}))[0]
+        answer = dict(self._ask({"program": name}))
+        learnt = {int(processes): each for processes, each in answer.pop("learnt", {}).items()}
+        return Described(programs_of(answer)[0] if answer["programs"] else None, learnt)
 
     def _ask(self, about: dict[str, str]) -> Any:
         from slurm_sns.cli.live.asking import asker
@@ -87,9 +97,10 @@ def source(file: Path | None, config: Path) -> ProgramSource:
 
     if file is not None:
         from slurm_sns.config.profiles_yaml import read_profiles
+        from slurm_sns.scheduler.learning.shown import Known
 
         programs = {program.name: program for program in read_profiles(file)}
-        return Loaded(programs, f"has no profile; there are: {', '.join(programs) or 'none'}")
+        return Loaded(Known(programs, programs), f"has no profile; there are: {', '.join(programs) or 'none'}")
     if is_for_admins(config):
         return SchedulerPrograms(config)
     from slurm_sns.config import load
@@ -101,7 +112,35 @@ def source(file: Path | None, config: Path) -> ProgramSource:
         return SchedulerPrograms(config, f"; {user} reads the store without it: sudo -u {user}" if is_root else "")
     from slurm_sns.scheduler.profile_answers import NO_PROFILE
 
-    return Loaded(store(configuration).load(), NO_PROFILE)
+    return Loaded(known(configuration), NO_PROFILE)
+
+
+def program_of(source: ProgramSource, name: str) -> "Program":
+    """The profile of the program of that name.
+
+    Raises:
+        BadInput: there is none.
+    """
+    found = source.described(name).program
+    if found is None:
+        raise BadInput(f"program '{name}' has no profile yet: it is being explored; sns profile show {name}")
+    return found
+
+
+def known(configuration: "Config") -> "Known":
+    """All that the store knows of programs, imported and learnt.
+
+    Raises:
+        BadInput: the caller is not SlurmUser.
+    """
+    from slurm_sns.scheduler.learning.serving import Serving
+    from slurm_sns.scheduler.learning.shown import Known
+    from slurm_sns.store.learning import StoredLearning
+    from slurm_sns.store.schema import open_store
+
+    imported = store(configuration).load()
+    learning, _ = StoredLearning(open_store(configuration.database_url)).load()
+    return Known(Serving().of(imported, learning.learnt), imported, learning)
 
 
 def store(configuration: "Config") -> "StoredProfiles":

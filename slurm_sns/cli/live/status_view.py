@@ -50,10 +50,27 @@ def warnings(answer: Answer, now_s: float) -> list[str]:
     out = len(answer["nodes_unavailable"])
     if out:
         found.append(f"{out} {'node is' if out == 1 else 'nodes are'} not used")
+    found += _agents_warnings(answer.get("agents"))
     found += _at_most([f"{name}: {why}" for name, why in answer["unreadable"].items()], "records that cannot be read")
     found += _at_most(
         [f"{name} {how}" for name, how in answer["differences"].items()], "jobs that run otherwise than planned"
     )
+    return found
+
+
+def _agents_warnings(agents: Answer | None) -> list[str]:
+    """What is wrong with the agents; nothing where there are none."""
+    if agents is None:
+        return []
+    found = []
+    if agents["away"]:
+        names, number = folded(agents["away"]), len(agents["away"])
+        found.append(f"{number} {'agent does' if number == 1 else 'agents do'} not answer: {names}")
+    found += _at_most([f"agent of {name}: {why}" for name, why in agents["troubles"].items()], "agents with trouble")
+    by_why: dict[str, list[str]] = {}
+    for name, why in agents["unpartitioned"].items():
+        by_why.setdefault(why, []).append(name)
+    found += _at_most([f"unpartitioned: {folded(names)}: {why}" for why, names in by_why.items()], "reasons")
     return found
 
 
@@ -75,6 +92,9 @@ def plain_lines(answer: Answer, now_s: float) -> Iterator[str]:
     for name in ("waiting", "placing", "running", *suspended, "held_by_owner", "placed"):
         yield f"{name.replace('_', ' ')}: {answer[name]}"
     yield f"nodes: {answer['nodes']}"
+    if "agents" in answer:
+        yield f"agents: {_agents(answer)}"
+        yield f"learning: {_learning(answer)}"
     for key, name, unit in (*RESOURCES, *_closids(answer)):
         yield f"{name}: {_share(answer, key, unit)}"
     if answer["matched"]:
@@ -125,7 +145,21 @@ def _facts(answer: Answer) -> Table:
     facts.add_row("cycle", f"{_cycle(answer)}; {answer['cycles']} so far")
     if answer["matched"]:
         facts.add_row("matches", plain(_matches(answer)))
+    if "agents" in answer:
+        facts.add_row("agents", _agents(answer))
+        facts.add_row("learning", _learning(answer))
     return facts
+
+
+def _agents(answer: Answer) -> str:
+    return f"{answer['agents']['connected']} of {answer['agents']['nodes']} answer"
+
+
+def _learning(answer: Answer) -> str:
+    told = answer["learning"]
+    runs, nodes = told["exploring_runs"], told["exploring_nodes"]
+    exploring = f"{runs} exploring {'run' if runs == 1 else 'runs'} on {nodes} {'node' if nodes == 1 else 'nodes'}"
+    return f"{told['programs']} programs, {exploring}"
 
 
 def _nodes(answer: Answer, *, with_bars: bool) -> Table:

@@ -25,6 +25,11 @@ NAMES = (
     "netbatch-traces",
     "netbatch-full",
     "netbatch-variants",
+    "netbatch-depth",
+    "netbatch-generator",
+    "netbatch-machines",
+    "netbatch-lookahead",
+    "netbatch-resources",
     "sns-example",
     "sns-cache",
     "sns-scaling",
@@ -33,6 +38,8 @@ NAMES = (
     "sns-ratio",
     "sns-scale",
     "sns-assumed",
+    "sns-phases",
+    "sns-learning",
     "sns-beyond",
     "sns-spec",
     "dfrs-load",
@@ -45,6 +52,8 @@ NAMES = (
     "idcp-tails",
     "idcp-beyond",
 )
+#: The pages that keep their rows beside them and can be made of what is finished.
+WITH_ROWS = ("netbatch-depth", "netbatch-generator", "netbatch-full", "netbatch-wins", "netbatch-variants")
 MOST_JOBS, MOST_SEEDS = 256, 10_000
 SEEDS, QUICK_SEEDS = 30, 5
 #: The number of synthetic traces in the DFRS paper.
@@ -79,6 +88,10 @@ def reproduce(
     resume: Annotated[
         bool, typer.Option("--resume", help="Keep finished runs of an interrupted one and run only what is missing.")
     ] = False,
+    hours: Annotated[
+        float | None,
+        typer.Option("--hours", min=0, help="Begin no run after so many hours and make the page of what is finished."),
+    ] = None,
     runs: Annotated[
         Path | None,
         typer.Option(
@@ -112,14 +125,26 @@ def reproduce(
     given = {"partition": partition, "minutes": minutes, "memory_gb": memory_gb}
     if not slurm:
         _require_none(given)
+    if hours is not None and name not in WITH_ROWS:
+        raise BadInput(f"--hours does not go with {name}; valid: {', '.join(WITH_ROWS)}")
     require_directory(out)
     workers: Workers = _array(runs or out / "runs", jobs or MOST_JOBS, given) if slurm else Processes(jobs or 2)
     module = importlib.import_module(f"slurm_sns.sim.reproduce.{name.replace('-', '.')}")
     seeds = seeds or (QUICK_SEEDS if quick else DFRS_SEEDS if name.startswith("dfrs-") else SEEDS)
     began = time.perf_counter()
+    until_s = None if hours is None else time.time() + 3600 * hours
     with progress_bar(name) as report:
         page = module.reproduce(
-            Options(out, seeds=seeds, quick=quick, workers=workers, resume=resume, runs=runs, report=report)
+            Options(
+                out,
+                seeds=seeds,
+                quick=quick,
+                workers=workers,
+                resume=resume,
+                runs=runs,
+                report=report,
+                until_s=until_s,
+            )
         )
     write_page(out, page)
     verdicts = count_verdicts(page.claims)

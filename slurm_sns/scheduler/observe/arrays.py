@@ -37,20 +37,23 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class Tasks:
-    """The array tasks that are jobs of their own: by array id, how many of them we hold and how many are busy."""
+    """The array tasks that are jobs of their own: by array id, how many of them we hold and how many are busy.
+
+    A task that may begin later only, such as one that was requeued, is not counted: the others need not wait for it.
+    """
 
     held: Counter[int] = field(default_factory=Counter)
     busy: Counter[int] = field(default_factory=Counter)
 
 
-def count(jobs: Iterable[ObservedJob], statuses: Mapping[int, JobStatus]) -> Tasks:
+def count(jobs: Iterable[ObservedJob], statuses: Mapping[int, JobStatus], now_s: float) -> Tasks:
     """Count the tasks among the jobs of one observation."""
     tasks = Tasks()
     for job in jobs:
         if job.array_id is None or job.is_array_record:
             continue
         status = statuses[job.id]
-        if status is JobStatus.WAITING:
+        if status is JobStatus.WAITING and job.begin_s <= now_s:
             tasks.held[job.array_id] += 1
         elif status in _BUSY and job.state is not JobState.ENDED:
             tasks.busy[job.array_id] += 1

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from slurm_sns.model import Release
 from slurm_sns.scheduler.observe.job_status import JobStatus, carries_ours, is_pinned_by
 from slurm_sns.scheduler.observe.limit_retries import is_limit
-from slurm_sns.scheduler.observe.nice import is_boosted, without_boost
+from slurm_sns.scheduler.observe.nice import is_boosted, may_be_boosted, without_boost
 from slurm_sns.scheduler.observe.observed import ObservedJob
 from slurm_sns.scheduler.observe.records import NO_MEMORY, JobRecord, OwnMemory, Stage
 from slurm_sns.scheduler.settings import Settings
@@ -131,14 +131,15 @@ def handed_over(job: ObservedJob, status: JobStatus, record: JobRecord | None, w
         is_ours = False
     else:
         return ()
-    release = (Release(job.id, why),) if job.priority == 0 and status is not JobStatus.OWNER_HELD else ()
+    was = known(record, job)
+    keeps_nodes = not is_ours or (bool(job.pinned_to and was.nodes) and not is_pinned_by(job, was))
+    is_held = job.priority == 0 and status is not JobStatus.OWNER_HELD
+    release = (Release(job.id, why, job.pinned_to if keeps_nodes else ()),) if is_held else ()
     if not is_ours:
         return release
-    was = known(record, job)
-    keeps_nodes = bool(job.pinned_to and was.nodes) and not is_pinned_by(job, was)
     changes = _unpin(job, was, why, hold=False)
     # The last change says in the mark that we no longer hold the job: after a crash in between, it is still ours.
-    new_mark = None if release else mark.given_to_slurm(job.hints)
+    new_mark = mark.without_grant(job.hints) if release else mark.given_to_slurm(job.hints)
     return replace(changes, keeps_nodes=keeps_nodes, keeps_gres="gres" in job.asks_for, mark=new_mark), *release
 
 
@@ -147,7 +148,8 @@ def _unpin(job: ObservedJob, record: JobRecord, why: str, *, hold: bool = True) 
     nice = record.nice if is_boosted(job.nice, record.nice) else job.nice  # its owner has changed it since
     has_ours = job.memory_per_cpu_mb is None and job.memory_per_node_mb in (None, record.given_memory_mb)
     own_memory = record.own_memory if has_ours or not record.given_memory_mb else NO_MEMORY  # as above
-    return Unpin(record.job_id, nice, why, own_memory, hold, was_held=job.priority == 0, address=address)
+    new_mark = mark.without_grant(job.hints)
+    return Unpin(record.job_id, nice, why, own_memory, hold, job.priority == 0, address=address, mark=new_mark)
 
 
 def _overdue(job: ObservedJob, record: JobRecord, settings: Settings, now_s: float) -> FollowUp:
@@ -235,7 +237,7 @@ def _compared(job: ObservedJob, record: JobRecord | None) -> JobRecord | None:
         return replace(known(None, job), stage=Stage.RUNNING)
     if record is None:  # its owner released it before we saw it, unless a node list could be ours
         return None if job.pinned_to else _given_to_slurm(job, None)
-    if record.stage is Stage.HELD and not job.pinned_to:  # its owner released it before we saw that
+    if record.stage in (Stage.HELD, Stage.HOLDING) and not job.pinned_to:  # its owner released it before we saw that
         return replace(record, stage=Stage.RELEASED)
     if record.stage is not Stage.PLACED:
         return record
@@ -243,8 +245,12 @@ def _compared(job: ObservedJob, record: JobRecord | None) -> JobRecord | None:
 
 
 def _runs_by_ours(job: ObservedJob) -> bool:
-    """Whether a job without a record runs where we placed it, as far as its mark and our boost still show."""
-    return job.hints is not None and not job.hints.advised and carries_ours(job, None)
+    """Whether a job without a record runs where we placed it, as far as its mark and our boost still show.
+
+    With our boost it does even if its mark says that it is Slurm's: the watchdog gave it away while it was placed.
+    """
+    is_ours = job.hints is not None and (not job.hints.advised or may_be_boosted(job.nice))
+    return is_ours and carries_ours(job, None)
 
 
 def difference(job: ObservedJob, record: JobRecord) -> str:

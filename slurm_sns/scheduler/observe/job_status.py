@@ -103,11 +103,13 @@ def status_of(job: ObservedJob, record: JobRecord | None, now_s: float, settings
     hints = job.hints
     is_slurms = job.is_slurms
     if record is None and (hints is None or is_slurms):
+        if is_slurms and _is_impossible_on_our_nodes(job, None):
+            return JobStatus.CHANGED
         return JobStatus.FOREIGN if hints is None or job.priority == 0 or job.pinned_to else JobStatus.RELEASED
     if is_slurms or (record is not None and record.stage is Stage.RELEASED):
         if record is not None and record.stage is Stage.OWNER_HELD and job.priority == 0:
             return JobStatus.OWNER_HELD
-        is_left = job.priority > 0 and carries_ours(job, record)
+        is_left = (job.priority > 0 and carries_ours(job, record)) or _is_impossible_on_our_nodes(job, record)
         return JobStatus.CHANGED if is_left else JobStatus.RELEASED
     if job.priority == 0:
         return _held(job, record, is_marked=hints is not None)
@@ -168,6 +170,15 @@ def carries_ours(job: ObservedJob, record: JobRecord | None) -> bool:
     if record is None:
         return bool(job.pinned_to) and (may_be_boosted(job.nice) or job.restarts > 0)
     return is_pinned_by(job, record) or is_boosted(job.nice, record.nice)
+
+
+def _is_impossible_on_our_nodes(job: ObservedJob, record: JobRecord | None) -> bool:
+    """Whether Slurm itself holds the job because it could never run on the nodes that we gave it.
+
+    If its owner has given it to Slurm meanwhile, nobody else would take these nodes back.
+    """
+    is_ours = is_pinned_by(job, record) if record is not None else bool(job.pinned_to) and may_be_boosted(job.nice)
+    return job.priority == 0 and job.reason == SLURMS_HOLD and is_ours
 
 
 def is_pinned_by(job: ObservedJob, record: JobRecord) -> bool:

@@ -59,7 +59,7 @@ def reconcile(
     """
     found = statuses(jobs, records, settings, now_s)
     status_of_job = {job_id: known.status for job_id, known in found.items()}
-    others, tasks = Others(jobs), arrays.count(jobs, status_of_job)
+    others, tasks = Others(jobs), arrays.count(jobs, status_of_job, now_s)
     records_after: dict[int, JobRecord] = {}
     corrections: list[Unpin | Release] = []
     ours: dict[int, ObservedJob] = {}

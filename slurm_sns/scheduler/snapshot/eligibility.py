@@ -14,6 +14,7 @@ from slurm_sns.scheduler.observe.observed import Observation, ObservedJob, Obser
 from slurm_sns.scheduler.snapshot.account_limits import AccountLimits
 from slurm_sns.scheduler.snapshot.backlog_claims import NodeClaim
 from slurm_sns.scheduler.snapshot.geometry import alike, names_no_memory
+from slurm_sns.scheduler.snapshot.node_kinds import NodeKinds
 from slurm_sns.scheduler.snapshot.node_sets import NodeSets
 from slurm_sns.scheduler.snapshot.partition_limits import PartitionLimits
 from slurm_sns.scheduler.snapshot.spreading import Spreader, Spreading
@@ -59,10 +60,7 @@ class Eligibility:
             Closed: none of its partitions would start it now, all of its nodes are claimed, or its owner has too many
                 jobs of new sizes.
         """
-        choice, partitions = self._in(job, job.partitions)
-        closed = self._limits.closed(job)
-        if closed:
-            choice, partitions = self._in_the_others(job, closed)
+        choice, partitions = self._resolved(job)
         choice = self._limits.permitted(job, choice, partitions)
         allowed = self._allowed_now(job, partitions)
         if any(alternative.exclusive and alternative.nodes > 1 for alternative in choice.alternatives):
@@ -70,6 +68,32 @@ class Eligibility:
                 raise Infeasible("no nodes of its partitions with the same memory could hold it alone")
             allowed = self._alike_in(choice, partitions, allowed)
         return choice, allowed
+
+    def kinds_for(self, job: ObservedJob) -> NodeKinds:
+        """The kinds of the nodes that the job may ever use by its alternatives.
+
+        Raises:
+            Infeasible, Closed: as `of`.
+        """
+        return self._sets.kinds(self._sets.of_partitions(self._resolved(job)[1]))
+
+    def of_first(self, job: ObservedJob, first: Alternative, among: frozenset[str]) -> frozenset[str]:
+        """Those of the nodes `among` that the job may use now for an alternative which is put before all others.
+
+        Raises:
+            Infeasible, Closed: the job may not run by it; otherwise as `of`.
+        """
+        partitions = self._resolved(job)[1]
+        choice = self._account_limits.permitted(job, Choice((first,)))
+        choice = self._limits.permitted(job, choice, partitions)
+        allowed = self._allowed_now(job, partitions) & among
+        return self._alike_in(choice, partitions, allowed) if first.exclusive and first.nodes > 1 else allowed
+
+    def _resolved(self, job: ObservedJob) -> tuple[Choice, tuple[str, ...]]:
+        """The job's alternatives, and the partitions that they are made for; none of these is closed to the job."""
+        found = self._in(job, job.partitions)
+        closed = self._limits.closed(job)
+        return self._in_the_others(job, closed) if closed else found
 
     def _alike_in(self, choice: Choice, partitions: tuple[str, ...], allowed: frozenset[str] | None) -> frozenset[str]:
         """The nodes with the same memory that the job is to use, of the allowed ones or (None) of all."""

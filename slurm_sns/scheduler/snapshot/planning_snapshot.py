@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from slurm_sns.model import NOTHING, ActiveJob, Job, Project, Release, Resources, Snapshot
 from slurm_sns.policies.sns.alternatives_report import AlternativesReport
+from slurm_sns.scheduler.learning.exploring_jobs import NO_EXPLORATIONS, Explorations, Explorer
 from slurm_sns.scheduler.observe import arrays
 from slurm_sns.scheduler.observe.arrays import Split
 from slurm_sns.scheduler.observe.job_status import JobStatus
@@ -41,7 +42,7 @@ class Planning:
     By job id: `blocked` says why a waiting job of ours is not in the snapshot, `explanations` how the alternatives of a
     spreadable waiting job came about, and `not_withheld` why no capacity is withheld for a waiting job. `releases` give
     the jobs to Slurm that can never be placed. `splits` are the tasks of arrays to split off for the next cycle.
-    `backlog` holds the node claims of the pass-through jobs.
+    `backlog` holds the node claims of the pass-through jobs. `explorations` are the exploring runs that are offered.
     """
 
     snapshot: Snapshot
@@ -51,6 +52,7 @@ class Planning:
     explanations: Mapping[int, AlternativesReport]
     not_withheld: Mapping[int, str]
     backlog: Backlog
+    explorations: Explorations = NO_EXPLORATIONS
 
 
 def planning_snapshot(
@@ -64,11 +66,13 @@ def planning_snapshot(
     withholding: Withholding,
     history: object | None = None,
     active_before: Iterable[ActiveJob] = (),
+    explorer: Explorer | None = None,
 ) -> Planning:
     """What to plan on at this moment.
 
     Four values come from the last cycle: `before` is its backlog, `active_before` are its active jobs, `withholding`
     says for which users capacity was withheld after its plan, and `history` is what its policy wants to remember.
+    `explorer` offers exploring runs; None where exploration is off.
     """
     statuses, candidates = reconciled.statuses, reconciled.candidates
     observation = count_closids(observation, settings.closids)
@@ -85,24 +89,28 @@ def planning_snapshot(
         backfill=observation.backfill,
     )
     pauses_s = {job.user_id: withholding.pause_s(job.user_id, now_s, settings.withhold_limit_s) for job in candidates}
-    plannable = Plannable()
+    plannable, waiting, explorations = Plannable(), list[Job](), NO_EXPLORATIONS
     if candidates:
+        eligibility = Eligibility(observation, now_s, spreading, backlog.claims)
         plannable = sort_out(
             candidates,
             reconciled.records,
             observation,
             settings,
-            eligibility=Eligibility(observation, now_s, spreading, backlog.claims),
+            eligibility=eligibility,
             others=reconciled.others,
             may_withhold=lambda user_id: not pauses_s[user_id],
         )
+        waiting = plannable.waiting
+        if explorer is not None:
+            waiting, explorations = explorer.offers(waiting, reconciled.ours, eligibility, nodes)
     held_arrays = [(reconciled.ours[job.id], room) for job, room in plannable.arrays]
     unsplit = {array.id: arrays.waits_because(array, reconciled.tasks) for array, _ in held_arrays}
     nevers = plannable.infeasible if settings.mode == "enforce" else {}
     return Planning(
         Snapshot(
             nodes=nodes,
-            waiting=tuple(plannable.waiting),
+            waiting=tuple(waiting),
             projects=_projects(observation, statuses, settings),
             unavailable=unavailable,
             now_s=int(now_s),
@@ -114,8 +122,9 @@ def planning_snapshot(
         tuple(Release(job_id, f"left to Slurm: {never}") for job_id, never in nevers.items()),
         tuple(arrays.splits(held_arrays, reconciled.tasks, settings.queue_depth)),
         plannable.explanations,
-        _not_withheld(plannable.waiting, reconciled.ours, reconciled.records, pauses_s),
+        _not_withheld(waiting, reconciled.ours, reconciled.records, pauses_s),
         backlog,
+        explorations,
     )
 
 

@@ -76,14 +76,19 @@ class Spreader:
 
     def _choice(self, job: ObservedJob, hints: Hints | None, program: str, kinds: NodeKinds) -> Choice:
         own = replace(geometry_on(job, kinds), exclusive=hints is not None and hints.exclusive)
-        keeps_geometry = is_fixed(job) or wants_more_cpus(job) or hints is None or not asks_for_spreading(hints)
         asked = JobRequest(
             own,
-            None if hints is None or keeps_geometry else request(job, hints, kinds),
+            None if hints is None or keeps_geometry(job) else request(job, hints, kinds),
             self._spreading.programs.get(program),
             program,
         )
-        return self._spreading.alternatives(asked, _types(kinds))
+        return self._spreading.alternatives(asked, types_of(kinds))
+
+
+def keeps_geometry(job: ObservedJob) -> bool:
+    """Whether the job has a geometry of its own, so that its number of nodes may not be chosen."""
+    hints = job.hints
+    return is_fixed(job) or wants_more_cpus(job) or hints is None or not asks_for_spreading(hints)
 
 
 def request(job: ObservedJob, hints: Hints, kinds: NodeKinds) -> Request:
@@ -101,7 +106,8 @@ def request(job: ObservedJob, hints: Hints, kinds: NodeKinds) -> Request:
     )
 
 
-def _types(kinds: NodeKinds) -> tuple[NodeType, ...]:
+def types_of(kinds: NodeKinds) -> tuple[NodeType, ...]:
+    """The node types of these kinds: nodes of equal capacity, whatever their threads."""
     counts: Counter[Resources] = Counter()
     for kind in kinds:
         counts[kind.capacity] += kind.number

@@ -147,6 +147,16 @@ def test_the_spank_plugin_is_looked_for_where_slurm_looks(config: Path, tmp_path
     assert installation.spank_plugin(settings, (tmp_path / "a", tmp_path / "b")).ok
 
 
+def test_a_plugin_that_does_not_know_agents_is_built_again(write_config, tmp_path: Path) -> None:
+    settings = configuration.load(write_config(agents={"controller": "ctl"}))
+    (tmp_path / "sns.so").write_bytes(b"heuristics=")
+    old = installation.spank_plugin(settings, (tmp_path,))
+    assert (old.ok, old.found) == (False, "of an older version, without agents")
+    assert "spank" in old.run
+    (tmp_path / "sns.so").write_bytes(b"heuristics=\0hooks=")
+    assert installation.spank_plugin(settings, (tmp_path,)).ok
+
+
 def test_units_that_were_not_rendered_so_are_outdated(config: Path, tmp_path: Path) -> None:
     rendered = {"sns-scheduler.service": "a\n", "sns-watchdog.service": "b\n"}
     for name, text in rendered.items():

@@ -10,9 +10,19 @@ import yaml
 
 from slurm_sns.cli import main
 from slurm_sns.config.profiles_yaml import read_profiles
+from slurm_sns.policies.placement.request import Request
+from slurm_sns.policies.sns.estimate import Estimate
+from slurm_sns.policies.sns.evidence import Evidence, KnownEvidence
+from slurm_sns.policies.sns.exploration import ExplorationStep
 from slurm_sns.resources import shared_path
+from slurm_sns.scheduler.agents.values import RunId
+from slurm_sns.scheduler.learning.shown import Known
+from slurm_sns.scheduler.learning.values import Failures, LearningChanges, Learnt, RunToLearn
 from slurm_sns.scheduler.profile_answers import Summaries, profile
 from slurm_sns.sockets.unix_socket import ControlSocket
+from slurm_sns.store.learning import StoredLearning
+from slurm_sns.store.profiles import StoredProfiles
+from slurm_sns.store.schema import open_store
 
 SHIPPED = str(shared_path("conf/profiles/spread-n-share.yaml"))
 
@@ -187,7 +197,8 @@ def scheduler(tmp_path):
 
     def answer(request, _user):
         name = request.get("program")
-        return Summaries().of(programs) if name is None else profile(programs, name)
+        known = Known(programs)
+        return Summaries().of(known) if name is None else profile(known, name)
 
     programs = dict(PROGRAMS)
     (tmp_path / "run").mkdir()
@@ -265,3 +276,46 @@ def test_a_user_curves_are_drawn_from_the_answer(asked, sns, tmp_path):
 def test_a_source_is_printed_without_control_characters(asked, scheduler):
     scheduler["mg"] = replace(PROGRAMS["mg"], source="by \x1b[31mhand [bold]")
     assert asked("show", "mg")[1].startswith("mg: by ?[31mhand [bold]\n")
+
+
+def test_what_is_learnt_is_listed_and_shown_with_how_sure_it_is_and_nothing_imported_is_lost(sns, config, tmp_path):
+    at = ("--config", config())
+    assert sns("import", SHIPPED, *at)[0] == 0
+    ipc, gbps = {2: Estimate(1, 0.5), 20: Estimate(2, 1.0)}, {2: Estimate(1, 9.0), 20: Estimate(2, 3.0)}
+    evidence = {1: Evidence(Estimate(3, 101.5, 2.0), ipc, gbps)}
+    measured = Learnt(KnownEvidence("ep", 16, evidence, {}, 2, is_explored=True), users=(2001,))
+    unknown = Learnt(KnownEvidence("new", 8), failures={1: Failures(2, 5.0)})
+    exploring = RunToLearn(
+        RunId(7), ("new", 8), 1, ("n1",), Request(8), (), step=ExplorationStep(1, samples=True), user_id=2001
+    )
+    stored = StoredLearning(open_store(f"sqlite:///{tmp_path / 'state' / 'sns.db'}"))
+    stored.save(LearningChanges({("ep", 16): measured, ("new", 8): unknown}, runs=(exploring,)))
+
+    status, text, _ = sns("show", "ep", *at)
+    assert status == 0
+    assert "ep, 16 processes: jobs run by what is measured here" in text
+    assert "it is measured again; the profile of before serves meanwhile" in text
+    assert "the last 2 runs differ from the profile" in text
+    assert "101.5 +- 1 (3)" in text
+    assert "0.5 (1)" in text
+    listed = " ".join(sns("list", *at)[1].split())  # a narrow terminal breaks the last column
+    assert "measured, is measured again" in listed
+    assert "explores scale 1 now" in listed
+    status, text, _ = sns("show", "new", *at)
+    assert (status, text.splitlines()) == (
+        0,
+        [
+            "new, 8 processes: no profile yet",
+            "  job 7 explores scale 1 now: its ways are changed while it runs",
+            "  the last 2 exploring runs at scale 1 gave no measurement",
+        ],
+    )
+    shown = json.loads(sns("show", "ep", *at, "--json")[1])
+    assert (shown["runs"][0]["time_s"], shown["learnt"]["16"]["strange_runs"]) == (101.5, 2)
+    assert len(yaml.safe_load(sns("export", *at)[1])["programs"]) == 12
+    status, _, error = sns("export", "new", *at)
+    assert (status, error.strip()) == (
+        2,
+        "sns: error: program 'new' has no profile yet: it is being explored; sns profile show new",
+    )
+    assert StoredProfiles(open_store(f"sqlite:///{tmp_path / 'state' / 'sns.db'}")).load()["ep"].runs[0].time_s != 101.5

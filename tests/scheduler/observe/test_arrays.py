@@ -124,6 +124,14 @@ def test_what_is_split_off_is_refilled_when_half_of_it_is_placed() -> None:
     assert split.tasks == tuple(range(56, 56 + 28))
 
 
+def test_an_array_does_not_wait_for_a_task_that_may_begin_later_only() -> None:
+    """Such as a requeued one, or one that its owner has put off."""
+    rest = array(1, "5-9", array_limit=1)
+    assert situation(look(rest, task(8, 1, 4))).splits == ()
+    (split,) = situation(look(rest, task(8, 1, 4, begin_s=10**10))).splits
+    assert split.tasks == (5,)
+
+
 def test_an_account_has_no_more_ahead_than_a_cycle_looks_at_but_each_array_has_one() -> None:
     nodes = [node(f"c{number}") for number in range(100)]
     many = [array(number, "0-999") for number in range(1, 5)]

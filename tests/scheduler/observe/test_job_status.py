@@ -33,6 +33,17 @@ def test_a_placed_job_that_slurm_holds_because_it_could_never_run_there_is_overd
     assert seen(pinned(1, "c1", priority=0, reason="BadConstraints"), record(1)) is JobStatus.OVERDUE
 
 
+@pytest.mark.parametrize("known", [None, record(1)])
+def test_a_placed_job_that_its_owner_gave_to_slurm_and_slurm_holds_for_our_nodes_loses_them(known) -> None:
+    left = {"extra": "sns:1 advised", "priority": 0, "nice": boosted(0, "priority/basic")}
+    assert seen(pinned(1, "c1", reason="BadConstraints", **left), known) is JobStatus.CHANGED
+    assert seen(pinned(1, "c1", reason="JobHeldUser", **left), known) in (JobStatus.RELEASED, JobStatus.FOREIGN)
+    assert seen(pinned(1, "c2", reason="BadConstraints", **left | {"nice": 0}), known) in (
+        JobStatus.RELEASED,
+        JobStatus.FOREIGN,
+    )
+
+
 def test_a_pinned_job_that_has_not_started_yet_is_placed() -> None:
     assert seen(pinned(1, "c1"), record(1)) is JobStatus.PLACED
 

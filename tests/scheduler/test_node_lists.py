@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from pytest_mock import MockerFixture
 
 from slurm_sns.errors import SnsError
-from slurm_sns.slurm import node_lists
-from slurm_sns.slurm.node_lists import NodeLists, without_repetitions
+from slurm_sns.scheduler import node_lists
+from slurm_sns.scheduler.node_lists import NodeLists, without_repetitions
 
 
 @pytest.fixture

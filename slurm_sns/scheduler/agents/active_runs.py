@@ -1,0 +1,34 @@
+"""Tells the agents which runs are active on their nodes, by what Slurm shows: running, suspended and completing ones.
+
+An agent that sees no process of a run any more keeps what the run has as long as the scheduler names it.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from slurm_sns.scheduler.agents.values import RunId
+from slurm_sns.scheduler.observe.observed import ObservedJob
+from slurm_sns.scheduler.ports import Agents
+
+
+class ActiveRunsTold:
+    """Tells the agents what has changed since the last cycle."""
+
+    def __init__(self, agents: Agents) -> None:
+        self._agents = agents
+        self._told: list[tuple[RunId, tuple[str, ...]]] | None = None
+
+    def tell(self, jobs: Iterable[ObservedJob]) -> None:
+        """Tell the agents of these jobs of Slurm's, unless they are as they were."""
+        active = [(RunId(job.id, job.restarts), job.allocated) for job in jobs if job.state.occupies_nodes]
+        if active != self._told:
+            self._agents.show_active(runs_by_node(active))
+            self._told = active
+
+
+def runs_by_node(active: Iterable[tuple[RunId, tuple[str, ...]]]) -> Mapping[str, frozenset[RunId]]:
+    """The active runs on each node, from the nodes of each run."""
+    found: dict[str, set[RunId]] = {}
+    for run, nodes in active:
+        for name in nodes:
+            found.setdefault(name, set()).add(run)
+    return {name: frozenset(runs) for name, runs in found.items()}

@@ -1,0 +1,146 @@
+"""What the scheduler and the agents tell each other, as values. messages.py writes and reads them.
+
+Ways and bandwidth are those of a job on each of its nodes, in the units of `slurm_sns.model`. Times are Unix seconds.
+"""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+#: What no other report has: job id, restart count, node.
+ReportKey = tuple[int, int, str]
+
+
+class RunId(NamedTuple):
+    """One run of a job: Slurm's id of the job and its restart count."""
+
+    job_id: int
+    restarts: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What a run may have on each of its nodes: LLC ways of its own, memory bandwidth, and its part of the CPU.
+
+    `ways` and `bandwidth_gbps` are 0 where it has none of its own. `has_nodes_alone`: no other job is placed on its
+    nodes. `samples`: its ways are to be changed while it runs, so that its curves are measured.
+    """
+
+    run: RunId
+    nodes: tuple[str, ...]
+    ways: int = 0
+    bandwidth_gbps: int = 0
+    cpu_share: float = 1.0
+    has_nodes_alone: bool = False
+    samples: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change of what a run has on one node while it is there. Of several the one with the highest revision counts."""
+
+    run: RunId
+    revision: int
+    ways: int = 0
+    bandwidth_gbps: int = 0
+    cpu_share: float = 1.0
+    samples: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFacts:
+    """What an agent's node can do, as it says when it connects.
+
+    `software` is the version of the package. `mode` is `partition` or `observe`. `ways` are those of each cache domain,
+    0 if they cannot be partitioned; then `why_unpartitioned` says why. `jobs_with_ways` is how many jobs can have a
+    CLOSID.
+    """
+
+    node: str
+    software: str = ""
+    mode: str = "partition"
+    ways: int = 0
+    jobs_with_ways: int = 0
+    limits_bandwidth: bool = False
+    measures_ipc: bool = False
+    measures_bandwidth: bool = False
+    why_unpartitioned: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class JobThere:
+    """A run on an agent's node: what it has now, and why it has no partition of its own.
+
+    `why_shared` is empty if it has one, or needs none. `is_found`: its prolog did not reach the agent, or the agent has
+    lost its state: what was granted to it is not known there.
+    """
+
+    run: RunId
+    ways: int = 0
+    bandwidth_gbps: int = 0
+    why_shared: str = ""
+    is_sampled: bool = False
+    is_found: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NodeState:
+    """What an agent says of its node: at its start, whenever something changes, and at least every half minute.
+
+    `trouble` is what keeps the agent from working, such as a full disk; empty if nothing does.
+    """
+
+    at_s: float
+    facts: NodeFacts
+    jobs: tuple[JobThere, ...] = ()
+    trouble: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """What was measured of a run while it had so many ways of each cache domain that it uses.
+
+    Averages over `seconds`; None where the node cannot measure it. `ways` is 0 where the cache is not partitioned.
+    """
+
+    ways: int
+    seconds: float
+    ipc: float | None = None
+    bandwidth_gbps: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What an agent has measured of a run on its node; it is made once, when the run has ended there.
+
+    `ran_s` is the time between prolog and epilog by a clock that is never set. `was_alone`: no other job was on the
+    node in all that time. `was_sampled`: its ways were changed while it ran, so that its time is no run time.
+    `is_whole`: the agent was there from its beginning to its end.
+    """
+
+    run: RunId
+    node: str
+    ended_s: float
+    ran_s: float
+    was_alone: bool = False
+    was_sampled: bool = False
+    is_whole: bool = True
+    points: tuple[Point, ...] = field(default_factory=tuple)
+
+    @property
+    def key(self) -> ReportKey:
+        """What no other report has."""
+        return (self.run.job_id, self.run.restarts, self.node)
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveRuns:
+    """The runs that the scheduler sees as active on an agent's node: all of them, each time."""
+
+    runs: frozenset[RunId] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Acknowledged:
+    """The keys of reports that the scheduler has stored: the agent may forget them."""
+
+    keys: tuple[ReportKey, ...] = ()

@@ -1,0 +1,149 @@
+"""What is kept of live learning: evidence by (program, processes), the runs to learn from, and reports about them.
+
+All of it is stored, so that a restart of the scheduler at any moment loses nothing and counts nothing twice.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple, Protocol
+
+from slurm_sns.policies.placement.request import NodeType, Request
+from slurm_sns.policies.sns.evidence import KnownEvidence
+from slurm_sns.policies.sns.exploration import ExplorationStep
+from slurm_sns.policies.sns.learning import Key, LearnableJob
+from slurm_sns.scheduler.agents.values import Report, RunId
+
+
+class Failures(NamedTuple):
+    """How many exploring runs in a row gave no measurement at a scale, and when the last one ended (Unix seconds)."""
+
+    runs: int
+    last_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Learnt:
+    """What is learnt of one (program, processes).
+
+    Attributes:
+        known: the evidence.
+        used_s: when it was last learnt from a run (Unix seconds).
+        failures: the exploring runs that gave no measurement, by scale.
+        renewed_s: when a re-measurement last began at the request of an owner (--sns-reprofile), 0 if never.
+        renewed_by: the job id of that owner's job, 0 if there was none.
+        users: the user ids of those whose runs were learnt from last, the latest last.
+    """
+
+    known: KnownEvidence
+    used_s: float = 0.0
+    failures: Mapping[int, Failures] = field(default_factory=dict)
+    renewed_s: float = 0.0
+    renewed_by: int = 0
+    users: tuple[int, ...] = ()
+
+
+class Outcome(StrEnum):
+    """What became of a run, as Slurm's record says."""
+
+    UNDER_WAY = "under way"
+    """It is placed, or runs, or is suspended."""
+    SUCCEEDED = "succeeded"
+    """Slurm's COMPLETED: it ended by itself, with the exit code 0."""
+    FAILED = "failed"
+    """It has ended in any other way."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunToLearn:
+    """A run of a job whose program has a name: what its measurement will mean.
+
+    `scale`, `nodes` and `ways` (its own on each node) are those of its placement; `request` and `types` say how far its
+    program can be explored. `step` is what it explores, None for an ordinary run. `ended_s` is when we saw that it had
+    ended, 0 before. `was_suspended`: its time is no run time.
+    """
+
+    run: RunId
+    key: Key
+    scale: int
+    nodes: tuple[str, ...]
+    request: Request
+    types: tuple[NodeType, ...]
+    ways: int = 0
+    step: ExplorationStep | None = None
+    user_id: int = 0
+    placed_s: float = 0.0
+    outcome: Outcome = Outcome.UNDER_WAY
+    ended_s: float = 0.0
+    was_suspended: bool = False
+
+    @property
+    def job(self) -> LearnableJob:
+        """Its job, as learning knows it."""
+        return LearnableJob(self.run.job_id, self.key, self.request, self.types)
+
+    @property
+    def explores_now(self) -> bool:
+        """Whether it is an exploring run that has not ended."""
+        return self.step is not None and self.outcome is Outcome.UNDER_WAY
+
+
+def explores(key: Key, step: ExplorationStep) -> str:
+    """What an exploring run does, in words."""
+    program, processes = key
+    how = "its ways are changed while it runs" if step.samples else "it is timed"
+    return f"explores {program} with {processes} processes at scale {step.scale}: {how}"
+
+
+#: Reports about a run, by node.
+Reports = Mapping[str, Report]
+
+
+@dataclass(frozen=True, slots=True)
+class LearningState:
+    """Everything that is kept of learning. `reports` are those about `runs`, by run and node."""
+
+    learnt: Mapping[Key, Learnt] = field(default_factory=dict)
+    runs: Mapping[RunId, RunToLearn] = field(default_factory=dict)
+    reports: Mapping[RunId, Reports] = field(default_factory=dict)
+
+
+NOTHING_LEARNT = LearningState()
+
+
+@dataclass(frozen=True, slots=True)
+class LearningChanges:
+    """What changes in the store, in one transaction. The reports about runs that are gone go with them.
+
+    `said` are lines for the log: exploring runs that gave no measurement.
+    """
+
+    learnt: Mapping[Key, Learnt] = field(default_factory=dict)
+    forgotten: tuple[Key, ...] = ()
+    runs: tuple[RunToLearn, ...] = ()
+    gone: tuple[RunId, ...] = ()
+    reports: tuple[Report, ...] = ()
+    said: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.learnt or self.forgotten or self.runs or self.gone or self.reports)
+
+
+class LearningStore(Protocol):
+    """Keeps the state of learning over a restart."""
+
+    def load(self) -> tuple[LearningState, tuple[str, ...]]:
+        """The state, and a line for each stored row that cannot be read; such a row is left out.
+
+        Raises:
+            Unreachable: the store cannot be read.
+        """
+        ...
+
+    def save(self, changes: LearningChanges) -> None:
+        """Write the changes in one transaction.
+
+        Raises:
+            Unreachable: nothing was written.
+        """
+        ...

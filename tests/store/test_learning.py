@@ -1,0 +1,192 @@
+"""What is learnt of programs is kept in the database: the same comes back, and a damaged row costs that row only."""
+
+import json
+import sqlite3
+from contextlib import closing, suppress
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy.exc import OperationalError
+
+from slurm_sns.errors import Unreachable
+from slurm_sns.model import Resources
+from slurm_sns.policies.placement.request import NodeType, Request
+from slurm_sns.policies.sns.estimate import Estimate
+from slurm_sns.policies.sns.evidence import Evidence, KnownEvidence
+from slurm_sns.policies.sns.exploration import ExplorationStep
+from slurm_sns.scheduler.agents.values import Point, Report, RunId
+from slurm_sns.scheduler.learning.values import (
+    Failures,
+    LearningChanges,
+    LearningState,
+    Learnt,
+    Outcome,
+    RunToLearn,
+)
+from slurm_sns.store.learning import StoredLearning
+from slurm_sns.store.learning_codec import learnt_of, learnt_text, report_of, report_text, run_of, run_text
+from slurm_sns.store.schema import open_store
+
+MG = ("mg", 16)
+IPC = {2: Estimate(1, 0.8), 20: Estimate(3, 1.0, 0.01)}
+EVIDENCE = Evidence(Estimate(2, 97.86, 0.5), IPC, {2: Estimate(1, 112.0), 20: Estimate()})
+LEARNT = Learnt(
+    KnownEvidence("mg", 16, {1: EVIDENCE}, {2: Evidence(Estimate(1, 50.0))}, 2, is_explored=True),
+    1_790_000_000.25,
+    {4: Failures(2, 1_790_000_001.5)},
+    1_790_000_002.0,
+    77,
+    (2001, 2002),
+)
+RUN = RunToLearn(
+    RunId(7, 1),
+    MG,
+    2,
+    ("c1", "c2"),
+    Request(16, 1, 2, memory_per_cpu_mb=1000, alpha=0.9, max_scale=4, exclusive=True),
+    (NodeType(Resources(28, 128_000, 20, 118, 15), 4),),
+    ways=18,
+    step=ExplorationStep(2, samples=True),
+    user_id=2001,
+    placed_s=1_790_000_003.5,
+    outcome=Outcome.SUCCEEDED,
+    ended_s=1_790_000_099.0,
+    was_suspended=True,
+)
+REPORT = Report(RunId(7, 1), "c1", 1_790_000_098.0, 94.5, was_alone=True, points=(Point(2, 5.0, 0.8, None),))
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "sns.db"
+
+
+def stored(path: Path) -> StoredLearning:
+    return StoredLearning(open_store(f"sqlite:///{path}"))
+
+
+def test_everything_comes_back_after_a_restart(path: Path) -> None:
+    other = replace(RUN, run=RunId(8), step=None)
+    stored(path).save(LearningChanges({MG: LEARNT}, (), (RUN, other), (), (REPORT,)))
+    state = LearningState({MG: LEARNT}, {RUN.run: RUN, other.run: other}, {RUN.run: {"c1": REPORT}})
+    assert stored(path).load() == (state, ())
+
+
+def test_evidence_and_the_run_that_it_comes_from_change_together(path: Path, monkeypatch) -> None:
+    learning = stored(path)
+    learning.save(LearningChanges(runs=(RUN,), reports=(REPORT,)))
+    before = learning.load()
+    monkeypatch.setattr("slurm_sns.store.learning._save_runs", broken)
+    with pytest.raises(Unreachable, match=r"what is learnt of programs cannot be .* the store: .*disk I/O error"):
+        learning.save(LearningChanges({MG: LEARNT}, gone=(RUN.run,)))
+    assert learning.load() == before
+    monkeypatch.undo()
+    learning.save(LearningChanges({MG: LEARNT}, gone=(RUN.run,)))
+    assert learning.load() == (LearningState({MG: LEARNT}), ())
+
+
+def broken(_connection, _changes) -> None:
+    raise OperationalError("DELETE", {}, sqlite3.OperationalError("disk I/O error"))
+
+
+def test_a_row_is_replaced_and_forgotten_by_its_key(path: Path) -> None:
+    learning = stored(path)
+    larger = ("mg", 32)
+    both = {MG: LEARNT, larger: replace(LEARNT, known=replace(LEARNT.known, processes=32))}
+    learning.save(LearningChanges(both, runs=(RUN,)))
+    changed = replace(LEARNT, used_s=5.0, failures={})
+    learning.save(LearningChanges({MG: changed}, (larger,), (replace(RUN, was_suspended=False),)))
+    state, _ = learning.load()
+    assert state.learnt == {MG: changed}
+    assert not state.runs[RUN.run].was_suspended
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{}", "[]", "null", '{"format": 2}', '{"format": 1, "current": 7}', "[" * 100_000]
+)
+def test_a_row_that_cannot_be_read_is_left_out_and_said_and_written_anew_later(path: Path, text: str) -> None:
+    learning = stored(path)
+    everything = LearningChanges({MG: LEARNT}, (), (RUN,), (), (REPORT,))
+    learning.save(everything)
+    with closing(sqlite3.connect(path)) as database:
+        for table in ("learnt_programs", "runs_to_learn_from", "run_reports"):
+            database.execute(f"UPDATE {table} SET content=?", (text,))
+        database.commit()
+    state, damaged = learning.load()
+    assert state == LearningState()
+    assert [line.split(" cannot be read")[0] for line in damaged] == [
+        "the store: what is learnt of 'mg' with 16 processes",
+        "the store: the run of job 7",
+        "the store: the report of job 7 from 'c1'",
+    ]
+    assert all(len(line) < 300 and line.isprintable() for line in damaged)
+    learning.save(everything)
+    assert learning.load()[1] == ()
+
+
+def test_a_store_that_cannot_be_read_is_said_in_one_line(path: Path) -> None:
+    learning = stored(path)
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("DROP TABLE learnt_programs")
+    with pytest.raises(Unreachable, match="what is learnt of programs cannot be read"):
+        learning.load()
+
+
+ESTIMATES = st.builds(Estimate, st.integers(0, 10**6), st.floats(0, 1e9), st.floats(0, 1e12))
+CURVES = st.dictionaries(st.integers(1, 64), ESTIMATES, max_size=5)
+SCALES = st.dictionaries(st.integers(1, 64), st.builds(Evidence, ESTIMATES, CURVES, CURVES), max_size=4)
+
+
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a busy machine draws slowly
+@given(
+    st.builds(
+        Learnt,
+        st.builds(
+            KnownEvidence,
+            st.just("mg"),
+            st.just(16),
+            SCALES,
+            st.none() | SCALES,
+            st.integers(0, 10**6),
+            is_explored=st.booleans(),
+        ),
+        st.floats(0, 1e12),
+        st.dictionaries(st.integers(1, 64), st.builds(Failures, st.integers(0, 99), st.floats(0, 1e12)), max_size=3),
+        st.floats(0, 1e12),
+        st.integers(0, 2**32),
+        st.lists(st.integers(0, 2**32), max_size=5).map(tuple),
+    )
+)
+def test_what_is_learnt_is_read_back_as_it_was_written(learnt: Learnt) -> None:
+    assert learnt_of(MG, learnt.used_s, learnt_text(learnt)) == learnt
+
+
+def test_a_run_and_a_report_are_read_back_as_they_were_written() -> None:
+    assert run_of(RUN.run, run_text(RUN)) == RUN
+    assert report_of(report_text(REPORT)) == REPORT
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner, max_size=3),
+    max_leaves=9,
+)
+NAMES = ("current", "renewal", "strange", "is_explored", "failures", "renewed_s", "renewed_by", "users")
+RUN_NAMES = ("key", "scale", "nodes", "request", "types", "ways", "step", "user_id", "placed_s", "outcome", "ended_s")
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data())
+def test_any_content_is_read_or_is_a_value_error(data) -> None:
+    row = json.loads(learnt_text(LEARNT)) | data.draw(st.dictionaries(st.sampled_from(NAMES), JSON, max_size=2))
+    run = json.loads(run_text(RUN)) | data.draw(st.dictionaries(st.sampled_from(RUN_NAMES), JSON, max_size=2))
+    for read in (
+        lambda: learnt_of(MG, 0.0, json.dumps(row)),
+        lambda: run_of(RUN.run, json.dumps(run)),
+        lambda: report_of(json.dumps(row)),
+    ):
+        with suppress(ValueError):
+            assert read() is not None
