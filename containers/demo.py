@@ -1,4 +1,4 @@
-"""The demo: two users' jobs on the mini cluster, placed by slurm_sns and, for comparison, by Slurm alone.
+"""The demo: two users' jobs on the mini cluster, placed by slurm_sns and, for comparison, by Slurm alone; and agents.
 
 Everything that is shown is read back from the running cluster: where and when Slurm started each job, and the reason
 that the scheduler recorded. `make demo` runs it; it brings the cluster up before and takes it down afterwards.
@@ -13,6 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from cluster import Cluster, Seen, fold
+from demo_agents import show_agents
 
 console = Console(width=None if sys.stdout.isatty() else 170, highlight=False)
 
@@ -68,7 +69,7 @@ SPREAD = [
 
 
 def main() -> None:
-    """Compare matching with Slurm alone, and then spreading and sharing with exclusive nodes (CE)."""
+    """Compare matching with Slurm alone, spreading and sharing with exclusive nodes (CE), partitions with none."""
     cluster = Cluster()
     console.rule(f"{len(MATCHED)} jobs of alice and bob, placed by slurm_sns")
     ours = with_slurm_sns(cluster, MATCHED)
@@ -85,6 +86,7 @@ def main() -> None:
     console.print(escape(cluster.run(f"sns explain {spread[0].id}", SPREAD[0].user)))
     console.rule("the same programs under CE (compact and exclusive), as most clusters run them")
     console.print(spreading(cluster, spread, under_ce(cluster)))
+    show_agents(cluster, console)
 
 
 def with_slurm_sns(cluster: Cluster, requests: list[Request]) -> list[Seen]:

@@ -127,6 +127,27 @@ class Site(Cluster):
         sums = self.run("find /etc -type f -exec sha256sum {} +").splitlines()
         return found | {line[66:]: found[line[66:]] + line[:64] for line in sums}
 
+    def on_the_node(self) -> dict:
+        """What the agent says of its node."""
+        answer = self.try_run("sns agent --show --json")
+        return json.loads(answer.stdout) if answer.returncode == 0 else {"is_connected": False, "mode": "", "jobs": []}
+
+    def has_agent(self, mode: str) -> bool:
+        """Whether the site's agent works in this mode and is connected with the scheduler."""
+        shown = self.on_the_node()
+        return shown["is_connected"] and shown["mode"] == mode
+
+    def let_the_agent_see_a_job(self) -> None:
+        """It knows a job while it runs, and forgets it after its end."""
+
+        def sees(number: int) -> bool:
+            return number in [job["job"] for job in self.on_the_node()["jobs"]]
+
+        number = self.submit("-n1 --mem=100", "sleep 600")
+        self.wait_for("the agent knows it", lambda: sees(number), PATIENCE_S)
+        self.run(f"scancel {number}")
+        self.wait_for("the agent forgets it", lambda: not sees(number), PATIENCE_S)
+
     def fill(self) -> int:
         """Fill the only node, so that the following jobs wait."""
         number = self.submit("-n8", "sleep 3600")
@@ -194,11 +215,26 @@ def test_readmes_commands_install_upgrade_and_remove_slurm_sns_at_a_site(site: S
     assert site.run("cat ran-on", "alice") == "site\n"
     assert site.explain(first, "alice")["decisions"][-1]["action"] == "start"
 
+    # With an agent on the only node, which has no resctrl: it observes, then it may partition; jobs run all the same.
+    site.readme("agents")
+    for each in site.findings():
+        site.mend(each)
+    site.wait_for("sns check finds all well", site.is_all_well, PATIENCE_S, every_s=2)
+    site.readme("agent observes")
+    assert site.run("systemd-analyze verify /etc/systemd/system/sns-*.service 2>&1") == ""
+    site.wait_for("the agent observes", lambda: site.has_agent("observe"), PATIENCE_S)
+    assert site.run("stat -c '%a %U' /run/sns-agent/agent.sock") == "600 root\n"
+    site.let_the_agent_see_a_job()
+    site.readme("agent partitions")
+    site.wait_for("the agent partitions", lambda: site.has_agent("partition"), PATIENCE_S)
+    site.let_the_agent_see_a_job()
+
     # Upgraded while jobs are held: they stay held, the database is kept, the new scheduler places them.
     filler, held = site.fill(), site.hold_three()
     site.run("sed -i 's/^version = .*/version = \"999.0\"/' /root/slurm_sns/pyproject.toml")
     site.run("sed -i 's/^__version__ = .*/__version__ = \"999.0\"/' /root/slurm_sns/slurm_sns/__init__.py")
     site.readme("upgrade")
+    site.readme("agent upgrade")
     assert site.run("sns --version") == "sns 999.0\n"
     site.wait_for("sns check finds all well", site.is_all_well, PATIENCE_S, every_s=2)
     assert all(site.job(each).is_held for each in held)
@@ -209,6 +245,7 @@ def test_readmes_commands_install_upgrade_and_remove_slurm_sns_at_a_site(site: S
 
     # Removed while jobs are held: they are released to Slurm, and the site is as it was before the installation.
     filler, held = site.fill(), site.hold_three()
+    site.readme("agent uninstall")
     site.readme("uninstall")
     assert not any(site.job(each).is_held for each in held)
     site.run(f"scancel {filler}")

@@ -5,7 +5,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ import pytest
 from evidence import Log, begin, check, is_decided, released_in_time, work, written
 from heartbeat import beating
 
-from cluster import Cluster
+from cluster import Cluster, CommandFailed
 
 FAULTY = Path(__file__).with_name("faulty_scheduler.py").read_text()
 #: Small jobs, so that there are always enough placements in which to fail; one needs two nodes.
@@ -208,6 +208,17 @@ def test_slurmdbd_that_hangs_or_is_away_holds_nothing_up(faulty: Cluster) -> Non
     assert len([line for line in said if "over after" not in line]) <= 3, said
 
 
+def freeze(cluster: Cluster, container: str) -> None:
+    """Pause a node. The kernel refuses while a process waits for the emulated resctrl, a program of that same node."""
+
+    def is_frozen() -> bool:
+        with suppress(CommandFailed):
+            cluster.engine("pause", container)
+        return cluster.engine("inspect", "-f", "{{.State.Status}}", container).strip() == "paused"
+
+    cluster.wait_for(f"{container} is frozen", is_frozen)
+
+
 def revive(cluster: Cluster, container: str) -> None:
     """Run a container again that was paused or stopped."""
     status = cluster.engine("inspect", "-f", "{{.State.Status}}", container).strip()
@@ -320,7 +331,7 @@ def test_nodes_that_stop_hang_or_are_cut_off_lose_no_job(faulty: Cluster) -> Non
     numbers = cluster.submit_all([("-n8 --mem=2G --requeue", work(6))] * 12)
     cluster.wait_for("jobs run", lambda: any(job.state == "RUNNING" for job in cluster.jobs().values()))
     try:
-        cluster.engine("pause", f"{project}-c2")
+        freeze(cluster, f"{project}-c2")
         cluster.engine("network", "disconnect", network, f"{project}-c3")
         cluster.engine("stop", "-t", "1", f"{project}-c1")
         numbers += cluster.submit_all([("-n8 --mem=2G --requeue", work(1))] * 3)

@@ -40,7 +40,8 @@ class Node:
         found: dict[int, list[int]] = {}
         for line in self.run(asked).splitlines():
             process, job, *_ = line.split()
-            found.setdefault(int(job), []).append(int(process))
+            if int(process) > 0:  # -1 is a step that has no task, such as that of PrologFlags=Contain
+                found.setdefault(int(job), []).append(int(process))
         return found
 
     def apply(self, threads: Mapping[int, Sequence[int]], killed_before: int | None = None) -> int:
@@ -89,20 +90,22 @@ class Node:
 
 @pytest.fixture
 def node(cluster: Cluster) -> Iterator[Node]:
-    """The node, with our agent on it and an empty tree."""
+    """The node with the tests' own agent in place of sns agent, and an empty tree."""
     if cluster.try_run("test -c /dev/fuse", node=NODE).returncode:
         pytest.skip(f"{NODE} has no /dev/fuse for an emulated resctrl (the host has none, or SNS_RESCTRL=0)")
     node = Node(cluster)
     cluster.wait_for(
         f"{ROOT} on {NODE}", lambda: cluster.try_run(f"test -e {ROOT}/schemata", node=NODE).returncode == 0
     )
+    node.run("sns-daemon stop agent")
+    node.clean_up()
     node.run(f"mkdir -p {PLACE}")
     for name in ("applying_agent.py", "node_agent.py"):
         node.run(f"printf %s {shlex.quote((AGENT / name).read_text())} > {PLACE}/{name}")
     yield node
     cluster.run("scancel -u alice")
     node.clean_up()
-    node.run(f"rmdir {ROOT}/someone 2> /dev/null; rm -rf {PLACE}")
+    node.run(f"rmdir {ROOT}/someone 2> /dev/null; rm -rf {PLACE}; sns-daemon start agent")
 
 
 @pytest.fixture
@@ -116,9 +119,11 @@ def foreign(node: Node) -> Iterator[int]:
 
 
 def started(cluster: Cluster, number: int) -> list[int]:
-    """So many jobs, which run."""
+    """So many jobs, whose batch scripts run: a job is RUNNING before its prolog is over."""
     numbers = cluster.submit_all([(OPTIONS, "sleep 600")] * number)
     cluster.wait_for("they run", lambda: all(cluster.jobs()[each].state == "RUNNING" for each in numbers))
+    node = Node(cluster)
+    cluster.wait_for("their scripts run", lambda: set(node.processes(numbers)) == set(numbers))
     return numbers
 
 
