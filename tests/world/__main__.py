@@ -68,15 +68,15 @@ def _many(options: argparse.Namespace) -> int:
     with Progress(*columns, console=console, disable=options.count < LONG or not console.is_terminal) as progress:
         bar = progress.add_task("", total=options.count)
 
-        def advance(number: int) -> None:
+        def advance(number: int, found: Sequence[Found]) -> None:
             nonlocal done
             done += number
             progress.advance(bar, number)
+            for each in found:
+                _tell(each, console)
 
         seeds = range(options.seed, options.seed + options.count)
         found = many(seeds, options.processes, advance, options.most)
-    for each in found:
-        _tell(each, console)
     rate = done / max(monotonic() - began_s, 0.001)
     told = f"{len(found) or 'none'} violated a promise"
     Console(highlight=False).print(f"{done} schedules from seed {options.seed}, {rate:.0f} a second: {told}")

@@ -331,11 +331,14 @@ def _chunk(seeds: Sequence[int]) -> tuple[int, list[Found]]:
 
 
 def many(
-    seeds: Iterable[int], processes: int, done: Callable[[int], object] = lambda _: None, most_found: int = 5
+    seeds: Iterable[int],
+    processes: int,
+    done: Callable[[int, Sequence[Found]], object] = lambda _number, _found: None,
+    most_found: int = 5,
 ) -> list[Found]:
     """Run the schedules of these seeds in so many processes; stop after so many that violate a promise.
 
-    `done` is told how many more schedules have been run.
+    `done` is told how many more schedules have been run, and which of them violated a promise.
     """
     chunks = _chunks(iter(seeds))
     found: list[Found] = []
@@ -350,7 +353,7 @@ def many(
                 ready, pending = wait(pending, return_when=FIRST_COMPLETED)
                 for each in ready:
                     number, more = each.result()
-                    done(number)
+                    done(number, more)
                     found += more
         finally:
             pool.shutdown(wait=True, cancel_futures=True)

@@ -23,7 +23,7 @@ from slurm_sns.sim.reproduce.options import Options
 from slurm_sns.sim.reproduce.page import DataTable, Page
 from slurm_sns.sim.reproduce.rows import ROWS, run_with_rows
 from slurm_sns.sim.reproduce.runs import FIRST_FIT, HIGHEST_LOAD, MAX_JOBS, Sweep
-from slurm_sns.sim.workloads.netbatch_pools import CALIBRATED_BETAS, POOLS
+from slurm_sns.sim.workloads.netbatch_pools import POOLS
 
 #: None: every waiting job. The first is what a cycle looked at before this page.
 DEPTHS = (1_000, 20_000, None)
@@ -84,7 +84,6 @@ def _sweep(options: Options, cell: Cell, scale: float) -> Sweep:
         betas=(HIGHEST_LOAD,),
         queue_depth=cell.depth,
         reservations=cell.reservations,
-        pools=tuple(CALIBRATED_BETAS),
         policies=POLICIES,
         calibrated=True,
     )

@@ -17,7 +17,7 @@ from slurm_sns.sim.reproduce.options import Options
 from slurm_sns.sim.reproduce.page import DataTable, Page
 from slurm_sns.sim.reproduce.rows import run_with_rows
 from slurm_sns.sim.reproduce.runs import HIGHEST_LOAD, ORIGINAL_LOAD, Sweep
-from slurm_sns.sim.workloads.netbatch_pools import CALIBRATED_BETAS, WAITS_S
+from slurm_sns.sim.workloads.netbatch_pools import WAITS_S
 
 METRICS = ("load_cores", "load_memory", "mean_wait_s", "mean_slowdown", "mean_queue_length")
 #: The original load, mid load and the highest load of the paper's figures.
@@ -29,7 +29,7 @@ def sweeps_of(options: Options) -> list[Sweep]:
     """All pools at full size, at the paper's betas and at the calibrated ones; quick: a tenth, a quarter of a day."""
     scale, days = (QUICK_SCALE, QUICK_DAYS) if options.quick else (1.0, DAYS)
     papers = Sweep(options.folder, options.seeds, scale=scale, days=days, betas=BETAS)
-    return [papers, replace(papers, betas=tuple(WAITS_S), pools=tuple(CALIBRATED_BETAS), calibrated=True)]
+    return [papers, replace(papers, betas=tuple(WAITS_S), calibrated=True)]
 
 
 def reproduce(options: Options) -> Page:

@@ -17,7 +17,6 @@ from slurm_sns.sim.reproduce.options import Options
 from slurm_sns.sim.reproduce.page import DataTable, Page
 from slurm_sns.sim.reproduce.rows import run_with_rows
 from slurm_sns.sim.reproduce.runs import FIRST_FIT, HIGHEST_LOAD, MAX_JOBS, Sweep
-from slurm_sns.sim.workloads.netbatch_pools import CALIBRATED_BETAS
 from slurm_sns.sim.workloads.netbatch_variants import BURSTS, VARIANTS
 
 POLICIES = (*HEURISTICS, MAX_JOBS, FIRST_FIT)
@@ -37,7 +36,7 @@ EVERYWHERE, NOWHERE, OPEN = "holds everywhere", "fails everywhere", "cannot tell
 
 
 def sweeps_of(options: Options) -> list[Sweep]:
-    """Every calibrated pool at full size under every variant, at the betas of equal queueing.
+    """Every pool at full size under every variant, at the betas of equal queueing.
 
     Quick: a tenth of the size, a quarter of a day. Generators with more or longer bursts do not meet the paper's words
     on the original load and are left out.
@@ -49,7 +48,6 @@ def sweeps_of(options: Options) -> list[Sweep]:
         scale=scale,
         days=days,
         betas=(HIGHEST_LOAD,),
-        pools=tuple(CALIBRATED_BETAS),
         policies=POLICIES,
         calibrated=True,
     )
