@@ -59,7 +59,9 @@ class Setting:
         return f"{self.least:g} or more" if self.most is None else f"from {self.least:g} to {_short(self.most)}"
 
 
-#: The limit of every policy that goes through an ordered queue.
+#: The limit of every policy that goes through an ordered queue. Deep enough that looking at every waiting job makes no
+#: difference on pools of thousands of machines (reproduction netbatch-depth), and a limit on the time of a cycle.
+DEFAULT_QUEUE_DEPTH = 20_000
 QUEUE_DEPTH = Setting("Jobs that a cycle looks at.", "matching", least=1, site_most=1_000_000, option=True)
 
 

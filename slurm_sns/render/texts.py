@@ -60,15 +60,20 @@ def texts(config: Config, source: Path) -> dict[str, str]:
     return rendered
 
 
+#: A try of Slurm's looks at so many jobs at most. Placed jobs come first in its queue, so that more is not needed, and
+#: each try would go through more jobs of other partitions.
+MOST_TRIED = 1000
+
+
 def scheduler_parameters(config: Config) -> tuple[tuple[str, str], ...]:
     """The options with which Slurm starts a placed job within seconds and never undoes a placement, with reasons."""
-    depth = max(config.matching.queue_depth, 100)
+    depth = min(max(config.matching.queue_depth, 100), MOST_TRIED)
     return (
         ("disable_job_shrink", "a node list that reaches a job just after it started must never take nodes from it"),
         ("batch_sched_delay=1", "after an update Slurm tries its queue within 1 s (default 3)"),
         ("sched_interval=3", "a placed job that this try missed is tried again within 3 s (default 60)"),
         ("sched_min_interval=100000", "at most ten tries per second: our updates come in between (default 2 us)"),
-        (f"default_queue_depth={depth}", "a try looks at as many jobs as one cycle may place (default 100)"),
+        (f"default_queue_depth={depth}", "a try reaches what a cycle has placed (default 100)"),
     )
 
 

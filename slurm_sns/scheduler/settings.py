@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from slurm_sns.policies.specification import DEFAULT_QUEUE_DEPTH
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -15,7 +17,7 @@ class Settings:
 
     mode: str = "enforce"
     partitions: frozenset[str] = frozenset()
-    queue_depth: int = 1000
+    queue_depth: int = DEFAULT_QUEUE_DEPTH
     age_limit_s: int | None = 21600
     withhold_limit_s: float | None = 1800.0
     place_timeout_s: float = 10.0

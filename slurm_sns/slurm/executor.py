@@ -181,8 +181,9 @@ class SlurmExecutor:
         """Clear the node list, our gres and our boost, restore the memory if given, then hold the job for its owner.
 
         The hold is a user's hold. It comes last: after a crash in between, Slurm runs the job, while a held job would
-        never be released. A job that somebody else holds already, such as an administrator, stays held by them. A job
-        that Slurm has started meanwhile is not held, nor one that the watchdog has given to Slurm: nobody would ever
+        never be released. A job that somebody else holds already, such as an administrator, stays held by them; not one
+        that Slurm itself has tried and held in between, for that hold nobody would ever end. A job that Slurm has
+        started meanwhile is not held, nor one that the watchdog has given to Slurm: nobody would ever
         release it. Its mark says that it is Slurm's: so a mark from which we take the grant is read once more first.
         """
         if not change.hold:
@@ -206,7 +207,8 @@ class SlurmExecutor:
         run("scontrol", "update", f"JobId={address}", *changes)
         if change.hold:
             now = self._load(change.job_id)
-            if now.state is not JobState.PENDING or now.priority == 0 or now.is_slurms:
+            is_held = now.priority == 0 and now.reason != SLURMS_HOLD
+            if now.state is not JobState.PENDING or is_held or now.is_slurms:
                 return
             self._hold(change.job_id, address)
 

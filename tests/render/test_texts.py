@@ -99,11 +99,11 @@ slurm:
         assert "sched_interval=30" in words
         assert "sched_interval=3:" not in text
 
-    def test_slurm_looks_at_as_many_jobs_as_a_cycle_places(self, tmp_path: Path) -> None:
-        config = configured(tmp_path, "matching: {queue_depth: 5000}\n")
-        assert "default_queue_depth=5000" in options(texts(config, SOURCE)["slurm.conf"])["SchedulerParameters"].split(
-            ","
-        )
+    @pytest.mark.parametrize(("ours", "slurms"), [(50, 100), (700, 700), (5000, 1000)])
+    def test_slurm_reaches_what_a_cycle_places(self, tmp_path: Path, ours: int, slurms: int) -> None:
+        config = configured(tmp_path, f"matching: {{queue_depth: {ours}}}\n")
+        words = options(texts(config, SOURCE)["slurm.conf"])["SchedulerParameters"].split(",")
+        assert f"default_queue_depth={slurms}" in words
 
     def test_what_the_site_lists_already_is_listed_once(self, tmp_path: Path) -> None:
         config = configured(tmp_path, "slurm: {job_submit_plugins: [lua, pbs], priority_flags: [ACCRUE_ALWAYS]}\n")

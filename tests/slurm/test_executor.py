@@ -253,6 +253,13 @@ def test_a_hold_that_came_in_between_stays_whose_it_is(sent, pyslurm) -> None:
     assert [call.args[1] for call in sent.call_args_list] == ["update"]
 
 
+def test_slurms_own_hold_that_came_in_between_becomes_ours(sent, pyslurm) -> None:
+    """Cleared of its nodes, Slurm has tried the job within milliseconds (seen); nobody else would end this hold."""
+    pyslurm.Job.load.return_value = recorded.job(state_reason="BadConstraints")
+    unpin()
+    assert [call.args[1] for call in sent.call_args_list] == ["update", "uhold"]
+
+
 def test_a_job_that_slurm_started_in_between_is_not_held(sent, pyslurm) -> None:
     pyslurm.Job.load.return_value = recorded.job(state="RUNNING", priority=1000)
     unpin()

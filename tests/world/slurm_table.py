@@ -437,6 +437,8 @@ an impossible placement is held by Slurm
     slurm: unpin d not_held
     pause 1
     until d BadConstraints
+    slurm: unpin d
+    see d
 
 an impossible job waits or is held as bad
     alice: submit a -p t -n1 -H --mem=200000

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from slurm_sns.policies.placement.heuristic_names import heuristics
 from slurm_sns.policies.placement.scale_factors import EVEN_SCALES_ONLY, SCALES
-from slurm_sns.policies.specification import QUEUE_DEPTH, Setting, Specification, parameter
+from slurm_sns.policies.specification import DEFAULT_QUEUE_DEPTH, QUEUE_DEPTH, Setting, Specification, parameter
 
 #: The policies whose way of placing FCFS and EASY may use. A heuristic's name means jobs with their own geometry.
 PLACING_POLICIES = ("ce", "cs", "sns")
@@ -32,7 +32,7 @@ class CompactParameters:
 
     scales: tuple[int, ...] = parameter((1, 2, 4, 8), SCALES)
     even_scales_only: bool = parameter(False, EVEN_SCALES_ONLY)
-    queue_depth: int = parameter(1000, QUEUE_DEPTH)
+    queue_depth: int = parameter(DEFAULT_QUEUE_DEPTH, QUEUE_DEPTH)
 
 
 CE = Specification(
@@ -51,7 +51,7 @@ class BatchParameters:
     """How FCFS places jobs, and how many jobs of the queue a cycle looks at."""
 
     placement: str = parameter("ce", PLACEMENT)
-    queue_depth: int = parameter(1000, QUEUE_DEPTH)
+    queue_depth: int = parameter(DEFAULT_QUEUE_DEPTH, QUEUE_DEPTH)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from slurm_sns.policies.placement.heuristic_names import heuristics
-from slurm_sns.policies.specification import QUEUE_DEPTH, Setting, Specification, parameter
+from slurm_sns.policies.specification import DEFAULT_QUEUE_DEPTH, QUEUE_DEPTH, Setting, Specification, parameter
 
 #: The paper's five (section 4), in the order that breaks ties between equally good schedules.
 PAPER_PORTFOLIO = ("best-fit-memory", "worse-fit-memory", "best-fit-cores", "worse-fit-cores", "mix-fit")
@@ -25,7 +25,7 @@ class MatchingParameters:
         PAPER_PORTFOLIO,
         Setting("The heuristics that compete, separated by commas.", "matching", choices=heuristics, option=True),
     )
-    queue_depth: int = parameter(1000, QUEUE_DEPTH)
+    queue_depth: int = parameter(DEFAULT_QUEUE_DEPTH, QUEUE_DEPTH)
     reservations: int = parameter(
         1,
         Setting(

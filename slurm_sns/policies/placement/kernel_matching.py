@@ -31,6 +31,7 @@ from slurm_sns.policies.placement.kernel_weights import NAMES, ROWS, kernel_hold
 from slurm_sns.policies.placement.kinds_of_jobs import OncePerKind
 from slurm_sns.policies.placement.node_arrays import CORES, Amounts, NodeArrays, held
 from slurm_sns.policies.placement.queue import FairOrder, WaitingQueue
+from slurm_sns.policies.specification import DEFAULT_QUEUE_DEPTH
 
 #: A session whose tables hold more kinds of jobs at the end of a pass serves no other pass: the memory of a scheduler
 #: that runs for months is bounded.
@@ -112,7 +113,7 @@ class Rules:
     """
 
     portfolio: tuple[str, ...]
-    queue_depth: int = 1000
+    queue_depth: int = DEFAULT_QUEUE_DEPTH
     reservations: int = 1
     default_heuristic: str | None = None
     beta: float = PAPER_BETA

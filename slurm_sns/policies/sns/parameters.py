@@ -5,7 +5,14 @@ from functools import cache
 
 from slurm_sns.policies.placement.heuristic_names import PAPER_BETA
 from slurm_sns.policies.placement.scale_factors import EVEN_SCALES_ONLY, SCALES, require_scales
-from slurm_sns.policies.specification import QUEUE_DEPTH, Setting, Specification, parameter, require_within_limits
+from slurm_sns.policies.specification import (
+    DEFAULT_QUEUE_DEPTH,
+    QUEUE_DEPTH,
+    Setting,
+    Specification,
+    parameter,
+    require_within_limits,
+)
 
 #: A half-empty node clocks higher: run times measured on one are multiplied by this (the prototype's values).
 FREQUENCY_FACTORS = ((1, 1.0), (2, 1.02), (4, 1.05), (8, 1.15))
@@ -45,7 +52,7 @@ class SnsParameters:
     one_profile_for_all_sizes: bool = False
     unspreadable_is_compact: bool = False
     frequency_factors: tuple[tuple[int, float], ...] = FREQUENCY_FACTORS
-    queue_depth: int = parameter(1000, QUEUE_DEPTH)
+    queue_depth: int = parameter(DEFAULT_QUEUE_DEPTH, QUEUE_DEPTH)
 
     def frequency_factor(self, scale: int) -> float:
         """The factor of the widest listed scale that is not above this one."""

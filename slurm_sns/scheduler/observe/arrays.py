@@ -76,24 +76,28 @@ def over_limit(waiting: Iterable[ObservedJob], tasks: Tasks) -> dict[int, str]:
 
 #: The most tasks that one command splits off, as its arguments are limited to 128 KiB; the next cycles split off more.
 MOST_IN_ONE = 1000
+#: The most tasks of one account that are split off and wait. To slurmctld each is a job of its own, of which it takes
+#: MaxJobCount, by default 10,000.
+MOST_AHEAD = 1000
 
 
 def splits(records: Sequence[tuple[ObservedJob, int]], tasks: Tasks, queue_depth: int) -> list[Split]:
     """The tasks to split off now.
 
     `records` are the held arrays in queue order, each with the number of tasks that its nodes could hold. The windows
-    of one account's arrays together have as many tasks as a cycle looks at jobs, `queue_depth`. A window has at
-    least one task unless the array's own limit is reached, so that no array waits for those of another account or
-    partition.
+    of one account's arrays together have as many tasks as a cycle looks at jobs, `queue_depth`, and no more than
+    `MOST_AHEAD`. A window has at least one task unless the array's own limit is reached, so that no array waits for
+    those of another account or partition.
     """
     found: list[Split] = []
     if not records:
         return found
     ahead: Counter[str] = Counter()
+    most = min(queue_depth, MOST_AHEAD)
     for record, room in records:
         array_id = record.id
         held = tasks.held[array_id]
-        window = max(1, min(room, queue_depth - ahead[record.account]))
+        window = max(1, min(room, most - ahead[record.account]))
         if record.array_limit is not None:
             window = min(window, record.array_limit - tasks.busy[array_id])
         ahead[record.account] += max(window, held)

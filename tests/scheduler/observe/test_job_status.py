@@ -155,6 +155,14 @@ def test_a_placement_that_could_not_be_taken_back_is_ours_to_take_back() -> None
         assert seen(pinned(1, "c1", priority=0), refused) is held
 
 
+def test_slurms_hold_of_a_job_that_we_are_taking_back_is_ours_to_end() -> None:
+    """Cleared of its nodes, Slurm tried it before our hold came, and holds it: nobody else would end that."""
+    held = job(1, reason="BadConstraints")
+    assert seen(held, record(1, Stage.HOLDING, nodes=("c1",))) is JobStatus.OVERDUE
+    assert seen(held, record(1, Stage.HELD, nodes=("c1",))) is JobStatus.ADMIN_HELD
+    assert seen(job(1, reason="JobHeldAdmin"), record(1, Stage.HOLDING, nodes=("c1",))) is JobStatus.ADMIN_HELD
+
+
 def test_a_job_that_was_released_stays_slurms_whoever_holds_it_later() -> None:
     assert seen(job(1), record(1, Stage.RELEASED)) is JobStatus.RELEASED
     assert seen(job(1, extra="mine"), record(1, Stage.RELEASED)) is JobStatus.RELEASED

@@ -1,13 +1,15 @@
 """What decides on the claims of the Max-Jobs paper: one thing that it does not print changed at a time, at full size.
 
-Each claim is called by its verdicts under all variants. It *holds everywhere*; it *fails everywhere*; it *hangs on* the
-variants under which its verdict is another one; or the seeds do not suffice to tell.
+The claims are those of modules load and wins; the buckets have neither times nor loads, and module machines varies what
+matters to them. Each claim is called by its verdicts under all variants. It *holds everywhere*; it *fails everywhere*;
+it *hangs on* the variants under which its verdict is another one; or the seeds do not suffice to tell.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
 
 from slurm_sns.sim.reproduce.claims import FAILS, HOLDS, UNDECIDED, Claim
+from slurm_sns.sim.reproduce.netbatch import wins
 from slurm_sns.sim.reproduce.netbatch.depth import DAYS, QUICK_DAYS, QUICK_SCALE
 from slurm_sns.sim.reproduce.netbatch.full import finished
 from slurm_sns.sim.reproduce.netbatch.load import HEURISTICS, Results
@@ -66,7 +68,7 @@ def page_of(of_variants: Sequence[Results]) -> Page:
     claims = [
         Claim(results.sweep.variant, each.text, each.measure, each.found, each.low, each.high)
         for results in of_variants
-        for each in claims_of(results)
+        for each in (*claims_of(results), *wins.claims_of(wins.shares_of(results)))
     ]
     rows = [
         (results.sweep.variant, name, policy, float(results.of(name, policy).mean()), results.load(name, HIGHEST_LOAD))
