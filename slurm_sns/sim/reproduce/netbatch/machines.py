@@ -4,7 +4,7 @@ Module buckets assumes 64 machines of 8 cores and 64 GB. Here the same buckets m
 4 to 12 GB a core, 512 cores in total each time. Every claim on figure 11 is judged on each kind of machine.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import product
 
 import numpy as np
@@ -16,7 +16,7 @@ from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
 from slurm_sns.sim.reproduce.claims import Claim
 from slurm_sns.sim.reproduce.netbatch.buckets import FIGURE_11, buckets_of, claims_of_figure_11, matches, winners
 from slurm_sns.sim.reproduce.netbatch.readings import TOLD
-from slurm_sns.sim.reproduce.netbatch.variants import call
+from slurm_sns.sim.reproduce.netbatch.variants import called
 from slurm_sns.sim.reproduce.options import Options
 from slurm_sns.sim.reproduce.page import DataTable, Page
 from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
@@ -93,9 +93,3 @@ def page_of(shares: Mapping[str, Mapping[str, Mapping[str, NDArray[np.float64]]]
         remarks=["What each claim hangs on:"],
         seeds=seeds,
     )
-
-
-def called(claims: Sequence[Claim]) -> DataTable:
-    """What becomes of each claim on all kinds of machines."""
-    rows = [(text, call(claims, text)) for text in dict.fromkeys(claim.text for claim in claims)]
-    return DataTable("called", ("claim", "called"), rows)

@@ -77,7 +77,6 @@ def page_of(of_variants: Sequence[Results]) -> Page:
         for policy in results.sweep.policies
     ]
     names = [results.sweep.variant for results in of_variants]
-    called = [(text, call(claims, text)) for text in dict.fromkeys(claim.text for claim in claims)]
     return Page(
         title="NetBatch variants: what decides whether a claim holds",
         made=[
@@ -89,11 +88,20 @@ def page_of(of_variants: Sequence[Results]) -> Page:
         ],
         claims=claims,
         groups=[claim.where for claim in claims],
-        numbers=[DataTable("waits", ("variant", "pool", "policy", "mean_wait_s", "load_percent"), rows)],
-        shown=DataTable("called", ("claim", "called"), called),
+        numbers=[
+            DataTable("waits", ("variant", "pool", "policy", "mean_wait_s", "load_percent"), rows),
+            called(claims),
+        ],
+        shown=called(claims),
         remarks=["What each claim hangs on:"],
         seeds=min((results.seeds for results in of_variants), default=0),
     )
+
+
+def called(claims: Sequence[Claim]) -> DataTable:
+    """What becomes of each claim, as `call` says."""
+    texts = dict.fromkeys(claim.text for claim in claims)
+    return DataTable("called", ("claim", "called"), [(text, call(claims, text)) for text in texts])
 
 
 def call(claims: Sequence[Claim], text: str) -> str:
