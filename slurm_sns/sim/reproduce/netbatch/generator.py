@@ -103,7 +103,7 @@ def page_of(sweeps: Sequence[Sweep]) -> Page:
             (
                 "*How betas were chosen.* Criterion: a mean wait under Max-Jobs of "
                 f"{' and '.join(f'{wait:g} s' for wait in WAITS_S.values())}. "
-                f"Found: {_told_betas()}. "
+                f"Found: {_told_betas()}; the first ones on one seed, the second ones on eight, which no page uses. "
                 f"The authors' notes have the ranges {_told_ranges()}, without pools' names. "
                 "Both are inputs of the other pages."
             ),
