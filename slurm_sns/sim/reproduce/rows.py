@@ -1,4 +1,4 @@
-"""The finished replays of a page as one file beside it, from which a later run goes on.
+"""The finished replays of a page as one compressed file beside it, from which a later run goes on.
 
 The file has one JSON object a line: the sweep's name, the run's name, the run, and a digest of the generator's jobs and
 machines. The folder of single runs is not part of the project; this file is. So a page that rests on a few seeds can be
@@ -15,12 +15,13 @@ from slurm_sns.errors import BadInput, SnsError
 from slurm_sns.sim.reproduce.kept import keep
 from slurm_sns.sim.reproduce.options import Options
 from slurm_sns.sim.reproduce.runs import Sweep, run_sweeps
-from slurm_sns.sim.results.result_files import write_files
+from slurm_sns.sim.traces.files import read_text
 from slurm_sns.sim.workloads.netbatch import generate
 from slurm_sns.sim.workloads.netbatch_pools import POOLS, SMALLEST_SCALE
 from slurm_sns.sim.workloads.netbatch_variants import VARIANTS
+from slurm_sns.sim.workloads.write import write_pieces
 
-ROWS = "rows.jsonl"
+ROWS = "rows.jsonl.gz"
 DIGITS = 12
 
 
@@ -52,7 +53,16 @@ def run_with_rows(options: Options, sweeps: Sequence[Sweep]) -> None:
     try:
         run_sweeps(sweeps, options.workers, resume=options.resume, until_s=options.until_s, report=options.report)
     finally:  # also of a run that is stopped
-        write_files(options.out, {ROWS: lines_of(sweeps)})
+        _write(options.out / ROWS, lines_of(sweeps))
+
+
+def _write(file: Path, lines: Sequence[str]) -> None:
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise SnsError(f"{file} cannot be written: {problem.strerror}") from None
+    if lines:
+        write_pieces(file, lines)
 
 
 def restore(file: Path, sweeps: Sequence[Sweep]) -> None:
@@ -64,7 +74,7 @@ def restore(file: Path, sweeps: Sequence[Sweep]) -> None:
     """
     folders = {sweep.name: sweep.runs for sweep in sweeps}
     try:
-        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines() if file.is_file() else (), start=1):
+        for number, line in enumerate(read_text(str(file)).splitlines() if file.is_file() else (), start=1):
             try:
                 row = json.loads(line)
                 folder, run, result = folders.get(row["sweep"]), str(row["run"]), dict(row["result"])

@@ -48,9 +48,11 @@ from slurm_sns.sim.reproduce.resampling import percent_above
 from slurm_sns.sim.reproduce.rows import ROWS, restore, run_with_rows, workload_digest
 from slurm_sns.sim.reproduce.runs import POLICIES, Sweep, records_of, run_sweeps
 from slurm_sns.sim.reproduce.work import Processes
+from slurm_sns.sim.traces.files import read_text
 from slurm_sns.sim.workloads.netbatch import Part, generate
 from slurm_sns.sim.workloads.netbatch_pools import CALIBRATED_BETAS, POOLS, WAITS_S
 from slurm_sns.sim.workloads.netbatch_variants import VARIANTS
+from slurm_sns.sim.workloads.write import write_pieces
 
 
 def claim(found, **bounds):
@@ -501,15 +503,15 @@ def test_a_later_run_goes_on_from_the_rows_beside_the_page(tmp_path):
 
     first, second = options("one", False), options("two", True)
     run_with_rows(first, [of(first)])
-    rows = (tmp_path / "page" / ROWS).read_text()
+    rows = read_text(str(tmp_path / "page" / ROWS))
     assert len(rows.splitlines()) == 4
-    (tmp_path / "page" / ROWS).write_text("".join(rows.splitlines(keepends=True)[:-1]))
+    write_pieces(tmp_path / "page" / ROWS, rows.splitlines(keepends=True)[:-1])
 
     done = []
     run_with_rows(replace(second, report=lambda *counts: done.append(counts)), [of(second)])
 
     assert done == [(0, 1), (1, 1)]
-    again = [json.loads(line) for line in (tmp_path / "page" / ROWS).read_text().splitlines()]
+    again = [json.loads(line) for line in read_text(str(tmp_path / "page" / ROWS)).splitlines()]
     for row, known in zip(again, map(json.loads, rows.splitlines()), strict=True):
         assert {**row["result"], "wall_s": 0} == {**known["result"], "wall_s": 0}
 
@@ -517,13 +519,13 @@ def test_a_later_run_goes_on_from_the_rows_beside_the_page(tmp_path):
 def test_rows_of_another_generator_do_not_count_and_other_text_is_refused(tmp_path):
     sweep = Sweep(tmp_path / "runs", 1)
     row = {"sweep": sweep.name, "run": "A-0.58-mix-fit-1", "workload": "another", "result": {"mean_wait_s": 1.0}}
-    (tmp_path / ROWS).write_text(json.dumps(row) + "\n")
+    write_pieces(tmp_path / ROWS, [json.dumps(row) + "\n"])
     restore(tmp_path / ROWS, [sweep])
     assert not sweep.path("A", 0.58, "mix-fit", 1).is_file()
-    (tmp_path / ROWS).write_text(json.dumps({**row, "workload": workload_digest()}) + "\n")
+    write_pieces(tmp_path / ROWS, [json.dumps({**row, "workload": workload_digest()}) + "\n"])
     restore(tmp_path / ROWS, [sweep])
     assert json.loads(sweep.path("A", 0.58, "mix-fit", 1).read_text()) == {"mean_wait_s": 1.0}
-    (tmp_path / ROWS).write_text("{}\n")
+    write_pieces(tmp_path / ROWS, ["{}\n"])
     with pytest.raises(BadInput, match="line 1 is no finished run; valid: what `sns reproduce` wrote"):
         restore(tmp_path / ROWS, [sweep])
 
