@@ -366,9 +366,9 @@ class Lives:
         if not event.by.startswith("scheduler"):
             return
         self._loose[event.by] = []
-        taken_back = self._taken_back.pop(event.by, {}).values()
-        self.unheld[event.by] = [life for life in taken_back if life.is_unheld and life.ours_s <= event.at_s]
-        for life in self.unheld[event.by]:
+        free = [life for life in self._taken_back.pop(event.by, {}).values() if life.is_unheld]
+        self.unheld[event.by] = [life for life in free if life.ours_s <= event.at_s]
+        for life in free:  # also if it may be completing: one that was cancelled while it waited is not, and is seen
             life.was_unheld = True
         for life in self.waiting.values():
             if life.ours_s > event.at_s:

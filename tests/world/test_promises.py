@@ -628,6 +628,29 @@ def test_a_hold_that_is_not_in_force_is_set_once_more(case: Case, how: str, foun
     assert case.names() == found
 
 
+@pytest.mark.parametrize(("was_requeued", "found"), [(True, []), (False, ["hold not verified"])])
+def test_a_hold_of_a_job_that_was_cancelled_and_requeued_may_have_been_set_once_more_already(
+    case: Case, was_requeued: bool, found: list[str]
+) -> None:
+    """A job that was cancelled while it waited is not completing when it is requeued: the next look shows it free."""
+    case.submit(begin_s=int(BEGIN_S) + 900)
+    case.place(3.0)
+    case.seen(3.9, 1)
+    case.add(4, "unpin", 1, "scheduler", fields={"Nice": "0", "ReqNodeList": ""})
+    case.add(4.1, "hold", 1, "scheduler", admin=False, had="")
+    if was_requeued:
+        case.add(4.2, "release", 1, "admin", admin=True, had_hold="user")
+        case.add(4.3, "end", 1, "slurm", how="cancelled")
+        case.add(4.4, "requeue", 1, "alice")
+        case.seen(5, 1)
+        case.add(5.1, "unpin", 1, "scheduler", fields={"Nice": "0", "ReqNodeList": ""})
+        case.add(5.2, "hold", 1, "scheduler", admin=False, had="")
+    case.add(5.5, "release", 1, "admin", admin=True, had_hold="user")
+    case.cycle(6, 1)
+    case.shows(begin_s=int(BEGIN_S) + 900)
+    assert case.names() == found
+
+
 @pytest.mark.parametrize(("given", "found"), [(False, []), (True, ["taken again"])])
 def test_who_takes_the_word_out_of_the_mark_has_a_job_that_is_planned_unless_we_have_given_it_away(
     case: Case, given: bool, found: list[str]
