@@ -110,6 +110,8 @@ class Life:
         given_s: since when it is Slurm's for good: we gave it, or have seen that its owner did. None: it is not.
         given_known: who knows that it was given to Slurm, besides its mark: the scheduler that gave it, the records.
         unverified: the schedulers that have taken its placement back and have not looked since.
+        lifted: the daemon of ours whose update has lifted Slurm's own hold of the job, and when, until it goes on to
+            release or hold the job.
         was_unheld: since its last placement a scheduler has seen that its hold of it was not in force.
         unseen: people have released it from our hold, or undone our placement, and no scheduler has looked since.
         unclear: its owner held it in a moment that left open whose hold it is; it may be placed, and may stay held.
@@ -144,6 +146,7 @@ class Life:
     given_s: float | None = None
     given_known: set[str] = field(default_factory=set)
     unverified: set[str] = field(default_factory=set)
+    lifted: tuple[str, float] | None = None
     was_unheld: bool = False
     unseen: bool = False
     unclear: bool = False

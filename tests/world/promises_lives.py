@@ -138,19 +138,32 @@ class Lives:
         if is_ours(event.by):
             life.hold, life.ours_s, life.admin_held_s = "ours", event.at_s, None
             life.unclear = is_note(life.wishes["extra"])  # people wrote the word while we were about to hold the job
+            life.lifted = None
         elif event.data["admin"]:
             life.hold, life.admin_held_s = "admin", event.at_s
         elif event.by in USER_IDS and (had or life.state == "suspended"):
             pass  # a hold that is there stays as it is, whose ever it is
-        elif life.is_marked_held or life.unseen or life.is_claimed or life.unverified or self._is_off_record(life):
+        elif self._is_without_trace(life):
             # A hold of a job that we hold leaves no trace, nor does one that comes while we take a placement back, just
-            # before our own. After a release that nobody has seen, it looks as if the job had been held all the time.
-            # So does one that somebody has made a user's hold of an administrator's, and one of a job whose record is
-            # lost.
+            # before our own hold, or before our own release of a job that Slurm held. After a release that nobody has
+            # seen, it looks as if the job had been held all the time. So does one that somebody has made a user's hold
+            # of an administrator's, and one of a job whose record is lost.
             life.unclear |= life.hold != "ours"
             life.hold, life.admin_held_s = "ours", None
         else:
             life.hold, life.owner_held_s, life.admin_held_s = "owner", event.at_s, None
+
+    def _is_without_trace(self, life: Life) -> bool:
+        """Whether an owner's hold of the job would look like ours."""
+        is_by_us = life.is_marked_held or life.unseen or life.is_claimed or life.unverified
+        return bool(is_by_us) or self._is_off_record(life) or self._is_being_released(life)
+
+    def _is_being_released(self, life: Life) -> bool:
+        """Whether a daemon's update has just lifted Slurm's own hold of the job, and its release is still to come.
+
+        A mark that says already that the job is Slurm's tells such a hold from ours.
+        """
+        return life.lifted is not None and not life.noted and life.lifted[1] >= self.looked_s.get(life.lifted[0], 0.0)
 
     def _is_off_record(self, life: Life) -> bool:
         """Whether the store was lost, and with it that the job with our mark was released."""
@@ -159,11 +172,13 @@ class Lives:
     def _release(self, event: Event) -> None:
         life, had = self._touched(event), event.data["had_hold"]
         if had == "bad":
+            life.lifted = (event.by, event.at_s) if is_ours(event.by) else None
             self._let_go(life, event)
             return
         if is_ours(event.by):
             self._taken_back.get(event.by, {}).pop(life.id, None)
             life.given_known.add(event.by)
+            life.lifted = None
             if had and life.given_s is None and not life.runs:
                 life.given_s, life.noted = event.at_s, life.has_mark
             elif is_note(event.data.get("extra") or "") and life.given_s is None:

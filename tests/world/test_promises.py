@@ -902,6 +902,32 @@ def test_a_watchdog_that_cannot_release_is_not_blamed(case: Case, what: str) -> 
     assert dead(case, 99) == []
 
 
+@pytest.mark.parametrize(
+    ("extra", "looks_again", "found"),
+    [("sns:1", False, []), ("sns:1", True, ["hold undone"]), ("sns:1 advised", False, ["hold undone"])],
+)
+def test_a_hold_between_the_end_of_slurms_own_and_our_release_leaves_no_trace(
+    case: Case, extra: str, looks_again: bool, found: list[str]
+) -> None:
+    """CONTRIBUTING, "What we cannot see": our update of a job that Slurm holds as impossible releases it."""
+    case.beats_until_s, case.alive = 4, False
+    case.submit()
+    case.place(3)
+    case.add(3.5, "bad", 1, "slurm")
+    if "advised" in extra:
+        case.add(3.6, "update", 1, "alice", fields={"Extra": extra})
+    case.seen(15, by="watchdog")
+    case.add(15.1, "release", 1, "watchdog", admin=False, had_hold="bad")
+    case.add(15.1, "unpin", 1, "watchdog", fields={"Nice": "0", "ReqNodeList": "", "TresPerNode": ""})
+    if looks_again:
+        case.seen(15.2, by="watchdog")
+    case.add(15.3, "hold", 1, "alice", admin=False, had="")
+    case.add(15.4, "look", 1, "watchdog", is_check=False)
+    case.add(15.5, "release", 1, "watchdog", admin=True, had_hold="user", extra="sns:1 advised")
+    case.shows(extra="sns:1 advised")
+    assert [name for name in case.names() if name != "lost job"] == found
+
+
 def test_a_job_that_nobody_can_recognise_stays_held(case: Case) -> None:
     """CONTRIBUTING, "What we cannot see": its owner overwrote Extra before our first observation."""
     case.beats_until_s, case.alive = 4, False
