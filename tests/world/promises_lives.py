@@ -274,7 +274,8 @@ class Lives:
             life.boosted = int(fields["Nice"]) < 0 and int(fields["Nice"]) != life.wishes["nice"]
         if "MinMemoryCPU" in fields or "MinMemoryNode" in fields:
             life.whole_mb = None
-        looks_requeued = life.has_mark and life.started and not life.placed_s and (life.forgotten or not life.known)
+        is_unknown = self._is_off_record(life) or (not life.placed_s and (life.forgotten or not life.known))
+        looks_requeued = life.has_mark and life.started and is_unknown
         was_changed = life.people_s >= self.looked_s.get(event.by, 0.0)  # we know the list of before
         looks_ours = looks_requeued or was_changed or set(life.wishes["required"]) == set(life.last_nodes)
         if fields.get("ReqNodeList") == "" and looks_ours:

@@ -401,6 +401,25 @@ def test_a_node_list_on_a_requeued_job_with_a_mark_that_nobody_has_seen_before_i
     assert case.names() == found
 
 
+@pytest.mark.parametrize(("state", "found"), [("gone", []), ("up", ["not restored", "wrong nodes"])])
+def test_a_node_list_on_a_requeued_job_whose_record_is_lost_is_taken_for_ours(
+    case: Case, state: str, found: list[str]
+) -> None:
+    """The same: nobody knows any more where the job was placed."""
+    case.submit()
+    case.place(3)
+    case.start(3.5)
+    case.add(5, "requeue", 1, "admin")
+    case.add(5, "end", 1, "slurm", how="requeued")
+    case.add(5.5, "store", state=state)
+    case.add(6.5, "update", 1, "alice", fields={"ReqNodeList": "c2"})
+    case.seen(8, by="watchdog")
+    case.add(8.1, "unpin", 1, "watchdog", fields={"Nice": "0", "ReqNodeList": "", "Extra": "sns:1 advised"})
+    case.start(9, 1, "c1")
+    case.add(11, "end", 1, "slurm", how="completed")
+    assert case.names() == found
+
+
 @pytest.mark.parametrize(("by", "found"), [("watchdog", []), ("scheduler", ["taken again"])])
 def test_a_job_given_to_slurm_stays_so_without_our_word_in_its_mark_for_whoever_knows_it(
     case: Case, by: str, found: list[str]
