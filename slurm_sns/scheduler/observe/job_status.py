@@ -69,7 +69,7 @@ def _known(jobs: Sequence[ObservedJob], records: Mapping[int, JobRecord]) -> dic
             known[job.id] = record
     given = {job.id for job in jobs if job.array_id is not None and job.is_slurms}
     for job in jobs:
-        array = known.get(job.array_id) if job.array_id is not None and job.id not in known else None
+        array = None if job.id in known else _of_array(job, known, records)
         # Two kinds of tasks take over the array's record: those that we have just split off and hold, and whose mark
         # their owner has overwritten since; and those that Slurm has split off an array that is Slurm's. The mark of an
         # array that we have given to Slurm says so: a task whose own mark does not was split off before.
@@ -79,6 +79,20 @@ def _known(jobs: Sequence[ObservedJob], records: Mapping[int, JobRecord]) -> dic
         if array is not None and (lost_its_mark or (is_slurms and not was_before)):
             known[job.id] = replace(array, job_id=job.id)
     return known
+
+
+def _of_array(job: ObservedJob, known: Mapping[int, JobRecord], records: Mapping[int, JobRecord]) -> JobRecord | None:
+    """Our record of the array that the job is a task of, or None.
+
+    The task with the array's id may have ended, and Slurm may have forgotten it. While no scheduler runs, its record is
+    kept: if the array was Slurm's, so are the tasks that Slurm has split off since.
+    """
+    if job.array_id is None:
+        return None
+    if job.array_id in known:
+        return known[job.array_id]
+    kept = records.get(job.array_id)
+    return kept if kept is not None and kept.stage is Stage.RELEASED and _is_same_job(job, kept) else None
 
 
 def _is_same_job(job: ObservedJob, record: JobRecord) -> bool:

@@ -181,6 +181,15 @@ def test_tasks_that_a_mode_releases_have_records_of_their_own_before_their_array
     assert [each.job_id for each in again.corrections] == [8]
 
 
+def test_a_task_of_a_released_array_stays_slurms_when_slurm_has_forgotten_the_one_with_the_arrays_id() -> None:
+    """While no scheduler runs, its owner holds a task, and the others end; the watchdog finds the array's record."""
+    held = task(8, 1, 3)
+    seen = situation(look(held), record(1, Stage.RELEASED))
+    assert seen.statuses[8] is JobStatus.RELEASED
+    reused = situation(look(replace(held, submit_s=held.submit_s + 9)), record(1, Stage.RELEASED))
+    assert reused.statuses[8] is JobStatus.WAITING
+
+
 def test_an_array_that_can_never_run_is_released_whole() -> None:
     never = array(1, "0-9", partitions=("plain",))
     assert situation(look(never)).corrections == (Release(1, "left to Slurm: partition plain is not managed"),)
