@@ -6,7 +6,7 @@ scheduler's own account but what they say they know, which is judged.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from math import inf
@@ -359,7 +359,7 @@ class _Tale:
             if max(timed, sampled) > number and not self.had_two:
                 self.say("counted twice", f"{key} has {timed} more times and {sampled} curves from {number} runs")
         for run in gone:
-            self.explored(run, grown)
+            self.explored(run, gone, grown)
             learnt.present.discard(run)
         learnt.reports = {each for each in learnt.reports if each[0] in learnt.present}
         for key, now in data["counts"].items():
@@ -370,19 +370,23 @@ class _Tale:
                     learnt.failed.pop((key, scale), None)
         learnt.counts |= data["counts"]
 
-    def explored(self, run: Run, grown: dict[Any, tuple[int, int]]) -> None:
-        """An exploring run is over."""
+    def explored(self, run: Run, gone: Sequence[Run], grown: dict[Any, tuple[int, int]]) -> None:
+        """An exploring run is over. A time that was learnt may be that of another run which was learnt from with it."""
         learnt = self.learnt
         key, scale, _, step = learnt.keys.get(run, (None, 0, (), None))
         if step is None or self.had_two or run not in self.started:
             return
-        if max(grown.get(key, (0, 0))) > 0:
+        timed, sampled = grown.get(key, (0, 0))
+        others = sum(learnt.keys[other][0] == key for other in gone if other != run and other in learnt.keys)
+        if sampled > 0 or timed > others:
             learnt.measured[key, scale] += 1
             learnt.failed.pop((key, scale), None)
             if learnt.measured[key, scale] > PER_SCALE:
                 self.say("explored too often", f"{key} at scale {scale}: {learnt.measured[key, scale]} runs")
             if sum(count for (other, _), count in learnt.measured.items() if other == key) > IN_ALL:
                 self.say("explored too often", f"{key}: more than {IN_ALL} runs")
+        elif timed > 0 and not step[1]:
+            pass  # whose time it is cannot be told
         elif run not in self.requeued and run[0] not in self.purged and run[0] not in self.running:
             learnt.failed[key, scale] += 1
             if learnt.failed[key, scale] > MOST_FAILURES:

@@ -205,6 +205,22 @@ def test_a_scale_is_given_up_after_two_runs_without_a_measurement_those_that_wer
     assert case.names() == found
 
 
+@pytest.mark.parametrize(("has_other", "found"), [(True, []), (False, ["explored too often"])])
+def test_the_time_of_another_run_that_is_learnt_from_with_it_is_no_measurement_of_an_exploring_run(
+    case: Case, has_other: bool, found: list[str]
+) -> None:
+    """The first exploring run is timed, the others are sampled and give no curve."""
+    for at_s, job in enumerate((1, 2, 3), start=3):
+        other = ((job + 10, 0),) if has_other and job > 1 else ()
+        case.learns(1.0, runs=(((job, 0), ("mg", 4), 1, ("c1",), (1, job > 1), "under way"),))
+        case.learns(1.0, runs=tuple((run, ("mg", 4), 1, ("c2",), None, "under way") for run in other))
+        case.add(at_s, "start", job, nodes=("c1",), restarts=0)
+        case.ends(at_s + 0.5, job)
+        counts = {("mg", 4): {"current": {1: (job, 0)}, "renewal": None}}
+        case.learns(at_s + 0.9, gone=((job, 0), *other), counts=counts)
+    assert case.names() == found
+
+
 @pytest.mark.parametrize(("at_s", "found"), [(10.0, []), (50.0, ["guarantee broken"])])
 def test_what_the_kernel_refused_is_in_force_some_time_later(case: Case, at_s: float, found: list[str]) -> None:
     case.granted(4)
