@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 from slurm_sns.sim.reproduce.claims import FAILS, HOLDS, INPUT, INPUT_LOST, UNDECIDED
+from slurm_sns.sim.reproduce.netbatch.variants import EVERYWHERE, HANGS, NOWHERE
 
 ROOT = Path(__file__).parents[3]
 PAGES = sorted((ROOT / "tests" / "results").glob("sns-*/claims.csv"))
@@ -74,6 +75,24 @@ def test_the_table_of_max_jobs_has_the_verdicts_of_the_pages_and_counts_no_input
         expected.add(f"| {link} | {asked} | {of[HOLDS]} | {of[FAILS]} | {of[UNDECIDED]} | {inputs} |")
 
     table = README.split("| Max-Jobs, page | claims |")[1].split("\n\n")[0].splitlines()[2:]
+    assert set(table) == expected
+
+
+#: How the table of README names what a page varies.
+VARIED = {"netbatch-variants": "times, memory, machines, bursts", "netbatch-machines": "the buckets' machines"}
+
+
+def test_the_table_says_what_became_of_the_claims_when_one_thing_was_varied():
+    expected = set()
+    for name, varied in VARIED.items():
+        with (ROOT / "tests" / "results" / name / "called.csv").open(encoding="utf-8", newline="") as file:
+            called = [row["called"] for row in csv.DictReader(file)]
+        counts = [sum(each.startswith(word) for each in called) for word in (EVERYWHERE, NOWHERE, HANGS, UNDECIDED)]
+        assert sum(counts) == len(called)
+        link = f"[{varied}](tests/results/{name}/README.md)"
+        expected.add(f"| {link} | {len(called)} | {' | '.join(map(str, counts))} |")
+
+    table = README.split("| Max-Jobs, varied | claims |")[1].split("\n\n")[0].splitlines()[2:]
     assert set(table) == expected
 
 

@@ -62,7 +62,7 @@ def reproduce(options: Options) -> Page:
 
 def told(cores: int, gb_per_core: int) -> str:
     """A kind of machine in words."""
-    return f"{cores} cores, {cores * gb_per_core} GB"
+    return f"{cores} cores and {cores * gb_per_core} GB"
 
 
 def page_of(shares: Mapping[str, Mapping[str, Mapping[str, NDArray[np.float64]]]], seeds: int, days: float) -> Page:

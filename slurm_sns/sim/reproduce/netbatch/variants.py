@@ -34,7 +34,7 @@ CHANGES = {
     "single arrivals": "jobs arrive one by one, not in batches of 8",
     "large batches": "batches of 32 jobs",
 }
-EVERYWHERE, NOWHERE, OPEN = "holds everywhere", "fails everywhere", "cannot tell"
+EVERYWHERE, NOWHERE, HANGS = "holds everywhere", "fails everywhere", "hangs on it"
 
 
 def sweeps_of(options: Options) -> list[Sweep]:
@@ -117,14 +117,14 @@ def call(claims: Sequence[Claim], text: str) -> str:
     unknown = [where for where, verdict in worst.items() if verdict == UNDECIDED]
     holding = [where for where, verdict in worst.items() if verdict == HOLDS]
     failing = [where for where, verdict in worst.items() if verdict == FAILS]
-    open_ones = f"; {OPEN}: {', '.join(unknown)}" if unknown else ""
+    open_ones = f"; {UNDECIDED}: {', '.join(unknown)}" if unknown else ""
     if holding and failing:
-        return f"hangs on it: holds with {', '.join(holding)}; fails with {', '.join(failing)}{open_ones}"
+        return f"{HANGS}: holds with {', '.join(holding)}; fails with {', '.join(failing)}{open_ones}"
     if unknown:
         decided = (
             f"holds with {', '.join(holding)}" if holding else f"fails with {', '.join(failing)}" if failing else ""
         )
-        return f"{OPEN}: {', '.join(unknown)}{'; ' + decided if decided else ''}"
+        return f"{UNDECIDED}: {', '.join(unknown)}{'; ' + decided if decided else ''}"
     return EVERYWHERE if holding else NOWHERE
 
 
