@@ -1,4 +1,7 @@
-"""Compiled functions are kept for all runs of the tests together, and signals are as a terminal gives them."""
+"""Compiled functions are kept for all runs of the tests together, and signals are as a terminal gives them.
+
+No property is judged by how long an example takes: other work on the machine would decide.
+"""
 
 import os
 import signal
@@ -6,12 +9,15 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from slurm_sns.cli.compiled_code import VARIABLE, keep_by_state
 
 # Processes that a test starts inherit it.
 os.environ.setdefault(VARIABLE, str(Path(tempfile.gettempdir()) / f"slurm-sns-compiled-{os.getuid()}"))
 keep_by_state()
+settings.register_profile("on any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("on any machine")
 
 
 def pytest_configure() -> None:

@@ -89,7 +89,7 @@ def test_each_value_is_judged_as_python_judges_it(check, hint, value):
     assert check(hint, value) == expected(hint, value)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(
     hint=st.sampled_from(sorted(VALUED)),
     value=st.one_of(st.binary(max_size=70), st.text("01.9", max_size=12).map(str.encode)),

@@ -650,7 +650,7 @@ def clusters(draw):
     return look(*jobs, nodes=nodes), known
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(clusters())
 def test_no_node_is_planned_over_what_slurm_and_placed_jobs_leave(case) -> None:
     observation, known = case
@@ -663,7 +663,7 @@ def test_no_node_is_planned_over_what_slurm_and_placed_jobs_leave(case) -> None:
             assert min(left[name]) >= 0
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(clusters())
 def test_a_job_is_planned_or_blocked_or_taken_and_never_two_of_them(case) -> None:
     observation, known = case
@@ -676,7 +676,7 @@ def test_a_job_is_planned_or_blocked_or_taken_and_never_two_of_them(case) -> Non
     assert groups[0] | groups[1] == waiting
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(clusters(), st.randoms(use_true_random=False))
 def test_the_order_of_the_records_changes_nothing(case, random) -> None:
     observation, known = case
@@ -685,7 +685,7 @@ def test_the_order_of_the_records_changes_nothing(case, random) -> None:
     assert read_situation(observation, known, ENFORCE, NOW) == read_situation(observation, dict(shuffled), ENFORCE, NOW)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(clusters())
 def test_a_second_look_at_the_same_cluster_changes_no_record(case) -> None:
     observation, known = case
@@ -695,7 +695,7 @@ def test_a_second_look_at_the_same_cluster_changes_no_record(case) -> None:
     assert {each: second.records[each] for each in unmoved} == unmoved
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(clusters(), st.sampled_from([ENFORCE, ADVISE, OBSERVE]))
 def test_what_each_job_is_and_what_to_correct_needs_the_jobs_and_our_records_alone(case, mode) -> None:
     observation, known = case

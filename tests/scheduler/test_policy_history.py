@@ -7,7 +7,7 @@ from enum import StrEnum
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from slurm_sns.model import Seconds
@@ -55,7 +55,6 @@ def never(line: str) -> None:
     raise AssertionError(line)
 
 
-@settings(deadline=None)
 @given(histories)
 def test_a_history_comes_back_as_it_was(history: Backlog) -> None:
     kept = remember("turns", FORM, history, never)

@@ -76,7 +76,7 @@ def programs(draw):
     return Program(name, (run,), source if source.isprintable() else "", draw(st.none() | st.integers(1, 64)))
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(programs())
 def test_every_program_is_read_as_it_was_written(tmp_path_factory, program):
     path = tmp_path_factory.mktemp("p") / "profiles.yaml"

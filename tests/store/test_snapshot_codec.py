@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from slurm_sns.errors import SnsError
@@ -99,7 +99,6 @@ snapshots = st.builds(
 )
 
 
-@settings(deadline=None)
 @given(snapshots)
 def test_a_snapshot_comes_back_as_it_was(snapshot: Snapshot) -> None:
     assert snapshot_codec.unpack(snapshot_codec.pack(snapshot, PASSES), PASSES) == snapshot

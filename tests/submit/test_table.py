@@ -28,7 +28,7 @@ def test_the_same_table_gives_the_same_bytes_whatever_the_order():
     assert lua_text(TABLE).isascii()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.text(st.characters(codec="utf-8")))
 def test_a_string_comes_back_as_it_was_and_ends_nothing(text):
     script = f"io.write({lua_string(text)})"

@@ -132,7 +132,7 @@ def test_shared_ways_are_kept_from_profiled_jobs_and_nothing_else_is():
 # --- Mix-Fit over several resources ---
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(st.lists(st.tuples(st.floats(0.01, 1.01), st.floats(0.01, 1.01)), min_size=1, max_size=8))
 def test_the_angle_of_two_resources_is_the_matching_papers(shares):
     left = np.array(shares).T
@@ -187,7 +187,7 @@ def plain_snapshots(draw):
     return Snapshot(nodes, tuple(job(at, cores, gb, count) for at, (cores, gb, count) in enumerate(sizes)))
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(plain_snapshots(), st.integers(0, 3), st.sampled_from([0, 2]))
 def test_without_profiles_it_is_max_jobs(case, reservations, shared_ways):
     sns = replace(REPRODUCTION, shared_ways=shared_ways)
@@ -197,7 +197,7 @@ def test_without_profiles_it_is_max_jobs(case, reservations, shared_ways):
     assert ours == max_jobs(MatchingParameters(reservations=reservations)).plan(case)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(plain_snapshots(), st.integers(0, 3))
 def test_without_profiles_it_is_max_jobs_even_where_its_own_loop_runs(case, reservations):
     """The paper's five members are given by name, so that there is no separate portfolio for jobs without profile."""

@@ -38,7 +38,7 @@ jobs = st.lists(
 ).map(lambda rows: sorted(rows, key=lambda row: row["submit_s"]))
 
 UNHURRIED = [HealthCheck.too_slow, HealthCheck.filter_too_much]
-runs = settings(max_examples=40, deadline=None, suppress_health_check=UNHURRIED)
+runs = settings(max_examples=40, suppress_health_check=UNHURRIED)
 
 
 class Watched(Dfrs):

@@ -77,7 +77,7 @@ def plan(snapshot, given_parameters):
     return max_jobs(given_parameters).plan(snapshot)
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(snapshots(), parameters())
 def test_no_node_is_ever_over_its_free_capacity(snapshot, given_parameters):
     free = {node.name: node.free for node in snapshot.nodes}
@@ -93,7 +93,7 @@ def test_no_node_is_ever_over_its_free_capacity(snapshot, given_parameters):
                 free[name] = free[name].minus(start.alternative.demand)
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(snapshots(), parameters())
 def test_every_job_is_started_or_waits_with_a_reason_and_gets_distinct_allowed_nodes(snapshot, given_parameters):
     result = plan(snapshot, given_parameters)
@@ -109,7 +109,7 @@ def test_every_job_is_started_or_waits_with_a_reason_and_gets_distinct_allowed_n
         assert job.allowed is None or job.allowed.issuperset(start.nodes)
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(snapshots(), parameters())
 def test_the_plan_does_not_depend_on_the_order_of_projects_and_is_the_same_again(snapshot, given_parameters):
     reordered = replace(snapshot, projects=dict(reversed(snapshot.projects.items())))
@@ -117,7 +117,7 @@ def test_the_plan_does_not_depend_on_the_order_of_projects_and_is_the_same_again
     assert plan(snapshot, given_parameters) == plan(snapshot, given_parameters) == plan(reordered, given_parameters)
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(snapshots(), parameters())
 def test_max_jobs_never_matches_fewer_than_any_member_alone(snapshot, given_parameters):
     result = plan(snapshot, given_parameters)
@@ -127,7 +127,7 @@ def test_max_jobs_never_matches_fewer_than_any_member_alone(snapshot, given_para
         assert result.report.matched[member] == len(alone.starts) <= len(result.starts)
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(nodes(), st.integers(2, 8), st.lists(alternatives(), max_size=6))
 def test_capacity_withheld_for_the_head_is_not_given_away(listed, cores, others):
     largest = max(listed, key=lambda node: node.free.memory_mb)
@@ -142,7 +142,7 @@ def test_capacity_withheld_for_the_head_is_not_given_away(listed, cores, others)
         assert all(largest.name not in start.nodes for start in starts)
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(snapshots(), parameters())
 def test_remembering_failed_shapes_changes_no_schedule(snapshot, given_parameters):
     """Against a cycle that tries every job: the shortcut is exact."""

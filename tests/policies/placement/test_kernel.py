@@ -99,13 +99,13 @@ def kernel_alone(monkeypatch):
     monkeypatch.setattr(Portfolio, "schedule_plainly", None)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(snapshots(), parameters())
 def test_kernel_and_twin_make_the_same_plan(snapshot, chosen):
     assert max_jobs(chosen).plan(snapshot) == max_jobs(chosen).plainly().plan(snapshot)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(snapshots(), parameters(), spreading())
 def test_kernel_and_twin_make_the_same_combined_plan(snapshot, chosen, sns):
     both = combined(chosen, sns, portfolio=chosen.portfolio)
@@ -113,7 +113,7 @@ def test_kernel_and_twin_make_the_same_combined_plan(snapshot, chosen, sns):
     assert both.plan(snapshot) == both.plainly().plan(snapshot)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(st.data(), parameters(), spreading())
 def test_pass_after_pass_on_the_same_nodes_the_kernel_makes_the_twins_schedules(data, chosen, sns):
     """Jobs come, others end, and the same alternatives meet other free capacity: nothing stale may be used."""

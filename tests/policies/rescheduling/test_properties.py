@@ -24,7 +24,7 @@ LATEST = 100
 FIRST_ID = 99  # numbers fall: a tie that is broken by number, not by place in the trace, is seen
 MINUTE = 60
 
-runs = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+runs = settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 
 
 @st.composite

@@ -148,7 +148,7 @@ def test_easy_starts_the_first_job_when_a_closid_comes_free():
     assert placed(policy.plan(Snapshot(with_closids(nodes, 1, 1), queue))).keys() == {1, 3}
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.data())
 def test_a_limit_that_cannot_bind_changes_no_plan(data):
     """As many CLOSIDs as ways: each job with ways demands a way, so the ways are gone first."""

@@ -66,7 +66,7 @@ def parameters():
     )
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(programs(), requests(), clusters(), parameters())
 def test_each_alternative_of_a_job_keeps_alpha_fills_its_nodes_and_fits_an_empty_cluster(
     of, request, nodes, given_parameters
@@ -141,7 +141,7 @@ def policies(given_parameters):
     )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(snapshots())
 def test_the_capacity_of_all_resources_is_kept_and_shared_ways_stay_free(case):
     snapshot, given_parameters = case
@@ -168,7 +168,7 @@ def test_the_capacity_of_all_resources_is_kept_and_shared_ways_stay_free(case):
                         assert free[name].ways >= given_parameters.shared_ways
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(snapshots())
 def test_the_plan_is_the_same_whatever_the_order_of_dicts(case):
     snapshot, given_parameters = case
@@ -177,7 +177,7 @@ def test_the_plan_is_the_same_whatever_the_order_of_dicts(case):
         assert policy.plan(snapshot) == again.plan(reordered)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(snapshots(old_first=True))
 def test_nobody_overtakes_an_over_aged_job_on_the_nodes_it_waits_for(case):
     """The oldest over-aged job that is not started: on the n nodes that it could use with the fewest used cores (as

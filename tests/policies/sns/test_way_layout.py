@@ -304,7 +304,7 @@ arrivals = st.tuples(st.just("arrival"), st.integers(1, 7))
 departures = st.tuples(st.just("departure"), st.integers(0, 20))
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(st.sampled_from(MACHINES) | shapes(), st.integers(0, 3), st.lists(arrivals | arrivals | departures, max_size=20))
 def test_whoever_comes_and_goes_masks_are_disjoint_valid_and_all_ways_are_used(shape, shared_ways, events):
     jobs: list[Need] = []
@@ -368,7 +368,7 @@ def contiguous_layouts(shape: Shape, jobs: list[Need]):
             yield {need.job_id: mask for need, mask in zip(jobs, chosen, strict=True)}
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(situations())
 def test_no_other_layout_has_fewer_moves_nor_then_fewer_ways_moved_nor_then_fewer_shareable_ways(situation):
     shape, held, jobs = situation
@@ -387,7 +387,7 @@ def test_no_other_layout_has_fewer_moves_nor_then_fewer_ways_moved_nor_then_fewe
         assert len(now.moved) == least[0]
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(situations())
 def test_no_other_division_of_the_gaps_gives_the_jobs_with_the_fewest_spare_ways_more(situation):
     shape, held, jobs = situation
@@ -409,7 +409,7 @@ def test_no_other_division_of_the_gaps_gives_the_jobs_with_the_fewest_spare_ways
     assert given_ways == best
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(situations(most_ways=20, most_jobs=10))
 def test_jobs_that_arrive_together_on_a_cache_without_shareable_ways_get_equal_shares(situation):
     shape, _, jobs = situation
@@ -424,7 +424,7 @@ def test_jobs_that_arrive_together_on_a_cache_without_shareable_ways_get_equal_s
     ]
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(situations(most_ways=20, most_jobs=10), st.randoms(use_true_random=False))
 def test_the_layout_does_not_depend_on_the_order_of_its_input(situation, random):
     shape, held, jobs = situation
@@ -433,7 +433,7 @@ def test_the_layout_does_not_depend_on_the_order_of_its_input(situation, random)
     assert layout(held, jobs, 1, shape) == layout(turned, shuffled, 1, shape)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(situations(most_ways=20, most_jobs=10), st.integers(1, 6), st.integers(0, 2))
 @example((plain(10), masks("11....22.."), [Need(1, 2, 1), Need(2, 2, 2)]), 3, 0)
 def test_after_an_arrival_that_moves_nobody_and_the_departure_of_that_job_all_is_as_before(situation, ways, shared):

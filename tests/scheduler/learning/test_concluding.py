@@ -75,7 +75,7 @@ def reported(draw):
     return runs, reports
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a busy machine draws slowly
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])  # a busy machine draws slowly
 @given(reported(), st.randoms(use_true_random=False))
 def test_evidence_is_the_same_whatever_the_order_and_repetition_of_reports(made, random) -> None:
     runs, reports = made
@@ -88,7 +88,7 @@ def test_evidence_is_the_same_whatever_the_order_and_repetition_of_reports(made,
     assert again == once
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a busy machine draws slowly
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])  # a busy machine draws slowly
 @given(reported(), st.randoms(use_true_random=False))
 def test_each_run_counts_once_over_any_number_of_moments(made, random) -> None:
     runs, reports = made

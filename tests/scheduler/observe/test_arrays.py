@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 from fake_slurm import FakeSlurm, Site
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from live import ENFORCE, job, look, node, pinned, planned, record, running, situation
 
@@ -56,20 +56,17 @@ def test_an_expression_is_read_and_of_one_that_is_cut_off_what_is_whole(expressi
     assert list(listed(expression)) == tasks
 
 
-@settings(deadline=None)
 @given(st.sets(st.integers(0, 4000), min_size=2, max_size=200).map(sorted), st.integers(0, 300))
 def test_the_next_tasks_are_the_first_ones_and_never_all_of_them(tasks: list[int], most: int) -> None:
     assert next_tasks(folded(tasks, None), most) == tuple(tasks[: min(most, len(tasks) - 1)])
 
 
-@settings(deadline=None)
 @given(st.integers(0, 1000), st.integers(2, 50), st.integers(2, 100), st.integers(0, 300))
 def test_steps_are_followed(first: int, step: int, number: int, most: int) -> None:
     tasks = list(range(first, first + step * number, step))
     assert next_tasks(folded(tasks, step), most) == tuple(tasks[: min(most, number - 1)])
 
 
-@settings(deadline=None)
 @given(st.sets(st.integers(0, 4000), min_size=2, max_size=60).map(sorted), st.integers(4, 64))
 def test_wherever_slurm_cuts_an_expression_off_only_tasks_of_it_are_read(tasks: list[int], length: int) -> None:
     expression = folded(tasks, None)

@@ -113,7 +113,7 @@ def test_what_changes_between_two_looks_is_seen_and_what_does_not_is_the_same_va
     assert seen[-1] is before[1]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(clusters())
 def test_a_job_is_active_or_waits_and_never_both(case) -> None:
     observation, known = case

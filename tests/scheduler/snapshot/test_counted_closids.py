@@ -120,7 +120,7 @@ class TestProfiledJobs:
         assert self.cycle(one, other, *waiting) == []
         assert self.cycle(one, other, *waiting, job(10)) == [10]
 
-    @settings(deadline=None, max_examples=60)
+    @settings(max_examples=60)
     @given(
         limits=st.fixed_dictionaries({}, optional={"c1": st.integers(3, 9), "c2": st.integers(3, 9)}),
         there=st.lists(st.tuples(st.sampled_from(["c1", "c2"]), st.integers(0, 2)), max_size=8),

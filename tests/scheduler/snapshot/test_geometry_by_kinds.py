@@ -76,7 +76,7 @@ def sizes(draw) -> ObservedJob:
     return replace(asked, **draw(MEMORY))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(sizes(), clusters())
 def test_a_job_gets_the_parts_that_trying_every_number_of_nodes_finds(job: ObservedJob, nodes: list) -> None:
     assert by_kinds(job, nodes) == by_every_number_of_nodes(job, nodes)
@@ -91,7 +91,7 @@ def by_request(job: ObservedJob, nodes: list[ObservedNode]) -> Alternative | Non
         return None
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(sizes(), clusters(), st.data())
 def test_a_job_that_wants_the_cpus_of_its_tasks_gets_what_its_request_gets(
     job: ObservedJob, nodes: list, data: st.DataObject
@@ -103,7 +103,7 @@ def test_a_job_that_wants_the_cpus_of_its_tasks_gets_what_its_request_gets(
     assert by_kinds(plain, nodes) == by_request(plain, nodes)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(sizes(), clusters())
 def test_a_job_that_wants_more_cpus_never_gets_less_than_its_request(job: ObservedJob, nodes: list) -> None:
     way, least = by_kinds(job, nodes), by_request(job, nodes)

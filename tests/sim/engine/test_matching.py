@@ -149,7 +149,7 @@ def traces(draw):
     return draw(st.lists(job, min_size=1, max_size=25))
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(
     traces(),
     st.lists(st.sampled_from(list(HEURISTICS)), min_size=1, max_size=3, unique=True).map(tuple),

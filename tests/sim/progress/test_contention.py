@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from slurm_sns.config.profiles_yaml import read_profiles
@@ -178,7 +178,6 @@ def test_jobs_without_profile_run_as_long_as_the_trace_says():
 
 
 @given(st.data())
-@settings(deadline=None)
 def test_the_integral_of_the_speed_is_the_work(data):
     count = data.draw(st.integers(1, 6))
     occupants = [data.draw(profiled()) for _ in range(count)]

@@ -200,7 +200,7 @@ def made(jobs) -> tuple[FluidTrace, np.ndarray]:
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(jobs=JOBS, knows=st.booleans())
 def test_the_loop_and_the_policy_agree(algorithm, jobs, knows):
     trace, estimates = made(jobs)
@@ -214,7 +214,7 @@ def test_the_loop_and_the_policy_agree(algorithm, jobs, knows):
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(jobs=JOBS)
 def test_no_more_nodes_are_used_than_there_are_and_every_job_runs_its_time(algorithm, jobs):
     trace, estimates = made(jobs)
@@ -226,7 +226,7 @@ def test_no_more_nodes_are_used_than_there_are_and_every_job_runs_its_time(algor
         assert trace.tasks[(start_s <= time_s) & (time_s < end_s)].sum() <= NODES
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(jobs=JOBS)
 def test_fcfs_starts_jobs_in_submit_order(jobs):
     trace, _ = made(jobs)
@@ -235,7 +235,7 @@ def test_fcfs_starts_jobs_in_submit_order(jobs):
 
 
 @pytest.mark.parametrize("algorithm", ["easy", "easy-extra-nodes-only"])
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(jobs=JOBS, known=st.booleans())
 def test_easy_never_delays_the_head_job_if_no_estimate_is_too_short(algorithm, jobs, known):
     """When it begins to be the head job, it could start at a time if nothing else started: it starts by then."""

@@ -123,7 +123,7 @@ def runs(draw):
     return builder.records("drawn"), chosen, draw(st.sampled_from([1, 7, 30]))
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(runs(), st.sampled_from([{}, {"p": 3.0}]), st.sampled_from([None, None, 1, 60, 300]))
 def test_replay_and_engine_give_the_same_bytes_and_metrics(tmp_path_factory, run, shares, age_limit_s):
     records, chosen, interval_s = run

@@ -42,7 +42,7 @@ def refuse(*_):
     raise NotPlain
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(
     st.lists(
         st.lists(NUMBERS | NUMBERS | NUMBERS | ODD, min_size=5, max_size=5) | st.lists(NUMBERS, min_size=4, max_size=6),
@@ -57,7 +57,7 @@ def test_csv_is_read_alike_by_both_readers(pool, rows, end):
     assert outcome(jobs_csv.read_jobs, pool, text, False) == outcome(jobs_csv.read_jobs, pool, text, True)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(
     st.lists(
         st.lists(NUMBERS, min_size=18, max_size=18) | st.sampled_from([["; x"], [""], [" "], ["1"], ["1"] * 19]),

@@ -93,7 +93,7 @@ def test_a_scaled_trace_has_the_load_and_the_same_jobs(load):
 
 
 @given(st.integers(0, 2**32), st.integers(2, 200), st.floats(0.01, 10), st.sampled_from([32, 128, 256]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_scaling_keeps_the_order_and_hits_the_load_as_far_as_whole_seconds_allow(seed, count, load, nodes):
     trace = paper_trace(rng(seed), jobs=count, nodes=nodes)
     assume(np.isfinite(offered_load(trace, nodes)))

@@ -132,7 +132,7 @@ def test_a_log_without_a_usable_job_is_refused():
 
 
 @given(st.integers(1, 240), st.integers(1, 2048), st.booleans())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_the_tasks_have_the_processors_and_the_memory_of_the_job(processors, mib, memory_floor):
     trace = converted(line(asked=processors, asked_kb=mib * MB), line(job=2), memory_floor=memory_floor)
     if processors > 120 and (processors % 2 or 2 * mib >= 2048):
