@@ -54,7 +54,9 @@ def shared_file(path: str) -> Path:
 
 
 def policy_options(name: str) -> list[str]:
-    return ["--policy", "max-jobs", "--portfolio", AUTHORS_PORTFOLIO] if name == "max-jobs-7" else ["--policy", name]
+    """Those of the references, whose cycles look at 1,000 jobs."""
+    policy = ["--policy", "max-jobs", "--portfolio", AUTHORS_PORTFOLIO] if name == "max-jobs-7" else ["--policy", name]
+    return [*policy, "--queue-depth", "1000"]
 
 
 def job_nodes(out: Path) -> list[str]:

@@ -32,6 +32,8 @@ AUTHORS_PORTFOLIO = ("best-fit-memory", "worse-fit-memory", "best-fit-cores", "w
 AUTHORS_PORTFOLIO += ("memory-first-best", "memory-first-worse")
 REFERENCES = ("first-fit", "best-fit-cores", "best-fit-memory", "worse-fit-cores", "worse-fit-memory", "mix-fit")
 REFERENCES += ("max-jobs-7",)
+#: How many jobs a cycle of the references looked at.
+DEPTH = 1000
 
 needs_pool_a = pytest.mark.skipif(
     not (POOL_A / "pool-a.jobs.csv.gz").is_file(), reason=f"{POOL_A} is missing (SNS_SHARED names the folder)"
@@ -39,7 +41,7 @@ needs_pool_a = pytest.mark.skipif(
 
 
 def parameters(reference: str) -> MatchingParameters:
-    return MatchingParameters(AUTHORS_PORTFOLIO if reference == "max-jobs-7" else (reference,))
+    return MatchingParameters(AUTHORS_PORTFOLIO if reference == "max-jobs-7" else (reference,), queue_depth=DEPTH)
 
 
 def lines(folder: Path, name: str) -> list[str]:
@@ -58,7 +60,7 @@ def by_twin(folder: Path, trace: str, reference: str) -> list[str]:
     node_arrays = read_nodes(str(folder / f"{trace}.nodes.csv"))
     jobs = read_records(str(folder / f"{trace}.jobs.csv.gz"), node_arrays).trace()
     outcome = Simulation(
-        node_arrays, jobs, max_jobs(parameters(reference)).plainly(), queue_depth=1000, interval_s=30
+        node_arrays, jobs, max_jobs(parameters(reference)).plainly(), queue_depth=DEPTH, interval_s=30
     ).run()
     return [f"{each.job.id},{each.start_s},{node_arrays.names[each.nodes[0]]}" for each in outcome.placements]
 
