@@ -181,10 +181,11 @@ class SlurmExecutor:
         """Clear the node list, our gres and our boost, restore the memory if given, then hold the job for its owner.
 
         The hold is a user's hold. It comes last: after a crash in between, Slurm runs the job, while a held job would
-        never be released. A job that somebody else holds already, such as an administrator, stays held by them; not one
-        that Slurm itself has tried and held in between, for that hold nobody would ever end. A job that Slurm has
-        started meanwhile is not held, nor one that the watchdog has given to Slurm: nobody would ever
-        release it. Its mark says that it is Slurm's: so a mark from which we take the grant is read once more first.
+        never be released. A job that somebody else holds already, such as an administrator, stays held by them. Where
+        Slurm itself has tried the job in between and holds it, our hold replaces Slurm's, which nobody would ever end.
+        A job that Slurm has started meanwhile is not held, nor one that the watchdog has given to Slurm: nobody would
+        ever release it. Its mark says that it is Slurm's: so a mark from which we take the grant is read once more
+        first.
         """
         if not change.hold:
             self._require_as_seen(change)

@@ -76,16 +76,25 @@ def advance(cluster: Cluster, cycles: Cycles, interval_s: int) -> bool:
     state = cluster.state
     state[CYCLES] = 0
     while state[CYCLES] < len(cycles.time_s):
-        number = next_number(cluster, interval_s)
+        number = reach_next(cluster, interval_s)
         if number == NEVER:
             return False
-        now_s = number * interval_s
-        state[LAST] = number
-        finish(cluster, number, now_s)
-        while state[NEXT_SUBMIT] < len(cluster.jobs.submit_s) and (cluster.jobs.submit_s[state[NEXT_SUBMIT]] <= now_s):
-            submit_next(cluster)
         _cycle(cluster, cycles, number, interval_s)
     return True
+
+
+@compiled
+def reach_next(cluster: Cluster, interval_s: int) -> int:
+    """Finish and submit what is due by the next cycle; return its number, NEVER when no event is left."""
+    state, submit_s = cluster.state, cluster.jobs.submit_s
+    number = _next_number(cluster, interval_s)
+    if number != NEVER:
+        now_s = number * interval_s
+        state[LAST] = number
+        _finish(cluster, number, now_s)
+        while state[NEXT_SUBMIT] < len(submit_s) and submit_s[state[NEXT_SUBMIT]] <= now_s:
+            _submit_next(cluster)
+    return number
 
 
 @compiled
@@ -95,7 +104,7 @@ def _number(second_s: int, interval_s: int) -> int:
 
 
 @compiled
-def next_number(cluster: Cluster, interval_s: int) -> int:
+def _next_number(cluster: Cluster, interval_s: int) -> int:
     """The number of the next cycle, NEVER when no event is left."""
     state, jobs = cluster.state, cluster.jobs
     next_s = state[AGAIN_S]
@@ -258,7 +267,7 @@ def _change(cluster: Cluster, job: int, sign: int) -> None:
 
 
 @compiled
-def submit_next(cluster: Cluster) -> None:
+def _submit_next(cluster: Cluster) -> None:
     """Put the next job at the end of its project's list."""
     queue, state = cluster.queue, cluster.state
     job = state[NEXT_SUBMIT]
@@ -290,7 +299,7 @@ def _leave_queue(cluster: Cluster, job: int) -> None:
 
 
 @compiled
-def finish(cluster: Cluster, number: int, now_s: int) -> None:
+def _finish(cluster: Cluster, number: int, now_s: int) -> None:
     """Take the jobs that have ended from the bucket of this cycle, and give back what they held."""
     jobs, bucket = cluster.jobs, number % BUCKETS
     job = cluster.running[bucket]

@@ -14,16 +14,13 @@ from slurm_sns.policies.placement.fair_order_kernel import begin, line_up
 from slurm_sns.policies.placement.kernel_arrays import MATCHED, NOBODY, Flags, Integers, Queue
 from slurm_sns.sim.replay.compiled_loop import (
     CYCLES,
-    LAST,
     NEVER,
     NEXT_SUBMIT,
     Cluster,
     Cycles,
     begin_cycle,
     dispatch,
-    finish,
-    next_number,
-    submit_next,
+    reach_next,
 )
 
 #: The parts of `Ahead.rules`: whether the true next jobs are known, whether matches are summed, and the window.
@@ -46,16 +43,11 @@ def advance_ahead(cluster: Cluster, ahead: Ahead, cycles: Cycles, interval_s: in
     state = cluster.state
     state[CYCLES] = 0
     while state[CYCLES] < len(cycles.time_s):
-        number = next_number(cluster, interval_s)
+        number = reach_next(cluster, interval_s)
         if number == NEVER:
             return False
-        now_s = number * interval_s
-        state[LAST] = number
-        finish(cluster, number, now_s)
-        while state[NEXT_SUBMIT] < len(cluster.jobs.submit_s) and (cluster.jobs.submit_s[state[NEXT_SUBMIT]] <= now_s):
-            submit_next(cluster)
         if begin_cycle(cluster, cycles, number, interval_s):
-            best, kept = _compete(cluster, ahead, now_s)
+            best, kept = _compete(cluster, ahead, number * interval_s)
             dispatch(cluster, cycles, best, kept, interval_s)
     return True
 
