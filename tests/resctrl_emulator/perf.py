@@ -1,7 +1,8 @@
 """Performance counters of emulated programs, as the port `Perf` gives them: they are read from .emulator/counters.
 
 An event of a thread counts those programs whose first task is the thread, or descends from it and was started after the
-event was opened: as inherited events count (perf_event_open(2)). An event of a cgroup counts the programs whose first
+event was opened: as inherited events count (perf_event_open(2)). A start time is known to a tick (10 ms) only, so what
+is among the processes when the event is opened was started before. An event of a cgroup counts the programs whose first
 task is in the cgroup or below; the first CPU that it is opened on has all of it. Instructions and cycles alone are
 known. The kernel gives both of a thread within a microsecond; two reads of a file are further apart, so the cycles are
 those of the moment at which the instructions were read.
@@ -29,6 +30,8 @@ class _Opened:
     of: int
     directory: Path | None
     opened_ticks: int
+    #: The processes at that moment.
+    there: frozenset[int]
     followers: list[int] = field(default_factory=list)
     before: dict[int, int] = field(default_factory=dict)
     #: What each program of the event counted at the last look; one that is gone keeps it.
@@ -57,7 +60,7 @@ class EmulatedPerf:
         if directory is None and self._stat(thread) is None:
             raise PerfError(errno.ESRCH, f"thread {thread}")
         handle, self._next = self._next, self._next + 1
-        opened = _Opened(_COLUMNS[event.config], thread, directory, self._now_ticks())
+        opened = _Opened(_COLUMNS[event.config], thread, directory, self._now_ticks(), self._processes())
         if directory is not None:
             opened.is_counting = self._first_cpu.setdefault((str(directory), of), cpu) == cpu
         self._opened[handle] = opened
@@ -113,7 +116,7 @@ class EmulatedPerf:
             if task == opened.of:
                 return True
             found = self._stat(task)
-            if found is None or found[1] < opened.opened_ticks:
+            if found is None or task in opened.there or found[1] < opened.opened_ticks:
                 return False
             task = found[0]
         return False
@@ -135,6 +138,9 @@ class EmulatedPerf:
         except OSError:
             return None
         return int(fields[_PARENT]), int(fields[_STARTED])
+
+    def _processes(self) -> frozenset[int]:
+        return frozenset(int(each.name) for each in self._proc.iterdir() if each.name.isdigit())
 
     def _now_ticks(self) -> int:
         seconds = float(Path("/proc/uptime").read_text().split()[0])

@@ -79,6 +79,18 @@ def test_a_thread_counts_itself_and_what_it_starts_from_then_on(root: Path, shel
     assert values(perf, parent, child) == [0, pytest.approx(cycles)], "the child was there before"
 
 
+def test_a_child_of_the_same_tick_counts_for_its_parent_only_if_it_is_started_later(root: Path, shell: Shell) -> None:
+    perf = EmulatedPerf(root)
+    perf._now_ticks = lambda: 0  # as if all were of one tick
+    before = shell.child()
+    opened = perf.open(CYCLES, shell.pid, -1)
+    after = shell.child()
+    for task in (before, after):
+        start(root, task)
+        passes(root, 1)
+    assert values(perf, opened) == [pytest.approx(16 * 2.4e9)]
+
+
 def test_a_child_that_is_started_later_counts_for_its_parent(root: Path, shell: Shell) -> None:
     perf = EmulatedPerf(root)
     instructions, cycles = (perf.open(event, shell.pid, -1) for event in (INSTRUCTIONS, CYCLES))
