@@ -42,6 +42,19 @@ BETAS = (ORIGINAL_LOAD, 0.95, 0.8, 0.68, 0.58)
 HIGHEST_LOAD = min(BETAS)
 INTERVAL_S = 30
 
+
+def told_cycle(queue_depth: int | None, reservations: int | None) -> str:
+    """How far a cycle looks and for how many jobs it withholds capacity, for a page; None as in `Sweep`."""
+    depth = "every waiting job" if queue_depth is None else f"the first {queue_depth:,} jobs"
+    if reservations is None:
+        return f"look at {depth} and withhold capacity for each of them without a match"
+    positions = "position" if reservations == 1 else f"{reservations} positions"
+    return f"look at {depth} and withhold capacity at the first {positions}"
+
+
+#: What a cycle of a live or simulated Max-Jobs does unless told otherwise.
+TOLD_DEFAULT_CYCLE = told_cycle(MatchingParameters().queue_depth, MatchingParameters().reservations)
+
 #: The metrics of one run, as `sns simulate` names them.
 Run = Mapping[str, Any]
 
@@ -88,12 +101,8 @@ class Sweep:
 
     @property
     def told_cycle(self) -> str:
-        """How far a cycle looks and for how many jobs it withholds capacity, for a page."""
-        depth = "every waiting job" if self.queue_depth is None else f"the first {self.queue_depth:,} jobs"
-        if self.reservations is None:
-            return f"look at {depth} and withhold capacity for each of them without a match"
-        positions = "position" if self.reservations == 1 else f"{self.reservations} positions"
-        return f"look at {depth} and withhold capacity at the first {positions}"
+        """See `told_cycle`."""
+        return told_cycle(self.queue_depth, self.reservations)
 
     def parameters(self, policy: str, jobs: int) -> MatchingParameters:
         """The parameters of a policy's replay of this many jobs."""

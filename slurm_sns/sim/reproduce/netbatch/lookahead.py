@@ -20,7 +20,7 @@ from slurm_sns.sim.reproduce.claims import Claim, Interval, interval, percent_mo
 from slurm_sns.sim.reproduce.netbatch.readings import BETTER, MARKEDLY_BETTER, TOLD
 from slurm_sns.sim.reproduce.options import Options
 from slurm_sns.sim.reproduce.page import DataTable, Drawing, Page
-from slurm_sns.sim.reproduce.runs import HIGHEST_LOAD, INTERVAL_S, MAX_JOBS, records_of
+from slurm_sns.sim.reproduce.runs import HIGHEST_LOAD, INTERVAL_S, MAX_JOBS, TOLD_DEFAULT_CYCLE, records_of
 from slurm_sns.sim.workloads.netbatch import generate
 from slurm_sns.sim.workloads.netbatch_pools import POOLS
 
@@ -90,7 +90,7 @@ def reproduce(options: Options) -> Page:
             (
                 "`sns reproduce netbatch-lookahead`: Max-Jobs with the paper's five heuristics on pools A-D at scale "
                 f"{scale:g} for {days:g} days, at beta {', '.join(f'{beta:g}' for beta in betas)}, {options.seeds} "
-                "seeds. Cycles every 30 s, queue depth 1000, 1 reservation. Each heuristic matches the cycle on a copy "
+                f"seeds. Cycles every 30 s {TOLD_DEFAULT_CYCLE}. Each heuristic matches the cycle on a copy "
                 "of what is free, and then, by the same code on what it leaves, the jobs that stand for the next "
                 f"arrivals: *recent*, those of the last {SHORT_S} or {LONG_S} s; *known*, the true ones of the next. "
                 "*ties*: the heuristic with the most matches wins, and among equal ones the one that leaves room for "

@@ -21,7 +21,7 @@ from slurm_sns.sim.reproduce.netbatch.load_claims import MIX
 from slurm_sns.sim.reproduce.netbatch.readings import BEST_OR_THE_SAME, BETTER, TOLD
 from slurm_sns.sim.reproduce.options import Options
 from slurm_sns.sim.reproduce.page import DataTable, Page
-from slurm_sns.sim.reproduce.runs import HIGHEST_LOAD, INTERVAL_S, MAX_JOBS, records_of
+from slurm_sns.sim.reproduce.runs import HIGHEST_LOAD, INTERVAL_S, MAX_JOBS, TOLD_DEFAULT_CYCLE, records_of
 from slurm_sns.sim.traces.trace_arrays import TraceArrays
 from slurm_sns.sim.workloads.netbatch import generate
 from slurm_sns.sim.workloads.netbatch_pools import POOLS
@@ -128,8 +128,8 @@ def reproduce(options: Options) -> Page:
         made=[
             (
                 "`sns reproduce netbatch-resources`: pools A-D at scale "
-                f"{scale:g} for {days:g} days, beta {HIGHEST_LOAD:g}, {options.seeds} seeds. Cycles every 30 s, queue "
-                f"depth 1000, 1 reservation. With {' and '.join(map(str, counts[1:]))} resources each job demands "
+                f"{scale:g} for {days:g} days, beta {HIGHEST_LOAD:g}, {options.seeds} seeds. Cycles every 30 s "
+                f"{TOLD_DEFAULT_CYCLE}. With {' and '.join(map(str, counts[1:]))} resources each job demands "
                 f"{', '.join(map(str, LEVELS))} units of each further one (shares of jobs: "
                 f"{', '.join(f'{share:g}' for share in SHARES)}), independent of its cores, memory and run time. A "
                 "machine has them in proportion to its cores, so much that their load is that of the scarcer of cores "

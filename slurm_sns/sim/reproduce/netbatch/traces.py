@@ -31,7 +31,7 @@ from slurm_sns.sim.reproduce.netbatch.readings import BEST_OR_THE_SAME, BETTER, 
 from slurm_sns.sim.reproduce.options import Options
 from slurm_sns.sim.reproduce.page import DataTable, Drawing, Page
 from slurm_sns.sim.reproduce.resampling import DRAWS, percent_above
-from slurm_sns.sim.reproduce.runs import FIRST_FIT, INTERVAL_S, MAX_JOBS, POLICIES
+from slurm_sns.sim.reproduce.runs import FIRST_FIT, INTERVAL_S, MAX_JOBS, POLICIES, TOLD_DEFAULT_CYCLE
 from slurm_sns.sim.reproduce.shared_data import shared_file
 from slurm_sns.sim.traces.files import TraceFile
 from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
@@ -184,7 +184,7 @@ def reproduce(options: Options) -> Page:
             (
                 "`sns reproduce netbatch-traces`: each log whose memory is known is replayed as a whole, from an empty "
                 f"cluster, with its arrivals scaled to loads of {', '.join(map(str, loads))} % of the scarcer of cores "
-                f"and memory. Cycles every 30 s, queue depth 1000, 1 reservation. Loads: {told}."
+                f"and memory. Cycles every 30 s {TOLD_DEFAULT_CYCLE}. Loads: {told}."
                 + (f" Only the first {jobs:,} jobs of each log take part." if jobs else "")
             )
         ],
