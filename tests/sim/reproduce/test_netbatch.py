@@ -426,6 +426,14 @@ def test_pages_of_the_full_size_and_of_its_wins_rest_on_pools_with_two_complete_
     assert (options.out / "figure-16.svg").stat().st_size > 0
 
 
+def test_the_page_of_wins_needs_no_runs_but_those_of_max_jobs(tmp_path):
+    options = Options(tmp_path / "page", seeds=2, quick=True, workers=Processes(1))
+    sweeps = tiny(wins.sweeps_of(options))
+    run_sweeps(sweeps, options.workers, resume=False)
+    page = wins.page_of(options, full.finished(sweeps), dict.fromkeys(POOLS, won(50.0)))
+    assert len(page.claims) == len(page.groups) > 0
+
+
 def test_the_grid_of_cycles_has_every_depth_and_reservation_and_equal_shares_of_a_twentieth(tmp_path):
     options = Options(tmp_path, seeds=30)
     grid, small = depth.sweeps_of(options), depth.small_sweeps_of(options)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from slurm_sns.policies.matching.parameters import PAPER_PORTFOLIO
 from slurm_sns.sim.reproduce import figures
 from slurm_sns.sim.reproduce.claims import Interval, interval, percent_more
-from slurm_sns.sim.reproduce.netbatch.load_claims import MIX, claims_of
+from slurm_sns.sim.reproduce.netbatch.load_claims import claims_of
 from slurm_sns.sim.reproduce.netbatch.readings import TOLD
 from slurm_sns.sim.reproduce.options import Options
 from slurm_sns.sim.reproduce.page import DataTable, Drawing, Page
@@ -83,9 +83,12 @@ class Results:
         return interval(percent_more(self.of(pool, one, metric, beta), self.of(pool, other, metric, beta)))
 
     def load(self, pool: str, beta: float) -> float:
-        """The load in percent of capacity, of the scarcer of cores and memory; the mean over the seeds."""
-        cores = self.of(pool, MIX, "load_cores", beta).mean()
-        return float(max(cores, self.of(pool, MIX, "load_memory", beta).mean()))
+        """The load in percent of capacity, of the scarcer of cores and memory; the mean over the seeds.
+
+        It is that of the jobs: every policy's runs have the same.
+        """
+        some = self.sweep.policies[0]
+        return float(max(self.of(pool, some, metric, beta).mean() for metric in ("load_cores", "load_memory")))
 
     def made(self) -> str:
         """The page's sentences on how the runs were produced."""
