@@ -4,10 +4,10 @@ A watch goes on when the scheduler stops: while that does not answer, the last p
 """
 
 import json
-import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from rich.console import Console, Group, RenderableType
@@ -15,6 +15,7 @@ from rich.live import Live
 from rich.text import Text
 
 from slurm_sns.cli.live.explain_view import clock
+from slurm_sns.cli.termination import terminated_as_interrupted
 from slurm_sns.errors import BadInput, SnsError
 
 Ask = Callable[[], Any]
@@ -46,16 +47,11 @@ def show_again(ask: Ask, look: Look, every_s: float, *, as_json: bool) -> None:
         BadInput: the request was at fault; asking again would not help.
     """
     console = _console()
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
+    with suppress(KeyboardInterrupt), terminated_as_interrupted():
         if console.is_terminal and not as_json:
             _in_place(console, ask, look, every_s)
         else:
             _in_lines(ask, look, every_s, as_json=as_json)
-    except KeyboardInterrupt:
-        return
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _in_place(console: Console, ask: Ask, look: Look, every_s: float) -> None:

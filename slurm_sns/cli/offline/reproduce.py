@@ -10,6 +10,7 @@ import typer
 
 from slurm_sns.cli.options import AsJson
 from slurm_sns.cli.progress_bar import progress_bar
+from slurm_sns.cli.termination import terminated_as_interrupted
 from slurm_sns.errors import BadInput
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ def reproduce(
     seeds = seeds or (QUICK_SEEDS if quick else DFRS_SEEDS if name.startswith("dfrs-") else SEEDS)
     began = time.perf_counter()
     until_s = None if hours is None else time.time() + 3600 * hours
-    with progress_bar(name) as report:
+    with terminated_as_interrupted(), progress_bar(name) as report:
         page = module.reproduce(
             Options(
                 out,

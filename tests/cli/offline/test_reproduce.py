@@ -2,7 +2,11 @@
 
 import importlib
 import json
+import os
+import signal
+import subprocess
 import sys
+import time
 
 import pytest
 from typer.testing import CliRunner
@@ -14,6 +18,18 @@ from slurm_sns.errors import BadInput
 
 def call(*words):
     return CliRunner().invoke(app, ["reproduce", *map(str, words)], catch_exceptions=True)
+
+
+def is_gone(group, seconds=30.0):
+    """Whether no process of the group is left, now or soon."""
+    end_s = time.monotonic() + seconds
+    while time.monotonic() < end_s:
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.05)
+    return False
 
 
 def test_a_page_is_written_with_its_figures_and_tables(tmp_path):
@@ -64,3 +80,22 @@ def test_json_says_how_many_seeds_went_into_the_page(tmp_path):
     result = call("netbatch-workload", "--out", tmp_path, "--quick", "--seeds", 2, "--jobs", 1, "--json")
     assert json.loads(result.stdout)["seeds"] == 2
     assert json.loads(call("netbatch-examples", "--out", tmp_path, "--json").stdout)["seeds"] is None
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_run_that_is_stopped_keeps_its_finished_replays_and_leaves_no_process(tmp_path, number):
+    words = ("reproduce", "netbatch-full", "--quick", "--jobs", "2", "--out", tmp_path)
+    with subprocess.Popen(
+        [sys.executable, "-c", "from slurm_sns.cli import main; main()", *words],
+        start_new_session=True,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        while not list(tmp_path.glob("runs/*/*.json")):
+            assert process.poll() is None
+            time.sleep(0.05)
+        os.kill(process.pid, number)
+        assert process.wait(60) == 130
+        assert "Traceback" not in process.stderr.read()
+    assert (tmp_path / "rows.jsonl.gz").stat().st_size > 0
+    assert is_gone(process.pid), "a process of the run is left"
