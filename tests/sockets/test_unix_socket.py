@@ -221,7 +221,7 @@ def test_a_defect_in_an_answer_shows_and_ends_nothing(path: Path, capsys) -> Non
         with pytest.raises(Unreachable):
             ask(path, {"by": 0})
         assert ask(path, {"by": 1}) == 1
-        deadline_s = time.monotonic() + 5
+        deadline_s = time.monotonic() + 60
         while "ZeroDivisionError" not in (said := capsys.readouterr().err) and time.monotonic() < deadline_s:
             time.sleep(0.01)
     assert "ZeroDivisionError" in said
