@@ -159,21 +159,27 @@ class SlurmExecutor:
     def _release(self, order: Release) -> None:
         """Give a held job to Slurm as it is, and say so in its mark: if it is held later, it is not we who hold it.
 
-        A job that is no longer held is left alone: Slurm would clear its nice value. So is one that is Slurm's by now:
-        the hold is its owner's, unless it is Slurm's own. A job that another daemon of ours has placed since we looked
-        is held by its owner, too.
+        Of a job that is no longer held only the mark is written: Slurm would clear its nice value. A job that is
+        Slurm's by now is left alone: the hold is its owner's, unless it is Slurm's own. A job that another daemon of
+        ours has placed since we looked is held by its owner, too.
 
         Raises:
             Refused: an administrator holds it now, or it has other nodes than when we looked.
         """
         now = self._load(order.job_id)
-        if now.priority != 0 or (now.is_slurms and now.reason != SLURMS_HOLD):
+        has_other_nodes = bool(now.pinned_to) and set(now.pinned_to) != set(order.pinned_to)
+        extra = mark.given_to_slurm(now.hints)
+        if now.priority != 0:
+            if extra is not None and now.state is JobState.PENDING and not (now.is_slurms or has_other_nodes):
+                with answers():
+                    pyslurm().Job(order.job_id).modify(pyslurm().JobSubmitDescription(extra=extra))
+            return
+        if now.is_slurms and now.reason != SLURMS_HOLD:
             return
         if is_held_by_others(now) and now.reason == ADMINS_HOLD:
             raise Refused("an administrator holds it")
-        if now.pinned_to and set(now.pinned_to) != set(order.pinned_to):
+        if has_other_nodes:
             raise Refused("it has been placed meanwhile, or its owner has changed its node list")
-        extra = mark.given_to_slurm(now.hints)
         with answers():
             pyslurm().Job(order.job_id).modify(pyslurm().JobSubmitDescription(priority=INFINITE, extra=extra))
 

@@ -124,8 +124,24 @@ def test_a_release_changes_the_priority_and_says_in_the_mark_that_we_no_longer_h
     pyslurm.Job.return_value.modify.assert_called_once_with({"priority": INFINITE, "extra": new})
 
 
-def test_a_job_that_is_free_is_not_released_again_for_that_would_clear_its_nice_value(pyslurm) -> None:
-    pyslurm.Job.load.return_value = recorded.job(priority=900, nice=100)
+def test_of_a_job_that_is_free_only_the_mark_is_written_for_a_release_would_clear_its_nice_value(pyslurm) -> None:
+    """When a placement that Slurm found impossible is taken back, Slurm itself frees the job."""
+    pyslurm.Job.load.return_value = recorded.job(priority=900, nice=100, extra="sns:1 grant=1:abc")
+    execute(Release(7, "over"))
+    pyslurm.Job.return_value.modify.assert_called_once_with({"extra": "sns:1 advised"})
+
+
+@pytest.mark.parametrize(
+    "now",
+    [
+        {"extra": "mine"},
+        {"extra": "sns:1 advised"},
+        {"extra": "sns:1", "required_nodes": "c1"},  # placed since we looked
+        {"extra": "sns:1", "state": "RUNNING"},
+    ],
+)
+def test_a_free_job_that_is_no_longer_ours_to_release_is_left_alone(pyslurm, now) -> None:
+    pyslurm.Job.load.return_value = recorded.job(priority=900, **now)
     execute(Release(7, "over"))
     pyslurm.Job.return_value.modify.assert_not_called()
 

@@ -363,6 +363,7 @@ class _Job:
     def modify(self, change: SimpleNamespace) -> None:
         given = {name for name, value in vars(change).items() if value is not None}
         kind = "place" if "required_nodes" in given else "release" if "priority" in given else "nice"
+        kind = "update" if given == {"extra"} else kind
         self._ask(kind, lambda by: self.controller.slurm.modify(self._id, change, by))
 
     def requeue(self) -> None:

@@ -318,7 +318,7 @@ class Slurm:
             self._release(job, by, given.get("extra"))
             return
         fields = {_WORDS[name]: _text(value) for name, value in given.items()}
-        if set(given) == {"nice"}:
+        if set(given) <= {"nice", "extra"}:
             self._apply(job, fields, by)
             self._tell("update", job, by, fields=fields)
             return
