@@ -50,7 +50,14 @@ class PlacementOrder:
     replaced: Replaced | None = None
 
 
-Order = PlacementOrder | Unpin | Release | Split | OwnNice | Suspend | Resume | Requeue | SetShare
+@dataclass(frozen=True, slots=True)
+class EndHold:
+    """The order to end a user's hold of a job that was given to Slurm: a hold of ours has met it at that moment."""
+
+    job_id: int
+
+
+Order = PlacementOrder | Unpin | Release | EndHold | Split | OwnNice | Suspend | Resume | Requeue | SetShare
 
 
 @dataclass(frozen=True, slots=True)

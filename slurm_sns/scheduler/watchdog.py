@@ -7,7 +7,8 @@ still looks again, because a job may have been submitted in the second before.
 from collections.abc import Callable, Mapping
 
 from slurm_sns.errors import SnsError
-from slurm_sns.scheduler.observe.records import JobRecord
+from slurm_sns.scheduler.observe.records import JobRecord, Stage
+from slurm_sns.scheduler.orders import EndHold, reached
 from slurm_sns.scheduler.outage_log import Outage
 from slurm_sns.scheduler.ports import Clock, Executor, Log, State
 from slurm_sns.scheduler.release import release_held
@@ -52,24 +53,51 @@ class Watchdog:
         self._stepped_s = float("-inf")
 
     def look(self) -> int:
-        """Look once at the heartbeat; return the number of jobs released."""
+        """Look once at the heartbeat; return the number of jobs released.
+
+        A scheduler that lives again meanwhile keeps the jobs that are still held.
+        """
+        if not self._is_stale():
+            return 0
+        jobs = self._state.observe().jobs
+        held = {job.id for job in jobs if job.priority == 0}
+        released = release_held(
+            jobs,
+            self._records(),
+            self._settings,
+            self._clock.now(),
+            executor=self._executor,
+            log=self._log,
+            reason="the scheduler shows no sign of life",
+        )
+        number = 0
+        for job_id in released:
+            number += 1
+            if not self._is_stale():
+                if job_id not in held:
+                    self._end_new_hold(job_id)
+                break
+        return number
+
+    def _is_stale(self) -> bool:
+        """Whether the scheduler counts as dead now. A change is logged."""
         now_s = self._clock.now()
         stale = not self._was_stepped(now_s) and is_stale(self._last_beat(), now_s, self._timeout_s)
         if stale != self._was_stale:
             self._log("no heartbeat: releasing held jobs" if stale else "heartbeat is back")
         self._was_stale = stale
-        if not stale:
-            return 0
-        released = release_held(
-            self._state.observe().jobs,
-            self._records(),
-            self._settings,
-            now_s,
-            executor=self._executor,
-            log=self._log,
-            reason="the scheduler shows no sign of life",
-        )
-        return sum(1 for _ in released)
+        return stale
+
+    def _end_new_hold(self, job_id: int) -> None:
+        """End the hold of a job that a scheduler has begun to hold, by the records, while we gave it to Slurm.
+
+        Nobody else would: the mark says that the job is Slurm's. Without such a record the hold is its owner's.
+        """
+        record = self._records().get(job_id)
+        if record is not None and record.stage in (Stage.HOLDING, Stage.HELD):
+            for answer in reached(self._executor.execute((EndHold(job_id),))):
+                if answer.refused is not None:
+                    self._log(f"job {job_id}: could not be released: {answer.refused}")
 
     def _was_stepped(self, now_s: float) -> bool:
         """Whether the time was set a moment ago: a living scheduler's heartbeat may then still show the old time."""

@@ -19,7 +19,7 @@ from slurm_sns.scheduler.observe.follow_up import Unpin, own_nice_of
 from slurm_sns.scheduler.observe.job_status import ADMINS_HOLD, SLURMS_HOLD, is_held_by_others
 from slurm_sns.scheduler.observe.nice import OwnNice
 from slurm_sns.scheduler.observe.observed import JobState, ObservedJob
-from slurm_sns.scheduler.orders import Answer, NotSent, Order, PlacementOrder, Replaced, one_by_one
+from slurm_sns.scheduler.orders import Answer, EndHold, NotSent, Order, PlacementOrder, Replaced, one_by_one
 from slurm_sns.slurm import translate
 from slurm_sns.slurm.api import answers, pyslurm
 from slurm_sns.slurm.commands import run
@@ -73,6 +73,8 @@ class SlurmExecutor:
                 self._unpin(order)
             case Release():
                 self._release(order)
+            case EndHold():
+                self._free(order.job_id)
             case Split():
                 self._split(order)
             case OwnNice():

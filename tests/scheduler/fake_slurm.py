@@ -19,7 +19,7 @@ from slurm_sns.scheduler.observe.follow_up import Unpin
 from slurm_sns.scheduler.observe.nice import OwnNice
 from slurm_sns.scheduler.observe.observed import JobState, Observation
 from slurm_sns.scheduler.observe.records import Memory
-from slurm_sns.scheduler.orders import PlacementOrder, one_by_one
+from slurm_sns.scheduler.orders import EndHold, PlacementOrder, one_by_one
 from slurm_sns.scheduler.ports import Ports
 from slurm_sns.submit import mark
 
@@ -28,6 +28,7 @@ METHODS = {
     PlacementOrder: "place",
     Unpin: "unpin",
     Release: "release",
+    EndHold: "end_hold",
     Split: "split",
     OwnNice: "restore_nice",
     Suspend: "suspend",
@@ -132,6 +133,11 @@ class FakeSlurm:
         self.pending(order.job_id)
         extra = mark.given_to_slurm(self.jobs[order.job_id].hints)
         self.change(order.job_id, priority=1000, **({} if extra is None else {"extra": extra}))
+
+    def end_hold(self, order) -> None:
+        held = self.jobs[order.job_id]
+        if held.priority == 0 and held.is_slurms and held.reason not in ("JobHeldAdmin", "BadConstraints"):
+            self.change(order.job_id, priority=1000)
 
     def suspend(self, order) -> None:
         """Free the job's cores, but not its memory and gres. As in Slurm, to suspend a suspended job is no error."""

@@ -134,6 +134,67 @@ def test_a_job_held_in_the_last_moment_is_released_at_the_next_look(case: Case) 
     assert case.dog.look() == 1
 
 
+def test_it_leaves_the_rest_to_a_scheduler_that_lives_again_meanwhile(case: Case) -> None:
+    case.beat = None
+    case.slurm.submit(1, 1)
+    release = case.slurm.release
+
+    def then_it_lives(order) -> None:
+        release(order)
+        case.beat = NOW
+
+    case.slurm.release = then_it_lives
+    assert case.dog.look() == 1
+    assert [job.priority for job in case.slurm.jobs.values()] == [1000, 0, 0]
+    assert case.log[-1] == "heartbeat is back"
+
+
+@pytest.mark.parametrize(
+    ("stage", "reason", "is_held"),
+    [
+        (Stage.HOLDING, "JobHeldUser", False),
+        (Stage.HELD, "JobHeldUser", False),
+        (Stage.HOLDING, "JobHeldAdmin", True),
+        (Stage.RELEASED, "JobHeldUser", True),  # its owner's, by the records
+        (Stage.PLACED, "JobHeldUser", True),
+    ],
+)
+def test_a_hold_of_a_scheduler_that_lives_again_is_ended_where_the_mark_says_now_that_the_job_is_slurms(
+    case: Case, stage: Stage, reason: str, is_held: bool
+) -> None:
+    """It may stand still between its last check of a job and the change of the job."""
+    case.beat = None
+    submit_s = case.slurm.jobs[1].submit_s
+    case.slurm.change(1, pinned_to=("c1",), priority=1500, nice=-500)
+    case.records = {1: JobRecord(1, submit_s, Stage.PLACED, ("c1",))}
+    unpin = case.slurm.unpin
+
+    def then_it_lives(change) -> None:
+        unpin(change)
+        case.beat = NOW
+        case.records = {1: JobRecord(1, submit_s, stage)}
+        case.slurm.change(1, priority=0, reason=reason)
+
+    case.slurm.unpin = then_it_lives
+    assert case.dog.look() == 1
+    assert case.is_held is is_held
+
+
+def test_an_owners_hold_just_after_the_release_stays_when_the_scheduler_lives_again(case: Case) -> None:
+    case.beat = None
+    case.records = {1: JobRecord(1, case.slurm.jobs[1].submit_s, Stage.HELD)}
+    release = case.slurm.release
+
+    def then_it_lives(order) -> None:
+        release(order)
+        case.beat = NOW
+        case.slurm.change(1, priority=0, reason="JobHeldUser")
+
+    case.slurm.release = then_it_lives
+    assert case.dog.look() == 1
+    assert case.is_held
+
+
 def test_it_says_when_the_heartbeat_is_back(case: Case) -> None:
     case.beat = None
     case.dog.look()

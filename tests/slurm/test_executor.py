@@ -13,7 +13,7 @@ from slurm_sns.scheduler.observe.arrays import Split
 from slurm_sns.scheduler.observe.follow_up import Unpin
 from slurm_sns.scheduler.observe.nice import OwnNice
 from slurm_sns.scheduler.observe.records import OwnMemory
-from slurm_sns.scheduler.orders import PlacementOrder, Replaced
+from slurm_sns.scheduler.orders import EndHold, PlacementOrder, Replaced
 from slurm_sns.slurm import translate
 from slurm_sns.slurm.api import is_unreachable
 from slurm_sns.slurm.commands import run
@@ -214,6 +214,22 @@ def test_a_hold_that_met_a_job_just_started_is_taken_back(sent, pyslurm) -> None
     unpin()
     assert [call.args[1] for call in sent.call_args_list] == ["update", "uhold"]
     pyslurm.Job.return_value.modify.assert_called_once_with({"priority": INFINITE})
+
+
+@pytest.mark.parametrize(
+    ("now", "is_ended"),
+    [
+        ({"extra": "sns:1 advised"}, True),
+        ({"extra": "sns:1 advised", "priority": 1000}, False),
+        ({"extra": "sns:1 advised", "state_reason": "JobHeldAdmin"}, False),
+        ({"extra": "sns:1"}, False),
+    ],
+)
+def test_only_a_users_hold_of_a_job_that_is_slurms_is_ended(pyslurm, now, is_ended: bool) -> None:
+    pyslurm.Job.load.return_value = recorded.job(**now)
+    execute(EndHold(7))
+    calls = [mock.call({"priority": INFINITE})] if is_ended else []
+    assert pyslurm.Job.return_value.modify.call_args_list == calls
 
 
 def test_a_hold_without_an_answer_is_looked_at_all_the_same(sent, pyslurm) -> None:
