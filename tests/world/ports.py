@@ -184,6 +184,7 @@ class Caller:
         if sprung:
             self._spring(sprung, "after")
             if any(trap.when == "lost" for trap in sprung) and not self.controller.is_repaired:
+                world.history.add("lost", self.concerns if is_rpc else 0, self.name, call=kind)
                 raise Unreachable(f"slurmctld does not answer: the reply to {kind} was lost")
         if problem is not None:
             raise problem

@@ -58,6 +58,7 @@ class Lives:
             "submit": self._submit,
             "hold": self._hold,
             "release": self._release,
+            "lost": self._lost,
             "update": self._update,
             "place": self._place,
             "unpin": self._update,
@@ -156,7 +157,13 @@ class Lives:
     def _is_without_trace(self, life: Life) -> bool:
         """Whether an owner's hold of the job would look like ours."""
         is_by_us = life.is_marked_held or life.unseen or life.is_claimed or life.unverified
-        return bool(is_by_us) or self._is_off_record(life) or self._is_being_released(life)
+        is_unsaid = self._is_off_record(life) or self._is_gift_unsaid(life)
+        return bool(is_by_us) or is_unsaid or self._is_being_released(life)
+
+    def _is_gift_unsaid(self, life: Life) -> bool:
+        """Whether we gave the job to Slurm, and neither a mark nor anybody knows; a record says that we hold it."""
+        is_unsaid = life.given_s is not None and not life.has_mark and not self._knows_given(life)
+        return is_unsaid and life.id in self.records
 
     def _is_being_released(self, life: Life) -> bool:
         """Whether a daemon's update has just lifted Slurm's own hold of the job, and its release is still to come.
@@ -188,6 +195,15 @@ class Lives:
         elif not had and event.data["admin"] and not event.data.get("was_paused", life.state == "suspended"):
             life.wishes["nice"], life.boosted = 0, False  # the same
         self._let_go(life, event)
+
+    def _lost(self, event: Event) -> None:
+        """The answer to a call was lost. Of a job without a mark nobody then knows that it was released."""
+        life = self.of.get(event.job)
+        if life is None or event.data["call"] != "release" or life.has_mark:
+            return
+        life.given_known.discard(event.by)
+        if life.hold == "owner" and self._is_gift_unsaid(life):
+            life.hold, life.owner_held_s, life.unclear = "ours", None, True
 
     def _let_go(self, life: Life, event: Event) -> None:
         """Nobody holds the job any more."""

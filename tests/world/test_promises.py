@@ -733,6 +733,64 @@ def test_a_job_that_was_given_to_slurm_is_not_held_again_though_the_store_is_los
     assert case.names() == ["taken again"]
 
 
+@pytest.mark.parametrize(
+    ("lost", "extra", "recorded", "found"),
+    [
+        (True, "", False, []),
+        (False, "", False, ["hold undone"]),
+        (True, "sns:1", False, ["hold undone"]),  # the mark says `advised` then
+        (True, "", True, ["hold undone"]),
+    ],
+)
+def test_a_hold_after_a_release_whose_answer_was_lost_leaves_no_trace_on_a_job_without_a_mark(
+    case: Case, lost: bool, extra: str, recorded: bool, found: list[str]
+) -> None:
+    case.submit()
+    case.cycle(3.0, 1)
+    case.add(3.5, "update", 1, "alice", fields={"Extra": extra})
+    case.seen(4.0, 1)
+    case.add(4.01, "look", 1, "scheduler", is_check=False)
+    case.add(4.02, "release", 1, "scheduler", admin=True, had_hold="user", extra=f"{extra} advised" if extra else None)
+    if lost:
+        case.add(4.021, "lost", 1, "scheduler", call="release")
+    if recorded:
+        case.add(4.03, "record", by="scheduler", saved=(1,), gone=(), released=(1,))
+    case.add(4.04, "hold", 1, "alice", admin=False, had="")
+    case.seen(5.0)
+    case.add(5.01, "look", 1, "scheduler", is_check=False)
+    case.add(5.02, "release", 1, "scheduler", admin=True, had_hold="user")
+    case.start(6.0)
+    case.add(9.0, "end", 1, "slurm", how="completed")
+    assert case.names() == found
+
+
+@pytest.mark.parametrize(
+    ("by", "extra", "found"),
+    [
+        ("watchdog", "mine", []),
+        ("watchdog", None, ["hold undone"]),
+        ("scheduler", "mine", ["hold undone"]),  # which remembers what it gave
+    ],
+)
+def test_a_hold_after_our_mark_was_overwritten_leaves_no_trace_if_only_the_mark_said_that_the_job_is_slurms(
+    case: Case, by: str, extra: str | None, found: list[str]
+) -> None:
+    case.submit()
+    case.cycle(3.0, 1)
+    case.add(4.0, "look", by=by, is_check=False)
+    case.add(4.01, "look", 1, by, is_check=False)
+    case.add(4.02, "release", 1, by, admin=True, had_hold="user", extra="sns:1 advised")
+    if extra is not None:
+        case.add(4.03, "update", 1, "alice", fields={"Extra": extra})
+    case.add(4.04, "hold", 1, "alice", admin=False, had="")
+    case.add(5.0, "look", by=by, is_check=False)
+    case.add(5.01, "look", 1, by, is_check=False)
+    case.add(5.02, "release", 1, by, admin=True, had_hold="user")
+    case.start(6.0)
+    case.add(9.0, "end", 1, "slurm", how="completed")
+    assert case.names() == found
+
+
 def test_a_job_that_its_owner_marks_as_slurms_stays_held_as_it_is(case: Case) -> None:
     case.beats_until_s, case.alive = 4, False
     case.submit()
