@@ -393,13 +393,18 @@ class _Tale:
                 self.say("explored too often", f"{key} at scale {scale} failed {learnt.failed[key, scale]} times")
 
     def check_explorers(self, event: Event) -> None:
-        """At most so many nodes serve exploring runs."""
+        """At most so many nodes serve exploring runs: those that run where they were to be measured.
+
+        A job that Slurm starts elsewhere, because its placement was never sent, explores nothing.
+        """
         if self.had_two:
             return
         holding = {
             job: nodes
             for job, (restarts, nodes) in self.running.items()
-            if (job, restarts) in self.learnt.present and self.learnt.keys[job, restarts][3] is not None
+            if (job, restarts) in self.learnt.present
+            and self.learnt.keys[job, restarts][3] is not None
+            and set(nodes) == set(self.learnt.keys[job, restarts][2])
         }
         number = sum(map(len, holding.values()))
         if event.job in holding and number > self.most_nodes:
