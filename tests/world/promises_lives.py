@@ -286,6 +286,9 @@ class Lives:
             life.given_known.add(event.by)
             if life.given_s is None:
                 life.given_s, life.noted = event.at_s, True
+        elif "Extra" in fields and life.noted and self._was_given_unseen(life, event):
+            life.given_s, life.noted = None, False  # the watchdog's word is lost
+            life.given_known.clear()
         if "Nice" in fields:
             life.boosted = int(fields["Nice"]) < 0 and int(fields["Nice"]) != life.wishes["nice"]
         if "MinMemoryCPU" in fields or "MinMemoryNode" in fields:
@@ -305,11 +308,17 @@ class Lives:
         if event.kind == "unpin" and event.by.startswith("scheduler"):
             # What people did since it looked it does not know: it may take what they do next for Slurm's doing.
             life.was_unheld |= not life.marked or life.people_s >= self.looked_s.get(event.by, 0.0)
-            if not (life.was_unheld or is_note(fields.get("Extra", ""))):
+            if not (life.was_unheld or life.noted or is_note(fields.get("Extra", ""))):
                 self._taken_back.setdefault(event.by, {})[life.id] = life
             life.unverified.add(event.by)
             if life.hold == "owner" and (life.owner_held_s or 0.0) >= self.looked_s.get(event.by, 0.0):
                 life.hold, life.owner_held_s, life.unclear = "ours", None, True  # our own hold would have come now
+
+    def _was_given_unseen(self, life: Life, event: Event) -> bool:
+        """Whether another daemon of ours gave the job to Slurm after this one had read its mark, just before this."""
+        read_s = self.looked_at_s.get((event.by, life.id), -1.0)
+        began_s = self.looked_s.get(event.by, 0.0)
+        return life.given_s is not None and began_s <= read_s <= life.given_s
 
     def _prioritised(self, life: Life, event: Event) -> None:
         """An administrator's priority clears the nice value; the largest number releases the job."""

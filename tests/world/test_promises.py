@@ -626,10 +626,18 @@ def test_a_job_that_its_owner_releases_after_its_placement_was_taken_back_is_hel
 
 @pytest.mark.parametrize(
     ("how", "found"),
-    [("left", ["hold not verified"]), ("held once more", []), ("by a new scheduler", []), ("disabled", [])],
+    [
+        ("left", ["hold not verified"]),
+        ("held once more", []),
+        ("by a new scheduler", []),
+        ("disabled", []),
+        ("released just before its placement", []),  # the mark says so still
+    ],
 )
 def test_a_hold_that_is_not_in_force_is_set_once_more(case: Case, how: str, found: list[str]) -> None:
     case.submit(begin_s=int(BEGIN_S) + 900)
+    if how == "released just before its placement":
+        case.add(2.999, "release", 1, "watchdog", admin=True, had_hold="user", extra="sns:1 advised")
     case.place(3.0)
     case.seen(3.9, 1)
     case.add(4, "unpin", 1, "scheduler", fields={"Nice": "0", "ReqNodeList": ""})
@@ -788,6 +796,24 @@ def test_a_hold_after_our_mark_was_overwritten_leaves_no_trace_if_only_the_mark_
     case.add(5.02, "release", 1, by, admin=True, had_hold="user")
     case.start(6.0)
     case.add(9.0, "end", 1, "slurm", how="completed")
+    assert case.names() == found
+
+
+@pytest.mark.parametrize(("read_s", "found"), [(8.01, []), (8.03, ["taken again"] * 2)])
+def test_the_watchdogs_word_is_lost_where_the_scheduler_has_just_read_the_mark(
+    case: Case, read_s: float, found: list[str]
+) -> None:
+    case.submit()
+    case.place(3.0)
+    case.add(7.0, "look", by="watchdog", is_check=False)
+    case.seen(8.0, 1)
+    case.add(read_s, "look", 1, "scheduler", is_check=False)
+    clears = {"Nice": "0", "ReqNodeList": "", "TresPerNode": ""}
+    case.add(8.02, "unpin", 1, "watchdog", fields={**clears, "Extra": "sns:1 advised"})
+    case.add(8.04, "unpin", 1, "scheduler", fields={**clears, "Extra": "sns:1"})
+    case.add(8.05, "look", 1, "scheduler", is_check=False)
+    case.add(8.06, "hold", 1, "scheduler", admin=False, had="")
+    case.ran(9.0)
     assert case.names() == found
 
 
