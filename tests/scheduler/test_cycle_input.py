@@ -524,6 +524,12 @@ def test_a_job_that_its_owner_released_before_we_saw_it_stays_slurms_when_it_has
     assert (planned(later), later.corrections) == ([], ()), "a hold of it is its owner's"
 
 
+def test_a_job_that_its_owner_released_and_pinned_before_we_saw_it_stays_held_by_its_owner() -> None:
+    seen = situation(look(job(1, priority=9, pinned_to=("c1",))))
+    later = situation(look(job(1, pinned_to=("c1",))), *seen.records.values())
+    assert (planned(later), later.corrections) == ([], ())
+
+
 @pytest.mark.parametrize("stage", [Stage.HELD, Stage.HOLDING])
 def test_a_job_that_was_released_from_our_hold_and_runs_stays_slurms_when_it_is_requeued(stage: Stage) -> None:
     runs = replace(job(1, priority=9), state=JobState.RUNNING, allocated=("c1",))

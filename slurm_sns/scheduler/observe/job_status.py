@@ -160,7 +160,7 @@ def _released(
     if not carries_ours(job, record):
         if record is not None and record.stage is Stage.HOLDING and is_marked and not job.pinned_to:
             return JobStatus.UNHELD
-        return JobStatus.FOREIGN if record is None and job.pinned_to else JobStatus.RELEASED
+        return JobStatus.RELEASED
     is_where_we_put_it = record is None or is_pinned_by(job, record)
     if not is_where_we_put_it or not is_marked:
         return JobStatus.CHANGED

@@ -204,7 +204,7 @@ def test_a_job_that_its_owner_holds_is_shown_as_such_also_after_its_placement_wa
 
 
 def test_a_mark_that_a_user_wrote_on_a_job_with_a_node_list_of_their_own_gives_it_to_slurm() -> None:
-    assert seen(pinned(1, "c1", nice=0)) is JobStatus.FOREIGN
+    assert seen(pinned(1, "c1", nice=0)) is JobStatus.RELEASED
     assert seen(job(1, pinned_to=("c1",))) is JobStatus.CHANGED, "or the filter holds it, and it was pinned since"
 
 
