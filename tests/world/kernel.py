@@ -241,7 +241,7 @@ class World:
                 if what is not None and not isinstance(what, Process):  # otherwise an outdated wake
                     self.act(what)
             else:
-                self.true_s = until_s
+                self.true_s = max(self.true_s, until_s)  # thawed just now, it goes on now
                 return
 
     def _park(self, process: Process, until_s: float, *, can_wake: bool) -> None:

@@ -106,16 +106,17 @@ def test_a_frozen_process_goes_on_later():
     assert lines == [(1.0, "before"), (8.5, "after")]
 
 
-def test_a_frozen_process_that_is_thawed_goes_on_at_once():
+@pytest.mark.parametrize("is_alone", [False, True])
+def test_a_frozen_process_that_is_thawed_goes_on_at_once(is_alone):
     world, lines = World(), []
     world.slurm = Idle()
     process = world.start("frozen", lambda: (world.wait(1.0), lines.append(world.true_s)))
-    other = world.start("other", lambda: [world.wait(0.5) for _ in range(30)])
+    other = None if is_alone else world.start("other", lambda: [world.wait(0.5) for _ in range(30)])
     world.at(0.5, lambda: world.freeze(process, 50.0))
     world.at(3.25, lambda: world.thaw(process))
     world.run(20.0)
     assert lines == [3.25]
-    assert other.is_over
+    assert other is None or other.is_over
 
 
 def test_a_signal_ends_a_sleep_and_no_other_wait():
