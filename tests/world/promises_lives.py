@@ -161,8 +161,8 @@ class Lives:
         return bool(is_by_us) or is_unsaid or self._is_being_released(life)
 
     def _is_gift_unsaid(self, life: Life) -> bool:
-        """Whether we gave the job to Slurm, and neither a mark nor anybody knows; a record says that we hold it."""
-        is_unsaid = life.given_s is not None and not life.has_mark and not self._knows_given(life)
+        """Whether we gave the job to Slurm, and neither its mark nor anybody says so; a record says that we hold it."""
+        is_unsaid = life.given_s is not None and not life.noted and not self._knows_given(life)
         return is_unsaid and life.id in self.records
 
     def _is_being_released(self, life: Life) -> bool:
@@ -297,6 +297,9 @@ class Lives:
         looks_requeued = life.has_mark and life.started and is_unknown
         was_changed = life.people_s >= self.looked_s.get(event.by, 0.0)  # we know the list of before
         looks_ours = looks_requeued or was_changed or set(life.wishes["required"]) == set(life.last_nodes)
+        extra = fields.get("Extra", "")
+        if was_changed and is_mark(extra) and without_notes(extra) != without_notes(life.wishes["extra"]):
+            life.wishes["extra"], life.marked, life.marked_by_owner = without_notes(extra), True, False
         if fields.get("ReqNodeList") == "" and looks_ours:
             # "By us" means the nodes of our record's last placement, or without a record those of a requeued job
             # (CONTRIBUTING): such a list of theirs is ours.

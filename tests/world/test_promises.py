@@ -503,6 +503,22 @@ def test_a_mark_that_a_placement_has_replaced_in_the_window_is_ours_again(
     assert case.names() == found
 
 
+@pytest.mark.parametrize(("at_s", "found"), [(8.05, []), (7.5, ["taken again", "extra overwritten"])])
+def test_a_mark_that_taking_a_placement_back_has_replaced_in_the_window_is_ours_again(
+    case: Case, at_s: float, found: list[str]
+) -> None:
+    case.submit()
+    case.place(3, extra="sns:1 grant=1:abc")
+    case.add(at_s, "update", 1, "alice", fields={"Extra": "mine"})
+    case.seen(8, 1)
+    case.add(8.1, "unpin", 1, "scheduler", fields={"Nice": "0", "ReqNodeList": "", "Extra": "sns:1"})
+    case.add(8.2, "hold", 1, "scheduler", admin=False, had="")
+    case.place(12)
+    case.start(13)
+    case.add(16, "end", 1, "slurm", how="completed")
+    assert sorted(case.names()) == sorted(found)
+
+
 def test_a_job_that_its_owner_has_marked_is_ours_to_place(case: Case) -> None:
     """README: an owner who writes the mark has the job planned like any other."""
     case.submit(held=True, verdict="pass")
@@ -711,7 +727,8 @@ def test_a_mark_that_people_write_on_a_running_job_makes_it_slurms(case: Case) -
     case.submit(verdict="pass", may_restart=True)
     case.start(3)
     case.add(4, "update", 1, "alice", fields={"Extra": "sns:1"})
-    case.cycle(5, 1)
+    case.cycle(5)
+    case.add(5.01, "record", by="scheduler", saved=(1,), gone=(), released=(1,))
     case.add(6, "requeue", 1, "alice")
     case.add(6, "end", 1, "slurm", how="requeued")
     case.add(7.5, "hold", 1, "alice", admin=False, had="")
@@ -776,6 +793,7 @@ def test_a_hold_after_a_release_whose_answer_was_lost_leaves_no_trace_on_a_job_w
     ("by", "extra", "found"),
     [
         ("watchdog", "mine", []),
+        ("watchdog", "sns:1", []),
         ("watchdog", None, ["hold undone"]),
         ("scheduler", "mine", ["hold undone"]),  # which remembers what it gave
     ],
