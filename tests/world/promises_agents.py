@@ -386,7 +386,7 @@ class _Tale:
             if sum(count for (other, _), count in learnt.measured.items() if other == key) > IN_ALL:
                 self.say("explored too often", f"{key}: more than {IN_ALL} runs")
         elif timed > 0 and not step[1]:
-            pass  # whose time it is cannot be told
+            learnt.failed.pop((key, scale), None)  # whose time it is cannot be told; it may be a measurement
         elif run not in self.requeued and run[0] not in self.purged and run[0] not in self.running:
             learnt.failed[key, scale] += 1
             if learnt.failed[key, scale] > MOST_FAILURES:

@@ -19,7 +19,8 @@ PLACING_WORDS = frozenset({"NumTasks", "NtasksPerNode"})
 def not_taken_back(event: Event, tale: Tale) -> Iterator[str]:
     """A job that Slurm does not start in time loses its placement, whatever happens to the clock.
 
-    A cycle goes by the time of its beginning: it may be frozen, or wait, before it looks. A placement from the future
+    A cycle goes by the time of its beginning: it may be frozen, or wait, before it looks. The time counts from the
+    answer to the placement, for which a scheduler that stands still waits for long. A placement from the future
     counts as one from the past: once the clock shows that it lies further ahead than it may last, it is taken back.
     """
     looked_s, began_s = tale.lives.looked_s.get(event.by, 0.0), tale.began_s.get(event.by, 0.0)
@@ -27,13 +28,14 @@ def not_taken_back(event: Event, tale: Tale) -> Iterator[str]:
         return
     for life in tale.lives.waiting.values():
         since_s = max(life.placed_s, life.ours_s)
+        answered_s = max(since_s, life.answered_s)
         was_set = tale.services.stepped_s >= since_s
         most_s = tale.place_timeout_s * (2 if was_set else 1) + DRIFT_S
         ahead_s = life.placed_wall_s - tale.began_wall_s.get(event.by, inf) if since_s == life.placed_s else 0.0
         if (
             life.placed
             and not life.is_left
-            and (began_s - since_s > most_s or ahead_s > tale.place_timeout_s + DRIFT_S)
+            and (began_s - answered_s > most_s or ahead_s > tale.place_timeout_s + DRIFT_S)
             and not life.forgotten
             and tale.has_seen(life, looked_s)
         ):

@@ -427,12 +427,20 @@ class Lives:
         self._claimed[event.by] = [life for life in occupying if life.is_claimed and life.id not in self.records]
 
     def _record(self, event: Event) -> None:
+        for job_id in set(event.data["saved"]) & self.of.keys() - self.records:
+            self.of[job_id].recorded_s = event.at_s
         self.records.update(event.data["saved"])
         self.records.difference_update(event.data["gone"])
         for job_id in event.data["saved"]:
             life = self.of.get(job_id)
             if life is not None:
                 life.last_nodes = event.data.get("placing", {}).get(job_id, life.last_nodes)
+                if job_id in event.data.get("placing", {}) and self.looked_s.get(event.by, 0.0) <= life.placed_s:
+                    life.answered_s = event.at_s
+                if job_id in event.data.get("released", ()) and life.hold == "ours" and not life.saved:
+                    # A task without a mark of its own, split off just before its array was released, looks like one
+                    # that its owner holds.
+                    life.unclear |= not life.has_mark
                 life.saved[event.by], life.known = event.at_s, True
                 if job_id in event.data.get("holding", ()):  # what comes now, it may take for its own
                     life.unverified.add(event.by)

@@ -857,6 +857,23 @@ def test_of_two_schedulers_at_once_nothing_is_asked_about_holds(case: Case) -> N
 # --- placements that do not start, and nice values
 
 
+@pytest.mark.parametrize(("same_cycle", "found"), [(True, []), (False, ["not taken back"])])
+def test_the_time_of_a_placement_counts_from_the_answer_for_which_the_scheduler_has_waited(
+    case: Case, same_cycle: bool, found: list[str]
+) -> None:
+    case.submit()
+    case.place(3)
+    if not same_cycle:
+        case.seen(7.5)
+    case.add(8, "record", by="scheduler", saved=(1,), gone=(), placing={1: ("c1",)})
+    for at_s in range(9, 19):
+        case.cycle(at_s, 1)
+    case.add(19, "unpin", 1, "scheduler", fields={"Nice": "0", "ReqNodeList": "", "TresPerNode": ""})
+    case.add(19.1, "hold", 1, "scheduler", admin=False, had="")
+    case.shows(hold="user")
+    assert case.names() == found
+
+
 @pytest.mark.parametrize(
     ("until_s", "step_s", "found"),
     [(20, 0, ["not taken back"]), (15, 0, []), (24, -7, []), (30, -7, ["not taken back"])],
@@ -1058,6 +1075,46 @@ def test_a_job_that_nobody_can_recognise_stays_held(case: Case) -> None:
     assert case.found() == []
 
 
+@pytest.mark.parametrize(("recorded_s", "found"), [(20.0, []), (3.0, ["held too long"])])
+def test_the_watchdog_knows_a_job_without_a_mark_from_its_first_record_on(
+    case: Case, recorded_s: float, found: list[str]
+) -> None:
+    case.beats_until_s = 4
+    case.submit()
+    case.add(2.1, "update", 1, "alice", fields={"Extra": "mine"})
+    case.add(recorded_s, "record", by="scheduler", saved=(1,), gone=())
+    case.add(24, "release", 1, "watchdog", admin=True, had_hold="user")
+    case.shows(extra="mine")
+    assert case.names() == found
+
+
+@pytest.mark.parametrize(
+    ("extra", "recorded", "found"),
+    [("mine", False, []), ("mine", True, ["waits for ever"]), (None, False, ["waits for ever"])],
+)
+def test_a_task_without_a_mark_that_was_split_off_just_before_its_array_was_released_looks_like_its_owners(
+    case: Case, extra: str | None, recorded: bool, found: list[str]
+) -> None:
+    """Unless a record of its own says that we hold it, or its mark does."""
+    case.submit(array=(0, 1, 2))
+    case.cycle(3.0, 1)
+    case.seen(4.0)
+    case.add(4.01, "split", 1, "alice", tasks=(2,), ids=(2,))
+    if extra is not None:
+        case.add(4.01, "update", 2, "alice", fields={"Extra": extra})
+    if recorded:
+        case.add(4.02, "record", by="scheduler", saved=(2,), gone=())
+    case.add(4.03, "look", 1, "scheduler", is_check=False)
+    case.add(4.04, "release", 1, "scheduler", admin=True, had_hold="user", extra="sns:1 advised")
+    case.seen(5.0)
+    case.add(5.01, "record", by="scheduler", saved=(1, 2), gone=(), released=(1, 2))
+    case.add(6, "cancel", 1, "alice")
+    case.add(6, "end", 1, "slurm", how="cancelled")
+    case.shows(job=2, extra=extra or "sns:1", hold="user", reason="JobHeldUser")
+    case.end_s = 200.0
+    assert case.names() == found
+
+
 def test_a_placement_is_left_on_no_job_while_we_are_dead(case: Case) -> None:
     case.beats_until_s, case.alive = 4, False
     case.submit()
@@ -1233,6 +1290,23 @@ def test_a_job_that_waits_at_the_end_is_as_its_owner_wants_it(case: Case, shown:
     released(case, 2)
     case.shows(begin_s=int(BEGIN_S) + 900, **shown)
     assert case.names() == ["not restored"] * found
+
+
+@pytest.mark.parametrize(("holds", "found"), [(True, []), (False, ["not restored"])])
+def test_memory_of_ours_may_stay_only_while_an_administrator_holds_the_job(
+    case: Case, holds: bool, found: list[str]
+) -> None:
+    case.submit()
+    case.place(3, memory_per_node=8000)
+    case.start(3.5)
+    case.add(4, "requeue", 1, "admin")
+    case.add(4, "end", 1, "slurm", how="requeued")
+    if holds:
+        case.add(4, "hold", 1, "admin", admin=True, had="")
+    case.add(5.1, "update", 1, "alice", fields={"ReqNodeList": "c2", "Nice": "0"})
+    whole = {"memory_per_cpu_mb": None, "memory_per_node_mb": 8000}
+    case.shows(required=("c2",), hold="admin" if holds else "", **whole)
+    assert case.names() == found
 
 
 @pytest.mark.parametrize(("start_s", "found"), [(4, 1), (25, 0)])

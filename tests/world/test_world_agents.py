@@ -221,6 +221,22 @@ def test_the_time_of_another_run_that_is_learnt_from_with_it_is_no_measurement_o
     assert case.names() == found
 
 
+@pytest.mark.parametrize(("failures", "found"), [(2, []), (3, ["explored too often"])])
+def test_after_a_time_that_may_be_that_of_another_run_failures_are_counted_anew(
+    case: Case, failures: int, found: list[str]
+) -> None:
+    """The first run has failed; the second one was perhaps timed."""
+    for at_s, job in enumerate(range(1, 3 + failures), start=3):
+        other = ((12, 0),) if job == 2 else ()
+        case.learns(1.0, runs=(((job, 0), ("mg", 4), 1, ("c1",), (1, job > 2), "under way"),))
+        case.learns(1.0, runs=tuple((run, ("mg", 4), 1, ("c2",), None, "under way") for run in other))
+        case.add(at_s, "start", job, nodes=("c1",), restarts=0)
+        case.ends(at_s + 0.5, job)
+        counts = {("mg", 4): {"current": {1: (int(job > 1), 0)}, "renewal": None}}
+        case.learns(at_s + 0.9, gone=((job, 0), *other), counts=counts)
+    assert case.names() == found
+
+
 @pytest.mark.parametrize(("at_s", "found"), [(10.0, []), (50.0, ["guarantee broken"])])
 def test_what_the_kernel_refused_is_in_force_some_time_later(case: Case, at_s: float, found: list[str]) -> None:
     case.granted(4)
