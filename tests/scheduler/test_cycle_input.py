@@ -5,7 +5,22 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from live import ENFORCE, NOW, SUBMIT, free, job, look, node, pinned, planned, record, running, situation, tasks
+from live import (
+    ENFORCE,
+    NOW,
+    SUBMIT,
+    free,
+    job,
+    look,
+    node,
+    pinned,
+    planned,
+    record,
+    rewritten,
+    running,
+    situation,
+    tasks,
+)
 
 from slurm_sns.model import Release, Resources
 from slurm_sns.policies.matching.max_jobs import max_jobs
@@ -476,9 +491,9 @@ def test_a_running_job_keeps_its_record_so_that_a_requeue_is_noticed() -> None:
     [
         (running(1, "c1", "c2", tasks=16), ""),
         (running(1, "c2", "c1", tasks=16), ""),
-        (running(1, "c1", tasks=8), "runs on c1, planned on c1,c2; runs 8 tasks, planned 16"),
+        (running(1, "c1", tasks=8, pinned_to=("c1", "c2")), "runs on c1, planned on c1,c2; runs 8 tasks, planned 16"),
         (running(1, "c1", "c2", tasks=20), "runs 20 tasks, planned 16"),
-        (running(1, "c1", "c3", tasks=16), "runs on c1,c3, planned on c1,c2"),
+        (running(1, "c1", "c3", tasks=16, pinned_to=("c1", "c2")), "runs on c1,c3, planned on c1,c2"),
     ],
 )
 def test_a_running_job_is_compared_once_with_its_placement(runs, how: str) -> None:
@@ -500,6 +515,49 @@ def test_a_job_that_ended_is_out_of_the_queue_but_remembered_because_it_can_be_r
     requeued = pinned(1, "c1", restarts=1, submit_s=SUBMIT + 50, memory_per_node_mb=128_000)
     seen = situation(look(requeued), *ended.records.values())
     assert seen.corrections == (Unpin(1, 3, "requeued", known.own_memory),)
+
+
+def test_a_job_that_started_on_nodes_of_its_owner_stays_held_when_they_hold_it_after_a_requeue() -> None:
+    runs = situation(look(running(1, "c2")), record(1, nodes=("c1",)))
+    held = job(1, pinned_to=("c2",), restarts=1)
+    seen = situation(look(held), *runs.records.values())
+    assert (planned(seen), seen.corrections) == ([], ())
+
+
+WHOLE = {"memory_per_cpu_mb": None, "memory_per_node_mb": 128_000}
+
+
+@pytest.mark.parametrize(
+    ("nodes", "reason"),
+    [((), "JobHeldUser"), ((), ""), (("c2",), "JobHeldUser"), (("c2",), "JobHeldAdmin"), (("c2",), "")],
+)
+def test_a_requeued_job_gets_its_own_memory_back_also_if_its_owner_has_changed_its_nodes(nodes, reason: str) -> None:
+    """Its owner's hold stays, and so does an administrator's."""
+    known = record(1, Stage.RUNNING, memory_per_cpu_mb=500, given_memory_mb=128_000)
+    now = job(1, pinned_to=nodes, restarts=1, reason=reason, priority=0 if reason else 9, **WHOLE)
+    seen = situation(look(now), known)
+    (unpin,) = seen.corrections
+    assert unpin.own_memory == known.own_memory
+    assert (unpin.hold, unpin.was_held, unpin.keeps_nodes) == (False, bool(reason), bool(nodes))
+    given = rewritten(now, memory_per_cpu_mb=500, memory_per_node_mb=None, extra="sns:1 advised")
+    later = situation(look(given), *seen.records.values())
+    assert later.corrections == ()
+    assert situation(look(replace(given, **WHOLE)), *later.records.values()).corrections == (), "now it is its owner's"
+
+
+def test_a_job_that_slurm_holds_because_of_our_memory_is_released_without_it_also_when_it_is_slurms() -> None:
+    known = record(1, Stage.RELEASED, memory_per_cpu_mb=500, given_memory_mb=128_000)
+    seen = situation(look(job(1, pinned_to=("c2",), restarts=1, reason="BadConstraints", **WHOLE)), known)
+    unpin, release = seen.corrections
+    assert (unpin.own_memory, unpin.keeps_nodes) == (known.own_memory, True)
+    assert release == Release(1, unpin.reason, ("c2",))
+
+
+def test_a_job_that_its_owner_gave_the_memory_of_a_node_keeps_it_when_it_is_slurms() -> None:
+    known = record(1, Stage.HELD, memory_per_cpu_mb=500, given_memory_mb=128_000)
+    released = situation(look(job(1, priority=9)), known)
+    seen = situation(look(job(1, priority=9, **WHOLE)), *released.records.values())
+    assert seen.corrections == ()
 
 
 @pytest.mark.parametrize(

@@ -228,6 +228,8 @@ def _given_to_slurm(job: ObservedJob, record: JobRecord | None) -> JobRecord | N
     if record is None and (job.hints is None or job.hints.advised):
         return None
     released = record or JobRecord(job.id, job.submit_s, Stage.RELEASED, nice=job.nice, restarts=job.restarts)
+    if released.given_memory_mb and job.priority > 0:  # it has its own memory, or what its owner has given it since
+        return replace(released, stage=Stage.RELEASED, given_memory_mb=0)
     return released if released.stage is Stage.RELEASED else replace(released, stage=Stage.RELEASED)
 
 
@@ -241,6 +243,8 @@ def _compared(job: ObservedJob, record: JobRecord | None) -> JobRecord | None:
         return replace(record, stage=Stage.RELEASED)
     if record.stage is not Stage.PLACED:
         return record
+    if job.pinned_to and not is_pinned_by(job, record):  # its owner has given it other nodes before it started
+        return replace(record, stage=Stage.RELEASED, limited_by="")
     return replace(record, stage=Stage.RUNNING, difference=difference(job, record)[:MOST_TEXT], limited_by="")
 
 

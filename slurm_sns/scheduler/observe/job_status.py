@@ -182,18 +182,32 @@ def _released(
 
 
 def carries_ours(job: ObservedJob, record: JobRecord | None) -> bool:
-    """Whether the job carries a placement of ours: our node list, or our boost without it."""
+    """Whether the job carries a placement of ours: our node list, or our boost or our memory without it."""
     if record is None:
         return bool(job.pinned_to) and (may_be_boosted(job.nice) or job.restarts > 0)
-    return is_pinned_by(job, record) or is_boosted(job.nice, record.nice)
+    return is_pinned_by(job, record) or is_boosted(job.nice, record.nice) or has_our_memory(job, record)
+
+
+def has_our_memory(job: ObservedJob, record: JobRecord) -> bool:
+    """Whether the job still has the memory of whole nodes that its placement gave it.
+
+    Once the placement was taken back, such a memory is its owner's.
+    """
+    is_left = record.stage in (Stage.OWNER_HELD, Stage.RELEASED) and not job.is_slurms
+    is_given = record.given_memory_mb not in (0, record.memory_per_node_mb)
+    has_it = job.memory_per_cpu_mb is None and job.memory_per_node_mb == record.given_memory_mb
+    return is_given and has_it and (is_left or record.stage in (Stage.PLACED, Stage.RUNNING))
 
 
 def _is_impossible_on_our_nodes(job: ObservedJob, record: JobRecord | None) -> bool:
-    """Whether Slurm itself holds the job because it could never run on the nodes that we gave it.
+    """Whether Slurm itself holds the job because it could never run on the nodes, or with the memory, that we gave it.
 
-    If its owner has given it to Slurm meanwhile, nobody else would take these nodes back.
+    If its owner has given it to Slurm meanwhile, nobody else would take these back.
     """
-    is_ours = is_pinned_by(job, record) if record is not None else bool(job.pinned_to) and may_be_boosted(job.nice)
+    if record is None:
+        is_ours = bool(job.pinned_to) and may_be_boosted(job.nice)
+    else:
+        is_ours = is_pinned_by(job, record) or has_our_memory(job, record)
     return job.priority == 0 and job.reason == SLURMS_HOLD and is_ours
 
 
