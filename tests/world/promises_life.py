@@ -106,6 +106,7 @@ class Life:
         last_nodes: those of our last placement, also after that was taken back.
         whole_mb: the memory of a whole node, if our placement has given it that.
         ours_s: since when we hold it, or our placement is on it.
+        held_by: the daemon of ours that has held it last, and when.
         requeued_s: when it was requeued after it ran by our placement, until somebody does something to it.
         given_s: since when it is Slurm's for good: we gave it, or have seen that its owner did. None: it is not.
         given_known: who knows that it was given to Slurm, besides its mark: the scheduler that gave it, the records.
@@ -144,6 +145,7 @@ class Life:
     boosted: bool = False
     whole_mb: int | None = None
     ours_s: float = 0.0
+    held_by: tuple[str, float] = ("", 0.0)
     requeued_s: float | None = None
     given_s: float | None = None
     given_known: set[str] = field(default_factory=set)

@@ -138,6 +138,7 @@ class Lives:
         life, had = self._touched(event), event.data["had"]
         if is_ours(event.by):
             life.hold, life.ours_s, life.admin_held_s = "ours", event.at_s, None
+            life.held_by = (event.by, event.at_s)
             life.unclear = is_note(life.wishes["extra"])  # people wrote the word while we were about to hold the job
             life.lifted = None
         elif event.data["admin"]:
@@ -184,6 +185,9 @@ class Lives:
             return
         if is_ours(event.by):
             self._taken_back.get(event.by, {}).pop(life.id, None)
+            if self._is_hold_taken_back(life, event):
+                self._let_go(life, event)
+                return
             life.given_known.add(event.by)
             life.lifted = None
             if had and life.given_s is None and not life.runs:
@@ -195,6 +199,15 @@ class Lives:
         elif not had and event.data["admin"] and not event.data.get("was_paused", life.state == "suspended"):
             life.wishes["nice"], life.boosted = 0, False  # the same
         self._let_go(life, event)
+
+    def _is_hold_taken_back(self, life: Life, event: Event) -> bool:
+        """Whether the scheduler ends only the hold that it has just set: it met a job that had started.
+
+        If the job was requeued in between, it is planned again. Who gives a job to Slurm says so in its mark.
+        """
+        by, held_s = life.held_by
+        is_new = life.hold == "ours" and by == event.by and held_s >= self.looked_s.get(by, 0.0)
+        return is_new and life.has_mark and not life.noted and event.data.get("extra") is None
 
     def _lost(self, event: Event) -> None:
         """The answer to a call was lost. Of a job without a mark nobody then knows that it was released."""

@@ -671,6 +671,27 @@ def test_a_hold_that_is_not_in_force_is_set_once_more(case: Case, how: str, foun
     assert case.names() == found
 
 
+@pytest.mark.parametrize(
+    ("hold_s", "extra", "found"),
+    [(4.1, None, []), (4.1, "sns:1 advised", ["taken again"] * 2), (3.8, None, ["taken again"] * 2)],
+)
+def test_a_hold_that_is_taken_back_because_the_job_had_started_gives_nothing_to_slurm(
+    case: Case, hold_s: float, extra: str | None, found: list[str]
+) -> None:
+    """It was requeued in that moment."""
+    case.submit()
+    case.place(3.0)
+    case.seen(3.9, 1)
+    case.add(4, "unpin", 1, "scheduler", fields={"Nice": "0", "ReqNodeList": ""})
+    case.add(hold_s, "hold", 1, "scheduler", admin=False, had="")
+    case.add(4.2, "release", 1, "scheduler", admin=True, had_hold="user", extra=extra)
+    case.seen(5, 1)
+    case.add(5.1, "unpin", 1, "scheduler", fields={"Nice": "0", "ReqNodeList": ""})
+    case.add(5.2, "hold", 1, "scheduler", admin=False, had="")
+    case.ran(6)
+    assert case.names() == found
+
+
 @pytest.mark.parametrize(("was_requeued", "found"), [(True, []), (False, ["hold not verified"])])
 def test_a_hold_of_a_job_that_was_cancelled_and_requeued_may_have_been_set_once_more_already(
     case: Case, was_requeued: bool, found: list[str]
