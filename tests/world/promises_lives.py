@@ -191,7 +191,7 @@ class Lives:
             life.given_known.add(event.by)
             life.lifted = None
             if had and life.given_s is None and not life.runs:
-                life.given_s, life.noted = event.at_s, life.has_mark
+                life.given_s, life.noted = event.at_s, life.has_mark or is_note(event.data.get("extra") or "")
             elif is_note(event.data.get("extra") or "") and life.given_s is None:
                 life.given_s, life.noted = event.at_s, True  # it was placed or released in the meantime
             life.overtaken |= not had

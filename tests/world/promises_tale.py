@@ -37,7 +37,7 @@ class Tale:
         kind = event.kind
         if kind == "hold" and is_ours(event.by):
             self._overlook(event)
-        elif kind in ("place", "unpin") or (kind == "update" and is_ours(event.by)):
+        elif kind in ("place", "unpin") or (kind in ("update", "release") and is_ours(event.by)):
             self._overtake(event)
         self.wall_s = event.wall_s
         self.lives.take(event)
@@ -66,7 +66,9 @@ class Tale:
     def _overtake(self, event: Event) -> None:
         """What people changed between our look at the job and our change of it may be lost."""
         life = self.lives.of[event.job]
-        is_late = event.kind != "place" and life.people_s >= self.lives.looked_s.get(event.by, 0.0)
+        if event.kind == "release" and not event.data.get("extra"):
+            return  # it changes nothing of theirs
+        is_late = event.kind not in ("place", "release") and life.people_s >= self.lives.looked_s.get(event.by, 0.0)
         if is_late or self.was_checked_before(life.people_s, event):
             life.overtaken = True
 

@@ -1330,6 +1330,19 @@ def test_memory_of_ours_may_stay_only_while_an_administrator_holds_the_job(
     assert case.names() == found
 
 
+@pytest.mark.parametrize(("at_s", "found"), [(4.015, []), (3.9, ["not restored"])])
+def test_an_extra_that_its_owner_writes_between_our_check_and_our_release_may_be_replaced(
+    case: Case, at_s: float, found: list[str]
+) -> None:
+    case.submit(begin_s=int(BEGIN_S) + 900)
+    case.add(at_s, "update", 1, "alice", fields={"Extra": "mine"})
+    case.seen(4, 1)
+    case.add(4.01, "look", 1, "scheduler", is_check=False)
+    case.add(4.02, "release", 1, "scheduler", admin=True, had_hold="user", extra="sns:1 advised")
+    case.shows(begin_s=int(BEGIN_S) + 900, extra="sns:1 advised")
+    assert case.names() == found
+
+
 @pytest.mark.parametrize(("start_s", "found"), [(4, 1), (25, 0)])
 def test_a_running_job_has_its_owners_nice_value_again(case: Case, start_s: float, found: int) -> None:
     case.submit(3)
