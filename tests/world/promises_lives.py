@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from world.history import Event
 from world.promises_life import (
     COMPLETES_IN_S,
+    OUR_NICE,
     PEOPLE,
     RECORDS,
     RELEASES,
@@ -299,6 +300,9 @@ class Lives:
             life.given_known.add(event.by)
             if life.given_s is None:
                 life.given_s, life.noted = event.at_s, True
+            # An administrator has given a held job nodes and one of our nice values: it looks as if we had placed it,
+            # and its owner held it.
+            life.unclear |= life.hold == "ours" and life.wishes["nice"] in OUR_NICE and not life.placed_s
         elif "Extra" in fields and life.noted and self._was_given_unseen(life, event):
             life.given_s, life.noted = None, False  # the watchdog's word is lost
             life.given_known.clear()

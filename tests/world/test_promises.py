@@ -1096,6 +1096,21 @@ def test_a_job_that_nobody_can_recognise_stays_held(case: Case) -> None:
     assert case.found() == []
 
 
+@pytest.mark.parametrize(("nice", "is_found"), [("-60000", False), ("-100", True)])
+def test_a_held_job_with_nodes_and_a_nice_value_of_ours_from_an_administrator_looks_like_one_that_its_owner_holds(
+    case: Case, nice: str, is_found: bool
+) -> None:
+    case.beats_until_s = 4
+    case.submit()
+    case.add(2.1, "update", 1, "admin", fields={"Nice": nice, "ReqNodeList": "c1"})
+    case.seen(3, 1)
+    cleared = {"Nice": "0", "ReqNodeList": "", "TresPerNode": "", "Extra": "sns:1 advised"}
+    case.add(3.1, "unpin", 1, "scheduler", fields=cleared)
+    case.add(28, "cancel", 1, "alice")
+    case.add(28, "end", 1, "slurm", how="cancelled")
+    assert ("held too long" in case.names()) is is_found
+
+
 @pytest.mark.parametrize(("recorded_s", "found"), [(20.0, []), (3.0, ["held too long"])])
 def test_the_watchdog_knows_a_job_without_a_mark_from_its_first_record_on(
     case: Case, recorded_s: float, found: list[str]
