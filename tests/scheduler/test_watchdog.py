@@ -118,6 +118,20 @@ def test_a_job_whose_mark_is_gone_is_known_from_the_store(case: Case) -> None:
     assert not case.is_held
 
 
+def test_a_placed_job_without_a_mark_that_its_owner_holds_keeps_our_nodes_which_say_so_until_it_is_free(
+    case: Case,
+) -> None:
+    case.beat = None
+    case.slurm.change(1, pinned_to=("c1",), priority=0, nice=-500, reason="JobHeldUser", extra="mine")
+    case.records = {1: JobRecord(1, case.slurm.jobs[1].submit_s, Stage.PLACED, ("c1",))}
+    for _ in range(2):
+        assert case.dog.look() == 0
+        assert (case.slurm.jobs[1].pinned_to, case.is_held) == (("c1",), True)
+    case.slurm.change(1, priority=1500, reason="")
+    assert case.dog.look() == 1
+    assert (case.slurm.jobs[1].pinned_to, case.slurm.jobs[1].nice) == ((), 0)
+
+
 @pytest.mark.parametrize("mode", ["observe", "advise"])
 def test_what_an_earlier_enforce_left_held_is_released_in_any_mode(mode: str) -> None:
     case = Case(mode)

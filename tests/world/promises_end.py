@@ -55,7 +55,8 @@ def _kept(result: Any, tale: Tale) -> Iterator[str]:
 def _not_restored(result: Any, tale: Tale) -> Iterator[str]:
     for job in result.slurm.jobs.values():
         life = tale.lives.of[job.id]
-        if job.state in (WAITING, "RUNNING", "SUSPENDED") and not _is_in_work(life, result):
+        is_off_record = job.state == WAITING and tale.is_hold_off_record(life)
+        if job.state in (WAITING, "RUNNING", "SUSPENDED") and not is_off_record and not _is_in_work(life, result):
             for what, has, wants in _differences(job, life, result.alive):
                 yield (
                     f"not restored: job {job.id} ({job.state.lower()}) has {what} {has!r} at the end; "

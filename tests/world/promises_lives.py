@@ -45,6 +45,8 @@ class Lives:
         self.looked_s: dict[str, float] = {}
         self.checked_s: dict[str, float] = {}
         self.looked_at_s: dict[tuple[str, int], float] = {}
+        #: When the last cycle that ended well has looked.
+        self.seen_s = -1.0
         self._loose: dict[str, list[Life]] = {}
         #: What each scheduler's last look showed as Slurm's by its mark, and what ran with a mark that people wrote.
         self._noted: dict[str, list[Life]] = {}
@@ -89,6 +91,7 @@ class Lives:
 
     def cycle_ended(self, by: str, at_s: float, *, is_alone: bool) -> None:
         """The scheduler `by`, which `is_alone` or not, has ended a cycle well: what it saw released is on record."""
+        self.seen_s = max(self.seen_s, self.looked_s.get(by, -1.0))
         for life in self._loose.pop(by, ()):
             life.unseen = False
             was_noted = life in self._noted[by]

@@ -90,6 +90,11 @@ class Tale:
         """Whether anybody can tell that the job is ours: by its mark, or by a record."""
         return life.marked or life.id in self.lives.records
 
+    def is_hold_off_record(self, life: Life) -> bool:
+        """Whether only our node list says that the job's owner holds it: it has no mark, and no whole cycle saw it."""
+        is_owners = life.hold == "owner" and life.owner_held_s is not None and not life.has_mark
+        return is_owners and (life.owner_held_s or 0.0) > self.lives.seen_s
+
     def has_failed_dependency(self, life: Life) -> bool:
         """Whether a job that it waits for has failed: Slurm then shows every hold of it as an administrator's."""
         kind, ids = life.wishes["dependency"] or ("", ())

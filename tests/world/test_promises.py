@@ -1151,6 +1151,29 @@ def test_a_task_without_a_mark_that_was_split_off_just_before_its_array_was_rele
     assert case.names() == found
 
 
+@pytest.mark.parametrize(
+    ("extra", "is_seen", "found"),
+    [
+        ("mine", False, []),
+        ("mine", True, ["held too long", "not restored"]),
+        ("sns:1", False, ["held too long", "not restored"]),
+    ],
+)
+def test_a_placement_stays_on_a_job_whose_owners_hold_only_our_nodes_show(
+    case: Case, extra: str, is_seen: bool, found: list[str]
+) -> None:
+    """The job has no mark, and no whole cycle has seen the hold."""
+    case.beats_until_s, case.alive, case.end_s = 4, False, 60.0
+    case.submit()
+    case.place(3)
+    case.add(3.1, "hold", 1, "alice", admin=False, had="")
+    case.add(3.2, "update", 1, "alice", fields={"Extra": extra})
+    if is_seen:
+        case.cycle(4, 1)
+    case.shows(hold="user", required=("c1",), extra=extra)
+    assert case.names() == found
+
+
 def test_a_placement_is_left_on_no_job_while_we_are_dead(case: Case) -> None:
     case.beats_until_s, case.alive = 4, False
     case.submit()

@@ -8,7 +8,7 @@ next observation; a job that has ended may be requeued; and a job that was given
 from dataclasses import dataclass, replace
 
 from slurm_sns.model import Release
-from slurm_sns.scheduler.observe.job_status import JobStatus, carries_ours, is_pinned_by
+from slurm_sns.scheduler.observe.job_status import JobStatus, carries_ours, is_held_by_others, is_pinned_by
 from slurm_sns.scheduler.observe.limit_retries import is_limit
 from slurm_sns.scheduler.observe.nice import is_boosted, may_be_boosted, without_boost
 from slurm_sns.scheduler.observe.observed import ObservedJob
@@ -121,7 +121,8 @@ def handed_over(job: ObservedJob, status: JobStatus, record: JobRecord | None, w
     There are none for a job that is Slurm's already, or that an administrator holds. A job that its owner holds stays
     held, but loses our boost: otherwise the owner's release would put it ahead of all other jobs. Slurm accepts the
     release of a job that is not held and changes nothing. Our node list must go: the job would wait for these nodes
-    alone, and nobody would take it back.
+    alone, and nobody would take it back. But of a job without our mark that its owner holds, only our node list may say
+    that the hold is not ours: there it stays until our record says so, or until the job is free.
     """
     if status in (JobStatus.PLACED, JobStatus.OVERDUE, JobStatus.REQUEUED):
         is_ours = True
@@ -130,6 +131,8 @@ def handed_over(job: ObservedJob, status: JobStatus, record: JobRecord | None, w
     elif status is JobStatus.WAITING:
         is_ours = False
     else:
+        return ()
+    if status is JobStatus.OWNER_HELD and not _shows_its_owners_hold(job, record):
         return ()
     was = known(record, job)
     keeps_nodes = not is_ours or (bool(job.pinned_to and was.nodes) and not is_pinned_by(job, was))
@@ -141,6 +144,12 @@ def handed_over(job: ObservedJob, status: JobStatus, record: JobRecord | None, w
     # The last change says in the mark that we no longer hold the job: after a crash in between, it is still ours.
     new_mark = mark.without_grant(job.hints) if release else mark.given_to_slurm(job.hints)
     return replace(changes, keeps_nodes=keeps_nodes, keeps_gres="gres" in job.asks_for, mark=new_mark), *release
+
+
+def _shows_its_owners_hold(job: ObservedJob, record: JobRecord | None) -> bool:
+    """Whether a job that its owner holds can be told from one that we hold when our placement is gone."""
+    is_recorded = record is not None and record.stage is Stage.OWNER_HELD
+    return job.hints is not None or is_recorded or is_held_by_others(job)
 
 
 def _unpin(job: ObservedJob, record: JobRecord, why: str, *, hold: bool = True) -> Unpin:
