@@ -117,6 +117,7 @@ class Life:
         unseen: people have released it from our hold, or undone our placement, and no scheduler has looked since.
         unclear: its owner held it in a moment that left open whose hold it is; it may be placed, and may stay held.
         saved: when each daemon has last saved a record of it. known: a record of it was ever saved.
+        extra_s: when people last wrote its Extra.
         recorded_s: since when the records have one of it, if they have.
         answered_s: when the scheduler had the answer to its last placement.
         marked: our mark is in its Extra; `marked_by_owner`: people have written it there.
@@ -156,6 +157,7 @@ class Life:
     unclear: bool = False
     saved: dict[str, float] = field(default_factory=dict)
     known: bool = False
+    extra_s: float = -1.0
     recorded_s: float = 0.0
     answered_s: float = 0.0
     marked: bool = False

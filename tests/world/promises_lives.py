@@ -265,7 +265,7 @@ class Lives:
     def _marked(self, life: Life, event: Event) -> None:
         """People have written Extra. With `advised` the job is Slurm's, held as it is; with our mark alone, ours."""
         extra = life.wishes["extra"]
-        was_noted, was_marked = life.noted, life.marked
+        was_noted, was_marked, life.extra_s = life.noted, life.marked, event.at_s
         life.noted = is_note(extra)
         life.marked = life.marked_by_owner = is_mark(extra)
         if life.noted and life.hold == "ours" and life.unverified:

@@ -993,6 +993,25 @@ def test_the_nice_value_that_we_restore_is_the_owners(case: Case, nice: str, fou
     assert case.names() == found
 
 
+@pytest.mark.parametrize(
+    ("at_s", "lost", "found"),
+    [(3.2, True, []), (3.2, False, ["not restored"]), (2.5, True, ["not restored"])],
+)
+def test_the_nice_value_of_a_placed_job_is_unknown_once_the_store_and_the_note_in_the_mark_are_lost(
+    case: Case, at_s: float, lost: bool, found: list[str]
+) -> None:
+    case.submit(nice=7)
+    case.add(at_s, "update", 1, "alice", fields={"Extra": "sns:1 fixed"})
+    case.place(3, extra="sns:1 nice=7" if at_s > 3 else "sns:1 fixed nice=7")
+    case.start(3.5)
+    if lost:
+        case.add(3.6, "store", state="gone")
+    case.seen(4, 1)
+    case.add(4.1, "update", 1, "scheduler", fields={"Nice": "0"})
+    case.add(6, "end", 1, "slurm", how="completed")
+    assert case.names() == found
+
+
 def test_a_nice_value_that_its_owner_changes_in_a_placed_job_is_theirs(case: Case) -> None:
     case.submit()
     case.place(3)
