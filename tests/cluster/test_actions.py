@@ -1,4 +1,4 @@
-"""Orders other than placements on a real Slurm: suspend, resume and requeue."""
+"""Orders other than placements on a real Slurm: suspend, resume, requeue, release."""
 
 import shlex
 
@@ -7,15 +7,16 @@ from limits import until_running
 
 from cluster import PYTHON, Cluster
 
-#: Arguments: `suspend|resume|requeue JOBID [POOL]`. Prints `done`, or why the order was not carried out.
+#: Arguments: `NAME JOBID [POOL or REASON]`. Prints `done`, or why the order was not carried out.
 ORDER = """
 import sys
-from slurm_sns.model import Requeue, Resume, Suspend
+from slurm_sns.model import Release, Requeue, Resume, Suspend
+from slurm_sns.scheduler.orders import EndHold
 from slurm_sns.slurm.executor import SlurmExecutor
 
-name, number, *pool = sys.argv[1:]
-kind = {"suspend": Suspend, "resume": Resume, "requeue": Requeue}[name]
-(answer,) = SlurmExecutor().execute((kind(int(number), *pool),))
+name, number, *more = sys.argv[1:]
+kinds = {"suspend": Suspend, "resume": Resume, "requeue": Requeue, "release": Release, "end-hold": EndHold}
+(answer,) = SlurmExecutor().execute((kinds[name](int(number), *more),))
 print(answer.refused or answer.unreachable or "done")
 """
 
@@ -80,3 +81,26 @@ def test_a_job_that_may_not_restart_is_not_requeued(planned_by_hand: Cluster) ->
     number = started(planned_by_hand, "--no-requeue")
     assert order(planned_by_hand, "requeue", number) != "done"
     assert planned_by_hand.fields(number)["JobState"] == "RUNNING"
+
+
+def test_of_a_job_that_is_free_already_a_release_changes_the_mark_alone(planned_by_hand: Cluster) -> None:
+    cluster = planned_by_hand
+    number = cluster.submit("-t 5 -n1 --nice=7 --begin=now+1hour", "true")
+    cluster.run(f"scontrol release {number}", "alice")
+    before = cluster.fields(number)
+    assert order(cluster, "release", number, "tested") == "done"
+    after = cluster.fields(number)
+    assert " Extra=sns:1 advised " in cluster.run(f"scontrol show job -o {number}")
+    assert {name for name in before if before[name] != after[name]} <= {"LastSchedEval", "Reason", "Priority"}
+    assert "0" not in (before["Priority"], after["Priority"])
+
+
+def test_the_end_of_a_hold_frees_what_was_given_to_slurm_and_nothing_else(planned_by_hand: Cluster) -> None:
+    cluster = planned_by_hand
+    ours, given = (cluster.submit("-t 5 -n1 --begin=now+1hour", "true") for _ in range(2))
+    assert order(cluster, "release", given, "tested") == "done"
+    cluster.run(f"scontrol uhold {given}", "alice")
+    assert [cluster.fields(each)["Priority"] for each in (ours, given)] == ["0", "0"]
+    assert [order(cluster, "end-hold", each) for each in (ours, given)] == ["done", "done"]
+    assert cluster.fields(ours)["Priority"] == "0"
+    assert cluster.fields(given)["Priority"] != "0"
