@@ -487,6 +487,16 @@ def test_a_node_list_that_changes_while_we_clear_it_leaves_open_whose_hold_it_is
     assert ("waits for ever" not in case.names()) is is_left
 
 
+def taken_back_and_placed_again(case: Case) -> None:
+    """Job 1, placed before second 8, loses its placement, and runs by another one until second 16."""
+    case.seen(8, 1)
+    case.add(8.1, "unpin", 1, "scheduler", fields={"Nice": "0", "ReqNodeList": "", "Extra": "sns:1"})
+    case.add(8.2, "hold", 1, "scheduler", admin=False, had="")
+    case.place(12)
+    case.start(13)
+    case.add(16, "end", 1, "slurm", how="completed")
+
+
 @pytest.mark.parametrize(("window", "found"), [(True, []), (False, ["taken again", "extra overwritten"])])
 def test_a_mark_that_a_placement_has_replaced_in_the_window_is_ours_again(
     case: Case, window: bool, found: list[str]
@@ -494,12 +504,7 @@ def test_a_mark_that_a_placement_has_replaced_in_the_window_is_ours_again(
     case.submit()
     case.add(2.999 if window else 2.5, "update", 1, "alice", fields={"Extra": "mine"})
     case.place(3, extra="sns:1 nice=5")
-    case.seen(8, 1)
-    case.add(8.1, "unpin", 1, "scheduler", fields={"Nice": "0", "ReqNodeList": "", "Extra": "sns:1"})
-    case.add(8.2, "hold", 1, "scheduler", admin=False, had="")
-    case.place(12)
-    case.start(13)
-    case.add(16, "end", 1, "slurm", how="completed")
+    taken_back_and_placed_again(case)
     assert case.names() == found
 
 
@@ -510,12 +515,7 @@ def test_a_mark_that_taking_a_placement_back_has_replaced_in_the_window_is_ours_
     case.submit()
     case.place(3, extra="sns:1 grant=1:abc")
     case.add(at_s, "update", 1, "alice", fields={"Extra": "mine"})
-    case.seen(8, 1)
-    case.add(8.1, "unpin", 1, "scheduler", fields={"Nice": "0", "ReqNodeList": "", "Extra": "sns:1"})
-    case.add(8.2, "hold", 1, "scheduler", admin=False, had="")
-    case.place(12)
-    case.start(13)
-    case.add(16, "end", 1, "slurm", how="completed")
+    taken_back_and_placed_again(case)
     assert sorted(case.names()) == sorted(found)
 
 

@@ -101,7 +101,7 @@ class Sweep:
 
     @property
     def told_cycle(self) -> str:
-        """See `told_cycle`."""
+        """What its cycles do, for a page."""
         return told_cycle(self.queue_depth, self.reservations)
 
     def parameters(self, policy: str, jobs: int) -> MatchingParameters:
