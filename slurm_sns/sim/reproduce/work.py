@@ -1,9 +1,11 @@
 """Do many independent pieces of work on several cores, and report progress."""
 
 import multiprocessing
+import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
+from threading import Thread
 from typing import Protocol, TypeVar
 
 Piece = TypeVar("Piece")
@@ -46,7 +48,7 @@ class Processes:
             return results
         # Spawned, not forked: a fork of a process that has run compiled code may hang.
         context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(self.count, mp_context=context) as executor:
+        with ProcessPoolExecutor(self.count, mp_context=context, initializer=_end_with_parent) as executor:
             futures = [executor.submit(function, piece) for piece in pieces]
             try:
                 for done, future in enumerate(as_completed(futures), start=1):
@@ -56,3 +58,15 @@ class Processes:
                 executor.shutdown(wait=False, cancel_futures=True)
                 raise
             return [future.result() for future in futures]
+
+
+def _end_with_parent() -> None:
+    """Let this process end when its parent is gone: killed, or interrupted once more while it waited for us."""
+    parent = multiprocessing.parent_process()
+
+    def watch() -> None:
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    Thread(target=watch, daemon=True).start()

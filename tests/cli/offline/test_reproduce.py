@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 
 import pytest
 from typer.testing import CliRunner
@@ -82,20 +83,34 @@ def test_json_says_how_many_seeds_went_into_the_page(tmp_path):
     assert json.loads(call("netbatch-examples", "--out", tmp_path, "--json").stdout)["seeds"] is None
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_run_that_is_stopped_keeps_its_finished_replays_and_leaves_no_process(tmp_path, number):
-    words = ("reproduce", "netbatch-full", "--quick", "--jobs", "2", "--out", tmp_path)
+@contextmanager
+def running(folder):
+    """A quick run of netbatch-full in a process group of its own, once it has kept a result."""
+    words = ("reproduce", "netbatch-full", "--quick", "--jobs", "2", "--out", folder)
     with subprocess.Popen(
         [sys.executable, "-c", "from slurm_sns.cli import main; main()", *words],
         start_new_session=True,
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
-        while not list(tmp_path.glob("runs/*/*.json")):
+        while not list(folder.glob("runs/*/*.json")):
             assert process.poll() is None
             time.sleep(0.05)
+        yield process
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_run_that_is_stopped_keeps_its_finished_replays_and_leaves_no_process(tmp_path, number):
+    with running(tmp_path) as process:
         os.kill(process.pid, number)
         assert process.wait(60) == 130
         assert "Traceback" not in process.stderr.read()
     assert (tmp_path / "rows.jsonl.gz").stat().st_size > 0
     assert is_gone(process.pid), "a process of the run is left"
+
+
+def test_a_run_that_is_killed_leaves_no_process(tmp_path):
+    with running(tmp_path) as process:
+        process.kill()
+        process.wait(60)
+        assert is_gone(process.pid), "a process of the run is left"

@@ -17,7 +17,7 @@ from slurm_sns.sim.reproduce.netbatch.load_claims import claims_of
 from slurm_sns.sim.reproduce.netbatch.readings import TOLD
 from slurm_sns.sim.reproduce.options import Options
 from slurm_sns.sim.reproduce.page import DataTable, Page
-from slurm_sns.sim.reproduce.rows import run_with_rows
+from slurm_sns.sim.reproduce.rows import ROWS, run_with_rows
 from slurm_sns.sim.reproduce.runs import FIRST_FIT, HIGHEST_LOAD, MAX_JOBS, Sweep
 from slurm_sns.sim.workloads.netbatch_variants import BURSTS, VARIANTS
 
@@ -84,6 +84,11 @@ def page_of(of_variants: Sequence[Results]) -> Page:
             "The column *source* names the variant. "
             + "; ".join(f"*{name}*: {CHANGES[name]}" for name in names if name in CHANGES)
             + ". Run times are adapted so that the load of the scarcer of cores and memory stays the same.",
+            (
+                "Complete seeds: "
+                + ", ".join(f"{results.sweep.variant} {results.seeds}" for results in of_variants)
+                + f". `--resume` goes on from the rows beside this page ([{ROWS}]({ROWS}))."
+            ),
             TOLD,
         ],
         claims=claims,
