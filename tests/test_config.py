@@ -386,13 +386,19 @@ def outcome(path: Path) -> Config | str:
 
 class TestAnyInput:
     @given(content=mutated())
-    @settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(
+        max_examples=200,
+        suppress_health_check=[*settings.default.suppress_health_check, HealthCheck.function_scoped_fixture],
+    )
     def test_a_changed_configuration_is_a_config_or_one_line(self, write, content: Any) -> None:
         result = outcome(write(yaml.safe_dump(content, allow_unicode=True)))
         assert isinstance(result, Config) or result.isprintable()
 
     @given(data=st.binary(max_size=200) | st.text(max_size=200).map(lambda text: text.encode("utf-8", "replace")))
-    @settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(
+        max_examples=200,
+        suppress_health_check=[*settings.default.suppress_health_check, HealthCheck.function_scoped_fixture],
+    )
     def test_any_bytes_are_a_config_or_one_line(self, write, data: bytes) -> None:
         result = outcome(write(data))
         assert isinstance(result, Config) or result.isprintable()

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy.exc import OperationalError
 
@@ -140,7 +140,7 @@ CURVES = st.dictionaries(st.integers(1, 64), ESTIMATES, max_size=5)
 SCALES = st.dictionaries(st.integers(1, 64), st.builds(Evidence, ESTIMATES, CURVES, CURVES), max_size=4)
 
 
-@settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow])  # a busy machine draws slowly
+@settings(max_examples=50)
 @given(
     st.builds(
         Learnt,
@@ -178,7 +178,7 @@ NAMES = ("current", "renewal", "strange", "is_explored", "failures", "renewed_s"
 RUN_NAMES = ("key", "scale", "nodes", "request", "types", "ways", "step", "user_id", "placed_s", "outcome", "ended_s")
 
 
-@settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=200)
 @given(st.data())
 def test_any_content_is_read_or_is_a_value_error(data) -> None:
     row = json.loads(learnt_text(LEARNT)) | data.draw(st.dictionaries(st.sampled_from(NAMES), JSON, max_size=2))

@@ -4,7 +4,7 @@ from dataclasses import fields, replace
 from itertools import product
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from slurm_sns.submit.hints import KEYS
@@ -244,7 +244,7 @@ def _strategy(field):
 _jobs = st.builds(Submission, **{field.name: _strategy(field) for field in fields(Submission)})
 
 
-@settings(max_examples=600, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=600)
 @given(job=_jobs, table=st.sampled_from(TABLES), heartbeat_s=st.sampled_from([1000, 1000, 1000, None, 5]))
 def test_any_job(lua_judge, job, table, heartbeat_s):
     assert_same(lua_judge, job, table, heartbeat_s=heartbeat_s)

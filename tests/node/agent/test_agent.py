@@ -157,7 +157,10 @@ class TestGrants:
         assert any("job 1: its grant does not count" in line for line in node.said)
 
     @given(st.text(max_size=300))
-    @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(
+        max_examples=15,
+        suppress_health_check=[*settings.default.suppress_health_check, HealthCheck.function_scoped_fixture],
+    )
     def test_whatever_stands_in_a_jobs_extra_stops_nobody(self, node: Node, extra: str) -> None:
         node.event("prolog", 7, 0, extra, nodes=extra)
         node.event("epilog", 7, 0, extra)

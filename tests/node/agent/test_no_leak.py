@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from bare_node import BareNode
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from slurm_sns.node.group_writes import SHARED, group_of
@@ -50,7 +50,7 @@ def carry_out(node: BareNode, event: tuple) -> None:
 
 @example([("tasks begin", 1), ("prolog", RunId(1), 0), ("epilog", RunId(1)), ("restart",)])
 @given(st.lists(EVENT, max_size=25))
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60)
 def test_of_any_story(events: list[tuple]) -> None:
     with tempfile.TemporaryDirectory() as directory:
         node = BareNode(Path(directory))

@@ -37,8 +37,9 @@ jobs = st.lists(
     max_size=12,
 ).map(lambda rows: sorted(rows, key=lambda row: row["submit_s"]))
 
-UNHURRIED = [HealthCheck.too_slow, HealthCheck.filter_too_much]
-runs = settings(max_examples=40, suppress_health_check=UNHURRIED)
+runs = settings(
+    max_examples=40, suppress_health_check=[*settings.default.suppress_health_check, HealthCheck.filter_too_much]
+)
 
 
 class Watched(Dfrs):

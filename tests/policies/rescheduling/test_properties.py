@@ -11,7 +11,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pool_cases import EngineSeen, PoolCase, PoolJob, PoolNode, ReplaySeen, site_of, trace_of
 
@@ -24,7 +24,7 @@ LATEST = 100
 FIRST_ID = 99  # numbers fall: a tie that is broken by number, not by place in the trace, is seen
 MINUTE = 60
 
-runs = settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+runs = settings(max_examples=40)
 
 
 @st.composite

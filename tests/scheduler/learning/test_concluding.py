@@ -4,7 +4,7 @@ from dataclasses import replace
 from math import inf
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from live import NOW, running
 
@@ -75,7 +75,7 @@ def reported(draw):
     return runs, reports
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])  # a busy machine draws slowly
+@settings(max_examples=60)
 @given(reported(), st.randoms(use_true_random=False))
 def test_evidence_is_the_same_whatever_the_order_and_repetition_of_reports(made, random) -> None:
     runs, reports = made
@@ -88,7 +88,7 @@ def test_evidence_is_the_same_whatever_the_order_and_repetition_of_reports(made,
     assert again == once
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])  # a busy machine draws slowly
+@settings(max_examples=60)
 @given(reported(), st.randoms(use_true_random=False))
 def test_each_run_counts_once_over_any_number_of_moments(made, random) -> None:
     runs, reports = made
