@@ -149,10 +149,11 @@ def _placement_record(start: Start, situation: Situation, now_s: float) -> JobRe
 
     If it gets whole nodes, it gets their memory, and its own memory request is kept, too.
     """
-    job = situation.jobs[start.job_id]
+    job, demand = situation.jobs[start.job_id], start.alternative.demand
     tasks = 0 if start.alternative.tasks_per_node is None else job.tasks
     known = situation.records[start.job_id]
     record = replace(known, stage=Stage.PLACED, nodes=start.nodes, placed_s=now_s, tasks=tasks, difference="")
+    record = replace(record, given_ways=demand.ways, given_bandwidth_gbps=demand.bandwidth_gbps)
     if not start.alternative.exclusive:
         return record
     return replace(

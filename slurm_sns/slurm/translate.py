@@ -131,6 +131,8 @@ def held_job(record: Any) -> ObservedJob:
     read = record if isinstance(record, _Tolerant) else _Tolerant(record)
     state = _job_state(read.state or "")
     array_id, array_task, array_tasks = _or(_array, read, (None, None, ""))
+    hints = _or(lambda of: mark.read(of.extra or ""), read, None)
+    ways, bandwidth_gbps, asks_for = _or(lambda of: _gres_asked(of, is_marked=hints is not None), read, (0, 0, ()))
     return ObservedJob(
         id=read.id,
         user_id=read.user_id or 0,
@@ -141,7 +143,7 @@ def held_job(record: Any) -> ObservedJob:
         nice=read.nice or 0,
         restarts=read.requeue_count or 0,
         extra=read.extra or "",
-        hints=_or(lambda of: mark.read(of.extra or ""), read, None),
+        hints=hints,
         reason=_reason(read),
         pinned_to=_or(lambda of: node_names(of.required_nodes), read, ("?",) if read.required_nodes else ()),
         allocated=_or(lambda of: node_names(of.allocated_nodes), read, ()),
@@ -149,11 +151,14 @@ def held_job(record: Any) -> ObservedJob:
         cpus=read.cpus or 1,
         memory_per_cpu_mb=_or(lambda of: _memory(of.memory_per_cpu), read, None),
         memory_per_node_mb=_or(lambda of: _memory(of.memory_per_node), read, None),
+        ways=ways,
+        bandwidth_gbps=bandwidth_gbps,
         waits_for=_or(lambda of: _waits_for(of.dependencies), read, ()),
         is_completing=read.state == "COMPLETING",
         array_id=array_id,
         array_task=array_task,
         array_tasks=array_tasks,
+        asks_for=asks_for,
         is_countable=False,
         occupies=_occupies(read) if state.occupies_nodes else NOTHING,
     )
@@ -437,9 +442,10 @@ def _asks_for(record: Any, gres_per_node: Mapping[str, Any], *, is_marked: bool)
     wanted_cpus = (record.cpus_per_task or 1) * (record.ntasks_per_node or 1)
     wants_more_cpus = not is_marked and (record.min_cpus_per_node or 0) > wanted_cpus  # MaxMemPerCPU raises it as well
     shared = record.resource_sharing != "OK"
-    if not (gres or gres_per_node or wants_more_cpus or shared or _asks_for_more(record)):
+    # Seen: an owner's NumTasks below the number of nodes is refused, and has cut down the CPUs all the same.
+    overcommits = record.state == "PENDING" and 0 < (record.cpus or 0) < (record.ntasks or 1)
+    if not (gres or gres_per_node or wants_more_cpus or shared or overcommits or _asks_for_more(record)):
         return ()  # nearly every job: saves the list below
-    asked = {name.removeprefix("gres/") for name in (*gres_per_node, *(gres or {}))}
     asks = {
         "heterogeneous job": record.heterogeneous_id,
         "clusters": record.federation_origin,
@@ -457,10 +463,26 @@ def _asks_for(record: Any, gres_per_node: Mapping[str, Any], *, is_marked: bool)
         "temporary disk": record.temporary_disk_per_node,
         "deadline": record.deadline,
         "exclusive or oversubscribe": shared,
-        "gres": asked - _OURS or (asked and not is_marked),  # ways and bandwidth of a marked job are what we gave it
+        "gres": _asks_for_gres(gres, gres_per_node, is_marked=is_marked),
         "minimum CPUs": wants_more_cpus,
+        "overcommit": overcommits,
     }
     return tuple(word for word, is_asked in asks.items() if is_asked)
+
+
+def _asks_for_gres(gres: Mapping[str, Any] | None, gres_per_node: Mapping[str, Any], *, is_marked: bool) -> bool:
+    """Whether the job asks for other gres than ways and bandwidth, which a marked job may have from a placement."""
+    asked = {name.removeprefix("gres/") for name in (*gres_per_node, *(gres or {}))}
+    return bool(asked - _OURS or (asked and not is_marked))
+
+
+def _gres_asked(record: _Tolerant, *, is_marked: bool) -> tuple[int, int, tuple[str, ...]]:
+    """Ways, bandwidth, and whether the job asks for other gres, in the words of `asks_for`."""
+    gres_per_node = record.gres_per_node or {}
+    asks_for_gres = _asks_for_gres(record.gres, gres_per_node, is_marked=is_marked)
+    is_unreadable = bool(record.problems.keys() & _GRES_FIELDS)
+    asks_for = ("gres",) if asks_for_gres or is_unreadable else ()
+    return _gres(gres_per_node, WAYS), _gres(gres_per_node, BANDWIDTH), asks_for
 
 
 def _asks_for_more(record: Any) -> bool:

@@ -49,6 +49,8 @@ job_records = Table(
     Column("memory_per_cpu_mb", BigInteger, nullable=True),
     Column("memory_per_node_mb", BigInteger, nullable=True),
     Column("given_memory_mb", BigInteger, nullable=False, server_default="0"),
+    Column("given_ways", BigInteger, nullable=True),
+    Column("given_bandwidth_gbps", BigInteger, nullable=True),
 )
 
 #: One row for each cycle that changed something, with the snapshot on which it was planned (JSON, zlib).

@@ -72,6 +72,8 @@ scontrol update NodeName=c1 State=RESUME
 for name in now later; do scontrol delete ReservationName=$name; done
 sacctmgr -i modify account where name=chemistry set GrpTRES=cpu=-1
 sacctmgr -i modify user where name=bob set MaxJobs=-1
+sacctmgr -i modify user where name=alice,bob set qos-=small
+sacctmgr -i delete qos small
 true
 """
 #: How often the cases look whether what they wait for has come true.
@@ -124,6 +126,9 @@ class OnCluster:
 
     def limit(self, account: str, cores: int | None) -> str:
         return self._modify("account", account, f"GrpTRES=cpu={-1 if cores is None else cores}")
+
+    def qos_limit(self, qos: str, cores: int | None) -> str:
+        return self._modify("qos", qos, f"GrpTRES=cpu={-1 if cores is None else cores}")
 
     def user_limit(self, user: str, jobs: int | None) -> str:
         return self._modify("user", user, f"MaxJobs={-1 if jobs is None else jobs}")
@@ -215,6 +220,7 @@ def prepared(cluster: Cluster) -> Iterator[OnCluster]:
     for name in own:
         fields = f"Nodes={','.join(PARTITIONS[name])} PriorityTier={TIERS.get(name, 1)}"
         cluster.run(f"scontrol create PartitionName={name} {fields}")
+    cluster.run("sacctmgr -i add qos small && sacctmgr -i modify user where name=alice,bob set qos+=small")
     slurm = OnCluster(cluster)
     try:
         yield slurm

@@ -83,6 +83,21 @@ def test_a_held_job_that_its_owner_changes_so_that_we_do_not_place_it_is_left_to
     assert cluster.job(edited[1]).is_held, "one that was given to Slurm is held by its owner"
 
 
+def test_a_job_whose_nodes_or_cpus_no_longer_suit_its_tasks_is_left_to_slurm(full: Cluster) -> None:
+    cluster = full
+    nodes, cpus = cluster.submit_all([("-n2 --mem=1G", "true"), ("-N2 -n4 --mem=1G", "true")])
+    cluster.wait_for("they wait", lambda: row(cluster, cpus).get("state") == "ours, waiting")
+    cluster.run(f"scontrol update JobId={nodes} NumNodes=4", "alice")
+    refused = cluster.try_run(f"scontrol update JobId={cpus} NumTasks=1", "alice")
+    assert "Task count specification invalid" in refused.stderr
+    assert shown(cluster, cpus, "NumTasks", "NumCPUs") == ("4", "1"), "Slurm carries out half of it"
+    cluster.wait_for("they are Slurm's", lambda: not any(cluster.job(each).is_held for each in (nodes, cpus)))
+    assert notes(cluster, nodes) == [
+        "left to Slurm: asks for 4 nodes and has fewer tasks, 2: how it runs is Slurm's choice"
+    ]
+    assert notes(cluster, cpus) == ["left to Slurm: its owner asks for overcommit"]
+
+
 @pytest.fixture
 def unstartable(cluster: Cluster) -> Iterator[Cluster]:
     """The cluster, where jobs that are placed in partition main do not start, for a reason that we cannot see."""

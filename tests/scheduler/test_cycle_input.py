@@ -545,6 +545,58 @@ def test_a_requeued_job_gets_its_own_memory_back_also_if_its_owner_has_changed_i
     assert situation(look(replace(given, **WHOLE)), *later.records.values()).corrections == (), "now it is its owner's"
 
 
+OURS = {"ways": 18, "bandwidth_gbps": 118}
+GIVEN = {"given_ways": 18, "given_bandwidth_gbps": 118}
+
+
+@pytest.mark.parametrize("ours", [(GIVEN, OURS), ({"given_memory_mb": 128_000, "memory_per_cpu_mb": 500}, WHOLE)])
+@pytest.mark.parametrize("reason", ["JobHeldUser", "JobHeldAdmin", ""])
+def test_a_job_that_started_on_nodes_of_its_owner_loses_what_we_added_to_it_when_it_is_requeued(ours, reason) -> None:
+    """A hold stays."""
+    given, has = ours
+    runs = situation(look(running(1, "c2", **has)), record(1, nodes=("c1",), **given))
+    waits = job(1, pinned_to=("c2",), restarts=1, reason=reason, priority=0 if reason else 9, **has)
+    seen = situation(look(waits), *runs.records.values())
+    (unpin,) = seen.corrections
+    assert (unpin.hold, unpin.keeps_nodes, unpin.keeps_gres) == (False, True, False)
+    own = {"ways": 0, "bandwidth_gbps": 0, "memory_per_cpu_mb": 500, "memory_per_node_mb": None}
+    restored = rewritten(waits, **own, extra="sns:1 advised")
+    later = situation(look(restored), *seen.records.values())
+    assert later.corrections == ()
+    free = situation(look(replace(restored, priority=9)), *later.records.values())
+    again = situation(look(replace(restored, priority=9, **has)), *free.records.values())
+    assert again.corrections == (), "now it is its owner's"
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_kept"),
+    [
+        (OURS, False),
+        ({**OURS, "extra": "mine", "asks_for": ("gres",)}, False),  # without our mark any gres is among these
+        ({**OURS, "asks_for": ("gres",)}, True),
+        ({"ways": 3}, True),
+        ({"ways": 3, "extra": "mine", "asks_for": ("gres",)}, True),
+        ({"asks_for": ("gres",)}, True),
+    ],
+)
+@pytest.mark.parametrize("why", [{"pinned_to": ("c2",)}, {"restarts": 1}, {"reason": "AssocGrpCpuLimit"}])
+def test_gres_that_the_owner_has_set_since_the_placement_stays(fields, is_kept: bool, why) -> None:
+    seen = situation(look(pinned(1, "c1", **{**why, **fields})), record(1, **GIVEN))
+    assert [each.keeps_gres for each in seen.corrections] == [is_kept]
+
+
+@pytest.mark.parametrize(("known", "is_kept"), [({"given_ways": 0, "given_bandwidth_gbps": 0}, True), ({}, False)])
+def test_ways_on_a_job_that_got_none_are_its_owners_unless_what_it_got_is_not_known(known, is_kept: bool) -> None:
+    (unpin,) = situation(look(pinned(1, "c1", restarts=1, ways=3)), record(1, **known)).corrections
+    assert unpin.keeps_gres is is_kept
+
+
+def test_a_job_to_which_its_owner_gave_gres_while_it_was_placed_is_given_to_slurm_with_it() -> None:
+    overdue = situation(look(pinned(1, "c1", asks_for=("gres",))), record(1, placed_s=0))
+    held = situation(look(job(1, asks_for=("gres",))), *overdue.records.values())
+    assert held.corrections == (Release(1, "left to Slurm: its owner asks for gres"),)
+
+
 def test_a_job_that_slurm_holds_because_of_our_memory_is_released_without_it_also_when_it_is_slurms() -> None:
     known = record(1, Stage.RELEASED, memory_per_cpu_mb=500, given_memory_mb=128_000)
     seen = situation(look(job(1, pinned_to=("c2",), restarts=1, reason="BadConstraints", **WHOLE)), known)

@@ -222,6 +222,23 @@ def test_what_it_takes_to_release_a_job_is_read_whatever_else_cannot_be() -> Non
     assert translate.held_job(Raising(recorded.job(), priority=problem)).priority > 0, "in doubt it is not held"
 
 
+@pytest.mark.parametrize(
+    ("asked", "seen"),
+    [
+        ({"gres/llc": 6, "gres/membw": 40}, (6, 40, ())),
+        ({"gres/llc": 6, "gres/gpu": 1}, (6, 0, ("gres",))),
+        (None, (0, 0, ())),
+    ],
+)
+def test_whoever_releases_a_job_sees_which_gres_it_asks_for(asked, seen) -> None:
+    held = translate.held_job(recorded.job(extra="sns:1", gres_per_node=asked))
+    assert (held.ways, held.bandwidth_gbps, held.asks_for) == seen
+    unmarked = translate.held_job(recorded.job(gres_per_node=asked))
+    assert unmarked.asks_for == (("gres",) if asked else ())
+    unreadable = Raising(recorded.job(extra="sns:1"), gres_per_node=ValueError("invalid literal for int(): '0k'"))
+    assert translate.held_job(unreadable).asks_for == ("gres",)
+
+
 def test_a_node_whose_gres_cannot_be_read_has_no_ways_to_give_away() -> None:
     """As `Gres=gpu:2,nvme`."""
     node = translate.node(Raising(recorded.node(), configured_gres=ValueError("invalid literal for int(): '2,nvme'")))
@@ -355,6 +372,7 @@ def test_a_begin_time_is_when_the_job_may_start() -> None:
         {"threads_per_core": 1},
         {"temporary_disk_per_node": 10},
         {"min_cpus_per_node": 4},
+        {"cpus": 1},
         {"gres": {"gpu": 1}},
         {"deadline": 1795197546},
         {"federation_origin": "other"},
@@ -367,6 +385,10 @@ def test_a_job_that_uses_what_we_do_not_place_is_not_plain(uses) -> None:
 
 def test_the_cpus_that_the_tasks_of_a_node_need_are_no_minimum_of_the_owners() -> None:
     assert translate.job(recorded.job(cpus_per_task=2, ntasks_per_node=2, min_cpus_per_node=4)).is_plain
+
+
+def test_the_cpus_of_a_running_job_are_no_demand() -> None:
+    assert translate.job(recorded.job(state="RUNNING", cpus=1)).is_plain
 
 
 def test_values_that_slurm_does_not_know_are_ours_for_none() -> None:

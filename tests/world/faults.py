@@ -146,6 +146,8 @@ class Faults:
                 slurm.update_partition(name, **_AS_NEW)
         for account in sorted(slurm.limits.cores):
             slurm.set_limit(account, None)
+        for qos in sorted(slurm.limits.cores_of_qos):
+            slurm.set_qos_limit(qos, None)
         for user in sorted(slurm.limits.jobs):
             slurm.set_user_limit(user, None)
         for name in sorted(slurm.reservations):

@@ -286,6 +286,13 @@ one_patch(
     lambda real: lambda *given, **named: replace(real(*given, **named), own_memory=NO_MEMORY),
 )
 one_patch(
+    "owner's gres cleared",
+    "A placement is taken back together with the gres that the owner has written since.",
+    follow_up,
+    "_has_owners_gres",
+    lambda _: lambda _job, _record: False,
+)
+one_patch(
     "own nice forgotten",
     "A job gets the nice value 0 again, whatever its owner had given it.",
     follow_up,

@@ -130,10 +130,17 @@ class People:
         """scontrol update PartitionName."""
         self._when_up(lambda: self._controller.slurm.update_partition(name, **fields))
 
-    def limit(self, account: str = "", cores: int | None = None, user: str = "", jobs: int | None = None) -> None:
-        """Sacctmgr: the cores of an account, or the jobs of a user."""
+    def limit(
+        self, account: str = "", qos: str = "", user: str = "", cores: int | None = None, jobs: int | None = None
+    ) -> None:
+        """Sacctmgr: the cores of an account or of a QOS, or the jobs of a user."""
         slurm = self._controller.slurm
-        self._when_up(lambda: slurm.set_user_limit(user, jobs) if user else slurm.set_limit(account, cores))
+        if user:
+            self._when_up(lambda: slurm.set_user_limit(user, jobs))
+        elif qos:
+            self._when_up(lambda: slurm.set_qos_limit(qos, cores))
+        else:
+            self._when_up(lambda: slurm.set_limit(account, cores))
 
     def reserve(self, name: str, nodes: list[str], in_s: float, for_s: float) -> None:
         """scontrol create reservation."""

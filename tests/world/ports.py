@@ -26,7 +26,7 @@ from slurm_sns.slurm import executor
 from slurm_sns.slurm.executor import SlurmExecutor
 from world.kernel import Broken, Crash, Process, World
 from world.slurm import Slurm, SlurmSite
-from world.slurm_jobs import USER_IDS
+from world.slurm_jobs import SMALL, USER_IDS
 
 #: An RPC on the controller takes this long at least, and so much more at most; a command also starts a process.
 RPC_S, RPC_MORE_S, COMMAND_S = 0.0006, 0.002, 0.006
@@ -279,7 +279,7 @@ class StateOf:
             nodes=nodes,
             reservations=reservations,
             partitions=partitions,
-            qos_priorities=(("normal", 0),) if known else (),
+            qos_priorities=((SMALL, 0), ("normal", 0)) if known else (),
             tres_limits=_NOTHING_WE_CHANGE if known else UNKNOWN,
             backfill=self._backfill,
             preemption=NO_PREEMPTION if known else _PREEMPTION_UNKNOWN,
@@ -343,11 +343,14 @@ def held_job(job: ObservedJob) -> ObservedJob:
         cpus=job.cpus,
         memory_per_cpu_mb=job.memory_per_cpu_mb,
         memory_per_node_mb=job.memory_per_node_mb,
+        ways=job.ways,
+        bandwidth_gbps=job.bandwidth_gbps,
         waits_for=job.waits_for,
         is_completing=job.is_completing,
         array_id=job.array_id,
         array_task=job.array_task,
         array_tasks=job.array_tasks,
+        asks_for=("gres",) if "gres" in job.asks_for else (),
         is_countable=False,
         occupies=job.occupies if job.state.occupies_nodes else NOTHING,
     )

@@ -85,7 +85,7 @@ def nice_left(event: Event, tale: Tale) -> Iterator[str]:
 
 
 def wrongly_restored(event: Event, tale: Tale) -> Iterator[str]:
-    """What we restore is what the job's owner wants: the nice value, the memory, and their own node list stays."""
+    """What we restore is what the job's owner wants: the nice value, the memory; their own node list and gres stay."""
     fields, life = event.data["fields"], tale.lives.of[event.job]
     is_refused = tale.refused_s.get(event.job) == event.at_s
     if not is_ours(event.by) or is_refused or tale.had_two or life.people_s >= tale.lives.looked_s.get(event.by, 0.0):
@@ -105,7 +105,10 @@ def wrongly_restored(event: Event, tale: Tale) -> Iterator[str]:
         if word in fields and int(fields[word]) != (life.wishes[name] or 0):
             yield f"{told} set {word} of job {life.id} to {fields[word]}, asked for {life.wishes[name]}"
     is_left = life.whole_mb is not None and not {"MinMemoryCPU", "MinMemoryNode"} & set(fields)
-    is_readable = tale.services.state["store"] != "locked"  # else the watchdog may have no record that says the memory
+    is_readable = tale.services.state["store"] != "locked"  # else the watchdog may not know what is ours
+    is_told = is_readable or "gres/gpu" in life.wishes.get("tres", "")  # nobody takes other gres for ours
+    if fields.get("TresPerNode") == "" and life.wishes.get("tres") and is_told:
+        yield f"{told} cleared the gres of job {life.id}, its owner's: {life.wishes['tres']}"
     if is_left and is_readable:
         yield f"{told} left job {life.id} the memory of a whole node, {life.whole_mb} MiB"
 

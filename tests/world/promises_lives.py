@@ -29,6 +29,7 @@ from world.slurm_jobs import USER_IDS
 _INHERITED = (
     *("hold", "owner_held_s", "admin_held_s", "placed", "boosted", "given_s"),
     *("marked", "marked_by_owner", "noted", "forgotten", "known", "people_s", "unseen", "unclear", "has_ended"),
+    "overtaken",
 )
 
 

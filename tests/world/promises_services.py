@@ -45,6 +45,7 @@ class Services:
         }
         self.reservations: dict[str, Mapping[str, Any]] = {}
         self.cores_limits: dict[str, int] = {}
+        self.qos_limits: dict[str, int] = {}
         self.jobs_limits: dict[str, int] = {}
         #: When nodes, partitions, limits or reservations were last changed.
         self.site_s = -inf
@@ -119,6 +120,8 @@ class Services:
                 self.reservations[data["name"]] = data
         elif "account" in data:
             _set(self.cores_limits, data["account"], data["cores"])
+        elif "qos" in data:
+            _set(self.qos_limits, data["qos"], data["cores"])
         else:
             _set(self.jobs_limits, data["user"], data["jobs"])
 

@@ -72,7 +72,7 @@ def wrong_nodes(event: Event, tale: Tale) -> Iterator[str]:
 
 
 def limit_exceeded(event: Event, tale: Tale) -> Iterator[str]:
-    """Limits of partitions, arrays, accounts and users hold for placed jobs as for others."""
+    """Limits of partitions, arrays, accounts, QOS and users hold for placed jobs as for others."""
     life, services = tale.lives.of[event.job], tale.services
     wishes, told = life.wishes, f"limit exceeded: job {event.job} started at {event.at_s:.3f} s"
     partition = services.partitions[wishes["partition"]]
@@ -86,12 +86,13 @@ def limit_exceeded(event: Event, tale: Tale) -> Iterator[str]:
         number = 1 + sum(other.array == life.array for other in running)
         if number > most:
             yield f"{told} as task number {number} of its array at a time, at most {most} may run"
-    cores_limit = services.cores_limits.get(wishes["account"])
-    if cores_limit is not None and not wishes["is_alone"]:  # Slurm counts what such a job asks for, not what it gets
-        of_account = (other for other in running if other.wishes["account"] == wishes["account"])
-        cores = sum(event.data["cores"]) + sum(sum(other.takes["cores"]) for other in of_account)
-        if cores > cores_limit:
-            yield f"{told}: its account has {cores} cores, at most {cores_limit}"
+    for what, limits in (("account", services.cores_limits), ("qos", services.qos_limits)):
+        limit = limits.get(wishes[what])
+        if limit is not None and not wishes["is_alone"]:  # Slurm counts what such a job asks for, not what it gets
+            of_same = (other for other in running if other.wishes[what] == wishes[what])
+            cores = sum(event.data["cores"]) + sum(sum(other.takes["cores"]) for other in of_same)
+            if cores > limit:
+                yield f"{told}: its {what} has {cores} cores, at most {limit}"
     jobs_limit = services.jobs_limits.get(life.user)
     if jobs_limit is not None and 1 + sum(other.user == life.user for other in running) > jobs_limit:
         yield f"{told}: its owner has more than {jobs_limit} running jobs"

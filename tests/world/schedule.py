@@ -17,6 +17,7 @@ from typing import Any
 
 from slurm_sns.model import Resources
 from world.slurm import SlurmSite
+from world.slurm_jobs import SMALL
 
 USERS = {"alice": "physics", "bob": "physics", "carol": "chemistry"}
 #: The earliest moment of a step other than a submission: the scheduler is up by then.
@@ -191,6 +192,9 @@ class _Drawing:
         ending = "healthy"
         if self.chance(0.3):
             ending = self.one("dead", "dead", "off", "off", "stopped", "stopped", "observe", "advise")
+        many = self.one(64, 64, 2, 3)
+        if self.chance(0.2):
+            self.use_qos()
         quiet_from_s = round(max([self.story_s, *(step.at_s for step in self.steps)]) + 0.5, 3)
         self.steps.sort(key=lambda step: step.at_s)
         return Schedule(
@@ -200,7 +204,7 @@ class _Drawing:
             managed=self.managed,
             slurm=self.slurm,
             policy=policy,
-            many=self.one(64, 64, 2, 3),
+            many=many,
             ending=ending,
             quiet_from_s=quiet_from_s,
             steps=self.steps,
@@ -401,6 +405,22 @@ class _Drawing:
         self.follow(step, "place", "submit", often=0.4)
         if self.chance(0.5):
             self.later(step, 2.0, 12.0, "limit", **back)
+
+    def use_qos(self) -> None:
+        """Some jobs have the small QOS, which may be limited; drawn last, so that nothing else depends on it."""
+        asked = [step.data["asked"] for step in self.steps if step.what == "submit"]
+        for each in self.random.sample(asked, self.random.randint(1, len(asked))):
+            each["qos"] = SMALL
+        for _ in range(self.random.randint(0, 2)):
+            step = self.add("limit", qos=SMALL, cores=self.one(0, 1, 2, 4))
+            self.follow(step, "place", "submit", often=0.4)
+            if self.chance(0.5):
+                self.later(step, 2.0, 12.0, "limit", qos=SMALL, cores=None)
+        for _ in range(self.random.randint(0, 2)):
+            label = self.random.choice(list(self.owners))
+            edit = self.add("edit", by=self.by(label), job=label, fields={"QOS": self.one(SMALL, "normal")})
+            self.of_task(edit, label)
+            self.follow(edit, "place", "place", "start", "submit", "unpin", "hold", "release")
 
     def reserve(self) -> None:
         nodes = self.random.sample(list(self.nodes), self.random.randint(1, len(self.nodes)))

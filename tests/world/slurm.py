@@ -45,6 +45,7 @@ IS_HELD = "Job is in held state, pending scheduler release"
 DISABLED = "Requested operation is presently disabled"
 INVALID_NODES = "Invalid node name specified"
 INVALID_PARTITION = "Invalid partition name specified"
+TOO_FEW_TASKS = "Task count specification invalid"
 IS_PENDING = "Job is pending execution"
 NOT_SUSPENDED = "Job is not suspended"
 NOT_SUPPORTED = "Requested operation not supported on this system"
@@ -68,7 +69,7 @@ _ORDER = {
     name: place
     for place, name in enumerate(
         (
-            *("ArrayTaskThrottle", "Partition", "ExcNodeList", "ReqNodeList", "Comment", "Extra", "NumTasks"),
+            *("ArrayTaskThrottle", "Partition", "QOS", "ExcNodeList", "ReqNodeList", "Comment", "Extra", "NumTasks"),
             *("TimeLimit", "Priority", "Nice", "MinMemoryCPU", "MinMemoryNode", "JobName", "NtasksPerNode"),
             *("StartTime", "TresPerNode"),
         )
@@ -150,9 +151,10 @@ class Node:
 
 @dataclass
 class Limits:
-    """`cores` by account, `jobs` by user: the most that may run at a time."""
+    """The most that may run at a time: `cores` by account, `cores_of_qos` by QOS, `jobs` by user."""
 
     cores: dict[str, int] = field(default_factory=dict)
+    cores_of_qos: dict[str, int] = field(default_factory=dict)
     jobs: dict[str, int] = field(default_factory=dict)
 
 
@@ -511,9 +513,13 @@ class Slurm:
                 job.name = text
             case "Partition":
                 self._set_partition(job, text, by)
+            case "QOS":
+                job.qos = text
             case "TimeLimit":
                 self._set_limit(job, int(text) * 60, by)
             case "NumTasks":
+                if int(text) < job.submitted_nodes:
+                    raise self._refused(job, by, TOO_FEW_TASKS)
                 job.tasks = int(text)
             case "NtasksPerNode":
                 job.tasks_per_node = int(text)
@@ -628,19 +634,22 @@ class Slurm:
         self.passes.wake()
 
     def set_limit(self, account: str, cores: int | None) -> None:
-        if cores is None:
-            self.limits.cores.pop(account, None)
-        else:
-            self.limits.cores[account] = cores
+        self._limit(self.limits.cores, account, cores)
         self.world.history.add("limit", by="admin", account=account, cores=cores)
-        self.passes.wake()
+
+    def set_qos_limit(self, qos: str, cores: int | None) -> None:
+        self._limit(self.limits.cores_of_qos, qos, cores)
+        self.world.history.add("limit", by="admin", qos=qos, cores=cores)
 
     def set_user_limit(self, user: str, jobs: int | None) -> None:
-        if jobs is None:
-            self.limits.jobs.pop(user, None)
-        else:
-            self.limits.jobs[user] = jobs
+        self._limit(self.limits.jobs, user, jobs)
         self.world.history.add("limit", by="admin", user=user, jobs=jobs)
+
+    def _limit(self, limits: dict[str, int], name: str, most: int | None) -> None:
+        if most is None:
+            limits.pop(name, None)
+        else:
+            limits[name] = most
         self.passes.wake()
 
     def reserve(self, name: str, nodes: Iterable[str], begin_s: int, end_s: int) -> None:

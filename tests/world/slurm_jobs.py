@@ -16,6 +16,9 @@ USER_IDS = {"alice": 2001, "bob": 2002, "carol": 2003}
 #: What the submit filter writes as the most nodes of a job with -n alone.
 ANY_NUMBER_OF_NODES = 500_000
 
+#: The QOS that users may ask for instead of "normal".
+SMALL = "small"
+
 WAITING = "PENDING"
 ENDED = frozenset({"COMPLETED", "CANCELLED", "FAILED", "NODE_FAIL", "TIMEOUT"})
 OCCUPYING = frozenset({"RUNNING", "SUSPENDED", "COMPLETING"})
@@ -114,6 +117,12 @@ class ModelJob:
     def fewest_nodes(self) -> int:
         """On how many nodes it runs at least."""
         return max(self.nodes_min, -(-self.tasks // self.tasks_per_node) if self.tasks_per_node else 1)
+
+    @property
+    def submitted_nodes(self) -> int:
+        """On how many nodes it was to run at least when it was submitted."""
+        per_node = self.asked.get("tasks_per_node")
+        return max(self.nodes_min, -(-self.asked.get("tasks", 1) // per_node) if per_node else 1)
 
     @property
     def most_nodes(self) -> int:

@@ -30,10 +30,11 @@ HELD = frozenset(HOLD_REASONS.values())
 
 
 class Use:
-    """What runs now, as limits count it: cores by account, jobs by user, tasks by array."""
+    """What runs now, as limits count it: cores by account and by QOS, jobs by user, tasks by array."""
 
     def __init__(self, running: Iterable[ModelJob]) -> None:
         self.cores: Counter[str] = Counter()
+        self.cores_of_qos: Counter[str] = Counter()
         self.jobs: Counter[str] = Counter()
         self.tasks: Counter[int | None] = Counter()
         for job in running:
@@ -41,6 +42,7 @@ class Use:
 
     def add(self, job: ModelJob) -> None:
         self.cores[job.account] += sum(job.cores)
+        self.cores_of_qos[job.qos] += sum(job.cores)
         self.jobs[job.user] += 1
         self.tasks[job.array_id] += 1
 
@@ -187,7 +189,10 @@ class Passes:
             return "JobArrayTaskLimit"
         if use.jobs[job.user] >= slurm.limits.jobs.get(job.user, inf):
             return "AssocMaxJobsLimit"
-        if use.cores[job.account] + job.tasks * job.cpus_per_task > slurm.limits.cores.get(job.account, inf):
+        cores = job.tasks * job.cpus_per_task
+        if use.cores_of_qos[job.qos] + cores > slurm.limits.cores_of_qos.get(job.qos, inf):
+            return "QOSGrpCpuLimit"
+        if use.cores[job.account] + cores > slurm.limits.cores.get(job.account, inf):
             return "AssocGrpCpuLimit"
         return ""
 

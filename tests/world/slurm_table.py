@@ -516,6 +516,11 @@ a part of a placement that its owner has changed stays
     see b
     slurm: unpin b keeps_gres not_held
     see b
+    alice: submit d -n1 --begin=now+3600
+    slurm: place d c3 ways=2
+    alice: update d TresPerNode=gres/llc:2,gres/membw:4
+    slurm: unpin d keeps_gres
+    see d
     alice: submit c -n1 --begin=now+3600
     slurm: place c c3
     alice: update c ReqNodeList=
@@ -1034,6 +1039,30 @@ an account's limit
     root: user-limit bob none
     until d,e running
 
+a QOS' limit
+    root: qos-limit small 2
+    alice: submit a -p t -n2 --qos=small
+    until a running
+    alice: submit b -p t -n1 --qos=small
+    until b QOSGrpCpuLimit
+    see b
+    bob: submit c -n1 --qos=small
+    slurm: place c c3 ways=1
+    until c QOSGrpCpuLimit
+    see c
+    bob: submit d -n1
+    slurm: place d c3
+    until d running
+    alice: update b QOS=normal
+    until b running
+    see b
+    alice: update b QOS=small
+    see b
+    alice: update c QOS=normal
+    root: qos-limit small none
+    until c running
+    see c
+
 a reservation
     root: reserve now c2 0 3600
     alice: submit a -p r -n1
@@ -1106,6 +1135,24 @@ an owner changes a job that is held
     root: update a JobName=other Extra=
     see a
     alice: update 999999 Nice=4
+
+a job with fewer tasks than nodes
+    alice: submit a -p t -N2 -n3 -H
+    alice: update a NumTasks=1
+    see a but cpus,asks_for,is_countable
+    alice: update a NumTasks=2
+    see a
+    alice: submit b -p t -n4 --ntasks-per-node=2 -H
+    alice: update b NumTasks=1
+    see b but cpus,asks_for,is_countable
+    alice: submit c -n4 --begin=now+3600
+    slurm: place c c3,c4
+    alice: update c NumTasks=1
+    see c but nodes_min
+    alice: submit d -n4 --begin=now+3600
+    slurm: place d c3,c4 per_node=2 tasks=4
+    alice: update d NumTasks=1
+    see d but nodes_min
 
 an owner changes a job that was placed
     alice: submit a -n2 --begin=now+3600

@@ -98,6 +98,9 @@ class OnModel:
     def limit(self, account: str, cores: int | None) -> str:
         return _answer(lambda: self.slurm.set_limit(account, cores))
 
+    def qos_limit(self, qos: str, cores: int | None) -> str:
+        return _answer(lambda: self.slurm.set_qos_limit(qos, cores))
+
     def user_limit(self, user: str, jobs: int | None) -> str:
         return _answer(lambda: self.slurm.set_user_limit(user, jobs))
 
@@ -197,6 +200,7 @@ def _options() -> ArgumentParser:
     parser.add_argument("-c", dest="cpus_per_task", type=int)
     parser.add_argument("-t", dest="minutes", type=int)
     parser.add_argument("-p", dest="partition", default="main")
+    parser.add_argument("--qos")
     parser.add_argument("-w", dest="required")
     parser.add_argument("-x", dest="excluded")
     parser.add_argument("-a", dest="array")

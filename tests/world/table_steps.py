@@ -10,7 +10,7 @@ named by a label: `a`, a task of an array `a_3`, several tasks `a_[3-5]`.
     WHO: cancel a                                           scancel
     root: node c1 drain|undrain|down|up
     root: partition t FIELD=VALUE                           scontrol update
-    root: limit ACCOUNT CORES, root: user-limit USER JOBS   sacctmgr; `none` lifts it
+    root: limit ACCOUNT CORES, root: qos-limit QOS CORES, root: user-limit USER JOBS    sacctmgr; `none` lifts it
     root: reserve NAME NODE IN_S SECONDS, root: unreserve NAME
     slurm: place|send a NODE[,NODE] FIELD=VALUE ...         our placement; `send` leaves out the check before it
     slurm: unpin a [not_held] [keeps_nodes] [keeps_gres] FIELD=VALUE ...
@@ -57,7 +57,7 @@ MESSAGES = (
     *("Job/step already completing or completed", "Requested node configuration is not available"),
     *("Invalid partition name specified", "Job is pending execution", "Requested operation not supported"),
     *("Job is in held state", "Invalid user id", "Job resizing not supported for job arrays", "Job is not suspended"),
-    *("Required partition not available", "Job dependency problem"),
+    *("Required partition not available", "Job dependency problem", "Task count specification invalid"),
 )
 _LABEL = re.compile(r"([a-h])(_\S+)?")
 
@@ -78,6 +78,8 @@ class Slurm(Protocol):
     def partition(self, name: str, fields: Mapping[str, str]) -> str: ...
 
     def limit(self, account: str, cores: int | None) -> str: ...
+
+    def qos_limit(self, qos: str, cores: int | None) -> str: ...
 
     def user_limit(self, user: str, jobs: int | None) -> str: ...
 
@@ -156,6 +158,8 @@ class Running:
                 return _in_short(self.slurm.partition(words[0], _fields(words[1:])))
             case "limit":
                 return self.slurm.limit(words[0], None if words[1] == "none" else int(words[1]))
+            case "qos-limit":
+                return self.slurm.qos_limit(words[0], None if words[1] == "none" else int(words[1]))
             case "user-limit":
                 return self.slurm.user_limit(words[0], None if words[1] == "none" else int(words[1]))
             case "reserve":
@@ -308,7 +312,7 @@ def _is(job: Shown, word: str) -> bool:
 
 #: Fields of ObservedJob that are compared as they are.
 COMPARED = (
-    *("state", "is_completing", "has_succeeded", "user", "account", "partitions", "nice", "restarts", "extra"),
+    *("state", "is_completing", "has_succeeded", "user", "account", "qos", "partitions", "nice", "restarts", "extra"),
     *("comment", "pinned_to", "excluded", "allocated", "tasks", "cpus", "cpus_per_task", "tasks_per_node"),
     *("has_open_nodes", "memory_per_cpu_mb", "memory_per_node_mb", "walltime_s", "may_restart", "ways"),
     *("bandwidth_gbps", "waits_for_others", "array_task", "array_tasks", "array_limit", "asks_for", "is_alone"),

@@ -237,6 +237,10 @@ def test_a_node_list_that_its_owner_writes_later_counts(case: Case, nodes: str, 
         ({}, ("limit", {"account": "physics", "cores": 1}), 1),
         ({}, ("limit", {"account": "physics", "cores": 2}), 0),
         ({}, ("limit", {"account": "chemistry", "cores": 1}), 0),
+        ({}, ("limit", {"qos": "normal", "cores": 1}), 1),
+        ({}, ("limit", {"qos": "normal", "cores": 2}), 0),
+        ({"qos": "small"}, ("limit", {"qos": "normal", "cores": 1}), 0),
+        ({"qos": "small"}, ("limit", {"qos": "small", "cores": 0}), 1),
         ({}, ("limit", {"user": "alice", "jobs": 1}), 1),
         ({}, ("limit", {"user": "alice", "jobs": 2}), 0),
     ],
@@ -971,13 +975,61 @@ def test_a_job_that_had_whole_nodes_gets_its_own_memory_back(case: Case, fields:
     assert case.names() == ["not restored"] * found
 
 
-@pytest.mark.parametrize(("fields", "found"), [({"ReqNodeList": ""}, ["not restored"]), ({"TresPerNode": ""}, [])])
-def test_a_node_list_that_its_owner_gave_a_placed_job_stays(case: Case, fields: dict, found: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("owners", "fields", "found"),
+    [
+        ({"ReqNodeList": "c2"}, {"ReqNodeList": ""}, ["not restored"]),
+        ({"ReqNodeList": "c2"}, {"TresPerNode": ""}, []),
+        ({"TresPerNode": "gres/llc:3"}, {"TresPerNode": ""}, ["not restored"]),
+        ({"TresPerNode": "gres/llc:3"}, {"ReqNodeList": ""}, []),
+    ],
+)
+def test_a_node_list_or_gres_that_its_owner_gave_a_placed_job_stays(
+    case: Case, owners: dict, fields: dict, found: list[str]
+) -> None:
     case.submit()
     case.place(3)
-    case.add(3.5, "update", 1, "alice", fields={"ReqNodeList": "c2"})
+    case.add(3.5, "update", 1, "alice", fields=owners)
     case.seen(4, 1)
     case.add(4.1, "unpin", 1, "scheduler", fields={"Nice": "0", **fields})
+    case.add(4.2, "cancel", 1, "alice")
+    case.add(4.2, "end", 1, "slurm", how="cancelled")
+    assert case.names() == found
+
+
+@pytest.mark.parametrize(("changed_s", "found"), [(4.05, []), (3.5, ["not restored", "not restored"])])
+def test_a_nice_value_that_an_array_gets_just_before_tasks_are_split_off_may_be_lost_for_its_other_tasks_too(
+    case: Case, changed_s: float, found: list[str]
+) -> None:
+    case.submit(array=(0, 1, 2))
+    case.add(changed_s, "update", 1, "alice", fields={"Nice": "50"})
+    case.seen(4, 1)
+    case.add(4.1, "update", 1, "scheduler", fields={"Nice": "0"})
+    case.add(5, "split", 1, "alice", tasks=(2,), ids=(2,))
+    case.add(6, "cancel", 1, "alice")
+    case.add(6, "end", 1, "slurm", how="cancelled")
+    case.shows(2, nice=0)
+    assert case.names() == found
+
+
+@pytest.mark.parametrize(
+    ("state", "tres", "found"),
+    [
+        ("locked", "gres/llc:3", []),
+        ("locked", "gres/gpu:1", ["not restored"]),
+        ("full", "gres/llc:3", ["not restored"]),
+    ],
+)
+def test_only_while_the_store_is_locked_ways_of_the_owners_may_go_with_a_placement(
+    case: Case, state: str, tres: str, found: list[str]
+) -> None:
+    case.submit()
+    case.place(3)
+    case.add(3.5, "update", 1, "alice", fields={"TresPerNode": tres})
+    case.add(3.6, "store", state=state)
+    case.seen(4, by="watchdog")
+    case.add(4.1, "unpin", 1, "watchdog", fields={"Nice": "0", "ReqNodeList": "", "TresPerNode": ""})
+    case.add(4.15, "store", state="up")
     case.add(4.2, "cancel", 1, "alice")
     case.add(4.2, "end", 1, "slurm", how="cancelled")
     assert case.names() == found

@@ -8,7 +8,13 @@ next observation; a job that has ended may be requeued; and a job that was given
 from dataclasses import dataclass, replace
 
 from slurm_sns.model import Release
-from slurm_sns.scheduler.observe.job_status import JobStatus, carries_ours, is_held_by_others, is_pinned_by
+from slurm_sns.scheduler.observe.job_status import (
+    JobStatus,
+    carries_ours,
+    has_our_gres,
+    is_held_by_others,
+    is_pinned_by,
+)
 from slurm_sns.scheduler.observe.limit_retries import is_limit
 from slurm_sns.scheduler.observe.nice import is_boosted, may_be_boosted, without_boost
 from slurm_sns.scheduler.observe.observed import ObservedJob
@@ -143,7 +149,7 @@ def handed_over(job: ObservedJob, status: JobStatus, record: JobRecord | None, w
     changes = _unpin(job, was, why, hold=False)
     # The last change says in the mark that we no longer hold the job: after a crash in between, it is still ours.
     new_mark = mark.without_grant(job.hints) if release else mark.given_to_slurm(job.hints)
-    return replace(changes, keeps_nodes=keeps_nodes, keeps_gres="gres" in job.asks_for, mark=new_mark), *release
+    return replace(changes, keeps_nodes=keeps_nodes, mark=new_mark), *release
 
 
 def _shows_its_owners_hold(job: ObservedJob, record: JobRecord | None) -> bool:
@@ -157,8 +163,28 @@ def _unpin(job: ObservedJob, record: JobRecord, why: str, *, hold: bool = True) 
     nice = record.nice if is_boosted(job.nice, record.nice) else job.nice  # its owner has changed it since
     has_ours = job.memory_per_cpu_mb is None and job.memory_per_node_mb in (None, record.given_memory_mb)
     own_memory = record.own_memory if has_ours or not record.given_memory_mb else NO_MEMORY  # as above
-    new_mark = mark.without_grant(job.hints)
-    return Unpin(record.job_id, nice, why, own_memory, hold, job.priority == 0, address=address, mark=new_mark)
+    return Unpin(
+        record.job_id,
+        nice,
+        why,
+        own_memory,
+        hold,
+        was_held=job.priority == 0,
+        keeps_gres=_has_owners_gres(job, record),
+        address=address,
+        mark=mark.without_grant(job.hints),
+    )
+
+
+def _has_owners_gres(job: ObservedJob, record: JobRecord) -> bool:
+    """Whether the job asks for gres that its placement did not give it.
+
+    Of a job without our mark, any gres is among what it asks for.
+    """
+    asks_for_gres = "gres" in job.asks_for
+    if has_our_gres(job, record):
+        return asks_for_gres and job.hints is not None
+    return asks_for_gres or (record.given_ways is not None and bool(job.ways or job.bandwidth_gbps))
 
 
 def _overdue(job: ObservedJob, record: JobRecord, settings: Settings, now_s: float) -> FollowUp:
@@ -237,8 +263,9 @@ def _given_to_slurm(job: ObservedJob, record: JobRecord | None) -> JobRecord | N
     if record is None and (job.hints is None or job.hints.advised):
         return None
     released = record or JobRecord(job.id, job.submit_s, Stage.RELEASED, nice=job.nice, restarts=job.restarts)
-    if released.given_memory_mb and job.priority > 0:  # it has its own memory, or what its owner has given it since
-        return replace(released, stage=Stage.RELEASED, given_memory_mb=0)
+    if job.priority > 0 and (released.given_memory_mb or released.given_ways or released.given_bandwidth_gbps):
+        # It has its own memory and gres, or what its owner has given it since.
+        return replace(released, stage=Stage.RELEASED, given_memory_mb=0, given_ways=0, given_bandwidth_gbps=0)
     return released if released.stage is Stage.RELEASED else replace(released, stage=Stage.RELEASED)
 
 

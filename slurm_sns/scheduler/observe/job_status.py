@@ -124,7 +124,11 @@ def status_of(job: ObservedJob, record: JobRecord | None, now_s: float, settings
         if record is not None and record.stage is Stage.OWNER_HELD and job.priority == 0:
             return JobStatus.OWNER_HELD
         is_left = (job.priority > 0 and carries_ours(job, record)) or _is_impossible_on_our_nodes(job, record)
-        return JobStatus.CHANGED if is_left else JobStatus.RELEASED
+        if is_left:
+            return JobStatus.CHANGED
+        # It ran on nodes of its owner's, with what our placement had added to it, and was held and requeued since.
+        keeps_ours = record is not None and job.priority == 0 and has_our_resources(job, record)
+        return JobStatus.OWNER_HELD if keeps_ours else JobStatus.RELEASED
     if job.priority == 0:
         return _held(job, record, is_marked=hints is not None)
     return _released(job, record, now_s, settings, is_marked=hints is not None)
@@ -182,32 +186,40 @@ def _released(
 
 
 def carries_ours(job: ObservedJob, record: JobRecord | None) -> bool:
-    """Whether the job carries a placement of ours: our node list, or our boost or our memory without it."""
+    """Whether the job carries a placement of ours: our node list, or our boost, memory or gres without it."""
     if record is None:
         return bool(job.pinned_to) and (may_be_boosted(job.nice) or job.restarts > 0)
-    return is_pinned_by(job, record) or is_boosted(job.nice, record.nice) or has_our_memory(job, record)
+    return is_pinned_by(job, record) or is_boosted(job.nice, record.nice) or has_our_resources(job, record)
 
 
-def has_our_memory(job: ObservedJob, record: JobRecord) -> bool:
-    """Whether the job still has the memory of whole nodes that its placement gave it.
+def has_our_resources(job: ObservedJob, record: JobRecord) -> bool:
+    """Whether the job still has the memory of whole nodes, or the gres, that its placement gave it.
 
-    Once the placement was taken back, such a memory is its owner's.
+    Once the placement was taken back, they are its owner's.
     """
     is_left = record.stage in (Stage.OWNER_HELD, Stage.RELEASED) and not job.is_slurms
+    if not (is_left or record.stage in (Stage.PLACED, Stage.RUNNING)):
+        return False
     is_given = record.given_memory_mb not in (0, record.memory_per_node_mb)
-    has_it = job.memory_per_cpu_mb is None and job.memory_per_node_mb == record.given_memory_mb
-    return is_given and has_it and (is_left or record.stage in (Stage.PLACED, Stage.RUNNING))
+    has_memory = is_given and job.memory_per_cpu_mb is None and job.memory_per_node_mb == record.given_memory_mb
+    return has_memory or has_our_gres(job, record)
+
+
+def has_our_gres(job: ObservedJob, record: JobRecord) -> bool:
+    """Whether the job's cache ways and bandwidth are those that its last placement gave it."""
+    given = (record.given_ways, record.given_bandwidth_gbps)
+    return any(given) and (job.ways, job.bandwidth_gbps) == given
 
 
 def _is_impossible_on_our_nodes(job: ObservedJob, record: JobRecord | None) -> bool:
-    """Whether Slurm itself holds the job because it could never run on the nodes, or with the memory, that we gave it.
+    """Whether Slurm itself holds the job because it could never run as we placed it: on these nodes, with this memory.
 
     If its owner has given it to Slurm meanwhile, nobody else would take these back.
     """
     if record is None:
         is_ours = bool(job.pinned_to) and may_be_boosted(job.nice)
     else:
-        is_ours = is_pinned_by(job, record) or has_our_memory(job, record)
+        is_ours = is_pinned_by(job, record) or has_our_resources(job, record)
     return job.priority == 0 and job.reason == SLURMS_HOLD and is_ours
 
 

@@ -54,6 +54,8 @@ class JobRecord:
         memory_per_cpu_mb: its own memory request by CPU, to be restored, if we gave it whole nodes.
         memory_per_node_mb: the same for a request by node; 0 if it has none.
         given_memory_mb: the memory by node that the last placement gave it; 0 if it left the job's own.
+        given_ways, given_bandwidth_gbps: the gres by node that the last placement gave it; None: not known, as in a
+            record of an earlier version.
     """
 
     job_id: int
@@ -72,6 +74,8 @@ class JobRecord:
     memory_per_cpu_mb: int | None = None
     memory_per_node_mb: int | None = None
     given_memory_mb: int = 0
+    given_ways: int | None = None
+    given_bandwidth_gbps: int | None = None
 
     @property
     def own_memory(self) -> OwnMemory:

@@ -42,7 +42,8 @@ def geometry(job: ObservedJob, nodes: Iterable[ObservedNode]) -> Alternative:
     """The alternative of this job with its own geometry, on some of `nodes`: those that it may ever use, busy or not.
 
     Raises:
-        Infeasible: too few nodes could ever hold a part of the job, or the job leaves its number of nodes to Slurm.
+        Infeasible: too few nodes could ever hold a part of the job, the job leaves its number of nodes to Slurm, or it
+            asks for more nodes than it has tasks.
     """
     return geometry_on(job, kinds_of(nodes))
 
@@ -61,10 +62,12 @@ def geometry_on(job: ObservedJob, kinds: NodeKinds) -> Alternative:
     if job.nodes_max is not None and job.nodes_max != (job.nodes_min or 1):
         # Seen: a job of -N1-3 that is pinned to one node gets two others beside it.
         raise Infeasible(f"asks for {job.nodes_min or 1} to {job.nodes_max} nodes: how many it gets is Slurm's choice")
-    if job.tasks_per_node is not None:
-        count = max(job.nodes_min or 1, ceil(job.tasks / job.tasks_per_node))
-        return _checked(job, kinds, Alternative(count, demand(job, min(job.tasks_per_node, job.tasks), count, limits)))
     count = job.nodes_min or 1
+    if count > job.tasks:  # its owner has changed its nodes (scontrol update NumNodes=4)
+        raise Infeasible(f"asks for {count} nodes and has fewer tasks, {job.tasks}: how it runs is Slurm's choice")
+    if job.tasks_per_node is not None:
+        count = max(count, ceil(job.tasks / job.tasks_per_node))
+        return _checked(job, kinds, Alternative(count, demand(job, min(job.tasks_per_node, job.tasks), count, limits)))
     return _checked(
         job, kinds, Alternative(count, demand(job, _most_tasks_on_a_node(job, count, limits), count, limits))
     )

@@ -96,6 +96,12 @@ def test_a_range_of_nodes_that_its_owner_gave_a_held_job_is_slurms_choice() -> N
         geometry(job(1, tasks=8, nodes_min=2, nodes_max=3), NODES)
 
 
+@pytest.mark.parametrize("asked", [{}, {"nodes_max": 2}, {"nodes_max": 2, "tasks_per_node": 1, "extra": FIXED}])
+def test_a_job_with_fewer_tasks_than_nodes_is_slurms_choice(asked) -> None:
+    with pytest.raises(Infeasible, match="asks for 2 nodes and has fewer tasks, 1"):
+        geometry(job(1, tasks=1, nodes_min=2, **{"nodes_max": None, **asked}), NODES)
+
+
 def test_no_node_stays_empty() -> None:
     nodes = tuple(node(f"c{number}", 3) for number in range(1, 5))
     assert shape(geometry(job(1, tasks=9, nodes_max=None), nodes)) == (3, 3, 3)
