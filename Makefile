@@ -15,8 +15,11 @@ SNS_AUTOSTART ?= 1
 export SNS_PROJECT SNS_AUTOSTART
 
 UNIT_TESTS = $(filter-out tests/__pycache__ tests/cluster tests/data tests/results,$(patsubst %/,%,$(wildcard tests/*/ tests/test_*.py)))
-# Tests that use containers of their own instead of the mini cluster; they need its image.
-ASIDE_TESTS = $(wildcard tests/cluster/test_admins_day.py tests/cluster/test_load.py)
+# Tests of the cluster that the run of the unit tests takes over: they use containers of their own, from the mini cluster's
+# image; the first two a site and a controller of a thousand nodes, the others a second mini cluster. About a quarter of
+# the time that the cluster's tests take, so that both runs end at about the same time.
+ASIDE_NAMES = admins_day load arrays model_of_slurm owners_edits prolog sweep turns
+ASIDE_TESTS = $(wildcard $(ASIDE_NAMES:%=tests/cluster/test_%.py))
 CLUSTER_TESTS = $(filter-out $(ASIDE_TESTS),$(wildcard tests/cluster/test_*.py))
 PYTEST = $(PYTHON) -m pytest --maxfail=$(MAXFAIL) $(PYTEST_ARGS)
 
@@ -33,9 +36,10 @@ help: ## this list
 demo: $(VENV)/.test ## see it work on a small Slurm cluster in containers, then take the cluster down
 	@exec containers/cluster.sh run $(PYTHON) containers/demo.py
 
-# Two runs of pytest side by side: the first is busy with the processor, the second mostly waits for Slurm.
+# Two runs of pytest side by side: the first is busy with the processor for most of the time, the second mostly waits for
+# Slurm.
 test: $(VENV)/.test test-tools ## all tests: those without Slurm and, at the same time, those on the cluster in containers
-	@exec containers/cluster.sh run $(PYTEST) $(UNIT_TESTS) $(ASIDE_TESTS) --beside $(PYTEST) $(CLUSTER_TESTS)
+	@exec containers/cluster.sh run env SNS_SECOND=1 $(PYTEST) $(UNIT_TESTS) $(ASIDE_TESTS) --beside $(PYTEST) $(CLUSTER_TESTS)
 
 test-unit: $(VENV)/.test test-tools ## the tests that need no Slurm
 	$(PYTEST) $(UNIT_TESTS)

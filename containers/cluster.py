@@ -61,10 +61,10 @@ class CommandFailed(AssertionError):
 
 
 class Cluster:
-    """The running mini cluster; SNS_PROJECT is its name."""
+    """The running mini cluster named `project`: without it, as SNS_PROJECT says."""
 
-    def __init__(self) -> None:
-        self.project = os.environ.get("SNS_PROJECT", "slurm-sns")
+    def __init__(self, project: str | None = None) -> None:
+        self.project = project or os.environ.get("SNS_PROJECT", "slurm-sns")
         self._docker = shlex.split(os.environ.get("DOCKER_COMMAND", "docker"))
         self._shells: dict[str, ContainerShell] = {}
 

@@ -13,6 +13,8 @@
 #   cluster.sh site-down        remove it
 #   cluster.sh thousand         start another container: a controller of a thousand nodes, for benchmarks and load test
 #   cluster.sh thousand-down    remove it
+#   cluster.sh second           start a second mini cluster, $SNS_PROJECT-second, from the first one's image
+#   cluster.sh second-down      remove it
 #   cluster.sh compose ARGS...  run compose with the cluster's files and names
 # Environment: SNS_PROJECT (slurm-sns) names image and containers; SNS_AUTOSTART=0 leaves scheduler and watchdog alone;
 # SNS_RESCTRL=0 starts the nodes without the rights that they need for an emulated resctrl.
@@ -24,6 +26,7 @@ root=$(dirname "$here")
 source "$here/docker.sh"
 
 export SNS_PROJECT=${SNS_PROJECT:-slurm-sns}
+export SNS_IMAGE=$SNS_PROJECT
 base_image=slurm-sns-base:forky
 ready_timeout_s=120
 
@@ -146,6 +149,11 @@ is_running() { [[ $("${DOCKER[@]}" inspect -f '{{.State.Running}}' "$SNS_PROJECT
 
 cluster_up() {
     cluster_build
+    start_cluster
+}
+
+# Start the mini cluster named $SNS_PROJECT from the image $SNS_IMAGE, and wait until every node is idle.
+start_cluster() {
     local began=$EPOCHREALTIME health
     say "starting the cluster $SNS_PROJECT"
     compose up -d --remove-orphans > /dev/null 2>&1 || { compose up -d; return 1; }
@@ -162,13 +170,29 @@ cluster_up() {
     say "cluster ready in $(seconds_since "$began")"
 }
 
+# A second cluster beside the first, for some of the cluster's tests: most of their time is waiting.
+cluster_second() {
+    docker_ensure
+    wait_for_image
+    "${DOCKER[@]}" image inspect "$SNS_IMAGE" > /dev/null 2>&1 || cluster_build
+    remove_second
+    SNS_PROJECT=$SNS_PROJECT-second start_cluster
+}
+
+remove_second() { SNS_PROJECT=$SNS_PROJECT-second remove_cluster; }
+
+remove_cluster() {
+    compose down --volumes --remove-orphans --timeout 1 > /dev/null 2>&1 \
+        || compose down --volumes --remove-orphans --timeout 1
+}
+
 cluster_down() {
     if engine_answers; then
         find_compose
         remove_site
         remove_thousand
-        compose down --volumes --remove-orphans --timeout 1 > /dev/null 2>&1 \
-            || compose down --volumes --remove-orphans --timeout 1
+        remove_second
+        remove_cluster
         say "containers, network and volumes of $SNS_PROJECT removed; the image stays for the next time"
     fi
     docker_release
@@ -177,7 +201,7 @@ cluster_down() {
 # For `run`: remove a cluster that is there and start a new one.
 cluster_fresh() {
     docker_ensure
-    compose down --volumes --remove-orphans --timeout 1 > /dev/null 2>&1
+    remove_cluster
     cluster_up
 }
 
@@ -319,12 +343,12 @@ show() {
 verb=${1:-}
 shift || true
 case $verb in
-    build | up | fresh | down | run | shell | site | thousand) "cluster_$verb" "$@" ;;
-    thousand-down)
+    build | up | fresh | down | run | shell | site | thousand | second) "cluster_$verb" "$@" ;;
+    site-down | thousand-down | second-down)
         engine_answers
-        remove_thousand
+        find_compose
+        "remove_${verb%-down}"
         ;;
-    site-down) engine_answers && remove_site ;;
     compose)
         docker_ensure
         compose "$@"

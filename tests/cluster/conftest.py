@@ -1,5 +1,7 @@
 """Fixtures: the cluster that `make test` has brought up, in a known state before each test."""
 
+import os
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,9 +21,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def running_cluster() -> Iterator[Cluster]:
+def project() -> Iterator[str]:
+    """The name of the mini cluster for this run of pytest. With SNS_SECOND=1 it starts one of its own meanwhile."""
+    first = os.environ.get("SNS_PROJECT", "slurm-sns")
+    if os.environ.get("SNS_SECOND", "0") == "0":
+        yield first
+        return
+    script = str(HERE.parents[1] / "containers" / "cluster.sh")
+    subprocess.run([script, "second"], check=True)
+    yield f"{first}-second"
+    subprocess.run([script, "second-down"], check=True)
+
+
+@pytest.fixture(scope="session")
+def running_cluster(project: str) -> Iterator[Cluster]:
     """The cluster, brought back to its known state at the end. Without a cluster the tests fail and say what to do."""
-    cluster = Cluster()
+    cluster = Cluster(project)
     answer = cluster.try_run("cluster-health ctl")
     if answer.returncode != 0:
         pytest.fail(
