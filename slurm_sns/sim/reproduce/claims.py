@@ -22,8 +22,10 @@ from numpy.typing import ArrayLike, NDArray
 
 CONFIDENCE = 0.95
 HOLDS, FAILS, UNDECIDED = "holds", "does not hold", "cannot tell"
-#: The verdicts on inputs: the number comes back as it was given, or does not.
-INPUT, INPUT_LOST = "input", "input, does not come back"
+#: The verdicts on inputs: the number comes back as it was given, or does not, or the seeds do not suffice to tell.
+INPUT, INPUT_LOST, INPUT_UNDECIDED = "input", "input, does not come back", "input, cannot tell"
+_OF_INPUTS = {HOLDS: INPUT, FAILS: INPUT_LOST, UNDECIDED: INPUT_UNDECIDED}
+INPUTS = frozenset(_OF_INPUTS.values())
 
 
 @dataclass(frozen=True)
@@ -107,8 +109,8 @@ class Input(Claim):
 
     @property
     def verdict(self) -> str:
-        """INPUT or INPUT_LOST."""
-        return INPUT if super().verdict == HOLDS else INPUT_LOST
+        """INPUT, INPUT_LOST or INPUT_UNDECIDED."""
+        return _OF_INPUTS[super().verdict]
 
 
 class Judged(Protocol):
@@ -133,5 +135,5 @@ class Judged(Protocol):
 def count_verdicts(claims: Iterable[Judged]) -> dict[str, int]:
     """How many claims have each verdict; those on inputs only where there are any."""
     verdicts = [claim.verdict for claim in claims]
-    counts = {verdict: verdicts.count(verdict) for verdict in (HOLDS, FAILS, UNDECIDED, INPUT, INPUT_LOST)}
-    return {verdict: count for verdict, count in counts.items() if count or verdict not in {INPUT, INPUT_LOST}}
+    counts = {verdict: verdicts.count(verdict) for verdict in (*_OF_INPUTS, *_OF_INPUTS.values())}
+    return {verdict: count for verdict, count in counts.items() if count or verdict not in INPUTS}

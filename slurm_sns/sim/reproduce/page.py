@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from slurm_sns.sim.reproduce.claims import INPUT, INPUT_LOST, Interval, Judged, count_verdicts
+from slurm_sns.sim.reproduce.claims import INPUTS, Interval, Judged, count_verdicts
 from slurm_sns.sim.results.result_files import write_files
 
 RULE = (
@@ -96,7 +96,7 @@ def _judged(page: Page) -> list[str]:
     """The rule for verdicts and the tables of claims, one for each group; empty without claims."""
     if not page.claims:
         return []
-    has_inputs = any(claim.verdict in {INPUT, INPUT_LOST} for claim in page.claims)
+    has_inputs = any(claim.verdict in INPUTS for claim in page.claims)
     lines = [page.rule, "", *([INPUT_RULE, ""] if has_inputs else [])]
     groups = page.groups or [""] * len(page.claims)
     for group in dict.fromkeys(groups):

@@ -8,9 +8,11 @@ from slurm_sns.sim.reproduce.claims import (
     HOLDS,
     INPUT,
     INPUT_LOST,
+    INPUT_UNDECIDED,
     UNDECIDED,
     Claim,
     Input,
+    Interval,
     count_verdicts,
     exactly,
 )
@@ -63,15 +65,17 @@ def test_a_statement_needs_both_halves_too():
 
 
 def test_inputs_are_never_counted_as_successes():
-    back, lost = (Input("", "", "", exactly(value), 0, 2) for value in (1.0, 3.0))
+    found = (exactly(1.0), exactly(3.0), Interval(1.0, 0.5, 3.0))
+    inputs = [Input("", "", "", each, 0, 2) for each in found]
 
-    assert (back.verdict, lost.verdict) == (INPUT, INPUT_LOST)
-    assert count_verdicts([back, lost, Claim("", "", "", exactly(1.0), 0, 2)]) == {
+    assert [each.verdict for each in inputs] == [INPUT, INPUT_LOST, INPUT_UNDECIDED]
+    assert count_verdicts([*inputs, Claim("", "", "", exactly(1.0), 0, 2)]) == {
         HOLDS: 1,
         FAILS: 0,
         UNDECIDED: 0,
         INPUT: 1,
         INPUT_LOST: 1,
+        INPUT_UNDECIDED: 1,
     }
     assert count_verdicts([]) == {HOLDS: 0, FAILS: 0, UNDECIDED: 0}
 

@@ -15,8 +15,7 @@ from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.sim.replay.trace_replay import replay
 from slurm_sns.sim.reproduce import figures
 from slurm_sns.sim.reproduce.claims import (
-    INPUT,
-    INPUT_LOST,
+    INPUTS,
     Claim,
     Interval,
     exactly,
@@ -325,7 +324,7 @@ def test_sentences_about_every_pool(text, waits, expected):
 
 def test_what_the_generator_was_given_is_an_input(tmp_path):
     page = workload.reproduce(Options(tmp_path, seeds=2, quick=True, workers=Processes(1)))
-    assert {claim.verdict for claim in page.claims} <= {INPUT, INPUT_LOST}
+    assert {claim.verdict for claim in page.claims} <= INPUTS
 
 
 def test_who_waits_is_told_of_wide_jobs_and_others():
@@ -544,7 +543,7 @@ def test_the_page_of_the_generator_lists_what_was_chosen_as_inputs(tmp_path):
     run_sweeps(sweeps, options.workers, resume=False)
     page = generator.page_of(sweeps)
     write_page(tmp_path, page)
-    assert {each.verdict for each in page.claims} <= {"input", "input, does not come back"}
+    assert {each.verdict for each in page.claims} <= INPUTS
     assert len(page.claims) == len(POOLS) + len(CALIBRATED_BETAS) * len(WAITS_S)
     sweeps[0].path("B", 1.0, "mix-fit", 2).unlink()
     assert [row[:2] for row in generator.page_of(sweeps).shown.rows[:3]] == [("as generated", pool) for pool in "ACD"]

@@ -5,7 +5,7 @@ import re
 from collections import Counter
 from pathlib import Path
 
-from slurm_sns.sim.reproduce.claims import FAILS, HOLDS, INPUT, INPUT_LOST, UNDECIDED
+from slurm_sns.sim.reproduce.claims import FAILS, HOLDS, INPUT, INPUTS, UNDECIDED
 from slurm_sns.sim.reproduce.netbatch.variants import EVERYWHERE, HANGS, NOWHERE
 
 ROOT = Path(__file__).parents[3]
@@ -70,7 +70,7 @@ def test_the_table_of_max_jobs_has_the_verdicts_of_the_pages_and_counts_no_input
     expected = set()
     for name, of in netbatch_verdicts().items():
         asked = of[HOLDS] + of[FAILS] + of[UNDECIDED]
-        inputs = of[INPUT] + of[INPUT_LOST]
+        inputs = sum(of[each] for each in INPUTS)
         link = f"[{name.removeprefix('netbatch-')}](tests/results/{name}/README.md)"
         expected.add(f"| {link} | {asked} | {of[HOLDS]} | {of[FAILS]} | {of[UNDECIDED]} | {inputs} |")
 
