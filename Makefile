@@ -16,9 +16,9 @@ export SNS_PROJECT SNS_AUTOSTART
 
 UNIT_TESTS = $(filter-out tests/__pycache__ tests/cluster tests/data tests/results,$(patsubst %/,%,$(wildcard tests/*/ tests/test_*.py)))
 # Tests of the cluster that the run of the unit tests takes over: they use containers of their own, from the mini cluster's
-# image; the first two a site and a controller of a thousand nodes, the others a second mini cluster. About a quarter of
+# image; the first two a site and a controller of a thousand nodes, the others a second mini cluster. About a fifth of
 # the time that the cluster's tests take, so that both runs end at about the same time.
-ASIDE_NAMES = admins_day load arrays model_of_slurm owners_edits prolog sweep turns
+ASIDE_NAMES = admins_day load arrays model_of_slurm owners_edits prolog turns
 ASIDE_TESTS = $(wildcard $(ASIDE_NAMES:%=tests/cluster/test_%.py))
 CLUSTER_TESTS = $(filter-out $(ASIDE_TESTS),$(wildcard tests/cluster/test_*.py))
 PYTEST = $(PYTHON) -m pytest --maxfail=$(MAXFAIL) $(PYTEST_ARGS)
