@@ -297,7 +297,7 @@ class Passes:
     def _most_tasks(self, job: ModelJob, free: Resources) -> int:
         if job.ways > free.ways or job.bandwidth_gbps > free.bandwidth_gbps:
             return 0
-        tasks = free.cores // job.cpus_per_task
+        tasks = max(free.cores // job.cpus_per_task, 0)  # below 0 where a suspended job was resumed among others
         if job.memory_per_node_mb:
             tasks = tasks if job.memory_per_node_mb <= free.memory_mb else 0
         elif job.memory_per_cpu_mb:
