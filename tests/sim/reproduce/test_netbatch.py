@@ -411,7 +411,7 @@ def test_pages_of_the_full_size_and_of_its_wins_rest_on_pools_with_two_complete_
     run_sweeps(sweeps, options.workers, resume=False)
     sweeps[0].path("C", 0.58, "mix-fit", 2).unlink()
 
-    page = full.page_of(sweeps)
+    page = full.page_of(options, sweeps)
     write_page(options.out, page)
     papers, equal = full.finished(sweeps)
     shares = wins.shares_of(papers)
@@ -420,6 +420,10 @@ def test_pages_of_the_full_size_and_of_its_wins_rest_on_pools_with_two_complete_
 
     assert (papers.sweep.pools, equal.sweep.pools) == (("A", "B", "D"), tuple(CALIBRATED_BETAS))
     assert set(page.groups) == {"the paper's betas", "equal queueing"}
+    assert [drawing.stem for drawing in page.drawings] == ["figure-13", "figure-14", "figure-15"]
+    figure = (options.out / "figure-13.svg").read_text(encoding="utf-8")
+    assert figure.count("the paper's betas") == 3
+    assert figure.count("equal queueing") == 4
     assert {name: set(of) for name, of in shares.items()} == {name: set(load.HEURISTICS) for name in "ABD"}
     assert all(0 <= share <= 100 for of in shares.values() for values in of.values() for share in values)
     assert (options.out / "figure-16.svg").stat().st_size > 0

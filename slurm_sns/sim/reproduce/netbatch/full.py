@@ -8,16 +8,17 @@ The claims are those of module load. Cycles are those of a site that leaves the 
 from collections.abc import Sequence
 from dataclasses import replace
 
+from slurm_sns.sim.reproduce import figures
 from slurm_sns.sim.reproduce.claims import interval
 from slurm_sns.sim.reproduce.netbatch.depth import DAYS, QUICK_DAYS, QUICK_SCALE
-from slurm_sns.sim.reproduce.netbatch.load import Results
+from slurm_sns.sim.reproduce.netbatch.load import FIGURES, Results, drawings, panel
 from slurm_sns.sim.reproduce.netbatch.load_claims import claims_of
 from slurm_sns.sim.reproduce.netbatch.readings import TOLD
 from slurm_sns.sim.reproduce.options import Options
 from slurm_sns.sim.reproduce.page import DataTable, Page
 from slurm_sns.sim.reproduce.rows import run_with_rows
 from slurm_sns.sim.reproduce.runs import HIGHEST_LOAD, ORIGINAL_LOAD, Sweep
-from slurm_sns.sim.workloads.netbatch_pools import WAITS_S
+from slurm_sns.sim.workloads.netbatch_pools import POOLS, WAITS_S
 
 METRICS = ("load_cores", "load_memory", "mean_wait_s", "mean_slowdown", "mean_queue_length")
 #: The original load, mid load and the highest load of the paper's figures.
@@ -36,7 +37,7 @@ def reproduce(options: Options) -> Page:
     """Run what is missing and return the page."""
     sweeps = sweeps_of(options)
     run_with_rows(options, sweeps)
-    return page_of(sweeps)
+    return page_of(options, sweeps)
 
 
 def finished(sweeps: Sequence[Sweep]) -> list[Results]:
@@ -54,9 +55,10 @@ def named(results: Results) -> str:
     return EQUAL if results.sweep.calibrated else PAPER
 
 
-def page_of(sweeps: Sequence[Sweep]) -> Page:
+def page_of(options: Options, sweeps: Sequence[Sweep]) -> Page:
     """The page, from the finished runs of the sweeps."""
     of_sweeps = finished(sweeps)
+    _draw(options, of_sweeps)
     claims = [(named(results), claim) for results in of_sweeps for claim in claims_of(results)]
     rows = [
         (named(results), name, beta, policy, metric, *vars(interval(found)).values(), len(found))
@@ -91,6 +93,7 @@ def page_of(sweeps: Sequence[Sweep]) -> Page:
         ],
         claims=[claim for _, claim in claims],
         groups=[group for group, _ in claims],
+        drawings=drawings(" at full size, on a logarithmic axis") if of_sweeps else [],
         numbers=[
             DataTable("full", ("betas", "pool", "beta", "policy", "metric", "mean", "low", "high", "seeds"), rows)
         ],
@@ -98,3 +101,16 @@ def page_of(sweeps: Sequence[Sweep]) -> Page:
         remarks=["Mean waits (s) over the seeds:"],
         seeds=min((results.seeds for results in of_sweeps), default=0),
     )
+
+
+def _draw(options: Options, of_sweeps: Sequence[Results]) -> None:
+    """Figures 13 to 15 of the finished runs: a panel for each pool and each choice of betas."""
+    for stem, (metric, label) in FIGURES.items():
+        panels = {
+            f"pool {pool}, {named(results)}": panel(results, pool, metric)
+            for pool in POOLS
+            for results in of_sweeps
+            if pool in results.sweep.pools
+        }
+        if panels:
+            figures.logarithmic_lines(options.out, stem, panels, ("load (%)", label))

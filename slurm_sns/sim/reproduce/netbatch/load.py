@@ -1,6 +1,6 @@
 """Figures 13, 14 and 15 of the Max-Jobs paper: wait, slowdown and queue length against load, four pools."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from slurm_sns.sim.reproduce.netbatch.load_claims import claims_of
 from slurm_sns.sim.reproduce.netbatch.readings import TOLD
 from slurm_sns.sim.reproduce.options import Options
 from slurm_sns.sim.reproduce.page import DataTable, Drawing, Page
-from slurm_sns.sim.reproduce.runs import MAX_JOBS, MAX_JOBS_7, POLICIES, Sweep
+from slurm_sns.sim.reproduce.runs import MAX_JOBS, MAX_JOBS_7, Sweep
 from slurm_sns.sim.workloads.netbatch_pools import POOLS
 
 FIGURES = {
@@ -125,10 +125,7 @@ def page_of(options: Options, results: Results) -> Page:
         title="NetBatch load: wait, slowdown and queue length (figures 13-15)",
         made=["`sns reproduce netbatch-load`. " + results.made()],
         claims=claims_of(results),
-        drawings=[
-            Drawing(stem, f"Figure {stem[-2:]}: {label} against load; bars are 95 % intervals over the seeds.")
-            for stem, (_, label) in FIGURES.items()
-        ],
+        drawings=drawings(),
         numbers=[*(_drawn(options, results, stem) for stem in FIGURES), _seven(results)],
         remarks=[
             (
@@ -145,23 +142,34 @@ def page_of(options: Options, results: Results) -> Page:
     )
 
 
+def panel(results: Results, pool: str, metric: str) -> dict[str, list[tuple[float, Interval]]]:
+    """The lines of one pool's panel: policy -> (load in percent, metric) at each load."""
+    return {
+        policy: [
+            (results.load(pool, beta), interval(results.of(pool, policy, metric, beta))) for beta in results.betas
+        ]
+        for policy in results.sweep.policies
+    }
+
+
+def drawings(about: str = "") -> list[Drawing]:
+    """The figures, as a page shows them."""
+    return [
+        Drawing(stem, f"Figure {stem[-2:]}: {label} against load{about}; bars are 95 % intervals over the seeds.")
+        for stem, (_, label) in FIGURES.items()
+    ]
+
+
 def _drawn(options: Options, results: Results, stem: str) -> DataTable:
     metric, label = FIGURES[stem]
-    panels, rows = {}, []
-    for name in POOLS:
-        panel: dict[str, Sequence[tuple[float, Interval]]] = {}
-        for policy in POLICIES:
-            points = [
-                (beta, results.load(name, beta), interval(results.of(name, policy, metric, beta)))
-                for beta in results.betas
-            ]
-            panel[policy] = [(load, value) for _, load, value in points]
-            rows += [
-                (name, beta, load, policy, *vars(value).values(), results.sweep.complete(beta, name))
-                for beta, load, value in points
-            ]
-        panels[f"pool {name}"] = panel
-    figures.lines(options.out, stem, panels, ("load (%)", label))
+    panels = {name: panel(results, name, metric) for name in POOLS}
+    rows = [
+        (name, beta, load, policy, *vars(value).values(), results.sweep.complete(beta, name))
+        for name, series in panels.items()
+        for policy, points in series.items()
+        for beta, (load, value) in zip(results.betas, points, strict=True)
+    ]
+    figures.lines(options.out, stem, {f"pool {name}": series for name, series in panels.items()}, ("load (%)", label))
     return DataTable(stem, ("pool", "beta", "load_percent", "policy", metric, "low", "high", "seeds"), rows)
 
 
