@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from slurm_sns.model import ActiveJob, Release, Snapshot
+from slurm_sns.model import ActiveJob, Snapshot
 from slurm_sns.policies.sns.alternatives_report import AlternativesReport
 from slurm_sns.scheduler.learning.exploring_jobs import NO_EXPLORATIONS, Explorations, Explorer
 from slurm_sns.scheduler.observe.arrays import Split, Tasks
-from slurm_sns.scheduler.observe.follow_up import Unpin
+from slurm_sns.scheduler.observe.follow_up import Correction
 from slurm_sns.scheduler.observe.job_status import JobStatus
 from slurm_sns.scheduler.observe.observed import Observation, ObservedJob, ObservedNode
 from slurm_sns.scheduler.observe.reconcile import reconcile
@@ -47,7 +47,7 @@ class Situation:
     jobs: Mapping[int, ObservedJob]
     statuses: Mapping[int, JobStatus]
     blocked: Mapping[int, str]
-    corrections: tuple[Unpin | Release, ...]
+    corrections: tuple[Correction, ...]
     records: Mapping[int, JobRecord] = field(default_factory=dict)
     nodes: Mapping[str, ObservedNode] = field(default_factory=dict)
     explanations: Mapping[int, AlternativesReport] = field(default_factory=dict)

@@ -7,7 +7,7 @@ from typing import NamedTuple, Self
 from slurm_sns.errors import Refused, Unreachable
 from slurm_sns.model import Release, Requeue, Resume, SetShare, Start, Suspend
 from slurm_sns.scheduler.observe.arrays import Split
-from slurm_sns.scheduler.observe.follow_up import Unpin
+from slurm_sns.scheduler.observe.follow_up import Advise, Unpin
 from slurm_sns.scheduler.observe.nice import OwnNice
 from slurm_sns.scheduler.observe.observed import ObservedJob
 
@@ -57,7 +57,7 @@ class EndHold:
     job_id: int
 
 
-Order = PlacementOrder | Unpin | Release | EndHold | Split | OwnNice | Suspend | Resume | Requeue | SetShare
+Order = PlacementOrder | Unpin | Release | Advise | EndHold | Split | OwnNice | Suspend | Resume | Requeue | SetShare
 
 
 @dataclass(frozen=True, slots=True)

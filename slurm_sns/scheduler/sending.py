@@ -9,7 +9,7 @@ from typing import TypeVar
 from slurm_sns.errors import Refused
 from slurm_sns.model import Action, Release, Requeue, Resume, SetShare, Start, Suspend
 from slurm_sns.scheduler.cycle_input import Situation
-from slurm_sns.scheduler.observe.follow_up import Unpin
+from slurm_sns.scheduler.observe.follow_up import Correction
 from slurm_sns.scheduler.observe.nice import OwnNice, started_with_boost
 from slurm_sns.scheduler.observe.observed import ObservedJob
 from slurm_sns.scheduler.observe.records import NO_MEMORY, JobRecord
@@ -29,7 +29,7 @@ MOST_RESTORED = 100
 #: What a policy may do to a job besides starting it.
 PolicyChange = Suspend | Resume | Requeue | SetShare | Release
 #: Changes of one job, each with the reason for it.
-Change = Unpin | PolicyChange
+Change = Correction | PolicyChange
 AnyChange = TypeVar("AnyChange", bound=Change)
 
 
@@ -46,7 +46,7 @@ class Sending:
         """Note that a cycle begins; the heartbeat is next due `SIGN_OF_LIFE_S` later."""
         self._lively_s = now_s
 
-    def correct(self, situation: Situation) -> Iterator[Unpin | Release]:
+    def correct(self, situation: Situation) -> Iterator[Correction]:
         """Send the corrections of the state table, users taking turns; yield those that Slurm has made."""
         concerned = {each.job_id for each in situation.corrections}
         users = {job.id: job.user_id for job in situation.observed if job.id in concerned} if concerned else {}

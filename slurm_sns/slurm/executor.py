@@ -15,7 +15,7 @@ from typing import assert_never
 from slurm_sns.errors import Refused, Unreachable
 from slurm_sns.model import Release, Requeue, Resume, SetShare, Share, Suspend
 from slurm_sns.scheduler.observe.arrays import Split
-from slurm_sns.scheduler.observe.follow_up import Unpin, own_nice_of
+from slurm_sns.scheduler.observe.follow_up import Advise, Unpin, own_nice_of
 from slurm_sns.scheduler.observe.job_status import ADMINS_HOLD, SLURMS_HOLD, is_held_by_others
 from slurm_sns.scheduler.observe.nice import OwnNice
 from slurm_sns.scheduler.observe.observed import JobState, ObservedJob
@@ -73,6 +73,8 @@ class SlurmExecutor:
                 self._unpin(order)
             case Release():
                 self._release(order)
+            case Advise():
+                self._advise(order.job_id)
             case EndHold():
                 self._free(order.job_id)
             case Split():
@@ -172,9 +174,8 @@ class SlurmExecutor:
         has_other_nodes = bool(now.pinned_to) and set(now.pinned_to) != set(order.pinned_to)
         extra = mark.given_to_slurm(now.hints)
         if now.priority != 0:
-            if extra is not None and now.state is JobState.PENDING and not (now.is_slurms or has_other_nodes):
-                with answers():
-                    pyslurm().Job(order.job_id).modify(pyslurm().JobSubmitDescription(extra=extra))
+            if not has_other_nodes:
+                self._say_given(now)
             return
         if now.is_slurms and now.reason != SLURMS_HOLD:
             return
@@ -184,6 +185,19 @@ class SlurmExecutor:
             raise Refused("it has been placed meanwhile, or its owner has changed its node list")
         with answers():
             pyslurm().Job(order.job_id).modify(pyslurm().JobSubmitDescription(priority=INFINITE, extra=extra))
+
+    def _advise(self, job_id: int) -> None:
+        """Say in the mark of a job that its owner has released that it is Slurm's. Does nothing if it is held again."""
+        now = self._load(job_id)
+        if now.priority != 0:
+            self._say_given(now)
+
+    def _say_given(self, now: ObservedJob) -> None:
+        """Write into the mark of a job that waits in Slurm's queue, and nothing else of it, that it is Slurm's."""
+        extra = mark.given_to_slurm(now.hints)
+        if extra is not None and now.state is JobState.PENDING and not now.is_slurms:
+            with answers():
+                pyslurm().Job(now.id).modify(pyslurm().JobSubmitDescription(extra=extra))
 
     def _unpin(self, change: Unpin) -> None:
         """Clear the node list, our gres and our boost, restore the memory if given, then hold the job for its owner.

@@ -17,6 +17,7 @@ from sqlalchemy import (
     Text,
     create_engine,
     event,
+    false,
     make_url,
 )
 from sqlalchemy.exc import SQLAlchemyError
@@ -51,6 +52,7 @@ job_records = Table(
     Column("given_memory_mb", BigInteger, nullable=False, server_default="0"),
     Column("given_ways", BigInteger, nullable=True),
     Column("given_bandwidth_gbps", BigInteger, nullable=True),
+    Column("is_noted", Boolean, nullable=False, server_default=false()),
 )
 
 #: One row for each cycle that changed something, with the snapshot on which it was planned (JSON, zlib).

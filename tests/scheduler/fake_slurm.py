@@ -15,7 +15,7 @@ from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.scheduler.loop import Scheduler
 from slurm_sns.scheduler.observe.arrays import Split, listed
-from slurm_sns.scheduler.observe.follow_up import Unpin
+from slurm_sns.scheduler.observe.follow_up import Advise, Unpin
 from slurm_sns.scheduler.observe.nice import OwnNice
 from slurm_sns.scheduler.observe.observed import JobState, Observation
 from slurm_sns.scheduler.observe.records import Memory
@@ -28,6 +28,7 @@ METHODS = {
     PlacementOrder: "place",
     Unpin: "unpin",
     Release: "release",
+    Advise: "advise",
     EndHold: "end_hold",
     Split: "split",
     OwnNice: "restore_nice",
@@ -133,6 +134,11 @@ class FakeSlurm:
         self.pending(order.job_id)
         extra = mark.given_to_slurm(self.jobs[order.job_id].hints)
         self.change(order.job_id, priority=1000, **({} if extra is None else {"extra": extra}))
+
+    def advise(self, order) -> None:
+        seen = self.jobs[order.job_id]
+        if seen.priority > 0:
+            self.change(order.job_id, extra=mark.given_to_slurm(seen.hints) or seen.extra)
 
     def end_hold(self, order) -> None:
         held = self.jobs[order.job_id]

@@ -26,11 +26,14 @@ from slurm_sns.model import Release, Resources
 from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.scheduler.cycle_input import read_situation
-from slurm_sns.scheduler.observe.follow_up import MOST_FAILURES, Unpin
+from slurm_sns.scheduler.observe.follow_up import MOST_FAILURES, OWNER_RELEASED, Advise, Unpin
 from slurm_sns.scheduler.observe.job_status import JobStatus
 from slurm_sns.scheduler.observe.observed import JobState, ObservedPartition, ObservedReservation
 from slurm_sns.scheduler.observe.reconcile import reconcile
 from slurm_sns.scheduler.observe.records import JobRecord, Stage
+
+#: What is sent when an owner has released job 1.
+ADVISED = (Advise(1, OWNER_RELEASED),)
 
 # --- free capacity
 
@@ -289,7 +292,7 @@ def test_a_held_job_that_cannot_be_managed_after_all_is_given_to_slurm_with_the_
     assert again.corrections == seen.corrections, "it is released again where Slurm refused the first time"
     free_now = situation(look(replace(never, priority=1000)), *seen.records.values())
     assert [each.stage for each in free_now.records.values()] == [Stage.RELEASED]
-    assert (free_now.corrections, free_now.jobs) == ((), {})
+    assert (free_now.corrections, free_now.jobs) == (ADVISED, {})
 
 
 def test_a_placed_job_takes_no_more_than_its_nodes_have_whatever_its_owner_wrote_since() -> None:
@@ -386,7 +389,7 @@ def test_a_hold_of_ours_that_slurm_undid_is_set_once_more() -> None:
     held = situation(look(job(1, nice=3)), *again.records.values(), now_s=NOW + 20)
     assert planned(held) == [1]
     released = situation(look(undone), *again.records.values(), now_s=NOW + 2)
-    assert (released.corrections, released.records[1].stage) == ((), Stage.RELEASED), "then it was its owner"
+    assert (released.corrections, released.records[1].stage) == (ADVISED, Stage.RELEASED), "then it was its owner"
 
 
 @pytest.mark.parametrize("mode", ["observe", "advise"])
@@ -400,14 +403,14 @@ def test_a_hold_of_an_administrators_that_came_between_is_theirs_to_release() ->
     held = situation(look(job(1, reason="JobHeldAdmin")), record(1, Stage.HOLDING))
     assert held.records[1].stage is Stage.HELD
     released = situation(look(job(1, priority=1500)), *held.records.values(), now_s=NOW + 9000)
-    assert (released.corrections, released.records[1].stage) == ((), Stage.RELEASED)
+    assert (released.corrections, released.records[1].stage) == (ADVISED, Stage.RELEASED)
 
 
 def test_a_job_that_its_owner_releases_after_the_look_that_saw_it_held_is_slurms() -> None:
     overdue = situation(look(pinned(1, "c1")), record(1, placed_s=0))
     held = situation(look(job(1)), *overdue.records.values(), now_s=NOW + 1)
     released = situation(look(job(1, priority=1500)), *held.records.values(), now_s=NOW + 2)
-    assert (released.corrections, released.records[1].stage) == ((), Stage.RELEASED)
+    assert (released.corrections, released.records[1].stage) == (ADVISED, Stage.RELEASED)
 
 
 def test_the_back_off_doubles_up_to_its_limit() -> None:
@@ -467,9 +470,31 @@ def test_a_requeued_job_is_known_again_though_slurm_gives_it_a_new_submit_time()
 
 def test_a_job_that_its_owner_released_is_slurms() -> None:
     seen = situation(look(job(1, priority=1000)), record(1, Stage.HELD))
-    assert (planned(seen), seen.jobs, seen.corrections) == ([], {}, ())
+    assert (planned(seen), seen.jobs, seen.corrections) == ([], {}, ADVISED), "as its mark says from now on"
     held_again = situation(look(job(1)), *seen.records.values())
     assert (planned(held_again), held_again.jobs, held_again.corrections) == ([], {}, ()), "and it is their hold"
+
+
+@pytest.mark.parametrize(
+    "seen_as", [{"priority": 1000}, {"state": JobState.RUNNING}, {"state": JobState.ENDED}], ids=str
+)
+def test_a_job_that_was_given_to_slurm_is_ours_again_once_slurmctld_has_lost_that(seen_as) -> None:
+    """A slurmctld that is killed goes on from an earlier state, in which the filter holds the job (seen)."""
+    given = situation(look(job(1, extra="sns:1 advised", **seen_as)), record(1, Stage.RELEASED, nodes=()))
+    lost = situation(look(job(1)), *given.records.values())
+    assert (planned(lost), lost.records[1].stage, lost.records[1].is_noted) == ([1], Stage.HELD, False)
+    held = situation(look(job(1, extra="sns:1 advised")), *given.records.values())
+    assert (planned(held), held.corrections) == ([], ()), "a later hold is its owner's"
+
+
+@pytest.mark.parametrize("stage", [Stage.RELEASED, Stage.OWNER_HELD])
+def test_a_node_list_that_is_written_after_ours_was_taken_back_is_its_owners(stage: Stage) -> None:
+    priority = 1000 if stage is Stage.RELEASED else 0
+    without = situation(look(job(1, priority=priority, extra="sns:1 advised")), record(1, stage))
+    chosen = pinned(1, "c1", nice=0, priority=priority, extra="sns:1 advised")
+    for seen in (chosen, replace(chosen, priority=1000)):
+        again = situation(look(seen), *without.records.values())
+        assert [each for each in again.corrections if not each.keeps_nodes] == []
 
 
 def test_a_held_job_whose_owner_overwrote_the_mark_is_released_until_it_is_free() -> None:
@@ -609,7 +634,7 @@ def test_a_job_that_its_owner_gave_the_memory_of_a_node_keeps_it_when_it_is_slur
     known = record(1, Stage.HELD, memory_per_cpu_mb=500, given_memory_mb=128_000)
     released = situation(look(job(1, priority=9)), known)
     seen = situation(look(job(1, priority=9, **WHOLE)), *released.records.values())
-    assert seen.corrections == ()
+    assert seen.corrections == ADVISED
 
 
 @pytest.mark.parametrize(
@@ -645,7 +670,15 @@ def test_a_job_that_was_released_from_our_hold_and_runs_stays_slurms_when_it_is_
     runs = replace(job(1, priority=9), state=JobState.RUNNING, allocated=("c1",))
     seen = situation(look(runs), record(1, stage))
     later = situation(look(job(1, priority=9, restarts=1)), *seen.records.values())
-    assert (planned(later), later.corrections) == ([], ())
+    assert (planned(later), later.corrections) == ([], ADVISED)
+
+
+@pytest.mark.parametrize("stage", [Stage.HELD, Stage.HOLDING])
+def test_a_job_that_started_before_its_placement_was_taken_back_is_its_owners_to_hold(stage: Stage) -> None:
+    seen = situation(look(running(1, "c1")), record(1, stage, nodes=("c1",)))
+    assert seen.records[1].stage is Stage.RUNNING
+    held = situation(look(job(1, pinned_to=("c1",), restarts=1)), *seen.records.values())
+    assert (planned(held), held.records[1].stage) == ([], Stage.OWNER_HELD)
 
 
 def test_a_job_that_an_administrator_holds_is_left_and_remembered() -> None:

@@ -16,7 +16,7 @@ from slurm_sns.scheduler.loop import LONGEST_RETRY_S, Scheduler
 from slurm_sns.scheduler.observe.follow_up import MOST_FAILURES
 from slurm_sns.scheduler.observe.job_status import JobStatus
 from slurm_sns.scheduler.observe.observed import JobState
-from slurm_sns.scheduler.observe.records import Memory, Stage
+from slurm_sns.scheduler.observe.records import JobRecord, Memory, Stage
 from slurm_sns.scheduler.orders import NotSent
 from slurm_sns.scheduler.policy_history import Remembering
 from slurm_sns.scheduler.sending import MOST_CORRECTIONS, MOST_RESTORED, SIGN_OF_LIFE_S
@@ -183,6 +183,31 @@ def test_a_node_list_that_came_before_the_placement_was_sent_is_its_owners_thoug
     scheduler.cycle()
     assert site.slurm.jobs[1].pinned_to == ("c1",)
     assert any("its owner asks for a node list" in line for line in site.log)
+
+
+class Holding(FakeSlurm):
+    """A held job stays held while its placement is taken back; the first release is refused."""
+
+    is_refused = True
+
+    def unpin(self, change) -> None:
+        super().unpin(change)
+        self.change(change.job_id, priority=0, reason="JobHeldUser")
+
+    def release(self, order) -> None:
+        if self.is_refused:
+            self.is_refused = False
+            raise Refused("it has been placed meanwhile, or its owner has changed its node list")
+        super().release(order)
+
+
+def test_a_job_whose_release_is_refused_is_released_later_though_its_placement_is_taken_back() -> None:
+    site = Site(Holding({"c1": 4}))
+    site.slurm.submit(1)
+    site.slurm.change(1, pinned_to=("c1",), nice=-60_000, extra="mine")
+    site.history.records = {1: JobRecord(1, site.slurm.jobs[1].submit_s, Stage.HELD, nodes=("c1",))}
+    site.scheduler(ENFORCE).repeat(3, 1.0)
+    assert (site.slurm.jobs[1].priority, site.slurm.jobs[1].pinned_to) == (1000, ())
 
 
 def test_a_job_that_slurm_refuses_time_after_time_is_left_to_slurm() -> None:

@@ -10,7 +10,7 @@ import recorded
 from slurm_sns.errors import Refused, SnsError, Unreachable
 from slurm_sns.model import Alternative, Release, Requeue, Resources, Resume, SetShare, Start, Suspend
 from slurm_sns.scheduler.observe.arrays import Split
-from slurm_sns.scheduler.observe.follow_up import Unpin
+from slurm_sns.scheduler.observe.follow_up import Advise, Unpin
 from slurm_sns.scheduler.observe.nice import OwnNice
 from slurm_sns.scheduler.observe.records import OwnMemory
 from slurm_sns.scheduler.orders import EndHold, PlacementOrder, Replaced
@@ -229,6 +229,23 @@ def test_only_a_users_hold_of_a_job_that_is_slurms_is_ended(pyslurm, now, is_end
     pyslurm.Job.load.return_value = recorded.job(**now)
     execute(EndHold(7))
     calls = [mock.call({"priority": INFINITE})] if is_ended else []
+    assert pyslurm.Job.return_value.modify.call_args_list == calls
+
+
+@pytest.mark.parametrize(
+    ("now", "is_said"),
+    [
+        ({"priority": 1000}, True),
+        ({}, False),
+        ({"priority": 1000, "state": "RUNNING"}, False),
+        ({"priority": 1000, "extra": "sns:1 advised"}, False),
+        ({"priority": 1000, "extra": "mine"}, False),
+    ],
+)
+def test_a_mark_says_that_its_owner_released_the_job_while_the_job_is_free(pyslurm, now, is_said: bool) -> None:
+    pyslurm.Job.load.return_value = recorded.job(**{"extra": "sns:1", **now})
+    execute(Advise(7, "released by its owner"))
+    calls = [mock.call({"extra": "sns:1 advised"})] if is_said else []
     assert pyslurm.Job.return_value.modify.call_args_list == calls
 
 

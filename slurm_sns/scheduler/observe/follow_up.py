@@ -59,13 +59,28 @@ class Unpin:
     mark: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Advise:
+    """Write `advised` into the mark of a job that its owner has released: a later hold is then not ours.
+
+    Slurm may lose the release, if slurmctld is killed. Then it has lost this word, too, and the job is ours again.
+    """
+
+    job_id: int
+    reason: str
+
+
+#: A change that brings a job in line with its status.
+Correction = Unpin | Release | Advise
 #: Our record of a job from now on (None: we keep none), and the changes to send.
-FollowUp = tuple[JobRecord | None, tuple[Unpin | Release, ...]]
+FollowUp = tuple[JobRecord | None, tuple[Correction, ...]]
 
 #: Why a job is given to Slurm in the modes that hold nothing.
 NO_LONGER_ENFORCED = "held in the mode enforce, which is no longer set"
 #: Why a job that lost its mark is given to Slurm.
 OVERWRITTEN = "its owner overwrote the mark in Extra"
+#: Why a mark gets the word that its job is Slurm's.
+OWNER_RELEASED = "released by its owner: left to Slurm"
 #: Why a placement is taken back from a job that stays held.
 OWNER_HELD = "held by its owner after it was placed"
 
@@ -86,10 +101,9 @@ def follow_up(
         case JobStatus.WAITING:
             return _waiting(job, record)
         case JobStatus.ENDED | JobStatus.ADMIN_HELD:
-            return record and verified(record), ()
+            return record and verified(noted(record, job)), ()
         case JobStatus.OWNER_HELD:
-            was = replace(known(record, job), stage=Stage.OWNER_HELD, note=OWNER_HELD)
-            return was, handed_over(job, status, was, OWNER_HELD)
+            return _owner_held(job, known(record, job))
         case JobStatus.PLACED:
             if record is not None and record.stage is Stage.PLACED:
                 return record, ()
@@ -98,9 +112,10 @@ def follow_up(
             kept = record or JobRecord(job.id, job.submit_s, Stage.HELD, nice=job.nice, restarts=job.restarts)
             return kept, handed_over(job, status, record, _why_changed(job, status, record))
         case JobStatus.RELEASED:
-            return _given_to_slurm(job, record), ()
+            is_new = job.priority > 0 and job.hints is not None and not job.is_slurms and settings.mode == "enforce"
+            return _given_to_slurm(job, record), (Advise(job.id, OWNER_RELEASED),) if is_new else ()
         case JobStatus.RUNNING | JobStatus.SUSPENDED:
-            return _compared(job, record), ()
+            return _compared(job, record and noted(record, job)), ()
         case _:
             return None, ()
 
@@ -114,6 +129,12 @@ def _taken_back(job: ObservedJob, status: JobStatus, record: JobRecord, settings
         return replace(held, stage=Stage.HOLDING, note="requeued"), (_unpin(job, held, "requeued"),)
     # We hold it again only once: if it is released after that, its owner did it.
     return replace(record, stage=Stage.HELD), (_unpin(job, record, "Slurm undid our hold"),)
+
+
+def noted(record: JobRecord, job: ObservedJob) -> JobRecord:
+    """The record of a job that was given to Slurm, once the job's mark says so."""
+    is_new = record.stage is Stage.RELEASED and job.is_slurms and not record.is_noted
+    return replace(record, is_noted=True) if is_new else record
 
 
 def verified(record: JobRecord) -> JobRecord:
@@ -141,7 +162,7 @@ def handed_over(job: ObservedJob, status: JobStatus, record: JobRecord | None, w
     if status is JobStatus.OWNER_HELD and not _shows_its_owners_hold(job, record):
         return ()
     was = known(record, job)
-    keeps_nodes = not is_ours or (bool(job.pinned_to and was.nodes) and not is_pinned_by(job, was))
+    keeps_nodes = not is_ours or (bool(job.pinned_to) and not is_pinned_by(job, was))
     is_held = job.priority == 0 and status is not JobStatus.OWNER_HELD
     release = (Release(job.id, why, job.pinned_to if keeps_nodes else ()),) if is_held else ()
     if not is_ours:
@@ -240,6 +261,13 @@ def _waiting(job: ObservedJob, record: JobRecord | None) -> FollowUp:
     return held, () if held.failures < MOST_FAILURES else _given_up(held)
 
 
+def _owner_held(job: ObservedJob, record: JobRecord) -> FollowUp:
+    is_placed = is_pinned_by(job, record)
+    nodes = record.nodes if is_placed or record.stage is not Stage.OWNER_HELD else ()  # a new node list is its owner's
+    was = replace(record, stage=Stage.OWNER_HELD, nodes=nodes, note=OWNER_HELD)
+    return was, handed_over(job, JobStatus.OWNER_HELD, was, OWNER_HELD)
+
+
 def _says_waiting(record: JobRecord, job: ObservedJob, nice: int) -> bool:
     """Whether the record is that of a waiting job already, as that of nearly every job of a long queue."""
     return (
@@ -263,10 +291,14 @@ def _given_to_slurm(job: ObservedJob, record: JobRecord | None) -> JobRecord | N
     if record is None and (job.hints is None or job.hints.advised):
         return None
     released = record or JobRecord(job.id, job.submit_s, Stage.RELEASED, nice=job.nice, restarts=job.restarts)
+    if released.stage is not Stage.RELEASED:
+        released = replace(released, stage=Stage.RELEASED)
     if job.priority > 0 and (released.given_memory_mb or released.given_ways or released.given_bandwidth_gbps):
         # It has its own memory and gres, or what its owner has given it since.
-        return replace(released, stage=Stage.RELEASED, given_memory_mb=0, given_ways=0, given_bandwidth_gbps=0)
-    return released if released.stage is Stage.RELEASED else replace(released, stage=Stage.RELEASED)
+        released = replace(released, given_memory_mb=0, given_ways=0, given_bandwidth_gbps=0)
+    if released.nodes and not is_pinned_by(job, released):  # a node list from now on is its owner's
+        released = replace(released, nodes=())
+    return noted(released, job)
 
 
 def _compared(job: ObservedJob, record: JobRecord | None) -> JobRecord | None:
@@ -276,8 +308,8 @@ def _compared(job: ObservedJob, record: JobRecord | None) -> JobRecord | None:
     if record is None:  # its owner released it before we saw it, unless a node list could be ours
         return None if job.pinned_to else _given_to_slurm(job, None)
     if record.stage in (Stage.HELD, Stage.HOLDING) and not job.pinned_to:  # its owner released it before we saw that
-        return replace(record, stage=Stage.RELEASED)
-    if record.stage is not Stage.PLACED:
+        return noted(replace(record, stage=Stage.RELEASED), job)
+    if record.stage not in (Stage.PLACED, Stage.HELD, Stage.HOLDING):
         return record
     if job.pinned_to and not is_pinned_by(job, record):  # its owner has given it other nodes before it started
         return replace(record, stage=Stage.RELEASED, limited_by="")

@@ -97,7 +97,18 @@ def _of_array(job: ObservedJob, known: Mapping[int, JobRecord], records: Mapping
 
 def _is_same_job(job: ObservedJob, record: JobRecord) -> bool:
     """Whether the record is of this job, not of an earlier one with its id. A requeue renews the submit time (seen)."""
-    return record.submit_s == job.submit_s or job.restarts > record.restarts
+    is_same = record.submit_s == job.submit_s or job.restarts > record.restarts
+    return is_same and not _was_lost(job, record)
+
+
+def _was_lost(job: ObservedJob, record: JobRecord) -> bool:
+    """Whether slurmctld has lost that the job was given to Slurm.
+
+    A slurmctld that is killed goes on from the state that it saved last, up to five seconds before (seen). The job then
+    is held as the filter left it, its mark says so again, and nobody else would ever release it.
+    """
+    is_held = job.state is JobState.PENDING and job.priority == 0
+    return record.is_noted and is_held and job.hints is not None and not job.is_slurms
 
 
 def status_of(job: ObservedJob, record: JobRecord | None, now_s: float, settings: Settings) -> JobStatus:

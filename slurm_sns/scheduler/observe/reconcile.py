@@ -8,11 +8,10 @@ same result.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from slurm_sns.model import Release
 from slurm_sns.scheduler.observe import arrays
 from slurm_sns.scheduler.observe.arrays import Tasks
 from slurm_sns.scheduler.observe.dependencies import Others, Outlook
-from slurm_sns.scheduler.observe.follow_up import Unpin, follow_up
+from slurm_sns.scheduler.observe.follow_up import Correction, follow_up
 from slurm_sns.scheduler.observe.job_status import JobStatus, Known, statuses
 from slurm_sns.scheduler.observe.limit_retries import waiting_for_limits
 from slurm_sns.scheduler.observe.observed import JobState, ObservedJob
@@ -40,7 +39,7 @@ class Reconciled:
     statuses: Mapping[int, JobStatus]
     found: Mapping[int, Known]
     records: Mapping[int, JobRecord]
-    corrections: tuple[Unpin | Release, ...]
+    corrections: tuple[Correction, ...]
     ours: Mapping[int, ObservedJob]
     candidates: tuple[ObservedJob, ...]
     blocked: Mapping[int, str]
@@ -61,7 +60,7 @@ def reconcile(
     status_of_job = {job_id: known.status for job_id, known in found.items()}
     others, tasks = Others(jobs), arrays.count(jobs, status_of_job, now_s)
     records_after: dict[int, JobRecord] = {}
-    corrections: list[Unpin | Release] = []
+    corrections: list[Correction] = []
     ours: dict[int, ObservedJob] = {}
     unblocked: list[ObservedJob] = []
     blocked: dict[int, str] = {}
