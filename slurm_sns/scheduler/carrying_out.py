@@ -12,7 +12,7 @@ from slurm_sns.model import Action, Plan, Release, Start
 from slurm_sns.scheduler.agents.granting import Granting
 from slurm_sns.scheduler.cycle_input import Situation
 from slurm_sns.scheduler.hearing import Hearing
-from slurm_sns.scheduler.observe.follow_up import Unpin, failed
+from slurm_sns.scheduler.observe.follow_up import Advise, Unpin, failed
 from slurm_sns.scheduler.observe.nice import boosted
 from slurm_sns.scheduler.observe.records import JobRecord, Stage
 from slurm_sns.scheduler.orders import NotSent, PlacementOrder, Replaced
@@ -57,9 +57,9 @@ class CarryingOut:
             record = records.get(change.job_id)
             # Of a job that is held the placement is taken back first: the release that follows gives it to Slurm.
             is_freed = isinstance(change, Unpin) and not (change.hold or change.was_held)
-            is_given = isinstance(change, Release) or is_freed
+            is_given = isinstance(change, Release | Advise) or is_freed
             if is_given and record is not None and record.stage is not Stage.OWNER_HELD:
-                records[change.job_id] = replace(record, stage=Stage.RELEASED)
+                records[change.job_id] = replace(record, stage=Stage.RELEASED, is_noted=True)
         return notes
 
     def commit(self, situation: Situation, plan: Plan, notes: dict[int, str]) -> tuple[Plan, Unreachable | None]:

@@ -109,6 +109,7 @@ class Scheduler:
                 pause_s = min(due_s, due_s - (self._ports.clock.now() - started_s))
             except SnsError as problem:
                 self._outage.met(str(problem), self._ports.clock.now())
+                self._sending.forget_restored()  # a slurmctld that was killed has lost what it took last
                 pause_s, retry_s = retry_s, min(LONGEST_RETRY_S, 2 * retry_s)
             except Exception as problem:  # noqa: BLE001 - the outermost loop: a defect must not end it
                 self._outage.met_defect(problem, self._ports.clock.now())

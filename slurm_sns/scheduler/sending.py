@@ -78,9 +78,10 @@ class Sending:
     ) -> None:
         """Give the jobs that have started their own nice values back.
 
-        Each change is sent once: where an administrator has set the job's priority, Slurm accepts the change and
-        ignores it. A refusal is logged only when the next cycle meets it again: most refused jobs are short ones that
-        have ended in the meantime. `shows_life` is False after a clean stop, which must not write the heartbeat.
+        Each change is sent once for each start of a job: where an administrator has set the job's priority, Slurm
+        accepts the change and ignores it. A refusal is logged only when the next cycle meets it again: most refused
+        jobs are short ones that have ended in the meantime. `shows_life` is False after a clean stop, which must not
+        write the heartbeat.
         """
         found = started_with_boost(jobs, records)
         self._restored.intersection_update(found)
@@ -95,6 +96,10 @@ class Sending:
                 if answer.refused is not None:
                     self._log(f"job {own.job_id}: Slurm refused to restore its nice value: {answer.refused}")
                 self._restored.add(own)
+
+    def forget_restored(self) -> None:
+        """Send all nice values again that have not reached Slurm's records for good."""
+        self._restored.clear()
 
     def split(self, situation: Situation) -> None:
         """Split off the tasks of arrays that the next cycles may place, users taking turns."""

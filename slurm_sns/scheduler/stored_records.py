@@ -22,6 +22,8 @@ class StoredRecords:
         self.now: dict[int, JobRecord] = {job_id: verified(record) for job_id, record in self._stored.items()}
         if self._stored:
             log(f"going on with {len(self._stored)} jobs on record from the last run")
+        #: Jobs whose records were sent to the store without an answer: it may have them.
+        self._unsure: set[int] = set()
         #: The policy's history as an earlier scheduler stored it; None if there is none.
         self.recalled = remembering.recall()
         self._memory = None if self.recalled is None else remembering.remember(self.recalled)
@@ -44,11 +46,13 @@ class StoredRecords:
             for job_id, record in self.now.items()
             if (stored := known(job_id)) is not record and stored != record
         ]
-        gone = [job_id for job_id in self._stored if job_id not in self.now]
+        gone = [job_id for job_id in {**self._stored, **dict.fromkeys(self._unsure)} if job_id not in self.now]
+        self._unsure.update(record.job_id for record in changed)
         memory = None if self._memory == self._stored_memory else self._memory
         if memory is not None:
             self._history.save(changed, gone, memory)
             self._stored_memory = memory
         elif changed or gone:
             self._history.save(changed, gone)
+        self._unsure.clear()
         self._stored = dict(self.now)

@@ -168,34 +168,39 @@ class SlurmExecutor:
         ours has placed since we looked is held by its owner, too.
 
         Raises:
-            Refused: an administrator holds it now, or it has other nodes than when we looked.
+            Refused: an administrator holds it now, it has started, or it has other nodes than when we looked.
         """
         now = self._load(order.job_id)
-        has_other_nodes = bool(now.pinned_to) and set(now.pinned_to) != set(order.pinned_to)
-        extra = mark.given_to_slurm(now.hints)
-        if now.priority != 0:
-            if not has_other_nodes:
-                self._say_given(now)
+        if now.is_slurms and (now.priority != 0 or now.reason != SLURMS_HOLD):
             return
-        if now.is_slurms and now.reason != SLURMS_HOLD:
+        if now.pinned_to and set(now.pinned_to) != set(order.pinned_to):
+            raise Refused("it has been placed meanwhile, or its owner has changed its node list")
+        if now.priority != 0:
+            if now.state is not JobState.PENDING:
+                raise Refused("it has started meanwhile")
+            self._say_given(now)
             return
         if is_held_by_others(now) and now.reason == ADMINS_HOLD:
             raise Refused("an administrator holds it")
-        if has_other_nodes:
-            raise Refused("it has been placed meanwhile, or its owner has changed its node list")
+        extra = mark.given_to_slurm(now.hints)
         with answers():
             pyslurm().Job(order.job_id).modify(pyslurm().JobSubmitDescription(priority=INFINITE, extra=extra))
 
     def _advise(self, job_id: int) -> None:
-        """Say in the mark of a job that its owner has released that it is Slurm's. Does nothing if it is held again."""
+        """Say in the mark of a job that its owner has released, and that waits or runs, that it is Slurm's.
+
+        Raises:
+            Refused: it is held, or has ended.
+        """
         now = self._load(job_id)
-        if now.priority != 0:
-            self._say_given(now)
+        if now.priority == 0 or now.state not in (JobState.PENDING, JobState.RUNNING):
+            raise Refused("it is held again, or has ended")
+        self._say_given(now)
 
     def _say_given(self, now: ObservedJob) -> None:
-        """Write into the mark of a job that waits in Slurm's queue, and nothing else of it, that it is Slurm's."""
+        """Write into the mark of a job that is free, and nothing else of it, that it is Slurm's."""
         extra = mark.given_to_slurm(now.hints)
-        if extra is not None and now.state is JobState.PENDING and not now.is_slurms:
+        if extra is not None and not now.is_slurms:
             with answers():
                 pyslurm().Job(now.id).modify(pyslurm().JobSubmitDescription(extra=extra))
 

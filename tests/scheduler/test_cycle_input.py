@@ -487,6 +487,12 @@ def test_a_job_that_was_given_to_slurm_is_ours_again_once_slurmctld_has_lost_tha
     assert (planned(held), held.corrections) == ([], ()), "a later hold is its owner's"
 
 
+def test_a_placed_job_that_its_owner_held_is_ours_again_once_slurmctld_has_lost_both() -> None:
+    left = situation(look(job(1, extra="sns:1 advised")), record(1, Stage.OWNER_HELD))
+    lost = situation(look(job(1)), *left.records.values())
+    assert (planned(lost), lost.records[1].stage, lost.records[1].is_noted) == ([1], Stage.HELD, False)
+
+
 @pytest.mark.parametrize("stage", [Stage.RELEASED, Stage.OWNER_HELD])
 def test_a_node_list_that_is_written_after_ours_was_taken_back_is_its_owners(stage: Stage) -> None:
     priority = 1000 if stage is Stage.RELEASED else 0

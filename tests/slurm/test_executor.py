@@ -136,13 +136,21 @@ def test_of_a_job_that_is_free_only_the_mark_is_written_for_a_release_would_clea
     [
         {"extra": "mine"},
         {"extra": "sns:1 advised"},
-        {"extra": "sns:1", "required_nodes": "c1"},  # placed since we looked
-        {"extra": "sns:1", "state": "RUNNING"},
     ],
 )
 def test_a_free_job_that_is_no_longer_ours_to_release_is_left_alone(pyslurm, now) -> None:
     pyslurm.Job.load.return_value = recorded.job(priority=900, **now)
     execute(Release(7, "over"))
+    pyslurm.Job.return_value.modify.assert_not_called()
+
+
+@pytest.mark.parametrize(
+    ("now", "why"), [({"state": "RUNNING"}, "has started"), ({"required_nodes": "c1"}, "has been placed meanwhile")]
+)
+def test_a_job_that_has_started_or_been_placed_since_we_looked_is_not_released(pyslurm, now, why: str) -> None:
+    pyslurm.Job.load.return_value = recorded.job(priority=900, extra="sns:1", **now)
+    with pytest.raises(Refused, match=why):
+        execute(Release(7, "over"))
     pyslurm.Job.return_value.modify.assert_not_called()
 
 
@@ -235,18 +243,25 @@ def test_only_a_users_hold_of_a_job_that_is_slurms_is_ended(pyslurm, now, is_end
 @pytest.mark.parametrize(
     ("now", "is_said"),
     [
-        ({"priority": 1000}, True),
-        ({}, False),
-        ({"priority": 1000, "state": "RUNNING"}, False),
-        ({"priority": 1000, "extra": "sns:1 advised"}, False),
-        ({"priority": 1000, "extra": "mine"}, False),
+        ({}, True),
+        ({"state": "RUNNING"}, True),
+        ({"extra": "sns:1 advised"}, False),
+        ({"extra": "mine"}, False),
     ],
 )
 def test_a_mark_says_that_its_owner_released_the_job_while_the_job_is_free(pyslurm, now, is_said: bool) -> None:
-    pyslurm.Job.load.return_value = recorded.job(**{"extra": "sns:1", **now})
+    pyslurm.Job.load.return_value = recorded.job(**{"extra": "sns:1", "priority": 1000, **now})
     execute(Advise(7, "released by its owner"))
     calls = [mock.call({"extra": "sns:1 advised"})] if is_said else []
     assert pyslurm.Job.return_value.modify.call_args_list == calls
+
+
+@pytest.mark.parametrize("now", [{}, {"priority": 1000, "state": "COMPLETED"}])
+def test_the_mark_of_a_job_that_is_held_again_or_has_ended_is_left_alone(pyslurm, now) -> None:
+    pyslurm.Job.load.return_value = recorded.job(**{"extra": "sns:1", **now})
+    with pytest.raises(Refused, match="held again, or has ended"):
+        execute(Advise(7, "released by its owner"))
+    pyslurm.Job.return_value.modify.assert_not_called()
 
 
 def test_a_hold_without_an_answer_is_looked_at_all_the_same(sent, pyslurm) -> None:

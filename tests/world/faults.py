@@ -7,6 +7,8 @@ from world.daemons import Daemon, SchedulerDaemon
 from world.ports import Controller, Trap
 from world.schedule import Schedule, Step
 
+#: A slurmctld that was killed runs again after so long at the earliest: ids of jobs come again, not in the same second.
+RESTARTS_S = 1.0
 #: Drift changes the clock once in so many seconds.
 DRIFT_S = 0.5
 
@@ -17,6 +19,7 @@ class Faults:
     def __init__(self, controller: Controller, daemons: Mapping[str, Daemon]) -> None:
         self._controller, self._daemons = controller, daemons
         self._is_drifting = True
+        self._restarts_s = 0.0
         self.actions: dict[str, Callable[..., None]] = {
             "crash": lambda daemon, stays_dead=False: daemons[daemon].crash(stays_dead=stays_dead),
             "freeze": self.freeze,
@@ -54,9 +57,15 @@ class Faults:
             self.beat(None)
             self.arm(until, lambda _: self._daemons[daemon].thaw())
 
-    def slurmctld(self, state: str, *, hangs: bool = False) -> None:
-        """It stops (it may also hang: callers wait), is slow, or works again."""
+    def slurmctld(self, state: str, *, hangs: bool = False, is_killed: bool = False) -> None:
+        """It stops (it may hang, so that callers wait, or lose its last seconds), is slow, or works again."""
         controller = self._controller
+        if is_killed and controller.slurmctld != "down":
+            controller.slurm.go_back()
+            self._restarts_s = controller.world.true_s + RESTARTS_S
+        if state == "up" and controller.world.true_s < self._restarts_s:
+            controller.world.at(self._restarts_s, lambda: self.slurmctld("up"))
+            return
         controller.slurmctld, controller.slurmctld_hangs = state, hangs
         controller.world.slurmctld_is_up = state != "down"
         controller.say("slurmctld", state=state)

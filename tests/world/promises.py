@@ -5,7 +5,7 @@ job (promises_life, promises_lives) and of everything around (promises_services)
 its kinds. What the documents except is excepted here, and nothing else.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from world.history import Event
@@ -31,6 +31,7 @@ from world.promises_holds import (
     placed_while_off,
     taken_again,
 )
+from world.promises_lives import Lives
 from world.promises_starts import (
     limit_exceeded,
     over_capacity,
@@ -64,17 +65,35 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
 }
 
 
+def _told(result: Any, events: Sequence[Event]) -> Lives:
+    """The lives of all jobs after these events."""
+    tale, saved = Tale(result), 0
+    for at, event in enumerate(events):
+        tale.take(event)
+        if event.kind == "saved":
+            saved = at
+        elif event.kind == "reverted":
+            tale.lives.go_back(_told(result, events[: saved + 1]), event.at_s)
+    return tale.lives
+
+
 def check(result: Any) -> list[str]:
     """The promises that this result breaks, each as a sentence that begins with the promise's name."""
     tale = Tale(result)
     found: list[str] = []
-    for event in result.history.events:
+    events = result.history.events
+    saved = 0
+    for at, event in enumerate(events):
         if event.kind == "closing":  # from here on there are only nodes
             break
         found += held_too_long(event, tale)  # it notes when the heartbeat began to be stale
         for rule in RULES.get(event.kind, ()):
             found += rule(event, tale)
         tale.take(event)
+        if event.kind == "saved":
+            saved = at
+        elif event.kind == "reverted":
+            tale.lives.go_back(_told(result, events[: saved + 1]), event.at_s)
     found += at_the_end(result, tale)
     if getattr(result, "agents", None) is not None:
         found += agents_at_the_end(result)

@@ -128,6 +128,7 @@ class Life:
         overtaken: people changed it between our last look at it and our placement, which may have replaced the change.
         has_ended, has_succeeded: once, at least. A requeued job may run again after that.
         started: how many times it has started; `allowed`: how many times it might.
+        requeues: how many times it was requeued; `is_behind`: slurmctld has lost one, so our record is of a later run.
         touched_s, people_s: when anything last happened to it; when a person last did something to it.
         takes: what it takes on each node while it has nodes.
     """
@@ -171,6 +172,8 @@ class Life:
     has_succeeded: bool = False
     started: int = 0
     allowed: int = 1
+    requeues: int = 0
+    is_behind: bool = False
     started_s: list[float] = field(default_factory=list)
     touched_s: float = 0.0
     people_s: float = 0.0

@@ -32,6 +32,12 @@ _INHERITED = (
     "overtaken",
 )
 
+#: What Slurm knows of a job, and loses when slurmctld is killed.
+_SLURMS = (
+    *("state", "hold", "owner_held_s", "admin_held_s", "placed", "placed_s", "placed_wall_s", "boosted", "whole_mb"),
+    *("given_s", "marked", "marked_by_owner", "noted", "requeued_s", "takes", "has_ended", "has_succeeded"),
+)
+
 
 class Lives:
     """All jobs of one history, by job id."""
@@ -85,6 +91,45 @@ class Lives:
         taker = self._takers.get(event.kind)
         if taker is not None:
             taker(event)
+
+    def go_back(self, past: "Lives", at_s: float) -> None:
+        """Slurmctld was killed: Slurm's jobs are as they were in the past. What we know and have on record is not.
+
+        Jobs that people have changed since look changed by nobody; if we have not seen the job since it was given to
+        Slurm, its hold looks like its owner's.
+        """
+        changed = []
+        for life in list(self.of.values()):
+            was = past.of.get(life.id)
+            self.waiting.pop(life.id, None)
+            if was is None:
+                del self.of[life.id]
+                changed.append(life)
+                continue
+            is_new = life.touched_s > was.touched_s
+            was_given = life.given_s is not None and was.given_s is None
+            if was_given or (was.hold == "ours" and life.hold != "ours" and not life.placed):
+                life.unclear |= not life.noted or (life.given_s or 0.0) >= self.seen_s
+            for name in _SLURMS:
+                setattr(life, name, getattr(was, name))
+            life.wishes = dict(was.wishes)
+            life.allowed = max(life.allowed, life.started + 1)
+            life.is_behind |= life.requeues > was.requeues
+            life.requeues = was.requeues
+            if was_given:
+                life.given_known.clear()
+            if is_new:
+                life.touched_s = life.people_s = life.ours_s = at_s
+                life.overtaken = True
+                changed.append(life)
+            if life.state == "waiting":
+                self.waiting[life.id] = life
+        for shown in (*self._loose.values(), *self._noted.values(), *self._claimed.values()):
+            shown[:] = [life for life in shown if life not in changed]
+        for taken in self._taken_back.values():
+            for life in changed:
+                taken.pop(life.id, None)
+        self.unheld = {by: [life for life in free if life not in changed] for by, free in self.unheld.items()}
 
     def running(self) -> Iterator[Life]:
         """The jobs that have nodes."""
@@ -302,8 +347,9 @@ class Lives:
         fields = event.data["fields"]
         if is_note(fields.get("Extra", "")):
             life.given_known.add(event.by)
+            life.noted = True
             if life.given_s is None:
-                life.given_s, life.noted = event.at_s, True
+                life.given_s = event.at_s
             # An administrator has given a held job nodes and one of our nice values: it looks as if we had placed it,
             # and its owner held it.
             life.unclear |= life.hold == "ours" and life.wishes["nice"] in OUR_NICE and not life.placed_s
@@ -396,6 +442,7 @@ class Lives:
     def _requeue(self, event: Event) -> None:
         life = self._touched(event)
         life.allowed = life.started + 1
+        life.requeues += 1
         if not life.runs:  # a job that has ended: no other event says that it waits again
             self._waits_again(life, event)
 

@@ -25,7 +25,7 @@ from world.history import Event, History, Times, new_event
 from world.kernel import Broken, World
 from world.people import People
 from world.ports import Controller, stand_ins
-from world.schedule import QUIET_S, Schedule, Step, drawn
+from world.schedule import QUIET_S, SAVED_EVERY_S, Schedule, Step, drawn, kills
 from world.slurm import Slurm
 from world.slurm_jobs import USER_IDS, WAITING, ModelJob
 
@@ -165,6 +165,8 @@ class _Run:
             world.at(step.at_s, self._beginning(step))
         world.at(schedule.quiet_from_s, self._begin_quiet_time)
         world.at(schedule.quiet_from_s + LEAST_QUIET_S[schedule.ending == "healthy"], self._look)
+        if kills(schedule):
+            world.at(Random(f"save {schedule.seed}").random() * SAVED_EVERY_S, self._save)
         self.daemons["scheduler"].start()
         self.daemons["watchdog"].start()
         if self.agents is not None:
@@ -225,6 +227,12 @@ class _Run:
 
         world.heard.listeners.append(_Listener(after["event"], concerns, follow))
 
+    def _save(self) -> None:
+        if self.controller.slurmctld != "down":
+            self.slurm.save()
+        if self.world.true_s < self.schedule.quiet_from_s:
+            self.world.at(self.world.true_s + SAVED_EVERY_S, self._save)
+
     def _begin_quiet_time(self) -> None:
         self.people.is_quiet = True
         self.world.heard.listeners.clear()
@@ -252,6 +260,7 @@ class Holds:
     def __init__(self, events: Sequence[Event]) -> None:
         self._events, self._read = events, 0
         self._by_people: set[int] = set()
+        self._saved: set[int] = set()
 
     def are_all_settled(self, slurm: Slurm) -> bool:
         """Whether every job has ended, or waits because people want it to."""
@@ -282,6 +291,10 @@ class Holds:
                     self._by_people.update(event.data["ids"])
                 case "release" | "place" | "requeue":
                     self._by_people.discard(event.job)
+                case "saved":
+                    self._saved = set(self._by_people)
+                case "reverted":
+                    self._by_people = set(self._saved)
         self._read = len(self._events)
 
 

@@ -26,6 +26,10 @@ FIRST_S = 2.5
 LATER_S = 3.0
 #: How a schedule goes on after its repairs. Only "healthy" has a scheduler that places jobs.
 ENDINGS = ("healthy", "dead", "off", "stopped", "observe", "advise")
+#: How many of the schedules in which slurmctld stops let it be killed, which loses what it has not saved; and how often
+#: it saves its state (SAVE_MAX_WAIT in state_save.c).
+KILLED = 0.4
+SAVED_EVERY_S = 5.0
 #: The longest quiet time: long enough for every pause of ours and of Slurm's.
 QUIET_S = 120.0
 
@@ -101,7 +105,24 @@ def drawn(seed: int) -> Schedule:
     """The schedule of this seed."""
     from world.schedule_agents import with_agents
 
-    return with_agents(_Drawing(seed).schedule())
+    return _with_kills(with_agents(_Drawing(seed).schedule()))
+
+
+def _with_kills(schedule: Schedule) -> Schedule:
+    """Let slurmctld be killed in some of the schedules in which it stops; then it has lost its last seconds.
+
+    With agents it is not: what a node does with a job that slurmctld has forgotten is not modelled there.
+    """
+    stops = [step for step in schedule.steps if step.what == "slurmctld" and step.data["state"] == "down"]
+    if schedule.agents is None and Random(f"kill {schedule.seed}").random() < KILLED:
+        for step in stops:
+            step.data |= {"hangs": False, "is_killed": True}
+    return schedule
+
+
+def kills(schedule: Schedule) -> bool:
+    """Whether slurmctld is killed in this schedule."""
+    return any(step.data.get("is_killed") for step in schedule.steps)
 
 
 class _Drawing:

@@ -58,6 +58,9 @@ INFINITE = 0xFFFFFFFF
 #: The priority of an unboosted job under priority/multifactor, and of the first job under priority/basic.
 MULTIFACTOR, BASIC = 1000, 4_294_901_759
 MOST_PRIORITY = 0xFFFFFFFF
+#: When slurmctld misses a job that it takes for running. It does so when a node registers later than
+#: BatchStartTimeout after the start; here that is soon.
+MISSING_S = 3.0
 #: How long an ended job is completing.
 COMPLETING_S = 0.6
 #: Every 60 s Slurm looks at the dependencies of all jobs, also of held ones, and then forgets old jobs. With a shorter
@@ -150,6 +153,15 @@ class Node:
 
 
 @dataclass
+class Saved:
+    """What slurmctld has saved: its jobs, and the numbers that the next one gets."""
+
+    jobs: list[ModelJob]
+    next_id: int
+    next_basic: int
+
+
+@dataclass
 class Limits:
     """The most that may run at a time: `cores` by account, `cores_of_qos` by QOS, `jobs` by user."""
 
@@ -175,6 +187,7 @@ class Slurm:
         self._check_s = max(LEAST_CHECK_S, min(CHECK_S, site.min_job_age_s))
         self._check_true_s = self._check_s
         self._due: list[tuple[float, int]] = []
+        self._saved = Saved([], self.next_id, self.next_basic)
         self._inside = {
             name: frozenset(part for part, (nodes, _) in site.partitions.items() if name in nodes)
             for name in site.nodes
@@ -620,12 +633,16 @@ class Slurm:
         if node.state == "down":
             for job in list(self.jobs.values()):
                 if job.state in ("RUNNING", "SUSPENDED") and name in job.allocated:
-                    if job.may_restart:
-                        self._tell("requeue", job, "slurm")
-                        self._requeue(job)
-                    else:
-                        self._complete(job, "NODE_FAIL", "node_fail")
+                    self._fail(job)
         self.passes.wake()
+
+    def _fail(self, job: ModelJob) -> None:
+        """The job's node has gone, or has lost the job."""
+        if job.may_restart:
+            self._tell("requeue", job, "slurm")
+            self._requeue(job)
+        else:
+            self._complete(job, "NODE_FAIL", "node_fail")
 
     def update_partition(self, name: str, by: str = "admin", **fields: Any) -> None:
         for field_name, value in fields.items():
@@ -663,6 +680,43 @@ class Slurm:
             self.world.history.add("reservation", by="admin", name=name, gone=True)
             self.passes.wake()
 
+    # --- a slurmctld that is killed
+
+    def save(self) -> None:
+        """Save the state, as slurmctld does every few seconds."""
+        self._saved = Saved([_kept(job) for job in self.jobs.values()], self.next_id, self.next_basic)
+        self.world.history.add("saved")
+
+    def go_back(self) -> None:
+        """Slurmctld was killed, and goes on from the state that it saved last.
+
+        Jobs that were submitted since are gone, and their ids come again. Those that have started since wait: their
+        nodes end them. Those that have ended since run, until slurmctld misses them.
+        """
+        before, self.jobs = self.jobs, {}
+        for saved in self._saved.jobs:
+            if saved.state in ENDED and saved.id not in before:
+                continue
+            job = self.jobs[saved.id] = _kept(saved)
+            self._go_on(job, before.get(job.id))
+        self.next_id, self.next_basic = self._saved.next_id, self._saved.next_basic
+        self.world.history.add("reverted", by="slurm", jobs=tuple(self.jobs))
+
+    def _go_on(self, job: ModelJob, was: ModelJob | None) -> None:
+        """Let a job of the saved state go on as its processes do; `was` is the job when slurmctld was killed."""
+        runs = was is not None and was.state in ("RUNNING", "SUSPENDED") and was.restarts == job.restarts
+        if job.state == "COMPLETING":
+            self._set_due(job, COMPLETING_S)
+        elif job.state in ("RUNNING", "SUSPENDED"):
+            left_s = 0.0
+            if runs and was is not None:
+                left_s = was.left_true_s if was.state == "SUSPENDED" else was.due_true_s - self.world.true_s
+            job.left_true_s, job.is_missing = left_s, not runs or (was is not None and was.is_missing)
+            if job.state == "RUNNING":
+                self._set_due(job, left_s if runs else MISSING_S)
+        elif job.state in ENDED:
+            job.due_true_s = self.world.true_s + self.site.min_job_age_s
+
     # --- time
 
     def next_s(self) -> float:
@@ -693,7 +747,9 @@ class Slurm:
                 self._purge(job)
 
     def _do_due(self, job: ModelJob) -> None:
-        if job.state == "RUNNING":
+        if job.state == "RUNNING" and job.is_missing:
+            self._fail(job)
+        elif job.state == "RUNNING":
             self._complete(job, "FAILED" if job.fails else "COMPLETED", "completed")
         elif job.state == "COMPLETING":
             self._epilogue(job)
@@ -791,7 +847,7 @@ class Slurm:
             is_users = job.reason == HOLD_REASONS["user"]
             job.hold = "user" if is_users else "admin"
             self._tell("hold", job, "slurm", admin=not is_users, had="")
-        job.is_paused = False
+        job.is_paused = job.is_missing = False
         job.restarts += 1
         job.submit_s = int(self.world.wall_s())
         job.begin_s = job.submit_s + int(self.site.requeue_delay_s) + 1
@@ -850,3 +906,11 @@ class Slurm:
     def _tell(self, kind: str, job: ModelJob, by: str, **data: Any) -> None:
         changed(job)
         self.world.history.add(kind, job.id, by, **data)
+
+
+def _kept(job: ModelJob) -> ModelJob:
+    """A copy of the job, which does not change with it."""
+    kept = copy(job)
+    kept.own = dict(job.own)
+    changed(kept)
+    return kept

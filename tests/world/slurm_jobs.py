@@ -34,6 +34,7 @@ class ModelJob:
     `hold` is "", "user", "admin" or "bad" (Slurm itself: BadConstraints). `own` is what the owner and administrators
     have asked for, without what we have written. `cores` are those on each allocated node. At `due_true_s` it ends,
     has completed, or is forgotten, whatever comes next. `is_paused`: suspended, with priority 0 for that long.
+    `is_missing`: it has ended, and slurmctld has lost that; it finds out at `due_true_s`.
     """
 
     id: int
@@ -87,6 +88,7 @@ class ModelJob:
     left_true_s: float = 0.0
     will_wait: bool = False
     is_paused: bool = False
+    is_missing: bool = False
     how: str = ""
     own: dict[str, Any] = field(default_factory=dict)
     planned_on: tuple[str, ...] = ()

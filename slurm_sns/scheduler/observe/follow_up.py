@@ -112,10 +112,11 @@ def follow_up(
             kept = record or JobRecord(job.id, job.submit_s, Stage.HELD, nice=job.nice, restarts=job.restarts)
             return kept, handed_over(job, status, record, _why_changed(job, status, record))
         case JobStatus.RELEASED:
-            is_new = job.priority > 0 and job.hints is not None and not job.is_slurms and settings.mode == "enforce"
-            return _given_to_slurm(job, record), (Advise(job.id, OWNER_RELEASED),) if is_new else ()
+            return _given_to_slurm(job, record), _advice(job, settings)
         case JobStatus.RUNNING | JobStatus.SUSPENDED:
-            return _compared(job, record and noted(record, job)), ()
+            compared = _compared(job, record and noted(record, job))
+            is_slurms = compared is not None and compared.stage is Stage.RELEASED
+            return compared, _advice(job, settings) if is_slurms else ()
         case _:
             return None, ()
 
@@ -131,9 +132,15 @@ def _taken_back(job: ObservedJob, status: JobStatus, record: JobRecord, settings
     return replace(record, stage=Stage.HELD), (_unpin(job, record, "Slurm undid our hold"),)
 
 
+def _advice(job: ObservedJob, settings: Settings) -> tuple[Advise, ...]:
+    """What lets the mark of a job that its owner has released say so; nothing while it is held."""
+    is_new = job.priority > 0 and job.hints is not None and not job.is_slurms and settings.mode == "enforce"
+    return (Advise(job.id, OWNER_RELEASED),) if is_new and not job.is_completing else ()
+
+
 def noted(record: JobRecord, job: ObservedJob) -> JobRecord:
-    """The record of a job that was given to Slurm, once the job's mark says so."""
-    is_new = record.stage is Stage.RELEASED and job.is_slurms and not record.is_noted
+    """The record of a job that is Slurm's, or that its owner holds, once the job's mark says so."""
+    is_new = record.stage in (Stage.RELEASED, Stage.OWNER_HELD) and job.is_slurms and not record.is_noted
     return replace(record, is_noted=True) if is_new else record
 
 
@@ -264,7 +271,7 @@ def _waiting(job: ObservedJob, record: JobRecord | None) -> FollowUp:
 def _owner_held(job: ObservedJob, record: JobRecord) -> FollowUp:
     is_placed = is_pinned_by(job, record)
     nodes = record.nodes if is_placed or record.stage is not Stage.OWNER_HELD else ()  # a new node list is its owner's
-    was = replace(record, stage=Stage.OWNER_HELD, nodes=nodes, note=OWNER_HELD)
+    was = noted(replace(record, stage=Stage.OWNER_HELD, nodes=nodes, note=OWNER_HELD), job)
     return was, handed_over(job, JobStatus.OWNER_HELD, was, OWNER_HELD)
 
 

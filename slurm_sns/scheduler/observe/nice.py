@@ -35,10 +35,11 @@ BOOSTS = (MULTIFACTOR, BASIC, EARLIER)
 
 
 class OwnNice(NamedTuple):
-    """A job that has started, and the nice value that it has without our boost."""
+    """A job that has started, when, and the nice value that it has without our boost."""
 
     job_id: int
     nice: int
+    start_s: int = 0
 
 
 def boosted(own_nice: int, priority_type: str) -> int:
@@ -73,7 +74,9 @@ def started_with_boost(jobs: Iterable[ObservedJob], records: Mapping[int, JobRec
     """The jobs that have started and still have our boost. A completing job can no longer be changed."""
     started = (each for each in jobs if each.nice < 0 and each.state.occupies_nodes and not each.is_completing)
     known = ((job, records[job.id]) for job in started if job.id in records)
-    return tuple(OwnNice(job.id, record.nice) for job, record in known if is_boosted(job.nice, record.nice))
+    return tuple(
+        OwnNice(job.id, record.nice, job.start_s) for job, record in known if is_boosted(job.nice, record.nice)
+    )
 
 
 def _with(boost: Boost, own_nice: int) -> int:
