@@ -58,6 +58,12 @@ MOST_MEMORY_MB = 1 << 40
 MOST_GRES = 1 << 24
 
 
+#: pyslurm's word for the largest number of a width, which Slurm may use for "no limit". Owners can write such numbers:
+#: `scontrol update NtasksPerNode=65535`.
+UNLIMITED = "UNLIMITED"
+LARGEST_U16, LARGEST_U32 = (1 << 16) - 1, (1 << 32) - 1
+
+
 #: Longest text of an error, in characters: pyslurm's errors may repeat a user's text of any length.
 MOST_CHARACTERS = 200
 
@@ -139,16 +145,16 @@ def held_job(record: Any) -> ObservedJob:
         submit_s=read.submit_time or 0,
         state=state,
         account=read.account or "",
-        priority=1 if read.priority is None else read.priority,  # if it cannot be read: not held
+        priority=_priority(read.priority),
         nice=read.nice or 0,
-        restarts=read.requeue_count or 0,
+        restarts=_u16(read.requeue_count) or 0,
         extra=read.extra or "",
         hints=hints,
         reason=_reason(read),
         pinned_to=_or(lambda of: node_names(of.required_nodes), read, ("?",) if read.required_nodes else ()),
         allocated=_or(lambda of: node_names(of.allocated_nodes), read, ()),
-        tasks=read.ntasks or 1,
-        cpus=read.cpus or 1,
+        tasks=_u32(read.ntasks) or 1,
+        cpus=_u32(read.cpus) or 1,
         memory_per_cpu_mb=_or(lambda of: _memory(of.memory_per_cpu), read, None),
         memory_per_node_mb=_or(lambda of: _memory(of.memory_per_node), read, None),
         ways=ways,
@@ -180,8 +186,8 @@ def _job(record: Any, user_name: Callable[[int], str], shows_estimates: bool) ->
     required = node_names(record.required_nodes)
     gres = record.gres_per_node or {}
     asks_for = _asks_for(record, gres, is_marked=hints is not None)
-    tasks = record.ntasks or 1
-    nodes_min, nodes_max = record.num_nodes, record.max_nodes
+    tasks = _u32(record.ntasks) or 1
+    nodes_min, nodes_max = _u32(record.num_nodes), _u32(record.max_nodes)
     is_estimate = shows_estimates and hints is not None and not hints.fixed
     return ObservedJob(
         id=record.id,
@@ -193,9 +199,9 @@ def _job(record: Any, user_name: Callable[[int], str], shows_estimates: bool) ->
         account=record.account or "",
         partitions=tuple((record.partition or "").split(",")),
         qos=record.qos or "",
-        priority=record.priority or 0,
+        priority=_priority(record.priority),
         nice=record.nice or 0,
-        restarts=record.requeue_count or 0,
+        restarts=_u16(record.requeue_count) or 0,
         extra=extra,
         hints=hints,
         comment=record.comment or "",
@@ -203,13 +209,13 @@ def _job(record: Any, user_name: Callable[[int], str], shows_estimates: bool) ->
         pinned_to=required,
         allocated=node_names(record.allocated_nodes),
         tasks=tasks,
-        cpus=record.cpus or 1,
-        cpus_per_task=record.cpus_per_task or 1,
-        min_cpus_per_node=record.min_cpus_per_node or 1,
+        cpus=_u32(record.cpus) or 1,
+        cpus_per_task=_u16(record.cpus_per_task) or 1,
+        min_cpus_per_node=_u32(record.min_cpus_per_node) or 1,
         nodes_min=nodes_min,
         nodes_max=_chosen_limit(tasks, nodes_min, nodes_max, is_estimate=is_estimate),
         has_open_nodes=nodes_max == ANY_NUMBER_OF_NODES,
-        tasks_per_node=record.ntasks_per_node,
+        tasks_per_node=_u16(record.ntasks_per_node),
         memory_per_cpu_mb=_memory(record.memory_per_cpu),
         memory_per_node_mb=_memory(record.memory_per_node),
         walltime_s=None if record.time_limit is None else record.time_limit * 60,
@@ -229,7 +235,7 @@ def _job(record: Any, user_name: Callable[[int], str], shows_estimates: bool) ->
         array_id=array_id,
         array_task=array_task,
         array_tasks=array_tasks,
-        array_limit=record.array_tasks_parallel or None,
+        array_limit=_u32(record.array_tasks_parallel) or None,
         asks_for=asks_for,
         planned_on=node_names(record.scheduled_nodes) if state is JobState.PENDING else (),
         excluded=node_names(record.excluded_nodes),
@@ -241,6 +247,25 @@ def _job(record: Any, user_name: Callable[[int], str], shows_estimates: bool) ->
 
 def _reason(record: Any) -> str:
     return "" if record.state_reason in (None, "None") else record.state_reason
+
+
+def _u16(shown: Any) -> Any:
+    """A number of 16 bits; None where Slurm has none."""
+    return LARGEST_U16 if shown == UNLIMITED else shown
+
+
+def _u32(shown: Any) -> Any:
+    """A number of 32 bits; None where Slurm has none."""
+    return LARGEST_U32 if shown == UNLIMITED else shown
+
+
+def _priority(shown: Any) -> int:
+    """The priority: above 0, that is not held, if it cannot be read.
+
+    Slurm limits the priority of a placed job to 2^32 - 1 if the site's weights are large.
+    """
+    priority: int = 1 if shown is None else _u32(shown)
+    return priority
 
 
 def _clamped(amount: int, most: int) -> int:
@@ -439,11 +464,12 @@ def _asks_for(record: Any, gres_per_node: Mapping[str, Any], *, is_marked: bool)
     The submit filter does not see all of them, and an owner can add others later with scontrol.
     """
     gres = record.gres
-    wanted_cpus = (record.cpus_per_task or 1) * (record.ntasks_per_node or 1)
-    wants_more_cpus = not is_marked and (record.min_cpus_per_node or 0) > wanted_cpus  # MaxMemPerCPU raises it as well
+    wanted_cpus = (_u16(record.cpus_per_task) or 1) * (_u16(record.ntasks_per_node) or 1)
+    # MaxMemPerCPU raises the minimum, too.
+    wants_more_cpus = not is_marked and (_u32(record.min_cpus_per_node) or 0) > wanted_cpus
     shared = record.resource_sharing != "OK"
     # Seen: an owner's NumTasks below the number of nodes is refused, and has cut down the CPUs all the same.
-    overcommits = record.state == "PENDING" and 0 < (record.cpus or 0) < (record.ntasks or 1)
+    overcommits = record.state == "PENDING" and 0 < (_u32(record.cpus) or 0) < (_u32(record.ntasks) or 1)
     if not (gres or gres_per_node or wants_more_cpus or shared or overcommits or _asks_for_more(record)):
         return ()  # nearly every job: saves the list below
     asks = {
@@ -511,6 +537,6 @@ def _occupies(record: Any) -> Resources:
 
     The job's record does not say how many threads a core has, so CPUs are counted as cores here.
     """
-    cpus, nodes = record.cpus or 1, record.num_nodes or 1
+    cpus, nodes = _u32(record.cpus) or 1, _u32(record.num_nodes) or 1
     asked_mb = (record.memory_per_node or 0) * nodes if record.memory_per_cpu is None else record.memory_per_cpu * cpus
     return Resources(cpus, _clamped(asked_mb, MOST_MEMORY_MB))

@@ -222,6 +222,23 @@ def test_what_it_takes_to_release_a_job_is_read_whatever_else_cannot_be() -> Non
     assert translate.held_job(Raising(recorded.job(), priority=problem)).priority > 0, "in doubt it is not held"
 
 
+@pytest.mark.parametrize("read", [translate.job, translate.held_job])
+def test_the_largest_priority_is_a_word_to_pyslurm_and_a_number_to_us(read) -> None:
+    """Slurm limits the priority of a placed job to it where the site's weights are large."""
+    assert read(recorded.job(priority="UNLIMITED")).priority == 2**32 - 1
+    assert read(recorded.job(priority=2**32 - 3)).priority == 2**32 - 3
+    assert read(recorded.job(priority=0)).priority == 0
+    assert read(recorded.job(priority=None)).priority > 0, "2^32 - 2: what Slurm has for no number"
+
+
+def test_so_are_the_other_largest_numbers_that_an_owner_may_write() -> None:
+    job = translate.job(recorded.job(extra="sns:1", ntasks_per_node="UNLIMITED", min_cpus_per_node="UNLIMITED"))
+    assert (job.tasks_per_node, job.min_cpus_per_node) == (65535, 2**32 - 1)
+    job = translate.job(recorded.running(cpus="UNLIMITED", cpus_per_task="UNLIMITED", num_nodes="UNLIMITED"))
+    assert (job.cpus, job.cpus_per_task, job.nodes_min) == (2**32 - 1, 65535, 2**32 - 1)
+    assert job.occupies == Resources(2**32 - 1, translate.MOST_MEMORY_MB)
+
+
 @pytest.mark.parametrize(
     ("asked", "seen"),
     [
