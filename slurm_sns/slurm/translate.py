@@ -160,6 +160,7 @@ def held_job(record: Any) -> ObservedJob:
         ways=ways,
         bandwidth_gbps=bandwidth_gbps,
         waits_for=_or(lambda of: _waits_for(of.dependencies), read, ()),
+        any_suffices=_or(lambda of: _any_suffices(of.dependencies), read, False),
         is_completing=read.state == "COMPLETING",
         array_id=array_id,
         array_task=array_task,
@@ -228,7 +229,7 @@ def _job(record: Any, user_name: Callable[[int], str], shows_estimates: bool) ->
         bandwidth_gbps=_gres(gres, BANDWIDTH),
         waits_for_others=_waits(record.dependencies),
         waits_for=_waits_for(record.dependencies),
-        any_suffices=(record.dependencies or {}).get("satisfy") == "any",
+        any_suffices=_any_suffices(record.dependencies),
         is_completing=record.state == "COMPLETING",
         is_batch=bool(record.is_batch_job),
         has_succeeded=record.state == "COMPLETED",
@@ -427,6 +428,11 @@ def _waits_for(dependencies: Mapping[str, Any] | None) -> tuple[Dependency, ...]
             job_id, task, state = read.groups()
             found.append(Dependency(kind, int(job_id), int(task) if task and task != "*" else None, state))
     return tuple(found)
+
+
+def _any_suffices(dependencies: Mapping[str, Any] | None) -> bool:
+    """Whether one fulfilled dependency is enough (`afterok:1?afterok:2`)."""
+    return (dependencies or {}).get("satisfy") == "any"
 
 
 #: `3-9,12,20-40:4`; Slurm cuts a long list off with `...`.

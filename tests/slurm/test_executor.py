@@ -105,11 +105,13 @@ def test_a_job_that_its_owner_has_changed_since_the_plan_is_not_placed(pyslurm, 
     pyslurm.Job.return_value.modify.assert_called_once()
 
 
-def test_a_job_of_ours_that_slurm_calls_held_by_an_admin_for_a_failed_dependency_is_placed(pyslurm) -> None:
-    either = {**recorded.NO_DEPENDENCIES, "afterok": ["1(failed)", "2(fulfilled)"], "satisfy": "any"}
+def test_a_job_that_an_administrator_holds_while_one_of_several_dependencies_has_failed_is_not_placed(pyslurm) -> None:
+    """Slurm gives a job that we hold this reason only when none of them can be fulfilled any more."""
+    either = {**recorded.NO_DEPENDENCIES, "afterok": ["1(failed)", "2(unfulfilled)"], "satisfy": "any"}
     pyslurm.Job.load.return_value = recorded.job(state_reason="JobHeldAdmin", dependencies=either)
-    execute(placement())
-    pyslurm.Job.return_value.modify.assert_called_once()
+    with pytest.raises(Refused, match="held by Slurm or an administrator"):
+        execute(placement())
+    pyslurm.Job.return_value.modify.assert_not_called()
 
 
 @pytest.mark.parametrize(

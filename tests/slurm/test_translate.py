@@ -153,8 +153,10 @@ def test_dependencies_are_read_all_of_them_or_none(entries, waits_for) -> None:
     assert (seen.waits_for, seen.any_suffices) == (waits_for, False)
 
 
-def test_of_several_dependencies_one_may_suffice() -> None:
-    assert translate.job(recorded.job(dependencies={**recorded.NO_DEPENDENCIES, "satisfy": "any"})).any_suffices
+@pytest.mark.parametrize("read", [translate.job, translate.held_job])
+def test_of_several_dependencies_one_may_suffice(read) -> None:
+    assert read(recorded.job(dependencies={**recorded.NO_DEPENDENCIES, "satisfy": "any"})).any_suffices
+    assert not read(recorded.job(dependencies=recorded.NO_DEPENDENCIES)).any_suffices
 
 
 def test_what_others_wait_for_is_an_end_without_error() -> None:

@@ -231,6 +231,7 @@ def is_pinned_by(job: ObservedJob, record: JobRecord) -> bool:
 def is_held_by_others(job: ObservedJob) -> bool:
     """Whether a held job is held by an administrator or by Slurm.
 
-    Once a dependency has failed, Slurm gives a job that we hold the reason JobHeldAdmin, too (seen).
+    Once its dependencies can never be fulfilled, Slurm gives a job that we hold the reason JobHeldAdmin, too (seen). Of
+    several of which one suffices, all must have failed (test_job_dependency in job_scheduler.c).
     """
     return job.reason in (ADMINS_HOLD, SLURMS_HOLD) and not job.has_failed_dependency

@@ -171,8 +171,9 @@ class ObservedJob:
 
     @property
     def has_failed_dependency(self) -> bool:
-        """Whether Slurm has found that one of the job's dependencies can never be fulfilled."""
-        return any(each.state == "failed" for each in self.waits_for)
+        """Whether Slurm has found that the job's dependencies can never be fulfilled."""
+        hopeless = all if self.any_suffices else any
+        return bool(self.waits_for) and hopeless(each.state == "failed" for each in self.waits_for)
 
     @property
     def is_array_record(self) -> bool:
