@@ -41,6 +41,9 @@ _WORDS = {
     "tasks": "number of tasks",
     "memory_per_cpu_mb": "memory",
     "memory_per_node_mb": "memory",
+    "ways": "gres",
+    "bandwidth_gbps": "gres",
+    "has_other_gres": "gres",
 }
 
 

@@ -6,7 +6,7 @@ what a machine can have.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -124,7 +124,7 @@ def _tolerantly(record: _Tolerant, user_name: Callable[[int], str], shows_estima
     if not record.problems:
         return seen
     if record.problems.keys() <= _GRES_FIELDS:
-        return replace(seen, asks_for=_with_gres(seen.asks_for), is_countable=False)
+        return replace(seen, asks_for=_with_gres(seen.asks_for), has_other_gres=True, is_countable=False)
     return replace(seen, is_countable=False, unreadable=record.unreadable)
 
 
@@ -138,7 +138,8 @@ def held_job(record: Any) -> ObservedJob:
     state = _job_state(read.state or "")
     array_id, array_task, array_tasks = _or(_array, read, (None, None, ""))
     hints = _or(lambda of: mark.read(of.extra or ""), read, None)
-    ways, bandwidth_gbps, asks_for = _or(lambda of: _gres_asked(of, is_marked=hints is not None), read, (0, 0, ()))
+    gres = _or(_tolerated_gres, read, (0, 0, False, False))
+    ways, bandwidth_gbps, has_other_gres, has_gres = gres
     return ObservedJob(
         id=read.id,
         user_id=read.user_id or 0,
@@ -159,13 +160,14 @@ def held_job(record: Any) -> ObservedJob:
         memory_per_node_mb=_or(lambda of: _memory(of.memory_per_node), read, None),
         ways=ways,
         bandwidth_gbps=bandwidth_gbps,
+        has_other_gres=has_other_gres,
         waits_for=_or(lambda of: _waits_for(of.dependencies), read, ()),
         any_suffices=_or(lambda of: _any_suffices(of.dependencies), read, False),
         is_completing=read.state == "COMPLETING",
         array_id=array_id,
         array_task=array_task,
         array_tasks=array_tasks,
-        asks_for=asks_for,
+        asks_for=("gres",) if has_other_gres or (has_gres and hints is None) else (),
         is_countable=False,
         occupies=_occupies(read) if state.occupies_nodes else NOTHING,
     )
@@ -186,7 +188,11 @@ def _job(record: Any, user_name: Callable[[int], str], shows_estimates: bool) ->
     hints = mark.read(extra)
     required = node_names(record.required_nodes)
     gres = record.gres_per_node or {}
-    asks_for = _asks_for(record, gres, is_marked=hints is not None)
+    all_gres = (*gres, *(record.gres or ()))
+    has_other_gres = _has_other(all_gres)
+    # A job with our mark may have its ways and its bandwidth from a placement.
+    asks_for_gres = has_other_gres or (hints is None and bool(all_gres))
+    asks_for = _asks_for(record, asks_for_gres=asks_for_gres, is_marked=hints is not None)
     tasks = _u32(record.ntasks) or 1
     nodes_min, nodes_max = _u32(record.num_nodes), _u32(record.max_nodes)
     is_estimate = shows_estimates and hints is not None and not hints.fixed
@@ -227,6 +233,7 @@ def _job(record: Any, user_name: Callable[[int], str], shows_estimates: bool) ->
         may_restart=bool(record.is_requeueable),
         ways=_gres(gres, WAYS),
         bandwidth_gbps=_gres(gres, BANDWIDTH),
+        has_other_gres=has_other_gres,
         waits_for_others=_waits(record.dependencies),
         waits_for=_waits_for(record.dependencies),
         any_suffices=_any_suffices(record.dependencies),
@@ -464,19 +471,18 @@ def _gres(amounts: Mapping[str, Any], name: str) -> int:
 _COUNTABLE = frozenset({"excluded nodes", "exclusive or oversubscribe"})
 
 
-def _asks_for(record: Any, gres_per_node: Mapping[str, Any], *, is_marked: bool) -> tuple[str, ...]:
+def _asks_for(record: Any, *, asks_for_gres: bool, is_marked: bool) -> tuple[str, ...]:
     """The special demands in the job's record with which we do not place a job, in the words of submit.submission.
 
     The submit filter does not see all of them, and an owner can add others later with scontrol.
     """
-    gres = record.gres
     wanted_cpus = (_u16(record.cpus_per_task) or 1) * (_u16(record.ntasks_per_node) or 1)
     # MaxMemPerCPU raises the minimum, too.
     wants_more_cpus = not is_marked and (_u32(record.min_cpus_per_node) or 0) > wanted_cpus
     shared = record.resource_sharing != "OK"
     # Seen: an owner's NumTasks below the number of nodes is refused, and has cut down the CPUs all the same.
     overcommits = record.state == "PENDING" and 0 < (_u32(record.cpus) or 0) < (_u32(record.ntasks) or 1)
-    if not (gres or gres_per_node or wants_more_cpus or shared or overcommits or _asks_for_more(record)):
+    if not (asks_for_gres or wants_more_cpus or shared or overcommits or _asks_for_more(record)):
         return ()  # nearly every job: saves the list below
     asks = {
         "heterogeneous job": record.heterogeneous_id,
@@ -495,26 +501,25 @@ def _asks_for(record: Any, gres_per_node: Mapping[str, Any], *, is_marked: bool)
         "temporary disk": record.temporary_disk_per_node,
         "deadline": record.deadline,
         "exclusive or oversubscribe": shared,
-        "gres": _asks_for_gres(gres, gres_per_node, is_marked=is_marked),
+        "gres": asks_for_gres,
         "minimum CPUs": wants_more_cpus,
         "overcommit": overcommits,
     }
     return tuple(word for word, is_asked in asks.items() if is_asked)
 
 
-def _asks_for_gres(gres: Mapping[str, Any] | None, gres_per_node: Mapping[str, Any], *, is_marked: bool) -> bool:
-    """Whether the job asks for other gres than ways and bandwidth, which a marked job may have from a placement."""
-    asked = {name.removeprefix("gres/") for name in (*gres_per_node, *(gres or {}))}
-    return bool(asked - _OURS or (asked and not is_marked))
+def _has_other(gres: Iterable[str]) -> bool:
+    """Whether any of these gres are neither ways nor bandwidth."""
+    return any(name.removeprefix("gres/") not in _OURS for name in gres)
 
 
-def _gres_asked(record: _Tolerant, *, is_marked: bool) -> tuple[int, int, tuple[str, ...]]:
-    """Ways, bandwidth, and whether the job asks for other gres, in the words of `asks_for`."""
+def _tolerated_gres(record: _Tolerant) -> tuple[int, int, bool, bool]:
+    """Ways, bandwidth, whether the job asks for other gres or for some that cannot be read, and for any at all."""
     gres_per_node = record.gres_per_node or {}
-    asks_for_gres = _asks_for_gres(record.gres, gres_per_node, is_marked=is_marked)
+    has_other = _has_other((*gres_per_node, *(record.gres or ())))
     is_unreadable = bool(record.problems.keys() & _GRES_FIELDS)
-    asks_for = ("gres",) if asks_for_gres or is_unreadable else ()
-    return _gres(gres_per_node, WAYS), _gres(gres_per_node, BANDWIDTH), asks_for
+    has_gres = bool(gres_per_node or record.gres) or is_unreadable
+    return _gres(gres_per_node, WAYS), _gres(gres_per_node, BANDWIDTH), has_other or is_unreadable, has_gres
 
 
 def _asks_for_more(record: Any) -> bool:

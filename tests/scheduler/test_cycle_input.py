@@ -573,10 +573,11 @@ def test_a_job_that_started_on_nodes_of_its_owner_loses_what_we_added_to_it_when
     [
         (OURS, False),
         ({**OURS, "extra": "mine", "asks_for": ("gres",)}, False),  # without our mark any gres is among these
-        ({**OURS, "asks_for": ("gres",)}, True),
+        ({**OURS, "extra": "mine", "asks_for": ("gres",), "has_other_gres": True}, True),
+        ({**OURS, "asks_for": ("gres",), "has_other_gres": True}, True),
         ({"ways": 3}, True),
         ({"ways": 3, "extra": "mine", "asks_for": ("gres",)}, True),
-        ({"asks_for": ("gres",)}, True),
+        ({"asks_for": ("gres",), "has_other_gres": True}, True),
     ],
 )
 @pytest.mark.parametrize("why", [{"pinned_to": ("c2",)}, {"restarts": 1}, {"reason": "AssocGrpCpuLimit"}])

@@ -93,6 +93,8 @@ def test_a_job_that_somebody_else_holds_since_we_looked_is_not_placed(pyslurm, n
         ({"ntasks": 3}, "its number of tasks changed"),
         ({"memory_per_cpu": None, "memory_per_node": 512}, "its memory changed"),
         ({"nice": 100, "ntasks": 3}, "its nice value and number of tasks changed"),
+        ({"gres_per_node": {"gres/llc": 3, "gres/membw": 10}}, "its gres changed"),
+        ({"gres_per_node": {"gres/gpu": 1}}, "its gres changed"),
     ],
 )
 def test_a_job_that_its_owner_has_changed_since_the_plan_is_not_placed(pyslurm, changed, why: str) -> None:

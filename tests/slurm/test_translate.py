@@ -254,8 +254,24 @@ def test_whoever_releases_a_job_sees_which_gres_it_asks_for(asked, seen) -> None
     assert (held.ways, held.bandwidth_gbps, held.asks_for) == seen
     unmarked = translate.held_job(recorded.job(gres_per_node=asked))
     assert unmarked.asks_for == (("gres",) if asked else ())
+    assert unmarked.has_other_gres == held.has_other_gres == ("gres" in held.asks_for)
     unreadable = Raising(recorded.job(extra="sns:1"), gres_per_node=ValueError("invalid literal for int(): '0k'"))
     assert translate.held_job(unreadable).asks_for == ("gres",)
+    assert translate.held_job(unreadable).has_other_gres
+
+
+@pytest.mark.parametrize("extra", ["sns:1", ""])
+def test_gres_other_than_ways_and_bandwidth_is_seen_with_and_without_our_mark(extra: str) -> None:
+    def has_other(**fields) -> bool:
+        return translate.job(recorded.job(extra=extra, **fields)).has_other_gres
+
+    ours = {"gres/llc": 6, "gres/membw": 40}
+    assert not has_other()
+    assert not has_other(gres_per_node=ours, gres=ours)
+    assert has_other(gres_per_node={**ours, "gres/gpu": 1})
+    assert has_other(gres_per_node=ours, gres={"gpu": 1})
+    unreadable = Raising(recorded.job(extra=extra), gres_per_node=ValueError("invalid literal for int(): '0k'"))
+    assert translate.job(unreadable).has_other_gres
 
 
 def test_a_node_whose_gres_cannot_be_read_has_no_ways_to_give_away() -> None:
