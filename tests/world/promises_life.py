@@ -128,6 +128,7 @@ class Life:
         overtaken: people changed it between our last look at it and our placement, which may have replaced the change.
         has_ended, has_succeeded: once, at least. A requeued job may run again after that.
         started: how many times it has started; `allowed`: how many times it might.
+        split_s: when it was split off its array, if it was.
         touched_s, people_s: when anything last happened to it; when a person last did something to it.
         takes: what it takes on each node while it has nodes.
     """
@@ -172,6 +173,7 @@ class Life:
     started: int = 0
     allowed: int = 1
     started_s: list[float] = field(default_factory=list)
+    split_s: float = -1.0
     touched_s: float = 0.0
     people_s: float = 0.0
     takes: Mapping[str, Any] = field(default_factory=dict)

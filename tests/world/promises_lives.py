@@ -371,7 +371,7 @@ class Lives:
             life = Life(job_id, record.user, dict(record.wishes), record.submitted_s, record.array)
             for name in _INHERITED:
                 setattr(life, name, getattr(record, name))
-            life.ours_s = life.touched_s = event.at_s
+            life.ours_s = life.touched_s = life.split_s = event.at_s
             self.of[job_id] = self.waiting[job_id] = life
 
     def _start(self, event: Event) -> None:

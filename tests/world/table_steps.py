@@ -266,7 +266,7 @@ def _order(what: str, job_id: int, words: Sequence[str], job: Shown) -> Order:
         case "release":
             return Release(job_id, "")
         case "split":
-            return Split(job_id, tuple(map(int, words[0].split(","))), int(given.get("nice", 0)))
+            return Split(job_id, tuple(map(int, words[0].split(","))), int(given.get("nice", 0)), job.get("extra", ""))
         case "nice":
             return OwnNice(job_id, int(words[0]))
         case "suspend":

@@ -27,12 +27,14 @@ _BUSY = (
 class Split:
     """Give these tasks of the array job ids of their own.
 
-    The split is sent as a change of nice to `nice`, the value that the array has already, so nothing else changes.
+    The split is sent as a change of nice to `nice`, the value that the array has already, so nothing else changes. It
+    is not sent if the array has another value by now, or another mark than `extra`: its owner has changed it.
     """
 
     array_id: int
     tasks: tuple[int, ...]
     nice: int
+    extra: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +107,7 @@ def splits(records: Sequence[tuple[ObservedJob, int]], tasks: Tasks, queue_depth
             continue
         chosen = next_tasks(record.array_tasks, min(window - held, MOST_IN_ONE))
         if chosen:
-            found.append(Split(array_id, chosen, record.nice))
+            found.append(Split(array_id, chosen, record.nice, record.extra))
     return found
 
 

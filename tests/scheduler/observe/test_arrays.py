@@ -82,7 +82,7 @@ def test_wherever_slurm_cuts_an_expression_off_only_tasks_of_it_are_read(tasks: 
 def test_an_array_that_we_hold_is_not_planned_but_split() -> None:
     seen = situation(look(array(1, "0-9")))
     assert planned(seen) == []
-    assert seen.splits == (Split(1, tuple(range(9)), nice=0),), "the last task keeps the array's id"
+    assert seen.splits == (Split(1, tuple(range(9)), nice=0, extra="sns:1"),), "the last task keeps the array's id"
     assert seen.blocked[1] == "its tasks are planned one by one; 0 are next"
     assert seen.records[1].stage is Stage.HELD
 
@@ -95,7 +95,7 @@ def test_one_command_splits_no_more_tasks_off_than_its_arguments_can_name() -> N
 
 def test_never_more_is_split_off_than_the_nodes_could_hold() -> None:
     (split,) = situation(look(array(1, "0-9999", nice=7))).splits
-    assert split == Split(1, tuple(range(2 * 28)), nice=7)
+    assert split == Split(1, tuple(range(2 * 28)), nice=7, extra="sns:1")
 
 
 def test_a_node_that_is_out_or_too_small_holds_no_task() -> None:
