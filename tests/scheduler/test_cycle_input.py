@@ -30,7 +30,7 @@ from slurm_sns.scheduler.observe.follow_up import MOST_FAILURES, Unpin
 from slurm_sns.scheduler.observe.job_status import JobStatus
 from slurm_sns.scheduler.observe.observed import JobState, ObservedPartition, ObservedReservation
 from slurm_sns.scheduler.observe.reconcile import reconcile
-from slurm_sns.scheduler.observe.records import JobRecord, Stage
+from slurm_sns.scheduler.observe.records import NO_MEMORY, JobRecord, OwnMemory, Stage
 
 # --- free capacity
 
@@ -387,6 +387,17 @@ def test_a_hold_of_ours_that_slurm_undid_is_set_once_more() -> None:
     assert planned(held) == [1]
     released = situation(look(undone), *again.records.values(), now_s=NOW + 2)
     assert (released.corrections, released.records[1].stage) == ((), Stage.RELEASED), "then it was its owner"
+
+
+MEMORY_GIVEN = {"given_memory_mb": 128_000, "memory_per_cpu_mb": 500}
+
+
+@pytest.mark.parametrize(("shown_mb", "restored"), [(128_000, OwnMemory(500, None)), (None, NO_MEMORY)])
+def test_the_memory_0_that_an_owner_writes_into_a_job_with_whole_nodes_stays(shown_mb, restored: OwnMemory) -> None:
+    """pyslurm shows None for MinMemoryNode=0, the whole memory of each node."""
+    placed = pinned(1, "c1", memory_per_cpu_mb=None, memory_per_node_mb=shown_mb)
+    (unpin,) = situation(look(placed), record(1, placed_s=0, **MEMORY_GIVEN)).corrections
+    assert unpin.own_memory == restored
 
 
 @pytest.mark.parametrize("mode", ["observe", "advise"])

@@ -161,7 +161,7 @@ def _shows_its_owners_hold(job: ObservedJob, record: JobRecord | None) -> bool:
 def _unpin(job: ObservedJob, record: JobRecord, why: str, *, hold: bool = True) -> Unpin:
     address = "" if job.address == str(job.id) else job.address
     nice = record.nice if is_boosted(job.nice, record.nice) else job.nice  # its owner has changed it since
-    has_ours = job.memory_per_cpu_mb is None and job.memory_per_node_mb in (None, record.given_memory_mb)
+    has_ours = job.memory_per_cpu_mb is None and job.memory_per_node_mb == record.given_memory_mb
     own_memory = record.own_memory if has_ours or not record.given_memory_mb else NO_MEMORY  # as above
     return Unpin(
         record.job_id,
