@@ -13,6 +13,7 @@ from slurm_sns.scheduler.agents.granting import Granting
 from slurm_sns.scheduler.cycle_input import Situation
 from slurm_sns.scheduler.hearing import Hearing
 from slurm_sns.scheduler.observe.follow_up import Advise, Unpin, failed
+from slurm_sns.scheduler.observe.job_status import JobStatus
 from slurm_sns.scheduler.observe.nice import boosted
 from slurm_sns.scheduler.observe.records import JobRecord, Stage
 from slurm_sns.scheduler.orders import NotSent, PlacementOrder, Replaced
@@ -45,13 +46,18 @@ class CarryingOut:
     def correct(self, situation: Situation) -> dict[int, str]:
         """Send the corrections; return what was done, by job id.
 
-        A job that is given to Slurm is Slurm's from this moment on: its owner may hold it before the next cycle.
+        A job that is given to Slurm is Slurm's from this moment on: its owner may hold it before the next cycle. A job
+        whose hold Slurm has undone is held once more: if that hold is not sent now, the next cycle sends it.
 
         Raises:
             Unreachable: slurmctld does not answer.
         """
         notes: dict[int, str] = {}
         records = self._records.now
+        concerned = (change.job_id for change in situation.corrections)
+        unheld = {job_id for job_id in concerned if situation.statuses[job_id] is JobStatus.UNHELD}
+        for job_id in unheld:
+            records[job_id] = replace(records[job_id], stage=Stage.HOLDING)
         for change in self._sending.correct(situation):
             notes[change.job_id] = described(change)
             record = records.get(change.job_id)
@@ -60,6 +66,8 @@ class CarryingOut:
             is_given = isinstance(change, Release | Advise) or is_freed
             if is_given and record is not None and record.stage is not Stage.OWNER_HELD:
                 records[change.job_id] = replace(record, stage=Stage.RELEASED, is_noted=True)
+            elif record is not None and change.job_id in unheld:
+                records[change.job_id] = replace(record, stage=Stage.HELD)
         return notes
 
     def commit(self, situation: Situation, plan: Plan, notes: dict[int, str]) -> tuple[Plan, Unreachable | None]:

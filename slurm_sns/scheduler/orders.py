@@ -25,11 +25,24 @@ class Replaced(NamedTuple):
     tasks: int
     memory_per_cpu_mb: int | None
     memory_per_node_mb: int | None
+    ways: int
+    bandwidth_gbps: int
+    has_other_gres: bool
 
     @classmethod
     def of(cls, job: ObservedJob) -> Self:
         """What it would replace in this job."""
-        return cls(job.nice, job.pinned_to, job.extra, job.tasks, job.memory_per_cpu_mb, job.memory_per_node_mb)
+        return cls(
+            job.nice,
+            job.pinned_to,
+            job.extra,
+            job.tasks,
+            job.memory_per_cpu_mb,
+            job.memory_per_node_mb,
+            job.ways,
+            job.bandwidth_gbps,
+            job.has_other_gres,
+        )
 
 
 @dataclass(frozen=True, slots=True)

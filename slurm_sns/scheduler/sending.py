@@ -13,7 +13,7 @@ from slurm_sns.scheduler.observe.follow_up import Correction
 from slurm_sns.scheduler.observe.nice import OwnNice, started_with_boost
 from slurm_sns.scheduler.observe.observed import ObservedJob
 from slurm_sns.scheduler.observe.records import NO_MEMORY, JobRecord
-from slurm_sns.scheduler.orders import PlacementOrder, reached
+from slurm_sns.scheduler.orders import NotSent, PlacementOrder, reached
 from slurm_sns.scheduler.ports import Clock, Executor, Heartbeat, Log
 from slurm_sns.scheduler.round_robin import round_robin
 from slurm_sns.scheduler.settings import Settings
@@ -107,7 +107,9 @@ class Sending:
         for split in round_robin(situation.splits, lambda each: jobs[each.array_id].user_id, MOST_CORRECTIONS):
             self._show_sign_of_life()
             for answer in reached(self._executor.execute((split,))):
-                if answer.refused is not None:
+                if isinstance(answer.refused, NotSent):
+                    self._log(f"array {split.array_id}: no tasks are split off now: {answer.refused}")
+                elif answer.refused is not None:
                     # Some of the tasks were cancelled in the meantime: the next observation shows which are left.
                     self._log(f"array {split.array_id}: Slurm refused to split tasks off: {answer.refused}")
 

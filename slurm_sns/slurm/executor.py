@@ -41,6 +41,9 @@ _WORDS = {
     "tasks": "number of tasks",
     "memory_per_cpu_mb": "memory",
     "memory_per_node_mb": "memory",
+    "ways": "gres",
+    "bandwidth_gbps": "gres",
+    "has_other_gres": "gres",
 }
 
 
@@ -286,8 +289,17 @@ class SlurmExecutor:
     def _split(self, split: Split) -> None:
         """Split these tasks off their array in one RPC: any update of some tasks of a record does that (seen).
 
-        This goes through scontrol, because pyslurm cannot name tasks of an array.
+        This goes through scontrol, because pyslurm cannot name tasks of an array. The array is read once more before:
+        its owner may have changed its nice value since we looked, or released it.
+
+        Raises:
+            NotSent: the array is no longer as it was.
         """
+        now = self._load(split.array_id)
+        _require_held(now if now.id == split.array_id else None)
+        changed = [] if now.nice == split.nice else [_WORDS["nice"]]
+        changed += [] if now.extra == split.extra else [_WORDS["extra"]]
+        _require_none(changed)
         tasks = ",".join(map(str, split.tasks))
         run("scontrol", "update", f"JobId={split.array_id}_[{tasks}]", f"Nice={split.nice}")
 
@@ -366,11 +378,23 @@ def _require_unchanged(now: ObservedJob | None, replaced: Replaced | None) -> No
 
     It also replaces fields of the job: what its owner has written into them since the plan would be lost.
 
+    Raises:
+        NotSent: an administrator holds it now, it is no longer held, its owner has changed it, it runs, or it is gone.
+    """
+    held = _require_held(now)
+    if is_held_by_others(held):
+        raise NotSent(f"it is held by Slurm or an administrator: {held.reason}")
+    _require_none([] if replaced is None else _changed(replaced, Replaced.of(held)))
+
+
+def _require_held(now: ObservedJob | None) -> ObservedJob:
+    """The job, if it waits and is held.
+
     Slurm may start a job at the very moment at which it is held. It then runs with priority 0, and a node list would
     resize it.
 
     Raises:
-        NotSent: an administrator holds it now, it is no longer held, its owner has changed it, it runs, or it is gone.
+        NotSent: it is not held any more, it runs, or it is gone.
     """
     if now is None:
         raise NotSent("Slurm does not know it any more")
@@ -378,11 +402,17 @@ def _require_unchanged(now: ObservedJob | None, replaced: Replaced | None) -> No
         raise NotSent("it does not wait any more")
     if now.priority != 0:
         raise NotSent("it is not held any more")
-    if is_held_by_others(now):
-        raise NotSent(f"it is held by Slurm or an administrator: {now.reason}")
-    changed = [] if replaced is None else _changed(replaced, Replaced.of(now))
+    return now
+
+
+def _require_none(changed: Sequence[str]) -> None:
+    """Check that none of these fields has changed.
+
+    Raises:
+        NotSent: some have.
+    """
     if changed:
-        raise NotSent(f"its {' and '.join(changed)} changed since it was planned")
+        raise NotSent(f"its {' and '.join(changed)} changed since we looked")
 
 
 def _changed(before: Replaced, now: Replaced) -> list[str]:

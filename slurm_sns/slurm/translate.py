@@ -6,7 +6,7 @@ what a machine can have.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -56,6 +56,12 @@ node_names = NodeLists().names
 #: nowhere anyway. All other numbers have 32 bits or are times.
 MOST_MEMORY_MB = 1 << 40
 MOST_GRES = 1 << 24
+
+
+#: pyslurm's word for the largest number of a width, which Slurm may use for "no limit". Owners can write such numbers:
+#: `scontrol update NtasksPerNode=65535`.
+UNLIMITED = "UNLIMITED"
+LARGEST_U16, LARGEST_U32 = (1 << 16) - 1, (1 << 32) - 1
 
 
 #: Longest text of an error, in characters: pyslurm's errors may repeat a user's text of any length.
@@ -118,7 +124,7 @@ def _tolerantly(record: _Tolerant, user_name: Callable[[int], str], shows_estima
     if not record.problems:
         return seen
     if record.problems.keys() <= _GRES_FIELDS:
-        return replace(seen, asks_for=_with_gres(seen.asks_for), is_countable=False)
+        return replace(seen, asks_for=_with_gres(seen.asks_for), has_other_gres=True, is_countable=False)
     return replace(seen, is_countable=False, unreadable=record.unreadable)
 
 
@@ -132,33 +138,36 @@ def held_job(record: Any) -> ObservedJob:
     state = _job_state(read.state or "")
     array_id, array_task, array_tasks = _or(_array, read, (None, None, ""))
     hints = _or(lambda of: mark.read(of.extra or ""), read, None)
-    ways, bandwidth_gbps, asks_for = _or(lambda of: _gres_asked(of, is_marked=hints is not None), read, (0, 0, ()))
+    gres = _or(_tolerated_gres, read, (0, 0, False, False))
+    ways, bandwidth_gbps, has_other_gres, has_gres = gres
     return ObservedJob(
         id=read.id,
         user_id=read.user_id or 0,
         submit_s=read.submit_time or 0,
         state=state,
         account=read.account or "",
-        priority=1 if read.priority is None else read.priority,  # if it cannot be read: not held
+        priority=_priority(read.priority),
         nice=read.nice or 0,
-        restarts=read.requeue_count or 0,
+        restarts=_u16(read.requeue_count) or 0,
         extra=read.extra or "",
         hints=hints,
         reason=_reason(read),
         pinned_to=_or(lambda of: node_names(of.required_nodes), read, ("?",) if read.required_nodes else ()),
         allocated=_or(lambda of: node_names(of.allocated_nodes), read, ()),
-        tasks=read.ntasks or 1,
-        cpus=read.cpus or 1,
+        tasks=_u32(read.ntasks) or 1,
+        cpus=_u32(read.cpus) or 1,
         memory_per_cpu_mb=_or(lambda of: _memory(of.memory_per_cpu), read, None),
         memory_per_node_mb=_or(lambda of: _memory(of.memory_per_node), read, None),
         ways=ways,
         bandwidth_gbps=bandwidth_gbps,
+        has_other_gres=has_other_gres,
         waits_for=_or(lambda of: _waits_for(of.dependencies), read, ()),
+        any_suffices=_or(lambda of: _any_suffices(of.dependencies), read, False),
         is_completing=read.state == "COMPLETING",
         array_id=array_id,
         array_task=array_task,
         array_tasks=array_tasks,
-        asks_for=asks_for,
+        asks_for=("gres",) if has_other_gres or (has_gres and hints is None) else (),
         is_countable=False,
         occupies=_occupies(read) if state.occupies_nodes else NOTHING,
     )
@@ -179,9 +188,13 @@ def _job(record: Any, user_name: Callable[[int], str], shows_estimates: bool) ->
     hints = mark.read(extra)
     required = node_names(record.required_nodes)
     gres = record.gres_per_node or {}
-    asks_for = _asks_for(record, gres, is_marked=hints is not None)
-    tasks = record.ntasks or 1
-    nodes_min, nodes_max = record.num_nodes, record.max_nodes
+    all_gres = (*gres, *(record.gres or ()))
+    has_other_gres = _has_other(all_gres)
+    # A job with our mark may have its ways and its bandwidth from a placement.
+    asks_for_gres = has_other_gres or (hints is None and bool(all_gres))
+    asks_for = _asks_for(record, asks_for_gres=asks_for_gres, is_marked=hints is not None)
+    tasks = _u32(record.ntasks) or 1
+    nodes_min, nodes_max = _u32(record.num_nodes), _u32(record.max_nodes)
     is_estimate = shows_estimates and hints is not None and not hints.fixed
     return ObservedJob(
         id=record.id,
@@ -193,9 +206,9 @@ def _job(record: Any, user_name: Callable[[int], str], shows_estimates: bool) ->
         account=record.account or "",
         partitions=tuple((record.partition or "").split(",")),
         qos=record.qos or "",
-        priority=record.priority or 0,
+        priority=_priority(record.priority),
         nice=record.nice or 0,
-        restarts=record.requeue_count or 0,
+        restarts=_u16(record.requeue_count) or 0,
         extra=extra,
         hints=hints,
         comment=record.comment or "",
@@ -203,13 +216,13 @@ def _job(record: Any, user_name: Callable[[int], str], shows_estimates: bool) ->
         pinned_to=required,
         allocated=node_names(record.allocated_nodes),
         tasks=tasks,
-        cpus=record.cpus or 1,
-        cpus_per_task=record.cpus_per_task or 1,
-        min_cpus_per_node=record.min_cpus_per_node or 1,
+        cpus=_u32(record.cpus) or 1,
+        cpus_per_task=_u16(record.cpus_per_task) or 1,
+        min_cpus_per_node=_u32(record.min_cpus_per_node) or 1,
         nodes_min=nodes_min,
         nodes_max=_chosen_limit(tasks, nodes_min, nodes_max, is_estimate=is_estimate),
         has_open_nodes=nodes_max == ANY_NUMBER_OF_NODES,
-        tasks_per_node=record.ntasks_per_node,
+        tasks_per_node=_u16(record.ntasks_per_node),
         memory_per_cpu_mb=_memory(record.memory_per_cpu),
         memory_per_node_mb=_memory(record.memory_per_node),
         walltime_s=None if record.time_limit is None else record.time_limit * 60,
@@ -220,16 +233,17 @@ def _job(record: Any, user_name: Callable[[int], str], shows_estimates: bool) ->
         may_restart=bool(record.is_requeueable),
         ways=_gres(gres, WAYS),
         bandwidth_gbps=_gres(gres, BANDWIDTH),
+        has_other_gres=has_other_gres,
         waits_for_others=_waits(record.dependencies),
         waits_for=_waits_for(record.dependencies),
-        any_suffices=(record.dependencies or {}).get("satisfy") == "any",
+        any_suffices=_any_suffices(record.dependencies),
         is_completing=record.state == "COMPLETING",
         is_batch=bool(record.is_batch_job),
         has_succeeded=record.state == "COMPLETED",
         array_id=array_id,
         array_task=array_task,
         array_tasks=array_tasks,
-        array_limit=record.array_tasks_parallel or None,
+        array_limit=_u32(record.array_tasks_parallel) or None,
         asks_for=asks_for,
         planned_on=node_names(record.scheduled_nodes) if state is JobState.PENDING else (),
         excluded=node_names(record.excluded_nodes),
@@ -241,6 +255,25 @@ def _job(record: Any, user_name: Callable[[int], str], shows_estimates: bool) ->
 
 def _reason(record: Any) -> str:
     return "" if record.state_reason in (None, "None") else record.state_reason
+
+
+def _u16(shown: Any) -> Any:
+    """A number of 16 bits; None where Slurm has none."""
+    return LARGEST_U16 if shown == UNLIMITED else shown
+
+
+def _u32(shown: Any) -> Any:
+    """A number of 32 bits; None where Slurm has none."""
+    return LARGEST_U32 if shown == UNLIMITED else shown
+
+
+def _priority(shown: Any) -> int:
+    """The priority: above 0, that is not held, if it cannot be read.
+
+    Slurm limits the priority of a placed job to 2^32 - 1 if the site's weights are large.
+    """
+    priority: int = 1 if shown is None else _u32(shown)
+    return priority
 
 
 def _clamped(amount: int, most: int) -> int:
@@ -404,6 +437,11 @@ def _waits_for(dependencies: Mapping[str, Any] | None) -> tuple[Dependency, ...]
     return tuple(found)
 
 
+def _any_suffices(dependencies: Mapping[str, Any] | None) -> bool:
+    """Whether one fulfilled dependency is enough (`afterok:1?afterok:2`)."""
+    return (dependencies or {}).get("satisfy") == "any"
+
+
 #: `3-9,12,20-40:4`; Slurm cuts a long list off with `...`.
 _TASKS = re.compile(r"[0-9]+(-[0-9]+(:[1-9][0-9]*)?)?(,[0-9]+(-[0-9]+(:[1-9][0-9]*)?)?)*(,?\.\.\.)?", re.ASCII)
 
@@ -433,18 +471,18 @@ def _gres(amounts: Mapping[str, Any], name: str) -> int:
 _COUNTABLE = frozenset({"excluded nodes", "exclusive or oversubscribe"})
 
 
-def _asks_for(record: Any, gres_per_node: Mapping[str, Any], *, is_marked: bool) -> tuple[str, ...]:
+def _asks_for(record: Any, *, asks_for_gres: bool, is_marked: bool) -> tuple[str, ...]:
     """The special demands in the job's record with which we do not place a job, in the words of submit.submission.
 
     The submit filter does not see all of them, and an owner can add others later with scontrol.
     """
-    gres = record.gres
-    wanted_cpus = (record.cpus_per_task or 1) * (record.ntasks_per_node or 1)
-    wants_more_cpus = not is_marked and (record.min_cpus_per_node or 0) > wanted_cpus  # MaxMemPerCPU raises it as well
+    wanted_cpus = (_u16(record.cpus_per_task) or 1) * (_u16(record.ntasks_per_node) or 1)
+    # MaxMemPerCPU raises the minimum, too.
+    wants_more_cpus = not is_marked and (_u32(record.min_cpus_per_node) or 0) > wanted_cpus
     shared = record.resource_sharing != "OK"
     # Seen: an owner's NumTasks below the number of nodes is refused, and has cut down the CPUs all the same.
-    overcommits = record.state == "PENDING" and 0 < (record.cpus or 0) < (record.ntasks or 1)
-    if not (gres or gres_per_node or wants_more_cpus or shared or overcommits or _asks_for_more(record)):
+    overcommits = record.state == "PENDING" and 0 < (_u32(record.cpus) or 0) < (_u32(record.ntasks) or 1)
+    if not (asks_for_gres or wants_more_cpus or shared or overcommits or _asks_for_more(record)):
         return ()  # nearly every job: saves the list below
     asks = {
         "heterogeneous job": record.heterogeneous_id,
@@ -463,26 +501,25 @@ def _asks_for(record: Any, gres_per_node: Mapping[str, Any], *, is_marked: bool)
         "temporary disk": record.temporary_disk_per_node,
         "deadline": record.deadline,
         "exclusive or oversubscribe": shared,
-        "gres": _asks_for_gres(gres, gres_per_node, is_marked=is_marked),
+        "gres": asks_for_gres,
         "minimum CPUs": wants_more_cpus,
         "overcommit": overcommits,
     }
     return tuple(word for word, is_asked in asks.items() if is_asked)
 
 
-def _asks_for_gres(gres: Mapping[str, Any] | None, gres_per_node: Mapping[str, Any], *, is_marked: bool) -> bool:
-    """Whether the job asks for other gres than ways and bandwidth, which a marked job may have from a placement."""
-    asked = {name.removeprefix("gres/") for name in (*gres_per_node, *(gres or {}))}
-    return bool(asked - _OURS or (asked and not is_marked))
+def _has_other(gres: Iterable[str]) -> bool:
+    """Whether any of these gres are neither ways nor bandwidth."""
+    return any(name.removeprefix("gres/") not in _OURS for name in gres)
 
 
-def _gres_asked(record: _Tolerant, *, is_marked: bool) -> tuple[int, int, tuple[str, ...]]:
-    """Ways, bandwidth, and whether the job asks for other gres, in the words of `asks_for`."""
+def _tolerated_gres(record: _Tolerant) -> tuple[int, int, bool, bool]:
+    """Ways, bandwidth, whether the job asks for other gres or for some that cannot be read, and for any at all."""
     gres_per_node = record.gres_per_node or {}
-    asks_for_gres = _asks_for_gres(record.gres, gres_per_node, is_marked=is_marked)
+    has_other = _has_other((*gres_per_node, *(record.gres or ())))
     is_unreadable = bool(record.problems.keys() & _GRES_FIELDS)
-    asks_for = ("gres",) if asks_for_gres or is_unreadable else ()
-    return _gres(gres_per_node, WAYS), _gres(gres_per_node, BANDWIDTH), asks_for
+    has_gres = bool(gres_per_node or record.gres) or is_unreadable
+    return _gres(gres_per_node, WAYS), _gres(gres_per_node, BANDWIDTH), has_other or is_unreadable, has_gres
 
 
 def _asks_for_more(record: Any) -> bool:
@@ -511,6 +548,6 @@ def _occupies(record: Any) -> Resources:
 
     The job's record does not say how many threads a core has, so CPUs are counted as cores here.
     """
-    cpus, nodes = record.cpus or 1, record.num_nodes or 1
+    cpus, nodes = _u32(record.cpus) or 1, _u32(record.num_nodes) or 1
     asked_mb = (record.memory_per_node or 0) * nodes if record.memory_per_cpu is None else record.memory_per_cpu * cpus
     return Resources(cpus, _clamped(asked_mb, MOST_MEMORY_MB))

@@ -15,6 +15,8 @@ NO_VAL16, INFINITE16 = 0xFFFE, 0xFFFF
 NO_VAL, INFINITE = 0xFFFFFFFE, 0xFFFFFFFF
 NO_VAL64 = 0xFFFFFFFFFFFFFFFE
 MEM_PER_CPU = 1 << 63
+#: pyslurm's word for the largest number of a width.
+UNLIMITED = "UNLIMITED"
 
 NUMBERS = (0, 1, 2, 3, 4, 8, 28, 64, 1000, 2**15, NO_VAL16 - 1, NO_VAL16, INFINITE16)
 WIDE = (*NUMBERS, 2**20, 2**31 - 1, 2**31, NO_VAL - 1, NO_VAL, INFINITE)
@@ -82,15 +84,19 @@ def _list(stored: bytes) -> list[str]:
 
 def _number(width: int):
     unset, infinite = (NO_VAL16, INFINITE16) if width == 16 else (NO_VAL, INFINITE)
-    return lambda stored: None if stored in (0, unset, infinite) else stored
+    return lambda stored: None if stored in (0, unset) else UNLIMITED if stored == infinite else stored
 
 
-def _zero_too(stored: int) -> int | None:
+def _zero_too(stored: int) -> int | str | None:
+    return UNLIMITED if stored == INFINITE else None if stored == NO_VAL else stored
+
+
+def _user(stored: int) -> int | None:
     return None if stored in (NO_VAL, INFINITE) else stored
 
 
 def _or_one(width: int):
-    return lambda stored: 1 if stored in (0, 2**width - 2) else stored
+    return lambda stored: 1 if stored in (0, 2**width - 2) else UNLIMITED if stored == 2**width - 1 else stored
 
 
 def _flag(stored: int) -> bool:
@@ -184,9 +190,10 @@ FIELDS: dict[str, tuple[Any, Any]] = {
     "ntasks": (_or_one(32), WIDE),
     "cpus": (_or_one(32), WIDE),
     "cpus_per_task": (_or_one(16), NUMBERS),
-    **dict.fromkeys(("user_id", "priority"), (_zero_too, WIDE)),
+    "user_id": (_user, WIDE),
+    "priority": (_zero_too, WIDE),
     "nice": (lambda stored: None if stored == NO_VAL else stored - 2**31, (2**31, 2**31, 2**31 - 500, *WIDE)),
-    "requeue_count": (lambda stored: 0 if stored == NO_VAL16 else stored, NUMBERS),
+    "requeue_count": (lambda stored: {NO_VAL16: 0, INFINITE16: UNLIMITED}.get(stored, stored), NUMBERS),
     **dict.fromkeys(
         ("is_batch_job", "requires_contiguous_nodes", "is_cronjob", "requires_node_reboot", "is_requeueable"),
         (_flag, NUMBERS),

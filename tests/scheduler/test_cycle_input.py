@@ -30,7 +30,7 @@ from slurm_sns.scheduler.observe.follow_up import MOST_FAILURES, OWNER_RELEASED,
 from slurm_sns.scheduler.observe.job_status import JobStatus
 from slurm_sns.scheduler.observe.observed import JobState, ObservedPartition, ObservedReservation
 from slurm_sns.scheduler.observe.reconcile import reconcile
-from slurm_sns.scheduler.observe.records import JobRecord, Stage
+from slurm_sns.scheduler.observe.records import NO_MEMORY, JobRecord, OwnMemory, Stage
 
 #: What is sent when an owner has released job 1.
 ADVISED = (Advise(1, OWNER_RELEASED),)
@@ -392,6 +392,17 @@ def test_a_hold_of_ours_that_slurm_undid_is_set_once_more() -> None:
     assert (released.corrections, released.records[1].stage) == (ADVISED, Stage.RELEASED), "then it was its owner"
 
 
+MEMORY_GIVEN = {"given_memory_mb": 128_000, "memory_per_cpu_mb": 500}
+
+
+@pytest.mark.parametrize(("shown_mb", "restored"), [(128_000, OwnMemory(500, None)), (None, NO_MEMORY)])
+def test_the_memory_0_that_an_owner_writes_into_a_job_with_whole_nodes_stays(shown_mb, restored: OwnMemory) -> None:
+    """pyslurm shows None for MinMemoryNode=0, the whole memory of each node."""
+    placed = pinned(1, "c1", memory_per_cpu_mb=None, memory_per_node_mb=shown_mb)
+    (unpin,) = situation(look(placed), record(1, placed_s=0, **MEMORY_GIVEN)).corrections
+    assert unpin.own_memory == restored
+
+
 @pytest.mark.parametrize("mode", ["observe", "advise"])
 def test_a_mode_that_holds_nothing_holds_no_job_once_more(mode: str) -> None:
     undone = job(1, priority=1500)
@@ -604,10 +615,11 @@ def test_a_job_that_started_on_nodes_of_its_owner_loses_what_we_added_to_it_when
     [
         (OURS, False),
         ({**OURS, "extra": "mine", "asks_for": ("gres",)}, False),  # without our mark any gres is among these
-        ({**OURS, "asks_for": ("gres",)}, True),
+        ({**OURS, "extra": "mine", "asks_for": ("gres",), "has_other_gres": True}, True),
+        ({**OURS, "asks_for": ("gres",), "has_other_gres": True}, True),
         ({"ways": 3}, True),
         ({"ways": 3, "extra": "mine", "asks_for": ("gres",)}, True),
-        ({"asks_for": ("gres",)}, True),
+        ({"asks_for": ("gres",), "has_other_gres": True}, True),
     ],
 )
 @pytest.mark.parametrize("why", [{"pinned_to": ("c2",)}, {"restarts": 1}, {"reason": "AssocGrpCpuLimit"}])

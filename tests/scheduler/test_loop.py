@@ -634,6 +634,51 @@ def test_a_release_of_everything_begins_with_a_job_of_each_user(site: Site) -> N
     assert len(released) == 6
 
 
+class Undoing(FakeSlurm):
+    """Undoes the first hold after a placement, as Slurm's backfill did; `is_away`: it takes no correction."""
+
+    is_away = False
+
+    def unpin(self, change) -> None:
+        if self.is_away:
+            raise Unreachable("slurmctld does not answer")
+        undoes = bool(self.jobs[change.job_id].pinned_to)
+        super().unpin(change)
+        if undoes:
+            self.change(change.job_id, priority=1500, reason="Priority")
+
+
+def undone(site: Site) -> Scheduler:
+    """A scheduler that has just taken the placement of job 1 back; Slurm has undone its hold."""
+    site.slurm.submit(4)
+    site.slurm.starts_nothing = True
+    scheduler = site.scheduler(ENFORCE)
+    scheduler.repeat(12, 1.0)
+    assert (site.slurm.jobs[1].priority, site.history.records[1].stage) == (1500, Stage.HOLDING)
+    return scheduler
+
+
+def test_a_hold_that_slurm_undid_is_set_once_more_and_a_job_that_is_free_after_that_is_its_owners() -> None:
+    site = Site(Undoing({"c1": 4}))
+    scheduler = undone(site)
+    scheduler.cycle()
+    assert (site.slurm.jobs[1].priority, site.history.records[1].stage) == (0, Stage.HELD)
+    site.slurm.release(Release(1, "by its owner"))
+    scheduler.cycle()
+    assert (site.slurm.jobs[1].priority > 0, site.history.records[1].stage) == (True, Stage.RELEASED)
+
+
+def test_a_hold_that_a_failed_cycle_did_not_send_is_sent_by_the_next_one() -> None:
+    site = Site(Undoing({"c1": 4}))
+    scheduler = undone(site)
+    site.slurm.is_away = True
+    with pytest.raises(Unreachable):
+        scheduler.cycle()
+    site.slurm.is_away = False
+    scheduler.cycle()
+    assert (site.slurm.jobs[1].priority, site.history.records[1].stage) == (0, Stage.HELD)
+
+
 def test_a_job_that_was_released_between_two_runs_is_not_held_again(site: Site) -> None:
     site.slurm.submit(4)
     job_id = next(iter(site.slurm.jobs))

@@ -87,12 +87,14 @@ def test_a_job_that_somebody_else_holds_since_we_looked_is_not_placed(pyslurm, n
 @pytest.mark.parametrize(
     ("changed", "why"),
     [
-        ({"nice": 100}, "its nice value changed since it was planned"),
+        ({"nice": 100}, "its nice value changed since we looked"),
         ({"required_nodes": "c2"}, "its node list changed"),
         ({"extra": "sns:1 advised"}, "its mark changed"),
         ({"ntasks": 3}, "its number of tasks changed"),
         ({"memory_per_cpu": None, "memory_per_node": 512}, "its memory changed"),
         ({"nice": 100, "ntasks": 3}, "its nice value and number of tasks changed"),
+        ({"gres_per_node": {"gres/llc": 3, "gres/membw": 10}}, "its gres changed"),
+        ({"gres_per_node": {"gres/gpu": 1}}, "its gres changed"),
     ],
 )
 def test_a_job_that_its_owner_has_changed_since_the_plan_is_not_placed(pyslurm, changed, why: str) -> None:
@@ -105,11 +107,13 @@ def test_a_job_that_its_owner_has_changed_since_the_plan_is_not_placed(pyslurm, 
     pyslurm.Job.return_value.modify.assert_called_once()
 
 
-def test_a_job_of_ours_that_slurm_calls_held_by_an_admin_for_a_failed_dependency_is_placed(pyslurm) -> None:
-    either = {**recorded.NO_DEPENDENCIES, "afterok": ["1(failed)", "2(fulfilled)"], "satisfy": "any"}
+def test_a_job_that_an_administrator_holds_while_one_of_several_dependencies_has_failed_is_not_placed(pyslurm) -> None:
+    """Slurm gives a job that we hold this reason only when none of them can be fulfilled any more."""
+    either = {**recorded.NO_DEPENDENCIES, "afterok": ["1(failed)", "2(unfulfilled)"], "satisfy": "any"}
     pyslurm.Job.load.return_value = recorded.job(state_reason="JobHeldAdmin", dependencies=either)
-    execute(placement())
-    pyslurm.Job.return_value.modify.assert_called_once()
+    with pytest.raises(Refused, match="held by Slurm or an administrator"):
+        execute(placement())
+    pyslurm.Job.return_value.modify.assert_not_called()
 
 
 @pytest.mark.parametrize(
@@ -356,10 +360,33 @@ def test_an_unpin_that_slurm_refuses_holds_nothing(sent) -> None:
     assert sent.call_count == 1
 
 
-def test_tasks_are_split_off_by_one_change_that_changes_nothing(mocker) -> None:
-    sent = mocker.patch("slurm_sns.slurm.executor.run")
-    execute(Split(41, (0, 1, 5), nice=30))
+ARRAY = {"id": 41, "array_id": 41, "array_tasks_waiting": "0-9", "nice": 30, "extra": "sns:1"}
+
+
+def test_tasks_are_split_off_by_one_change_that_changes_nothing(sent, pyslurm) -> None:
+    pyslurm.Job.load.return_value = recorded.job(**ARRAY)
+    execute(Split(41, (0, 1, 5), nice=30, extra="sns:1"))
     sent.assert_called_once_with("scontrol", "update", "JobId=41_[0,1,5]", "Nice=30")
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ({"nice": 100}, "its nice value changed"),
+        ({"extra": "sns:1 advised"}, "its mark changed"),
+        ({"priority": 900}, "it is not held any more"),
+        ({"state": "RUNNING"}, "it does not wait any more"),
+        ({"id": 42}, "Slurm does not know it any more"),
+    ],
+)
+def test_no_tasks_are_split_off_an_array_that_its_owner_has_changed_since_we_looked(
+    sent, pyslurm, changed, why: str
+) -> None:
+    """The split would give these tasks the nice value of before."""
+    pyslurm.Job.load.return_value = recorded.job(**{**ARRAY, **changed})
+    with pytest.raises(Refused, match=why):
+        execute(Split(41, (0, 1, 5), nice=30, extra="sns:1"))
+    sent.assert_not_called()
 
 
 @pytest.mark.parametrize(("nice", "sent_as"), [(0, "0"), (7, "7"), (-30, "-30")])

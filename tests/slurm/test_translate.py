@@ -153,8 +153,10 @@ def test_dependencies_are_read_all_of_them_or_none(entries, waits_for) -> None:
     assert (seen.waits_for, seen.any_suffices) == (waits_for, False)
 
 
-def test_of_several_dependencies_one_may_suffice() -> None:
-    assert translate.job(recorded.job(dependencies={**recorded.NO_DEPENDENCIES, "satisfy": "any"})).any_suffices
+@pytest.mark.parametrize("read", [translate.job, translate.held_job])
+def test_of_several_dependencies_one_may_suffice(read) -> None:
+    assert read(recorded.job(dependencies={**recorded.NO_DEPENDENCIES, "satisfy": "any"})).any_suffices
+    assert not read(recorded.job(dependencies=recorded.NO_DEPENDENCIES)).any_suffices
 
 
 def test_what_others_wait_for_is_an_end_without_error() -> None:
@@ -222,6 +224,23 @@ def test_what_it_takes_to_release_a_job_is_read_whatever_else_cannot_be() -> Non
     assert translate.held_job(Raising(recorded.job(), priority=problem)).priority > 0, "in doubt it is not held"
 
 
+@pytest.mark.parametrize("read", [translate.job, translate.held_job])
+def test_the_largest_priority_is_a_word_to_pyslurm_and_a_number_to_us(read) -> None:
+    """Slurm limits the priority of a placed job to it where the site's weights are large."""
+    assert read(recorded.job(priority="UNLIMITED")).priority == 2**32 - 1
+    assert read(recorded.job(priority=2**32 - 3)).priority == 2**32 - 3
+    assert read(recorded.job(priority=0)).priority == 0
+    assert read(recorded.job(priority=None)).priority > 0, "2^32 - 2: what Slurm has for no number"
+
+
+def test_so_are_the_other_largest_numbers_that_an_owner_may_write() -> None:
+    job = translate.job(recorded.job(extra="sns:1", ntasks_per_node="UNLIMITED", min_cpus_per_node="UNLIMITED"))
+    assert (job.tasks_per_node, job.min_cpus_per_node) == (65535, 2**32 - 1)
+    job = translate.job(recorded.running(cpus="UNLIMITED", cpus_per_task="UNLIMITED", num_nodes="UNLIMITED"))
+    assert (job.cpus, job.cpus_per_task, job.nodes_min) == (2**32 - 1, 65535, 2**32 - 1)
+    assert job.occupies == Resources(2**32 - 1, translate.MOST_MEMORY_MB)
+
+
 @pytest.mark.parametrize(
     ("asked", "seen"),
     [
@@ -235,8 +254,24 @@ def test_whoever_releases_a_job_sees_which_gres_it_asks_for(asked, seen) -> None
     assert (held.ways, held.bandwidth_gbps, held.asks_for) == seen
     unmarked = translate.held_job(recorded.job(gres_per_node=asked))
     assert unmarked.asks_for == (("gres",) if asked else ())
+    assert unmarked.has_other_gres == held.has_other_gres == ("gres" in held.asks_for)
     unreadable = Raising(recorded.job(extra="sns:1"), gres_per_node=ValueError("invalid literal for int(): '0k'"))
     assert translate.held_job(unreadable).asks_for == ("gres",)
+    assert translate.held_job(unreadable).has_other_gres
+
+
+@pytest.mark.parametrize("extra", ["sns:1", ""])
+def test_gres_other_than_ways_and_bandwidth_is_seen_with_and_without_our_mark(extra: str) -> None:
+    def has_other(**fields) -> bool:
+        return translate.job(recorded.job(extra=extra, **fields)).has_other_gres
+
+    ours = {"gres/llc": 6, "gres/membw": 40}
+    assert not has_other()
+    assert not has_other(gres_per_node=ours, gres=ours)
+    assert has_other(gres_per_node={**ours, "gres/gpu": 1})
+    assert has_other(gres_per_node=ours, gres={"gpu": 1})
+    unreadable = Raising(recorded.job(extra=extra), gres_per_node=ValueError("invalid literal for int(): '0k'"))
+    assert translate.job(unreadable).has_other_gres
 
 
 def test_a_node_whose_gres_cannot_be_read_has_no_ways_to_give_away() -> None:

@@ -63,8 +63,8 @@ class Faults:
         if is_killed and controller.slurmctld != "down":
             controller.slurm.go_back()
             self._restarts_s = controller.world.true_s + RESTARTS_S
-        if state == "up" and controller.world.true_s < self._restarts_s:
-            controller.world.at(self._restarts_s, lambda: self.slurmctld("up"))
+        if state != "down" and controller.world.true_s < self._restarts_s:
+            controller.world.at(self._restarts_s, lambda: self.slurmctld(state))
             return
         controller.slurmctld, controller.slurmctld_hangs = state, hangs
         controller.world.slurmctld_is_up = state != "down"

@@ -89,7 +89,7 @@ def wrongly_restored(event: Event, tale: Tale) -> Iterator[str]:
     """What we restore is what the job's owner wants: the nice value, the memory; their own node list and gres stay."""
     fields, life = event.data["fields"], tale.lives.of[event.job]
     is_refused = tale.refused_s.get(event.job) == event.at_s
-    if not is_ours(event.by) or is_refused or tale.had_two or life.people_s >= tale.lives.looked_s.get(event.by, 0.0):
+    if not is_ours(event.by) or is_refused or tale.had_two or life.people_s >= tale.looked_s(life, event):
         return
     told = f"not restored: {event.by} at {event.at_s:.3f} s"
     if "Nice" in fields and int(fields["Nice"]) != life.wishes["nice"] and is_nice_known(life):

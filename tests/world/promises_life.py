@@ -129,6 +129,7 @@ class Life:
         has_ended, has_succeeded: once, at least. A requeued job may run again after that.
         started: how many times it has started; `allowed`: how many times it might.
         requeues: how many times it was requeued; `is_behind`: slurmctld has lost one, so our record is of a later run.
+        split_s: when it was split off its array, if it was.
         touched_s, people_s: when anything last happened to it; when a person last did something to it.
         takes: what it takes on each node while it has nodes.
     """
@@ -175,6 +176,7 @@ class Life:
     requeues: int = 0
     is_behind: bool = False
     started_s: list[float] = field(default_factory=list)
+    split_s: float = -1.0
     touched_s: float = 0.0
     people_s: float = 0.0
     takes: Mapping[str, Any] = field(default_factory=dict)

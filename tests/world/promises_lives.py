@@ -62,6 +62,8 @@ class Lives:
         #: that its next look showed free all the same, which it holds once more.
         self._taken_back: dict[str, dict[int, Life]] = {}
         self.unheld: dict[str, list[Life]] = {}
+        #: Jobs that slurmctld has lost: their ids may come again.
+        self.lost_ids: set[int] = set()
         self._was_lost = False  # a scheduler that goes on without its store has in its memory what no other one knows
         self._memory_per_cpu_mb = memory_per_cpu_mb
         self._takers: dict[str, Callable[[Event], None]] = {
@@ -105,6 +107,7 @@ class Lives:
             if was is None:
                 del self.of[life.id]
                 changed.append(life)
+                self.lost_ids.add(life.id)
                 continue
             is_new = life.touched_s > was.touched_s
             was_given = life.given_s is not None and was.given_s is None
@@ -417,7 +420,7 @@ class Lives:
             life = Life(job_id, record.user, dict(record.wishes), record.submitted_s, record.array)
             for name in _INHERITED:
                 setattr(life, name, getattr(record, name))
-            life.ours_s = life.touched_s = event.at_s
+            life.ours_s = life.touched_s = life.split_s = event.at_s
             self.of[job_id] = self.waiting[job_id] = life
 
     def _start(self, event: Event) -> None:

@@ -68,9 +68,16 @@ class Tale:
         life = self.lives.of[event.job]
         if event.kind == "release" and not event.data.get("extra"):
             return  # it changes nothing of theirs
-        is_late = event.kind not in ("place", "release") and life.people_s >= self.lives.looked_s.get(event.by, 0.0)
+        is_late = event.kind not in ("place", "release") and life.people_s >= self.looked_s(life, event)
         if is_late or self.was_checked_before(life.people_s, event):
             life.overtaken = True
+
+    def looked_s(self, life: Life, event: Event) -> float:
+        """When the daemon looked at the job that it changes; before it splits tasks off, it looks once more."""
+        looked_s = self.lives.looked_s.get(event.by, 0.0)
+        if life.split_s != event.at_s or life.array is None:
+            return looked_s
+        return max(looked_s, self.lives.looked_at_s.get((event.by, life.array), 0.0))
 
     def was_checked_before(self, since_s: float, event: Event) -> bool:
         """Whether the daemon's last look at this job, before it changed it, came before that moment.

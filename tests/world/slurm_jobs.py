@@ -203,6 +203,7 @@ def _observed(job: ModelJob) -> ObservedJob:
         may_restart=job.may_restart,
         ways=job.ways,
         bandwidth_gbps=job.bandwidth_gbps,
+        has_other_gres=bool(job.gres),
         waits_for_others=job.dependency is not None and job.dependency_state != "fulfilled",
         waits_for=_waits_for(job),
         is_completing=job.state == "COMPLETING",

@@ -837,6 +837,8 @@ any change of some tasks splits them off
     alice: cancel a_7
     see a
     see a_7
+    slurm: split a 1,8 nice=0
+    see a
     slurm: split a 1,8 nice=3
     see a
     see a_1,a_8

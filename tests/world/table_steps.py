@@ -266,7 +266,7 @@ def _order(what: str, job_id: int, words: Sequence[str], job: Shown) -> Order:
         case "release":
             return Release(job_id, "")
         case "split":
-            return Split(job_id, tuple(map(int, words[0].split(","))), int(given.get("nice", 0)))
+            return Split(job_id, tuple(map(int, words[0].split(","))), int(given.get("nice", 0)), job.get("extra", ""))
         case "nice":
             return OwnNice(job_id, int(words[0]))
         case "suspend":
@@ -315,8 +315,8 @@ COMPARED = (
     *("state", "is_completing", "has_succeeded", "user", "account", "qos", "partitions", "nice", "restarts", "extra"),
     *("comment", "pinned_to", "excluded", "allocated", "tasks", "cpus", "cpus_per_task", "tasks_per_node"),
     *("has_open_nodes", "memory_per_cpu_mb", "memory_per_node_mb", "walltime_s", "may_restart", "ways"),
-    *("bandwidth_gbps", "waits_for_others", "array_task", "array_tasks", "array_limit", "asks_for", "is_alone"),
-    *("is_countable", "nodes_min", "nodes_max"),
+    *("bandwidth_gbps", "has_other_gres", "waits_for_others", "array_task", "array_tasks", "array_limit", "asks_for"),
+    *("is_alone", "is_countable", "nodes_min", "nodes_max"),
 )
 #: Which of these reasons Slurm shows for a job that is not held is a matter of timing; "" is None.
 _WAITS = ("", "Priority", "Resources", "BeginTime", "ReqNodeNotAvail", "Nodes required for job are DOWN")

@@ -1012,6 +1012,22 @@ def test_a_nice_value_that_an_array_gets_just_before_tasks_are_split_off_may_be_
     assert case.names() == found
 
 
+@pytest.mark.parametrize(("checked_s", "found"), [(4.2, ["not restored"]), (4.0, [])])
+def test_a_nice_value_that_an_array_got_before_it_was_looked_at_once_more_is_its_tasks_too(
+    case: Case, checked_s: float, found: list[str]
+) -> None:
+    case.submit(array=(0, 1, 2))
+    case.seen(3.9, 1)
+    case.add(4.1, "update", 1, "alice", fields={"Nice": "50"})
+    case.add(checked_s, "look", 1, "scheduler", is_check=False)
+    case.add(4.3, "split", 1, "scheduler", tasks=(0,), ids=(2,))
+    case.add(4.3, "update", 2, "scheduler", fields={"Nice": "0"})
+    for job in (1, 2):
+        case.add(6, "cancel", job, "alice")
+        case.add(6, "end", job, "slurm", how="cancelled")
+    assert case.names() == found
+
+
 @pytest.mark.parametrize(
     ("state", "tres", "found"),
     [

@@ -5,7 +5,8 @@ is split off has a job id of its own, and is an ordinary held job from then on, 
 Splitting is cheap (one RPC splits many), but nothing joins the tasks again. So an array has at most a window of tasks
 split off: as many as its nodes could hold if they were empty. That is enough for the next cycle, whatever ends until
 then. The rest of the record stays held and is not planned. The last task needs no splitting: the record is then that
-task's own.
+task's own. An owner may change a task that is split off. It may then find no nodes where the others would, so these do
+not wait for it.
 """
 
 from collections import Counter
@@ -27,19 +28,22 @@ _BUSY = (
 class Split:
     """Give these tasks of the array job ids of their own.
 
-    The split is sent as a change of nice to `nice`, the value that the array has already, so nothing else changes.
+    The split is sent as a change of nice to `nice`, the value that the array has already, so nothing else changes. It
+    is not sent if the array has another value by now, or another mark than `extra`: its owner has changed it.
     """
 
     array_id: int
     tasks: tuple[int, ...]
     nice: int
+    extra: str
 
 
 @dataclass(frozen=True, slots=True)
 class Tasks:
     """The array tasks that are jobs of their own: by array id, how many of them we hold and how many are busy.
 
-    A task that may begin later only, such as one that was requeued, is not counted: the others need not wait for it.
+    A held task is not counted if the others need not wait for it: if it may begin later only, such as one that was
+    requeued, or if it asks for something else than those that are not split off yet.
     """
 
     held: Counter[int] = field(default_factory=Counter)
@@ -49,29 +53,70 @@ class Tasks:
 def count(jobs: Iterable[ObservedJob], statuses: Mapping[int, JobStatus], now_s: float) -> Tasks:
     """Count the tasks among the jobs of one observation."""
     tasks = Tasks()
-    for job in jobs:
+    of_arrays = [job for job in jobs if job.array_id is not None]
+    kinds = {job.id: _kind(job) for job in of_arrays if job.is_array_record}
+    for job in of_arrays:
         if job.array_id is None or job.is_array_record:
             continue
         status = statuses[job.id]
         if status is JobStatus.WAITING and job.begin_s <= now_s:
-            tasks.held[job.array_id] += 1
+            tasks.held[job.array_id] += int(kinds.get(job.array_id) in (None, _kind(job)))
         elif status in _BUSY and job.state is not JobState.ENDED:
             tasks.busy[job.array_id] += 1
     return tasks
 
 
-def over_limit(waiting: Iterable[ObservedJob], tasks: Tasks) -> dict[int, str]:
-    """The waiting tasks that must not be placed now because their array's limit would be exceeded, with the reason."""
-    limited = [(job.task, job.array_limit, job.id) for job in waiting if job.task and job.array_limit]
+#: What a task asks for. Of tasks that ask for the same, one finds no nodes where another finds none.
+Kind = tuple[object, ...]
+#: How long the turn of a kind lasts: Slurm's own main pass runs once a minute.
+TURN_S = 60.0
+
+
+def _kind(job: ObservedJob) -> Kind:
+    asked = (job.nodes_min, job.cpus, job.memory_per_cpu_mb, job.memory_per_node_mb, job.walltime_s)
+    hinted = (False, None) if job.hints is None else (job.hints.exclusive, job.hints.program)
+    return job.partitions, job.qos, *asked, *hinted
+
+
+def over_limit(waiting: Iterable[ObservedJob], tasks: Tasks, now_s: float) -> dict[int, str]:
+    """The waiting tasks that must not be planned now because of their array's limit, with the reason.
+
+    Of each array as many tasks are planned as may still be placed, the first ones. But if its owner has changed some,
+    the first ones may find no nodes where others would. So as many tasks of another kind are planned beside them; the
+    other kinds take turns. `beyond_limit` says which starts of the plan are then too many.
+    """
+    limited = sorted((*job.task, job.id, job) for job in waiting if job.task and job.array_limit)
+    kinds: dict[int, dict[Kind, list[ObservedJob]]] = {}
+    for array_id, *_, job in limited:
+        kinds.setdefault(array_id, {}).setdefault(_kind(job), []).append(job)
     held_back: dict[int, str] = {}
-    if not limited:
-        return held_back
-    taken: Counter[int] = Counter()
-    for (array_id, _), limit, job_id in sorted(limited):
-        taken[array_id] += 1
-        if tasks.busy[array_id] + taken[array_id] > limit:
-            held_back[job_id] = f"at most {limit} tasks of its array run at a time"
+    for array_id, of_array in kinds.items():
+        first, *others = of_array
+        turns = {first, others[int(now_s // TURN_S) % len(others)]} if others else {first}
+        for kind, alike in of_array.items():
+            for at, job in enumerate(alike):
+                limit = job.array_limit or 0
+                if kind not in turns or tasks.busy[array_id] + at >= limit:
+                    held_back[job.id] = _at_most(limit)
     return held_back
+
+
+def beyond_limit(planned: Iterable[ObservedJob], tasks: Tasks) -> dict[int, str]:
+    """The tasks among the jobs to be placed that are too many for their array's limit, with the reason."""
+    taken: Counter[int] = Counter()
+    beyond: dict[int, str] = {}
+    for job in planned:
+        if job.task is None or not job.array_limit:
+            continue
+        array_id, _ = job.task
+        taken[array_id] += 1
+        if tasks.busy[array_id] + taken[array_id] > job.array_limit:
+            beyond[job.id] = _at_most(job.array_limit)
+    return beyond
+
+
+def _at_most(limit: int) -> str:
+    return f"at most {limit} tasks of its array run at a time"
 
 
 #: The most tasks that one command splits off, as its arguments are limited to 128 KiB; the next cycles split off more.
@@ -105,7 +150,7 @@ def splits(records: Sequence[tuple[ObservedJob, int]], tasks: Tasks, queue_depth
             continue
         chosen = next_tasks(record.array_tasks, min(window - held, MOST_IN_ONE))
         if chosen:
-            found.append(Split(array_id, chosen, record.nice))
+            found.append(Split(array_id, chosen, record.nice, record.extra))
     return found
 
 

@@ -49,9 +49,7 @@ class Others:
         every = all if not job.any_suffices else any
         if every(self._is_fulfilled(each) for each in job.waits_for):
             return Outlook.FULFILLED
-        hopeless = any if not job.any_suffices else all
-        is_hopeless = hopeless(each.state == "failed" for each in job.waits_for)
-        return Outlook.HOPELESS if is_hopeless else Outlook.OPEN
+        return Outlook.HOPELESS if job.has_failed_dependency else Outlook.OPEN
 
     def _is_fulfilled(self, dependency: Dependency) -> bool:
         if dependency.state == "fulfilled":

@@ -189,7 +189,7 @@ def _shows_its_owners_hold(job: ObservedJob, record: JobRecord | None) -> bool:
 def _unpin(job: ObservedJob, record: JobRecord, why: str, *, hold: bool = True) -> Unpin:
     address = "" if job.address == str(job.id) else job.address
     nice = record.nice if is_boosted(job.nice, record.nice) else job.nice  # its owner has changed it since
-    has_ours = job.memory_per_cpu_mb is None and job.memory_per_node_mb in (None, record.given_memory_mb)
+    has_ours = job.memory_per_cpu_mb is None and job.memory_per_node_mb == record.given_memory_mb
     own_memory = record.own_memory if has_ours or not record.given_memory_mb else NO_MEMORY  # as above
     return Unpin(
         record.job_id,
@@ -207,12 +207,12 @@ def _unpin(job: ObservedJob, record: JobRecord, why: str, *, hold: bool = True) 
 def _has_owners_gres(job: ObservedJob, record: JobRecord) -> bool:
     """Whether the job asks for gres that its placement did not give it.
 
-    Of a job without our mark, any gres is among what it asks for.
+    A job has one text for all of its gres: where it names others beside ours, its owner has written all of it. Of a
+    job without our mark, any gres is among what it asks for.
     """
-    asks_for_gres = "gres" in job.asks_for
     if has_our_gres(job, record):
-        return asks_for_gres and job.hints is not None
-    return asks_for_gres or (record.given_ways is not None and bool(job.ways or job.bandwidth_gbps))
+        return job.has_other_gres
+    return "gres" in job.asks_for or (record.given_ways is not None and bool(job.ways or job.bandwidth_gbps))
 
 
 def _overdue(job: ObservedJob, record: JobRecord, settings: Settings, now_s: float) -> FollowUp:

@@ -63,13 +63,16 @@ def statuses(
 def _known(jobs: Sequence[ObservedJob], records: Mapping[int, JobRecord]) -> dict[int, JobRecord]:
     """Our records of these jobs, by job id; a split-off task may take over the record of its array."""
     known: dict[int, JobRecord] = {}
+    lost: set[int] = set()
     for job in jobs:
         record = records.get(job.id)
         if record is not None and _is_same_job(job, record):
             known[job.id] = record
+        elif record is not None and _was_lost(job, record):
+            lost.add(job.id)
     given = {job.id for job in jobs if job.array_id is not None and job.is_slurms}
     for job in jobs:
-        array = None if job.id in known else _of_array(job, known, records)
+        array = None if job.id in known or job.id in lost else _of_array(job, known, records)
         # Two kinds of tasks take over the array's record: those that we have just split off and hold, and whose mark
         # their owner has overwritten since; and those that Slurm has split off an array that is Slurm's. The mark of an
         # array that we have given to Slurm says so: a task whose own mark does not was split off before.
@@ -242,6 +245,7 @@ def is_pinned_by(job: ObservedJob, record: JobRecord) -> bool:
 def is_held_by_others(job: ObservedJob) -> bool:
     """Whether a held job is held by an administrator or by Slurm.
 
-    Once a dependency has failed, Slurm gives a job that we hold the reason JobHeldAdmin, too (seen).
+    Once its dependencies can never be fulfilled, Slurm gives a job that we hold the reason JobHeldAdmin, too (seen). Of
+    several of which one suffices, all must have failed (test_job_dependency in job_scheduler.c).
     """
     return job.reason in (ADMINS_HOLD, SLURMS_HOLD) and not job.has_failed_dependency

@@ -3,10 +3,13 @@
 Slurm checks the limits of users, accounts and QOS itself, when it is about to start a job (snapshot.account_limits). A
 job that meets one is held again and withholds no capacity. Most limits are maxima, of a job or of a group: a job at
 least as large as one that exceeded the limit exceeds it, too. So the jobs of one owner that met the same maximum pause
-together, along with the owner's jobs that are at least as large and were never tried. After the pause the smallest try
-again: one job, and one more for each job of the owner that has started or ended since, because a start shows that there
-is room and an end makes room. The pauses grow (backoff_s). They are shorter if a job of the same owner, account or QOS
-has ended since. After any other limit (a minimum, such as QOSMinCpuNotSatisfied) each job pauses by itself.
+together, along with the owner's jobs that are at least as large and were never tried. After the pause one job tries
+again, and one more for each job of the owner that has started or ended since, because a start shows that there is room
+and an end makes room. Of those that have met the limit one more tries for each minute without a refusal, too: those
+before it may find no nodes. Jobs that are not as large as the one refused last come first, in the order of their last
+tries; then the others, the smallest first. So no job waits for ever behind another. The pauses grow (backoff_s). They
+are shorter if a job of the same owner, account or QOS has ended since. After any other limit (a minimum, such as
+QOSMinCpuNotSatisfied) each job pauses by itself.
 """
 
 import re
@@ -24,11 +27,15 @@ _MAXIMUM = re.compile(r"Assoc(Grp|Max|iation)|QOS(Grp|Max|JobLimit|ResourceLimit
 
 #: The longest pause if a job of the account or of the QOS has ended since: Slurm's own main pass runs once a minute.
 RELIEVED_S = 60.0
+#: For so long without a refusal, one more job tries: a refused job holds its nodes for a second or two.
+ONE_MORE_S = 60.0
 #: The longest pause if a job of the owner has ended since: a try takes its nodes for a second or two.
 OWN_RELIEVED_S = 10.0
 
 #: Account, QOS, partitions and user id of a job: jobs with equal ones share their limits.
 Owner = tuple[str, str, tuple[str, ...], int]
+#: Nodes, CPUs, memory (MiB) and time (s) of a job, and its id.
+Size = tuple[tuple[int, int, int, float], int]
 #: Slurm's reason for a limit, and the owner that met it.
 Group = tuple[str, Owner]
 
@@ -115,16 +122,23 @@ def _together(
 ) -> dict[int, str]:
     """The jobs of a group that wait, with the reason: their pause, or a job that tries the limit before them."""
     first = min((*group.waiting, *group.trying), key=_size)
-    all_waiting = sorted((*group.waiting, *(job for job in untried if _is_as_large(job, first))), key=_size)
-    last = max((records[job.id] for job in group.waiting or group.trying), key=lambda record: record.placed_s)
+    refused = max(group.waiting or group.trying, key=lambda job: records[job.id].placed_s)
+    last = records[refused.id]
+    all_waiting = sorted(
+        (*group.waiting, *(job for job in untried if _is_as_large(job, first))),
+        key=lambda job: _turn(job, refused, records),
+    )
     until_s = min(last.retry_s, last.placed_s + past.pause_s(first, last.placed_s))
     if group.waiting and 0 < until_s - now_s <= longest_s:
         return _reasons(all_waiting, records, last.limited_by, f"tried again in {until_s - now_s:.0f} s")
     may_try = 1 + past.changes_since(_owner(first), last.placed_s) - len(group.trying)
+    more = int(abs(now_s - until_s) / ONE_MORE_S)  # a time from the future: the clock was set back
     # Of an array's record no task can try: only tasks that were split off are placed.
     able = [job for job in all_waiting if not job.is_array_record]
     ahead = (*group.trying, *able)[0]
-    wait = [*able[max(0, may_try) :], *(job for job in all_waiting if job.is_array_record)]
+    # One that was never tried withholds capacity, and is at least as large as one that was: it waits for these.
+    wait = [job for at, job in enumerate(able) if at >= may_try + (more if _limit_of(job, records) else 0)]
+    wait += [job for job in all_waiting if job.is_array_record]
     return _reasons(wait, records, last.limited_by, f"job {ahead.id} tries that limit first")
 
 
@@ -181,10 +195,26 @@ def _amounts(job: ObservedJob) -> tuple[int, int, int, float]:
     return job.nodes_min or 1, job.cpus, memory_mb, inf if job.walltime_s is None else job.walltime_s
 
 
-def _size(job: ObservedJob) -> tuple[tuple[int, int, int, float], int]:
+def _demands(job: ObservedJob) -> frozenset[str]:
+    """What a job's hints ask for beyond these amounts: whole nodes, the cache ways and the bandwidth of its program."""
+    if job.hints is None:
+        return frozenset()
+    return frozenset(filter(None, ("whole nodes" if job.hints.exclusive else "", job.hints.program)))
+
+
+def _size(job: ObservedJob) -> Size:
     """Sorts jobs by size: the smallest is the likeliest to be within a limit."""
     return _amounts(job), job.id
 
 
+def _turn(job: ObservedJob, refused: ObservedJob, records: Mapping[int, JobRecord]) -> tuple[bool, float, Size]:
+    """Sorts the jobs that may try a limit, given the one that was refused last."""
+    if _is_as_large(job, refused):
+        return True, 0.0, _size(job)
+    return False, records[job.id].placed_s if _limit_of(job, records) else inf, _size(job)
+
+
 def _is_as_large(job: ObservedJob, other: ObservedJob) -> bool:
-    return all(mine >= theirs for mine, theirs in zip(_amounts(job), _amounts(other), strict=True))
+    """Whether a job asks for at least as much as another one, so that it finds no nodes where that one finds none."""
+    is_more = all(mine >= theirs for mine, theirs in zip(_amounts(job), _amounts(other), strict=True))
+    return is_more and (other.hints is None or _demands(other) <= _demands(job))

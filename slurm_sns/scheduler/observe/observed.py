@@ -66,6 +66,7 @@ class ObservedJob:
         suspended_s: when it was last suspended or resumed.
         may_restart: Slurm's Requeue flag.
         ways, bandwidth_gbps: the cache ways and the bandwidth that it asks for on each node, as gres.
+        has_other_gres: whether it asks for any other gres, or for gres that cannot be read.
         waits_for_others: whether it waits for a dependency.
         waits_for: those of its dependencies that can be read.
         any_suffices: one fulfilled dependency is enough.
@@ -118,6 +119,7 @@ class ObservedJob:
     may_restart: bool = False
     ways: int = 0
     bandwidth_gbps: int = 0
+    has_other_gres: bool = False
     waits_for_others: bool = False
     waits_for: tuple[Dependency, ...] = ()
     any_suffices: bool = False
@@ -171,8 +173,9 @@ class ObservedJob:
 
     @property
     def has_failed_dependency(self) -> bool:
-        """Whether Slurm has found that one of the job's dependencies can never be fulfilled."""
-        return any(each.state == "failed" for each in self.waits_for)
+        """Whether Slurm has found that the job's dependencies can never be fulfilled."""
+        hopeless = all if self.any_suffices else any
+        return bool(self.waits_for) and hopeless(each.state == "failed" for each in self.waits_for)
 
     @property
     def is_array_record(self) -> bool:

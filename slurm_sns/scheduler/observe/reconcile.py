@@ -79,7 +79,7 @@ def reconcile(
                 blocked[job.id] = hindrance
             else:
                 unblocked.append(job)
-    blocked |= arrays.over_limit(unblocked, tasks)
+    blocked |= arrays.over_limit(unblocked, tasks, now_s)
     unblocked = [job for job in unblocked if job.id not in blocked]
     blocked |= waiting_for_limits(unblocked, jobs, records_after, now_s, settings.backoff_max_s)
     return Reconciled(

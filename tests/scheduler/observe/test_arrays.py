@@ -6,7 +6,7 @@ import pytest
 from fake_slurm import FakeSlurm, Site
 from hypothesis import given
 from hypothesis import strategies as st
-from live import ENFORCE, job, look, node, pinned, planned, record, running, situation
+from live import ENFORCE, NOW, job, look, node, pinned, planned, record, running, situation
 
 from slurm_sns.errors import Refused
 from slurm_sns.model import Release
@@ -82,7 +82,7 @@ def test_wherever_slurm_cuts_an_expression_off_only_tasks_of_it_are_read(tasks: 
 def test_an_array_that_we_hold_is_not_planned_but_split() -> None:
     seen = situation(look(array(1, "0-9")))
     assert planned(seen) == []
-    assert seen.splits == (Split(1, tuple(range(9)), nice=0),), "the last task keeps the array's id"
+    assert seen.splits == (Split(1, tuple(range(9)), nice=0, extra="sns:1"),), "the last task keeps the array's id"
     assert seen.blocked[1] == "its tasks are planned one by one; 0 are next"
     assert seen.records[1].stage is Stage.HELD
 
@@ -95,7 +95,7 @@ def test_one_command_splits_no_more_tasks_off_than_its_arguments_can_name() -> N
 
 def test_never_more_is_split_off_than_the_nodes_could_hold() -> None:
     (split,) = situation(look(array(1, "0-9999", nice=7))).splits
-    assert split == Split(1, tuple(range(2 * 28)), nice=7)
+    assert split == Split(1, tuple(range(2 * 28)), nice=7, extra="sns:1")
 
 
 def test_a_node_that_is_out_or_too_small_holds_no_task() -> None:
@@ -161,6 +161,13 @@ def test_an_array_that_its_owner_released_is_slurms() -> None:
     assert {each.job_id for each in later.corrections} == {1}, "whose mark may say so"
 
 
+def test_a_task_that_slurmctld_has_lost_the_release_of_is_ours_again_whatever_its_array_is() -> None:
+    task = job(8, array_id=1, array_task=3)
+    records = [record(1, Stage.RELEASED), record(8, Stage.RELEASED, is_noted=True)]
+    seen = situation(look(task), *records)
+    assert planned(seen) == [8]
+
+
 @pytest.mark.parametrize(("extra", "status"), [("sns:1", JobStatus.WAITING), ("sns:1 advised", JobStatus.RELEASED)])
 def test_a_task_that_was_split_off_just_before_we_released_its_array_is_ours(extra: str, status: JobStatus) -> None:
     """The release writes `advised` into the array's mark, which tasks that are split off later have from it."""
@@ -213,6 +220,32 @@ def test_a_limit_that_was_lowered_holds_for_the_tasks_that_are_split_off() -> No
     seen = situation(look(*held, busy))
     assert planned(seen) == [101]
     assert seen.blocked == dict.fromkeys((102, 103), "at most 2 tasks of its array run at a time")
+
+
+LARGE = {"cpus": 20, "tasks": 20}
+
+
+def test_a_task_that_its_owner_has_changed_does_not_keep_the_others_from_being_split_off() -> None:
+    rest = array(1, "5-9", array_limit=1)
+    for changed in (LARGE, {"memory_per_cpu_mb": 9000}, {"walltime_s": 9}, {"partitions": ("small",)}):
+        assert [each.tasks for each in situation(look(rest, task(8, 1, 4, **changed))).splits] == [(5,)]
+    assert situation(look(rest, task(8, 1, 4, **LARGE), task(9, 1, 5))).splits == ()
+
+
+def test_beside_a_task_that_its_owner_has_changed_the_next_ones_that_are_alike_are_planned() -> None:
+    tasks = [task(100 + at, 1, at, array_limit=1, **(LARGE if at == 0 else {})) for at in range(4)]
+    seen = situation(look(*tasks))
+    assert planned(seen) == [100, 101]
+    assert seen.blocked == dict.fromkeys((102, 103), "at most 1 tasks of its array run at a time")
+    busy = replace(running(200, "c1"), array_id=1, array_task=9, array_limit=1)
+    assert planned(situation(look(*tasks, busy))) == []
+
+
+def test_of_many_kinds_of_changed_tasks_all_get_their_turn_beside_the_first() -> None:
+    tasks = [task(100 + at, 1, at, array_limit=1, walltime_s=100 + at) for at in range(5)]
+    turns = [planned(situation(look(*tasks), now_s=NOW + 60 * minute)) for minute in range(4)]
+    assert {first for first, _ in turns} == {100}
+    assert sorted(other for _, other in turns) == [101, 102, 103, 104]
 
 
 def test_a_task_that_its_owner_released_is_slurms_and_counts_for_no_limit_of_ours() -> None:
@@ -279,6 +312,43 @@ def test_the_loop_never_passes_an_arrays_limit() -> None:
     for _ in range(60):
         scheduler.cycle()
         assert sum(each.priority > 0 for each in site.slurm.jobs.values()) <= 3
+        site.slurm.sleep(1.0)
+    assert len(site.slurm.ended) == 20
+
+
+def test_an_array_with_a_limit_goes_on_while_one_of_its_tasks_finds_no_room() -> None:
+    """Its owner has enlarged the first task, which only c2 could hold, where a long job runs."""
+    site = Site(FakeSlurm({"c1": 4, "c2": 8}))
+    site.slurm.submit(8, run_s=60.0)
+    scheduler = site.scheduler(ENFORCE)
+    scheduler.repeat(2, 1.0)
+    array_id = site.slurm.submit_array("0-9", run_s=2.0, array_limit=1)
+    scheduler.cycle()
+    first = next(each.id for each in site.slurm.jobs.values() if each.array_task == 0)
+    site.slurm.change(first, tasks=8, cpus=8, pinned_to=(), priority=0, nice=0, reason="JobHeldUser")
+    site.history.records.clear()
+    scheduler = site.scheduler(ENFORCE)
+    for second in range(110):
+        scheduler.cycle()
+        of_array = [each for each in site.slurm.jobs.values() if each.array_id == array_id]
+        assert sum(each.priority > 0 for each in of_array) <= 1
+        site.slurm.sleep(1.0)
+        if second == 50:
+            assert len(site.slurm.ended) >= 9
+            assert first in site.slurm.jobs
+    assert first in site.slurm.ended
+
+
+def test_where_tasks_of_two_kinds_have_room_no_more_are_placed_than_the_array_allows() -> None:
+    site = Site(FakeSlurm({"c1": 8}))
+    site.slurm.submit_array("0-19", run_s=2.0, array_limit=2)
+    scheduler = site.scheduler(ENFORCE)
+    for second in range(60):
+        scheduler.cycle()
+        assert sum(each.priority > 0 for each in site.slurm.jobs.values()) <= 2
+        for each in list(site.slurm.jobs.values()):
+            if each.array_task is not None and each.priority == 0 and (each.array_task + second) % 3 == 0:
+                site.slurm.change(each.id, walltime_s=1000 + second)
         site.slurm.sleep(1.0)
     assert len(site.slurm.ended) == 20
 

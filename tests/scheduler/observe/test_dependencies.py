@@ -6,6 +6,7 @@ import pytest
 from live import job, look, planned, running, situation
 
 from slurm_sns.model import Release
+from slurm_sns.scheduler.observe.job_status import JobStatus
 from slurm_sns.scheduler.observe.observed import Dependency, JobState
 
 OPEN = "waits for its dependency"
@@ -77,3 +78,17 @@ def test_what_slurm_calls_an_admins_hold_after_a_dependency_failed_is_ours_and_r
 def test_one_failure_is_not_the_end_where_another_job_suffices() -> None:
     seen = situation(look(dependent(on(1, state="failed"), on(2), any_suffices=True)))
     assert (seen.corrections, seen.blocked) == ((), {9: OPEN})
+
+
+def test_an_admins_hold_stays_where_another_job_suffices() -> None:
+    """One dependency has failed; the other is fulfilled, and Slurm may say so or not yet."""
+    waits = dependent(on(1, state="failed"), on(2), any_suffices=True)
+    seen = situation(look(replace(waits, reason="JobHeldAdmin"), ended(2)))
+    assert (seen.corrections, planned(seen)) == ((), [])
+    assert seen.statuses[9] is JobStatus.ADMIN_HELD
+
+
+def test_slurms_hold_after_all_of_several_dependencies_failed_is_ours() -> None:
+    waits = dependent(on(1, state="failed"), on(2, state="failed"), any_suffices=True)
+    seen = situation(look(replace(waits, reason="JobHeldAdmin")))
+    assert [type(each) for each in seen.corrections] == [Release]

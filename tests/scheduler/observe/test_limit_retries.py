@@ -93,6 +93,70 @@ def test_of_several_that_met_a_limit_the_smallest_tries() -> None:
     assert seen.blocked[1].endswith("job 2 tries that limit first")
 
 
+#: Two jobs of which neither is as large as the other, and a third beside them.
+MUCH_MEMORY, MANY_CPUS = {"cpus": 1, "memory_per_cpu_mb": 100_000}, {"cpus": 2, "memory_per_cpu_mb": 500}
+BETWEEN = {"cpus": 4, "tasks": 4, "memory_per_cpu_mb": 10}
+
+
+@pytest.mark.parametrize(("passed_s", "tries"), [(59, [1]), (60, [1, 2]), (125, [1, 2, 3])])
+def test_for_each_minute_without_a_refusal_one_more_tries_because_the_first_may_have_no_room(passed_s, tries) -> None:
+    jobs = job(1, **MUCH_MEMORY), job(2, **MANY_CPUS), job(3, cpus=8)
+    since = {"retry_s": NOW - passed_s}
+    waits = refused(1, placed_s=NOW - 300), refused(2, placed_s=NOW - 200, **since), refused(3, placed_s=NOW - 300)
+    assert planned(situation(look(*jobs), *waits)) == tries
+
+
+def test_a_job_does_not_wait_for_ever_behind_a_smaller_one_that_has_no_room() -> None:
+    """The limit is met no more, because another user's job has ended; the only node with much memory is taken."""
+    nodes = [node("c1", taken=(0, 100_000)), node("c2", taken=(0, 100_000))]
+    jobs = job(1, **MUCH_MEMORY), job(2, **MANY_CPUS)
+    for first, second in ((1, 2), (2, 1)):
+        waits = refused(first, placed_s=NOW - 3000, retry_s=NOW - 2900), refused(second, placed_s=NOW - 900)
+        assert 2 in planned(situation(look(*jobs, nodes=nodes), *waits, now_s=NOW + 60))
+
+
+def test_a_job_as_large_as_the_one_refused_last_comes_after_one_that_is_not() -> None:
+    """What exceeds a limit of memory says nothing of a job that asks for more CPUs and less memory."""
+    jobs = job(1, **MUCH_MEMORY), job(2, **MANY_CPUS)
+    seen = situation(look(*jobs), refused(1), refused(2, placed_s=NOW - 9))
+    assert planned(seen) == [2]
+    assert seen.blocked[1].endswith("job 2 tries that limit first")
+    assert planned(situation(look(*jobs), refused(1, placed_s=NOW - 9), refused(2))) == [1]
+
+
+def test_of_those_the_one_that_was_tried_longest_ago_comes_first() -> None:
+    jobs = job(1, **MUCH_MEMORY), job(2, **MANY_CPUS), job(3, **BETWEEN)
+    tried_s = {1: NOW - 1, 2: NOW - 20, 3: NOW - 40}
+    for expected in (3, 2, 1, 3):
+        seen = situation(look(*jobs), *(refused(each, placed_s=at_s) for each, at_s in tried_s.items()))
+        assert planned(seen) == [expected]
+        tried_s[expected] = max(tried_s.values()) + 0.1
+
+
+def test_a_job_that_was_never_tried_does_not_wait_for_one_that_asks_for_whole_nodes_or_for_a_programs_ways() -> None:
+    for extra in ("sns:1 exclusive", "sns:1 program=HC"):
+        first = job(1, cpus=2, extra=extra)
+        assert planned(situation(look(first, job(2, cpus=8)), refused(1, retry_s=NOW + 60))) == [2]
+        assert planned(situation(look(first, job(2, cpus=8, extra=extra)), refused(1, retry_s=NOW + 60))) == []
+
+
+def test_a_smaller_job_that_was_tried_comes_before_one_that_never_was() -> None:
+    jobs = job(1, cpus=4), job(2, cpus=16), job(3, cpus=8)
+    assert planned(situation(look(*jobs), refused(1, placed_s=NOW - 9), refused(2))) == [1]
+
+
+def test_however_long_it_takes_a_job_that_was_never_tried_waits_for_a_smaller_one_that_was() -> None:
+    """It would withhold capacity for a job that its owner's limit may keep from starting."""
+    waits = refused(1, placed_s=NOW - 9000, retry_s=NOW - 9000)
+    assert planned(situation(look(job(1, cpus=8), job(2, cpus=8)), waits)) == [1]
+
+
+def test_a_clock_that_was_set_back_does_not_delay_the_next_try() -> None:
+    jobs = job(1, **MUCH_MEMORY), job(2, **MANY_CPUS)
+    waits = (refused(each, placed_s=NOW + 9000, retry_s=NOW + 9060) for each in (1, 2))
+    assert planned(situation(look(*jobs), *waits)) == [1, 2]
+
+
 def test_while_it_tries_the_others_wait() -> None:
     trying = job(2, cpus=4, priority=1500, nice=-500, pinned_to=("c1",))
     seen = situation(look(job(1, cpus=8), trying), refused(1), record(2, limited_by=LIMIT))
