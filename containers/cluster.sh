@@ -181,7 +181,18 @@ cluster_second() {
 
 remove_second() { SNS_PROJECT=$SNS_PROJECT-second remove_cluster; }
 
+# A job that Slurm has suspended is frozen. With cgroup v1 nothing can kill it then, and Docker cannot remove its container.
+thaw_jobs() {
+    local container state
+    for container in $("${DOCKER[@]}" ps --quiet --no-trunc --filter "name=^$SNS_PROJECT-"); do
+        find /sys/fs/cgroup/freezer -name freezer.state -path "*/$container/*" 2> /dev/null | while read -r state; do
+            if ! grep -q THAWED "$state"; then echo THAWED > "$state"; fi
+        done || true
+    done
+}
+
 remove_cluster() {
+    thaw_jobs
     compose down --volumes --remove-orphans --timeout 1 > /dev/null 2>&1 \
         || compose down --volumes --remove-orphans --timeout 1
 }

@@ -1196,6 +1196,36 @@ a running job takes few changes
     alice: update a TimeLimit=5
     alice: update a NumTasks=1
     see a
+
+# slurmctld forgets the table's own partitions when it starts again
+
+last: a slurmctld that is killed goes on from what it saved
+    alice: submit a -p plain -n1 -H
+    alice: submit b -p plain -n1 -H
+    alice: submit c -p plain -n1
+    alice: submit d -p plain -n1
+    alice: submit f -n2 --begin=now+3600
+    until c,d running
+    root: save
+    alice: release a
+    alice: update b Extra=mine Nice=77
+    slurm: place f c3 per_node=2 tasks=2 extra=sns:1
+    alice: cancel d
+    alice: submit e -p plain -n1
+    until a,e running
+    until d ended quiet
+    root: kill
+    see a
+    see b
+    see c
+    see d
+    see f
+    alice: submit g -p plain -n1 -H --nice=5
+    see e
+    alice: release a
+    until a running
+    slurm: place f c3 per_node=2 tasks=2
+    see f but nodes_min
 """
 
 
@@ -1216,3 +1246,5 @@ def _cases(text: str) -> dict[str, tuple[str, ...]]:
 CASES = _cases(_TABLE)
 #: The names of the cases that disturb others.
 ALONE = tuple(name for name in CASES if name.startswith("alone: "))
+#: Those after which the partitions of the table are gone.
+LAST = tuple(name for name in CASES if name.startswith("last: "))

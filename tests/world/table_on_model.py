@@ -111,6 +111,12 @@ class OnModel:
     def unreserve(self, name: str) -> str:
         return _answer(lambda: self.slurm.unreserve(name))
 
+    def save(self) -> str:
+        return _answer(self.slurm.save)
+
+    def kill(self) -> str:
+        return _answer(self.slurm.go_back)
+
     def order(self, order: Order, *, checked: bool) -> str:
         instead = {
             "pyslurm": lambda: self._pyslurm,

@@ -12,6 +12,8 @@ named by a label: `a`, a task of an array `a_3`, several tasks `a_[3-5]`.
     root: partition t FIELD=VALUE                           scontrol update
     root: limit ACCOUNT CORES, root: qos-limit QOS CORES, root: user-limit USER JOBS    sacctmgr; `none` lifts it
     root: reserve NAME NODE IN_S SECONDS, root: unreserve NAME
+    root: save                      slurmctld saves its state, for the last time until it is killed
+    root: kill                      slurmctld is killed and started again; all nodes have registered
     slurm: place|send a NODE[,NODE] FIELD=VALUE ...         our placement; `send` leaves out the check before it
     slurm: unpin a [not_held] [keeps_nodes] [keeps_gres] FIELD=VALUE ...
     slurm: release a, split a TASK[,TASK], nice a N, suspend a, resume a, requeue a [POOL]
@@ -87,6 +89,10 @@ class Slurm(Protocol):
 
     def unreserve(self, name: str) -> str: ...
 
+    def save(self) -> str: ...
+
+    def kill(self) -> str: ...
+
     def order(self, order: Order, *, checked: bool) -> str: ...
 
     def jobs(self) -> Sequence[Shown]:
@@ -142,7 +148,7 @@ class Running:
                 self.rows.append((line, {"answer": answer}))
             self.done += 1
 
-    def _act(self, who: str, what: str, words: Sequence[str]) -> str:
+    def _act(self, who: str, what: str, words: Sequence[str]) -> str:  # noqa: PLR0912 - one case for each command
         if what == "submit":
             return self._submit(who, words[0], words[1:])
         if who == "slurm":
@@ -166,6 +172,10 @@ class Running:
                 return self.slurm.reserve(words[0], words[1], int(words[2]), int(words[3]))
             case "unreserve":
                 return self.slurm.unreserve(words[0])
+            case "save":
+                return self.slurm.save()
+            case "kill":
+                return self.slurm.kill()
             case "update":
                 return _in_short(self.slurm.scontrol(who, (what, f"JobId={self._address(words[0])}", *words[1:])))
             case _:
