@@ -629,7 +629,7 @@ def test_the_page_of_cycles_judges_what_is_finished_and_says_on_how_many_seeds(t
     assert set(page.groups) == {str(one), str(two)}
     with (options.out / "sizes.csv").open() as file:
         assert [row["pool"] for row in csv.DictReader(file)] == [*rest, last]
-    assert text.index("| cycle | claims | hold |") < text.index("the paper's claim")
+    assert text.index("| cycle | claims | hold |") < text.index("| source |")
 
 
 def test_depths_that_the_queue_never_reaches_are_one_kind_of_cycle_and_compared_once(tmp_path):
