@@ -54,7 +54,14 @@ NAMES = (
     "idcp-beyond",
 )
 #: The pages that keep their rows beside them and can be made of what is finished.
-WITH_ROWS = ("netbatch-depth", "netbatch-generator", "netbatch-full", "netbatch-wins", "netbatch-variants")
+WITH_ROWS = (
+    "netbatch-load",
+    "netbatch-depth",
+    "netbatch-generator",
+    "netbatch-full",
+    "netbatch-wins",
+    "netbatch-variants",
+)
 MOST_JOBS, MOST_SEEDS = 256, 10_000
 SEEDS, QUICK_SEEDS = 30, 5
 #: The number of synthetic traces in the DFRS paper.

@@ -7,6 +7,11 @@ confidence interval by Student's t. Samples of two policies are paired first, si
 *does not hold*: no part of the interval is.
 *cannot tell*: anything else. A single sample of a random quantity never decides.
 
+*identical*: two policies gave the same result with every seed, so that their difference says nothing about the claim.
+It is not counted.
+
+A sentence that says several things at once is one claim of several parts (`joint`): its verdict is the worst of theirs.
+
 Where the paper prints what one draw of random jobs gave, our mean is not what to compare it with. Such a number is
 judged by module draws. A claim that only checks that a number which the experiment was given comes back is an *input*:
 it is no success, and is not counted as one.
@@ -26,6 +31,10 @@ HOLDS, FAILS, UNDECIDED = "holds", "does not hold", "cannot tell"
 INPUT, INPUT_LOST, INPUT_UNDECIDED = "input", "input, does not come back", "input, cannot tell"
 _OF_INPUTS = {HOLDS: INPUT, FAILS: INPUT_LOST, UNDECIDED: INPUT_UNDECIDED}
 INPUTS = frozenset(_OF_INPUTS.values())
+#: The verdict on a difference between two policies that is exactly 0 with every seed.
+IDENTICAL = "identical, not counted"
+#: From the verdict that decides before all others to the one that decides last.
+_WORST_FIRST = (FAILS, IDENTICAL, UNDECIDED, HOLDS)
 
 
 @dataclass(frozen=True)
@@ -104,6 +113,38 @@ class Claim:
         return self.verdict
 
 
+class Difference(Claim):
+    """A claim on the difference between two policies; see IDENTICAL."""
+
+    @property
+    def verdict(self) -> str:
+        """HOLDS, FAILS, UNDECIDED or IDENTICAL."""
+        return IDENTICAL if self.found == exactly(0.0) else super().verdict
+
+
+@dataclass(frozen=True)
+class JointClaim(Claim):
+    """A sentence that says several things at once: `parts`. Its own numbers are those of the part that decides."""
+
+    parts: tuple[Claim, ...] = ()
+
+    @property
+    def verdict(self) -> str:
+        """The worst of the parts' verdicts."""
+        return worst(part.verdict for part in self.parts)
+
+
+def joint(text: str, *parts: Claim) -> JointClaim:
+    """One claim of several parts: it holds only if each of them does."""
+    decisive = min(parts, key=lambda part: _WORST_FIRST.index(part.verdict))
+    return JointClaim(decisive.where, text, decisive.measure, decisive.found, decisive.low, decisive.high, parts)
+
+
+def worst(verdicts: Iterable[str]) -> str:
+    """The verdict that decides where all of them must be good."""
+    return min(verdicts, key=_WORST_FIRST.index)
+
+
 class Input(Claim):
     """A claim on a quantity that was given to the experiment: it is not counted as a success."""
 
@@ -133,7 +174,7 @@ class Judged(Protocol):
 
 
 def count_verdicts(claims: Iterable[Judged]) -> dict[str, int]:
-    """How many claims have each verdict; those on inputs only where there are any."""
+    """How many claims have each verdict; inputs and identical results only where there are any."""
     verdicts = [claim.verdict for claim in claims]
-    counts = {verdict: verdicts.count(verdict) for verdict in (*_OF_INPUTS, *_OF_INPUTS.values())}
-    return {verdict: count for verdict, count in counts.items() if count or verdict not in INPUTS}
+    counts = {verdict: verdicts.count(verdict) for verdict in (*_OF_INPUTS, IDENTICAL, *_OF_INPUTS.values())}
+    return {verdict: count for verdict, count in counts.items() if count or verdict in _OF_INPUTS}

@@ -41,10 +41,6 @@ class Options:
             return Sweep(self.folder, self.seeds, scale=0.02, days=2, betas=(ORIGINAL_LOAD, QUICK_BETA, HIGHEST_LOAD))
         return Sweep(self.folder, self.seeds)
 
-    def run(self, sweep: Sweep) -> None:
-        """Run the missing runs of the sweep."""
-        sweep.run(self.workers, resume=self.resume, report=self.report)
-
     def results(self, name: str, function: Callable[[Any], Any], pieces: Sequence[Piece]) -> list[Any]:
         """The function's result for each piece, kept in the folder `name`."""
         keeping = Keeping(function, self.folder / name)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from slurm_sns.sim.reproduce.claims import INPUTS, Interval, Judged, count_verdicts
+from slurm_sns.sim.reproduce.claims import IDENTICAL, INPUTS, Claim, Interval, JointClaim, Judged, count_verdicts
 from slurm_sns.sim.results.result_files import write_files
 
 RULE = (
@@ -19,6 +19,14 @@ RULE = (
 INPUT_RULE = (
     "*Input*: the number was given to the experiment. That it comes back shows that the code does what it says; it is "
     "not counted as a success."
+)
+JOINT_RULE = (
+    "A sentence of the paper that says several things at once is one claim. What we measure of each of its parts "
+    "stands beside it, in the same order; its verdict is the worst of theirs ([parts.csv](parts.csv))."
+)
+IDENTICAL_RULE = (
+    "*Identical*: the two gave the same result in every sample, so that the difference is exactly 0. That says nothing "
+    "about the claim, which is not counted."
 )
 
 
@@ -43,10 +51,10 @@ class DataTable:
 class Page:
     """The content of a reproduction's page.
 
-    `made` says how the results were produced, `remarks` what a reader should know about them. `shown` is a table that
-    the page prints after its claims. `seeds` is the number of seeds, None for a result that is not random. `groups`, if
-    given, names the table that each claim stands in. `rule` says how the verdicts come about, `range_name` what the
-    range beside each mean is.
+    `made` says how the results were produced, `remarks` what a reader should know about them. `result` are paragraphs
+    and tables that the page prints before its claims, `shown` is a table that it prints after them. `seeds` is the
+    number of seeds, None for a result that is not random. `groups`, if given, names the table that each claim stands
+    in. `rule` says how the verdicts come about, `range_name` what the range beside each mean is.
     """
 
     title: str
@@ -55,6 +63,7 @@ class Page:
     drawings: Sequence[Drawing] = ()
     numbers: Sequence[DataTable] = ()
     remarks: Sequence[str] = ()
+    result: Sequence[str | DataTable] = ()
     shown: DataTable | None = None
     seeds: int | None = None
     groups: Sequence[str] = ()
@@ -63,7 +72,7 @@ class Page:
 
 
 def write_page(folder: Path, page: Page) -> None:
-    """Write README.md, claims.csv and the other tables.
+    """Write README.md, claims.csv and the other tables; parts.csv if a claim has several parts.
 
     Raises:
         SnsError: a file cannot be written.
@@ -76,14 +85,28 @@ def write_page(folder: Path, page: Page) -> None:
     if page.groups:
         header = ("group", *header)
         rows = [(group, *row) for group, row in zip(page.groups, rows, strict=True)]
-    tables = [*([DataTable("claims", header, rows)] if rows else []), *page.numbers]
+    tables = [*([DataTable("claims", header, rows)] if rows else []), *_parts(page.claims), *page.numbers]
     texts = {f"{table.stem}.csv": [_csv(table)] for table in tables}
     write_files(folder, {"README.md": [_markdown(page, list(texts))], **texts})
 
 
+def _parts(claims: Iterable[Judged]) -> list[DataTable]:
+    """The parts of the claims that have several, as a table; empty if none has."""
+    header = ("where", "claim", "measure", "expected", "mean", "low", "high", "verdict of the part")
+    rows = [
+        (c.where, c.text, p.measure, p.expected, p.found.mean, p.found.low, p.found.high, p.verdict)
+        for c in claims
+        if isinstance(c, JointClaim)
+        for p in c.parts
+    ]
+    return [DataTable("parts", header, rows)] if rows else []
+
+
 def _markdown(page: Page, files: Iterable[str]) -> str:
-    lines = [f"# {page.title}", "", *_paragraphs(page.made), *_judged(page)]
-    lines += ["", *_paragraphs(page.remarks)]
+    lines = [f"# {page.title}", "", *_paragraphs(page.made)]
+    for each in page.result:
+        lines += [*(_table(each.header, each.rows) if isinstance(each, DataTable) else [each]), ""]
+    lines += [*_judged(page), "", *_paragraphs(page.remarks)]
     if page.shown:
         lines += [*_table(page.shown.header, page.shown.rows), ""]
     for drawing in page.drawings:
@@ -96,8 +119,12 @@ def _judged(page: Page) -> list[str]:
     """The rule for verdicts and the tables of claims, one for each group; empty without claims."""
     if not page.claims:
         return []
-    has_inputs = any(claim.verdict in INPUTS for claim in page.claims)
-    lines = [page.rule, "", *([INPUT_RULE, ""] if has_inputs else [])]
+    verdicts = {claim.verdict for claim in page.claims}
+    rules = [page.rule]
+    rules += [JOINT_RULE] if any(isinstance(claim, JointClaim) for claim in page.claims) else []
+    rules += [INPUT_RULE] if verdicts & INPUTS else []
+    rules += [IDENTICAL_RULE] if IDENTICAL in verdicts else []
+    lines = _paragraphs(rules)
     groups = page.groups or [""] * len(page.claims)
     for group in dict.fromkeys(groups):
         claims = [claim for claim, own in zip(page.claims, groups, strict=True) if own == group]
@@ -105,9 +132,16 @@ def _judged(page: Page) -> list[str]:
         title = f"{group}: " if group else ""
         found = f"found ({page.range_name})"
         header = ("source", "the paper's claim", "what we measure", "expected", found, "verdict")
-        rows = [(c.where, c.text, c.measure, c.expected, c.found, f"**{c.words}**") for c in claims]
+        rows = [(c.where, c.text, *_measured(c), f"**{c.words}**") for c in claims]
         lines += [f"**{title}{len(claims)} claims: {counts}.**", "", *_table(header, rows), ""]
     return lines[:-1]
+
+
+def _measured(claim: Judged) -> tuple[str, str, str]:
+    """What we measure, expect and find; of a claim of several parts that of each of them."""
+    parts: Sequence[Judged | Claim] = claim.parts if isinstance(claim, JointClaim) else (claim,)
+    measures, expected, found = zip(*((part.measure, part.expected, str(part.found)) for part in parts), strict=True)
+    return "; ".join(measures), "; ".join(expected), "; ".join(found)
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[str]:

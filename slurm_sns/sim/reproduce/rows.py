@@ -66,30 +66,33 @@ def _write(file: Path, lines: Sequence[str]) -> None:
 
 
 def restore(file: Path, sweeps: Sequence[Sweep]) -> None:
-    """Write the runs of the file into the folders of their sweeps; runs that are there already stay as they are.
+    """Write the sweeps' runs of the file into their folders; runs that are there already stay as they are.
 
     Raises:
         BadInput: the file is not one of ours.
         SnsError: it cannot be read, or a folder cannot be written.
     """
-    folders = {sweep.name: sweep.runs for sweep in sweeps}
+    wanted = {(sweep.name, path.stem): path for sweep in sweeps for path in sweep.paths()}
     try:
         for number, line in enumerate(read_text(str(file)).splitlines() if file.is_file() else (), start=1):
             try:
                 row = json.loads(line)
-                folder, run, result = folders.get(row["sweep"]), str(row["run"]), dict(row["result"])
+                path, result = wanted.get((row["sweep"], row["run"])), dict(row["result"])
                 ours = row["workload"] == workload_digest()
             except (ValueError, KeyError, TypeError):
                 raise BadInput(f"{file}, line {number} is no finished run; valid: what `sns reproduce` wrote") from None
-            if ours and folder is not None and not (folder / f"{run}.json").is_file():
-                folder.mkdir(parents=True, exist_ok=True)
-                keep(folder / f"{run}.json", result)
+            if ours and path is not None and not path.is_file():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                keep(path, result)
     except OSError as problem:
         raise SnsError(f"{file} cannot be restored: {problem.strerror}") from None
 
 
 def lines_of(sweeps: Sequence[Sweep]) -> list[str]:
-    """One line for each finished run of the sweeps, in the order of their names."""
+    """One line for each finished run of the sweeps, in the order of their names.
+
+    A folder may also hold runs at other betas, or of other pages; these are left out.
+    """
     rows = (
         {
             "sweep": sweep.name,
@@ -98,6 +101,7 @@ def lines_of(sweeps: Sequence[Sweep]) -> list[str]:
             "result": json.loads(path.read_text(encoding="utf-8")),
         }
         for sweep in sorted(sweeps, key=lambda each: each.name)
-        for path in sorted(sweep.runs.glob("*.json"))
+        for path in sorted(sweep.paths())
+        if path.is_file()
     )
     return [json.dumps(row) + "\n" for row in rows]

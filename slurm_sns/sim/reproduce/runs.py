@@ -25,7 +25,7 @@ from slurm_sns.sim.reproduce.work import ReportProgress, Workers, no_report
 from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
 from slurm_sns.sim.traces.trace_arrays import RecordBuilder, TraceArrays
 from slurm_sns.sim.workloads.netbatch import Part, generate
-from slurm_sns.sim.workloads.netbatch_pools import CALIBRATED_BETAS, POOLS, NetBatchPool
+from slurm_sns.sim.workloads.netbatch_pools import CALIBRATED_BETAS, POOLS, VARIANT_BETAS, NetBatchPool
 from slurm_sns.sim.workloads.netbatch_variants import AS_GENERATED, VARIANTS
 
 MAX_JOBS, MAX_JOBS_7, FIRST_FIT = "max-jobs", "max-jobs-7", "first-fit"
@@ -65,7 +65,8 @@ class Sweep:
 
     `queue_depth` None: every waiting job is looked at. `reservations` None: capacity is withheld for every job that a
     cycle looks at without a match, as in the paper. `policies` are names of `POLICIES`. `calibrated`: `betas` name the
-    levels of `CALIBRATED_BETAS`, where all pools queue equally long, instead of being the same number for every pool.
+    levels of `CALIBRATED_BETAS` (or of the variant's own `VARIANT_BETAS`), where all pools queue about equally long,
+    instead of being the same number for every pool.
     """
 
     folder: Path
@@ -92,7 +93,7 @@ class Sweep:
 
     def beta_of(self, pool: str, beta: float) -> float:
         """The factor of the arrival times of a pool at one of `betas`."""
-        return CALIBRATED_BETAS[pool][beta] if self.calibrated else beta
+        return VARIANT_BETAS.get(self.variant, CALIBRATED_BETAS)[pool][beta] if self.calibrated else beta
 
     @property
     def runs(self) -> Path:
@@ -119,6 +120,12 @@ class Sweep:
     def path(self, pool: str, beta: float, policy: str, seed: int) -> Path:
         """The file of one run; it has the factor of the arrival times in its name, also of a calibrated sweep."""
         return self.runs / f"{pool}-{self.beta_of(pool, beta):g}-{policy}-{seed}.json"
+
+    def paths(self) -> list[Path]:
+        """The files of all runs of the sweep, finished or not."""
+        return [
+            self.path(pool, beta, policy, seed) for _, pool, beta, seed in self.pieces() for policy in self.policies
+        ]
 
     def missing(self, pool: str, beta: float, seed: int) -> list[str]:
         """The policies that have no run yet."""

@@ -1,7 +1,9 @@
 """The NetBatch pools with one assumption changed at a time, to see whether the assumption decides the paper's claims.
 
-The paper prints none of these properties. Each variant keeps the printed totals and the load of the scarcer of cores
-and memory: run times are adapted.
+The paper prints none of these properties. Each variant keeps the printed totals. The mean of the run times is chosen so
+that the load of the scarcer of cores and memory stays the same, before run times are cut at a day. The cut takes much
+from "uneven run times" alone. That one, "even run times" and "daily cycle" queue far less or far longer than the pools
+as generated at the same betas, and have betas of their own (`netbatch_pools.VARIANT_BETAS`).
 """
 
 from collections.abc import Callable, Mapping
@@ -52,7 +54,8 @@ def _with_times(**times: float) -> Callable[[NetBatchPool], NetBatchPool]:
     return lambda pool: replace(pool, times=replace(pool.times, **times))
 
 
-#: More or longer bursts than the generator has: reproduction netbatch-generator shows why they were not accepted.
+#: More or longer bursts than the generator has. Reproduction netbatch-generator shows them at the original load on
+#: three seeds. For "frequent long bursts" alone these suffice to tell that the heuristics differ there.
 BURSTS: Mapping[str, Callable[[NetBatchPool], NetBatchPool]] = {
     "frequent bursts": frequent_bursts,
     "long bursts": long_bursts,

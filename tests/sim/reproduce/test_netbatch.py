@@ -15,11 +15,14 @@ from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.sim.replay.trace_replay import replay
 from slurm_sns.sim.reproduce import figures
 from slurm_sns.sim.reproduce.claims import (
+    IDENTICAL,
     INPUTS,
     Claim,
     Interval,
+    count_verdicts,
     exactly,
     interval,
+    joint,
     percent_more,
     t_quantile,
 )
@@ -42,14 +45,14 @@ from slurm_sns.sim.reproduce.netbatch import (
     workload,
 )
 from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import Page, write_page
+from slurm_sns.sim.reproduce.page import DataTable, Page, write_page
 from slurm_sns.sim.reproduce.resampling import percent_above
-from slurm_sns.sim.reproduce.rows import ROWS, restore, run_with_rows, workload_digest
+from slurm_sns.sim.reproduce.rows import ROWS, lines_of, restore, run_with_rows, workload_digest
 from slurm_sns.sim.reproduce.runs import POLICIES, Sweep, records_of, run_sweeps
 from slurm_sns.sim.reproduce.work import Processes
 from slurm_sns.sim.traces.files import read_text
 from slurm_sns.sim.workloads.netbatch import Part, generate
-from slurm_sns.sim.workloads.netbatch_pools import CALIBRATED_BETAS, POOLS, WAITS_S
+from slurm_sns.sim.workloads.netbatch_pools import CALIBRATED_BETAS, POOLS, VARIANT_BETAS, WAITS_S
 from slurm_sns.sim.workloads.netbatch_variants import VARIANTS
 from slurm_sns.sim.workloads.write import write_pieces
 
@@ -89,6 +92,49 @@ def test_one_sample_says_nothing_but_a_quantity_without_chance_needs_no_more():
 )
 def test_the_verdict_follows_from_the_interval_and_the_bounds(found, bounds, verdict):
     assert claim(found, **bounds).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("parts", "verdict"),
+    [
+        ([(1, 2), (3, 4)], "holds"),
+        ([(1, 2), (-1, 2)], "cannot tell"),
+        ([(-1, 2), (-2, -1), (1, 2)], "does not hold"),
+    ],
+)
+def test_a_sentence_of_several_parts_is_one_claim_with_the_worst_of_their_verdicts(parts, verdict):
+    found = joint("both", *(claim(each, low=0) for each in parts))
+    assert (found.verdict, found.text, len(found.parts)) == (verdict, "both", len(parts))
+    assert replace(found, where="elsewhere").verdict == verdict
+
+
+def test_the_page_shows_all_parts_of_a_claim_and_counts_it_once(tmp_path):
+    write_page(tmp_path, Page("A title", [], [joint("both", claim((1, 2), low=0), claim((-2, -1), low=0))]))
+    text = (tmp_path / "README.md").read_text()
+    assert "**1 claims: 1 does not hold.**" in text
+    assert "| both | a measure; a measure | above 0; above 0 | 1.5 [1, 2]; -1.5 [-2, -1] | **does not hold** |" in text
+    with (tmp_path / "claims.csv").open() as file:
+        assert [(row["mean"], row["verdict"]) for row in csv.DictReader(file)] == [("-1.5", "does not hold")]
+    with (tmp_path / "parts.csv").open() as file:
+        assert [row["verdict of the part"] for row in csv.DictReader(file)] == ["holds", "does not hold"]
+
+
+def test_policies_with_the_same_schedules_neither_meet_nor_miss_a_claim_on_their_difference():
+    same = readings.THE_SAME.of("", "", "", interval(np.zeros(3)))
+    assert (same.verdict, readings.POOR.of("", "", "", exactly(0)).verdict) == (IDENTICAL, IDENTICAL)
+    assert count_verdicts([same]) == {"holds": 0, "does not hold": 0, "cannot tell": 0, IDENTICAL: 1}
+    assert joint("", same, claim((1, 2), low=0)).verdict == IDENTICAL
+    assert joint("", same, claim((-2, -1), low=0)).verdict == "does not hold"
+    # A share of 0 % and a quantity without chance are no differences.
+    assert readings.printed_share(5).of("", "", "", exactly(0)).verdict == "holds"
+    assert Claim("", "", "", exactly(0), -0.5, 0.5).verdict == "holds"
+
+
+def test_what_a_page_found_stands_before_its_claims(tmp_path):
+    result = ["In short:", DataTable("short", ("a", "b"), [(1, 2)])]
+    write_page(tmp_path, Page("A title", ["How."], [claim((1, 2), low=0)], result=result))
+    text = (tmp_path / "README.md").read_text()
+    assert text.index("How.") < text.index("In short:") < text.index("| 1 | 2 |") < text.index("1 claims")
 
 
 def test_percentages_are_taken_pair_by_pair():
@@ -137,12 +183,27 @@ def test_a_resumed_sweep_runs_only_what_is_missing_and_gets_the_same(sweep):
 
 
 def test_the_page_of_the_load_draws_the_three_figures(sweep, tmp_path):
-    page = load.page_of(Options(tmp_path, seeds=2), load.Results(sweep))
+    page = load.page_of(Options(tmp_path, seeds=2), load.finished([sweep]))
     write_page(tmp_path, page)
     assert [drawing.stem for drawing in page.drawings] == ["figure-13", "figure-14", "figure-15"]
     for drawing in page.drawings:
         assert {(tmp_path / f"{drawing.stem}.{kind}").stat().st_size > 0 for kind in ("png", "svg", "csv")} == {True}
-    assert {found.verdict for found in page.claims} <= {"holds", "does not hold", "cannot tell"}
+    assert {found.verdict for found in page.claims} <= {"holds", "does not hold", "cannot tell", IDENTICAL}
+
+
+def test_the_page_of_the_load_keeps_its_rows_beside_it(tmp_path, monkeypatch):
+    small = Sweep(tmp_path / "runs", 2, scale=0.005, days=0.2, betas=(0.8, 0.58))
+    monkeypatch.setattr(Options, "sweep", lambda _: small)
+    load.reproduce(Options(tmp_path / "page", seeds=2, workers=Processes(1)))
+    rows = read_text(str(tmp_path / "page" / ROWS)).splitlines()
+    assert len(rows) == 4 * 2 * len(POLICIES) * 2
+
+
+def test_a_page_of_the_load_without_finished_runs_says_so(tmp_path):
+    page = load.page_of(Options(tmp_path, seeds=2), load.finished([Sweep(tmp_path, 2)]))
+    write_page(tmp_path, page)
+    assert (page.seeds, page.claims) == (0, [])
+    assert "No run is finished." in (tmp_path / "README.md").read_text()
 
 
 def won(mix, memory=50.0, cores=50.0):
@@ -169,7 +230,29 @@ def test_markedly_more_wins_needs_a_margin_and_every_pool_is_asked():
     assert marked == {"A": "holds", "B": "does not hold"}
     assert {each.verdict for each in claims if "buckets experiment" in each.text} == {"does not hold"}
     (especially,) = [each for each in claims if "especially" in each.text]
-    assert (especially.measure, especially.verdict) == ("points of lead, A - B", "holds")
+    assert [part.measure for part in especially.parts] == ["points of lead, A", "points of lead, A - B"]
+    assert especially.verdict == "holds"
+
+
+def test_a_heuristic_that_is_behind_is_not_especially_far_ahead():
+    shares = {"A": won(75.0, 40.0, 50.0), "B": won(80.0, 20.0, 50.0)}
+    (especially,) = [each for each in wins.claims_of(shares) if "especially" in each.text]
+    assert [part.verdict for part in especially.parts] == ["does not hold", "holds"]
+    assert especially.verdict == "does not hold"
+
+
+def test_a_heuristic_that_is_not_dominant_is_not_even_more_dominant_than_in_the_buckets():
+    def more(mix):
+        claims = wins.claims_of({"A": won(mix, 70.0)}, {"A": won(20.0)})
+        return [each.verdict for each in claims if "even more" in each.text]
+
+    assert (more(75.0), more(60.0)) == (["holds"], ["does not hold"])
+
+
+def test_the_least_share_of_all_pools_is_one_claim():
+    shares = {"A": won(75.0), "B": won(80.0), "C": won(70.0)}
+    (least,) = [each for each in wins.claims_of(shares) if "least in A" in each.text]
+    assert ([part.verdict for part in least.parts], least.verdict) == (["holds", "does not hold"], "does not hold")
 
 
 def test_the_examples_come_out_as_in_the_paper(tmp_path):
@@ -233,7 +316,18 @@ def test_on_a_bucket_that_fits_whole_all_heuristics_are_level():
     assert won.tolist() == [[True] * 5]
 
 
-def test_each_word_has_both_its_bounds_beside_the_quotation():
+def test_smaller_differences_need_a_lead():
+    level = dict.fromkeys(buckets.CONTESTS[buckets.FIGURE_7], 40.0)
+    by_pool = {
+        name: {member: np.full(2, 80.0 - behind if member == "worse-fit-cores" else share) + np.arange(2)
+               for member, share in level.items()}
+        for name, behind in (("A", 0), ("B", 20), ("C", 60), ("D", 0))
+    }  # fmt: skip
+    smaller = [each for each in buckets._one_dimensional({buckets.FIGURE_7: by_pool}) if "smaller" in each.text]
+    assert [each.verdict for each in smaller] == ["holds", "does not hold", IDENTICAL]
+
+
+def test_each_word_has_its_bounds_beside_the_quotation():
     found = readings.SLIGHTLY_BETTER.of("sec. 5", '"slightly outperforms"', "a measure", Interval(-23, -24, -22))
     assert found.text == '"slightly outperforms" (slightly better: -10 to 0 %)'
     assert (found.expected, found.verdict) == ("-10 to 0", "does not hold")
@@ -252,9 +346,12 @@ class Waits:
 
     betas, highest, middle = [1.0, 0.68, 0.58], 0.58, 0.68
 
-    def __init__(self, waits):
+    def __init__(self, waits, scale=0.05):
         self._waits = waits
-        self.sweep = SimpleNamespace(pools=tuple(waits))
+        self.sweep = SimpleNamespace(pools=tuple(waits), scale=scale)
+
+    def told_load(self, beta):
+        return f"beta {beta}"
 
     def of(self, pool, policy, *_, **__):
         return self._waits[pool][policy] * np.array([1.0, 1.001, 0.999])
@@ -281,9 +378,9 @@ def verdicts(pool, text, **waits):
 
 def test_a_heuristic_that_is_first_is_not_second_best():
     text = "second-best heuristic on pool A"
-    assert verdicts("A", text, best_fit_memory=80, mix_fit=90) == ["does not hold", "holds"]
-    assert verdicts("A", text, best_fit_memory=90, mix_fit=80) == ["holds", "holds"]
-    assert verdicts("A", text, best_fit_memory=99, best_fit_cores=90, mix_fit=80) == ["holds", "does not hold"]
+    assert verdicts("A", text, best_fit_memory=80, mix_fit=90) == ["does not hold"]
+    assert verdicts("A", text, best_fit_memory=90, mix_fit=80) == ["holds"]
+    assert verdicts("A", text, best_fit_memory=99, best_fit_cores=90, mix_fit=80) == ["does not hold"]
 
 
 def test_a_quarter_less_is_not_slightly_less():
@@ -294,26 +391,74 @@ def test_a_quarter_less_is_not_slightly_less():
 
 
 def test_mix_fits_reduction_is_against_the_best_and_the_mean_of_the_others_not_the_worst():
-    text = "reduce the waiting time"
-    assert verdicts("A", text, mix_fit=78) == ["holds", "holds"]
-    assert verdicts("A", text, mix_fit=78, worse_fit_memory=200) == ["holds", "does not hold"]
-    assert verdicts("A", text, mix_fit=78, best_fit_memory=80) == ["does not hold", "holds"]
+    against_best, against_mean = (f"A, waiting time, against the {rival} of" for rival in ("best", "mean"))
+    for waits, best, mean in (
+        ({"mix_fit": 78}, "holds", "holds"),
+        ({"mix_fit": 78, "worse_fit_memory": 200}, "holds", "does not hold"),
+        ({"mix_fit": 78, "best_fit_memory": 80}, "does not hold", "holds"),
+    ):
+        assert verdicts("A", against_best, **waits) == [best]
+        assert verdicts("A", against_mean, **waits) == [mean]
+
+
+def test_readings_of_one_sentence_and_pools_are_claims_of_their_own():
+    texts = [each.text for each in load_claims.claims_of(Waits(dict.fromkeys(POOLS, LEVEL)))]
+    assert len(texts) == len(set(texts))
+
+
+def test_metrics_are_similar_where_mix_fits_distance_is_the_same_in_all_of_them():
+    assert verdicts("C", "similar between the metrics", mix_fit=80) == [IDENTICAL]  # Waits has one number for all
+
+    class Slower(Waits):
+        def of(self, pool, policy, metric="mean_wait_s", **_):
+            further = 20 if (policy, metric) == ("mix-fit", "mean_slowdown") else 0
+            return super().of(pool, policy) + further
+
+    claims = load_claims.claims_of(Slower({"C": LEVEL | {"mix-fit": 80.0}}))
+    assert [each.verdict for each in claims if "similar between" in each.text] == ["does not hold"]
+
+
+def test_mix_fit_improves_only_where_it_is_ahead_of_the_best_of_the_others():
+    text = "usually improves upon the single-resource heuristics"
+    assert verdicts("C", text, mix_fit=90) == ["holds"]
+    assert verdicts("C", text, mix_fit=90, best_fit_cores=80) == ["does not hold"]
+
+
+def test_especially_in_the_mid_range_needs_a_lead_there():
+    class Loads(Waits):
+        def of(self, pool, policy, *_, beta=None):
+            behind = self._waits[pool][policy] if policy != "best-fit-memory" else 100 + self.ahead[beta or 0.58]
+            return behind * np.array([1.0, 1.001, 0.999]) + np.array([0, 0.1, -0.1]) * (policy == "best-fit-memory")
+
+        def more(self, pool, one, other, *_, beta=None):
+            return interval(percent_more(self.of(pool, one, beta=beta), self.of(pool, other, beta=beta)))
+
+    for ahead, verdict in (({0.68: -8, 0.58: -2}, "holds"), ({0.68: 5, 0.58: 20}, "does not hold")):
+        results = Loads({"B": LEVEL})
+        results.ahead = ahead | {1.0: 0}
+        assert [each.verdict for each in load_claims.claims_of(results) if "mid-range" in each.text] == [verdict]
+
+
+def test_that_all_are_level_at_the_original_load_is_an_input_at_full_size_alone():
+    for scale, expected in ((1, {"input"}), (0.05, {IDENTICAL})):
+        claims = load_claims.claims_of(Waits({"C": LEVEL}, scale))
+        assert {each.verdict for each in claims if "original load" in each.text} == expected
 
 
 def test_max_jobs_reduction_is_the_largest_of_all_pools_and_loads():
     text = "22% reduction in the average wait"
     results = Waits({"C": LEVEL, "D": LEVEL | {"max-jobs": 78.0}})
     assert [claim.verdict for claim in load_claims.claims_of(results) if text in claim.text] == ["holds", "holds"]
-    assert verdicts("C", text) == ["does not hold", "does not hold"]
+    assert verdicts("C", text, max_jobs=90) == ["does not hold", "does not hold"]
 
 
 @pytest.mark.parametrize(
     ("text", "waits", "expected"),
     [
-        ('original load "all heuristics performed the same"', {}, "holds"),
+        ('original load "all heuristics performed the same"', {"worse_fit_cores": 103}, "holds"),
         ('original load "all heuristics performed the same"', {"worse_fit_cores": 110}, "does not hold"),
         ('First-Fit "performs poorly', {"first_fit": 110}, "holds"),
-        ('First-Fit "performs poorly', {}, "does not hold"),
+        ('First-Fit "performs poorly', {"first_fit": 103}, "does not hold"),
         ("is the best scheme all around", {"max_jobs": 103}, "holds"),
         ("is the best scheme all around", {"max_jobs": 110}, "does not hold"),
     ],
@@ -401,6 +546,8 @@ def test_the_full_size_is_four_days_of_all_machines_at_the_papers_betas_and_at_t
         (30, 1.0, 4.0, tuple(CALIBRATED_BETAS)),
     }
     assert [papers.beta_of(name, 0.58) for name in POOLS] == [0.58] * 4
+    assert [replace(equal, variant="daily cycle").beta_of(name, 0.58) for name in POOLS] == [0.61, 0.58, 0.61, 0.545]
+    assert VARIANT_BETAS.keys() <= VARIANTS.keys()
     assert [equal.beta_of(name, 0.58) for name in equal.pools] == [of[0.58] for of in CALIBRATED_BETAS.values()]
     assert papers.runs != equal.runs
 
@@ -413,13 +560,19 @@ def test_pages_of_the_full_size_and_of_its_wins_rest_on_pools_with_two_complete_
 
     page = full.page_of(options, sweeps)
     write_page(options.out, page)
-    papers, equal = full.finished(sweeps)
+    papers, equal = load.finished(sweeps)
     shares = wins.shares_of(papers)
     drawn = wins.page_of(options, [papers, equal], dict.fromkeys(POOLS, won(50.0)))
     write_page(options.out, drawn)
 
     assert (papers.sweep.pools, equal.sweep.pools) == (("A", "B", "D"), tuple(CALIBRATED_BETAS))
     assert set(page.groups) == {"the paper's betas", "equal queueing"}
+    assert any("2 at mid load, 2 at the highest load (beta A 0.55, 0.53; B 0.535, 0.52;" in text for text in page.made)
+    assert not [
+        claim
+        for name, claim in zip(page.groups, page.claims, strict=True)
+        if name == "equal queueing" and "beta" in claim.measure
+    ]
     assert [drawing.stem for drawing in page.drawings] == ["figure-13", "figure-14", "figure-15"]
     figure = (options.out / "figure-13.svg").read_text(encoding="utf-8")
     assert figure.count("the paper's betas") == 3
@@ -433,7 +586,7 @@ def test_the_page_of_wins_needs_no_runs_but_those_of_max_jobs(tmp_path):
     options = Options(tmp_path / "page", seeds=2, quick=True, workers=Processes(1))
     sweeps = tiny(wins.sweeps_of(options))
     run_sweeps(sweeps, options.workers, resume=False)
-    page = wins.page_of(options, full.finished(sweeps), dict.fromkeys(POOLS, won(50.0)))
+    page = wins.page_of(options, load.finished(sweeps), dict.fromkeys(POOLS, won(50.0)))
     assert len(page.claims) == len(page.groups) > 0
 
 
@@ -476,6 +629,26 @@ def test_the_page_of_cycles_judges_what_is_finished_and_says_on_how_many_seeds(t
     assert set(page.groups) == {str(one), str(two)}
     with (options.out / "sizes.csv").open() as file:
         assert [row["pool"] for row in csv.DictReader(file)] == [*rest, last]
+    assert text.index("| cycle | claims | hold |") < text.index("| source |")
+
+
+def test_depths_that_the_queue_never_reaches_are_one_kind_of_cycle_and_compared_once(tmp_path):
+    options = Options(tmp_path / "page", seeds=2, quick=True, workers=Processes(1))
+    kinds = (depth.Cell(20_000, None), depth.Cell(None, None))
+    grid = dict(zip(kinds, tiny([depth.sweeps_of(options)[cell] for cell in kinds]), strict=True))
+    small = {cell: replace(depth.small_sweeps_of(options)[cell], scale=0.001, days=0.2) for cell in kinds}
+    run_sweeps([*grid.values(), *small.values()], options.workers, resume=False)
+
+    page = depth.page_of(grid, small)
+    write_page(options.out, page)
+
+    assert set(page.groups) == {"depth 20,000 or all, one reservation for each unmatched job"}
+    with (options.out / "sizes.csv").open() as file:
+        assert [row["pool"] for row in csv.DictReader(file)] == list(POOLS)
+    with (options.out / "waits.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert {row["size"] for row in rows} == {"full", "a twentieth"}
+    assert all(float(row["mean_queue_length"]) >= 0 and 0 < float(row["utilisation_memory"]) <= 1 for row in rows)
 
 
 def test_a_page_without_finished_runs_says_so(tmp_path):
@@ -527,6 +700,23 @@ def test_a_later_run_goes_on_from_the_rows_beside_the_page(tmp_path):
         assert {**row["result"], "wall_s": 0} == {**known["result"], "wall_s": 0}
 
 
+def test_runs_at_other_betas_are_neither_written_nor_restored_nor_are_those_of_other_sweeps(tmp_path):
+    sweep = Sweep(
+        tmp_path / "runs", 1, betas=(0.58,), pools=("A",), policies=("mix-fit",), variant="daily cycle", calibrated=True
+    )
+    sweep.runs.mkdir(parents=True)
+    for name in ("A-0.61-mix-fit-1", "A-0.53-mix-fit-1", "A-0.61-max-jobs-1"):
+        (sweep.runs / f"{name}.json").write_text("{}")
+    lines = lines_of([sweep])
+    assert [json.loads(line)["run"] for line in lines] == ["A-0.61-mix-fit-1"]
+
+    other = {**json.loads(lines[0]), "run": "A-0.53-mix-fit-1"}
+    write_pieces(tmp_path / ROWS, [*lines, json.dumps(other) + "\n"])
+    again = replace(sweep, folder=tmp_path / "again")
+    restore(tmp_path / ROWS, [again])
+    assert [path.name for path in again.runs.iterdir()] == ["A-0.61-mix-fit-1.json"]
+
+
 def test_rows_of_another_generator_do_not_count_and_other_text_is_refused(tmp_path):
     sweep = Sweep(tmp_path / "runs", 1)
     row = {"sweep": sweep.name, "run": "A-0.58-mix-fit-1", "workload": "another", "result": {"mean_wait_s": 1.0}}
@@ -570,9 +760,12 @@ def test_the_page_of_the_variants_says_what_each_claim_hangs_on(tmp_path):
     run_sweeps(sweeps, options.workers, resume=False)
     assert len({sweep.runs for sweep in sweeps}) == 2
 
-    write_page(options.out, variants.page_of(full.finished(sweeps)))
+    write_page(options.out, variants.page_of(load.finished(sweeps)))
 
-    assert "| claim | called |" in (options.out / "README.md").read_text()
+    text = (options.out / "README.md").read_text()
+    assert "| claim | called |" in text
+    assert "| variant | pool A | pool B | pool C | pool D |" in text
+    assert "before run times are cut at a day" in text
     with (options.out / "claims.csv").open() as file:
         assert {row["where"] for row in csv.DictReader(file)} == {"as generated", "no bursts"}
 
@@ -593,6 +786,13 @@ HELD, FAILED, OPEN = (1, 2), (-2, -1), (-1, 2)
 def test_a_claim_is_called_by_its_verdicts_under_all_variants(found, called):
     claims = [replace(claim(each, low=0), where=f"v{at}") for at, each in enumerate(found)]
     assert variants.call(claims, "a text") == called
+
+
+def test_a_variant_with_identical_results_does_not_call_a_claim():
+    same = readings.THE_SAME.of("v1", "", "", exactly(0))
+    held = replace(same, where="v0", found=Interval(1, 0.5, 1.5))
+    assert variants.call([held, same], same.text) == "holds everywhere; identical with v1"
+    assert variants.call([same], same.text) == IDENTICAL
 
 
 def test_a_daily_cycle_moves_arrivals_within_the_day_and_keeps_their_number():
@@ -629,6 +829,7 @@ def test_the_page_of_other_machines_calls_each_claim(tmp_path):
     write_page(tmp_path, page)
     small_margin = [called for text, called in page.shown.rows if "small margin" in text]
     assert small_margin == ["hangs on it: holds with one; fails with two"]
+    assert "Figure 7, the contest without Mix-Fit, is not varied" in (tmp_path / "README.md").read_text()
 
 
 @pytest.mark.parametrize("module", [lookahead, resources])
@@ -648,10 +849,15 @@ def test_a_page_on_future_work_says_on_how_many_seeds_it_rests_and_is_resumed(mo
 
 def test_lookahead_is_judged_by_the_next_cycle_whatever_comes_out():
     level = dict.fromkeys(lookahead.WAYS_TO_CHOOSE, np.array([100.0, 101]))
-    better = level | {"known 30 s, ties": np.array([90.0, 91])}
+    better = level | {
+        "known 30 s, ties": np.array([90.0, 91]),
+        "known 30 s, sum": np.array([101.0, 102]),
+        "recent 30 s, sum": np.array([99.0, 100]),
+    }
     waits = {(name, 0.58): better if name == "A" else level for name in POOLS}
     found = {claim.measure: claim.verdict for claim in lookahead._claims(waits)}
     assert len(found) == 16
     assert found["A: % known 30 s, ties above max-jobs"] == "holds"
     assert found["A: % known 30 s, sum above max-jobs"] == "does not hold"
-    assert found["B: % recent 30 s, sum above max-jobs"] == "does not hold"
+    assert found["A: % recent 30 s, sum above max-jobs"] == "does not hold"
+    assert found["B: % recent 30 s, sum above max-jobs"] == IDENTICAL

@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from pathlib import Path
 
+from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.sim.reproduce.claims import FAILS, HOLDS, INPUT, INPUTS, UNDECIDED
 from slurm_sns.sim.reproduce.netbatch.variants import EVERYWHERE, HANGS, NOWHERE
 
@@ -76,6 +77,33 @@ def test_the_table_of_max_jobs_has_the_verdicts_of_the_pages_and_counts_no_input
 
     table = README.split("| Max-Jobs, page | claims |")[1].split("\n\n")[0].splitlines()[2:]
     assert set(table) == expected
+
+
+#: How README names two kinds of cycles, and their names on the page.
+CYCLES = {
+    "looks at 20,000 jobs, withholds at one position (the default)": "depth 20,000 or all, 1 reservation",
+    "looks at all jobs, withholds for every unmatched job (the paper's rule)": (
+        "depth 20,000 or all, one reservation for each unmatched job"
+    ),
+}
+
+
+def test_the_table_of_cycles_has_the_verdicts_of_the_page():
+    with (ROOT / "tests" / "results" / "netbatch-depth" / "claims.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    expected = set()
+    for told, group in CYCLES.items():
+        of = Counter(row["verdict"] for row in rows if row["group"] == group)
+        asked = of[HOLDS] + of[FAILS] + of[UNDECIDED]
+        expected.add(f"| {told} | {asked} | {of[HOLDS]} | {of[FAILS]} | {of[UNDECIDED]} |")
+
+    table = README.split("| Max-Jobs, a cycle | claims |")[1].split("\n\n")[0].splitlines()[2:]
+    assert set(table) == expected
+
+
+def test_the_default_cycle_is_the_one_that_readme_calls_so():
+    default = MatchingParameters()
+    assert (default.queue_depth, default.reservations) == (20_000, 1)
 
 
 #: How the table of README names what a page varies.

@@ -5,25 +5,37 @@ They are replayed at betas of the paper's figures and at betas of equal queueing
 The claims are those of module load. Cycles are those of a site that leaves the defaults; module depth varies them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from slurm_sns.sim.reproduce import figures
 from slurm_sns.sim.reproduce.claims import interval
 from slurm_sns.sim.reproduce.netbatch.depth import DAYS, QUICK_DAYS, QUICK_SCALE
-from slurm_sns.sim.reproduce.netbatch.load import FIGURES, Results, drawings, panel
+from slurm_sns.sim.reproduce.netbatch.load import FIGURES, Results, drawings, finished, panel
 from slurm_sns.sim.reproduce.netbatch.load_claims import claims_of
-from slurm_sns.sim.reproduce.netbatch.readings import TOLD
+from slurm_sns.sim.reproduce.netbatch.readings import PERCENT, TOLD
 from slurm_sns.sim.reproduce.options import Options
 from slurm_sns.sim.reproduce.page import DataTable, Page
 from slurm_sns.sim.reproduce.rows import run_with_rows
-from slurm_sns.sim.reproduce.runs import HIGHEST_LOAD, ORIGINAL_LOAD, Sweep
-from slurm_sns.sim.workloads.netbatch_pools import POOLS, WAITS_S
+from slurm_sns.sim.reproduce.runs import HIGHEST_LOAD, INTERVAL_S, MAX_JOBS, ORIGINAL_LOAD, Sweep
+from slurm_sns.sim.workloads.netbatch_pools import CALIBRATED_BETAS, POOLS, WAITS_S
 
 METRICS = ("load_cores", "load_memory", "mean_wait_s", "mean_slowdown", "mean_queue_length")
 #: The original load, mid load and the highest load of the paper's figures.
 BETAS = (ORIGINAL_LOAD, 0.68, HIGHEST_LOAD)
 PAPER, EQUAL = "the paper's betas", "equal queueing"
+#: What a page says of the betas of equal queueing.
+_BETAS = [beta for of_pool in CALIBRATED_BETAS.values() for beta in of_pool.values()]
+BELOW_THE_PAPER = (
+    f"These betas ({min(_BETAS):g} to {max(_BETAS):g}) lie below {HIGHEST_LOAD:g}, the paper's smallest, and outside "
+    "all ranges of the authors' notes. At them the load is about 100 % of capacity, and the four days start with an "
+    "empty pool: the waits are those of a queue that builds up, not of a steady state."
+)
+#: What a page at full size says of short waits.
+NOTHING_QUEUES = (
+    f"A job waits {INTERVAL_S / 2:g} s on average for the next cycle, so that a mean wait near {INTERVAL_S / 2:g} s "
+    "means that nothing queues. At the paper's betas that is so nearly everywhere at full size."
+)
 
 
 def sweeps_of(options: Options) -> list[Sweep]:
@@ -40,16 +52,6 @@ def reproduce(options: Options) -> Page:
     return page_of(options, sweeps)
 
 
-def finished(sweeps: Sequence[Sweep]) -> list[Results]:
-    """The runs of the sweeps, without the pools that have fewer than two complete seeds at the highest load."""
-    found = []
-    for sweep in sweeps:
-        pools = tuple(pool for pool in sweep.pools if sweep.complete(HIGHEST_LOAD, pool) > 1)
-        if pools:
-            found.append(Results(replace(sweep, pools=pools)))
-    return found
-
-
 def named(results: Results) -> str:
     """How the betas of these runs were chosen."""
     return EQUAL if results.sweep.calibrated else PAPER
@@ -61,7 +63,15 @@ def page_of(options: Options, sweeps: Sequence[Sweep]) -> Page:
     _draw(options, of_sweeps)
     claims = [(named(results), claim) for results in of_sweeps for claim in claims_of(results)]
     rows = [
-        (named(results), name, beta, policy, metric, *vars(interval(found)).values(), len(found))
+        (
+            named(results),
+            name,
+            results.sweep.beta_of(name, beta),
+            policy,
+            metric,
+            *vars(interval(found)).values(),
+            len(found),
+        )
         for results in of_sweeps
         for name in results.sweep.pools
         for beta in results.betas
@@ -89,7 +99,9 @@ def page_of(options: Options, sweeps: Sequence[Sweep]) -> Page:
                 "two of its seeds are complete."
             ),
             *(f"*{named(results)}*: {results.made()}" for results in of_sweeps),
-            TOLD,
+            *(told_queueing(results) for results in of_sweeps if results.sweep.calibrated),
+            NOTHING_QUEUES,
+            f"{TOLD} {PERCENT}",
         ],
         claims=[claim for _, claim in claims],
         groups=[group for group, _ in claims],
@@ -101,6 +113,22 @@ def page_of(options: Options, sweeps: Sequence[Sweep]) -> Page:
         remarks=["Mean waits (s) over the seeds:"],
         seeds=min((results.seeds for results in of_sweeps), default=0),
     )
+
+
+def told_queueing(results: Results) -> str:
+    """How equal the queueing of a calibrated sweep came out, and where its betas lie."""
+    waits: Mapping[float, str] = {
+        beta: ", ".join(
+            f"{name} {results.of(name, MAX_JOBS, beta=beta).mean():,.0f} s ({results.sweep.complete(beta, name)} seeds)"
+            for name in results.sweep.pools
+        )
+        for beta in results.betas
+    }
+    aims = "; ".join(
+        f"at {results.told_load(beta)}, for which {WAITS_S[beta]:,.0f} s were aimed at: {told}"
+        for beta, told in waits.items()
+    )
+    return f"How equal the queueing came out, by Max-Jobs' mean wait {aims}. {BELOW_THE_PAPER}"
 
 
 def _draw(options: Options, of_sweeps: Sequence[Results]) -> None:

@@ -1,6 +1,7 @@
 """Figures 13, 14 and 15 of the Max-Jobs paper: wait, slowdown and queue length against load, four pools."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,11 +10,12 @@ from slurm_sns.policies.matching.parameters import PAPER_PORTFOLIO
 from slurm_sns.sim.reproduce import figures
 from slurm_sns.sim.reproduce.claims import Interval, interval, percent_more
 from slurm_sns.sim.reproduce.netbatch.load_claims import claims_of
-from slurm_sns.sim.reproduce.netbatch.readings import TOLD
+from slurm_sns.sim.reproduce.netbatch.readings import PERCENT, TOLD
 from slurm_sns.sim.reproduce.options import Options
 from slurm_sns.sim.reproduce.page import DataTable, Drawing, Page
-from slurm_sns.sim.reproduce.runs import MAX_JOBS, MAX_JOBS_7, Sweep
-from slurm_sns.sim.workloads.netbatch_pools import POOLS
+from slurm_sns.sim.reproduce.rows import ROWS, run_with_rows
+from slurm_sns.sim.reproduce.runs import HIGHEST_LOAD, MAX_JOBS, MAX_JOBS_7, Sweep
+from slurm_sns.sim.workloads.netbatch_pools import WAITS_S
 
 FIGURES = {
     "figure-13": ("mean_wait_s", "mean wait (s)"),
@@ -21,6 +23,8 @@ FIGURES = {
     "figure-15": ("mean_queue_length", "mean queue length"),
 }
 WAIT = "mean_wait_s"
+#: The levels of load of a sweep with betas of equal queueing, in words.
+LEVELS = dict(zip(WAITS_S, ("the highest load", "mid load"), strict=True))
 #: The paper's five, in the order of figures and tables.
 HEURISTICS = PAPER_PORTFOLIO
 #: What the page says of the claims that do not hold.
@@ -90,18 +94,30 @@ class Results:
         some = self.sweep.policies[0]
         return float(max(self.of(pool, some, metric, beta).mean() for metric in ("load_cores", "load_memory")))
 
+    def told_load(self, beta: float) -> str:
+        """One of the sweep's betas in words: of a calibrated sweep it only names a level of load."""
+        return LEVELS[beta] if self.sweep.calibrated else f"beta {beta:g}"
+
+    def told_betas(self) -> str:
+        """The true betas of a calibrated sweep, pool by pool, in the order of its loads."""
+        return "; ".join(
+            f"{name} {', '.join(f'{self.sweep.beta_of(name, beta):g}' for beta in self.betas)}"
+            for name in self.sweep.pools
+        )
+
     def made(self) -> str:
         """The page's sentences on how the runs were produced."""
         sweep = self.sweep
-        seeds = ", ".join(f"{self._told_seeds(beta)} at beta {beta:g}" for beta in self.betas)
+        seeds = ", ".join(f"{self._told_seeds(beta)} at {self.told_load(beta)}" for beta in self.betas)
+        betas = f" (beta {self.told_betas()})" if sweep.calibrated else ""
         loads = "; ".join(
             f"{name} {', '.join(f'{self.load(name, b):.0f}' for b in self.betas)}" for name in sweep.pools
         )
         return (
             f"Pools {', '.join(sweep.pools)} are generated at scale {sweep.scale:g} (1 is all of the paper's machines "
             f"and jobs) for {sweep.days:g} days. Cycles every 30 s {sweep.told_cycle}; one project. "
-            f"Number of seeds, each replayed under every policy: {seeds}. Load at these betas, in percent of the "
-            f"capacity of cores or memory, whichever is scarcer: {loads}."
+            f"Number of seeds, each replayed under every policy: {seeds}{betas}. Load at these betas, in percent of "
+            f"the capacity of cores or memory, whichever is scarcer: {loads}."
         )
 
     def _told_seeds(self, beta: float) -> str:
@@ -112,42 +128,56 @@ class Results:
         return " and ".join(f"{count} of {pool}" for pool, count in seeds.items())
 
 
+def finished(sweeps: Sequence[Sweep]) -> list[Results]:
+    """The runs of the sweeps, without the pools that have fewer than two complete seeds at the highest load."""
+    found = []
+    for sweep in sweeps:
+        pools = tuple(pool for pool in sweep.pools if sweep.complete(HIGHEST_LOAD, pool) > 1)
+        if pools:
+            found.append(Results(replace(sweep, pools=pools)))
+    return found
+
+
 def reproduce(options: Options) -> Page:
     """Run what is missing, draw the figures and return the page."""
-    sweep = options.sweep()
-    options.run(sweep)
-    return page_of(options, Results(sweep))
+    sweeps = [options.sweep()]
+    run_with_rows(options, sweeps)
+    return page_of(options, finished(sweeps))
 
 
-def page_of(options: Options, results: Results) -> Page:
-    """The page, from the finished runs."""
+def page_of(options: Options, of_sweep: Sequence[Results]) -> Page:
+    """The page, from the finished runs of the one sweep; empty if there are none."""
+    claims = [claim for results in of_sweep for claim in claims_of(results)]
+    tables = [table for results in of_sweep for table in [*_drawn(options, results), _seven(results)]]
     return Page(
         title="NetBatch load: wait, slowdown and queue length (figures 13-15)",
-        made=["`sns reproduce netbatch-load`. " + results.made()],
-        claims=claims_of(results),
-        drawings=drawings(),
-        numbers=[*(_drawn(options, results, stem) for stem in FIGURES), _seven(results)],
+        made=[
+            (
+                f"`sns reproduce netbatch-load`. {of_sweep[0].made() if of_sweep else 'No run is finished.'} "
+                f"`--resume` goes on from the rows beside this page ([{ROWS}]({ROWS}))."
+            )
+        ],
+        claims=claims,
+        drawings=drawings() if of_sweep else [],
+        numbers=tables,
         remarks=[
             (
                 "Waits differ much more from seed to seed than from policy to policy, so that only paired differences "
                 "show which policy is better. The intervals above are of paired differences; those in the figures are "
-                f"not. {TOLD} Where a claim names no rival, we compare with the heuristic that has the best mean over "
-                "these seeds."
+                f"not. {TOLD} {PERCENT} Where a claim names no rival, we compare with the best one in this sense."
             ),
             *WHY,
-            SEVEN,
+            *([SEVEN] if of_sweep else []),
         ],
-        shown=_seven(results),
-        seeds=results.seeds,
+        shown=tables[-1] if tables else None,
+        seeds=min((results.seeds for results in of_sweep), default=0),
     )
 
 
 def panel(results: Results, pool: str, metric: str) -> dict[str, list[tuple[float, Interval]]]:
     """The lines of one pool's panel: policy -> (load in percent, metric) at each load."""
     return {
-        policy: [
-            (results.load(pool, beta), interval(results.of(pool, policy, metric, beta))) for beta in results.betas
-        ]
+        policy: [(results.load(pool, beta), interval(results.of(pool, policy, metric, beta))) for beta in results.betas]
         for policy in results.sweep.policies
     }
 
@@ -160,17 +190,22 @@ def drawings(about: str = "") -> list[Drawing]:
     ]
 
 
-def _drawn(options: Options, results: Results, stem: str) -> DataTable:
-    metric, label = FIGURES[stem]
-    panels = {name: panel(results, name, metric) for name in POOLS}
-    rows = [
-        (name, beta, load, policy, *vars(value).values(), results.sweep.complete(beta, name))
-        for name, series in panels.items()
-        for policy, points in series.items()
-        for beta, (load, value) in zip(results.betas, points, strict=True)
-    ]
-    figures.lines(options.out, stem, {f"pool {name}": series for name, series in panels.items()}, ("load (%)", label))
-    return DataTable(stem, ("pool", "beta", "load_percent", "policy", metric, "low", "high", "seeds"), rows)
+def _drawn(options: Options, results: Results) -> list[DataTable]:
+    """Draw the figures; their numbers."""
+    tables = []
+    for stem, (metric, label) in FIGURES.items():
+        panels = {name: panel(results, name, metric) for name in results.sweep.pools}
+        rows = [
+            (name, beta, load, policy, *vars(value).values(), results.sweep.complete(beta, name))
+            for name, series in panels.items()
+            for policy, points in series.items()
+            for beta, (load, value) in zip(results.betas, points, strict=True)
+        ]
+        named = {f"pool {name}": series for name, series in panels.items()}
+        figures.lines(options.out, stem, named, ("load (%)", label))
+        header = ("pool", "beta", "load_percent", "policy", metric, "low", "high", "seeds")
+        tables.append(DataTable(stem, header, rows))
+    return tables
 
 
 def _seven(results: Results) -> DataTable:

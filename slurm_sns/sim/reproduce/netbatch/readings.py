@@ -1,14 +1,15 @@
 """How the words of the Max-Jobs paper are read as numbers: each word has one pair of bounds on every page.
 
-The paper calls differences "similar", "slight" or "marked" and prints few numbers. A reading gives the word both its
+The paper calls differences "similar", "slight" or "marked" and prints few numbers. A reading gives the word its
 bounds, in percent of a wait (slowdown, queue length) or in percentage points of a share, and a page states them beside
-the quotation. The bounds are ours: nothing in the paper prints them.
+the quotation. "Worse" and "poorly" have no upper bound; every other word has both. The bounds are ours: nothing in the
+paper prints them.
 """
 
 from dataclasses import dataclass
 from math import inf, isfinite
 
-from slurm_sns.sim.reproduce.claims import Claim, Interval
+from slurm_sns.sim.reproduce.claims import Claim, Difference, Interval
 
 #: "The same", "similar", "little difference", "near": no further apart than this. A printed change is met within
 #: `NEAR_PRINTED`. What is slight is at most twice the same; what is more is marked.
@@ -21,12 +22,16 @@ WHOLE = 100.0
 
 @dataclass(frozen=True)
 class Reading:
-    """A word and the bounds of the difference that it stands for; `unit` is "%" or "points"."""
+    """A word and the bounds of the difference that it stands for; `unit` is "%" or "points".
+
+    `of_difference` is false for a word on one policy alone.
+    """
 
     word: str
     low: float
     high: float
     unit: str = "%"
+    of_difference: bool = True
 
     def __str__(self) -> str:
         if isfinite(self.high):
@@ -35,12 +40,18 @@ class Reading:
 
     def of(self, where: str, quotation: str, measure: str, found: Interval) -> Claim:
         """The claim of a sentence of the paper that uses the word."""
-        return Claim(where, f"{quotation} ({self})", measure, found, self.low, self.high)
+        kind = Difference if self.of_difference else Claim
+        return kind(where, f"{quotation} ({self})", measure, found, self.low, self.high)
 
 
-def printed(change: float, unit: str = "%") -> Reading:
-    """A number that the paper prints of its own run."""
-    return Reading(f"{change:g} {unit}", change - NEAR_PRINTED, change + NEAR_PRINTED, unit)
+def printed(change: float) -> Reading:
+    """A change in percent that the paper prints of its own run."""
+    return Reading(f"{change:g} %", change - NEAR_PRINTED, change + NEAR_PRINTED)
+
+
+def printed_share(share: float, unit: str = "%") -> Reading:
+    """A share that the paper prints of its own run."""
+    return Reading(f"{share:g} {unit}", share - NEAR_PRINTED, share + NEAR_PRINTED, unit, of_difference=False)
 
 
 #: Of waits: by how many percent the one is above the other. Less is better.
@@ -57,13 +68,20 @@ POOR = Reading("poor", SAME, inf)
 LITTLE_DIFFERENCE = Reading("little difference", -SAME, SAME, "points")
 WINS_MORE = Reading("more", 0, WHOLE, "points")
 WINS_SLIGHTLY_MORE = Reading("slightly more", 0, SLIGHT, "points")
+WINS_LESS = Reading("less", -WHOLE, 0, "points")
 WINS_SLIGHTLY_LESS = Reading("slightly less", -SLIGHT, 0, "points")
 WINS_MARKEDLY_MORE = Reading("markedly more", SLIGHT, WHOLE, "points")
 
 #: The sentence of a page that says how words are read.
 TOLD = (
     "The paper's words are read as numbers, the same ones on every page, and each reading stands beside its "
-    f"quotation with both its bounds: *the same*, *similar*, *little difference* and *near* mean within {SAME:g} (% of "
-    f"a wait, or percentage points of a share), *slightly* 0 to {SLIGHT:g}, *markedly* and *significantly* more than "
-    f"{SLIGHT:g}, *poorly* worse by more than {SAME:g}; a printed change is met within {NEAR_PRINTED:g} points."
+    f"quotation with its bounds: *the same*, *similar*, *little difference* and *near* mean within {SAME:g} (% of a "
+    f"wait, or percentage points of a share), *slightly* 0 to {SLIGHT:g}, *markedly* and *significantly* more than "
+    f"{SLIGHT:g}, *poorly* worse by more than {SAME:g}; a printed change is met within {NEAR_PRINTED:g} points. "
+    "*Worse* and *poorly* have no upper bound."
+)
+#: The sentence of a page of seeds that says what its percentages are.
+PERCENT = (
+    "A percentage is the mean over the seeds of each seed's own percentage, not the ratio of two mean waits; the best "
+    "rival of a policy is the one with the least mean over the same seeds."
 )

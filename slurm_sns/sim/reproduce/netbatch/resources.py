@@ -18,7 +18,7 @@ from slurm_sns.policies.placement.node_arrays import BANDWIDTH, CORES, MEMORY, W
 from slurm_sns.sim.replay.trace_replay import MoreDemands, replay
 from slurm_sns.sim.reproduce.claims import Claim, Interval, interval, percent_more
 from slurm_sns.sim.reproduce.netbatch.load_claims import MIX
-from slurm_sns.sim.reproduce.netbatch.readings import BEST_OR_THE_SAME, BETTER, TOLD
+from slurm_sns.sim.reproduce.netbatch.readings import BEST_OR_THE_SAME, BETTER, PERCENT, TOLD
 from slurm_sns.sim.reproduce.options import Options
 from slurm_sns.sim.reproduce.page import DataTable, Page
 from slurm_sns.sim.reproduce.runs import HIGHEST_LOAD, INTERVAL_S, MAX_JOBS, TOLD_DEFAULT_CYCLE, records_of
@@ -140,7 +140,10 @@ def reproduce(options: Options) -> Page:
         ],
         claims=[claim for key, of in waits.items() if key[1] > 2 for claim in _claims(key, of)],
         numbers=[_numbers(waits)],
-        remarks=[TOLD, "Mean waits in seconds, and in percent above those of Max-Jobs with the paper's five:"],
+        remarks=[
+            f"{TOLD} {PERCENT}",
+            "Mean waits in seconds, and in percent above those of Max-Jobs with the paper's five:",
+        ],
         shown=_beside(waits, counts[-1]),
         seeds=options.seeds,
     )

@@ -205,12 +205,13 @@ RULE = (
     "narrow."
 )
 REMARK = (
-    "The paper makes these claims about other pools; we ask whether they hold on these logs too. SDSC-SP2, KTH-SP2 and "
-    "Trinity are not here: their jobs take whole nodes of one size, so that every policy gives the same schedule. "
-    "UB-HPC's jobs on GPUs are left out, and its few constraints on the type of the processor ignored; its jobs of up "
-    "to three days run far beyond the end of the week, so that its load is not one of a long time. Where the mean wait "
-    "is many days, more arrives than can be packed, and the queue grows until the end of the log. The table shows mean "
-    "waits, and by how many percent they are above those of Max-Jobs with the paper's five:"
+    "The paper makes these claims about other pools; we ask whether they hold on these logs too. Of the logs at hand "
+    "these three record memory. SDSC-SP2, KTH-SP2 and Trinity do not; their jobs take whole nodes of one size, so "
+    "that every policy gives the same schedule. UB-HPC's jobs on GPUs are left out, and its few constraints on the "
+    "type of the processor ignored; its jobs of up to three days run far beyond the end of the week, so that its load "
+    "is not one of a long time. Where the mean wait is many days, more arrives than can be packed, and the queue "
+    "grows until the end of the log. The table shows mean waits, and by how many percent they are above those of "
+    "Max-Jobs with the paper's five:"
 )
 
 

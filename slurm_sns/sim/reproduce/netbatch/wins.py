@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slurm_sns.sim.reproduce import figures
-from slurm_sns.sim.reproduce.claims import Claim, Interval, interval
+from slurm_sns.sim.reproduce.claims import Claim, Interval, interval, joint
 from slurm_sns.sim.reproduce.netbatch import buckets
-from slurm_sns.sim.reproduce.netbatch.full import finished, named
+from slurm_sns.sim.reproduce.netbatch.full import NOTHING_QUEUES, named
 from slurm_sns.sim.reproduce.netbatch.full import sweeps_of as full_sweeps
-from slurm_sns.sim.reproduce.netbatch.load import HEURISTICS, Results
+from slurm_sns.sim.reproduce.netbatch.load import HEURISTICS, Results, finished
 from slurm_sns.sim.reproduce.netbatch.load_claims import BEST_MEMORY, MIX, WORSE_CORES
-from slurm_sns.sim.reproduce.netbatch.readings import TOLD, WINS_MARKEDLY_MORE, WINS_MORE, printed
+from slurm_sns.sim.reproduce.netbatch.readings import TOLD, WINS_MARKEDLY_MORE, WINS_MORE, printed_share
 from slurm_sns.sim.reproduce.options import Options
 from slurm_sns.sim.reproduce.page import DataTable, Drawing, Page
 from slurm_sns.sim.reproduce.rows import run_with_rows
@@ -91,6 +91,7 @@ def page_of(options: Options, of_sweeps: Sequence[Results], of_buckets: Shares) 
                 "are counted. A pool is missing where fewer than two of its seeds are complete."
             ),
             *(f"*{named(results)}*: {results.made()}" for results in of_sweeps),
+            NOTHING_QUEUES,
             TOLD,
         ],
         claims=[claim for _, claim in claims],
@@ -121,34 +122,55 @@ def shares_of(results: Results) -> Shares:
 
 def claims_of(shares: Shares, of_buckets: Shares | None = None) -> list[Claim]:
     """What the paper says of the figure, on the pools that are there; without buckets, but for its words on them."""
-    claims = []
+    claims: list[Claim] = []
     for name, won in shares.items():
         others = [member for member in HEURISTICS if member != MIX]
         second = max(others, key=lambda member: float(won[member].mean()))
         ahead = interval(won[MIX] - won[second])
         text = f'{name}: "Mix-Fit is dominant"'
-        claims.append(WINS_MORE.of(FIGURE, text, f"points, mix-fit - {second}", ahead))
+        dominant = WINS_MORE.of(FIGURE, text, f"points, mix-fit - {second}", ahead)
+        claims.append(dominant)
         if of_buckets is not None:
-            text = f'{name}: Mix-Fit is dominant "even more than in the above buckets experiment"'
+            text = f'{name}: Mix-Fit is dominant "even more than in the above buckets experiment" ({WINS_MORE})'
             more = _paired(won[MIX], of_buckets[name][MIX])
-            claims.append(WINS_MORE.of(FIGURE, text, "points of mix-fit, cycles - buckets", more))
+            further = WINS_MORE.of(FIGURE, text, "points of mix-fit, cycles - buckets", more)
+            claims.append(joint(text, dominant, further))
         text = f'{name}: "Best-Fit-Memory is markedly better than Worse-Fit-Cores"'
         better = interval(won[BEST_MEMORY] - won[WORSE_CORES])
         measure = "points, best-fit-memory - worse-fit-cores"
         claims.append(WINS_MARKEDLY_MORE.of(FIGURE, text, measure, better))
-    if "A" in shares:
-        text = f'A: Mix-Fit\'s share is "still getting as low as {LEAST}% in pool A"'
-        claims.append(printed(LEAST, "% of cycles").of(FIGURE, text, "% of cycles", interval(shares["A"][MIX])))
-        text = "Mix-Fit's share is least in A"
-        for name in [pool for pool in shares if pool != "A"]:
-            more = _paired(shares[name][MIX], shares["A"][MIX])
-            claims.append(WINS_MORE.of(FIGURE, text, f"points, {name} - A", more))
-    text = 'Best-Fit-Memory is markedly better than Worse-Fit-Cores "especially in pools A and D"'
-    for name in "AD":
-        for calm in "BC":
-            if {name, calm} <= shares.keys():
-                lead, other = (shares[pool][BEST_MEMORY] - shares[pool][WORSE_CORES] for pool in (name, calm))
-                claims.append(WINS_MORE.of(FIGURE, text, f"points of lead, {name} - {calm}", _paired(lead, other)))
+    return [*claims, *_least_in_a(shares), *_especially(shares)]
+
+
+def _least_in_a(shares: Shares) -> list[Claim]:
+    """Mix-Fit's share in A: the printed value, and that it is the least of all pools."""
+    if "A" not in shares:
+        return []
+    text = f'A: Mix-Fit\'s share is "still getting as low as {LEAST}% in pool A"'
+    reading = printed_share(LEAST, "% of cycles")
+    printed = reading.of(FIGURE, text, "% of cycles", interval(shares["A"][MIX]))
+    text = f"Mix-Fit's share is least in A ({WINS_MORE})"
+    parts = [
+        WINS_MORE.of(FIGURE, text, f"points, {name} - A", _paired(won[MIX], shares["A"][MIX]))
+        for name, won in shares.items()
+        if name != "A"
+    ]
+    return [printed, *([joint(text, *parts)] if parts else [])]
+
+
+def _especially(shares: Shares) -> list[Claim]:
+    """In A and in D, Best-Fit-Memory is ahead, and further ahead than in each of the other two."""
+    lead = {pool: won[BEST_MEMORY] - won[WORSE_CORES] for pool, won in shares.items()}
+    claims: list[Claim] = []
+    for name in [pool for pool in "AD" if pool in shares]:
+        text = f'{name}: Best-Fit-Memory is better than Worse-Fit-Cores "especially in pools A and D" ({WINS_MORE})'
+        further = [
+            WINS_MORE.of(FIGURE, text, f"points of lead, {name} - {calm}", _paired(lead[name], lead[calm]))
+            for calm in "BC"
+            if calm in shares
+        ]
+        ahead = WINS_MORE.of(FIGURE, text, f"points of lead, {name}", interval(lead[name]))
+        claims += [joint(text, ahead, *further)] if further else []
     return claims
 
 
