@@ -56,7 +56,7 @@ def tasks(identity: int, number: int, **fields) -> ObservedJob:
 
 def pinned(identity: int, *nodes: str, **fields) -> ObservedJob:
     """A job that we placed and that Slurm has not started yet."""
-    return job(identity, **{"priority": 1500, "nice": -500, "pinned_to": nodes, **fields})
+    return job(identity, **{"priority": 1500, "nice": -60_000, "pinned_to": nodes, **fields})
 
 
 def running(identity: int, *nodes: str, **fields) -> ObservedJob:

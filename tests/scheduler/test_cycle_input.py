@@ -194,7 +194,7 @@ def test_a_job_of_several_partitions_has_the_best_of_their_tiers() -> None:
 
 
 def test_a_placement_that_was_taken_back_does_not_leave_our_boost_in_the_queue_order() -> None:
-    boosted = job(2, nice=-500)
+    boosted = job(2, nice=-60_000)
     seen = situation(look(job(1), boosted), record(2, Stage.HELD, nice=0))
     assert planned(seen) == [1, 2]
     assert seen.records[2].nice == 0
@@ -338,7 +338,7 @@ def test_a_record_of_another_submission_with_the_same_number_is_forgotten() -> N
 
 def test_a_job_that_its_owner_held_stays_held_without_its_placement() -> None:
     """With our boost, the owner could put the job before all others at any time, by releasing it."""
-    seen = situation(look(job(1, pinned_to=("c1",), nice=-500)), record(1, nodes=("c1",), nice=7))
+    seen = situation(look(job(1, pinned_to=("c1",), nice=-60_000)), record(1, nodes=("c1",), nice=7))
     why = "held by its owner after it was placed"
     assert (planned(seen), seen.corrections) == (
         [],
@@ -496,6 +496,14 @@ def test_a_job_that_was_given_to_slurm_is_ours_again_once_slurmctld_has_lost_tha
     assert (planned(lost), lost.records[1].stage, lost.records[1].is_noted) == ([1], Stage.HELD, False)
     held = situation(look(job(1, extra="sns:1 advised")), *given.records.values())
     assert (planned(held), held.corrections) == ([], ()), "a later hold is its owner's"
+
+
+def test_a_job_without_a_record_that_carries_our_boost_has_its_owners_nice_value_on_record() -> None:
+    waiting = situation(look(job(1, nice=-2_000_000_000, extra="sns:1 nice=7")))
+    assert waiting.records[1].nice == 7
+    held = pinned(1, "c1", priority=0, reason="BadConstraints", extra="sns:1 nice=7 advised")
+    changed = situation(look(held))
+    assert (changed.records[1].nice, changed.records[1].nodes) == (7, ("c1",))
 
 
 def test_a_placed_job_that_its_owner_held_is_ours_again_once_slurmctld_has_lost_both() -> None:

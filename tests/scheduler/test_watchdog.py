@@ -56,7 +56,7 @@ def test_held_jobs_are_released_when_the_heartbeat_is_old_missing_or_of_no_sense
 
 def test_a_job_that_its_owner_holds_is_not_released(case: Case) -> None:
     case.beat = None
-    case.slurm.change(1, pinned_to=("c1",), nice=-500)
+    case.slurm.change(1, pinned_to=("c1",), nice=-60_000)
     case.slurm.submit(1, extra="")
     case.slurm.submit(1, extra="sns:1 advised")
     assert case.dog.look() == 0
@@ -67,7 +67,7 @@ def test_a_job_that_its_owner_holds_after_we_released_it_is_not_released_again(c
     """Neither by the watchdog, whose records are those of a scheduler that is dead, nor by the next scheduler."""
     case.beat = None
     if stage is Stage.PLACED:
-        case.slurm.change(1, pinned_to=("c1",), priority=1500, nice=-500)
+        case.slurm.change(1, pinned_to=("c1",), priority=1500, nice=-60_000)
     case.records = {1: JobRecord(1, case.slurm.jobs[1].submit_s, stage, ("c1",) if stage is Stage.PLACED else ())}
     assert case.dog.look() == 1
     case.slurm.change(1, priority=0, reason="JobHeldUser")
@@ -79,7 +79,7 @@ def test_a_job_that_its_owner_holds_after_we_released_it_is_not_released_again(c
 
 def test_a_job_that_was_placed_and_never_started_is_unpinned_too(case: Case) -> None:
     case.beat = None
-    case.slurm.change(1, pinned_to=("c1",), priority=1500, nice=-500)
+    case.slurm.change(1, pinned_to=("c1",), priority=1500, nice=-60_000)
     assert case.dog.look() == 1
     assert (case.slurm.jobs[1].pinned_to, case.is_held) == ((), False)
 
@@ -88,7 +88,7 @@ def test_a_job_that_slurm_holds_because_of_our_placement_is_released_and_an_admi
     case: Case,
 ) -> None:
     case.beat = None
-    case.slurm.change(1, pinned_to=("c1",), priority=0, nice=-500, reason="BadConstraints")
+    case.slurm.change(1, pinned_to=("c1",), priority=0, nice=-60_000, reason="BadConstraints")
     assert case.dog.look() == 1
     assert (case.slurm.jobs[1].pinned_to, case.is_held) == ((), False)
     case.slurm.change(1, pinned_to=(), priority=0, nice=0, reason="JobHeldAdmin")
@@ -98,7 +98,7 @@ def test_a_job_that_slurm_holds_because_of_our_placement_is_released_and_an_admi
 def test_a_job_whose_placement_cannot_be_taken_back_is_not_released(case: Case) -> None:
     """Released with our boost, which nobody would remove, it would be the first in its partition."""
     case.beat = None
-    case.slurm.change(1, pinned_to=("c1",), priority=0, nice=-500, reason="BadConstraints")
+    case.slurm.change(1, pinned_to=("c1",), priority=0, nice=-60_000, reason="BadConstraints")
 
     def refuse(_change) -> None:
         raise Refused("Job is no longer pending execution")
@@ -122,7 +122,7 @@ def test_a_placed_job_without_a_mark_that_its_owner_holds_keeps_our_nodes_which_
     case: Case,
 ) -> None:
     case.beat = None
-    case.slurm.change(1, pinned_to=("c1",), priority=0, nice=-500, reason="JobHeldUser", extra="mine")
+    case.slurm.change(1, pinned_to=("c1",), priority=0, nice=-60_000, reason="JobHeldUser", extra="mine")
     case.records = {1: JobRecord(1, case.slurm.jobs[1].submit_s, Stage.PLACED, ("c1",))}
     for _ in range(2):
         assert case.dog.look() == 0
@@ -179,7 +179,7 @@ def test_a_hold_of_a_scheduler_that_lives_again_is_ended_where_the_mark_says_now
     """It may stand still between its last check of a job and the change of the job."""
     case.beat = None
     submit_s = case.slurm.jobs[1].submit_s
-    case.slurm.change(1, pinned_to=("c1",), priority=1500, nice=-500)
+    case.slurm.change(1, pinned_to=("c1",), priority=1500, nice=-60_000)
     case.records = {1: JobRecord(1, submit_s, Stage.PLACED, ("c1",))}
     unpin = case.slurm.unpin
 

@@ -403,6 +403,20 @@ one_patch(
     lambda real: lambda jobs, records: tuple(nice.OwnNice(each.job_id, 0) for each in real(jobs, records)),
 )
 one_patch(
+    "nice sent once for good",
+    "A nice value that slurmctld has lost is not sent again.",
+    sending.Sending,
+    "forget_restored",
+    lambda _: lambda _self: None,
+)
+one_patch(
+    "lost release not noticed",
+    "A job that slurmctld has lost the release of counts as Slurm's, held as it is.",
+    job_status,
+    "_was_lost",
+    lambda _: lambda _job, _record: False,
+)
+one_patch(
     "mark written over any text",
     "A placement writes our mark, whatever stands in Extra.",
     carrying_out.CarryingOut,

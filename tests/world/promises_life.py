@@ -10,8 +10,8 @@ from world.slurm_jobs import USER_IDS
 PEOPLE = frozenset({*USER_IDS, "admin"})
 #: The states of a job that has nodes.
 RUNNING = ("running", "suspended")
-#: The nice values of placed jobs (README; -500 in earlier versions): an administrator's equal value is taken for ours.
-OUR_NICE = (-2_000_000_000, -60_000, -500)
+#: The nice values of placed jobs (README): an administrator's equal value is taken for ours.
+OUR_NICE = (-2_000_000_000, -60_000)
 #: A requeued job is completing for so long, and cannot be changed meanwhile.
 COMPLETES_IN_S = 1.0
 #: What a submission asks for where it says nothing (ModelJob).

@@ -109,7 +109,7 @@ def follow_up(
                 return record, ()
             return replace(known(record, job), stage=Stage.PLACED, placed_s=now_s), ()
         case JobStatus.CHANGED | JobStatus.MARK_LOST:
-            kept = record or JobRecord(job.id, job.submit_s, Stage.HELD, nice=job.nice, restarts=job.restarts)
+            kept = record or _new_record(job)
             return kept, handed_over(job, status, record, _why_changed(job, status, record))
         case JobStatus.RELEASED:
             return _given_to_slurm(job, record), _advice(job, settings)
@@ -244,9 +244,16 @@ def failed(record: JobRecord, why: str, settings: Settings, now_s: float) -> Job
     return replace(record, stage=Stage.HELD, failures=failures, retry_s=now_s + wait_s, note=why)
 
 
+def _new_record(job: ObservedJob) -> JobRecord:
+    """The record of a held job without one. If the record was lost, our nodes or our boost may be on the job."""
+    nodes = job.pinned_to if carries_ours(job, None) else ()
+    nice = own_nice_of(job) if may_be_boosted(job.nice) else job.nice
+    return JobRecord(job.id, job.submit_s, Stage.HELD, nodes, nice=nice, restarts=job.restarts)
+
+
 def _waiting(job: ObservedJob, record: JobRecord | None) -> FollowUp:
     if record is None:
-        return JobRecord(job.id, job.submit_s, Stage.HELD, nice=job.nice, restarts=job.restarts), ()
+        return _new_record(job), ()
     # The nice that Slurm shows is the owner's, also after the owner changed it. Our boost is still in it only if the
     # owner has cleared our node list.
     nice = record.nice if is_boosted(job.nice, record.nice) else job.nice

@@ -28,10 +28,8 @@ MULTIFACTOR = Boost(-2_000_000_000, -MOST_NICE)
 #: check: with a nice value below -65,534 the priority wraps around. A placed job comes before the waiting jobs among
 #: the 60,000 that were submitted before it.
 BASIC = Boost(-60_000, -65_000)
-#: The boost of earlier versions, which did not look at PriorityType: a job may still wait, or run, with it.
-EARLIER = Boost(-500, -MOST_NICE)
 #: The largest boost first.
-BOOSTS = (MULTIFACTOR, BASIC, EARLIER)
+BOOSTS = (MULTIFACTOR, BASIC)
 
 
 class OwnNice(NamedTuple):

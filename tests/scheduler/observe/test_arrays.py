@@ -207,7 +207,7 @@ def test_an_array_that_can_never_run_is_released_whole() -> None:
     ("busy", "held", "split"), [(0, 0, 5), (1, 0, 4), (3, 1, 1), (4, 0, 1), (4, 1, 0), (5, 0, 0), (7, 0, 0)]
 )
 def test_what_is_placed_runs_or_is_split_off_counts_for_the_limit(busy: int, held: int, split: int) -> None:
-    jobs = [task(100 + at, 1, at, priority=9, pinned_to=("c1",), nice=-500) for at in range(busy // 2)]
+    jobs = [task(100 + at, 1, at, priority=9, pinned_to=("c1",), nice=-60_000) for at in range(busy // 2)]
     jobs += [replace(running(200 + at, "c1"), array_id=1, array_task=50 + at) for at in range(busy - busy // 2)]
     jobs += [task(300 + at, 1, 70 + at, array_limit=5) for at in range(held)]
     seen = situation(look(array(1, "100-199", array_limit=5), *jobs))

@@ -58,7 +58,7 @@ def refused(identity: int, *, failures: int = 1, limit: str = LIMIT, **fields):
 
 
 def test_a_placement_that_meets_a_limit_is_taken_back_at_once() -> None:
-    placed = job(1, priority=1500, nice=-500, pinned_to=("c1",), reason=LIMIT)
+    placed = job(1, priority=1500, nice=-60_000, pinned_to=("c1",), reason=LIMIT)
     seen = situation(look(placed), record(1))
     assert seen.records[1].limited_by == LIMIT
     assert [each.job_id for each in seen.corrections] == [1]
@@ -158,7 +158,7 @@ def test_a_clock_that_was_set_back_does_not_delay_the_next_try() -> None:
 
 
 def test_while_it_tries_the_others_wait() -> None:
-    trying = job(2, cpus=4, priority=1500, nice=-500, pinned_to=("c1",))
+    trying = job(2, cpus=4, priority=1500, nice=-60_000, pinned_to=("c1",))
     seen = situation(look(job(1, cpus=8), trying), refused(1), record(2, limited_by=LIMIT))
     assert planned(seen) == []
 
@@ -249,7 +249,7 @@ def test_for_each_job_of_the_owner_that_started_or_ended_one_more_tries() -> Non
     past = running(20, "c1", start_s=int(NOW) - 5), ended(21, start_s=int(NOW) - 90, end_s=int(NOW) - 6)
     before = running(22, "c1", start_s=int(NOW) - 60), running(23, "c1", start_s=int(NOW) - 5, user_id=BOB)
     assert planned(situation(look(*jobs, *past, *before), *waits)) == [1, 2, 3]
-    trying = job(9, cpus=8, priority=1500, nice=-500, pinned_to=("c1",))
+    trying = job(9, cpus=8, priority=1500, nice=-60_000, pinned_to=("c1",))
     placed = record(9, limited_by=LIMIT)
     assert planned(situation(look(*jobs, *past, trying), *waits, placed)) == [1, 2]
 
@@ -269,7 +269,7 @@ def test_a_job_that_starts_has_met_no_limit_any_more() -> None:
 
 
 def test_the_same_refusal_again_is_a_repetition() -> None:
-    placed = job(1, priority=1500, nice=-500, pinned_to=("c1",), reason=LIMIT, user_id=ALICE)
+    placed = job(1, priority=1500, nice=-60_000, pinned_to=("c1",), reason=LIMIT, user_id=ALICE)
     assert situation(look(placed), record(1)).repeated == frozenset()
     assert situation(look(placed), record(1, limited_by="QOSGrpCpuLimit")).repeated == frozenset()
     assert situation(look(placed), record(1, limited_by=LIMIT)).repeated == {1}

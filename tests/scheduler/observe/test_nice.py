@@ -44,7 +44,7 @@ def test_what_an_administrator_gave_is_found_again_in_the_boosted_nice_value(nic
     assert without_boost(boosted(nice, priority_type)) == min(nice, 0)
 
 
-@pytest.mark.parametrize(("shown", "own"), [(0, 0), (7, 7), (-499, 0), (-500, 0), (-530, -30)])
+@pytest.mark.parametrize(("shown", "own"), [(0, 0), (7, 7), (-500, 0), (-60_000, 0), (-60_030, -30)])
 def test_without_a_boost_a_nice_value_is_the_owners(shown: int, own: int) -> None:
     assert without_boost(shown) == own
 
@@ -52,7 +52,7 @@ def test_without_a_boost_a_nice_value_is_the_owners(shown: int, own: int) -> Non
 def test_jobs_that_run_with_our_boost_are_found_until_they_complete() -> None:
     jobs = [
         running(1, "c1", nice=-2_000_000_000),
-        running(2, "c1", nice=-500),
+        running(2, "c1", nice=-60_000),
         running(3, "c1", nice=7),
         running(4, "c1", nice=-2_000_000_000, is_completing=True),
         running(5, "c1", nice=-2_000_000_000),

@@ -166,7 +166,7 @@ def test_how_far_ahead_slurm_plans_is_the_sites_choice() -> None:
 
 
 def test_what_we_have_placed_comes_free_after_its_time_limit() -> None:
-    placed = job(5, tasks=28, priority=1500, nice=-500, pinned_to=("c1",), walltime_s=600)
+    placed = job(5, tasks=28, priority=1500, nice=-60_000, pinned_to=("c1",), walltime_s=600)
     behind = [replace(OURS_BEHIND, id=at, walltime_s=walltime_s) for at, walltime_s in ((2, 600), (3, 660))]
     seen = situation(look(*behind, placed, slurms()), record(5))
     assert (planned(seen), seen.blocked) == ([2], {3: KEPT})
@@ -200,7 +200,7 @@ def test_a_node_that_slurm_keeps_for_a_job_that_it_does_not_show_is_left_alone()
 
 def test_what_we_placed_ourselves_keeps_nothing_twice() -> None:
     placed = job(
-        5, priority=1500, nice=-500, pinned_to=("c1",), planned_on=("c1",), start_s=int(NOW), reason="Resources"
+        5, priority=1500, nice=-60_000, pinned_to=("c1",), planned_on=("c1",), start_s=int(NOW), reason="Resources"
     )
     seen = situation(look(OURS_BEHIND, placed), record(5))
     assert allowed(seen) == {2: {"c1", "c2"}}
