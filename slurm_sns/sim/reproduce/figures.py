@@ -59,13 +59,21 @@ def lines(
     _save(figure, folder, stem)
 
 
-def logarithmic_lines(folder: Path, stem: str, panels: Mapping[str, Series], labels: tuple[str, str]) -> None:
-    """Lines with error bars on a logarithmic axis of values; one legend below the panels, which have the same lines."""
+def logarithmic_lines(
+    folder: Path, stem: str, panels: Mapping[str, Series], labels: tuple[str, str], *, ticks: Sequence[int] = (1,)
+) -> None:
+    """Lines with error bars on a logarithmic axis of values; one legend below the panels, which have the same lines.
+
+    `ticks` are the multiples of the powers of ten that are labelled: more than one for values of few decades.
+    """
     figure, axes = _panels(len(panels))
     for axis, (title, series) in zip(axes, panels.items(), strict=True):
         for at, (name, points) in enumerate(series.items()):
             _draw_line(axis, at, name, points)
         axis.set_yscale("log")
+        if len(ticks) > 1:
+            axis.minorticks_off()
+            axis.yaxis.set_major_locator(LogLocator(subs=ticks))
         axis.yaxis.set_major_formatter("{x:g}")
         _label(axis, title, labels)
     drawn, names = axes[0].get_legend_handles_labels()

@@ -141,4 +141,4 @@ def _draw(options: Options, of_sweeps: Sequence[Results]) -> None:
             if pool in results.sweep.pools
         }
         if panels:
-            figures.logarithmic_lines(options.out, stem, panels, ("load (%)", label))
+            figures.logarithmic_lines(options.out, stem, panels, ("load (%)", label), ticks=(1, 2, 5))
