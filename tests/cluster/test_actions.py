@@ -11,11 +11,13 @@ from cluster import PYTHON, Cluster
 ORDER = """
 import sys
 from slurm_sns.model import Release, Requeue, Resume, Suspend
+from slurm_sns.scheduler.observe.follow_up import Advise
 from slurm_sns.scheduler.orders import EndHold
 from slurm_sns.slurm.executor import SlurmExecutor
 
 name, number, *more = sys.argv[1:]
 kinds = {"suspend": Suspend, "resume": Resume, "requeue": Requeue, "release": Release, "end-hold": EndHold}
+kinds["advise"] = Advise
 (answer,) = SlurmExecutor().execute((kinds[name](int(number), *more),))
 print(answer.refused or answer.unreachable or "done")
 """
@@ -95,6 +97,24 @@ def test_of_a_job_that_is_free_already_a_release_changes_the_mark_alone(planned_
     slurms_own = {"LastSchedEval", "Reason", "Priority", "AccrueTime"}
     assert {name for name in before if before[name] != after[name]} <= slurms_own
     assert "0" not in (before["Priority"], after["Priority"])
+
+
+def test_the_mark_of_a_job_that_its_owner_released_says_so_while_it_waits_runs_and_in_an_array(
+    planned_by_hand: Cluster,
+) -> None:
+    cluster = planned_by_hand
+    waits, runs, array = (
+        cluster.submit(f"-t 5 -n1 --mem-per-cpu=1G {options}", "sleep 300")
+        for options in ("--begin=now+1hour", "", "--begin=now+1hour -a 0-2")
+    )
+    assert "held" in order(cluster, "advise", waits, "released")
+    for number in (waits, runs, array):
+        cluster.run(f"scontrol release {number}", "alice")
+    until_running(cluster, runs)
+    for number in (waits, runs, array):
+        assert order(cluster, "advise", number, "released") == "done"
+        assert " Extra=sns:1 advised " in cluster.run(f"scontrol show job -o {number}")
+        assert cluster.fields(number)["Priority"] != "0"
 
 
 def test_the_end_of_a_hold_frees_what_was_given_to_slurm_and_nothing_else(planned_by_hand: Cluster) -> None:
