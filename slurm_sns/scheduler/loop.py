@@ -220,7 +220,8 @@ class Scheduler:
         known = (observation.jobs, self._records.now, self._settings, ports.clock.now())
         for job_id in release_held(*known, executor=ports.executor, log=ports.log, reason=reason):
             if job_id in self._records.now:
-                self._records.now[job_id] = replace(self._records.now[job_id], stage=Stage.RELEASED)
+                given = replace(self._records.now[job_id], stage=Stage.RELEASED, is_noted=True)
+                self._records.now[job_id] = given
 
     def _log_new_problems(self, situation: Situation) -> None:
         """Log each unreadable record, and each job that runs differently from its plan, unless the last cycle did."""

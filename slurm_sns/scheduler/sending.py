@@ -9,7 +9,7 @@ from typing import TypeVar
 from slurm_sns.errors import Refused
 from slurm_sns.model import Action, Release, Requeue, Resume, SetShare, Start, Suspend
 from slurm_sns.scheduler.cycle_input import Situation
-from slurm_sns.scheduler.observe.follow_up import Correction
+from slurm_sns.scheduler.observe.follow_up import Advise, Correction
 from slurm_sns.scheduler.observe.nice import OwnNice, started_with_boost
 from slurm_sns.scheduler.observe.observed import ObservedJob
 from slurm_sns.scheduler.observe.records import NO_MEMORY, JobRecord
@@ -25,6 +25,8 @@ MOST_CORRECTIONS = 200
 #: The most nice values that a cycle restores, after its placements; the next cycle goes on. Each takes an RPC of 2 ms
 #: (seen).
 MOST_RESTORED = 100
+#: A nice value that Slurm still does not show is sent again after so long.
+SENT_AGAIN_S = 60.0
 
 #: What a policy may do to a job besides starting it.
 PolicyChange = Suspend | Resume | Requeue | SetShare | Release
@@ -40,6 +42,9 @@ class Sending:
         self._executor, self._heartbeat, self._clock, self._log = executor, heartbeat, clock, log
         self._restored: set[OwnNice] = set()
         self._refused: set[OwnNice] = set()
+        #: Jobs whose mark Slurm did not let us change: that is not tried again.
+        self._unadvised: set[int] = set()
+        self._forgot_s = float("-inf")
         self._lively_s = 0.0
 
     def begin(self, now_s: float) -> None:
@@ -50,8 +55,17 @@ class Sending:
         """Send the corrections of the state table, users taking turns; yield those that Slurm has made."""
         concerned = {each.job_id for each in situation.corrections}
         users = {job.id: job.user_id for job in situation.observed if job.id in concerned} if concerned else {}
-        in_turn = round_robin(situation.corrections, lambda each: users[each.job_id], MOST_CORRECTIONS)
-        yield from self._change(in_turn)
+        self._unadvised &= {each.job_id for each in situation.corrections if isinstance(each, Advise)}
+        wanted = [each for each in situation.corrections if not self._is_refused(each)]
+        in_turn = list(round_robin(wanted, lambda each: users[each.job_id], MOST_CORRECTIONS))
+        done: set[int] = set()
+        for change in self._change(in_turn):
+            done.add(change.job_id)
+            yield change
+        self._unadvised |= {each.job_id for each in in_turn if isinstance(each, Advise)} - done
+
+    def _is_refused(self, change: Correction) -> bool:
+        return isinstance(change, Advise) and change.job_id in self._unadvised
 
     def place(self, placements: Sequence[PlacementOrder]) -> Iterator[tuple[Start, Refused | None]]:
         """Send placements; yield each start when Slurm answers, with the refusal (None: Slurm accepted it)."""
@@ -78,12 +92,15 @@ class Sending:
     ) -> None:
         """Give the jobs that have started their own nice values back.
 
-        Each change is sent once for each start of a job: where an administrator has set the job's priority, Slurm
-        accepts the change and ignores it. A refusal is logged only when the next cycle meets it again: most refused
-        jobs are short ones that have ended in the meantime. `shows_life` is False after a clean stop, which must not
-        write the heartbeat.
+        Each change is sent once a minute for each start of a job: where an administrator has set the job's priority,
+        Slurm accepts the change and ignores it. A refusal is logged only when the next cycle meets it again: most
+        refused jobs are short ones that have ended in the meantime. `shows_life` is False after a clean stop, which
+        must not write the heartbeat.
         """
         found = started_with_boost(jobs, records)
+        if abs(self._clock.now() - self._forgot_s) > SENT_AGAIN_S:  # slurmctld may have been killed between two cycles
+            self.forget_restored()
+            self._forgot_s = self._clock.now()
         self._restored.intersection_update(found)
         self._refused.intersection_update(found)
         for own in [own for own in found if own not in self._restored][:MOST_RESTORED]:

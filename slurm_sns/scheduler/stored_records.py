@@ -44,7 +44,7 @@ class StoredRecords:
         changed = [
             record
             for job_id, record in self.now.items()
-            if (stored := known(job_id)) is not record and stored != record
+            if ((stored := known(job_id)) is not record and stored != record) or job_id in self._unsure
         ]
         gone = [job_id for job_id in {**self._stored, **dict.fromkeys(self._unsure)} if job_id not in self.now]
         self._unsure.update(record.job_id for record in changed)

@@ -47,6 +47,10 @@ _WORDS = {
 }
 
 
+#: The states in which the mark of a job can be changed.
+_CHANGEABLE = (JobState.PENDING, JobState.RUNNING, JobState.SUSPENDED)
+
+
 class SlurmExecutor:
     """Changes jobs as SlurmUser."""
 
@@ -171,7 +175,7 @@ class SlurmExecutor:
         ours has placed since we looked is held by its owner, too.
 
         Raises:
-            Refused: an administrator holds it now, it has started, or it has other nodes than when we looked.
+            Refused: an administrator holds it now, it has ended, or it has other nodes than when we looked.
         """
         now = self._load(order.job_id)
         if now.is_slurms and (now.priority != 0 or now.reason != SLURMS_HOLD):
@@ -179,8 +183,8 @@ class SlurmExecutor:
         if now.pinned_to and set(now.pinned_to) != set(order.pinned_to):
             raise Refused("it has been placed meanwhile, or its owner has changed its node list")
         if now.priority != 0:
-            if now.state is not JobState.PENDING:
-                raise Refused("it has started meanwhile")
+            if now.state not in _CHANGEABLE:
+                raise Refused("it has ended meanwhile")
             self._say_given(now)
             return
         if is_held_by_others(now) and now.reason == ADMINS_HOLD:
@@ -196,7 +200,7 @@ class SlurmExecutor:
             Refused: it is held, or has ended.
         """
         now = self._load(job_id)
-        if now.priority == 0 or now.state not in (JobState.PENDING, JobState.RUNNING):
+        if now.priority == 0 or now.state not in _CHANGEABLE:
             raise Refused("it is held again, or has ended")
         self._say_given(now)
 

@@ -506,6 +506,31 @@ def test_a_job_without_a_record_that_carries_our_boost_has_its_owners_nice_value
     assert (changed.records[1].nice, changed.records[1].nodes) == (7, ("c1",))
 
 
+def test_a_placement_that_slurmctld_has_gone_back_to_is_taken_off_the_job() -> None:
+    """Our record knows of no nodes any more; left on the job, they would be all that it may run on."""
+    seen = situation(look(pinned(1, "c1")), record(1, Stage.HELD))
+    assert [(each.keeps_nodes, each.nice) for each in seen.corrections] == [(False, 0)]
+
+
+def test_a_placed_job_that_its_owner_held_keeps_no_memory_of_ours_when_slurmctld_has_lost_that_it_was_taken_back() -> (
+    None
+):
+    known = record(1, Stage.OWNER_HELD, memory_per_cpu_mb=500, given_memory_mb=128_000, is_noted=True)
+    seen = situation(look(pinned(1, "c1", priority=0, **WHOLE)), known)
+    assert [each.own_memory.per_cpu_mb for each in seen.corrections] == [500]
+
+
+def test_words_of_marks_are_sent_after_everything_else() -> None:
+    released, overdue = job(1, priority=9), pinned(2, "c1")
+    seen = situation(look(released, overdue), record(1, Stage.HELD), record(2, placed_s=0))
+    assert [each.job_id for each in seen.corrections] == [2, 1]
+
+
+def test_a_suspended_job_that_its_owner_released_is_left_alone() -> None:
+    suspended = replace(job(1, priority=9), state=JobState.SUSPENDED, allocated=("c1",))
+    assert situation(look(suspended), record(1, Stage.HELD)).corrections == ()
+
+
 def test_a_placed_job_that_its_owner_held_is_ours_again_once_slurmctld_has_lost_both() -> None:
     left = situation(look(job(1, extra="sns:1 advised")), record(1, Stage.OWNER_HELD))
     lost = situation(look(job(1)), *left.records.values())

@@ -424,6 +424,38 @@ def test_a_job_that_its_owner_holds_right_after_it_was_given_to_slurm_stays_held
     assert site.history.records[2].stage is Stage.RELEASED
 
 
+def test_what_the_kill_switch_gives_to_slurm_is_noted_so_that_a_killed_slurmctld_strands_nothing(site: Site) -> None:
+    site.slurm.submit(1)
+    site.switch.on = True
+    scheduler = site.scheduler(ENFORCE)
+    held = site.slurm.jobs[1]
+    scheduler.cycle()
+    site.slurm.jobs[1] = held
+    scheduler.cycle()
+    assert site.slurm.jobs[1].priority > 0, "released once more"
+
+
+class Unadvised(FakeSlurm):
+    """Refuses every change of a mark alone."""
+
+    asked = 0
+
+    def advise(self, _order) -> None:
+        self.asked += 1
+        raise Refused("it is held again, or has ended")
+
+
+def test_a_mark_that_slurm_does_not_let_us_change_is_not_tried_in_every_cycle() -> None:
+    slurm = Unadvised({"c1": 4})
+    site = Site(slurm)
+    slurm.submit(1, run_s=1000)
+    slurm.starts_nothing = True
+    slurm.change(1, priority=1000)
+    site.history.records = {1: JobRecord(1, slurm.jobs[1].submit_s, Stage.HELD)}
+    site.scheduler(ENFORCE).repeat(5, 1.0)
+    assert slurm.asked == 1
+
+
 def test_a_job_that_the_kill_switch_has_given_to_slurm_is_not_held_again_without_its_mark(site: Site) -> None:
     site.slurm.submit(4, may_restart=True, run_s=50)
     scheduler = site.scheduler(ENFORCE)

@@ -149,13 +149,19 @@ def test_a_free_job_that_is_no_longer_ours_to_release_is_left_alone(pyslurm, now
 
 
 @pytest.mark.parametrize(
-    ("now", "why"), [({"state": "RUNNING"}, "has started"), ({"required_nodes": "c1"}, "has been placed meanwhile")]
+    ("now", "why"), [({"state": "COMPLETED"}, "has ended"), ({"required_nodes": "c1"}, "has been placed meanwhile")]
 )
-def test_a_job_that_has_started_or_been_placed_since_we_looked_is_not_released(pyslurm, now, why: str) -> None:
+def test_a_job_that_has_ended_or_been_placed_since_we_looked_is_not_released(pyslurm, now, why: str) -> None:
     pyslurm.Job.load.return_value = recorded.job(priority=900, extra="sns:1", **now)
     with pytest.raises(Refused, match=why):
         execute(Release(7, "over"))
     pyslurm.Job.return_value.modify.assert_not_called()
+
+
+def test_the_mark_of_a_job_that_has_started_before_its_release_says_so_all_the_same(pyslurm) -> None:
+    pyslurm.Job.load.return_value = recorded.job(priority=900, extra="sns:1", state="RUNNING")
+    execute(Release(7, "over"))
+    pyslurm.Job.return_value.modify.assert_called_once_with({"extra": "sns:1 advised"})
 
 
 def test_a_job_that_an_administrator_holds_since_we_looked_is_not_released(pyslurm) -> None:

@@ -123,7 +123,7 @@ class Lives:
                 life.given_known.clear()
             if is_new:
                 life.touched_s = life.people_s = life.ours_s = at_s
-                life.overtaken = True
+                life.overtaken = was.overtaken
                 changed.append(life)
             if life.state == "waiting":
                 self.waiting[life.id] = life

@@ -73,7 +73,7 @@ TURN_S = 60.0
 
 
 def _kind(job: ObservedJob) -> Kind:
-    asked = (job.nodes_min, job.cpus, job.memory_per_cpu_mb, job.memory_per_node_mb, job.walltime_s)
+    asked = (job.fewest_nodes, job.cpus, job.memory_per_cpu_mb, job.memory_per_node_mb, job.walltime_s)
     hinted = (False, None) if job.hints is None else (job.hints.exclusive, job.hints.program)
     return job.partitions, job.qos, *asked, *hinted
 

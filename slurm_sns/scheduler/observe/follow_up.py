@@ -80,7 +80,7 @@ NO_LONGER_ENFORCED = "held in the mode enforce, which is no longer set"
 #: Why a job that lost its mark is given to Slurm.
 OVERWRITTEN = "its owner overwrote the mark in Extra"
 #: Why a mark gets the word that its job is Slurm's.
-OWNER_RELEASED = "released by its owner: left to Slurm"
+OWNER_RELEASED = "left to Slurm by its owner"
 #: Why a placement is taken back from a job that stays held.
 OWNER_HELD = "held by its owner after it was placed"
 
@@ -116,7 +116,7 @@ def follow_up(
         case JobStatus.RUNNING | JobStatus.SUSPENDED:
             compared = _compared(job, record and noted(record, job))
             is_slurms = compared is not None and compared.stage is Stage.RELEASED
-            return compared, _advice(job, settings) if is_slurms else ()
+            return compared, _advice(job, settings) if is_slurms and status is JobStatus.RUNNING else ()
         case _:
             return None, ()
 
@@ -169,7 +169,9 @@ def handed_over(job: ObservedJob, status: JobStatus, record: JobRecord | None, w
     if status is JobStatus.OWNER_HELD and not _shows_its_owners_hold(job, record):
         return ()
     was = known(record, job)
-    keeps_nodes = not is_ours or (bool(job.pinned_to) and not is_pinned_by(job, was))
+    # A boosted job of which our record knows no nodes has those of a placement that slurmctld has gone back to.
+    is_unknown = not was.nodes and is_boosted(job.nice, was.nice)
+    keeps_nodes = not is_ours or (bool(job.pinned_to) and not is_pinned_by(job, was) and not is_unknown)
     is_held = job.priority == 0 and status is not JobStatus.OWNER_HELD
     release = (Release(job.id, why, job.pinned_to if keeps_nodes else ()),) if is_held else ()
     if not is_ours:

@@ -111,7 +111,8 @@ def _was_lost(job: ObservedJob, record: JobRecord) -> bool:
     is held as the filter left it, its mark says so again, and nobody else would ever release it.
     """
     is_held = job.state is JobState.PENDING and job.priority == 0
-    return record.is_noted and is_held and job.hints is not None and not job.is_slurms
+    is_as_filtered = is_held and not job.pinned_to and not is_boosted(job.nice, record.nice)
+    return record.is_noted and is_as_filtered and job.hints is not None and not job.is_slurms
 
 
 def status_of(job: ObservedJob, record: JobRecord | None, now_s: float, settings: Settings) -> JobStatus:

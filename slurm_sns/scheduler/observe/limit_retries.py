@@ -192,7 +192,7 @@ def _shared(job: ObservedJob) -> tuple[str, str]:
 def _amounts(job: ObservedJob) -> tuple[int, int, int, float]:
     """Nodes, CPUs, memory (MiB), time (s)."""
     memory_mb = job.memory_per_node_mb or (job.memory_per_cpu_mb or 0) * job.cpus
-    return job.nodes_min or 1, job.cpus, memory_mb, inf if job.walltime_s is None else job.walltime_s
+    return job.fewest_nodes, job.cpus, memory_mb, inf if job.walltime_s is None else job.walltime_s
 
 
 def _demands(job: ObservedJob) -> frozenset[str]:

@@ -167,6 +167,14 @@ class ObservedJob:
         return not self.asks_for and not self.unreadable
 
     @property
+    def fewest_nodes(self) -> int:
+        """The fewest nodes that the job asks for, 1 where it leaves that open.
+
+        There `nodes_min` is Slurm's own number, which a placement that was taken back has changed.
+        """
+        return 1 if self.nodes_max is None else self.nodes_min or 1
+
+    @property
     def is_slurms(self) -> bool:
         """Whether its mark says that it is Slurm's: the filter never held it, or we have given it to Slurm since."""
         return self.hints is not None and self.hints.advised

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from slurm_sns.scheduler.observe import arrays
 from slurm_sns.scheduler.observe.arrays import Tasks
 from slurm_sns.scheduler.observe.dependencies import Others, Outlook
-from slurm_sns.scheduler.observe.follow_up import Correction, follow_up
+from slurm_sns.scheduler.observe.follow_up import Advise, Correction, follow_up
 from slurm_sns.scheduler.observe.job_status import JobStatus, Known, statuses
 from slurm_sns.scheduler.observe.limit_retries import waiting_for_limits
 from slurm_sns.scheduler.observe.observed import JobState, ObservedJob
@@ -86,7 +86,8 @@ def reconcile(
         statuses=status_of_job,
         found=found,
         records=records_after,
-        corrections=tuple(corrections),
+        # What only adds a word to a mark comes last: a cycle sends so many corrections of each user.
+        corrections=tuple(sorted(corrections, key=lambda change: isinstance(change, Advise))),
         ours=ours,
         candidates=tuple(job for job in unblocked if job.id not in blocked),
         blocked=blocked,

@@ -161,6 +161,16 @@ def test_an_array_that_its_owner_released_is_slurms() -> None:
     assert {each.job_id for each in later.corrections} == {1}, "whose mark may say so"
 
 
+def test_tasks_whose_placement_was_taken_back_still_count_as_split_off() -> None:
+    """Slurm shows the number of nodes that the placement needed."""
+    tried = [task(100 + at, 1, at, tasks=4, cpus=4, nodes_min=2, nodes_max=None, tasks_per_node=2) for at in range(5)]
+    rest = array(1, "5-99", tasks=4, cpus=4, nodes_min=1, nodes_max=None)
+    seen = situation(look(rest, *tried), *(record(each.id, Stage.HELD) for each in tried))
+    untried = [replace(each, nodes_min=1, tasks_per_node=None) for each in tried]
+    before = situation(look(rest, *untried), *(record(each.id, Stage.HELD) for each in untried))
+    assert [len(each.tasks) for each in seen.splits] == [len(each.tasks) for each in before.splits]
+
+
 def test_a_task_that_slurmctld_has_lost_the_release_of_is_ours_again_whatever_its_array_is() -> None:
     task = job(8, array_id=1, array_task=3)
     records = [record(1, Stage.RELEASED), record(8, Stage.RELEASED, is_noted=True)]
