@@ -779,7 +779,9 @@ HELD, FAILED, OPEN = (1, 2), (-2, -1), (-1, 2)
         ([HELD, HELD], "holds everywhere"),
         ([FAILED, FAILED], "fails everywhere"),
         ([HELD, FAILED], "hangs on it: holds with v0; fails with v1"),
-        ([HELD, OPEN], "cannot tell: v1; holds with v0"),
+        ([HELD, OPEN], "holds where it can be told: with v0; cannot tell: v1"),
+        ([FAILED, OPEN], "fails where it can be told: with v0; cannot tell: v1"),
+        ([OPEN, OPEN], "cannot tell: v0, v1"),
         ([HELD, FAILED, OPEN], "hangs on it: holds with v0; fails with v1; cannot tell: v2"),
     ],
 )
