@@ -9,7 +9,7 @@ from cluster import Cluster
 #: 4 pools, 3 loads, 2 seeds: the smallest sweep that `sns reproduce` knows.
 PIECES = 24
 SWEEP = "sns reproduce netbatch-load --quick --seeds 2"
-TABLES = ["claims.csv", "figure-13.csv", "figure-14.csv", "figure-15.csv", "seven.csv"]
+TABLES = ["claims.csv", "figure-13.csv", "figure-14.csv", "figure-15.csv", "parts.csv", "seven.csv"]
 #: Timeout: a task waits in the queue, starts Python and simulates for a second; on a busy machine that takes minutes.
 LONG_S = 1200
 

@@ -1222,8 +1222,6 @@ last: a slurmctld that is killed goes on from what it saved
     see f
     alice: submit g -p plain -n1 -H --nice=5
     see e
-    alice: release a
-    until a running
     slurm: place f c3 per_node=2 tasks=2
     see f but nodes_min
 """
