@@ -520,6 +520,14 @@ def test_a_placed_job_that_its_owner_held_keeps_no_memory_of_ours_when_slurmctld
     assert [each.own_memory.per_cpu_mb for each in seen.corrections] == [500]
 
 
+@pytest.mark.parametrize("reason", ["JobHeldUser", "JobHeldAdmin"])
+def test_a_placed_job_that_slurmctld_has_gone_back_to_holding_loses_its_placement_and_stays_held(reason: str) -> None:
+    known = record(1, Stage.RELEASED, nodes=(), is_noted=True)
+    seen = situation(look(pinned(1, "c1", priority=0, reason=reason)), known)
+    assert [(each.hold, each.keeps_nodes, each.nice) for each in seen.corrections] == [(False, False, 0)]
+    assert planned(seen) == []
+
+
 def test_words_of_marks_are_sent_after_everything_else() -> None:
     released, overdue = job(1, priority=9), pinned(2, "c1")
     seen = situation(look(released, overdue), record(1, Stage.HELD), record(2, placed_s=0))

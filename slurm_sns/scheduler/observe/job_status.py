@@ -115,6 +115,11 @@ def _was_lost(job: ObservedJob, record: JobRecord) -> bool:
     return record.is_noted and is_as_filtered and job.hints is not None and not job.is_slurms
 
 
+def _is_placed_again(job: ObservedJob, record: JobRecord) -> bool:
+    """Whether slurmctld has lost, when it was killed, that the job's placement was taken back."""
+    return record.is_noted and not job.is_slurms and is_boosted(job.nice, record.nice)
+
+
 def status_of(job: ObservedJob, record: JobRecord | None, now_s: float, settings: Settings) -> JobStatus:
     """The status of this job now. `record` is our record of the same job (see `_is_same_job`), or None.
 
@@ -141,9 +146,10 @@ def status_of(job: ObservedJob, record: JobRecord | None, now_s: float, settings
         is_left = (job.priority > 0 and carries_ours(job, record)) or _is_impossible_on_our_nodes(job, record)
         if is_left:
             return JobStatus.CHANGED
-        # It ran on nodes of its owner's, with what our placement had added to it, and was held and requeued since.
-        keeps_ours = record is not None and job.priority == 0 and has_our_resources(job, record)
-        return JobStatus.OWNER_HELD if keeps_ours else JobStatus.RELEASED
+        # It ran on nodes of its owner's, with what our placement had added to it, and was held and requeued since. Or
+        # slurmctld has gone back to when it was held after its placement.
+        keeps_ours = record is not None and (has_our_resources(job, record) or _is_placed_again(job, record))
+        return JobStatus.OWNER_HELD if keeps_ours and job.priority == 0 else JobStatus.RELEASED
     if job.priority == 0:
         return _held(job, record, is_marked=hints is not None)
     return _released(job, record, now_s, settings, is_marked=hints is not None)
