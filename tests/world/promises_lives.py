@@ -144,6 +144,8 @@ class Lives:
         for life in self._loose.pop(by, ()):
             life.unseen = False
             was_noted = life in self._noted[by]
+            if was_noted and life.marked and not life.noted:
+                continue  # people have taken the word out since: it looks as if slurmctld had lost it
             is_plain = life.is_plain and not life.noted and not was_noted
             is_known = life.id in self.records or (is_plain and not self._was_lost)
             if is_alone and life.given_s is None and is_known and (life.is_loose or was_noted):
