@@ -334,6 +334,8 @@ class Lives:
             life.hold, life.owner_held_s, life.given_s, life.unclear = "ours", None, None, True
         elif life.hold == "owner" and (life.is_claimed or (was_noted and life.marked and life.given_s is None)):
             life.hold, life.owner_held_s = "ours", None
+        if was_noted and life.marked and life.hold and life.given_s is not None:
+            life.given_s, life.unclear = None, True  # it looks as if slurmctld had lost our word
         if was_noted and not life.noted and life.array == life.id:
             self._array_marked(life)
 
