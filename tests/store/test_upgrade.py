@@ -134,6 +134,17 @@ def test_a_database_of_the_first_release_keeps_its_profiles(first_release: Path)
     }
 
 
+#: The tables that the second and the fourth revision make, and alembic's own.
+LEARNING = (
+    "CREATE TABLE policy_memory (policy VARCHAR(64) NOT NULL PRIMARY KEY, version INTEGER NOT NULL,"
+    "text TEXT NOT NULL); CREATE TABLE learnt_programs (program VARCHAR(64) NOT NULL, processes BIGINT NOT NULL,"
+    "used_s FLOAT NOT NULL, content TEXT NOT NULL, PRIMARY KEY (program, processes));"
+    "CREATE TABLE runs_to_learn_from (job_id BIGINT NOT NULL, restarts INTEGER NOT NULL,"
+    "content TEXT NOT NULL, PRIMARY KEY (job_id, restarts)); CREATE TABLE run_reports (job_id BIGINT NOT NULL,"
+    "restarts INTEGER NOT NULL, node VARCHAR(255) NOT NULL, content TEXT NOT NULL,"
+    "PRIMARY KEY (job_id, restarts, node));"
+    "CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL PRIMARY KEY);"
+)
 LACKING = {
     "first release": "",
     "columns": "ALTER TABLE job_records DROP COLUMN tasks; ALTER TABLE job_records DROP COLUMN memory_per_cpu_mb;"
@@ -153,27 +164,13 @@ LACKING = {
     "INSERT INTO alembic_version VALUES ('0003');",
     "cut off in the fifth": "ALTER TABLE job_records ADD COLUMN given_memory_mb BIGINT DEFAULT '0' NOT NULL;"
     "ALTER TABLE job_records ADD COLUMN given_ways BIGINT;"
-    "CREATE TABLE policy_memory (policy VARCHAR(64) NOT NULL PRIMARY KEY, version INTEGER NOT NULL,"
-    "text TEXT NOT NULL); CREATE TABLE learnt_programs (program VARCHAR(64) NOT NULL, processes BIGINT NOT NULL,"
-    "used_s FLOAT NOT NULL, content TEXT NOT NULL, PRIMARY KEY (program, processes));"
-    "CREATE TABLE runs_to_learn_from (job_id BIGINT NOT NULL, restarts INTEGER NOT NULL,"
-    "content TEXT NOT NULL, PRIMARY KEY (job_id, restarts)); CREATE TABLE run_reports (job_id BIGINT NOT NULL,"
-    "restarts INTEGER NOT NULL, node VARCHAR(255) NOT NULL, content TEXT NOT NULL,"
-    "PRIMARY KEY (job_id, restarts, node));"
-    "CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL PRIMARY KEY);"
+    f"{LEARNING}"
     "INSERT INTO alembic_version VALUES ('0004');",
     "cut off in the sixth": "ALTER TABLE job_records ADD COLUMN given_memory_mb BIGINT DEFAULT '0' NOT NULL;"
     "ALTER TABLE job_records ADD COLUMN given_ways BIGINT;"
     "ALTER TABLE job_records ADD COLUMN given_bandwidth_gbps BIGINT;"
     "ALTER TABLE job_records ADD COLUMN is_noted BOOLEAN DEFAULT 0 NOT NULL;"
-    "CREATE TABLE policy_memory (policy VARCHAR(64) NOT NULL PRIMARY KEY, version INTEGER NOT NULL,"
-    "text TEXT NOT NULL); CREATE TABLE learnt_programs (program VARCHAR(64) NOT NULL, processes BIGINT NOT NULL,"
-    "used_s FLOAT NOT NULL, content TEXT NOT NULL, PRIMARY KEY (program, processes));"
-    "CREATE TABLE runs_to_learn_from (job_id BIGINT NOT NULL, restarts INTEGER NOT NULL,"
-    "content TEXT NOT NULL, PRIMARY KEY (job_id, restarts)); CREATE TABLE run_reports (job_id BIGINT NOT NULL,"
-    "restarts INTEGER NOT NULL, node VARCHAR(255) NOT NULL, content TEXT NOT NULL,"
-    "PRIMARY KEY (job_id, restarts, node));"
-    "CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL PRIMARY KEY);"
+    f"{LEARNING}"
     "INSERT INTO alembic_version VALUES ('0005');",
     "cut off": "CREATE TABLE policy_memory (policy VARCHAR(64) NOT NULL PRIMARY KEY, version INTEGER NOT NULL,"
     "text TEXT NOT NULL); CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL PRIMARY KEY);"
