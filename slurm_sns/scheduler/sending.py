@@ -115,7 +115,7 @@ class Sending:
                 self._restored.add(own)
 
     def forget_restored(self) -> None:
-        """Send all nice values again that have not reached Slurm's records for good."""
+        """Let the next cycle send the own nice value of every job again that Slurm still shows with our boost."""
         self._restored.clear()
 
     def split(self, situation: Situation) -> None:
