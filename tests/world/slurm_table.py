@@ -9,7 +9,7 @@ own and, where it fills or changes nodes, nodes of its own:
     t, u, v     c3, c4   small jobs; u also with limits that do not concern them
     d           c4       a partition whose state and limits are changed
     q, y, z     s1       jobs that wait behind others; z has the PriorityTier 5
-    x           s2, c4   the same
+    x           s2, c4   the same, on nodes of others: its case runs alone
     r           c2       reservations, whole nodes
     w           c1       suspended jobs, drained and dead nodes
 """
@@ -793,31 +793,6 @@ the main pass starts nothing behind a job that waits
     until g running
     see c
 
-a job that waits for its own nodes holds up nobody elsewhere
-    alice: submit a -p x -n2 -w s2
-    until a running
-    alice: submit f -p x -n4 --ntasks-per-node=3 -N2 -w c4,s2
-    until f Resources
-    see f
-    alice: cancel f
-    alice: submit b -p x -N1 -n4 -w s2
-    until b Resources
-    start the watch
-    alice: submit c -p x -n1
-    until c running
-    alice: submit d -p x -n1
-    until d running
-    alice: submit e -p x -n1
-    until e running
-    alice: submit g -p x -n1
-    until g running
-    alice: submit h -p x -n1
-    until h running
-    alice: submit i -p x -n1
-    until i running
-    see the watch under 45
-    see b
-
 # Arrays
 
 any change of some tasks splits them off
@@ -1000,6 +975,33 @@ a partition that is down starts nothing
     see e
     root: partition d MaxTime=UNLIMITED
     until e running
+
+# Alone: a job that waits on c4 in another partition would leave these jobs to the backfill, one in each pass
+
+alone: a job that waits for its own nodes holds up nobody elsewhere
+    alice: submit a -p x -n2 -w s2
+    until a running
+    alice: submit f -p x -n4 --ntasks-per-node=3 -N2 -w c4,s2
+    until f Resources
+    see f
+    alice: cancel f
+    alice: submit b -p x -N1 -n4 -w s2
+    until b Resources
+    start the watch
+    alice: submit c -p x -n1
+    until c running
+    alice: submit d -p x -n1
+    until d running
+    alice: submit e -p x -n1
+    until e running
+    alice: submit g -p x -n1
+    until g running
+    alice: submit h -p x -n1
+    until h running
+    alice: submit i -p x -n1
+    until i running
+    see the watch under 45
+    see b
 
 # Alone: while a partition limits its nodes, the submit filter leaves no job's number of nodes open
 
