@@ -360,8 +360,8 @@ class Lives:
             # An administrator has given a held job nodes and one of our nice values: it looks as if we had placed it,
             # and its owner held it.
             life.unclear |= life.hold == "ours" and life.wishes["nice"] in OUR_NICE and not life.placed_s
-        elif "Extra" in fields and life.noted and self._was_given_unseen(life, event):
-            life.given_s, life.noted = None, False  # the watchdog's word is lost
+        elif "Extra" in fields and self._was_given_unseen(life, event):
+            life.given_s, life.noted = None, False  # the watchdog's word, and what people made of it, is lost
             life.given_known.clear()
         if "Nice" in fields:
             life.boosted = int(fields["Nice"]) < 0 and int(fields["Nice"]) != life.wishes["nice"]
