@@ -80,9 +80,12 @@ class Watchdog:
         return number
 
     def _is_stale(self) -> bool:
-        """Whether the scheduler counts as dead now. A change is logged."""
-        now_s = self._clock.now()
-        stale = not self._was_stepped(now_s) and is_stale(self._last_beat(), now_s, self._timeout_s)
+        """Whether the scheduler counts as dead now. A change is logged.
+
+        The heartbeat is read before the clock: a clock that is set between the two is seen.
+        """
+        beat_s, now_s = self._last_beat(), self._clock.now()
+        stale = not self._was_stepped(now_s) and is_stale(beat_s, now_s, self._timeout_s)
         if stale != self._was_stale:
             self._log("no heartbeat: releasing held jobs" if stale else "heartbeat is back")
         self._was_stale = stale

@@ -230,6 +230,30 @@ def test_a_clock_that_is_set_gives_a_living_scheduler_time_to_beat_by_it(case: C
 
 
 @pytest.mark.parametrize("step_s", [3600, -3600])
+@pytest.mark.parametrize("beats", ["before", "after"])
+def test_a_clock_that_is_set_during_a_look_releases_nothing(case: Case, step_s: int, beats: str) -> None:
+    def beat_around_the_step() -> float:
+        if beats == "before":
+            beat = case.slurm.now()
+            case.slurm.step(step_s)
+            return beat
+        case.slurm.step(step_s)
+        return case.slurm.now()
+
+    dog = Watchdog(
+        case.slurm,
+        case.slurm,
+        beat_around_the_step,
+        clock=case.slurm,
+        log=case.log.append,
+        timeout_s=30,
+        settings=Settings(mode="enforce"),
+    )
+    assert dog.look() == 0
+    assert case.is_held
+
+
+@pytest.mark.parametrize("step_s", [3600, -3600])
 def test_a_clock_that_is_set_keeps_no_job_of_a_dead_scheduler_held(case: Case, step_s: int) -> None:
     case.slurm.step(step_s)
     released = []
