@@ -149,7 +149,18 @@ is_running() { [[ $("${DOCKER[@]}" inspect -f '{{.State.Running}}' "$SNS_PROJECT
 
 cluster_up() {
     cluster_build
+    is_up_to_date || remove_cluster
     start_cluster
+}
+
+# Whether compose would keep the containers that there are. Those of another image or another configuration are removed
+# first: where compose 1.29 replaces them one by one, their network can never be removed again.
+is_up_to_date() {
+    local running wanted
+    running=$("${DOCKER[@]}" inspect -f '{{.Image}} ctl {{index .Config.Labels "com.docker.compose.config-hash"}}' \
+        "$SNS_PROJECT-ctl" 2> /dev/null) || return 0 # there is none
+    wanted="$("${DOCKER[@]}" image inspect -f '{{.Id}}' "$SNS_IMAGE") $(compose config --hash ctl)"
+    [[ $running == "$wanted" ]]
 }
 
 # Start the mini cluster named $SNS_PROJECT from the image $SNS_IMAGE, and wait until every node is idle.
