@@ -30,7 +30,7 @@ from slurm_sns.scheduler.observe.follow_up import MOST_FAILURES, OWNER_RELEASED,
 from slurm_sns.scheduler.observe.job_status import JobStatus
 from slurm_sns.scheduler.observe.observed import JobState, ObservedPartition, ObservedReservation
 from slurm_sns.scheduler.observe.reconcile import reconcile
-from slurm_sns.scheduler.observe.records import NO_MEMORY, JobRecord, OwnMemory, Stage
+from slurm_sns.scheduler.observe.records import NO_MEMORY, JobRecord, OwnMemory, Stage, TakenBack
 
 #: What is sent when an owner has released job 1.
 ADVISED = (Advise(1, OWNER_RELEASED),)
@@ -547,12 +547,28 @@ def test_a_requeued_job_that_slurmctld_has_gone_back_to_releasing_is_held_again_
 
 @pytest.mark.parametrize(
     "chosen",
-    [{"pinned_to": ("c2",), "priority": 1000}, {"pinned_to": ("c1",)}, {"pinned_to": ("c2",), "nice": -2_000_000_000}],
-    ids=["other nodes", "the same nodes, and held", "other nodes on a placement that came back"],
+    [{"pinned_to": ("c2",), "priority": 1000}, {"pinned_to": ("c1",)}],
+    ids=["other nodes", "the same nodes, and held"],
 )
 def test_a_node_list_that_slurmctld_cannot_have_gone_back_to_is_its_owners(chosen: dict) -> None:
     seen = situation(look(job(1, restarts=1, submit_s=SUBMIT + 50, **chosen)), taken_back_from())
     assert [each for each in seen.corrections if isinstance(each, Unpin) and not each.keeps_nodes] == []
+
+
+def test_nodes_that_its_owner_gave_a_placed_job_stay_when_slurmctld_goes_back_to_our_boost() -> None:
+    left = situation(look(job(1, priority=1000, pinned_to=("c2",), extra="sns:1 advised")), record(1, Stage.RELEASED))
+    seen = situation(look(pinned(1, "c2")), *left.records.values())
+    assert [(each.hold, each.keeps_nodes, each.nice) for each in seen.corrections] == [(False, True, 0)]
+
+
+@pytest.mark.parametrize("stage", [Stage.HOLDING, Stage.HELD])
+def test_an_earlier_placement_that_slurmctld_has_gone_back_to_is_taken_back(stage: Stage) -> None:
+    """Slurm did not start the job on c1, and before that not on c2."""
+    known = record(1, stage, nodes=("c1",), restarts=1, taken_back=TakenBack(("c2",)))
+    if stage is Stage.HELD:
+        known = situation(look(job(1, restarts=1)), known).records[1]
+    seen = situation(look(pinned(1, "c2", restarts=1)), known)
+    assert [(each.hold, each.keeps_nodes) for each in seen.corrections] == [(True, False)]
 
 
 @pytest.mark.parametrize("stage", [Stage.RELEASED, Stage.OWNER_HELD])

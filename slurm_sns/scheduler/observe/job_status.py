@@ -117,16 +117,19 @@ def _gone_back(job: ObservedJob, record: JobRecord) -> JobRecord:
     """The record of the job as slurmctld has it, which may have been killed and has gone back by seconds.
 
     A placement that was taken back is on the job again if nobody else can have put it there: the job has our boost, or
-    the word in its mark is lost, or it is free though we hold it.
+    the word in its mark is lost, or it is free though we hold it. It may also be an earlier one: a job that we hold
+    has our boost with our nodes only, because one whose nodes its owner has changed is given to Slurm.
     """
     if _is_earlier_run(job, record):
         record = replace(record, submit_s=job.submit_s, restarts=job.restarts)
     was = record.with_placement_again()
+    is_held, has_boost = record.stage in (Stage.HELD, Stage.HOLDING), is_boosted(job.nice, record.nice)
+    if is_held and has_boost and job.pinned_to:
+        return replace(record if record.nodes else was, nodes=job.pinned_to)
     if record.nodes or not is_pinned_by(job, was):
         return record
-    is_free = record.stage in (Stage.HELD, Stage.HOLDING) and job.priority > 0
     is_unsaid = record.is_noted and job.hints is not None and not job.is_slurms
-    return was if is_free or is_unsaid or is_boosted(job.nice, record.nice) else record
+    return was if (is_held and job.priority > 0) or is_unsaid or has_boost else record
 
 
 def _was_lost(job: ObservedJob, record: JobRecord) -> bool:
