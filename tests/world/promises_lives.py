@@ -113,13 +113,17 @@ class Lives:
             was_given = life.given_s is not None and was.given_s is None
             if was_given or (was.hold == "ours" and life.hold != "ours" and not life.placed):
                 life.unclear |= not life.noted or (life.given_s or 0.0) >= self.seen_s
-            was_seen_running = bool(life.started_s) and life.started_s[-1] < self._last_look_s()
-            life.is_start_lost = life.runs and was.state == "waiting" and was_seen_running
+            was_seen_running = life.started > was.started and life.started_s[-1] < self._last_look_s()
+            life.is_start_lost = life.state != "waiting" and was.state == "waiting" and was_seen_running
+            is_left = life.given_s is not None or life.hold == "owner"
+            is_indistinct = is_left and not life.placed and not (was.boosted or was.has_mark)
             for name in _SLURMS:
                 setattr(life, name, getattr(was, name))
             if life.wishes["nice"] != was.wishes["nice"]:
                 life.lost_nice = life.wishes["nice"]
             life.wishes = dict(was.wishes)
+            if life.placed and is_indistinct:  # nobody can tell our nodes from its owner's any more
+                life.wishes["required"], life.placed = life.placed, ()
             life.allowed = max(life.allowed, life.started + 1)
             life.is_behind |= life.requeues > was.requeues
             life.requeues = was.requeues
