@@ -1,13 +1,15 @@
 """The records of held and placed jobs, and the history of each policy, in the database (the History port)."""
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
+from typing import Any
 
 from sqlalchemy import Engine, RowMapping, bindparam, delete, insert, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from slurm_sns.errors import Unreachable
-from slurm_sns.scheduler.observe.records import JobRecord, Memory, Stage
+from slurm_sns.scheduler.observe.records import JobRecord, Memory, Stage, TakenBack
 from slurm_sns.store.database_errors import MOVE_IT_AWAY, in_words
 from slurm_sns.store.schema import job_records, policy_memory
 
@@ -66,7 +68,7 @@ class StoredHistory:
 
     def save(self, changed: Iterable[JobRecord], gone: Iterable[int], memory: Memory | None = None) -> None:
         """Write the changed records and `memory`, and delete the records of jobs that are gone, in one transaction."""
-        rows = [{**asdict(record), "nodes": ",".join(record.nodes)} for record in changed]
+        rows = [_row(record) for record in changed]
         outdated = [{"old": job_id} for job_id in (*(row["job_id"] for row in rows), *gone)]
         if not outdated and memory is None:
             return
@@ -84,6 +86,14 @@ class StoredHistory:
             raise Unreachable(f"the store's job records cannot be written: {in_words(problem)}") from None
 
 
+def _row(record: JobRecord) -> dict[str, Any]:
+    taken_back = None if record.taken_back is None else json.dumps(record.taken_back._asdict())
+    return {**asdict(record), "nodes": ",".join(record.nodes), "taken_back": taken_back}
+
+
 def _record(row: RowMapping) -> JobRecord:
     nodes = tuple(filter(None, row["nodes"].split(",")))
-    return JobRecord(**{**row, "stage": Stage(row["stage"]), "nodes": nodes})
+    taken_back = None if row["taken_back"] is None else TakenBack(**json.loads(row["taken_back"]))
+    if taken_back is not None:
+        taken_back = taken_back._replace(nodes=tuple(taken_back.nodes))
+    return JobRecord(**{**row, "stage": Stage(row["stage"]), "nodes": nodes, "taken_back": taken_back})

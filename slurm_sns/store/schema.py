@@ -53,6 +53,7 @@ job_records = Table(
     Column("given_ways", BigInteger, nullable=True),
     Column("given_bandwidth_gbps", BigInteger, nullable=True),
     Column("is_noted", Boolean, nullable=False, server_default=false()),
+    Column("taken_back", Text, nullable=True),  # JSON: the fields of the placement that was taken back last
 )
 
 #: One row for each cycle that changed something, with the snapshot on which it was planned (JSON, zlib).

@@ -30,7 +30,7 @@ from slurm_sns.scheduler.observe.follow_up import MOST_FAILURES, OWNER_RELEASED,
 from slurm_sns.scheduler.observe.job_status import JobStatus
 from slurm_sns.scheduler.observe.observed import JobState, ObservedPartition, ObservedReservation
 from slurm_sns.scheduler.observe.reconcile import reconcile
-from slurm_sns.scheduler.observe.records import NO_MEMORY, JobRecord, OwnMemory, Stage
+from slurm_sns.scheduler.observe.records import NO_MEMORY, JobRecord, OwnMemory, Stage, TakenBack
 
 #: What is sent when an owner has released job 1.
 ADVISED = (Advise(1, OWNER_RELEASED),)
@@ -476,7 +476,7 @@ def test_a_requeued_job_is_known_again_though_slurm_gives_it_a_new_submit_time()
     seen = situation(look(requeued), record(1, nice=3))
     assert (seen.corrections, seen.records[1].submit_s) == ((Unpin(1, 3, "requeued"),), SUBMIT + 50)
     held_again = situation(look(replace(requeued, priority=0, nice=3, pinned_to=())), *seen.records.values())
-    assert held_again.records == {1: replace(seen.records[1], stage=Stage.HELD, nodes=())}
+    assert held_again.records == {1: replace(seen.records[1].without_nodes(), stage=Stage.HELD)}
 
 
 def test_a_job_that_its_owner_released_is_slurms() -> None:
@@ -528,6 +528,74 @@ def test_a_placed_job_that_slurmctld_has_gone_back_to_holding_loses_its_placemen
     assert planned(seen) == []
 
 
+def taken_back_from(**placed) -> JobRecord:
+    """The record of job 1, held again after its placement on c1, and after its requeue."""
+    requeued = situation(look(pinned(1, "c1", restarts=1, submit_s=SUBMIT + 50)), record(1, **placed))
+    return situation(look(job(1, restarts=1, submit_s=SUBMIT + 50)), *requeued.records.values()).records[1]
+
+
+def test_a_requeued_job_that_slurmctld_has_gone_back_to_releasing_is_held_again_without_its_placement() -> None:
+    """It runs with its own nice value, so only our record tells our nodes from its owner's."""
+    known = taken_back_from(memory_per_cpu_mb=500, given_memory_mb=128_000)
+    free = pinned(1, "c1", nice=0, restarts=1, submit_s=SUBMIT + 50, **WHOLE)
+    seen = situation(look(free), known)
+    assert [(each.hold, each.keeps_nodes, each.own_memory.per_cpu_mb) for each in seen.corrections] == [
+        (True, False, 500)
+    ]
+    assert planned(situation(look(job(1, restarts=1, submit_s=SUBMIT + 50)), *seen.records.values())) == [1]
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [{"pinned_to": ("c2",), "priority": 1000}, {"pinned_to": ("c1",)}],
+    ids=["other nodes", "the same nodes, and held"],
+)
+def test_a_node_list_that_slurmctld_cannot_have_gone_back_to_is_its_owners(chosen: dict) -> None:
+    seen = situation(look(job(1, restarts=1, submit_s=SUBMIT + 50, **chosen)), taken_back_from())
+    assert [each for each in seen.corrections if isinstance(each, Unpin) and not each.keeps_nodes] == []
+
+
+def test_nodes_that_its_owner_gave_a_placed_job_stay_when_slurmctld_goes_back_to_our_boost() -> None:
+    left = situation(look(job(1, priority=1000, pinned_to=("c2",), extra="sns:1 advised")), record(1, Stage.RELEASED))
+    seen = situation(look(pinned(1, "c2")), *left.records.values())
+    assert [(each.hold, each.keeps_nodes, each.nice) for each in seen.corrections] == [(False, True, 0)]
+
+
+@pytest.mark.parametrize("stage", [Stage.HOLDING, Stage.HELD])
+def test_an_earlier_placement_that_slurmctld_has_gone_back_to_is_taken_back(stage: Stage) -> None:
+    """Slurm did not start the job on c1, and before that not on c2."""
+    known = record(1, stage, nodes=("c1",), restarts=1, taken_back=TakenBack(("c2",)))
+    if stage is Stage.HELD:
+        known = situation(look(job(1, restarts=1)), known).records[1]
+    seen = situation(look(pinned(1, "c2", restarts=1)), known)
+    assert [(each.hold, each.keeps_nodes) for each in seen.corrections] == [(True, False)]
+
+
+@pytest.mark.parametrize("stage", [Stage.RELEASED, Stage.OWNER_HELD])
+def test_a_placed_job_with_its_own_nice_value_that_slurmctld_has_gone_back_to_holding_loses_its_placement(
+    stage: Stage,
+) -> None:
+    left = situation(look(job(1, extra="sns:1 advised")), record(1, stage))
+    seen = situation(look(pinned(1, "c1", nice=50, priority=0)), *left.records.values())
+    assert [(each.hold, each.keeps_nodes, each.nice) for each in seen.corrections] == [(False, False, 50)]
+
+
+@pytest.mark.parametrize("submitted_s", [SUBMIT, SUBMIT + 60], ids=["not requeued", "requeued again"])
+def test_a_job_is_known_though_slurmctld_has_lost_its_requeue(submitted_s: int) -> None:
+    known = taken_back_from(memory_per_cpu_mb=500, given_memory_mb=128_000)
+    if submitted_s == SUBMIT:
+        again = replace(running(1, "c1", pinned_to=("c1",), nice=-2_000_000_000), **WHOLE)
+        known = situation(look(again), known).records[1]
+        assert (known.stage, known.restarts, known.difference) == (Stage.RUNNING, 0, "")
+    requeued = situation(look(pinned(1, "c1", restarts=1, submit_s=SUBMIT + 60, **WHOLE)), known)
+    assert [(each.hold, each.own_memory.per_cpu_mb) for each in requeued.corrections] == [(True, 500)]
+
+
+def test_the_record_of_an_earlier_job_with_the_same_id_is_not_taken_for_an_earlier_run() -> None:
+    later = situation(look(job(1, submit_s=SUBMIT + 60)), replace(taken_back_from(), failures=3))
+    assert later.records[1].failures == 0
+
+
 def test_words_of_marks_are_sent_after_everything_else() -> None:
     released, overdue = job(1, priority=9), pinned(2, "c1")
     seen = situation(look(released, overdue), record(1, Stage.HELD), record(2, placed_s=0))
@@ -566,7 +634,8 @@ def test_a_held_job_whose_owner_overwrote_the_mark_is_released_until_it_is_free(
 
 def test_a_running_job_keeps_its_record_so_that_a_requeue_is_noticed() -> None:
     known = record(1, restarts=1)
-    assert situation(look(running(1, "c1")), known).records == {1: replace(known, stage=Stage.RUNNING)}
+    seen = situation(look(running(1, "c1", restarts=1)), known)
+    assert seen.records == {1: replace(known, stage=Stage.RUNNING)}
 
 
 @pytest.mark.parametrize(

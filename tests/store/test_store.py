@@ -12,7 +12,7 @@ from sqlalchemy.exc import OperationalError
 from slurm_sns.errors import BadInput, SnsError, Unreachable
 from slurm_sns.model import Alternative, Job, Node, Plan, Report, Resources, Snapshot, Start
 from slurm_sns.policies.base import HistoryFormat
-from slurm_sns.scheduler.observe.records import JobRecord, Memory, Stage
+from slurm_sns.scheduler.observe.records import JobRecord, Memory, Stage, TakenBack
 from slurm_sns.scheduler.policy_history import recall
 from slurm_sns.store.decisions import CYCLES_PER_CLEANING, UNKNOWN_USER, StoredDecisions
 from slurm_sns.store.history import StoredHistory
@@ -47,6 +47,12 @@ def test_a_record_comes_back_as_it_was_after_a_restart(history: StoredHistory, u
     bare = JobRecord(8, 99, Stage.HELD)
     history.save([FULL, bare], [])
     assert again(url).load() == {7: FULL, 8: bare}
+
+
+def test_a_placement_that_was_taken_back_comes_back_after_a_restart(history: StoredHistory, url: str) -> None:
+    taken_back = replace(FULL, taken_back=TakenBack(("c3", "c4"), None, 500, 16_000, 4, 20))
+    history.save([taken_back], [])
+    assert again(url).load() == {7: taken_back}
 
 
 def test_a_changed_record_replaces_the_old_one(history: StoredHistory, url: str) -> None:

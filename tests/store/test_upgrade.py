@@ -172,6 +172,13 @@ LACKING = {
     "ALTER TABLE job_records ADD COLUMN is_noted BOOLEAN DEFAULT 0 NOT NULL;"
     f"{LEARNING}"
     "INSERT INTO alembic_version VALUES ('0005');",
+    "cut off in the seventh": "ALTER TABLE job_records ADD COLUMN given_memory_mb BIGINT DEFAULT '0' NOT NULL;"
+    "ALTER TABLE job_records ADD COLUMN given_ways BIGINT;"
+    "ALTER TABLE job_records ADD COLUMN given_bandwidth_gbps BIGINT;"
+    "ALTER TABLE job_records ADD COLUMN is_noted BOOLEAN DEFAULT 0 NOT NULL;"
+    "ALTER TABLE job_records ADD COLUMN taken_back TEXT;"
+    f"{LEARNING}"
+    "INSERT INTO alembic_version VALUES ('0006');",
     "cut off": "CREATE TABLE policy_memory (policy VARCHAR(64) NOT NULL PRIMARY KEY, version INTEGER NOT NULL,"
     "text TEXT NOT NULL); CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL PRIMARY KEY);"
     "INSERT INTO alembic_version VALUES ('0001');",
@@ -230,7 +237,7 @@ def test_an_upgrade_that_fails_changes_nothing(first_release: Path) -> None:
     assert content(first_release) == before
 
 
-@pytest.mark.parametrize("revision", ["0007", "9999", "f00baa", ""])
+@pytest.mark.parametrize("revision", ["0008", "9999", "f00baa", ""])
 def test_a_database_of_a_revision_that_we_do_not_know_is_refused_and_left_alone(path: Path, revision: str) -> None:
     opened(path).dispose()
     run(path, f"UPDATE alembic_version SET version_num='{revision}'; ALTER TABLE decisions RENAME TO verdicts;")

@@ -20,7 +20,8 @@ def not_taken_back(event: Event, tale: Tale) -> Iterator[str]:
     """A job that Slurm does not start in time loses its placement, whatever happens to the clock.
 
     A cycle goes by the time of its beginning: it may be frozen, or wait, before it looks. The time counts from the
-    answer to the placement, for which a scheduler that stands still waits for long. A placement from the future
+    answer to the placement, for which a scheduler that stands still waits for long. For a job that has run, which
+    slurmctld has lost, it counts from the first cycle that sees it wait again. A placement from the future
     counts as one from the past: once the clock shows that it lies further ahead than it may last, it is taken back.
     """
     looked_s, began_s = tale.lives.looked_s.get(event.by, 0.0), tale.began_s.get(event.by, 0.0)
@@ -34,7 +35,7 @@ def not_taken_back(event: Event, tale: Tale) -> Iterator[str]:
         ahead_s = life.placed_wall_s - tale.began_wall_s.get(event.by, inf) if since_s == life.placed_s else 0.0
         if (
             life.placed
-            and not life.is_left
+            and not (life.is_left or life.is_start_lost)
             and (began_s - answered_s > most_s or ahead_s > tale.place_timeout_s + DRIFT_S)
             and not life.forgotten
             and tale.has_seen(life, looked_s)
@@ -86,13 +87,16 @@ def nice_left(event: Event, tale: Tale) -> Iterator[str]:
 
 
 def wrongly_restored(event: Event, tale: Tale) -> Iterator[str]:
-    """What we restore is what the job's owner wants: the nice value, the memory; their own node list and gres stay."""
+    """What we restore is what the job's owner wants: the nice value, the memory; their own node list and gres stay.
+
+    A nice value that people wrote, and that slurmctld has lost, may be restored.
+    """
     fields, life = event.data["fields"], tale.lives.of[event.job]
     is_refused = tale.refused_s.get(event.job) == event.at_s
     if not is_ours(event.by) or is_refused or tale.had_two or life.people_s >= tale.looked_s(life, event):
         return
     told = f"not restored: {event.by} at {event.at_s:.3f} s"
-    if "Nice" in fields and int(fields["Nice"]) != life.wishes["nice"] and is_nice_known(life):
+    if "Nice" in fields and int(fields["Nice"]) not in (life.wishes["nice"], life.lost_nice) and is_nice_known(life):
         yield f"{told} set the nice value of job {life.id} to {fields['Nice']}, asked for {life.wishes['nice']}"
     if event.kind != "unpin" or life.forgotten or not is_nice_known(life):
         return

@@ -129,6 +129,8 @@ class Life:
         has_ended, has_succeeded: once, at least. A requeued job may run again after that.
         started: how many times it has started; `allowed`: how many times it might.
         requeues: how many times it was requeued; `is_behind`: slurmctld has lost one, so our record is of a later run.
+        is_start_lost: it ran, which a scheduler has seen, and slurmctld has lost that; no whole cycle has seen it wait.
+        lost_nice: the nice value that people had given it, and that slurmctld has lost.
         split_s: when it was split off its array, if it was.
         touched_s, people_s: when anything last happened to it; when a person last did something to it.
         takes: what it takes on each node while it has nodes.
@@ -175,6 +177,8 @@ class Life:
     allowed: int = 1
     requeues: int = 0
     is_behind: bool = False
+    is_start_lost: bool = False
+    lost_nice: int | None = None
     started_s: list[float] = field(default_factory=list)
     split_s: float = -1.0
     touched_s: float = 0.0

@@ -113,9 +113,17 @@ class Lives:
             was_given = life.given_s is not None and was.given_s is None
             if was_given or (was.hold == "ours" and life.hold != "ours" and not life.placed):
                 life.unclear |= not life.noted or (life.given_s or 0.0) >= self.seen_s
+            was_seen_running = life.started > was.started and life.started_s[-1] < self._last_look_s()
+            life.is_start_lost = life.state != "waiting" and was.state == "waiting" and was_seen_running
+            is_left = life.given_s is not None or life.hold == "owner"
+            is_indistinct = is_left and not life.placed and not (was.boosted or was.has_mark)
             for name in _SLURMS:
                 setattr(life, name, getattr(was, name))
+            if life.wishes["nice"] != was.wishes["nice"]:
+                life.lost_nice = life.wishes["nice"]
             life.wishes = dict(was.wishes)
+            if life.placed and is_indistinct:  # nobody can tell our nodes from its owner's any more
+                life.wishes["required"], life.placed = life.placed, ()
             life.allowed = max(life.allowed, life.started + 1)
             life.is_behind |= life.requeues > was.requeues
             life.requeues = was.requeues
@@ -134,13 +142,21 @@ class Lives:
                 taken.pop(life.id, None)
         self.unheld = {by: [life for life in free if life not in changed] for by, free in self.unheld.items()}
 
+    def _last_look_s(self) -> float:
+        """When a scheduler last looked at all jobs."""
+        return max((at_s for by, at_s in self.looked_s.items() if by.startswith("scheduler")), default=-1.0)
+
     def running(self) -> Iterator[Life]:
         """The jobs that have nodes."""
         return (life for life in self.of.values() if life.state in RUNNING)
 
     def cycle_ended(self, by: str, at_s: float, *, is_alone: bool) -> None:
         """The scheduler `by`, which `is_alone` or not, has ended a cycle well: what it saw released is on record."""
-        self.seen_s = max(self.seen_s, self.looked_s.get(by, -1.0))
+        looked_s = self.looked_s.get(by, -1.0)
+        self.seen_s = max(self.seen_s, looked_s)
+        for life in self.waiting.values():
+            if life.is_start_lost and life.touched_s < looked_s:
+                life.is_start_lost, life.answered_s = False, looked_s
         for life in self._loose.pop(by, ()):
             life.unseen = False
             was_noted = life in self._noted[by]
@@ -295,7 +311,7 @@ class Lives:
         if "ReqNodeList" in fields:
             self._unplaced(life)
         if "Nice" in fields:
-            life.boosted = False
+            life.boosted, life.lost_nice = False, None
         if life.wishes["memory_per_node_mb"] and "MinMemoryNode" in fields:
             life.wishes["memory_per_cpu_mb"] = None
         elif "MinMemoryCPU" in fields:
@@ -363,6 +379,8 @@ class Lives:
         elif "Extra" in fields and self._was_given_unseen(life, event):
             life.given_s, life.noted = None, False  # the watchdog's word, and what people made of it, is lost
             life.given_known.clear()
+        if "Nice" in fields and int(fields["Nice"]) == life.lost_nice:
+            life.wishes["nice"] = life.lost_nice
         if "Nice" in fields:
             life.boosted = int(fields["Nice"]) < 0 and int(fields["Nice"]) != life.wishes["nice"]
         if "MinMemoryCPU" in fields or "MinMemoryNode" in fields:
@@ -413,7 +431,7 @@ class Lives:
         extra = event.data["fields"].get("extra")
         if extra is not None and without_notes(extra) != without_notes(life.wishes["extra"]):
             life.wishes["extra"], life.marked, life.marked_by_owner = without_notes(extra), True, False
-        life.ours_s, life.was_unheld = event.at_s, False
+        life.ours_s, life.was_unheld, life.is_start_lost = event.at_s, False, False
         life.given_known.clear()
         life.whole_mb = event.data["fields"].get("memory_per_node", life.whole_mb)
         life.unverified.clear()
@@ -429,7 +447,7 @@ class Lives:
 
     def _start(self, event: Event) -> None:
         life = self._touched(event)
-        life.state = "running"
+        life.state, life.is_start_lost = "running", False
         life.hold, life.owner_held_s, life.admin_held_s = "", None, None
         life.started += 1
         life.started_s.append(event.at_s)
@@ -492,6 +510,8 @@ class Lives:
         for life in self.waiting.values():
             if life.ours_s > event.at_s:
                 continue  # it is still completing
+            if not life.boosted:
+                life.lost_nice = None  # what it has now is on record from here on
             is_unsure = life.unverified and not life.wishes["required"]  # it looks as if Slurm had undone our hold
             if (life.is_loose and not is_unsure) or life.noted:
                 self._loose[event.by].append(life)

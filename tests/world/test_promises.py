@@ -935,6 +935,101 @@ def test_a_placement_far_in_the_future_is_taken_back_at_once(case: Case, step_s:
     assert case.names() == found
 
 
+@pytest.mark.parametrize(
+    ("start_s", "until_s", "found"),
+    [(5, 21, []), (5, 25, ["not taken back"]), (6.5, 21, ["not taken back"]), (None, 21, ["not taken back"])],
+    ids=["seen to run", "and not started for longer", "not seen to run", "did not run"],
+)
+@pytest.mark.parametrize("has_ended", [False, True])
+def test_a_job_whose_start_slurmctld_has_lost_may_wait_on_our_nodes_for_another_timeout(
+    case: Case, start_s: float | None, until_s: int, found: list[str], *, has_ended: bool
+) -> None:
+    case.submit()
+    case.place(3)
+    case.add(3.2, "saved")
+    if start_s is not None:
+        case.start(start_s)
+    if start_s is not None and has_ended:
+        case.add(6.9, "end", 1, "slurm", how="completed")
+    case.seen(6, 1)
+    case.add(7, "reverted", by="slurm", jobs=(1,))
+    for at_s in range(8, until_s):
+        case.cycle(at_s + 0.5, 1)
+    case.add(until_s, "unpin", 1, "scheduler", fields={"Nice": "0", "ReqNodeList": "", "TresPerNode": ""})
+    case.add(until_s + 0.1, "hold", 1, "scheduler", admin=False, had="")
+    case.shows(hold="user")
+    case.end_s = until_s + 5
+    assert case.names() == found
+
+
+@pytest.mark.parametrize(
+    ("fields", "found"),
+    [
+        ({"Nice": "50", "Extra": "mine"}, []),
+        ({"Nice": "50"}, ["not taken back"]),
+        ({"Extra": "mine"}, ["not taken back"]),
+    ],
+    ids=["mark and nice value overwritten", "with its mark", "with our boost"],
+)
+def test_our_nodes_that_slurmctld_goes_back_to_may_stay_where_nothing_else_of_ours_is_left(
+    case: Case, fields: dict[str, str], found: list[str]
+) -> None:
+    case.submit()
+    case.place(3)
+    case.add(3.2, "update", 1, "alice", fields=fields)
+    case.add(3.3, "hold", 1, "alice", admin=False, had="")
+    case.add(3.4, "saved")
+    case.seen(4, 1)
+    case.add(4.1, "unpin", 1, "scheduler", fields={"Nice": fields.get("Nice", "0"), "ReqNodeList": ""})
+    case.add(4.2, "cycle", by="scheduler", ok=True)
+    case.cycle(5, 1)
+    case.add(7, "reverted", by="slurm", jobs=(1,))
+    for at_s in range(8, 22):
+        case.cycle(at_s + 0.5, 1)
+    case.add(21.7, "release", 1, "alice", admin=False, had_hold="user")
+    case.start(21.8)
+    case.add(21.9, "update", 1, "scheduler", fields={"Nice": fields.get("Nice", "0")})
+    case.add(24.8, "end", 1, "slurm", how="completed")
+    case.add(29, "purge", 1, "slurm")
+    assert case.names() == found
+
+
+@pytest.mark.parametrize(
+    ("restored", "later", "found"),
+    [
+        ("50", "", []),
+        ("60", "", ["not restored"]),
+        ("50", "written", ["not restored"]),
+        ("50", "held", ["not restored"]),
+    ],
+    ids=["what slurmctld has lost", "anything else", "they have written another since", "seen without it since"],
+)
+def test_a_nice_value_that_its_owner_wrote_may_be_restored_though_slurmctld_has_lost_it(
+    case: Case, restored: str, later: str, found: list[str]
+) -> None:
+    unpinned = {"Nice": "0", "ReqNodeList": "", "TresPerNode": ""}
+    case.submit()
+    case.place(3)
+    case.add(3.2, "saved")
+    case.add(3.4, "unpin", 1, "scheduler", fields=unpinned)
+    case.add(3.41, "hold", 1, "scheduler", admin=False, had="")
+    case.add(3.6, "update", 1, "alice", fields={"Nice": "50"})
+    case.add(4, "reverted", by="slurm", jobs=(1,))
+    if later == "written":
+        case.add(4.2, "update", 1, "alice", fields={"Nice": "7"})
+    if later == "held":
+        case.seen(4.1, 1)
+        case.add(4.2, "unpin", 1, "scheduler", fields=unpinned)
+        case.add(4.21, "hold", 1, "scheduler", admin=False, had="")
+        case.place(5)
+    case.start(5.5)
+    case.seen(6, 1)
+    case.add(6.1, "update", 1, "scheduler", fields={"Nice": restored})
+    case.add(8.5, "end", 1, "slurm", how="completed")
+    case.add(20, "purge", 1, "slurm")
+    assert case.names() == found
+
+
 @pytest.mark.parametrize(("cycle_s", "found"), [(5, ["not restored"]), (3.4, [])])
 def test_a_job_has_its_own_nice_value_after_the_first_cycle_that_sees_it_run(
     case: Case, cycle_s: float, found: list[str]

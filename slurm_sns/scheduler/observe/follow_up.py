@@ -169,8 +169,8 @@ def handed_over(job: ObservedJob, status: JobStatus, record: JobRecord | None, w
     if status is JobStatus.OWNER_HELD and not _shows_its_owners_hold(job, record):
         return ()
     was = known(record, job)
-    # A boosted job of which our record knows no nodes has those of a placement that slurmctld has gone back to.
-    is_unknown = not was.nodes and is_boosted(job.nice, was.nice)
+    # A boosted job of which our record never knew nodes has those of a placement that slurmctld has gone back to.
+    is_unknown = was.last_taken_back is None and is_boosted(job.nice, was.nice)
     keeps_nodes = not is_ours or (bool(job.pinned_to) and not is_pinned_by(job, was) and not is_unknown)
     is_held = job.priority == 0 and status is not JobStatus.OWNER_HELD
     release = (Release(job.id, why, job.pinned_to if keeps_nodes else ()),) if is_held else ()
@@ -273,14 +273,15 @@ def _waiting(job: ObservedJob, record: JobRecord | None) -> FollowUp:
         retry_s=record.retry_s,
         note=record.note,
         limited_by=record.limited_by,
+        taken_back=record.last_taken_back,
     )
     return held, () if held.failures < MOST_FAILURES else _given_up(held)
 
 
 def _owner_held(job: ObservedJob, record: JobRecord) -> FollowUp:
     is_placed = is_pinned_by(job, record)
-    nodes = record.nodes if is_placed or record.stage is not Stage.OWNER_HELD else ()  # a new node list is its owner's
-    was = noted(replace(record, stage=Stage.OWNER_HELD, nodes=nodes, note=OWNER_HELD), job)
+    kept = record if is_placed or record.stage is not Stage.OWNER_HELD else record.without_nodes()
+    was = noted(replace(kept, stage=Stage.OWNER_HELD, note=OWNER_HELD), job)
     return was, handed_over(job, JobStatus.OWNER_HELD, was, OWNER_HELD)
 
 
@@ -309,11 +310,11 @@ def _given_to_slurm(job: ObservedJob, record: JobRecord | None) -> JobRecord | N
     released = record or JobRecord(job.id, job.submit_s, Stage.RELEASED, nice=job.nice, restarts=job.restarts)
     if released.stage is not Stage.RELEASED:
         released = replace(released, stage=Stage.RELEASED)
+    if not is_pinned_by(job, released):
+        released = released.without_nodes()
     if job.priority > 0 and (released.given_memory_mb or released.given_ways or released.given_bandwidth_gbps):
         # It has its own memory and gres, or what its owner has given it since.
         released = replace(released, given_memory_mb=0, given_ways=0, given_bandwidth_gbps=0)
-    if released.nodes and not is_pinned_by(job, released):  # a node list from now on is its owner's
-        released = replace(released, nodes=())
     return noted(released, job)
 
 

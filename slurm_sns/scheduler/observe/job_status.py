@@ -67,7 +67,7 @@ def _known(jobs: Sequence[ObservedJob], records: Mapping[int, JobRecord]) -> dic
     for job in jobs:
         record = records.get(job.id)
         if record is not None and _is_same_job(job, record):
-            known[job.id] = record
+            known[job.id] = _gone_back(job, record)
         elif record is not None and _was_lost(job, record):
             lost.add(job.id)
     given = {job.id for job in jobs if job.array_id is not None and job.is_slurms}
@@ -99,9 +99,37 @@ def _of_array(job: ObservedJob, known: Mapping[int, JobRecord], records: Mapping
 
 
 def _is_same_job(job: ObservedJob, record: JobRecord) -> bool:
-    """Whether the record is of this job, not of an earlier one with its id. A requeue renews the submit time (seen)."""
-    is_same = record.submit_s == job.submit_s or job.restarts > record.restarts
+    """Whether the record is of this job, not of an earlier one with its id.
+
+    A requeue renews the submit time (seen). A slurmctld that is killed may lose a requeue, and requeue the job again.
+    """
+    is_requeued = job.restarts > record.restarts or job.restarts == record.restarts > 0
+    is_same = record.submit_s == job.submit_s or is_requeued or _is_earlier_run(job, record)
     return is_same and not _was_lost(job, record)
+
+
+def _is_earlier_run(job: ObservedJob, record: JobRecord) -> bool:
+    """Whether slurmctld has lost a requeue of the job that is on record."""
+    return job.restarts < record.restarts and job.submit_s <= record.submit_s
+
+
+def _gone_back(job: ObservedJob, record: JobRecord) -> JobRecord:
+    """The record of the job as slurmctld has it, which may have been killed and has gone back by seconds.
+
+    A placement that was taken back is on the job again if nobody else can have put it there: the job has our boost, or
+    the word in its mark is lost, or it is free though we hold it. It may also be an earlier one: a job that we hold
+    has our boost with our nodes only, because one whose nodes its owner has changed is given to Slurm.
+    """
+    if _is_earlier_run(job, record):
+        record = replace(record, submit_s=job.submit_s, restarts=job.restarts)
+    was = record.with_placement_again()
+    is_held, has_boost = record.stage in (Stage.HELD, Stage.HOLDING), is_boosted(job.nice, record.nice)
+    if is_held and has_boost and job.pinned_to:
+        return replace(record if record.nodes else was, nodes=job.pinned_to)
+    if record.nodes or not is_pinned_by(job, was):
+        return record
+    is_unsaid = record.is_noted and job.hints is not None and not job.is_slurms
+    return was if (is_held and job.priority > 0) or is_unsaid or has_boost else record
 
 
 def _was_lost(job: ObservedJob, record: JobRecord) -> bool:
@@ -117,7 +145,8 @@ def _was_lost(job: ObservedJob, record: JobRecord) -> bool:
 
 def _is_placed_again(job: ObservedJob, record: JobRecord) -> bool:
     """Whether slurmctld has lost, when it was killed, that the job's placement was taken back."""
-    return record.is_noted and not job.is_slurms and is_boosted(job.nice, record.nice)
+    has_ours = is_pinned_by(job, record) or is_boosted(job.nice, record.nice)
+    return record.is_noted and not job.is_slurms and has_ours
 
 
 def status_of(job: ObservedJob, record: JobRecord | None, now_s: float, settings: Settings) -> JobStatus:

@@ -1,7 +1,7 @@
 """What must survive a restart: our records of jobs that we hold or have placed, and our decisions."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -33,6 +33,17 @@ class OwnMemory(NamedTuple):
 NO_MEMORY = OwnMemory()
 
 
+class TakenBack(NamedTuple):
+    """A placement that is no longer on its job; the fields are those of the job's record at that time."""
+
+    nodes: tuple[str, ...]
+    memory_per_cpu_mb: int | None = None
+    memory_per_node_mb: int | None = None
+    given_memory_mb: int = 0
+    given_ways: int | None = None
+    given_bandwidth_gbps: int | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class JobRecord:
     """Our stored note on one job. Slurm may reuse job ids after its state was wiped; `submit_s` tells the jobs apart.
@@ -41,7 +52,7 @@ class JobRecord:
         job_id: Slurm's id of the job.
         submit_s: when it was submitted.
         stage: where it is in its life.
-        nodes: those of its last placement, also after that was taken back.
+        nodes: those of its last placement, until Slurm shows that it was taken back.
         placed_s: when it was last placed.
         restarts: Slurm's restart count when we placed it; a higher count now means that it was requeued since.
         nice: the job's own nice value, without our boost.
@@ -58,6 +69,7 @@ class JobRecord:
             record of an earlier version.
         is_noted: since the job was given to Slurm, or held by its owner, its mark was seen to say so. If it says so no
             longer, while the job is held, slurmctld has lost what was written last.
+        taken_back: its last placement that was taken back: a slurmctld that is killed may go back to it.
     """
 
     job_id: int
@@ -79,11 +91,28 @@ class JobRecord:
     given_ways: int | None = None
     given_bandwidth_gbps: int | None = None
     is_noted: bool = False
+    taken_back: TakenBack | None = None
 
     @property
     def own_memory(self) -> OwnMemory:
         """The memory to restore when the placement is taken back."""
         return OwnMemory(self.memory_per_cpu_mb, self.memory_per_node_mb)
+
+    @property
+    def last_taken_back(self) -> TakenBack | None:
+        """What `taken_back` is once the record's placement is no longer on the job."""
+        if not self.nodes:
+            return self.taken_back
+        memory = (self.memory_per_cpu_mb, self.memory_per_node_mb, self.given_memory_mb)
+        return TakenBack(self.nodes, *memory, self.given_ways, self.given_bandwidth_gbps)
+
+    def without_nodes(self) -> "JobRecord":
+        """The record once Slurm shows the job without its placement: a node list from now on is its owner's."""
+        return replace(self, nodes=(), taken_back=self.last_taken_back) if self.nodes else self
+
+    def with_placement_again(self) -> "JobRecord":
+        """The record once slurmctld has gone back to the placement that was taken back."""
+        return self if self.taken_back is None else replace(self, **self.taken_back._asdict())
 
 
 class Memory(NamedTuple):
