@@ -110,11 +110,14 @@ class Lives:
                 self.lost_ids.add(life.id)
                 continue
             is_new = life.touched_s > was.touched_s
+            is_mark_lost = self._is_mark_lost(life, was)
             was_given = life.given_s is not None and was.given_s is None
             if was_given or (was.hold == "ours" and life.hold != "ours" and not life.placed):
                 life.unclear |= not life.noted or (life.given_s or 0.0) >= self.seen_s
             for name in _SLURMS:
                 setattr(life, name, getattr(was, name))
+            if is_mark_lost:
+                life.hold, life.owner_held_s, life.unclear = "ours", None, True
             life.wishes = dict(was.wishes)
             life.allowed = max(life.allowed, life.started + 1)
             life.is_behind |= life.requeues > was.requeues
@@ -133,6 +136,15 @@ class Lives:
             for life in changed:
                 taken.pop(life.id, None)
         self.unheld = {by: [life for life in free if life not in changed] for by, free in self.unheld.items()}
+
+    def _is_mark_lost(self, life: Life, was: Life) -> bool:
+        """Whether slurmctld has lost the mark that people had written into a job that its owner holds.
+
+        To who has a record of it, and none of its owner's hold, the mark looks overwritten: the job is released.
+        """
+        is_lost = life.marked_by_owner and not was.has_mark and was.hold == "owner"
+        is_hold_known = life.hold == "owner" and (life.owner_held_s or 0.0) < self.seen_s
+        return is_lost and life.known and not (is_hold_known or self._knows_given(life))
 
     def running(self) -> Iterator[Life]:
         """The jobs that have nodes."""

@@ -531,6 +531,41 @@ def test_a_job_that_its_owner_has_marked_is_ours_to_place(case: Case) -> None:
     assert case.found() == []
 
 
+@pytest.mark.parametrize(
+    ("extra", "recorded", "then", "found"),
+    [
+        ("sns:1", (1,), "", []),
+        ("sns:1", (1,), "placed", []),
+        ("sns:1", (1,), "placed and held", ["hold undone"]),
+        ("sns:1", (1,), "given to Slurm", ["hold undone"]),
+        ("sns:1", (), "", ["hold undone"]),
+        ("sns:1 advised", (1,), "", ["hold undone"]),
+        ("mine", (1,), "", ["hold undone"]),
+    ],
+)
+def test_a_mark_that_its_owner_had_written_and_that_slurmctld_has_lost_looks_overwritten(
+    case: Case, extra: str, recorded: tuple[int, ...], then: str, found: list[str]
+) -> None:
+    """CONTRIBUTING, "What we cannot see"."""
+    case.submit(held=True, verdict="pass")
+    case.add(2.5, "saved")
+    case.add(3, "update", 1, "alice", fields={"Extra": extra})
+    case.cycle(3.5, *recorded)
+    if then.startswith("placed"):
+        case.place(4)
+    if then == "placed and held":
+        case.add(4.2, "hold", 1, "alice", admin=False, had="")
+    if then == "given to Slurm":
+        case.add(4, "release", 1, "scheduler", admin=True, had_hold="user", extra="sns:1 advised")
+    case.cycle(5, *recorded)
+    case.add(6, "reverted", by="slurm", jobs=(1,))
+    case.seen(7, 1)
+    case.add(7.1, "release", 1, "scheduler", admin=True, had_hold="user")
+    case.start(8)
+    case.add(11, "end", 1, "slurm", how="completed")
+    assert case.names() == found
+
+
 @pytest.mark.parametrize(("lost", "found"), [(True, []), (False, ["hold undone"])])
 def test_a_placement_without_our_nice_value_and_our_record_looks_like_its_owners(
     case: Case, lost: bool, found: list[str]
