@@ -361,6 +361,18 @@ class Lives:
             if life.array == array.id and life is not array and life.id not in self.records:
                 life.unclear |= life.hold == "ours"
 
+    def _array_noted(self, array: Life, by: str) -> None:
+        """We have said in an array's mark that it is Slurm's, as we had seen it released.
+
+        Tasks that people split off between our look and this look like tasks that were split off before the release.
+        """
+        for life in self.waiting.values():
+            is_new = life.array == array.id and life.split_s >= self.looked_s.get(by, 0.0)
+            if is_new and life.marked and not life.noted:
+                life.given_s, life.unseen = None, True
+                if life.hold == "owner":
+                    life.hold, life.owner_held_s, life.unclear = "ours", None, True
+
     def _ours(self, life: Life, event: Event) -> None:
         """An update of ours. If Slurm refuses a placement, a part of it may be on the job all the same."""
         fields = event.data["fields"]
@@ -372,6 +384,8 @@ class Lives:
             # An administrator has given a held job nodes and one of our nice values: it looks as if we had placed it,
             # and its owner held it.
             life.unclear |= life.hold == "ours" and life.wishes["nice"] in OUR_NICE and not life.placed_s
+            if life.array == life.id:
+                self._array_noted(life, event.by)
         elif "Extra" in fields and self._was_given_unseen(life, event):
             life.given_s, life.noted = None, False  # the watchdog's word, and what people made of it, is lost
             life.given_known.clear()
