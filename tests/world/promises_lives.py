@@ -110,6 +110,7 @@ class Lives:
                 self.lost_ids.add(life.id)
                 continue
             is_new = life.touched_s > was.touched_s
+            is_mark_lost = self._is_mark_lost(life, was)
             was_given = life.given_s is not None and was.given_s is None
             if was_given or (was.hold == "ours" and life.hold != "ours" and not life.placed):
                 life.unclear |= not life.noted or (life.given_s or 0.0) >= self.seen_s
@@ -121,6 +122,8 @@ class Lives:
                 setattr(life, name, getattr(was, name))
             if life.wishes["nice"] != was.wishes["nice"]:
                 life.lost_nice = life.wishes["nice"]
+            if is_mark_lost:
+                life.hold, life.owner_held_s, life.unclear = "ours", None, True
             life.wishes = dict(was.wishes)
             if life.placed and is_indistinct:  # nobody can tell our nodes from its owner's any more
                 life.wishes["required"], life.placed = life.placed, ()
@@ -145,6 +148,15 @@ class Lives:
     def _last_look_s(self) -> float:
         """When a scheduler last looked at all jobs."""
         return max((at_s for by, at_s in self.looked_s.items() if by.startswith("scheduler")), default=-1.0)
+
+    def _is_mark_lost(self, life: Life, was: Life) -> bool:
+        """Whether slurmctld has lost the mark that people had written into a job that its owner holds.
+
+        To who has a record of it, and none of its owner's hold, the mark looks overwritten: the job is released.
+        """
+        is_lost = life.marked_by_owner and not was.has_mark and was.hold == "owner"
+        is_hold_known = life.hold == "owner" and (life.owner_held_s or 0.0) < self.seen_s
+        return is_lost and life.known and not (is_hold_known or self._knows_given(life))
 
     def running(self) -> Iterator[Life]:
         """The jobs that have nodes."""
@@ -365,6 +377,18 @@ class Lives:
             if life.array == array.id and life is not array and life.id not in self.records:
                 life.unclear |= life.hold == "ours"
 
+    def _array_noted(self, array: Life, by: str) -> None:
+        """We have said in an array's mark that it is Slurm's, as we had seen it released.
+
+        Tasks that people split off between our look and this look like tasks that were split off before the release.
+        """
+        for life in self.waiting.values():
+            is_new = life.array == array.id and life.split_s >= self.looked_s.get(by, 0.0)
+            if is_new and life.marked and not life.noted:
+                life.given_s, life.unseen = None, True
+                if life.hold == "owner":
+                    life.hold, life.owner_held_s, life.unclear = "ours", None, True
+
     def _ours(self, life: Life, event: Event) -> None:
         """An update of ours. If Slurm refuses a placement, a part of it may be on the job all the same."""
         fields = event.data["fields"]
@@ -376,6 +400,8 @@ class Lives:
             # An administrator has given a held job nodes and one of our nice values: it looks as if we had placed it,
             # and its owner held it.
             life.unclear |= life.hold == "ours" and life.wishes["nice"] in OUR_NICE and not life.placed_s
+            if life.array == life.id:
+                self._array_noted(life, event.by)
         elif "Extra" in fields and self._was_given_unseen(life, event):
             life.given_s, life.noted = None, False  # the watchdog's word, and what people made of it, is lost
             life.given_known.clear()

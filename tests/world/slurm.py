@@ -691,12 +691,11 @@ class Slurm:
         """Slurmctld was killed, and goes on from the state that it saved last.
 
         Jobs that were submitted since are gone, and their ids come again. Those that have started since wait: their
-        nodes end them. Those that have ended since run, until slurmctld misses them.
+        nodes end them. Those that have ended since run, until slurmctld misses them. Those that it has forgotten since
+        are known again.
         """
         before, self.jobs = self.jobs, {}
         for saved in self._saved.jobs:
-            if saved.state in ENDED and saved.id not in before:
-                continue
             job = self.jobs[saved.id] = _kept(saved)
             self._go_on(job, before.get(job.id))
         self.next_id, self.next_basic = self._saved.next_id, self._saved.next_basic

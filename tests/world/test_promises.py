@@ -459,6 +459,34 @@ def test_a_hold_after_our_word_was_taken_out_of_the_mark_is_its_owners_only_by_a
     assert case.names() == found
 
 
+@pytest.mark.parametrize(
+    ("split_s", "held_s", "found"),
+    [
+        (4.05, 4.06, []),
+        (4.05, 4.5, []),
+        (4.05, 5.5, ["taken again"]),
+        (4.15, 4.16, ["hold undone", "taken again"]),
+    ],
+)
+def test_a_task_split_off_just_before_we_write_the_word_into_its_arrays_mark_looks_split_off_before_its_release(
+    case: Case, split_s: float, held_s: float, found: list[str]
+) -> None:
+    """CONTRIBUTING, "What we cannot see"."""
+    case.submit(array=(0, 1, 2), begin_s=int(BEGIN_S) + 900)
+    case.cycle(2.5, 1)
+    case.add(3, "release", 1, "alice", admin=False, had_hold="user")
+    case.seen(4, 1)
+    case.add(4.1, "update", 1, "scheduler", fields={"Extra": "sns:1 advised"})
+    case.add(split_s, "split", 1, "alice", tasks=(0,), ids=(2,))
+    case.add(held_s, "hold", 2, "alice", admin=False, had="")
+    case.add(4.2, "cycle", by="scheduler", ok=True)
+    case.cycle(5, 1, 2)
+    case.place(6, 2)
+    case.shows(begin_s=int(BEGIN_S) + 900)
+    case.shows(2, begin_s=int(BEGIN_S) + 900)
+    assert sorted(set(case.names())) == found
+
+
 @pytest.mark.parametrize(("extra", "found"), [("sns:1", []), ("sns:1 advised", ["waits for ever"])])
 def test_a_task_split_off_before_its_array_was_released_may_wait_if_people_take_our_word_out_of_the_arrays_mark(
     case: Case, extra: str, found: list[str]
@@ -529,6 +557,41 @@ def test_a_job_that_its_owner_has_marked_is_ours_to_place(case: Case) -> None:
     case.add(3, "update", 1, "alice", fields={"Extra": "sns:1"})
     case.ran(4)
     assert case.found() == []
+
+
+@pytest.mark.parametrize(
+    ("extra", "recorded", "then", "found"),
+    [
+        ("sns:1", (1,), "", []),
+        ("sns:1", (1,), "placed", []),
+        ("sns:1", (1,), "placed and held", ["hold undone"]),
+        ("sns:1", (1,), "given to Slurm", ["hold undone"]),
+        ("sns:1", (), "", ["hold undone"]),
+        ("sns:1 advised", (1,), "", ["hold undone"]),
+        ("mine", (1,), "", ["hold undone"]),
+    ],
+)
+def test_a_mark_that_its_owner_had_written_and_that_slurmctld_has_lost_looks_overwritten(
+    case: Case, extra: str, recorded: tuple[int, ...], then: str, found: list[str]
+) -> None:
+    """CONTRIBUTING, "What we cannot see"."""
+    case.submit(held=True, verdict="pass")
+    case.add(2.5, "saved")
+    case.add(3, "update", 1, "alice", fields={"Extra": extra})
+    case.cycle(3.5, *recorded)
+    if then.startswith("placed"):
+        case.place(4)
+    if then == "placed and held":
+        case.add(4.2, "hold", 1, "alice", admin=False, had="")
+    if then == "given to Slurm":
+        case.add(4, "release", 1, "scheduler", admin=True, had_hold="user", extra="sns:1 advised")
+    case.cycle(5, *recorded)
+    case.add(6, "reverted", by="slurm", jobs=(1,))
+    case.seen(7, 1)
+    case.add(7.1, "release", 1, "scheduler", admin=True, had_hold="user")
+    case.start(8)
+    case.add(11, "end", 1, "slurm", how="completed")
+    assert case.names() == found
 
 
 @pytest.mark.parametrize(("lost", "found"), [(True, []), (False, ["hold undone"])])

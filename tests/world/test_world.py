@@ -152,6 +152,25 @@ def test_a_defect_of_the_simulation_is_not_taken_for_one_of_ours():
         world.run(10.0)
 
 
+# --- a slurmctld that is killed
+
+
+def test_a_killed_slurmctld_knows_again_what_it_has_forgotten_since_it_saved():
+    """Otherwise a job that waits for one that has failed would find its dependency fulfilled."""
+    controller = controller_of()
+    world, slurm = controller.world, controller.slurm
+    job_id = slurm.submit({"tasks": 1, "run_s": 2.0, "fails": True}, "alice", MANAGED)
+    waiting_id = slurm.submit({"tasks": 1, "run_s": 2.0, "dependency": ("afterok", (job_id,))}, "alice", MANAGED)
+    slurm.cancel(job_id, "alice")
+    slurm.save()
+    world.run(60.0)
+    assert job_id not in slurm.jobs
+    slurm.go_back()
+    assert slurm.jobs[job_id].state == "CANCELLED"
+    slurm.check_dependency(slurm.jobs[waiting_id])
+    assert slurm.jobs[waiting_id].dependency_state == "failed"
+
+
 # --- ports
 
 
