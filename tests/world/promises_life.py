@@ -121,6 +121,7 @@ class Life:
         saved: when each daemon has last saved a record of it. known: a record of it was ever saved.
         extra_s: when people last wrote its Extra.
         recorded_s: since when the records have one of it, if they have.
+        intended_s: when a placement of it was last recorded, whether it was sent or not.
         answered_s: when the scheduler had the answer to its last placement.
         marked: our mark is in its Extra; `marked_by_owner`: people have written it there.
         noted: the mark says `advised`: the filter never held the job, or we, or people, have given it to Slurm.
@@ -163,6 +164,7 @@ class Life:
     known: bool = False
     extra_s: float = -1.0
     recorded_s: float = 0.0
+    intended_s: float = -1.0
     answered_s: float = 0.0
     marked: bool = False
     marked_by_owner: bool = False
@@ -243,3 +245,10 @@ class Life:
     def runs(self) -> bool:
         """Whether the job has nodes."""
         return self.state in RUNNING
+
+    def is_recorded_since(self, was: "Life") -> bool:
+        """Whether the job was requeued in that past, and is on record as placed again or running again since."""
+        if was.requeued_s is None:
+            return False
+        has_started = self.started > was.started and max(self.saved.values(), default=-1.0) > self.started_s[-1]
+        return has_started or self.intended_s > was.requeued_s
