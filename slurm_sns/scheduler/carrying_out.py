@@ -66,6 +66,8 @@ class CarryingOut:
             is_given = isinstance(change, Release | Advise) or is_freed
             if is_given and record is not None and record.stage is not Stage.OWNER_HELD:
                 records[change.job_id] = replace(record, stage=Stage.RELEASED, is_noted=True)
+            elif record is not None and isinstance(change, Unpin) and not change.hold and change.mark is None:
+                records[change.job_id] = replace(record, nodes=())  # no word in a mark will say that it was taken back
             elif record is not None and change.job_id in unheld:
                 records[change.job_id] = replace(record, stage=Stage.HELD)
         return notes

@@ -548,8 +548,14 @@ def test_a_placed_job_that_its_owner_held_is_ours_again_once_slurmctld_has_lost_
 
 @pytest.mark.parametrize(
     ("seen_as", "is_ours_again"),
-    [({}, True), ({"pinned_to": ("c1",)}, False), ({"nice": -60_000}, False), (WHOLE, False)],
-    ids=["as we held it", "our nodes", "our nice value", "our memory"],
+    [
+        ({}, True),
+        ({"pinned_to": ("c1",)}, False),
+        ({"pinned_to": ("c2",), "restarts": 1}, False),
+        ({"nice": -60_000}, False),
+        (WHOLE, False),
+    ],
+    ids=["as we held it", "our nodes", "nodes of the run before", "our nice value", "our memory"],
 )
 def test_a_job_that_its_owner_held_is_ours_again_once_slurmctld_has_lost_its_placement(
     seen_as: dict, is_ours_again: bool

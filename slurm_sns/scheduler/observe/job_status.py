@@ -111,9 +111,10 @@ def _was_lost(job: ObservedJob, record: JobRecord) -> bool:
     the placement is taken back and the word is written into its mark in one change: it shows the one or the other.
     """
     is_held = job.state is JobState.PENDING and job.priority == 0
-    is_as_filtered = is_held and job.hints is not None and not job.is_slurms
-    is_known = record.is_noted or record.stage is Stage.OWNER_HELD
-    return is_known and is_as_filtered and not carries_ours(job, record)
+    is_as_filtered = is_held and job.hints is not None and not job.is_slurms and not carries_ours(job, record)
+    if record.stage is Stage.OWNER_HELD:  # a node list may be that of the run before
+        return is_as_filtered and not job.pinned_to and (record.is_noted or bool(record.nodes))
+    return is_as_filtered and record.is_noted
 
 
 def _is_placed_again(job: ObservedJob, record: JobRecord) -> bool:
