@@ -129,7 +129,8 @@ class Life:
         overtaken: people changed it between our last look at it and our placement, which may have replaced the change.
         has_ended, has_succeeded: once, at least. A requeued job may run again after that.
         started: how many times it has started; `allowed`: how many times it might.
-        requeues: how many times it was requeued; `is_behind`: slurmctld has lost one, so our record is of a later run.
+        requeues: how many times it was requeued; `is_behind`: slurmctld has lost one, so our record is of a later run,
+            or it has lost that it forgot the job, so we have none.
         split_s: when it was split off its array, if it was.
         touched_s, people_s: when anything last happened to it; when a person last did something to it.
         takes: what it takes on each node while it has nodes.

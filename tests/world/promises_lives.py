@@ -114,6 +114,8 @@ class Lives:
             if was_given or (was.hold == "ours" and life.hold != "ours" and not life.placed):
                 life.unclear |= not life.noted or (life.given_s or 0.0) >= self.seen_s
             looks_placed = life.is_recorded_since(was)
+            # A record goes when Slurm forgets the job: nobody knows then that it ran.
+            life.is_behind |= life.state == "purged" and life.id not in self.records
             for name in _SLURMS:
                 setattr(life, name, getattr(was, name))
             if looks_placed:

@@ -1002,6 +1002,29 @@ def test_a_requeued_job_that_slurmctld_went_back_to_looks_placed_if_it_was_place
     assert case.names() == found
 
 
+@pytest.mark.parametrize(("gone", "found"), [((1,), []), ((), ["not planned again"])])
+def test_a_job_that_slurm_had_forgotten_and_knows_again_looks_placed_once_our_record_is_gone(
+    case: Case, gone: tuple[int, ...], found: list[str]
+) -> None:
+    """CONTRIBUTING, "What we cannot see"."""
+    case.submit(may_restart=True)
+    case.place(3.0)
+    case.start(3.5)
+    case.cycle(3.7, 1)
+    case.add(3.75, "update", 1, "scheduler", fields={"Nice": "0"})
+    case.add(4, "saved")
+    case.add(4.5, "end", 1, "slurm", how="completed")
+    case.add(6.5, "purge", 1, "slurm")
+    case.add(7, "record", by="scheduler", saved=(), gone=gone)
+    case.add(7.5, "reverted", by="slurm", jobs=(1,))
+    case.add(7.6, "requeue", 1, "slurm")
+    case.add(7.6, "end", 1, "slurm", how="requeued")
+    case.cycle(9)
+    case.add(9.5, "cancel", 1, "alice")
+    case.add(9.5, "end", 1, "slurm", how="cancelled")
+    assert case.names() == found
+
+
 @pytest.mark.parametrize(
     ("is_lost", "seen_s", "found"),
     [(True, (9.0,), []), (True, (8.0, 9.0), ["waits for ever"]), (False, (9.0,), ["not restored", "waits for ever"])],
