@@ -12,7 +12,7 @@ from slurm_sns.model import Action, Plan, Release, Start
 from slurm_sns.scheduler.agents.granting import Granting
 from slurm_sns.scheduler.cycle_input import Situation
 from slurm_sns.scheduler.hearing import Hearing
-from slurm_sns.scheduler.observe.follow_up import Advise, Unpin, failed
+from slurm_sns.scheduler.observe.follow_up import Advise, Correction, Unpin, failed
 from slurm_sns.scheduler.observe.job_status import JobStatus
 from slurm_sns.scheduler.observe.nice import boosted
 from slurm_sns.scheduler.observe.records import JobRecord, Stage
@@ -66,6 +66,8 @@ class CarryingOut:
             is_given = isinstance(change, Release | Advise) or is_freed
             if is_given and record is not None and record.stage is not Stage.OWNER_HELD:
                 records[change.job_id] = replace(record, stage=Stage.RELEASED, is_noted=True)
+            elif _is_untold(change, record):
+                records[change.job_id] = replace(records[change.job_id], nodes=())
             elif record is not None and change.job_id in unheld:
                 records[change.job_id] = replace(record, stage=Stage.HELD)
         return notes
@@ -152,6 +154,12 @@ class CarryingOut:
         """Log one line for a placed job, with the reason unless it equals that of the line before."""
         why = "" if previous is not None and previous.reason == start.reason else f": {start.reason}"
         self._log(f"job {start.job_id}: placed on {','.join(start.nodes)}{why}")
+
+
+def _is_untold(change: Correction, record: JobRecord | None) -> bool:
+    """Whether this takes a placement back from a job that its owner holds, and no word in its mark will say so."""
+    is_owners = record is not None and record.stage is Stage.OWNER_HELD
+    return is_owners and isinstance(change, Unpin) and not change.hold and change.mark is None
 
 
 def _placement_record(start: Start, situation: Situation, now_s: float) -> JobRecord:

@@ -34,6 +34,7 @@ from slurm_sns.scheduler.observe.records import NO_MEMORY, JobRecord, OwnMemory,
 
 #: What is sent when an owner has released job 1.
 ADVISED = (Advise(1, OWNER_RELEASED),)
+WHOLE = {"memory_per_cpu_mb": None, "memory_per_node_mb": 128_000}
 
 # --- free capacity
 
@@ -613,6 +614,36 @@ def test_a_placed_job_that_its_owner_held_is_ours_again_once_slurmctld_has_lost_
     assert (planned(lost), lost.records[1].stage, lost.records[1].is_noted) == ([1], Stage.HELD, False)
 
 
+@pytest.mark.parametrize(
+    ("seen_as", "is_ours_again"),
+    [
+        ({}, True),
+        ({"pinned_to": ("c1",)}, False),
+        ({"pinned_to": ("c2",), "restarts": 1}, False),
+        ({"nice": -60_000}, False),
+        (WHOLE, False),
+    ],
+    ids=["as we held it", "our nodes", "nodes of the run before", "our nice value", "our memory"],
+)
+def test_a_job_that_its_owner_held_is_ours_again_once_slurmctld_has_lost_its_placement(
+    seen_as: dict, is_ours_again: bool
+) -> None:
+    """Its placement was never taken back, so that slurmctld must have lost it; a part of it shows that it has not."""
+    known = record(1, Stage.OWNER_HELD, memory_per_cpu_mb=500, given_memory_mb=128_000)
+    assert planned(situation(look(job(1, **seen_as)), known)) == [1] * is_ours_again
+
+
+@pytest.mark.parametrize("restarts", [0, 1])
+def test_a_job_with_nodes_of_its_owners_is_given_to_slurm_again_once_slurmctld_has_lost_that_it_was(
+    restarts: int,
+) -> None:
+    known = record(1, Stage.RELEASED, nodes=("c1",), restarts=restarts, is_noted=True)
+    lost = situation(look(job(1, pinned_to=("c3",), restarts=restarts)), known)
+    assert lost.corrections == (Release(1, "left to Slurm: its owner asks for a node list", ("c3",)),)
+    held = situation(look(job(1, pinned_to=("c3",), restarts=restarts, extra="sns:1 advised")), known)
+    assert held.corrections == (), "a later hold is its owner's"
+
+
 @pytest.mark.parametrize("stage", [Stage.RELEASED, Stage.OWNER_HELD])
 def test_a_node_list_that_is_written_after_ours_was_taken_back_is_its_owners(stage: Stage) -> None:
     priority = 1000 if stage is Stage.RELEASED else 0
@@ -674,9 +705,6 @@ def test_a_job_that_started_on_nodes_of_its_owner_stays_held_when_they_hold_it_a
     held = job(1, pinned_to=("c2",), restarts=1)
     seen = situation(look(held), *runs.records.values())
     assert (planned(seen), seen.corrections) == ([], ())
-
-
-WHOLE = {"memory_per_cpu_mb": None, "memory_per_node_mb": 128_000}
 
 
 @pytest.mark.parametrize(

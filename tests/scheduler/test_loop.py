@@ -456,6 +456,22 @@ def test_a_mark_that_slurm_does_not_let_us_change_is_not_tried_in_every_cycle() 
     assert slurm.asked == 1
 
 
+def test_a_placed_job_that_its_owner_held_without_its_mark_stays_held_though_they_write_a_mark_again(
+    site: Site,
+) -> None:
+    """No mark says that its placement was taken back, so that it looks as if slurmctld had lost the placement."""
+    site.slurm.submit(1)
+    scheduler = site.scheduler(ENFORCE)
+    scheduler.cycle()
+    held = {"priority": 0, "reason": "JobHeldUser"}
+    site.slurm.change(1, extra="mine", **held)
+    scheduler.cycle()
+    assert site.slurm.jobs[1].pinned_to == ()
+    site.slurm.change(1, extra="sns:1", **held)
+    scheduler.cycle()
+    assert site.slurm.jobs[1].priority == 0
+
+
 def test_a_job_that_the_kill_switch_has_given_to_slurm_is_not_held_again_without_its_mark(site: Site) -> None:
     site.slurm.submit(4, may_restart=True, run_s=50)
     scheduler = site.scheduler(ENFORCE)

@@ -121,6 +121,7 @@ class Life:
         saved: when each daemon has last saved a record of it. known: a record of it was ever saved.
         extra_s: when people last wrote its Extra.
         recorded_s: since when the records have one of it, if they have.
+        intended_s: when a placement of it was last recorded, whether it was sent or not.
         answered_s: when the scheduler had the answer to its last placement.
         marked: our mark is in its Extra; `marked_by_owner`: people have written it there.
         noted: the mark says `advised`: the filter never held the job, or we, or people, have given it to Slurm.
@@ -128,7 +129,8 @@ class Life:
         overtaken: people changed it between our last look at it and our placement, which may have replaced the change.
         has_ended, has_succeeded: once, at least. A requeued job may run again after that.
         started: how many times it has started; `allowed`: how many times it might.
-        requeues: how many times it was requeued; `is_behind`: slurmctld has lost one, so our record is of a later run.
+        requeues: how many times it was requeued; `is_behind`: slurmctld has lost one, so our record is of a later run,
+            or it has lost that it forgot the job, so we have none.
         is_start_lost: it ran, which a scheduler has seen, and slurmctld has lost that; no whole cycle has seen it wait.
         lost_nice: the nice value that people had given it, and that slurmctld has lost.
         split_s: when it was split off its array, if it was.
@@ -165,6 +167,7 @@ class Life:
     known: bool = False
     extra_s: float = -1.0
     recorded_s: float = 0.0
+    intended_s: float = -1.0
     answered_s: float = 0.0
     marked: bool = False
     marked_by_owner: bool = False
@@ -247,3 +250,10 @@ class Life:
     def runs(self) -> bool:
         """Whether the job has nodes."""
         return self.state in RUNNING
+
+    def is_recorded_since(self, was: "Life") -> bool:
+        """Whether the job was requeued in that past, and is on record as placed again or running again since."""
+        if was.requeued_s is None:
+            return False
+        has_started = self.started > was.started and max(self.saved.values(), default=-1.0) > self.started_s[-1]
+        return has_started or self.intended_s > was.requeued_s

@@ -98,7 +98,7 @@ class Lives:
         """Slurmctld was killed: Slurm's jobs are as they were in the past. What we know and have on record is not.
 
         Jobs that people have changed since look changed by nobody; if we have not seen the job since it was given to
-        Slurm, its hold looks like its owner's.
+        Slurm, its hold looks like its owner's. A requeued job that we have placed again looks like that placement.
         """
         changed = []
         for life in list(self.of.values()):
@@ -118,12 +118,17 @@ class Lives:
             life.is_start_lost = life.state != "waiting" and was.state == "waiting" and was_seen_running
             is_left = life.given_s is not None or life.hold == "owner"
             is_indistinct = is_left and not life.placed and not (was.boosted or was.has_mark)
+            looks_placed = life.is_recorded_since(was)
+            # A record goes when Slurm forgets the job: nobody knows then that it ran.
+            life.is_behind |= life.state == "purged" and life.id not in self.records
             for name in _SLURMS:
                 setattr(life, name, getattr(was, name))
             if life.wishes["nice"] != was.wishes["nice"]:
                 life.lost_nice = life.wishes["nice"]
             if is_mark_lost:
                 life.hold, life.owner_held_s, life.unclear = "ours", None, True
+            if looks_placed:
+                life.requeued_s = None
             life.wishes = dict(was.wishes)
             if life.placed and is_indistinct:  # nobody can tell our nodes from its owner's any more
                 life.wishes["required"], life.placed = life.placed, ()
@@ -259,6 +264,11 @@ class Lives:
     def _is_off_record(self, life: Life) -> bool:
         """Whether the store was lost, and with it that the job with our mark was released."""
         return life.marked and life.forgotten and life.id not in self.records
+
+    def _was_off_record(self, life: Life, by: str) -> bool:
+        """Whether it was off record when this daemon looked: the record may come from that look."""
+        is_new = life.recorded_s >= self.looked_s.get(by, 0.0)
+        return life.marked and life.forgotten and (is_new or life.id not in self.records)
 
     def _release(self, event: Event) -> None:
         life, had = self._touched(event), event.data["had_hold"]
@@ -411,7 +421,7 @@ class Lives:
             life.boosted = int(fields["Nice"]) < 0 and int(fields["Nice"]) != life.wishes["nice"]
         if "MinMemoryCPU" in fields or "MinMemoryNode" in fields:
             life.whole_mb = None
-        is_unknown = self._is_off_record(life) or (not life.placed_s and (life.forgotten or not life.known))
+        is_unknown = self._was_off_record(life, event.by) or (not life.placed_s and (life.forgotten or not life.known))
         looks_requeued = life.has_mark and life.started and is_unknown
         was_changed = life.people_s >= self.looked_s.get(event.by, 0.0)  # we know the list of before
         looks_ours = looks_requeued or was_changed or set(life.wishes["required"]) == set(life.last_nodes)
@@ -556,6 +566,7 @@ class Lives:
             life = self.of.get(job_id)
             if life is not None:
                 life.last_nodes = event.data.get("placing", {}).get(job_id, life.last_nodes)
+                life.intended_s = event.at_s if job_id in event.data.get("placing", {}) else life.intended_s
                 if job_id in event.data.get("placing", {}) and self.looked_s.get(event.by, 0.0) <= life.placed_s:
                     life.answered_s = event.at_s
                 if job_id in event.data.get("released", ()) and life.hold == "ours" and not life.saved:

@@ -1123,6 +1123,95 @@ def test_a_requeued_job_is_held_by_the_first_cycle_that_sees_it(case: Case, held
 
 
 @pytest.mark.parametrize(
+    ("since", "found"),
+    [
+        ("placed again", []),
+        ("started again", []),
+        ("started again, not seen", ["not planned again"]),
+        ("held", ["not planned again"]),
+    ],
+)
+def test_a_requeued_job_that_slurmctld_went_back_to_looks_placed_if_it_was_placed_or_ran_since(
+    case: Case, since: str, found: list[str]
+) -> None:
+    """CONTRIBUTING, "What we cannot see"."""
+    case.submit(may_restart=True)
+    case.place(3.0)
+    case.start(3.5)
+    case.add(4, "requeue", 1, "admin")
+    case.add(4, "end", 1, "slurm", how="requeued")
+    case.add(5.5, "saved")
+    if since.startswith("started"):
+        case.start(5.8)
+    if since == "started again":
+        case.seen(6, 1)
+        case.add(6.1, "update", 1, "scheduler", fields={"Nice": "0"})
+    elif not since.startswith("started"):
+        case.seen(6, 1)
+        case.add(6.1, "unpin", 1, "scheduler", fields={"Nice": "0", "ReqNodeList": "", "TresPerNode": ""})
+        case.add(6.2, "hold", 1, "scheduler", admin=False, had="")
+    if since == "placed again":
+        case.seen(7)
+        case.add(7.1, "record", by="scheduler", saved=(1,), gone=(), placing={1: ("c1",)})
+    case.add(7.5, "reverted", by="slurm", jobs=(1,))
+    case.cycle(9)
+    case.add(9.5, "cancel", 1, "alice")
+    case.add(9.5, "end", 1, "slurm", how="cancelled")
+    assert case.names() == found
+
+
+@pytest.mark.parametrize(("gone", "found"), [((1,), []), ((), ["not planned again"])])
+def test_a_job_that_slurm_had_forgotten_and_knows_again_looks_placed_once_our_record_is_gone(
+    case: Case, gone: tuple[int, ...], found: list[str]
+) -> None:
+    """CONTRIBUTING, "What we cannot see"."""
+    case.submit(may_restart=True)
+    case.place(3.0)
+    case.start(3.5)
+    case.cycle(3.7, 1)
+    case.add(3.75, "update", 1, "scheduler", fields={"Nice": "0"})
+    case.add(4, "saved")
+    case.add(4.5, "end", 1, "slurm", how="completed")
+    case.add(6.5, "purge", 1, "slurm")
+    case.add(7, "record", by="scheduler", saved=(), gone=gone)
+    case.add(7.5, "reverted", by="slurm", jobs=(1,))
+    case.add(7.6, "requeue", 1, "slurm")
+    case.add(7.6, "end", 1, "slurm", how="requeued")
+    case.cycle(9)
+    case.add(9.5, "cancel", 1, "alice")
+    case.add(9.5, "end", 1, "slurm", how="cancelled")
+    assert case.names() == found
+
+
+@pytest.mark.parametrize(
+    ("is_lost", "seen_s", "found"),
+    [(True, (9.0,), []), (True, (8.0, 9.0), ["waits for ever"]), (False, (9.0,), ["not restored", "waits for ever"])],
+)
+def test_a_held_requeued_job_with_nodes_of_its_owners_looks_held_by_them_once_its_record_is_lost(
+    case: Case, is_lost: bool, seen_s: tuple[float, ...], found: list[str]
+) -> None:
+    """CONTRIBUTING, "How we know our own placement". What the first look makes of it is on record from then on."""
+    case.submit(may_restart=True)
+    case.place(3.0)
+    case.start(3.5)
+    case.add(4, "requeue", 1, "admin")
+    case.add(4, "end", 1, "slurm", how="requeued")
+    case.seen(6, 1)
+    case.add(6.1, "unpin", 1, "scheduler", fields={"Nice": "0", "ReqNodeList": "", "TresPerNode": ""})
+    case.add(6.15, "update", 1, "alice", fields={"ReqNodeList": "c2"})
+    case.add(6.2, "hold", 1, "scheduler", admin=False, had="")
+    if is_lost:
+        case.add(7, "store", state="gone")
+    for at_s in seen_s:
+        case.seen(at_s, 1)
+    fields = {"Nice": "0", "ReqNodeList": "", "TresPerNode": "", "Extra": "sns:1 advised"}
+    case.add(9.1, "unpin", 1, "scheduler", fields=fields)
+    case.end_s = 120
+    case.shows(hold="user", extra="sns:1 advised")
+    assert case.names() == found
+
+
+@pytest.mark.parametrize(
     ("fields", "found"),
     [({}, 1), ({"MinMemoryCPU": "1000"}, 0), ({"MinMemoryCPU": "500"}, 1), ({"MinMemoryNode": "8000"}, 1)],
 )

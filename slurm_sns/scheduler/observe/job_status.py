@@ -63,16 +63,17 @@ def statuses(
 def _known(jobs: Sequence[ObservedJob], records: Mapping[int, JobRecord]) -> dict[int, JobRecord]:
     """Our records of these jobs, by job id; a split-off task may take over the record of its array."""
     known: dict[int, JobRecord] = {}
-    lost: set[int] = set()
     for job in jobs:
-        record = records.get(job.id)
-        if record is not None and _is_same_job(job, record):
-            known[job.id] = _gone_back(job, record)
-        elif record is not None and _was_lost(job, record):
-            lost.add(job.id)
+        if job.id not in records:
+            continue
+        record = _gone_back(job, records[job.id])
+        if _was_lost(job, record):
+            known[job.id] = JobRecord(job.id, job.submit_s, Stage.HELD, nice=job.nice, restarts=job.restarts)
+        elif _is_same_job(job, record):
+            known[job.id] = record
     given = {job.id for job in jobs if job.array_id is not None and job.is_slurms}
     for job in jobs:
-        array = None if job.id in known or job.id in lost else _of_array(job, known, records)
+        array = None if job.id in known else _of_array(job, known, records)
         # Two kinds of tasks take over the array's record: those that we have just split off and hold, and whose mark
         # their owner has overwritten since; and those that Slurm has split off an array that is Slurm's. The mark of an
         # array that we have given to Slurm says so: a task whose own mark does not was split off before.
@@ -133,14 +134,17 @@ def _gone_back(job: ObservedJob, record: JobRecord) -> JobRecord:
 
 
 def _was_lost(job: ObservedJob, record: JobRecord) -> bool:
-    """Whether slurmctld has lost that the job was given to Slurm.
+    """Whether slurmctld has lost that the job was given to Slurm, or that its owner held it after its placement.
 
     A slurmctld that is killed goes on from the state that it saved last, up to five seconds before (seen). The job then
-    is held as the filter left it, its mark says so again, and nobody else would ever release it.
+    is held as we held it, its mark says so again, and nobody else would ever release it. Of a job that its owner holds
+    the placement is taken back and the word is written into its mark in one change: it shows the one or the other.
     """
     is_held = job.state is JobState.PENDING and job.priority == 0
-    is_as_filtered = is_held and not job.pinned_to and not is_boosted(job.nice, record.nice)
-    return record.is_noted and is_as_filtered and job.hints is not None and not job.is_slurms
+    is_as_filtered = is_held and job.hints is not None and not job.is_slurms and not carries_ours(job, record)
+    if record.stage is Stage.OWNER_HELD:  # a node list may be that of the run before
+        return is_as_filtered and not job.pinned_to and (record.is_noted or bool(record.nodes))
+    return is_as_filtered and record.is_noted
 
 
 def _is_placed_again(job: ObservedJob, record: JobRecord) -> bool:

@@ -176,8 +176,13 @@ def _groups(
 
 
 def _limit_of(job: ObservedJob, records: Mapping[int, JobRecord]) -> str:
+    """The limit that the job has met; empty if it has met none.
+
+    An array's record has the id of its last task. A slurmctld that was killed may have lost that this task was on its
+    own, and met a limit: the record itself tries none.
+    """
     record = records.get(job.id)
-    return "" if record is None else record.limited_by
+    return "" if record is None or job.is_array_record else record.limited_by
 
 
 def _owner(job: ObservedJob) -> Owner:

@@ -74,6 +74,13 @@ def test_an_array_whose_tasks_are_not_split_off_tries_no_limit_in_place_of_a_tas
     assert "job 2 tries that limit first" in seen.blocked[3]
 
 
+def test_an_array_whose_last_task_met_a_limit_before_slurmctld_lost_that_it_was_on_its_own_is_split_again() -> None:
+    """A slurmctld that is killed joins the tasks again that were split off since it saved its state."""
+    joined = situation(look(job(1, array_id=1, array_tasks="3-9", cpus=2)), refused(1))
+    assert joined.blocked[1].startswith("its tasks are planned one by one")
+    assert [split.array_id for split in joined.splits] == [1]
+
+
 def test_it_withholds_nothing_and_is_not_over_aged() -> None:
     old = job(1, submit_s=int(NOW) - 100_000)
     (waiting,) = situation(look(old), refused(1, submit_s=old.submit_s)).snapshot.waiting
