@@ -109,37 +109,7 @@ class Lives:
                 changed.append(life)
                 self.lost_ids.add(life.id)
                 continue
-            is_new = life.touched_s > was.touched_s
-            is_mark_lost = self._is_mark_lost(life, was)
-            was_given = life.given_s is not None and was.given_s is None
-            if was_given or (was.hold == "ours" and life.hold != "ours" and not life.placed):
-                life.unclear |= not life.noted or (life.given_s or 0.0) >= self.seen_s
-            was_seen_running = life.started > was.started and life.started_s[-1] < self._last_look_s()
-            life.is_start_lost = life.state != "waiting" and was.state == "waiting" and was_seen_running
-            is_left = life.given_s is not None or life.hold == "owner"
-            is_indistinct = is_left and not life.placed and not (was.boosted or was.has_mark)
-            looks_placed = life.is_recorded_since(was)
-            # A record goes when Slurm forgets the job: nobody knows then that it ran.
-            life.is_behind |= life.state == "purged" and life.id not in self.records
-            for name in _SLURMS:
-                setattr(life, name, getattr(was, name))
-            if life.wishes["nice"] != was.wishes["nice"]:
-                life.lost_nice = life.wishes["nice"]
-            if is_mark_lost:
-                life.hold, life.owner_held_s, life.unclear = "ours", None, True
-            if looks_placed:
-                life.requeued_s = None
-            life.wishes = dict(was.wishes)
-            if life.placed and is_indistinct:  # nobody can tell our nodes from its owner's any more
-                life.wishes["required"], life.placed = life.placed, ()
-            life.allowed = max(life.allowed, life.started + 1)
-            life.is_behind |= life.requeues > was.requeues
-            life.requeues = was.requeues
-            if was_given:
-                life.given_known.clear()
-            if is_new:
-                life.touched_s = life.people_s = life.ours_s = at_s
-                life.overtaken = was.overtaken
+            if self._gone_back(life, was, at_s):
                 changed.append(life)
             if life.state == "waiting":
                 self.waiting[life.id] = life
@@ -149,6 +119,41 @@ class Lives:
             for life in changed:
                 taken.pop(life.id, None)
         self.unheld = {by: [life for life in free if life not in changed] for by, free in self.unheld.items()}
+
+    def _gone_back(self, life: Life, was: Life, at_s: float) -> bool:
+        """The job is as it `was`, and what was done to it since is lost. Returns whether anything was."""
+        is_new = life.touched_s > was.touched_s
+        is_mark_lost = self._is_mark_lost(life, was)
+        was_given = life.given_s is not None and was.given_s is None
+        if was_given or (was.hold == "ours" and life.hold != "ours" and not life.placed):
+            life.unclear |= not life.noted or (life.given_s or 0.0) >= self.seen_s
+        was_seen_running = life.started > was.started and life.started_s[-1] < self._last_look_s()
+        life.is_start_lost = life.state != "waiting" and was.state == "waiting" and was_seen_running
+        is_left = life.given_s is not None or life.hold == "owner"
+        is_indistinct = is_left and not life.placed and not (was.boosted or was.has_mark)
+        looks_placed = life.is_recorded_since(was)
+        # A record goes when Slurm forgets the job: nobody knows then that it ran.
+        life.is_behind |= life.state == "purged" and life.id not in self.records
+        for name in _SLURMS:
+            setattr(life, name, getattr(was, name))
+        if life.wishes["nice"] != was.wishes["nice"]:
+            life.lost_nice = life.wishes["nice"]
+        if is_mark_lost:
+            life.hold, life.owner_held_s, life.unclear = "ours", None, True
+        if looks_placed:
+            life.requeued_s = None
+        life.wishes = dict(was.wishes)
+        if life.placed and is_indistinct:  # nobody can tell our nodes from its owner's any more
+            life.wishes["required"], life.placed = life.placed, ()
+        life.allowed = max(life.allowed, life.started + 1)
+        life.is_behind |= life.requeues > was.requeues
+        life.requeues = was.requeues
+        if was_given:
+            life.given_known.clear()
+        if is_new:
+            life.touched_s = life.people_s = life.ours_s = at_s
+            life.overtaken = was.overtaken
+        return is_new
 
     def _last_look_s(self) -> float:
         """When a scheduler last looked at all jobs."""
@@ -402,19 +407,8 @@ class Lives:
     def _ours(self, life: Life, event: Event) -> None:
         """An update of ours. If Slurm refuses a placement, a part of it may be on the job all the same."""
         fields = event.data["fields"]
-        if is_note(fields.get("Extra", "")):
-            life.given_known.add(event.by)
-            life.noted = True
-            if life.given_s is None:
-                life.given_s = event.at_s
-            # An administrator has given a held job nodes and one of our nice values: it looks as if we had placed it,
-            # and its owner held it.
-            life.unclear |= life.hold == "ours" and life.wishes["nice"] in OUR_NICE and not life.placed_s
-            if life.array == life.id:
-                self._array_noted(life, event.by)
-        elif "Extra" in fields and self._was_given_unseen(life, event):
-            life.given_s, life.noted = None, False  # the watchdog's word, and what people made of it, is lost
-            life.given_known.clear()
+        if "Extra" in fields:
+            self._ours_marked(life, event)
         if "Nice" in fields and int(fields["Nice"]) == life.lost_nice:
             life.wishes["nice"] = life.lost_nice
         if "Nice" in fields:
@@ -444,6 +438,22 @@ class Lives:
             life.unverified.add(event.by)
             if life.hold == "owner" and (life.owner_held_s or 0.0) >= self.looked_s.get(event.by, 0.0):
                 life.hold, life.owner_held_s, life.unclear = "ours", None, True  # our own hold would have come now
+
+    def _ours_marked(self, life: Life, event: Event) -> None:
+        """An update of ours writes the mark: with `advised` it gives the job to Slurm."""
+        if is_note(event.data["fields"]["Extra"]):
+            life.given_known.add(event.by)
+            life.noted = True
+            if life.given_s is None:
+                life.given_s = event.at_s
+            # An administrator has given a held job nodes and one of our nice values: it looks as if we had placed it,
+            # and its owner held it.
+            life.unclear |= life.hold == "ours" and life.wishes["nice"] in OUR_NICE and not life.placed_s
+            if life.array == life.id:
+                self._array_noted(life, event.by)
+        elif self._was_given_unseen(life, event):
+            life.given_s, life.noted = None, False  # the watchdog's word, and what people made of it, is lost
+            life.given_known.clear()
 
     def _was_given_unseen(self, life: Life, event: Event) -> bool:
         """Whether another daemon of ours gave the job to Slurm after this one had read its mark, just before this."""
