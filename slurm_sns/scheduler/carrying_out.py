@@ -67,7 +67,7 @@ class CarryingOut:
             if is_given and record is not None and record.stage is not Stage.OWNER_HELD:
                 records[change.job_id] = replace(record, stage=Stage.RELEASED, is_noted=True)
             elif _is_untold(change, record):
-                records[change.job_id] = replace(records[change.job_id], nodes=())
+                records[change.job_id] = records[change.job_id].without_nodes()
             elif record is not None and change.job_id in unheld:
                 records[change.job_id] = replace(record, stage=Stage.HELD)
         return notes
