@@ -7,6 +7,7 @@ still looks again, because a job may have been submitted in the second before.
 from collections.abc import Callable, Mapping
 
 from slurm_sns.errors import SnsError
+from slurm_sns.scheduler.observe.observed import JobState
 from slurm_sns.scheduler.observe.records import JobRecord, Stage
 from slurm_sns.scheduler.orders import EndHold, reached
 from slurm_sns.scheduler.outage_log import Outage
@@ -49,6 +50,8 @@ class Watchdog:
         self._settings = settings
         self._records = records
         self._was_stale = False
+        #: The jobs that the last look has seen placed; it may have given them to Slurm since.
+        self._placed: set[int] = set()
         self._offset_s = self._clock.now() - self._clock.steady()
         self._stepped_s = float("-inf")
 
@@ -57,10 +60,12 @@ class Watchdog:
 
         A scheduler that lives again meanwhile keeps the jobs that are still held.
         """
+        self._end_new_holds()
         if not self._is_stale():
             return 0
         jobs = self._state.observe().jobs
-        held = {job.id for job in jobs if job.priority == 0}
+        waiting = (job for job in jobs if job.state is JobState.PENDING and job.priority > 0)
+        self._placed = {job.id for job in waiting if job.pinned_to and not job.is_slurms}
         released = release_held(
             jobs,
             self._records(),
@@ -71,12 +76,11 @@ class Watchdog:
             reason="the scheduler shows no sign of life",
         )
         number = 0
-        for job_id in released:
+        for _ in released:
             number += 1
             if not self._is_stale():
-                if job_id not in held:
-                    self._end_new_hold(job_id)
                 break
+        self._end_new_holds()
         return number
 
     def _is_stale(self) -> bool:
@@ -91,16 +95,21 @@ class Watchdog:
         self._was_stale = stale
         return stale
 
-    def _end_new_hold(self, job_id: int) -> None:
-        """End the hold of a job that a scheduler has begun to hold, by the records, while we gave it to Slurm.
+    def _end_new_holds(self) -> None:
+        """End the holds of jobs that a scheduler has begun to hold, by the records, while we gave them to Slurm.
 
-        Nobody else would: the mark says that the job is Slurm's. Without such a record the hold is its owner's.
+        Nobody else would: the mark says that the job is Slurm's. Without such a record the hold is its owner's. Where
+        an answer was lost, the next look does this.
         """
-        record = self._records().get(job_id)
-        if record is not None and record.stage in (Stage.HOLDING, Stage.HELD):
+        records = self._records() if self._placed else {}
+        for job_id in self._placed:
+            record = records.get(job_id)
+            if record is None or record.stage not in (Stage.HOLDING, Stage.HELD):
+                continue
             for answer in reached(self._executor.execute((EndHold(job_id),))):
                 if answer.refused is not None:
                     self._log(f"job {job_id}: could not be released: {answer.refused}")
+        self._placed = set()
 
     def _was_stepped(self, now_s: float) -> bool:
         """Whether the time was set a moment ago: a living scheduler's heartbeat may then still show the old time."""

@@ -173,10 +173,29 @@ def test_it_leaves_the_rest_to_a_scheduler_that_lives_again_meanwhile(case: Case
         (Stage.PLACED, "JobHeldUser", True),
     ],
 )
-def test_a_hold_of_a_scheduler_that_lives_again_is_ended_where_the_mark_says_now_that_the_job_is_slurms(
-    case: Case, stage: Stage, reason: str, is_held: bool
+@pytest.mark.parametrize("beat", [NOW, None])
+def test_a_hold_of_a_scheduler_that_lived_again_is_ended_where_the_mark_says_now_that_the_job_is_slurms(
+    case: Case, stage: Stage, reason: str, is_held: bool, beat: float | None
 ) -> None:
-    """It may stand still between its last check of a job and the change of the job."""
+    """The watchdog may stand still between its last check of a job and the change of the job; so may the scheduler."""
+    case.beat = None
+    submit_s = case.slurm.jobs[1].submit_s
+    case.slurm.change(1, pinned_to=("c1",), priority=1500, nice=-60_000)
+    case.records = {1: JobRecord(1, submit_s, Stage.PLACED, ("c1",))}
+    unpin = case.slurm.unpin
+
+    def then_it_lives(change) -> None:
+        unpin(change)
+        case.beat = beat
+        case.records = {1: JobRecord(1, submit_s, stage)}
+        case.slurm.change(1, priority=0, reason=reason)
+
+    case.slurm.unpin = then_it_lives
+    assert case.dog.look() == 1
+    assert case.is_held is is_held
+
+
+def test_the_next_look_ends_that_hold_where_the_answer_to_the_change_was_lost(case: Case) -> None:
     case.beat = None
     submit_s = case.slurm.jobs[1].submit_s
     case.slurm.change(1, pinned_to=("c1",), priority=1500, nice=-60_000)
@@ -186,12 +205,19 @@ def test_a_hold_of_a_scheduler_that_lives_again_is_ended_where_the_mark_says_now
     def then_it_lives(change) -> None:
         unpin(change)
         case.beat = NOW
-        case.records = {1: JobRecord(1, submit_s, stage)}
-        case.slurm.change(1, priority=0, reason=reason)
+        case.records = {1: JobRecord(1, submit_s, Stage.HOLDING)}
+        case.slurm.change(1, priority=0, reason="JobHeldUser")
+        raise Unreachable("slurmctld does not answer: the reply was lost")
 
     case.slurm.unpin = then_it_lives
-    assert case.dog.look() == 1
-    assert case.is_held is is_held
+    with pytest.raises(Unreachable):
+        case.dog.look()
+    assert case.is_held
+    assert case.dog.look() == 0
+    assert not case.is_held
+    case.slurm.change(1, priority=0, reason="JobHeldUser")
+    assert case.dog.look() == 0
+    assert case.is_held, "a later hold is its owner's"
 
 
 def test_an_owners_hold_just_after_the_release_stays_when_the_scheduler_lives_again(case: Case) -> None:

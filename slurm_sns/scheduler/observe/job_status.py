@@ -110,8 +110,11 @@ def _is_same_job(job: ObservedJob, record: JobRecord) -> bool:
 
 
 def _is_earlier_run(job: ObservedJob, record: JobRecord) -> bool:
-    """Whether slurmctld has lost a requeue of the job that is on record."""
-    return job.restarts < record.restarts and job.submit_s <= record.submit_s
+    """Whether slurmctld has lost a requeue of the job that is on record.
+
+    Without a mark it may be a new job with the same id, which slurmctld has lost as well.
+    """
+    return job.hints is not None and job.restarts < record.restarts and job.submit_s <= record.submit_s
 
 
 def _gone_back(job: ObservedJob, record: JobRecord) -> JobRecord:
