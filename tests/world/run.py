@@ -267,18 +267,25 @@ class Holds:
         self._follow()
         return all(self._is_settled(job, slurm) for job in slurm.jobs.values())
 
-    def _is_settled(self, job: ModelJob, slurm: Slurm) -> bool:
-        if job.state == WAITING:
-            if job.is_held:
-                return job.id in self._by_people or job.hold == "bad" or job.dependency_state == "failed"
-            return job.dependency is not None and (job.dependency_state == "failed" or self._waits_for_ever(job, slurm))
-        return job.state not in ("RUNNING", "SUSPENDED", "COMPLETING")
+    def _is_settled(self, job: ModelJob, slurm: Slurm, behind: frozenset[int] = frozenset()) -> bool:
+        """Whether it has ended, or waits because people want it to. `behind` are the jobs that wait for it."""
+        if job.state != WAITING:
+            return job.state not in ("RUNNING", "SUSPENDED", "COMPLETING")
+        if job.is_held:
+            return job.id in self._by_people or job.hold == "bad" or job.dependency_state == "failed"
+        if job.dependency is None or job.dependency_state == "failed":
+            return job.dependency is not None
+        if job.id in behind:
+            return True  # jobs that wait for each other: slurmctld has lost a job, and has given its id again
+        return self._waits_for_ever(job, slurm, behind | {job.id})
 
-    def _waits_for_ever(self, job: ModelJob, slurm: Slurm) -> bool:
+    def _waits_for_ever(self, job: ModelJob, slurm: Slurm, behind: frozenset[int]) -> bool:
         """Whether it waits for a job that itself waits because people want it to."""
         assert job.dependency is not None
         others = [other for other in slurm.jobs.values() if job.dependency[1][0] in (other.id, other.array_id)]
-        return any(other.state == WAITING and other.id != job.id and self._is_settled(other, slurm) for other in others)
+        return any(
+            other.state == WAITING and other.id != job.id and self._is_settled(other, slurm, behind) for other in others
+        )
 
     def _follow(self) -> None:
         for event in islice(self._events, self._read, None):
