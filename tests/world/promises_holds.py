@@ -53,9 +53,13 @@ def placed_unheld(event: Event, tale: Tale) -> Iterator[str]:
 
 
 def not_recorded(event: Event, tale: Tale) -> Iterator[str]:
-    """What we intend is recorded before it is sent: in the same cycle, by the scheduler that sends it."""
-    saved_s = tale.lives.of[event.job].saved.get(event.by, -1.0)
-    if saved_s < tale.lives.looked_s.get(event.by, 0.0):
+    """What we intend is recorded before it is sent: in the same cycle, by the scheduler that sends it.
+
+    The id may be that of a new job since the last check of the old one, which slurmctld has lost.
+    """
+    life = tale.lives.of[event.job]
+    is_new = tale.was_checked_before(life.submitted_s, event)
+    if life.saved.get(event.by, -1.0) < tale.lives.looked_s.get(event.by, 0.0) and not is_new:
         yield f"not recorded: job {event.job} was placed by {event.by} at {event.at_s:.3f} s without a record of it"
 
 

@@ -1354,6 +1354,24 @@ def test_a_placement_without_a_record_is_found(case: Case) -> None:
     assert case.names() == ["not recorded"]
 
 
+@pytest.mark.parametrize(("checked_s", "found"), [(3.05, []), (4.05, ["not recorded"])])
+def test_the_record_may_be_of_a_job_with_the_same_id_that_slurmctld_has_lost_since_the_check(
+    case: Case, checked_s: float, found: list[str]
+) -> None:
+    case.add(1, "saved")
+    case.submit()
+    case.seen(3, 1)
+    case.add(3.05, "look", 1, "scheduler", is_check=False)
+    case.add(3.5, "reverted", by="slurm", jobs=())
+    case.submit(4)
+    if checked_s > 4:
+        case.add(checked_s, "look", 1, "scheduler", is_check=False)
+    case.add(4.1, "place", 1, "scheduler", nodes=("c1",), nice=BOOSTED, had_hold="user", fields={})
+    case.start(4.5)
+    case.add(7.5, "end", 1, "slurm", how="completed")
+    assert case.names() == found
+
+
 def test_a_record_of_another_scheduler_is_none_of_ours(case: Case) -> None:
     case.submit()
     case.seen(3)
