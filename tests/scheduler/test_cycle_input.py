@@ -597,6 +597,23 @@ def test_the_record_of_an_earlier_job_with_the_same_id_is_not_taken_for_an_earli
     assert later.records[1].failures == 0
 
 
+@pytest.mark.parametrize("restarts", [0, 1])
+@pytest.mark.parametrize("stage", [Stage.PLACED, Stage.RUNNING, Stage.RELEASED])
+def test_a_new_job_with_the_id_of_one_that_slurmctld_has_lost_is_its_owners(stage: Stage, restarts: int) -> None:
+    """It may have been requeued, and the clock set back, before we look."""
+    known = record(1, stage, nodes=("c1",), restarts=1 - restarts)
+    new = job(1, extra="", restarts=restarts, submit_s=SUBMIT + 60 if restarts else SUBMIT - 60)
+    seen = situation(look(new), known)
+    assert (seen.statuses[1], seen.corrections) == (JobStatus.FOREIGN, ())
+
+
+@pytest.mark.parametrize(("reason", "keeps"), [("JobHeldUser", False), ("BadConstraints", True)])
+def test_nodes_of_the_owners_that_slurm_found_impossible_are_no_earlier_placement(reason: str, keeps: bool) -> None:
+    changed = pinned(1, "c2", priority=0, reason=reason)
+    seen = situation(look(changed), record(1, Stage.HELD, nodes=("c1",)))
+    assert [each.keeps_nodes for each in seen.corrections if isinstance(each, Unpin)] == [keeps]
+
+
 def test_words_of_marks_are_sent_after_everything_else() -> None:
     released, overdue = job(1, priority=9), pinned(2, "c1")
     seen = situation(look(released, overdue), record(1, Stage.HELD), record(2, placed_s=0))
