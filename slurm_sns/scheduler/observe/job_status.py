@@ -104,7 +104,7 @@ def _is_same_job(job: ObservedJob, record: JobRecord) -> bool:
 
     A requeue renews the submit time (seen). A slurmctld that is killed may lose a requeue, and requeue the job again.
     """
-    is_requeued = job.restarts > record.restarts or job.restarts == record.restarts > 0
+    is_requeued = job.restarts > record.restarts or _is_requeued_again(job, record)
     is_same = record.submit_s == job.submit_s or is_requeued or _is_earlier_run(job, record)
     return is_same and not _was_lost(job, record)
 
@@ -117,21 +117,30 @@ def _is_earlier_run(job: ObservedJob, record: JobRecord) -> bool:
     return job.hints is not None and job.restarts < record.restarts and job.submit_s <= record.submit_s
 
 
+def _is_requeued_again(job: ObservedJob, record: JobRecord) -> bool:
+    """Whether slurmctld has lost a requeue that is on record, and the job was requeued again."""
+    return job.restarts == record.restarts > 0 and job.submit_s != record.submit_s
+
+
 def _gone_back(job: ObservedJob, record: JobRecord) -> JobRecord:
     """The record of the job as slurmctld has it, which may have been killed and has gone back by seconds.
 
     A placement that was taken back is on the job again if nobody else can have put it there: the job has our boost, or
     the word in its mark is lost, or it is free though we hold it. It may also be an earlier one: a job that we hold
-    has our boost with our nodes only, because one whose nodes its owner has changed is given to Slurm.
+    has our boost with our nodes only, because one whose nodes its owner has changed is given to Slurm. With a requeue
+    slurmctld has also lost every placement that came after it.
     """
+    is_requeue_lost = _is_earlier_run(job, record) or _is_requeued_again(job, record)
     if _is_earlier_run(job, record):
         record = replace(record, submit_s=job.submit_s, restarts=job.restarts)
     was = record.with_placement_again()
     is_held, has_boost = record.stage in (Stage.HELD, Stage.HOLDING), is_boosted(job.nice, record.nice)
     if is_held and has_boost and job.pinned_to:
         return replace(record if record.nodes else was, nodes=job.pinned_to)
-    if record.nodes or not is_pinned_by(job, was):
+    if not is_pinned_by(job, was) or is_pinned_by(job, record):
         return record
+    if record.nodes:  # it was placed again since
+        return was if is_requeue_lost else record
     is_unsaid = record.is_noted and job.hints is not None and not job.is_slurms
     return was if (is_held and job.priority > 0) or is_unsaid or has_boost else record
 
