@@ -592,6 +592,22 @@ def test_a_job_is_known_though_slurmctld_has_lost_its_requeue(submitted_s: int) 
     assert [(each.hold, each.own_memory.per_cpu_mb) for each in requeued.corrections] == [(True, 500)]
 
 
+@pytest.mark.parametrize(
+    ("restarts", "submitted_s", "status"),
+    [(0, SUBMIT, JobStatus.PLACED), (1, SUBMIT + 60, JobStatus.PLACED), (1, SUBMIT + 50, JobStatus.RELEASED)],
+    ids=["requeue lost", "requeued again", "its owner's nodes"],
+)
+def test_a_placement_that_came_after_a_requeue_is_lost_with_it(
+    restarts: int, submitted_s: int, status: JobStatus
+) -> None:
+    """The job was placed on c1, requeued, and placed on c2; slurmctld has gone back to its first placement."""
+    known = replace(taken_back_from(), stage=Stage.RUNNING, nodes=("c2",))
+    seen = situation(look(pinned(1, "c1", nice=0, restarts=restarts, submit_s=submitted_s)), known)
+    assert seen.statuses[1] is status
+    if status is JobStatus.PLACED:
+        assert seen.records[1].nodes == ("c1",)
+
+
 def test_the_record_of_an_earlier_job_with_the_same_id_is_not_taken_for_an_earlier_run() -> None:
     later = situation(look(job(1, submit_s=SUBMIT + 60)), replace(taken_back_from(), failures=3))
     assert later.records[1].failures == 0

@@ -119,7 +119,7 @@ class Life:
         unseen: people have released it from our hold, or undone our placement, and no scheduler has looked since.
         unclear: its owner held it in a moment that left open whose hold it is; it may be placed, and may stay held.
         saved: when each daemon has last saved a record of it. known: a record of it was ever saved.
-        extra_s: when people last wrote its Extra.
+        extra_s: when people last wrote its Extra; word_s: when they last wrote `advised` where it was not.
         recorded_s: since when the records have one of it, if they have.
         intended_s: when a placement of it was last recorded, whether it was sent or not.
         answered_s: when the scheduler had the answer to its last placement.
@@ -166,6 +166,7 @@ class Life:
     saved: dict[str, float] = field(default_factory=dict)
     known: bool = False
     extra_s: float = -1.0
+    word_s: float = -1.0
     recorded_s: float = 0.0
     intended_s: float = -1.0
     answered_s: float = 0.0

@@ -62,8 +62,9 @@ class Lives:
         #: that its next look showed free all the same, which it holds once more.
         self._taken_back: dict[str, dict[int, Life]] = {}
         self.unheld: dict[str, list[Life]] = {}
-        #: Jobs that slurmctld has lost: their ids may come again.
-        self.lost_ids: set[int] = set()
+        #: Jobs that slurmctld has lost, with the nodes of their last placement while that is on record: their ids may
+        #: come again.
+        self.lost_ids: dict[int, tuple[str, ...]] = {}
         self._was_lost = False  # a scheduler that goes on without its store has in its memory what no other one knows
         self._memory_per_cpu_mb = memory_per_cpu_mb
         self._takers: dict[str, Callable[[Event], None]] = {
@@ -107,7 +108,7 @@ class Lives:
             if was is None:
                 del self.of[life.id]
                 changed.append(life)
-                self.lost_ids.add(life.id)
+                self.lost_ids[life.id] = life.last_nodes
                 continue
             if self._gone_back(life, was, at_s):
                 changed.append(life)
@@ -127,7 +128,7 @@ class Lives:
         is_mark_lost = self._is_mark_lost(life, was)
         was_given = life.given_s is not None and was.given_s is None
         if was_given or (was.hold == "ours" and life.hold != "ours" and not life.placed):
-            life.unclear |= not life.noted or (life.given_s or 0.0) >= self.seen_s
+            life.unclear |= not life.noted or max(life.given_s or 0.0, life.word_s) >= self.seen_s
         was_seen_running = life.started > was.started and life.started_s[-1] < self._last_look_s()
         life.is_start_lost = life.state != "waiting" and was.state == "waiting" and was_seen_running
         is_left = life.given_s is not None or life.hold == "owner"
@@ -363,6 +364,8 @@ class Lives:
         was_noted, was_marked, life.extra_s = life.noted, life.marked, event.at_s
         life.noted = is_note(extra)
         life.marked = life.marked_by_owner = is_mark(extra)
+        if life.noted and not was_noted:
+            life.word_s = event.at_s
         if life.noted and life.hold == "ours" and life.unverified:
             life.unclear = True  # we take it for the watchdog's word, which came in between
         elif was_noted and life.marked and not life.hold and not self._knows_given(life):
@@ -419,7 +422,11 @@ class Lives:
         is_unknown = self._was_off_record(life, event.by) or (not life.placed_s and (life.forgotten or not life.known))
         looks_requeued = life.has_mark and life.started and is_unknown
         was_changed = life.people_s >= self.looked_s.get(event.by, 0.0)  # we know the list of before
-        looks_ours = looks_requeued or was_changed or set(life.wishes["required"]) == set(life.last_nodes)
+        # A job that slurmctld has lost had its id, and it was requeued before anybody saw it.
+        is_new = life.requeues > 0 and not life.marked
+        lost_nodes = self.lost_ids.get(life.id, ()) if is_new else ()
+        required = set(life.wishes["required"])
+        looks_ours = looks_requeued or was_changed or required in (set(life.last_nodes), set(lost_nodes))
         extra = fields.get("Extra", "")
         if was_changed and is_mark(extra) and without_notes(extra) != without_notes(life.wishes["extra"]):
             life.wishes["extra"], life.marked, life.marked_by_owner = without_notes(extra), True, False
@@ -573,6 +580,7 @@ class Lives:
             self.of[job_id].recorded_s = event.at_s
         self.records.update(event.data["saved"])
         self.records.difference_update(event.data["gone"])
+        self.lost_ids.update((job_id, ()) for job_id in self.lost_ids.keys() & set(event.data["gone"]))
         for job_id in event.data["saved"]:
             life = self.of.get(job_id)
             if life is not None:

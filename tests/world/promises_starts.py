@@ -42,7 +42,7 @@ def started_too_early(event: Event, tale: Tale) -> Iterator[str]:
     ):  # once it has begun, a requeue gives it another time
         yield f"started too early: job {event.job} {begin_s - event.wall_s:.1f} s before its begin time"
     kind, ids = life.wishes["dependency"] or ("", ())
-    for other in (each for job_id in set(ids) - tale.lives.lost_ids for each in _of_id(job_id, tale)):
+    for other in (each for job_id in set(ids) - tale.lives.lost_ids.keys() for each in _of_id(job_id, tale)):
         if not (other.has_succeeded or (other.has_ended and kind == "afterany") or other.state == "purged"):
             yield f"started too early: job {event.job} waits for job {other.id}, which is {other.state}"
 

@@ -1160,6 +1160,39 @@ def test_a_requeued_job_that_slurmctld_went_back_to_looks_placed_if_it_was_place
     assert case.names() == found
 
 
+@pytest.mark.parametrize(
+    ("required", "is_requeued", "gone", "found"),
+    [
+        ("c1", True, (), []),
+        ("c2", True, (), ["wrong nodes"]),
+        ("c1", False, (), ["not restored", "wrong nodes"]),
+        ("c1", True, (1,), ["wrong nodes"]),
+    ],
+    ids=["the same nodes", "other nodes", "not requeued", "seen before its requeue"],
+)
+def test_a_new_job_with_the_id_of_one_that_slurmctld_has_lost_looks_like_it_once_it_was_requeued_on_our_nodes(
+    case: Case, required: str, gone: tuple[int, ...], found: list[str], *, is_requeued: bool
+) -> None:
+    """CONTRIBUTING, "What we cannot see"."""
+    case.add(0.5, "saved")
+    case.submit()
+    case.place(3.0)
+    case.start(3.5)
+    case.add(4, "reverted", by="slurm", jobs=())
+    case.submit(5, required=(required,), verdict="pass", extra="")
+    if gone:
+        case.add(5.1, "record", by="scheduler", saved=(), gone=gone)
+    if is_requeued:
+        case.start(5.5, 1, required)
+        case.add(6, "requeue", 1, "admin")
+        case.add(6, "end", 1, "slurm", how="requeued")
+    case.seen(8, 1)
+    case.add(8.1, "unpin", 1, "scheduler", fields={"Nice": "0", "ReqNodeList": "", "TresPerNode": ""})
+    case.start(8.5, 1, "c2" if required == "c1" else "c1")
+    case.add(11, "end", 1, "slurm", how="completed")
+    assert case.names() == found
+
+
 @pytest.mark.parametrize(("gone", "found"), [((1,), []), ((), ["not planned again"])])
 def test_a_job_that_slurm_had_forgotten_and_knows_again_looks_placed_once_our_record_is_gone(
     case: Case, gone: tuple[int, ...], found: list[str]
@@ -1795,6 +1828,33 @@ def test_a_job_whose_hold_by_its_owner_left_no_trace_is_not_kept_by_it(case: Cas
     waits(case)
     case.add(4, "hold", 1, "alice", admin=False, had="user")
     assert case.names() == ["waits for ever"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "seen_s", "found"),
+    [
+        (("sns:2", "sns:1 advised"), 4.5, []),
+        (("sns:2", "sns:1 advised"), 5.5, ["waits for ever"]),
+        (("sns:1 advised",), 4.5, ["waits for ever"]),
+    ],
+    ids=["not seen", "seen since", "never without the word"],
+)
+def test_a_word_that_people_wrote_again_and_that_slurmctld_has_lost_may_never_have_been_seen(
+    case: Case, fields: tuple[str, ...], seen_s: float, found: list[str]
+) -> None:
+    """The hold that comes back looks like its owner's (CONTRIBUTING, "What we cannot see")."""
+    case.submit()
+    case.add(2.5, "saved")
+    case.cycle(2.6, 1)
+    case.add(3, "release", 1, "watchdog", admin=True, had_hold="user", extra="sns:1 advised")
+    for at, extra in enumerate(fields):
+        case.add(3.1 if at + 1 < len(fields) else 5, "update", 1, "alice", fields={"Extra": extra})
+    case.start(4)
+    case.cycle(seen_s, 1)
+    case.add(6, "reverted", by="slurm", jobs=(1,))
+    case.end_s, case.quiet_from_s = 130, 20
+    case.shows(hold="user")
+    assert case.names() == found
 
 
 @pytest.mark.parametrize(
