@@ -122,14 +122,17 @@ def _gone_back(job: ObservedJob, record: JobRecord) -> JobRecord:
 
     A placement that was taken back is on the job again if nobody else can have put it there: the job has our boost, or
     the word in its mark is lost, or it is free though we hold it. It may also be an earlier one: a job that we hold
-    has our boost with our nodes only, because one whose nodes its owner has changed is given to Slurm.
+    has our boost with our nodes only, because one whose nodes its owner has changed is given to Slurm. If it is held
+    with both, that hold came after the placement, and is not ours.
     """
     if _is_earlier_run(job, record):
         record = replace(record, submit_s=job.submit_s, restarts=job.restarts)
     was = record.with_placement_again()
     is_held, has_boost = record.stage in (Stage.HELD, Stage.HOLDING), is_boosted(job.nice, record.nice)
     if is_held and has_boost and job.pinned_to:
-        return replace(record if record.nodes else was, nodes=job.pinned_to)
+        if record.nodes:
+            return replace(record, nodes=job.pinned_to)
+        return replace(was, nodes=job.pinned_to, stage=record.stage if job.priority > 0 else Stage.PLACED)
     if record.nodes or not is_pinned_by(job, was):
         return record
     is_unsaid = record.is_noted and job.hints is not None and not job.is_slurms
