@@ -194,10 +194,13 @@ class Lives:
     def _taken_for_slurms(self, life: Life, at_s: float) -> None:
         """People wrote a mark on a job that ran without a placement of ours: it is Slurm's from now on.
 
-        Whether the job still occupied nodes when it was seen is not known if it was requeued just before.
+        Whether the job still occupied nodes when it was seen is not known if it was requeued just before. One with a
+        node list of its owner's may run by a placement of ours whose record is lost.
         """
         if life.hold == "ours":
             life.hold, life.owner_held_s = "owner", None
+        if life.wishes["required"]:
+            return
         if life.runs:
             life.given_s = at_s if life.given_s is None else life.given_s
         else:

@@ -405,6 +405,25 @@ def test_a_node_list_on_a_requeued_job_with_a_mark_that_nobody_has_seen_before_i
     assert case.names() == found
 
 
+@pytest.mark.parametrize(("nodes", "found"), [(("c2",), []), ((), ["taken again"])])
+def test_a_job_with_a_mark_and_a_node_list_that_we_have_only_seen_run_is_held_once_it_is_requeued(
+    case: Case, nodes: tuple[str, ...], found: list[str]
+) -> None:
+    """CONTRIBUTING, "How we know our own placement"."""
+    case.submit(verdict="pass", extra="sns:1", required=nodes)
+    case.start(2.5, 1, "c2", pinned=bool(nodes))
+    case.cycle(3)
+    case.add(4, "requeue", 1, "admin")
+    case.add(4, "end", 1, "slurm", how="requeued")
+    case.seen(6)
+    case.add(6.01, "record", by="scheduler", saved=(1,), gone=(), placing={1: nodes})
+    case.add(6.1, "unpin", 1, "scheduler", fields={"Nice": "0", "ReqNodeList": ""})
+    case.add(6.2, "hold", 1, "scheduler", admin=False, had="")
+    case.add(6.3, "cycle", by="scheduler", ok=True)
+    case.shows(hold="user")
+    assert case.names() == found
+
+
 @pytest.mark.parametrize(("state", "found"), [("gone", []), ("up", ["not restored", "wrong nodes"])])
 def test_a_node_list_on_a_requeued_job_whose_record_is_lost_is_taken_for_ours(
     case: Case, state: str, found: list[str]
