@@ -131,6 +131,7 @@ class Lives:
         life.is_start_lost = life.state != "waiting" and was.state == "waiting" and was_seen_running
         is_left = life.given_s is not None or life.hold == "owner"
         is_indistinct = is_left and not life.placed and not (was.boosted or was.has_mark)
+        is_hold_lost = was.hold == "owner" and bool(was.placed) and not was.boosted and self._is_held_again(life, was)
         looks_placed = life.is_recorded_since(was)
         # A record goes when Slurm forgets the job: nobody knows then that it ran.
         life.is_behind |= life.state == "purged" and life.id not in self.records
@@ -143,7 +144,9 @@ class Lives:
         if looks_placed:
             life.requeued_s = None
         life.wishes = dict(was.wishes)
-        if life.placed and is_indistinct:  # nobody can tell our nodes from its owner's any more
+        if is_hold_lost:
+            life.hold, life.owner_held_s, life.unclear = "ours", None, True
+        if life.placed and (is_indistinct or is_hold_lost):  # nobody can tell our nodes from its owner's any more
             life.wishes["required"], life.placed = life.placed, ()
         life.allowed = max(life.allowed, life.started + 1)
         life.is_behind |= life.requeues > was.requeues
@@ -154,6 +157,15 @@ class Lives:
             life.touched_s = life.people_s = life.ours_s = at_s
             life.overtaken = was.overtaken
         return is_new
+
+    @staticmethod
+    def _is_held_again(life: Life, was: Life) -> bool:
+        """Whether we hold the job, whose placement its owner held in that past and then released.
+
+        Without our boost it looks like a job that we hold, with a node list of its owner's.
+        """
+        is_ours = life.hold == "ours" and not life.placed and not life.noted
+        return is_ours and life.held_by[1] > (was.owner_held_s or 0.0)
 
     def _last_look_s(self) -> float:
         """When a scheduler last looked at all jobs."""

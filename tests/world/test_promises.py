@@ -1077,6 +1077,45 @@ def test_our_nodes_that_slurmctld_goes_back_to_may_stay_where_nothing_else_of_ou
 
 
 @pytest.mark.parametrize(
+    ("ran", "held_again", "found"),
+    [(True, True, []), (False, True, ["hold undone"]), (True, False, ["hold undone"])],
+    ids=["requeued and held again", "with our boost", "seen to be its owner's"],
+)
+def test_a_hold_of_a_requeued_job_that_slurmctld_goes_back_to_looks_like_ours_once_we_have_held_it_again(
+    case: Case, *, ran: bool, held_again: bool, found: list[str]
+) -> None:
+    """CONTRIBUTING, "What we cannot see"."""
+    unpinned = {"Nice": "0", "ReqNodeList": "", "TresPerNode": ""}
+    case.submit(may_restart=True)
+    case.place(3)
+    if ran:
+        case.start(3.2)
+        case.seen(3.4, 1)
+        case.add(3.5, "update", 1, "scheduler", fields={"Nice": "0"})
+        case.add(3.6, "requeue", 1, "admin")
+        case.add(3.6, "end", 1, "slurm", how="requeued")
+    case.add(3.7, "hold", 1, "alice", admin=False, had="")
+    case.add(3.8, "saved")
+    if held_again:
+        case.add(4, "release", 1, "alice", admin=False, had_hold="user")
+        case.seen(5, 1)
+        case.add(5.1, "unpin", 1, "scheduler", fields=unpinned)
+        case.add(5.2, "hold", 1, "scheduler", admin=False, had="")
+    else:
+        case.seen(5, 1)
+        case.add(5.1, "unpin", 1, "scheduler", fields={**unpinned, "Extra": "sns:1 advised"})
+    case.add(5.3, "cycle", by="scheduler", ok=True)
+    case.add(7, "reverted", by="slurm", jobs=(1,))
+    case.seen(8, 1)
+    case.add(8.1, "release", 1, "scheduler", admin=True, had_hold="user", extra="sns:1 advised")
+    case.start(8.5)
+    case.seen(8.7, 1)
+    case.add(8.8, "update", 1, "scheduler", fields={"Nice": "0"})
+    case.add(11, "end", 1, "slurm", how="completed")
+    assert case.names() == found
+
+
+@pytest.mark.parametrize(
     ("restored", "later", "found"),
     [
         ("50", "", []),
