@@ -5,6 +5,7 @@ scheduler and watchdog should have done without asking how they decide.
 """
 
 from collections.abc import Callable, Iterator
+from math import inf
 
 from world.history import Event
 from world.promises_life import (
@@ -29,7 +30,7 @@ from world.slurm_jobs import USER_IDS
 _INHERITED = (
     *("hold", "owner_held_s", "admin_held_s", "placed", "boosted", "given_s"),
     *("marked", "marked_by_owner", "noted", "forgotten", "known", "people_s", "unseen", "unclear", "has_ended"),
-    "overtaken",
+    *("overtaken", "unnoted_s", "is_told"),
 )
 
 #: What Slurm knows of a job, and loses when slurmctld is killed.
@@ -260,6 +261,9 @@ class Lives:
             # of an administrator's, and one of a job whose record is lost.
             life.unclear |= life.hold != "ours"
             life.hold, life.admin_held_s = "ours", None
+        elif life.is_told and life.given_s is not None and not life.noted and life.unnoted_s >= self._last_look_s():
+            # They have just taken our word out of its mark: it looks as if slurmctld had lost it.
+            life.hold, life.admin_held_s, life.given_s, life.unclear = "ours", None, None, True
         else:
             life.hold, life.owner_held_s, life.admin_held_s = "owner", event.at_s, None
 
@@ -307,6 +311,7 @@ class Lives:
                 life.given_s, life.noted = event.at_s, life.has_mark or is_note(event.data.get("extra") or "")
             elif is_note(event.data.get("extra") or "") and life.given_s is None:
                 life.given_s, life.noted = event.at_s, True  # it was placed or released in the meantime
+            life.is_told |= life.noted and event.by.startswith("scheduler")
             life.overtaken |= not had
             life.boosted = life.boosted and bool(had)  # Slurm's habit, for root and SlurmUser
         elif not had and event.data["admin"] and not event.data.get("was_paused", life.state == "suspended"):
@@ -377,6 +382,7 @@ class Lives:
         was_noted, was_marked, life.extra_s = life.noted, life.marked, event.at_s
         life.noted = is_note(extra)
         life.marked = life.marked_by_owner = is_mark(extra)
+        life.unnoted_s = event.at_s if was_noted and life.marked and not life.hold else -inf
         if life.noted and life.hold == "ours" and life.unverified:
             life.unclear = True  # we take it for the watchdog's word, which came in between
         elif was_noted and life.marked and not life.hold and not self._knows_given(life):
@@ -459,6 +465,7 @@ class Lives:
         if is_note(event.data["fields"]["Extra"]):
             life.given_known.add(event.by)
             life.noted = True
+            life.is_told |= event.by.startswith("scheduler")
             if life.given_s is None:
                 life.given_s = event.at_s
             # An administrator has given a held job nodes and one of our nice values: it looks as if we had placed it,
@@ -492,7 +499,7 @@ class Lives:
         extra = event.data["fields"].get("extra")
         if extra is not None and without_notes(extra) != without_notes(life.wishes["extra"]):
             life.wishes["extra"], life.marked, life.marked_by_owner = without_notes(extra), True, False
-        life.ours_s, life.was_unheld, life.is_start_lost = event.at_s, False, False
+        life.ours_s, life.was_unheld, life.is_start_lost, life.is_told = event.at_s, False, False, False
         life.given_known.clear()
         life.whole_mb = event.data["fields"].get("memory_per_node", life.whole_mb)
         life.unverified.clear()
@@ -571,6 +578,7 @@ class Lives:
         for life in self.waiting.values():
             if life.ours_s > event.at_s:
                 continue  # it is still completing
+            life.is_told |= life.noted
             if not life.boosted:
                 life.lost_nice = None  # what it has now is on record from here on
             is_unsure = life.unverified and not life.wishes["required"]  # it looks as if Slurm had undone our hold

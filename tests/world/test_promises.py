@@ -817,6 +817,25 @@ def test_who_takes_the_word_out_of_the_mark_has_a_job_that_is_planned_unless_we_
     assert case.names() == found
 
 
+@pytest.mark.parametrize(
+    ("looked_s", "found"), [(4.2, []), (4.7, ["hold undone", "taken again"])], ids=["before both", "in between"]
+)
+def test_who_takes_the_word_out_of_the_mark_of_a_free_job_and_holds_it_before_we_look_has_a_job_that_is_planned(
+    case: Case, looked_s: float, found: list[str]
+) -> None:
+    """CONTRIBUTING, "What we cannot see"."""
+    case.submit()
+    case.add(3, "release", 1, "alice", admin=False, had_hold="user")
+    case.seen(3.5, 1)
+    case.add(3.6, "update", 1, "scheduler", fields={"Extra": "sns:1 advised"})
+    case.add(3.7, "cycle", by="scheduler", ok=True)
+    case.cycle(looked_s)
+    case.add(4.5, "update", 1, "alice", fields={"Extra": "sns:1"})
+    case.add(4.9, "hold", 1, "alice", admin=False, had="")
+    case.ran(6)
+    assert case.names() == found
+
+
 def test_a_task_of_a_requeued_array_has_another_begin_time(case: Case) -> None:
     case.submit(begin_s=int(BEGIN_S) + 20, array=(0, 1), verdict="pass")
     case.add(2.1, "cancel", 1, "alice")
