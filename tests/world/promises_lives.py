@@ -144,6 +144,7 @@ class Lives:
             life.hold, life.owner_held_s, life.unclear = "ours", None, True
         if looks_placed:
             life.requeued_s = None
+        life.unclear |= was.unclear
         life.wishes = dict(was.wishes)
         if is_hold_lost:
             life.hold, life.owner_held_s, life.unclear = "ours", None, True

@@ -1660,6 +1660,38 @@ def test_a_scheduler_in_another_mode_releases_what_enforce_held(case: Case, mode
     assert case.names() == found
 
 
+@pytest.mark.parametrize(("pinned", "found"), [(True, []), (False, ["held too long"])])
+def test_a_hold_that_may_be_its_owners_may_be_again_once_slurmctld_has_gone_back_to_it(
+    case: Case, *, pinned: bool, found: list[str]
+) -> None:
+    """An owner gives a job that we hold the nodes of its last placement: it looks as if they held that."""
+    unpinned = {"Nice": "0", "ReqNodeList": "", "TresPerNode": ""}
+    case.submit(begin_s=int(BEGIN_S) + 900)
+    case.place(3)
+    case.seen(4, 1)
+    case.add(4.1, "unpin", 1, "scheduler", fields=unpinned)
+    case.add(4.2, "hold", 1, "scheduler", admin=False, had="")
+    if pinned:
+        case.add(4.3, "update", 1, "alice", fields={"ReqNodeList": "c1"})
+        case.seen(5, 1)
+        case.add(5.1, "unpin", 1, "scheduler", fields={**unpinned, "Extra": "sns:1 advised"})
+        case.add(5.2, "cycle", by="scheduler", ok=True)
+    case.add(6, "saved")
+    case.add(7, "release", 1, "alice", admin=False, had_hold="user")
+    case.seen(7.2, 1)
+    if not pinned:
+        case.add(7.3, "update", 1, "scheduler", fields={"Extra": "sns:1 advised"})
+    case.add(7.4, "cycle", by="scheduler", ok=True)
+    case.cycle(7.6, 1)
+    case.add(8, "reverted", by="slurm", jobs=(1,))
+    case.add(9, "mode", mode="observe")
+    case.add(9.1, "daemon", name="scheduler", what="handover")
+    case.add(9.2, "daemon", name="scheduler", what="start")
+    case.cycle(10, 1)
+    case.shows(hold="user", extra="sns:1 advised" if pinned else "sns:1", begin_s=int(BEGIN_S) + 900)
+    assert case.names() == found
+
+
 # --- the heartbeat
 
 
