@@ -529,6 +529,20 @@ def test_a_placed_job_that_slurmctld_has_gone_back_to_holding_loses_its_placemen
     assert planned(seen) == []
 
 
+@pytest.mark.parametrize("reason", ["JobHeldUser", "JobHeldAdmin"])
+def test_a_hold_that_somebody_set_and_lifted_before_we_looked_is_theirs_when_slurmctld_goes_back_to_it(
+    reason: str,
+) -> None:
+    """We hold no job that still has our nodes and our boost."""
+    known = situation(look(job(1)), record(1, Stage.HOLDING)).records[1]
+    held = situation(look(pinned(1, "c1", priority=0, reason=reason)), known)
+    assert [(each.hold, each.keeps_nodes, each.nice) for each in held.corrections] == [(False, False, 0)]
+    kept = situation(look(job(1, extra="sns:1 advised", reason=reason)), *held.records.values())
+    assert (planned(kept), kept.corrections) == ([], ())
+    impossible = situation(look(pinned(1, "c1", priority=0, reason="BadConstraints")), known)
+    assert [each.hold for each in impossible.corrections] == [True]
+
+
 def taken_back_from(**placed) -> JobRecord:
     """The record of job 1, held again after its placement on c1, and after its requeue."""
     requeued = situation(look(pinned(1, "c1", restarts=1, submit_s=SUBMIT + 50)), record(1, **placed))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any
 
 from slurm_sns.submit import mark
@@ -119,12 +120,14 @@ class Life:
         unseen: people have released it from our hold, or undone our placement, and no scheduler has looked since.
         unclear: its owner held it in a moment that left open whose hold it is; it may be placed, and may stay held.
         saved: when each daemon has last saved a record of it. known: a record of it was ever saved.
-        extra_s: when people last wrote its Extra; word_s: when they last wrote `advised` where it was not.
+        extra_s: when people last wrote its Extra; word_s: when they last wrote `advised` where it was not; `unnoted_s`:
+            when that took `advised` out of the mark of a free job.
         recorded_s: since when the records have one of it, if they have.
         intended_s: when a placement of it was last recorded, whether it was sent or not.
         answered_s: when the scheduler had the answer to its last placement.
         marked: our mark is in its Extra; `marked_by_owner`: people have written it there.
         noted: the mark says `advised`: the filter never held the job, or we, or people, have given it to Slurm.
+        is_told: a scheduler has written or seen that word, and has it on record.
         forgotten: the store was lost while it waited.
         overtaken: people changed it between our last look at it and our placement, which may have replaced the change.
         has_ended, has_succeeded: once, at least. A requeued job may run again after that.
@@ -167,12 +170,14 @@ class Life:
     known: bool = False
     extra_s: float = -1.0
     word_s: float = -1.0
+    unnoted_s: float = -inf
     recorded_s: float = 0.0
     intended_s: float = -1.0
     answered_s: float = 0.0
     marked: bool = False
     marked_by_owner: bool = False
     noted: bool = False
+    is_told: bool = False
     forgotten: bool = False
     overtaken: bool = False
     has_ended: bool = False

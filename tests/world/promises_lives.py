@@ -5,6 +5,7 @@ scheduler and watchdog should have done without asking how they decide.
 """
 
 from collections.abc import Callable, Iterator
+from math import inf
 
 from world.history import Event
 from world.promises_life import (
@@ -29,7 +30,7 @@ from world.slurm_jobs import USER_IDS
 _INHERITED = (
     *("hold", "owner_held_s", "admin_held_s", "placed", "boosted", "given_s"),
     *("marked", "marked_by_owner", "noted", "forgotten", "known", "people_s", "unseen", "unclear", "has_ended"),
-    "overtaken",
+    *("overtaken", "unnoted_s", "is_told"),
 )
 
 #: What Slurm knows of a job, and loses when slurmctld is killed.
@@ -133,6 +134,7 @@ class Lives:
         life.is_start_lost = life.state != "waiting" and was.state == "waiting" and was_seen_running
         is_left = life.given_s is not None or life.hold == "owner"
         is_indistinct = is_left and not life.placed and not (was.boosted or was.has_mark)
+        is_hold_lost = was.hold == "owner" and bool(was.placed) and not was.boosted and self._is_held_again(life, was)
         looks_placed = life.is_recorded_since(was)
         # A record goes when Slurm forgets the job: nobody knows then that it ran.
         life.is_behind |= life.state == "purged" and life.id not in self.records
@@ -144,8 +146,11 @@ class Lives:
             life.hold, life.owner_held_s, life.unclear = "ours", None, True
         if looks_placed:
             life.requeued_s = None
+        life.unclear |= was.unclear
         life.wishes = dict(was.wishes)
-        if life.placed and is_indistinct:  # nobody can tell our nodes from its owner's any more
+        if is_hold_lost:
+            life.hold, life.owner_held_s, life.unclear = "ours", None, True
+        if life.placed and (is_indistinct or is_hold_lost):  # nobody can tell our nodes from its owner's any more
             life.wishes["required"], life.placed = life.placed, ()
         life.allowed = max(life.allowed, life.started + 1)
         life.is_behind |= life.requeues > was.requeues
@@ -156,6 +161,15 @@ class Lives:
             life.touched_s = life.people_s = life.ours_s = at_s
             life.overtaken = was.overtaken
         return is_new
+
+    @staticmethod
+    def _is_held_again(life: Life, was: Life) -> bool:
+        """Whether we hold the job, whose placement its owner held in that past and then released.
+
+        Without our boost it looks like a job that we hold, with a node list of its owner's.
+        """
+        is_ours = life.hold == "ours" and not life.placed and not life.noted
+        return is_ours and life.held_by[1] > (was.owner_held_s or 0.0)
 
     def _last_look_s(self) -> float:
         """When a scheduler last looked at all jobs."""
@@ -196,10 +210,13 @@ class Lives:
     def _taken_for_slurms(self, life: Life, at_s: float) -> None:
         """People wrote a mark on a job that ran without a placement of ours: it is Slurm's from now on.
 
-        Whether the job still occupied nodes when it was seen is not known if it was requeued just before.
+        Whether the job still occupied nodes when it was seen is not known if it was requeued just before. One with a
+        node list of its owner's may run by a placement of ours whose record is lost.
         """
         if life.hold == "ours":
             life.hold, life.owner_held_s = "owner", None
+        if life.wishes["required"]:
+            return
         if life.runs:
             life.given_s = at_s if life.given_s is None else life.given_s
         else:
@@ -247,6 +264,9 @@ class Lives:
             # of an administrator's, and one of a job whose record is lost.
             life.unclear |= life.hold != "ours"
             life.hold, life.admin_held_s = "ours", None
+        elif life.is_told and life.given_s is not None and not life.noted and life.unnoted_s >= self._last_look_s():
+            # They have just taken our word out of its mark: it looks as if slurmctld had lost it.
+            life.hold, life.admin_held_s, life.given_s, life.unclear = "ours", None, None, True
         else:
             life.hold, life.owner_held_s, life.admin_held_s = "owner", event.at_s, None
 
@@ -294,6 +314,7 @@ class Lives:
                 life.given_s, life.noted = event.at_s, life.has_mark or is_note(event.data.get("extra") or "")
             elif is_note(event.data.get("extra") or "") and life.given_s is None:
                 life.given_s, life.noted = event.at_s, True  # it was placed or released in the meantime
+            life.is_told |= life.noted and event.by.startswith("scheduler")
             life.overtaken |= not had
             life.boosted = life.boosted and bool(had)  # Slurm's habit, for root and SlurmUser
         elif not had and event.data["admin"] and not event.data.get("was_paused", life.state == "suspended"):
@@ -366,6 +387,7 @@ class Lives:
         life.marked = life.marked_by_owner = is_mark(extra)
         if life.noted and not was_noted:
             life.word_s = event.at_s
+        life.unnoted_s = event.at_s if was_noted and life.marked and not life.hold else -inf
         if life.noted and life.hold == "ours" and life.unverified:
             life.unclear = True  # we take it for the watchdog's word, which came in between
         elif was_noted and life.marked and not life.hold and not self._knows_given(life):
@@ -452,6 +474,7 @@ class Lives:
         if is_note(event.data["fields"]["Extra"]):
             life.given_known.add(event.by)
             life.noted = True
+            life.is_told |= event.by.startswith("scheduler")
             if life.given_s is None:
                 life.given_s = event.at_s
             # An administrator has given a held job nodes and one of our nice values: it looks as if we had placed it,
@@ -485,7 +508,7 @@ class Lives:
         extra = event.data["fields"].get("extra")
         if extra is not None and without_notes(extra) != without_notes(life.wishes["extra"]):
             life.wishes["extra"], life.marked, life.marked_by_owner = without_notes(extra), True, False
-        life.ours_s, life.was_unheld, life.is_start_lost = event.at_s, False, False
+        life.ours_s, life.was_unheld, life.is_start_lost, life.is_told = event.at_s, False, False, False
         life.given_known.clear()
         life.whole_mb = event.data["fields"].get("memory_per_node", life.whole_mb)
         life.unverified.clear()
@@ -564,6 +587,7 @@ class Lives:
         for life in self.waiting.values():
             if life.ours_s > event.at_s:
                 continue  # it is still completing
+            life.is_told |= life.noted
             if not life.boosted:
                 life.lost_nice = None  # what it has now is on record from here on
             is_unsure = life.unverified and not life.wishes["required"]  # it looks as if Slurm had undone our hold

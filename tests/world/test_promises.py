@@ -405,6 +405,25 @@ def test_a_node_list_on_a_requeued_job_with_a_mark_that_nobody_has_seen_before_i
     assert case.names() == found
 
 
+@pytest.mark.parametrize(("nodes", "found"), [(("c2",), []), ((), ["taken again"])])
+def test_a_job_with_a_mark_and_a_node_list_that_we_have_only_seen_run_is_held_once_it_is_requeued(
+    case: Case, nodes: tuple[str, ...], found: list[str]
+) -> None:
+    """CONTRIBUTING, "How we know our own placement"."""
+    case.submit(verdict="pass", extra="sns:1", required=nodes)
+    case.start(2.5, 1, "c2", pinned=bool(nodes))
+    case.cycle(3)
+    case.add(4, "requeue", 1, "admin")
+    case.add(4, "end", 1, "slurm", how="requeued")
+    case.seen(6)
+    case.add(6.01, "record", by="scheduler", saved=(1,), gone=(), placing={1: nodes})
+    case.add(6.1, "unpin", 1, "scheduler", fields={"Nice": "0", "ReqNodeList": ""})
+    case.add(6.2, "hold", 1, "scheduler", admin=False, had="")
+    case.add(6.3, "cycle", by="scheduler", ok=True)
+    case.shows(hold="user")
+    assert case.names() == found
+
+
 @pytest.mark.parametrize(("state", "found"), [("gone", []), ("up", ["not restored", "wrong nodes"])])
 def test_a_node_list_on_a_requeued_job_whose_record_is_lost_is_taken_for_ours(
     case: Case, state: str, found: list[str]
@@ -798,6 +817,25 @@ def test_who_takes_the_word_out_of_the_mark_has_a_job_that_is_planned_unless_we_
     assert case.names() == found
 
 
+@pytest.mark.parametrize(
+    ("looked_s", "found"), [(4.2, []), (4.7, ["hold undone", "taken again"])], ids=["before both", "in between"]
+)
+def test_who_takes_the_word_out_of_the_mark_of_a_free_job_and_holds_it_before_we_look_has_a_job_that_is_planned(
+    case: Case, looked_s: float, found: list[str]
+) -> None:
+    """CONTRIBUTING, "What we cannot see"."""
+    case.submit()
+    case.add(3, "release", 1, "alice", admin=False, had_hold="user")
+    case.seen(3.5, 1)
+    case.add(3.6, "update", 1, "scheduler", fields={"Extra": "sns:1 advised"})
+    case.add(3.7, "cycle", by="scheduler", ok=True)
+    case.cycle(looked_s)
+    case.add(4.5, "update", 1, "alice", fields={"Extra": "sns:1"})
+    case.add(4.9, "hold", 1, "alice", admin=False, had="")
+    case.ran(6)
+    assert case.names() == found
+
+
 def test_a_task_of_a_requeued_array_has_another_begin_time(case: Case) -> None:
     case.submit(begin_s=int(BEGIN_S) + 20, array=(0, 1), verdict="pass")
     case.add(2.1, "cancel", 1, "alice")
@@ -1054,6 +1092,45 @@ def test_our_nodes_that_slurmctld_goes_back_to_may_stay_where_nothing_else_of_ou
     case.add(21.9, "update", 1, "scheduler", fields={"Nice": fields.get("Nice", "0")})
     case.add(24.8, "end", 1, "slurm", how="completed")
     case.add(29, "purge", 1, "slurm")
+    assert case.names() == found
+
+
+@pytest.mark.parametrize(
+    ("ran", "held_again", "found"),
+    [(True, True, []), (False, True, ["hold undone"]), (True, False, ["hold undone"])],
+    ids=["requeued and held again", "with our boost", "seen to be its owner's"],
+)
+def test_a_hold_of_a_requeued_job_that_slurmctld_goes_back_to_looks_like_ours_once_we_have_held_it_again(
+    case: Case, *, ran: bool, held_again: bool, found: list[str]
+) -> None:
+    """CONTRIBUTING, "What we cannot see"."""
+    unpinned = {"Nice": "0", "ReqNodeList": "", "TresPerNode": ""}
+    case.submit(may_restart=True)
+    case.place(3)
+    if ran:
+        case.start(3.2)
+        case.seen(3.4, 1)
+        case.add(3.5, "update", 1, "scheduler", fields={"Nice": "0"})
+        case.add(3.6, "requeue", 1, "admin")
+        case.add(3.6, "end", 1, "slurm", how="requeued")
+    case.add(3.7, "hold", 1, "alice", admin=False, had="")
+    case.add(3.8, "saved")
+    if held_again:
+        case.add(4, "release", 1, "alice", admin=False, had_hold="user")
+        case.seen(5, 1)
+        case.add(5.1, "unpin", 1, "scheduler", fields=unpinned)
+        case.add(5.2, "hold", 1, "scheduler", admin=False, had="")
+    else:
+        case.seen(5, 1)
+        case.add(5.1, "unpin", 1, "scheduler", fields={**unpinned, "Extra": "sns:1 advised"})
+    case.add(5.3, "cycle", by="scheduler", ok=True)
+    case.add(7, "reverted", by="slurm", jobs=(1,))
+    case.seen(8, 1)
+    case.add(8.1, "release", 1, "scheduler", admin=True, had_hold="user", extra="sns:1 advised")
+    case.start(8.5)
+    case.seen(8.7, 1)
+    case.add(8.8, "update", 1, "scheduler", fields={"Nice": "0"})
+    case.add(11, "end", 1, "slurm", how="completed")
     assert case.names() == found
 
 
@@ -1631,6 +1708,38 @@ def test_a_scheduler_in_another_mode_releases_what_enforce_held(case: Case, mode
     case.seen(3.5)
     case.cycle(4.5, 1)
     case.shows(hold="user", begin_s=int(BEGIN_S) + 900)
+    assert case.names() == found
+
+
+@pytest.mark.parametrize(("pinned", "found"), [(True, []), (False, ["held too long"])])
+def test_a_hold_that_may_be_its_owners_may_be_again_once_slurmctld_has_gone_back_to_it(
+    case: Case, *, pinned: bool, found: list[str]
+) -> None:
+    """An owner gives a job that we hold the nodes of its last placement: it looks as if they held that."""
+    unpinned = {"Nice": "0", "ReqNodeList": "", "TresPerNode": ""}
+    case.submit(begin_s=int(BEGIN_S) + 900)
+    case.place(3)
+    case.seen(4, 1)
+    case.add(4.1, "unpin", 1, "scheduler", fields=unpinned)
+    case.add(4.2, "hold", 1, "scheduler", admin=False, had="")
+    if pinned:
+        case.add(4.3, "update", 1, "alice", fields={"ReqNodeList": "c1"})
+        case.seen(5, 1)
+        case.add(5.1, "unpin", 1, "scheduler", fields={**unpinned, "Extra": "sns:1 advised"})
+        case.add(5.2, "cycle", by="scheduler", ok=True)
+    case.add(6, "saved")
+    case.add(7, "release", 1, "alice", admin=False, had_hold="user")
+    case.seen(7.2, 1)
+    if not pinned:
+        case.add(7.3, "update", 1, "scheduler", fields={"Extra": "sns:1 advised"})
+    case.add(7.4, "cycle", by="scheduler", ok=True)
+    case.cycle(7.6, 1)
+    case.add(8, "reverted", by="slurm", jobs=(1,))
+    case.add(9, "mode", mode="observe")
+    case.add(9.1, "daemon", name="scheduler", what="handover")
+    case.add(9.2, "daemon", name="scheduler", what="start")
+    case.cycle(10, 1)
+    case.shows(hold="user", extra="sns:1 advised" if pinned else "sns:1", begin_s=int(BEGIN_S) + 900)
     assert case.names() == found
 
 

@@ -102,19 +102,21 @@ def _of_array(job: ObservedJob, known: Mapping[int, JobRecord], records: Mapping
 def _is_same_job(job: ObservedJob, record: JobRecord) -> bool:
     """Whether the record is of this job, not of an earlier one with its id.
 
-    A requeue renews the submit time (seen). A slurmctld that is killed may lose a requeue, and requeue the job again.
+    A requeue renews the submit time (seen). A slurmctld that is killed may lose a requeue, and requeue the job again. It
+    may also lose the job, and give its id to a new one: that has not our mark and not our nodes.
     """
     is_requeued = job.restarts > record.restarts or _is_requeued_again(job, record)
-    is_same = record.submit_s == job.submit_s or is_requeued or _is_earlier_run(job, record)
-    return is_same and not _was_lost(job, record)
+    is_run = _has_mark_or_nodes(job, record) and (is_requeued or _is_earlier_run(job, record))
+    return (record.submit_s == job.submit_s or is_run) and not _was_lost(job, record)
+
+
+def _has_mark_or_nodes(job: ObservedJob, record: JobRecord) -> bool:
+    return job.hints is not None or is_pinned_by(job, record)
 
 
 def _is_earlier_run(job: ObservedJob, record: JobRecord) -> bool:
-    """Whether slurmctld has lost a requeue of the job that is on record.
-
-    Without a mark it may be a new job with the same id, which slurmctld has lost as well.
-    """
-    return job.hints is not None and job.restarts < record.restarts and job.submit_s <= record.submit_s
+    """Whether slurmctld has lost a requeue of the job that is on record."""
+    return job.restarts < record.restarts and job.submit_s <= record.submit_s
 
 
 def _is_requeued_again(job: ObservedJob, record: JobRecord) -> bool:
@@ -127,16 +129,20 @@ def _gone_back(job: ObservedJob, record: JobRecord) -> JobRecord:
 
     A placement that was taken back is on the job again if nobody else can have put it there: the job has our boost, or
     the word in its mark is lost, or it is free though we hold it. It may also be an earlier one: a job that we hold
-    has our boost with our nodes only, because one whose nodes its owner has changed is given to Slurm. With a requeue
-    slurmctld has also lost every placement that came after it.
+    has our boost with our nodes only, because one whose nodes its owner has changed is given to Slurm, unless Slurm has
+    found these nodes impossible. If it is held with both, that hold came after the placement, and is not ours. With a
+    requeue slurmctld has also lost every placement that came after it.
     """
-    is_requeue_lost = _is_earlier_run(job, record) or _is_requeued_again(job, record)
-    if _is_earlier_run(job, record):
+    is_earlier = _has_mark_or_nodes(job, record) and _is_earlier_run(job, record)
+    is_requeue_lost = is_earlier or _is_requeued_again(job, record)
+    if is_earlier:
         record = replace(record, submit_s=job.submit_s, restarts=job.restarts)
     was = record.with_placement_again()
     is_held, has_boost = record.stage in (Stage.HELD, Stage.HOLDING), is_boosted(job.nice, record.nice)
-    if is_held and has_boost and job.pinned_to:
-        return replace(record if record.nodes else was, nodes=job.pinned_to)
+    if is_held and has_boost and job.pinned_to and job.reason != SLURMS_HOLD:
+        if record.nodes:
+            return replace(record, nodes=job.pinned_to)
+        return replace(was, nodes=job.pinned_to, stage=record.stage if job.priority > 0 else Stage.PLACED)
     if not is_pinned_by(job, was) or is_pinned_by(job, record):
         return record
     if record.nodes:  # it was placed again since
