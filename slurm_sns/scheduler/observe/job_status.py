@@ -102,8 +102,8 @@ def _of_array(job: ObservedJob, known: Mapping[int, JobRecord], records: Mapping
 def _is_same_job(job: ObservedJob, record: JobRecord) -> bool:
     """Whether the record is of this job, not of an earlier one with its id.
 
-    A requeue renews the submit time (seen). A slurmctld that is killed may lose a requeue, and requeue the job again. It
-    may also lose the job, and give its id to a new one: that has not our mark and not our nodes.
+    A requeue renews the submit time (seen). A slurmctld that is killed may lose a requeue, and requeue the job again.
+    It may also lose the job, and give its id to a new one: that has not our mark and not our nodes.
     """
     is_requeued = job.restarts > record.restarts or _is_requeued_again(job, record)
     is_run = _has_mark_or_nodes(job, record) and (is_requeued or _is_earlier_run(job, record))
