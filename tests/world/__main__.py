@@ -39,7 +39,7 @@ def main() -> int:
     if len(sys.argv) > 1 and sys.argv[1] in ("replay", "shrink"):
         return _one()
     if sys.argv[1:2] == ["mutants"]:
-        return mutants.main(*map(int, sys.argv[2:]))
+        return _mutants(sys.argv[2:])
     if sys.argv[1:2] == ["day"]:
         return _day(sys.argv[2:])
     parser = argparse.ArgumentParser(prog="python -m world", description=__doc__.splitlines()[0])
@@ -48,6 +48,14 @@ def main() -> int:
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="default: one for each core")
     parser.add_argument("--most", type=int, default=5, help="stop after so many failures (default: 5)")
     return _many(parser.parse_args())
+
+
+def _mutants(words: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m world mutants")
+    parser.add_argument("count", type=int, nargs="?", default=10_000, help="schedules for each (default: 10000)")
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="default: one for each core")
+    options = parser.parse_args(words)
+    return mutants.main(options.count, options.processes)
 
 
 def _day(words: Sequence[str]) -> int:

@@ -125,7 +125,6 @@ class Lives:
     def _gone_back(self, life: Life, was: Life, at_s: float) -> bool:
         """The job is as it `was`, and what was done to it since is lost. Returns whether anything was."""
         is_new = life.touched_s > was.touched_s
-        life.unclear |= was.unclear
         is_mark_lost = self._is_mark_lost(life, was)
         was_given = life.given_s is not None and was.given_s is None
         if was_given or (was.hold == "ours" and life.hold != "ours" and not life.placed):
