@@ -934,6 +934,24 @@ def test_a_job_that_its_owner_marks_as_slurms_stays_held_as_it_is(case: Case) ->
     assert case.found() == []
 
 
+@pytest.mark.parametrize(("is_released", "found"), [(False, set()), (True, {"held too long", "not restored"})])
+def test_a_placed_job_that_its_owner_holds_and_marks_as_slurms_keeps_our_nice_value_until_it_is_released(
+    case: Case, is_released: bool, found: set[str]
+) -> None:
+    """Its owner gives it other nodes as well; the mark alone says whose hold it is."""
+    case.beats_until_s, case.alive = 4, False
+    case.submit()
+    case.place(3)
+    case.add(3.1, "hold", 1, "alice", admin=False, had="")
+    case.add(3.2, "update", 1, "alice", fields={"Extra": "sns:1 advised"})
+    case.add(3.3, "update", 1, "alice", fields={"ReqNodeList": "c2"})
+    if is_released:
+        case.add(5, "release", 1, "alice", admin=False, had_hold="user", was_paused=False, extra=None)
+    case.end_s = 50
+    case.shows(hold="" if is_released else "user", extra="sns:1 advised", required=("c2",), nice=BOOSTED)
+    assert set(case.names()) == found
+
+
 def test_of_two_schedulers_at_once_nothing_is_asked_about_holds(case: Case) -> None:
     """A lock file keeps the second one out."""
     case.add(0, "daemon", name="scheduler-2", what="start")
