@@ -518,6 +518,7 @@ class Lives:
         life = self._touched(event)
         life.allowed = life.started + 1
         life.requeues += 1
+        life.was_unknown |= not life.known
         if not life.runs:  # a job that has ended: no other event says that it waits again
             self._waits_again(life, event)
 

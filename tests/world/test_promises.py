@@ -1319,6 +1319,29 @@ def test_only_while_the_store_is_locked_ways_of_the_owners_may_go_with_a_placeme
     assert case.names() == found
 
 
+@pytest.mark.parametrize(
+    ("recorded", "tres", "found"),
+    [((), "gres/llc:3", []), ((1,), "gres/llc:3", ["not restored"]), ((), "gres/gpu:1", ["not restored"])],
+)
+def test_ways_of_a_job_that_ran_on_its_owners_nodes_before_we_saw_it_may_go_with_them_after_a_requeue(
+    case: Case, recorded: tuple[int, ...], tres: str, found: list[str]
+) -> None:
+    """CONTRIBUTING, "What we cannot see"."""
+    case.submit(may_restart=True)
+    case.add(2.1, "release", 1, "alice", admin=False, had_hold="user", was_paused=False, extra=None)
+    case.add(2.2, "update", 1, "alice", fields={"ReqNodeList": "c1", "TresPerNode": tres})
+    case.start(2.5)
+    case.seen(3, *recorded)
+    case.add(4, "requeue", 1, "admin")
+    case.add(4, "end", 1, "slurm", how="requeued")
+    case.seen(6)
+    fields = {"Nice": "0", "ReqNodeList": "", "TresPerNode": "", "Extra": "sns:1 advised"}
+    case.add(6.1, "unpin", 1, "scheduler", fields=fields)
+    case.add(6.2, "cancel", 1, "alice")
+    case.add(6.2, "end", 1, "slurm", how="cancelled")
+    assert case.names() == found
+
+
 @pytest.mark.parametrize(("nice", "found"), [("0", ["not restored"]), ("7", [])])
 def test_the_nice_value_that_we_restore_is_the_owners(case: Case, nice: str, found: list[str]) -> None:
     case.submit(nice=7)
