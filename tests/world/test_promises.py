@@ -934,6 +934,34 @@ def test_a_job_that_its_owner_marks_as_slurms_stays_held_as_it_is(case: Case) ->
     assert case.found() == []
 
 
+@pytest.mark.parametrize(
+    ("arrays", "tasks", "found"),
+    [
+        ("sns:1", "", []),
+        ("sns:1", "sns:1 advised", ["hold undone"]),
+        ("", "", ["hold undone"]),
+    ],
+)
+def test_a_task_split_off_before_its_owner_wrote_a_mark_into_its_held_array_looks_overwritten(
+    case: Case, arrays: str, tasks: str, found: list[str]
+) -> None:
+    """CONTRIBUTING, "What we cannot see"."""
+    case.submit(held=True, verdict="pass", array=(0, 1))
+    case.add(2.5, "split", 1, "alice", tasks=(0,), ids=(2,))
+    if tasks:
+        case.add(2.6, "update", 2, "alice", fields={"Extra": tasks})
+    if arrays:
+        case.add(3.5, "update", 1, "alice", fields={"Extra": arrays})
+    case.cycle(4, 1)
+    case.seen(5, 1, 2)
+    case.add(5.05, "look", 2, "scheduler", is_check=False)
+    case.add(5.06, "release", 2, "scheduler", admin=True, had_hold="user", extra=None)
+    for job in (1, 2):
+        case.add(6, "cancel", job, "alice")
+        case.add(6, "end", job, "slurm", how="cancelled")
+    assert case.names() == found
+
+
 @pytest.mark.parametrize(("is_released", "found"), [(False, set()), (True, {"held too long", "not restored"})])
 def test_a_placed_job_that_its_owner_holds_and_marks_as_slurms_keeps_our_nice_value_until_it_is_released(
     case: Case, is_released: bool, found: set[str]
