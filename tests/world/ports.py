@@ -510,12 +510,14 @@ class HistoryOf:
         Raises:
             Unreachable: it does not.
         """
-        if self._store.generation != self._generation:
-            raise Unreachable(f"{what}: attempt to write a readonly database")
-        if self._store.state == "locked":
+        is_ours = self._store.generation == self._generation
+        if is_ours and self._store.state == "locked":
             self._caller.controller.world.wait(BUSY_S)
-            if self._store.state == "locked":
+            is_ours = self._store.generation == self._generation  # it may have been moved away meanwhile
+            if is_ours and self._store.state == "locked":
                 raise Unreachable(f"{what}: database is locked")
+        if not is_ours:
+            raise Unreachable(f"{what}: attempt to write a readonly database")
         if self._store.state == "full" and not reads:
             raise Unreachable(f"{what}: database or disk is full; make room there")
 

@@ -111,7 +111,8 @@ def wrongly_restored(event: Event, tale: Tale) -> Iterator[str]:
             yield f"{told} set {word} of job {life.id} to {fields[word]}, asked for {life.wishes[name]}"
     is_left = life.whole_mb is not None and not {"MinMemoryCPU", "MinMemoryNode"} & set(fields)
     is_readable = tale.services.state["store"] != "locked"  # else the watchdog may not know what is ours
-    is_told = is_readable or "gres/gpu" in life.wishes.get("tres", "")  # nobody takes other gres for ours
+    looks_placed = life.was_unknown and not life.placed_s  # requeued before we saw it wait
+    is_told = (is_readable and not looks_placed) or "gres/gpu" in life.wishes.get("tres", "")  # never taken for ours
     if fields.get("TresPerNode") == "" and life.wishes.get("tres") and is_told:
         yield f"{told} cleared the gres of job {life.id}, its owner's: {life.wishes['tres']}"
     if is_left and is_readable:

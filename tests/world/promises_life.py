@@ -134,6 +134,7 @@ class Life:
         started: how many times it has started; `allowed`: how many times it might.
         requeues: how many times it was requeued; `is_behind`: slurmctld has lost one, so our record is of a later run,
             or it has lost that it forgot the job, so we have none.
+        was_unknown: it was requeued before any record of it was saved.
         is_start_lost: it ran, which a scheduler has seen, and slurmctld has lost that; no whole cycle has seen it wait.
         lost_nice: the nice value that people had given it, and that slurmctld has lost.
         split_s: when it was split off its array, if it was.
@@ -186,6 +187,7 @@ class Life:
     allowed: int = 1
     requeues: int = 0
     is_behind: bool = False
+    was_unknown: bool = False
     is_start_lost: bool = False
     lost_nice: int | None = None
     started_s: list[float] = field(default_factory=list)

@@ -371,10 +371,13 @@ class Lives:
             self._marked(life, event)
 
     def _unplaced(self, life: Life) -> None:
-        """People have undone our placement; whether they hold the job or not, it looks as if we had never placed it."""
+        """People have undone our placement; whether they hold the job or not, it looks as if we had never placed it.
+
+        A mark that says that the job is Slurm's tells their hold from ours all the same.
+        """
         if life.placed:
             life.unseen = True
-        if life.placed and life.hold == "owner":
+        if life.placed and life.hold == "owner" and not life.noted:
             life.hold, life.owner_held_s, life.unclear = "ours", None, True
         life.placed = ()
 
@@ -544,6 +547,7 @@ class Lives:
         life = self._touched(event)
         life.allowed = life.started + 1
         life.requeues += 1
+        life.was_unknown |= not life.known
         if not life.runs:  # a job that has ended: no other event says that it waits again
             self._waits_again(life, event)
 

@@ -102,6 +102,12 @@ class Tale:
         is_owners = life.hold == "owner" and life.owner_held_s is not None and not life.has_mark
         return is_owners and (life.owner_held_s or 0.0) > self.lives.seen_s
 
+    def is_of_claimed_array(self, life: Life) -> bool:
+        """Whether people split the task off an array of theirs, without a mark, and then wrote one into the array."""
+        array = None if life.array in (None, life.id) else self.lives.of.get(life.array or 0)
+        is_claimed = array is not None and array.wishes["verdict"] == "pass" and array.extra_s > life.split_s
+        return is_claimed and not life.has_mark and life.array in self.lives.records
+
     def has_failed_dependency(self, life: Life) -> bool:
         """Whether a job that it waits for has failed: Slurm then shows every hold of it as an administrator's."""
         kind, ids = life.wishes["dependency"] or ("", ())

@@ -972,6 +972,52 @@ def test_a_job_that_its_owner_marks_as_slurms_stays_held_as_it_is(case: Case) ->
     assert case.found() == []
 
 
+@pytest.mark.parametrize(
+    ("arrays", "tasks", "found"),
+    [
+        ("sns:1", "", []),
+        ("sns:1", "sns:1 advised", ["hold undone"]),
+        ("", "", ["hold undone"]),
+    ],
+)
+def test_a_task_split_off_before_its_owner_wrote_a_mark_into_its_held_array_looks_overwritten(
+    case: Case, arrays: str, tasks: str, found: list[str]
+) -> None:
+    """CONTRIBUTING, "What we cannot see"."""
+    case.submit(held=True, verdict="pass", array=(0, 1))
+    case.add(2.5, "split", 1, "alice", tasks=(0,), ids=(2,))
+    if tasks:
+        case.add(2.6, "update", 2, "alice", fields={"Extra": tasks})
+    if arrays:
+        case.add(3.5, "update", 1, "alice", fields={"Extra": arrays})
+    case.cycle(4, 1)
+    case.seen(5, 1, 2)
+    case.add(5.05, "look", 2, "scheduler", is_check=False)
+    case.add(5.06, "release", 2, "scheduler", admin=True, had_hold="user", extra=None)
+    for job in (1, 2):
+        case.add(6, "cancel", job, "alice")
+        case.add(6, "end", job, "slurm", how="cancelled")
+    assert case.names() == found
+
+
+@pytest.mark.parametrize(("is_released", "found"), [(False, set()), (True, {"held too long", "not restored"})])
+def test_a_placed_job_that_its_owner_holds_and_marks_as_slurms_keeps_our_nice_value_until_it_is_released(
+    case: Case, is_released: bool, found: set[str]
+) -> None:
+    """Its owner gives it other nodes as well; the mark alone says whose hold it is."""
+    case.beats_until_s, case.alive = 4, False
+    case.submit()
+    case.place(3)
+    case.add(3.1, "hold", 1, "alice", admin=False, had="")
+    case.add(3.2, "update", 1, "alice", fields={"Extra": "sns:1 advised"})
+    case.add(3.3, "update", 1, "alice", fields={"ReqNodeList": "c2"})
+    if is_released:
+        case.add(5, "release", 1, "alice", admin=False, had_hold="user", was_paused=False, extra=None)
+    case.end_s = 50
+    case.shows(hold="" if is_released else "user", extra="sns:1 advised", required=("c2",), nice=BOOSTED)
+    assert set(case.names()) == found
+
+
 def test_of_two_schedulers_at_once_nothing_is_asked_about_holds(case: Case) -> None:
     """A lock file keeps the second one out."""
     case.add(0, "daemon", name="scheduler-2", what="start")
@@ -1408,6 +1454,29 @@ def test_only_while_the_store_is_locked_ways_of_the_owners_may_go_with_a_placeme
     case.add(4.15, "store", state="up")
     case.add(4.2, "cancel", 1, "alice")
     case.add(4.2, "end", 1, "slurm", how="cancelled")
+    assert case.names() == found
+
+
+@pytest.mark.parametrize(
+    ("recorded", "tres", "found"),
+    [((), "gres/llc:3", []), ((1,), "gres/llc:3", ["not restored"]), ((), "gres/gpu:1", ["not restored"])],
+)
+def test_ways_of_a_job_that_ran_on_its_owners_nodes_before_we_saw_it_may_go_with_them_after_a_requeue(
+    case: Case, recorded: tuple[int, ...], tres: str, found: list[str]
+) -> None:
+    """CONTRIBUTING, "What we cannot see"."""
+    case.submit(may_restart=True)
+    case.add(2.1, "release", 1, "alice", admin=False, had_hold="user", was_paused=False, extra=None)
+    case.add(2.2, "update", 1, "alice", fields={"ReqNodeList": "c1", "TresPerNode": tres})
+    case.start(2.5)
+    case.seen(3, *recorded)
+    case.add(4, "requeue", 1, "admin")
+    case.add(4, "end", 1, "slurm", how="requeued")
+    case.seen(6)
+    fields = {"Nice": "0", "ReqNodeList": "", "TresPerNode": "", "Extra": "sns:1 advised"}
+    case.add(6.1, "unpin", 1, "scheduler", fields=fields)
+    case.add(6.2, "cancel", 1, "alice")
+    case.add(6.2, "end", 1, "slurm", how="cancelled")
     assert case.names() == found
 
 

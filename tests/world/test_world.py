@@ -293,6 +293,24 @@ def test_a_store_that_was_moved_away_is_new_for_the_next_process_only():
     assert daemon(again, lambda own: HistoryOf(own).save([record], [])).raised is None
 
 
+def test_a_store_that_was_moved_away_while_we_waited_for_its_lock_is_not_written():
+    controller = controller_of()
+    controller.store.state = "locked"
+    record = JobRecord(1, 100, Stage.HELD)
+
+    def unlocked():
+        controller.store.move_away()
+        controller.store.state = "up"
+
+    def body(own):
+        opened = HistoryOf(own)
+        controller.world.at(controller.world.true_s + 1.0, unlocked)
+        opened.save([record], [])
+
+    assert isinstance(daemon(controller, body).raised, Unreachable)
+    assert controller.store.records == {}
+
+
 def test_a_full_disk_keeps_the_heartbeat_as_it_was():
     controller = controller_of()
     controller.files.heartbeat = "5\n"

@@ -81,7 +81,7 @@ def _known(jobs: Sequence[ObservedJob], records: Mapping[int, JobRecord]) -> dic
         is_slurms = array is not None and array.stage is Stage.RELEASED
         was_before = job.hints is not None and not job.is_slurms and job.array_id in given
         if array is not None and (lost_its_mark or (is_slurms and not was_before)):
-            known[job.id] = replace(array, job_id=job.id)
+            known[job.id] = replace(array, job_id=job.id, is_noted=job.is_slurms)
     return known
 
 

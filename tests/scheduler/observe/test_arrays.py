@@ -186,6 +186,14 @@ def test_a_task_that_was_split_off_just_before_we_released_its_array_is_ours(ext
     assert seen.statuses[8] is status
 
 
+def test_that_the_mark_of_its_array_was_seen_to_say_so_does_not_make_a_task_ours_again() -> None:
+    """People have taken the word out of the array's mark, and hold a task that they have split off since."""
+    seen = look(array(1, "0-2,4-9", priority=9), task(8, 1, 3))
+    found = situation(seen, record(1, Stage.RELEASED, is_noted=True))
+    later = situation(seen, *found.records.values())
+    assert later.statuses[8] is JobStatus.RELEASED
+
+
 @pytest.mark.parametrize("mode", ["observe", "advise"])
 def test_tasks_that_a_mode_releases_have_records_of_their_own_before_their_arrays_says_released(mode: str) -> None:
     off = replace(ENFORCE, mode=mode)
