@@ -272,14 +272,13 @@ class SlurmExecutor:
         self._free(job_id)
 
     def _free(self, job_id: int) -> None:
-        """Release a job that our hold has met just after it was given to Slurm, lost its mark, or was started by Slurm.
+        """Release a job that our hold has met just after it was given to Slurm, or just after Slurm started it.
 
         Nobody else would: such a hold looks like its owner's or, after a requeue, like an administrator's.
         """
         now = self._load(job_id)
         is_started = now.state is not JobState.PENDING
-        is_given = now.is_slurms or now.hints is None
-        if now.priority == 0 and (is_started or is_given) and not is_held_by_others(now):
+        if now.priority == 0 and (is_started or now.is_slurms) and not is_held_by_others(now):
             with answers():
                 pyslurm().Job(job_id).modify(pyslurm().JobSubmitDescription(priority=INFINITE))
 

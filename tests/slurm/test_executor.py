@@ -226,14 +226,6 @@ def test_a_hold_that_met_a_job_just_given_to_slurm_is_taken_back(sent, pyslurm) 
     pyslurm.Job.return_value.modify.assert_called_once_with({"priority": INFINITE})
 
 
-def test_a_hold_that_met_a_job_whose_mark_was_just_overwritten_is_taken_back(sent, pyslurm) -> None:
-    """With the nodes that it ran on, which its owner has given it as well, it looks like its owner's hold."""
-    pyslurm.Job.load.side_effect = [recorded.job(priority=1000, extra="sns:1"), recorded.job(extra="mine")]
-    unpin()
-    assert [call.args[1] for call in sent.call_args_list] == ["update", "uhold"]
-    pyslurm.Job.return_value.modify.assert_called_once_with({"priority": INFINITE})
-
-
 def test_a_hold_that_met_a_job_just_started_is_taken_back(sent, pyslurm) -> None:
     """The job runs with it; a requeue would make it look like an administrator's."""
     pyslurm.Job.load.side_effect = [recorded.job(priority=1000), recorded.job(state="RUNNING")]
@@ -249,10 +241,9 @@ def test_a_hold_that_met_a_job_just_started_is_taken_back(sent, pyslurm) -> None
         ({"extra": "sns:1 advised", "priority": 1000}, False),
         ({"extra": "sns:1 advised", "state_reason": "JobHeldAdmin"}, False),
         ({"extra": "sns:1"}, False),
-        ({"extra": "mine"}, True),
     ],
 )
-def test_only_a_users_hold_of_a_job_that_is_slurms_or_has_lost_its_mark_is_ended(pyslurm, now, is_ended: bool) -> None:
+def test_only_a_users_hold_of_a_job_that_is_slurms_is_ended(pyslurm, now, is_ended: bool) -> None:
     pyslurm.Job.load.return_value = recorded.job(**now)
     execute(EndHold(7))
     calls = [mock.call({"priority": INFINITE})] if is_ended else []
