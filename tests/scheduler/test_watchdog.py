@@ -163,6 +163,15 @@ def test_it_leaves_the_rest_to_a_scheduler_that_lives_again_meanwhile(case: Case
     assert case.log[-1] == "heartbeat is back"
 
 
+def placed_by_a_dead_scheduler(case: Case) -> int:
+    """The job is placed on c1, and no heartbeat is left. Returns when it was submitted."""
+    case.beat = None
+    submit_s = case.slurm.jobs[1].submit_s
+    case.slurm.change(1, pinned_to=("c1",), priority=1500, nice=-60_000)
+    case.records = {1: JobRecord(1, submit_s, Stage.PLACED, ("c1",))}
+    return submit_s
+
+
 @pytest.mark.parametrize(
     ("stage", "reason", "is_held"),
     [
@@ -178,10 +187,7 @@ def test_a_hold_of_a_scheduler_that_lived_again_is_ended_where_the_mark_says_now
     case: Case, stage: Stage, reason: str, is_held: bool, beat: float | None
 ) -> None:
     """The watchdog may stand still between its last check of a job and the change of the job; so may the scheduler."""
-    case.beat = None
-    submit_s = case.slurm.jobs[1].submit_s
-    case.slurm.change(1, pinned_to=("c1",), priority=1500, nice=-60_000)
-    case.records = {1: JobRecord(1, submit_s, Stage.PLACED, ("c1",))}
+    submit_s = placed_by_a_dead_scheduler(case)
     unpin = case.slurm.unpin
 
     def then_it_lives(change) -> None:
@@ -196,10 +202,7 @@ def test_a_hold_of_a_scheduler_that_lived_again_is_ended_where_the_mark_says_now
 
 
 def test_the_next_look_ends_that_hold_where_the_answer_to_the_change_was_lost(case: Case) -> None:
-    case.beat = None
-    submit_s = case.slurm.jobs[1].submit_s
-    case.slurm.change(1, pinned_to=("c1",), priority=1500, nice=-60_000)
-    case.records = {1: JobRecord(1, submit_s, Stage.PLACED, ("c1",))}
+    submit_s = placed_by_a_dead_scheduler(case)
     unpin = case.slurm.unpin
 
     def then_it_lives(change) -> None:
