@@ -627,6 +627,12 @@ def test_the_record_of_an_earlier_job_with_the_same_id_is_not_taken_for_an_earli
     assert later.records[1].failures == 0
 
 
+def test_a_requeued_job_whose_owner_overwrote_its_mark_and_cleared_our_nodes_loses_our_nice_value() -> None:
+    requeued = pinned(1, extra="mine", restarts=1, submit_s=SUBMIT + 60)
+    seen = situation(look(requeued), record(1, nodes=("c1",), nice=50))
+    assert [(each.hold, each.nice) for each in seen.corrections] == [(False, 50)]
+
+
 @pytest.mark.parametrize("restarts", [0, 1])
 @pytest.mark.parametrize("stage", [Stage.PLACED, Stage.RUNNING, Stage.RELEASED])
 def test_a_new_job_with_the_id_of_one_that_slurmctld_has_lost_is_its_owners(stage: Stage, restarts: int) -> None:
@@ -640,8 +646,16 @@ def test_a_new_job_with_the_id_of_one_that_slurmctld_has_lost_is_its_owners(stag
 @pytest.mark.parametrize(("reason", "keeps"), [("JobHeldUser", False), ("BadConstraints", True)])
 def test_nodes_of_the_owners_that_slurm_found_impossible_are_no_earlier_placement(reason: str, keeps: bool) -> None:
     changed = pinned(1, "c2", priority=0, reason=reason)
-    seen = situation(look(changed), record(1, Stage.HELD, nodes=("c1",)))
+    held = situation(look(job(1)), record(1, Stage.HOLDING, nodes=("c1",)))
+    seen = situation(look(changed), *held.records.values())
     assert [each.keeps_nodes for each in seen.corrections if isinstance(each, Unpin)] == [keeps]
+
+
+def test_nodes_that_the_owner_gives_before_the_placement_is_taken_back_stay() -> None:
+    """slurmctld was down when we were about to take it back."""
+    changed = pinned(1, "c1,c2", reason="AssocGrpCpuLimit")
+    seen = situation(look(changed), record(1, Stage.HOLDING, nodes=("c1",)))
+    assert [(each.hold, each.keeps_nodes) for each in seen.corrections] == [(False, True)]
 
 
 def test_words_of_marks_are_sent_after_everything_else() -> None:

@@ -113,6 +113,7 @@ class Life:
         requeued_s: when it was requeued after it ran by our placement, until somebody does something to it.
         given_s: since when it is Slurm's for good: we gave it, or have seen that its owner did. None: it is not.
         given_known: who knows that it was given to Slurm, besides its mark: the scheduler that gave it, the records.
+        freed_s: when we have released it last.
         unverified: the schedulers that have taken its placement back and have not looked since.
         lifted: the daemon of ours whose update has lifted Slurm's own hold of the job, and when, until it goes on to
             release or hold the job.
@@ -162,6 +163,7 @@ class Life:
     requeued_s: float | None = None
     given_s: float | None = None
     given_known: set[str] = field(default_factory=set)
+    freed_s: float = -1.0
     unverified: set[str] = field(default_factory=set)
     lifted: tuple[str, float] | None = None
     was_unheld: bool = False

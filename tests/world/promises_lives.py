@@ -248,7 +248,7 @@ class Lives:
     def _hold(self, event: Event) -> None:
         life, had = self._touched(event), event.data["had"]
         if is_ours(event.by):
-            life.hold, life.ours_s, life.admin_held_s = "ours", event.at_s, None
+            life.hold, life.ours_s, life.admin_held_s = "ours", max(life.ours_s, event.at_s), None
             life.held_by = (event.by, event.at_s)
             life.unclear = is_note(life.wishes["extra"])  # people wrote the word while we were about to hold the job
             life.lifted = None
@@ -303,6 +303,7 @@ class Lives:
             self._let_go(life, event)
             return
         if is_ours(event.by):
+            life.freed_s = event.at_s
             self._taken_back.get(event.by, {}).pop(life.id, None)
             if self._is_hold_taken_back(life, event):
                 self._let_go(life, event)
@@ -361,6 +362,8 @@ class Lives:
             self._unplaced(life)
         if "Nice" in fields:
             life.boosted, life.lost_nice = False, None
+        if {"Nice", "ReqNodeList"} & set(fields) and life.wishes["required"] and life.wishes["nice"] in OUR_NICE:
+            life.unclear |= life.hold == "ours"  # it looks as if slurmctld had gone back to a placement of ours
         if life.wishes["memory_per_node_mb"] and "MinMemoryNode" in fields:
             life.wishes["memory_per_cpu_mb"] = None
         elif "MinMemoryCPU" in fields:
@@ -409,6 +412,11 @@ class Lives:
             life.given_s, life.unclear = None, True  # it looks as if slurmctld had lost our word
         if was_noted and not life.noted and life.array == life.id:
             self._array_marked(life)
+
+    def is_overwritten(self, life: Life) -> bool:
+        """Whether people have overwritten our mark since we released the job last, and nobody knows it as Slurm's."""
+        was_ours = life.wishes["verdict"] == "held" and not life.has_mark
+        return was_ours and life.extra_s >= life.freed_s and not self._knows_given(life)
 
     def _knows_given(self, life: Life) -> bool:
         """Whether anything but its mark says that it was given to Slurm: the records, or a scheduler that runs."""
@@ -510,7 +518,8 @@ class Lives:
         extra = event.data["fields"].get("extra")
         if extra is not None and without_notes(extra) != without_notes(life.wishes["extra"]):
             life.wishes["extra"], life.marked, life.marked_by_owner = without_notes(extra), True, False
-        life.ours_s, life.was_unheld, life.is_start_lost, life.is_told = event.at_s, False, False, False
+        life.ours_s = max(life.ours_s, event.at_s)  # it may still be completing
+        life.was_unheld, life.is_start_lost, life.is_told = False, False, False
         life.given_known.clear()
         life.whole_mb = event.data["fields"].get("memory_per_node", life.whole_mb)
         life.unverified.clear()

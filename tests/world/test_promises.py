@@ -2105,3 +2105,61 @@ def test_a_deliberate_defect_is_found_by_some_schedule(name: str, promise: str) 
     shown = shows(mutant, range(1000))
     assert shown is not None
     assert name_of(shown.sentence) == promise
+
+
+@pytest.mark.parametrize(
+    ("extra", "released", "found"),
+    [("mine", 0, []), ("", 0, []), ("sns:2", 0, []), ("mine", 1, ["hold undone"])],
+)
+def test_a_hold_around_the_moment_in_which_the_mark_is_overwritten_is_released_once(
+    case: Case, extra: str, released: int, found: list[str]
+) -> None:
+    """A scheduler that stood still does not know that the watchdog has given the job to Slurm."""
+    case.submit()
+    case.cycle(3.0, 1)
+    case.add(4.0, "look", by="watchdog", is_check=False)
+    case.add(4.01, "look", 1, "watchdog", is_check=False)
+    case.add(4.02, "release", 1, "watchdog", admin=True, had_hold="user", extra="sns:1 advised")
+    case.add(4.03, "hold", 1, "alice", admin=False, had="")
+    case.add(4.04, "update", 1, "alice", fields={"Extra": extra})
+    for at_s in range(5, 6 + released):
+        case.seen(at_s, 1)
+        case.add(at_s + 0.02, "release", 1, "scheduler", admin=True, had_hold="user")
+        case.add(at_s + 0.03, "hold", 1, "alice", admin=False, had="")
+    assert [name for name in case.names() if name == "hold undone"] == found
+
+
+@pytest.mark.parametrize(
+    ("fields", "found"),
+    [
+        ({"Nice": str(BOOSTED), "ReqNodeList": "c2"}, []),
+        ({"Nice": str(BOOSTED)}, ["held too long"]),
+        ({"Nice": "-5", "ReqNodeList": "c2"}, ["held too long"]),
+    ],
+)
+def test_a_held_job_with_nodes_and_the_nice_value_of_a_placement_looks_like_one_that_slurmctld_went_back_to(
+    case: Case, fields: dict[str, str], found: list[str]
+) -> None:
+    case.submit()
+    case.cycle(3.0, 1)
+    case.add(3.5, "update", 1, "admin", fields=fields)
+    case.add(4.0, "mode", mode="observe")
+    case.add(4.0, "daemon", name="scheduler", what="start")
+    case.cycle(5.0, 1)
+    assert [name for name in case.names() if name == "held too long"] == found
+
+
+@pytest.mark.parametrize(("at_s", "found"), [(7.0, []), (8.5, ["held too long"])])
+def test_a_job_that_was_placed_while_it_completes_is_taken_back_when_it_waits(
+    case: Case, at_s: float, found: list[str]
+) -> None:
+    case.submit()
+    case.place(3.0)
+    case.start(3.5)
+    case.add(6.5, "requeue", 1, "admin")
+    case.add(6.5, "end", 1, "slurm", how="requeued")
+    case.place(6.6, had="")
+    case.add(6.7, "kill-switch", on=True)
+    case.cycle(6.8)
+    case.cycle(at_s)
+    assert [name for name in case.names() if name == "held too long"] == found

@@ -103,15 +103,15 @@ def _is_same_job(job: ObservedJob, record: JobRecord) -> bool:
     """Whether the record is of this job, not of an earlier one with its id.
 
     A requeue renews the submit time (seen). A slurmctld that is killed may lose a requeue, and requeue the job again.
-    It may also lose the job, and give its id to a new one: that has not our mark and not our nodes.
+    It may also lose the job, and give its id to a new one: that has neither our mark nor our nodes nor our boost.
     """
     is_requeued = job.restarts > record.restarts or _is_requeued_again(job, record)
-    is_run = _has_mark_or_nodes(job, record) and (is_requeued or _is_earlier_run(job, record))
+    is_run = _has_ours(job, record) and (is_requeued or _is_earlier_run(job, record))
     return (record.submit_s == job.submit_s or is_run) and not _was_lost(job, record)
 
 
-def _has_mark_or_nodes(job: ObservedJob, record: JobRecord) -> bool:
-    return job.hints is not None or is_pinned_by(job, record)
+def _has_ours(job: ObservedJob, record: JobRecord) -> bool:
+    return job.hints is not None or is_pinned_by(job, record) or is_boosted(job.nice, record.nice)
 
 
 def _is_earlier_run(job: ObservedJob, record: JobRecord) -> bool:
@@ -133,13 +133,15 @@ def _gone_back(job: ObservedJob, record: JobRecord) -> JobRecord:
     found these nodes impossible. If it is held with both, that hold came after the placement, and is not ours. With a
     requeue slurmctld has also lost every placement that came after it.
     """
-    is_earlier = _has_mark_or_nodes(job, record) and _is_earlier_run(job, record)
+    is_earlier = _has_ours(job, record) and _is_earlier_run(job, record)
     is_requeue_lost = is_earlier or _is_requeued_again(job, record)
     if is_earlier:
         record = replace(record, submit_s=job.submit_s, restarts=job.restarts)
     was = record.with_placement_again()
     is_held, has_boost = record.stage in (Stage.HELD, Stage.HOLDING), is_boosted(job.nice, record.nice)
-    if is_held and has_boost and job.pinned_to and job.reason != SLURMS_HOLD:
+    # Until its placement was seen taken back, other nodes are its owner's, unless they are those of the one before.
+    is_ours = is_pinned_by(job, was) if record.nodes else bool(job.pinned_to)
+    if is_held and is_ours and has_boost and job.reason != SLURMS_HOLD:
         if record.nodes:
             return replace(record, nodes=job.pinned_to)
         return replace(was, nodes=job.pinned_to, stage=record.stage if job.priority > 0 else Stage.PLACED)
