@@ -106,7 +106,8 @@ class Life:
             An owner's hold of a job that we hold already leaves no trace.
         placed: the nodes of our placement, as long as they are on the job; `boosted`: our nice value is.
         placed_s, placed_wall_s: when they were written into it last.
-        last_nodes: those of our last placement, also after that was taken back.
+        last_nodes: those of our last placement, or what its first record takes for them, also after that was taken
+            back.
         whole_mb: the memory of a whole node, if our placement has given it that.
         ours_s: since when we hold it, or our placement is on it.
         held_by: the daemon of ours that has held it last, and when.

@@ -604,7 +604,10 @@ class Lives:
 
     def _record(self, event: Event) -> None:
         for job_id in set(event.data["saved"]) & self.of.keys() - self.records:
-            self.of[job_id].recorded_s = event.at_s
+            life = self.of[job_id]
+            life.recorded_s = event.at_s
+            if life.requeues and life.has_mark and not (life.noted or life.placed_s):
+                life.last_nodes = tuple(life.wishes["required"])  # by its restart count, we have placed it there
         self.records.update(event.data["saved"])
         self.records.difference_update(event.data["gone"])
         self.lost_ids.update((job_id, ()) for job_id in self.lost_ids.keys() & set(event.data["gone"]))

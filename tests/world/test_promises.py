@@ -405,6 +405,31 @@ def test_a_node_list_on_a_requeued_job_with_a_mark_that_nobody_has_seen_before_i
     assert case.names() == found
 
 
+@pytest.mark.parametrize(
+    ("recorded_s", "listed_s", "found"),
+    [(5, 2.2, []), (2.1, 2.2, ["wrong nodes"]), (5, 5.5, ["wrong nodes"])],
+    ids=["first seen requeued", "seen before", "listed since"],
+)
+def test_a_node_list_on_record_from_the_first_look_at_a_requeued_job_is_taken_for_ours(
+    case: Case, recorded_s: float, listed_s: float, found: list[str]
+) -> None:
+    """The same, once a cycle has seen the job with that list: it has a record by then."""
+    case.submit()
+    case.cycle(recorded_s, 1)
+    case.add(listed_s, "update", 1, "alice", fields={"ReqNodeList": "c2"})
+    case.add(2.3, "release", 1, "alice", admin=False, had_hold="user")
+    case.start(2.5, 1, "c2")
+    case.add(4, "requeue", 1, "admin")
+    case.add(4, "end", 1, "slurm", how="requeued")
+    case.add(5.8, "hold", 1, "alice", admin=False, had="")
+    case.seen(6, 1)
+    case.add(6.1, "unpin", 1, "scheduler", fields={"Nice": "0", "ReqNodeList": "", "Extra": "sns:1 advised"})
+    case.add(6.2, "release", 1, "alice", admin=False, had_hold="user")
+    case.start(7, 1, "c1")
+    case.add(9, "end", 1, "slurm", how="completed")
+    assert case.names() == found
+
+
 @pytest.mark.parametrize(("nodes", "found"), [(("c2",), []), ((), ["taken again"])])
 def test_a_job_with_a_mark_and_a_node_list_that_we_have_only_seen_run_is_held_once_it_is_requeued(
     case: Case, nodes: tuple[str, ...], found: list[str]
