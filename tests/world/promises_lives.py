@@ -298,6 +298,8 @@ class Lives:
 
     def _release(self, event: Event) -> None:
         life, had = self._touched(event), event.data["had_hold"]
+        is_another = event.by.startswith("scheduler") and event.by != life.placed_by
+        life.is_given_by_another |= bool(life.placed) and is_another
         if had == "bad":
             life.lifted = (event.by, event.at_s) if is_ours(event.by) else None
             self._let_go(life, event)
@@ -506,6 +508,7 @@ class Lives:
         life.hold, life.owner_held_s, life.admin_held_s = "", None, None
         life.placed = life.last_nodes = tuple(event.data["nodes"])
         life.placed_s, life.placed_wall_s, life.boosted, life.given_s = event.at_s, event.wall_s, True, None
+        life.placed_by, life.is_given_by_another = event.by, False
         life.noted &= "extra" not in event.data["fields"]
         extra = event.data["fields"].get("extra")
         if extra is not None and without_notes(extra) != without_notes(life.wishes["extra"]):

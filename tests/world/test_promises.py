@@ -1054,6 +1054,35 @@ def test_of_two_schedulers_at_once_nothing_is_asked_about_holds(case: Case) -> N
     assert case.found() == []
 
 
+@pytest.mark.parametrize(
+    ("are_two", "by", "what", "is_found"),
+    [
+        (True, "scheduler", "nodes", False),
+        (True, "scheduler", "nice", True),
+        (True, "scheduler-2", "nodes", True),
+        (True, "watchdog", "nodes", True),
+        (False, "scheduler", "nodes", True),
+    ],
+)
+def test_of_two_schedulers_at_once_one_takes_the_nodes_of_the_other_for_its_owners(
+    case: Case, by: str, what: str, *, are_two: bool, is_found: bool
+) -> None:
+    """The watchdog has the records of both."""
+    if not are_two:
+        case.add(0.1, "daemon", name="scheduler", what="stop")
+    case.add(0.2, "daemon", name="scheduler-2", what="start")
+    case.submit()
+    case.seen(2.9, 1, by="scheduler-2")
+    case.add(2.99, "look", 1, "scheduler-2", is_check=False)
+    case.add(3, "place", 1, "scheduler-2", nodes=("c1",), nice=BOOSTED, had_hold="user", fields={})
+    case.add(3.5, "bad", 1, "slurm")
+    case.seen(4, 1, by=by)
+    case.add(4.1, "release", 1, by, admin=True, had_hold="bad", was_paused=False, extra="sns:1 advised")
+    case.end_s = 50
+    case.shows(extra="sns:1 advised", **({"required": ("c1",)} if what == "nodes" else {"nice": BOOSTED}))
+    assert ("not restored" in case.names()) == is_found
+
+
 # --- placements that do not start, and nice values
 
 
