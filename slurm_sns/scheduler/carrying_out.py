@@ -7,7 +7,7 @@ job started twice.
 from collections.abc import Sequence
 from dataclasses import replace
 
-from slurm_sns.errors import Refused, Unreachable
+from slurm_sns.errors import Refused, SnsError, Unreachable
 from slurm_sns.model import Action, Plan, Release, Start
 from slurm_sns.scheduler.agents.granting import Granting
 from slurm_sns.scheduler.cycle_input import Situation
@@ -86,9 +86,7 @@ class CarryingOut:
             self._records.store()
             return replace(plan, waiting={**plan.waiting, **notes}) if notes else plan, None
         now_s = self._clock.now()
-        self._records.now |= {start.job_id: _placement_record(start, situation, now_s) for start in plan.starts}
-        self._records.store()
-        sampled = self._hearing.place(plan.starts, situation, now_s)
+        sampled = self._record_placements(plan.starts, situation, now_s)
         first = next((at for at, action in enumerate(plan.actions) if isinstance(action, Start)), len(plan.actions))
         placed: list[Start] = []
         others, lost = self._change(situation, plan.actions[:first])
@@ -102,6 +100,21 @@ class CarryingOut:
             others += later
         notes |= {action.job_id: described(action) for action in others}
         return replace(plan, actions=(*placed, *others), waiting={**plan.waiting, **notes}), lost
+
+    def _record_placements(self, starts: Sequence[Start], situation: Situation, now_s: float) -> frozenset[int]:
+        """Store the placements that are about to be sent; return the ids of the jobs whose ways are to be changed.
+
+        Raises:
+            SnsError: the store does not answer. Nothing is placed then: nodes that the jobs have by now are not ours.
+        """
+        before = self._records.now
+        self._records.now = before | {start.job_id: _placement_record(start, situation, now_s) for start in starts}
+        try:
+            self._records.store()
+            return self._hearing.place(starts, situation, now_s)
+        except SnsError:
+            self._records.now = before
+            raise
 
     def _place(
         self, orders: Sequence[PlacementOrder], placed: list[Start], notes: dict[int, str]

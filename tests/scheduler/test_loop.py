@@ -385,6 +385,23 @@ def test_what_could_not_be_stored_is_stored_when_the_store_is_back(site: Site) -
     assert site.history.records[1].stage is Stage.PLACED
 
 
+def test_the_nodes_of_a_placement_that_could_not_be_recorded_are_its_owners_if_they_write_them(site: Site) -> None:
+    scheduler = site.scheduler(ENFORCE)
+    site.slurm.submit(1, begin_s=int(NOW) + 2)
+    scheduler.cycle()
+    site.slurm.sleep(2)
+    site.history.broken = True
+    with pytest.raises(Unreachable):
+        scheduler.cycle()
+    assert (site.slurm.jobs[1].priority, site.slurm.jobs[1].pinned_to) == (0, ()), "nothing was sent"
+    site.slurm.starts_nothing = True
+    site.slurm.change(1, pinned_to=("c1",))
+    site.history.broken = False
+    scheduler.cycle()
+    assert site.slurm.jobs[1].priority > 0, "it is given to Slurm"
+    assert site.slurm.jobs[1].pinned_to == ("c1",)
+
+
 def test_a_decision_record_that_cannot_be_written_is_logged_and_stops_nothing(site: Site) -> None:
     site.decisions.broken = True
     site.slurm.submit(1)

@@ -106,7 +106,10 @@ class Life:
             An owner's hold of a job that we hold already leaves no trace.
         placed: the nodes of our placement, as long as they are on the job; `boosted`: our nice value is.
         placed_s, placed_wall_s: when they were written into it last.
-        last_nodes: those of our last placement, also after that was taken back.
+        last_nodes: those of our last placement, or what its first record takes for them, also after that was taken
+            back.
+        placed_by: who has placed it last. is_given_by_another: a scheduler that has not placed it has given it to Slurm
+            with this placement on it.
         whole_mb: the memory of a whole node, if our placement has given it that.
         ours_s: since when we hold it, or our placement is on it.
         held_by: the daemon of ours that has held it last, and when.
@@ -156,6 +159,8 @@ class Life:
     last_nodes: tuple[str, ...] = ()
     placed_s: float = 0.0
     placed_wall_s: float = 0.0
+    placed_by: str = ""
+    is_given_by_another: bool = False
     boosted: bool = False
     whole_mb: int | None = None
     ours_s: float = 0.0

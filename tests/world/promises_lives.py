@@ -298,6 +298,8 @@ class Lives:
 
     def _release(self, event: Event) -> None:
         life, had = self._touched(event), event.data["had_hold"]
+        is_another = event.by.startswith("scheduler") and event.by != life.placed_by
+        life.is_given_by_another |= bool(life.placed) and is_another
         if had == "bad":
             life.lifted = (event.by, event.at_s) if is_ours(event.by) else None
             self._let_go(life, event)
@@ -514,6 +516,7 @@ class Lives:
         life.hold, life.owner_held_s, life.admin_held_s = "", None, None
         life.placed = life.last_nodes = tuple(event.data["nodes"])
         life.placed_s, life.placed_wall_s, life.boosted, life.given_s = event.at_s, event.wall_s, True, None
+        life.placed_by, life.is_given_by_another = event.by, False
         life.noted &= "extra" not in event.data["fields"]
         extra = event.data["fields"].get("extra")
         if extra is not None and without_notes(extra) != without_notes(life.wishes["extra"]):
@@ -613,7 +616,10 @@ class Lives:
 
     def _record(self, event: Event) -> None:
         for job_id in set(event.data["saved"]) & self.of.keys() - self.records:
-            self.of[job_id].recorded_s = event.at_s
+            life = self.of[job_id]
+            life.recorded_s = event.at_s
+            if life.requeues and life.has_mark and not (life.noted or life.placed_s):
+                life.last_nodes = tuple(life.wishes["required"])  # by its restart count, we have placed it there
         self.records.update(event.data["saved"])
         self.records.difference_update(event.data["gone"])
         self.lost_ids.update((job_id, ()) for job_id in self.lost_ids.keys() & set(event.data["gone"]))

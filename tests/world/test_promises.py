@@ -405,6 +405,31 @@ def test_a_node_list_on_a_requeued_job_with_a_mark_that_nobody_has_seen_before_i
     assert case.names() == found
 
 
+@pytest.mark.parametrize(
+    ("recorded_s", "listed_s", "found"),
+    [(5, 2.2, []), (2.1, 2.2, ["wrong nodes"]), (5, 5.5, ["wrong nodes"])],
+    ids=["first seen requeued", "seen before", "listed since"],
+)
+def test_a_node_list_on_record_from_the_first_look_at_a_requeued_job_is_taken_for_ours(
+    case: Case, recorded_s: float, listed_s: float, found: list[str]
+) -> None:
+    """The same, once a cycle has seen the job with that list: it has a record by then."""
+    case.submit()
+    case.cycle(recorded_s, 1)
+    case.add(listed_s, "update", 1, "alice", fields={"ReqNodeList": "c2"})
+    case.add(2.3, "release", 1, "alice", admin=False, had_hold="user")
+    case.start(2.5, 1, "c2")
+    case.add(4, "requeue", 1, "admin")
+    case.add(4, "end", 1, "slurm", how="requeued")
+    case.add(5.8, "hold", 1, "alice", admin=False, had="")
+    case.seen(6, 1)
+    case.add(6.1, "unpin", 1, "scheduler", fields={"Nice": "0", "ReqNodeList": "", "Extra": "sns:1 advised"})
+    case.add(6.2, "release", 1, "alice", admin=False, had_hold="user")
+    case.start(7, 1, "c1")
+    case.add(9, "end", 1, "slurm", how="completed")
+    assert case.names() == found
+
+
 @pytest.mark.parametrize(("nodes", "found"), [(("c2",), []), ((), ["taken again"])])
 def test_a_job_with_a_mark_and_a_node_list_that_we_have_only_seen_run_is_held_once_it_is_requeued(
     case: Case, nodes: tuple[str, ...], found: list[str]
@@ -1027,6 +1052,35 @@ def test_of_two_schedulers_at_once_nothing_is_asked_about_holds(case: Case) -> N
     case.start(3.5)
     case.add(6, "end", 1, "slurm", how="completed")
     assert case.found() == []
+
+
+@pytest.mark.parametrize(
+    ("are_two", "by", "what", "is_found"),
+    [
+        (True, "scheduler", "nodes", False),
+        (True, "scheduler", "nice", True),
+        (True, "scheduler-2", "nodes", True),
+        (True, "watchdog", "nodes", True),
+        (False, "scheduler", "nodes", True),
+    ],
+)
+def test_of_two_schedulers_at_once_one_takes_the_nodes_of_the_other_for_its_owners(
+    case: Case, by: str, what: str, *, are_two: bool, is_found: bool
+) -> None:
+    """The watchdog has the records of both."""
+    if not are_two:
+        case.add(0.1, "daemon", name="scheduler", what="stop")
+    case.add(0.2, "daemon", name="scheduler-2", what="start")
+    case.submit()
+    case.seen(2.9, 1, by="scheduler-2")
+    case.add(2.99, "look", 1, "scheduler-2", is_check=False)
+    case.add(3, "place", 1, "scheduler-2", nodes=("c1",), nice=BOOSTED, had_hold="user", fields={})
+    case.add(3.5, "bad", 1, "slurm")
+    case.seen(4, 1, by=by)
+    case.add(4.1, "release", 1, by, admin=True, had_hold="bad", was_paused=False, extra="sns:1 advised")
+    case.end_s = 50
+    case.shows(extra="sns:1 advised", **({"required": ("c1",)} if what == "nodes" else {"nice": BOOSTED}))
+    assert ("not restored" in case.names()) == is_found
 
 
 # --- placements that do not start, and nice values
