@@ -606,6 +606,14 @@ def test_a_job_is_known_though_slurmctld_has_lost_its_requeue(submitted_s: int) 
     assert [(each.hold, each.own_memory.per_cpu_mb) for each in requeued.corrections] == [(True, 500)]
 
 
+def test_a_job_is_known_though_slurmctld_has_lost_its_requeue_and_the_clock_was_set_back_before_that() -> None:
+    known = situation(look(pinned(1, "c1", restarts=1, submit_s=SUBMIT - 60)), record(1)).records[1]
+    again = situation(look(running(1, "c1", pinned_to=("c1",))), known).records[1]
+    assert (again.nodes, again.restarts, again.submit_s) == (("c1",), 0, SUBMIT)
+    requeued = situation(look(pinned(1, "c1", restarts=1, submit_s=SUBMIT - 50)), again)
+    assert [(each.hold, each.keeps_nodes) for each in requeued.corrections] == [(True, False)]
+
+
 @pytest.mark.parametrize(
     ("restarts", "submitted_s", "status"),
     [(0, SUBMIT, JobStatus.PLACED), (1, SUBMIT + 60, JobStatus.PLACED), (1, SUBMIT + 50, JobStatus.RELEASED)],

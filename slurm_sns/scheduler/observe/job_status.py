@@ -115,8 +115,12 @@ def _has_mark_or_nodes(job: ObservedJob, record: JobRecord) -> bool:
 
 
 def _is_earlier_run(job: ObservedJob, record: JobRecord) -> bool:
-    """Whether slurmctld has lost a requeue of the job that is on record."""
-    return job.restarts < record.restarts and job.submit_s <= record.submit_s
+    """Whether slurmctld has lost a requeue of the job that is on record.
+
+    The clock may have been set back before that requeue: then only our nodes tell the job from a new one with its id.
+    """
+    has_ours = job.hints is not None and is_pinned_by(job, record)
+    return job.restarts < record.restarts and (job.submit_s <= record.submit_s or has_ours)
 
 
 def _is_requeued_again(job: ObservedJob, record: JobRecord) -> bool:
