@@ -149,8 +149,9 @@ def _gone_back(job: ObservedJob, record: JobRecord) -> JobRecord:
         return replace(was, nodes=job.pinned_to, stage=record.stage if job.priority > 0 else Stage.PLACED)
     if not is_pinned_by(job, was) or is_pinned_by(job, record):
         return record
-    if record.nodes:  # it was placed again since
-        return was if is_requeue_lost else record
+    if record.nodes:  # it was placed again since; with nodes of its owner's instead, it would have our boost
+        is_placed = (is_held or record.stage is Stage.PLACED) and job.priority > 0 and job.nice == record.nice
+        return was if is_requeue_lost or is_placed else record
     is_unsaid = record.is_noted and job.hints is not None and not job.is_slurms
     return was if (is_held and job.priority > 0) or is_unsaid or has_boost else record
 
