@@ -25,7 +25,7 @@ MOST_CORRECTIONS = 200
 #: The most nice values that a cycle restores, after its placements; the next cycle goes on. Each takes an RPC of 2 ms
 #: (seen).
 MOST_RESTORED = 100
-#: A nice value that Slurm still does not show is sent again after so long.
+#: A nice value that Slurm does not show though it was sent twice is sent again after so long.
 SENT_AGAIN_S = 60.0
 
 #: What a policy may do to a job besides starting it.
@@ -40,6 +40,8 @@ class Sending:
 
     def __init__(self, executor: Executor, heartbeat: Heartbeat, clock: Clock, log: Log) -> None:
         self._executor, self._heartbeat, self._clock, self._log = executor, heartbeat, clock, log
+        #: The nice values that Slurm has accepted: once, and twice.
+        self._accepted: set[OwnNice] = set()
         self._restored: set[OwnNice] = set()
         self._refused: set[OwnNice] = set()
         #: Jobs whose mark Slurm did not let us change: that is not tried again.
@@ -92,17 +94,18 @@ class Sending:
     ) -> None:
         """Give the jobs that have started their own nice values back.
 
-        Each change is sent once a minute for each start of a job: where an administrator has set the job's priority,
-        Slurm accepts the change and ignores it. A refusal is logged only when the next cycle meets it again: most
-        refused jobs are short ones that have ended in the meantime. `shows_life` is False after a clean stop, which
-        must not write the heartbeat.
+        Each change is sent twice a minute at most for each start of a job: where an administrator has set the job's
+        priority, Slurm accepts the change and ignores it. But slurmctld may also have been killed before the next
+        cycle, though none has failed. A refusal is logged only when the next cycle meets it again: most refused jobs
+        are short ones that have ended in the meantime. `shows_life` is False after a clean stop, which must not write
+        the heartbeat.
         """
         found = started_with_boost(jobs, records)
-        if abs(self._clock.now() - self._forgot_s) > SENT_AGAIN_S:  # slurmctld may have been killed between two cycles
+        if abs(self._clock.now() - self._forgot_s) > SENT_AGAIN_S:  # slurmctld may have been killed more than once
             self.forget_restored()
             self._forgot_s = self._clock.now()
-        self._restored.intersection_update(found)
-        self._refused.intersection_update(found)
+        for met in (self._accepted, self._restored, self._refused):
+            met.intersection_update(found)
         for own in [own for own in found if own not in self._restored][:MOST_RESTORED]:
             if shows_life:
                 self._show_sign_of_life()
@@ -112,10 +115,14 @@ class Sending:
                     continue
                 if answer.refused is not None:
                     self._log(f"job {own.job_id}: Slurm refused to restore its nice value: {answer.refused}")
+                elif own not in self._accepted:
+                    self._accepted.add(own)
+                    continue
                 self._restored.add(own)
 
     def forget_restored(self) -> None:
         """Let the next cycle send the own nice value of every job again that Slurm still shows with our boost."""
+        self._accepted.clear()
         self._restored.clear()
 
     def split(self, situation: Situation) -> None:

@@ -576,6 +576,29 @@ def test_nodes_that_its_owner_gave_a_placed_job_stay_when_slurmctld_goes_back_to
     assert [(each.hold, each.keeps_nodes, each.nice) for each in seen.corrections] == [(False, True, 0)]
 
 
+#: The job as it was on c1 after its requeue: with its own nice value.
+ON_ITS_NODES_BEFORE = pinned(1, "c1", nice=0, restarts=1, submit_s=SUBMIT + 50)
+
+
+@pytest.mark.parametrize("placed_s", [NOW, 0], ids=["placed again", "being taken back"])
+def test_the_placement_of_a_requeued_job_before_its_last_one_is_taken_back_once_slurmctld_has_gone_back_to_it(
+    placed_s: float,
+) -> None:
+    known = replace(taken_back_from(), stage=Stage.PLACED, nodes=("c2",), placed_s=placed_s)
+    last = situation(look(replace(ON_ITS_NODES_BEFORE, pinned_to=("c2",), nice=-2_000_000_000)), known)
+    seen = situation(look(ON_ITS_NODES_BEFORE), *last.records.values())
+    later = situation(look(ON_ITS_NODES_BEFORE), *seen.records.values(), now_s=NOW + 60)
+    assert [(each.hold, each.keeps_nodes) for each in later.corrections] == [(True, False)]
+
+
+@pytest.mark.parametrize("nice", [50, -2_000_000_000])
+def test_the_nodes_of_an_earlier_placement_are_its_owners_where_the_job_has_another_nice_value(nice: int) -> None:
+    known = replace(taken_back_from(), stage=Stage.PLACED, nodes=("c2",), placed_s=NOW)
+    seen = situation(look(replace(ON_ITS_NODES_BEFORE, nice=nice)), known)
+    assert seen.statuses[1] in (JobStatus.RELEASED, JobStatus.CHANGED)
+    assert [each for each in seen.corrections if isinstance(each, Unpin) and not each.keeps_nodes] == []
+
+
 @pytest.mark.parametrize("stage", [Stage.HOLDING, Stage.HELD])
 def test_an_earlier_placement_that_slurmctld_has_gone_back_to_is_taken_back(stage: Stage) -> None:
     """Slurm did not start the job on c1, and before that not on c2."""
@@ -604,6 +627,14 @@ def test_a_job_is_known_though_slurmctld_has_lost_its_requeue(submitted_s: int) 
         assert (known.stage, known.restarts, known.difference) == (Stage.RUNNING, 0, "")
     requeued = situation(look(pinned(1, "c1", restarts=1, submit_s=SUBMIT + 60, **WHOLE)), known)
     assert [(each.hold, each.own_memory.per_cpu_mb) for each in requeued.corrections] == [(True, 500)]
+
+
+def test_a_job_is_known_though_slurmctld_has_lost_its_requeue_and_the_clock_was_set_back_before_that() -> None:
+    known = situation(look(pinned(1, "c1", restarts=1, submit_s=SUBMIT - 60)), record(1)).records[1]
+    again = situation(look(running(1, "c1", pinned_to=("c1",))), known).records[1]
+    assert (again.nodes, again.restarts, again.submit_s) == (("c1",), 0, SUBMIT)
+    requeued = situation(look(pinned(1, "c1", restarts=1, submit_s=SUBMIT - 50)), again)
+    assert [(each.hold, each.keeps_nodes) for each in requeued.corrections] == [(True, False)]
 
 
 @pytest.mark.parametrize(

@@ -75,11 +75,21 @@ def test_a_job_that_has_started_has_its_own_nice_value_again_and_keeps_it_when_i
     assert (site.slurm.jobs[1].nice, site.slurm.jobs[1].pinned_to, site.slurm.jobs[1].priority) == (7, (), 0)
 
 
-def test_a_job_whose_nice_value_slurm_does_not_change_is_asked_for_once(site: Site) -> None:
+def test_a_job_whose_nice_value_slurm_does_not_change_is_asked_for_twice(site: Site) -> None:
     site.slurm.submit(1, run_s=60)
     site.slurm.ignores_nice = True
     site.scheduler(ENFORCE).repeat(5, 1.0)
-    assert site.slurm.restored == [1]
+    assert site.slurm.restored == [1, 1]
+
+
+def test_a_nice_value_that_slurmctld_has_lost_before_the_next_cycle_is_restored_in_it(site: Site) -> None:
+    """No cycle failed in between, because the scheduler stood still."""
+    site.slurm.submit(1, run_s=60)
+    scheduler = site.scheduler(ENFORCE)
+    scheduler.repeat(2, 1.0)
+    site.slurm.change(1, nice=-2_000_000_000)
+    scheduler.cycle()
+    assert site.slurm.jobs[1].nice == 0
 
 
 def test_a_cycle_restores_so_many_nice_values_and_the_next_one_goes_on() -> None:

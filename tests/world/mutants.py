@@ -402,13 +402,24 @@ one_patch(
     "started_with_boost",
     lambda real: lambda jobs, records: tuple(nice.OwnNice(each.job_id, 0) for each in real(jobs, records)),
 )
-one_patch(
-    "nice sent once for good",
-    "A nice value that slurmctld has lost is not sent again.",
-    sending.Sending,
-    "forget_restored",
-    lambda _: lambda _self: None,
-)
+
+
+@mutant
+def nice_sent_once_for_good() -> Iterator[None]:
+    """A nice value that slurmctld has lost is not sent again."""
+    restore = sending.Sending.restore_nice
+
+    def once(self: Any, *given: Any, **more: Any) -> None:
+        restore(self, *given, **more)
+        self._restored |= self._accepted
+
+    with (
+        patch.object(sending.Sending, "restore_nice", once),
+        patch.object(sending.Sending, "forget_restored", lambda _self: None),
+    ):
+        yield
+
+
 one_patch(
     "lost release not noticed",
     "A job that slurmctld has lost the release of counts as Slurm's, held as it is.",

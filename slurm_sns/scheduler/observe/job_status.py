@@ -115,8 +115,12 @@ def _has_ours(job: ObservedJob, record: JobRecord) -> bool:
 
 
 def _is_earlier_run(job: ObservedJob, record: JobRecord) -> bool:
-    """Whether slurmctld has lost a requeue of the job that is on record."""
-    return job.restarts < record.restarts and job.submit_s <= record.submit_s
+    """Whether slurmctld has lost a requeue of the job that is on record.
+
+    The clock may have been set back before that requeue: then only our nodes tell the job from a new one with its id.
+    """
+    has_ours = job.hints is not None and is_pinned_by(job, record)
+    return job.restarts < record.restarts and (job.submit_s <= record.submit_s or has_ours)
 
 
 def _is_requeued_again(job: ObservedJob, record: JobRecord) -> bool:
@@ -147,8 +151,9 @@ def _gone_back(job: ObservedJob, record: JobRecord) -> JobRecord:
         return replace(was, nodes=job.pinned_to, stage=record.stage if job.priority > 0 else Stage.PLACED)
     if not is_pinned_by(job, was) or is_pinned_by(job, record):
         return record
-    if record.nodes:  # it was placed again since
-        return was if is_requeue_lost else record
+    if record.nodes:  # it was placed again since; with nodes of its owner's instead, it would have our boost
+        is_placed = (is_held or record.stage is Stage.PLACED) and job.priority > 0 and job.nice == record.nice
+        return was if is_requeue_lost or is_placed else record
     is_unsaid = record.is_noted and job.hints is not None and not job.is_slurms
     return was if (is_held and job.priority > 0) or is_unsaid or has_boost else record
 
