@@ -664,6 +664,23 @@ def test_a_requeued_job_whose_owner_overwrote_its_mark_and_cleared_our_nodes_los
     assert [(each.hold, each.nice) for each in seen.corrections] == [(False, 50)]
 
 
+def test_a_job_that_completes_for_its_requeue_ran_where_we_put_it_though_its_owner_gives_it_other_nodes() -> None:
+    completing = replace(running(1, "c1", pinned_to=("c2",), nice=-60_000, restarts=1), is_completing=True)
+    known = situation(look(completing), record(1, nodes=("c1",), nice=50)).records[1]
+    assert (known.stage, known.nodes) == (Stage.RUNNING, ("c1",))
+    requeued = situation(look(pinned(1, "c2", restarts=1, submit_s=SUBMIT + 60, priority=0)), known)
+    assert [(each.hold, each.keeps_nodes, each.nice) for each in requeued.corrections] == [(False, True, 50)]
+
+
+@pytest.mark.parametrize(("extra", "holds"), [("sns:1", [True]), ("mine", [])])
+def test_a_job_that_slurm_found_impossible_again_is_held_for_us_only_if_its_mark_is_ours(
+    extra: str, holds: list[bool]
+) -> None:
+    known = record(1, Stage.HOLDING, nodes=("c1",))
+    seen = situation(look(job(1, extra=extra, reason="BadConstraints")), known)
+    assert [each.hold for each in seen.corrections] == holds
+
+
 @pytest.mark.parametrize("restarts", [0, 1])
 @pytest.mark.parametrize("stage", [Stage.PLACED, Stage.RUNNING, Stage.RELEASED])
 def test_a_new_job_with_the_id_of_one_that_slurmctld_has_lost_is_its_owners(stage: Stage, restarts: int) -> None:

@@ -641,7 +641,8 @@ class Lives:
                 if job_id in event.data.get("released", ()):
                     life.given_known.add(RECORDS)
                 life.unseen &= life not in self._loose.get(event.by, ())
-                if life.given_s is None and life in self._noted.get(event.by, ()):
+                is_noted = life.noted or not life.has_mark  # else people have taken the word out since the look
+                if life.given_s is None and is_noted and life in self._noted.get(event.by, ()):
                     life.given_s = event.at_s
 
     def _store(self, event: Event) -> None:

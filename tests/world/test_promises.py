@@ -2217,3 +2217,19 @@ def test_a_job_that_was_placed_while_it_completes_is_taken_back_when_it_waits(
     case.cycle(6.8)
     case.cycle(at_s)
     assert [name for name in case.names() if name == "held too long"] == found
+
+
+@pytest.mark.parametrize(("extra", "found"), [("sns:1 exclusive", []), ("mine", ["taken again"])])
+def test_a_word_taken_out_of_the_mark_between_our_look_and_our_record_leaves_no_trace(
+    case: Case, extra: str, found: list[str]
+) -> None:
+    case.submit()
+    case.place(3.0)
+    case.add(3.2, "hold", 1, "alice", admin=False, had="")
+    case.seen(4.0, 1)
+    case.add(4.1, "unpin", 1, "scheduler", fields={"Nice": "0", "ReqNodeList": "", "Extra": "sns:1 advised"})
+    case.add(5.0, "look", by="scheduler", is_check=False)
+    case.add(5.001, "update", 1, "alice", fields={"Extra": extra})
+    case.add(5.01, "record", by="scheduler", saved=(1,), gone=())
+    case.place(6.0)
+    assert [name for name in case.names() if name == "taken again"][:1] == found

@@ -328,7 +328,8 @@ def _compared(job: ObservedJob, record: JobRecord | None) -> JobRecord | None:
         return noted(replace(record, stage=Stage.RELEASED), job)
     if record.stage not in (Stage.PLACED, Stage.HELD, Stage.HOLDING):
         return record
-    if job.pinned_to and not is_pinned_by(job, record):  # its owner has given it other nodes before it started
+    is_where_we_put_it = not job.pinned_to or is_pinned_by(job, record) or set(job.allocated) == set(record.nodes)
+    if not is_where_we_put_it:  # its owner has given it other nodes before it started
         return replace(record, stage=Stage.RELEASED, limited_by="")
     return replace(record, stage=Stage.RUNNING, difference=difference(job, record)[:MOST_TEXT], limited_by="")
 

@@ -218,7 +218,7 @@ def _held(job: ObservedJob, record: JobRecord | None, *, is_marked: bool) -> Job
     stage = None if record is None else record.stage
     if not job.pinned_to and is_held_by_others(job):
         # Without its nodes Slurm has tried the job and holds it, before our hold came.
-        is_ours = stage is Stage.HOLDING and job.reason == SLURMS_HOLD
+        is_ours = stage is Stage.HOLDING and job.reason == SLURMS_HOLD and is_marked
         return JobStatus.OVERDUE if is_ours else JobStatus.ADMIN_HELD
     if carries_ours(job, record):
         # Slurm or we hold it. When we take a placement back, the nodes go first: with them, a hold is not ours.
