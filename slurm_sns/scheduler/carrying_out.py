@@ -46,16 +46,18 @@ class CarryingOut:
     def correct(self, situation: Situation) -> dict[int, str]:
         """Send the corrections; return what was done, by job id.
 
-        A job that is given to Slurm is Slurm's from this moment on: its owner may hold it before the next cycle. A job
-        whose hold Slurm has undone is held once more: if that hold is not sent now, the next cycle sends it.
+        A job that is given to Slurm is Slurm's from this moment on: its owner may hold it before the next cycle. Its
+        mark says so, if it has one. A job whose hold Slurm has undone is held once more: if that hold is not sent now,
+        the next cycle sends it.
 
         Raises:
             Unreachable: slurmctld does not answer.
         """
         notes: dict[int, str] = {}
         records = self._records.now
-        concerned = (change.job_id for change in situation.corrections)
+        concerned = {change.job_id for change in situation.corrections}
         unheld = {job_id for job_id in concerned if situation.statuses[job_id] is JobStatus.UNHELD}
+        marked = {job.id for job in situation.observed if job.id in concerned and job.hints is not None}
         for job_id in unheld:
             records[job_id] = replace(records[job_id], stage=Stage.HOLDING)
         for change in self._sending.correct(situation):
@@ -65,7 +67,7 @@ class CarryingOut:
             is_freed = isinstance(change, Unpin) and not (change.hold or change.was_held)
             is_given = isinstance(change, Release | Advise) or is_freed
             if is_given and record is not None and record.stage is not Stage.OWNER_HELD:
-                records[change.job_id] = replace(record, stage=Stage.RELEASED, is_noted=True)
+                records[change.job_id] = replace(record, stage=Stage.RELEASED, is_noted=change.job_id in marked)
             elif _is_untold(change, record):
                 records[change.job_id] = records[change.job_id].without_nodes()
             elif record is not None and change.job_id in unheld:

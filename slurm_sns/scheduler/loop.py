@@ -216,11 +216,11 @@ class Scheduler:
 
     def _release(self, observation: Observation, reason: str) -> None:
         """Release every job that we hold to Slurm. Each is Slurm's from then on, whatever becomes of its mark."""
-        ports = self._ports
+        ports, marked = self._ports, {job.id for job in observation.jobs if job.hints is not None}
         known = (observation.jobs, self._records.now, self._settings, ports.clock.now())
         for job_id in release_held(*known, executor=ports.executor, log=ports.log, reason=reason):
             if job_id in self._records.now:
-                given = replace(self._records.now[job_id], stage=Stage.RELEASED, is_noted=True)
+                given = replace(self._records.now[job_id], stage=Stage.RELEASED, is_noted=job_id in marked)
                 self._records.now[job_id] = given
 
     def _log_new_problems(self, situation: Situation) -> None:

@@ -217,9 +217,9 @@ class SlurmExecutor:
         The hold is a user's hold. It comes last: after a crash in between, Slurm runs the job, while a held job would
         never be released. A job that somebody else holds already, such as an administrator, stays held by them. Where
         Slurm itself has tried the job in between and holds it, our hold replaces Slurm's, which nobody would ever end.
-        A job that Slurm has started meanwhile is not held, nor one that the watchdog has given to Slurm: nobody would
-        ever release it. Its mark says that it is Slurm's: so a mark from which we take the grant is read once more
-        first.
+        A job that Slurm has started meanwhile is not held, nor one to which its owner has given nodes since, nor one
+        that the watchdog has given to Slurm: nobody would ever release it. Its mark says that it is Slurm's: so a mark
+        from which we take the grant is read once more first.
         """
         if not change.hold:
             self._require_as_seen(change)
@@ -243,7 +243,7 @@ class SlurmExecutor:
         if change.hold:
             now = self._load(change.job_id)
             is_held = now.priority == 0 and now.reason != SLURMS_HOLD
-            if now.state is not JobState.PENDING or is_held or now.is_slurms:
+            if now.state is not JobState.PENDING or is_held or now.is_slurms or now.pinned_to:
                 return
             self._hold(change.job_id, address)
 
@@ -257,7 +257,7 @@ class SlurmExecutor:
             raise Refused("it has been held meanwhile")
 
     def _hold(self, job_id: int, address: str) -> None:
-        """Hold the job for its owner, and look at it once more: also if the answer was lost, it may be held.
+        """Hold a job without nodes for its owner, and look once more: also if the answer was lost, it may be held.
 
         Raises:
             Refused: Slurm says no.
@@ -267,18 +267,20 @@ class SlurmExecutor:
             run("scontrol", "uhold", address)
         except Unreachable:
             with suppress(Refused, Unreachable):
-                self._free(job_id)
+                self._free(job_id, had_nodes=False)
             raise
-        self._free(job_id)
+        self._free(job_id, had_nodes=False)
 
-    def _free(self, job_id: int) -> None:
-        """Release a job that our hold has met just after it was given to Slurm, or just after Slurm started it.
+    def _free(self, job_id: int, *, had_nodes: bool = True) -> None:
+        """Release a job that our hold has met just after it was given to Slurm or nodes, or was started by Slurm.
 
-        Nobody else would: such a hold looks like its owner's or, after a requeue, like an administrator's.
+        Nobody else would: such a hold looks like its owner's or, after a requeue, like an administrator's. With
+        `had_nodes` its node list may be older.
         """
         now = self._load(job_id)
         is_started = now.state is not JobState.PENDING
-        if now.priority == 0 and (is_started or now.is_slurms) and not is_held_by_others(now):
+        is_changed = now.is_slurms or (bool(now.pinned_to) and not had_nodes)
+        if now.priority == 0 and (is_started or is_changed) and not is_held_by_others(now):
             with answers():
                 pyslurm().Job(job_id).modify(pyslurm().JobSubmitDescription(priority=INFINITE))
 

@@ -499,6 +499,15 @@ def test_a_job_that_was_given_to_slurm_is_ours_again_once_slurmctld_has_lost_tha
     assert (planned(held), held.corrections) == ([], ()), "a later hold is its owner's"
 
 
+@pytest.mark.parametrize("state", [JobState.PENDING, JobState.RUNNING])
+def test_a_hold_that_follows_a_look_at_a_free_job_whose_mark_says_slurms_no_longer_is_its_owners(state) -> None:
+    """Under the kill switch the word is not written into the mark again."""
+    known = record(1, Stage.RELEASED, nodes=(), is_noted=True)
+    rewritten = situation(look(job(1, priority=1000, state=state, extra="sns:1 nice=7")), known)
+    held = situation(look(job(1, extra="sns:1 nice=7")), *rewritten.records.values())
+    assert (planned(held), held.corrections) == ([], ())
+
+
 def test_a_job_without_a_record_that_carries_our_boost_has_its_owners_nice_value_on_record() -> None:
     waiting = situation(look(job(1, nice=-2_000_000_000, extra="sns:1 nice=7")))
     assert waiting.records[1].nice == 7

@@ -462,6 +462,24 @@ def test_what_the_kill_switch_gives_to_slurm_is_noted_so_that_a_killed_slurmctld
     assert site.slurm.jobs[1].priority > 0, "released once more"
 
 
+@pytest.mark.parametrize("disabled", [False, True])
+def test_a_job_that_was_given_to_slurm_without_a_mark_stays_held_by_its_owner_who_writes_a_mark(
+    site: Site, disabled: bool
+) -> None:
+    """Its mark cannot have lost the word that says that it is Slurm's."""
+    site.slurm.starts_nothing = True
+    site.slurm.submit(1, extra="mine", hints=None)
+    site.history.records = {1: JobRecord(1, site.slurm.jobs[1].submit_s, Stage.HELD)}
+    scheduler = site.scheduler(ENFORCE)
+    site.switch.on = disabled
+    scheduler.cycle()
+    assert site.slurm.jobs[1].priority > 0, "released: its owner overwrote the mark"
+    site.slurm.change(1, priority=0, reason="JobHeldUser", extra="sns:1", hints=mark.read("sns:1"))
+    site.switch.on = False
+    scheduler.cycle()
+    assert site.slurm.jobs[1].priority == 0
+
+
 class Unadvised(FakeSlurm):
     """Refuses every change of a mark alone."""
 

@@ -226,6 +226,21 @@ def test_a_hold_that_met_a_job_just_given_to_slurm_is_taken_back(sent, pyslurm) 
     pyslurm.Job.return_value.modify.assert_called_once_with({"priority": INFINITE})
 
 
+@pytest.mark.parametrize("extra", ["sns:1", "mine"])
+def test_a_hold_that_met_a_job_just_given_nodes_by_its_owner_is_taken_back(sent, pyslurm, extra: str) -> None:
+    """Their list may be the one that we have just cleared: then it looks like its owner's hold."""
+    pyslurm.Job.load.side_effect = [recorded.job(priority=1000), recorded.job(required_nodes="c1", extra=extra)]
+    unpin()
+    assert [call.args[1] for call in sent.call_args_list] == ["update", "uhold"]
+    pyslurm.Job.return_value.modify.assert_called_once_with({"priority": INFINITE})
+
+
+def test_a_job_that_its_owner_gave_nodes_just_after_ours_were_cleared_is_not_held(sent, pyslurm) -> None:
+    pyslurm.Job.load.return_value = recorded.job(priority=1000, required_nodes="c1")
+    unpin()
+    assert [call.args[1] for call in sent.call_args_list] == ["update"]
+
+
 def test_a_hold_that_met_a_job_just_started_is_taken_back(sent, pyslurm) -> None:
     """The job runs with it; a requeue would make it look like an administrator's."""
     pyslurm.Job.load.side_effect = [recorded.job(priority=1000), recorded.job(state="RUNNING")]
@@ -241,6 +256,7 @@ def test_a_hold_that_met_a_job_just_started_is_taken_back(sent, pyslurm) -> None
         ({"extra": "sns:1 advised", "priority": 1000}, False),
         ({"extra": "sns:1 advised", "state_reason": "JobHeldAdmin"}, False),
         ({"extra": "sns:1"}, False),
+        ({"extra": "sns:1", "required_nodes": "c1"}, False),
     ],
 )
 def test_only_a_users_hold_of_a_job_that_is_slurms_is_ended(pyslurm, now, is_ended: bool) -> None:

@@ -353,10 +353,10 @@ one_patch(
 )
 one_patch(
     "hold left on a job that was given away",
-    "A hold of ours that meets a job just given to Slurm, or just started, stays.",
+    "A hold of ours that meets a job just given to Slurm or nodes, or just started, stays.",
     executor.SlurmExecutor,
     "_free",
-    lambda _: lambda _self, _job_id: None,
+    lambda _: lambda _self, _job_id, **_named: None,
 )
 one_patch(
     "given away with a new hold",

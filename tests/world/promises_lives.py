@@ -66,6 +66,9 @@ class Lives:
         #: Jobs that slurmctld has lost, with the nodes of their last placement while that is on record: their ids may
         #: come again.
         self.lost_ids: dict[int, tuple[str, ...]] = {}
+        #: When a scheduler last looked whose store did not answer: what it saw may be in its memory alone.
+        self._unsaved_look_s = -1.0
+        self._is_store_up = True
         self._was_lost = False  # a scheduler that goes on without its store has in its memory what no other one knows
         self._memory_per_cpu_mb = memory_per_cpu_mb
         self._takers: dict[str, Callable[[Event], None]] = {
@@ -177,11 +180,13 @@ class Lives:
     def _is_mark_lost(self, life: Life, was: Life) -> bool:
         """Whether slurmctld has lost the mark that people had written into a job that its owner holds.
 
-        To who has a record of it, and none of its owner's hold, the mark looks overwritten: the job is released.
+        To who has a record of it, and none of its owner's hold, the mark looks overwritten: the job is released. A
+        scheduler whose store does not answer has the record in its memory.
         """
         is_lost = life.marked_by_owner and not was.has_mark and was.hold == "owner"
         is_hold_known = life.hold == "owner" and (life.owner_held_s or 0.0) < self.seen_s
-        return is_lost and life.known and not (is_hold_known or self._knows_given(life))
+        is_known = life.known or life.extra_s < self._unsaved_look_s
+        return is_lost and is_known and not (is_hold_known or self._knows_given(life))
 
     def running(self) -> Iterator[Life]:
         """The jobs that have nodes."""
@@ -594,6 +599,8 @@ class Lives:
         self.looked_s[event.by] = event.at_s
         if not event.by.startswith("scheduler"):
             return
+        if not self._is_store_up:
+            self._unsaved_look_s = event.at_s
         self._loose[event.by] = []
         free = [life for life in self._taken_back.pop(event.by, {}).values() if life.is_unheld]
         self.unheld[event.by] = [life for life in free if life.ours_s <= event.at_s]
@@ -647,6 +654,7 @@ class Lives:
 
     def _store(self, event: Event) -> None:
         """A store that is gone has taken with it what only our records told."""
+        self._is_store_up = event.data["state"] == "up"
         if event.data["state"] != "gone":
             return
         self._was_lost = True

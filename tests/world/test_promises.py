@@ -638,6 +638,26 @@ def test_a_mark_that_its_owner_had_written_and_that_slurmctld_has_lost_looks_ove
     assert case.names() == found
 
 
+@pytest.mark.parametrize(
+    ("state", "marked_s", "found"), [("locked", 3, []), ("up", 3, ["hold undone"]), ("locked", 3.8, ["hold undone"])]
+)
+def test_a_mark_that_its_owner_had_written_and_that_was_lost_looks_overwritten_to_who_could_not_record_it(
+    case: Case, state: str, marked_s: float, found: list[str]
+) -> None:
+    case.submit(held=True, verdict="pass")
+    case.add(2.5, "saved")
+    case.add(2.8, "store", state=state)
+    case.add(marked_s, "update", 1, "alice", fields={"Extra": "sns:1"})
+    case.cycle(3.5)
+    case.add(4, "reverted", by="slurm", jobs=(1,))
+    case.add(5, "store", state="up")
+    case.seen(7, 1)
+    case.add(7.1, "release", 1, "scheduler", admin=True, had_hold="user")
+    case.start(8)
+    case.add(11, "end", 1, "slurm", how="completed")
+    assert case.names() == found
+
+
 @pytest.mark.parametrize(("lost", "found"), [(True, []), (False, ["hold undone"])])
 def test_a_placement_without_our_nice_value_and_our_record_looks_like_its_owners(
     case: Case, lost: bool, found: list[str]

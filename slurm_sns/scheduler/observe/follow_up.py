@@ -139,9 +139,15 @@ def _advice(job: ObservedJob, settings: Settings) -> tuple[Advise, ...]:
 
 
 def noted(record: JobRecord, job: ObservedJob) -> JobRecord:
-    """The record of a job that is Slurm's, or that its owner holds, once the job's mark says so."""
-    is_new = record.stage in (Stage.RELEASED, Stage.OWNER_HELD) and job.is_slurms and not record.is_noted
-    return replace(record, is_noted=True) if is_new else record
+    """The record of a job that is Slurm's, or that its owner holds, once the job's mark says so.
+
+    A mark that says so no longer while the job is free was changed by people: a hold from now on is its owner's.
+    """
+    if record.stage not in (Stage.RELEASED, Stage.OWNER_HELD):
+        return record
+    is_unsaid = job.priority > 0 and job.hints is not None
+    is_noted = job.is_slurms or (record.is_noted and not is_unsaid)
+    return record if is_noted == record.is_noted else replace(record, is_noted=is_noted)
 
 
 def verified(record: JobRecord) -> JobRecord:

@@ -67,8 +67,9 @@ class JobRecord:
         given_memory_mb: the memory by node that the last placement gave it; 0 if it left the job's own.
         given_ways, given_bandwidth_gbps: the gres by node that the last placement gave it; None: not known, as in a
             record of an earlier version.
-        is_noted: since the job was given to Slurm, or held by its owner, its mark was seen to say so. If it says so no
-            longer, while the job is held, slurmctld has lost what was written last.
+        is_noted: since the job was given to Slurm, or held by its owner, its mark was seen to say so, and no free job
+            without that word since. If it says so no longer, while the job is held, slurmctld has lost what was written
+            last.
         taken_back: its last placement that was taken back: a slurmctld that is killed may go back to it.
     """
 
