@@ -181,7 +181,8 @@ class Lives:
         """
         is_lost = life.marked_by_owner and not was.has_mark and was.hold == "owner"
         is_hold_known = life.hold == "owner" and (life.owner_held_s or 0.0) < self.seen_s
-        return is_lost and life.known and not (is_hold_known or self._knows_given(life))
+        is_on_record = life.known or bool(life.claimed_by)
+        return is_lost and is_on_record and not (is_hold_known or self._knows_given(life))
 
     def running(self) -> Iterator[Life]:
         """The jobs that have nodes."""
@@ -192,6 +193,7 @@ class Lives:
         looked_s = self.looked_s.get(by, -1.0)
         self.seen_s = max(self.seen_s, looked_s)
         for life in self.waiting.values():
+            life.claimed_by.discard(by)
             if life.is_start_lost and life.touched_s < looked_s:
                 life.is_start_lost, life.answered_s = False, looked_s
         for life in self._loose.pop(by, ()):
@@ -591,6 +593,8 @@ class Lives:
             if life.ours_s > event.at_s:
                 continue  # it is still completing
             life.is_told |= life.noted
+            if life.is_claimed:
+                life.claimed_by.add(event.by)
             if not life.boosted:
                 life.lost_nice = None  # what it has now is on record from here on
             is_unsure = life.unverified and not life.wishes["required"]  # it looks as if Slurm had undone our hold
@@ -649,6 +653,7 @@ class Lives:
             self._taken_back.pop(event.data["name"], None)
             for life in self.of.values():
                 life.given_known.discard(event.data["name"])
+                life.claimed_by.discard(event.data["name"])
 
     def _touched(self, event: Event) -> Life:
         life = self.of[event.job]

@@ -613,6 +613,29 @@ def test_a_mark_that_its_owner_had_written_and_that_slurmctld_has_lost_looks_ove
     assert case.names() == found
 
 
+@pytest.mark.parametrize(
+    ("then", "found"),
+    [("", False), ("not seen", True), ("started anew", True)],
+)
+def test_a_lost_mark_looks_overwritten_to_a_scheduler_whose_record_was_not_saved(
+    case: Case, then: str, *, found: bool
+) -> None:
+    case.submit(held=True, verdict="pass")
+    case.add(2.5, "saved")
+    case.add(3, "update", 1, "alice", fields={"Extra": "sns:1"})
+    if then != "not seen":
+        case.seen(3.5)
+    if then == "started anew":
+        case.add(4, "daemon", name="scheduler", what="crash")
+        case.add(4.5, "daemon", name="scheduler", what="start")
+    case.add(6, "reverted", by="slurm", jobs=(1,))
+    case.seen(7)
+    case.add(7.1, "release", 1, "scheduler", admin=True, had_hold="user")
+    case.start(8)
+    case.add(11, "end", 1, "slurm", how="completed")
+    assert ("hold undone" in case.names()) == found
+
+
 @pytest.mark.parametrize(("lost", "found"), [(True, []), (False, ["hold undone"])])
 def test_a_placement_without_our_nice_value_and_our_record_looks_like_its_owners(
     case: Case, lost: bool, found: list[str]
