@@ -17,7 +17,7 @@ class NotSent(Refused):
 
 
 class Replaced(NamedTuple):
-    """What a placement may replace in a job: fields that its owner can change at any moment."""
+    """What a placement may replace in a job: fields that its owner can change at any moment, and whom it would meet."""
 
     nice: int
     pinned_to: tuple[str, ...]
@@ -28,6 +28,7 @@ class Replaced(NamedTuple):
     ways: int
     bandwidth_gbps: int
     has_other_gres: bool
+    array_tasks: str
 
     @classmethod
     def of(cls, job: ObservedJob) -> Self:
@@ -42,6 +43,7 @@ class Replaced(NamedTuple):
             job.ways,
             job.bandwidth_gbps,
             job.has_other_gres,
+            job.array_tasks,
         )
 
 

@@ -44,6 +44,7 @@ _WORDS = {
     "ways": "gres",
     "bandwidth_gbps": "gres",
     "has_other_gres": "gres",
+    "array_tasks": "array tasks",
 }
 
 
@@ -217,9 +218,9 @@ class SlurmExecutor:
         The hold is a user's hold. It comes last: after a crash in between, Slurm runs the job, while a held job would
         never be released. A job that somebody else holds already, such as an administrator, stays held by them. Where
         Slurm itself has tried the job in between and holds it, our hold replaces Slurm's, which nobody would ever end.
-        A job that Slurm has started meanwhile is not held, nor one to which its owner has given nodes since, nor one
-        that the watchdog has given to Slurm: nobody would ever release it. Its mark says that it is Slurm's: so a mark
-        from which we take the grant is read once more first.
+        A job that Slurm has started meanwhile is not held, nor one whose owner has given it nodes or overwritten its
+        mark, nor one that the watchdog has given to Slurm: nobody would ever release it. Its mark says that it is
+        Slurm's: so a mark from which we take the grant is read once more first.
         """
         if not change.hold:
             self._require_as_seen(change)
@@ -243,7 +244,8 @@ class SlurmExecutor:
         if change.hold:
             now = self._load(change.job_id)
             is_held = now.priority == 0 and now.reason != SLURMS_HOLD
-            if now.state is not JobState.PENDING or is_held or now.is_slurms or now.pinned_to:
+            is_changed = now.is_slurms or now.pinned_to or now.hints is None
+            if now.state is not JobState.PENDING or is_held or is_changed:
                 return
             self._hold(change.job_id, address)
 

@@ -95,6 +95,7 @@ def test_a_job_that_somebody_else_holds_since_we_looked_is_not_placed(pyslurm, n
         ({"nice": 100, "ntasks": 3}, "its nice value and number of tasks changed"),
         ({"gres_per_node": {"gres/llc": 3, "gres/membw": 10}}, "its gres changed"),
         ({"gres_per_node": {"gres/gpu": 1}}, "its gres changed"),
+        ({"array_id": 7, "array_tasks_waiting": "0-1"}, "its array tasks changed"),
     ],
 )
 def test_a_job_that_its_owner_has_changed_since_the_plan_is_not_placed(pyslurm, changed, why: str) -> None:
@@ -188,7 +189,7 @@ def unpin(**fields) -> None:
 @pytest.fixture
 def sent(mocker, pyslurm):
     """Slurm's commands, of a job that nobody holds."""
-    pyslurm.Job.load.return_value = recorded.job(priority=1000)
+    pyslurm.Job.load.return_value = recorded.job(priority=1000, extra="sns:1")
     return mocker.patch("slurm_sns.slurm.executor.run")
 
 
@@ -220,7 +221,7 @@ def test_a_mark_without_the_grant_does_not_replace_the_watchdogs_word_that_the_j
 
 def test_a_hold_that_met_a_job_just_given_to_slurm_is_taken_back(sent, pyslurm) -> None:
     """Nobody else would: with that mark it looks like its owner's hold."""
-    pyslurm.Job.load.side_effect = [recorded.job(priority=1000), recorded.job(extra="sns:1 advised")]
+    pyslurm.Job.load.side_effect = [recorded.job(priority=1000, extra="sns:1"), recorded.job(extra="sns:1 advised")]
     unpin()
     assert [call.args[1] for call in sent.call_args_list] == ["update", "uhold"]
     pyslurm.Job.return_value.modify.assert_called_once_with({"priority": INFINITE})
@@ -229,21 +230,24 @@ def test_a_hold_that_met_a_job_just_given_to_slurm_is_taken_back(sent, pyslurm) 
 @pytest.mark.parametrize("extra", ["sns:1", "mine"])
 def test_a_hold_that_met_a_job_just_given_nodes_by_its_owner_is_taken_back(sent, pyslurm, extra: str) -> None:
     """Their list may be the one that we have just cleared: then it looks like its owner's hold."""
-    pyslurm.Job.load.side_effect = [recorded.job(priority=1000), recorded.job(required_nodes="c1", extra=extra)]
+    pyslurm.Job.load.side_effect = [recorded.job(priority=1000, extra="sns:1"), recorded.job(required_nodes="c1", extra=extra)]
     unpin()
     assert [call.args[1] for call in sent.call_args_list] == ["update", "uhold"]
     pyslurm.Job.return_value.modify.assert_called_once_with({"priority": INFINITE})
 
 
-def test_a_job_that_its_owner_gave_nodes_just_after_ours_were_cleared_is_not_held(sent, pyslurm) -> None:
-    pyslurm.Job.load.return_value = recorded.job(priority=1000, required_nodes="c1")
+@pytest.mark.parametrize("changed", [{"required_nodes": "c1"}, {"extra": "mine"}, {"extra": ""}])
+def test_a_job_that_its_owner_gave_nodes_or_another_mark_just_before_our_hold_is_not_held(
+    sent, pyslurm, changed: dict[str, str]
+) -> None:
+    pyslurm.Job.load.return_value = recorded.job(priority=1000, **changed)
     unpin()
     assert [call.args[1] for call in sent.call_args_list] == ["update"]
 
 
 def test_a_hold_that_met_a_job_just_started_is_taken_back(sent, pyslurm) -> None:
     """The job runs with it; a requeue would make it look like an administrator's."""
-    pyslurm.Job.load.side_effect = [recorded.job(priority=1000), recorded.job(state="RUNNING")]
+    pyslurm.Job.load.side_effect = [recorded.job(priority=1000, extra="sns:1"), recorded.job(state="RUNNING")]
     unpin()
     assert [call.args[1] for call in sent.call_args_list] == ["update", "uhold"]
     pyslurm.Job.return_value.modify.assert_called_once_with({"priority": INFINITE})
@@ -293,7 +297,7 @@ def test_the_mark_of_a_job_that_is_held_again_or_has_ended_is_left_alone(pyslurm
 def test_a_hold_without_an_answer_is_looked_at_all_the_same(sent, pyslurm) -> None:
     """It may have met a job just given to Slurm, which nobody else would release."""
     sent.side_effect = [None, Unreachable("the reply was lost")]
-    pyslurm.Job.load.side_effect = [recorded.job(priority=1000), recorded.job(extra="sns:1 advised")]
+    pyslurm.Job.load.side_effect = [recorded.job(priority=1000, extra="sns:1"), recorded.job(extra="sns:1 advised")]
     with pytest.raises(Unreachable, match="the reply was lost"):
         unpin()
     pyslurm.Job.return_value.modify.assert_called_once_with({"priority": INFINITE})
@@ -301,7 +305,7 @@ def test_a_hold_without_an_answer_is_looked_at_all_the_same(sent, pyslurm) -> No
 
 def test_a_hold_without_an_answer_is_reported_as_such_when_the_look_has_none_either(sent, pyslurm) -> None:
     sent.side_effect = [None, Unreachable("the reply was lost")]
-    pyslurm.Job.load.side_effect = [recorded.job(priority=1000), Unreachable("nor here")]
+    pyslurm.Job.load.side_effect = [recorded.job(priority=1000, extra="sns:1"), Unreachable("nor here")]
     with pytest.raises(Unreachable, match="the reply was lost"):
         unpin()
 
@@ -317,7 +321,7 @@ def test_a_job_that_is_held_since_we_looked_is_not_given_to_slurm_with_that_hold
 
 def test_a_hold_that_comes_just_after_a_job_was_given_to_slurm_stays(sent, pyslurm) -> None:
     """It may be its owner's. A scheduler that works on an old look takes its own hold back by itself."""
-    pyslurm.Job.load.side_effect = [recorded.job(priority=1000), recorded.job(extra="sns:1 advised")]
+    pyslurm.Job.load.side_effect = [recorded.job(priority=1000, extra="sns:1"), recorded.job(extra="sns:1 advised")]
     unpin(hold=False, mark="sns:1 advised")
     assert [call.args[1] for call in sent.call_args_list] == ["update"]
     pyslurm.Job.return_value.modify.assert_not_called()
@@ -345,7 +349,7 @@ def test_a_hold_that_came_in_between_stays_whose_it_is(sent, pyslurm) -> None:
 
 def test_slurms_own_hold_that_came_in_between_becomes_ours(sent, pyslurm) -> None:
     """Cleared of its nodes, Slurm has tried the job within milliseconds (seen); nobody else would end this hold."""
-    pyslurm.Job.load.return_value = recorded.job(state_reason="BadConstraints")
+    pyslurm.Job.load.return_value = recorded.job(extra="sns:1", state_reason="BadConstraints")
     unpin()
     assert [call.args[1] for call in sent.call_args_list] == ["update", "uhold"]
 

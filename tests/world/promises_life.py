@@ -124,6 +124,8 @@ class Life:
         unseen: people have released it from our hold, or undone our placement, and no scheduler has looked since.
         unclear: its owner held it in a moment that left open whose hold it is; it may be placed, and may stay held.
         saved: when each daemon has last saved a record of it. known: a record of it was ever saved.
+        claimed_by: the schedulers that have seen it with a mark that people wrote, in a cycle that has not ended well:
+            they have a record of it that may not be saved.
         extra_s: when people last wrote its Extra; word_s: when they last wrote `advised` where it was not; `unnoted_s`:
             when that took `advised` out of the mark of a free job.
         recorded_s: since when the records have one of it, if they have.
@@ -176,6 +178,7 @@ class Life:
     unclear: bool = False
     saved: dict[str, float] = field(default_factory=dict)
     known: bool = False
+    claimed_by: set[str] = field(default_factory=set)
     extra_s: float = -1.0
     word_s: float = -1.0
     unnoted_s: float = -inf

@@ -66,9 +66,6 @@ class Lives:
         #: Jobs that slurmctld has lost, with the nodes of their last placement while that is on record: their ids may
         #: come again.
         self.lost_ids: dict[int, tuple[str, ...]] = {}
-        #: When a scheduler last looked whose store did not answer: what it saw may be in its memory alone.
-        self._unsaved_look_s = -1.0
-        self._is_store_up = True
         self._was_lost = False  # a scheduler that goes on without its store has in its memory what no other one knows
         self._memory_per_cpu_mb = memory_per_cpu_mb
         self._takers: dict[str, Callable[[Event], None]] = {
@@ -185,8 +182,8 @@ class Lives:
         """
         is_lost = life.marked_by_owner and not was.has_mark and was.hold == "owner"
         is_hold_known = life.hold == "owner" and (life.owner_held_s or 0.0) < self.seen_s
-        is_known = life.known or life.extra_s < self._unsaved_look_s
-        return is_lost and is_known and not (is_hold_known or self._knows_given(life))
+        is_on_record = life.known or bool(life.claimed_by)
+        return is_lost and is_on_record and not (is_hold_known or self._knows_given(life))
 
     def running(self) -> Iterator[Life]:
         """The jobs that have nodes."""
@@ -197,6 +194,7 @@ class Lives:
         looked_s = self.looked_s.get(by, -1.0)
         self.seen_s = max(self.seen_s, looked_s)
         for life in self.waiting.values():
+            life.claimed_by.discard(by)
             if life.is_start_lost and life.touched_s < looked_s:
                 life.is_start_lost, life.answered_s = False, looked_s
         for life in self._loose.pop(by, ()):
@@ -599,8 +597,6 @@ class Lives:
         self.looked_s[event.by] = event.at_s
         if not event.by.startswith("scheduler"):
             return
-        if not self._is_store_up:
-            self._unsaved_look_s = event.at_s
         self._loose[event.by] = []
         free = [life for life in self._taken_back.pop(event.by, {}).values() if life.is_unheld]
         self.unheld[event.by] = [life for life in free if life.ours_s <= event.at_s]
@@ -610,6 +606,8 @@ class Lives:
             if life.ours_s > event.at_s:
                 continue  # it is still completing
             life.is_told |= life.noted
+            if life.is_claimed:
+                life.claimed_by.add(event.by)
             if not life.boosted:
                 life.lost_nice = None  # what it has now is on record from here on
             is_unsure = life.unverified and not life.wishes["required"]  # it looks as if Slurm had undone our hold
@@ -654,7 +652,6 @@ class Lives:
 
     def _store(self, event: Event) -> None:
         """A store that is gone has taken with it what only our records told."""
-        self._is_store_up = event.data["state"] == "up"
         if event.data["state"] != "gone":
             return
         self._was_lost = True
@@ -673,6 +670,7 @@ class Lives:
             self._taken_back.pop(event.data["name"], None)
             for life in self.of.values():
                 life.given_known.discard(event.data["name"])
+                life.claimed_by.discard(event.data["name"])
 
     def _touched(self, event: Event) -> Life:
         life = self.of[event.job]
