@@ -681,6 +681,16 @@ def test_a_job_that_completes_for_its_requeue_ran_where_we_put_it_though_its_own
     assert [(each.hold, each.keeps_nodes, each.nice) for each in requeued.corrections] == [(False, True, 50)]
 
 
+@pytest.mark.parametrize(("restarts", "is_ours_again"), [(0, True), (1, False)])
+def test_a_hold_of_a_job_that_has_run_since_it_was_given_to_slurm_is_its_owners(
+    restarts: int, is_ours_again: bool
+) -> None:
+    """slurmctld has lost our word in its mark; but a job that runs is no longer held by us."""
+    left = situation(look(job(1, extra="sns:1 advised", priority=9)), record(1, Stage.RELEASED))
+    lost = situation(look(job(1, restarts=restarts)), *left.records.values())
+    assert (planned(lost) == [1]) == is_ours_again
+
+
 @pytest.mark.parametrize(("extra", "holds"), [("sns:1", [True]), ("mine", [])])
 def test_a_job_that_slurm_found_impossible_again_is_held_for_us_only_if_its_mark_is_ours(
     extra: str, holds: list[bool]

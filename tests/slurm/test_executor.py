@@ -230,7 +230,10 @@ def test_a_hold_that_met_a_job_just_given_to_slurm_is_taken_back(sent, pyslurm) 
 @pytest.mark.parametrize("extra", ["sns:1", "mine"])
 def test_a_hold_that_met_a_job_just_given_nodes_by_its_owner_is_taken_back(sent, pyslurm, extra: str) -> None:
     """Their list may be the one that we have just cleared: then it looks like its owner's hold."""
-    pyslurm.Job.load.side_effect = [recorded.job(priority=1000, extra="sns:1"), recorded.job(required_nodes="c1", extra=extra)]
+    pyslurm.Job.load.side_effect = [
+        recorded.job(priority=1000, extra="sns:1"),
+        recorded.job(required_nodes="c1", extra=extra),
+    ]
     unpin()
     assert [call.args[1] for call in sent.call_args_list] == ["update", "uhold"]
     pyslurm.Job.return_value.modify.assert_called_once_with({"priority": INFINITE})

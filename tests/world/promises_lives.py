@@ -167,7 +167,7 @@ class Lives:
 
         Without our boost it looks like a job that we hold, with a node list of its owner's.
         """
-        is_ours = life.hold == "ours" and not life.placed and not life.noted
+        is_ours = (life.hold == "ours" or life.unseen) and not life.placed and not life.noted
         return is_ours and life.held_by[1] > (was.owner_held_s or 0.0)
 
     def _last_look_s(self) -> float:
@@ -180,7 +180,8 @@ class Lives:
         To who has a record of it, and none of its owner's hold, the mark looks overwritten: the job is released. A
         scheduler whose store does not answer has the record in its memory.
         """
-        is_lost = life.marked_by_owner and not was.has_mark and was.hold == "owner"
+        was_lost = life.hold == "ours" and life.unclear  # when slurmctld was killed before
+        is_lost = (life.marked_by_owner or was_lost) and not was.has_mark and was.hold == "owner"
         is_hold_known = life.hold == "owner" and (life.owner_held_s or 0.0) < self.seen_s
         is_on_record = life.known or bool(life.claimed_by)
         return is_lost and is_on_record and not (is_hold_known or self._knows_given(life))
@@ -303,13 +304,14 @@ class Lives:
         life, had = self._touched(event), event.data["had_hold"]
         is_another = event.by.startswith("scheduler") and event.by != life.placed_by
         life.is_given_by_another |= bool(life.placed) and is_another
+        if is_ours(event.by):
+            life.freed_s = event.at_s
+            self._taken_back.get(event.by, {}).pop(life.id, None)
         if had == "bad":
             life.lifted = (event.by, event.at_s) if is_ours(event.by) else None
             self._let_go(life, event)
             return
         if is_ours(event.by):
-            life.freed_s = event.at_s
-            self._taken_back.get(event.by, {}).pop(life.id, None)
             if self._is_hold_taken_back(life, event):
                 self._let_go(life, event)
                 return

@@ -2256,3 +2256,22 @@ def test_a_word_taken_out_of_the_mark_between_our_look_and_our_record_leaves_no_
     case.add(5.01, "record", by="scheduler", saved=(1,), gone=())
     case.place(6.0)
     assert [name for name in case.names() if name == "taken again"][:1] == found
+
+
+@pytest.mark.parametrize(("given", "found"), [(True, []), (False, ["hold not verified"])])
+def test_a_job_that_slurm_found_impossible_twice_and_that_was_given_to_it_is_not_held_again(
+    case: Case, given: bool, found: list[str]
+) -> None:
+    case.submit()
+    case.place(3.0)
+    case.add(3.3, "bad", 1, "slurm")
+    case.seen(4.0, 1)
+    case.add(4.1, "release", 1, "scheduler", admin=False, had_hold="bad")
+    case.add(4.1, "unpin", 1, "scheduler", fields={"Nice": "0", "ReqNodeList": ""})
+    case.add(4.4, "bad", 1, "slurm")
+    if given:
+        case.add(4.5, "release", 1, "scheduler", admin=True, had_hold="bad", extra="sns:1 advised")
+    else:
+        case.add(4.5, "release", 1, "alice", admin=False, had_hold="bad")
+    case.cycle(5.0, 1)
+    assert [name for name in case.names() if name == "hold not verified"] == found

@@ -169,7 +169,8 @@ def _was_lost(job: ObservedJob, record: JobRecord) -> bool:
     is_as_filtered = is_held and job.hints is not None and not job.is_slurms and not carries_ours(job, record)
     if record.stage is Stage.OWNER_HELD:  # a node list may be that of the run before
         return is_as_filtered and not job.pinned_to and (record.is_noted or bool(record.nodes))
-    return is_as_filtered and record.is_noted
+    has_run_since = job.restarts > record.restarts  # then our hold was over
+    return is_as_filtered and record.is_noted and not has_run_since
 
 
 def _is_placed_again(job: ObservedJob, record: JobRecord) -> bool:
