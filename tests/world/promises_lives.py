@@ -129,9 +129,10 @@ class Lives:
         was_given = life.given_s is not None and was.given_s is None
         if was_given or (was.hold == "ours" and life.hold != "ours" and not life.placed):
             life.unclear |= not life.noted or max(life.given_s or 0.0, life.word_s) >= self.seen_s
-        was_seen_running = life.started > was.started and life.started_s[-1] < self._last_look_s()
+        starts_s = life.started_s[was.started - life.started :] if life.started > was.started else [inf]
+        was_seen_running = starts_s[0] < self._last_look_s()
         life.is_start_lost = life.state != "waiting" and was.state == "waiting" and was_seen_running
-        is_left = life.given_s is not None or life.hold == "owner"
+        is_left = life.given_s is not None or life.hold == "owner" or (life.hold != "ours" and not life.has_mark)
         is_indistinct = is_left and not life.placed and not (was.boosted or was.has_mark)
         is_hold_lost = was.hold == "owner" and bool(was.placed) and not was.boosted and self._is_held_again(life, was)
         looks_placed = life.is_recorded_since(was)
