@@ -55,7 +55,7 @@ def not_planned_again(event: Event, tale: Tale) -> Iterator[str]:
     if not event.data["ok"] or is_off or tale.had_two:
         return
     for life in tale.lives.waiting.values():
-        is_unknown = life.forgotten or life.is_behind
+        is_unknown = life.forgotten or life.is_behind or event.by in life.forgotten_by
         if life.requeued_s is not None and not is_unknown and tale.has_seen(life, looked_s):
             yield f"not planned again: job {life.id}, requeued at {life.requeued_s:.3f} s, was left alone by {event.by}"
             life.requeued_s = None

@@ -140,6 +140,7 @@ class Life:
         started: how many times it has started; `allowed`: how many times it might.
         requeues: how many times it was requeued; `is_behind`: slurmctld has lost one, so our record is of a later run,
             or it has lost that it forgot the job, so we have none.
+        forgotten_by: the schedulers that have seen it gone, which slurmctld has lost: each has dropped its record.
         was_unknown: it was requeued before any record of it was saved.
         is_start_lost: it ran, which a scheduler has seen, and slurmctld has lost that; no whole cycle has seen it wait.
         lost_nice: the nice value that people had given it, and that slurmctld has lost.
@@ -197,6 +198,7 @@ class Life:
     allowed: int = 1
     requeues: int = 0
     is_behind: bool = False
+    forgotten_by: set[str] = field(default_factory=set)
     was_unknown: bool = False
     is_start_lost: bool = False
     lost_nice: int | None = None

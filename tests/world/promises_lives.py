@@ -55,6 +55,7 @@ class Lives:
         self.looked_at_s: dict[tuple[str, int], float] = {}
         #: When the last cycle that ended well has looked.
         self.seen_s = -1.0
+        self._started_s: dict[str, float] = {}
         self._loose: dict[str, list[Life]] = {}
         #: What each scheduler's last look showed as Slurm's by its mark, and what ran with a mark that people wrote.
         self._noted: dict[str, list[Life]] = {}
@@ -137,7 +138,9 @@ class Lives:
         is_hold_lost = was.hold == "owner" and bool(was.placed) and not was.boosted and self._is_held_again(life, was)
         looks_placed = life.is_recorded_since(was)
         # A record goes when Slurm forgets the job: nobody knows then that it ran.
-        life.is_behind |= life.state == "purged" and life.id not in self.records
+        if life.state == "purged":
+            life.is_behind |= life.id not in self.records
+            life.forgotten_by.update(by for by in self._started_s if self._has_looked_since(life.touched_s, by))
         for name in _SLURMS:
             setattr(life, name, getattr(was, name))
         if life.wishes["nice"] != was.wishes["nice"]:
@@ -170,6 +173,11 @@ class Lives:
         """
         is_ours = (life.hold == "ours" or life.unseen) and not life.placed and not life.noted
         return is_ours and life.held_by[1] > (was.owner_held_s or 0.0)
+
+    def _has_looked_since(self, since_s: float, by: str) -> bool:
+        """Whether this scheduler has looked at all jobs after that moment, and since it was started."""
+        since_s = max(since_s, self._started_s[by])
+        return by.startswith("scheduler") and self.looked_s.get(by, -1.0) > since_s
 
     def _last_look_s(self) -> float:
         """When a scheduler last looked at all jobs."""
@@ -670,10 +678,12 @@ class Lives:
 
     def _daemon(self, event: Event) -> None:
         if event.data["what"] == "start":  # it takes what is free for released by its owner
+            self._started_s[event.data["name"]] = event.at_s
             self._taken_back.pop(event.data["name"], None)
             for life in self.of.values():
                 life.given_known.discard(event.data["name"])
                 life.claimed_by.discard(event.data["name"])
+                life.forgotten_by.discard(event.data["name"])
 
     def _touched(self, event: Event) -> Life:
         life = self.of[event.job]

@@ -1361,6 +1361,35 @@ def test_a_requeued_job_that_slurmctld_went_back_to_looks_placed_if_it_was_place
 
 
 @pytest.mark.parametrize(
+    ("seen_s", "then", "found"),
+    [(6, "", False), (5, "", True), (None, "", True), (6, "started anew", True)],
+    ids=["seen gone", "seen ended", "not seen", "by a scheduler that reads its record again"],
+)
+def test_a_job_that_a_cycle_has_seen_gone_looks_placed_when_slurmctld_knows_it_again(
+    case: Case, seen_s: float | None, then: str, *, found: bool
+) -> None:
+    """CONTRIBUTING, "What we cannot see"."""
+    case.submit(may_restart=True)
+    case.place(3.0)
+    case.start(3.5)
+    case.add(3.6, "saved")
+    case.add(4.5, "end", 1, "slurm", how="completed")
+    case.add(5.5, "purge", 1, "slurm")
+    if seen_s is not None:
+        case.seen(seen_s)
+    if then == "started anew":
+        case.add(6.2, "daemon", name="scheduler", what="crash")
+        case.add(6.3, "daemon", name="scheduler", what="start")
+    case.add(6.5, "reverted", by="slurm", jobs=(1,))
+    case.add(7, "requeue", 1, "slurm")
+    case.add(7, "end", 1, "slurm", how="requeued")
+    case.cycle(9)
+    case.add(9.5, "cancel", 1, "alice")
+    case.add(9.5, "end", 1, "slurm", how="cancelled")
+    assert ("not planned again" in case.names()) == found
+
+
+@pytest.mark.parametrize(
     ("required", "is_requeued", "gone", "found"),
     [
         ("c1", True, (), []),
