@@ -96,7 +96,7 @@ def wrongly_restored(event: Event, tale: Tale) -> Iterator[str]:
     if not is_ours(event.by) or is_refused or tale.had_two or life.people_s >= tale.looked_s(life, event):
         return
     told = f"not restored: {event.by} at {event.at_s:.3f} s"
-    if "Nice" in fields and int(fields["Nice"]) not in (life.wishes["nice"], life.lost_nice) and is_nice_known(life):
+    if "Nice" in fields and int(fields["Nice"]) not in {life.wishes["nice"], *life.lost_nice} and is_nice_known(life):
         yield f"{told} set the nice value of job {life.id} to {fields['Nice']}, asked for {life.wishes['nice']}"
     if event.kind != "unpin" or life.forgotten or not is_nice_known(life):
         return

@@ -143,7 +143,7 @@ class Life:
         forgotten_by: the schedulers that have seen it gone, which slurmctld has lost: each has dropped its record.
         was_unknown: it was requeued before any record of it was saved.
         is_start_lost: it ran, which a scheduler has seen, and slurmctld has lost that; no whole cycle has seen it wait.
-        lost_nice: the nice value that people had given it, and that slurmctld has lost.
+        nices: the nice values that people have given it; lost_nice: those of them that slurmctld has lost.
         split_s: when it was split off its array, if it was.
         touched_s, people_s: when anything last happened to it; when a person last did something to it.
         takes: what it takes on each node while it has nodes.
@@ -201,7 +201,8 @@ class Life:
     forgotten_by: set[str] = field(default_factory=set)
     was_unknown: bool = False
     is_start_lost: bool = False
-    lost_nice: int | None = None
+    nices: set[int] = field(default_factory=set)
+    lost_nice: set[int] = field(default_factory=set)
     started_s: list[float] = field(default_factory=list)
     split_s: float = -1.0
     touched_s: float = 0.0

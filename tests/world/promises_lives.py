@@ -144,7 +144,7 @@ class Lives:
         for name in _SLURMS:
             setattr(life, name, getattr(was, name))
         if life.wishes["nice"] != was.wishes["nice"]:
-            life.lost_nice = life.wishes["nice"]
+            life.lost_nice = {*life.lost_nice, *life.nices, life.wishes["nice"]}
         if is_mark_lost:
             life.hold, life.owner_held_s, life.unclear = "ours", None, True
         if looks_placed:
@@ -377,7 +377,8 @@ class Lives:
         if "ReqNodeList" in fields:
             self._unplaced(life)
         if "Nice" in fields:
-            life.boosted, life.lost_nice = False, None
+            life.boosted, life.lost_nice = False, set()
+            life.nices.add(life.wishes["nice"])
         if {"Nice", "ReqNodeList"} & set(fields) and life.wishes["required"] and life.wishes["nice"] in OUR_NICE:
             life.unclear |= life.hold == "ours"  # it looks as if slurmctld had gone back to a placement of ours
         if life.wishes["memory_per_node_mb"] and "MinMemoryNode" in fields:
@@ -461,8 +462,8 @@ class Lives:
         fields = event.data["fields"]
         if "Extra" in fields:
             self._ours_marked(life, event)
-        if "Nice" in fields and int(fields["Nice"]) == life.lost_nice:
-            life.wishes["nice"] = life.lost_nice
+        if "Nice" in fields and int(fields["Nice"]) in life.lost_nice:
+            life.wishes["nice"] = int(fields["Nice"])
         if "Nice" in fields:
             life.boosted = int(fields["Nice"]) < 0 and int(fields["Nice"]) != life.wishes["nice"]
         if "MinMemoryCPU" in fields or "MinMemoryNode" in fields:
@@ -620,7 +621,7 @@ class Lives:
             if life.is_claimed:
                 life.claimed_by.add(event.by)
             if not life.boosted:
-                life.lost_nice = None  # what it has now is on record from here on
+                life.lost_nice = set()  # what it has now is on record from here on
             is_unsure = life.unverified and not life.wishes["required"]  # it looks as if Slurm had undone our hold
             if (life.is_loose and not is_unsure) or life.noted:
                 self._loose[event.by].append(life)
