@@ -868,6 +868,17 @@ def test_a_requeued_job_gets_its_own_memory_back_also_if_its_owner_has_changed_i
     assert situation(look(replace(given, **WHOLE)), *later.records.values()).corrections == (), "now it is its owner's"
 
 
+@pytest.mark.parametrize("reason", ["JobHeldUser", "JobHeldAdmin"])
+def test_a_job_that_started_on_nodes_of_its_owner_does_not_keep_our_nice_value_while_they_hold_it(reason: str) -> None:
+    """It was requeued so soon that nobody saw it run."""
+    runs = situation(look(running(1, "c2", nice=-60_000, is_completing=True)), record(1, nodes=("c1",)))
+    held = job(1, pinned_to=("c2",), restarts=1, nice=-60_000, reason=reason)
+    seen = situation(look(held), *runs.records.values())
+    assert [(each.hold, each.keeps_nodes, each.nice) for each in seen.corrections] == [(False, True, 0)]
+    restored = rewritten(held, nice=0, extra="sns:1 advised")
+    assert situation(look(restored), *seen.records.values()).corrections == ()
+
+
 OURS = {"ways": 18, "bandwidth_gbps": 118}
 GIVEN = {"given_ways": 18, "given_bandwidth_gbps": 118}
 

@@ -177,10 +177,13 @@ def _was_lost(job: ObservedJob, record: JobRecord) -> bool:
     return is_as_filtered and record.is_noted
 
 
-def _is_placed_again(job: ObservedJob, record: JobRecord) -> bool:
-    """Whether slurmctld has lost, when it was killed, that the job's placement was taken back."""
-    has_ours = is_pinned_by(job, record) or is_boosted(job.nice, record.nice)
-    return record.is_noted and not job.is_slurms and has_ours
+def _has_placement(job: ObservedJob, record: JobRecord) -> bool:
+    """Whether the job has our boost, or nodes that slurmctld has lost, when it was killed, that we took back.
+
+    A mark that says that the job is Slurm's says whose hold it is: then both stay until it is released.
+    """
+    has_ours = is_boosted(job.nice, record.nice) or (record.is_noted and is_pinned_by(job, record))
+    return has_ours and not job.is_slurms
 
 
 def status_of(job: ObservedJob, record: JobRecord | None, now_s: float, settings: Settings) -> JobStatus:
@@ -211,7 +214,7 @@ def status_of(job: ObservedJob, record: JobRecord | None, now_s: float, settings
             return JobStatus.CHANGED
         # It ran on nodes of its owner's, with what our placement had added to it, and was held and requeued since. Or
         # slurmctld has gone back to when it was held after its placement.
-        keeps_ours = record is not None and (has_our_resources(job, record) or _is_placed_again(job, record))
+        keeps_ours = record is not None and (has_our_resources(job, record) or _has_placement(job, record))
         return JobStatus.OWNER_HELD if keeps_ours and job.priority == 0 else JobStatus.RELEASED
     if job.priority == 0:
         return _held(job, record, is_marked=hints is not None)

@@ -118,7 +118,7 @@ def test_a_placed_job_that_its_owner_held_and_released_is_slurms_with_nothing_of
     assert seen(pinned(1, "c1"), held) is JobStatus.CHANGED
     assert seen(pinned(1, "c1"), record(1, Stage.RELEASED)) is JobStatus.CHANGED, "until nothing of ours is left"
     assert seen(job(1, priority=1000), record(1, Stage.RELEASED)) is JobStatus.RELEASED
-    assert seen(pinned(1, "c1", priority=0), record(1, Stage.RELEASED)) is JobStatus.RELEASED, "it is its owner's hold"
+    assert seen(pinned(1, "c1", priority=0), record(1, Stage.RELEASED)) is JobStatus.OWNER_HELD, "so it stays held"
 
 
 @pytest.mark.parametrize("known", [None, record(1, Stage.HELD)])
