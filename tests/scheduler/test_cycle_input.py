@@ -691,14 +691,6 @@ def test_a_hold_of_a_job_that_has_run_since_it_was_given_to_slurm_is_its_owners(
     assert (planned(lost) == [1]) == is_ours_again
 
 
-@pytest.mark.parametrize(("restarts", "is_ours"), [(0, True), (1, False)])
-def test_a_hold_of_a_requeued_job_whose_owner_had_cleared_our_nodes_is_theirs(restarts: int, is_ours: bool) -> None:
-    held = job(1, restarts=restarts, submit_s=SUBMIT + 60 * restarts)
-    seen = situation(look(held), record(1, Stage.RUNNING, nodes=("c1",)))
-    again = situation(look(held), *seen.records.values())
-    assert (planned(seen) == planned(again) == [1]) == is_ours
-
-
 def test_nodes_that_came_back_with_a_requeue_that_slurmctld_lost_are_ours_though_the_job_was_released_since() -> None:
     known = situation(look(job(1, restarts=1, submit_s=SUBMIT + 50, priority=9)), taken_back_from())
     again = pinned(1, "c1", nice=0, restarts=1, submit_s=SUBMIT + 60)

@@ -122,6 +122,7 @@ class Life:
             release or hold the job.
         was_unheld: since its last placement a scheduler has seen that its hold of it was not in force.
         unseen: people have released it from our hold, or undone our placement, and no scheduler has looked since.
+        is_cleared: people have cleared the node list of its last placement.
         unclear: its owner held it in a moment that left open whose hold it is; it may be placed, and may stay held.
         saved: when each daemon has last saved a record of it. known: a record of it was ever saved.
         claimed_by: the schedulers that have seen it with a mark that people wrote, in a cycle that has not ended well:
@@ -176,6 +177,7 @@ class Life:
     lifted: tuple[str, float] | None = None
     was_unheld: bool = False
     unseen: bool = False
+    is_cleared: bool = False
     unclear: bool = False
     saved: dict[str, float] = field(default_factory=dict)
     known: bool = False

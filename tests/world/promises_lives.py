@@ -285,7 +285,8 @@ class Lives:
     def _is_without_trace(self, life: Life) -> bool:
         """Whether an owner's hold of the job would look like ours."""
         is_by_us = life.is_marked_held or life.unseen or life.is_claimed or life.unverified
-        is_unsaid = self._is_off_record(life) or self._is_gift_unsaid(life)
+        is_cleared = life.is_cleared and life.requeues > 0 and life.given_s is None and not life.noted
+        is_unsaid = self._is_off_record(life) or self._is_gift_unsaid(life) or is_cleared
         return bool(is_by_us) or is_unsaid or self._is_being_released(life)
 
     def _is_gift_unsaid(self, life: Life) -> bool:
@@ -396,7 +397,7 @@ class Lives:
         A mark that says that the job is Slurm's tells their hold from ours all the same.
         """
         if life.placed:
-            life.unseen = True
+            life.unseen = life.is_cleared = True
         if life.placed and life.hold == "owner" and not life.noted:
             life.hold, life.owner_held_s, life.unclear = "ours", None, True
         life.placed = ()
@@ -537,7 +538,7 @@ class Lives:
         if extra is not None and without_notes(extra) != without_notes(life.wishes["extra"]):
             life.wishes["extra"], life.marked, life.marked_by_owner = without_notes(extra), True, False
         life.ours_s = max(life.ours_s, event.at_s)  # it may still be completing
-        life.was_unheld, life.is_start_lost, life.is_told = False, False, False
+        life.was_unheld, life.is_start_lost, life.is_told, life.is_cleared = False, False, False, False
         life.given_known.clear()
         life.whole_mb = event.data["fields"].get("memory_per_node", life.whole_mb)
         life.unverified.clear()

@@ -2304,3 +2304,19 @@ def test_a_job_that_slurm_found_impossible_twice_and_that_was_given_to_it_is_not
         case.add(4.5, "release", 1, "alice", admin=False, had_hold="bad")
     case.cycle(5.0, 1)
     assert [name for name in case.names() if name == "hold not verified"] == found
+
+
+@pytest.mark.parametrize(("fields", "found"), [({"ReqNodeList": ""}, []), ({"TimeLimit": "1"}, ["hold undone"])])
+def test_a_hold_of_a_requeued_job_whose_owner_had_cleared_our_nodes_leaves_no_trace(
+    case: Case, fields: dict[str, str], found: list[str]
+) -> None:
+    case.submit()
+    case.place(3.0)
+    case.add(3.1, "update", 1, "alice", fields=fields)
+    case.start(3.5)
+    case.cycle(4.0, 1)
+    case.add(4.5, "requeue", 1, "admin")
+    case.add(4.5, "end", 1, "slurm", how="requeued")
+    case.add(5.2, "hold", 1, "alice", admin=False, had="")
+    case.place(7.0)
+    assert [name for name in case.names() if name == "hold undone"] == found

@@ -110,11 +110,6 @@ def _is_same_job(job: ObservedJob, record: JobRecord) -> bool:
     return (record.submit_s == job.submit_s or is_run) and not _was_lost(job, record)
 
 
-def _has_run_since(job: ObservedJob, record: JobRecord) -> bool:
-    """Whether the job has run since our last hold of it, which is on record before it is sent: a hold is not ours."""
-    return job.restarts > record.restarts
-
-
 def _has_ours(job: ObservedJob, record: JobRecord) -> bool:
     return job.hints is not None or is_pinned_by(job, record) or is_boosted(job.nice, record.nice)
 
@@ -170,7 +165,8 @@ def _was_lost(job: ObservedJob, record: JobRecord) -> bool:
     is held as we held it, its mark says so again, and nobody else would ever release it. Of a job that its owner holds
     the placement is taken back and the word is written into its mark in one change: it shows the one or the other.
     """
-    is_held = job.state is JobState.PENDING and job.priority == 0 and not _has_run_since(job, record)
+    has_run_since = job.restarts > record.restarts  # then our hold was over
+    is_held = job.state is JobState.PENDING and job.priority == 0 and not has_run_since
     is_as_filtered = is_held and job.hints is not None and not job.is_slurms and not carries_ours(job, record)
     if record.stage is Stage.OWNER_HELD:  # a node list may be that of the run before
         return is_as_filtered and not job.pinned_to and (record.is_noted or bool(record.nodes))
@@ -236,7 +232,7 @@ def _held(job: ObservedJob, record: JobRecord | None, *, is_marked: bool) -> Job
             return JobStatus.CHANGED if has_owners_nodes or not is_marked else JobStatus.OVERDUE
         if not is_ours:
             return JobStatus.OWNER_HELD
-    if stage is Stage.OWNER_HELD or (record is not None and _has_run_since(job, record)):
+    if stage is Stage.OWNER_HELD:
         return JobStatus.OWNER_HELD
     if not is_marked:
         return JobStatus.MARK_LOST
