@@ -32,7 +32,8 @@ def not_taken_back(event: Event, tale: Tale) -> Iterator[str]:
         answered_s = max(since_s, life.answered_s)
         was_set = tale.services.stepped_s >= since_s
         most_s = tale.place_timeout_s * (2 if was_set else 1) + DRIFT_S
-        ahead_s = life.placed_wall_s - tale.began_wall_s.get(event.by, inf) if since_s == life.placed_s else 0.0
+        now_s = max(tale.began_wall_s.get(event.by, inf), event.wall_s)  # the clock may be set before the first cycle
+        ahead_s = life.placed_wall_s - now_s if since_s == life.placed_s else 0.0
         if (
             life.placed
             and not (life.is_left or life.is_start_lost)

@@ -1146,15 +1146,20 @@ def test_a_placement_that_slurm_does_not_start_is_taken_back(
     assert case.names() == found
 
 
-@pytest.mark.parametrize(("step_s", "found"), [(-60, ["not taken back"]), (-6, [])])
-def test_a_placement_far_in_the_future_is_taken_back_at_once(case: Case, step_s: float, found: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("step_s", "back_s", "found"), [(-60, 99, ["not taken back"]), (-6, 99, []), (-60, 5.25, []), (-60, 6.0, [])]
+)
+def test_a_placement_far_in_the_future_is_taken_back_at_once(
+    case: Case, step_s: float, back_s: float, found: list[str]
+) -> None:
+    """Unless the clock is set right before a whole cycle has seen it."""
     case.submit()
     case.place(3)
     case.end_s = case.beats_until_s = 7
     for at_s in (4.2, 5.2, 6.2):
         case.cycle(at_s, 1)
     case.add(4.6, "clock", step_s=step_s)
-    case.events = [each._replace(wall_s=each.wall_s + step_s * (each.at_s > 4.5)) for each in case.events]
+    case.events = [each._replace(wall_s=each.wall_s + step_s * (4.5 < each.at_s < back_s)) for each in case.events]
     case.shows(priority=1000)
     assert case.names() == found
 
