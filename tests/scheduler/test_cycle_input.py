@@ -707,6 +707,14 @@ def test_a_job_that_slurm_found_impossible_again_is_held_for_us_only_if_its_mark
     assert [each.hold for each in seen.corrections] == holds
 
 
+def test_a_task_without_a_mark_that_was_given_to_slurm_is_slurms_after_its_requeue() -> None:
+    """It does not look like a task that we have split off, and whose mark its owner has overwritten."""
+    array = job(1, array_id=1, array_tasks="0-1")
+    requeued = job(5, extra="", array_id=1, array_task=3, restarts=1, submit_s=SUBMIT + 60)
+    seen = situation(look(array, requeued), record(1, Stage.HELD), record(5, Stage.RELEASED))
+    assert (seen.statuses[5], seen.corrections) == (JobStatus.RELEASED, ())
+
+
 @pytest.mark.parametrize("restarts", [0, 1])
 @pytest.mark.parametrize("stage", [Stage.PLACED, Stage.RUNNING, Stage.RELEASED])
 def test_a_new_job_with_the_id_of_one_that_slurmctld_has_lost_is_its_owners(stage: Stage, restarts: int) -> None:

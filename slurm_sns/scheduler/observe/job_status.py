@@ -111,7 +111,13 @@ def _is_same_job(job: ObservedJob, record: JobRecord) -> bool:
 
 
 def _has_ours(job: ObservedJob, record: JobRecord) -> bool:
-    return job.hints is not None or is_pinned_by(job, record) or is_boosted(job.nice, record.nice)
+    """Whether the job shows that it is the one on record: by our mark, our nodes or our boost.
+
+    A task that is Slurm's needs nothing of ours: without its record, it would look like one that we have just split off.
+    """
+    is_slurms_task = job.array_id is not None and record.stage is Stage.RELEASED
+    has_boost = is_boosted(job.nice, record.nice)
+    return job.hints is not None or is_pinned_by(job, record) or has_boost or is_slurms_task
 
 
 def _is_earlier_run(job: ObservedJob, record: JobRecord) -> bool:
