@@ -60,7 +60,7 @@ def _not_restored(result: Any, tale: Tale) -> Iterator[str]:
         is_off_record = job.state == WAITING and tale.is_hold_off_record(life)
         if job.state in (WAITING, "RUNNING", "SUSPENDED") and not is_off_record and not _is_in_work(life, result):
             # Of two schedulers at once, which a lock file prevents, each takes the other's nodes for the owner's.
-            unknown = PLACEMENT if tale.had_two and life.is_given_by_another else ()
+            unknown = PLACEMENT if tale.had_two and life.is_met_by_another else ()
             for what, has, wants in _differences(job, life, result.alive):
                 if what not in unknown:
                     yield (

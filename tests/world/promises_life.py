@@ -108,8 +108,8 @@ class Life:
         placed_s, placed_wall_s: when they were written into it last.
         last_nodes: those of our last placement, or what its first record takes for them, also after that was taken
             back.
-        placed_by: who has placed it last. is_given_by_another: a scheduler that has not placed it has given it to Slurm
-            with this placement on it.
+        placed_by: who has placed it last. is_met_by_another: a scheduler that has not placed it has taken this placement
+            back, or given the job to Slurm with it.
         whole_mb: the memory of a whole node, if our placement has given it that.
         ours_s: since when we hold it, or our placement is on it.
         held_by: the daemon of ours that has held it last, and when.
@@ -164,7 +164,7 @@ class Life:
     placed_s: float = 0.0
     placed_wall_s: float = 0.0
     placed_by: str = ""
-    is_given_by_another: bool = False
+    is_met_by_another: bool = False
     boosted: bool = False
     whole_mb: int | None = None
     ours_s: float = 0.0

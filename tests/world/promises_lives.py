@@ -312,8 +312,7 @@ class Lives:
 
     def _release(self, event: Event) -> None:
         life, had = self._touched(event), event.data["had_hold"]
-        is_another = event.by.startswith("scheduler") and event.by != life.placed_by
-        life.is_given_by_another |= bool(life.placed) and is_another
+        self._met_by_another(life, event)
         if is_ours(event.by):
             life.freed_s = event.at_s
             self._taken_back.get(event.by, {}).pop(life.id, None)
@@ -337,6 +336,11 @@ class Lives:
         elif not had and event.data["admin"] and not event.data.get("was_paused", life.state == "suspended"):
             life.wishes["nice"], life.boosted = 0, False  # the same
         self._let_go(life, event)
+
+    def _met_by_another(self, life: Life, event: Event) -> None:
+        """Note whether a scheduler that does not know the job's placement takes it back or gives the job to Slurm."""
+        is_another = event.by.startswith("scheduler") and event.by != life.placed_by
+        life.is_met_by_another |= bool(life.placed) and is_another
 
     def _is_hold_taken_back(self, life: Life, event: Event) -> bool:
         """Whether the scheduler ends only the hold that it has just set: it met a job that had started.
@@ -461,6 +465,8 @@ class Lives:
     def _ours(self, life: Life, event: Event) -> None:
         """An update of ours. If Slurm refuses a placement, a part of it may be on the job all the same."""
         fields = event.data["fields"]
+        if event.kind == "unpin":
+            self._met_by_another(life, event)
         if "Extra" in fields:
             self._ours_marked(life, event)
         if "Nice" in fields and int(fields["Nice"]) in life.lost_nice:
@@ -532,7 +538,7 @@ class Lives:
         life.hold, life.owner_held_s, life.admin_held_s = "", None, None
         life.placed = life.last_nodes = tuple(event.data["nodes"])
         life.placed_s, life.placed_wall_s, life.boosted, life.given_s = event.at_s, event.wall_s, True, None
-        life.placed_by, life.is_given_by_another = event.by, False
+        life.placed_by, life.is_met_by_another = event.by, False
         life.noted &= "extra" not in event.data["fields"]
         extra = event.data["fields"].get("extra")
         if extra is not None and without_notes(extra) != without_notes(life.wishes["extra"]):

@@ -1106,6 +1106,24 @@ def test_of_two_schedulers_at_once_one_takes_the_nodes_of_the_other_for_its_owne
     assert ("not restored" in case.names()) == is_found
 
 
+@pytest.mark.parametrize(("by", "is_found"), [("scheduler", False), ("scheduler-2", True)])
+def test_of_two_schedulers_at_once_one_does_not_know_the_memory_of_a_placement_of_the_other(
+    case: Case, by: str, *, is_found: bool
+) -> None:
+    case.add(0.2, "daemon", name="scheduler-2", what="start")
+    case.submit()
+    case.seen(2.9, 1, by="scheduler-2")
+    case.add(2.99, "look", 1, "scheduler-2", is_check=False)
+    placed = {"nodes": ("c1",), "nice": BOOSTED, "had_hold": "user", "fields": {"memory_per_node": 8000}}
+    case.add(3, "place", 1, "scheduler-2", **placed)
+    case.seen(4, 1, by=by)
+    case.add(4.1, "unpin", 1, by, fields={"Nice": "0", "ReqNodeList": "", "TresPerNode": ""})
+    case.add(4.2, "hold", 1, by, admin=False, had="")
+    case.end_s = 50
+    case.shows(hold="user", memory_per_cpu_mb=None, memory_per_node_mb=8000)
+    assert ("not restored" in case.names()) == is_found
+
+
 # --- placements that do not start, and nice values
 
 
