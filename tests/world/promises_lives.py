@@ -285,7 +285,7 @@ class Lives:
     def _is_without_trace(self, life: Life) -> bool:
         """Whether an owner's hold of the job would look like ours."""
         is_by_us = life.is_marked_held or life.unseen or life.is_claimed or life.unverified
-        is_cleared = life.is_cleared and life.requeues > 0 and life.given_s is None and not life.noted
+        is_cleared = life.is_cleared and (life.runs or life.requeues > 0) and life.given_s is None and not life.noted
         is_unsaid = self._is_off_record(life) or self._is_gift_unsaid(life) or is_cleared
         return bool(is_by_us) or is_unsaid or self._is_being_released(life)
 
@@ -428,12 +428,21 @@ class Lives:
         elif was_noted and life.marked and life.hold == "owner" and life.given_s is not None:
             # Who has a record knows that it is Slurm's; anybody else takes it for one that the filter has held.
             life.hold, life.owner_held_s, life.given_s, life.unclear = "ours", None, None, True
-        elif life.hold == "owner" and (life.is_claimed or (was_noted and life.marked and life.given_s is None)):
+        elif self._is_hold_claimed(life, was_noted=was_noted):
             life.hold, life.owner_held_s = "ours", None
         if was_noted and life.marked and life.hold and life.given_s is not None:
             life.given_s, life.unclear = None, True  # it looks as if slurmctld had lost our word
         if was_noted and not life.noted and life.array == life.id:
             self._array_marked(life)
+
+    def _is_hold_claimed(self, life: Life, *, was_noted: bool) -> bool:
+        """Whether the mark that people have just written into a job of an owner who holds it makes it ours to plan.
+
+        Of a job that was held while it ran, and requeued, Slurm shows the hold as an administrator's.
+        """
+        is_ours = life.is_claimed or (was_noted and life.marked and life.given_s is None)
+        looks_admins = life.requeues > 0 and (life.owner_held_s or 0.0) < life.ours_s - COMPLETES_IN_S
+        return life.hold == "owner" and is_ours and not looks_admins
 
     def is_overwritten(self, life: Life) -> bool:
         """Whether people have overwritten our mark since we released the job last, and nobody knows it as Slurm's."""

@@ -2329,9 +2329,10 @@ def test_a_job_that_slurm_found_impossible_twice_and_that_was_given_to_it_is_not
     assert [name for name in case.names() if name == "hold not verified"] == found
 
 
+@pytest.mark.parametrize("held_s", [4.2, 5.2], ids=["while it runs", "once it is requeued"])
 @pytest.mark.parametrize(("fields", "found"), [({"ReqNodeList": ""}, []), ({"TimeLimit": "1"}, ["hold undone"])])
 def test_a_hold_of_a_requeued_job_whose_owner_had_cleared_our_nodes_leaves_no_trace(
-    case: Case, fields: dict[str, str], found: list[str]
+    case: Case, held_s: float, fields: dict[str, str], found: list[str]
 ) -> None:
     case.submit()
     case.place(3.0)
@@ -2340,6 +2341,6 @@ def test_a_hold_of_a_requeued_job_whose_owner_had_cleared_our_nodes_leaves_no_tr
     case.cycle(4.0, 1)
     case.add(4.5, "requeue", 1, "admin")
     case.add(4.5, "end", 1, "slurm", how="requeued")
-    case.add(5.2, "hold", 1, "alice", admin=False, had="")
+    case.add(held_s, "hold", 1, "alice", admin=False, had="")
     case.place(7.0)
     assert [name for name in case.names() if name == "hold undone"] == found
