@@ -707,6 +707,24 @@ def test_a_job_that_slurm_found_impossible_again_is_held_for_us_only_if_its_mark
     assert [each.hold for each in seen.corrections] == holds
 
 
+def test_a_task_that_its_owner_split_off_with_the_nodes_of_the_arrays_placement_keeps_them() -> None:
+    last = pinned(1, "c1", array_id=1, array_task=0)
+    task = job(5, extra="mine", array_id=1, array_task=1, pinned_to=("c1",))
+    seen = situation(look(last, task), record(1, nodes=("c1",), placed_s=NOW))
+    assert [type(each) for each in seen.corrections] == [Release]
+    assert (seen.statuses[5], seen.records[5].nodes) == (JobStatus.MARK_LOST, ())
+
+
+@pytest.mark.parametrize(("nodes", "keeps"), [(("c1",), [False]), (("c2",), [])])
+def test_a_job_of_ours_that_slurm_found_impossible_on_its_last_nodes_is_placed_again(
+    nodes: tuple[str, ...], keeps: list[bool]
+) -> None:
+    """Slurm tries no job that we hold: slurmctld has gone back. Without our nice value, other nodes are its owner's."""
+    held = situation(look(job(1)), record(1, Stage.HOLDING, nodes=("c1",)))
+    seen = situation(look(pinned(1, *nodes, nice=100, priority=0, reason="BadConstraints")), *held.records.values())
+    assert [each.keeps_nodes for each in seen.corrections if isinstance(each, Unpin)] == keeps
+
+
 def test_a_task_without_a_mark_that_was_given_to_slurm_is_slurms_after_its_requeue() -> None:
     """It does not look like a task that we have split off, and whose mark its owner has overwritten."""
     array = job(1, array_id=1, array_tasks="0-1")

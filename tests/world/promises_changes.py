@@ -117,7 +117,7 @@ def wrongly_restored(event: Event, tale: Tale) -> Iterator[str]:
     is_told = (is_readable and not looks_placed) or "gres/gpu" in life.wishes.get("tres", "")  # never taken for ours
     if fields.get("TresPerNode") == "" and life.wishes.get("tres") and is_told:
         yield f"{told} cleared the gres of job {life.id}, its owner's: {life.wishes['tres']}"
-    if is_left and is_readable:
+    if is_left and is_readable and not life.is_memory_lost:
         yield f"{told} left job {life.id} the memory of a whole node, {life.whole_mb} MiB"
 
 

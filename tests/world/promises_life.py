@@ -111,6 +111,7 @@ class Life:
         placed_by: who has placed it last. is_met_by_another: a scheduler that has not placed it has taken this placement
             back, or given the job to Slurm with it.
         whole_mb: the memory of a whole node, if our placement has given it that.
+        is_memory_lost: slurmctld has gone back to an earlier placement, which gave it that, and our record has a later one.
         ours_s: since when we hold it, or our placement is on it.
         held_by: the daemon of ours that has held it last, and when.
         requeued_s: when it was requeued after it ran by our placement, until somebody does something to it.
@@ -167,6 +168,7 @@ class Life:
     is_met_by_another: bool = False
     boosted: bool = False
     whole_mb: int | None = None
+    is_memory_lost: bool = False
     ours_s: float = 0.0
     held_by: tuple[str, float] = ("", 0.0)
     requeued_s: float | None = None

@@ -137,6 +137,7 @@ class Lives:
         is_indistinct = is_left and not life.placed and not (was.boosted or was.has_mark)
         is_hold_lost = was.hold == "owner" and bool(was.placed) and not was.boosted and self._is_held_again(life, was)
         looks_placed = life.is_recorded_since(was)
+        is_memory_lost = life.placed_s > was.placed_s and life.whole_mb is None  # our record has the later placement's
         # A record goes when Slurm forgets the job: nobody knows then that it ran.
         if life.state == "purged":
             life.is_behind |= life.id not in self.records
@@ -151,6 +152,7 @@ class Lives:
             life.requeued_s = None
         life.unclear |= was.unclear
         life.wishes = dict(was.wishes)
+        life.is_memory_lost = is_memory_lost and life.whole_mb is not None
         if is_hold_lost:
             life.hold, life.owner_held_s, life.unclear = "ours", None, True
         if life.placed and (is_indistinct or is_hold_lost):  # nobody can tell our nodes from its owner's any more
@@ -476,6 +478,9 @@ class Lives:
         fields = event.data["fields"]
         if event.kind == "unpin":
             self._met_by_another(life, event)
+        if event.kind == "unpin" and life.is_memory_lost and not {"MinMemoryCPU", "MinMemoryNode"} & set(fields):
+            life.wishes |= {"memory_per_node_mb": life.whole_mb, "memory_per_cpu_mb": None}
+            life.whole_mb = None
         if "Extra" in fields:
             self._ours_marked(life, event)
         if "Nice" in fields and int(fields["Nice"]) in life.lost_nice:
@@ -554,6 +559,7 @@ class Lives:
             life.wishes["extra"], life.marked, life.marked_by_owner = without_notes(extra), True, False
         life.ours_s = max(life.ours_s, event.at_s)  # it may still be completing
         life.was_unheld, life.is_start_lost, life.is_told, life.is_cleared = False, False, False, False
+        life.is_memory_lost = False
         life.given_known.clear()
         life.whole_mb = event.data["fields"].get("memory_per_node", life.whole_mb)
         life.unverified.clear()

@@ -80,8 +80,10 @@ def _known(jobs: Sequence[ObservedJob], records: Mapping[int, JobRecord]) -> dic
         lost_its_mark = array is not None and job.priority == 0 and job.hints is None
         is_slurms = array is not None and array.stage is Stage.RELEASED
         was_before = job.hints is not None and not job.is_slurms and job.array_id in given
-        if array is not None and (lost_its_mark or (is_slurms and not was_before)):
+        if array is not None and is_slurms and not was_before:
             known[job.id] = replace(array, job_id=job.id, is_noted=job.is_slurms)
+        elif array is not None and lost_its_mark:  # a placement of the array's last task is none of this one
+            known[job.id] = JobRecord(job.id, array.submit_s, Stage.HELD, nice=array.nice, restarts=array.restarts)
     return known
 
 
@@ -161,7 +163,8 @@ def _gone_back(job: ObservedJob, record: JobRecord) -> JobRecord:
         is_placed = (is_held or record.stage is Stage.PLACED) and job.priority > 0 and job.nice == record.nice
         return was if is_requeue_lost or is_placed else record
     is_unsaid = record.is_noted and job.hints is not None and not job.is_slurms
-    return was if (is_held and job.priority > 0) or is_unsaid or has_boost or is_requeue_lost else record
+    was_free = is_held and (job.priority > 0 or job.reason == SLURMS_HOLD)  # Slurm tries no job that we hold
+    return was if was_free or is_unsaid or has_boost or is_requeue_lost else record
 
 
 def _was_lost(job: ObservedJob, record: JobRecord) -> bool:
