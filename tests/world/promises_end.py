@@ -81,7 +81,8 @@ def _differences(job: ModelJob, life: Life, is_alive: bool) -> Iterator[tuple[st
     if waits and job.hold and life.is_left:
         return  # it is Slurm's, held as it is: what is left of ours is taken back when it is released
     # As the state table says: an administrator's hold is left as it is where our nodes are gone.
-    is_left = waits and ((job.hold == "bad" and not job.required) or (job.hold == "admin" and not life.placed))
+    is_admins = "admin" in (job.hold, life.hold)
+    is_left = waits and ((job.hold == "bad" and not job.required) or (is_admins and not life.placed))
     is_judged = (waits or is_alive) and not is_left and not job.fixed_priority and is_nice_known(life)
     if is_judged and job.nice != wishes["nice"]:
         yield "nice", job.nice, wishes["nice"]

@@ -108,10 +108,10 @@ class Life:
         placed_s, placed_wall_s: when they were written into it last.
         last_nodes: those of our last placement, or what its first record takes for them, also after that was taken
             back.
-        placed_by: who has placed it last. is_met_by_another: a scheduler that has not placed it has taken this placement
-            back, or given the job to Slurm with it.
+        placed_by: who has placed it last. is_met_by_another: a scheduler that has not placed it has taken this
+            placement back, or given the job to Slurm with it.
         whole_mb: the memory of a whole node, if our placement has given it that.
-        is_memory_lost: slurmctld has gone back to an earlier placement, which gave it that, and our record has a later one.
+        is_memory_lost: slurmctld has gone back to an earlier placement, which gave it that; our record has a later one.
         ours_s: since when we hold it, or our placement is on it.
         held_by: the daemon of ours that has held it last, and when.
         requeued_s: when it was requeued after it ran by our placement, until somebody does something to it.
@@ -139,6 +139,7 @@ class Life:
         forgotten: the store was lost while it waited.
         overtaken: people changed it between our last look at it and our placement, which may have replaced the change.
         has_ended, has_succeeded: once, at least. A requeued job may run again after that.
+        has_ended_held: it was held while it ran, until it ended.
         started: how many times it has started; `allowed`: how many times it might.
         requeues: how many times it was requeued; `is_behind`: slurmctld has lost one, so our record is of a later run,
             or it has lost that it forgot the job, so we have none.
@@ -198,6 +199,7 @@ class Life:
     overtaken: bool = False
     has_ended: bool = False
     has_succeeded: bool = False
+    has_ended_held: bool = False
     started: int = 0
     allowed: int = 1
     requeues: int = 0

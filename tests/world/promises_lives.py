@@ -193,7 +193,8 @@ class Lives:
         """
         was_lost = life.hold == "ours" and life.unclear  # when slurmctld was killed before
         is_lost = (life.marked_by_owner or was_lost) and not was.has_mark and was.hold == "owner"
-        is_hold_known = life.hold == "owner" and (life.owner_held_s or 0.0) < self.seen_s
+        is_waiting = life.hold == "owner" and life.state == "waiting"
+        is_hold_known = is_waiting and (life.owner_held_s or 0.0) < self.seen_s
         is_on_record = life.known or bool(life.claimed_by)
         return is_lost and is_on_record and not (is_hold_known or self._knows_given(life))
 
@@ -268,7 +269,8 @@ class Lives:
             life.unclear = is_note(life.wishes["extra"])  # people wrote the word while we were about to hold the job
             life.lifted = None
         elif event.data["admin"]:
-            life.hold, life.admin_held_s = "admin", event.at_s
+            # A suspended job that is requeued is held by Slurm itself, and for a moment Slurm does not say how.
+            life.hold, life.admin_held_s = "admin", None if event.by == "slurm" else event.at_s
         elif event.by in USER_IDS and (had or life.state == "suspended"):
             pass  # a hold that is there stays as it is, whose ever it is
         elif self._is_without_trace(life):
@@ -278,7 +280,7 @@ class Lives:
             # of an administrator's, and one of a job whose record is lost.
             life.unclear |= life.hold != "ours"
             life.hold, life.admin_held_s = "ours", None
-        elif life.is_told and life.given_s is not None and not life.noted and life.unnoted_s >= self._last_look_s():
+        elif life.is_told and life.given_s is not None and not life.noted and life.unnoted_s >= self.seen_s:
             # They have just taken our word out of its mark: it looks as if slurmctld had lost it.
             life.hold, life.admin_held_s, life.given_s, life.unclear = "ours", None, None, True
         else:
@@ -430,21 +432,12 @@ class Lives:
         elif was_noted and life.marked and life.hold == "owner" and life.given_s is not None:
             # Who has a record knows that it is Slurm's; anybody else takes it for one that the filter has held.
             life.hold, life.owner_held_s, life.given_s, life.unclear = "ours", None, None, True
-        elif self._is_hold_claimed(life, was_noted=was_noted):
+        elif life.hold == "owner" and (life.is_claimed or (was_noted and life.marked and life.given_s is None)):
             life.hold, life.owner_held_s = "ours", None
         if was_noted and life.marked and life.hold and life.given_s is not None:
             life.given_s, life.unclear = None, True  # it looks as if slurmctld had lost our word
         if was_noted and not life.noted and life.array == life.id:
             self._array_marked(life)
-
-    def _is_hold_claimed(self, life: Life, *, was_noted: bool) -> bool:
-        """Whether the mark that people have just written into a job of an owner who holds it makes it ours to plan.
-
-        Of a job that was held while it ran, and requeued, Slurm shows the hold as an administrator's.
-        """
-        is_ours = life.is_claimed or (was_noted and life.marked and life.given_s is None)
-        looks_admins = life.requeues > 0 and (life.owner_held_s or 0.0) < life.ours_s - COMPLETES_IN_S
-        return life.hold == "owner" and is_ours and not looks_admins
 
     def is_overwritten(self, life: Life) -> bool:
         """Whether people have overwritten our mark since we released the job last, and nobody knows it as Slurm's."""
@@ -483,6 +476,7 @@ class Lives:
             life.whole_mb = None
         if "Extra" in fields:
             self._ours_marked(life, event)
+        looks_placed = life.boosted and life.forgotten and life.has_mark
         if "Nice" in fields and int(fields["Nice"]) in life.lost_nice:
             life.wishes["nice"] = int(fields["Nice"])
         if "Nice" in fields:
@@ -496,7 +490,8 @@ class Lives:
         is_new = life.requeues > 0 and not life.marked
         lost_nodes = self.lost_ids.get(life.id, ()) if is_new else ()
         required = set(life.wishes["required"])
-        looks_ours = looks_requeued or was_changed or required in (set(life.last_nodes), set(lost_nodes))
+        is_last = required in (set(life.last_nodes), set(lost_nodes))
+        looks_ours = looks_requeued or looks_placed or was_changed or is_last
         extra = fields.get("Extra", "")
         if was_changed and is_mark(extra) and without_notes(extra) != without_notes(life.wishes["extra"]):
             life.wishes["extra"], life.marked, life.marked_by_owner = without_notes(extra), True, False
@@ -587,6 +582,7 @@ class Lives:
         if event.data["how"] == "requeued":
             self._waits_again(life, event)
             return
+        life.has_ended_held = life.runs and bool(life.hold)
         life.state = "ended"  # a hold stays, should it be requeued
         life.has_ended = True
         life.has_succeeded |= event.data["how"] == "completed" and not life.wishes.get("fails")
@@ -598,6 +594,8 @@ class Lives:
         life.requeues += 1
         life.was_unknown |= not life.known
         if not life.runs:  # a job that has ended: no other event says that it waits again
+            if life.has_ended_held:  # Slurm shows a hold that was set while it ran as an administrator's
+                life.hold, life.owner_held_s, life.unclear = "admin", None, False
             self._waits_again(life, event)
 
     def _waits_again(self, life: Life, event: Event) -> None:

@@ -2344,3 +2344,36 @@ def test_a_hold_of_a_requeued_job_whose_owner_had_cleared_our_nodes_leaves_no_tr
     case.add(held_s, "hold", 1, "alice", admin=False, had="")
     case.place(7.0)
     assert [name for name in case.names() if name == "hold undone"] == found
+
+
+@pytest.mark.parametrize(("by", "found"), [("slurm", []), ("admin", ["hold undone"])])
+def test_a_hold_of_slurms_own_after_the_requeue_of_a_suspended_job_is_no_administrators(
+    case: Case, by: str, found: list[str]
+) -> None:
+    """For a moment Slurm does not say how it holds the job. If its owner has cleared our nodes, it looks like ours."""
+    case.submit()
+    case.place(3.0)
+    case.start(3.5)
+    case.add(3.6, "suspend", 1, "admin")
+    case.add(4.0, "requeue", 1, "admin")
+    case.add(4.0, "end", 1, "slurm", how="requeued")
+    case.add(4.0, "hold", 1, by, admin=True, had="")
+    case.cycle(5.5, 1)
+    case.add(6.0, "release", 1, "scheduler", admin=True, had_hold="admin", extra="sns:1 advised")
+    assert [name for name in case.names() if name == "hold undone"] == found
+
+
+@pytest.mark.parametrize(("held_s", "found"), [(4.0, []), (7.5, ["waits for ever"])])
+def test_a_hold_that_was_set_while_the_job_ran_is_an_administrators_once_it_is_requeued(
+    case: Case, held_s: float, found: list[str]
+) -> None:
+    """An owner who writes our mark into a job that they hold has it planned; of such a hold Slurm says JobHeldAdmin."""
+    case.submit(verdict="pass")
+    case.start(3.0, pinned=False)
+    case.add(held_s, "hold", 1, "alice", admin=False, had="")
+    case.add(6.0, "end", 1, "slurm", how="completed")
+    case.add(6.5, "requeue", 1, "admin")
+    case.add(8.0, "update", 1, "alice", fields={"Extra": "sns:1"})
+    case.end_s = 120
+    case.shows(hold="user")
+    assert [name for name in case.names() if name == "waits for ever"] == found

@@ -115,7 +115,7 @@ def _is_same_job(job: ObservedJob, record: JobRecord) -> bool:
 def _has_ours(job: ObservedJob, record: JobRecord) -> bool:
     """Whether the job shows that it is the one on record: by our mark, our nodes or our boost.
 
-    A task that is Slurm's needs nothing of ours: without its record, it would look like one that we have just split off.
+    A task that is Slurm's needs nothing of ours: without its record, it would look like one that we have split off.
     """
     is_slurms_task = job.array_id is not None and record.stage is Stage.RELEASED
     has_boost = is_boosted(job.nice, record.nice)
