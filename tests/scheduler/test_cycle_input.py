@@ -707,6 +707,14 @@ def test_a_job_that_slurm_found_impossible_again_is_held_for_us_only_if_its_mark
     assert [each.hold for each in seen.corrections] == holds
 
 
+def test_a_placement_is_known_again_where_slurmctld_goes_back_after_the_mark_was_seen_without_our_word() -> None:
+    owners = situation(look(job(1, extra="sns:1 advised", restarts=1)), record(1, Stage.OWNER_HELD, nodes=("c1",)))
+    ours = situation(look(job(1, restarts=1)), *owners.records.values())
+    assert planned(ours) == [1]
+    back = situation(look(pinned(1, "c1", nice=0, restarts=1, submit_s=SUBMIT + 60)), *ours.records.values())
+    assert [(each.hold, each.keeps_nodes) for each in back.corrections] == [(True, False)]
+
+
 def test_a_task_that_its_owner_split_off_with_the_nodes_of_the_arrays_placement_keeps_them() -> None:
     last = pinned(1, "c1", array_id=1, array_task=0)
     task = job(5, extra="mine", array_id=1, array_task=1, pinned_to=("c1",))

@@ -287,7 +287,8 @@ def _waiting(job: ObservedJob, record: JobRecord | None) -> FollowUp:
 def _owner_held(job: ObservedJob, record: JobRecord) -> FollowUp:
     is_placed = is_pinned_by(job, record)
     kept = record if is_placed or record.stage is not Stage.OWNER_HELD else record.without_nodes()
-    was = noted(replace(kept, stage=Stage.OWNER_HELD, note=OWNER_HELD), job)
+    held = replace(kept, stage=Stage.OWNER_HELD, note=OWNER_HELD, submit_s=job.submit_s, restarts=job.restarts)
+    was = noted(held, job)
     return was, handed_over(job, JobStatus.OWNER_HELD, was, OWNER_HELD)
 
 

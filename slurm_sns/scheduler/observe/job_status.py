@@ -68,7 +68,8 @@ def _known(jobs: Sequence[ObservedJob], records: Mapping[int, JobRecord]) -> dic
             continue
         record = _gone_back(job, records[job.id])
         if _was_lost(job, record):
-            known[job.id] = JobRecord(job.id, job.submit_s, Stage.HELD, nice=job.nice, restarts=job.restarts)
+            held = JobRecord(job.id, job.submit_s, Stage.HELD, nice=job.nice, restarts=job.restarts)
+            known[job.id] = replace(held, taken_back=record.last_taken_back)
         elif _is_same_job(job, record):
             known[job.id] = record
     given = {job.id for job in jobs if job.array_id is not None and job.is_slurms}
