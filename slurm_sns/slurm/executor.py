@@ -176,7 +176,8 @@ class SlurmExecutor:
         ours has placed since we looked is held by its owner, too.
 
         Raises:
-            Refused: an administrator holds it now, it has ended, or it has other nodes than when we looked.
+            Refused: an administrator holds it now, or whoever has requeued it; it has ended, or it has other nodes than
+                when we looked.
         """
         now = self._load(order.job_id)
         if now.is_slurms and (now.priority != 0 or now.reason != SLURMS_HOLD):
@@ -188,8 +189,8 @@ class SlurmExecutor:
                 raise Refused("it has ended meanwhile")
             self._say_given(now)
             return
-        if is_held_by_others(now) and now.reason == ADMINS_HOLD:
-            raise Refused("an administrator holds it")
+        if is_held_by_others(now) and now.reason != SLURMS_HOLD:
+            raise Refused("an administrator holds it" if now.reason == ADMINS_HOLD else f"it is held: {now.reason}")
         extra = mark.given_to_slurm(now.hints)
         with answers():
             pyslurm().Job(order.job_id).modify(pyslurm().JobSubmitDescription(priority=INFINITE, extra=extra))

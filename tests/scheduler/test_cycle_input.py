@@ -715,6 +715,24 @@ def test_a_placement_is_known_again_where_slurmctld_goes_back_after_the_mark_was
     assert [(each.hold, each.keeps_nodes) for each in back.corrections] == [(True, False)]
 
 
+@pytest.mark.parametrize("stage", [None, Stage.HELD, Stage.RUNNING, Stage.RELEASED, Stage.OWNER_HELD])
+@pytest.mark.parametrize("reason", ["job requeued in held state", "job requeued in special exit state"])
+def test_a_job_that_was_requeued_and_held_in_one_command_stays_held(stage: Stage | None, reason: str) -> None:
+    held = job(1, restarts=1, submit_s=SUBMIT + 60, reason=reason)
+    records = () if stage is None else (record(1, stage, is_noted=stage is Stage.RELEASED),)
+    seen = situation(look(held), *records)
+    again = situation(look(held), *seen.records.values())
+    assert (planned(seen), planned(again), seen.corrections, again.corrections) == ([], [], (), ())
+    freed = situation(look(replace(held, priority=900, reason="")), *again.records.values())
+    assert freed.statuses[1] is JobStatus.RELEASED
+
+
+def test_a_placed_job_that_was_requeued_and_held_loses_its_placement_and_stays_held() -> None:
+    held = pinned(1, "c1", priority=0, restarts=1, submit_s=SUBMIT + 60, reason="job requeued in held state")
+    seen = situation(look(held), record(1, Stage.RUNNING, nodes=("c1",)))
+    assert [(each.hold, each.keeps_nodes, each.nice) for each in seen.corrections] == [(False, False, 0)]
+
+
 def test_a_task_that_its_owner_split_off_with_the_nodes_of_the_arrays_placement_keeps_them() -> None:
     last = pinned(1, "c1", array_id=1, array_task=0)
     task = job(5, extra="mine", array_id=1, array_task=1, pinned_to=("c1",))

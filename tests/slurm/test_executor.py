@@ -165,9 +165,16 @@ def test_the_mark_of_a_job_that_has_started_before_its_release_says_so_all_the_s
     pyslurm.Job.return_value.modify.assert_called_once_with({"extra": "sns:1 advised"})
 
 
-def test_a_job_that_an_administrator_holds_since_we_looked_is_not_released(pyslurm) -> None:
-    pyslurm.Job.load.return_value = recorded.job(state_reason="JobHeldAdmin")
-    with pytest.raises(Refused, match="an administrator holds it"):
+@pytest.mark.parametrize(
+    ("reason", "why"),
+    [
+        ("JobHeldAdmin", "an administrator holds it"),
+        ("job requeued in held state", "it is held: job requeued in held state"),
+    ],
+)
+def test_a_job_that_somebody_else_holds_since_we_looked_is_not_released(pyslurm, reason: str, why: str) -> None:
+    pyslurm.Job.load.return_value = recorded.job(state_reason=reason)
+    with pytest.raises(Refused, match=why):
         execute(Release(7, "over"))
     pyslurm.Job.return_value.modify.assert_not_called()
 

@@ -103,7 +103,7 @@ class People:
         self._scontrol(by, job, task, lambda address: ("update", f"JobId={address}", *words))
 
     def command(self, by: str, job: int, do: str, task: int | None = None) -> None:
-        """Scontrol hold, uhold, release, requeue, suspend, resume."""
+        """Scontrol hold, uhold, release, requeue, requeuehold, suspend, resume."""
         self._scontrol(by, job, task, lambda address: (do, address))
 
     def _scontrol(self, by: str, job: int, task: int | None, words: Callable[[str], tuple[str, ...]]) -> None:

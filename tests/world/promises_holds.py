@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from world.history import Event
-from world.promises_life import is_ours
+from world.promises_life import OUR_NICE, is_ours
 from world.promises_services import STARTS_IN_S
 from world.promises_tale import Tale
 
@@ -42,7 +42,8 @@ def taken_again(event: Event, tale: Tale) -> Iterator[str]:
         return
     if event.kind == "place" and not life.marked and life.people_s < tale.lives.looked_s.get(event.by, 0.0):
         yield f"taken again: job {event.job}, no longer marked as ours, was placed by {event.by} at {event.at_s:.3f} s"
-    if is_ours(event.by) and life.given_s is not None and not tale.was_checked_before(life.given_s, event):
+    is_known = life.wishes["nice"] not in OUR_NICE  # else, released, it looks like a job with our boost
+    if is_ours(event.by) and is_known and life.given_s is not None and not tale.was_checked_before(life.given_s, event):
         yield (
             f"taken again: job {event.job}, Slurm's since {life.given_s:.3f} s, was met by a {event.kind} "
             f"by {event.by} at {event.at_s:.3f} s"

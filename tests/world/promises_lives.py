@@ -132,9 +132,9 @@ class Lives:
             life.unclear |= not life.noted or max(life.given_s or 0.0, life.word_s) >= self.seen_s
         starts_s = life.started_s[was.started - life.started :] if life.started > was.started else [inf]
         was_seen_running = starts_s[0] < self._last_look_s()
-        life.is_start_lost = life.state != "waiting" and was.state == "waiting" and was_seen_running
+        life.is_start_lost = was.state == "waiting" and was_seen_running
         is_left = life.given_s is not None or life.hold == "owner" or (life.hold != "ours" and not life.has_mark)
-        is_indistinct = is_left and not life.placed and not (was.boosted or was.has_mark)
+        is_indistinct = is_left and not life.placed and not (was.boosted or (was.has_mark and life.noted))
         is_hold_lost = was.hold == "owner" and bool(was.placed) and not was.boosted and self._is_held_again(life, was)
         looks_placed = life.is_recorded_since(was)
         is_memory_lost = life.placed_s > was.placed_s and life.whole_mb is None  # our record has the later placement's
@@ -268,6 +268,8 @@ class Lives:
             life.held_by = (event.by, event.at_s)
             life.unclear = is_note(life.wishes["extra"])  # people wrote the word while we were about to hold the job
             life.lifted = None
+        elif event.data.get("is_requeued"):  # Slurm says so: it is no hold of ours
+            life.hold, life.owner_held_s, life.admin_held_s, life.unclear = "owner", event.at_s, None, False
         elif event.data["admin"]:
             # A suspended job that is requeued is held by Slurm itself, and for a moment Slurm does not say how.
             life.hold, life.admin_held_s = "admin", None if event.by == "slurm" else event.at_s
@@ -429,6 +431,8 @@ class Lives:
             life.owner_held_s = None  # a job that has lost its mark is released
         elif life.marked and not was_marked and life.unverified:
             life.given_s = None  # nothing says any more that we have given it away since we took it back
+            if life.hold == "owner":  # it looks as if slurmctld had lost their hold
+                life.hold, life.owner_held_s, life.unclear = "ours", None, True
         elif was_noted and life.marked and life.hold == "owner" and life.given_s is not None:
             # Who has a record knows that it is Slurm's; anybody else takes it for one that the filter has held.
             life.hold, life.owner_held_s, life.given_s, life.unclear = "ours", None, None, True

@@ -30,6 +30,8 @@ ENDINGS = ("healthy", "dead", "off", "stopped", "observe", "advise")
 #: it saves its state (SAVE_MAX_WAIT in state_save.c).
 KILLED = 0.4
 SAVED_EVERY_S = 5.0
+#: How many of those who requeue a job do so with requeuehold.
+ALSO_HELD = 0.25
 #: The longest quiet time: long enough for every pause of ours and of Slurm's.
 QUIET_S = 120.0
 
@@ -105,7 +107,16 @@ def drawn(seed: int) -> Schedule:
     """The schedule of this seed."""
     from world.schedule_agents import with_agents
 
-    return _with_kills(with_agents(_Drawing(seed).schedule()))
+    return _with_kills(_with_holds(with_agents(_Drawing(seed).schedule())))
+
+
+def _with_holds(schedule: Schedule) -> Schedule:
+    """Let some of those who requeue a job hold it as well."""
+    random = Random(f"requeuehold {schedule.seed}")
+    for step in schedule.steps:
+        if step.data.get("do") == "requeue" and random.random() < ALSO_HELD:
+            step.data["do"] = "requeuehold"
+    return schedule
 
 
 def _with_kills(schedule: Schedule) -> Schedule:

@@ -25,6 +25,7 @@ from world.slurm_jobs import (
     ENDED,
     HOLD_REASONS,
     OCCUPYING,
+    REQUEUED_HELD,
     USER_IDS,
     WAITING,
     ModelJob,
@@ -378,13 +379,13 @@ class Slurm:
     # --- scontrol
 
     def scontrol(self, words: tuple[str, ...], by: str) -> str:
-        """One command of scontrol about jobs: update, hold, uhold, release, requeue, suspend, resume."""
+        """One command of scontrol about jobs: update, hold, uhold, release, requeue, requeuehold, suspend, resume."""
         what, *rest = words
         if what == "update":
             fields = dict(word.split("=", 1) for word in rest)
             self._update(fields.pop("JobId"), fields, by)
             return ""
-        denial = OTHERS_JOB if "hold" in what or what == "release" else DENIED
+        denial = OTHERS_JOB if what in ("hold", "uhold", "release") else DENIED
         self._each(rest[0], by, lambda job: self._command(what, job, by), denial)
         return ""
 
@@ -410,6 +411,8 @@ class Slurm:
                 self._release(job, by)
             case "requeue":
                 self.requeue(job.id, by)
+            case "requeuehold":
+                self._requeue_held(job, by)
             case "suspend":
                 self.suspend(job.id, by)
             case "resume":
@@ -433,7 +436,8 @@ class Slurm:
         """Release the job, and write `extra` if it is given, in one RPC."""
         self._check_unfinished(job, by)
         had = job.hold
-        if by in USER_IDS and ((had and job.reason != HOLD_REASONS["user"]) or job.is_paused):
+        is_users = job.reason in (HOLD_REASONS["user"], REQUEUED_HELD)
+        if by in USER_IDS and ((had and not is_users) or job.is_paused):
             raise self._refused(job, by, DENIED)
         was_paused = job.is_paused
         if had or was_paused:
@@ -852,6 +856,13 @@ class Slurm:
         job.begin_s = job.submit_s + int(self.site.requeue_delay_s) + 1
         job.will_wait, job.state = True, "COMPLETING"
         self._set_due(job, COMPLETING_S if had_nodes else 0.0)
+        changed(job)
+
+    def _requeue_held(self, job: ModelJob, by: str) -> None:
+        """Requeue the job and hold it, whoever does that, for its owner to release."""
+        self.requeue(job.id, by)
+        had, job.hold, job.reason = job.hold, "user", REQUEUED_HELD
+        self._tell("hold", job, by, admin=False, had=had, is_requeued=True)
         changed(job)
 
     def _epilogue(self, job: ModelJob) -> None:

@@ -25,6 +25,8 @@ OCCUPYING = frozenset({"RUNNING", "SUSPENDED", "COMPLETING"})
 _SHOWN = {WAITING: JobState.PENDING, "SUSPENDED": JobState.SUSPENDED, **dict.fromkeys(ENDED, JobState.ENDED)}
 #: The reasons that Slurm shows for holds.
 HOLD_REASONS = {"user": "JobHeldUser", "admin": "JobHeldAdmin", "bad": "BadConstraints"}
+#: And for a hold by requeuehold, which its owner can release.
+REQUEUED_HELD = "job requeued in held state"
 
 
 @dataclass(slots=True)

@@ -14,7 +14,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from slurm_sns.model import Resources
-from world.slurm_jobs import HOLD_REASONS, OCCUPYING, WAITING, ModelJob, changed
+from world.slurm_jobs import HOLD_REASONS, OCCUPYING, REQUEUED_HELD, WAITING, ModelJob, changed
 
 if TYPE_CHECKING:
     from world.slurm import Slurm
@@ -26,7 +26,7 @@ MAIN_INTERVAL_S = 60.0
 
 
 #: Other reasons of a held job are replaced by that of an administrator's hold.
-HELD = frozenset(HOLD_REASONS.values())
+HELD = frozenset({*HOLD_REASONS.values(), REQUEUED_HELD})
 
 
 class Use:

@@ -640,6 +640,44 @@ a job that is held while it runs
     until b pending restarts=1 quiet
     see b
 
+a job is requeued and held
+    alice: submit a -p t -n1
+    alice: submit b -p t -n1
+    alice: submit c -p t -n1
+    alice: submit d -p t -n1 -H
+    alice: submit e -p t -n1 run=1
+    alice: submit f -p t -n1 --no-requeue
+    alice: requeuehold d
+    see d
+    until a,b,c,f running
+    until e succeeded quiet
+    pause 1.2
+    alice: requeuehold a
+    bob: requeuehold b
+    root: requeuehold b
+    alice: requeuehold e
+    alice: requeuehold f
+    alice: suspend c
+    root: suspend c
+    alice: requeuehold c
+    until a,b,c,e pending restarts=1 quiet
+    see a
+    see b
+    see c
+    see e
+    see f
+    alice: release a
+    alice: release c
+    see a
+    see c
+    alice: requeuehold a
+    alice: hold b
+    see b
+    slurm: release b
+    see b
+    root: hold c
+    see c
+
 a requeued job is not held
     alice: submit a -p t -n1
     until a running

@@ -5,7 +5,7 @@ named by a label: `a`, a task of an array `a_3`, several tasks `a_[3-5]`.
 
     WHO: submit a OPTIONS           sbatch with these options; the job sleeps for an hour, or `run=S` seconds, `fail=S`,
                                     or `stubborn=1`: SIGTERM does not end it
-    WHO: hold|uhold|release|requeue|suspend|resume a        scontrol
+    WHO: hold|uhold|release|requeue|requeuehold|suspend|resume a        scontrol
     WHO: update a FIELD=VALUE ...                           scontrol update
     WHO: cancel a                                           scancel
     root: node c1 drain|undrain|down|up

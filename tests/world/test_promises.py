@@ -1227,7 +1227,8 @@ def test_our_nodes_that_slurmctld_goes_back_to_may_stay_where_nothing_else_of_ou
     case.add(3.3, "hold", 1, "alice", admin=False, had="")
     case.add(3.4, "saved")
     case.seen(4, 1)
-    case.add(4.1, "unpin", 1, "scheduler", fields={"Nice": fields.get("Nice", "0"), "ReqNodeList": ""})
+    word = {} if "Extra" in fields else {"Extra": "sns:1 advised"}
+    case.add(4.1, "unpin", 1, "scheduler", fields={"Nice": fields.get("Nice", "0"), "ReqNodeList": "", **word})
     case.add(4.2, "cycle", by="scheduler", ok=True)
     case.cycle(5, 1)
     case.add(7, "reverted", by="slurm", jobs=(1,))

@@ -20,6 +20,8 @@ from slurm_sns.scheduler.settings import Settings
 #: Slurm's reasons for a hold: by an operator, and by Slurm itself because the job could never run as it is, either
 #: at all or on the nodes that we gave it.
 ADMINS_HOLD, SLURMS_HOLD = "JobHeldAdmin", "BadConstraints"
+#: And, with "held state" or "special exit state", for the hold of whoever has requeued the job with `requeuehold` (seen).
+REQUEUED_HELD = "job requeued in "
 
 
 class JobStatus(StrEnum):
@@ -78,7 +80,8 @@ def _known(jobs: Sequence[ObservedJob], records: Mapping[int, JobRecord]) -> dic
         # Two kinds of tasks take over the array's record: those that we have just split off and hold, and whose mark
         # their owner has overwritten since; and those that Slurm has split off an array that is Slurm's. The mark of an
         # array that we have given to Slurm says so: a task whose own mark does not was split off before.
-        lost_its_mark = array is not None and job.priority == 0 and job.hints is None
+        is_held = job.priority == 0 and not is_requeued_held(job)
+        lost_its_mark = array is not None and is_held and job.hints is None
         is_slurms = array is not None and array.stage is Stage.RELEASED
         was_before = job.hints is not None and not job.is_slurms and job.array_id in given
         if array is not None and is_slurms and not was_before:
@@ -177,7 +180,8 @@ def _was_lost(job: ObservedJob, record: JobRecord) -> bool:
     """
     has_run_since = job.restarts > record.restarts  # then our hold was over
     is_held = job.state is JobState.PENDING and job.priority == 0 and not has_run_since
-    is_as_filtered = is_held and job.hints is not None and not job.is_slurms and not carries_ours(job, record)
+    is_by_us = job.hints is not None and not job.is_slurms and not is_requeued_held(job)
+    is_as_filtered = is_held and is_by_us and not carries_ours(job, record)
     if record.stage is Stage.OWNER_HELD:  # a node list may be that of the run before
         return is_as_filtered and not job.pinned_to and (record.is_noted or bool(record.nodes))
     return is_as_filtered and record.is_noted
@@ -230,6 +234,8 @@ def status_of(job: ObservedJob, record: JobRecord | None, now_s: float, settings
 def _held(job: ObservedJob, record: JobRecord | None, *, is_marked: bool) -> JobStatus:
     """The status of a job of ours with priority 0."""
     stage = None if record is None else record.stage
+    if is_requeued_held(job):
+        return JobStatus.OWNER_HELD
     if not job.pinned_to and is_held_by_others(job):
         # Without its nodes Slurm has tried the job and holds it, before our hold came.
         is_ours = stage is Stage.HOLDING and job.reason == SLURMS_HOLD and is_marked
@@ -321,10 +327,16 @@ def is_pinned_by(job: ObservedJob, record: JobRecord) -> bool:
     return bool(job.pinned_to) and set(job.pinned_to) == set(record.nodes)
 
 
+def is_requeued_held(job: ObservedJob) -> bool:
+    """Whether a held job was requeued and held in one command, which we never do."""
+    return job.priority == 0 and job.reason.startswith(REQUEUED_HELD)
+
+
 def is_held_by_others(job: ObservedJob) -> bool:
-    """Whether a held job is held by an administrator or by Slurm.
+    """Whether a held job is held by an administrator, by Slurm, or by whoever has requeued it.
 
     Once its dependencies can never be fulfilled, Slurm gives a job that we hold the reason JobHeldAdmin, too (seen). Of
     several of which one suffices, all must have failed (test_job_dependency in job_scheduler.c).
     """
-    return job.reason in (ADMINS_HOLD, SLURMS_HOLD) and not job.has_failed_dependency
+    is_others = job.reason in (ADMINS_HOLD, SLURMS_HOLD) and not job.has_failed_dependency
+    return is_others or is_requeued_held(job)
