@@ -102,7 +102,7 @@ def wrongly_restored(event: Event, tale: Tale) -> Iterator[str]:
         yield f"{told} set the nice value of job {life.id} to {fields['Nice']}, asked for {life.wishes['nice']}"
     if event.kind != "unpin" or life.forgotten or not is_nice_known(life):
         return
-    is_theirs = set(life.wishes["required"]) != set(life.last_nodes) and not life.placed
+    is_theirs = set(life.wishes["required"]) not in (set(life.last_nodes), set(life.nodes_before)) and not life.placed
     is_theirs &= (
         life.placed_s > 0 or not life.started
     )  # one that ran before we saw it looks like a requeued one of ours

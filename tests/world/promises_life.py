@@ -107,7 +107,7 @@ class Life:
         placed: the nodes of our placement, as long as they are on the job; `boosted`: our nice value is.
         placed_s, placed_wall_s: when they were written into it last.
         last_nodes: those of our last placement, or what its first record takes for them, also after that was taken
-            back.
+            back; nodes_before: those of the one before.
         placed_by: who has placed it last. is_met_by_another: a scheduler that has not placed it has taken this
             placement back, or given the job to Slurm with it.
         whole_mb: the memory of a whole node, if our placement has given it that.
@@ -163,6 +163,7 @@ class Life:
     admin_held_s: float | None = None
     placed: tuple[str, ...] = ()
     last_nodes: tuple[str, ...] = ()
+    nodes_before: tuple[str, ...] = ()
     placed_s: float = 0.0
     placed_wall_s: float = 0.0
     placed_by: str = ""

@@ -494,7 +494,7 @@ class Lives:
         is_new = life.requeues > 0 and not life.marked
         lost_nodes = self.lost_ids.get(life.id, ()) if is_new else ()
         required = set(life.wishes["required"])
-        is_last = required in (set(life.last_nodes), set(lost_nodes))
+        is_last = required in (set(life.last_nodes), set(life.nodes_before), set(lost_nodes))
         looks_ours = looks_requeued or looks_placed or was_changed or is_last
         extra = fields.get("Extra", "")
         if was_changed and is_mark(extra) and without_notes(extra) != without_notes(life.wishes["extra"]):
@@ -555,7 +555,8 @@ class Lives:
         life.noted &= "extra" not in event.data["fields"]
         extra = event.data["fields"].get("extra")
         if extra is not None and without_notes(extra) != without_notes(life.wishes["extra"]):
-            life.wishes["extra"], life.marked, life.marked_by_owner = without_notes(extra), True, False
+            life.wishes["extra"], life.marked_by_owner = without_notes(extra), False
+        life.marked |= extra is not None  # also where people had written there that it is Slurm's
         life.ours_s = max(life.ours_s, event.at_s)  # it may still be completing
         life.was_unheld, life.is_start_lost, life.is_told, life.is_cleared = False, False, False, False
         life.is_memory_lost = False
@@ -667,7 +668,9 @@ class Lives:
         for job_id in event.data["saved"]:
             life = self.of.get(job_id)
             if life is not None:
-                life.last_nodes = event.data.get("placing", {}).get(job_id, life.last_nodes)
+                placing = event.data.get("placing", {}).get(job_id, life.last_nodes)
+                if set(placing) != set(life.last_nodes):
+                    life.last_nodes, life.nodes_before = placing, life.last_nodes
                 life.intended_s = event.at_s if job_id in event.data.get("placing", {}) else life.intended_s
                 if job_id in event.data.get("placing", {}) and self.looked_s.get(event.by, 0.0) <= life.placed_s:
                     life.answered_s = event.at_s
@@ -702,11 +705,12 @@ class Lives:
                 life.owner_held_s = None
 
     def _daemon(self, event: Event) -> None:
+        for life in self.of.values() if event.data["what"] in ("start", "stop", "crash", "handover") else ():
+            life.given_known.discard(event.data["name"])
         if event.data["what"] == "start":  # it takes what is free for released by its owner
             self._started_s[event.data["name"]] = event.at_s
             self._taken_back.pop(event.data["name"], None)
             for life in self.of.values():
-                life.given_known.discard(event.data["name"])
                 life.claimed_by.discard(event.data["name"])
                 life.forgotten_by.discard(event.data["name"])
 

@@ -98,9 +98,15 @@ class Tale:
         return life.marked or life.id in self.lives.records
 
     def is_hold_off_record(self, life: Life) -> bool:
-        """Whether only our node list says that the job's owner holds it: it has no mark, and no whole cycle saw it."""
+        """Whether only what is left of our placement says that the job's owner holds it, and no whole cycle saw it.
+
+        It has no mark. They may have cleared our nodes, too: then our nice value says so.
+        """
         is_owners = life.hold == "owner" and life.owner_held_s is not None and not life.has_mark
-        return is_owners and (life.owner_held_s or 0.0) > self.lives.seen_s
+        is_cleared = life.hold == "ours" and life.unclear and life.is_cleared and life.boosted and not life.has_mark
+        return (is_owners and (life.owner_held_s or 0.0) > self.lives.seen_s) or (
+            is_cleared and life.people_s > self.lives.seen_s
+        )
 
     def is_of_claimed_array(self, life: Life) -> bool:
         """Whether people split the task off an array of theirs, without a mark, and then wrote one into the array."""

@@ -20,7 +20,7 @@ from slurm_sns.scheduler.settings import Settings
 #: Slurm's reasons for a hold: by an operator, and by Slurm itself because the job could never run as it is, either
 #: at all or on the nodes that we gave it.
 ADMINS_HOLD, SLURMS_HOLD = "JobHeldAdmin", "BadConstraints"
-#: And, with "held state" or "special exit state", for the hold of whoever has requeued the job with `requeuehold` (seen).
+#: And, before "held state" or "special exit state", for the hold of whoever has requeued the job by requeuehold (seen).
 REQUEUED_HELD = "job requeued in "
 
 
