@@ -715,6 +715,14 @@ def test_a_placement_is_known_again_where_slurmctld_goes_back_after_the_mark_was
     assert [(each.hold, each.keeps_nodes) for each in back.corrections] == [(True, False)]
 
 
+def test_a_task_without_a_mark_keeps_its_nodes_where_those_of_its_array_count_as_ours() -> None:
+    """The owner had written a mark into the array by hand, after some of its tasks had started."""
+    array = pinned(1, "c2", array_id=1, array_task=0, extra="sns:1 advised", nice=0, restarts=1)
+    task = job(5, extra="", array_id=1, array_task=1, priority=900, pinned_to=("c2",), restarts=1)
+    seen = situation(look(array, task), record(1, Stage.RELEASED, nodes=("c2",), restarts=1))
+    assert [each.job_id for each in seen.corrections if isinstance(each, Unpin)] == [1]
+
+
 @pytest.mark.parametrize("stage", [None, Stage.HELD, Stage.RUNNING, Stage.RELEASED, Stage.OWNER_HELD])
 @pytest.mark.parametrize("reason", ["job requeued in held state", "job requeued in special exit state"])
 def test_a_job_that_was_requeued_and_held_in_one_command_stays_held(stage: Stage | None, reason: str) -> None:

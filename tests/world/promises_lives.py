@@ -129,7 +129,8 @@ class Lives:
         is_mark_lost = self._is_mark_lost(life, was)
         was_given = life.given_s is not None and was.given_s is None
         if was_given or (was.hold == "ours" and life.hold != "ours" and not life.placed):
-            life.unclear |= not life.noted or max(life.given_s or 0.0, life.word_s) >= self.seen_s
+            is_unseen = max(life.given_s or 0.0, life.word_s) >= self.seen_s
+            life.unclear |= is_unseen or not life.noted or not was.has_mark
         starts_s = life.started_s[was.started - life.started :] if life.started > was.started else [inf]
         was_seen_running = starts_s[0] < self._last_look_s()
         life.is_start_lost = was.state == "waiting" and was_seen_running
@@ -400,6 +401,9 @@ class Lives:
             life.whole_mb = None
         if "Extra" in fields:
             self._marked(life, event)
+        has_last_nodes = bool(life.last_nodes) and set(life.wishes["required"]) == set(life.last_nodes)
+        if has_last_nodes and life.marked and not life.noted and {"Extra", "ReqNodeList"} & set(fields):
+            life.given_s = None  # it looks as if slurmctld had gone back to our placement
 
     def _unplaced(self, life: Life) -> None:
         """People have undone our placement; whether they hold the job or not, it looks as if we had never placed it.
@@ -425,6 +429,8 @@ class Lives:
             life.unclear = True  # we take it for the watchdog's word, which came in between
         elif was_noted and life.marked and not life.hold and not self._knows_given(life):
             life.given_s, life.unseen = None, True  # it looks as if we had never given it to Slurm
+        elif life.marked and not was_marked and life.given_s is not None and not self._knows_given(life):
+            life.given_s, life.unseen = None, True  # the answer to the release of a job without a mark was lost
         elif life.noted and life.hold == "ours":
             life.hold, life.owner_held_s = "owner", event.at_s
         elif was_noted and not life.has_mark:
@@ -571,6 +577,7 @@ class Lives:
             for name in _INHERITED:
                 setattr(life, name, getattr(record, name))
             life.ours_s = life.touched_s = life.split_s = event.at_s
+            life.unclear |= job_id in self.lost_ids and job_id in self.records  # it looks like the lost one
             self.of[job_id] = self.waiting[job_id] = life
 
     def _start(self, event: Event) -> None:

@@ -85,7 +85,8 @@ def _known(jobs: Sequence[ObservedJob], records: Mapping[int, JobRecord]) -> dic
         is_slurms = array is not None and array.stage is Stage.RELEASED
         was_before = job.hints is not None and not job.is_slurms and job.array_id in given
         if array is not None and is_slurms and not was_before:
-            known[job.id] = replace(array, job_id=job.id, is_noted=job.is_slurms)
+            nodes = () if job.hints is None else array.nodes  # without our mark, a node list is its owner's
+            known[job.id] = replace(array, job_id=job.id, nodes=nodes, is_noted=job.is_slurms)
         elif array is not None and lost_its_mark:  # a placement of the array's last task is none of this one
             known[job.id] = JobRecord(job.id, array.submit_s, Stage.HELD, nice=array.nice, restarts=array.restarts)
     return known
