@@ -4,7 +4,7 @@ The checker's own account, from the events alone. It knows who did what, which S
 scheduler and watchdog should have done without asking how they decide.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from math import inf
 
 from world.history import Event
@@ -36,6 +36,7 @@ _INHERITED = (
 #: What Slurm knows of a job, and loses when slurmctld is killed.
 _SLURMS = (
     *("state", "hold", "owner_held_s", "admin_held_s", "placed", "placed_s", "placed_wall_s", "boosted", "whole_mb"),
+    "is_requeued_held",
     *("given_s", "marked", "marked_by_owner", "noted", "requeued_s", "takes", "has_ended", "has_succeeded"),
 )
 
@@ -271,9 +272,11 @@ class Lives:
             life.lifted = None
         elif event.data.get("is_requeued"):  # Slurm says so: it is no hold of ours
             life.hold, life.owner_held_s, life.admin_held_s, life.unclear = "owner", event.at_s, None, False
+            life.is_requeued_held = True
         elif event.data["admin"]:
             # A suspended job that is requeued is held by Slurm itself, and for a moment Slurm does not say how.
             life.hold, life.admin_held_s = "admin", None if event.by == "slurm" else event.at_s
+            life.is_requeued_held = False
         elif event.by in USER_IDS and (had or life.state == "suspended"):
             pass  # a hold that is there stays as it is, whose ever it is
         elif self._is_without_trace(life):
@@ -294,7 +297,8 @@ class Lives:
         is_by_us = life.is_marked_held or life.unseen or life.is_claimed or life.unverified
         is_cleared = life.is_cleared and (life.runs or life.requeues > 0) and life.given_s is None and not life.noted
         is_unsaid = self._is_off_record(life) or self._is_gift_unsaid(life) or is_cleared
-        return bool(is_by_us) or is_unsaid or self._is_being_released(life)
+        is_placed = bool(life.placed) and life.noted  # the word is in its mark, and we placed it all the same
+        return (bool(is_by_us) or is_unsaid or self._is_being_released(life)) and not is_placed
 
     def _is_gift_unsaid(self, life: Life) -> bool:
         """Whether we gave the job to Slurm, and neither its mark nor anybody says so; a record says that we hold it."""
@@ -371,6 +375,7 @@ class Lives:
         """Nobody holds the job any more."""
         life.unseen = not is_ours(event.by) and (life.unseen or life.is_marked_held)
         life.hold, life.owner_held_s, life.admin_held_s, life.unclear = "", None, None, False
+        life.is_requeued_held = False
 
     def _update(self, event: Event) -> None:
         life, fields = self._touched(event), event.data["fields"]
@@ -391,8 +396,6 @@ class Lives:
         if "Nice" in fields:
             life.boosted, life.lost_nice = False, set()
             life.nices.add(life.wishes["nice"])
-        if {"Nice", "ReqNodeList"} & set(fields) and life.wishes["required"] and life.wishes["nice"] in OUR_NICE:
-            life.unclear |= life.hold == "ours"  # it looks as if slurmctld had gone back to a placement of ours
         if life.wishes["memory_per_node_mb"] and "MinMemoryNode" in fields:
             life.wishes["memory_per_cpu_mb"] = None
         elif "MinMemoryCPU" in fields:
@@ -400,10 +403,19 @@ class Lives:
         if "MinMemoryCPU" in fields or "MinMemoryNode" in fields:
             life.whole_mb = None
         if "Extra" in fields:
+            held_s = life.owner_held_s
             self._marked(life, event)
+            if life.is_requeued_held:  # whatever the mark says, Slurm says whose hold it is
+                life.hold, life.owner_held_s, life.unclear = "owner", held_s, False
+        self._shown(life, fields)
+
+    def _shown(self, life: Life, fields: Mapping[str, str]) -> None:
+        """What people have written may make the job look as if slurmctld had gone back to a placement of ours."""
         has_last_nodes = bool(life.last_nodes) and set(life.wishes["required"]) == set(life.last_nodes)
         if has_last_nodes and life.marked and not life.noted and {"Extra", "ReqNodeList"} & set(fields):
-            life.given_s = None  # it looks as if slurmctld had gone back to our placement
+            life.given_s = None
+        if {"Nice", "ReqNodeList"} & set(fields) and life.wishes["required"] and life.wishes["nice"] in OUR_NICE:
+            life.unclear |= life.hold == "ours"
 
     def _unplaced(self, life: Life) -> None:
         """People have undone our placement; whether they hold the job or not, it looks as if we had never placed it.
@@ -554,7 +566,7 @@ class Lives:
 
     def _place(self, event: Event) -> None:
         life = self._touched(event)
-        life.hold, life.owner_held_s, life.admin_held_s = "", None, None
+        life.hold, life.owner_held_s, life.admin_held_s, life.is_requeued_held = "", None, None, False
         life.placed = life.last_nodes = tuple(event.data["nodes"])
         life.placed_s, life.placed_wall_s, life.boosted, life.given_s = event.at_s, event.wall_s, True, None
         life.placed_by, life.is_met_by_another = event.by, False

@@ -2378,3 +2378,17 @@ def test_a_hold_that_was_set_while_the_job_ran_is_an_administrators_once_it_is_r
     case.end_s = 120
     case.shows(hold="user")
     assert [name for name in case.names() if name == "waits for ever"] == found
+
+
+@pytest.mark.parametrize(("is_requeued", "found"), [(True, ["hold undone"]), (False, [])])
+def test_a_hold_by_requeuehold_is_its_owners_whatever_mark_they_write(
+    case: Case, *, is_requeued: bool, found: list[str]
+) -> None:
+    case.submit(verdict="pass")
+    case.start(3.0, pinned=False)
+    case.add(4.0, "requeue", 1, "alice")
+    case.add(4.0, "end", 1, "slurm", how="requeued")
+    case.add(4.0, "hold", 1, "alice", admin=False, had="", is_requeued=is_requeued)
+    case.add(6.0, "update", 1, "alice", fields={"Extra": "sns:1"})
+    case.place(8.0)
+    assert [name for name in case.names() if name == "hold undone"] == found
