@@ -51,9 +51,7 @@ def not_taken_back(event: Event, tale: Tale) -> Iterator[str]:
 def not_planned_again(event: Event, tale: Tale) -> Iterator[str]:
     """A requeued job that ran by our placement is held again by the first cycle that sees it wait."""
     looked_s = tale.lives.looked_s.get(event.by, 0.0)
-    services = tale.services
-    is_off = services.kill_switch_since_s is not None or services.mode_of.get(event.by) != "enforce"
-    if not event.data["ok"] or is_off or tale.had_two:
+    if not event.data["ok"] or not tale.is_placing(event.by) or tale.had_two:
         return
     for life in tale.lives.waiting.values():
         is_unknown = life.forgotten or life.is_behind or event.by in life.forgotten_by
@@ -66,10 +64,8 @@ def not_planned_again(event: Event, tale: Tale) -> Iterator[str]:
 def not_verified(event: Event, tale: Tale) -> Iterator[str]:
     """A job whose placement was taken back, and that the next look shows free all the same, is held once more."""
     looked_s = tale.lives.looked_s.get(event.by, 0.0)
-    services = tale.services
     unheld = tale.lives.unheld.pop(event.by, ())
-    is_off = services.kill_switch_since_s is not None or services.mode_of.get(event.by) != "enforce"
-    if not event.data["ok"] or is_off or tale.had_two:
+    if not event.data["ok"] or not tale.is_placing(event.by) or tale.had_two:
         return
     for life in unheld:
         if life.is_unheld and tale.has_seen(life, looked_s):

@@ -498,7 +498,8 @@ class Lives:
             life.whole_mb = None
         if "Extra" in fields:
             self._ours_marked(life, event)
-        looks_placed = life.boosted and life.forgotten and life.has_mark
+        has_our_nice = bool(life.wishes["required"]) and life.wishes["nice"] in OUR_NICE
+        looks_placed = (life.boosted and life.forgotten and life.has_mark) or has_our_nice
         if "Nice" in fields and int(fields["Nice"]) in life.lost_nice:
             life.wishes["nice"] = int(fields["Nice"])
         if "Nice" in fields:

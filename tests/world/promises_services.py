@@ -32,6 +32,7 @@ class Services:
         self.since_s = dict.fromkeys(SERVICES, -inf)
         self.beat: float | None = None
         self.kill_switch_since_s: float | None = None
+        self.kill_switch_until_s = -inf  # when it was switched off last
         self.started_s: dict[str, float] = {}
         self.frozen: set[str] = set()
         #: The daemons that have made the heartbeat stale for their stop.
@@ -60,6 +61,8 @@ class Services:
     def take(self, event: Event) -> None:
         """Go on by one event."""
         data = event.data
+        if event.kind == "lost" and event.by == "watchdog":
+            self._hindered_s = event.at_s  # its look ends there, and the next one begins anew
         if event.kind in OF_JOBS:
             return
         match event.kind:
@@ -71,6 +74,7 @@ class Services:
                 self._daemon(event, data["name"], data["what"])
             case "kill-switch":
                 self.kill_switch_since_s = event.at_s if data["on"] else None
+                self.kill_switch_until_s = self.kill_switch_until_s if data["on"] else event.at_s
             case "clock":
                 if abs(data["step_s"]) >= LEAST_STEP_S:
                     self.stepped_s = event.at_s
@@ -126,6 +130,11 @@ class Services:
             _set(self.jobs_limits, data["user"], data["jobs"])
 
     # --- what follows from it
+
+    def places(self, by: str, began_s: float) -> bool:
+        """Whether a cycle of this scheduler that began then holds and places jobs, as far as it could know."""
+        was_off = self.kill_switch_since_s is not None or self.kill_switch_until_s > began_s
+        return not was_off and self.mode_of.get(by) == "enforce"
 
     def is_stale(self, wall_s: float) -> bool:
         """Whether the heartbeat says at that time that the scheduler is dead."""

@@ -88,6 +88,10 @@ class Tale:
         looked_s = max(lives.looked_at_s.get((by, event.job), -inf), lives.checked_s.get(by, -inf))
         return lives.looked_s.get(by, 0.0) <= looked_s <= since_s
 
+    def is_placing(self, by: str) -> bool:
+        """Whether the present cycle of this scheduler holds and places jobs: it reads the kill switch as it begins."""
+        return self.services.places(by, self.began_s.get(by, 0.0))
+
     def has_seen(self, life: Life, looked_s: float) -> bool:
         """Whether the look of a cycle has shown all that has happened to the job, and nobody refused a change since."""
         last_s = max(life.ours_s, life.touched_s, self.refused_s.get(life.id, 0.0))

@@ -2392,3 +2392,28 @@ def test_a_hold_by_requeuehold_is_its_owners_whatever_mark_they_write(
     case.add(6.0, "update", 1, "alice", fields={"Extra": "sns:1"})
     case.place(8.0)
     assert [name for name in case.names() if name == "hold undone"] == found
+
+
+@pytest.mark.parametrize(("off_s", "found"), [(5.0, []), (3.5, ["hold not verified"])])
+def test_a_cycle_that_began_under_the_kill_switch_verifies_no_hold(case: Case, off_s: float, found: list[str]) -> None:
+    """It may have waited for the store before it looked."""
+    case.submit()
+    case.place(2.5)
+    case.add(2.8, "cycle", by="scheduler", ok=True)
+    case.seen(3.0, 1)
+    case.add(3.1, "unpin", 1, "scheduler", fields={"Nice": "0", "ReqNodeList": "", "TresPerNode": ""})
+    case.add(3.2, "kill-switch", on=True)
+    case.add(4.0, "cycle", by="scheduler", ok=False)
+    case.add(off_s, "kill-switch", on=False)
+    case.cycle(6.0, 1)
+    assert [name for name in case.names() if name == "hold not verified"] == found
+
+
+@pytest.mark.parametrize(("by", "found"), [("watchdog", []), ("scheduler", ["held too long"])])
+def test_the_watchdogs_time_begins_anew_where_an_answer_to_it_is_lost(case: Case, by: str, found: list[str]) -> None:
+    case.beats_until_s = 3
+    case.submit()
+    for at_s in (9.0, 15.0):
+        case.add(at_s, "lost", 1, by, call="load")
+    case.add(22.0, "release", 1, "watchdog", admin=True, had_hold="user", extra="sns:1 advised")
+    assert [name for name in case.names() if name == "held too long"] == found
