@@ -130,7 +130,7 @@ class Life:
         claimed_by: the schedulers that have seen it with a mark that people wrote, in a cycle that has not ended well:
             they have a record of it that may not be saved.
         extra_s: when people last wrote its Extra; word_s: when they last wrote `advised` where it was not; `unnoted_s`:
-            when that took `advised` out of the mark of a free job.
+            when that, or slurmctld's end, took `advised` out of the mark of a free job.
         recorded_s: since when the records have one of it, if they have.
         intended_s: when a placement of it was last recorded, whether it was sent or not.
         answered_s: when the scheduler had the answer to its last placement.

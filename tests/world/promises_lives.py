@@ -127,7 +127,7 @@ class Lives:
     def _gone_back(self, life: Life, was: Life, at_s: float) -> bool:
         """The job is as it `was`, and what was done to it since is lost. Returns whether anything was."""
         is_new = life.touched_s > was.touched_s
-        is_mark_lost = self._is_mark_lost(life, was)
+        is_mark_lost, had_word = self._is_mark_lost(life, was), life.noted
         was_given = life.given_s is not None and was.given_s is None
         if was_given or (was.hold == "ours" and life.hold != "ours" and not life.placed):
             is_unseen = max(life.given_s or 0.0, life.word_s) >= self.seen_s
@@ -159,6 +159,8 @@ class Lives:
             life.hold, life.owner_held_s, life.unclear = "ours", None, True
         if life.placed and (is_indistinct or is_hold_lost):  # nobody can tell our nodes from its owner's any more
             life.wishes["required"], life.placed = life.placed, ()
+        if had_word and not was.noted:
+            life.unnoted_s = at_s
         life.allowed = max(life.allowed, life.started + 1)
         life.is_behind |= life.requeues > was.requeues
         life.requeues = was.requeues
@@ -286,8 +288,8 @@ class Lives:
             # of an administrator's, and one of a job whose record is lost.
             life.unclear |= life.hold != "ours"
             life.hold, life.admin_held_s = "ours", None
-        elif life.is_told and life.given_s is not None and not life.noted and life.unnoted_s >= self.seen_s:
-            # They have just taken our word out of its mark: it looks as if slurmctld had lost it.
+        elif life.is_told and not life.noted and life.unnoted_s >= self.seen_s:
+            # They have just taken our word out of its mark, or slurmctld has lost it: as if it had lost both.
             life.hold, life.admin_held_s, life.given_s, life.unclear = "ours", None, None, True
         else:
             life.hold, life.owner_held_s, life.admin_held_s = "owner", event.at_s, None
@@ -691,6 +693,8 @@ class Lives:
                 placing = event.data.get("placing", {}).get(job_id, life.last_nodes)
                 if set(placing) != set(life.last_nodes):
                     life.last_nodes, life.nodes_before = placing, life.last_nodes
+                    if life.placed and life.boosted:  # slurmctld has just gone back to it: it looks like its owner's
+                        life.wishes["required"], life.placed = life.placed, ()
                 life.intended_s = event.at_s if job_id in event.data.get("placing", {}) else life.intended_s
                 if job_id in event.data.get("placing", {}) and self.looked_s.get(event.by, 0.0) <= life.placed_s:
                     life.answered_s = event.at_s
