@@ -214,7 +214,7 @@ class Holding(FakeSlurm):
 def test_a_job_whose_release_is_refused_is_released_later_though_its_placement_is_taken_back() -> None:
     site = Site(Holding({"c1": 4}))
     site.slurm.submit(1)
-    site.slurm.change(1, pinned_to=("c1",), nice=-60_000, extra="mine")
+    site.slurm.change(1, pinned_to=("c1",), extra="mine")
     site.history.records = {1: JobRecord(1, site.slurm.jobs[1].submit_s, Stage.HELD, nodes=("c1",))}
     site.scheduler(ENFORCE).repeat(3, 1.0)
     assert (site.slurm.jobs[1].priority, site.slurm.jobs[1].pinned_to) == (1000, ())

@@ -242,8 +242,10 @@ def _held(job: ObservedJob, record: JobRecord | None, *, is_marked: bool) -> Job
         is_ours = stage is Stage.HOLDING and job.reason == SLURMS_HOLD and is_marked
         return JobStatus.OVERDUE if is_ours else JobStatus.ADMIN_HELD
     if carries_ours(job, record):
-        # Slurm or we hold it. When we take a placement back, the nodes go first: with them, a hold is not ours.
-        is_ours = stage is Stage.HELD or (stage is Stage.HOLDING and not job.pinned_to)
+        # Slurm or we hold it. When we take a placement back, the nodes go first: with them, a hold is not ours. But a
+        # placement that Slurm refuses may leave its nodes on the job, without our boost.
+        is_whole = record is not None and is_pinned_by(job, record) and is_boosted(job.nice, record.nice)
+        is_ours = (stage is Stage.HELD and not is_whole) or (stage is Stage.HOLDING and not job.pinned_to)
         if job.reason == SLURMS_HOLD or (is_ours and job.pinned_to):
             has_owners_nodes = record is not None and job.pinned_to and not is_pinned_by(job, record)
             return JobStatus.CHANGED if has_owners_nodes or not is_marked else JobStatus.OVERDUE

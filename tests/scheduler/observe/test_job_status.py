@@ -151,8 +151,9 @@ def test_a_placement_that_could_not_be_taken_back_is_ours_to_take_back() -> None
     for stage in (Stage.HELD, Stage.HOLDING):
         refused = record(1, stage, nodes=("c1",))
         assert seen(pinned(1, "c1"), refused) is JobStatus.OVERDUE
-        held = JobStatus.OVERDUE if stage is Stage.HELD else JobStatus.OWNER_HELD  # the nodes go before we hold it
-        assert seen(pinned(1, "c1", priority=0), refused) is held
+        assert seen(pinned(1, "c1", priority=0), refused) is JobStatus.OWNER_HELD  # the nodes go before we hold it
+        half_done = JobStatus.OVERDUE if stage is Stage.HELD else JobStatus.OWNER_HELD
+        assert seen(pinned(1, "c1", nice=0, priority=0), refused) is half_done
 
 
 def test_slurms_hold_of_a_job_that_we_are_taking_back_is_ours_to_end() -> None:
