@@ -219,7 +219,7 @@ class Lives:
             was_noted = life in self._noted[by]
             if was_noted and life.marked and not life.noted:
                 continue  # people have taken the word out since: it looks as if slurmctld had lost it
-            is_plain = life.is_plain and not life.noted and not was_noted
+            is_plain = life.is_plain and life.extra_s < looked_s and not (life.noted or was_noted)
             is_known = life.id in self.records or (is_plain and not self._was_lost)
             if is_alone and life.given_s is None and is_known and (life.is_loose or was_noted):
                 life.given_s = at_s
@@ -279,7 +279,7 @@ class Lives:
             # A suspended job that is requeued is held by Slurm itself, and for a moment Slurm does not say how.
             life.hold, life.admin_held_s = "admin", None if event.by == "slurm" else event.at_s
             life.is_requeued_held = False
-        elif event.by in USER_IDS and (had or life.state == "suspended"):
+        elif had == "user" or (event.by in USER_IDS and (had or life.state == "suspended")):
             pass  # a hold that is there stays as it is, whose ever it is
         elif self._is_without_trace(life):
             # A hold of a job that we hold leaves no trace, nor does one that comes while we take a placement back, just
