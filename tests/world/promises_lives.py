@@ -135,7 +135,8 @@ class Lives:
         starts_s = life.started_s[was.started - life.started :] if life.started > was.started else [inf]
         was_seen_running = starts_s[0] < self._last_look_s()
         life.is_start_lost = was.state == "waiting" and was_seen_running
-        is_left = life.given_s is not None or life.hold == "owner" or (life.hold != "ours" and not life.has_mark)
+        is_theirs = life.given_s is not None or life.hold == "owner" or (life.hold != "ours" and not life.has_mark)
+        is_left = is_theirs or not (life.hold or life.placed)  # or its owner has released it
         is_indistinct = is_left and not life.placed and not (was.boosted or (was.has_mark and life.noted))
         is_hold_lost = was.hold == "owner" and bool(was.placed) and not was.boosted and self._is_held_again(life, was)
         looks_placed = life.is_recorded_since(was)
