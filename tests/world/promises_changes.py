@@ -55,7 +55,8 @@ def not_planned_again(event: Event, tale: Tale) -> Iterator[str]:
         return
     for life in tale.lives.waiting.values():
         is_unknown = life.forgotten or life.is_behind or event.by in life.forgotten_by
-        is_unknown |= life.requeued_s is not None and life.intended_s > life.requeued_s  # on record as placed again
+        # On record as placed again, when slurmctld went back.
+        is_unknown |= life.requeued_s is not None and min(life.intended_s, life.reverted_s) > life.requeued_s
         if life.requeued_s is not None and not (is_unknown or life.noted) and tale.has_seen(life, looked_s):
             yield f"not planned again: job {life.id}, requeued at {life.requeued_s:.3f} s, was left alone by {event.by}"
             life.requeued_s = None

@@ -148,6 +148,7 @@ class Life:
         was_unknown: it was requeued before any record of it was saved.
         is_start_lost: it ran, which a scheduler has seen, and slurmctld has lost that; no whole cycle has seen it wait.
         nices: the nice values that people have given it; lost_nice: those of them that slurmctld has lost.
+        reverted_s: when slurmctld has lost something of it last.
         split_s: when it was split off its array, if it was.
         touched_s, people_s: when anything last happened to it; when a person last did something to it.
         takes: what it takes on each node while it has nodes.
@@ -213,6 +214,7 @@ class Life:
     nices: set[int] = field(default_factory=set)
     lost_nice: set[int] = field(default_factory=set)
     started_s: list[float] = field(default_factory=list)
+    reverted_s: float = -1.0
     split_s: float = -1.0
     touched_s: float = 0.0
     people_s: float = 0.0

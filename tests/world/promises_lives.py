@@ -168,7 +168,7 @@ class Lives:
         if was_given:
             life.given_known.clear()
         if is_new:
-            life.touched_s = life.people_s = life.ours_s = at_s
+            life.touched_s = life.people_s = life.ours_s = life.reverted_s = at_s
             life.overtaken = was.overtaken
         return is_new
 
