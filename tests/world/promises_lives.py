@@ -280,6 +280,8 @@ class Lives:
             # A suspended job that is requeued is held by Slurm itself, and for a moment Slurm does not say how.
             life.hold, life.admin_held_s = "admin", None if event.by == "slurm" else event.at_s
             life.is_requeued_held = False
+        elif had == "bad" and event.by in USER_IDS:  # Slurm forgets why it held the job
+            life.hold, life.owner_held_s = "owner", event.at_s
         elif had == "user" or (event.by in USER_IDS and (had or life.state == "suspended")):
             pass  # a hold that is there stays as it is, whose ever it is
         elif self._is_without_trace(life):
