@@ -120,7 +120,7 @@ def _held_since(since_s: float, event: Event, tale: Tale) -> Iterator[str]:
     for life in tale.lives.waiting.values():
         if not life.is_ours or life.id in tale.accused or not tale.is_known(life):
             continue
-        if tale.is_hold_off_record(life):
+        if tale.is_hold_off_record(life) or (life.is_forgotten_bad and not life.has_mark):
             continue
         known_s = 0.0 if life.marked else life.recorded_s  # without a mark the record alone tells
         from_s = max(since_s, life.ours_s, known_s, tale.refused_s.get(life.id, 0.0))

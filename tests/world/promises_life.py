@@ -105,6 +105,7 @@ class Life:
         owner_held_s, admin_held_s: since when its owner or an administrator holds it so that Slurm's record shows it.
             An owner's hold of a job that we hold already leaves no trace.
         is_requeued_held: whoever holds it has requeued it in the same command, and Slurm says so.
+        is_forgotten_bad: its owner has held it while Slurm itself held it, and Slurm has forgotten why it did.
         placed: the nodes of our placement, as long as they are on the job; `boosted`: our nice value is.
         placed_s, placed_wall_s: when they were written into it last.
         last_nodes: those of our last placement, or what its first record takes for them, also after that was taken
@@ -164,6 +165,7 @@ class Life:
     owner_held_s: float | None = None
     admin_held_s: float | None = None
     is_requeued_held: bool = False
+    is_forgotten_bad: bool = False
     placed: tuple[str, ...] = ()
     last_nodes: tuple[str, ...] = ()
     nodes_before: tuple[str, ...] = ()

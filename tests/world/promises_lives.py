@@ -274,16 +274,15 @@ class Lives:
             life.unclear = is_note(life.wishes["extra"])  # people wrote the word while we were about to hold the job
             life.lifted = None
         elif event.data.get("is_requeued"):  # Slurm says so: it is no hold of ours
+            life.unseen |= life.is_marked_held
             life.hold, life.owner_held_s, life.admin_held_s, life.unclear = "owner", event.at_s, None, False
             life.is_requeued_held = True
         elif event.data["admin"]:
             # A suspended job that is requeued is held by Slurm itself, and for a moment Slurm does not say how.
             life.hold, life.admin_held_s = "admin", None if event.by == "slurm" else event.at_s
             life.is_requeued_held = False
-        elif had == "bad" and event.by in USER_IDS:  # Slurm forgets why it held the job
-            life.hold, life.owner_held_s = "owner", event.at_s
         elif had == "user" or (event.by in USER_IDS and (had or life.state == "suspended")):
-            pass  # a hold that is there stays as it is, whose ever it is
+            life.is_forgotten_bad |= had == "bad"  # a hold that is there stays as it is, whose ever it is
         elif self._is_without_trace(life):
             # A hold of a job that we hold leaves no trace, nor does one that comes while we take a placement back, just
             # before our own hold, or before our own release of a job that Slurm held. After a release that nobody has
@@ -380,7 +379,7 @@ class Lives:
         """Nobody holds the job any more."""
         life.unseen = not is_ours(event.by) and (life.unseen or life.is_marked_held)
         life.hold, life.owner_held_s, life.admin_held_s, life.unclear = "", None, None, False
-        life.is_requeued_held = False
+        life.is_requeued_held = life.is_forgotten_bad = False
 
     def _update(self, event: Event) -> None:
         life, fields = self._touched(event), event.data["fields"]

@@ -23,6 +23,7 @@ from math import inf
 
 from slurm_sns.errors import Infeasible
 from slurm_sns.model import Node, Resources
+from slurm_sns.scheduler.observe.limit_retries import is_limit
 from slurm_sns.scheduler.observe.observed import Backfill, JobState, ObservedJob, ObservedNode
 from slurm_sns.scheduler.snapshot.geometry import geometry
 from slurm_sns.scheduler.snapshot.release_times import Releases
@@ -83,7 +84,7 @@ def next_backlog(
     if not waiting:
         return NO_BACKLOG
     free = {node.name: node.free for node in plannable}
-    claims = [_planned(job) for job in waiting if job.planned_on]
+    claims = [_planned(job) for job in waiting if job.planned_on and not _is_limited(job)]
     beyond: list[NodeClaim] = []
     could_start: dict[int, float] = {}
     firsts = _first_of_their_queues(waiting)
@@ -131,6 +132,11 @@ def waits_in_slurms_queue(job: ObservedJob, now_s: float) -> bool:
     """Whether a job that we do not manage waits in Slurm's queue and could start."""
     waits = job.state is JobState.PENDING and job.priority > 0 and not job.waits_for_others
     return waits and job.begin_s <= now_s
+
+
+def _is_limited(job: ObservedJob) -> bool:
+    """Whether a limit keeps the job from starting, of its partition or its owner: a plan that Slurm shows is old."""
+    return job.reason.startswith("Partition") or is_limit(job.reason)
 
 
 def _planned(job: ObservedJob) -> NodeClaim:

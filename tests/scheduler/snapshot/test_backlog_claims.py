@@ -193,6 +193,13 @@ def test_a_plan_whose_time_has_come_is_kept_until_the_job_starts_or_slurm_plans_
     assert situation(look(replace(OURS_BEHIND, walltime_s=60), late)).blocked == {2: KEPT}
 
 
+@pytest.mark.parametrize("reason", ["PartitionNodeLimit", "PartitionTimeLimit", "PartitionDown", "AssocGrpCpuLimit"])
+def test_an_old_plan_for_a_job_that_a_limit_keeps_from_starting_keeps_no_nodes(reason: str) -> None:
+    """Its owner has moved it to a partition with too few nodes."""
+    plan = slurms(reason=reason, planned_on=("c1", "c2"), start_s=int(NOW) + 600)
+    assert allowed(situation(look(OURS_BEHIND, plan))) == {2: {"c1", "c2"}}
+
+
 def test_a_node_that_slurm_keeps_for_a_job_that_it_does_not_show_is_left_alone() -> None:
     seen = situation(look(OURS_BEFORE, nodes=[replace(node("c1"), is_planned=True), node("c2")]))
     assert seen.snapshot.unavailable == {"c1": "planned"}
