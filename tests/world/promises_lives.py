@@ -371,8 +371,12 @@ class Lives:
         life = self.of.get(event.job)
         if life is None or event.data["call"] != "release" or life.has_mark:
             return
-        life.given_known.discard(event.by)
-        if life.hold == "owner" and self._is_gift_unsaid(life):
+        self._gift_forgotten(life, event.by)
+
+    def _gift_forgotten(self, life: Life, by: str) -> None:
+        """This daemon does not know, or no longer knows, that the job was given to Slurm."""
+        life.given_known.discard(by)
+        if life.hold == "owner" and not life.has_mark and self._is_gift_unsaid(life):
             life.hold, life.owner_held_s, life.unclear = "ours", None, True
 
     def _let_go(self, life: Life, event: Event) -> None:
@@ -732,7 +736,7 @@ class Lives:
 
     def _daemon(self, event: Event) -> None:
         for life in self.of.values() if event.data["what"] in ("start", "stop", "crash", "handover") else ():
-            life.given_known.discard(event.data["name"])
+            self._gift_forgotten(life, event.data["name"])
         if event.data["what"] == "start":  # it takes what is free for released by its owner
             self._started_s[event.data["name"]] = event.at_s
             self._taken_back.pop(event.data["name"], None)
