@@ -382,6 +382,8 @@ class Lives:
     def _let_go(self, life: Life, event: Event) -> None:
         """Nobody holds the job any more."""
         life.unseen = not is_ours(event.by) and (life.unseen or life.is_marked_held)
+        if life.is_left or life.hold in ("slurm", "admin"):  # while it was held so, what is left of ours stayed on it
+            life.ours_s = max(life.ours_s, event.at_s)
         life.hold, life.owner_held_s, life.admin_held_s, life.unclear = "", None, None, False
         life.is_requeued_held = life.is_forgotten_bad = False
 

@@ -2417,3 +2417,18 @@ def test_the_watchdogs_time_begins_anew_where_an_answer_to_it_is_lost(case: Case
         case.add(at_s, "lost", 1, by, call="load")
     case.add(22.0, "release", 1, "watchdog", admin=True, had_hold="user", extra="sns:1 advised")
     assert [name for name in case.names() if name == "held too long"] == found
+
+
+@pytest.mark.parametrize(("released_s", "found"), [(12.0, []), (4.0, ["held too long"])])
+def test_what_is_left_of_ours_on_a_job_that_slurm_holds_counts_from_its_release(
+    case: Case, released_s: float, found: list[str]
+) -> None:
+    case.beats_until_s = 3
+    case.submit()
+    case.place(2.5)
+    case.add(2.6, "update", 1, "alice", fields={"Extra": "sns:1 advised", "ReqNodeList": "c2"})
+    case.add(2.7, "bad", 1, "slurm")
+    case.add(released_s, "release", 1, "alice", admin=False, had_hold="bad")
+    if released_s > 10:
+        case.add(13.0, "bad", 1, "slurm")
+    assert [name for name in case.names() if name == "held too long"] == found
