@@ -1,6 +1,7 @@
 """Run schedules by the thousand, replay one with a readable log, or shrink one that violates a promise.
 
 python -m world 1000000 --seed 7        (with tests/ on PYTHONPATH)
+python -m world 1000000 --dense         (short schedules to which much happens: they find rare orders sooner)
 python -m world replay 4711             (or a file, such as tests/world/found/4711.json)
 python -m world shrink 4711 --out tests/world/found/4711.json
 python -m world mutants 10000           (does any schedule show each deliberate defect?)
@@ -25,11 +26,13 @@ from world import day, mutants  # noqa: E402
 from world.kernel import Broken  # noqa: E402
 from world.run import Found, digest, many, run, violations  # noqa: E402
 from world.schedule import Schedule, described, drawn, load  # noqa: E402
+from world.schedule_dense import dense  # noqa: E402
 from world.shrink import shrunk  # noqa: E402
 from world.story import story  # noqa: E402
 
 #: Of one seed, so many violations are shown.
 MOST_LINES = 4
+DENSE = "the seeds draw short schedules with few jobs, to which much happens"
 #: A run with fewer schedules shows no progress bar.
 LONG = 2000
 
@@ -47,6 +50,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="the first seed; the others follow (default: 0)")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="default: one for each core")
     parser.add_argument("--most", type=int, default=5, help="stop after so many failures (default: 5)")
+    parser.add_argument("--dense", action="store_true", help=DENSE)
     return _many(parser.parse_args())
 
 
@@ -84,7 +88,8 @@ def _many(options: argparse.Namespace) -> int:
                 _tell(each, console)
 
         seeds = range(options.seed, options.seed + options.count)
-        found = many(seeds, options.processes, advance, options.most)
+        draw = dense if options.dense else drawn
+        found = many(seeds, options.processes, advance, options.most, draw)
     rate = done / max(monotonic() - began_s, 0.001)
     told = f"{len(found) or 'none'} violated a promise"
     Console(highlight=False).print(f"{done} schedules from seed {options.seed}, {rate:.0f} a second: {told}")
@@ -94,7 +99,7 @@ def _many(options: argparse.Namespace) -> int:
     if first.broken:
         return 1
     console.print(f"shrinking seed {first.seed} ...")
-    _tell_shrunk(drawn(first.seed), None)
+    _tell_shrunk(draw(first.seed), None)
     return 1
 
 
@@ -110,9 +115,11 @@ def _one() -> int:
     parser.add_argument("schedule", help="a seed, or a file with a schedule")
     parser.add_argument("--out", type=Path, help="where to write the (shrunk) schedule as JSON")
     parser.add_argument("--quiet", action="store_true", help="without our daemons' log and without reads")
+    parser.add_argument("--dense", action="store_true", help=DENSE)
     options = parser.parse_args()
     is_seed = options.schedule.isdigit()
-    schedule = drawn(int(options.schedule)) if is_seed else load(Path(options.schedule))
+    draw = dense if options.dense else drawn
+    schedule = draw(int(options.schedule)) if is_seed else load(Path(options.schedule))
     if options.what == "shrink":
         return _tell_shrunk(schedule, options.out)
     if options.out:

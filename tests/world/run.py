@@ -307,6 +307,8 @@ class Holds:
 
 # --- many
 
+Draw = Callable[[int], Schedule]
+
 
 @dataclass
 class Found:
@@ -317,10 +319,10 @@ class Found:
     broken: str = ""
 
 
-def tried(seed: int) -> Found | None:
+def tried(seed: int, draw: Draw = drawn) -> Found | None:
     """Run the schedule of this seed; None if all promises hold."""
     try:
-        broken_promises = violations(run(drawn(seed)))
+        broken_promises = violations(run(draw(seed)))
     except Broken as problem:
         return Found(seed, [], str(problem))
     return Found(seed, broken_promises) if broken_promises else None
@@ -338,10 +340,10 @@ def begin_process() -> None:
     freeze()
 
 
-def _chunk(seeds: Sequence[int]) -> tuple[int, list[Found]]:
+def _chunk(seeds: Sequence[int], draw: Draw) -> tuple[int, list[Found]]:
     found = []
     for at, seed in enumerate(seeds):
-        problem = tried(seed)
+        problem = tried(seed, draw)
         if problem is not None:
             found.append(problem)
         if at % COLLECTED_EVERY == COLLECTED_EVERY - 1:
@@ -355,8 +357,9 @@ def many(
     processes: int,
     done: Callable[[int, Sequence[Found]], object] = lambda _number, _found: None,
     most_found: int = 5,
+    draw: Draw = drawn,
 ) -> list[Found]:
-    """Run the schedules of these seeds in so many processes; stop after so many that violate a promise.
+    """Run the schedules that these seeds draw in so many processes; stop after so many that violate a promise.
 
     `done` is told how many more schedules have been run, and which of them violated a promise.
     """
@@ -367,7 +370,7 @@ def many(
         try:
             while len(found) < most_found:
                 while len(pending) < 2 * processes and (chunk := next(chunks, None)):
-                    pending.add(pool.submit(_chunk, chunk))
+                    pending.add(pool.submit(_chunk, chunk, draw))
                 if not pending:
                     break
                 ready, pending = wait(pending, return_when=FIRST_COMPLETED)

@@ -107,7 +107,12 @@ def drawn(seed: int) -> Schedule:
     """The schedule of this seed."""
     from world.schedule_agents import with_agents
 
-    return _with_kills(_with_holds(with_agents(_Drawing(seed).schedule())))
+    return with_faults(with_agents(Drawing(seed).schedule()))
+
+
+def with_faults(schedule: Schedule) -> Schedule:
+    """The schedule with what is drawn apart, so that everything else stays as it was without it."""
+    return _with_kills(_with_holds(schedule))
 
 
 def _with_holds(schedule: Schedule) -> Schedule:
@@ -136,7 +141,7 @@ def kills(schedule: Schedule) -> bool:
     return any(step.data.get("is_killed") for step in schedule.steps)
 
 
-class _Drawing:
+class Drawing:
     """Draws one schedule."""
 
     def __init__(self, seed: int) -> None:
@@ -216,11 +221,15 @@ class _Drawing:
         self.draw_site(is_spread=policy == "combined")
         for label in range(self.random.randint(3, 12)):
             self.draw_submission(label)
-        groups = [group for group in _GROUPS if self.chance(group[1])]
+        groups = [group for group in GROUPS if self.chance(group[1])]
         wanted = self.random.randint(3, 16)
         for _ in range(wanted if groups else 0):
             if len(self.steps) < 40:
                 self.random.choices(groups, [weight for _, _, weight in groups])[0][0](self)
+        return self.finished(policy)
+
+    def finished(self, policy: str) -> Schedule:
+        """The schedule of the steps drawn so far, with an ending."""
         ending = "healthy"
         if self.chance(0.3):
             ending = self.one("dead", "dead", "off", "off", "stopped", "stopped", "observe", "advise")
@@ -595,34 +604,34 @@ _EXTRAS = ("", "mine", "sns:1", "sns:1 advised", "sns:1 nice=77", "sns:1 fixed",
 _FIELD_WEIGHTS = (4, 4, 4, 2, 2, 1, 2, 1, 1, 2, 1, 1, 1)
 
 #: The kinds of steps: how likely a schedule has the kind at all, and how often it comes then.
-_GROUPS: tuple[tuple[Callable[[_Drawing], None], float, int], ...] = (
-    (_Drawing.edit, 0.6, 4),
-    (_Drawing.hold, 0.5, 3),
-    (_Drawing.cancel, 0.4, 1),
-    (_Drawing.flood, 0.15, 1),
-    (_Drawing.node, 0.35, 2),
-    (_Drawing.partition, 0.25, 1),
-    (_Drawing.limit, 0.3, 1),
-    (_Drawing.reserve, 0.2, 1),
-    (_Drawing.admin_hold, 0.3, 2),
-    (_Drawing.requeue, 0.4, 2),
-    (_Drawing.suspend, 0.2, 1),
-    (_Drawing.crash, 0.4, 2),
-    (_Drawing.freeze, 0.25, 1),
-    (_Drawing.race, 0.12, 1),
-    (_Drawing.stop, 0.25, 1),
-    (_Drawing.watchdog, 0.25, 1),
-    (_Drawing.slurmctld, 0.25, 1),
-    (_Drawing.munge, 0.15, 1),
-    (_Drawing.slurmdbd, 0.15, 1),
-    (_Drawing.store, 0.25, 1),
-    (_Drawing.disk, 0.15, 1),
-    (_Drawing.beat, 0.15, 1),
-    (_Drawing.clock, 0.25, 1),
-    (_Drawing.switch, 0.2, 1),
-    (_Drawing.second, 0.12, 1),
-    (_Drawing.mode, 0.15, 1),
-    (_Drawing.lost, 0.35, 2),
+GROUPS: tuple[tuple[Callable[[Drawing], None], float, int], ...] = (
+    (Drawing.edit, 0.6, 4),
+    (Drawing.hold, 0.5, 3),
+    (Drawing.cancel, 0.4, 1),
+    (Drawing.flood, 0.15, 1),
+    (Drawing.node, 0.35, 2),
+    (Drawing.partition, 0.25, 1),
+    (Drawing.limit, 0.3, 1),
+    (Drawing.reserve, 0.2, 1),
+    (Drawing.admin_hold, 0.3, 2),
+    (Drawing.requeue, 0.4, 2),
+    (Drawing.suspend, 0.2, 1),
+    (Drawing.crash, 0.4, 2),
+    (Drawing.freeze, 0.25, 1),
+    (Drawing.race, 0.12, 1),
+    (Drawing.stop, 0.25, 1),
+    (Drawing.watchdog, 0.25, 1),
+    (Drawing.slurmctld, 0.25, 1),
+    (Drawing.munge, 0.15, 1),
+    (Drawing.slurmdbd, 0.15, 1),
+    (Drawing.store, 0.25, 1),
+    (Drawing.disk, 0.15, 1),
+    (Drawing.beat, 0.15, 1),
+    (Drawing.clock, 0.25, 1),
+    (Drawing.switch, 0.2, 1),
+    (Drawing.second, 0.12, 1),
+    (Drawing.mode, 0.15, 1),
+    (Drawing.lost, 0.35, 2),
 )
 
 

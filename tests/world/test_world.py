@@ -20,11 +20,14 @@ from world.ports import Caller, Controller, HeartbeatOf, HistoryOf, StateOf, Tra
 from world.run import Holds, digest, many, run, violations
 from world.schedule import ENDINGS, OWNER, RPCS, Schedule, Step, drawn, from_json, load
 from world.schedule_agents import concerns_agents
+from world.schedule_dense import dense
 from world.shrink import shrunk
 from world.slurm import Slurm
 
 FOUND = sorted((Path(__file__).parent / "found").glob("*.json"))
 SCHEDULES = 10_000
+#: And so many dense ones.
+DENSE = 2_000
 MANAGED = Manage("sns:1", hold=True)
 
 # --- time and processes
@@ -517,6 +520,18 @@ def test_what_was_found_once_stays_mended(path):
     assert violations(run(load(path))) == []
 
 
-def test_thousands_of_schedules_keep_the_promises():
-    found = many(range(SCHEDULES), processes=2, most_found=SCHEDULES)
-    assert [f"python -m world replay {each.seed}: {each.broken or each.violations}" for each in found] == []
+@pytest.mark.parametrize(
+    ("draw", "number", "option"), [(drawn, SCHEDULES, ""), (dense, DENSE, " --dense")], ids=["drawn", "dense"]
+)
+def test_thousands_of_schedules_keep_the_promises(draw, number, option):
+    found = many(range(number), processes=2, most_found=number, draw=draw)
+    assert [f"python -m world replay {each.seed}{option}: {each.broken or each.violations}" for each in found] == []
+
+
+def test_dense_schedules_have_fewer_jobs_and_more_that_happens_to_each():
+    def happens_to_a_job(draw):
+        steps = [each.what == "submit" for seed in range(200) for each in draw(seed).steps]
+        return (len(steps) - sum(steps)) / sum(steps)
+
+    assert happens_to_a_job(dense) > 2 * happens_to_a_job(drawn)
+    assert dense(7) == dense(7) != dense(8)
