@@ -355,7 +355,7 @@ class Lives:
     def _met_by_another(self, life: Life, event: Event) -> None:
         """Note whether a scheduler that does not know the job's placement takes it back or gives the job to Slurm."""
         is_another = event.by.startswith("scheduler") and event.by != life.placed_by
-        life.is_met_by_another |= bool(life.placed) and is_another
+        life.is_met_by_another |= bool(life.placed or life.boosted) and is_another
 
     def _is_hold_taken_back(self, life: Life, event: Event) -> bool:
         """Whether the scheduler ends only the hold that it has just set: it met a job that had started.
