@@ -715,6 +715,17 @@ def test_a_placement_is_known_again_where_slurmctld_goes_back_after_the_mark_was
     assert [(each.hold, each.keeps_nodes) for each in back.corrections] == [(True, False)]
 
 
+@pytest.mark.parametrize(("extra", "is_ours"), [("mine", True), ("sns:1", False)])
+def test_a_held_task_with_a_mark_was_split_off_before_its_array_was_released_without_one(
+    extra: str, is_ours: bool
+) -> None:
+    """One that was split off since would have the array's own text; with a mark, its owner may have held it since."""
+    array = job(1, array_id=1, array_tasks="0-1", extra=extra, priority=900)
+    task = job(5, array_id=1, array_task=3)
+    seen = situation(look(array, task), record(1, Stage.RELEASED))
+    assert (seen.statuses[5] is JobStatus.WAITING) == is_ours
+
+
 def test_a_task_without_a_mark_keeps_its_nodes_where_those_of_its_array_count_as_ours() -> None:
     """The owner had written a mark into the array by hand, after some of its tasks had started."""
     array = pinned(1, "c2", array_id=1, array_task=0, extra="sns:1 advised", nice=0, restarts=1)
@@ -774,7 +785,15 @@ def test_a_new_job_with_the_id_of_one_that_slurmctld_has_lost_is_its_owners(stag
     known = record(1, stage, nodes=("c1",), restarts=1 - restarts)
     new = job(1, extra="", restarts=restarts, submit_s=SUBMIT + 60 if restarts else SUBMIT - 60)
     seen = situation(look(new), known)
-    assert (seen.statuses[1], seen.corrections) == (JobStatus.FOREIGN, ())
+    status = JobStatus.RELEASED if stage is Stage.RELEASED else JobStatus.FOREIGN  # both are left to Slurm
+    assert (seen.statuses[1], seen.corrections) == (status, ())
+
+
+def test_a_requeued_job_without_a_mark_that_was_given_to_slurm_stays_slurms_when_its_owner_writes_one() -> None:
+    requeued = job(1, extra="", restarts=1, submit_s=SUBMIT + 60)
+    seen = situation(look(requeued), record(1, Stage.RELEASED))
+    again = situation(look(replace(requeued, extra="sns:1")), *seen.records.values())
+    assert (planned(again), again.corrections) == ([], ())
 
 
 @pytest.mark.parametrize(("reason", "keeps"), [("JobHeldUser", False), ("BadConstraints", True)])

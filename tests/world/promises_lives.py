@@ -217,6 +217,7 @@ class Lives:
                 life.is_start_lost, life.answered_s = False, looked_s
         for life in self._loose.pop(by, ()):
             life.unseen = False
+            life.unnoted_s = life.unnoted_s if life.unnoted_s >= looked_s else -inf
             was_noted = life in self._noted[by]
             if was_noted and life.marked and not life.noted:
                 continue  # people have taken the word out since: it looks as if slurmctld had lost it
@@ -281,7 +282,7 @@ class Lives:
             # A suspended job that is requeued is held by Slurm itself, and for a moment Slurm does not say how.
             life.hold, life.admin_held_s = "admin", None if event.by == "slurm" else event.at_s
             life.is_requeued_held = False
-        elif had == "user" or (event.by in USER_IDS and (had or life.state == "suspended")):
+        elif self._changes_nothing(life, event):
             life.is_forgotten_bad |= had == "bad"  # a hold that is there stays as it is, whose ever it is
         elif self._is_without_trace(life):
             # A hold of a job that we hold leaves no trace, nor does one that comes while we take a placement back, just
@@ -289,12 +290,21 @@ class Lives:
             # seen, it looks as if the job had been held all the time. So does one that somebody has made a user's hold
             # of an administrator's, and one of a job whose record is lost.
             life.unclear |= life.hold != "ours"
-            life.hold, life.admin_held_s = "ours", None
-        elif life.is_told and not life.noted and life.unnoted_s >= self.seen_s:
+            life.hold, life.owner_held_s, life.admin_held_s = "ours", None, None
+        elif life.is_told and not life.noted and life.unnoted_s > -inf:
             # They have just taken our word out of its mark, or slurmctld has lost it: as if it had lost both.
             life.hold, life.admin_held_s, life.given_s, life.unclear = "ours", None, None, True
         else:
             life.hold, life.owner_held_s, life.admin_held_s = "owner", event.at_s, None
+
+    @staticmethod
+    def _changes_nothing(life: Life, event: Event) -> bool:
+        """Whether this hold leaves the one that is there as it is. An administrator's replaces a requeuehold."""
+        had, by_user = event.data["had"], event.by in USER_IDS
+        if life.is_requeued_held and not by_user:
+            life.is_requeued_held = False
+            return False
+        return had == "user" or bool(by_user and (had or life.state == "suspended"))
 
     def _is_without_trace(self, life: Life) -> bool:
         """Whether an owner's hold of the job would look like ours."""
@@ -347,6 +357,7 @@ class Lives:
                 life.given_s, life.noted = event.at_s, True  # it was placed or released in the meantime
             life.is_told |= life.noted and event.by.startswith("scheduler")
             life.overtaken |= not had
+            self._array_unmarked(life, event.by)
             life.boosted = life.boosted and bool(had)  # Slurm's habit, for root and SlurmUser
         elif not had and event.data["admin"] and not event.data.get("was_paused", life.state == "suspended"):
             life.wishes["nice"], life.boosted = 0, False  # the same
@@ -485,6 +496,12 @@ class Lives:
         for life in self.waiting.values():
             if life.array == array.id and life is not array and life.id not in self.records:
                 life.unclear |= life.hold == "ours"
+
+    def _array_unmarked(self, array: Life, by: str) -> None:
+        """We have released an array without a mark: tasks that people split off since our look look like Slurm's."""
+        for life in self.waiting.values() if array.array == array.id and not array.has_mark else ():
+            is_new = life.array == array.id and life.split_s >= self.looked_s.get(by, 0.0)
+            life.unclear |= is_new and life.hold == "ours" and not life.has_mark
 
     def _array_noted(self, array: Life, by: str) -> None:
         """We have said in an array's mark that it is Slurm's, as we had seen it released.

@@ -1,7 +1,7 @@
 """Short schedules with few jobs, to which much happens.
 
-More than twice as many run in the same time as of those of `drawn`, whose time goes mostly into jobs that nothing happens
-to. So they show rare orders of events sooner. What they leave out is long stories, floods of jobs and agents.
+In the same time more than twice as many run as of those of `drawn`, whose time goes mostly into jobs that nothing
+happens to. So they show rare orders of events sooner. What they leave out is long stories, floods of jobs and agents.
 """
 
 from typing import Any

@@ -74,7 +74,8 @@ def _known(jobs: Sequence[ObservedJob], records: Mapping[int, JobRecord]) -> dic
             known[job.id] = replace(held, taken_back=record.last_taken_back)
         elif _is_same_job(job, record):
             known[job.id] = record
-    given = {job.id for job in jobs if job.array_id is not None and job.is_slurms}
+    # The arrays whose mark says that they are Slurm's, or is overwritten: tasks split off since have that as well.
+    given = {job.id for job in jobs if job.array_id is not None and (job.is_slurms or job.hints is None)}
     for job in jobs:
         array = None if job.id in known else _of_array(job, known, records)
         # Two kinds of tasks take over the array's record: those that we have just split off and hold, and whose mark
@@ -120,11 +121,11 @@ def _is_same_job(job: ObservedJob, record: JobRecord) -> bool:
 def _has_ours(job: ObservedJob, record: JobRecord) -> bool:
     """Whether the job shows that it is the one on record: by our mark, our nodes or our boost.
 
-    A task that is Slurm's needs nothing of ours: without its record, it would look like one that we have split off.
+    One that is Slurm's needs nothing of ours. Without its record, a task would look like one that we have split off,
+    and a job into which its owner writes a mark by hand like one to plan.
     """
-    is_slurms_task = job.array_id is not None and record.stage is Stage.RELEASED
     has_boost = is_boosted(job.nice, record.nice)
-    return job.hints is not None or is_pinned_by(job, record) or has_boost or is_slurms_task
+    return job.hints is not None or is_pinned_by(job, record) or has_boost or record.stage is Stage.RELEASED
 
 
 def _is_earlier_run(job: ObservedJob, record: JobRecord) -> bool:
