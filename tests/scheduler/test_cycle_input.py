@@ -789,6 +789,13 @@ def test_a_new_job_with_the_id_of_one_that_slurmctld_has_lost_is_its_owners(stag
     assert (seen.statuses[1], seen.corrections) == (status, ())
 
 
+def test_a_requeued_job_whose_owner_overwrote_its_mark_and_cleared_our_nodes_loses_our_memory() -> None:
+    requeued = job(1, extra="mine", priority=900, restarts=1, submit_s=SUBMIT + 60, **WHOLE)
+    known = record(1, Stage.RUNNING, nodes=("c1",), memory_per_cpu_mb=500, given_memory_mb=128_000)
+    seen = situation(look(requeued), known)
+    assert [(each.hold, each.own_memory.per_cpu_mb) for each in seen.corrections] == [(False, 500)]
+
+
 def test_a_requeued_job_without_a_mark_that_was_given_to_slurm_stays_slurms_when_its_owner_writes_one() -> None:
     requeued = job(1, extra="", restarts=1, submit_s=SUBMIT + 60)
     seen = situation(look(requeued), record(1, Stage.RELEASED))

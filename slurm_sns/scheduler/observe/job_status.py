@@ -119,13 +119,13 @@ def _is_same_job(job: ObservedJob, record: JobRecord) -> bool:
 
 
 def _has_ours(job: ObservedJob, record: JobRecord) -> bool:
-    """Whether the job shows that it is the one on record: by our mark, our nodes or our boost.
+    """Whether the job shows that it is the one on record: by our mark, our nodes, our boost or our memory.
 
     One that is Slurm's needs nothing of ours. Without its record, a task would look like one that we have split off,
     and a job into which its owner writes a mark by hand like one to plan.
     """
-    has_boost = is_boosted(job.nice, record.nice)
-    return job.hints is not None or is_pinned_by(job, record) or has_boost or record.stage is Stage.RELEASED
+    has_placement = carries_ours(job, record)
+    return job.hints is not None or has_placement or record.stage is Stage.RELEASED
 
 
 def _is_earlier_run(job: ObservedJob, record: JobRecord) -> bool:
