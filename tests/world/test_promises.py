@@ -2432,3 +2432,78 @@ def test_what_is_left_of_ours_on_a_job_that_slurm_holds_counts_from_its_release(
     if released_s > 10:
         case.add(13.0, "bad", 1, "slurm")
     assert [name for name in case.names() if name == "held too long"] == found
+
+
+@pytest.mark.parametrize(("what", "found"), [("crash", []), ("", ["hold undone"])])
+def test_a_scheduler_that_is_killed_has_told_nobody_of_its_release_of_a_job_without_a_mark(
+    case: Case, what: str, found: list[str]
+) -> None:
+    case.submit()
+    case.cycle(3.0, 1)
+    case.add(3.5, "update", 1, "alice", fields={"Extra": "mine"})
+    case.seen(4.0, 1)
+    case.add(4.1, "release", 1, "scheduler", admin=True, had_hold="user")
+    case.add(4.2, "hold", 1, "alice", admin=False, had="")
+    if what:
+        case.add(4.3, "daemon", name="scheduler", what=what)
+        case.add(4.5, "daemon", name="scheduler", what="start")
+    case.seen(5.0, 1)
+    case.add(5.1, "release", 1, "scheduler", admin=True, had_hold="user")
+    assert [name for name in case.names() if name == "hold undone"] == found
+
+
+@pytest.mark.parametrize(
+    ("by", "found"), [("admin", []), ("alice", ["hold undone"])], ids=["an administrator's", "their own again"]
+)
+def test_an_administrators_hold_replaces_the_reason_of_a_requeuehold(case: Case, by: str, found: list[str]) -> None:
+    """Nobody had seen that the filter's hold had been released."""
+    case.submit()
+    case.add(2.1, "release", 1, "admin", admin=True, had_hold="user")
+    case.start(2.2, pinned=False)
+    case.add(2.3, "requeue", 1, "alice")
+    case.add(2.3, "end", 1, "slurm", how="requeued")
+    case.add(2.3, "hold", 1, "alice", admin=False, had="", is_requeued=True)
+    case.add(2.4, "hold", 1, by, admin=False, had="user")
+    case.place(4.0)
+    assert [name for name in case.names() if name == "hold undone"] == found
+
+
+@pytest.mark.parametrize(("nodes", "found"), [("c1", []), ("c1,c2", ["not restored"])])
+def test_nodes_of_the_placement_before_that_an_owner_gives_while_the_last_is_taken_back_count_as_ours(
+    case: Case, nodes: str, found: list[str]
+) -> None:
+    clears = {"Nice": "0", "ReqNodeList": "", "TresPerNode": ""}
+    case.submit()
+    case.place(3.0)
+    case.seen(4.0, 1)
+    case.add(4.1, "unpin", 1, "scheduler", fields=clears)
+    case.add(4.2, "hold", 1, "scheduler", admin=False, had="")
+    case.seen(6.0, 1)
+    case.add(6.05, "record", by="scheduler", saved=(1,), gone=(), placing={1: ("c2",)})
+    case.add(6.09, "look", 1, "scheduler", is_check=False)
+    case.add(6.1, "place", 1, "scheduler", nodes=("c2",), nice=BOOSTED, had_hold="user", fields={})
+    case.seen(7.0, 1)
+    case.add(7.1, "unpin", 1, "scheduler", fields=clears)
+    case.add(7.2, "update", 1, "alice", fields={"ReqNodeList": nodes})
+    case.seen(8.0, 1)
+    case.add(8.1, "unpin", 1, "scheduler", fields=clears)
+    assert [name for name in case.names() if name == "not restored"][:1] == found
+
+
+@pytest.mark.parametrize(("again", "found"), [(True, []), (False, ["not restored"])])
+def test_the_memory_of_an_earlier_placement_that_slurmctld_goes_back_to_may_stay(
+    case: Case, again: bool, found: list[str]
+) -> None:
+    clears = {"Nice": "0", "ReqNodeList": "", "TresPerNode": ""}
+    case.submit()
+    case.place(3.0, memory_per_node=8000)
+    case.add(3.2, "saved")
+    if again:
+        case.seen(4.0, 1)
+        case.add(4.1, "unpin", 1, "scheduler", fields={**clears, "MinMemoryCPU": "1000"})
+        case.add(4.2, "hold", 1, "scheduler", admin=False, had="")
+        case.place(5.0)
+    case.add(6.0, "reverted", by="slurm", jobs=(1,))
+    case.seen(7.0, 1)
+    case.add(7.1, "unpin", 1, "scheduler", fields=clears)
+    assert [name for name in case.names() if name == "not restored"][:1] == found
