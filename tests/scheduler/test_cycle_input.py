@@ -813,7 +813,7 @@ def test_nodes_of_the_owners_that_slurm_found_impossible_are_no_earlier_placemen
 
 def test_nodes_that_the_owner_gives_before_the_placement_is_taken_back_stay() -> None:
     """slurmctld was down when we were about to take it back."""
-    changed = pinned(1, "c1,c2", reason="AssocGrpCpuLimit")
+    changed = pinned(1, "c1", "c2", reason="AssocGrpCpuLimit")
     seen = situation(look(changed), record(1, Stage.HOLDING, nodes=("c1",)))
     assert [(each.hold, each.keeps_nodes) for each in seen.corrections] == [(False, True)]
 

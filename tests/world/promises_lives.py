@@ -269,6 +269,8 @@ class Lives:
 
     def _hold(self, event: Event) -> None:
         life, had = self._touched(event), event.data["had"]
+        is_replaced = life.is_requeued_held and event.by not in USER_IDS  # an administrator's hold replaces it
+        life.is_requeued_held &= not is_replaced
         if is_ours(event.by):
             life.hold, life.ours_s, life.admin_held_s = "ours", max(life.ours_s, event.at_s), None
             life.held_by = (event.by, event.at_s)
@@ -281,8 +283,7 @@ class Lives:
         elif event.data["admin"]:
             # A suspended job that is requeued is held by Slurm itself, and for a moment Slurm does not say how.
             life.hold, life.admin_held_s = "admin", None if event.by == "slurm" else event.at_s
-            life.is_requeued_held = False
-        elif self._changes_nothing(life, event):
+        elif not is_replaced and self._changes_nothing(life, event):
             life.is_forgotten_bad |= had == "bad"  # a hold that is there stays as it is, whose ever it is
         elif self._is_without_trace(life):
             # A hold of a job that we hold leaves no trace, nor does one that comes while we take a placement back, just
@@ -299,11 +300,8 @@ class Lives:
 
     @staticmethod
     def _changes_nothing(life: Life, event: Event) -> bool:
-        """Whether this hold leaves the one that is there as it is. An administrator's replaces a requeuehold."""
+        """Whether this hold leaves the one that is there as it is."""
         had, by_user = event.data["had"], event.by in USER_IDS
-        if life.is_requeued_held and not by_user:
-            life.is_requeued_held = False
-            return False
         return had == "user" or bool(by_user and (had or life.state == "suspended"))
 
     def _is_without_trace(self, life: Life) -> bool:

@@ -75,7 +75,7 @@ def _known(jobs: Sequence[ObservedJob], records: Mapping[int, JobRecord]) -> dic
         elif _is_same_job(job, record):
             known[job.id] = record
     # The arrays whose mark says that they are Slurm's, or is overwritten: tasks split off since have that as well.
-    given = {job.id for job in jobs if job.array_id is not None and (job.is_slurms or job.hints is None)}
+    telling = {job.id for job in jobs if job.array_id is not None and (job.is_slurms or job.hints is None)}
     for job in jobs:
         array = None if job.id in known else _of_array(job, known, records)
         # Two kinds of tasks take over the array's record: those that we have just split off and hold, and whose mark
@@ -84,7 +84,7 @@ def _known(jobs: Sequence[ObservedJob], records: Mapping[int, JobRecord]) -> dic
         is_held = job.priority == 0 and not is_requeued_held(job)
         lost_its_mark = array is not None and is_held and job.hints is None
         is_slurms = array is not None and array.stage is Stage.RELEASED
-        was_before = job.hints is not None and not job.is_slurms and job.array_id in given
+        was_before = job.hints is not None and not job.is_slurms and job.array_id in telling
         if array is not None and is_slurms and not was_before:
             nodes = () if job.hints is None else array.nodes  # without our mark, a node list is its owner's
             known[job.id] = replace(array, job_id=job.id, nodes=nodes, is_noted=job.is_slurms)
@@ -111,7 +111,7 @@ def _is_same_job(job: ObservedJob, record: JobRecord) -> bool:
     """Whether the record is of this job, not of an earlier one with its id.
 
     A requeue renews the submit time (seen). A slurmctld that is killed may lose a requeue, and requeue the job again.
-    It may also lose the job, and give its id to a new one: that has neither our mark nor our nodes nor our boost.
+    It may also lose the job, and give its id to a new one: that shows nothing of ours.
     """
     is_requeued = job.restarts > record.restarts or _is_requeued_again(job, record)
     is_run = _has_ours(job, record) and (is_requeued or _is_earlier_run(job, record))
@@ -124,8 +124,7 @@ def _has_ours(job: ObservedJob, record: JobRecord) -> bool:
     One that is Slurm's needs nothing of ours. Without its record, a task would look like one that we have split off,
     and a job into which its owner writes a mark by hand like one to plan.
     """
-    has_placement = carries_ours(job, record)
-    return job.hints is not None or has_placement or record.stage is Stage.RELEASED
+    return job.hints is not None or carries_ours(job, record) or record.stage is Stage.RELEASED
 
 
 def _is_earlier_run(job: ObservedJob, record: JobRecord) -> bool:
