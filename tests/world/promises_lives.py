@@ -541,8 +541,10 @@ class Lives:
         is_last = required in (set(life.last_nodes), set(life.nodes_before), set(lost_nodes))
         looks_ours = looks_requeued or looks_placed or was_changed or is_last
         extra = fields.get("Extra", "")
-        if was_changed and is_mark(extra) and without_notes(extra) != without_notes(life.wishes["extra"]):
+        is_other = without_notes(extra) != without_notes(life.wishes["extra"]) or life.noted
+        if was_changed and is_mark(extra) and is_other:  # what people have just written there, we have overwritten
             life.wishes["extra"], life.marked, life.marked_by_owner = without_notes(extra), True, False
+            life.noted = False
         if fields.get("ReqNodeList") == "" and looks_ours:
             # "By us" means the nodes of our record's last placement, or without a record those of a requeued job
             # (CONTRIBUTING): such a list of theirs is ours.

@@ -2507,3 +2507,17 @@ def test_the_memory_of_an_earlier_placement_that_slurmctld_goes_back_to_may_stay
     case.seen(7.0, 1)
     case.add(7.1, "unpin", 1, "scheduler", fields=clears)
     assert [name for name in case.names() if name == "not restored"][:1] == found
+
+
+@pytest.mark.parametrize(("at_s", "found"), [(4.05, []), (3.5, ["taken again"])])
+def test_a_word_that_people_write_as_we_take_our_note_out_of_the_mark_is_overwritten(
+    case: Case, at_s: float, found: list[str]
+) -> None:
+    case.submit()
+    case.place(3.0, extra="sns:1 nice=7")
+    case.seen(4.0, 1)
+    case.add(at_s, "update", 1, "alice", fields={"Extra": "sns:1 advised"})
+    case.add(4.1, "unpin", 1, "scheduler", fields={"Nice": "0", "ReqNodeList": "", "Extra": "sns:1"})
+    case.add(4.2, "hold", 1, "scheduler", admin=False, had="")
+    case.place(5.0)
+    assert [name for name in case.names() if name == "taken again"][:1] == found
