@@ -117,9 +117,9 @@ class FakeSlurm:
         address = change.address or str(change.job_id)
         job_id = next((each.id for each in self.jobs.values() if each.address == address), 0)
         self.pending(job_id)
-        pinned = self.jobs[job_id].pinned_to if change.keeps_nodes else ()
-        reason = "JobHeldUser" if change.hold else ""
-        self.change(job_id, pinned_to=pinned, nice=change.nice, priority=0 if change.hold else 1000, reason=reason)
+        self.change(job_id, pinned_to=self.jobs[job_id].pinned_to if change.keeps_nodes else (), nice=change.nice)
+        if self.jobs[job_id].priority > 0:  # a held job stays as it is held
+            self.change(job_id, priority=0 if change.hold else 1000, reason="JobHeldUser" if change.hold else "")
         if change.mark is not None:
             self.change(job_id, extra=change.mark)
 

@@ -54,6 +54,14 @@ def test_held_jobs_are_released_when_the_heartbeat_is_old_missing_or_of_no_sense
     assert case.log[0] == "no heartbeat: releasing held jobs"
 
 
+def test_a_placed_job_that_was_requeued_and_held_loses_our_boost_without_record_and_nodes(case: Case) -> None:
+    """The store was lost, and its owner has cleared our node list."""
+    case.beat = None
+    case.slurm.change(1, nice=-60_000, restarts=1, reason="job requeued in held state")
+    assert case.dog.look() == 0
+    assert (case.is_held, case.slurm.jobs[1].nice) == (True, 0)
+
+
 def test_a_job_that_its_owner_holds_is_not_released(case: Case) -> None:
     case.beat = None
     case.slurm.change(1, pinned_to=("c1",), nice=-60_000)

@@ -29,6 +29,8 @@ WAYS_FOR_JOBS = 18
 PREFIX = "sns_job"
 
 Run = tuple[int, int]
+#: How many more times and curves there are, by scale.
+Growth = dict[int, tuple[int, int]]
 
 
 @dataclass
@@ -354,7 +356,8 @@ class _Tale:
             if run not in learnt.present and not self.had_two:
                 self.say("learnt twice", f"run {run} was learnt from already, at {event.at_s:.3f} s again")
         grown = {key: _growth(learnt.counts.get(key), now) for key, now in data["counts"].items()}
-        for key, (timed, sampled) in grown.items():
+        for key, by_scale in grown.items():
+            timed, sampled = (sum(each[at] for each in by_scale.values()) for at in (0, 1))
             number = sum(learnt.keys[run][0] == key for run in gone if run in learnt.keys)
             if max(timed, sampled) > number and not self.had_two:
                 self.say("counted twice", f"{key} has {timed} more times and {sampled} curves from {number} runs")
@@ -370,14 +373,17 @@ class _Tale:
                     learnt.failed.pop((key, scale), None)
         learnt.counts |= data["counts"]
 
-    def explored(self, run: Run, gone: Sequence[Run], grown: dict[Any, tuple[int, int]]) -> None:
-        """An exploring run is over. A time that was learnt may be that of another run which was learnt from with it."""
+    def explored(self, run: Run, gone: Sequence[Run], grown: dict[Any, Growth]) -> None:
+        """An exploring run is over.
+
+        A time that was learnt may be that of another run at the same scale which was learnt from with it.
+        """
         learnt = self.learnt
         key, scale, _, step = learnt.keys.get(run, (None, 0, (), None))
         if step is None or self.had_two or run not in self.started:
             return
-        timed, sampled = grown.get(key, (0, 0))
-        others = sum(learnt.keys[other][0] == key for other in gone if other != run and other in learnt.keys)
+        timed, sampled = grown.get(key, {}).get(scale, (0, 0))
+        others = sum(learnt.keys[other][:2] == (key, scale) for other in gone if other != run and other in learnt.keys)
         if sampled > 0 or timed > others:
             learnt.measured[key, scale] += 1
             learnt.failed.pop((key, scale), None)
@@ -468,10 +474,11 @@ class _Tale:
             self.say("memory kept", f"the agent of {name} remembers {len(sent)} sent reports")
 
 
-def _growth(was: Any, now: Any) -> tuple[int, int]:
-    """How many more times and curves there are among what is gathered."""
+def _growth(was: Any, now: Any) -> Growth:
+    """How many more times and curves there are at each scale among what is gathered."""
     before = (was["renewal"] if was["renewal"] is not None else was["current"]) if was is not None else {}
     after = now["renewal"] if now["renewal"] is not None else now["current"]
-    timed = sum(max(0, each[0] - before.get(scale, (0, 0))[0]) for scale, each in after.items())
-    sampled = sum(max(0, each[1] - before.get(scale, (0, 0))[1]) for scale, each in after.items())
-    return timed, sampled
+    return {
+        scale: (max(0, timed - before.get(scale, (0, 0))[0]), max(0, sampled - before.get(scale, (0, 0))[1]))
+        for scale, (timed, sampled) in after.items()
+    }

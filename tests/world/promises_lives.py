@@ -439,11 +439,11 @@ class Lives:
     def _unplaced(self, life: Life) -> None:
         """People have undone our placement; whether they hold the job or not, it looks as if we had never placed it.
 
-        A mark that says that the job is Slurm's tells their hold from ours all the same.
+        A mark that says that the job is Slurm's tells their hold from ours all the same, and so does a requeuehold.
         """
         if life.placed:
             life.unseen = life.is_cleared = True
-        if life.placed and life.hold == "owner" and not life.noted:
+        if life.placed and life.hold == "owner" and not (life.noted or life.is_requeued_held):
             life.hold, life.owner_held_s, life.unclear = "ours", None, True
         life.placed = ()
 

@@ -164,17 +164,19 @@ def handed_over(job: ObservedJob, status: JobStatus, record: JobRecord | None, w
     alone, and nobody would take it back. But of a job without our mark that its owner holds, only our node list may say
     that the hold is not ours: there it stays until our record says so, or until the job is free.
     """
+    was = known(record, job)
     if status in (JobStatus.PLACED, JobStatus.OVERDUE, JobStatus.REQUEUED):
         is_ours = True
-    elif status in (JobStatus.CHANGED, JobStatus.MARK_LOST, JobStatus.OWNER_HELD):
+    elif status in (JobStatus.CHANGED, JobStatus.MARK_LOST):
         is_ours = carries_ours(job, record)
+    elif status is JobStatus.OWNER_HELD:
+        is_ours = carries_ours(job, was)
     elif status is JobStatus.WAITING:
         is_ours = False
     else:
         return ()
     if status is JobStatus.OWNER_HELD and not _shows_its_owners_hold(job, record):
         return ()
-    was = known(record, job)
     # A boosted job of which our record never knew nodes has those of a placement that slurmctld has gone back to.
     is_unknown = was.last_taken_back is None and is_boosted(job.nice, was.nice)
     keeps_nodes = not is_ours or (bool(job.pinned_to) and not is_pinned_by(job, was) and not is_unknown)
