@@ -117,11 +117,18 @@ def _waiting_for_ever(result: Any, tale: Tale) -> Iterator[str]:
         life = tale.lives.of[job.id]
         if job.state != WAITING or result.end_s - life.touched_s < LONG_S or _may_wait(job, life, tale):
             continue
-        if _fits(life.wishes, slurm, free):
+        if _fits(_asked(job, life), slurm, free):
             yield (
                 f"waits for ever: job {job.id} of {job.user} has not started by {result.end_s:.0f} s, "
                 f"though it fits and nothing keeps it ({_as_shown(job)})"
             )
+
+
+def _asked(job: ModelJob, life: Life) -> Mapping[str, Any]:
+    """What the job asks for; the number of tasks that people wrote just before our placement, that has replaced."""
+    if not life.overtaken:
+        return life.wishes
+    return {**life.wishes, "tasks": job.tasks, "tasks_per_node": job.tasks_per_node}
 
 
 def _as_shown(job: ModelJob) -> str:

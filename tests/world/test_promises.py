@@ -2186,6 +2186,24 @@ def test_a_job_that_finds_no_room_may_wait(case: Case) -> None:
     assert case.found() == []
 
 
+@pytest.mark.parametrize(("checked", "found"), [(True, []), (False, ["waits for ever"])])
+def test_the_number_of_tasks_that_people_write_just_before_our_placement_is_replaced(
+    case: Case, *, checked: bool, found: list[str]
+) -> None:
+    """They took tasks away from a job that never fits where it waits now: ours are on it again."""
+    case.submit(tasks=9)
+    case.place(4)
+    case.add(3.999 if checked else 3.8, "update", 1, "alice", fields={"NumTasks": "4", "Partition": "small"})
+    case.cycle(5)
+    case.add(5.05, "unpin", 1, "scheduler", fields={"Nice": "0", "ReqNodeList": "", "TresPerNode": ""})
+    case.add(5.06, "hold", 1, "scheduler", admin=False, had="")
+    case.add(5.5, "look", 1, "scheduler", is_check=False)
+    case.add(5.51, "release", 1, "scheduler", admin=True, had_hold="user", extra="sns:1 advised")
+    case.end_s, case.quiet_from_s = 130, 20
+    case.shows(tasks=9, partition="small", extra="sns:1 advised")
+    assert [name for name in case.names() if name == "waits for ever"] == found
+
+
 @pytest.mark.parametrize(("begin_s", "found"), [(100, []), (20, ["waits for ever"])])
 def test_a_job_whose_begin_time_has_only_just_come_may_wait(case: Case, begin_s: int, found: list[str]) -> None:
     """Slurm may have set it, for a requeued job, before somebody set the clock back."""
