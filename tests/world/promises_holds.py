@@ -25,6 +25,8 @@ def hold_undone(event: Event, tale: Tale) -> Iterator[str]:
             continue  # it looks like a job that we hold, with a node list of its owner's
         if event.kind == "release" and who == "its owner" and tale.lives.is_overwritten(life):
             continue  # it looks like a job that we hold, and is released once
+        if event.kind == "release" and who == "its owner" and tale.lives.is_gift_untold(life, event.by):
+            continue  # the same, for a daemon that does not know of the release
         if event.kind == "release" and who == "its owner" and tale.is_of_claimed_array(life):
             continue  # it looks like a task that we have split off, and whose mark its owner has overwritten
         if event.kind == "hold" and who == "its owner":  # a hold of ours looks like theirs, and takes nothing away

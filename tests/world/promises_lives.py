@@ -317,6 +317,11 @@ class Lives:
         is_unsaid = life.given_s is not None and not life.noted and not self._knows_given(life)
         return is_unsaid and life.id in self.records
 
+    def is_gift_untold(self, life: Life, by: str) -> bool:
+        """Whether another daemon has released a job without a mark, and is frozen before it could tell this one."""
+        is_told = life.has_mark or RECORDS in life.given_known or by in life.given_known
+        return life.given_s is not None and not is_told and life.id in self.records
+
     def _is_being_released(self, life: Life) -> bool:
         """Whether a daemon's update has just lifted Slurm's own hold of the job, and its release is still to come.
 

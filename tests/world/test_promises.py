@@ -2470,6 +2470,25 @@ def test_a_scheduler_that_is_killed_has_told_nobody_of_its_release_of_a_job_with
     assert [name for name in case.names() if name == "hold undone"] == found
 
 
+@pytest.mark.parametrize(("is_told", "found"), [(False, []), (True, ["hold undone"])])
+def test_a_watchdog_does_not_know_of_the_release_of_a_job_without_a_mark_that_is_not_on_record(
+    case: Case, *, is_told: bool, found: list[str]
+) -> None:
+    """The scheduler that has sent it is frozen, or has saved since that the job is Slurm's."""
+    case.beats_until_s = 4.0
+    case.submit()
+    case.cycle(3.0, 1)
+    case.add(3.5, "update", 1, "alice", fields={"Extra": "mine"})
+    case.seen(4.0, 1)
+    case.add(4.1, "release", 1, "scheduler", admin=True, had_hold="user")
+    if is_told:
+        case.add(4.15, "record", by="scheduler", saved=(1,), gone=(), released=(1,))
+    case.add(4.2, "hold", 1, "alice", admin=False, had="")
+    case.add(4.5, "look", by="watchdog", is_check=False)
+    case.add(5.1, "release", 1, "watchdog", admin=True, had_hold="user")
+    assert [name for name in case.names() if name == "hold undone"] == found
+
+
 @pytest.mark.parametrize(
     ("by", "found"), [("admin", []), ("alice", ["hold undone"])], ids=["an administrator's", "their own again"]
 )

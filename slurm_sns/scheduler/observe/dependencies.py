@@ -52,8 +52,8 @@ class Others:
         return Outlook.HOPELESS if job.has_failed_dependency else Outlook.OPEN
 
     def _is_fulfilled(self, dependency: Dependency) -> bool:
-        if dependency.state == "fulfilled":
-            return True
+        if dependency.state in ("fulfilled", "failed"):  # Slurm has checked it for the last time
+            return dependency.state == "fulfilled"
         if dependency.kind not in ("afterok", "afterany"):
             return False
         others = self._named(dependency)

@@ -68,6 +68,12 @@ def test_a_job_whose_dependency_can_never_be_fulfilled_is_given_to_slurm(waits) 
     assert planned(seen) == []
 
 
+def test_a_dependency_that_has_failed_stays_so_when_slurm_has_forgotten_the_task_that_failed() -> None:
+    hopeless = dependent(on(1, state="failed"))
+    seen = situation(look(hopeless, ended(1, array_id=1, array_task=3)))
+    assert seen.corrections == (Release(9, "left to Slurm: its dependency can never be fulfilled"),)
+
+
 def test_what_slurm_calls_an_admins_hold_after_a_dependency_failed_is_ours_and_released() -> None:
     hopeless = replace(dependent(on(1, state="failed")), reason="JobHeldAdmin")
     assert [type(each) for each in situation(look(hopeless)).corrections] == [Release]
