@@ -752,6 +752,11 @@ def test_a_placed_job_that_was_requeued_and_held_loses_its_placement_and_stays_h
     assert [(each.hold, each.keeps_nodes, each.nice) for each in seen.corrections] == [(False, False, 0)]
 
 
+def test_a_placed_job_without_a_record_whose_owner_clears_its_nodes_loses_our_boost() -> None:
+    seen = situation(look(job(1, nice=-60_000, priority=900)))
+    assert (seen.statuses[1], [each.nice for each in seen.corrections]) == (JobStatus.CHANGED, [0])
+
+
 def test_a_task_that_its_owner_split_off_with_the_nodes_of_the_arrays_placement_keeps_them() -> None:
     last = pinned(1, "c1", array_id=1, array_task=0)
     task = job(5, extra="mine", array_id=1, array_task=1, pinned_to=("c1",))

@@ -62,6 +62,13 @@ def test_a_placed_job_that_was_requeued_and_held_loses_our_boost_without_record_
     assert (case.is_held, case.slurm.jobs[1].nice) == (True, 0)
 
 
+def test_a_placed_job_whose_owner_clears_its_nodes_loses_our_boost_without_record(case: Case) -> None:
+    case.beat = None
+    case.slurm.change(1, nice=-60_000, priority=900)
+    case.dog.look()
+    assert (case.slurm.jobs[1].nice, case.slurm.jobs[1].is_slurms) == (0, True)
+
+
 def test_a_job_that_its_owner_holds_is_not_released(case: Case) -> None:
     case.beat = None
     case.slurm.change(1, pinned_to=("c1",), nice=-60_000)

@@ -141,7 +141,7 @@ class Life:
         forgotten: the store was lost while it waited.
         overtaken: people changed it between our last look at it and our placement, which may have replaced the change.
         has_ended, has_succeeded: once, at least. A requeued job may run again after that.
-        has_ended_held: it was held while it ran, until it ended.
+        has_ended_held: it was held while it ran or completed, until it ended.
         started: how many times it has started; `allowed`: how many times it might.
         requeues: how many times it was requeued; `is_behind`: slurmctld has lost one, so our record is of a later run,
             or it has lost that it forgot the job, so we have none.

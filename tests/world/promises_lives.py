@@ -639,7 +639,8 @@ class Lives:
         if event.data["how"] == "requeued":
             self._waits_again(life, event)
             return
-        life.has_ended_held = life.runs and bool(life.hold)
+        is_completing = event.at_s < life.ours_s
+        life.has_ended_held = (life.runs or is_completing) and bool(life.hold)
         life.state = "ended"  # a hold stays, should it be requeued
         life.has_ended = True
         life.has_succeeded |= event.data["how"] == "completed" and not life.wishes.get("fails")

@@ -267,7 +267,7 @@ def _released(
         if record is not None and record.stage is Stage.HOLDING and is_marked and not job.pinned_to:
             return JobStatus.UNHELD
         return JobStatus.RELEASED
-    is_where_we_put_it = record is None or is_pinned_by(job, record)
+    is_where_we_put_it = bool(job.pinned_to) if record is None else is_pinned_by(job, record)
     if not is_where_we_put_it or not is_marked:
         return JobStatus.CHANGED
     if record is None:
@@ -288,9 +288,13 @@ def _released(
 
 
 def carries_ours(job: ObservedJob, record: JobRecord | None) -> bool:
-    """Whether the job carries a placement of ours: our node list, or our boost, memory or gres without it."""
+    """Whether the job carries a placement of ours: our node list, or our boost, memory or gres without it.
+
+    Of a held job without a record, our boost alone says nothing: it is planned again.
+    """
     if record is None:
-        return bool(job.pinned_to) and (may_be_boosted(job.nice) or job.restarts > 0)
+        has_boost = may_be_boosted(job.nice)
+        return (bool(job.pinned_to) and (has_boost or job.restarts > 0)) or (has_boost and job.priority > 0)
     return is_pinned_by(job, record) or is_boosted(job.nice, record.nice) or has_our_resources(job, record)
 
 
