@@ -165,9 +165,7 @@ def _is_gift(extra: str, life: Life) -> bool:
 def is_nice_known(life: Life) -> bool:
     """Whether the job's own nice value can be known.
 
-    It cannot if its owner changed it while we placed the job, if it equals one of our own, or if the record was lost
-    and the mark as well, or people wrote a nice value into it, or a mark of their own over that of a placed job.
+    It cannot if its owner changed it while we placed the job, if it equals one of our own, or if record and mark are
+    lost.
     """
-    is_note_lost = 0.0 < life.placed_s <= life.extra_s
-    is_told = life.has_mark and "nice=" not in life.wishes["extra"] and not is_note_lost
-    return not life.overtaken and life.wishes["nice"] not in OUR_NICE and (is_told or not life.forgotten)
+    return not (life.overtaken or life.wishes["nice"] in OUR_NICE or life.is_nice_lost)

@@ -281,6 +281,16 @@ class Life:
         return self.is_loose and is_plain and self.marked and self.given_s is None
 
     @property
+    def is_nice_lost(self) -> bool:
+        """Whether neither a record nor a mark of ours tells the job's own nice value any more.
+
+        People wrote a nice value into the mark, or a mark of their own over that of a placed job.
+        """
+        is_note_lost = 0.0 < self.placed_s <= self.extra_s
+        is_told = self.has_mark and "nice=" not in self.wishes["extra"] and not is_note_lost
+        return self.forgotten and not is_told
+
+    @property
     def runs(self) -> bool:
         """Whether the job has nodes."""
         return self.state in RUNNING

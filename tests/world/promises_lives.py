@@ -460,6 +460,7 @@ class Lives:
         life.marked = life.marked_by_owner = is_mark(extra)
         if life.noted and not was_noted:
             life.word_s = event.at_s
+        is_word_taken, is_word_on_record = life.given_s is not None, life.is_told and not was_marked
         life.unnoted_s = event.at_s if was_noted and life.marked and not life.hold else -inf
         if life.noted and life.hold == "ours" and life.unverified:
             life.unclear = True  # we take it for the watchdog's word, which came in between
@@ -475,8 +476,9 @@ class Lives:
             life.given_s = None  # nothing says any more that we have given it away since we took it back
             if life.hold == "owner":  # it looks as if slurmctld had lost their hold
                 life.hold, life.owner_held_s, life.unclear = "ours", None, True
-        elif was_noted and life.marked and life.hold == "owner" and life.given_s is not None:
-            # Who has a record knows that it is Slurm's; anybody else takes it for one that the filter has held.
+        elif life.marked and life.hold == "owner" and (is_word_taken if was_noted else is_word_on_record):
+            # Who has a record knows that it is Slurm's; anybody else takes it for one that the filter has held. To who
+            # has the word on record, which people have taken out with all of the mark before, slurmctld has lost it.
             life.hold, life.owner_held_s, life.given_s, life.unclear = "ours", None, None, True
         elif life.hold == "owner" and (life.is_claimed or (was_noted and life.marked and life.given_s is None)):
             life.hold, life.owner_held_s = "ours", None
@@ -530,7 +532,7 @@ class Lives:
             self._ours_marked(life, event)
         has_our_nice = bool(life.wishes["required"]) and life.wishes["nice"] in OUR_NICE
         looks_placed = (life.boosted and life.forgotten and life.has_mark) or has_our_nice
-        if "Nice" in fields and int(fields["Nice"]) in life.lost_nice:
+        if "Nice" in fields and (int(fields["Nice"]) in life.lost_nice or life.is_nice_lost):
             life.wishes["nice"] = int(fields["Nice"])
         if "Nice" in fields:
             life.boosted = int(fields["Nice"]) < 0 and int(fields["Nice"]) != life.wishes["nice"]

@@ -2558,3 +2558,39 @@ def test_a_word_that_people_write_as_we_take_our_note_out_of_the_mark_is_overwri
     case.add(4.2, "hold", 1, "scheduler", admin=False, had="")
     case.place(5.0)
     assert [name for name in case.names() if name == "taken again"][:1] == found
+
+
+@pytest.mark.parametrize(("extra", "found"), [("sns:1", []), ("sns:3", ["hold undone"])])
+def test_a_mark_without_our_word_that_people_write_after_another_text_looks_like_a_word_that_slurmctld_has_lost(
+    case: Case, extra: str, found: list[str]
+) -> None:
+    case.submit()
+    case.cycle(3.0, 1)
+    case.seen(4.0, 1)
+    case.add(4.1, "release", 1, "scheduler", admin=True, had_hold="user", extra="sns:1 advised")
+    case.add(4.15, "record", by="scheduler", saved=(1,), gone=(), released=(1,))
+    case.add(4.2, "update", 1, "alice", fields={"Extra": "sns:2"})
+    case.add(4.3, "hold", 1, "alice", admin=False, had="")
+    case.add(4.4, "update", 1, "alice", fields={"Extra": extra})
+    case.seen(5.0, 1)
+    case.add(5.1, "release", 1, "scheduler", admin=True, had_hold="user")
+    assert [name for name in case.names() if name == "hold undone"] == found
+
+
+@pytest.mark.parametrize(("is_gone", "found"), [(True, []), (False, ["not restored"])])
+def test_a_nice_value_that_was_lost_with_store_and_mark_stays_lost_at_the_next_placement(
+    case: Case, *, is_gone: bool, found: list[str]
+) -> None:
+    case.submit(nice=1000)
+    case.place(3.0, extra="sns:1 nice=1000")
+    case.add(3.5, "update", 1, "alice", fields={"Extra": "sns:1 fixed"})
+    if is_gone:
+        case.add(4.0, "store", state="gone")
+    case.seen(5.0, 1)
+    case.add(5.1, "unpin", 1, "scheduler", fields={"Nice": "0", "ReqNodeList": "", "TresPerNode": ""})
+    case.add(5.2, "hold", 1, "scheduler", admin=False, had="")
+    case.place(7.0)
+    case.start(7.5)
+    case.seen(9.0, 1)
+    case.add(9.1, "update", 1, "scheduler", fields={"Nice": "0"})
+    assert [name for name in case.names() if name == "not restored"][:1] == found
