@@ -34,9 +34,10 @@ def not_honest(event: Event, tale: Tale) -> Iterator[str]:
     if tale.lives.looked_s.get(event.by, -1.0) < services.started_s[event.by]:
         yield f"{told}, before it had seen any job"
     for service, allowed_s in (("slurmctld", HONEST_S), ("munge", HONEST_S), ("store", STORE_S)):
-        for_s = event.at_s - services.since_s[service]
+        # A daemon that stood still ends its cycle first.
+        for_s = event.at_s - max(services.since_s[service], services.thawed_s.get(event.by, 0.0))
         if services.state[service] in ("down", "locked") and for_s > allowed_s:
-            yield f"{told}, {for_s:.1f} s after {service} was {services.state[service]}"
+            yield f"{told}, when {service} was {services.state[service]} for {for_s:.1f} s"
 
 
 def not_stopped(event: Event, tale: Tale) -> Iterator[str]:

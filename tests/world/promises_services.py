@@ -34,6 +34,8 @@ class Services:
         self.kill_switch_since_s: float | None = None
         self.kill_switch_until_s = -inf  # when it was switched off last
         self.started_s: dict[str, float] = {}
+        #: When each daemon last went on after it had stood still.
+        self.thawed_s: dict[str, float] = {}
         self.frozen: set[str] = set()
         #: The daemons that have made the heartbeat stale for their stop.
         self.stopped: set[str] = set()
@@ -105,6 +107,7 @@ class Services:
             self.frozen.add(name)
         elif what == "thaw":
             self.frozen.discard(name)
+            self.thawed_s[name] = event.at_s
         else:  # crash, stop, handover, failed
             self.started_s.pop(name, None)
             self.frozen.discard(name)

@@ -1985,6 +1985,17 @@ def test_beats_while_a_service_is_down_are_found(case: Case, service: str) -> No
     assert case.names() == ["heartbeat not honest"] * 2, "at 14 s and at 15 s"
 
 
+@pytest.mark.parametrize(("thawed_s", "number"), [(13.0, 0), (5.8, 2)])
+def test_a_scheduler_that_stood_still_ends_its_cycle_before_it_finds_munge_down(
+    case: Case, thawed_s: float, number: int
+) -> None:
+    case.end_s = 15
+    case.add(5.2, "daemon", name="scheduler", what="freeze")
+    case.add(5.5, "munge", state="down")
+    case.add(thawed_s, "daemon", name="scheduler", what="thaw")
+    assert case.names() == ["heartbeat not honest"] * number
+
+
 def test_beats_while_the_store_is_locked_for_long_are_found(case: Case) -> None:
     case.end_s = 30
     case.add(5.5, "store", state="locked")
