@@ -757,6 +757,16 @@ def test_a_placed_job_without_a_record_whose_owner_clears_its_nodes_loses_our_bo
     assert (seen.statuses[1], [each.nice for each in seen.corrections]) == (JobStatus.CHANGED, [0])
 
 
+@pytest.mark.parametrize(("priority", "status"), [(0, JobStatus.WAITING), (900, JobStatus.RELEASED)])
+def test_our_hold_that_met_a_job_which_had_just_started_is_ours_after_its_requeue(
+    priority: int, status: JobStatus
+) -> None:
+    """The answer to the look that would have ended the hold was lost."""
+    seen = situation(look(running(1, "c1", priority=priority, pinned_to=())), record(1, Stage.HOLDING))
+    requeued = job(1, restarts=1, submit_s=SUBMIT + 60)
+    assert situation(look(requeued), *seen.records.values()).statuses[1] is status
+
+
 def test_a_task_that_its_owner_split_off_with_the_nodes_of_the_arrays_placement_keeps_them() -> None:
     last = pinned(1, "c1", array_id=1, array_task=0)
     task = job(5, extra="mine", array_id=1, array_task=1, pinned_to=("c1",))

@@ -97,7 +97,9 @@ def _differences(job: ModelJob, life: Life, is_alive: bool) -> Iterator[tuple[st
         yield "nodes", job.required, wishes["required"]
     if is_left:
         return
-    if (job.ways or job.bandwidth_gbps) and not wishes.get("tres") and not wishes["ways"]:
+    # Without a record and our nodes, which people have cleared, nobody can tell our gres from its owner's.
+    is_gres_known = not (life.forgotten and life.is_cleared)
+    if (job.ways or job.bandwidth_gbps) and not wishes.get("tres") and not wishes["ways"] and is_gres_known:
         yield "gres", (job.ways, job.bandwidth_gbps), ""
     memory_mb = job.memory_per_cpu_mb, job.memory_per_node_mb
     wanted_mb = wishes["memory_per_cpu_mb"], wishes["memory_per_node_mb"]

@@ -118,6 +118,14 @@ class Tale:
         is_claimed = array is not None and array.wishes["verdict"] == "pass" and array.extra_s > life.split_s
         return is_claimed and not life.has_mark and life.array in self.lives.records
 
+    def is_task_off_record(self, life: Life) -> bool:
+        """Whether the store has lost that a task without a mark was released: it looks like one that we have split off.
+
+        Its array, which waits with our mark, is on record again.
+        """
+        is_of_ours = life.array not in (None, life.id) and life.wishes["verdict"] == "held"
+        return is_of_ours and life.forgotten and not life.has_mark and life.array in self.lives.records
+
     def has_failed_dependency(self, life: Life) -> bool:
         """Whether a job that it waits for has failed: Slurm then shows every hold of it as an administrator's."""
         kind, ids = life.wishes["dependency"] or ("", ())

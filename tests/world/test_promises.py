@@ -2605,3 +2605,42 @@ def test_a_nice_value_that_was_lost_with_store_and_mark_stays_lost_at_the_next_p
     case.seen(9.0, 1)
     case.add(9.1, "update", 1, "scheduler", fields={"Nice": "0"})
     assert [name for name in case.names() if name == "not restored"][:1] == found
+
+
+@pytest.mark.parametrize(("is_gone", "found"), [(True, []), (False, ["hold undone"])])
+def test_a_task_without_a_mark_whose_record_is_lost_looks_like_one_that_we_have_split_off(
+    case: Case, *, is_gone: bool, found: list[str]
+) -> None:
+    case.submit(array=(0, 1))
+    case.cycle(2.5, 1)
+    case.add(3.0, "split", 1, "alice", tasks=(1,), ids=(2,))
+    case.add(3.0, "update", 2, "alice", fields={"Extra": ""})
+    case.seen(3.5, 1, 2)
+    case.add(3.6, "release", 2, "scheduler", admin=True, had_hold="user")
+    case.add(3.7, "record", by="scheduler", saved=(1, 2), gone=(), released=(2,))
+    case.add(4.0, "hold", 2, "alice", admin=False, had="")
+    if is_gone:
+        case.add(5.0, "store", state="gone")
+        case.add(5.5, "daemon", name="scheduler", what="handover")
+        case.add(5.5, "daemon", name="scheduler", what="start")
+    case.cycle(7.0, 1)
+    case.seen(8.0, 1)
+    case.add(8.1, "release", 2, "scheduler", admin=True, had_hold="user")
+    assert [name for name in case.names() if name == "hold undone"] == found
+
+
+@pytest.mark.parametrize(("is_gone", "found"), [(True, []), (False, ["not restored"])])
+def test_gres_of_ours_may_stay_where_the_record_is_lost_and_our_nodes_are_cleared(
+    case: Case, *, is_gone: bool, found: list[str]
+) -> None:
+    case.submit()
+    case.place(3.0, gres_per_node={"llc": 18, "membw": 118})
+    case.start(3.5, pinned=True)
+    case.add(6.0, "end", 1, "slurm", how="completed")
+    case.add(6.5, "requeue", 1, "admin")
+    case.add(6.5, "hold", 1, "admin", admin=False, had="", is_requeued=True)
+    if is_gone:
+        case.add(7.0, "store", state="gone")
+    case.add(8.0, "update", 1, "alice", fields={"ReqNodeList": ""})
+    case.shows(hold="user", reason="job requeued in held state", ways=18, bandwidth_gbps=118)
+    assert [name for name in case.names() if name == "not restored"][:1] == found

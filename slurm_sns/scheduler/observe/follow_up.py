@@ -333,6 +333,8 @@ def _compared(job: ObservedJob, record: JobRecord | None) -> JobRecord | None:
         return replace(known(None, job), stage=Stage.RUNNING)
     if record is None:  # its owner released it before we saw it, unless a node list could be ours
         return None if job.pinned_to else _given_to_slurm(job, None)
+    if record.stage is Stage.HOLDING and job.priority == 0 and not (job.pinned_to or job.is_slurms):
+        return record  # our hold met a job that had just started: should it be requeued, that hold is ours
     if record.stage in (Stage.HELD, Stage.HOLDING) and not job.pinned_to:  # its owner released it before we saw that
         return noted(replace(record, stage=Stage.RELEASED), job)
     if record.stage not in (Stage.PLACED, Stage.HELD, Stage.HOLDING):
