@@ -127,7 +127,10 @@ def _waiting_for_ever(result: Any, tale: Tale) -> Iterator[str]:
 
 
 def _asked(job: ModelJob, life: Life) -> Mapping[str, Any]:
-    """What the job asks for; the number of tasks that people wrote just before our placement, that has replaced."""
+    """What the job asks for.
+
+    Where our placement may have replaced the number of tasks that people wrote just before, that is what Slurm shows.
+    """
     if not life.overtaken:
         return life.wishes
     return {**life.wishes, "tasks": job.tasks, "tasks_per_node": job.tasks_per_node}

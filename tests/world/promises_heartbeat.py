@@ -37,7 +37,7 @@ def not_honest(event: Event, tale: Tale) -> Iterator[str]:
         # A daemon that stood still ends its cycle first.
         for_s = event.at_s - max(services.since_s[service], services.thawed_s.get(event.by, 0.0))
         if services.state[service] in ("down", "locked") and for_s > allowed_s:
-            yield f"{told}, when {service} was {services.state[service]} for {for_s:.1f} s"
+            yield f"{told}, with {service} {services.state[service]} for {for_s:.1f} s"
 
 
 def not_stopped(event: Event, tale: Tale) -> Iterator[str]:

@@ -30,7 +30,7 @@ def hold_undone(event: Event, tale: Tale) -> Iterator[str]:
         if event.kind == "release" and who == "its owner" and tale.is_of_claimed_array(life):
             continue  # it looks like a task that we have split off, and whose mark its owner has overwritten
         if event.kind == "release" and who == "its owner" and tale.is_task_off_record(life):
-            continue
+            continue  # it looks like a task that we have split off, as above
         if event.kind == "hold" and who == "its owner":  # a hold of ours looks like theirs, and takes nothing away
             continue
         yield (

@@ -318,7 +318,7 @@ class Lives:
         return is_unsaid and life.id in self.records
 
     def is_gift_untold(self, life: Life, by: str) -> bool:
-        """Whether another daemon has released a job without a mark, and is frozen before it could tell this one."""
+        """Whether another daemon has released a job without a mark, and could not yet tell this one."""
         is_told = life.has_mark or RECORDS in life.given_known or by in life.given_known
         return life.given_s is not None and not is_told and life.id in self.records
 
