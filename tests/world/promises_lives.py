@@ -655,7 +655,7 @@ class Lives:
         life.was_unknown |= not life.known
         if not life.runs:  # a job that has ended: no other event says that it waits again
             if life.has_ended_held:  # Slurm shows a hold that was set while it ran as an administrator's
-                life.hold, life.owner_held_s, life.unclear = "admin", None, False
+                life.hold, life.owner_held_s, life.unclear, life.is_requeued_held = "admin", None, False, False
             self._waits_again(life, event)
 
     def _waits_again(self, life: Life, event: Event) -> None:
