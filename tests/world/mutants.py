@@ -176,7 +176,7 @@ for _name, _sentence, _was, _now in (
         JobStatus.REQUEUED,
         JobStatus.PLACED,
     ),
-    ("hold not verified", "A hold that Slurm undid is not set again.", JobStatus.UNHELD, JobStatus.RELEASED),
+    ("hold not verified", "A job whose hold Slurm undid counts as held.", JobStatus.UNHELD, JobStatus.WAITING),
     ("requeue left alone", "A requeued job keeps our nodes.", JobStatus.REQUEUED, JobStatus.RELEASED),
     ("overdue never taken back", "A placement that Slurm does not start stays.", JobStatus.OVERDUE, JobStatus.PLACED),
     (
