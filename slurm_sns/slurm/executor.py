@@ -16,9 +16,9 @@ from slurm_sns.errors import Refused, Unreachable
 from slurm_sns.model import Release, Requeue, Resume, SetShare, Share, Suspend
 from slurm_sns.scheduler.observe.arrays import Split
 from slurm_sns.scheduler.observe.follow_up import Advise, Unpin, own_nice_of
-from slurm_sns.scheduler.observe.job_status import ADMINS_HOLD, SLURMS_HOLD, is_held_by_others
-from slurm_sns.scheduler.observe.nice import OwnNice
-from slurm_sns.scheduler.observe.observed import JobState, ObservedJob
+from slurm_sns.scheduler.observe.job_status import ADMINS_HOLD, is_held_by_others
+from slurm_sns.scheduler.observe.nice import OwnNice, stays_while_held
+from slurm_sns.scheduler.observe.observed import SLURMS_HOLD, JobState, ObservedJob
 from slurm_sns.scheduler.orders import Answer, EndHold, NotSent, Order, PlacementOrder, Replaced, one_by_one
 from slurm_sns.slurm import translate
 from slurm_sns.slurm.api import answers, pyslurm
@@ -229,7 +229,8 @@ class SlurmExecutor:
         if change.hold and new_mark is not None:
             new_mark = mark.without_grant(self._load(change.job_id).hints)
         address = change.address or str(change.job_id)
-        changes = [f"Nice={change.nice}"]
+        keeps_nice = change.checks_hold and stays_while_held(self._load(change.job_id))
+        changes = [] if keeps_nice else [f"Nice={change.nice}"]
         if not change.keeps_nodes:
             changes.append("ReqNodeList=")
         if not change.keeps_gres:
@@ -291,7 +292,12 @@ class SlurmExecutor:
         """Set a running job's nice value back to its own; Slurm shows the matching priority at once (seen).
 
         The nice value is text, because pyslurm does not send the number 0.
+
+        Raises:
+            NotSent: it is held, and Slurm would undo that.
         """
+        if own.checks_hold and stays_while_held(self._load(own.job_id)):
+            raise NotSent("it is held")
         with answers():
             pyslurm().Job(own.job_id).modify(pyslurm().JobSubmitDescription(nice=str(own.nice)))
 

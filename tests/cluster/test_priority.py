@@ -73,3 +73,50 @@ def test_a_job_of_higher_priority_that_waits_in_its_partition_does_not_hold_a_pl
     cluster.run(f"scancel {wide}", "bob")
     cluster.wait_for("it runs again", lambda: cluster.job(ours[0]).state == "RUNNING")
     cluster.wait_for("again as its owner wrote it", lambda: nice(cluster, ours[0]) == "7")
+
+
+SLURM_CONF, SAVED = "/etc/slurm/slurm.conf", "/tmp/before-basic"
+RESTART = """
+pid=$(cat /run/slurm/slurmctld.pid); kill $pid; while [ -e /proc/$pid ]; do sleep 0.1; done; slurmctld
+until scontrol ping | grep -q UP; do sleep 0.2; done
+"""
+
+
+@pytest.fixture
+def counted_down(cluster: Cluster) -> Iterator[Cluster]:
+    """The cluster under priority/basic, with a scheduler that waits for an hour until Slurm starts a placed job."""
+    cluster.run(f"cp -p {SLURM_CONF} {SAVED}; sed -i 's,priority/multifactor,priority/basic,' {SLURM_CONF}; {RESTART}")
+    cluster.run("sed 's/^scheduler:/&\\n  place_timeout_s: 3600/' /etc/slurm/sns.yaml > /tmp/sns-patient.yaml")
+    cluster.daemon("restart", "scheduler", config="/tmp/sns-patient.yaml")
+    cluster.wait_for_scheduler()
+    yield cluster
+    cluster.run("scancel -u alice; scancel -u bob; scontrol update PartitionName=main MaxCPUsPerNode=UNLIMITED")
+    cluster.run(f"cp -p {SAVED} {SLURM_CONF}; {RESTART}")
+    cluster.daemon("restart", "scheduler")
+    cluster.wait_for_scheduler()
+
+
+def test_counted_down_a_placed_job_that_its_owner_holds_stays_held_until_they_release_it(counted_down: Cluster) -> None:
+    """Under priority/basic Slurm starts a held job whose nice value changes."""
+    cluster = counted_down
+    filler = cluster.submit("-N4 -n4 --ntasks-per-node=1 --mem=1G --comment sns:off", "sleep 3600", "bob")
+    cluster.wait_for("it runs", lambda: cluster.job(filler).state == "RUNNING")
+    cluster.run("scontrol update PartitionName=main MaxCPUsPerNode=4")  # so Slurm starts no placed job of four cores
+    held = cluster.submit("-n4 --mem=100G --nice=7", "sleep 600")
+    cluster.wait_for("it is placed", lambda: state(cluster, held) == "placed, Slurm is starting it")
+    assert int(nice(cluster, held)) == -60_000
+
+    cluster.run(f"scontrol hold {held}", "alice")
+    cluster.wait_for("it is taken back", lambda: not cluster.job(held).pinned_to)
+    cluster.run("scontrol update PartitionName=main MaxCPUsPerNode=UNLIMITED")
+    later = cluster.submit_all([("-n4 --mem=100G", "true")] * 2)
+    cluster.wait_for_end(later)
+    seen = cluster.status()["cycles"]
+    cluster.wait_for("five more cycles", lambda: cluster.status()["cycles"] > seen + 5)
+    assert (cluster.job(held).state, cluster.job(held).priority) == ("PENDING", 0), "Slurm has passed over it"
+    log = cluster.run("cat /var/log/sns/scheduler.log")
+    assert log.count(f"job {held}: held by its owner after it was placed") == 1, "it is taken back once"
+
+    cluster.run(f"scontrol release {held}", "alice")
+    cluster.wait_for("it runs", lambda: cluster.job(held).state == "RUNNING")
+    cluster.wait_for("as its owner wrote it", lambda: nice(cluster, held) == "7")

@@ -646,3 +646,20 @@ def test_a_command_that_hangs_or_is_missing_is_met(mocker) -> None:
     mocker.patch("subprocess.run", side_effect=FileNotFoundError(2, "No such file or directory"))
     with pytest.raises(SnsError, match="scontrol cannot be run: No such file or directory"):
         run("scontrol", "uhold", "7")
+
+
+def test_under_priority_basic_a_job_that_is_held_keeps_its_nice_value_for_slurm_would_start_it(sent, pyslurm) -> None:
+    pyslurm.Job.load.return_value = recorded.job(priority=0, nice=-60_000, extra="sns:1")
+    unpin(hold=False, was_held=True, checks_hold=True)
+    assert sent.call_args.args == ("scontrol", "update", "JobId=7", "ReqNodeList=", "TresPerNode=")
+    with pytest.raises(Refused, match="it is held"):
+        execute(OwnNice(7, 30, checks_hold=True))
+    pyslurm.Job.return_value.modify.assert_not_called()
+
+
+def test_under_priority_basic_a_job_that_is_not_held_gets_its_own_nice_value_back(sent, pyslurm) -> None:
+    pyslurm.Job.load.return_value = recorded.job(priority=1000, nice=-60_000, extra="sns:1")
+    unpin(hold=False, checks_hold=True)
+    assert "Nice=30" in sent.call_args.args
+    execute(OwnNice(7, 30, checks_hold=True))
+    pyslurm.Job.return_value.modify.assert_called_once_with({"nice": "30"})

@@ -80,6 +80,7 @@ def nice_left(event: Event, tale: Tale) -> Iterator[str]:
         return
     for life in tale.lives.running():
         is_unknown = life.forgotten and not life.placed
+        is_unknown |= tale.keeps_its_boost(life)
         if life.boosted and life.started_s[-1] < looked_s and tale.has_seen(life, looked_s) and not is_unknown:
             yield f"not restored: job {life.id} runs with our nice value at {event.at_s:.3f} s, after a whole cycle"
             life.boosted = False

@@ -61,6 +61,8 @@ def _not_restored(result: Any, tale: Tale) -> Iterator[str]:
         if job.state in (WAITING, "RUNNING", "SUSPENDED") and not is_off_record and not _is_in_work(life, result):
             # Of two schedulers at once, which a lock file prevents, each takes the other's nodes for the owner's.
             unknown = PLACEMENT if tale.had_two and life.is_met_by_another else ()
+            if tale.keeps_its_boost(life):
+                unknown = (*unknown, "nice")
             for what, has, wants in _differences(job, life, result.alive):
                 if what not in unknown:
                     yield (

@@ -108,6 +108,7 @@ def off_but_holding(event: Event, tale: Tale) -> Iterator[str]:
         return
     for life in tale.lives.waiting.values():
         is_left = life.is_ours if is_off else life.hold == "ours" and not life.unclear
+        is_left &= bool(life.placed) or not tale.keeps_its_boost(life)
         if is_left and tale.has_seen(life, looked_s):
             why = "the kill switch on" if is_off else f"the mode {mode}"
             yield f"held too long: job {life.id} is still ours at {event.at_s:.3f} s, after a cycle with {why}"
@@ -125,6 +126,8 @@ def _held_since(since_s: float, event: Event, tale: Tale) -> Iterator[str]:
         if not life.is_ours or life.id in tale.accused or not tale.is_known(life):
             continue
         if tale.is_hold_off_record(life) or (life.is_forgotten_bad and not life.has_mark):
+            continue
+        if tale.keeps_its_boost(life) and not life.placed:
             continue
         known_s = 0.0 if life.marked else life.recorded_s  # without a mark the record alone tells
         from_s = max(since_s, life.ours_s, known_s, tale.refused_s.get(life.id, 0.0))

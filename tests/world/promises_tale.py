@@ -20,6 +20,7 @@ class Tale:
         self.lives = Lives(site.memory_per_cpu_mb)
         self.services = Services(getattr(result, "timeout_s", TIMEOUT_S), "enforce", result.slurm)
         self.capacity = site.nodes
+        self._is_basic = site.priority_type == "priority/basic"
         self.place_timeout_s: float = result.settings.place_timeout_s
         self.accused: set[int] = set()
         #: Whether two schedulers ever ran at once. A lock file prevents that: each may undo what the other one does,
@@ -31,6 +32,11 @@ class Tale:
         #: When the present cycle of each scheduler began, and what the clock showed then.
         self.began_s: dict[str, float] = {}
         self.began_wall_s: dict[str, float] = {}
+
+    def keeps_its_boost(self, life: Life) -> bool:
+        """Whether our nice value stays on the job: under priority/basic Slurm would start a held job without it."""
+        is_held = life.hold in ("owner", "admin") or life.state == "suspended"
+        return self._is_basic and is_held and life.boosted
 
     def take(self, event: Event) -> None:
         """Go on by one event."""

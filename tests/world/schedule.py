@@ -20,6 +20,10 @@ from world.slurm import SlurmSite
 from world.slurm_jobs import SMALL
 
 USERS = {"alice": "physics", "bob": "physics", "carol": "chemistry"}
+#: priority/basic is not drawn: there a boost stays on a held job (nice.stays_while_held), and a hold that comes between
+#: our look and our change is undone by Slurm, which the promises do not allow for. Kept schedules and a test on the
+#: cluster have it. It is a choice of three still, so that each seed stays the schedule that it was.
+PRIORITY_TYPES = ("priority/multifactor",) * 3
 #: The earliest moment of a step other than a submission: the scheduler is up by then.
 FIRST_S = 2.5
 #: A step that follows another one, as a repair does, comes so long after the story's end at the latest.
@@ -271,7 +275,7 @@ class Drawing:
         self.managed = tuple(managed)
         self.slurm = {
             "min_job_age_s": self.one(3.0, 8.0, 20.0),
-            "priority_type": self.one("priority/multifactor", "priority/multifactor", "priority/basic"),
+            "priority_type": self.one(*PRIORITY_TYPES),
             "bf_interval_s": self.one(4.0, 10.0, 30.0),
             "requeue_delay_s": self.one(0.0, 2.0, 4.0),
         }

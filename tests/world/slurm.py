@@ -554,6 +554,10 @@ class Slurm:
         # Slurm takes the change and ignores it while the job has a priority that an administrator has set.
         if not job.fixed_priority or job.hold:
             job.nice = nice
+        # Under priority/basic a held job gets the priority 2 (seen), and starts. Here it gets its own priority.
+        if self.site.priority_type == "priority/basic" and job.hold:
+            had, job.hold, job.reason = job.hold, "", ""
+            self._tell("release", job, by, admin=by not in USER_IDS, had_hold=had, was_paused=False, extra=None)
 
     def _set_priority(self, job: ModelJob, priority: int, by: str) -> None:
         """Priority 4294967295 releases a job; any other number is an administrator's, and clears the nice value."""

@@ -12,11 +12,18 @@ from slurm_sns.scheduler.observe.job_status import (
     JobStatus,
     carries_ours,
     has_our_gres,
+    has_our_resources,
     is_held_by_others,
     is_pinned_by,
 )
 from slurm_sns.scheduler.observe.limit_retries import is_limit
-from slurm_sns.scheduler.observe.nice import is_boosted, may_be_boosted, without_boost
+from slurm_sns.scheduler.observe.nice import (
+    has_basic_boost,
+    is_boosted,
+    may_be_boosted,
+    stays_while_held,
+    without_boost,
+)
 from slurm_sns.scheduler.observe.observed import ObservedJob
 from slurm_sns.scheduler.observe.records import NO_MEMORY, JobRecord, OwnMemory, Stage
 from slurm_sns.scheduler.settings import Settings
@@ -42,9 +49,10 @@ class Unpin:
     """Take a placement back: clear the node list and our gres, restore nice, and restore `own_memory` if it is given.
 
     `hold` says whether the job is held again afterwards, `was_held` whether it was held when we looked. With
-    `keeps_nodes` or `keeps_gres` the node list or the gres stays, because the job's owner has written it since. `mark`
-    is the job's new mark; None leaves it. `address` names the job to Slurm where its id alone would mean other jobs as
-    well (ObservedJob.address).
+    `keeps_nodes` or `keeps_gres` the node list or the gres stays, because the job's owner has written it since. With
+    `checks_hold` the job is read once more first, and keeps its nice value if somebody holds it: Slurm would start it
+    (nice.stays_while_held). `mark` is the job's new mark; None leaves it. `address` names the job to Slurm where its id
+    alone would mean other jobs as well (ObservedJob.address).
     """
 
     job_id: int
@@ -55,6 +63,7 @@ class Unpin:
     was_held: bool = False
     keeps_nodes: bool = False
     keeps_gres: bool = False
+    checks_hold: bool = False
     address: str = ""
     mark: str | None = None
 
@@ -182,12 +191,19 @@ def handed_over(job: ObservedJob, status: JobStatus, record: JobRecord | None, w
     keeps_nodes = not is_ours or (bool(job.pinned_to) and not is_pinned_by(job, was) and not is_unknown)
     is_held = job.priority == 0 and status is not JobStatus.OWNER_HELD
     release = (Release(job.id, why, job.pinned_to if keeps_nodes else ()),) if is_held else ()
-    if not is_ours:
+    if not is_ours or _has_only_what_stays(job, status, was):
         return release
     changes = _unpin(job, was, why, hold=False)
     # The last change says in the mark that we no longer hold the job: after a crash in between, it is still ours.
     new_mark = mark.without_grant(job.hints) if release else mark.given_to_slurm(job.hints)
     return replace(changes, keeps_nodes=keeps_nodes, mark=new_mark), *release
+
+
+def _has_only_what_stays(job: ObservedJob, status: JobStatus, record: JobRecord) -> bool:
+    """Whether a job that its owner holds has nothing of ours but a boost that stays until the owner releases it."""
+    is_said = job.is_slurms or job.hints is None
+    has_more = is_pinned_by(job, record) or has_our_resources(job, record)
+    return status is JobStatus.OWNER_HELD and is_said and stays_while_held(job) and not has_more
 
 
 def _shows_its_owners_hold(job: ObservedJob, record: JobRecord | None) -> bool:
@@ -209,6 +225,7 @@ def _unpin(job: ObservedJob, record: JobRecord, why: str, *, hold: bool = True) 
         hold,
         was_held=job.priority == 0,
         keeps_gres=_has_owners_gres(job, record),
+        checks_hold=has_basic_boost(job),
         address=address,
         mark=mark.without_grant(job.hints),
     )

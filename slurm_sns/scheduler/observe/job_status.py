@@ -13,13 +13,12 @@ from typing import NamedTuple
 
 from slurm_sns.scheduler.observe.limit_retries import is_limit
 from slurm_sns.scheduler.observe.nice import is_boosted, may_be_boosted
-from slurm_sns.scheduler.observe.observed import JobState, ObservedJob
+from slurm_sns.scheduler.observe.observed import SLURMS_HOLD, JobState, ObservedJob
 from slurm_sns.scheduler.observe.records import JobRecord, Stage
 from slurm_sns.scheduler.settings import Settings
 
-#: Slurm's reasons for a hold: by an operator, and by Slurm itself because the job could never run as it is, either
-#: at all or on the nodes that we gave it.
-ADMINS_HOLD, SLURMS_HOLD = "JobHeldAdmin", "BadConstraints"
+#: Slurm's reason for an operator's hold.
+ADMINS_HOLD = "JobHeldAdmin"
 #: And, before "held state" or "special exit state", for the hold of whoever has requeued the job by requeuehold (seen).
 REQUEUED_HELD = "job requeued in "
 

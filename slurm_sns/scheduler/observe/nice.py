@@ -8,7 +8,7 @@ whatever the priority weights of the site are. Slurm subtracts nice from a job's
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from slurm_sns.scheduler.observe.observed import ObservedJob
+from slurm_sns.scheduler.observe.observed import SLURMS_HOLD, ObservedJob
 from slurm_sns.scheduler.observe.records import JobRecord
 from slurm_sns.submit.mark import MOST_NICE
 
@@ -33,11 +33,15 @@ BOOSTS = (MULTIFACTOR, BASIC)
 
 
 class OwnNice(NamedTuple):
-    """A job that has started, when, and the nice value that it has without our boost."""
+    """A job that has started, when, and the nice value that it has without our boost.
+
+    With `checks_hold` the job is read once more before it is changed (stays_while_held).
+    """
 
     job_id: int
     nice: int
     start_s: int = 0
+    checks_hold: bool = False
 
 
 def boosted(own_nice: int, priority_type: str) -> int:
@@ -68,12 +72,30 @@ def without_boost(nice: int) -> int:
     return nice - added
 
 
+def has_basic_boost(job: ObservedJob) -> bool:
+    """Whether the job has the boost of priority/basic: its size says so, also when our records are lost."""
+    return BASIC.least <= job.nice <= BASIC.added
+
+
+def stays_while_held(job: ObservedJob) -> bool:
+    """Whether the job's boost stays until whoever holds it has released it.
+
+    Under priority/basic Slurm gives a job whose nice value changes the priority 2 if it had 0: a job that its owner
+    holds would start (seen on 26.05.5). Slurm's own hold of a placement that is impossible ends when the placement is
+    taken back: of such a job the boost is taken off, too.
+    """
+    return job.priority == 0 and job.reason != SLURMS_HOLD and has_basic_boost(job)
+
+
 def started_with_boost(jobs: Iterable[ObservedJob], records: Mapping[int, JobRecord]) -> tuple[OwnNice, ...]:
-    """The jobs that have started and still have our boost. A completing job can no longer be changed."""
+    """The jobs that have started, still have our boost, and can lose it now. A completing job cannot be changed."""
     started = (each for each in jobs if each.nice < 0 and each.state.occupies_nodes and not each.is_completing)
+    started = (each for each in started if not stays_while_held(each))
     known = ((job, records[job.id]) for job in started if job.id in records)
     return tuple(
-        OwnNice(job.id, record.nice, job.start_s) for job, record in known if is_boosted(job.nice, record.nice)
+        OwnNice(job.id, record.nice, job.start_s, has_basic_boost(job))
+        for job, record in known
+        if is_boosted(job.nice, record.nice)
     )
 
 

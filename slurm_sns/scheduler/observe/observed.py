@@ -11,6 +11,9 @@ from slurm_sns.model import NOTHING, Resources
 from slurm_sns.scheduler.observe.tres_limits import NO_LIMITS, TresLimits
 from slurm_sns.submit.hints import Hints
 
+#: Slurm's reason for its own hold of a job that could never run as it is: at all, or on the nodes that we gave it.
+SLURMS_HOLD = "BadConstraints"
+
 
 class JobState(StrEnum):
     """The states of a Slurm job that slurm_sns tells apart."""

@@ -3,9 +3,18 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from live import job, running
+from live import job, record, running
 
-from slurm_sns.scheduler.observe.nice import OwnNice, boosted, is_boosted, started_with_boost, without_boost
+from slurm_sns.scheduler.observe.follow_up import Unpin, handed_over
+from slurm_sns.scheduler.observe.job_status import JobStatus
+from slurm_sns.scheduler.observe.nice import (
+    OwnNice,
+    boosted,
+    is_boosted,
+    started_with_boost,
+    stays_while_held,
+    without_boost,
+)
 from slurm_sns.scheduler.observe.records import JobRecord, Stage
 from slurm_sns.submit.mark import MOST_NICE
 
@@ -58,6 +67,30 @@ def test_jobs_that_run_with_our_boost_are_found_until_they_complete() -> None:
         running(5, "c1", nice=-2_000_000_000),
         running(6, "c1", nice=-100),
         job(7, priority=9, nice=-2_000_000_000),
+        running(8, "c1", nice=-60_000, priority=0),
     ]
-    records = {number: JobRecord(number, 0, Stage.RUNNING, nice=7) for number in (1, 2, 3, 4, 6, 7)}
-    assert started_with_boost(jobs, records) == (OwnNice(1, 7), OwnNice(2, 7))
+    records = {number: JobRecord(number, 0, Stage.RUNNING, nice=7) for number in (1, 2, 3, 4, 6, 7, 8)}
+    assert started_with_boost(jobs, records) == (OwnNice(1, 7), OwnNice(2, 7, checks_hold=True))
+
+
+@pytest.mark.parametrize(
+    ("fields", "stays"),
+    [
+        ({"nice": -60_000}, True),
+        ({"nice": -60_000, "priority": 9}, False),
+        ({"nice": -60_000, "reason": "BadConstraints"}, False),
+        ({"nice": -2_000_000_000}, False),
+        ({"nice": 7}, False),
+    ],
+)
+def test_under_priority_basic_a_boost_stays_while_the_job_is_held_because_slurm_would_start_it(fields, stays) -> None:
+    assert stays_while_held(job(1, **fields)) is stays
+
+
+def test_a_job_held_by_its_owner_with_nothing_of_ours_but_that_boost_is_left_alone() -> None:
+    left = job(1, nice=-60_000, extra="sns:1 advised")
+    held = record(1, Stage.OWNER_HELD, nodes=(), nice=0)
+    assert handed_over(left, JobStatus.OWNER_HELD, held, "") == ()
+    (change,) = handed_over(job(1, nice=-60_000), JobStatus.OWNER_HELD, held, "")  # the mark does not say so yet
+    assert isinstance(change, Unpin)
+    assert change.checks_hold
