@@ -3,7 +3,7 @@
 | order | when | what it sends |
 |---|---|---|
 | place | a plan starts a gated job | nodes, tasks per node, gres, memory, boost, begin 1, record |
-| regate | a placement is taken back | the fields of the placement as its owner had them, boost off, gate and record anew |
+| regate | a placement is taken back | the placement's fields as its owner had them, boost off, gate and record anew |
 | free | the job becomes Slurm's | the same with begin 1, or the owner's begin time if it lies ahead, and `free=` |
 | renew | the gate of a job is moved | gate and record |
 | unboost | a placed job runs | boost off; its record stays, for the requeue that may come |
@@ -94,6 +94,7 @@ def place(job: GateJob, placement: Placement, now_s: float, *, has_boost: bool) 
     placed = replace(
         _unplaced(record, job),
         gate_s=record.gate_s,
+        begin_s=own_begin_s(job, record, now_s),
         nodes=placement.nodes,
         placed_s=int(now_s),
         ways=placement.ways,

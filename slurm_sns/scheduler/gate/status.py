@@ -134,7 +134,7 @@ def has_nodes_of(job: GateJob, record: Record) -> bool:
 
 
 def is_held(job: GateJob) -> bool:
-    """Whether its owner or an administrator holds the job. Slurm's own hold is none: taking a placement back ends it."""
+    """Whether its owner or an administrator holds the job. Slurm's own hold ends when a placement is taken back."""
     return job.priority == 0 and job.reason != SLURMS_HOLD
 
 
