@@ -1,0 +1,269 @@
+"""The orders of the gate: each is the set of fields that one RPC changes in one job, with its new AdminComment.
+
+| order | when | what it sends |
+|---|---|---|
+| place | a plan starts a gated job | nodes, tasks per node, gres, memory, boost, begin 1, record |
+| regate | a placement is taken back | the placement's fields as its owner had them, boost off, gate and record anew |
+| free | the job becomes Slurm's | the same with begin 1, or the owner's begin time if it lies ahead, and `free=` |
+| renew | the gate of a job is moved | gate and record |
+| unboost | a placed job runs | boost off; its record stays, for the requeue that may come |
+
+A field that no longer equals what the record says has been changed by its owner, and is left alone. A priority or a
+nice value is in no order. Begin 1 lies in the past: slurmctld makes it its own now, so the gate opens by its clock; 0
+would mean "unchanged" (_update_job in job_mgr.c). An array's record is named by its numeric id: by the text form `41`
+Slurm would change its running tasks, too.
+"""
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from slurm_sns.errors import Infeasible
+from slurm_sns.scheduler.gate.status import GateJob, Status, has_nodes_of, own_begin_s
+from slurm_sns.scheduler.observe.observed import JobState
+from slurm_sns.submit import record as records
+from slurm_sns.submit.record import Memory, Record
+
+#: The SiteFactor of a placed job, ahead of every job of Slurm's own queue. Slurm takes up to 2^31 - 3 in either
+#: direction (NICE_OFFSET in slurm.h); the rest is left for the other factors of its priority.
+BOOST = 2_000_000_000
+#: The begin time that opens a gate.
+OPEN = 1
+
+
+class OrderKind(StrEnum):
+    """What an order is for; the value is shown to users."""
+
+    PLACE = "place"
+    REGATE = "regate"
+    FREE = "free"
+    RENEW = "renew"
+    UNBOOST = "unboost"
+
+
+@dataclass(frozen=True, slots=True)
+class GateOrder:
+    """One RPC that changes one job; None leaves a field as it is.
+
+    Attributes:
+        job_id: the job, or an array's record, by its numeric id.
+        kind: what the order is for.
+        admin_comment: the whole new text of the field.
+        begin_s: the new begin time, `OPEN` to open the gate.
+        nodes: the required nodes; empty clears the list.
+        tasks_per_node: 0 clears it.
+        tasks: all tasks of the job, sent with the tasks per node: Slurm before 26.05 would make them nodes times tasks
+            per node (seen on 24.11).
+        gres: ways and bandwidth (GB/s) on each node; two zeros clear them.
+        memory: the memory request, by CPU or by node.
+        site_factor: Slurm's SiteFactor.
+    """
+
+    job_id: int
+    kind: OrderKind
+    admin_comment: str | None = None
+    begin_s: int | None = None
+    nodes: tuple[str, ...] | None = None
+    tasks_per_node: int | None = None
+    tasks: int | None = None
+    gres: tuple[int, int] | None = None
+    memory: Memory | None = None
+    site_factor: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where a job is to run, and what it gets on each node; None or 0 leaves what the job has."""
+
+    nodes: tuple[str, ...]
+    tasks_per_node: int | None = None
+    memory_mb: int | None = None
+    ways: int = 0
+    bandwidth_gbps: int = 0
+
+
+def place(job: GateJob, placement: Placement, now_s: float, *, has_boost: bool) -> GateOrder:
+    """Pin a gated job to its nodes and open its gate. `has_boost`: the site's priorities have a SiteFactor for us.
+
+    Raises:
+        Infeasible: the job has no record, or the record of the placement is longer than `records.MOST_LETTERS`.
+    """
+    record = job.record
+    if record is None:
+        raise Infeasible(f"job {job.id}: its AdminComment has no record of ours")
+    placed = replace(
+        _unplaced(record, job),
+        gate_s=record.gate_s,
+        begin_s=own_begin_s(job, record, now_s),
+        nodes=placement.nodes,
+        placed_s=int(now_s),
+        ways=placement.ways,
+        bandwidth_gbps=placement.bandwidth_gbps,
+        **_replaced(job, record, placement),
+    )
+    letters = len(records.segment(placed))
+    if letters > records.MOST_LETTERS:
+        most = records.MOST_LETTERS
+        raise Infeasible(
+            f"job {job.id}: the record of {len(placement.nodes)} nodes has {letters} letters; most: {most}"
+        )
+    return GateOrder(
+        job.id,
+        OrderKind.PLACE,
+        admin_comment=records.written(job.admin_comment, placed),
+        begin_s=OPEN,
+        nodes=placement.nodes,
+        tasks_per_node=placement.tasks_per_node,
+        tasks=None if placement.tasks_per_node is None else job.tasks,
+        gres=(placement.ways, placement.bandwidth_gbps) if placement.ways or placement.bandwidth_gbps else None,
+        memory=None if placement.memory_mb is None else Memory(placement.memory_mb),
+        site_factor=BOOST if has_boost else None,
+    )
+
+
+def regate(job: GateJob, gate_s: int, now_s: float) -> GateOrder | None:
+    """Take the placement back and gate the job until `gate_s`; None if it has no record or is Slurm's."""
+    record = job.record
+    if record is None or record.is_slurms:
+        return None
+    gated = replace(_unplaced(record, job), gate_s=gate_s, begin_s=own_begin_s(job, record, now_s))
+    return _taken_back(job, record, OrderKind.REGATE, gated, gate_s)
+
+
+def free(job: GateJob, why: str, now_s: float) -> GateOrder | None:
+    """Take back all that is ours and give the job to Slurm; None if nothing is to be done.
+
+    Nothing is to be done for a job without a record, for one that is Slurm's already, and for one that does not wait.
+    The text of `why` becomes a word of the record (records.reason).
+    """
+    record = job.record
+    if record is None or record.is_slurms or job.is_special or job.state is not JobState.PENDING:
+        return None
+    freed = replace(_unplaced(record, job), gate_s=None, begin_s=None, free_why=records.reason(why))
+    return _taken_back(job, record, OrderKind.FREE, freed, _opened_s(job, record, now_s))
+
+
+def renew(job: GateJob, gate_s: int, now_s: float, refused_nodes: tuple[str, ...] = ()) -> GateOrder | None:
+    """Move the gate of a job that is not placed to `gate_s`; None if it has no record, is placed or is Slurm's.
+
+    `refused_nodes` are those of a placement that Slurm has refused or not answered since: it may have put them on the
+    job before it refused the rest. They are cleared if they are all that the node list has.
+    """
+    record = job.record
+    if record is None or record.is_slurms or record.is_placed:
+        return None
+    gated = replace(_unplaced(record, job), gate_s=gate_s, begin_s=own_begin_s(job, record, now_s))
+    is_left = bool(refused_nodes) and set(job.pinned_to) == set(refused_nodes)
+    comment = records.written(job.admin_comment, gated)
+    return GateOrder(job.id, OrderKind.RENEW, comment, gate_s, nodes=() if is_left else None)
+
+
+def unboost(job: GateJob) -> GateOrder | None:
+    """Take our boost off a job that runs; None if it has none of ours."""
+    if job.record is None or job.site_factor != BOOST:
+        return None
+    return GateOrder(job.id, OrderKind.UNBOOST, site_factor=0)
+
+
+def follow_up(job: GateJob, status: Status, gate_s: int | None, now_s: float) -> GateOrder | None:
+    """The order that the state table says for a job of this status; None if it says none.
+
+    `gate_s` is where the gate of this job may stand now (leases.next_gate_s); None: no gate fits before its deadline.
+    """
+    match status:
+        case Status.RUNNING:
+            return unboost(job)
+        case Status.TAKEN:
+            return free(job, _why_taken(job), now_s)
+        case Status.CHANGED | Status.REQUEUED if _has_owners_nodes(job):
+            return free(job, "node list", now_s)
+        case Status.REQUEUED | Status.OVERDUE | Status.HALF_APPLIED | Status.HELD_PLACED | Status.CHANGED:
+            return free(job, "deadline", now_s) if gate_s is None else regate(job, gate_s, now_s)
+        case Status.OWN_TIME | Status.LAPSED:
+            return free(job, "deadline", now_s) if gate_s is None else renew(job, gate_s, now_s)
+        case _:
+            return None
+
+
+def _why_taken(job: GateJob) -> str:
+    if job.pinned_to:
+        return "node list"
+    is_changed = job.ways or job.bandwidth_gbps or job.has_other_gres or not job.is_plain
+    return "changed by its owner" if is_changed else "opened by its owner"
+
+
+def _has_owners_nodes(job: GateJob) -> bool:
+    """Whether the node list is not that of the record: also if a placed job has none any more.
+
+    A requeued job without a node list has run as Slurm chose, or its owner has cleared it: it is placed anew.
+    """
+    record = job.record
+    if record is None or (not job.pinned_to and job.restarts > record.restarts):
+        return False
+    return not has_nodes_of(job, record)
+
+
+def _opened_s(job: GateJob, record: Record, now_s: float) -> int | None:
+    """The begin time of a job that becomes Slurm's: its owner's if that lies ahead, otherwise none in the future."""
+    if job.begin_s <= now_s:
+        return own_begin_s(job, record, now_s)
+    if job.begin_s != record.gate_s:  # its owner's, or Slurm's after a requeue
+        return None
+    return own_begin_s(job, record, now_s) or OPEN
+
+
+def _unplaced(record: Record, job: GateJob) -> Record:
+    """The record without its placement and its times."""
+    return Record(hints=record.hints, restarts=max(job.restarts, record.restarts))
+
+
+def _replaced(job: GateJob, record: Record, placement: Placement) -> dict[str, Any]:
+    """The words of the record for what this placement replaces in the job, and what it replaces that by.
+
+    If an earlier placement is on the job still, the owner's values are those of its record.
+    """
+    words: dict[str, Any] = {}
+    own_tasks, own_memory = _own_tasks_per_node(job, record), _own_memory(job, record)
+    if placement.tasks_per_node is not None:
+        shown = job.tasks_per_node or 0
+        own = shown if own_tasks is None else own_tasks
+        words |= {"tasks_per_node": own, "given_tasks_per_node": placement.tasks_per_node}
+    if placement.memory_mb is not None:
+        words |= {"own_memory": own_memory or _memory_of(job), "given_memory_mb": placement.memory_mb}
+    return words
+
+
+def _taken_back(job: GateJob, record: Record, kind: OrderKind, left: Record, begin_s: int | None) -> GateOrder:
+    """Each field of the placement as its owner had it, if it still is what the record says."""
+    own_tasks = _own_tasks_per_node(job, record)
+    is_our_gres = (job.ways, job.bandwidth_gbps) == (record.ways, record.bandwidth_gbps) and not job.has_other_gres
+    return GateOrder(
+        job.id,
+        kind,
+        admin_comment=records.written(job.admin_comment, left),
+        begin_s=begin_s,
+        nodes=() if has_nodes_of(job, record) else None,
+        tasks_per_node=own_tasks,
+        tasks=None if own_tasks is None else job.tasks,
+        gres=(0, 0) if is_our_gres and (record.ways or record.bandwidth_gbps) else None,
+        memory=_own_memory(job, record),
+        site_factor=0 if job.site_factor == BOOST else None,
+    )
+
+
+def _own_tasks_per_node(job: GateJob, record: Record) -> int | None:
+    """The owner's tasks per node if ours are on the job, otherwise None."""
+    given = record.given_tasks_per_node
+    return record.tasks_per_node if given is not None and job.tasks_per_node == given else None
+
+
+def _own_memory(job: GateJob, record: Record) -> Memory | None:
+    """The owner's memory if ours is on the job, otherwise None."""
+    is_ours = job.memory_per_cpu_mb is None and job.memory_per_node_mb == record.given_memory_mb
+    return record.own_memory if is_ours and record.given_memory_mb is not None else None
+
+
+def _memory_of(job: GateJob) -> Memory:
+    if job.memory_per_cpu_mb is not None:
+        return Memory(job.memory_per_cpu_mb, is_by_cpu=True)
+    return Memory(job.memory_per_node_mb or 0)

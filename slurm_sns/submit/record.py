@@ -1,0 +1,225 @@
+"""The record: our note in the `AdminComment` field of a Slurm job: `sns:2 program=mg fixed g=1764060000 r=1`.
+
+Submit filter and scheduler write it by the RPC that makes the change, and an owner cannot write the field. The record
+is one segment of the field's text: it begins with `sns:2` at the start of the text or after a blank, a newline or a
+semicolon, and it ends before the next semicolon or newline. All other text of the field is kept.
+
+The words of a segment stand in one canonical order: the hints in the form of submit.mark, then what we changed in the
+job. A segment that begins as ours and has any other form, or stands there twice, counts as `free=`: the job is Slurm's.
+
+| word | meaning |
+|---|---|
+| `g=` | the gate that was written last, in Unix seconds; it stays while the job is placed |
+| `b=` | the owner's own begin time, in Unix seconds |
+| `r=` | Slurm's restart count when the record was written; left out if it is 0 |
+| `n=`, `at=` | nodes and time of the placement; this and all below only while the job is placed |
+| `t=`, `tg=` | tasks per node: the owner's (0: the owner says none), and those that we gave |
+| `mo=`, `mg=` | memory in MiB: the owner's (`4000c` by CPU, `4000n` by node), and what we gave on each node |
+| `w=`, `bw=` | the cache ways and the bandwidth (GB/s) that we gave as gres on each node |
+| `free=` | why the job is Slurm's; then nothing of ours is on it |
+"""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+from slurm_sns.submit import mark
+from slurm_sns.submit.hints import NO_HINTS, PREFIX, Hints
+
+BEGIN = PREFIX + "2"
+
+#: The most letters of a segment: the names of 4,000 nodes with 15 letters each. Slurm itself sets no limit, but every
+#: bulk read contains the text.
+MOST_LETTERS = 1 << 16
+#: Numbers have at most so many digits: Unix seconds have ten until the year 2286, memory in MiB has fewer.
+MOST_DIGITS = 11
+#: The most letters of the reason in `free=`: enough for a few words, and no line of squeue is too long.
+MOST_WHY = 64
+#: `read` remembers so many segments: more than the jobs of a slurmctld (MaxJobCount is 10,000 unless set).
+MOST_KNOWN = 1 << 14
+
+#: Why a job is Slurm's whose segment cannot be read.
+UNREADABLE = "unreadable"
+
+# All that begins as a segment of any version; trailing blanks are no part of it. Linear in the length of the text.
+_SEGMENT = re.compile(r"(?:\A|(?<=[ \t\n;]))sns:[0-9](?:[^;\n]*[^;\n ])?")
+# Between other text and a segment that is appended to it.
+_SEPARATOR = ";"
+
+_NUMBER = re.compile(rf"(?:0|[1-9][0-9]{{0,{MOST_DIGITS - 1}}})\Z")
+_NODES = re.compile(r"[A-Za-z0-9_.-]+(?:,[A-Za-z0-9_.-]+)*\Z")
+_WHY = re.compile(rf"[a-z0-9-]{{1,{MOST_WHY}}}\Z")
+_NUMBERS = ("g", "b", "r", "at", "t", "tg", "mg", "w", "bw")
+_KEYS = {*_NUMBERS, "n", "mo", "free"}
+
+
+class Memory(NamedTuple):
+    """A job's request for memory in MiB, by CPU or by node; 0 by node asks for the whole memory of each node."""
+
+    mb: int
+    is_by_cpu: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What we noted in the job itself; None, 0 or empty where the segment has no such word.
+
+    Attributes:
+        hints: the owner's hints, and `fixed`. Nothing else of the older mark is in them: no nice value, no grant.
+        gate_s: the gate that was written last.
+        begin_s: the owner's own begin time.
+        restarts: Slurm's restart count when the record was written.
+        nodes: the nodes of the placement; empty if the job is not placed.
+        placed_s: when it was placed.
+        tasks_per_node: the owner's tasks per node if the placement replaced them; 0 if the owner says none.
+        given_tasks_per_node: those of the placement.
+        own_memory: the owner's memory if the placement replaced it.
+        given_memory_mb: the memory on each node that the placement gave.
+        ways, bandwidth_gbps: the gres on each node that the placement gave.
+        free_why: why the job is Slurm's; empty if it is ours.
+    """
+
+    hints: Hints = NO_HINTS
+    gate_s: int | None = None
+    begin_s: int | None = None
+    restarts: int = 0
+    nodes: tuple[str, ...] = ()
+    placed_s: int | None = None
+    tasks_per_node: int | None = None
+    given_tasks_per_node: int | None = None
+    own_memory: Memory | None = None
+    given_memory_mb: int | None = None
+    ways: int = 0
+    bandwidth_gbps: int = 0
+    free_why: str = ""
+
+    @property
+    def is_placed(self) -> bool:
+        """Whether the record names a placement."""
+        return bool(self.nodes)
+
+    @property
+    def is_slurms(self) -> bool:
+        """Whether the job is Slurm's."""
+        return bool(self.free_why)
+
+
+def read(admin_comment: str) -> Record | None:
+    """The record in the text of AdminComment; None if no segment of ours is in it. Raises nothing, whatever the text.
+
+    A segment that cannot be read, or a second one, gives a record with nothing but `free_why`.
+    """
+    segments = _SEGMENT.findall(admin_comment) if PREFIX in admin_comment else []
+    if not segments:
+        return None
+    return _UNREADABLE if len(segments) > 1 else _read_segment(segments[0])
+
+
+def written(admin_comment: str, record: Record) -> str:
+    """The text of AdminComment with this record; all text outside of our segment is kept.
+
+    Further segments, which make the text unreadable, are removed. The values of `record` are valid; what is not would
+    read as `free=`.
+    """
+    new = segment(record)
+    first = _SEGMENT.search(admin_comment)
+    if first is None:
+        return admin_comment + _SEPARATOR + new if admin_comment else new
+    return admin_comment[: first.start()] + new + _SEGMENT.sub("", admin_comment[first.end() :])
+
+
+def segment(record: Record) -> str:
+    """The segment of this record, in the one form that `read` accepts."""
+    memory = record.own_memory
+    values: tuple[tuple[str, int | str | None], ...] = (
+        ("g", record.gate_s),
+        ("b", record.begin_s),
+        ("r", record.restarts or None),
+        ("n", ",".join(record.nodes) or None),
+        ("at", record.placed_s),
+        ("t", record.tasks_per_node),
+        ("tg", record.given_tasks_per_node),
+        ("mo", None if memory is None else f"{memory.mb}{'c' if memory.is_by_cpu else 'n'}"),
+        ("mg", record.given_memory_mb),
+        ("w", record.ways or None),
+        ("bw", record.bandwidth_gbps or None),
+        ("free", record.free_why or None),
+    )
+    words = [f"{key}={value}" for key, value in values if value is not None]
+    return " ".join((BEGIN + mark.write(record.hints)[len(mark.BEGIN) :], *words))
+
+
+def reason(text: str) -> str:
+    """`text` as the value of `free=`: small letters, digits and hyphens, of limited length, never empty."""
+    words = re.findall(r"[a-z0-9]+", text[: 4 * MOST_WHY].lower())
+    return "-".join(words)[:MOST_WHY].strip("-") or "unknown"
+
+
+_UNREADABLE = Record(free_why=UNREADABLE)
+
+
+@lru_cache(maxsize=MOST_KNOWN)
+def _read_segment(text: str) -> Record:
+    if len(text) > MOST_LETTERS:
+        return _UNREADABLE
+    first, *words = text.split(" ")
+    keys = [word.partition("=")[0] for word in words]
+    values = {key: word[len(key) + 1 :] for key, word in zip(keys, words, strict=True) if key in _KEYS}
+    own = (word for key, word in zip(keys, words, strict=True) if key not in _KEYS)
+    hints = mark.read(" ".join((mark.BEGIN, *own)))
+    if first != BEGIN or hints is None or not _has_hints_alone(hints) or not _valid(values):
+        return _UNREADABLE
+    record = _record(hints, values)
+    # Order, duplicates and leading zeros are decided here. What is placed has nodes, and what is Slurm's has none.
+    is_whole = segment(record) == text and _is_consistent(record)
+    return record if is_whole else _UNREADABLE
+
+
+def _has_hints_alone(hints: Hints) -> bool:
+    return not hints.advised and hints.nice is None and hints.grant is None
+
+
+def _valid(values: dict[str, str]) -> bool:
+    return (
+        all(_NUMBER.match(values[key]) for key in _NUMBERS if key in values)
+        and ("n" not in values or _NODES.match(values["n"]) is not None)
+        and ("mo" not in values or _memory(values["mo"]) is not None)
+        and ("free" not in values or _WHY.match(values["free"]) is not None)
+    )
+
+
+def _record(hints: Hints, values: dict[str, str]) -> Record:
+    number = {key: int(values[key]) for key in _NUMBERS if key in values}
+    return Record(
+        hints=hints,
+        gate_s=number.get("g"),
+        begin_s=number.get("b"),
+        restarts=number.get("r", 0),
+        nodes=tuple(values["n"].split(",")) if "n" in values else (),
+        placed_s=number.get("at"),
+        tasks_per_node=number.get("t"),
+        given_tasks_per_node=number.get("tg"),
+        own_memory=_memory(values["mo"]) if "mo" in values else None,
+        given_memory_mb=number.get("mg"),
+        ways=number.get("w", 0),
+        bandwidth_gbps=number.get("bw", 0),
+        free_why=values.get("free", ""),
+    )
+
+
+def _memory(text: str) -> Memory | None:
+    if text[-1:] not in ("c", "n") or not _NUMBER.match(text[:-1]):
+        return None
+    return Memory(int(text[:-1]), text.endswith("c"))
+
+
+def _is_consistent(record: Record) -> bool:
+    """Whether the words that belong to a placement stand there together, and none without its nodes."""
+    given = (record.tasks_per_node, record.given_tasks_per_node, record.own_memory, record.given_memory_mb)
+    if not record.is_placed:
+        has_given = any(each is not None for each in given) or record.ways or record.bandwidth_gbps
+        return record.placed_s is None and not has_given
+    has_both = (record.tasks_per_node is None) == (record.given_tasks_per_node is None)
+    has_both_memories = (record.own_memory is None) == (record.given_memory_mb is None)
+    return record.placed_s is not None and has_both and has_both_memories and not record.is_slurms
