@@ -12,7 +12,7 @@ from dataclasses import asdict
 from typing import Any
 
 from slurm_sns.errors import BadInput, SnsError
-from slurm_sns.model import Alternative, Snapshot, Start, total
+from slurm_sns.model import Alternative, Job, Node, Snapshot, Start, total
 from slurm_sns.policies.base import Policy
 from slurm_sns.scheduler import pass_through
 from slurm_sns.scheduler.agents.shown import agents_data, whys_unpartitioned
@@ -28,10 +28,14 @@ from slurm_sns.scheduler.ports import Decisions
 from slurm_sns.scheduler.profile_answers import Summaries, profile
 from slurm_sns.scheduler.redaction import Redaction
 from slurm_sns.scheduler.settings import Settings
+from slurm_sns.scheduler.snapshot.free_nodes import completing_jobs
 from slurm_sns.scheduler.view import View
 
 #: A caller waits at most this long while other jobs are being explained.
 EXPLAIN_WAIT_S = 10.0
+
+#: A waiting job's reason names at most so many completing jobs.
+MOST_COMPLETING = 3
 
 #: Slurm's job ids and task numbers have 32 bits.
 LARGEST_NUMBER = 2**32
@@ -43,6 +47,9 @@ _PASS_THROUGH_STATES = {
     JobState.SUSPENDED: "suspended",
     JobState.ENDED: "ended",
 }
+
+#: The state of a job that has ended but not left all its nodes yet.
+COMPLETING = "completing"
 
 COMMANDS = ("status", "queue", "explain", "profile")
 
@@ -225,6 +232,9 @@ def status(view: View, recent: Recent, trouble: str, only_user: int | None, sett
     counts = {each.name.lower(): 0 for each in JobStatus}
     for job_id in situation.jobs:
         counts[situation.statuses[job_id].name.lower()] += 1
+    completing = sum(
+        job.is_completing and situation.statuses[job_id] is JobStatus.RUNNING for job_id, job in situation.jobs.items()
+    )
     accounts = {job.account for job in situation.jobs.values() if only_user is None or job.user_id == only_user}
     placing = len(plan.starts) if view.mode == "enforce" else 0
     return {
@@ -240,7 +250,8 @@ def status(view: View, recent: Recent, trouble: str, only_user: int | None, sett
         "placed": view.placed,
         "waiting": len(situation.snapshot.waiting) + len(situation.blocked) - placing,
         "placing": counts["placed"] + counts["overdue"] + placing,
-        "running": counts["running"],
+        "running": counts["running"] - completing,
+        "completing": completing,
         "suspended": counts["suspended"],
         "held_by_owner": counts["owner_held"],
         "nodes": len(nodes),
@@ -312,19 +323,35 @@ def _rows(view: View, jobs: Iterable[ObservedJob], redaction: Redaction) -> list
     """One row for each job, as it is after the cycle: the observation does not show yet what the cycle placed."""
     starts = {start.job_id: start for start in view.plan.starts}
     waiting = {job.id: (place, job) for place, job in enumerate(view.situation.snapshot.waiting, 1)}
-    jobs, rows = list(jobs), []
+    jobs, rows, completing = list(jobs), [], completing_jobs(view.situation.observed)
     shared = {} if view.agents is None else whys_unpartitioned(view.agents, jobs)
     for job in jobs:
         started = starts.get(job.id)
         place, planned = waiting.get(job.id, (None, None))
         alternative = started.alternative if started else planned.alternatives[0] if planned else None
         row = _row(view, job, started)
-        row["reason"] = redaction.text("; ".join(filter(None, (row["reason"], shared.get(job.id)))))
+        ending = "" if started or planned is None else _waits_for(planned, view.situation.snapshot.nodes, completing)
+        row["reason"] = redaction.text("; ".join(filter(None, (row["reason"], ending, shared.get(job.id)))))
         row["position"] = None if started else place
         row["over_aged"] = planned is not None and planned.over_aged
         row["demand"] = None if alternative is None else _demand(alternative)
         rows.append(row)
     return rows
+
+
+def _waits_for(waiting: Job, nodes: Iterable[Node], completing: Mapping[str, int]) -> str:
+    """The completing jobs whose nodes could hold the waiting job, as one sentence; empty where there are none."""
+    if not completing:
+        return ""
+    told = [
+        f"job {completing[node.name]} is still completing on {node.name}"
+        for node in nodes
+        if node.name in completing
+        and (waiting.allowed is None or node.name in waiting.allowed)
+        and any(each.demand.within(node.capacity) for each in waiting.alternatives)
+    ]
+    more = len(told) - MOST_COMPLETING
+    return ", ".join(told[:MOST_COMPLETING]) + (f" and {more} more" if more > 0 else "")
 
 
 def _demand(alternative: Alternative) -> dict[str, int]:
@@ -356,7 +383,12 @@ def _row(view: View, job: ObservedJob, started: Start | None) -> dict[str, Any]:
 
 
 def _state(view: View, job: ObservedJob) -> str:
-    """The job's status; for a pass-through job, whether it waits, runs, is suspended or has ended."""
+    """The job's status; for a pass-through job, whether it waits, runs, is suspended or has ended.
+
+    A completing job has ended for its owner, whatever we count it as.
+    """
+    if job.is_completing:
+        return COMPLETING
     return view.situation.statuses[job.id].value if _is_ours(view, job) else _PASS_THROUGH_STATES[job.state]
 
 

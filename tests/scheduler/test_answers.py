@@ -129,7 +129,7 @@ def test_a_user_is_told_only_the_accounts_of_their_own_jobs() -> None:
 
 
 def crowded() -> View:
-    """Capacity is withheld for bob's job 1, so that alice's job 2 waits; bob's job 8 has been completing for long."""
+    """Capacity is withheld for bob's job 1, so that alice's job 2 waits; bob's job 8 is completing."""
     return view(
         running(9, "c1", user_id=BOB, user="bob", account="chemistry"),
         running(8, "c2", user_id=BOB, is_completing=True, end_s=int(NOW) - 99),
@@ -153,13 +153,26 @@ def test_no_answer_to_a_user_names_another_users_job(command: str) -> None:
 
 def test_a_user_is_told_that_another_users_job_is_in_the_way() -> None:
     (row,) = ask(crowded(), "queue", ALICE)
-    assert row["reason"] == "would fit, but capacity is withheld for another user's job"
+    assert row["reason"] == (
+        "would fit, but capacity is withheld for another user's job; another user's job is still completing on c2"
+    )
     reply = ask(crowded(), "explain", ALICE, job_id=2)
     tried = [each for member in reply["cycle"]["members"] for each in member["tried"]]
     assert {(*each["withheld_in_the_way"], each["withheld_for_others"]) for each in tried} == {(1,)}
-    assert reply["unavailable"] == {"c2": "another user's job is completing there"}
     admins = ask(crowded(), "explain", ADMIN, job_id=2)["cycle"]["members"]
     assert {tuple(each["withheld_in_the_way"]) for member in admins for each in member["tried"]} == {(1,)}
+
+
+def test_a_waiting_job_names_the_job_that_is_completing_where_it_fits() -> None:
+    ending = running(8, "c1", is_completing=True, end_s=int(NOW))
+    seen = view(ending, tasks(1, 8), records=(record(8),), nodes=(node("c1"), node("c2", 4)))
+    rows = {row["job_id"]: row for row in ask(seen, "queue")}
+    assert rows[1]["state"] == "ours, waiting"
+    assert rows[1]["reason"].endswith("; job 8 is still completing on c1")
+    assert ask(seen, "explain", job_id=1)["job"]["reason"] == rows[1]["reason"]
+    assert rows[8]["state"] == "completing"
+    status = ask(seen, "status")
+    assert (status["waiting"], status["running"], status["completing"]) == (1, 0, 1)
 
 
 def test_the_queue_says_where_a_job_stands_in_it_and_what_it_takes() -> None:

@@ -93,13 +93,28 @@ def test_a_node_that_cannot_be_used_is_left_out_with_its_reason() -> None:
     assert planned(seen) == [1]
 
 
-def test_a_node_on_which_a_job_completes_for_long_is_left_out() -> None:
-    def ending(since_s):
-        return replace(running(1, "c1"), is_completing=True, end_s=int(NOW - since_s))
+@pytest.mark.parametrize("since_s", [0, 1, 99])
+def test_no_job_is_placed_on_a_node_on_which_a_job_is_completing(since_s) -> None:
+    ending = replace(running(8, "c1"), is_completing=True, end_s=int(NOW - since_s))
+    waiting = [job(number) for number in (1, 2)]
+    plan = max_jobs(MatchingParameters()).plan(situation(look(ending, *waiting)).snapshot)
+    assert [start.nodes for start in plan.starts] == [("c2",), ("c2",)]
 
-    assert list(free(situation(look(ending(3))))) == ["c1", "c2"]
-    seen = situation(look(ending(4), nodes=[node("c1"), node("c2", unavailable="down")]))
-    assert seen.snapshot.unavailable == {"c1": "job 1 is completing there", "c2": "down"}
+
+def test_the_capacity_of_a_node_on_which_a_job_is_completing_is_coming() -> None:
+    ending = replace(running(8, "c1"), is_completing=True, end_s=int(NOW))
+    seen = situation(look(ending, nodes=[node("c1"), node("c2", unavailable="down")]))
+    assert seen.snapshot.unavailable == {"c2": "down"}
+    assert free(seen) == {"c1": (0, 0)}
+    assert seen.snapshot.nodes[0].capacity.cores == 28
+
+
+def test_a_job_of_two_nodes_keeps_the_free_one_while_a_job_is_completing_on_the_other() -> None:
+    ending = replace(running(8, "c1"), is_completing=True, end_s=int(NOW))
+    both = job(1, tasks=56, cpus=56, nodes_min=2, nodes_max=2)
+    plan = max_jobs(MatchingParameters()).plan(situation(look(ending, both, tasks(2, 28))).snapshot)
+    assert plan.starts == ()
+    assert plan.report.withheld_for == (1,)
 
 
 # --- which jobs may use which nodes

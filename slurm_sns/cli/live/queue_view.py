@@ -16,7 +16,7 @@ LONGEST_NAME = 24
 #: Marks an over-aged job: it goes before all others, and capacity is withheld for it.
 OVER_AGED = "!"
 #: The states of jobs that have started.
-RUNS = ("running", "suspended")
+RUNS = ("running", "suspended", "completing")
 
 
 class Column(NamedTuple):

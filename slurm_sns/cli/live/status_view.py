@@ -88,8 +88,8 @@ def plain_lines(answer: Answer, now_s: float) -> Iterator[str]:
     yield f"started: {duration(now_s - answer['began_s'])} ago"
     yield f"cycles: {answer['cycles']}"
     yield f"cycle: {_cycle(answer)}"
-    suspended = ("suspended",) if answer.get("suspended") else ()
-    for name in ("waiting", "placing", "running", *suspended, "held_by_owner", "placed"):
+    some = [name for name in ("completing", "suspended") if answer.get(name)]
+    for name in ("waiting", "placing", "running", *some, "held_by_owner", "placed"):
         yield f"{name.replace('_', ' ')}: {answer[name]}"
     yield f"nodes: {answer['nodes']}"
     if "agents" in answer:
@@ -137,8 +137,7 @@ def _head(answer: Answer, now_s: float) -> Text:
 def _facts(answer: Answer) -> Table:
     facts = Table.grid(padding=(0, 2))
     jobs = [f"[bold]{answer[name]}[/] {name}" for name in ("waiting", "placing", "running")]
-    if answer.get("suspended"):
-        jobs.append(f"[bold]{answer['suspended']}[/] suspended")
+    jobs += [f"[bold]{answer[name]}[/] {name}" for name in ("completing", "suspended") if answer.get(name)]
     if answer["held_by_owner"]:
         jobs.append(f"[bold]{answer['held_by_owner']}[/] held by their owners")
     facts.add_row("jobs", ", ".join(jobs) + f"; [bold]{answer['placed']}[/] placed since the start")

@@ -9,11 +9,6 @@ from slurm_sns.scheduler.observe.observed import Observation, ObservedJob, Obser
 from slurm_sns.scheduler.snapshot.geometry import placed_demand
 from slurm_sns.scheduler.snapshot.release_times import Releases, of_running
 
-#: Slurm starts nothing on a node while a job there completes (slurmctld's cg_node_bitmap), though it counts that job's
-#: resources as free. Completing usually takes a fraction of a second, and a job placed in the meantime starts directly
-#: after it. A node whose epilog takes longer than this is left out.
-COMPLETING_GRACE_S = 3.0
-
 _PLACED = frozenset({JobStatus.PLACED, JobStatus.OVERDUE})
 
 #: A placed job, with what it will take on each of its nodes.
@@ -28,7 +23,16 @@ def occupies_placement(status: JobStatus) -> bool:
     return status in _PLACED
 
 
-def unavailable_nodes(observation: Observation, now_s: float) -> dict[str, str]:
+def completing_jobs(jobs: Iterable[ObservedJob]) -> dict[str, int]:
+    """The nodes on which a job is completing, whoever placed it, each with that job's id.
+
+    Slurm starts nothing on such a node (slurmctld's cg_node_bitmap), though it counts what the job had as free. A job
+    that must run there shows "ReqNodeNotAvail, May be reserved for other job", and client programs cancel it for that.
+    """
+    return {name: job.id for job in jobs if job.is_completing for name in job.allocated}
+
+
+def unavailable_nodes(observation: Observation) -> dict[str, str]:
     """The nodes on which nothing can be planned now, with the reason."""
     reasons = {node.name: node.unavailable for node in observation.nodes if node.unavailable}
     # A node that Slurm keeps for a job: if the job is known, it has a node claim (backlog_claims). If no job names the
@@ -37,9 +41,6 @@ def unavailable_nodes(observation: Observation, now_s: float) -> dict[str, str]:
     if planned:
         named = {name for job in observation.jobs for name in job.planned_on}
         reasons.update((name, "planned") for name in planned if name not in named)
-    for job in observation.jobs:
-        if job.is_completing and now_s - job.end_s > COMPLETING_GRACE_S:
-            reasons.update((name, f"job {job.id} is completing there") for name in job.allocated if name not in reasons)
     return reasons
 
 
@@ -59,8 +60,17 @@ def placed_jobs(observation: Observation, statuses: Mapping[int, JobStatus]) -> 
 
 
 def releases(observation: Observation, placed: Iterable[Placed], now_s: float) -> Releases:
-    """What running jobs and the jobs that we have placed will give back on each node, and when."""
-    found = of_running(observation.jobs, now_s)
+    """What running jobs and the jobs that we have placed will give back on each node, and when.
+
+    A node on which a job is completing has nothing free until then: all that nobody else holds comes free at any
+    moment, whatever the completing job had.
+    """
+    placed = list(placed)
+    found = of_running((job for job in observation.jobs if not job.is_completing), now_s)
+    completing, placed_on = completing_jobs(observation.jobs), _taken(placed)
+    for node in observation.nodes:
+        if node.name in completing:
+            found.add((node.name,), now_s, _free(node, placed_on.get(node.name, NOTHING)))
     for job, taken in placed:
         end_s = inf if job.walltime_s is None else now_s + job.walltime_s
         for name, amount in taken.items():
@@ -74,19 +84,32 @@ def free_nodes(
     unavailable: Mapping[str, str],
     unmanaged_gbps_per_core: float,
 ) -> tuple[Node, ...]:
-    """The nodes that can be planned on, with what running and placed jobs leave free."""
-    taken: dict[str, Resources] = {}
-    for _, amounts in placed:
-        for name, amount in amounts.items():
-            taken[name] = taken.get(name, NOTHING).plus(amount)
+    """The nodes that can be planned on, with what running and placed jobs leave free.
+
+    A completing job takes its nodes as a whole, as it does for Slurm.
+    """
+    taken, completing = _taken(placed), completing_jobs(observation.jobs)
     if unmanaged_gbps_per_core:
         for name, drawn in _drawn_unmanaged(observation, unmanaged_gbps_per_core).items():
             taken[name] = taken.get(name, NOTHING).plus(drawn)
     return tuple(
-        Node(node.name, node.capacity, _free(node, taken.get(node.name, NOTHING)))
+        Node(
+            node.name,
+            node.capacity,
+            NOTHING if node.name in completing else _free(node, taken.get(node.name, NOTHING)),
+        )
         for node in observation.nodes
         if node.name not in unavailable
     )
+
+
+def _taken(placed: Iterable[Placed]) -> dict[str, Resources]:
+    """What the placed jobs will take on each node."""
+    taken: dict[str, Resources] = {}
+    for _, amounts in placed:
+        for name, amount in amounts.items():
+            taken[name] = taken.get(name, NOTHING).plus(amount)
+    return taken
 
 
 def _free(node: ObservedNode, taken: Resources) -> Resources:

@@ -76,7 +76,7 @@ def planning_snapshot(
     """
     statuses, candidates = reconciled.statuses, reconciled.candidates
     observation = count_closids(observation, settings.closids)
-    unavailable, placed = unavailable_nodes(observation, now_s), placed_jobs(observation, statuses)
+    unavailable, placed = unavailable_nodes(observation), placed_jobs(observation, statuses)
     nodes = free_nodes(observation, placed, unavailable, settings.unmanaged_gbps_per_core)
     backlog = next_backlog(
         [job for job in observation.jobs if _is_in_backlog(job, statuses[job.id], settings, now_s)],

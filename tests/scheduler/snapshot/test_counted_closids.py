@@ -67,7 +67,7 @@ def test_each_job_with_ways_that_has_the_node_counts_also_those_that_pass_throug
     ("fields", "left"),
     [
         ({"state": JobState.SUSPENDED}, 1),  # it keeps its gres
-        ({"is_completing": True, "end_s": int(NOW)}, 2),
+        ({"is_completing": True, "end_s": int(NOW)}, 0),  # nothing is free there until it is over
         ({"state": JobState.ENDED}, 2),
         ({"state": JobState.PENDING, "allocated": ()}, 2),
     ],
