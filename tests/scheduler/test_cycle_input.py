@@ -358,7 +358,7 @@ def test_a_job_that_its_owner_held_stays_held_without_its_placement() -> None:
     why = "held by its owner after it was placed"
     assert (planned(seen), seen.corrections) == (
         [],
-        (Unpin(1, 7, why, hold=False, was_held=True, mark="sns:1 advised"),),
+        (Unpin(1, 7, why, hold=False, was_held=True, checks_hold=True, mark="sns:1 advised"),),
     )
     assert (seen.records[1].stage, free(seen)["c1"]) == (Stage.OWNER_HELD, (28, 128_000))
 
@@ -389,7 +389,7 @@ def test_a_placed_job_without_a_record_gets_one_with_the_nice_of_its_owner() -> 
 def test_an_overdue_job_is_unpinned_backs_off_and_keeps_the_reason_that_slurm_gives() -> None:
     seen = situation(look(pinned(1, "c1", reason="Resources")), record(1, placed_s=0, nice=3, failures=1))
     why = "placed on c1, but Slurm did not start it: Resources"
-    assert seen.corrections == (Unpin(1, 3, why),)
+    assert seen.corrections == (Unpin(1, 3, why, checks_hold=True),)
     assert seen.records[1] == JobRecord(
         1, SUBMIT, Stage.HOLDING, ("c1",), placed_s=0, nice=3, failures=2, retry_s=NOW + 10, note=why
     )
@@ -481,7 +481,7 @@ def test_an_unpin_that_did_not_reach_slurm_is_sent_again_and_counts_once(job, no
 
 def test_a_requeued_job_is_unpinned_and_starts_afresh() -> None:
     seen = situation(look(pinned(1, "c1", restarts=1)), record(1, nice=3, failures=4, retry_s=NOW + 99))
-    assert seen.corrections == (Unpin(1, 3, "requeued"),)
+    assert seen.corrections == (Unpin(1, 3, "requeued", checks_hold=True),)
     assert (seen.records[1].stage, seen.records[1].restarts, seen.records[1].failures) == (Stage.HOLDING, 1, 0)
     held_again = situation(look(job(1, restarts=1)), *seen.records.values())
     assert planned(held_again) == [1]
@@ -490,7 +490,7 @@ def test_a_requeued_job_is_unpinned_and_starts_afresh() -> None:
 def test_a_requeued_job_is_known_again_though_slurm_gives_it_a_new_submit_time() -> None:
     requeued = pinned(1, "c1", restarts=1, submit_s=SUBMIT + 50)
     seen = situation(look(requeued), record(1, nice=3))
-    assert (seen.corrections, seen.records[1].submit_s) == ((Unpin(1, 3, "requeued"),), SUBMIT + 50)
+    assert (seen.corrections, seen.records[1].submit_s) == ((Unpin(1, 3, "requeued", checks_hold=True),), SUBMIT + 50)
     held_again = situation(look(replace(requeued, priority=0, nice=3, pinned_to=())), *seen.records.values())
     assert held_again.records == {1: replace(seen.records[1].without_nodes(), stage=Stage.HELD)}
 
@@ -948,7 +948,7 @@ def test_a_job_that_ended_is_out_of_the_queue_but_remembered_because_it_can_be_r
     assert (ended.records, ended.jobs, ended.corrections) == ({1: known}, {}, ())
     requeued = pinned(1, "c1", restarts=1, submit_s=SUBMIT + 50, memory_per_node_mb=128_000)
     seen = situation(look(requeued), *ended.records.values())
-    assert seen.corrections == (Unpin(1, 3, "requeued", known.own_memory),)
+    assert seen.corrections == (Unpin(1, 3, "requeued", known.own_memory, checks_hold=True),)
 
 
 def test_a_job_that_started_on_nodes_of_its_owner_stays_held_when_they_hold_it_after_a_requeue() -> None:
