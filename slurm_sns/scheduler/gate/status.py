@@ -13,12 +13,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from slurm_sns.scheduler.observe.limit_retries import is_limit
-from slurm_sns.scheduler.observe.observed import JobState
+from slurm_sns.scheduler.observe.observed import SLURMS_HOLD, JobState
 from slurm_sns.submit import record as records
 from slurm_sns.submit.record import Record
 
-#: Slurm's reason when it holds a job itself: it could never run as it is.
-SLURMS_HOLD = "BadConstraints"
 #: How Slurm's reasons for waiting for other jobs begin: Dependency, DependencyNeverSatisfied.
 _DEPENDENCY = "Dependency"
 
