@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 from math import ceil, floor, inf
 from typing import NamedTuple
 
-from slurm_sns.scheduler.gate.status import GateJob, Status, own_begin_s
+from slurm_sns.scheduler.gate.status import Status, own_begin_s
+from slurm_sns.scheduler.observe.observed import EMPTY_QUEUE, DatabaseQueue, ObservedJob
 from slurm_sns.submit.record import Record
 
 #: The shortest first lease: a scheduler that starts anew takes less than that.
@@ -42,21 +43,6 @@ MOST_OF_QUEUE = 0.25
 #: The fraction of the golden ratio: its multiples spread consecutive ids evenly over [0, 1) (Weyl 1916; Knuth, The Art
 #: of Computer Programming, vol. 3, section 6.4).
 _GOLDEN = 0.6180339887498949
-
-
-class DatabaseQueue(NamedTuple):
-    """The messages that slurmctld keeps for slurmdbd (sdiag), and how many it keeps at most (MaxDBDMsgs)."""
-
-    length: int = 0
-    most: int = 10_000
-
-    @property
-    def is_filling(self) -> bool:
-        """Whether so many are kept that only what must be renewed is."""
-        return self.length > MOST_OF_QUEUE * self.most
-
-
-EMPTY_QUEUE = DatabaseQueue()
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +87,7 @@ def leases(heartbeat_timeout_s: float, gate_lease_s: float, gated_jobs: int) -> 
     return Leases(first_s, max(in_steps_s, 2 * first_s))
 
 
-def latest_s(job: GateJob) -> float:
+def latest_s(job: ObservedJob) -> float:
     """The latest moment at which the job's gate may open: no limit without a deadline.
 
     A job with a deadline and without a time limit that can be read may not be gated at all.
@@ -112,7 +98,7 @@ def latest_s(job: GateJob) -> float:
     return -inf if needed_s is None else job.deadline_s - needed_s - DEADLINE_MARGIN_S
 
 
-def next_gate_s(job: GateJob, now_s: float, lease: Leases) -> int | None:
+def next_gate_s(job: ObservedJob, now_s: float, lease: Leases) -> int | None:
     """Where the job's gate stands if it is written now; None if no gate in the future fits before its deadline.
 
     The owner's own begin time is the gate if it is at least the first lease away; squeue then shows what was asked for.
@@ -124,7 +110,7 @@ def next_gate_s(job: GateJob, now_s: float, lease: Leases) -> int | None:
     return floor(gate_s) if gate_s >= floor(now_s) + 1 else None
 
 
-def is_due(job: GateJob, record: Record, now_s: float, lease: Leases) -> bool:
+def is_due(job: ObservedJob, record: Record, now_s: float, lease: Leases) -> bool:
     """Whether the gate of a gated job is to be renewed now."""
     own_s = own_begin_s(job, record, now_s)
     least_s = lease.half_s if own_s is None else lease.first_s / 2
@@ -135,7 +121,7 @@ def is_due(job: GateJob, record: Record, now_s: float, lease: Leases) -> bool:
 
 
 def renewals(
-    jobs: Iterable[tuple[GateJob, Status]],
+    jobs: Iterable[tuple[ObservedJob, Status]],
     now_s: float,
     lease: Leases,
     interval_s: float,
@@ -146,9 +132,9 @@ def renewals(
     `interval_s` is the time since the last call, which sets how many are renewed: at least one of each kind. A lapsed
     gate for which `next_gate_s` is None is not among them: the job has opened in time for its deadline.
     """
-    lapsed: list[GateJob] = []
-    urgent: list[GateJob] = []
-    routine: list[GateJob] = []
+    lapsed: list[ObservedJob] = []
+    urgent: list[ObservedJob] = []
+    routine: list[ObservedJob] = []
     for job, status in jobs:
         record = job.record
         if record is None or status not in (Status.GATED, Status.LAPSED):
@@ -157,7 +143,7 @@ def renewals(
             lapsed.append(job)
         elif is_due(job, record, now_s, lease):
             (urgent if job.begin_s - now_s <= lease.urgent_s else routine).append(job)
-    if queue.is_filling:
+    if queue.length > MOST_OF_QUEUE * queue.most:
         routine = [job for job in routine if job.begin_s - now_s <= LAPSES_SOON_S]
         lease = replace(lease, is_spread=False)  # a whole lease each: nearly half as many renewals
     first = [*lapsed, *sorted(urgent, key=_by_gate)]
@@ -167,7 +153,7 @@ def renewals(
     )
 
 
-def _renewed(jobs: Sequence[GateJob], now_s: float, lease: Leases, most: int) -> list[Renewal]:
+def _renewed(jobs: Sequence[ObservedJob], now_s: float, lease: Leases, most: int) -> list[Renewal]:
     found: list[Renewal] = []
     for job in jobs:
         if len(found) == most:
@@ -182,7 +168,7 @@ def _most(per_s: int, interval_s: float) -> int:
     return max(1, floor(per_s * min(interval_s, MOST_INTERVAL_S)))
 
 
-def _by_gate(job: GateJob) -> tuple[int, int]:
+def _by_gate(job: ObservedJob) -> tuple[int, int]:
     return job.begin_s, job.id
 
 

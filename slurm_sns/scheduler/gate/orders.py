@@ -2,7 +2,7 @@
 
 | order | when | what it sends |
 |---|---|---|
-| place | a plan starts a gated job | nodes, tasks per node, gres, memory, boost, begin 1, record |
+| place | a plan starts a gated job | nodes, tasks per node, gres, memory, boost, grant, begin 1, record |
 | regate | a placement is taken back | the placement's fields as its owner had them, boost off, gate and record anew |
 | free | the job becomes Slurm's | the same with begin 1, or the owner's begin time if it lies ahead, and `free=` |
 | renew | the gate of a job is moved | gate and record |
@@ -19,8 +19,9 @@ from enum import StrEnum
 from typing import Any
 
 from slurm_sns.errors import Infeasible
-from slurm_sns.scheduler.gate.status import GateJob, Status, has_nodes_of, own_begin_s
-from slurm_sns.scheduler.observe.observed import JobState
+from slurm_sns.scheduler.gate.status import Status, has_nodes_of, own_begin_s
+from slurm_sns.scheduler.observe.observed import JobState, ObservedJob
+from slurm_sns.submit import grant_note
 from slurm_sns.submit import record as records
 from slurm_sns.submit.record import Memory, Record
 
@@ -47,6 +48,7 @@ class GateOrder:
 
     Attributes:
         job_id: the job, or an array's record, by its numeric id.
+        address: what Slurm calls it if it is one task of an array's record, `41_7`: then `job_id` is ours, not Slurm's.
         kind: what the order is for.
         admin_comment: the whole new text of the field.
         begin_s: the new begin time, `OPEN` to open the gate.
@@ -57,6 +59,7 @@ class GateOrder:
         gres: ways and bandwidth (GB/s) on each node; two zeros clear them.
         memory: the memory request, by CPU or by node.
         site_factor: Slurm's SiteFactor.
+        extra: the whole new text of Extra.
     """
 
     job_id: int
@@ -69,20 +72,26 @@ class GateOrder:
     gres: tuple[int, int] | None = None
     memory: Memory | None = None
     site_factor: int | None = None
+    extra: str | None = None
+    address: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where a job is to run, and what it gets on each node; None or 0 leaves what the job has."""
+    """Where a job is to run, and what it gets on each node; None or 0 leaves what the job has.
+
+    `grant` is the token for the agents on its nodes; None where it gets none.
+    """
 
     nodes: tuple[str, ...]
     tasks_per_node: int | None = None
     memory_mb: int | None = None
     ways: int = 0
     bandwidth_gbps: int = 0
+    grant: str | None = None
 
 
-def place(job: GateJob, placement: Placement, now_s: float, *, has_boost: bool) -> GateOrder:
+def place(job: ObservedJob, placement: Placement, now_s: float, *, has_boost: bool) -> GateOrder:
     """Pin a gated job to its nodes and open its gate. `has_boost`: the site's priorities have a SiteFactor for us.
 
     Raises:
@@ -118,10 +127,12 @@ def place(job: GateJob, placement: Placement, now_s: float, *, has_boost: bool) 
         gres=(placement.ways, placement.bandwidth_gbps) if placement.ways or placement.bandwidth_gbps else None,
         memory=None if placement.memory_mb is None else Memory(placement.memory_mb),
         site_factor=BOOST if has_boost else None,
+        extra=_granted(job, placement),
+        address=job.task_address,
     )
 
 
-def regate(job: GateJob, gate_s: int, now_s: float) -> GateOrder | None:
+def regate(job: ObservedJob, gate_s: int, now_s: float) -> GateOrder | None:
     """Take the placement back and gate the job until `gate_s`; None if it has no record or is Slurm's."""
     record = job.record
     if record is None or record.is_slurms:
@@ -130,7 +141,7 @@ def regate(job: GateJob, gate_s: int, now_s: float) -> GateOrder | None:
     return _taken_back(job, record, OrderKind.REGATE, gated, gate_s)
 
 
-def free(job: GateJob, why: str, now_s: float) -> GateOrder | None:
+def free(job: ObservedJob, why: str, now_s: float) -> GateOrder | None:
     """Take back all that is ours and give the job to Slurm; None if nothing is to be done.
 
     Nothing is to be done for a job without a record, for one that is Slurm's already, and for one that does not wait.
@@ -143,7 +154,7 @@ def free(job: GateJob, why: str, now_s: float) -> GateOrder | None:
     return _taken_back(job, record, OrderKind.FREE, freed, _opened_s(job, record, now_s))
 
 
-def renew(job: GateJob, gate_s: int, now_s: float, refused_nodes: tuple[str, ...] = ()) -> GateOrder | None:
+def renew(job: ObservedJob, gate_s: int, now_s: float, refused_nodes: tuple[str, ...] = ()) -> GateOrder | None:
     """Move the gate of a job that is not placed to `gate_s`; None if it has no record, is placed or is Slurm's.
 
     `refused_nodes` are those of a placement that Slurm has refused or not answered since: it may have put them on the
@@ -158,14 +169,14 @@ def renew(job: GateJob, gate_s: int, now_s: float, refused_nodes: tuple[str, ...
     return GateOrder(job.id, OrderKind.RENEW, comment, gate_s, nodes=() if is_left else None)
 
 
-def unboost(job: GateJob) -> GateOrder | None:
+def unboost(job: ObservedJob) -> GateOrder | None:
     """Take our boost off a job that runs; None if it has none of ours."""
     if job.record is None or job.site_factor != BOOST:
         return None
     return GateOrder(job.id, OrderKind.UNBOOST, site_factor=0)
 
 
-def follow_up(job: GateJob, status: Status, gate_s: int | None, now_s: float) -> GateOrder | None:
+def follow_up(job: ObservedJob, status: Status, gate_s: int | None, now_s: float) -> GateOrder | None:
     """The order that the state table says for a job of this status; None if it says none.
 
     `gate_s` is where the gate of this job may stand now (leases.next_gate_s); None: no gate fits before its deadline.
@@ -185,14 +196,14 @@ def follow_up(job: GateJob, status: Status, gate_s: int | None, now_s: float) ->
             return None
 
 
-def _why_taken(job: GateJob) -> str:
+def _why_taken(job: ObservedJob) -> str:
     if job.pinned_to:
         return "node list"
     is_changed = job.ways or job.bandwidth_gbps or job.has_other_gres or not job.is_plain
     return "changed by its owner" if is_changed else "opened by its owner"
 
 
-def _has_owners_nodes(job: GateJob) -> bool:
+def _has_owners_nodes(job: ObservedJob) -> bool:
     """Whether the node list is not that of the record: also if a placed job has none any more.
 
     A requeued job without a node list has run as Slurm chose, or its owner has cleared it: it is placed anew.
@@ -203,7 +214,7 @@ def _has_owners_nodes(job: GateJob) -> bool:
     return not has_nodes_of(job, record)
 
 
-def _opened_s(job: GateJob, record: Record, now_s: float) -> int | None:
+def _opened_s(job: ObservedJob, record: Record, now_s: float) -> int | None:
     """The begin time of a job that becomes Slurm's: its owner's if that lies ahead, otherwise none in the future."""
     if job.begin_s <= now_s:
         return own_begin_s(job, record, now_s)
@@ -212,12 +223,12 @@ def _opened_s(job: GateJob, record: Record, now_s: float) -> int | None:
     return own_begin_s(job, record, now_s) or OPEN
 
 
-def _unplaced(record: Record, job: GateJob) -> Record:
+def _unplaced(record: Record, job: ObservedJob) -> Record:
     """The record without its placement and its times."""
     return Record(hints=record.hints, restarts=max(job.restarts, record.restarts))
 
 
-def _replaced(job: GateJob, record: Record, placement: Placement) -> dict[str, Any]:
+def _replaced(job: ObservedJob, record: Record, placement: Placement) -> dict[str, Any]:
     """The words of the record for what this placement replaces in the job, and what it replaces that by.
 
     If an earlier placement is on the job still, the owner's values are those of its record.
@@ -233,7 +244,7 @@ def _replaced(job: GateJob, record: Record, placement: Placement) -> dict[str, A
     return words
 
 
-def _taken_back(job: GateJob, record: Record, kind: OrderKind, left: Record, begin_s: int | None) -> GateOrder:
+def _taken_back(job: ObservedJob, record: Record, kind: OrderKind, left: Record, begin_s: int | None) -> GateOrder:
     """Each field of the placement as its owner had it, if it still is what the record says."""
     own_tasks = _own_tasks_per_node(job, record)
     is_our_gres = (job.ways, job.bandwidth_gbps) == (record.ways, record.bandwidth_gbps) and not job.has_other_gres
@@ -248,22 +259,30 @@ def _taken_back(job: GateJob, record: Record, kind: OrderKind, left: Record, beg
         gres=(0, 0) if is_our_gres and (record.ways or record.bandwidth_gbps) else None,
         memory=_own_memory(job, record),
         site_factor=0 if job.site_factor == BOOST else None,
+        extra=grant_note.without_grant(job.extra),
     )
 
 
-def _own_tasks_per_node(job: GateJob, record: Record) -> int | None:
+def _granted(job: ObservedJob, placement: Placement) -> str | None:
+    """The new text of Extra; None if it stays. An earlier placement's grant does not stay."""
+    if placement.grant is None:
+        return grant_note.without_grant(job.extra)
+    return grant_note.with_grant(job.extra, placement.grant)
+
+
+def _own_tasks_per_node(job: ObservedJob, record: Record) -> int | None:
     """The owner's tasks per node if ours are on the job, otherwise None."""
     given = record.given_tasks_per_node
     return record.tasks_per_node if given is not None and job.tasks_per_node == given else None
 
 
-def _own_memory(job: GateJob, record: Record) -> Memory | None:
+def _own_memory(job: ObservedJob, record: Record) -> Memory | None:
     """The owner's memory if ours is on the job, otherwise None."""
     is_ours = job.memory_per_cpu_mb is None and job.memory_per_node_mb == record.given_memory_mb
     return record.own_memory if is_ours and record.given_memory_mb is not None else None
 
 
-def _memory_of(job: GateJob) -> Memory:
+def _memory_of(job: ObservedJob) -> Memory:
     if job.memory_per_cpu_mb is not None:
         return Memory(job.memory_per_cpu_mb, is_by_cpu=True)
     return Memory(job.memory_per_node_mb or 0)

@@ -9,12 +9,10 @@ ahead, and is not our gate, counts as its owner's.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
 from slurm_sns.scheduler.observe.limit_retries import is_limit
-from slurm_sns.scheduler.observe.observed import SLURMS_HOLD, JobState
-from slurm_sns.submit import record as records
+from slurm_sns.scheduler.observe.observed import SLURMS_HOLD, JobState, ObservedJob
 from slurm_sns.submit.record import Record
 
 #: How Slurm's reasons for waiting for other jobs begin: Dependency, DependencyNeverSatisfied.
@@ -40,51 +38,7 @@ class Status(StrEnum):
     TAKEN = "opened or changed by its owner: left to Slurm from now on"
 
 
-@dataclass(frozen=True, slots=True)
-class GateJob:
-    """What status, orders and leases need of one job record of slurmctld; units and fields are those of ObservedJob.
-
-    Attributes:
-        id: Slurm's job id. For an array's waiting tasks, that of their one record.
-        is_special: a cron, federated or heterogeneous job.
-        is_plain: it asks for nothing that we do not place; a node list and gres of ours are not looked at here.
-        begin_s: Slurm's begin time, 0 if it has none.
-        waits_for_others: Slurm shows a dependency that is not fulfilled.
-        site_factor: Slurm's SiteFactor, with our boost while it is placed.
-        deadline_s: when it must have ended (--deadline); None if it has no deadline.
-        walltime_s, time_min_s: its time limit, and the shortest limit that it accepts (--time-min).
-    """
-
-    id: int
-    state: JobState
-    admin_comment: str = ""
-    is_special: bool = False
-    is_plain: bool = True
-    priority: int = 1
-    reason: str = ""
-    restarts: int = 0
-    begin_s: int = 0
-    waits_for_others: bool = False
-    pinned_to: tuple[str, ...] = ()
-    tasks: int = 1
-    tasks_per_node: int | None = None
-    memory_per_cpu_mb: int | None = None
-    memory_per_node_mb: int | None = None
-    ways: int = 0
-    bandwidth_gbps: int = 0
-    has_other_gres: bool = False
-    site_factor: int = 0
-    deadline_s: int | None = None
-    walltime_s: int | None = None
-    time_min_s: int | None = None
-
-    @property
-    def record(self) -> Record | None:
-        """The record in its AdminComment; None if there is none."""
-        return records.read(self.admin_comment)
-
-
-def status_of(job: GateJob, now_s: float, place_timeout_s: float) -> Status:
+def status_of(job: ObservedJob, now_s: float, place_timeout_s: float) -> Status:
     """The status of this job now. Every job has exactly one; nothing is raised."""
     record = job.record
     if record is None or job.is_special:
@@ -102,7 +56,7 @@ def status_of(job: GateJob, now_s: float, place_timeout_s: float) -> Status:
     return _waiting(job, record, now_s)
 
 
-def _placed(job: GateJob, record: Record, now_s: float, place_timeout_s: float) -> Status:
+def _placed(job: ObservedJob, record: Record, now_s: float, place_timeout_s: float) -> Status:
     """The status of a pending job whose record names a placement. What its owner changed goes before a hold."""
     is_ahead = job.begin_s > now_s
     if not has_nodes_of(job, record) or (is_ahead and job.begin_s != record.gate_s):
@@ -116,7 +70,7 @@ def _placed(job: GateJob, record: Record, now_s: float, place_timeout_s: float) 
     return Status.OVERDUE if is_late or job.reason == SLURMS_HOLD or is_limit(job.reason) else Status.PLACED
 
 
-def _waiting(job: GateJob, record: Record, now_s: float) -> Status:
+def _waiting(job: ObservedJob, record: Record, now_s: float) -> Status:
     """The status of a pending job without a placement of ours: all nodes and gres on it are its owner's."""
     has_gres = job.ways > 0 or job.bandwidth_gbps > 0 or job.has_other_gres
     if job.pinned_to or has_gres or not job.is_plain:
@@ -126,17 +80,17 @@ def _waiting(job: GateJob, record: Record, now_s: float) -> Status:
     return Status.LAPSED if job.begin_s in (0, record.gate_s) else Status.TAKEN
 
 
-def has_nodes_of(job: GateJob, record: Record) -> bool:
+def has_nodes_of(job: ObservedJob, record: Record) -> bool:
     """Whether the job's node list is that of the placement on record, in any order."""
     return bool(job.pinned_to) and set(job.pinned_to) == set(record.nodes)
 
 
-def is_held(job: GateJob) -> bool:
+def is_held(job: ObservedJob) -> bool:
     """Whether its owner or an administrator holds the job. Slurm's own hold ends when a placement is taken back."""
     return job.priority == 0 and job.reason != SLURMS_HOLD
 
 
-def own_begin_s(job: GateJob, record: Record, now_s: float) -> int | None:
+def own_begin_s(job: ObservedJob, record: Record, now_s: float) -> int | None:
     """The begin time that the owner has set and that still lies ahead; None if there is none.
 
     A begin time that is not our gate is the owner's, except after a requeue, when Slurm sets one (requeue_delay).
@@ -146,7 +100,7 @@ def own_begin_s(job: GateJob, record: Record, now_s: float) -> int | None:
     return record.begin_s if record.begin_s is not None and record.begin_s > now_s else None
 
 
-def may_be_planned(job: GateJob, now_s: float, place_timeout_s: float) -> bool:
+def may_be_planned(job: ObservedJob, now_s: float, place_timeout_s: float) -> bool:
     """Whether the job may be placed now: gated, not held, without open dependencies, and its owner's time has come.
 
     The dependency itself is looked at beside Slurm's reason: after an update the reason is None until Slurm's next pass
@@ -159,6 +113,6 @@ def may_be_planned(job: GateJob, now_s: float, place_timeout_s: float) -> bool:
     return not (is_held(job) or waits or own_begin_s(job, record, now_s) is not None)
 
 
-def statuses(jobs: Sequence[GateJob], now_s: float, place_timeout_s: float) -> dict[int, Status]:
+def statuses(jobs: Sequence[ObservedJob], now_s: float, place_timeout_s: float) -> dict[int, Status]:
     """The status of each of these jobs, by job id."""
     return {job.id: status_of(job, now_s, place_timeout_s) for job in jobs}

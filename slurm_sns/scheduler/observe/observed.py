@@ -8,8 +8,11 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from slurm_sns.model import NOTHING, Resources
+from slurm_sns.scheduler.observe import task_ids
 from slurm_sns.scheduler.observe.tres_limits import NO_LIMITS, TresLimits
+from slurm_sns.submit import record as records
 from slurm_sns.submit.hints import Hints
+from slurm_sns.submit.record import Record
 
 #: Slurm's reason for its own hold of a job that could never run as it is: at all, or on the nodes that we gave it.
 SLURMS_HOLD = "BadConstraints"
@@ -35,7 +38,7 @@ class Dependency(NamedTuple):
     """Another job that a job waits for. If that is an array, `task` is the task that it waits for (None: all of them).
 
     `kind` is Slurm's word (afterok, afterany, ...). `state` is what Slurm found when it last checked: unfulfilled,
-    fulfilled or failed. Slurm checks the dependencies of a held job only once a minute.
+    fulfilled or failed.
     """
 
     kind: str
@@ -54,23 +57,26 @@ class ObservedJob:
 
     Attributes:
         id: Slurm's job id.
-        extra: the job's Extra field.
-        hints: the hints in our mark in `extra`; None if there is no readable mark.
+        admin_comment: the job's AdminComment, which has our record.
+        extra: the job's Extra field, which has the grant of a placement beside its owner's own text.
+        is_special: a cron, federated or heterogeneous job.
         priority: 0 while the job is held.
-        nice: the nice value, with our boost while a placement is on the job.
+        site_factor: Slurm's SiteFactor, with our boost while the job is placed.
         restarts: Slurm's count of the job's restarts.
         pinned_to: the job's required node list.
         allocated: the nodes that the job has.
         nodes_min, nodes_max, tasks_per_node: what the job asks for; None if it leaves the choice open.
         has_open_nodes: our submit filter set the maximum number of nodes to any number at submission. A placement that
             sets tasks per node leaves that maximum as it is.
-        begin_s: when it may start at the earliest.
+        begin_s: when it may start at the earliest, 0 if Slurm has no such time: our gate, or its owner's begin time.
+        deadline_s: when it must have ended (--deadline); None if it has no deadline.
+        time_min_s: the shortest time limit that it accepts (--time-min).
         start_s: when it started; for a waiting job, when Slurm plans to start it.
         suspended_s: when it was last suspended or resumed.
         may_restart: Slurm's Requeue flag.
         ways, bandwidth_gbps: the cache ways and the bandwidth that it asks for on each node, as gres.
         has_other_gres: whether it asks for any other gres, or for gres that cannot be read.
-        waits_for_others: whether it waits for a dependency.
+        waits_for_others: Slurm shows a dependency that is not fulfilled.
         waits_for: those of its dependencies that can be read.
         any_suffices: one fulfilled dependency is enough.
         array_id: the job id of its array; None for any other job.
@@ -97,9 +103,11 @@ class ObservedJob:
     qos: str = ""
     priority: int = 0
     nice: int = 0
+    site_factor: int = 0
     restarts: int = 0
+    admin_comment: str = ""
     extra: str = ""
-    hints: Hints | None = None
+    is_special: bool = False
     comment: str = ""
     reason: str = ""
     pinned_to: tuple[str, ...] = ()
@@ -115,6 +123,8 @@ class ObservedJob:
     memory_per_cpu_mb: int | None = None
     memory_per_node_mb: int | None = None
     walltime_s: int | None = None
+    time_min_s: int | None = None
+    deadline_s: int | None = None
     begin_s: int = 0
     start_s: int = 0
     end_s: int = 0
@@ -142,6 +152,17 @@ class ObservedJob:
     unreadable: str = ""
 
     @property
+    def record(self) -> Record | None:
+        """Our record in its AdminComment; None if there is none."""
+        return records.read(self.admin_comment)
+
+    @property
+    def hints(self) -> Hints | None:
+        """The hints of its owner; None if it has no record of ours."""
+        record = self.record
+        return None if record is None else record.hints
+
+    @property
     def label(self) -> str:
         """The job as squeue names it: a job `41`, a task `41_7`, waiting tasks `41_[8-99%5]`."""
         if self.array_id is None:
@@ -152,17 +173,14 @@ class ObservedJob:
         return f"{self.array_id}_[{self.array_tasks}{limit}]"
 
     @property
-    def address(self) -> str:
-        """The name of this record alone for Slurm's commands, to which an array's id means all of its tasks."""
-        if self.array_task is not None:
-            return f"{self.array_id}_{self.array_task}"
-        is_cut_off = self.array_tasks.endswith("...")
-        return f"{self.array_id}_[{self.array_tasks}]" if self.array_tasks and not is_cut_off else str(self.id)
-
-    @property
     def task(self) -> tuple[int, int] | None:
         """The array id and the task number of the job; None if it is not one task of an array."""
         return None if self.array_id is None or self.array_task is None else (self.array_id, self.array_task)
+
+    @property
+    def task_address(self) -> str:
+        """What Slurm calls one task of an array's record that has no id of its own yet; empty for any other job."""
+        return self.label if task_ids.task_of(self.id) is not None else ""
 
     @property
     def is_plain(self) -> bool:
@@ -176,11 +194,6 @@ class ObservedJob:
         There `nodes_min` is Slurm's own number, which a placement that was taken back has changed.
         """
         return 1 if self.nodes_max is None else self.nodes_min or 1
-
-    @property
-    def is_slurms(self) -> bool:
-        """Whether its mark says that it is Slurm's: the filter never held it, or we have given it to Slurm since."""
-        return self.hints is not None and self.hints.advised
 
     @property
     def has_failed_dependency(self) -> bool:
@@ -273,6 +286,16 @@ class Backfill(NamedTuple):
 BACKFILL = Backfill()
 
 
+class DatabaseQueue(NamedTuple):
+    """The messages that slurmctld keeps for slurmdbd (sdiag), and how many it keeps at most (MaxDBDMsgs)."""
+
+    length: int = 0
+    most: int = 10_000
+
+
+EMPTY_QUEUE = DatabaseQueue()
+
+
 @dataclass(frozen=True, slots=True)
 class Observation:
     """One bulk read: jobs first, then nodes, so that a job that starts in between is counted twice and never missed.
@@ -290,7 +313,8 @@ class Observation:
         tres_limits: which TRES are limited, and for whom.
         backfill: how often and how far ahead Slurm's backfill plans.
         preemption: which jobs may preempt others.
-        priority_type: Slurm's PriorityType.
+        has_boost: a SiteFactor of ours counts: PriorityType is priority/multifactor, and no plugin sets the factor.
+        database_queue: the messages that slurmctld keeps for slurmdbd.
     """
 
     jobs: tuple[ObservedJob, ...]
@@ -303,7 +327,8 @@ class Observation:
     tres_limits: TresLimits = NO_LIMITS
     backfill: Backfill = BACKFILL
     preemption: PreemptionRules = NO_PREEMPTION
-    priority_type: str = "priority/multifactor"
+    has_boost: bool = True
+    database_queue: DatabaseQueue = EMPTY_QUEUE
 
     @property
     def unreadable(self) -> dict[str, str]:

@@ -1,0 +1,15 @@
+"""The ids of array tasks that Slurm keeps in their array's one record: numbers of ours, larger than any id of Slurm's."""
+
+#: Slurm's job ids have 32 bits.
+_BITS = 32
+
+
+def task_id(array_id: int, task: int) -> int:
+    """The id of this task of this array."""
+    return (array_id << _BITS) + task + 1
+
+
+def task_of(job_id: int) -> tuple[int, int] | None:
+    """The array id and the task number of such an id; None for an id of Slurm's."""
+    array_id, task = job_id >> _BITS, job_id & ((1 << _BITS) - 1)
+    return (array_id, task - 1) if array_id else None
