@@ -32,8 +32,8 @@ local UNSET = { [16] = { [65534] = true, [65535] = true }, [32] = { [4294967294]
 
 -- The fields of job_desc that are read, by type (unsigned integers by width), as in slurm_sns/submit/submission.py.
 local TEXTS = {
-  "partition", "clusters", "comment", "extra", "reservation", "tres_per_job", "tres_per_node", "tres_per_socket",
-  "tres_per_task", "cpus_per_tres", "mem_per_tres", "features", "batch_features", "prefer", "req_nodes", "exc_nodes",
+  "partition", "clusters", "comment", "admin_comment", "reservation", "tres_per_job", "tres_per_node",
+  "tres_per_socket", "tres_per_task", "cpus_per_tres", "mem_per_tres", "features", "batch_features", "prefer", "req_nodes", "exc_nodes",
   "network", "licenses",
 }
 local NUMBERS = {
@@ -64,6 +64,22 @@ local function burst_buffer_of(script)
   return cut and "comments of more than " .. MOST_COMMENTS_BYTES .. " bytes" or ""
 end
 
+-- Whether a directive of the script says --deadline. As sbatch does it, getopt_long takes --dea for it, too, quotes and
+-- backslashes may stand anywhere, and the directives end at the first line that is neither empty nor a comment. #SLURM
+-- is the old name of #SBATCH. In doubt it does: in a value of another option, or if the comments exceed our limit.
+local function says_deadline(script)
+  local text = "\n" .. script:sub(1, MOST_COMMENTS_BYTES)
+  local command = text:find("\n[ \t\r\v\f]*[^#%s]")
+  if not command and #script > MOST_COMMENTS_BYTES then
+    return true
+  end
+  local comments = text:sub(1, command or -1)
+  if not comments:find("\n#S", 1, true) then
+    return false
+  end
+  return comments:gsub("[\"'\\]", ""):find("\n#S[BL][^\n]*%-%-dea") ~= nil
+end
+
 -- The functions that read the fields of a submission from Slurm's job description.
 local READ = {}
 for _, name in ipairs(TEXTS) do
@@ -81,6 +97,11 @@ for _, name in ipairs({ "min_mem_per_node", "min_mem_per_cpu" }) do
   READ[name] = function(job_desc) return job_desc[name] end
 end
 
+function READ.begin_time(job_desc)
+  local begin_s = job_desc.begin_time or 0
+  return begin_s > 0 and begin_s or nil
+end
+
 function READ.script(job_desc) return job_desc.script or false end
 function READ.script_bytes(_, job) return job.script and #job.script or nil end
 function READ.batch(_, job) return job.script ~= false end
@@ -90,6 +111,8 @@ function READ.burst_buffer(job_desc, job)
   local asked = job_desc.burst_buffer or ""
   return asked ~= "" and asked or burst_buffer_of(job.script or "")
 end
+
+function READ.has_deadline(_, job) return says_deadline(job.script or "") end
 
 -- Whether one of Slurm's flags is set. Lua 5.1 has no operators for bits.
 local function has(flags, bit)
@@ -199,7 +222,8 @@ end
 
 local FORM = {
   mode = "string", default_partition = "string", heartbeat_path = "string", kill_switch_path = "string",
-  heartbeat_timeout_s = "number", default_memory_per_cpu_mb = "number",
+  heartbeat_timeout_s = "number", first_lease_s = "number", default_memory_per_cpu_mb = "number",
+  tells_users = "boolean",
   partitions = "table", heuristics = "table", messages = "table",
 }
 
@@ -249,28 +273,32 @@ function M.killed(path)
   return code ~= ENOENT and code ~= ENOTDIR
 end
 
+-- The verdict, and the table by which it was made.
 function M.verdict(job_desc, path, now_s)
   local tbl = M.load_table(path or M.table_path)
   local heartbeat_s, killed = M.heartbeat(tbl.heartbeat_path), M.killed(tbl.kill_switch_path)
-  return judge.judge(M.submission(job_desc), tbl, now_s or os.time(), heartbeat_s, killed)
+  return judge.judge(M.submission(job_desc), tbl, now_s or os.time(), heartbeat_s, killed), tbl
 end
 
 -- Judges the job and applies the verdict to it. Returns slurm.SUCCESS, or slurm.ERROR after telling the user why.
 -- `part_list` are the partitions that Slurm passes to the script; without them `open_nodes` is not called.
 function M.submit(job_desc, slurm, part_list)
-  local verdict = M.verdict(job_desc)
+  local verdict, tbl = M.verdict(job_desc)
   if verdict.refuse then
     slurm.log_user("%s", verdict.refuse)
     return slurm.ERROR
   elseif verdict.pass then
     slurm.log_debug("sns: passes through: %s", verdict.pass)
-  else
-    job_desc.extra = verdict.extra -- before the hold: nobody would release a held job without a mark
-    if verdict.hold then
-      if not verdict.fixed and says_several_tasks(job_desc) and nowhere_limited(part_list or {}) then
-        open_nodes(job_desc)
-      end
-      job_desc.priority = 0
+    return slurm.SUCCESS
+  end
+  job_desc.admin_comment = verdict.admin_comment -- before the gate, which without a record looks like its owner's
+  if verdict.begin_s then
+    if not verdict.fixed and says_several_tasks(job_desc) and nowhere_limited(part_list or {}) then
+      open_nodes(job_desc)
+    end
+    job_desc.begin_time = verdict.begin_s
+    if tbl.tells_users then
+      slurm.log_user("%s", tbl.messages.managed)
     end
   end
   return slurm.SUCCESS

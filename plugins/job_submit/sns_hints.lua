@@ -1,5 +1,5 @@
--- Hints, the mark and the messages, in Lua 5.1: the same as hints.py, mark.py and messages.py of slurm_sns/submit,
--- which is the authority.
+-- Hints, the record and the messages, in Lua 5.1: the same as hints.py, record.py and messages.py of slurm_sns/submit,
+-- which is the authority. Of the record only what the submit filter writes.
 --
 -- Pure. A user's text is never used as a pattern, a format or code here, and messages show it only through `quote`.
 -- luacheck: std min
@@ -175,7 +175,7 @@ function M.parse(job, tbl)
   return hints, message
 end
 
--- the mark ----------------------------------------------------------------------------------------------------------
+-- the record --------------------------------------------------------------------------------------------------------
 
 -- One text for equal numbers such as 0.90, .9 and 0.9. It works on the digits, so that no locale matters.
 local function canonical_alpha(text)
@@ -184,8 +184,10 @@ local function canonical_alpha(text)
   return (units == "" and "0" or units) .. (fraction == "" and "" or "." .. fraction)
 end
 
-function M.mark(hints)
-  local parts = { PREFIX .. "1" }
+-- The text of AdminComment with our record: the hints, then `values`, a list of words with values. No record of ours
+-- stands in `admin_comment` yet.
+function M.written(admin_comment, hints, values)
+  local parts = { PREFIX .. "2" }
   for _, key in ipairs(VALUED) do
     local value = hints[key]
     if value then
@@ -197,12 +199,14 @@ function M.mark(hints)
       parts[#parts + 1] = flag
     end
   end
-  for _, word in ipairs({ "fixed", "advised" }) do
-    if hints[word] then
-      parts[#parts + 1] = word
-    end
+  if hints.fixed then
+    parts[#parts + 1] = "fixed"
   end
-  return table.concat(parts, " ")
+  for _, pair in ipairs(values) do
+    parts[#parts + 1] = pair[1] .. "=" .. (type(pair[2]) == "number" and whole(pair[2]) or pair[2])
+  end
+  local segment = table.concat(parts, " ")
+  return admin_comment == "" and segment or admin_comment .. ";" .. segment
 end
 
 return M

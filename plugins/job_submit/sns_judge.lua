@@ -9,13 +9,14 @@ local hints = require("sns_hints")
 local begins, say = hints.begins, hints.say
 
 local M = {
-  version = 1, -- of the form of the table in filter.lua; see slurm_sns/submit/table.py
+  version = 2, -- of the form of the table in filter.lua; see slurm_sns/submit/table.py
   most_spank_entries = 64,
 }
 
 local MOST_MEMORY_MB = 4294967296 -- 2^32: products with the CPUs of a task stay exact in doubles
 local MOST_PARTITION_BYTES, MOST_COMMENT_BYTES, MOST_TRES_BYTES, MOST_SHAPES = 1024, 1024, 1024, 500
 local MOST_SCRIPT_BYTES = 262144
+local MOST_BEGIN_S = 99999999999 -- a record has no larger number
 
 -- what we do not place ----------------------------------------------------------------------------------------------
 
@@ -82,10 +83,10 @@ local UNPLACED = {
   { "overcommit", function(job)
     return job.min_cpus ~= nil and job.num_tasks ~= nil and job.min_cpus > 0 and job.min_cpus < job.num_tasks
   end },
-  { "own hold", function(job) return job.priority == 0 end },
-  { "own priority", function(job) return job.priority ~= nil end },
+  { "own priority", any_number("priority") },
+  { "distant begin time", function(job) return (job.begin_time or 0) > MOST_BEGIN_S end },
   { "large SPANK environment", function(job) return (job.spank_job_env_size or 0) > M.most_spank_entries end },
-  { "own extra", any_text("extra") },
+  { "own admin comment", function(job) return job.admin_comment:find(hints.PREFIX, 1, true) ~= nil end },
   { "clusters", any_text("clusters") },
   { "reservation", any_text("reservation") },
   { "gres", any_text("tres_per_job", "tres_per_node", "tres_per_socket", "cpus_per_tres", "mem_per_tres") },
@@ -99,6 +100,7 @@ local UNPLACED = {
   { "not a batch job", function(job) return not job.batch end },
   { "large script", function(job) return (job.script_bytes or 0) > MOST_SCRIPT_BYTES end },
   { "burst buffer", any_text("burst_buffer") },
+  { "deadline", function(job) return job.has_deadline end },
 }
 
 local function unplaced(job)
@@ -277,8 +279,19 @@ local function partitions_of(job, tbl)
   return names
 end
 
--- Returns {pass = reason}, {refuse = message} or {extra = mark, hold = boolean, fixed = boolean}. The mark contains
--- `fixed` as well.
+-- The AdminComment with our record in it, and in enforce the job's gate.
+local function managed(job, tbl, now_s, told)
+  if tbl.mode ~= "enforce" then
+    return { admin_comment = hints.written(job.admin_comment, told, { { "free", "advise" } }) }
+  end
+  local own_s = (job.begin_time or 0) > now_s and job.begin_time or nil
+  local gate_s = math.max(own_s or 0, now_s + tbl.first_lease_s)
+  local values = { { "g", gate_s }, own_s and { "b", own_s } }
+  return { admin_comment = hints.written(job.admin_comment, told, values), begin_s = gate_s, fixed = told.fixed }
+end
+
+-- Returns {pass = reason}, {refuse = message} or {admin_comment = text}, in enforce with begin_s and fixed. The record
+-- contains `fixed` as well.
 function M.judge(job, tbl, now_s, heartbeat_s, killed)
   local idle = M.idle(tbl, now_s, heartbeat_s, killed)
   if idle then
@@ -293,21 +306,18 @@ function M.judge(job, tbl, now_s, heartbeat_s, killed)
     return { refuse = wrong }
   elseif #job.comment > MOST_COMMENT_BYTES then
     return { pass = "long comment" }
-  elseif begins(job.extra, hints.PREFIX) then
-    return { refuse = say(tbl.messages, "extra", { value = hints.quote(job.extra) }) }
   end
   local reason = told.off and "off" or unplaced(job)
     or (leaves_memory_open(job, tbl, names) and "whole memory of unlike nodes")
   if reason then
     return { pass = reason }
   end
-  local hold = tbl.mode == "enforce"
-  local too_large = hold and refusal(job, tbl, names)
+  local too_large = tbl.mode == "enforce" and refusal(job, tbl, names)
   if too_large then
     return { refuse = too_large }
   end
-  told.fixed, told.advised = fixes_geometry(job), not hold
-  return { extra = hints.mark(told), hold = hold, fixed = told.fixed }
+  told.fixed = fixes_geometry(job)
+  return managed(job, tbl, now_s, told)
 end
 
 return M

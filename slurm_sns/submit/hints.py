@@ -49,10 +49,6 @@ class Hints:
         off: the job is left to Slurm.
         fixed: not a hint: the job's own options fix its geometry (nodes, tasks per node or a distribution), so that we
             may not choose it. Set at submission, because Slurm does not show a job's --distribution.
-        advised: not a hint: we do not hold the job. The filter only marked it (in the mode advise), or it was held and
-            has been given to Slurm.
-        nice: not a hint: the job's own nice value, 1 to 2147483645, noted while the scheduler has replaced it.
-        grant: not a hint: the token of the placement's grant, which the scheduler writes (scheduler.agents).
     """
 
     alpha: float | None = None
@@ -64,9 +60,6 @@ class Hints:
     restartable: bool = False
     off: bool = False
     fixed: bool = False
-    advised: bool = False
-    nice: int | None = None
-    grant: str | None = None
 
 
 NO_HINTS = Hints()

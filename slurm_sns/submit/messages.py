@@ -22,7 +22,7 @@ MESSAGES: Mapping[str, str] = {
     "duplicate": "sns: {key}: given twice; give each hint once",
     "long": "sns: --comment {value}: hints have at most {most} bytes; valid are {valid}",
     "off": "sns: --comment sns:off stands alone: it cannot be combined with other hints",
-    "extra": "sns: --extra {value}: texts that begin with sns: are the scheduler's own; choose another text",
+    "managed": "sns: slurm_sns will place this job; see: sns queue",
     "task-cpus": "sns: no node has {asked} CPUs for one task: " + _HAS,
     "node-memory": "sns: no node has {asked} MiB of memory: " + _HAS,
     "task-both": "sns: no node has both {asked} CPUs and {asked_mb} MiB for one task: " + _HAS,

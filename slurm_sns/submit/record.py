@@ -4,11 +4,13 @@ Submit filter and scheduler write it by the RPC that makes the change, and an ow
 is one segment of the field's text: it begins with `sns:2` at the start of the text or after a blank, a newline or a
 semicolon, and it ends before the next semicolon or newline. All other text of the field is kept.
 
-The words of a segment stand in one canonical order: the hints in the form of submit.mark, then what we changed in the
-job. A segment that begins as ours and has any other form, or stands there twice, counts as `free=`: the job is Slurm's.
+The words of a segment stand in one canonical order: the hints, then what we changed in the job. A segment that begins
+as ours and has any other form, or stands there twice, counts as `free=`: the job is Slurm's.
 
 | word | meaning |
 |---|---|
+| `alpha=`, `program=`, `max-scale=`, `heuristic=`, `exclusive`, `reprofile`, `restartable` | the owner's hints |
+| `fixed` | the owner's options fix the job's geometry |
 | `g=` | the gate that was written last, in Unix seconds; it stays while the job is placed |
 | `b=` | the owner's own begin time, in Unix seconds |
 | `r=` | Slurm's restart count when the record was written; left out if it is 0 |
@@ -24,8 +26,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from slurm_sns.submit import mark
-from slurm_sns.submit.hints import NO_HINTS, PREFIX, Hints
+from slurm_sns.submit.hints import FLAGS, NO_HINTS, PREFIX, VALUED, Hints, is_alpha, is_max_scale, is_program
 
 BEGIN = PREFIX + "2"
 
@@ -51,7 +52,11 @@ _NUMBER = re.compile(rf"(?:0|[1-9][0-9]{{0,{MOST_DIGITS - 1}}})\Z")
 _NODES = re.compile(r"[A-Za-z0-9_.-]+(?:,[A-Za-z0-9_.-]+)*\Z")
 _WHY = re.compile(rf"[a-z0-9-]{{1,{MOST_WHY}}}\Z")
 _NUMBERS = ("g", "b", "r", "at", "t", "tg", "mg", "w", "bw")
-_KEYS = {*_NUMBERS, "n", "mo", "free"}
+_VALUED = {*VALUED, *_NUMBERS, "n", "mo", "free"}
+# The words without a value, in this order after the hints with one.
+_FLAGS = (*FLAGS, "fixed")
+# A name that the configuration knew when the job was submitted; it may no longer know the name when it is read.
+_HEURISTIC = re.compile(r"[a-z0-9-]{1,64}\Z")
 
 
 class Memory(NamedTuple):
@@ -66,7 +71,7 @@ class Record:
     """What we noted in the job itself; None, 0 or empty where the segment has no such word.
 
     Attributes:
-        hints: the owner's hints, and `fixed`. Nothing else of the older mark is in them: no nice value, no grant.
+        hints: the owner's hints, and `fixed`.
         gate_s: the gate that was written last.
         begin_s: the owner's own begin time.
         restarts: Slurm's restart count when the record was written.
@@ -147,7 +152,18 @@ def segment(record: Record) -> str:
         ("free", record.free_why or None),
     )
     words = [f"{key}={value}" for key, value in values if value is not None]
-    return " ".join((BEGIN + mark.write(record.hints)[len(mark.BEGIN) :], *words))
+    return " ".join((BEGIN, *_hint_words(record.hints), *words))
+
+
+def _hint_words(hints: Hints) -> list[str]:
+    values: tuple[tuple[str, int | str | None], ...] = (
+        ("alpha", None if hints.alpha is None else f"{hints.alpha:.9f}".rstrip("0").rstrip(".")),
+        ("program", hints.program),
+        ("max-scale", hints.max_scale),
+        ("heuristic", hints.heuristic),
+    )
+    valued = [f"{key}={value}" for key, value in values if value is not None]
+    return valued + [word for word in _FLAGS if getattr(hints, word)]
 
 
 def reason(text: str) -> str:
@@ -164,28 +180,37 @@ def _read_segment(text: str) -> Record:
     if len(text) > MOST_LETTERS:
         return _UNREADABLE
     first, *words = text.split(" ")
-    keys = [word.partition("=")[0] for word in words]
-    values = {key: word[len(key) + 1 :] for key, word in zip(keys, words, strict=True) if key in _KEYS}
-    own = (word for key, word in zip(keys, words, strict=True) if key not in _KEYS)
-    hints = mark.read(" ".join((mark.BEGIN, *own)))
-    if first != BEGIN or hints is None or not _has_hints_alone(hints) or not _valid(values):
+    values = dict(word.split("=", 1) for word in words if "=" in word)
+    if first != BEGIN or not _valid(values):
         return _UNREADABLE
-    record = _record(hints, values)
-    # Order, duplicates and leading zeros are decided here. What is placed has nodes, and what is Slurm's has none.
+    record = _record(_hints(values, words), values)
+    # Order, duplicates, unknown words and leading zeros are decided here. What is placed has nodes, and what is Slurm's
+    # has none.
     is_whole = segment(record) == text and _is_consistent(record)
     return record if is_whole else _UNREADABLE
 
 
-def _has_hints_alone(hints: Hints) -> bool:
-    return not hints.advised and hints.nice is None and hints.grant is None
-
-
 def _valid(values: dict[str, str]) -> bool:
     return (
-        all(_NUMBER.match(values[key]) for key in _NUMBERS if key in values)
+        values.keys() <= _VALUED
+        and ("alpha" not in values or is_alpha(values["alpha"]))
+        and ("program" not in values or is_program(values["program"]))
+        and ("max-scale" not in values or is_max_scale(values["max-scale"]))
+        and ("heuristic" not in values or _HEURISTIC.match(values["heuristic"]) is not None)
+        and all(_NUMBER.match(values[key]) for key in _NUMBERS if key in values)
         and ("n" not in values or _NODES.match(values["n"]) is not None)
         and ("mo" not in values or _memory(values["mo"]) is not None)
         and ("free" not in values or _WHY.match(values["free"]) is not None)
+    )
+
+
+def _hints(values: dict[str, str], words: list[str]) -> Hints:
+    return Hints(
+        alpha=float(values["alpha"]) if "alpha" in values else None,
+        program=values.get("program"),
+        max_scale=int(values["max-scale"]) if "max-scale" in values else None,
+        heuristic=values.get("heuristic"),
+        **{word: word in words for word in _FLAGS},
     )
 
 

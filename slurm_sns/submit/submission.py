@@ -5,21 +5,31 @@ reader in Lua turns nil, NO_VAL and INFINITE into None). Two options can be reco
 --overcommit by fewer CPUs than the tasks need, --distribution by the variable SLURM_DISTRIBUTION in the job's
 environment. sbatch sets that variable, and so does slurmrestd (24.11: source; 26.05: seen). Other callers of Slurm's
 library may not; srun still distributes the tasks of such a job as the job says, over the nodes that it was given.
+
+A deadline can be seen only where the script says it: the job description in Lua has neither the deadline nor the
+command line, and sbatch reads it from no variable (26.05: seen). Such a job passes, because Slurm refuses a job whose
+begin time leaves it too little time until its deadline. So it refuses a job whose command line says a deadline that is
+too near for the first lease.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from slurm_sns.submit.hints import PREFIX
 from slurm_sns.submit.messages import as_bytes
+from slurm_sns.submit.record import MOST_DIGITS
 
 MOST_SPANK_ENTRIES = 64  # each plugin option that a job uses is one entry
 MOST_SCRIPT_BYTES = 262144  # Slurm copies a script when it is read; a larger one carries data
 MOST_TRES_BYTES = 1024  # of --tres-per-task; Slurm itself refuses a longer text, later
+MOST_BEGIN_S = 10**MOST_DIGITS - 1  # of --begin; a record has no larger number
 
 
 @dataclass(frozen=True, slots=True)
 class Submission:
     """One job as it is submitted. Memory in MiB; `options` are the SPANK options as pairs of hint name and value.
+
+    `begin_time` is in Unix seconds. `has_deadline`: the script says --deadline, or is too long to be sure.
 
     `spank_job_env_size` is the number of entries of all SPANK plugins; if there are more than `MOST_SPANK_ENTRIES`, no
     options are read.
@@ -31,10 +41,11 @@ class Submission:
     partition: str = ""
     clusters: str = ""
     comment: str = ""
-    extra: str = ""
+    admin_comment: str = ""
     options: tuple[tuple[str, str], ...] = ()
     spank_job_env_size: int | None = None
     priority: int | None = None
+    begin_time: int | None = None
     # the job's geometry
     num_tasks: int | None = None
     ntasks_per_node: int | None = None
@@ -67,6 +78,7 @@ class Submission:
     network: str = ""
     licenses: str = ""
     script_bytes: int | None = None
+    has_deadline: bool = False
     burst_buffer: str = ""
     boards_per_node: int | None = None
     sockets_per_board: int | None = None
@@ -133,10 +145,10 @@ UNPLACED: tuple[tuple[str, Callable[[Submission], bool]], ...] = (
     ("temporary disk", _any_number("pn_min_tmp_disk")),
     ("reboot", _any_number("reboot")),
     ("overcommit", _fewer_cpus_than_tasks_want),
-    ("own hold", lambda job: job.priority == 0),
-    ("own priority", lambda job: job.priority is not None),
+    ("own priority", lambda job: (job.priority or 0) > 0),
+    ("distant begin time", lambda job: (job.begin_time or 0) > MOST_BEGIN_S),
     ("large SPANK environment", lambda job: (job.spank_job_env_size or 0) > MOST_SPANK_ENTRIES),
-    ("own extra", _any_text("extra")),
+    ("own admin comment", lambda job: PREFIX in job.admin_comment),
     ("clusters", _any_text("clusters")),
     ("reservation", _any_text("reservation")),
     ("gres", _any_text("tres_per_job", "tres_per_node", "tres_per_socket", "cpus_per_tres", "mem_per_tres")),
@@ -150,6 +162,7 @@ UNPLACED: tuple[tuple[str, Callable[[Submission], bool]], ...] = (
     ("not a batch job", lambda job: not job.batch),
     ("large script", lambda job: (job.script_bytes or 0) > MOST_SCRIPT_BYTES),
     ("burst buffer", _any_text("burst_buffer")),
+    ("deadline", lambda job: job.has_deadline),
 )
 
 

@@ -9,17 +9,21 @@ environment. The table also holds the messages, so that Python and Lua use the s
 import hashlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from math import ceil
 
 from slurm_sns.errors import BadInput
 from slurm_sns.submit.messages import MESSAGES
 
-VERSION = 1  # the Lua module refuses any other; raise it when a field changes its meaning
+VERSION = 2  # the Lua module refuses any other; raise it when a field changes its meaning
 MODES = ("observe", "advise", "enforce")
 
 _HARMLESS = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _./:,;+=@-(){}'%")
 _LUA_EXACT = 2**53  # Lua 5.1 has doubles only
 
-Value = str | int | list["Value"] | dict[str, "Value"]
+#: The shortest first lease: a scheduler that starts anew takes less than that.
+LEAST_FIRST_LEASE_S = 60
+
+Value = bool | str | int | list["Value"] | dict[str, "Value"]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -45,6 +49,7 @@ class FilterTable:
         heartbeat_path: the file in which the scheduler writes Unix seconds.
         heartbeat_timeout_s: a heartbeat older than this is stale.
         kill_switch_path: while this file exists every job passes through.
+        tells_users: whether the owner of a job that was gated is told so.
         generated_from: the configuration's name, for people who read the file.
     """
 
@@ -56,7 +61,18 @@ class FilterTable:
     heartbeat_path: str
     heartbeat_timeout_s: int
     kill_switch_path: str
+    tells_users: bool = False
     generated_from: str = "sns.yaml"
+
+    @property
+    def first_lease_s(self) -> int:
+        """How long the gate of a new job stands."""
+        return first_lease_s(self.heartbeat_timeout_s)
+
+
+def first_lease_s(heartbeat_timeout_s: float) -> int:
+    """How long the gate of a new job stands: until it is renewed, or the submit filter sees a stale heartbeat."""
+    return max(LEAST_FIRST_LEASE_S, ceil(2 * heartbeat_timeout_s))
 
 
 def lua_text(table: FilterTable) -> str:
@@ -74,6 +90,7 @@ def lua_text(table: FilterTable) -> str:
     fields: dict[str, Value] = {
         "default_memory_per_cpu_mb": table.default_memory_per_cpu_mb,
         "default_partition": table.default_partition,
+        "first_lease_s": table.first_lease_s,
         "generated_from": table.generated_from,
         "heartbeat_path": table.heartbeat_path,
         "heartbeat_timeout_s": table.heartbeat_timeout_s,
@@ -82,6 +99,7 @@ def lua_text(table: FilterTable) -> str:
         "messages": dict(MESSAGES),
         "mode": table.mode,
         "partitions": partitions,
+        "tells_users": table.tells_users,
         "version": VERSION,
     }
     body = f"return {_literal(fields, '')}\n"
@@ -98,6 +116,8 @@ def lua_string(text: str) -> str:
 def _literal(value: Value, indent: str) -> str:
     if isinstance(value, str):
         return lua_string(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
     if isinstance(value, int):
         if not 0 <= value <= _LUA_EXACT:
             raise BadInput(f"{value} in the submit filter's table: valid are whole numbers from 0 to {_LUA_EXACT}")

@@ -90,7 +90,17 @@ def site(tmp_path):
 
 def test_no_text_of_a_job_is_looked_at_twice(site):
     counted = site.counted()
-    texts = {"partition", "comment", "extra", "script", "features", "req_nodes", "licenses", "burst_buffer", "clusters"}
+    texts = {
+        "partition",
+        "comment",
+        "admin_comment",
+        "script",
+        "features",
+        "req_nodes",
+        "licenses",
+        "burst_buffer",
+        "clusters",
+    }
     assert {counted["looks"][name] for name in texts} == {1}
 
 
@@ -148,13 +158,16 @@ LONG = {
     "commas as hints": {"comment": "'sns:' .. string.rep(',', 4194304)"},
     "one hint again and again": {"comment": "'sns:' .. string.rep('alpha=1,', 500000)"},
     "a long hint": {"comment": "'sns:program=' .. string.rep('a', 4194304)"},
-    "a long mark": {"extra": "'sns:1 ' .. string.rep('a', 4194304)"},
     "a long option": {"spank_job_env_size": 1, "spank_job_env": f"{{ [0] = '{OPTION}' .. string.rep('_', 4194304) }}"},
     "commas as partitions": {"partition": "string.rep(',', 4194304)"},
     "commas as tres": {"tres_per_task": "string.rep(',', 4194304)"},
     "cpus as tres": {"tres_per_task": "string.rep('cpu:1,', 700000)"},
     "a script of comments": {"script": "string.rep('#\\n', 2000000)"},
     "a script of empty lines": {"script": "string.rep('\\n', 4194304)"},
+    "a script of deadlines": {"script": "string.rep('#SBATCH --dea\\n', 300000)"},
+    "a script of options": {"script": "string.rep('#SBATCH ' .. string.rep('-', 4000) .. '\\n', 1000)"},
+    "a script of quotes": {"script": "'#SBATCH ' .. string.rep('\"', 4000) .. '\\ntrue\\n' .. string.rep('#', 200000)"},
+    "a script of blanks": {"script": "string.rep(' ', 4194304)"},
     "a script of directives": {"script": "'true\\n' .. string.rep('#BB\\n', 1000000)"},
 }
 

@@ -1,5 +1,6 @@
 """The example job_submit.lua with its modules, in Lua 5.1, against a stand-in for what slurmctld gives them."""
 
+import re
 import shutil
 import subprocess
 import time
@@ -39,6 +40,7 @@ RECORDED = {
     "pn_min_tmp_disk": 4294967294,
     "reboot": 65534,
     "het_job_offset": 4294967294,
+    "begin_time": 0,
     "cron_job": False,
 }
 # A part of the environment that sbatch sends.
@@ -92,10 +94,10 @@ class Site:
         self.partitions = {"main": {"max_nodes": UNLIMITED}, "plain": {"max_nodes": UNLIMITED}}
         self.render()
 
-    def render(self, mode="enforce"):
+    def render(self, mode="enforce", **changes):
         shapes = {"main": (NodeShape(28, 28, 128000, 4),)}
         paths = {"heartbeat_path": str(self.heartbeat), "kill_switch_path": str(self.kill_switch)}
-        table = FilterTable(mode, shapes, "main", ("mix-fit",), 4500, heartbeat_timeout_s=60, **paths)
+        table = FilterTable(mode, shapes, "main", ("mix-fit",), 4500, heartbeat_timeout_s=60, **paths, **changes)
         self.table_path.write_text(lua_text(table))
 
     def submit(self, *, spank=(), environment=None, **fields):
@@ -112,9 +114,14 @@ class Site:
         ran = subprocess.run(
             [lua, "-"], input=(head + STAND_IN).encode(), capture_output=True, check=True, cwd=self.folder
         )
-        lines = ran.stdout.decode().splitlines()
+        lines = [self._shown(line) for line in ran.stdout.decode().splitlines()]
         assert lines.pop() == "modify: 0"
         return lines
+
+    @staticmethod
+    def _shown(line):
+        """The line, with NOW+120 for the first gate: Lua asks the clock."""
+        return re.sub(r"\b[0-9]{10}\b", lambda found: f"NOW+{round((int(found[0]) - time.time()) / 60) * 60}", line)
 
 
 @pytest.fixture
@@ -123,16 +130,36 @@ def site(tmp_path):
 
 
 OPEN = ["set max_nodes: 500000", "set bitflags: 503333376"]
-HELD = ["set extra: sns:1", *OPEN, "set priority: 0", "answer: 0"]
+GATED = ["set admin_comment: sns:2 g=NOW+120", *OPEN, "set begin_time: NOW+120", "answer: 0"]
 
 
-def test_a_job_as_slurm_sends_it_is_marked_and_held(site):
-    assert site.submit() == HELD
+def test_a_job_as_slurm_sends_it_gets_a_record_and_then_a_gate(site):
+    assert site.submit() == GATED
+    assert site.submit(priority=0) == GATED  # sbatch --hold
+    assert site.submit(extra="sns:1 notes") == GATED  # a field of its owner's
+
+
+def test_a_begin_time_of_the_owners_is_kept_in_the_record(site):
+    begin_s = round(time.time()) + 3600
+    set_record, *_, set_begin, _ = site.submit(begin_time=begin_s)
+    assert (set_record, set_begin) == ("set admin_comment: sns:2 g=NOW+3600 b=NOW+3600", "set begin_time: NOW+3600")
+
+
+def test_what_the_sites_own_script_has_set_in_admin_comment_stays(site):
+    assert site.submit(admin_comment="project 7")[0] == "set admin_comment: project 7;sns:2 g=NOW+120"
+
+
+def test_the_owner_of_a_gated_job_is_told_if_the_site_wants_it(site):
+    site.render(tells_users=True)
+    told = "user: sns: slurm_sns will place this job; see: sns queue"
+    assert site.submit() == [*GATED[:-1], told, "answer: 0"]
+    site.render("advise", tells_users=True)
+    assert told not in site.submit()
 
 
 @pytest.mark.parametrize("expression", ["0-199", "0-15:4,20%3", "7"])
-def test_an_array_is_marked_and_held_like_one_of_its_tasks(site, expression):
-    assert site.submit(array_inx=expression) == HELD
+def test_an_array_is_gated_like_one_of_its_tasks(site, expression):
+    assert site.submit(array_inx=expression) == GATED
     assert "128000 MiB" in site.submit(array_inx=expression, min_mem_per_node=131072)[0]
 
 
@@ -143,13 +170,13 @@ def test_an_array_is_marked_and_held_like_one_of_its_tasks(site, expression):
 )
 def test_where_a_partition_gives_only_so_many_nodes_nothing_is_said_of_nodes(site, partitions):
     site.partitions = partitions
-    assert site.submit() == [line for line in HELD if line not in OPEN]
+    assert site.submit() == [line for line in GATED if line not in OPEN]
 
 
 def test_other_flags_of_slurm_say_nothing_to_us(site):
     _, flags = OPEN
-    assert site.submit(bitflags=2**40 + 512 + 255) == [each for each in HELD if each != flags]
-    assert site.submit(bitflags=None) == ["set bitflags: 512" if each == flags else each for each in HELD]
+    assert site.submit(bitflags=2**40 + 512 + 255) == [each for each in GATED if each != flags]
+    assert site.submit(bitflags=None) == ["set bitflags: 512" if each == flags else each for each in GATED]
 
 
 def test_a_job_of_several_tasks_and_nothing_else_may_have_any_number_of_nodes_but_prefers_few(site):
@@ -168,20 +195,20 @@ def test_a_job_of_several_tasks_and_nothing_else_may_have_any_number_of_nodes_bu
     ],
 )
 def test_a_job_of_one_task_or_with_a_geometry_of_its_own_keeps_its_number_of_nodes(site, fields):
-    assert [line.split(":")[0] for line in site.submit(**fields)] == ["set extra", "set priority", "answer"]
+    assert [line.split(":")[0] for line in site.submit(**fields)] == ["set admin_comment", "set begin_time", "answer"]
 
 
 def test_the_options_of_the_spank_plugin_are_read(site):
-    assert site.submit(spank=SPANK)[0] == "set extra: sns:1 alpha=0.9 max-scale=4 exclusive"
+    assert site.submit(spank=SPANK)[0] == "set admin_comment: sns:2 alpha=0.9 max-scale=4 exclusive g=NOW+120"
 
 
 def test_a_distribution_is_seen_in_the_environment(site):
-    assert site.submit(environment={"SLURM_DISTRIBUTION": "block"})[0] == "set extra: sns:1 fixed"
+    assert site.submit(environment={"SLURM_DISTRIBUTION": "block"})[0] == "set admin_comment: sns:2 fixed g=NOW+120"
 
 
-def test_advise_sets_the_mark_alone_and_says_so_in_it(site):
+def test_advise_writes_the_record_alone_and_says_so_in_it(site):
     site.render("advise")
-    assert site.submit() == ["set extra: sns:1 advised", "answer: 0"]
+    assert site.submit() == ["set admin_comment: sns:2 free=advise", "answer: 0"]
 
 
 @pytest.mark.parametrize(
@@ -197,7 +224,9 @@ def test_advise_sets_the_mark_alone_and_says_so_in_it(site):
         ({"cron_job": True}, "cron job"),
         ({"bitflags": 503333120}, "spread job"),  # recorded, too
         ({"bitflags": 2**40 + 256 + 1}, "spread job"),
-        ({"priority": 0}, "own hold"),
+        ({"priority": 7}, "own priority"),
+        ({"admin_comment": "sns:2 free=x"}, "own admin comment"),
+        ({"script": "#!/bin/sh\n#SBATCH --deadline=noon\n"}, "deadline"),
         ({"tres_per_task": "cpu=2,gres/gpu=1"}, "gres per task"),
     ],
 )
@@ -227,7 +256,7 @@ def test_the_kill_switch_lets_everything_pass_also_when_it_cannot_be_opened(site
     site.kill_switch.symlink_to(site.kill_switch)  # a loop: it exists, and open fails
     assert site.submit() == passed
     site.kill_switch.unlink()
-    assert site.submit() == HELD
+    assert site.submit() == GATED
     site.kill_switch.touch()
     assert site.submit() == passed
 
@@ -237,8 +266,8 @@ BROKEN = {
     "text": "hello",
     "nothing": "",
     "number": "return 1",
-    "version": "return {version = 2}",
-    "fields": "return {version = 1}",
+    "version": "return {version = 1}",
+    "fields": "return {version = 2}",
     "reaches out": "os.exit(3)",
     "reads": "return io.open('/etc/passwd')",
     "size": "return {}" + " " * 1048576,

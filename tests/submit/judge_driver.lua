@@ -44,7 +44,8 @@ for line in io.lines() do
   elseif result.refuse then
     io.write("refuse ", hex(result.refuse), "\n")
   else
-    io.write(result.hold and "hold " or "mark ", hex(result.extra), "\n")
+    local begin_s = result.begin_s and string.format("%.0f", result.begin_s) or "-"
+    io.write("manage ", hex(result.admin_comment), " ", begin_s, "\n")
   end
   io.flush()
 end

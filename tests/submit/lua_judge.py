@@ -59,11 +59,11 @@ class LuaJudge:
 
 
 def _verdict(line: str) -> Verdict | str:
-    kind, _, payload = line.rstrip("\n").partition(" ")
+    kind, payload, *begin = line.rstrip("\n").split(" ")
     text = bytes.fromhex(payload).decode("utf-8", "surrogateescape")
-    known = {"pass": PassThrough(text), "refuse": Refuse(text)}
-    known |= {"hold": Manage(text, hold=True), "mark": Manage(text, hold=False)}
-    return known.get(kind, f"{kind}: {text}")
+    if kind == "manage":
+        return Manage(text, None if begin == ["-"] else int(begin[0]))
+    return {"pass": PassThrough(text), "refuse": Refuse(text)}.get(kind, f"{kind}: {text}")
 
 
 def _words(job: Submission) -> Iterator[str]:

@@ -1,8 +1,11 @@
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from slurm_sns.submit.judge import Manage, PassThrough, Refuse, judge
+from slurm_sns.submit import record
+from slurm_sns.submit.judge import ADVISE, Manage, PassThrough, Refuse, judge
 from slurm_sns.submit.submission import Submission
 from slurm_sns.submit.table import FilterTable, NodeShape
 
@@ -18,37 +21,84 @@ TABLE = FilterTable(
 )
 JOB = Submission(num_tasks=16, min_cpus=16)
 WRONG = replace(JOB, comment="sns:alpha=2")
+#: The gate of a job that is submitted at 100.
+GATE_S = 160
+GATED = Manage("sns:2 g=160", GATE_S)
 
 
 def verdict(job, now_s=100, heartbeat_s=100, killed=False, **changes):
     return judge(job, replace(TABLE, **changes), now_s, heartbeat_s, killed)
 
 
-def test_a_batch_job_of_a_managed_partition_is_marked_and_held():
-    assert verdict(JOB) == Manage("sns:1", hold=True)
-    assert verdict(replace(JOB, options=(("alpha", "0.9"),))) == Manage("sns:1 alpha=0.9", hold=True)
+def test_a_batch_job_of_a_managed_partition_gets_a_record_and_a_gate():
+    assert verdict(JOB) == GATED
+    assert verdict(replace(JOB, options=(("alpha", "0.9"),))) == Manage("sns:2 alpha=0.9 g=160", GATE_S)
 
 
-def test_advise_marks_and_does_not_hold_and_the_mark_says_so():
-    assert verdict(JOB, mode="advise") == Manage("sns:1 advised", hold=False)
-    job = replace(JOB, options=(("exclusive", ""),), max_nodes=1)
-    assert verdict(job, mode="advise") == Manage("sns:1 exclusive fixed advised", hold=False)
+def test_the_first_gate_stands_two_heartbeat_timeouts_away_and_at_least_a_minute():
+    assert verdict(JOB, heartbeat_timeout_s=300) == Manage("sns:2 g=700", 700)
 
 
-@pytest.mark.parametrize("hint", ["advised", "fixed", "nice=5"])
-def test_what_the_filter_and_the_scheduler_write_in_a_mark_is_no_hint_of_a_users(hint):
+def test_advise_writes_a_record_that_the_job_is_slurms_and_no_gate():
+    assert verdict(JOB, mode="advise") == Manage("sns:2 free=advise", None)
+    job = replace(JOB, options=(("exclusive", ""),), max_nodes=1, begin_time=500)
+    assert verdict(job, mode="advise") == Manage("sns:2 exclusive fixed free=advise", None)
+
+
+@pytest.mark.parametrize(
+    ("begin_s", "gate_s", "noted"),
+    [
+        (99, 160, ""),
+        (100, 160, ""),
+        (101, 160, " b=101"),
+        (159, 160, " b=159"),
+        (160, 160, " b=160"),
+        (5000, 5000, " b=5000"),
+        (10**11 - 1, 10**11 - 1, " b=99999999999"),
+    ],
+)
+def test_a_begin_time_of_the_owners_is_noted_and_is_the_gate_where_it_is_far_enough_away(begin_s, gate_s, noted):
+    assert verdict(replace(JOB, begin_time=begin_s)) == Manage(f"sns:2 g={gate_s}{noted}", gate_s)
+
+
+def test_a_job_that_is_submitted_held_is_gated_like_any_other():
+    assert verdict(replace(JOB, priority=0)) == GATED
+
+
+@pytest.mark.parametrize("text", ["JS1:H4sI", "note; ", "a\nb", "é", "SNS:2", "\udcff"])
+def test_the_text_of_an_administrator_stays_before_our_record(text):
+    assert verdict(replace(JOB, admin_comment=text)) == Manage(f"{text};sns:2 g=160", GATE_S)
+
+
+@pytest.mark.parametrize("text", ["sns:2 g=5", "sns:", "a;sns:2 free=x", "xsns:1"])
+def test_a_job_whose_admin_comment_may_have_a_record_already_passes(text):
+    assert verdict(replace(JOB, admin_comment=text)) == PassThrough("own admin comment")
+
+
+@given(st.text(), st.sampled_from(["advise", "enforce"]), st.none() | st.integers(0, 10**12))
+def test_whatever_stands_in_admin_comment_the_record_can_be_read(text, mode, begin_s):
+    said = verdict(replace(JOB, admin_comment=text, begin_time=begin_s), mode=mode)
+    if isinstance(said, Manage):
+        noted = record.read(said.admin_comment)
+        assert noted.free_why == (ADVISE if mode == "advise" else "")
+        assert noted.gate_s == said.begin_s
+        assert said.admin_comment.startswith(text)
+
+
+@pytest.mark.parametrize("hint", ["fixed", "g=5", "free=x", "grant=a"])
+def test_what_the_filter_and_the_scheduler_write_in_a_record_is_no_hint_of_a_users(hint):
     key, _, value = hint.partition("=")
     for mode in ("advise", "enforce"):
         assert "unknown hint" in verdict(replace(JOB, comment=f"sns:{hint}"), mode=mode).message
         assert "unknown hint" in verdict(replace(JOB, options=((key, value),)), mode=mode).message
 
 
-@pytest.mark.parametrize("job", [JOB, WRONG, replace(JOB, extra="sns:1"), replace(JOB, num_tasks=1000)])
+@pytest.mark.parametrize("job", [JOB, WRONG, replace(JOB, num_tasks=1000)])
 def test_observe_leaves_every_job_as_if_we_were_not_there(job):
     assert verdict(job, mode="observe") == PassThrough("mode observe")
 
 
-@pytest.mark.parametrize("job", [JOB, WRONG, replace(JOB, extra="sns:1"), replace(JOB, num_tasks=1000)])
+@pytest.mark.parametrize("job", [JOB, WRONG, replace(JOB, num_tasks=1000)])
 def test_kill_switch_and_stale_heartbeat_let_everything_pass(job):
     assert verdict(job, killed=True) == PassThrough("kill switch")
     assert verdict(job, heartbeat_s=None) == PassThrough("no heartbeat")
@@ -67,7 +117,7 @@ def test_a_heartbeat_within_its_timeout_counts(age_s):
 )
 def test_all_partitions_of_a_job_must_be_managed(partition, managed):
     job = replace(JOB, partition=partition, num_tasks=1)
-    assert verdict(job) == (Manage("sns:1", hold=True) if managed else PassThrough("partition not managed"))
+    assert verdict(job) == (GATED if managed else PassThrough("partition not managed"))
 
 
 def test_without_a_default_partition_a_job_that_names_none_passes():
@@ -81,11 +131,6 @@ def test_a_wrong_hint_is_refused_in_managed_partitions_only(mode):
     assert verdict(replace(WRONG, partition="gpu"), mode=mode) == PassThrough("partition not managed")
 
 
-def test_an_extra_that_looks_like_a_mark_is_refused_and_any_other_passes():
-    assert isinstance(verdict(replace(JOB, extra="sns:1 alpha=0.1")), Refuse)
-    assert verdict(replace(JOB, extra="notes")) == PassThrough("own extra")
-
-
 @pytest.mark.parametrize(
     ("asked", "reason"),
     [
@@ -97,7 +142,7 @@ def test_an_extra_that_looks_like_a_mark_is_refused_and_any_other_passes():
         ({"clusters": "mini,other"}, "clusters"),
         ({"spank_job_env_size": 65}, "large SPANK environment"),
         ({"script_bytes": 262145}, "large script"),
-        ({"comment": "é" * 513, "extra": "sns:1"}, "long comment"),  # Slurm refuses it later
+        ({"comment": "é" * 513}, "long comment"),  # Slurm refuses it later
         ({"tres_per_task": "cpu:1," * 200}, "gres per task"),  # Slurm refuses it later
         ({"tres_per_node": "gres/gpu:1"}, "gres"),
         ({"tres_per_task": "cpu=4,gres/gpu=1"}, "gres per task"),
@@ -113,7 +158,9 @@ def test_an_extra_that_looks_like_a_mark_is_refused_and_any_other_passes():
         ({"burst_buffer": "#BB"}, "burst buffer"),
         ({"threads_per_core": 1}, "boards, sockets, cores, threads"),
         ({"ntasks_per_socket": 1}, "tasks per board, socket, core"),
-        ({"priority": 0}, "own hold"),
+        ({"priority": 1}, "own priority"),
+        ({"begin_time": 10**11}, "distant begin time"),
+        ({"has_deadline": True}, "deadline"),
         ({"comment": "sns:off"}, "off"),
         ({"min_cpus": 1}, "overcommit"),
         ({"pn_min_cpus": 4}, "minimum CPUs"),
@@ -133,14 +180,14 @@ def test_what_we_do_not_place_passes_through_and_says_why(asked, reason):
     ],
 )
 def test_what_slurm_fills_in_by_itself_does_not_count_as_asked_for(asked):
-    assert verdict(replace(JOB, **asked)) == Manage("sns:1", hold=True)
+    assert verdict(replace(JOB, **asked)) == GATED
 
 
 @pytest.mark.parametrize(
     "asked", [{"min_nodes": 2}, {"max_nodes": 1}, {"ntasks_per_node": 8}, {"distribution": "block"}]
 )
-def test_a_job_that_fixes_its_geometry_is_marked_so(asked):
-    assert verdict(replace(JOB, **asked)) == Manage("sns:1 fixed", hold=True)
+def test_a_record_says_that_a_job_fixes_its_geometry(asked):
+    assert verdict(replace(JOB, **asked)) == Manage("sns:2 fixed g=160", GATE_S)
 
 
 @pytest.mark.parametrize(
@@ -169,14 +216,14 @@ def test_unlike_nodes_of_one_partition_count_and_nodes_that_differ_in_cores_alon
     alike = {"main": (NodeShape(28, 28, 128000, 4), NodeShape(14, 28, 128000, 1))}
     job = replace(JOB, min_mem_per_node=0)
     assert verdict(job, partitions=mixed) == PassThrough("whole memory of unlike nodes")
-    assert verdict(job, partitions=alike) == Manage("sns:1", hold=True)
-    assert verdict(job, partitions={"main": ()}) == Manage("sns:1", hold=True)
+    assert verdict(job, partitions=alike) == GATED
+    assert verdict(job, partitions={"main": ()}) == GATED
 
 
 def test_a_list_of_partitions_that_slurm_would_not_take_is_not_split():
     names = "main," * 205
     assert verdict(replace(JOB, partition=names)) == PassThrough("partition not managed")
-    assert verdict(replace(JOB, partition=names[:1024])) == Manage("sns:1", hold=True)
+    assert verdict(replace(JOB, partition=names[:1024])) == GATED
 
 
 def test_of_very_many_kinds_of_nodes_no_refusal_is_worked_out():
@@ -194,7 +241,7 @@ def test_128g_on_a_node_of_128000_mib_is_refused_with_the_largest_node():
 
 
 @pytest.mark.parametrize(
-    ("asked", "held"),
+    ("asked", "fits"),
     [
         ({"num_tasks": 112}, True),
         ({"num_tasks": 113}, False),
@@ -216,9 +263,9 @@ def test_128g_on_a_node_of_128000_mib_is_refused_with_the_largest_node():
         ({"partition": "small", "num_tasks": 8, "min_mem_per_node": 32769}, False),
     ],
 )
-def test_a_job_is_refused_exactly_when_no_partition_could_ever_hold_it(asked, held):
+def test_a_job_is_refused_exactly_when_no_partition_could_ever_hold_it(asked, fits):
     job = replace(JOB, **{"min_cpus": None, **asked})
-    assert isinstance(verdict(job), Manage if held else Refuse)
+    assert isinstance(verdict(job), Manage if fits else Refuse)
 
 
 def test_advise_leaves_a_job_that_is_too_large_to_slurm():

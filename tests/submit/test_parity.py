@@ -1,4 +1,4 @@
-"""Python and Lua give the same verdict, with the same mark and the same words, on every case."""
+"""Python and Lua give the same verdict, with the same record, the same gate and the same words, on every case."""
 
 from dataclasses import fields, replace
 from itertools import product
@@ -71,7 +71,7 @@ VALUES = (
 )  # fmt: skip
 
 
-NO_HINTS = ("off", "fixed", "advised", "nice", "maxscale", "max_scale", "Alpha")
+NO_HINTS = ("off", "fixed", "g", "free", "grant", "maxscale", "max_scale", "Alpha")
 
 
 @pytest.mark.parametrize("key", [*KEYS, *NO_HINTS, *HOSTILE], ids=ascii)
@@ -100,8 +100,8 @@ def test_fixed_geometry(lua_judge, asked):
 
 @pytest.mark.parametrize("comment", ["a" * 1024, "a" * 1025, "é" * 512, "é" * 513])
 def test_comments_that_slurm_takes_and_longer_ones(lua_judge, comment):
-    for extra in ("", "sns:1", "notes"):
-        assert_same(lua_judge, Submission(comment=comment, extra=extra))
+    for admin_comment in ("", "sns:2", "notes"):
+        assert_same(lua_judge, Submission(comment=comment, admin_comment=admin_comment))
 
 
 KINDS = tuple(NodeShape(28, 28, 128000 + number, 1) for number in range(501))
@@ -119,21 +119,26 @@ ODD_COMMENTS = ("sns:", "sns:,", "sns:off,", "sns:off=", "sns:off,alpha=1", "sns
 
 
 @pytest.mark.parametrize("text", [*ODD_COMMENTS, "SNS:off", " sns:off", "sns :off"])
-def test_odd_comments_and_extras(lua_judge, text):
+def test_odd_comments(lua_judge, text):
     assert_same(lua_judge, Submission(comment=text))
-    assert_same(lua_judge, Submission(extra=text))
+    assert_same(lua_judge, Submission(admin_comment=text))
+
+
+#: Begin times around now (1000), the first lease (60 s), and what a record can hold.
+BEGINS = (999, 1000, 1001, 1059, 1060, 1061, 10**10, 10**11 - 1, 10**11, 2**53, 2**63 - 1)
 
 
 def _one_field_jobs():
-    texts = ("x", "cpu:2", "cpu=2,gres/gpu:1", "cpu:2,,", "gres/gpu", "cpux")
+    texts = ("x", "sns:", "a;sns:2 g=5", "SNS:", "cpu:2", "cpu=2,gres/gpu:1", "cpu:2,,", "gres/gpu", "cpux")
     for field in fields(Submission):
         if field.name == "options" or isinstance(field.default, bool):
             continue
         kind = "text" if field.default == "" else "number"
         for value in texts if kind == "text" else (0, 1, 2, 300):
             yield {field.name: value}
-    yield from ({"batch": False}, {"cron": True}, {"spread": True})
+    yield from ({"batch": False}, {"cron": True}, {"spread": True}, {"has_deadline": True})
     yield from ({"script_bytes": count} for count in (262144, 262145))
+    yield from ({"begin_time": begin_s} for begin_s in BEGINS)
     yield from ({"tres_per_task": "cpu:1," * count} for count in (170, 171))
 
 
@@ -141,6 +146,13 @@ def _one_field_jobs():
 def test_each_field_by_itself(lua_judge, asked):
     for table in TABLES:
         assert_same(lua_judge, replace(Submission(), **asked), table)
+
+
+@pytest.mark.parametrize("text", [*HOSTILE, "JS1:H4sI;", "note sns"], ids=ascii)
+def test_gates_and_other_text_in_admin_comment(lua_judge, text):
+    for table, begin_s in product((*TABLES, replace(TABLE, heartbeat_timeout_s=900)), (None, *BEGINS)):
+        job = Submission(partition="big", admin_comment=text, begin_time=begin_s, comment="sns:alpha=.90,exclusive")
+        assert_same(lua_judge, job, table)
 
 
 def test_every_reason_has_a_job_of_its_own(lua_judge):
@@ -190,7 +202,7 @@ def test_geometries(lua_judge):
 @pytest.mark.parametrize("heartbeat_s", [None, 0, 989, 990, 1000, 1010, 1011, 10**14])
 @pytest.mark.parametrize("killed", [True, False])
 def test_kill_switch_heartbeat_and_mode(lua_judge, table, heartbeat_s, killed):
-    for job in (Submission(), Submission(comment="sns:alpha=2"), Submission(num_tasks=1000), Submission(extra="sns:1")):
+    for job in (Submission(), Submission(comment="sns:alpha=2"), Submission(num_tasks=1000)):
         assert_same(lua_judge, job, table, heartbeat_s=heartbeat_s, killed=killed)
 
 
@@ -217,7 +229,7 @@ def test_partitions(lua_judge, partition):
 
 
 _any_bytes = st.binary(max_size=80).map(lambda data: data.replace(b"\0", b"").decode("utf-8", "surrogateescape"))
-_words = st.sampled_from([*VALUES, *HOSTILE, *KEYS, "off", "sns:", ",", "=", "sns:1 alpha=0.9"])
+_words = st.sampled_from([*VALUES, *HOSTILE, *KEYS, "off", "sns:", ",", "=", "sns:2 alpha=0.9"])
 _text = st.one_of(_any_bytes, st.lists(_words, max_size=6).map("".join), st.just(""))
 _comment = st.one_of(_text, _text.map(lambda text: "sns:" + text))
 _number = st.one_of(st.none(), st.integers(0, 40), st.sampled_from([113, 60000, 2**31]))
@@ -231,6 +243,8 @@ def _strategy(field):
         "batch": st.sampled_from([True, True, True, False]),
         "cron": st.sampled_from([False, False, False, True]),
         "spread": st.sampled_from([False, False, False, True]),
+        "has_deadline": st.sampled_from([False, False, False, True]),
+        "begin_time": st.sampled_from([None, None, 0, *BEGINS]),
         "spank_job_env_size": st.sampled_from([None, None, 0, 64, 65]),
         "options": st.lists(st.tuples(st.sampled_from([*KEYS, "x"]), st.one_of(_words, _text)), max_size=4).map(tuple),
         "comment": _comment,

@@ -67,6 +67,10 @@ def test_the_record_is_readable():
     )
     assert record.segment(Record(free_why="deadline")) == "sns:2 free=deadline"
     assert record.segment(Record()) == "sns:2"
+    hints = Hints(1.0, "mg", 4, "mix-fit", exclusive=True, reprofile=True, restartable=True, fixed=True)
+    assert record.segment(Record(hints, gate_s=5)) == (
+        "sns:2 alpha=1 program=mg max-scale=4 heuristic=mix-fit exclusive reprofile restartable fixed g=5"
+    )
 
 
 @given(RECORDS)
@@ -137,8 +141,20 @@ def test_text_without_a_segment_of_ours_is_no_record(text):
         "sns:2 r=0",
         "sns:2 g=5 fixed",
         "sns:2 colour=red",
-        "sns:2 advised",
-        "sns:2 nice=5",
+        "sns:2 off",
+        "sns:2 alpha=0.90",
+        "sns:2 alpha=2",
+        "sns:2 alpha=nan",
+        "sns:2 alpha",
+        "sns:2 program=mg alpha=0.9",
+        "sns:2 program=a=b",
+        "sns:2 program=a program=a",
+        "sns:2 max-scale=65",
+        "sns:2 heuristic=Mix",
+        "sns:2 exclusive exclusive",
+        "sns:2 exclusive=yes",
+        "sns:2 fixed exclusive",
+        "sns:2 exclusive alpha=0.9",
         "sns:2 grant=a",
         "sns:2 n=c1",
         "sns:2 at=5",
@@ -160,6 +176,10 @@ def test_text_without_a_segment_of_ours_is_no_record(text):
 )
 def test_a_segment_that_begins_as_ours_and_does_not_parse_is_slurms(text):
     assert record.read(text) == Record(free_why=UNREADABLE)
+
+
+def test_a_heuristic_that_the_configuration_no_longer_knows_is_still_read():
+    assert record.read("sns:2 heuristic=retired-fit") == Record(Hints(heuristic="retired-fit"))
 
 
 def test_two_segments_are_unreadable_until_one_is_written_over_both():

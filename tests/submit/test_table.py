@@ -58,5 +58,13 @@ def test_a_value_is_never_filled_twice():
     )
 
 
+@pytest.mark.parametrize("tells", [True, False])
+def test_what_lua_reads_of_the_first_lease_and_of_flags(tells):
+    table = lua_text(replace(TABLE, tells_users=tells, heartbeat_timeout_s=45))
+    script = f"local t = (function() {table} end)(); io.write(t.first_lease_s, ' ', tostring(t.tells_users))"
+    answer = subprocess.run(["lua5.1", "-"], input=script.encode(), capture_output=True, check=True)
+    assert answer.stdout == f"90 {str(tells).lower()}".encode()
+
+
 def test_every_message_says_who_speaks():
     assert all(text.startswith("sns: ") for text in MESSAGES.values())

@@ -17,9 +17,8 @@ from typing import NamedTuple
 from slurm_sns.scheduler.gate.status import Status, own_begin_s
 from slurm_sns.scheduler.observe.observed import EMPTY_QUEUE, DatabaseQueue, ObservedJob
 from slurm_sns.submit.record import Record
+from slurm_sns.submit.table import first_lease_s
 
-#: The shortest first lease: a scheduler that starts anew takes less than that.
-LEAST_FIRST_S = 60
 #: So much of a lease for each gated job: with renewals below half a lease these are 5 a second, each of which costs
 #: slurmctld 0.31 ms and four to five lines of its log (measured).
 LEASE_PER_JOB_S = 0.4
@@ -72,11 +71,6 @@ class Renewal(NamedTuple):
 
     job_id: int
     gate_s: int
-
-
-def first_lease_s(heartbeat_timeout_s: float) -> int:
-    """How long the gate of a new job stands: until it is renewed, or the submit filter sees a stale heartbeat."""
-    return max(LEAST_FIRST_S, ceil(2 * heartbeat_timeout_s))
 
 
 def leases(heartbeat_timeout_s: float, gate_lease_s: float, gated_jobs: int) -> Leases:
