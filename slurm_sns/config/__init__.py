@@ -12,13 +12,13 @@ from pydantic import ValidationError, model_validator
 
 from slurm_sns.config import checks, grammar, problems, yaml_text
 from slurm_sns.config.policy_settings import parameters_from
-from slurm_sns.config.settings import Matching, Nodes, Paths, Scheduler, Settings, Slurm, Store
+from slurm_sns.config.settings import Matching, Nodes, Paths, Scheduler, Settings, Slurm, Store, Submit
 from slurm_sns.errors import BadInput
 from slurm_sns.policies.base import Policy
 from slurm_sns.policies.registry import specification
 from slurm_sns.submit.table import FilterTable
 
-__all__ = ["Config", "Matching", "Nodes", "Paths", "Scheduler", "Slurm", "Store", "load"]
+__all__ = ["Config", "Matching", "Nodes", "Paths", "Scheduler", "Slurm", "Store", "Submit", "load"]
 
 _Parameters = TypeVar("_Parameters")
 
@@ -56,6 +56,7 @@ class Config(Settings):
             heartbeat_path=str(self.paths.heartbeat),
             heartbeat_timeout_s=self.scheduler.heartbeat_timeout_s,
             kill_switch_path=str(self.paths.kill_switch),
+            tells_users=self.submit.tells_users,
             generated_from=generated_from,
         )
 

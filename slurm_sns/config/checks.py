@@ -7,7 +7,7 @@ from pydantic_core import PydanticCustomError
 
 from slurm_sns.config.settings import Settings
 from slurm_sns.policies.sns.closids import FEWEST, KEPT
-from slurm_sns.submit.table import NodeShape
+from slurm_sns.submit.table import NodeShape, first_lease_s
 
 
 def check(settings: Settings) -> None:
@@ -30,6 +30,13 @@ def check(settings: Settings) -> None:
         _refuse(
             ("scheduler", "heartbeat_timeout_s"),
             f"{scheduler.heartbeat_timeout_s} is too short; valid: twice interval_s ({scheduler.interval_s:g}) or more",
+        )
+    least_lease_s = 2 * first_lease_s(scheduler.heartbeat_timeout_s)
+    if scheduler.gate_lease_s < least_lease_s:
+        _refuse(
+            ("scheduler", "gate_lease_s"),
+            f"{scheduler.gate_lease_s} is too short; valid: at least {least_lease_s}, twice the first lease, which is "
+            f"twice heartbeat_timeout_s ({scheduler.heartbeat_timeout_s}) or 60",
         )
     if scheduler.backoff_max_s < scheduler.backoff_s:
         _refuse(
@@ -87,12 +94,14 @@ def _partitions_have_nodes(settings: Settings) -> None:
 
 
 def _extra_field_is_free(settings: Settings) -> None:
+    if settings.agents.controller is None:
+        return
     for index, option in enumerate(settings.slurm.scheduler_parameters):
         if option.partition("=")[0] == "extra_constraints":
             _refuse(
                 ("slurm", "scheduler_parameters", index),
-                "with extra_constraints Slurm interprets the field Extra of jobs, where slurm_sns keeps its marks; "
-                "valid: scheduler_parameters without it",
+                "with extra_constraints Slurm interprets the field Extra of jobs, where the agents' grants stand; "
+                "valid: scheduler_parameters without it, or agents.controller: null",
             )
 
 

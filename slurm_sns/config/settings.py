@@ -61,11 +61,18 @@ class SpreadNShare(section_of_policies("sns", Section)):  # type: ignore[misc]  
     unmanaged_gbps_per_core: Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)] = 1.0
 
 
+class Submit(Section):
+    """What the submit filter does beside gating jobs."""
+
+    tells_users: bool = False
+
+
 class Scheduler(Section):
-    """How often the scheduler works, and what it does when Slurm does not start a placed job."""
+    """How often the scheduler works, how long gates stand, and what is done when Slurm does not start a placed job."""
 
     interval_s: Seconds = 1.0
-    heartbeat_timeout_s: Annotated[int, Field(ge=2, le=86_400)] = 30
+    heartbeat_timeout_s: Annotated[int, Field(ge=2, le=10_800)] = 30
+    gate_lease_s: Annotated[int, Field(ge=120, le=43_200)] = 7200
     place_timeout_s: Annotated[int, Field(ge=1, le=3600)] = 10
     backoff_s: Annotated[int, Field(ge=1, le=86_400)] = 5
     backoff_max_s: Annotated[int, Field(ge=1, le=86_400)] = 300
@@ -158,6 +165,7 @@ class Settings(with_policies_own_sections(Section, "matching", "sns")):  # type:
     nodes: Annotated[tuple[Nodes, ...], Field(min_length=1)]
     matching: Matching = Matching()
     sns: SpreadNShare = SpreadNShare()
+    submit: Submit = Submit()
     scheduler: Scheduler = Scheduler()
     slurm: Slurm = Slurm()
     paths: Paths = Paths()

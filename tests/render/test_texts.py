@@ -131,15 +131,18 @@ slurm:
 
 class TestFilterTable:
     def test_lua_reads_what_the_configuration_says(self, tmp_path: Path) -> None:
-        config = configured(tmp_path, "mode: advise\ndefault_partition: other\nslurm: {memory_per_cpu_mb: 4500}\n")
+        more = "submit: {tells_users: true}\nscheduler: {heartbeat_timeout_s: 50}\nslurm: {memory_per_cpu_mb: 4500}\n"
+        config = configured(tmp_path, "mode: advise\ndefault_partition: other\n" + more)
         path = tmp_path / "filter.lua"
         path.write_text(texts(config, SOURCE)["filter.lua"])
         asked = "t.mode, t.default_partition, t.default_memory_per_cpu_mb, t.partitions.main[1].memory_mb"
-        script = f"t = dofile(arg[1]); print({asked}, t.heartbeat_path, t.kill_switch_path)"
+        paths = "t.heartbeat_path, t.kill_switch_path"
+        script = f"t = dofile(arg[1]); print({asked}, {paths}, t.first_lease_s, t.tells_users)"
         said = subprocess.run(
             ["lua5.1", "-", path], input=script, capture_output=True, text=True, check=True
         ).stdout.split()
-        assert said == ["advise", "other", "4500", "4000", "/run/sns/heartbeat", "/var/lib/sns/disabled"]
+        files = ["/run/sns/heartbeat", "/var/lib/sns/disabled"]
+        assert said == ["advise", "other", "4500", "4000", *files, "100", "true"]
 
     def test_it_is_the_tables_own_text_below_our_line(self, tmp_path: Path) -> None:
         config = configured(tmp_path)
