@@ -265,15 +265,10 @@ class SetShare:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """Leave a waiting job to Slurm as it is.
-
-    `pinned_to` is the node list with which the job is to be left: if it has another one by now, it was placed or
-    changed in the meantime.
-    """
+    """Leave a waiting job to Slurm as it is."""
 
     job_id: int
     reason: str
-    pinned_to: tuple[str, ...] = ()
 
 
 Action = Start | Suspend | Resume | Requeue | SetShare | Release

@@ -18,15 +18,17 @@ from slurm_sns.scheduler import pass_through
 from slurm_sns.scheduler.agents.shown import agents_data, whys_unpartitioned
 from slurm_sns.scheduler.agents.values import RunId
 from slurm_sns.scheduler.cycle_history import Recent
+from slurm_sns.scheduler.gate.status import Status, is_held
 from slurm_sns.scheduler.learning.shown import Known
 from slurm_sns.scheduler.learning.values import explores
 from slurm_sns.scheduler.observe.arrays import listed
-from slurm_sns.scheduler.observe.job_status import JobStatus
 from slurm_sns.scheduler.observe.observed import JobState, ObservedJob, ObservedNode
-from slurm_sns.scheduler.observe.records import Decision, Stage
+from slurm_sns.scheduler.observe.task_ids import task_id
 from slurm_sns.scheduler.ports import Decisions
 from slurm_sns.scheduler.profile_answers import Summaries, profile
 from slurm_sns.scheduler.redaction import Redaction
+from slurm_sns.scheduler.release import Asked
+from slurm_sns.scheduler.remembered import Decision
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.snapshot.free_nodes import completing_jobs
 from slurm_sns.scheduler.view import View
@@ -48,10 +50,10 @@ _PASS_THROUGH_STATES = {
     JobState.ENDED: "ended",
 }
 
-#: The state of a job that has ended but not left all its nodes yet.
-COMPLETING = "completing"
+#: The state of a job that has ended but not left all its nodes yet, and of a gated job that somebody holds.
+COMPLETING, HELD = "completing", "held"
 
-COMMANDS = ("status", "queue", "explain", "profile")
+COMMANDS = ("status", "queue", "explain", "profile", "release")
 
 
 class Answers:
@@ -70,8 +72,9 @@ class Answers:
         trouble: Callable[[], str] = str,
         *,
         settings: Settings,
+        asked: Asked,
     ) -> None:
-        self._recent = recent
+        self._recent, self._asked = recent, asked
         self._trouble = trouble
         self._decisions = decisions
         self._policy = policy
@@ -99,6 +102,8 @@ class Answers:
                 return queue(view, only_user)
             case "explain":
                 return self._explain(view, request.get("job_id"), request.get("task"), user_id)
+            case "release":
+                return self._release(view, request.get("job_id"), request.get("task"), user_id)
             case "profile":
                 name, known = request.get("program"), Known(view.programs, view.imported, view.learning)
                 return self._summaries.of(known, only_user) if name is None else profile(known, name, only_user)
@@ -139,12 +144,34 @@ class Answers:
             **({} if view.agents is None or job is None else {"learning": redaction.text(_learning(view, job))}),
         }
 
+    def _release(self, view: View, asked: object, task: object, user_id: int) -> dict[str, Any]:
+        """Let the next cycle leave a job to Slurm, or all waiting tasks of an array, or one that has its own record."""
+        number = _whole("job id", asked)
+        label = str(number) if task is None else f"{number}_{_whole('task', task)}"
+        jobs = [
+            job
+            for job in view.situation.jobs.values()
+            if (number in (job.id, job.array_id) if task is None else job.task == (number, task))
+            and (job.user_id == user_id or user_id in self._admins)
+        ]
+        if not jobs:
+            raise BadInput(
+                f"job {label}: no job of yours that waits for slurm_sns (a task may be in its array: {number})"
+            )
+        waiting = [job.id for job in jobs if job.state is JobState.PENDING]
+        if not waiting:
+            raise BadInput(f"job {label} does not wait any more")
+        self._asked.add(waiting)
+        return {"label": label, "jobs": len(waiting)}
+
     def _job_of_task(self, view: View, array_id: int, task: int) -> int:
-        """The job id of an array's task: its own, the array's while the task is not split off, or 0 if unknown."""
+        """The job id of an array's task: its own, ours while a cycle plans it, the array's, or 0 if unknown."""
         array = [job for job in view.situation.observed if job.array_id == array_id]
-        own = (job.id for job in array if job.array_task == task)
+        own = next((job.id for job in array if job.array_task == task), 0)
+        if own or task_id(array_id, task) in view.situation.tasks:
+            return own or task_id(array_id, task)
         unsplit = (job.id for job in array if job.is_array_record and task in listed(job.array_tasks))
-        return next(own, 0) or next(unsplit, 0) or self._decisions.job_of_task(array_id, task) or 0
+        return next(unsplit, 0) or self._decisions.job_of_task(array_id, task) or 0
 
     def _cycle(self, snapshot: Snapshot, job_id: int) -> dict[str, Any] | None:
         """An explanation of the cycle on that snapshot, made by running it again; None if the policy explains nothing.
@@ -168,14 +195,14 @@ def _whole(what: str, value: object) -> int:
 
 def _job(view: View, job_id: int) -> ObservedJob | None:
     """The job, whether ours or not. The list of all jobs is searched only here, so that no cycle has to index it."""
-    ours = view.situation.jobs.get(job_id)
+    ours = view.situation.job(job_id)
     return ours or next((job for job in view.situation.observed if job.id == job_id), None)
 
 
 def _is_ours(view: View, job: ObservedJob) -> bool:
-    """Whether we hold, plan or have placed the job; also true of an ended job that we placed, as its record is kept."""
-    record = view.situation.records.get(job.id)
-    return job.id in view.situation.jobs or (record is not None and record.stage is not Stage.RELEASED)
+    """Whether we gate, plan or have placed the job; also true of an ended job that we placed: its record stays."""
+    has_ended_here = job.state is JobState.ENDED and job.record is not None and job.record.is_placed
+    return view.situation.job(job.id) is not None or has_ended_here
 
 
 def _array(view: View, of: ObservedJob) -> str:
@@ -184,8 +211,7 @@ def _array(view: View, of: ObservedJob) -> str:
     known = view.situation.jobs.values() if is_ours else view.situation.observed
     jobs = [job for job in known if job.array_id == of.array_id]
     states = Counter(_state(view, job) for job in jobs if not job.is_array_record)
-    unsplit = "not split off yet" if is_ours else "waiting"
-    parts = [f"{job.array_tasks} {unsplit}" for job in jobs if job.is_array_record]
+    parts = [f"{job.array_tasks} waiting" for job in jobs if job.is_array_record]
     parts += [f"{number} {state}" for state, number in states.items()]
     limits = {job.array_limit for job in jobs if job.array_limit}
     parts += [f"at most {limit} at a time" for limit in limits]
@@ -229,14 +255,17 @@ def status(view: View, recent: Recent, trouble: str, only_user: int | None, sett
     redaction = _redaction(view, only_user)
     nodes = situation.snapshot.nodes
     capacity, free = total(node.capacity for node in nodes), total(node.free for node in nodes)
-    counts = {each.name.lower(): 0 for each in JobStatus}
+    counts = {each.name.lower(): 0 for each in Status}
     for job_id in situation.jobs:
         counts[situation.statuses[job_id].name.lower()] += 1
     completing = sum(
-        job.is_completing and situation.statuses[job_id] is JobStatus.RUNNING for job_id, job in situation.jobs.items()
+        job.is_completing and situation.statuses[job_id] is Status.RUNNING for job_id, job in situation.jobs.items()
     )
     accounts = {job.account for job in situation.jobs.values() if only_user is None or job.user_id == only_user}
-    placing = len(plan.starts) if view.mode == "enforce" else 0
+    placing = sum(start.job_id in situation.jobs for start in plan.starts) if view.mode == "enforce" else 0
+    suspended = sum(job.state is JobState.SUSPENDED for job in situation.jobs.values())
+    waiting = [job for job in situation.jobs.values() if job.state is JobState.PENDING]
+    gated = [job for job in waiting if situation.statuses[job.id] is Status.GATED]
     return {
         "mode": view.mode,
         "disabled": view.disabled,
@@ -248,12 +277,20 @@ def status(view: View, recent: Recent, trouble: str, only_user: int | None, sett
         "trouble": trouble,
         "cycles": view.cycles,
         "placed": view.placed,
-        "waiting": len(situation.snapshot.waiting) + len(situation.blocked) - placing,
+        "waiting": len(waiting) - counts["placed"] - counts["overdue"] - placing,
         "placing": counts["placed"] + counts["overdue"] + placing,
-        "running": counts["running"] - completing,
+        "running": counts["running"] - completing - suspended,
         "completing": completing,
-        "suspended": counts["suspended"],
-        "held_by_owner": counts["owner_held"],
+        "suspended": suspended,
+        "held": sum(is_held(job) for job in waiting),
+        "gates": {
+            "gated": len(gated),
+            "renewed_per_minute": view.renewed_per_minute,
+            "nearest_s": min(
+                (job.begin_s for job in waiting if situation.statuses[job.id] is Status.GATED), default=None
+            ),
+            "lease_s": situation.surveyed.lease.length_s,
+        },
         "nodes": len(nodes),
         "nodes_unavailable": redaction.texts(situation.snapshot.unavailable),
         "unreadable": _visible(view, situation.unreadable, only_user),
@@ -314,7 +351,9 @@ def _visible(view: View, told: Mapping[str, str], only_user: int | None) -> dict
 def queue(view: View, only_user: int | None) -> list[dict[str, Any]]:
     """Our jobs, waiting ones first, in the order in which a cycle plans them (`only_user` None: of all users)."""
     planned = {job.id: place for place, job in enumerate(view.situation.snapshot.waiting)}
-    jobs = [job for job in view.situation.jobs.values() if only_user is None or job.user_id == only_user]
+    started = {start.job_id for start in view.plan.starts}
+    known = (*view.situation.jobs.values(), *(job for job in view.situation.tasks.values() if job.id in started))
+    jobs = [job for job in known if only_user is None or job.user_id == only_user]
     jobs.sort(key=lambda job: (job.state is not JobState.PENDING, planned.get(job.id, len(planned)), job.id))
     return _rows(view, jobs, _redaction(view, only_user))
 
@@ -362,7 +401,7 @@ def _demand(alternative: Alternative) -> dict[str, int]:
 def _row(view: View, job: ObservedJob, started: Start | None) -> dict[str, Any]:
     nodes = started.nodes if started else (job.allocated or job.pinned_to)
     if view.mode == "enforce" or not _is_ours(view, job):
-        state = JobStatus.PLACED.value if started else _state(view, job)
+        state = Status.PLACED.value if started else _state(view, job)
     else:
         state = "would be placed" if started else "would wait"
     return {
@@ -383,16 +422,22 @@ def _row(view: View, job: ObservedJob, started: Start | None) -> dict[str, Any]:
 
 
 def _state(view: View, job: ObservedJob) -> str:
-    """The job's status; for a pass-through job, whether it waits, runs, is suspended or has ended.
+    """The job's status, `held` if somebody holds it; for any other job, whether it waits, runs, or has ended.
 
     A completing job has ended for its owner, whatever we count it as.
     """
     if job.is_completing:
         return COMPLETING
-    return view.situation.statuses[job.id].value if _is_ours(view, job) else _PASS_THROUGH_STATES[job.state]
+    status = view.situation.statuses.get(job.id, Status.GATED)  # a task of a gated array's record
+    if job.state is JobState.SUSPENDED or not _is_ours(view, job) or view.mode != "enforce":
+        return _PASS_THROUGH_STATES[job.state]
+    return HELD if status is Status.GATED and is_held(job) else status.value
 
 
 def _reason(view: View, job: ObservedJob) -> str:
     """Why the job waits: our reason, or Slurm's where we have none (a placed job)."""
     texts: Mapping[int, str] = {**view.plan.waiting, **view.situation.blocked}
+    if job.is_array_record and job.id not in texts:
+        first = next((task for task in view.situation.tasks.values() if task.array_id == job.id), None)
+        return texts.get(first.id, "") if first is not None else job.reason
     return texts.get(job.id) or job.reason

@@ -1,37 +1,44 @@
-"""Carries out what a cycle has decided, and keeps our records true to it.
+"""Carries out what a cycle has decided: lapsed gates first, the orders of the state table, the plan, the other gates.
 
-A placement is on record before it is sent, so a crash between the two leaves a held job that is planned again, never a
-job started twice.
+Nothing here must be known later: what is on a job stands in its record. A refused or unanswered order is decided anew
+by what the next observation shows. Only its failed placements are remembered (tries), and the nodes of placements that
+Slurm has not accepted: Slurm may have put them on the job before it refused the rest.
 """
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from slurm_sns.errors import Refused, SnsError, Unreachable
+from slurm_sns.errors import Infeasible, Unreachable
 from slurm_sns.model import Action, Plan, Release, Start
 from slurm_sns.scheduler.agents.granting import Granting
 from slurm_sns.scheduler.cycle_input import Situation
+from slurm_sns.scheduler.gate.orders import GateOrder, OrderKind, Placement, free, place, renew
+from slurm_sns.scheduler.gate.status import Status
 from slurm_sns.scheduler.hearing import Hearing
-from slurm_sns.scheduler.observe.follow_up import Advise, Correction, Unpin, failed
-from slurm_sns.scheduler.observe.job_status import JobStatus
-from slurm_sns.scheduler.observe.nice import boosted
-from slurm_sns.scheduler.observe.records import JobRecord, Stage
-from slurm_sns.scheduler.orders import NotSent, PlacementOrder, Replaced
+from slurm_sns.scheduler.observe.observed import ObservedJob
+from slurm_sns.scheduler.observe.task_ids import task_id, task_of
 from slurm_sns.scheduler.ports import Clock, Log
+from slurm_sns.scheduler.round_robin import round_robin
 from slurm_sns.scheduler.sending import PolicyChange, Sending, described
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.snapshot.geometry import whole_memory_mb
-from slurm_sns.scheduler.stored_records import StoredRecords
-from slurm_sns.submit import mark
+from slurm_sns.scheduler.stored_tries import StoredTries
+from slurm_sns.scheduler.tries import failed, not_started
+
+#: The most follow-ups in one cycle, users taking turns; the next cycle goes on.
+MOST_FOLLOW_UPS = 200
+#: The most boosts that a cycle takes off running jobs, after its placements. Each takes an RPC of 2 ms (seen).
+MOST_UNBOOSTED = 100
 
 
 class CarryingOut:
-    """Sends corrections and plans; `placed` counts the placements that Slurm has accepted."""
+    """Sends follow-ups, plans and renewals; `placed` counts the placements that Slurm has accepted."""
 
     def __init__(
         self,
         sending: Sending,
-        records: StoredRecords,
+        tries: StoredTries,
         hearing: Hearing,
         grants: Granting,
         *,
@@ -39,159 +46,209 @@ class CarryingOut:
         clock: Clock,
         log: Log,
     ) -> None:
-        self._sending, self._records, self._hearing, self._grants = sending, records, hearing, grants
+        self._sending, self._tries, self._hearing, self._grants = sending, tries, hearing, grants
         self._settings, self._clock, self._log = settings, clock, log
         self.placed = 0
+        #: When gates were renewed during the last minute.
+        self._renewals_s: deque[float] = deque()
+        self._renewed_s = clock.now()
+        #: The nodes of placements that Slurm has refused or not answered, by job id.
+        self._refused: dict[int, tuple[str, ...]] = {}
 
-    def correct(self, situation: Situation) -> dict[int, str]:
-        """Send the corrections; return what was done, by job id.
+    @property
+    def renewed_per_minute(self) -> int:
+        """How many gates were renewed during the last minute."""
+        since_s = self._clock.now() - 60
+        while self._renewals_s and not since_s <= self._renewals_s[0] <= since_s + 60:
+            self._renewals_s.popleft()
+        return len(self._renewals_s)
 
-        A job that is given to Slurm is Slurm's from this moment on: its owner may hold it before the next cycle. Its
-        mark says so, if it has one. A job whose hold Slurm has undone is held once more: if that hold is not sent now,
-        the next cycle sends it.
+    def renew_lapsed(self, situation: Situation) -> None:
+        """Gate the jobs again whose gates have lapsed, before anything else: Slurm may start them at any moment.
+
+        Raises:
+            Unreachable: slurmctld does not answer.
+        """
+        statuses = situation.statuses
+        lapsed = [job for job in situation.jobs.values() if statuses[job.id] is Status.LAPSED]
+        # What Slurm would start next comes first.
+        self._renew(situation, sorted(lapsed, key=lambda job: (-job.priority, job.submit_s, job.id)))
+
+    def renew_others(self, situation: Situation, plan: Plan) -> None:
+        """Move the gates that are due, of the jobs that were not placed now.
+
+        Raises:
+            Unreachable: slurmctld does not answer.
+        """
+        placed = {start.job_id for start in plan.starts}
+        statuses = situation.statuses
+        self._renew(
+            situation,
+            [job for job in situation.jobs.values() if statuses[job.id] is Status.GATED and job.id not in placed],
+        )
+        self._renewed_s = self._clock.now()
+
+    def _renew(self, situation: Situation, jobs: Sequence[ObservedJob]) -> None:
+        now_s = self._clock.now()
+        interval_s = max(0.0, now_s - self._renewed_s)  # the clock may have been stepped back
+        due = situation.surveyed.renewals(jobs, now_s, interval_s, situation.observation.database_queue)
+        orders = (renew(situation.jobs[each.job_id], each.gate_s, now_s) for each in due)
+        for order, refusal in self._sending.send([order for order in orders if order is not None]):
+            if refusal is None:
+                self._renewals_s.append(self._clock.now())
+            else:
+                self._log(f"job {order.job_id}: Slurm refused to move its gate: {refusal}")
+
+    def follow_up(self, situation: Situation) -> dict[int, str]:
+        """Send the orders of the state table, users taking turns; return what was done, by job id.
 
         Raises:
             Unreachable: slurmctld does not answer.
         """
         notes: dict[int, str] = {}
-        records = self._records.now
-        concerned = {change.job_id for change in situation.corrections}
-        unheld = {job_id for job_id in concerned if situation.statuses[job_id] is JobStatus.UNHELD}
-        marked = {job.id for job in situation.observed if job.id in concerned and job.hints is not None}
-        for job_id in unheld:
-            records[job_id] = replace(records[job_id], stage=Stage.HOLDING)
-        for change in self._sending.correct(situation):
-            notes[change.job_id] = described(change)
-            record = records.get(change.job_id)
-            # Of a job that is held the placement is taken back first: the release that follows gives it to Slurm.
-            is_freed = isinstance(change, Unpin) and not (change.hold or change.was_held)
-            is_given = isinstance(change, Release | Advise) or is_freed
-            if is_given and record is not None and record.stage is not Stage.OWNER_HELD:
-                records[change.job_id] = replace(record, stage=Stage.RELEASED, is_noted=change.job_id in marked)
-            elif _is_untold(change, record):
-                records[change.job_id] = records[change.job_id].without_nodes()
-            elif record is not None and change.job_id in unheld:
-                records[change.job_id] = replace(record, stage=Stage.HELD)
+        jobs = {job.id: job for job in situation.observed}
+        self._refused = {job_id: nodes for job_id, nodes in self._refused.items() if _is_there(job_id, nodes, jobs)}
+        wanted = [each for each in situation.follow_ups if each[0].kind is not OrderKind.UNBOOST]
+        wanted = [self._without_refused(order, why, jobs[order.job_id], situation) for order, why in wanted]
+        in_turn = round_robin(wanted, lambda each: jobs[each[0].job_id].user_id, MOST_FOLLOW_UPS)
+        for order, why in self._sending.follow_up(in_turn):
+            notes[order.job_id] = why
+            job, tries = jobs[order.job_id], self._tries.now
+            if situation.statuses[job.id] is Status.OVERDUE and order.kind is OrderKind.REGATE:
+                tries[job.id] = not_started(job, tries.get(job.id), self._settings, self._clock.now())
+            elif order.kind is OrderKind.FREE:
+                tries.pop(job.id, None)
         return notes
 
+    def _without_refused(
+        self, order: GateOrder, why: str, job: ObservedJob, situation: Situation
+    ) -> tuple[GateOrder, str]:
+        """The order for a job that has only nodes of a placement that Slurm refused: gate it, and clear them."""
+        nodes = self._refused.get(job.id) or (self._refused.get(task_id(*job.task)) if job.task else None)
+        gate_s = None if job.record is None else job.record.gate_s
+        if situation.statuses[job.id] is Status.TAKEN and nodes and set(nodes) == set(job.pinned_to) and gate_s:
+            now_s = self._clock.now()
+            again = renew(job, max(gate_s, int(now_s) + situation.surveyed.lease.first_s), now_s, nodes)
+            return (order, why) if again is None else (again, "cleared the nodes of a placement that Slurm refused")
+        return order, why
+
+    def unboost(self, situation: Situation) -> None:
+        """Take the boost off jobs that have started.
+
+        Raises:
+            Unreachable: slurmctld does not answer.
+        """
+        started = [each for each in situation.follow_ups if each[0].kind is OrderKind.UNBOOST]
+        for _ in self._sending.follow_up([(order, "") for order, _ in started[:MOST_UNBOOSTED]]):
+            pass
+
     def commit(self, situation: Situation, plan: Plan, notes: dict[int, str]) -> tuple[Plan, Unreachable | None]:
-        """Carry the plan's actions out: pin and release every started job, one RPC each; add notes on all others.
+        """Carry the plan's actions out: one RPC places and opens each started job; add notes on all others.
 
         The actions are sent in the plan's order, except that all placements are sent together, in the place of the
         first one: the suspensions before it make room for them.
 
         Returns:
             The plan as it was carried out, and the error that ended the sending early (None: all was sent). Jobs whose
-            placement was not sent are still held.
+            placement was not sent are still gated.
         """
         if not plan.actions:
-            self._records.store()
             return replace(plan, waiting={**plan.waiting, **notes}) if notes else plan, None
-        now_s = self._clock.now()
-        sampled = self._record_placements(plan.starts, situation, now_s)
         first = next((at for at, action in enumerate(plan.actions) if isinstance(action, Start)), len(plan.actions))
         placed: list[Start] = []
-        others, lost = self._change(situation, plan.actions[:first])
+        others, lost = self._change(situation, plan.actions[:first], notes)
         if lost is None:
-            orders = [self._placement(start, situation, samples=start.job_id in sampled) for start in plan.starts]
-            lost = self._place(orders, placed, notes)
+            lost = self._place(plan.starts, situation, placed, notes)
         self.placed += len(placed)
         if lost is None:
-            self._records.store()
-            later, lost = self._change(situation, plan.actions[first:])
+            later, lost = self._change(situation, plan.actions[first:], notes)
             others += later
         notes |= {action.job_id: described(action) for action in others}
         return replace(plan, actions=(*placed, *others), waiting={**plan.waiting, **notes}), lost
 
-    def _record_placements(self, starts: Sequence[Start], situation: Situation, now_s: float) -> frozenset[int]:
-        """Store the placements that are about to be sent; return the ids of the jobs whose ways are to be changed.
-
-        Raises:
-            SnsError: the store does not answer. Nothing is placed then: nodes that the jobs have by now are not ours.
-        """
-        before = self._records.now
-        self._records.now = before | {start.job_id: _placement_record(start, situation, now_s) for start in starts}
-        try:
-            self._records.store()
-            return self._hearing.place(starts, situation, now_s)
-        except SnsError:
-            self._records.now = before
-            raise
-
     def _place(
-        self, orders: Sequence[PlacementOrder], placed: list[Start], notes: dict[int, str]
+        self, starts: Sequence[Start], situation: Situation, placed: list[Start], notes: dict[int, str]
     ) -> Unreachable | None:
         """Send the placements and add those that Slurm accepted to `placed`; return the error that ended this early."""
-        records = self._records.now
+        now_s = self._clock.now()
+        sampled = self._hearing.place(starts, situation, now_s)
+        orders: dict[int, tuple[GateOrder, Start]] = {}
+        for start in starts:
+            job = situation.job(start.job_id)
+            assert job is not None  # noqa: S101  planning lets no other through
+            try:
+                placement = self._placement(start, job, situation, samples=job.id in sampled)
+                order = place(job, placement, now_s, has_boost=situation.observation.has_boost)
+                orders[job.id] = order, start
+            except Infeasible as never:
+                notes[job.id] = self._note_failure(str(never), job, situation)
+        self._refused |= {job_id: start.nodes for job_id, (_, start) in orders.items()}
         try:
-            for start, refusal in self._sending.place(orders):
+            for order, refusal in self._sending.send([order for order, _ in orders.values()]):
+                start = orders[order.job_id][1]
+                job = situation.job(start.job_id)
+                assert job is not None  # noqa: S101  as above
                 if refusal is None:
-                    records[start.job_id] = replace(records[start.job_id], placed_s=self._clock.now())
-                    self._log_placement(start, placed[-1] if placed else None)
+                    del self._refused[order.job_id]
+                    self._log_placement(start, job, placed[-1] if placed else None)
                     placed.append(start)
                 else:
-                    notes[start.job_id] = self._note_refusal(refusal, start)
+                    why = f"Slurm refused the placement on {','.join(start.nodes)}: {refusal}"
+                    notes[start.job_id] = self._note_failure(why, job, situation)
         except Unreachable as problem:
             return problem
         return None
 
+    def _placement(self, start: Start, job: ObservedJob, situation: Situation, *, samples: bool) -> Placement:
+        """Where the job is to run, and what it gets. A job that has its nodes alone gets all their memory."""
+        alternative = start.alternative
+        nodes = [situation.nodes[name] for name in start.nodes]
+        return Placement(
+            start.nodes,
+            alternative.tasks_per_node,
+            whole_memory_mb(nodes) if alternative.exclusive else None,
+            alternative.demand.ways,
+            alternative.demand.bandwidth_gbps,
+            self._grants.of(start, job, samples=samples) if situation.observation.has_extra else None,
+        )
+
     def _change(
-        self, situation: Situation, actions: Sequence[Action]
+        self, situation: Situation, actions: Sequence[Action], notes: dict[int, str]
     ) -> tuple[tuple[PolicyChange, ...], Unreachable | None]:
         """Send the actions that start no job; return those that were done, and the error that ended this early."""
         done: list[PolicyChange] = []
         try:
+            notes |= self._free([action for action in actions if isinstance(action, Release)], situation)
             done.extend(self._sending.carry_out(actions, situation, self._settings))  # keeps what came before
         except Unreachable as problem:
             return tuple(done), problem
         return tuple(done), None
 
-    def _placement(self, start: Start, situation: Situation, *, samples: bool) -> PlacementOrder:
-        """The order that places the job of this start; `samples`: its ways are to be changed while it runs."""
-        job, record = situation.jobs[start.job_id], self._records.now[start.job_id]
-        own_nice, memory_mb = record.nice, record.given_memory_mb or None
-        tasks = None if start.alternative.tasks_per_node is None else job.tasks
-        nice = boosted(own_nice, situation.priority_type)
-        extra = mark.of_placement(job.hints, own_nice, self._grants.of(start, job, samples=samples))
-        return PlacementOrder(start, nice, memory_mb, tasks, extra, Replaced.of(job))
+    def _free(self, releases: Sequence[Release], situation: Situation) -> dict[int, str]:
+        """Give the jobs to Slurm that the policy will never place; return what was done, by job id."""
+        known = ((release, situation.job(release.job_id)) for release in releases)
+        orders = ((free(job, each.reason, self._clock.now()), each.reason) for each, job in known if job is not None)
+        sent = [(order, f"left to Slurm: {why}") for order, why in orders if order is not None]
+        return {order.job_id: why for order, why in self._sending.follow_up(sent)}
 
-    def _note_refusal(self, refusal: Refused, start: Start) -> str:
-        """Log and record that Slurm refused the placement; return the reason why the job waits now."""
-        why = f"Slurm refused the placement on {','.join(start.nodes)}: {refusal}"
-        self._log(f"job {start.job_id}: {why}")
-        record = self._records.now[start.job_id]
-        if isinstance(refusal, NotSent):  # then nodes that the job has by now are its owner's
-            record = replace(record, nodes=())
-        self._records.now[start.job_id] = failed(record, why, self._settings, self._clock.now())
+    def _note_failure(self, why: str, job: ObservedJob, situation: Situation) -> str:
+        """Log and remember that a placement failed at once; return the reason why the job waits now."""
+        self._log(f"job {job.label}: {why}")
+        array = task_of(job.id)
+        known = job if array is None else situation.jobs[array[0]]  # a task's try is that of its array's record
+        tries = self._tries.now
+        tries[known.id] = failed(known, tries.get(known.id), why, self._settings, self._clock.now())
         return why
 
-    def _log_placement(self, start: Start, previous: Start | None) -> None:
+    def _log_placement(self, start: Start, job: ObservedJob, previous: Start | None) -> None:
         """Log one line for a placed job, with the reason unless it equals that of the line before."""
         why = "" if previous is not None and previous.reason == start.reason else f": {start.reason}"
-        self._log(f"job {start.job_id}: placed on {','.join(start.nodes)}{why}")
+        self._log(f"job {job.label}: placed on {','.join(start.nodes)}{why}")
 
 
-def _is_untold(change: Correction, record: JobRecord | None) -> bool:
-    """Whether this takes a placement back from a job that its owner holds, and no word in its mark will say so."""
-    is_owners = record is not None and record.stage is Stage.OWNER_HELD
-    return is_owners and isinstance(change, Unpin) and not change.hold and change.mark is None
-
-
-def _placement_record(start: Start, situation: Situation, now_s: float) -> JobRecord:
-    """The record of a job that is about to be placed.
-
-    If it gets whole nodes, it gets their memory, and its own memory request is kept, too.
-    """
-    job, demand = situation.jobs[start.job_id], start.alternative.demand
-    tasks = 0 if start.alternative.tasks_per_node is None else job.tasks
-    known = situation.records[start.job_id]
-    record = replace(known, stage=Stage.PLACED, nodes=start.nodes, placed_s=now_s, tasks=tasks, difference="")
-    record = replace(record, given_ways=demand.ways, given_bandwidth_gbps=demand.bandwidth_gbps)
-    if not start.alternative.exclusive:
-        return record
-    return replace(
-        record,
-        memory_per_cpu_mb=job.memory_per_cpu_mb,
-        memory_per_node_mb=job.memory_per_node_mb or 0,
-        given_memory_mb=whole_memory_mb([situation.nodes[name] for name in start.nodes]),
-    )
+def _is_there(job_id: int, nodes: tuple[str, ...], jobs: Mapping[int, ObservedJob]) -> bool:
+    """Whether the job, or a task that was an array's record's, has these nodes now."""
+    task = task_of(job_id)
+    if task is None:
+        return job_id in jobs and set(jobs[job_id].pinned_to) == set(nodes)
+    return any(job.task == task and set(job.pinned_to) == set(nodes) for job in jobs.values())

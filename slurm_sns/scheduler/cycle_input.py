@@ -1,22 +1,25 @@
-"""What a cycle works on: one observation of Slurm, reconciled with our records, and the snapshot to plan on."""
+"""What a cycle works on: one observation of Slurm, what it means, and the snapshot to plan on."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from slurm_sns.model import ActiveJob, Snapshot
 from slurm_sns.policies.sns.alternatives_report import AlternativesReport
+from slurm_sns.scheduler.gate.orders import GateOrder, free
+from slurm_sns.scheduler.gate.status import Status, has_nodes_of
 from slurm_sns.scheduler.learning.exploring_jobs import NO_EXPLORATIONS, Explorations, Explorer
-from slurm_sns.scheduler.observe.arrays import Split, Tasks
-from slurm_sns.scheduler.observe.follow_up import Correction
-from slurm_sns.scheduler.observe.job_status import JobStatus
+from slurm_sns.scheduler.observe.limit_retries import is_limit
 from slurm_sns.scheduler.observe.observed import Observation, ObservedJob, ObservedNode
-from slurm_sns.scheduler.observe.reconcile import reconcile
-from slurm_sns.scheduler.observe.records import JobRecord, Stage
+from slurm_sns.scheduler.remembered import Try
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.snapshot.backlog_claims import NO_BACKLOG, Backlog
 from slurm_sns.scheduler.snapshot.planning_snapshot import planning_snapshot
 from slurm_sns.scheduler.snapshot.spreading import NO_SPREADING, Spreading
 from slurm_sns.scheduler.snapshot.withholding import NOTHING_WITHHELD, Withholding
+from slurm_sns.scheduler.survey import Survey, survey
+
+#: The most letters of the text about a difference, which names nodes: it must fit into one line of the log.
+MOST_TEXT = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,52 +28,66 @@ class Situation:
 
     Attributes:
         snapshot: what the policy plans on, with the waiting jobs that can be planned now.
-        jobs: the observed jobs that concern us, by job id.
-        statuses: the status of every observed job, by job id.
+        surveyed: what the observed jobs mean.
+        observation: what was observed.
+        tasks: the waiting jobs that are tasks of an array's record, by id.
         blocked: why our other waiting jobs cannot be planned now, by job id.
-        corrections: the changes to send before the plan.
-        records: all our records after this observation, by job id.
+        follow_ups: the orders to send before the plan, each with the reason for it.
         nodes: all nodes, by name.
         explanations: how the alternatives of spreadable waiting jobs came about, by job id.
-        splits: the tasks of arrays to split off for the next cycle.
-        tasks: the number of array tasks that are jobs of their own already.
         backlog: the node claims of the jobs in Slurm's own queue.
         not_withheld: why no capacity is withheld for some of the waiting jobs, by job id.
-        observed: all jobs that Slurm showed, also those that do not concern us.
-        unreadable: why a record of Slurm's cannot be read, in whole or in part; the keys are `job 7`, `node c1`.
         repeated: the ids of jobs whose placement has met the same limit as the placement before.
-        priority_type: Slurm's PriorityType.
         explorations: the exploring runs that waiting jobs are offered.
     """
 
     snapshot: Snapshot
-    jobs: Mapping[int, ObservedJob]
-    statuses: Mapping[int, JobStatus]
+    surveyed: Survey
+    observation: Observation
+    tasks: Mapping[int, ObservedJob]
     blocked: Mapping[int, str]
-    corrections: tuple[Correction, ...]
-    records: Mapping[int, JobRecord] = field(default_factory=dict)
+    follow_ups: tuple[tuple[GateOrder, str], ...]
     nodes: Mapping[str, ObservedNode] = field(default_factory=dict)
     explanations: Mapping[int, AlternativesReport] = field(default_factory=dict)
-    splits: tuple[Split, ...] = ()
-    tasks: Tasks = field(default_factory=Tasks)
     backlog: Backlog = NO_BACKLOG
     not_withheld: Mapping[int, str] = field(default_factory=dict)
-    observed: tuple[ObservedJob, ...] = ()
-    unreadable: Mapping[str, str] = field(default_factory=dict)
     repeated: frozenset[int] = frozenset()
-    priority_type: str = ""
     explorations: Explorations = NO_EXPLORATIONS
+
+    @property
+    def jobs(self) -> Mapping[int, ObservedJob]:
+        """The observed jobs that concern us, by job id."""
+        return self.surveyed.ours
+
+    @property
+    def statuses(self) -> Mapping[int, Status]:
+        """The status of every observed job, by job id."""
+        return self.surveyed.statuses
+
+    @property
+    def observed(self) -> tuple[ObservedJob, ...]:
+        """All jobs that Slurm showed, also those that do not concern us."""
+        return self.observation.jobs
+
+    @property
+    def unreadable(self) -> Mapping[str, str]:
+        """Why a record of Slurm's cannot be read, in whole or in part; the keys are `job 7`, `node c1`."""
+        return self.observation.unreadable
 
     @property
     def differences(self) -> dict[int, str]:
         """How jobs of ours run differently from their plan, by job id."""
-        ours = (record for job_id, record in self.records.items() if job_id in self.jobs)
-        return {record.job_id: record.difference for record in ours if record.difference}
+        found = ((job.id, _difference(job)) for job in self.jobs.values() if job.state.occupies_nodes)
+        return {job_id: how for job_id, how in found if how}
+
+    def job(self, job_id: int) -> ObservedJob | None:
+        """The job of ours, or the task of an array's record, with this id."""
+        return self.jobs.get(job_id) or self.tasks.get(job_id)
 
 
 def read_situation(
     observation: Observation,
-    records: Mapping[int, JobRecord],
+    tries: Mapping[int, Try],
     settings: Settings,
     now_s: float,
     spreading: Spreading = NO_SPREADING,
@@ -80,17 +97,19 @@ def read_situation(
     history: object | None = None,
     active_before: Iterable[ActiveJob] = (),
     explorer: Explorer | None = None,
+    asked: Collection[int] = (),
 ) -> Situation:
-    """The situation at this moment, for a scheduler with these records and settings.
+    """The situation at this moment, for a scheduler with these tries and settings.
 
     Four values come from the cycle before: `backlog_before` and `active_before` are the backlog and the active jobs of
     its situation, `withholding` says for which users capacity was withheld after its plan, and `history` is what its
-    policy wants to remember. `explorer` offers exploring runs; None where exploration is off.
+    policy wants to remember. `explorer` offers exploring runs; None where exploration is off. `asked` are the ids of
+    jobs whose owners ask to leave them to Slurm.
     """
-    reconciled = reconcile(observation.jobs, records, settings, now_s)
+    surveyed = survey(observation.jobs, tries, settings, now_s, asked)
     planning = planning_snapshot(
         observation,
-        reconciled,
+        surveyed,
         settings,
         now_s,
         spreading,
@@ -100,35 +119,40 @@ def read_situation(
         active_before=active_before,
         explorer=explorer,
     )
+    nevers = ((free(surveyed.ours[job_id], why, now_s), why) for job_id, why in planning.never.items())
     return Situation(
         snapshot=planning.snapshot,
-        jobs=reconciled.ours,
-        statuses=reconciled.statuses,
+        surveyed=surveyed,
+        observation=observation,
+        tasks=planning.tasks,
         blocked=planning.blocked,
-        corrections=(*reconciled.corrections, *planning.releases),
-        records=reconciled.records,
+        follow_ups=(
+            *surveyed.follow_ups,
+            *((order, f"left to Slurm: {why}") for order, why in nevers if order is not None),
+        ),
         nodes={node.name: node for node in observation.nodes},
         explanations=planning.explanations,
-        splits=planning.splits,
-        tasks=reconciled.tasks,
         backlog=planning.backlog,
         not_withheld=planning.not_withheld,
-        observed=observation.jobs,
-        unreadable=observation.unreadable,
-        repeated=_repeated(records, reconciled.records),
-        priority_type=observation.priority_type,
+        repeated=_repeated(surveyed),
         explorations=planning.explorations,
     )
 
 
-def _repeated(before: Mapping[int, JobRecord], after: Mapping[int, JobRecord]) -> frozenset[int]:
+def _repeated(surveyed: Survey) -> frozenset[int]:
     """The jobs whose placement has met the same limit as the placement before."""
     return frozenset(
         job_id
-        for job_id, record in after.items()
-        if record.limited_by
-        and record.stage is Stage.HOLDING
-        and job_id in before
-        and before[job_id].stage is Stage.PLACED
-        and before[job_id].limited_by == record.limited_by
+        for job_id, tried in surveyed.tries.items()
+        if surveyed.statuses[job_id] is Status.OVERDUE
+        and is_limit(tried.limited_by)
+        and surveyed.ours[job_id].reason.startswith(tried.limited_by)
     )
+
+
+def _difference(job: ObservedJob) -> str:
+    """How a job that runs where it was placed runs differently; empty if it does not. A completing job leaves nodes."""
+    record = job.record
+    if record is None or not has_nodes_of(job, record) or job.is_completing or set(job.allocated) == set(record.nodes):
+        return ""
+    return f"runs on {','.join(job.allocated)}, planned on {','.join(record.nodes)}"[:MOST_TEXT]

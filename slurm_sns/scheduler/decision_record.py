@@ -29,16 +29,17 @@ class DecisionRecord:
             plan = self._new_starts(plan)
         if not plan.starts and not notes:
             return
-        owners = {job_id: job.user_id for job_id, job in situation.jobs.items()}
+        concerned = {start.job_id for start in plan.starts} | notes.keys()
+        jobs = {job.id: job for job in (*situation.observed, *situation.tasks.values()) if job.id in concerned}
         try:
             self._decisions.record(
                 at_s,
                 situation.snapshot,
                 plan,
                 notes,
-                owners=owners,
+                owners={job_id: job.user_id for job_id, job in jobs.items()},
                 explanations=situation.explanations,
-                tasks={job_id: job.task for job_id, job in situation.jobs.items() if job.task is not None},
+                tasks={job_id: job.task for job_id, job in jobs.items() if job.task is not None},
                 repeated=situation.repeated,
             )
             self._outage.over(at_s)

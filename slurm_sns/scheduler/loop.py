@@ -1,16 +1,15 @@
 """The loop: observe, plan, send, once every interval, until told to stop.
 
-Its promises (CONTRIBUTING.md, "Modes and failure"): Slurm is never worse off. Each placement is recorded before it is
-sent, so a crash between the two leaves a held job that is planned again, never a job started twice. Every refusal by
-Slurm is handled. A heartbeat is written during a long cycle while Slurm answers, and at the end of each cycle. While
-slurmctld or the store does not answer, nothing is placed; after `heartbeat_timeout_s` submissions pass through and the
-watchdog releases the held jobs. A clean stop first makes the heartbeat stale and then releases the jobs that are still
-held, so that no job is submitted held after the release. A scheduler that hands over to the next one leaves everything
-as it is; the heartbeat grows stale by itself if no scheduler follows.
+Its promises (CONTRIBUTING.md, "Modes and failure"): Slurm is never worse off. What we change in a job, and our record
+of it in the job, are one RPC, so a crash at any moment leaves nothing to be found out. Every refusal by Slurm is
+handled. A heartbeat is written during a long cycle while Slurm answers, and at the end of each cycle. While slurmctld
+does not answer, nothing is placed; after `heartbeat_timeout_s` submissions pass through, the watchdog frees the gated
+jobs, and a gate that nobody renews opens by itself. A clean stop first makes the heartbeat stale and then frees the
+jobs that are still gated, so that no job is gated after that. A scheduler that hands over to the next one leaves
+everything as it is; the heartbeat grows stale by itself if no scheduler follows.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 from slurm_sns.errors import SnsError, Unreachable
 from slurm_sns.model import ActiveJob, Plan
@@ -24,20 +23,19 @@ from slurm_sns.scheduler.gc_pause import uncollected
 from slurm_sns.scheduler.hearing import Hearing
 from slurm_sns.scheduler.learning.learner import Learner
 from slurm_sns.scheduler.observe.observed import Observation
-from slurm_sns.scheduler.observe.records import Stage
 from slurm_sns.scheduler.outage_log import Outage
 from slurm_sns.scheduler.planning import Planning
 from slurm_sns.scheduler.policy_history import NO_MEMORY, Remembering
 from slurm_sns.scheduler.ports import Ports
-from slurm_sns.scheduler.release import release_held
+from slurm_sns.scheduler.release import Asked, free_marked
 from slurm_sns.scheduler.sending import Sending
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.snapshot.backlog_claims import NO_BACKLOG
 from slurm_sns.scheduler.snapshot.spreading import NO_SPREADING, Spreading
-from slurm_sns.scheduler.stored_records import StoredRecords
+from slurm_sns.scheduler.stored_tries import StoredTries
 from slurm_sns.scheduler.view import View
 
-#: While slurmctld or the store does not answer, it is asked again at least this often.
+#: While slurmctld does not answer, it is asked again at least this often.
 LONGEST_RETRY_S = 10.0
 #: The least time between two cycles when a policy asks for an earlier one.
 LEAST_INTERVAL_S = 0.1
@@ -46,8 +44,8 @@ LEAST_INTERVAL_S = 0.1
 class Scheduler:
     """The scheduler of one cluster. It calls `publish` with a `View` after every cycle.
 
-    Where there are agents, `sign` makes the token of a placement's grant; without it no mark has a grant. `learner`
-    learns the profiles of programs; None where nothing is learnt.
+    Where there are agents, `sign` makes the token of a placement's grant; without it no job has a grant. `learner`
+    learns the profiles of programs; None where nothing is learnt. `asked` has the jobs that owners give to Slurm.
     """
 
     def __init__(
@@ -61,15 +59,17 @@ class Scheduler:
         remembering: Remembering = NO_MEMORY,
         sign: Sign | None = None,
         learner: Learner | None = None,
+        asked: Asked | None = None,
     ) -> None:
         self._ports, self._settings, self._publish = ports, settings, publish
-        self._records = StoredRecords(ports.history, remembering, ports.log)
-        self._planning = Planning(policy, settings.withhold_limit_s, self._records.recalled, ports.log)
+        self._asked = asked or Asked()
+        self._tries = StoredTries(ports.history, remembering, ports.clock, ports.log)
+        self._planning = Planning(policy, settings.withhold_limit_s, self._tries.recalled, ports.log)
         self._hearing = Hearing(ports.agents, learner, spreading)
         self._sending = Sending(ports.executor, ports.heartbeat, ports.clock, ports.log)
         self._carrying_out = CarryingOut(
             self._sending,
-            self._records,
+            self._tries,
             self._hearing,
             Granting(sign, ports.log),
             settings=settings,
@@ -87,7 +87,8 @@ class Scheduler:
     @property
     def trouble(self) -> str:
         """What keeps the loop from planning or from writing the decision record now; empty when nothing does."""
-        return "; ".join(filter(None, (self._outage.now, self._decision_record.trouble, self._hearing.trouble)))
+        troubles = (self._outage.now, self._tries.trouble, self._decision_record.trouble, self._hearing.trouble)
+        return "; ".join(filter(None, troubles))
 
     def run(
         self, interval_s: float, is_stopping: Callable[[], bool], hands_over: Callable[[], bool] = lambda: False
@@ -109,7 +110,6 @@ class Scheduler:
                 pause_s = min(due_s, due_s - (self._ports.clock.now() - started_s))
             except SnsError as problem:
                 self._outage.met(str(problem), self._ports.clock.now())
-                self._sending.forget_restored()  # a slurmctld that was killed has lost what it took last
                 pause_s, retry_s = retry_s, min(LONGEST_RETRY_S, 2 * retry_s)
             except Exception as problem:  # noqa: BLE001 - the outermost loop: a defect must not end it
                 self._outage.met_defect(problem, self._ports.clock.now())
@@ -119,7 +119,7 @@ class Scheduler:
             self.stop()
 
     def repeat(self, cycles: int, interval_s: float) -> None:
-        """Run this number of cycles, one every interval. Held jobs stay held afterwards."""
+        """Run this number of cycles, one every interval. Gated jobs stay gated afterwards."""
         for left in reversed(range(cycles)):
             self.cycle()
             if left:
@@ -130,7 +130,8 @@ class Scheduler:
         """Run one cycle: observe, plan, send.
 
         Raises:
-            SnsError: slurmctld or the store does not answer. Nothing is lost: the next cycle starts from what Slurm
+            SnsError: slurmctld does not answer, or profiles cannot be read. Nothing is lost: the next cycle starts from
+            what Slurm
                 shows by then.
         """
         ports, started_s = self._ports, self._ports.clock.now()
@@ -142,27 +143,25 @@ class Scheduler:
         observation = ports.state.observe()
         states = self._hearing.hear(observation, imported, observed_s)
         situation = self._read_situation(observation, states, observed_s)
-        self._records.store()
         self._log_new_problems(situation)
         plan, notes = Plan(), dict[int, str]()
         lost: Unreachable | None = None
-        if disabled:  # without corrections first: they would hold jobs that the release, by what we saw, takes for free
-            self._release(observation, "disabled")
-            self._records.store()
+        if disabled:
+            self._free(observation, "disabled")
         else:
-            notes = self._carrying_out.correct(situation)
+            self._carrying_out.renew_lapsed(situation)
+            notes = self._carrying_out.follow_up(situation)
             plan = self._planning.plan(situation, observed_s)
-            self._records.remember(plan.history)
+            self._tries.remember(plan.history)
             if self._settings.mode == "enforce":
                 plan, lost = self._carrying_out.commit(situation, plan, notes)
-            else:
-                self._records.store()
+        self._tries.store()
         self._decision_record.add(started_s, situation, plan, notes)
         if lost is not None:
             raise lost
-        self._sending.restore_nice(observation.jobs, self._records.now)
         if not disabled:
-            self._sending.split(situation)
+            self._carrying_out.renew_others(situation, plan)
+            self._carrying_out.unboost(situation)
         self._cycles += 1
         now_s = ports.clock.now()
         ports.heartbeat.beat(now_s)
@@ -174,6 +173,7 @@ class Scheduler:
             disabled,
             self._cycles,
             self._carrying_out.placed,
+            self._carrying_out.renewed_per_minute,
             situation,
             plan,
             self._hearing.spreading.programs,
@@ -187,10 +187,10 @@ class Scheduler:
     def _read_situation(
         self, observation: Observation, states: Mapping[str, NodeState] | None, now_s: float
     ) -> Situation:
-        """What this cycle works on, which becomes what is known: our records, and what the next cycle needs."""
+        """What this cycle works on, which becomes what is known: the tries, and what the next cycle needs."""
         situation = read_situation(
             observation,
-            self._records.now,
+            self._tries.now,
             self._settings,
             now_s,
             self._hearing.spreading,
@@ -199,29 +199,27 @@ class Scheduler:
             history=self._planning.history,
             active_before=self._active,
             explorer=self._hearing.explorer(observation, states, now_s),
+            asked=self._asked.take(),
         )
-        self._records.now = dict(situation.records)
+        self._tries.now = dict(situation.surveyed.tries)
         self._backlog, self._active = situation.backlog, situation.snapshot.active
         return situation
 
     def stop(self) -> None:
-        """Clean stop: make submissions pass through from now on, and release the jobs that we hold."""
+        """Clean stop: make submissions pass through from now on, and free the jobs that wait for us."""
         try:
             self._ports.heartbeat.stop()
-            observation = self._ports.state.observe()
-            self._release(observation, "clean stop")
-            self._sending.restore_nice(observation.jobs, self._records.now, shows_life=False)
+            self._free(self._ports.state.observe(), "clean stop", shows_life=False)
         except SnsError as problem:
-            self._ports.log(f"{problem}; the watchdog will release what is held")
+            self._ports.log(f"{problem}; the watchdog will free what is gated, or its gate opens by itself")
 
-    def _release(self, observation: Observation, reason: str) -> None:
-        """Release every job that we hold to Slurm. Each is Slurm's from then on, whatever becomes of its mark."""
-        ports, marked = self._ports, {job.id for job in observation.jobs if job.hints is not None}
-        known = (observation.jobs, self._records.now, self._settings, ports.clock.now())
-        for job_id in release_held(*known, executor=ports.executor, log=ports.log, reason=reason):
-            if job_id in self._records.now:
-                given = replace(self._records.now[job_id], stage=Stage.RELEASED, is_noted=job_id in marked)
-                self._records.now[job_id] = given
+    def _free(self, observation: Observation, reason: str, *, shows_life: bool = True) -> None:
+        """Free every marked job that waits. After a clean stop the heartbeat must stay stale."""
+        ports = self._ports
+        known = (observation.jobs, ports.clock.now())
+        for _ in free_marked(*known, executor=ports.executor, log=ports.log, reason=reason):
+            if shows_life:
+                self._sending.show_sign_of_life()
 
     def _log_new_problems(self, situation: Situation) -> None:
         """Log each unreadable record, and each job that runs differently from its plan, unless the last cycle did."""

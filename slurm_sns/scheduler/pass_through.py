@@ -1,6 +1,6 @@
 """Why a job is a pass-through job: what in its record and in our settings keeps slurm_sns from placing it.
 
-A pure function for jobs that slurm_sns neither holds nor has placed. It looks at what the submit filter decides by
+A pure function for jobs that slurm_sns neither gates nor has placed. It looks at what the submit filter decides by
 (submit.judge), as far as Slurm's record of the job shows it. The filter's own reason is not stored anywhere, because a
 pass-through job is left exactly as it was submitted. The reason never repeats text that a user wrote.
 """
@@ -44,40 +44,46 @@ ASKS = {
     "deadline": "has a deadline (--deadline)",
     "reboot": "asks for a reboot of its nodes (--reboot)",
     "overcommit": "asks for fewer CPUs than tasks (--overcommit)",
-    "own hold": "was submitted held (--hold)",
     "own priority": "has a priority of its own (--priority)",
-    "own extra": "has a text of its own in Extra (--extra)",
+    "own admin comment": "was submitted with an AdminComment that begins like a record of slurm_sns",
 }
 
 NOT_SHOWN = (
     "its record does not show why: when it was submitted, slurm_sns was switched off, showed no sign of life or only "
-    "observed, or it had something that Slurm may not show later (a hold, a priority, a range of nodes, a partition, a "
-    "script of more than 256 KiB)"
+    "observed, or it had something that Slurm may not show later (a priority, a range of nodes, a partition, a script "
+    "of more than 256 KiB)"
 )
 WHOLE_MEMORY = (
     "it gets all the memory of its nodes (--mem=0, or no --mem and no DefMemPerCPU), and the nodes of its partitions "
     "may differ in memory: Slurm must choose them"
 )
-RELEASED = (
-    "slurm_sns held it, and it was released: by its owner, by an administrator, or by slurm_sns, which releases what "
-    "it can never place, and all that it holds when it is stopped or switched off"
-)
+#: Why we gave a job to Slurm, by the word `free=` in its record (record.reason); others are shown as they are.
+FREED = {
+    "opened-by-its-owner": "its owner opened its gate (scontrol update StartTime=now, or sns release)",
+    "changed-by-its-owner": "its owner changed it so that slurm_sns does not place it",
+    "node-list": "its owner gave it a node list",
+    "deadline": "its deadline is near",
+    "disabled": "slurm_sns was switched off (sns disable)",
+    "clean-stop": "slurm_sns was stopped",
+    "mode-not-enforce": "slurm_sns no longer places jobs (mode)",
+    "unreadable": "slurm_sns could not read its record in AdminComment",
+}
 
 
 def reason(job: ObservedJob, settings: Settings) -> str:
     """Why slurm_sns leaves this job to Slurm, as a clause: `it asks for a constraint (--constraint)`."""
-    is_marked = job.hints is not None
+    record = job.record
     if job.unreadable:
         return f"its record cannot be read: {job.unreadable}"
-    found = [*_unmanaged(job, settings), *([] if is_marked else _asked(job))]
+    found = [*_unmanaged(job, settings), *([] if record is not None else _asked(job))]
     if found:
         return "; ".join(found)
     if job.state is JobState.PENDING and job.priority == 0:
         return f"it is held ({job.reason or 'with priority 0'})"
     if settings.mode != "enforce":
         return f"the mode is {settings.mode}, in which slurm_sns places no jobs"
-    if is_marked:
-        return RELEASED
+    if record is not None and record.is_slurms:
+        return f"slurm_sns left it to Slurm: {FREED.get(record.free_why, record.free_why.replace('-', ' '))}"
     return WHOLE_MEMORY if names_no_memory(job) else NOT_SHOWN
 
 
@@ -108,6 +114,5 @@ def _shown_elsewhere(job: ObservedJob) -> Iterator[str]:
         "node list": bool(job.pinned_to),
         "excluded nodes": bool(job.excluded),
         "exclusive or oversubscribe": job.is_alone,
-        "own extra": bool(job.extra),
     }
     yield from (name for name, is_so in shown.items() if is_so)

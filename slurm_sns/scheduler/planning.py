@@ -7,7 +7,6 @@ from slurm_sns.policies.base import Policy
 from slurm_sns.scheduler.cycle_input import Situation
 from slurm_sns.scheduler.learning.exploring_jobs import Explorations
 from slurm_sns.scheduler.learning.learner import explored
-from slurm_sns.scheduler.observe.arrays import beyond_limit
 from slurm_sns.scheduler.ports import Log
 from slurm_sns.scheduler.snapshot.withholding import NOTHING_WITHHELD
 
@@ -29,10 +28,10 @@ class Planning:
 
     def plan(self, situation: Situation, now_s: float) -> Plan:
         """The policy's plan. Where no capacity is withheld for a waiting job, its reason to wait says so, and why."""
-        plan = _within_array_limits(self._only_waiting(self._policy.plan(situation.snapshot), situation), situation)
+        plan = self._only_waiting(self._policy.plan(situation.snapshot), situation)
         plan = _saying_what_explores(plan, situation.explorations)
         self.history = plan.history
-        users = {job_id: job.user_id for job_id, job in situation.jobs.items()}
+        users = {job.id: job.user_id for job in (*situation.jobs.values(), *situation.tasks.values())}
         self.withholding = self.withholding.after(plan, users, now_s, self._withhold_limit_s)
         more = {
             job_id: f"{plan.waiting[job_id]}; no capacity is withheld for it: {why}"
@@ -49,15 +48,6 @@ class Planning:
             name = type(action).__name__
             self._log(f"error: the plan has a {name} of job {action.job_id}, which does not wait; not sent")
         return replace(plan, actions=tuple(each for each in plan.actions if each not in wrong)) if wrong else plan
-
-
-def _within_array_limits(plan: Plan, situation: Situation) -> Plan:
-    """The plan without starts of more tasks than their array's limit allows."""
-    beyond = beyond_limit((situation.jobs[start.job_id] for start in plan.starts), situation.tasks)
-    if not beyond:
-        return plan
-    actions = tuple(each for each in plan.actions if not (isinstance(each, Start) and each.job_id in beyond))
-    return replace(plan, actions=actions, waiting={**plan.waiting, **beyond})
 
 
 def _saying_what_explores(plan: Plan, explorations: Explorations) -> Plan:

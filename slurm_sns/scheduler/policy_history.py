@@ -13,8 +13,8 @@ from typing import Any
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from slurm_sns.policies.base import HistoryFormat
-from slurm_sns.scheduler.observe.records import Memory
 from slurm_sns.scheduler.ports import History, Log
+from slurm_sns.scheduler.remembered import Memory
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from slurm_sns.policies.profile import Program
 from slurm_sns.policies.sns.alternatives_report import AlternativesReport
 from slurm_sns.scheduler.agents.values import Change, NodeState, Report, ReportKey, RunId
 from slurm_sns.scheduler.observe.observed import Observation
-from slurm_sns.scheduler.observe.records import Decision, JobRecord, Memory
 from slurm_sns.scheduler.orders import Answer, Order
+from slurm_sns.scheduler.remembered import Decision, Memory, Try
 
 
 class State(Protocol):
@@ -44,10 +44,10 @@ class Executor(Protocol):
         """Carry out these orders and answer each once; every order is safe to repeat.
 
         Orders are sent in the sequence given, each when the caller asks for its answer: when the caller stops asking,
-        no more are sent. Many placements in a row are the exception: several are under way at a time, and their answers
-        come as Slurm gives them. A refusal (the job is gone, has started, was changed) concerns its order alone. Once
-        slurmctld does not answer, nothing more is sent: that order and all further ones are answered unreachable. A few
-        of the placements among them may or may not have happened.
+        no more are sent. Many orders of the gate in a row are the exception: several are under way at a time, and their
+        answers come as Slurm gives them. A refusal (the job is gone, has started, was changed) concerns its order
+        alone. Once slurmctld does not answer, nothing more is sent: that order and all further ones are answered
+        unreachable. A few of the orders among them may or may not have happened.
         """
         ...
 
@@ -69,18 +69,18 @@ class Clock(Protocol):
 
 
 class History(Protocol):
-    """Our records of held and placed jobs, and the policy's history, kept over a restart."""
+    """Tries of placements and the policy's history, kept over a restart."""
 
-    def load(self) -> Mapping[int, JobRecord]:
-        """All records by job id."""
+    def load(self) -> Mapping[int, Try]:
+        """All tries by job id."""
         ...
 
     def load_memory(self, policy: str) -> Memory | None:
         """The history that the policy of that name saved last; None if it never saved one."""
         ...
 
-    def save(self, changed: Iterable[JobRecord], gone: Iterable[int], memory: Memory | None = None) -> None:
-        """Write the changed records and `memory`, and delete the records of the jobs `gone`, in one transaction."""
+    def save(self, changed: Iterable[Try], gone: Iterable[int], memory: Memory | None = None) -> None:
+        """Write the changed tries and `memory`, and delete those of the jobs `gone`, in one transaction."""
         ...
 
 
@@ -99,7 +99,7 @@ class Decisions(Protocol):
         tasks: Mapping[int, tuple[int, int]],
         repeated: frozenset[int] = frozenset(),
     ) -> None:
-        """Store one cycle that changed something: its plan, and notes on other jobs (unpinned, released).
+        """Store one cycle that changed something: its plan, and notes on other jobs (taken back, freed).
 
         Everything is by job id: `owners` gives the user id, `explanations` how a spreadable job's alternatives came
         about, `tasks` the array id and the task number of an array's task. The jobs `repeated` were placed in vain once

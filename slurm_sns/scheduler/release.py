@@ -1,51 +1,54 @@
-"""Releases held jobs to Slurm: on a clean stop, on `sns release --all`, under the kill switch, and for the watchdog.
+"""Gives jobs to Slurm: under the kill switch, on a clean stop, on `sns release`, and for the watchdog.
 
-That takes only the jobs and our records, neither nodes nor a plan.
+That takes the jobs alone: what is ours on a job stands in its record.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+import threading
+from collections.abc import Iterable, Iterator
 
-from slurm_sns.scheduler.observe.follow_up import handed_over
-from slurm_sns.scheduler.observe.job_status import JobStatus
+from slurm_sns.scheduler.gate.orders import free
 from slurm_sns.scheduler.observe.observed import ObservedJob
-from slurm_sns.scheduler.observe.reconcile import reconcile
-from slurm_sns.scheduler.observe.records import JobRecord
 from slurm_sns.scheduler.orders import reached
 from slurm_sns.scheduler.ports import Executor, Log
 from slurm_sns.scheduler.round_robin import round_robin
-from slurm_sns.scheduler.settings import Settings
 
 
-def release_held(
-    jobs: Iterable[ObservedJob],
-    records: Mapping[int, JobRecord],
-    settings: Settings,
-    now_s: float,
-    *,
-    executor: Executor,
-    log: Log,
-    reason: str,
+def free_marked(
+    jobs: Iterable[ObservedJob], now_s: float, *, executor: Executor, log: Log, reason: str
 ) -> Iterator[int]:
-    """Release every job that we hold, and unpin every placed job that Slurm has not started; yield the id of each.
+    """Free every waiting job that has our record; yield the id of each that Slurm has changed.
 
-    Users take turns, one job each, so that no user waits until a thousand jobs of another are released. Jobs that
-    their owners hold stay held, without our placement; they are not yielded.
+    Users take turns, one job each, so that no user waits until a thousand jobs of another are freed. A job that
+    somebody holds stays held.
 
     Raises:
-        Unreachable: slurmctld does not answer; jobs may still be held.
+        Unreachable: slurmctld does not answer; jobs may still be gated, until their leases end.
     """
-    seen = list(jobs)
-    found = reconcile(seen, records, settings, now_s).found
-    for job in round_robin(seen, lambda job: job.user_id):
-        status, record = found[job.id]
-        changes = handed_over(job, status, record, reason)
-        if not changes:
-            continue
-        # After a refusal the rest is not sent: a job that still has our placement must not be released.
-        answers = reached(executor.execute(changes))
-        refusal = next((answer.refused for answer in answers if answer.refused is not None), None)
-        if refusal is not None:
-            log(f"job {job.id}: could not be released: {refusal}")
-        elif status is not JobStatus.OWNER_HELD:
-            log(f"job {job.id}: released to Slurm: {reason}")
-            yield job.id
+    found = ((job, free(job, reason, now_s)) for job in round_robin(list(jobs), lambda job: job.user_id))
+    orders = {order.job_id: order for _, order in found if order is not None}
+    for answer in reached(executor.execute(orders.values())):
+        if answer.refused is not None:
+            log(f"job {answer.order.job_id}: could not be freed: {answer.refused}")
+        else:
+            log(f"job {answer.order.job_id}: left to Slurm: {reason}")
+            yield answer.order.job_id
+
+
+class Asked:
+    """The jobs whose owners have asked to leave them to Slurm. Threads of the socket add them, the loop takes them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._job_ids: set[int] = set()
+
+    def add(self, job_ids: Iterable[int]) -> None:
+        """Let the next cycle leave these jobs to Slurm."""
+        with self._lock:
+            self._job_ids.update(job_ids)
+
+    def take(self) -> frozenset[int]:
+        """The jobs that were asked for since the last call."""
+        with self._lock:
+            taken = frozenset(self._job_ids)
+            self._job_ids.clear()
+        return taken

@@ -21,6 +21,8 @@ class Settings:
     age_limit_s: int | None = 21600
     withhold_limit_s: float | None = 1800.0
     place_timeout_s: float = 10.0
+    heartbeat_timeout_s: float = 15.0
+    gate_lease_s: float = 7200.0
     backoff_s: float = 5.0
     backoff_max_s: float = 300.0
     shares: Mapping[str, float] | None = None

@@ -14,7 +14,8 @@ from slurm_sns.scheduler.learning.values import NOTHING_LEARNT, LearningState
 class View:
     """What the last cycle saw and did, for status, queue, explain and profile. Immutable: other threads read it.
 
-    `at_s` is when the cycle ended, `took_s` how long it took; `cycles` and `placed` count since the scheduler began.
+    `at_s` is when the cycle ended, `took_s` how long it took; `cycles` and `placed` count since the scheduler began,
+    `renewed_per_minute` counts the gates that were renewed during the last minute.
     `disabled` is True while the kill switch is on. `programs` are the profiles that the cycle planned with,
     `imported` are those among them, or replaced by them, that were imported, and `learning` is what is measured of
     programs. `agents` is what the connected agents said of their nodes, by node; None where there are no agents.
@@ -26,6 +27,7 @@ class View:
     disabled: bool
     cycles: int
     placed: int
+    renewed_per_minute: int
     situation: Situation
     plan: Plan
     programs: Mapping[str, Program] = field(default_factory=dict)

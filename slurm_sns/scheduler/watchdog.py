@@ -1,24 +1,21 @@
-"""The watchdog, a process of its own: while the scheduler shows no sign of life, it releases the jobs still held.
+"""The watchdog, a process of its own: while the scheduler shows no sign of life, it frees the jobs that wait for it.
 
-While the heartbeat is stale the submit filter passes new jobs through, so one release leaves no job held. The watchdog
-still looks again, because a job may have been submitted in the second before.
+Without it their gates open by themselves, at the end of their leases. While the heartbeat is stale the submit filter
+passes new jobs through, so freeing all once leaves no job gated. The watchdog still looks again, because a job may have
+been submitted in the second before.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from slurm_sns.errors import SnsError
-from slurm_sns.scheduler.observe.observed import JobState
-from slurm_sns.scheduler.observe.records import JobRecord, Stage
-from slurm_sns.scheduler.orders import EndHold, reached
 from slurm_sns.scheduler.outage_log import Outage
 from slurm_sns.scheduler.ports import Clock, Executor, Log, State
-from slurm_sns.scheduler.release import release_held
-from slurm_sns.scheduler.settings import Settings
+from slurm_sns.scheduler.release import free_marked
 
 #: When the wall clock moves this much against the steady clock, somebody has set the time: jitter is smaller.
 LEAST_STEP_S = 2.0
 #: After the time was set, a living scheduler has this long to write a heartbeat of the new time. Together with the
-#: pause between two looks this is less than the five seconds in which jobs are released.
+#: pause between two looks this is less than the five seconds in which jobs are freed.
 STEP_GRACE_S = 3.0
 
 
@@ -28,9 +25,9 @@ def is_stale(heartbeat_s: float | None, now_s: float, timeout_s: float) -> bool:
 
 
 class Watchdog:
-    """Looks at the heartbeat, and releases held jobs while it is stale.
+    """Looks at the heartbeat, and frees gated and placed jobs while it is stale.
 
-    It does so in every mode: the mode enforce may have held jobs before the mode was changed.
+    It does so in every mode: the mode enforce may have gated jobs before the mode was changed.
     """
 
     def __init__(
@@ -42,45 +39,32 @@ class Watchdog:
         clock: Clock,
         log: Log,
         timeout_s: float,
-        settings: Settings,
-        records: Callable[[], Mapping[int, JobRecord]] = dict,
     ) -> None:
         self._state, self._executor, self._last_beat = state, executor, last_beat
         self._clock, self._log, self._timeout_s = clock, log, timeout_s
-        self._settings = settings
-        self._records = records
         self._was_stale = False
-        #: The jobs that the last look has seen placed; it may have given them to Slurm since.
-        self._placed: set[int] = set()
         self._offset_s = self._clock.now() - self._clock.steady()
         self._stepped_s = float("-inf")
 
     def look(self) -> int:
-        """Look once at the heartbeat; return the number of jobs released.
+        """Look once at the heartbeat; return the number of jobs freed.
 
-        A scheduler that lives again meanwhile keeps the jobs that are still held.
+        A scheduler that lives again meanwhile keeps the jobs that still wait for it.
         """
-        self._end_new_holds()
         if not self._is_stale():
             return 0
-        jobs = self._state.observe().jobs
-        waiting = (job for job in jobs if job.state is JobState.PENDING and job.priority > 0)
-        self._placed = {job.id for job in waiting if job.pinned_to and not job.is_slurms}
-        released = release_held(
-            jobs,
-            self._records(),
-            self._settings,
+        freed = free_marked(
+            self._state.observe().jobs,
             self._clock.now(),
             executor=self._executor,
             log=self._log,
             reason="the scheduler shows no sign of life",
         )
         number = 0
-        for _ in released:
+        for _ in freed:
             number += 1
             if not self._is_stale():
                 break
-        self._end_new_holds()
         return number
 
     def _is_stale(self) -> bool:
@@ -91,25 +75,9 @@ class Watchdog:
         beat_s, now_s = self._last_beat(), self._clock.now()
         stale = not self._was_stepped(now_s) and is_stale(beat_s, now_s, self._timeout_s)
         if stale != self._was_stale:
-            self._log("no heartbeat: releasing held jobs" if stale else "heartbeat is back")
+            self._log("no heartbeat: freeing gated jobs" if stale else "heartbeat is back")
         self._was_stale = stale
         return stale
-
-    def _end_new_holds(self) -> None:
-        """End the holds of jobs that a scheduler has begun to hold, by the records, while we gave them to Slurm.
-
-        Nobody else would: the mark says that the job is Slurm's. Without such a record the hold is its owner's. Where
-        an answer was lost, the next look does this.
-        """
-        records = self._records() if self._placed else {}
-        for job_id in self._placed:
-            record = records.get(job_id)
-            if record is None or record.stage not in (Stage.HOLDING, Stage.HELD):
-                continue
-            for answer in reached(self._executor.execute((EndHold(job_id),))):
-                if answer.refused is not None:
-                    self._log(f"job {job_id}: could not be released: {answer.refused}")
-        self._placed = set()
 
     def _was_stepped(self, now_s: float) -> bool:
         """Whether the time was set a moment ago: a living scheduler's heartbeat may then still show the old time."""

@@ -55,7 +55,7 @@ def queue(
     config: Config = DEFAULT_CONFIG,
     as_json: AsJson = False,
 ) -> None:
-    """Your jobs that slurm_sns holds, places or has placed, in queue order; all jobs for root and SlurmUser.
+    """Your jobs that slurm_sns manages, in queue order; all jobs for root and SlurmUser.
 
     POS is the place in the queue; ! marks a job that has waited so long that capacity is withheld for it. SIZE is
     nodes x cores and memory of each. SINCE is how long it waits, or runs. WHY says what the nearest node lacks.
@@ -89,7 +89,7 @@ def explain(
     """
     from slurm_sns.cli.live import explain_view
 
-    answer = asker(config, {"command": "explain", **_named(job)})()
+    answer = asker(config, {"command": "explain", **named(job)})()
     if as_json:
         print(json.dumps(answer, indent=2))
         return
@@ -97,7 +97,7 @@ def explain(
         explain_view.show(part)
 
 
-def _named(job: str) -> dict[str, int]:
+def named(job: str) -> dict[str, int]:
     """`41` or `41_7` as fields of the request."""
     found = _JOB.fullmatch(job)
     if found is None:

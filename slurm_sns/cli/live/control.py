@@ -1,4 +1,4 @@
-"""`sns release --all`, `sns disable`, `sns enable`: the admin's switches."""
+"""`sns release`, `sns disable`, `sns enable`: jobs are given to Slurm, one, all that wait, or all from now on."""
 
 import os
 import time
@@ -14,30 +14,44 @@ if TYPE_CHECKING:
 
 
 def release(
-    everything: Annotated[bool, typer.Option("--all", help="Every job that slurm_sns holds.")] = False,
+    job: Annotated[
+        str | None, typer.Argument(metavar="[JOBID]", help="A job's number, or a task of an array (41_7).")
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Every waiting job that slurm_sns manages.")] = False,
     config: Config = DEFAULT_CONFIG,
 ) -> None:
-    """Give the jobs that slurm_sns holds to Slurm, as they are.
+    """Give a waiting job of yours to Slurm, or (root and SlurmUser) all waiting jobs that slurm_sns manages.
 
-    A running scheduler goes on to hold newly submitted jobs: run `sns disable` first to stop that.
+    Slurm then starts it in its own order; a job that is held stays held. With --all a running scheduler goes on to
+    manage newly submitted jobs: run `sns disable` first to stop that.
     """
-    from slurm_sns import config as configuration
-    from slurm_sns.cli.live import parts
-    from slurm_sns.scheduler.release import release_held
-    from slurm_sns.slurm.executor import SlurmExecutor
+    from slurm_sns.cli.live.asking import asker, named
 
-    if not everything:
-        raise BadInput("say --all: the jobs that slurm_sns holds are released together; one job: scontrol release ID")
+    if (job is None) is not everything:
+        raise BadInput("say which: a job's number, as 41, a task of an array, as 41_7, or --all")
+    if job is not None:
+        answer = asker(config, {"command": "release", **named(job)})()
+        print(f"job {answer['label']} is left to Slurm within a few seconds")
+        return
+    _release_all(config)
+
+
+def _release_all(config: Config) -> None:
+    from slurm_sns import config as configuration
+    from slurm_sns.scheduler.release import free_marked
+    from slurm_sns.slurm.executor import SlurmExecutor
+    from slurm_sns.slurm.state import JobsAlone
+
     settings = configuration.load(config)
     _require_admin(settings)
-    seen, records = parts.releasing_state().observe(), parts.stored_records(settings, print).load()
-    known = (seen.jobs, records, parts.settings(settings), time.time())
-    count = sum(1 for _ in release_held(*known, executor=SlurmExecutor(), log=print, reason="sns release"))
-    print(f"{count} job{'s' if count != 1 else ''} released")
+    jobs = JobsAlone().observe().jobs
+    freed = free_marked(jobs, time.time(), executor=SlurmExecutor(), log=print, reason="sns release")
+    count = sum(1 for _ in freed)
+    print(f"{count} job{'s' if count != 1 else ''} left to Slurm")
 
 
 def disable(config: Config = DEFAULT_CONFIG) -> None:
-    """Turn slurm_sns off: new jobs pass through, held ones are released. Survives a restart; `sns enable` undoes it."""
+    """Turn slurm_sns off: new jobs pass through, waiting ones are given to Slurm. Survives a restart; `sns enable` undoes it."""
     _switch(config, on=True)
 
 

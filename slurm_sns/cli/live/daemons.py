@@ -17,10 +17,10 @@ def scheduler(
         bool, typer.Option("--compile", help="Only compile what a scheduler runs: before a restart with a new version.")
     ] = False,
 ) -> None:
-    """Plan and place held jobs until stopped (SIGTERM, Ctrl-C). Runs as SlurmUser.
+    """Plan and place waiting jobs until stopped (SIGTERM, Ctrl-C). Runs as SlurmUser.
 
-    A clean stop releases the jobs that are still held. With --cycles, for tests and to see what one cycle does, nothing
-    is released at the end. SIGUSR1 also stops without releasing: the next scheduler takes over the held jobs.
+    A clean stop gives the jobs that still wait for it to Slurm. With --cycles, for tests and to see what one cycle does,
+    nothing is given away at the end, nor by SIGUSR1: the next scheduler goes on with the waiting jobs.
     """
     from contextlib import ExitStack
     from dataclasses import replace
@@ -32,6 +32,7 @@ def scheduler(
     from slurm_sns.scheduler.cycle_history import Recent
     from slurm_sns.scheduler.loop import Scheduler
     from slurm_sns.scheduler.policy_history import remembering
+    from slurm_sns.scheduler.release import Asked
     from slurm_sns.sockets.unix_socket import ControlSocket
 
     settings = configuration.load(config)
@@ -46,7 +47,7 @@ def scheduler(
     process.start_logging(settings.log_level)
     stop = process.StopSignal()
     ports = parts.ports(settings, stop)
-    recent = Recent()
+    recent, asked = Recent(), Asked()
     told = parts.settings(settings)
     form = specification(settings.policy).history
     memory = remembering(settings.policy, form, ports.history, ports.log)
@@ -64,9 +65,10 @@ def scheduler(
         remembering=memory,
         sign=sign,
         learner=learner,
+        asked=asked,
     )
     admins = process.admins(settings)
-    answers = Answers(recent, ports.decisions, policy, admins, lambda: loop.trouble, settings=told)
+    answers = Answers(recent, ports.decisions, policy, admins, lambda: loop.trouble, settings=told, asked=asked)
     managed = ",".join(settings.partitions)
     process.log.info("scheduler: mode %s, policy %s, partitions %s", settings.mode, settings.policy, managed)
     process.log.info("scheduler: ready to plan after %.1f s", parts.warm_up(policy))
@@ -80,11 +82,12 @@ def scheduler(
 
 
 def watchdog(config: Config = DEFAULT_CONFIG) -> None:
-    """Release held jobs whenever the scheduler's heartbeat is stale. Runs as SlurmUser."""
+    """Give waiting jobs to Slurm whenever the scheduler's heartbeat is stale. Runs as SlurmUser."""
     from slurm_sns import config as configuration
-    from slurm_sns.cli.live import parts, process
+    from slurm_sns.cli.live import process
     from slurm_sns.scheduler.watchdog import Watchdog
     from slurm_sns.slurm.executor import SlurmExecutor
+    from slurm_sns.slurm.state import JobsAlone
     from slurm_sns.store.heartbeat import HeartbeatFile
 
     settings = configuration.load(config)
@@ -96,14 +99,12 @@ def watchdog(config: Config = DEFAULT_CONFIG) -> None:
     stop = process.StopSignal()
     beat = HeartbeatFile(settings.paths.heartbeat)
     dog = Watchdog(
-        parts.releasing_state(),
+        JobsAlone(),
         SlurmExecutor(),
         beat.last,
         clock=stop,
         log=process.log.info,
         timeout_s=settings.scheduler.heartbeat_timeout_s,
-        settings=parts.settings(settings),
-        records=parts.stored_records(settings).load,
     )
     process.log.info("watchdog: a heartbeat older than %s s is stale", settings.scheduler.heartbeat_timeout_s)
     dog.run(WATCHDOG_SECONDS, stop.is_set)

@@ -9,15 +9,14 @@ from slurm_sns.model import Alternative, Job, Node, Resources, Snapshot
 from slurm_sns.policies.base import Policy
 from slurm_sns.policies.profile import Program
 from slurm_sns.policies.registry import specification
-from slurm_sns.scheduler.ports import Log, Ports
+from slurm_sns.scheduler.ports import Ports
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.snapshot.known_alternatives import KnownAlternatives
 from slurm_sns.scheduler.snapshot.spreading import Spreading
 from slurm_sns.slurm.accounting import Accounting
 from slurm_sns.slurm.executor import SlurmExecutor
-from slurm_sns.slurm.state import HeldJobs, SlurmState
+from slurm_sns.slurm.state import SlurmState
 from slurm_sns.store.decisions import StoredDecisions
-from slurm_sns.store.fallback_records import FallbackRecords
 from slurm_sns.store.heartbeat import HeartbeatFile, KillSwitchFile
 from slurm_sns.store.history import StoredHistory
 from slurm_sns.store.profiles import StoredProfiles
@@ -37,6 +36,8 @@ def settings(config: Config) -> Settings:
         age_limit_s=config.matching.age_limit_s,
         withhold_limit_s=config.matching.withhold_limit_s,
         place_timeout_s=scheduler.place_timeout_s,
+        heartbeat_timeout_s=scheduler.heartbeat_timeout_s,
+        gate_lease_s=scheduler.gate_lease_s,
         backoff_s=scheduler.backoff_s,
         backoff_max_s=scheduler.backoff_max_s,
         unmanaged_gbps_per_core=config.sns.unmanaged_gbps_per_core,
@@ -70,16 +71,6 @@ class RecentProfiles:
 def state(config: Config) -> SlurmState:
     """The State port."""
     return SlurmState(Accounting(log.info, with_shares=config.matching.shares == "slurm"))
-
-
-def releasing_state() -> HeldJobs:
-    """The State port of the watchdog and `sns release`, which only release jobs."""
-    return HeldJobs()
-
-
-def stored_records(config: Config, say: Log = log.info) -> FallbackRecords:
-    """Our records, as far as the store can be read: jobs must be released without it, too."""
-    return FallbackRecords(config.database_url, say)
 
 
 def ports(config: Config, clock: StopSignal) -> Ports:

@@ -89,8 +89,9 @@ def plain_lines(answer: Answer, now_s: float) -> Iterator[str]:
     yield f"cycles: {answer['cycles']}"
     yield f"cycle: {_cycle(answer)}"
     some = [name for name in ("completing", "suspended") if answer.get(name)]
-    for name in ("waiting", "placing", "running", *some, "held_by_owner", "placed"):
-        yield f"{name.replace('_', ' ')}: {answer[name]}"
+    for name in ("waiting", "placing", "running", *some, "held", "placed"):
+        yield f"{name}: {answer[name]}"
+    yield f"gates: {_gates(answer['gates'], now_s)}"
     yield f"nodes: {answer['nodes']}"
     if "agents" in answer:
         yield f"agents: {_agents(answer)}"
@@ -115,7 +116,7 @@ def page(answer: Answer, now_s: float, width: int) -> RenderableType:
     """The page for a terminal of that width."""
     parts: list[RenderableType] = [_head(answer, now_s)]
     parts += [Text(f"! {_text(each)}", style="bold red", overflow="fold") for each in warnings(answer, now_s)]
-    parts += [_facts(answer), Text(), _nodes(answer, with_bars=width >= WITH_BARS)]
+    parts += [_facts(answer, now_s), Text(), _nodes(answer, with_bars=width >= WITH_BARS)]
     if answer["nodes_unavailable"]:
         parts += [Text(), _unavailable(answer)]
     if answer["projects"]:
@@ -134,13 +135,14 @@ def _head(answer: Answer, now_s: float) -> Text:
     return head
 
 
-def _facts(answer: Answer) -> Table:
+def _facts(answer: Answer, now_s: float) -> Table:
     facts = Table.grid(padding=(0, 2))
     jobs = [f"[bold]{answer[name]}[/] {name}" for name in ("waiting", "placing", "running")]
     jobs += [f"[bold]{answer[name]}[/] {name}" for name in ("completing", "suspended") if answer.get(name)]
-    if answer["held_by_owner"]:
-        jobs.append(f"[bold]{answer['held_by_owner']}[/] held by their owners")
+    if answer["held"]:
+        jobs.append(f"[bold]{answer['held']}[/] of the waiting ones held")
     facts.add_row("jobs", ", ".join(jobs) + f"; [bold]{answer['placed']}[/] placed since the start")
+    facts.add_row("gates", _gates(answer["gates"], now_s))
     facts.add_row("cycle", f"{_cycle(answer)}; {answer['cycles']} so far")
     if answer["matched"]:
         facts.add_row("matches", plain(_matches(answer)))
@@ -148,6 +150,14 @@ def _facts(answer: Answer) -> Table:
         facts.add_row("agents", _agents(answer))
         facts.add_row("learning", _learning(answer))
     return facts
+
+
+def _gates(gates: Answer, now_s: float) -> str:
+    """How many jobs wait behind a gate, and how their leases are renewed."""
+    if not gates["gated"]:
+        return "none"
+    nearest = duration(gates["nearest_s"] - now_s)
+    return f"{gates['gated']}, {gates['renewed_per_minute']} renewed in the last minute, the nearest opens in {nearest}"
 
 
 def _agents(answer: Answer) -> str:

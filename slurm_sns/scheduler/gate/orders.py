@@ -103,7 +103,7 @@ def place(job: ObservedJob, placement: Placement, now_s: float, *, has_boost: bo
     placed = replace(
         _unplaced(record, job),
         gate_s=record.gate_s,
-        begin_s=own_begin_s(job, record, now_s),
+        begin_s=_begin_s(job, record, now_s),
         nodes=placement.nodes,
         placed_s=int(now_s),
         ways=placement.ways,
@@ -137,7 +137,7 @@ def regate(job: ObservedJob, gate_s: int, now_s: float) -> GateOrder | None:
     record = job.record
     if record is None or record.is_slurms:
         return None
-    gated = replace(_unplaced(record, job), gate_s=gate_s, begin_s=own_begin_s(job, record, now_s))
+    gated = replace(_unplaced(record, job), gate_s=gate_s, begin_s=_begin_s(job, record, now_s))
     return _taken_back(job, record, OrderKind.REGATE, gated, gate_s)
 
 
@@ -163,15 +163,16 @@ def renew(job: ObservedJob, gate_s: int, now_s: float, refused_nodes: tuple[str,
     record = job.record
     if record is None or record.is_slurms or record.is_placed:
         return None
-    gated = replace(_unplaced(record, job), gate_s=gate_s, begin_s=own_begin_s(job, record, now_s))
+    gated = replace(_unplaced(record, job), gate_s=gate_s, begin_s=_begin_s(job, record, now_s))
     is_left = bool(refused_nodes) and set(job.pinned_to) == set(refused_nodes)
     comment = records.written(job.admin_comment, gated)
-    return GateOrder(job.id, OrderKind.RENEW, comment, gate_s, nodes=() if is_left else None)
+    nodes = () if is_left else None
+    return GateOrder(job.id, OrderKind.RENEW, comment, gate_s, nodes=nodes, address=job.task_address)
 
 
 def unboost(job: ObservedJob) -> GateOrder | None:
-    """Take our boost off a job that runs; None if it has none of ours."""
-    if job.record is None or job.site_factor != BOOST:
+    """Take our boost off a job that runs; None if it has none of ours, or is completing: Slurm changes no such job."""
+    if job.record is None or job.site_factor != BOOST or job.is_completing:
         return None
     return GateOrder(job.id, OrderKind.UNBOOST, site_factor=0)
 
@@ -223,6 +224,11 @@ def _opened_s(job: ObservedJob, record: Record, now_s: float) -> int | None:
     return own_begin_s(job, record, now_s) or OPEN
 
 
+def _begin_s(job: ObservedJob, record: Record, now_s: float) -> int | None:
+    """The owner's begin time for the record. It stays there when it has come: the job has waited since then."""
+    return own_begin_s(job, record, now_s) or record.begin_s
+
+
 def _unplaced(record: Record, job: ObservedJob) -> Record:
     """The record without its placement and its times."""
     return Record(hints=record.hints, restarts=max(job.restarts, record.restarts))
@@ -260,6 +266,7 @@ def _taken_back(job: ObservedJob, record: Record, kind: OrderKind, left: Record,
         memory=_own_memory(job, record),
         site_factor=0 if job.site_factor == BOOST else None,
         extra=grant_note.without_grant(job.extra),
+        address=job.task_address,
     )
 
 

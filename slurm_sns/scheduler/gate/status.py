@@ -32,7 +32,7 @@ class Status(StrEnum):
     HALF_APPLIED = "placed, but Slurm made only a part of the change"
     HELD_PLACED = "held after we placed it"
     CHANGED = "changed by its owner after we placed it"
-    GATED = "gated"
+    GATED = "waiting"
     LAPSED = "its gate has lapsed"
     OWN_TIME = "waits for a begin time of its owner"
     TAKEN = "opened or changed by its owner: left to Slurm from now on"
@@ -100,17 +100,13 @@ def own_begin_s(job: ObservedJob, record: Record, now_s: float) -> int | None:
     return record.begin_s if record.begin_s is not None and record.begin_s > now_s else None
 
 
-def may_be_planned(job: ObservedJob, now_s: float, place_timeout_s: float) -> bool:
-    """Whether the job may be placed now: gated, not held, without open dependencies, and its owner's time has come.
+def waits_for_others(job: ObservedJob) -> bool:
+    """Whether the job waits for other jobs.
 
     The dependency itself is looked at beside Slurm's reason: after an update the reason is None until Slurm's next pass
     (seen), and the gate may have been renewed just now.
     """
-    record = job.record
-    if record is None or status_of(job, now_s, place_timeout_s) is not Status.GATED:
-        return False
-    waits = job.waits_for_others or job.reason.startswith(_DEPENDENCY)
-    return not (is_held(job) or waits or own_begin_s(job, record, now_s) is not None)
+    return job.waits_for_others or job.reason.startswith(_DEPENDENCY)
 
 
 def statuses(jobs: Sequence[ObservedJob], now_s: float, place_timeout_s: float) -> dict[int, Status]:

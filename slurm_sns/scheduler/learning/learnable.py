@@ -12,9 +12,10 @@ from slurm_sns.submit.hints import is_program
 
 def key_of(job: ObservedJob, spreading: Spreading) -> Key | None:
     """The program and the number of processes; None for a job that cannot be learnt from."""
-    if job.hints is None or job.hints.advised or keeps_geometry(job):
+    record = job.record
+    if record is None or record.is_slurms or keeps_geometry(job):
         return None
-    program = program_of(job, job.hints, spreading.program)
+    program = program_of(job, record.hints, spreading.program)
     return (program, job.tasks * job.cpus_per_task) if is_program(program) else None
 
 

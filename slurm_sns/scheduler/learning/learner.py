@@ -6,6 +6,7 @@ change in one transaction; a report is acknowledged after that.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from slurm_sns.errors import SnsError
 from slurm_sns.model import Start
@@ -19,6 +20,7 @@ from slurm_sns.scheduler.learning.rules import LearningRules
 from slurm_sns.scheduler.learning.serving import Serving
 from slurm_sns.scheduler.learning.values import LearningChanges, LearningState, LearningStore, RunToLearn
 from slurm_sns.scheduler.observe.observed import JobState, Observation, ObservedNode
+from slurm_sns.scheduler.observe.task_ids import task_id, task_of
 from slurm_sns.scheduler.outage_log import Outage
 from slurm_sns.scheduler.ports import Agents, Log
 from slurm_sns.scheduler.settings import Settings
@@ -70,6 +72,7 @@ class Learner:
         `spreading` has the profiles that jobs run by.
         """
         reports = self._agents.reports()
+        self._name_tasks(observation, now_s)
         wanted = {run.job_id for run in self._state.runs}
         jobs = {job.id: job for job in observation.jobs if job.id in wanted} if wanted else {}
         managed = number_of_managed(observation.nodes, self._settings)
@@ -116,6 +119,18 @@ class Learner:
         known, reports = self._state.runs, self._state.reports
         self._state = LearningState(self._state.learnt, {**known, **{run.run: run for run in runs}}, reports)
         return frozenset(run.run.job_id for run in runs if run.step is not None and run.step.samples)
+
+    def _name_tasks(self, observation: Observation, now_s: float) -> None:
+        """Give the runs of tasks that were placed from their array's record the job ids that Slurm has given them."""
+        unnamed = [run for run in self._state.runs if task_of(run.job_id) is not None]
+        if not unnamed:
+            return
+        ids = {task_id(*job.task): job.id for job in observation.jobs if job.task is not None}
+        names = {run: run._replace(job_id=ids[run.job_id]) for run in unnamed if run.job_id in ids}
+        named = {names.get(run, run): replace(each, run=names.get(run, run)) for run, each in self._state.runs.items()}
+        changes = LearningChanges(runs=tuple(named[run] for run in names.values()), gone=tuple(names))
+        if self._save(changes, now_s):
+            self._state = replace(self._state, runs=named)
 
     def _wishes(self, observation: Observation, spreading: Spreading) -> Iterator[Reprofile]:
         """The waiting jobs of ours that ask for a re-measurement."""
@@ -166,7 +181,8 @@ class _Making:
 
     def run(self, start: Start) -> RunToLearn | None:
         """The run that this start makes; None if nothing can be learnt from it."""
-        job = self._situation.jobs[start.job_id]
+        job = self._situation.job(start.job_id)
+        assert job is not None  # noqa: S101  planning lets no other through
         key = key_of(job, self._spreading)
         exploring = explored(start, self._situation.explorations)
         if exploring is not None:

@@ -1,7 +1,7 @@
 """Which jobs try again after Slurm did not start them because of a limit of their owner, and when. Pure.
 
 Slurm checks the limits of users, accounts and QOS itself, when it is about to start a job (snapshot.account_limits). A
-job that meets one is held again and withholds no capacity. Most limits are maxima, of a job or of a group: a job at
+job that meets one is gated again and withholds no capacity. Most limits are maxima, of a job or of a group: a job at
 least as large as one that exceeded the limit exceeds it, too. So the jobs of one owner that met the same maximum pause
 together, along with the owner's jobs that are at least as large and were never tried. After the pause one job tries
 again, and one more for each job of the owner that has started or ended since, because a start shows that there is room
@@ -13,12 +13,12 @@ QOSMinCpuNotSatisfied) each job pauses by itself.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 
 from slurm_sns.scheduler.observe.observed import JobState, ObservedJob
-from slurm_sns.scheduler.observe.records import JobRecord, Stage
+from slurm_sns.scheduler.remembered import Try
 
 #: Slurm's reasons for limits of associations and QOS (job_state_reason.c); a QOS also limits its accounts and users.
 _LIMIT = re.compile(r"Assoc|QOS|Max\w+Per(Account|User)$")
@@ -56,30 +56,32 @@ def is_limit(reason: str) -> bool:
 def waiting_for_limits(
     candidates: Iterable[ObservedJob],
     jobs: Iterable[ObservedJob],
-    records: Mapping[int, JobRecord],
+    placed: Collection[int],
+    tries: Mapping[int, Try],
+    *,
     now_s: float,
     longest_s: float,
 ) -> dict[int, str]:
     """The candidates that must not be planned now because a limit was met, with the reason, by job id.
 
-    `jobs` are all jobs that Slurm shows. A pause longer than `longest_s` is over: it comes from a clock that was set
-    back.
+    `jobs` are all jobs that Slurm shows, `placed` the ids of those that wait where we placed them. A pause longer than
+    `longest_s` is over: it comes from a clock that was set back.
     """
     waiting, seen = list(candidates), list(jobs)
-    groups = _groups(waiting, seen, records) if any(each.limited_by for each in records.values()) else {}
+    groups = _groups(waiting, seen, placed, tries) if any(each.limited_by for each in tries.values()) else {}
     if not groups:
         return {}
     untried: dict[Owner, list[ObservedJob]] = {}
     for job in waiting:
-        if not _limit_of(job, records):
+        if not _limit_of(job, tries):
             untried.setdefault(_owner(job), []).append(job)
     past = _Past(seen)
     reasons: dict[int, str] = {}
     for (limit, owner), group in groups.items():
         if _MAXIMUM.match(limit):
-            reasons |= _together(group, untried.get(owner, ()), records, past, now_s=now_s, longest_s=longest_s)
+            reasons |= _together(group, untried.get(owner, ()), tries, past, now_s=now_s, longest_s=longest_s)
         else:
-            reasons |= _alone(group.waiting, records, now_s, longest_s)
+            reasons |= _alone(group.waiting, tries, now_s, longest_s)
     return reasons
 
 
@@ -114,7 +116,7 @@ class _Past:
 def _together(
     group: _Group,
     untried: Sequence[ObservedJob],
-    records: Mapping[int, JobRecord],
+    tries: Mapping[int, Try],
     past: _Past,
     *,
     now_s: float,
@@ -122,67 +124,64 @@ def _together(
 ) -> dict[int, str]:
     """The jobs of a group that wait, with the reason: their pause, or a job that tries the limit before them."""
     first = min((*group.waiting, *group.trying), key=_size)
-    refused = max(group.waiting or group.trying, key=lambda job: records[job.id].placed_s)
-    last = records[refused.id]
+    refused = max(group.waiting or group.trying, key=lambda job: tries[job.id].tried_s)
+    last = tries[refused.id]
     all_waiting = sorted(
         (*group.waiting, *(job for job in untried if _is_as_large(job, first))),
-        key=lambda job: _turn(job, refused, records),
+        key=lambda job: _turn(job, refused, tries),
     )
-    until_s = min(last.retry_s, last.placed_s + past.pause_s(first, last.placed_s))
+    until_s = min(last.retry_s, last.tried_s + past.pause_s(first, last.tried_s))
     if group.waiting and 0 < until_s - now_s <= longest_s:
-        return _reasons(all_waiting, records, last.limited_by, f"tried again in {until_s - now_s:.0f} s")
-    may_try = 1 + past.changes_since(_owner(first), last.placed_s) - len(group.trying)
+        return _reasons(all_waiting, tries, last.limited_by, f"tried again in {until_s - now_s:.0f} s")
+    may_try = 1 + past.changes_since(_owner(first), last.tried_s) - len(group.trying)
     more = int(abs(now_s - until_s) / ONE_MORE_S)  # a time from the future: the clock was set back
-    # Of an array's record no task can try: only tasks that were split off are placed.
+    # A record waits as a whole: only tasks that were split off have met the limit.
     able = [job for job in all_waiting if not job.is_array_record]
     ahead = (*group.trying, *able)[0]
     # One that was never tried withholds capacity, and is at least as large as one that was: it waits for these.
-    wait = [job for at, job in enumerate(able) if at >= may_try + (more if _limit_of(job, records) else 0)]
+    wait = [job for at, job in enumerate(able) if at >= may_try + (more if _limit_of(job, tries) else 0)]
     wait += [job for job in all_waiting if job.is_array_record]
-    return _reasons(wait, records, last.limited_by, f"job {ahead.id} tries that limit first")
+    return _reasons(wait, tries, last.limited_by, f"job {ahead.id} tries that limit first")
 
 
-def _reasons(jobs: Iterable[ObservedJob], records: Mapping[int, JobRecord], limit: str, why: str) -> dict[int, str]:
+def _reasons(jobs: Iterable[ObservedJob], tries: Mapping[int, Try], limit: str, why: str) -> dict[int, str]:
     """The reason of each job to wait: its own note, or the limit that its owner has met if the job was never tried."""
     owners = f"its owner has met a limit, {limit}"
-    return {job.id: f"{records[job.id].note if _limit_of(job, records) else owners}; {why}" for job in jobs}
+    return {job.id: f"{tries[job.id].note if _limit_of(job, tries) else owners}; {why}" for job in jobs}
 
 
-def _alone(
-    jobs: Iterable[ObservedJob], records: Mapping[int, JobRecord], now_s: float, longest_s: float
-) -> dict[int, str]:
+def _alone(jobs: Iterable[ObservedJob], tries: Mapping[int, Try], now_s: float, longest_s: float) -> dict[int, str]:
     """The jobs that still pause, each for its own refusal, with the reason."""
-    known = (records[job.id] for job in jobs)
+    known = (tries[job.id] for job in jobs)
     return {
-        record.job_id: f"{record.note}; tried again in {record.retry_s - now_s:.0f} s"
-        for record in known
-        if 0 < record.retry_s - now_s <= longest_s
+        tried.job_id: f"{tried.note}; tried again in {tried.retry_s - now_s:.0f} s"
+        for tried in known
+        if 0 < tried.retry_s - now_s <= longest_s
     }
 
 
 def _groups(
-    waiting: Iterable[ObservedJob], jobs: Iterable[ObservedJob], records: Mapping[int, JobRecord]
+    waiting: Iterable[ObservedJob], jobs: Iterable[ObservedJob], placed: Collection[int], tries: Mapping[int, Try]
 ) -> dict[Group, _Group]:
     groups: dict[Group, _Group] = {}
     for job in waiting:
-        limit = _limit_of(job, records)
+        limit = _limit_of(job, tries)
         if limit:
             groups.setdefault((limit, _owner(job)), _Group()).waiting.append(job)
     for job in jobs:
-        limit = _limit_of(job, records) if job.state is JobState.PENDING else ""
-        if limit and records[job.id].stage is Stage.PLACED:
+        limit = _limit_of(job, tries) if job.id in placed else ""
+        if limit:
             groups.setdefault((limit, _owner(job)), _Group()).trying.append(job)
     return groups
 
 
-def _limit_of(job: ObservedJob, records: Mapping[int, JobRecord]) -> str:
+def _limit_of(job: ObservedJob, tries: Mapping[int, Try]) -> str:
     """The limit that the job has met; empty if it has met none.
 
-    An array's record has the id of its last task. A slurmctld that was killed may have lost that this task was on its
-    own, and met a limit: the record itself tries none.
+    An array's record has the id of its last task, and itself tries none.
     """
-    record = records.get(job.id)
-    return "" if record is None or job.is_array_record else record.limited_by
+    tried = tries.get(job.id)
+    return "" if tried is None or job.is_array_record else tried.limited_by
 
 
 def _owner(job: ObservedJob) -> Owner:
@@ -212,11 +211,11 @@ def _size(job: ObservedJob) -> Size:
     return _amounts(job), job.id
 
 
-def _turn(job: ObservedJob, refused: ObservedJob, records: Mapping[int, JobRecord]) -> tuple[bool, float, Size]:
+def _turn(job: ObservedJob, refused: ObservedJob, tries: Mapping[int, Try]) -> tuple[bool, float, Size]:
     """Sorts the jobs that may try a limit, given the one that was refused last."""
     if _is_as_large(job, refused):
         return True, 0.0, _size(job)
-    return False, records[job.id].placed_s if _limit_of(job, records) else inf, _size(job)
+    return False, tries[job.id].tried_s if _limit_of(job, tries) else inf, _size(job)
 
 
 def _is_as_large(job: ObservedJob, other: ObservedJob) -> bool:

@@ -34,19 +34,6 @@ class JobState(StrEnum):
         return self is JobState.RUNNING or self is JobState.SUSPENDED
 
 
-class Dependency(NamedTuple):
-    """Another job that a job waits for. If that is an array, `task` is the task that it waits for (None: all of them).
-
-    `kind` is Slurm's word (afterok, afterany, ...). `state` is what Slurm found when it last checked: unfulfilled,
-    fulfilled or failed.
-    """
-
-    kind: str
-    job_id: int
-    task: int | None
-    state: str
-
-
 @dataclass(frozen=True, slots=True)
 class ObservedJob:
     """One job record of slurmctld.
@@ -77,8 +64,6 @@ class ObservedJob:
         ways, bandwidth_gbps: the cache ways and the bandwidth that it asks for on each node, as gres.
         has_other_gres: whether it asks for any other gres, or for gres that cannot be read.
         waits_for_others: Slurm shows a dependency that is not fulfilled.
-        waits_for: those of its dependencies that can be read.
-        any_suffices: one fulfilled dependency is enough.
         array_id: the job id of its array; None for any other job.
         array_tasks: the waiting tasks in Slurm's words (`3-9,12`), cut off with `...` if they are many.
         array_limit: how many tasks of the array may run at a time.
@@ -134,8 +119,6 @@ class ObservedJob:
     bandwidth_gbps: int = 0
     has_other_gres: bool = False
     waits_for_others: bool = False
-    waits_for: tuple[Dependency, ...] = ()
-    any_suffices: bool = False
     is_completing: bool = False
     is_batch: bool = True
     has_succeeded: bool = False
@@ -194,12 +177,6 @@ class ObservedJob:
         There `nodes_min` is Slurm's own number, which a placement that was taken back has changed.
         """
         return 1 if self.nodes_max is None else self.nodes_min or 1
-
-    @property
-    def has_failed_dependency(self) -> bool:
-        """Whether Slurm has found that the job's dependencies can never be fulfilled."""
-        hopeless = all if self.any_suffices else any
-        return bool(self.waits_for) and hopeless(each.state == "failed" for each in self.waits_for)
 
     @property
     def is_array_record(self) -> bool:
@@ -314,6 +291,7 @@ class Observation:
         backfill: how often and how far ahead Slurm's backfill plans.
         preemption: which jobs may preempt others.
         has_boost: a SiteFactor of ours counts: PriorityType is priority/multifactor, and no plugin sets the factor.
+        has_extra: a job's Extra may have our text: Slurm does not read it as constraints (extra_constraints).
         database_queue: the messages that slurmctld keeps for slurmdbd.
     """
 
@@ -328,6 +306,7 @@ class Observation:
     backfill: Backfill = BACKFILL
     preemption: PreemptionRules = NO_PREEMPTION
     has_boost: bool = True
+    has_extra: bool = True
     database_queue: DatabaseQueue = EMPTY_QUEUE
 
     @property

@@ -1,4 +1,4 @@
-"""The ids of array tasks that Slurm keeps in their array's one record: numbers of ours, larger than any id of Slurm's."""
+"""The ids of array tasks that Slurm keeps in their array's record: numbers of ours, larger than any id of Slurm's."""
 
 #: Slurm's job ids have 32 bits.
 _BITS = 32

@@ -5,14 +5,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from slurm_sns.model import ActiveJob, ActiveState, JobPool, Resources
 from slurm_sns.policies.sns.closids import are_counted, with_closid
 from slurm_sns.scheduler.observe.observed import JobState, Observation, ObservedJob
-from slurm_sns.scheduler.observe.records import JobRecord
 from slurm_sns.scheduler.snapshot.free_nodes import Placed
 
 
 def active_jobs(
     observation: Observation,
     placed: Iterable[Placed],
-    records: Mapping[int, JobRecord],
     now_s: int,
     before: Iterable[ActiveJob] = (),
 ) -> tuple[ActiveJob, ...]:
@@ -23,7 +21,7 @@ def active_jobs(
     node. A suspended job's cores are those that it had and will take again. `before` are the active jobs of the last
     cycle: most jobs have not changed since, and their values are reused.
     """
-    return (*_with_nodes(observation, {each.id: each for each in before}), *_starting(placed, records, now_s))
+    return (*_with_nodes(observation, {each.id: each for each in before}), *_starting(placed, now_s))
 
 
 def job_pools(observation: Observation, partitions: frozenset[str]) -> tuple[JobPool, ...]:
@@ -78,15 +76,15 @@ def _part(job: ObservedJob, threads: Mapping[str, int]) -> Resources:
     return Resources(cores, -(-job.occupies.memory_mb // count), job.ways, job.bandwidth_gbps)
 
 
-def _starting(placed: Iterable[Placed], records: Mapping[int, JobRecord], now_s: int) -> Iterator[ActiveJob]:
+def _starting(placed: Iterable[Placed], now_s: int) -> Iterator[ActiveJob]:
     """The placed jobs, active since their placement.
 
     A job whose nodes are all gone from Slurm's configuration is left out.
     """
     for job, taken in placed:
         if taken:
-            record = records.get(job.id)  # None in the mode observe, for a job placed before in the mode enforce
-            since_s = now_s if record is None else int(record.placed_s)
+            record = job.record
+            since_s = now_s if record is None or record.placed_s is None else record.placed_s
             yield _active(job, ActiveState.STARTING, tuple(taken), next(iter(taken.values())), since_s)
 
 

@@ -4,21 +4,21 @@ from collections.abc import Iterable, Mapping
 from math import ceil, inf
 
 from slurm_sns.model import NOTHING, Node, Resources
-from slurm_sns.scheduler.observe.job_status import JobStatus
+from slurm_sns.scheduler.gate.status import Status
 from slurm_sns.scheduler.observe.observed import Observation, ObservedJob, ObservedNode
 from slurm_sns.scheduler.snapshot.geometry import placed_demand
 from slurm_sns.scheduler.snapshot.release_times import Releases, of_running
 
-_PLACED = frozenset({JobStatus.PLACED, JobStatus.OVERDUE})
+_PLACED = frozenset({Status.PLACED, Status.OVERDUE})
 
 #: A placed job, with what it will take on each of its nodes.
 Placed = tuple[ObservedJob, Mapping[str, Resources]]
 
 
-def occupies_placement(status: JobStatus) -> bool:
+def occupies_placement(status: Status) -> bool:
     """Whether a job of this status counts as holding the nodes of its placement.
 
-    An overdue job may start before we have unpinned it, so it counts for one cycle more.
+    An overdue job may start before its placement is taken back, so it counts for one cycle more.
     """
     return status in _PLACED
 
@@ -44,7 +44,7 @@ def unavailable_nodes(observation: Observation) -> dict[str, str]:
     return reasons
 
 
-def placed_jobs(observation: Observation, statuses: Mapping[int, JobStatus]) -> list[Placed]:
+def placed_jobs(observation: Observation, statuses: Mapping[int, Status]) -> list[Placed]:
     """The placed jobs that have not started yet, each with what it will take on its nodes.
 
     No amount is more than the node has: the owner may have written any number into the job since its placement.

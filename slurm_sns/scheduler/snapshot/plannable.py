@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from slurm_sns.errors import Closed, Infeasible
 from slurm_sns.model import Job, Seconds
 from slurm_sns.policies.sns.alternatives_report import AlternativesReport
-from slurm_sns.scheduler.observe.dependencies import Others, Outlook
 from slurm_sns.scheduler.observe.observed import Observation, ObservedJob
-from slurm_sns.scheduler.observe.records import JobRecord
+from slurm_sns.scheduler.remembered import Try
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.snapshot.eligibility import Eligibility
 from slurm_sns.scheduler.snapshot.preemption import Preemptors
@@ -20,8 +19,8 @@ class Plannable:
     """The candidates, sorted.
 
     `waiting` are the jobs for the policy, in queue order. By job id, `infeasible` says why a job can never be placed,
-    and `closed` why a job cannot start now. `arrays` are the held array records of several tasks, in queue order, each
-    with the number of tasks that its nodes could hold. `explanations` say, by job id, how alternatives came about that
+    and `closed` why a job cannot start now. `arrays` are the array records of several tasks, in queue order, each with
+    the number of tasks that its nodes could hold. `explanations` say, by job id, how alternatives came about that
     were made from a profile.
     """
 
@@ -34,18 +33,17 @@ class Plannable:
 
 def sort_out(
     candidates: Iterable[ObservedJob],
-    records: Mapping[int, JobRecord],
+    tries: Mapping[int, Try],
     observation: Observation,
     settings: Settings,
     *,
     eligibility: Eligibility,
-    others: Others,
     may_withhold: Callable[[int], bool] = lambda _: True,
 ) -> Plannable:
     """Sort the candidates, and make jobs for the policy of those that can be planned now.
 
-    In the modes advise and observe no task is split off an array: its record is planned as its next task.
-    `may_withhold` says, by user id, whether capacity may be withheld for a user's jobs that find no place.
+    In the modes advise and observe the record of an array is planned as its next task. `may_withhold` says, by user id,
+    whether capacity may be withheld for a user's jobs that find no place.
     """
     tiers = {partition.name: partition.tier for partition in observation.partitions}
     qos_priorities = dict(observation.qos_priorities)
@@ -53,7 +51,7 @@ def sort_out(
     found = Plannable()
     for job in candidates:
         try:
-            _check(job, others, preemptors, settings)
+            _check(job, preemptors, settings)
             choice, allowed = eligibility.of(job)
         except Infeasible as never:
             found.infeasible[job.id] = str(never)
@@ -61,14 +59,13 @@ def sort_out(
         except Closed as later:
             found.closed[job.id] = str(later)
             continue
-        record, hints = records.get(job.id), job.hints
-        own_nice = job.nice if record is None else record.nice
-        is_limited = record is not None and record.limited_by != ""
+        tried, hints = tries.get(job.id), job.hints
+        is_limited = tried is not None and tried.limited_by != ""
         wanted = Job(
             id=job.id,
             submit_s=job.submit_s,
             alternatives=choice.alternatives,
-            order=order_key(job, own_nice, tiers, qos_priorities, is_limited=is_limited),
+            order=order_key(job, tiers, qos_priorities, is_limited=is_limited),
             project=job.account,
             heuristic=None if hints is None else hints.heuristic,
             allowed=allowed,
@@ -82,24 +79,22 @@ def sort_out(
             found.arrays.append((wanted, eligibility.room(choice, allowed)))
         else:
             found.waiting.append(wanted)
-    found.waiting.sort(key=_queue_key)
-    found.arrays.sort(key=lambda array: _queue_key(array[0]))
+    found.waiting.sort(key=queue_key)
+    found.arrays.sort(key=lambda array: queue_key(array[0]))
     return found
 
 
-def _queue_key(job: Job) -> tuple[bool, Seconds, tuple[int, ...]]:
+def queue_key(job: Job) -> tuple[bool, Seconds, tuple[int, ...]]:
     """The sort key of the queue: over-aged jobs come first, oldest first, then all others by their `order`."""
     return not job.over_aged, job.submit_s if job.over_aged else 0, job.order
 
 
-def _check(job: ObservedJob, others: Others, preemptors: Preemptors, settings: Settings) -> None:
+def _check(job: ObservedJob, preemptors: Preemptors, settings: Settings) -> None:
     """Check what the owner may have changed since the job was submitted, and what the submit filter does not know.
 
     Raises:
         Infeasible: we can no longer place the job.
     """
-    if others.outlook(job) is Outlook.HOPELESS:
-        raise Infeasible(Outlook.HOPELESS.value)
     unmanaged = sorted(set(job.partitions) - settings.partitions)
     if unmanaged:
         raise Infeasible(f"partition {','.join(unmanaged)} is not managed")

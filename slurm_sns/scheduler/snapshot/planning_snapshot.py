@@ -1,4 +1,4 @@
-"""The second step of a cycle's input: the snapshot that a policy plans on. The first step is reconcile.
+"""The second step of a cycle's input: the snapshot that a policy plans on. The first step is the survey.
 
 The snapshot holds the nodes with what is free on them, the waiting jobs with their alternatives, the active jobs, the
 pools, and what each project holds. The node claims of the backlog decide which nodes a waiting job may use. Pure: the
@@ -6,18 +6,17 @@ same values give the same result after the same earlier cycles, whose alternativ
 carried on.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from slurm_sns.model import NOTHING, ActiveJob, Job, Project, Release, Resources, Snapshot
+from slurm_sns.model import NOTHING, ActiveJob, Job, Project, Resources, Snapshot
 from slurm_sns.policies.sns.alternatives_report import AlternativesReport
+from slurm_sns.scheduler.gate.status import Status
 from slurm_sns.scheduler.learning.exploring_jobs import NO_EXPLORATIONS, Explorations, Explorer
-from slurm_sns.scheduler.observe import arrays
-from slurm_sns.scheduler.observe.arrays import Split
-from slurm_sns.scheduler.observe.job_status import JobStatus
+from slurm_sns.scheduler.observe.arrays import MOST_TASKS, planned_tasks
 from slurm_sns.scheduler.observe.observed import Observation, ObservedJob
-from slurm_sns.scheduler.observe.reconcile import Reconciled, is_to_be_planned
-from slurm_sns.scheduler.observe.records import JobRecord
+from slurm_sns.scheduler.remembered import Try
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.snapshot.active_jobs import active_jobs, job_pools
 from slurm_sns.scheduler.snapshot.backlog_claims import Backlog, next_backlog, waits_in_slurms_queue
@@ -30,9 +29,10 @@ from slurm_sns.scheduler.snapshot.free_nodes import (
     releases,
     unavailable_nodes,
 )
-from slurm_sns.scheduler.snapshot.plannable import Plannable, sort_out
+from slurm_sns.scheduler.snapshot.plannable import Plannable, queue_key, sort_out
 from slurm_sns.scheduler.snapshot.spreading import Spreading
 from slurm_sns.scheduler.snapshot.withholding import Withholding
+from slurm_sns.scheduler.survey import Survey, is_to_be_planned
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +40,15 @@ class Planning:
     """The snapshot for the policy, and what making it has shown.
 
     By job id: `blocked` says why a waiting job of ours is not in the snapshot, `explanations` how the alternatives of a
-    spreadable waiting job came about, and `not_withheld` why no capacity is withheld for a waiting job. `releases` give
-    the jobs to Slurm that can never be placed. `splits` are the tasks of arrays to split off for the next cycle.
-    `backlog` holds the node claims of the pass-through jobs. `explorations` are the exploring runs that are offered.
+    spreadable waiting job came about, and `not_withheld` why no capacity is withheld for a waiting job. `never` says
+    why jobs can never be placed, and `tasks` are the waiting jobs that are tasks of an array's record. `backlog` holds
+    the node claims of the pass-through jobs. `explorations` are the exploring runs that are offered.
     """
 
     snapshot: Snapshot
     blocked: Mapping[int, str]
-    releases: tuple[Release, ...]
-    splits: tuple[Split, ...]
+    never: Mapping[int, str]
+    tasks: Mapping[int, ObservedJob]
     explanations: Mapping[int, AlternativesReport]
     not_withheld: Mapping[int, str]
     backlog: Backlog
@@ -57,7 +57,7 @@ class Planning:
 
 def planning_snapshot(
     observation: Observation,
-    reconciled: Reconciled,
+    surveyed: Survey,
     settings: Settings,
     now_s: float,
     spreading: Spreading,
@@ -74,7 +74,7 @@ def planning_snapshot(
     says for which users capacity was withheld after its plan, and `history` is what its policy wants to remember.
     `explorer` offers exploring runs; None where exploration is off.
     """
-    statuses, candidates = reconciled.statuses, reconciled.candidates
+    statuses, candidates = surveyed.statuses, surveyed.candidates
     observation = count_closids(observation, settings.closids)
     unavailable, placed = unavailable_nodes(observation), placed_jobs(observation, statuses)
     nodes = free_nodes(observation, placed, unavailable, settings.unmanaged_gbps_per_core)
@@ -90,23 +90,21 @@ def planning_snapshot(
     )
     pauses_s = {job.user_id: withholding.pause_s(job.user_id, now_s, settings.withhold_limit_s) for job in candidates}
     plannable, waiting, explorations = Plannable(), list[Job](), NO_EXPLORATIONS
+    tasks: dict[int, ObservedJob] = {}
     if candidates:
         eligibility = Eligibility(observation, now_s, spreading, backlog.claims)
         plannable = sort_out(
             candidates,
-            reconciled.records,
+            surveyed.tries,
             observation,
             settings,
             eligibility=eligibility,
-            others=reconciled.others,
             may_withhold=lambda user_id: not pauses_s[user_id],
         )
-        waiting = plannable.waiting
+        of_arrays, tasks = _of_arrays(plannable, surveyed, settings.queue_depth)
+        waiting = sorted([*plannable.waiting, *of_arrays], key=queue_key) if of_arrays else plannable.waiting
         if explorer is not None:
-            waiting, explorations = explorer.offers(waiting, reconciled.ours, eligibility, nodes)
-    held_arrays = [(reconciled.ours[job.id], room) for job, room in plannable.arrays]
-    unsplit = {array.id: arrays.waits_because(array, reconciled.tasks) for array, _ in held_arrays}
-    nevers = plannable.infeasible if settings.mode == "enforce" else {}
+            waiting, explorations = explorer.offers(waiting, {**surveyed.ours, **tasks}, eligibility, nodes)
     return Planning(
         Snapshot(
             nodes=nodes,
@@ -114,46 +112,66 @@ def planning_snapshot(
             projects=_projects(observation, statuses, settings),
             unavailable=unavailable,
             now_s=int(now_s),
-            active=active_jobs(observation, placed, reconciled.records, int(now_s), active_before),
+            active=active_jobs(observation, placed, int(now_s), active_before),
             pools=job_pools(observation, settings.partitions),
             history=history,
         ),
-        {**reconciled.blocked, **plannable.infeasible, **plannable.closed, **unsplit},
-        tuple(Release(job_id, f"left to Slurm: {never}") for job_id, never in nevers.items()),
-        tuple(arrays.splits(held_arrays, reconciled.tasks, settings.queue_depth)),
+        {**surveyed.blocked, **plannable.infeasible, **plannable.closed},
+        plannable.infeasible if settings.mode == "enforce" else {},
+        tasks,
         plannable.explanations,
-        _not_withheld(waiting, reconciled.ours, reconciled.records, pauses_s),
+        _not_withheld(waiting, {**surveyed.ours, **tasks}, surveyed.tries, pauses_s),
         backlog,
         explorations,
     )
 
 
-def _is_in_backlog(job: ObservedJob, status: JobStatus, settings: Settings, now_s: float) -> bool:
+def _of_arrays(plannable: Plannable, surveyed: Survey, queue_depth: int) -> tuple[list[Job], dict[int, ObservedJob]]:
+    """The tasks of array records to plan, each as a job, in queue order; and the same as observed jobs, by id.
+
+    Of each record they are as many as its nodes could hold, and of one account's records together at most
+    `queue_depth` and `MOST_TASKS`; but one of each record, so that no array waits for those of another.
+    """
+    jobs: list[Job] = []
+    tasks: dict[int, ObservedJob] = {}
+    taken: Counter[str] = Counter()
+    for wanted, room in plannable.arrays:
+        record = surveyed.ours[wanted.id]
+        most = max(1, min(room, min(queue_depth, MOST_TASKS) - taken[record.account]))
+        for task in planned_tasks(record, min(most, surveyed.rooms.get(record.id, most))):
+            jobs.append(replace(wanted, id=task.id, order=(*wanted.order[:-1], task.array_task or 0)))
+            tasks[task.id] = task
+            taken[record.account] += 1
+            if wanted.id in plannable.explanations:
+                plannable.explanations[task.id] = plannable.explanations[wanted.id]
+    return jobs, tasks
+
+
+def _is_in_backlog(job: ObservedJob, status: Status, settings: Settings, now_s: float) -> bool:
     """Whether the job waits in Slurm's own queue, and we neither placed it nor plan it."""
     if not waits_in_slurms_queue(job, now_s):  # most jobs of a long queue are held or run
         return False
-    is_placed = occupies_placement(status) or status in (JobStatus.REQUEUED, JobStatus.UNHELD)
-    return not is_placed and not is_to_be_planned(job, status, settings)
+    return not occupies_placement(status) and not is_to_be_planned(job, status, settings)
 
 
 def _not_withheld(
     waiting: Iterable[Job],
     jobs: Mapping[int, ObservedJob],
-    records: Mapping[int, JobRecord],
+    tries: Mapping[int, Try],
     pauses_s: Mapping[int, float],
 ) -> dict[int, str]:
     """Why no capacity is withheld for jobs that find no place: a limit that they met, or their owner's pause."""
     found: dict[int, str] = {}
     for job in waiting:
         if not job.withholds:
-            record, pause_s = records.get(job.id), pauses_s[jobs[job.id].user_id]
-            limit = record.limited_by if record is not None else ""
+            tried, pause_s = tries.get(job.id), pauses_s[jobs[job.id].user_id]
+            limit = tried.limited_by if tried is not None else ""
             paused = f"its owner's jobs have used up withhold_limit_s; again possible in {pause_s:.0f} s"
             found[job.id] = f"it met a limit: {limit}" if limit else paused
     return found
 
 
-def _projects(observation: Observation, statuses: Mapping[int, JobStatus], settings: Settings) -> dict[str, Project]:
+def _projects(observation: Observation, statuses: Mapping[int, Status], settings: Settings) -> dict[str, Project]:
     """Every account that holds something or has a share, with both."""
     shares = dict(observation.shares) if settings.shares is None else settings.shares
     used: dict[str, Resources] = {}
