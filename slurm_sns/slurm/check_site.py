@@ -7,17 +7,18 @@ only has a disadvantage is a warning, which names the disadvantage.
 from collections.abc import Iterator, Sequence
 
 from slurm_sns.config import Config
-from slurm_sns.scheduler.observe.nice import MULTIFACTOR
+from slurm_sns.scheduler.gate.orders import BOOST
 from slurm_sns.scheduler.observe.observed import Observation
 from slurm_sns.scheduler.snapshot.preemption import QOS, Preemptors, is_on
+from slurm_sns.slurm import option_lists
 from slurm_sns.slurm.check_finding import Finding
 from slurm_sns.slurm.conf_text import Line
 from slurm_sns.slurm.site import Site, SitePartition
 
 #: Slurm's default is 30 s; the example of conf/sns.yaml has 60.
 MOST_BF_INTERVAL_S = 60
-#: A placed job goes ahead of every job with a priority below this, and its own priority with the boost fits 32 bits.
-MOST_WEIGHTS = -MULTIFACTOR.added
+#: A placed job goes ahead of every job with a priority below its boost, and its own priority with it fits 32 bits.
+MOST_WEIGHTS = BOOST
 
 
 def rules(config: Config, site: Site) -> Iterator[Finding]:
@@ -26,7 +27,10 @@ def rules(config: Config, site: Site) -> Iterator[Finding]:
     yield from (_sharing(partition, site) for partition in managed)
     yield from _preemption(managed, site)
     yield _federation(site)
+    yield _boost(site)
     yield _weights(site)
+    yield _extra(site)
+    yield _expedited(site)
     yield _backfill(site)
 
 
@@ -39,9 +43,8 @@ def controllers(lines: Sequence[Line]) -> Finding:
         what="one SlurmctldHost",
         found=", ".join(hosts),
         wanted="slurm_sns on the one that is active",
-        advice="after a takeover the submit filter on the new host finds no heartbeat: new jobs pass through, and held "
-        "jobs wait for the daemons of the first host: start both daemons on the new one, or run there: "
-        "sns release --all",
+        advice="after a takeover the submit filter on the new host finds no heartbeat: new jobs pass through, and the "
+        "gates of waiting jobs lapse one after the other: start both daemons on the new one",
     )
 
 
@@ -62,7 +65,7 @@ def _obstacles(partition: SitePartition, site: Site) -> Iterator[str]:
     """The partition's options that keep its jobs from being placed.
 
     With OverSubscribe=EXCLUSIVE or FORCE, every job of the partition shows `--exclusive` or `--oversubscribe`: it is
-    held, and given to Slurm a second later (seen on 26.05.5). With a limit of CPUs on each node or socket, we place
+    gated, and given to Slurm a second later (seen on 26.05.5). With a limit of CPUs on each node or socket, we place
     jobs where Slurm does not start them (seen).
     """
     if partition.oversubscribe.startswith(("EXCLUSIVE", "FORCE")):
@@ -89,7 +92,7 @@ def _preemption(managed: Sequence[SitePartition], site: Site) -> Iterator[Findin
             warning=True,
             what=f"jobs of partition {name} may preempt others" if name else "jobs may preempt others",
             found=why,
-            advice="they are held for a second and then left to Slurm: only Slurm can preempt a running job",
+            advice="they are gated for a second and then left to Slurm: only Slurm can preempt a running job",
         )
     if not found:
         yield Finding(ok=True, what="no managed job may preempt others")
@@ -105,6 +108,17 @@ def _federation(site: Site) -> Finding:
     )
 
 
+def _boost(site: Site) -> Finding:
+    return Finding(
+        ok=True,
+        warning=not site.has_boost,
+        what="placed jobs go ahead of all others",
+        found=", ".join(filter(None, (site.priority_type, site.site_factor_plugin))),
+        wanted="priority/multifactor without a PrioritySiteFactorPlugin",
+        advice="placed jobs start in Slurm's own order: jobs that are left to Slurm may take their nodes first",
+    )
+
+
 def _weights(site: Site) -> Finding:
     return Finding(
         ok=True,
@@ -114,6 +128,32 @@ def _weights(site: Site) -> Finding:
         wanted=f"at most {MOST_WEIGHTS}",
         advice="a waiting job of a higher priority keeps placed jobs from starting, and Slurm cuts priorities to 32 "
         "bits: slurm.conf: divide all PriorityWeight* by the same number",
+    )
+
+
+def _extra(site: Site) -> Finding:
+    has_extra = option_lists.has_extra(site.options.get("SchedulerParameters", ()))
+    return Finding(
+        ok=True,
+        warning=not has_extra,
+        what="the agents on the nodes learn what a placed job gets",
+        found="" if has_extra else "SchedulerParameters=extra_constraints",
+        wanted="no extra_constraints",
+        advice="Slurm reads the field Extra of a job as constraints, so no grant is written there: placed jobs get no "
+        "partition of the cache",
+    )
+
+
+def _expedited(site: Site) -> Finding:
+    word = "enable_expedited_requeue"
+    is_on = word in site.options.get("SlurmctldParameters", ())
+    return Finding(
+        ok=True,
+        warning=is_on,
+        what="a requeued job waits until it is placed anew",
+        found=f"SlurmctldParameters={word}" if is_on else "",
+        wanted=f"no {word}",
+        advice="a job with --requeue=expedite is started again by Slurm at once, on any nodes",
     )
 
 

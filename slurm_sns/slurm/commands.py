@@ -1,6 +1,6 @@
 """Runs Slurm's own commands, for the few things that pyslurm cannot do.
 
-No shell is involved, and no argument is text that a user wrote.
+No shell is involved. Text that a user wrote is only ever a part of one argument, after a name of ours and `=`.
 """
 
 import subprocess

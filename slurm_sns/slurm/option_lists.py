@@ -1,9 +1,12 @@
-"""Reads slurm.conf's lists of options in the form in which pyslurm returns them."""
+"""Reads options of slurm.conf in the form in which pyslurm returns them."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from slurm_sns.scheduler.observe.observed import BACKFILL, Backfill
+
+#: What PrioritySiteFactorPlugin is without one.
+_NO_PLUGIN = (None, "", "site_factor/none")
 
 
 def words(value: Any) -> tuple[str, ...]:
@@ -24,3 +27,13 @@ def backfill(scheduler_parameters: Any) -> Backfill:
         60 * numbers["bf_window"] if "bf_window" in numbers else BACKFILL.window_s,
         numbers.get("bf_interval", BACKFILL.interval_s),
     )
+
+
+def has_boost(priority_type: str | None, site_factor_plugin: str | None) -> bool:
+    """Whether a SiteFactor of ours counts: jobs have factors, and no plugin of the site sets this one."""
+    return priority_type == "priority/multifactor" and site_factor_plugin in _NO_PLUGIN
+
+
+def has_extra(scheduler_parameters: Any) -> bool:
+    """Whether Slurm leaves the text of Extra alone: with extra_constraints it refuses what does not parse as such."""
+    return "extra_constraints" not in words(scheduler_parameters)

@@ -1,8 +1,8 @@
-"""A process that places jobs for the scheduler: `python -m slurm_sns.slurm.sender PARENT`.
+"""A process that sends orders for the scheduler: `python -m slurm_sns.slurm.sender PARENT`.
 
-It writes `[]` once it is connected to Slurm. From then on, each line that it reads is a JSON list of placements, and
+It writes `[]` once it is connected to Slurm. From then on, each line that it reads is a JSON list of orders, and
 each line that it writes is the list of their results, in the same order: null (done), `["refused", text]`, or, as the
-last one, `["unreachable", text]`. The placements after that one were not sent. The process ends when its input ends or
+last one, `["unreachable", text]`. The orders after that one were not sent. The process ends when its input ends or
 its parent dies.
 """
 
@@ -14,20 +14,20 @@ import sys
 from collections.abc import Callable, Iterator
 
 from slurm_sns.errors import Refused, Unreachable
-from slurm_sns.scheduler.orders import PlacementOrder
+from slurm_sns.scheduler.gate.orders import GateOrder
 from slurm_sns.slurm.api import pyslurm
-from slurm_sns.slurm.executor import SlurmExecutor
-from slurm_sns.slurm.placements_json import Row, from_row
+from slurm_sns.slurm.executor import send
+from slurm_sns.slurm.orders_json import Row, from_row
 
 #: linux/prctl.h: the signal that this process gets when its parent dies.
 PR_SET_PDEATHSIG = 1
 
 
-def answered(rows: list[Row], place: Callable[[PlacementOrder], None]) -> Iterator[list[str] | None]:
-    """Place each, and stop as soon as slurmctld does not answer."""
+def answered(rows: list[Row], carry_out: Callable[[GateOrder], None]) -> Iterator[list[str] | None]:
+    """Carry out each, and stop as soon as slurmctld does not answer."""
     for row in rows:
         try:
-            place(from_row(row))
+            carry_out(from_row(row))
         except Refused as refusal:
             yield ["refused", str(refusal)]
         except Unreachable as problem:
@@ -38,7 +38,7 @@ def answered(rows: list[Row], place: Callable[[PlacementOrder], None]) -> Iterat
 
 
 def end_with(parent: int) -> None:
-    """End this process when its parent dies: a placement whose result nobody reads must not be sent."""
+    """End this process when its parent dies: an order whose result nobody reads must not be sent."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         sys.exit(0)
@@ -51,10 +51,9 @@ def main() -> None:
         # The scheduler handles these signals and finishes what it has begun. Our input ends when it ends.
         signal.signal(number, signal.SIG_IGN)
     pyslurm()
-    executor = SlurmExecutor()
     _write([])
     for line in sys.stdin:
-        _write(list(answered(json.loads(line), executor.send)))
+        _write(list(answered(json.loads(line), send)))
 
 
 def _write(answers: list[list[str] | None]) -> None:

@@ -1,7 +1,7 @@
-"""Several processes that place jobs side by side.
+"""Several processes that send orders of the gate side by side.
 
 pyslurm holds the interpreter lock while it waits for slurmctld, so threads would wait for each other. Each sender works
-on one short line of placements at a time. So no pipe fills up, and few placements are under way when slurmctld fails.
+on one short line of orders at a time. So no pipe fills up, and few orders are under way when slurmctld fails.
 """
 
 import json
@@ -14,15 +14,15 @@ from itertools import islice
 from typing import IO
 
 from slurm_sns.errors import Refused, Unreachable
-from slurm_sns.scheduler.orders import PlacementOrder
-from slurm_sns.slurm.placements_json import as_row
+from slurm_sns.scheduler.gate.orders import GateOrder
+from slurm_sns.slurm.orders_json import as_row
 
-#: The results of placements, in the order in which Slurm answered: its refusal, or None where it took the placement.
-Answers = Iterator[tuple[PlacementOrder, Refused | None]]
+#: The results of orders, in the sequence in which Slurm answered: its refusal, or None where it made the change.
+Answers = Iterator[tuple[GateOrder, Refused | None]]
 
 #: At any time, most of them wait for slurmctld. On two cores 8 are a tenth faster than 4, and 16 no faster than 8.
 SENDERS = 8
-#: Placements in a line: 16 take a sender about a hundredth of a second, so it asks for more that often.
+#: Orders in a line: 16 take a sender about a hundredth of a second, so it asks for more that often.
 LINE = 16
 
 
@@ -33,14 +33,14 @@ class Senders:
         self._command = command
         self._senders: list[_Sender] = []
 
-    def place(self, placements: Sequence[PlacementOrder]) -> Answers:
-        """Place each, with one RPC for each job.
+    def send(self, orders: Sequence[GateOrder]) -> Answers:
+        """Send each, with one RPC for each job.
 
         Raises:
             Unreachable: slurmctld does not answer, or a sender was lost. All results until then have been yielded. Of
-                the others, a few lines of placements may or may not have taken effect; the rest was not sent.
+                the others, a few lines of orders may or may not have taken effect; the rest was not sent.
         """
-        lines = _lines(placements)
+        lines = _lines(orders)
         lost = ""
         is_complete = False
         try:
@@ -81,13 +81,13 @@ class Senders:
 
 
 class _Sender:
-    """One process, and the line of placements that it is working on."""
+    """One process, and the line of orders that it is working on."""
 
     def __init__(self, command: Sequence[str]) -> None:
         self.process = subprocess.Popen(  # noqa: S603 -- our own module, no shell
             [*command, str(os.getpid())], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
-        self._line: Sequence[PlacementOrder] = ()
+        self._line: Sequence[GateOrder] = ()
 
     @property
     def answers(self) -> IO[bytes]:
@@ -95,8 +95,8 @@ class _Sender:
         assert self.process.stdout is not None  # noqa: S101  it is a pipe
         return self.process.stdout
 
-    def give(self, line: Sequence[PlacementOrder]) -> None:
-        """Send it a line of placements.
+    def give(self, line: Sequence[GateOrder]) -> None:
+        """Send it a line of orders.
 
         Raises:
             Unreachable: the process has ended.
@@ -104,37 +104,37 @@ class _Sender:
         assert self.process.stdin is not None  # noqa: S101  it is a pipe
         self._line = line
         try:
-            self.process.stdin.write(json.dumps([as_row(placement) for placement in line]).encode() + b"\n")
+            self.process.stdin.write(json.dumps([as_row(order) for order in line]).encode() + b"\n")
             self.process.stdin.flush()
         except OSError:
-            raise Unreachable("a sender of placements has ended") from None
+            raise Unreachable("a sender of orders has ended") from None
 
-    def take(self) -> tuple[list[tuple[PlacementOrder, Refused | None]], str]:
+    def take(self) -> tuple[list[tuple[GateOrder, Refused | None]], str]:
         """Wait for the results of its line.
 
-        Returns the placements that Slurm answered, and why the rest was not sent (empty: all were sent).
+        Returns the orders that Slurm answered, and why the rest was not sent (empty: all were sent).
 
         Raises:
             Unreachable: the process has ended.
         """
         text = self.answers.readline()
         if not text.endswith(b"\n"):
-            raise Unreachable("a sender of placements has ended")
-        done: list[tuple[PlacementOrder, Refused | None]] = []
-        for placement, answer in zip(self._line, json.loads(text), strict=False):
+            raise Unreachable("a sender of orders has ended")
+        done: list[tuple[GateOrder, Refused | None]] = []
+        for order, answer in zip(self._line, json.loads(text), strict=False):
             what, words = answer or ("", "")
             if what == "unreachable":
                 return done, words
-            done.append((placement, Refused(words) if what else None))
+            done.append((order, Refused(words) if what else None))
         return done, ""
 
 
-def _lines(placements: Sequence[PlacementOrder]) -> Iterator[tuple[PlacementOrder, ...]]:
-    left = iter(placements)
+def _lines(orders: Sequence[GateOrder]) -> Iterator[tuple[GateOrder, ...]]:
+    left = iter(orders)
     return iter(lambda: tuple(islice(left, LINE)), ())
 
 
-def _give(sender: _Sender, line: Sequence[PlacementOrder], busy: selectors.BaseSelector) -> None:
+def _give(sender: _Sender, line: Sequence[GateOrder], busy: selectors.BaseSelector) -> None:
     if line:
         sender.give(line)
         busy.register(sender.answers, selectors.EVENT_READ, sender)

@@ -10,7 +10,7 @@ from slurm_sns.scheduler.observe.observed import NO_PREEMPTION, ObservedNode, Ob
 from slurm_sns.slurm import translate
 from slurm_sns.slurm.api import answers, pyslurm
 from slurm_sns.slurm.commands import run
-from slurm_sns.slurm.option_lists import words
+from slurm_sns.slurm.option_lists import has_boost, words
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,8 @@ class Site:
     `version` is slurmctld's; `library` is the number of the libslurm that pyslurm has loaded (45 for libslurm.so.45),
     `built_for` the release that pyslurm was compiled against (empty: unknown). `partitions` says of each whether it is
     the default one. `keeps_accounts` is True with accounting in slurmdbd. `federation` is the name of the cluster's
-    federation, empty for none; `priority_weights` is the sum of all PriorityWeight options.
+    federation, empty for none; `priority_weights` is the sum of all PriorityWeight options. `priority_type` and
+    `site_factor_plugin` are PriorityType and PrioritySiteFactorPlugin, empty if unset.
     """
 
     version: str
@@ -51,8 +52,15 @@ class Site:
     keeps_accounts: bool
     rules: tuple[SitePartition, ...] = ()
     preemption: PreemptionRules = NO_PREEMPTION
+    priority_type: str = ""
+    site_factor_plugin: str = ""
     priority_weights: int = 0
     federation: str = ""
+
+    @property
+    def has_boost(self) -> bool:
+        """Whether a SiteFactor of ours counts."""
+        return has_boost(self.priority_type, self.site_factor_plugin)
 
     @property
     def default_partition(self) -> str | None:
@@ -84,6 +92,7 @@ def read_site() -> Site:
             "AccountingStorageTRES": words(running.accounting_storage_tres),
             "PriorityFlags": words(running.priority_flags),
             "SchedulerParameters": words(running.scheduler_parameters),
+            "SlurmctldParameters": words(running.slurmctld_parameters),
         },
         memory_per_cpu_mb=running.default_memory_per_cpu,
         partitions={name: bool(partition.is_default) for name, partition in partitions.items()},
@@ -93,6 +102,8 @@ def read_site() -> Site:
         keeps_accounts=(running.accounting_storage_type or "").endswith("/slurmdbd"),
         rules=tuple(filter(None, map(_rules, partitions.values()))),
         preemption=PreemptionRules(running.preempt_type or "", running.preempt_mode or ""),
+        priority_type=running.priority_type or "",
+        site_factor_plugin=running.priority_site_factor_plugin or "",
         priority_weights=_weights(running),
         federation=federation_of(run("scontrol", "show", "federation")),
     )

@@ -4,13 +4,14 @@ import pwd
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
+from typing import Any
 
-from slurm_sns.errors import Refused, Unreachable
-from slurm_sns.scheduler.observe.observed import Observation, PreemptionRules
+from slurm_sns.errors import Refused, SnsError, Unreachable
+from slurm_sns.scheduler.observe.observed import EMPTY_QUEUE, DatabaseQueue, Observation, PreemptionRules
 from slurm_sns.slurm import translate
 from slurm_sns.slurm.accounting import Accounting
 from slurm_sns.slurm.api import answers, pyslurm
-from slurm_sns.slurm.option_lists import backfill
+from slurm_sns.slurm.option_lists import backfill, has_boost, has_extra
 
 
 class SlurmState:
@@ -47,18 +48,30 @@ class SlurmState:
             preemption=PreemptionRules(
                 type=configured.preempt_type or "", mode=configured.preempt_mode or "", of_qos=numbers.qos_preempts
             ),
-            priority_type=configured.priority_type or "",
+            has_boost=has_boost(configured.priority_type, configured.priority_site_factor_plugin),
+            has_extra=has_extra(configured.scheduler_parameters),
+            database_queue=_database_queue(configured.max_dbd_msgs),
         )
 
 
-class HeldJobs:
-    """Observes only what releasing jobs needs: a few fields of every job, and nothing else of the cluster."""
+class JobsAlone:
+    """Observes the jobs, and nothing else of the cluster: that is all that freeing them needs."""
 
     def observe(self) -> Observation:
-        """Read all jobs, with only the fields that are needed to release them."""
+        """Read all jobs."""
         with _readable():
             jobs = pyslurm().Jobs.load()
-        return Observation(tuple(translate.held_job(record) for record in jobs.values()), ())
+        return Observation(tuple(translate.job(record) for record in jobs.values()), ())
+
+
+def _database_queue(most: Any) -> DatabaseQueue:
+    """The messages that slurmctld keeps for slurmdbd: none where it does not say (one RPC, about a millisecond)."""
+    try:
+        with answers():
+            length = pyslurm().slurmctld.diag().dbd_agent_queue_size
+    except SnsError:
+        return EMPTY_QUEUE
+    return DatabaseQueue(length or 0, most or EMPTY_QUEUE.most)
 
 
 #: The first release that shows as many nodes as tasks for a job with -n alone (JOB_IMPLICIT_MAX_NODES in job_mgr.c).

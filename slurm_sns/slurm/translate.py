@@ -12,16 +12,17 @@ from typing import Any
 
 from slurm_sns.errors import SnsError
 from slurm_sns.model import NOTHING, Resources
+from slurm_sns.scheduler.gate.orders import BOOST
 from slurm_sns.scheduler.node_lists import NodeLists
 from slurm_sns.scheduler.observe.observed import (
-    Dependency,
     JobState,
     ObservedJob,
     ObservedNode,
     ObservedPartition,
     ObservedReservation,
 )
-from slurm_sns.submit import mark
+from slurm_sns.submit import record as records
+from slurm_sns.submit.record import Record
 
 #: The gres that carry last-level-cache ways and GB/s of memory bandwidth.
 WAYS, BANDWIDTH = "llc", "membw"
@@ -120,7 +121,7 @@ def _tolerantly(record: _Tolerant, user_name: Callable[[int], str], shows_estima
     try:
         seen = _job(record, user_name, shows_estimates)
     except Exception as problem:  # noqa: BLE001 - as above
-        return replace(held_job(record), unreadable=record.unreadable or _in_short(problem))
+        return replace(_bare(record), unreadable=record.unreadable or _in_short(problem))
     if not record.problems:
         return seen
     if record.problems.keys() <= _GRES_FIELDS:
@@ -132,12 +133,13 @@ def _with_gres(asks_for: tuple[str, ...]) -> tuple[str, ...]:
     return asks_for if "gres" in asks_for else (*asks_for, "gres")
 
 
-def held_job(record: Any) -> ObservedJob:
-    """Translate only those fields of one pyslurm.Job that releasing it and counting its use need. Raises nothing."""
-    read = record if isinstance(record, _Tolerant) else _Tolerant(record)
+def _bare(read: _Tolerant) -> ObservedJob:
+    """Translate only what freeing the job and counting its use need. Raises nothing."""
     state = _job_state(read.state or "")
     array_id, array_task, array_tasks = _or(_array, read, (None, None, ""))
-    hints = _or(lambda of: mark.read(of.extra or ""), read, None)
+    admin_comment = read.admin_comment or ""
+    note = records.read(admin_comment)
+    priority, nice = _priority(read.priority), read.nice or 0
     gres = _or(_tolerated_gres, read, (0, 0, False, False))
     ways, bandwidth_gbps, has_other_gres, has_gres = gres
     return ObservedJob(
@@ -146,28 +148,30 @@ def held_job(record: Any) -> ObservedJob:
         submit_s=read.submit_time or 0,
         state=state,
         account=read.account or "",
-        priority=_priority(read.priority),
-        nice=read.nice or 0,
+        priority=priority,
+        nice=nice,
+        site_factor=_site_factor(priority, nice, state, note),
         restarts=_u16(read.requeue_count) or 0,
+        admin_comment=admin_comment,
         extra=read.extra or "",
-        hints=hints,
+        is_special=_is_special(read),
         reason=_reason(read),
         pinned_to=_or(lambda of: node_names(of.required_nodes), read, ("?",) if read.required_nodes else ()),
         allocated=_or(lambda of: node_names(of.allocated_nodes), read, ()),
         tasks=_u32(read.ntasks) or 1,
         cpus=_u32(read.cpus) or 1,
+        tasks_per_node=_u16(read.ntasks_per_node),
         memory_per_cpu_mb=_or(lambda of: _memory(of.memory_per_cpu), read, None),
         memory_per_node_mb=_or(lambda of: _memory(of.memory_per_node), read, None),
+        begin_s=read.eligible_time or 0,
         ways=ways,
         bandwidth_gbps=bandwidth_gbps,
         has_other_gres=has_other_gres,
-        waits_for=_or(lambda of: _waits_for(of.dependencies), read, ()),
-        any_suffices=_or(lambda of: _any_suffices(of.dependencies), read, False),
         is_completing=read.state == "COMPLETING",
         array_id=array_id,
         array_task=array_task,
         array_tasks=array_tasks,
-        asks_for=("gres",) if has_other_gres or (has_gres and hints is None) else (),
+        asks_for=("gres",) if has_other_gres or (has_gres and not _is_ours(note)) else (),
         is_countable=False,
         occupies=_occupies(read) if state.occupies_nodes else NOTHING,
     )
@@ -184,18 +188,20 @@ def _or(read: Callable[[Any], Any], record: Any, default: Any) -> Any:
 def _job(record: Any, user_name: Callable[[int], str], shows_estimates: bool) -> ObservedJob:
     array_id, array_task, array_tasks = _array(record)
     state = _job_state(record.state)
-    extra = record.extra or ""
-    hints = mark.read(extra)
+    admin_comment = record.admin_comment or ""
+    note = records.read(admin_comment)
+    is_ours = _is_ours(note)
+    priority, nice = _priority(record.priority), record.nice or 0
     required = node_names(record.required_nodes)
     gres = record.gres_per_node or {}
     all_gres = (*gres, *(record.gres or ()))
     has_other_gres = _has_other(all_gres)
-    # A job with our mark may have its ways and its bandwidth from a placement.
-    asks_for_gres = has_other_gres or (hints is None and bool(all_gres))
-    asks_for = _asks_for(record, asks_for_gres=asks_for_gres, is_marked=hints is not None)
+    # A job of ours may have its ways and its bandwidth from a placement.
+    asks_for_gres = has_other_gres or (not is_ours and bool(all_gres))
+    asks_for = _asks_for(record, asks_for_gres=asks_for_gres, is_ours=is_ours)
     tasks = _u32(record.ntasks) or 1
     nodes_min, nodes_max = _u32(record.num_nodes), _u32(record.max_nodes)
-    is_estimate = shows_estimates and hints is not None and not hints.fixed
+    is_estimate = shows_estimates and note is not None and is_ours and not note.hints.fixed
     return ObservedJob(
         id=record.id,
         user_id=record.user_id,
@@ -206,11 +212,13 @@ def _job(record: Any, user_name: Callable[[int], str], shows_estimates: bool) ->
         account=record.account or "",
         partitions=tuple((record.partition or "").split(",")),
         qos=record.qos or "",
-        priority=_priority(record.priority),
-        nice=record.nice or 0,
+        priority=priority,
+        nice=nice,
+        site_factor=_site_factor(priority, nice, state, note),
         restarts=_u16(record.requeue_count) or 0,
-        extra=extra,
-        hints=hints,
+        admin_comment=admin_comment,
+        extra=record.extra or "",
+        is_special=_is_special(record),
         comment=record.comment or "",
         reason=_reason(record),
         pinned_to=required,
@@ -225,7 +233,9 @@ def _job(record: Any, user_name: Callable[[int], str], shows_estimates: bool) ->
         tasks_per_node=_u16(record.ntasks_per_node),
         memory_per_cpu_mb=_memory(record.memory_per_cpu),
         memory_per_node_mb=_memory(record.memory_per_node),
-        walltime_s=None if record.time_limit is None else record.time_limit * 60,
+        walltime_s=_seconds(record.time_limit),
+        time_min_s=_seconds(record.time_limit_min),
+        deadline_s=record.deadline,
         begin_s=record.eligible_time or 0,
         start_s=record.start_time or 0,
         end_s=record.end_time or 0,
@@ -235,8 +245,6 @@ def _job(record: Any, user_name: Callable[[int], str], shows_estimates: bool) ->
         bandwidth_gbps=_gres(gres, BANDWIDTH),
         has_other_gres=has_other_gres,
         waits_for_others=_waits(record.dependencies),
-        waits_for=_waits_for(record.dependencies),
-        any_suffices=_any_suffices(record.dependencies),
         is_completing=record.state == "COMPLETING",
         is_batch=bool(record.is_batch_job),
         has_succeeded=record.state == "COMPLETED",
@@ -251,6 +259,34 @@ def _job(record: Any, user_name: Callable[[int], str], shows_estimates: bool) ->
         is_countable=not gres and _COUNTABLE.issuperset(asks_for) and record.resource_sharing in ("OK", "NO"),
         occupies=_occupies(record) if state.occupies_nodes or required else NOTHING,
     )
+
+
+def _is_ours(note: Record | None) -> bool:
+    """Whether the job's record is ours and does not leave the job to Slurm."""
+    return note is not None and not note.is_slurms
+
+
+def _is_special(record: Any) -> bool:
+    """Whether it is a cron, heterogeneous or federated job."""
+    return bool(record.is_cronjob or record.heterogeneous_id or record.federation_origin)
+
+
+def _site_factor(priority: int, nice: int, state: JobState, note: Record | None) -> int:
+    """Our boost, or 0 without it. pyslurm does not show a job's SiteFactor, so it is read off the priority.
+
+    Slurm adds the factor and subtracts the nice value; all other factors together are far below the boost. It cuts
+    what would be below 1 to 1, where the boost makes no difference. The priority of a held job is 0: one that waits
+    with a placement of ours counts as boosted.
+    """
+    if priority == 0:
+        is_boosted = state is JobState.PENDING and note is not None and note.is_placed
+    else:
+        is_boosted = priority > 1 and priority + nice >= BOOST
+    return BOOST if is_boosted else 0
+
+
+def _seconds(minutes: int | None) -> int | None:
+    return None if minutes is None else minutes * 60
 
 
 def _reason(record: Any) -> str:
@@ -404,7 +440,7 @@ def _chosen_limit(tasks: int, nodes_min: int | None, nodes_max: int | None, *, i
 
     Seen on 26.05: for -n P alone Slurm shows P as the most nodes and its own estimate as the fewest; for -N k both are
     k. Seen on 24.11: in both cases the two numbers are equal, and for -n alone both are Slurm's estimate. There
-    `is_estimate` tells the cases apart; it comes from our mark. The submit filter writes `ANY_NUMBER_OF_NODES`
+    `is_estimate` tells the cases apart; it comes from our record. The submit filter writes `ANY_NUMBER_OF_NODES`
     instead of P.
     """
     if nodes_max in (None, ANY_NUMBER_OF_NODES) or (nodes_max == tasks and nodes_max != nodes_min):
@@ -418,28 +454,6 @@ def _waits(dependencies: Mapping[str, Any] | None) -> bool:
     The entries do not tell: pyslurm turns `singleton(unfulfilled)` into a mapping without any entry (seen).
     """
     return dependencies is not None
-
-
-#: `52(unfulfilled)`, `41_7(failed)`, `41_*(unfulfilled)`; `52+10(unfulfilled)` waits for time to pass as well.
-_DEPENDENCY = re.compile(r"([0-9]+)(?:_([0-9]+|\*))?\(([a-z]+)\)")
-
-
-def _waits_for(dependencies: Mapping[str, Any] | None) -> tuple[Dependency, ...]:
-    """The other jobs that the job waits for; none if any entry has an unknown form."""
-    found = []
-    for kind, entries in (dependencies or {}).items():
-        for entry in entries if isinstance(entries, list) else ():
-            read = _DEPENDENCY.fullmatch(str(entry))
-            if read is None:
-                return ()
-            job_id, task, state = read.groups()
-            found.append(Dependency(kind, int(job_id), int(task) if task and task != "*" else None, state))
-    return tuple(found)
-
-
-def _any_suffices(dependencies: Mapping[str, Any] | None) -> bool:
-    """Whether one fulfilled dependency is enough (`afterok:1?afterok:2`)."""
-    return (dependencies or {}).get("satisfy") == "any"
 
 
 #: `3-9,12,20-40:4`; Slurm cuts a long list off with `...`.
@@ -471,14 +485,14 @@ def _gres(amounts: Mapping[str, Any], name: str) -> int:
 _COUNTABLE = frozenset({"excluded nodes", "exclusive or oversubscribe"})
 
 
-def _asks_for(record: Any, *, asks_for_gres: bool, is_marked: bool) -> tuple[str, ...]:
+def _asks_for(record: Any, *, asks_for_gres: bool, is_ours: bool) -> tuple[str, ...]:
     """The special demands in the job's record with which we do not place a job, in the words of submit.submission.
 
     The submit filter does not see all of them, and an owner can add others later with scontrol.
     """
     wanted_cpus = (_u16(record.cpus_per_task) or 1) * (_u16(record.ntasks_per_node) or 1)
     # MaxMemPerCPU raises the minimum, too.
-    wants_more_cpus = not is_marked and (_u32(record.min_cpus_per_node) or 0) > wanted_cpus
+    wants_more_cpus = not is_ours and (_u32(record.min_cpus_per_node) or 0) > wanted_cpus
     shared = record.resource_sharing != "OK"
     # Seen: an owner's NumTasks below the number of nodes is refused, and has cut down the CPUs all the same.
     overcommits = record.state == "PENDING" and 0 < (_u32(record.cpus) or 0) < (_u32(record.ntasks) or 1)
@@ -499,7 +513,7 @@ def _asks_for(record: Any, *, asks_for_gres: bool, is_marked: bool) -> tuple[str
         or record.cores_per_socket
         or record.threads_per_core,
         "temporary disk": record.temporary_disk_per_node,
-        "deadline": record.deadline,
+        "deadline": record.deadline and not is_ours,
         "exclusive or oversubscribe": shared,
         "gres": asks_for_gres,
         "minimum CPUs": wants_more_cpus,
