@@ -7,7 +7,7 @@ from typing import Protocol
 from slurm_sns.model import Plan, Snapshot
 from slurm_sns.policies.profile import Program
 from slurm_sns.policies.sns.alternatives_report import AlternativesReport
-from slurm_sns.scheduler.agents.values import Change, NodeState, Report, ReportKey, RunId
+from slurm_sns.scheduler.agents.values import ActiveRuns, Change, NodeState, Report, ReportKey
 from slurm_sns.scheduler.observe.observed import Observation
 from slurm_sns.scheduler.orders import Answer, Order
 from slurm_sns.scheduler.remembered import Decision, Memory, Try
@@ -155,7 +155,7 @@ class Agents(Protocol):
         """Let the agents forget these reports, which are stored; `reports` no longer gives them."""
         ...
 
-    def show_active(self, runs_by_node: Mapping[str, frozenset[RunId]]) -> None:
+    def show_active(self, runs_by_node: Mapping[str, ActiveRuns]) -> None:
         """Let each agent know the active runs of its node; a node that is not named has none."""
         ...
 
@@ -179,7 +179,7 @@ class _NoAgents:
     def acknowledge(self, keys: Iterable[ReportKey]) -> None:
         pass
 
-    def show_active(self, runs_by_node: Mapping[str, frozenset[RunId]]) -> None:
+    def show_active(self, runs_by_node: Mapping[str, ActiveRuns]) -> None:
         pass
 
     def change(self, changes: Mapping[str, Sequence[Change]]) -> None:

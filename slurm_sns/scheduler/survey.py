@@ -16,13 +16,12 @@ from slurm_sns.scheduler.observe.observed import DatabaseQueue, JobState, Observ
 from slurm_sns.scheduler.remembered import Try
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.tries import MOST_FAILURES, pause, still_meant
+from slurm_sns.submit.judge import ADVISE
 
 #: In the modes that gate nothing, why a gated job is given to Slurm.
 NOT_ENFORCED = "mode not enforce"
 #: Why a job is given to Slurm whose owner asks for that (`sns release JOBID`).
 ASKED = "opened by its owner"
-#: The word in the record of a job that the filter has marked in the mode advise (submit.judge).
-ADVISED = "advise"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +126,7 @@ def is_to_be_planned(job: ObservedJob, status: Status, settings: Settings) -> bo
         return status is Status.GATED
     waits = job.state is JobState.PENDING and job.priority > 0 and not job.pinned_to
     record = job.record
-    is_advised = record is not None and record.free_why == ADVISED
+    is_advised = record is not None and record.free_why == ADVISE
     if settings.mode == "advise" or is_advised:
         return waits and is_advised and status is Status.SLURMS
     is_managed = bool(job.partitions) and set(job.partitions) <= settings.partitions

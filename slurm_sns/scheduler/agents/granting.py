@@ -43,10 +43,13 @@ class Granting:
 
 
 def grant(start: Start, job: ObservedJob, *, samples: bool = False) -> Grant:
-    """What the placement gives the next run of this job."""
+    """What the placement gives the next run of this job.
+
+    `start.job_id` is our id of an array's task if the task is placed straight from the array's record, which is `job`.
+    """
     alternative = start.alternative
     return Grant(
-        RunId(job.id, job.restarts),
+        RunId(start.job_id, job.restarts),
         start.nodes,
         alternative.demand.ways,
         alternative.demand.bandwidth_gbps,

@@ -18,6 +18,7 @@ from slurm_sns.errors import SnsError
 from slurm_sns.scheduler.agents.values import (
     Acknowledged,
     ActiveRuns,
+    ArrayTask,
     Change,
     JobThere,
     NodeFacts,
@@ -207,6 +208,12 @@ def _run(value: Any) -> RunId:
     return RunId(_job_id(value[0]), _restarts(value[1]))
 
 
+def _array_task(value: Any) -> ArrayTask:
+    if not isinstance(value, list) or len(value) != 3:  # job id, array id, task
+        raise _Invalid("a job id, an array's id and a task")
+    return ArrayTask(_job_id(value[0]), _job_id(value[1]), _task(value[2]))
+
+
 def _key(value: Any) -> tuple[int, int, str]:
     if not isinstance(value, list) or len(value) != 3:  # job id, restart count, node
         raise _Invalid("a job id, a restart count and a node's name")
@@ -225,6 +232,7 @@ def _value_of(made: type) -> _Reader:
 # Slurm's ids and counts are 32 bits wide.
 _job_id = _whole(1, 2**32 - 1)
 _restarts = _whole(0, 2**32 - 1)
+_task = _whole(0, 2**32 - 2)
 # As in sns.yaml; a node has few ways, and no memory is that fast.
 _ways = _whole(0, 1024)
 _gbps = _whole(0, 1_000_000)
@@ -276,7 +284,10 @@ _READERS: Mapping[type, Mapping[str, _Reader]] = {
         "is_whole": _flag,
         "points": _list_of(_value_of(Point), MOST_POINTS),
     },
-    ActiveRuns: {"runs": _list_of(_run, MOST_JOBS, frozenset)},
+    ActiveRuns: {
+        "runs": _list_of(_run, MOST_JOBS, frozenset),
+        "tasks": _list_of(_array_task, MOST_JOBS, frozenset),
+    },
     Change: {
         "run": _run,
         "revision": _whole(0, 2**63 - 1),

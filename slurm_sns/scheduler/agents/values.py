@@ -11,7 +11,10 @@ ReportKey = tuple[int, int, str]
 
 
 class RunId(NamedTuple):
-    """One run of a job: Slurm's id of the job and its restart count."""
+    """One run of a job: Slurm's id of the job and its restart count.
+
+    In the grant of an array's task that has no id of Slurm's yet it is our id of the task (observe.task_ids).
+    """
 
     job_id: int
     restarts: int = 0
@@ -132,11 +135,23 @@ class Report:
         return (self.run.job_id, self.run.restarts, self.node)
 
 
+class ArrayTask(NamedTuple):
+    """The job with this id is this task of that array."""
+
+    job_id: int
+    array_id: int
+    task: int
+
+
 @dataclass(frozen=True, slots=True)
 class ActiveRuns:
-    """The runs that the scheduler sees as active on an agent's node: all of them, each time."""
+    """The runs that the scheduler sees as active on an agent's node, and which of them are array tasks: all, each time.
+
+    An agent cannot learn that on its node: Slurm tells slurmd's prolog nothing of arrays (prep_script_slurmd.c).
+    """
 
     runs: frozenset[RunId] = frozenset()
+    tasks: frozenset[ArrayTask] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,9 @@ from slurm_sns.submit.record import Memory, Record
 #: The SiteFactor of a placed job, ahead of every job of Slurm's own queue. Slurm takes up to 2^31 - 3 in either
 #: direction (NICE_OFFSET in slurm.h); the rest is left for the other factors of its priority.
 BOOST = 2_000_000_000
+#: A priority from here on has our boost. Slurm shows no job's SiteFactor, but its priority, unless the job is held. The
+#: site's own factors stay below that (slurm.check_site).
+LEAST_BOOSTED = 1_900_000_000
 #: The begin time that opens a gate.
 OPEN = 1
 
@@ -172,7 +175,11 @@ def renew(job: ObservedJob, gate_s: int, now_s: float, refused_nodes: tuple[str,
 
 def unboost(job: ObservedJob) -> GateOrder | None:
     """Take our boost off a job that runs; None if it has none of ours, or is completing: Slurm changes no such job."""
-    if job.record is None or job.site_factor != BOOST or job.is_completing:
+    record = job.record
+    if record is None or not record.is_placed or job.is_completing:
+        return None
+    # Nice is subtracted, and no priority is below 1.
+    if job.priority <= 1 or job.priority + job.nice < LEAST_BOOSTED:
         return None
     return GateOrder(job.id, OrderKind.UNBOOST, site_factor=0)
 
@@ -264,7 +271,7 @@ def _taken_back(job: ObservedJob, record: Record, kind: OrderKind, left: Record,
         tasks=None if own_tasks is None else job.tasks,
         gres=(0, 0) if is_our_gres and (record.ways or record.bandwidth_gbps) else None,
         memory=_own_memory(job, record),
-        site_factor=0 if job.site_factor == BOOST else None,
+        site_factor=0 if record.is_placed else None,
         extra=grant_note.without_grant(job.extra),
         address=job.task_address,
     )

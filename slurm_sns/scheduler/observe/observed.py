@@ -47,8 +47,7 @@ class ObservedJob:
         admin_comment: the job's AdminComment, which has our record.
         extra: the job's Extra field, which has the grant of a placement beside its owner's own text.
         is_special: a cron, federated or heterogeneous job.
-        priority: 0 while the job is held.
-        site_factor: Slurm's SiteFactor, with our boost while the job is placed.
+        priority: 0 while the job is held; our boost is in it while the job is placed.
         restarts: Slurm's count of the job's restarts.
         pinned_to: the job's required node list.
         allocated: the nodes that the job has.
@@ -88,7 +87,6 @@ class ObservedJob:
     qos: str = ""
     priority: int = 0
     nice: int = 0
-    site_factor: int = 0
     restarts: int = 0
     admin_comment: str = ""
     extra: str = ""
