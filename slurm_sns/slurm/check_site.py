@@ -7,7 +7,7 @@ only has a disadvantage is a warning, which names the disadvantage.
 from collections.abc import Iterator, Sequence
 
 from slurm_sns.config import Config
-from slurm_sns.scheduler.gate.orders import BOOST
+from slurm_sns.scheduler.gate.orders import LEAST_BOOSTED
 from slurm_sns.scheduler.observe.observed import Observation
 from slurm_sns.scheduler.snapshot.preemption import QOS, Preemptors, is_on
 from slurm_sns.slurm import option_lists
@@ -17,8 +17,8 @@ from slurm_sns.slurm.site import Site, SitePartition
 
 #: Slurm's default is 30 s; the example of conf/sns.yaml has 60.
 MOST_BF_INTERVAL_S = 60
-#: A placed job goes ahead of every job with a priority below its boost, and its own priority with it fits 32 bits.
-MOST_WEIGHTS = BOOST
+#: A placed job goes ahead of every job with a priority below this, and its own priority with the boost fits 32 bits.
+MOST_WEIGHTS = LEAST_BOOSTED
 
 
 def rules(config: Config, site: Site) -> Iterator[Finding]:

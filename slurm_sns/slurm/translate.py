@@ -12,7 +12,6 @@ from typing import Any
 
 from slurm_sns.errors import SnsError
 from slurm_sns.model import NOTHING, Resources
-from slurm_sns.scheduler.gate.orders import BOOST
 from slurm_sns.scheduler.node_lists import NodeLists
 from slurm_sns.scheduler.observe.observed import (
     JobState,
@@ -139,7 +138,6 @@ def _bare(read: _Tolerant) -> ObservedJob:
     array_id, array_task, array_tasks = _or(_array, read, (None, None, ""))
     admin_comment = read.admin_comment or ""
     note = records.read(admin_comment)
-    priority, nice = _priority(read.priority), read.nice or 0
     gres = _or(_tolerated_gres, read, (0, 0, False, False))
     ways, bandwidth_gbps, has_other_gres, has_gres = gres
     return ObservedJob(
@@ -148,9 +146,8 @@ def _bare(read: _Tolerant) -> ObservedJob:
         submit_s=read.submit_time or 0,
         state=state,
         account=read.account or "",
-        priority=priority,
-        nice=nice,
-        site_factor=_site_factor(priority, nice, state, note),
+        priority=_priority(read.priority),
+        nice=read.nice or 0,
         restarts=_u16(read.requeue_count) or 0,
         admin_comment=admin_comment,
         extra=read.extra or "",
@@ -191,7 +188,6 @@ def _job(record: Any, user_name: Callable[[int], str], shows_estimates: bool) ->
     admin_comment = record.admin_comment or ""
     note = records.read(admin_comment)
     is_ours = _is_ours(note)
-    priority, nice = _priority(record.priority), record.nice or 0
     required = node_names(record.required_nodes)
     gres = record.gres_per_node or {}
     all_gres = (*gres, *(record.gres or ()))
@@ -212,9 +208,8 @@ def _job(record: Any, user_name: Callable[[int], str], shows_estimates: bool) ->
         account=record.account or "",
         partitions=tuple((record.partition or "").split(",")),
         qos=record.qos or "",
-        priority=priority,
-        nice=nice,
-        site_factor=_site_factor(priority, nice, state, note),
+        priority=_priority(record.priority),
+        nice=record.nice or 0,
         restarts=_u16(record.requeue_count) or 0,
         admin_comment=admin_comment,
         extra=record.extra or "",
@@ -269,20 +264,6 @@ def _is_ours(note: Record | None) -> bool:
 def _is_special(record: Any) -> bool:
     """Whether it is a cron, heterogeneous or federated job."""
     return bool(record.is_cronjob or record.heterogeneous_id or record.federation_origin)
-
-
-def _site_factor(priority: int, nice: int, state: JobState, note: Record | None) -> int:
-    """Our boost, or 0 without it. pyslurm does not show a job's SiteFactor, so it is read off the priority.
-
-    Slurm adds the factor and subtracts the nice value; all other factors together are far below the boost. It cuts
-    what would be below 1 to 1, where the boost makes no difference. The priority of a held job is 0: one that waits
-    with a placement of ours counts as boosted.
-    """
-    if priority == 0:
-        is_boosted = state is JobState.PENDING and note is not None and note.is_placed
-    else:
-        is_boosted = priority > 1 and priority + nice >= BOOST
-    return BOOST if is_boosted else 0
 
 
 def _seconds(minutes: int | None) -> int | None:

@@ -1,1 +1,1 @@
-"""What must survive a restart: records, decisions and snapshots in a database; heartbeat and kill switch as files."""
+"""What is kept over a restart: tries, decisions and snapshots in a database; heartbeat and kill switch as files."""

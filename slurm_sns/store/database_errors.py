@@ -2,7 +2,7 @@
 
 from sqlalchemy.exc import SQLAlchemyError
 
-MOVE_IT_AWAY = "stop the scheduler, move the file away, start: held and placed jobs are known from Slurm too"
+MOVE_IT_AWAY = "stop the scheduler, move the file away, start: what it did with a job stands in the job"
 
 #: A part of SQLite's error text -> the remedy.
 _REMEDIES = {

@@ -12,7 +12,8 @@ from slurm_sns.errors import Unreachable
 from slurm_sns.model import Plan, Snapshot, Start
 from slurm_sns.policies.base import HistoryFormat
 from slurm_sns.policies.sns.alternatives_report import AlternativesReport
-from slurm_sns.scheduler.observe.records import Decision
+from slurm_sns.scheduler.observe import task_ids
+from slurm_sns.scheduler.remembered import Decision
 from slurm_sns.store import snapshot_codec
 from slurm_sns.store.database_errors import in_words
 from slurm_sns.store.schema import array_tasks, cycles, decisions
@@ -99,27 +100,24 @@ class StoredDecisions:
         connection.execute(insert(array_tasks), rows)
 
     def job_of_task(self, array_id: int, task: int) -> int | None:
-        """The job id that a task of an array had when something was last decided about it."""
-        is_it = (array_tasks.c.array_id == array_id) & (array_tasks.c.task == task)
-        newest = select(array_tasks.c.job_id).where(is_it).order_by(array_tasks.c.at_s.desc()).limit(1)
+        """The job id that a task of an array had when something was last decided about it: Slurm's, or ours."""
         try:
             with self._engine.connect() as connection:
-                found = connection.execute(newest).scalar()
+                return _newest_id(connection, array_id, task)
         except SQLAlchemyError as problem:
             raise Unreachable(f"the decision record cannot be read: {in_words(problem)}") from None
-        return None if found is None else int(found)
 
     def of_job(self, job_id: int) -> list[Decision]:
-        """What was decided about the job, oldest first."""
-        joined = (
-            select(decisions, cycles.c.chosen, cycles.c.matched)
-            .join(cycles, cycles.c.id == decisions.c.cycle_id)
-            .where(decisions.c.job_id == job_id)
-            .order_by(decisions.c.id)
-        )
+        """What was decided about the job, oldest first.
+
+        Of a task of an array that includes what was decided about it under its other id: ours, which it has while it
+        stands in its array's record, or the newest one of Slurm's.
+        """
+        joined = select(decisions, cycles.c.chosen, cycles.c.matched).join(cycles, cycles.c.id == decisions.c.cycle_id)
         try:
             with self._engine.connect() as connection:
-                rows = connection.execute(joined).mappings().all()
+                of_it = joined.where(decisions.c.job_id.in_(_ids_of(connection, job_id))).order_by(decisions.c.id)
+                rows = connection.execute(of_it).mappings().all()
         except SQLAlchemyError as problem:
             raise Unreachable(f"the decision record cannot be read: {in_words(problem)}") from None
         return [
@@ -160,6 +158,26 @@ class StoredDecisions:
             edge = connection.execute(newest).scalar()
             if edge is not None:
                 connection.execute(update(cycles).where(cycles.c.id <= edge).values(snapshot=None))
+
+
+def _newest_id(connection: Connection, array_id: int, task: int) -> int | None:
+    is_it = (array_tasks.c.array_id == array_id) & (array_tasks.c.task == task)
+    newest = select(array_tasks.c.job_id).where(is_it).order_by(array_tasks.c.at_s.desc()).limit(1)
+    found = connection.execute(newest).scalar()
+    return None if found is None else int(found)
+
+
+def _ids_of(connection: Connection, job_id: int) -> set[int]:
+    """The ids under which decisions about the job may stand."""
+    task = task_ids.task_of(job_id)
+    if task is None:
+        of_it = select(array_tasks.c.array_id, array_tasks.c.task).where(array_tasks.c.job_id == job_id)
+        row = connection.execute(of_it).one_or_none()
+        task = None if row is None else (int(row[0]), int(row[1]))
+    if task is None:
+        return {job_id}
+    newest = _newest_id(connection, *task)
+    return {job_id, task_ids.task_id(*task)} | ({newest} if newest is not None else set())
 
 
 def _count_again(connection: Connection, job_id: int, user_id: int, text: str, at_s: float) -> bool:

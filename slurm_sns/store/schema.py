@@ -17,7 +17,6 @@ from sqlalchemy import (
     Text,
     create_engine,
     event,
-    false,
     make_url,
 )
 from sqlalchemy.exc import SQLAlchemyError
@@ -30,30 +29,17 @@ from slurm_sns.store.upgrade import bring_up_to_date
 
 metadata = MetaData()
 
-#: Our record of each job that we hold or have placed; see scheduler.observe.records.
-job_records = Table(
-    "job_records",
+#: What came of the last placements of waiting jobs; see scheduler.remembered.
+tries = Table(
+    "tries",
     metadata,
     Column("job_id", BigInteger, primary_key=True, autoincrement=False),
     Column("submit_s", BigInteger, nullable=False),
-    Column("stage", String(16), nullable=False),
-    Column("nodes", Text, nullable=False),  # separated by commas
-    Column("placed_s", Float(53), nullable=False),
-    Column("restarts", Integer, nullable=False),
-    Column("nice", Integer, nullable=False),
     Column("failures", Integer, nullable=False),
+    Column("tried_s", Float(53), nullable=False),
     Column("retry_s", Float(53), nullable=False),
     Column("note", Text, nullable=False),
-    Column("tasks", BigInteger, nullable=False, server_default="0"),
-    Column("difference", String(1024), nullable=False, server_default=""),
-    Column("limited_by", String(64), nullable=False, server_default=""),
-    Column("memory_per_cpu_mb", BigInteger, nullable=True),
-    Column("memory_per_node_mb", BigInteger, nullable=True),
-    Column("given_memory_mb", BigInteger, nullable=False, server_default="0"),
-    Column("given_ways", BigInteger, nullable=True),
-    Column("given_bandwidth_gbps", BigInteger, nullable=True),
-    Column("is_noted", Boolean, nullable=False, server_default=false()),
-    Column("taken_back", Text, nullable=True),  # JSON: the fields of the placement that was taken back last
+    Column("limited_by", String(64), nullable=False),
 )
 
 #: One row for each cycle that changed something, with the snapshot on which it was planned (JSON, zlib).
@@ -86,7 +72,8 @@ decisions = Table(
     Column("times", Integer, nullable=False, server_default="1"),
 )
 
-#: The array and the task that a job is, for array jobs about which something was decided.
+#: The array and the task that a job is, for array jobs about which something was decided. A task that was placed from
+#: its array's record has two ids: ours (scheduler.observe.task_ids), and Slurm's after that.
 array_tasks = Table(
     "array_tasks",
     metadata,

@@ -1,4 +1,4 @@
-"""Records, decisions and snapshots survive; a store that fails says so in one line."""
+"""Tries, decisions and snapshots survive; a store that fails says so in one line."""
 
 import sqlite3
 import threading
@@ -12,14 +12,15 @@ from sqlalchemy.exc import OperationalError
 from slurm_sns.errors import BadInput, SnsError, Unreachable
 from slurm_sns.model import Alternative, Job, Node, Plan, Report, Resources, Snapshot, Start
 from slurm_sns.policies.base import HistoryFormat
-from slurm_sns.scheduler.observe.records import JobRecord, Memory, Stage, TakenBack
+from slurm_sns.scheduler.observe.task_ids import task_id
 from slurm_sns.scheduler.policy_history import recall
+from slurm_sns.scheduler.remembered import Memory, Try
 from slurm_sns.store.decisions import CYCLES_PER_CLEANING, UNKNOWN_USER, StoredDecisions
 from slurm_sns.store.history import StoredHistory
 from slurm_sns.store.schema import open_store
 
 DAY = 86_400
-FULL = JobRecord(7, 99, Stage.PLACED, ("c1", "c2"), 12.5, 3, -20, 2, 99.25, "Slurm said: 'no'; ünï")
+FULL = Try(7, 99, 3, 12.5, 99.25, "Slurm said: 'no'; ünï", "AssocGrpCpuLimit")
 SNAPSHOT = Snapshot(
     (Node("c1", Resources(4, 100), Resources(2, 50)),), (Job(1, 5, (Alternative(1, Resources(1, 1)),)),)
 )
@@ -43,26 +44,20 @@ def test_a_new_store_holds_nothing(history: StoredHistory) -> None:
     assert history.load() == {}
 
 
-def test_a_record_comes_back_as_it_was_after_a_restart(history: StoredHistory, url: str) -> None:
-    bare = JobRecord(8, 99, Stage.HELD)
-    history.save([FULL, bare], [])
-    assert again(url).load() == {7: FULL, 8: bare}
+def test_a_try_comes_back_as_it_was_after_a_restart(history: StoredHistory, url: str) -> None:
+    of_a_task = Try(task_id(2**26, 4_000_000), 99)
+    history.save([FULL, of_a_task], [])
+    assert again(url).load() == {7: FULL, of_a_task.job_id: of_a_task}
 
 
-def test_a_placement_that_was_taken_back_comes_back_after_a_restart(history: StoredHistory, url: str) -> None:
-    taken_back = replace(FULL, taken_back=TakenBack(("c3", "c4"), None, 500, 16_000, 4, 20))
-    history.save([taken_back], [])
-    assert again(url).load() == {7: taken_back}
-
-
-def test_a_changed_record_replaces_the_old_one(history: StoredHistory, url: str) -> None:
+def test_a_changed_try_replaces_the_old_one(history: StoredHistory, url: str) -> None:
     history.save([FULL], [])
-    changed = replace(FULL, stage=Stage.OWNER_HELD, nodes=())
+    changed = replace(FULL, failures=4, limited_by="")
     history.save([changed], [])
     assert again(url).load() == {7: changed}
 
 
-def test_records_of_jobs_that_are_gone_are_forgotten(history: StoredHistory, url: str) -> None:
+def test_tries_of_jobs_that_are_gone_are_forgotten(history: StoredHistory, url: str) -> None:
     history.save([FULL, replace(FULL, job_id=8)], [])
     history.save([], [7, 12345])
     assert list(again(url).load()) == [8]
@@ -76,8 +71,8 @@ def test_a_save_happens_as_a_whole_or_not_at_all(history: StoredHistory, url: st
     assert again(url).load() == {7: FULL}
 
 
-def test_ten_thousand_records_are_saved_at_once(history: StoredHistory) -> None:
-    history.save([JobRecord(number, 1, Stage.HELD) for number in range(10_000)], [])
+def test_ten_thousand_tries_are_saved_at_once(history: StoredHistory) -> None:
+    history.save([Try(number, 1) for number in range(10_000)], [])
     assert len(history.load()) == 10_000
 
 
@@ -103,7 +98,7 @@ def test_each_policy_has_a_memory_of_its_own(history: StoredHistory) -> None:
     assert [history.load_memory(name) for name in ("dfrs", "rescheduling")] == [REMEMBERED, other]
 
 
-def test_records_and_memory_are_written_together_or_not_at_all(history: StoredHistory, url: str) -> None:
+def test_tries_and_memory_are_written_together_or_not_at_all(history: StoredHistory, url: str) -> None:
     history.save([FULL], [], REMEMBERED)
     with pytest.raises(Unreachable, match="cannot be written"):
         history.save([replace(FULL, note="new")], [], REMEMBERED._replace(text=None))
@@ -118,7 +113,7 @@ def test_a_memory_that_we_have_never_written_costs_itself_only(history: StoredHi
     with open_store(url).begin() as connection:
         connection.execute(text(f"UPDATE policy_memory SET text={value}, version='1'"))
     log: list[str] = []
-    assert recall(again(url).load_memory("dfrs"), HistoryFormat(1, JobRecord), log.append) is None
+    assert recall(again(url).load_memory("dfrs"), HistoryFormat(1, Try), log.append) is None
     (line,) = log
     assert line.startswith("the history of policy dfrs ")
     assert line.endswith(": it starts without history")
@@ -154,7 +149,7 @@ def test_a_decision_comes_back_with_its_cycle_oldest_first(decisions: StoredDeci
 
 
 def test_a_recorded_snapshot_has_the_policys_history(url: str) -> None:
-    form, remembered = HistoryFormat(1, JobRecord), replace(SNAPSHOT, now_s=10, history=FULL)
+    form, remembered = HistoryFormat(1, Try), replace(SNAPSHOT, now_s=10, history=FULL)
     decisions = StoredDecisions(open_store(url), keep_days=30, keep_snapshots=2, history=form)
     decisions.record(10.5, remembered, plan(1), {}, owners={}, explanations={}, tasks={})
     assert decisions.snapshot_of(1) == remembered
@@ -230,6 +225,20 @@ def test_a_task_of_an_array_is_found_again_by_its_newest_job_id(decisions: Store
     assert found == [8, 7, None, None], "number 7 was given again; nothing was decided about 99"
 
 
+def test_what_was_decided_about_a_task_is_shown_whichever_of_its_ids_is_asked_for(decisions: StoredDecisions) -> None:
+    """It is placed from its array's record under an id of ours, and has one of Slurm's from then on."""
+    ours, task = task_id(41, 7), {"owners": {}, "explanations": {}}
+    decisions.record(1, SNAPSHOT, plan(ours), {}, **task, tasks={ours: (41, 7)})
+    assert decisions.job_of_task(41, 7) == ours
+    assert [each.job_id for each in decisions.of_job(ours)] == [ours]
+    assert decisions.of_job(50) == []
+    decisions.record(2, SNAPSHOT, Plan(), {50: "requeued"}, **task, tasks={50: (41, 7)})
+    decisions.record(3, SNAPSHOT, plan(51), {}, **task, tasks={51: (41, 8)})
+    assert decisions.job_of_task(41, 7) == 50
+    for asked in (ours, 50):
+        assert [(each.job_id, each.action) for each in decisions.of_job(asked)] == [(ours, "start"), (50, "note")]
+
+
 def test_old_decisions_and_all_but_the_newest_snapshots_are_cleaned_away(decisions: StoredDecisions) -> None:
     decisions.record(0, SNAPSHOT, plan(1), {}, owners={}, explanations={}, tasks={1: (41, 7)})
     assert decisions.job_of_task(41, 7) == 1
@@ -278,16 +287,7 @@ def test_a_file_that_is_no_database_is_met(tmp_path: Path) -> None:
         open_store(f"sqlite:///{tmp_path / 'sns.db'}")
 
 
-@pytest.mark.parametrize(("column", "value"), [("stage", "'dancing'"), ("nodes", "x'00ff'")])
-def test_records_that_we_have_never_written_are_met(history: StoredHistory, url: str, column: str, value: str) -> None:
-    history.save([FULL], [])
-    with open_store(url).begin() as connection:
-        connection.execute(text(f"UPDATE job_records SET {column}={value}"))
-    with pytest.raises(Unreachable, match="job records are damaged"):
-        again(url).load()
-
-
-def test_a_store_that_cannot_be_written_is_met_before_anything_is_held(url: str, tmp_path: Path) -> None:
+def test_a_store_that_cannot_be_written_is_met_before_anything_is_placed(url: str, tmp_path: Path) -> None:
     StoredHistory(open_store(url)).check_writable()
     read_only = StoredHistory(open_store(f"sqlite:///file:{tmp_path / 'sns.db'}?mode=ro&uri=true"))
     with pytest.raises(Unreachable, match="must belong to SlurmUser and be writable"):
@@ -324,11 +324,12 @@ def test_a_store_that_cannot_be_read_is_no_answer(url: str) -> None:
     engine = open_store(url)
     decisions = StoredDecisions(engine, 30, 2)
     with engine.begin() as connection:
-        for table in ("decisions", "cycles", "job_records", "policy_memory"):
+        for table in ("decisions", "cycles", "tries", "policy_memory", "array_tasks"):
             connection.execute(text(f"DROP TABLE {table}"))
     history = StoredHistory(engine)
     for ask in (
         lambda: decisions.of_job(1),
+        lambda: decisions.job_of_task(41, 7),
         lambda: decisions.snapshot_of(1),
         history.load,
         lambda: history.load_memory("dfrs"),
@@ -382,16 +383,12 @@ def test_the_database_of_an_older_version_gets_what_it_lacks_and_keeps_what_it_h
     with sqlite3.connect(url.removeprefix("sqlite:///")) as older:
         older.execute("DROP TABLE alembic_version")
         older.execute("DROP TABLE decisions")
-        older.execute("ALTER TABLE job_records DROP COLUMN memory_per_node_mb")
-    records = StoredHistory(open_store(url))
-    assert records.load() == {7: FULL}
-    records.save([replace(FULL, memory_per_node_mb=4096)], [])
-    assert StoredHistory(open_store(url)).load()[7].memory_per_node_mb == 4096
+    assert StoredHistory(open_store(url)).load() == {7: FULL}
     StoredDecisions(open_store(url), keep_days=30, keep_snapshots=2)
 
 
 def test_the_database_of_a_newer_version_serves_an_older_one(url: str) -> None:
     StoredHistory(open_store(url)).save([FULL], [])
     with sqlite3.connect(url.removeprefix("sqlite:///")) as newer:
-        newer.execute("ALTER TABLE job_records ADD COLUMN colour TEXT")
+        newer.execute("ALTER TABLE tries ADD COLUMN colour TEXT")
     assert StoredHistory(open_store(url)).load() == {7: FULL}

@@ -16,7 +16,7 @@ from sqlalchemy import Engine, create_engine, inspect
 from slurm_sns.errors import Unreachable
 from slurm_sns.model import Alternative, Job, Node, Project, Resources, Snapshot
 from slurm_sns.policies.profile import Program, Provenance, Provenances, Run
-from slurm_sns.scheduler.observe.records import JobRecord, Memory, Stage
+from slurm_sns.scheduler.remembered import Memory, Try
 from slurm_sns.store.decisions import StoredDecisions
 from slurm_sns.store.history import StoredHistory
 from slurm_sns.store.migrations import NEWEST, REVISIONS
@@ -53,38 +53,15 @@ def opened(path: Path) -> Engine:
     return open_store(f"sqlite:///{path}")
 
 
-def test_a_database_of_the_first_release_keeps_its_records(first_release: Path) -> None:
+def test_a_database_of_the_first_release_gets_tables_for_tries_and_for_what_policies_remember(
+    first_release: Path,
+) -> None:
     history = StoredHistory(opened(first_release))
-    placed = JobRecord(
-        7,
-        1_790_000_000,
-        Stage.PLACED,
-        ("c1", "c2"),
-        1_790_000_012.5,
-        3,
-        -20,
-        2,
-        1_790_000_099.25,
-        "Slurm said: 'no'; ünï",
-        4,
-        memory_per_node_mb=4096,
-    )
-    started = JobRecord(
-        9,
-        1_790_000_002,
-        Stage.RUNNING,
-        ("c3",),
-        1_790_000_003.0,
-        tasks=16,
-        difference="16 tasks were planned, 8 run",
-        limited_by="AssocGrpCpuLimit",
-        memory_per_cpu_mb=2048,
-    )
-    assert history.load() == {7: placed, 8: JobRecord(8, 1_790_000_001, Stage.HELD), 9: started}
-    assert history.load_memory("dfrs") is None
-    history.save([], [7], REMEMBERED)
+    assert (history.load(), history.load_memory("dfrs")) == ({}, None)
+    tried = Try(7, 1_790_000_000, 2, 1_790_000_012.5, 1_790_000_099.25, "Slurm said: 'no'; ünï", "AssocGrpCpuLimit")
+    history.save([tried], [], REMEMBERED)
     again = StoredHistory(opened(first_release))
-    assert (list(again.load()), again.load_memory("dfrs")) == ([8, 9], REMEMBERED)
+    assert (again.load(), again.load_memory("dfrs")) == ({7: tried}, REMEMBERED)
 
 
 def test_a_database_of_the_first_release_keeps_its_decisions_and_snapshots(first_release: Path) -> None:
@@ -179,6 +156,11 @@ LACKING = {
     "ALTER TABLE job_records ADD COLUMN taken_back TEXT;"
     f"{LEARNING}"
     "INSERT INTO alembic_version VALUES ('0006');",
+    "cut off in the eighth": "DROP TABLE job_records; CREATE TABLE tries (job_id BIGINT NOT NULL PRIMARY KEY,"
+    "submit_s BIGINT NOT NULL, failures INTEGER NOT NULL, tried_s FLOAT NOT NULL, retry_s FLOAT NOT NULL,"
+    "note TEXT NOT NULL, limited_by VARCHAR(64) NOT NULL);"
+    f"{LEARNING}"
+    "INSERT INTO alembic_version VALUES ('0007');",
     "cut off": "CREATE TABLE policy_memory (policy VARCHAR(64) NOT NULL PRIMARY KEY, version INTEGER NOT NULL,"
     "text TEXT NOT NULL); CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL PRIMARY KEY);"
     "INSERT INTO alembic_version VALUES ('0001');",
@@ -211,7 +193,6 @@ def test_an_older_database_and_a_new_one_end_with_the_same_tables(first_release:
     engine, new = opened(first_release), opened(first_release.with_name("new.db"))
     assert differences(engine) == differences(new) == []
     assert tables(engine) == tables(new)
-    assert StoredHistory(engine).load()[9].note == ""
     assert len(StoredDecisions(engine, 30, 10).of_job(7)) == 2
 
 
@@ -223,9 +204,9 @@ def test_the_tables_are_those_of_the_schema(path: Path) -> None:
 
 
 def test_what_an_older_database_has_beyond_the_tables_stays(first_release: Path) -> None:
-    run(first_release, "ALTER TABLE job_records ADD COLUMN colour TEXT; CREATE TABLE notes (text TEXT);")
+    run(first_release, "ALTER TABLE decisions ADD COLUMN colour TEXT; CREATE TABLE notes (text TEXT);")
     assert {"notes", "policy_memory"} <= set(inspect(opened(first_release)).get_table_names())
-    assert 7 in StoredHistory(opened(first_release)).load()
+    assert len(StoredDecisions(opened(first_release), 30, 10).of_job(7)) == 2
 
 
 def test_an_upgrade_that_fails_changes_nothing(first_release: Path) -> None:
@@ -237,7 +218,7 @@ def test_an_upgrade_that_fails_changes_nothing(first_release: Path) -> None:
     assert content(first_release) == before
 
 
-@pytest.mark.parametrize("revision", ["0008", "9999", "f00baa", ""])
+@pytest.mark.parametrize("revision", ["0009", "9999", "f00baa", ""])
 def test_a_database_of_a_revision_that_we_do_not_know_is_refused_and_left_alone(path: Path, revision: str) -> None:
     opened(path).dispose()
     run(path, f"UPDATE alembic_version SET version_num='{revision}'; ALTER TABLE decisions RENAME TO verdicts;")
