@@ -55,9 +55,6 @@ class TestLoad:
     def test_an_empty_section_keeps_its_defaults(self, write) -> None:
         assert load(write(SMALLEST + "matching: {}\n")) == load(write(SMALLEST))
 
-    def test_without_agents_slurm_may_interpret_the_field_extra(self, write) -> None:
-        assert load(write(SMALLEST + "slurm: {scheduler_parameters: [extra_constraints]}\n")).agents.controller is None
-
     def test_a_whole_number_serves_where_a_number_with_a_fraction_may_stand(self, write) -> None:
         assert load(write(SMALLEST + "scheduler: {interval_s: 2}\n")).scheduler.interval_s == 2.0
 
@@ -179,10 +176,6 @@ MISTAKES = {
     "option with a comma": ("slurm: {gres_types: ['gpu,shard']}\n", "slurm.gres_types[0]"),
     "option with a comment": ("slurm: {priority_flags: ['A#B']}\n", "slurm.priority_flags[0]"),
     "option with a quote": ("""slurm: {job_submit_plugins: ['x"y']}\n""", "slurm.job_submit_plugins[0]"),
-    "option that takes the agents' grants": (
-        "slurm: {scheduler_parameters: [extra_constraints]}\nagents: {controller: ctl}\n",
-        "extra_constraints Slurm interprets the field Extra",
-    ),
     "gate shorter than two first leases": (
         "scheduler: {gate_lease_s: 179, heartbeat_timeout_s: 45}\n",
         "scheduler.gate_lease_s: 179 is too short; valid: at least 180",

@@ -24,7 +24,6 @@ def check(settings: Settings) -> None:
     _nodes_once(settings)
     _closids_are_for_jobs(settings)
     _partitions_have_nodes(settings)
-    _extra_field_is_free(settings)
     scheduler = settings.scheduler
     if scheduler.heartbeat_timeout_s < 2 * scheduler.interval_s:
         _refuse(
@@ -91,18 +90,6 @@ def _partitions_have_nodes(settings: Settings) -> None:
     for index, partition in enumerate(settings.partitions):
         if not any(partition in nodes.partitions for nodes in settings.nodes):
             _refuse(("partitions", index), f"partition '{partition}' has no nodes; valid: a partition that nodes name")
-
-
-def _extra_field_is_free(settings: Settings) -> None:
-    if settings.agents.controller is None:
-        return
-    for index, option in enumerate(settings.slurm.scheduler_parameters):
-        if option.partition("=")[0] == "extra_constraints":
-            _refuse(
-                ("slurm", "scheduler_parameters", index),
-                "with extra_constraints Slurm interprets the field Extra of jobs, where the agents' grants stand; "
-                "valid: scheduler_parameters without it, or agents.controller: null",
-            )
 
 
 def _no_repeats(names: Iterable[str], where: tuple[str | int, ...]) -> None:

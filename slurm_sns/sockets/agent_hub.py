@@ -94,7 +94,7 @@ class AgentHub(LoopThread):
         self._states: dict[str, NodeState] = {}
         self._reports: OrderedDict[ReportKey, Report] = OrderedDict()
         self._acknowledged: OrderedDict[ReportKey, None] = OrderedDict()
-        self._active: Mapping[str, frozenset[RunId]] | None = None  # not shown yet
+        self._active: Mapping[str, ActiveRuns] | None = None  # not shown yet
         self._changes: dict[str, dict[RunId, Change]] = {}
 
     def __enter__(self) -> Self:
@@ -128,14 +128,14 @@ class AgentHub(LoopThread):
         if by_node:
             self._soon(self._send_acknowledged, by_node)
 
-    def show_active(self, runs_by_node: Mapping[str, frozenset[RunId]]) -> None:
+    def show_active(self, runs_by_node: Mapping[str, ActiveRuns]) -> None:
         """Tell each agent the active runs of its node, if they changed; a node that is not named has none."""
         with self._lock:
             before, self._active = self._active, dict(runs_by_node)
             if before is None:
                 changed = None
             else:
-                nothing: frozenset[RunId] = frozenset()
+                nothing = ActiveRuns()
                 names = sorted(before.keys() | runs_by_node.keys())
                 changed = [node for node in names if before.get(node, nothing) != runs_by_node.get(node, nothing)]
             self._drop_changes(runs_by_node)
@@ -160,9 +160,9 @@ class AgentHub(LoopThread):
         if new:
             self._soon(self._send_changes, new)
 
-    def _drop_changes(self, active: Mapping[str, frozenset[RunId]]) -> None:
+    def _drop_changes(self, active: Mapping[str, ActiveRuns]) -> None:
         for node, known in list(self._changes.items()):
-            runs = active.get(node, frozenset())
+            runs = active.get(node, ActiveRuns()).runs
             for run in [run for run in known if run not in runs]:
                 del known[run]
             if not known:
@@ -358,7 +358,7 @@ class AgentHub(LoopThread):
             return
         for node in list(self._agents) if nodes is None else nodes:
             if (agent := self._agents.get(node)) is not None:
-                self._say(agent, ActiveRuns(active.get(node, frozenset())))
+                self._say(agent, active.get(node, ActiveRuns()))
 
     def _send_changes(self, changes: Mapping[str, Sequence[Change]]) -> None:
         for node, wanted in changes.items():

@@ -15,13 +15,17 @@ from slurm_sns.errors import SnsError
 from slurm_sns.scheduler.agents.handshake import AgentSide, Session
 from slurm_sns.scheduler.agents.keys import Keys
 from slurm_sns.scheduler.agents.messages import LONGEST_BYTES, VERSION, Beat, Welcome, decode, encode
-from slurm_sns.scheduler.agents.values import Acknowledged, ActiveRuns, Change, RunId
+from slurm_sns.scheduler.agents.values import Acknowledged, ActiveRuns, ArrayTask, Change, RunId
 from slurm_sns.scheduler.ports import NO_AGENTS, Agents
 from slurm_sns.sockets import agent_channel, agent_hub, authenticated
 from slurm_sns.sockets.agent_hub import AgentHub
 from slurm_sns.sockets.authenticated import Pace
 
 RUN, OTHER = RunId(7), RunId(8, 1)
+
+
+def active(*runs: RunId) -> ActiveRuns:
+    return ActiveRuns(frozenset(runs))
 
 
 class RawAgent:
@@ -128,23 +132,24 @@ def test_an_agent_learns_the_active_runs_of_its_node_and_each_change_of_them(wor
     hub = world.start_hub()
     channels = [world.start(node) for node in ("c1", "c2")]
     wait_for(lambda: all(channel.is_connected for channel in channels))
-    shown = ({"c1": frozenset({RUN})}, {"c1": frozenset({RUN})}, {"c1": frozenset({RUN, OTHER}), "c2": frozenset()}, {})
+    task = ActiveRuns(frozenset({RUN}), frozenset({ArrayTask(RUN.job_id, 3, 5)}))
+    shown = ({"c1": active(RUN)}, {"c1": active(RUN)}, {"c1": task}, {"c1": active(RUN, OTHER), "c2": active()}, {})
     for number, each in enumerate(shown, 1):
         hub.show_active(each)
         hub.change({"c1": [Change(RunId(99), number)]})  # comes after it
         wait_for(lambda number=number: Change(RunId(99), number) in world.received["c1"])
     told = {node: [each for each in world.received[node] if isinstance(each, ActiveRuns)] for node in ("c1", "c2")}
-    assert told["c1"] == [ActiveRuns(frozenset(each)) for each in ({RUN}, {RUN, OTHER}, ())]
+    assert told["c1"] == [active(RUN), task, active(RUN, OTHER), active()]
     assert told["c2"] == [ActiveRuns()]
 
 
 def test_an_agent_that_comes_later_gets_what_is_active_and_the_last_change_of_each_run(world: World) -> None:
     hub = world.start_hub()
-    hub.show_active({"c1": frozenset({RUN, OTHER})})
+    hub.show_active({"c1": active(RUN, OTHER)})
     hub.change({"c1": [Change(RUN, 1, ways=2), Change(RUN, 3, ways=4), Change(RUN, 2, ways=8), Change(OTHER, 1)]})
     world.start("c1")
     wait_for(lambda: len(world.received["c1"]) == 3)
-    assert world.received["c1"] == [ActiveRuns(frozenset({RUN, OTHER})), Change(RUN, 3, ways=4), Change(OTHER, 1)]
+    assert world.received["c1"] == [active(RUN, OTHER), Change(RUN, 3, ways=4), Change(OTHER, 1)]
 
 
 def test_an_agent_hears_nothing_of_active_runs_before_the_scheduler_has_seen_them(world: World) -> None:
@@ -164,10 +169,10 @@ def test_a_change_is_sent_once_and_dropped_with_its_run(world: World) -> None:
     hub.change({"c1": [Change(RUN, 4, ways=2), Change(OTHER, 1)]})
     wait_for(lambda: len(world.received["c1"]) == 2)
     assert world.received["c1"] == [Change(RUN, 5, ways=4), Change(OTHER, 1)]
-    hub.show_active({"c1": frozenset({OTHER})})
-    hub.show_active({"c1": frozenset({OTHER, RUN})})
+    hub.show_active({"c1": active(OTHER)})
+    hub.show_active({"c1": active(OTHER, RUN)})
     world.start("c1")  # a second connection replaces the first
-    wait_for(lambda: world.received["c1"][-2:] == [ActiveRuns(frozenset({OTHER, RUN})), Change(OTHER, 1)])
+    wait_for(lambda: world.received["c1"][-2:] == [active(OTHER, RUN), Change(OTHER, 1)])
 
 
 def test_a_change_to_many_nodes_reaches_each_of_them(world: World) -> None:
@@ -208,7 +213,7 @@ def test_a_port_that_is_taken_is_said_in_one_line(world: World) -> None:
 
 def test_a_site_without_agents_has_none() -> None:
     none: Agents = NO_AGENTS
-    none.show_active({"c1": frozenset({RUN})})
+    none.show_active({"c1": active(RUN)})
     none.change({"c1": [Change(RUN, 1)]})
     none.acknowledge([(7, 0, "c1")])
     assert (none.states(), none.reports()) == ({}, ())
@@ -320,7 +325,7 @@ def test_an_agent_of_a_neighbouring_version_is_served(world: World, raw, version
         state |= {"later": [1]}
     agent.say(json.dumps(state).encode())
     wait_for(lambda: hub.states() == {"c1": state_of("c1")})
-    hub.show_active({"c1": frozenset({RUN})})
+    hub.show_active({"c1": active(RUN)})
     assert agent.hear_kind("active")["runs"] == [[7, 0]]
     assert hub.unknown_kinds == (version > VERSION)
     assert hub.bad_messages == 0
@@ -625,11 +630,11 @@ def test_an_agent_that_does_not_read_is_disconnected_before_it_takes_much_memory
     agent = raw()
     agent.say(encode(state_of("c1")))
     wait_for(hub.states)
-    runs = frozenset(RunId(number, 2**31) for number in range(1, 4000))
+    runs = active(*(RunId(number, 2**31) for number in range(1, 4000)))
     shown = iter(range(1000))
 
     def is_gone() -> bool:
-        hub.show_active({"c1": runs if next(shown) % 2 else frozenset()})
+        hub.show_active({"c1": runs if next(shown) % 2 else active()})
         return not hub.states()
 
     wait_for(is_gone)
@@ -724,7 +729,7 @@ def test_a_defect_in_who_receives_costs_the_connection_and_not_the_thread(world:
         if len(received) == 1:
             raise ZeroDivisionError("once")
 
-    hub.show_active({"c1": frozenset({RUN})})
+    hub.show_active({"c1": active(RUN)})
     world.start("c1", receive=receive)
     wait_for(lambda: len(received) == 2)
     assert any("defect: ZeroDivisionError: once" in line for line in world.lines)

@@ -155,7 +155,9 @@ class Agent:
                 self._ports.log(f"a defect of the agent: {problem!r}")
                 event.answer.set_exception(SnsError(f"a defect of the agent: {problem!r}"))
         elif isinstance(event, ActiveRuns):
-            self._presence.name(event.runs)
+            granted = self._presence.name(event)
+            self._has_changed |= bool(granted)
+            self._reshared |= granted
         elif isinstance(event, Change):
             if self._presence.change(event):
                 self._has_changed = True

@@ -1,6 +1,6 @@
 """What prolog and epilog tell the agent: a JSON object with the texts of Slurm's environment, checked. Pure.
 
-    {"v": 1, "event": "prolog", "job": "41", "restarts": "1", "nodes": "c[1-4]", "extra": "sns:1 grant=..."}
+    {"v": 1, "event": "prolog", "job": "41", "restarts": "1", "nodes": "c[1-4]", "extra": "sns:grant=..."}
 
 Slurm sets SLURM_JOB_RESTART_COUNT for a job that was requeued only. Fields that are not known are ignored.
 """

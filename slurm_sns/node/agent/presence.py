@@ -13,9 +13,10 @@ from slurm_sns.node.agent.ports import AgentPorts, AgentSettings
 from slurm_sns.node.agent.reporting import Reporting
 from slurm_sns.node.agent.runs_here import RunHere, RunsHere
 from slurm_sns.node.agent.state_file import Remembered
-from slurm_sns.scheduler.agents.values import Change, Grant, RunId
+from slurm_sns.scheduler.agents.values import ActiveRuns, Change, Grant, RunId
 from slurm_sns.scheduler.node_lists import NodeLists
-from slurm_sns.submit.mark import grant_in
+from slurm_sns.scheduler.observe.task_ids import task_id
+from slurm_sns.submit.grant_note import grant_in
 
 
 class Presence:
@@ -27,6 +28,8 @@ class Presence:
         self._lists = NodeLists()
         self.last_seen = LastSeen(settings.vanished_after_s)
         self.here = RunsHere()
+        #: Which array tasks the active jobs are, as the controller says: our ids of the tasks, by job id.
+        self._tasks: dict[int, int] = {}
 
     def restore(self, left: Remembered, now_s: float) -> None:
         """Take up the runs that an earlier agent has left. Those of an earlier boot have ended with it."""
@@ -51,7 +54,7 @@ class Presence:
         if after.runs == self.here:
             return False
         self._finish(after.ended)
-        self.here = after.runs
+        self.here = after.runs.with_tasks(self._tasks)
         self.last_seen.begin(event.run.job_id, self._ports.clock.steady())
         return True
 
@@ -63,10 +66,13 @@ class Presence:
         self.last_seen.end(run.job_id, self._ports.clock.steady())
         return bool(after.ended)
 
-    def name(self, active: frozenset[RunId]) -> None:
-        """The controller names the runs that are active here."""
-        self.last_seen.active = active
-        self.here = self.here.with_restarts(active)
+    def name(self, active: ActiveRuns) -> frozenset[int]:
+        """The controller names the runs that are active here; return the jobs that have their grant since."""
+        self.last_seen.active = active.runs
+        self._tasks = {each.job_id: task_id(each.array_id, each.task) for each in active.tasks}
+        before = self.here.with_restarts(active.runs)
+        self.here = before.with_tasks(self._tasks)
+        return frozenset(after.run.job_id for after in self.here.runs if after not in before.runs)
 
     def change(self, change: Change) -> bool:
         """The controller has decided something else for a run; True if that run is here."""
@@ -105,7 +111,7 @@ class Presence:
         self._in_force.forget([each.run.job_id for each in ended])
 
     def _grant(self, event: JobEvent) -> tuple[Grant | None, str]:
-        """The grant in the job's mark, or why it has none; both empty if none was promised."""
+        """The grant in the job's `Extra`, or why it has none; both empty if none was promised."""
         token = grant_in(event.extra)
         if token is None:
             return None, ""

@@ -1,9 +1,9 @@
 """Grants as signed text: what a run may have on its nodes, in a form that its owner cannot change.
 
 A token is `1:KEY:JOB.RESTARTS:NODES:WAYS.GBPS:SHARE:FLAGS:MAC`, one word of at most 199 characters whatever the number
-of nodes: 1 is the version of the form, KEY the name of the key, JOB the job's id or an array's task (`41_7`), NODES the SHA-256 of the nodes' names, FLAGS `a` where
-the run has its nodes alone and `s` where it is sampled (`-`: neither). MAC is the HMAC-SHA256 (RFC 2104) of all before
-it. Digest and MAC are written in base64url (RFC 4648, 5) without padding.
+of nodes: 1 is the version of the form, KEY the name of the key, JOB the job's id or an array's task (`41_7`), NODES the
+SHA-256 of the nodes' names, FLAGS `a` where the run has its nodes alone and `s` where it is sampled (`-`: neither). MAC
+is the HMAC-SHA256 (RFC 2104) of all before it. Digest and MAC are written in base64url (RFC 4648, 5) without padding.
 
 It is no secret: everybody may read it. A copy of it is worth nothing: it holds for one run of one job on its nodes.
 Where a task is placed straight from its array's record it is signed before Slurm gives the task a job id. Which job the

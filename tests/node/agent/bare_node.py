@@ -102,7 +102,7 @@ class BareNode:
         """The hook: an agent that is away, or is killed meanwhile, has not heard of it."""
         extra = ""
         if kind == "prolog":
-            extra = f"sns:1 grant={grants.token(Grant(run, (NODE,), ways), KEYS)}"
+            extra = f"sns:grant={grants.token(Grant(run, (NODE,), ways), KEYS)}"
         request: dict[str, Any] = {"event": kind, "job": run.job_id, "restarts": run.restarts}
 
         def deal() -> None:

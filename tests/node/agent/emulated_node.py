@@ -195,7 +195,7 @@ class Node:
     def prolog(self, job_id: int, ways: int = 0, restarts: int = 0, **granted: object) -> None:
         """The prolog of a run with this grant, which its agent has dealt with then."""
         grant = Grant(RunId(job_id, restarts), (NODE,), ways, **granted)
-        self.event("prolog", job_id, restarts, f"sns:1 grant={grants.token(grant, KEYS)}")
+        self.event("prolog", job_id, restarts, f"sns:grant={grants.token(grant, KEYS)}")
 
     def plain_prolog(self, job_id: int) -> None:
         """The prolog of a job that is not ours."""

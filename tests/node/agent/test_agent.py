@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from slurm_sns.config.profiles_yaml import read_profiles
+from slurm_sns.node.agent.runs_here import NOT_NAMED
 from slurm_sns.node.agent.spool import SpoolFiles
 from slurm_sns.node.group_writes import SHARED
 from slurm_sns.node.resctrl.groups import Groups
@@ -18,7 +19,8 @@ from slurm_sns.policies.profile import Run
 from slurm_sns.resources import shared_path
 from slurm_sns.scheduler.agents import grants
 from slurm_sns.scheduler.agents.keys import Keys
-from slurm_sns.scheduler.agents.values import Acknowledged, ActiveRuns, Change, Grant, RunId
+from slurm_sns.scheduler.agents.values import Acknowledged, ActiveRuns, ArrayTask, Change, Grant, RunId
+from slurm_sns.scheduler.observe.task_ids import task_id
 
 
 @cache
@@ -149,12 +151,35 @@ class TestGrants:
     def test_one_that_is_forged_stale_or_replayed_counts_as_none_and_that_is_said(
         self, node: Node, run: RunId, nodes: tuple[str, ...], keys: Keys, why: str
     ) -> None:
-        node.event("prolog", 1, 0, f"sns:1 grant={grants.token(Grant(run, nodes, 8), keys)}")
+        node.event("prolog", 1, 0, f"sns:grant={grants.token(Grant(run, nodes, 8), keys)}")
         node.jobs.start(1)
         node.passes(1)
         assert node.ways(1) == 0
         assert why in node.there()[1].why_shared
         assert any("job 1: its grant does not count" in line for line in node.said)
+
+    def test_the_grant_of_an_arrays_task_counts_once_the_controller_says_that_the_job_is_this_task(
+        self, node: Node
+    ) -> None:
+        grant = Grant(RunId(task_id(41, 7)), (NODE,), 6)
+        for job_id in (48, 49):  # the owner has copied it to another job of his
+            node.event("prolog", job_id, 0, f"notes;sns:grant={grants.token(grant, KEYS)}")
+            node.jobs.start(job_id)
+        node.passes(1)
+        assert (node.ways(48), node.ways(49)) == (0, 0)
+        assert NOT_NAMED in node.there()[48].why_shared
+        runs = frozenset({RunId(48), RunId(49)})
+        node.told(ActiveRuns(runs, frozenset({ArrayTask(48, 41, 7), ArrayTask(49, 41, 8)})))
+        assert (node.ways(48) >= 6, node.ways(49)) == (True, 0)
+        assert node.group_with(node.jobs.task(48)) == "job48"
+        assert "of another job: 41_7, not 41_8" in node.there()[49].why_shared
+
+    def test_where_the_controller_has_named_the_task_before_its_prolog_comes_the_grant_counts_at_once(
+        self, node: Node
+    ) -> None:
+        node.told(ActiveRuns(frozenset({RunId(48)}), frozenset({ArrayTask(48, 41, 7)})))
+        node.event("prolog", 48, 0, f"sns:grant={grants.token(Grant(RunId(task_id(41, 7)), (NODE,), 6), KEYS)}")
+        assert node.ways(48) >= 6
 
     @given(st.text(max_size=300))
     @settings(
@@ -164,7 +189,7 @@ class TestGrants:
     def test_whatever_stands_in_a_jobs_extra_stops_nobody(self, node: Node, extra: str) -> None:
         node.event("prolog", 7, 0, extra, nodes=extra)
         node.event("epilog", 7, 0, extra)
-        node.event("prolog", 8, 0, f"sns:1 grant={extra}", nodes=f"c1,{extra}")
+        node.event("prolog", 8, 0, f"sns:grant={extra}", nodes=f"c1,{extra}")
         node.event("epilog", 8)
         assert not [line for line in node.said if "defect" in line]
         assert node.there() == {}

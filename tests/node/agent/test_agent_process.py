@@ -22,7 +22,7 @@ from slurm_sns.node.group_writes import SHARED, group_of, masks
 from slurm_sns.node.resctrl.groups import Groups
 from slurm_sns.node.resctrl.machine import discover
 from slurm_sns.scheduler.agents import grants
-from slurm_sns.scheduler.agents.values import Change, Grant, RunId
+from slurm_sns.scheduler.agents.values import ActiveRuns, Change, Grant, RunId
 from slurm_sns.sockets.agent_hub import AgentHub
 from slurm_sns.sockets.unix_socket import ask
 
@@ -114,7 +114,7 @@ class Process:
         environment = {
             "SLURM_JOB_ID": str(job_id),
             "SLURM_JOB_NODELIST": NODE,
-            "SLURM_JOB_EXTRA": f"sns:1 grant={grants.token(grant, KEYS)}",
+            "SLURM_JOB_EXTRA": f"sns:grant={grants.token(grant, KEYS)}",
             "SLURM_JOB_NAME": "$(reboot) `reboot` \n\x1b[2J",
         }
         command = [sys.executable, "-I", "-S", hook.__file__, event, str(self.socket)]
@@ -188,7 +188,7 @@ class TestController:
         state = hub.states()[NODE]
         assert (state.facts.ways, state.facts.measures_ipc, state.facts.why_unpartitioned) == (20, True, "")
         assert [job.ways for job in state.jobs] == [9, 9]
-        hub.show_active({NODE: frozenset({RunId(1), RunId(2)})})
+        hub.show_active({NODE: ActiveRuns(frozenset({RunId(1), RunId(2)}))})
         hub.change({NODE: [Change(RunId(1), 1, ways=14)]})
         wait_for("the change", lambda: agent.ways(1) >= 14)
         assert agent.ways(2) == 4

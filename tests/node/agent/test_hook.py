@@ -70,7 +70,7 @@ def test_it_sends_what_slurm_says_of_the_job(tmp_path: Path) -> None:
         b"SLURM_JOB_UID": b"1000",
         b"SLURM_JOB_RESTART_COUNT": b"2",
         b"SLURM_JOB_NODELIST": b"c[1-4]",
-        b"SLURM_JOB_EXTRA": b"sns:1 grant=1:x",
+        b"SLURM_JOB_EXTRA": b"sns:grant=1:x",
         b"OTHER": b"secret",
     }
     with agent(tmp_path / "socket", answer):
@@ -83,7 +83,7 @@ def test_it_sends_what_slurm_says_of_the_job(tmp_path: Path) -> None:
         "uid": "1000",
         "restarts": "2",
         "nodes": "c[1-4]",
-        "extra": "sns:1 grant=1:x",
+        "extra": "sns:grant=1:x",
     }
     assert job_event(said).run == (41, 2)
 

@@ -9,7 +9,7 @@ from live import ENFORCE, job, pinned, running
 from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.scheduler.agents.active_runs import ActiveRunsTold
-from slurm_sns.scheduler.agents.values import Report, RunId
+from slurm_sns.scheduler.agents.values import ActiveRuns, ArrayTask, Report, RunId
 from slurm_sns.scheduler.loop import Scheduler
 from slurm_sns.scheduler.observe.observed import JobState
 
@@ -35,6 +35,10 @@ class Agents:
         self.told.append(runs_by_node)
 
 
+def active(*runs: RunId) -> ActiveRuns:
+    return ActiveRuns(frozenset(runs))
+
+
 @pytest.fixture
 def agents() -> Agents:
     return Agents()
@@ -43,7 +47,7 @@ def agents() -> Agents:
 def test_running_suspended_and_completing_jobs_of_everybody_are_active_on_their_nodes(agents) -> None:
     jobs = (
         running(1, "c1", "c2", restarts=2),
-        running(2, "c2", hints=None, extra=""),
+        running(2, "c2", admin_comment=""),
         running(3, "c3", state=JobState.SUSPENDED),
         running(4, "c3", is_completing=True),
         running(5, "c1", state=JobState.ENDED),
@@ -52,15 +56,26 @@ def test_running_suspended_and_completing_jobs_of_everybody_are_active_on_their_
     )
     ActiveRunsTold(agents).tell(jobs)
     assert agents.told == [
-        {"c1": {RunId(1, 2)}, "c2": {RunId(1, 2), RunId(2)}, "c3": {RunId(3), RunId(4)}},
+        {"c1": active(RunId(1, 2)), "c2": active(RunId(1, 2), RunId(2)), "c3": active(RunId(3), RunId(4))},
     ]
+
+
+def test_the_agents_of_its_nodes_are_told_which_task_of_an_array_a_job_is(agents) -> None:
+    task = running(48, "c1", "c2", array_id=41, array_task=7)
+    ActiveRunsTold(agents).tell((task, running(2, "c2"), job(41, array_id=41, array_tasks="8-9")))
+    tasks = frozenset({ArrayTask(48, 41, 7)})
+    [told] = agents.told
+    assert told == {
+        "c1": ActiveRuns(frozenset({RunId(48)}), tasks),
+        "c2": ActiveRuns(frozenset({RunId(48), RunId(2)}), tasks),
+    }
 
 
 def test_the_agents_are_told_at_the_start_and_when_something_changed(agents) -> None:
     told = ActiveRunsTold(agents)
     for jobs in ((), (), (running(1, "c1"),), (running(1, "c1", nice=5),), (running(1, "c1", restarts=1),), ()):
         told.tell(jobs)
-    assert agents.told == [{}, {"c1": {RunId(1)}}, {"c1": {RunId(1, 1)}}, {}]
+    assert agents.told == [{}, {"c1": active(RunId(1))}, {"c1": active(RunId(1, 1))}, {}]
 
 
 def test_where_nothing_is_learnt_reports_are_acknowledged_and_agents_are_told_what_is_active() -> None:
@@ -71,5 +86,5 @@ def test_where_nothing_is_learnt_reports_are_acknowledged_and_agents_are_told_wh
     scheduler = Scheduler(ports, max_jobs(MatchingParameters()), ENFORCE, publish=site.views.append)
     scheduler.repeat(3, 1.0)
     assert agents.waiting == []
-    assert agents.told == [{}, {"c1": {RunId(1)}}]
+    assert agents.told == [{}, {"c1": active(RunId(1))}]
     assert site.views[-1].agents == {}

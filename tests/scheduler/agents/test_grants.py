@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from slurm_sns.scheduler.agents.grants import BadGrant, Keys, is_token, token, verified
 from slurm_sns.scheduler.agents.keys import key_line
 from slurm_sns.scheduler.agents.values import Grant, RunId
+from slurm_sns.scheduler.observe.task_ids import task_id
 
 OLD = Keys.parse(key_line("old", b"o" * 32))
 BOTH = Keys.parse(key_line("new", b"n" * 32) + key_line("old", b"o" * 32))
@@ -21,9 +22,10 @@ NODES = ("c1", "c2")
 GRANT = Grant(RUN, NODES, ways=4, bandwidth_gbps=60, cpu_share=0.75, has_nodes_alone=True, samples=True)
 
 names = st.from_regex(r"[a-z][a-z0-9.-]{0,10}", fullmatch=True)
+tasks = st.builds(task_id, st.integers(1, 2**32 - 1), st.integers(0, 2**32 - 2))
 grants = st.builds(
     Grant,
-    run=st.builds(RunId, st.integers(1, 2**32 - 1), st.integers(0, 2**32 - 1)),
+    run=st.builds(RunId, st.integers(1, 2**32 - 1) | tasks, st.integers(0, 2**32 - 1)),
     nodes=st.lists(names, min_size=1, max_size=5, unique=True).map(tuple),
     ways=st.integers(0, 1024),
     bandwidth_gbps=st.integers(0, 100_000),
@@ -36,7 +38,7 @@ grants = st.builds(
 @given(grants)
 @example(dataclasses.replace(GRANT, cpu_share=5e-324))
 @example(dataclasses.replace(GRANT, cpu_share=2.2250738585072014e-308))
-def test_every_grant_survives_as_one_word_for_a_mark(grant: Grant) -> None:
+def test_every_grant_survives_as_one_word(grant: Grant) -> None:
     text = token(grant, BOTH)
     assert re.fullmatch(r"[A-Za-z0-9._:-]{1,199}", text)
     assert is_token(text)
@@ -74,6 +76,17 @@ def test_the_first_key_signs_and_every_key_of_the_file_verifies() -> None:
 def test_a_grant_of_something_else_is_none(run: RunId, node: str, nodes: tuple[str, ...], problem: str) -> None:
     with pytest.raises(BadGrant, match=re.escape(problem)):
         verified(token(GRANT, OLD), OLD, run, node, nodes)
+
+
+def test_a_grant_of_an_arrays_task_names_the_task_and_leaves_it_to_the_agent_which_job_that_is() -> None:
+    run = RunId(task_id(41, 7), 2)
+    text = token(dataclasses.replace(GRANT, run=run), OLD)
+    assert ":41_7.2:" in text
+    assert verified(text, OLD, RUN, "c1", NODES).run == run
+    with pytest.raises(BadGrant, match="of another restart"):
+        verified(text, OLD, RunId(48, 0), "c1", NODES)
+    with pytest.raises(BadGrant, match="of other nodes"):
+        verified(text, OLD, RUN, "c1", ("c1",))
 
 
 def test_a_grant_of_an_unknown_key_or_of_the_same_name_with_another_secret_is_none() -> None:

@@ -23,6 +23,7 @@ from slurm_sns.scheduler.agents.messages import (
 from slurm_sns.scheduler.agents.values import (
     Acknowledged,
     ActiveRuns,
+    ArrayTask,
     Change,
     JobThere,
     NodeFacts,
@@ -35,6 +36,7 @@ from slurm_sns.scheduler.agents.values import (
 names = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", fullmatch=True)
 texts = st.text(st.characters(exclude_categories=["C", "Z"]), max_size=50)
 runs = st.builds(RunId, st.integers(1, 2**32 - 1), st.integers(0, 2**32 - 1))
+array_tasks = st.builds(ArrayTask, st.integers(1, 2**32 - 1), st.integers(1, 2**32 - 1), st.integers(0, 2**32 - 2))
 ways = st.integers(0, 1024)
 gbps = st.integers(0, 1_000_000)
 moments = st.floats(0, 1e11)
@@ -74,7 +76,7 @@ messages = st.one_of(
         is_whole=st.booleans(),
         points=st.lists(points, max_size=4).map(tuple),
     ),
-    st.builds(ActiveRuns, st.frozensets(runs, max_size=5)),
+    st.builds(ActiveRuns, st.frozensets(runs, max_size=5), st.frozensets(array_tasks, max_size=5)),
     st.builds(
         Change,
         run=runs,
