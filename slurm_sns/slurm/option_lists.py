@@ -36,4 +36,4 @@ def has_boost(priority_type: str | None, site_factor_plugin: str | None) -> bool
 
 def has_extra(scheduler_parameters: Any) -> bool:
     """Whether Slurm leaves the text of Extra alone: with extra_constraints it refuses what does not parse as such."""
-    return "extra_constraints" not in words(scheduler_parameters)
+    return all(word.lower() != "extra_constraints" for word in words(scheduler_parameters))

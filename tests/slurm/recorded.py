@@ -2,7 +2,8 @@
 
 from types import SimpleNamespace
 
-#: `sbatch -p plain -t 1 -H -n16` of the user with id 2001.
+#: `sbatch -p plain -t 1 -n16` of the user with id 2001, with a gate an hour away.
+GATE_S = 1795197545
 JOB = {
     "id": 1,
     "user_id": 2001,
@@ -12,12 +13,13 @@ JOB = {
     "account": "physics",
     "partition": "plain",
     "qos": "normal",
-    "priority": 0,
+    "priority": 1000,
     "nice": 0,
     "requeue_count": 0,
+    "admin_comment": None,
     "extra": None,
     "comment": None,
-    "state_reason": "JobHeldUser",
+    "state_reason": "BeginTime",
     "required_nodes": None,
     "allocated_nodes": None,
     "ntasks": 16,
@@ -29,13 +31,15 @@ JOB = {
     "memory_per_cpu": 4500,
     "memory_per_node": None,
     "time_limit": 1,
-    "eligible_time": None,
-    "start_time": None,
+    "time_limit_min": None,
+    "eligible_time": GATE_S,
+    "start_time": GATE_S,
     "end_time": None,
     "suspend_time": None,
     "is_requeueable": True,
     "dependencies": None,
     "is_batch_job": True,
+    "is_cronjob": False,
     "array_id": None,
     "array_task_id": None,
     "array_tasks_waiting": None,

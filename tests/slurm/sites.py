@@ -18,5 +18,6 @@ def small_site(**fields) -> Site:
         "plugin_dirs": (),
         "plugstack": None,
         "keeps_accounts": True,
+        "priority_type": "priority/multifactor",
     }
     return Site(**{**told, **fields})

@@ -90,7 +90,14 @@ def test_a_cluster_of_a_federation_is_not_to_be_managed(config) -> None:
 @pytest.mark.parametrize(
     ("more", "found"),
     [
-        ({"priority_weights": 2_000_000_001}, "PriorityWeight* of 2000000001 in all"),
+        ({"priority_type": "priority/basic"}, "priority/basic"),
+        ({"site_factor_plugin": "site_factor/own"}, "priority/multifactor, site_factor/own"),
+        ({"priority_weights": 1_900_000_001}, "PriorityWeight* of 1900000001 in all"),
+        ({"options": {"SchedulerParameters": ("extra_constraints",)}}, "SchedulerParameters=extra_constraints"),
+        (
+            {"options": {"SlurmctldParameters": ("enable_expedited_requeue",)}},
+            "SlurmctldParameters=enable_expedited_requeue",
+        ),
         ({"options": {"SchedulerParameters": ("bf_interval=600",)}}, "bf_interval=600"),
         ({"preemption": PreemptionRules("preempt/qos", "REQUEUE")}, "those whose QOS may"),
         ({"preemption": PreemptionRules("preempt/qos", "WITHIN,REQUEUE")}, "PreemptMode is WITHIN,REQUEUE"),
@@ -130,6 +137,7 @@ def test_the_sites_rules_are_read_of_the_running_slurm(pyslurm, mocker) -> None:
         ("YES:4", True, 8)
     ]
     assert (seen.rules[0].cpus_per_socket, seen.priority_weights) == (None, 1006)
+    assert (seen.has_boost, seen.options["SlurmctldParameters"]) == (True, ("idle_on_node_suspend", "x=1"))
     assert seen.preemption == PreemptionRules("preempt/qos", "REQUEUE")
 
 
@@ -137,6 +145,7 @@ def recorded_config(**fields) -> SimpleNamespace:
     """What is read of pyslurm.slurmctld.Config."""
     lists = ("job_submit_plugins", "gres_types", "accounting_storage_tres", "priority_flags", "scheduler_parameters")
     others = ("default_memory_per_cpu", "plugin_dirs", "plugin_stack_config", "accounting_storage_type")
-    empty = dict.fromkeys((*lists, *others))
-    told = {"version": "26.05.5", "slurm_user_name": "slurm", "preempt_type": "preempt/qos", "preempt_mode": "REQUEUE"}
+    empty = dict.fromkeys((*lists, *others, "priority_site_factor_plugin"))
+    told = {"priority_type": "priority/multifactor", "slurmctld_parameters": {"idle_on_node_suspend": True, "x": 1}}
+    told |= {"version": "26.05.5", "slurm_user_name": "slurm", "preempt_type": "preempt/qos", "preempt_mode": "REQUEUE"}
     return SimpleNamespace(**{**empty, **told, **fields})

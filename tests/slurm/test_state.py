@@ -8,10 +8,17 @@ import pytest
 import recorded
 
 from slurm_sns.errors import BadInput, Unreachable
-from slurm_sns.scheduler.observe.observed import NO_PREEMPTION, PreemptionRules
+from slurm_sns.scheduler.observe.observed import EMPTY_QUEUE, NO_PREEMPTION, DatabaseQueue, PreemptionRules
 from slurm_sns.slurm import api
 from slurm_sns.slurm.accounting import AccountingValues
-from slurm_sns.slurm.state import HeldJobs, SlurmState, shows_estimates
+from slurm_sns.slurm.state import JobsAlone, SlurmState, shows_estimates
+
+
+def configuration(**fields) -> SimpleNamespace:
+    """What is read of pyslurm.slurmctld.Config."""
+    shown = {"version": "26.05.5", "preempt_type": None, "preempt_mode": "OFF", "scheduler_parameters": {}}
+    shown |= {"priority_type": "priority/multifactor", "priority_site_factor_plugin": None, "max_dbd_msgs": 40_024}
+    return SimpleNamespace(**{**shown, **fields})
 
 
 @pytest.fixture
@@ -23,8 +30,8 @@ def cluster(pyslurm):
         "main": recorded.partition(priority_tier=2),
         "low": recorded.partition(name="low", priority_tier=None),
     }
-    running = {"version": "26.05.5", "preempt_type": None, "preempt_mode": "OFF", "scheduler_parameters": None}
-    pyslurm.slurmctld.Config.load.return_value = SimpleNamespace(**running, priority_type="priority/basic")
+    pyslurm.slurmctld.Config.load.return_value = configuration()
+    pyslurm.slurmctld.diag.return_value = SimpleNamespace(dbd_agent_queue_size=0)
     return pyslurm
 
 
@@ -66,11 +73,12 @@ def test_partitions_are_looked_at_every_time_because_one_may_be_closed_at_any_mo
     assert state.observe().partitions[0].state == "DOWN"
 
 
-def test_who_only_releases_jobs_reads_nothing_but_jobs(cluster) -> None:
-    seen = HeldJobs().observe()
+def test_who_only_frees_jobs_reads_nothing_but_jobs(cluster) -> None:
+    seen = JobsAlone().observe()
     assert [each.id for each in seen.jobs] == [1]
     assert (seen.nodes, seen.partitions) == ((), ())
     assert not any(each.load.called for each in (cluster.Nodes, cluster.Reservations, cluster.Partitions))
+    assert not cluster.slurmctld.mock_calls
 
 
 @pytest.mark.parametrize("errno", [1800, 2002])
@@ -98,16 +106,50 @@ def test_which_slurm_shows_its_own_estimate_of_the_nodes_as_the_owners_choice(ve
 def test_slurms_configuration_is_looked_at_every_time_because_slurmctld_may_start_anew_unnoticed(cluster) -> None:
     state = SlurmState(Known())
     before = state.observe()
-    assert (before.preemption, before.priority_type) == (replace(NO_PREEMPTION, of_qos=None), "priority/basic")
-    changed = {"version": "24.11.5", "preempt_type": "preempt/qos", "preempt_mode": "REQUEUE"}
-    changed |= {"scheduler_parameters": {"bf_window": 60}, "priority_type": "priority/multifactor"}
-    cluster.slurmctld.Config.load.return_value = SimpleNamespace(**changed)
-    after = state.observe()
-    assert (after.preemption, after.priority_type) == (
-        PreemptionRules("preempt/qos", "REQUEUE", None),
-        "priority/multifactor",
+    assert (before.preemption, before.has_boost) == (replace(NO_PREEMPTION, of_qos=None), True)
+    cluster.slurmctld.Config.load.return_value = configuration(
+        version="24.11.5",
+        preempt_type="preempt/qos",
+        preempt_mode="REQUEUE",
+        priority_type="priority/basic",
+        scheduler_parameters={"bf_window": 60},
     )
+    after = state.observe()
+    assert (after.preemption, after.has_boost) == (PreemptionRules("preempt/qos", "REQUEUE", None), False)
     assert after.backfill.window_s == 3600
+
+
+@pytest.mark.parametrize(
+    ("shown", "has_boost"),
+    [
+        ({}, True),
+        ({"priority_site_factor_plugin": "site_factor/none"}, True),
+        ({"priority_site_factor_plugin": "site_factor/example"}, False),
+        ({"priority_type": "priority/basic"}, False),
+        ({"priority_type": None}, False),
+    ],
+)
+def test_a_site_factor_of_ours_counts_beside_other_factors_and_without_a_plugin(cluster, shown, has_boost) -> None:
+    cluster.slurmctld.Config.load.return_value = configuration(**shown)
+    assert SlurmState(Known()).observe().has_boost is has_boost
+
+
+@pytest.mark.parametrize(
+    ("parameters", "has_extra"), [(None, True), ({"bf_window": 60}, True), ({"extra_constraints": True}, False)]
+)
+def test_where_slurm_reads_extra_as_constraints_it_is_not_ours(cluster, parameters, has_extra: bool) -> None:
+    cluster.slurmctld.Config.load.return_value = configuration(scheduler_parameters=parameters)
+    assert SlurmState(Known()).observe().has_extra is has_extra
+
+
+def test_the_messages_that_wait_for_slurmdbd_are_counted_and_cost_no_look(cluster) -> None:
+    cluster.slurmctld.diag.return_value = SimpleNamespace(dbd_agent_queue_size=12_345)
+    assert SlurmState(Known()).observe().database_queue == DatabaseQueue(12_345, 40_024)
+    cluster.slurmctld.Config.load.return_value = configuration(max_dbd_msgs=None)
+    assert SlurmState(Known()).observe().database_queue == DatabaseQueue(12_345, EMPTY_QUEUE.most)
+    for errno in (1800, 2002):
+        cluster.slurmctld.diag.side_effect = cluster.RPCError(errno, "no")
+        assert SlurmState(Known()).observe().database_queue == EMPTY_QUEUE
 
 
 def test_a_record_that_cannot_be_read_costs_that_record_only(cluster) -> None:

@@ -7,20 +7,55 @@ import recorded
 
 from slurm_sns.errors import SnsError
 from slurm_sns.model import Resources
-from slurm_sns.scheduler.observe.observed import Dependency, JobState, ObservedPartition
+from slurm_sns.scheduler.observe.observed import JobState, ObservedPartition
 from slurm_sns.slurm import translate
 from slurm_sns.submit.hints import Hints
+from slurm_sns.submit.record import UNREADABLE, Memory
+
+#: The records of a gated job, of a placed one, and of one that is Slurm's.
+GATED = f"sns:2 g={recorded.GATE_S}"
+PLACED = f"sns:2 g={recorded.GATE_S} n=c1,c2 at=1795194000 t=0 tg=8 mo=4500c mg=36000 w=4 bw=10"
+FREE = "sns:2 free=advise"
 
 
-def test_a_held_job_of_16_tasks() -> None:
-    job = translate.job(recorded.job(extra="sns:1"), {2001: "alice"}.__getitem__)
+def test_a_gated_job_of_16_tasks() -> None:
+    job = translate.job(recorded.job(admin_comment=GATED, extra="mine"), {2001: "alice"}.__getitem__)
     assert (job.id, job.user_id, job.user, job.submit_s) == (1, 2001, "alice", 1795193945)
-    assert (job.state, job.priority, job.reason, job.extra) == (JobState.PENDING, 0, "JobHeldUser", "sns:1")
+    assert (job.state, job.priority, job.reason) == (JobState.PENDING, 1000, "BeginTime")
+    assert (job.admin_comment, job.extra) == (GATED, "mine")
     assert (job.account, job.partitions, job.qos, job.name) == ("physics", ("plain",), "normal", "wrap")
     assert (job.tasks, job.cpus, job.memory_per_cpu_mb, job.memory_per_node_mb) == (16, 16, 4500, None)
-    assert (job.walltime_s, job.begin_s, job.pinned_to, job.allocated) == (60, 0, (), ())
+    assert (job.walltime_s, job.begin_s, job.pinned_to, job.allocated) == (60, recorded.GATE_S, (), ())
+    assert (job.time_min_s, job.deadline_s, job.is_special) == (None, None, False)
     assert (job.is_batch, job.is_plain, job.array_id, job.waits_for_others) == (True, True, None, False)
     assert job.occupies == Resources(0, 0)
+
+
+def test_a_placed_job_is_plain_with_all_that_the_placement_gave_it() -> None:
+    given = {"ntasks_per_node": 8, "min_cpus_per_node": 8, "num_nodes": 2, "max_nodes": 2, "required_nodes": "c1,c2"}
+    given |= {"memory_per_cpu": None, "memory_per_node": 36_000, "gres_per_node": {"gres/llc": 4, "gres/membw": 10}}
+    job = translate.job(recorded.job(admin_comment=PLACED, priority=2_000_001_000, **given))
+    assert (job.is_plain, job.pinned_to, job.tasks_per_node, job.memory_per_node_mb) == (True, ("c1", "c2"), 8, 36_000)
+    assert (job.ways, job.bandwidth_gbps, job.has_other_gres, job.priority) == (4, 10, False, 2_000_001_000)
+    assert job.record is not None
+    assert (job.record.own_memory, job.record.given_tasks_per_node) == (Memory(4500, is_by_cpu=True), 8)
+    left = translate.job(recorded.job(admin_comment=FREE, **given))
+    assert left.asks_for == ("gres",), "of a job that is left to Slurm they are its owner's"
+
+
+def test_a_deadline_and_the_shortest_time_limit_are_seen() -> None:
+    job = translate.job(recorded.job(admin_comment=GATED, deadline=1795197546, time_limit=10, time_limit_min=2))
+    assert (job.deadline_s, job.walltime_s, job.time_min_s, job.is_plain) == (1795197546, 600, 120, True)
+    for comment in (None, FREE):
+        assert translate.job(recorded.job(admin_comment=comment, deadline=1795197546)).asks_for == ("deadline",)
+
+
+@pytest.mark.parametrize("field", [{"is_cronjob": True}, {"heterogeneous_id": 7}, {"federation_origin": "other"}])
+def test_cron_heterogeneous_and_federated_jobs_are_special(field) -> None:
+    assert translate.job(recorded.job(admin_comment=GATED, **field)).is_special
+    assert translate.job(
+        Raising(recorded.job(**field), dependencies=ValueError("no"), gres=ValueError("no"))
+    ).is_special
 
 
 def test_a_running_job_says_where_and_with_what() -> None:
@@ -134,31 +169,6 @@ def test_a_job_waits_for_others_as_long_as_slurm_shows_a_dependency(dependencies
     assert translate.job(recorded.job(dependencies=dependencies)).waits_for_others is waits
 
 
-@pytest.mark.parametrize(
-    ("entries", "waits_for"),
-    [
-        ({"afterok": ["52(unfulfilled)"]}, (Dependency("afterok", 52, None, "unfulfilled"),)),
-        ({"afterany": ["41_*(unfulfilled)"]}, (Dependency("afterany", 41, None, "unfulfilled"),)),
-        (
-            {"afterok": ["41_0(failed)", "41_7(unfulfilled)"]},
-            (Dependency("afterok", 41, 0, "failed"), Dependency("afterok", 41, 7, "unfulfilled")),
-        ),
-        ({"after": ["41_*+10(unfulfilled)"], "afterok": ["52(unfulfilled)"]}, ()),
-        ({"afterok": [52]}, ()),
-        ({}, ()),
-    ],
-)
-def test_dependencies_are_read_all_of_them_or_none(entries, waits_for) -> None:
-    seen = translate.job(recorded.job(dependencies={**recorded.NO_DEPENDENCIES, **entries}))
-    assert (seen.waits_for, seen.any_suffices) == (waits_for, False)
-
-
-@pytest.mark.parametrize("read", [translate.job, translate.held_job])
-def test_of_several_dependencies_one_may_suffice(read) -> None:
-    assert read(recorded.job(dependencies={**recorded.NO_DEPENDENCIES, "satisfy": "any"})).any_suffices
-    assert not read(recorded.job(dependencies=recorded.NO_DEPENDENCIES)).any_suffices
-
-
 def test_what_others_wait_for_is_an_end_without_error() -> None:
     ends = {state: translate.job(recorded.running(state=state)).has_succeeded for state in ("COMPLETED", "FAILED")}
     assert ends == {"COMPLETED": True, "FAILED": False}
@@ -216,25 +226,39 @@ def test_a_record_that_cannot_be_read_counts_as_what_slurm_says_it_occupies() ->
     assert len(seen.unreadable) < 1000
 
 
-def test_what_it_takes_to_release_a_job_is_read_whatever_else_cannot_be() -> None:
+#: No list of nodes: then `translate` reads field by field what freeing the job and counting its use need.
+BROKEN = {"excluded_nodes": "c[1"}
+
+
+def test_what_freeing_a_job_needs_is_read_whatever_else_cannot_be() -> None:
     problem = ValueError("no")
-    names = ("dependencies", "gres", "gres_per_node", "licenses", "name", "partition", "memory_per_cpu", "ntasks")
-    held = translate.held_job(Raising(recorded.job(extra="sns:1", nice=5), **dict.fromkeys(names, problem)))
-    assert (held.id, held.priority, held.extra, held.nice, held.pinned_to) == (1, 0, "sns:1", 5, ())
-    assert translate.held_job(Raising(recorded.job(), priority=problem)).priority > 0, "in doubt it is not held"
+    names = ("dependencies", "gres", "licenses", "name", "partition", "memory_per_cpu", "ntasks", "num_nodes")
+    whole = recorded.job(admin_comment=GATED, extra="mine", nice=5, required_nodes="c[1-2]", deadline=9, **BROKEN)
+    seen = translate.job(Raising(whole, **dict.fromkeys(names, problem)))
+    assert (seen.id, seen.priority, seen.nice, seen.pinned_to) == (1, 1000, 5, ("c1", "c2"))
+    assert (seen.admin_comment, seen.extra, seen.begin_s) == (GATED, "mine", recorded.GATE_S)
+    assert (seen.is_plain, "name cannot be read: ValueError: no" in seen.unreadable) == (False, True)
+    assert translate.job(recorded.job(admin_comment=GATED, **BROKEN)).unreadable.startswith("SnsError: Slurm answered")
+    unknown = translate.job(Raising(recorded.job(**BROKEN), priority=problem))
+    assert unknown.priority > 0, "in doubt it is not held"
+    assert translate.job(recorded.job(required_nodes="c[1")).pinned_to == ("?",)
 
 
-@pytest.mark.parametrize("read", [translate.job, translate.held_job])
-def test_the_largest_priority_is_a_word_to_pyslurm_and_a_number_to_us(read) -> None:
+@pytest.mark.parametrize("broken", [{}, BROKEN])
+def test_the_largest_priority_is_a_word_to_pyslurm_and_a_number_to_us(broken) -> None:
     """Slurm limits the priority of a placed job to it where the site's weights are large."""
-    assert read(recorded.job(priority="UNLIMITED")).priority == 2**32 - 1
-    assert read(recorded.job(priority=2**32 - 3)).priority == 2**32 - 3
-    assert read(recorded.job(priority=0)).priority == 0
-    assert read(recorded.job(priority=None)).priority > 0, "2^32 - 2: what Slurm has for no number"
+
+    def priority(shown) -> int:
+        return translate.job(recorded.job(priority=shown, **broken)).priority
+
+    assert priority("UNLIMITED") == 2**32 - 1
+    assert priority(2**32 - 3) == 2**32 - 3
+    assert priority(0) == 0
+    assert priority(None) > 0, "2^32 - 2: what Slurm has for no number"
 
 
 def test_so_are_the_other_largest_numbers_that_an_owner_may_write() -> None:
-    job = translate.job(recorded.job(extra="sns:1", ntasks_per_node="UNLIMITED", min_cpus_per_node="UNLIMITED"))
+    job = translate.job(recorded.job(admin_comment=GATED, ntasks_per_node="UNLIMITED", min_cpus_per_node="UNLIMITED"))
     assert (job.tasks_per_node, job.min_cpus_per_node) == (65535, 2**32 - 1)
     job = translate.job(recorded.running(cpus="UNLIMITED", cpus_per_task="UNLIMITED", num_nodes="UNLIMITED"))
     assert (job.cpus, job.cpus_per_task, job.nodes_min) == (2**32 - 1, 65535, 2**32 - 1)
@@ -249,28 +273,31 @@ def test_so_are_the_other_largest_numbers_that_an_owner_may_write() -> None:
         (None, (0, 0, ())),
     ],
 )
-def test_whoever_releases_a_job_sees_which_gres_it_asks_for(asked, seen) -> None:
-    held = translate.held_job(recorded.job(extra="sns:1", gres_per_node=asked))
-    assert (held.ways, held.bandwidth_gbps, held.asks_for) == seen
-    unmarked = translate.held_job(recorded.job(gres_per_node=asked))
-    assert unmarked.asks_for == (("gres",) if asked else ())
-    assert unmarked.has_other_gres == held.has_other_gres == ("gres" in held.asks_for)
-    unreadable = Raising(recorded.job(extra="sns:1"), gres_per_node=ValueError("invalid literal for int(): '0k'"))
-    assert translate.held_job(unreadable).asks_for == ("gres",)
-    assert translate.held_job(unreadable).has_other_gres
+@pytest.mark.parametrize("broken", [{}, BROKEN])
+def test_the_gres_of_a_job_is_seen_as_ours_only_beside_our_record(asked, seen, broken) -> None:
+    ours = translate.job(recorded.job(admin_comment=GATED, gres_per_node=asked, **broken))
+    assert (ours.ways, ours.bandwidth_gbps, ours.asks_for[:1]) == seen
+    owners = translate.job(recorded.job(gres_per_node=asked, **broken))
+    assert ("gres" in owners.asks_for) is bool(asked)
+    assert owners.has_other_gres == ours.has_other_gres == ("gres" in ours.asks_for)
+    whole = recorded.job(admin_comment=GATED, **broken)
+    unreadable = translate.job(Raising(whole, gres_per_node=ValueError("invalid literal for int(): '0k'")))
+    assert ("gres" in unreadable.asks_for, unreadable.has_other_gres) == (True, True)
 
 
-@pytest.mark.parametrize("extra", ["sns:1", ""])
-def test_gres_other_than_ways_and_bandwidth_is_seen_with_and_without_our_mark(extra: str) -> None:
+@pytest.mark.parametrize("comment", [GATED, ""])
+def test_gres_other_than_ways_and_bandwidth_is_seen_with_and_without_our_record(comment: str) -> None:
     def has_other(**fields) -> bool:
-        return translate.job(recorded.job(extra=extra, **fields)).has_other_gres
+        return translate.job(recorded.job(admin_comment=comment, **fields)).has_other_gres
 
     ours = {"gres/llc": 6, "gres/membw": 40}
     assert not has_other()
     assert not has_other(gres_per_node=ours, gres=ours)
     assert has_other(gres_per_node={**ours, "gres/gpu": 1})
     assert has_other(gres_per_node=ours, gres={"gpu": 1})
-    unreadable = Raising(recorded.job(extra=extra), gres_per_node=ValueError("invalid literal for int(): '0k'"))
+    unreadable = Raising(
+        recorded.job(admin_comment=comment), gres_per_node=ValueError("invalid literal for int(): '0k'")
+    )
     assert translate.job(unreadable).has_other_gres
 
 
@@ -308,25 +335,35 @@ def test_tasks_of_an_array_in_no_form_of_slurms_make_the_record_unreadable(text:
 
 
 @pytest.mark.parametrize(
-    ("shown", "extra", "nodes"),
+    ("shown", "comment", "nodes"),
     [
-        ({"ntasks": 16, "num_nodes": 1, "max_nodes": 1}, "sns:1", (1, None)),
-        ({"ntasks": 40, "num_nodes": 2, "max_nodes": 2}, "sns:1", (2, None)),
-        ({"ntasks": 16, "num_nodes": 1, "max_nodes": 1}, "sns:1 fixed", (1, 1)),
-        ({"ntasks": 40, "num_nodes": 2, "max_nodes": 4}, "sns:1 fixed", (2, 4)),
+        ({"ntasks": 16, "num_nodes": 1, "max_nodes": 1}, "sns:2 g=9", (1, None)),
+        ({"ntasks": 40, "num_nodes": 2, "max_nodes": 2}, "sns:2 g=9", (2, None)),
+        ({"ntasks": 16, "num_nodes": 1, "max_nodes": 1}, "sns:2 fixed g=9", (1, 1)),
+        ({"ntasks": 40, "num_nodes": 2, "max_nodes": 4}, "sns:2 fixed g=9", (2, 4)),
         ({"ntasks": 16, "num_nodes": 1, "max_nodes": 1}, "", (1, 1)),
-        ({"ntasks": 16, "num_nodes": 1, "max_nodes": None}, "sns:1", (1, None)),
-        ({"ntasks": 16, "num_nodes": 2, "max_nodes": 2, "ntasks_per_node": 8}, "sns:1", (2, None)),
+        ({"ntasks": 16, "num_nodes": 1, "max_nodes": 1}, FREE, (1, 1)),
+        ({"ntasks": 16, "num_nodes": 1, "max_nodes": None}, "sns:2 g=9", (1, None)),
+        ({"ntasks": 16, "num_nodes": 2, "max_nodes": 2, "ntasks_per_node": 8}, "sns:2 g=9", (2, None)),
     ],
-    ids=["-n16", "-n40", "-N1 -n16", "-N2-4 -n40", "without a mark", "-n16 -c2", "-n16, once placed as 2 x 8"],
+    ids=[
+        "-n16",
+        "-n40",
+        "-N1 -n16",
+        "-N2-4 -n40",
+        "without a record",
+        "left to Slurm",
+        "-n16 -c2",
+        "-n16, once placed as 2 x 8",
+    ],
 )
-def test_on_24_11_the_mark_says_whether_the_number_of_nodes_is_the_owners(shown, extra: str, nodes) -> None:
-    job = translate.job(recorded.job(extra=extra, **shown), shows_estimates=True)
+def test_on_24_11_the_record_says_whether_the_number_of_nodes_is_the_owners(shown, comment: str, nodes) -> None:
+    job = translate.job(recorded.job(admin_comment=comment, **shown), shows_estimates=True)
     assert (job.nodes_min, job.nodes_max) == nodes
 
 
-def test_on_26_05_the_owners_later_choice_of_nodes_is_seen_beside_the_mark() -> None:
-    job = translate.job(recorded.job(extra="sns:1", ntasks=16, num_nodes=2, max_nodes=2))
+def test_on_26_05_the_owners_later_choice_of_nodes_is_seen_beside_the_record() -> None:
+    job = translate.job(recorded.job(admin_comment="sns:2 g=9", ntasks=16, num_nodes=2, max_nodes=2))
     assert (job.nodes_min, job.nodes_max) == (2, 2)
 
 
@@ -345,34 +382,30 @@ class Undecodable:
         return getattr(self._record, name)
 
 
-def test_a_mark_is_decoded_once_and_a_text_of_somebody_elses_is_none() -> None:
-    for read in (translate.job, translate.held_job):
-        assert read(recorded.job(extra="sns:1 alpha=0.9")).hints == Hints(alpha=0.9)
-        assert read(recorded.job(extra="sns:1 alpha=0.90")).hints is None
-        assert read(recorded.job()).hints is None
-
-
-def test_a_mark_that_no_decoder_can_read_costs_the_mark_only(mocker) -> None:
-    mocker.patch("slurm_sns.submit.mark.read", side_effect=OverflowError("too large"))
-    seen = translate.job(recorded.running(extra="sns:1", allocated_nodes="c1"))
-    assert (seen.hints, seen.allocated) == (None, ("c1",))
-    assert "too large" in seen.unreadable
+def test_what_our_record_says_is_read_and_a_comment_of_somebody_elses_is_none() -> None:
+    for broken in ({}, BROKEN):
+        assert translate.job(recorded.job(admin_comment="sns:2 alpha=0.9 g=9", **broken)).hints == Hints(alpha=0.9)
+        assert translate.job(recorded.job(admin_comment="ticket 4711", **broken)).hints is None
+        assert translate.job(recorded.job(extra="sns:2 g=9", **broken)).record is None, "an owner's text"
+    damaged = translate.job(recorded.job(admin_comment="sns:2 g=what", gres_per_node={"gres/llc": 1}))
+    assert damaged.record is not None
+    assert (damaged.record.free_why, damaged.asks_for) == (UNREADABLE, ("gres",))
 
 
 def test_a_suspended_job_is_told_from_one_that_runs() -> None:
     job = translate.job(recorded.running(state="SUSPENDED", allocated_nodes="c3"))
     assert (job.state, job.state.occupies_nodes, job.occupies) == (JobState.SUSPENDED, True, Resources(2, 9000))
-    assert translate.held_job(recorded.running(state="SUSPENDED")).state is JobState.SUSPENDED
+    assert translate.job(recorded.running(state="SUSPENDED", **BROKEN)).state is JobState.SUSPENDED
 
 
 def test_a_users_texts_of_any_bytes_stop_nothing() -> None:
-    seen = translate.job(Undecodable(recorded.job(extra="sns:1"), "name", "comment"))
-    assert (seen.id, seen.name, seen.comment, seen.extra) == (1, "?", "?", "sns:1")
-    assert seen == replace(translate.job(recorded.job(extra="sns:1")), name="?", comment="?")
+    seen = translate.job(Undecodable(recorded.job(admin_comment=GATED), "name", "comment", "extra"))
+    assert (seen.id, seen.name, seen.comment, seen.extra, seen.admin_comment) == (1, "?", "?", "?", GATED)
+    assert seen == replace(translate.job(recorded.job(admin_comment=GATED)), name="?", comment="?", extra="?")
 
 
-def test_an_extra_of_any_bytes_is_no_mark() -> None:
-    assert translate.job(Undecodable(recorded.job(), "extra")).hints is None
+def test_an_admin_comment_of_any_bytes_has_no_record() -> None:
+    assert translate.job(Undecodable(recorded.job(), "admin_comment")).record is None
 
 
 def test_an_admins_reason_of_any_bytes_stops_nothing() -> None:
