@@ -242,7 +242,8 @@ def _learning(view: View, job: ObservedJob) -> str:
 def _redaction(view: View, only_user: int | None) -> Redaction:
     if only_user is None:
         return Redaction(None)
-    return Redaction({job.id for job in view.situation.jobs.values() if job.user_id == only_user})
+    known = (*view.situation.jobs.values(), *view.situation.tasks.values())
+    return Redaction({job.id for job in known if job.user_id == only_user})
 
 
 def status(view: View, recent: Recent, trouble: str, only_user: int | None, settings: Settings) -> dict[str, Any]:

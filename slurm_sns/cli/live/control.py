@@ -43,7 +43,7 @@ def _release_all(config: Config) -> None:
     from slurm_sns.slurm.state import JobsAlone
 
     settings = configuration.load(config)
-    _require_admin(settings)
+    require_admin(settings)
     jobs = JobsAlone().observe().jobs
     freed = free_marked(jobs, time.time(), executor=SlurmExecutor(), log=print, reason="sns release")
     count = sum(1 for _ in freed)
@@ -51,7 +51,7 @@ def _release_all(config: Config) -> None:
 
 
 def disable(config: Config = DEFAULT_CONFIG) -> None:
-    """Turn slurm_sns off: new jobs pass through, waiting ones are given to Slurm. Survives a restart; `sns enable` undoes it."""
+    """Turn slurm_sns off: new jobs pass through, waiting ones are given to Slurm. A restart leaves it off: `sns enable`."""
     _switch(config, on=True)
 
 
@@ -65,13 +65,18 @@ def _switch(path: Config, *, on: bool) -> None:
     from slurm_sns.store.heartbeat import KillSwitchFile
 
     settings = configuration.load(path)
-    _require_admin(settings)
+    require_admin(settings)
     changed = KillSwitchFile(settings.paths.kill_switch).set(on=on)
     state = "disabled: jobs pass through to Slurm" if on else "enabled"
     print(f"slurm_sns is {'now' if changed else 'already'} {state}")
 
 
-def _require_admin(settings: "configuration.Config") -> None:
+def require_admin(settings: "configuration.Config") -> None:
+    """Check that root or SlurmUser has called.
+
+    Raises:
+        BadInput: somebody else has.
+    """
     from slurm_sns.cli.live import process
 
     if os.geteuid() not in process.admins(settings):

@@ -19,8 +19,8 @@ def scheduler(
 ) -> None:
     """Plan and place waiting jobs until stopped (SIGTERM, Ctrl-C). Runs as SlurmUser.
 
-    A clean stop gives the jobs that still wait for it to Slurm. With --cycles, for tests and to see what one cycle does,
-    nothing is given away at the end, nor by SIGUSR1: the next scheduler goes on with the waiting jobs.
+    A clean stop gives the jobs that still wait for it to Slurm. With --cycles, for tests and to see what one cycle
+    does, nothing is given away at the end, nor by SIGUSR1: the next scheduler goes on with the waiting jobs.
     """
     from contextlib import ExitStack
     from dataclasses import replace

@@ -9,6 +9,12 @@ def task_id(array_id: int, task: int) -> int:
     return (array_id << _BITS) + task + 1
 
 
+def label(job_id: int) -> str:
+    """What Slurm calls the job with this id: `41`, or `41_7` for an array's task."""
+    task = task_of(job_id)
+    return str(job_id) if task is None else f"{task[0]}_{task[1]}"
+
+
 def task_of(job_id: int) -> tuple[int, int] | None:
     """The array id and the task number of such an id; None for an id of Slurm's."""
     array_id, task = job_id >> _BITS, job_id & ((1 << _BITS) - 1)
