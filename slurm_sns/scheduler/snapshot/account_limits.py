@@ -89,8 +89,9 @@ def _set_by_us(job: ObservedJob, alternative: Alternative) -> Iterator[str]:
     """The TRES that Slurm notes as set by an administrator in this placement."""
     if alternative.exclusive:
         yield MEMORY
-    # A job that is not held has not come through the filter: observe and advise plan it as if it had.
-    if alternative.tasks_per_node is not None and not job.has_open_nodes and job.priority == 0:
+    # A job that was never gated has not come through the filter: observe and advise plan it as if it had.
+    is_gated = job.record is not None and not job.record.is_slurms
+    if alternative.tasks_per_node is not None and not job.has_open_nodes and is_gated:
         yield NODES
 
 

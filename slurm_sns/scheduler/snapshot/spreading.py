@@ -136,5 +136,5 @@ _asked = attrgetter(
     "memory_per_cpu_mb",
     "memory_per_node_mb",
     "partitions",
-    "extra",
+    "hints",
 )
