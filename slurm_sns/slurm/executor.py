@@ -29,6 +29,7 @@ from slurm_sns.slurm.api import answers, pyslurm
 from slurm_sns.slurm.commands import run
 from slurm_sns.slurm.senders import Senders
 from slurm_sns.slurm.translate import BANDWIDTH, WAYS
+from slurm_sns.submit.record import written
 
 NO_SHARES = "shares of CPU need an agent on the nodes"
 #: From this number on, several processes send the orders. Fewer take this process less than half a second.
@@ -113,7 +114,7 @@ def _take_back(order: GateOrder) -> None:
     """Clear what the order clears, by the name that means this job alone.
 
     If two RPCs are needed, the first one gives the counts back and shuts the gate; only the second one opens it. If the
-    second one is lost, the job's record still names the placement, which is then taken back once more.
+    second one is lost, the job's record still names the placement, and the new gate, so it is taken back once more.
 
     Raises:
         Refused: Slurm says no, or it is the record of several tasks, in which we place nothing.
@@ -131,9 +132,11 @@ def _take_back(order: GateOrder) -> None:
         _update(name, order, *counts)
         return
     shuts = order.kind is OrderKind.REGATE
+    record = now.record
     first = GateOrder(
         order.job_id,
         order.kind,
+        None if record is None or not shuts else written(now.admin_comment, replace(record, gate_s=order.begin_s)),
         begin_s=order.begin_s if shuts else None,
         tasks_per_node=order.tasks_per_node,
         tasks=order.tasks,

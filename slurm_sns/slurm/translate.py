@@ -197,7 +197,7 @@ def _job(record: Any, user_name: Callable[[int], str], shows_estimates: bool) ->
     asks_for = _asks_for(record, asks_for_gres=asks_for_gres, is_ours=is_ours)
     tasks = _u32(record.ntasks) or 1
     nodes_min, nodes_max = _u32(record.num_nodes), _u32(record.max_nodes)
-    is_estimate = shows_estimates and note is not None and is_ours and not note.hints.fixed
+    is_estimate = shows_estimates and note is not None and not note.hints.fixed
     return ObservedJob(
         id=record.id,
         user_id=record.user_id,

@@ -182,10 +182,13 @@ def test_one_without_gres_too_and_the_least_cpus_of_a_node_are_the_owners_again(
     ]
 
 
-def test_one_with_both_is_taken_back_by_two_changes_of_which_the_first_shuts_the_gate(sent) -> None:
-    """Slurm would give the job too few CPUs. If the second one is lost, the record still names the placement."""
+def test_one_with_both_is_taken_back_by_two_changes_of_which_the_first_shuts_the_gate(sent, pyslurm) -> None:
+    """Slurm would give the job too few CPUs. If the second one is lost, the record names placement and new gate."""
+    placed = "ticket 4711;sns:2 g=9 n=c1,c2 at=8"
+    pyslurm.Job.load.return_value = recorded.job(id=7, cpus_per_task=2, admin_comment=placed)
     execute(REGATE)
-    shut = (f"StartTime=uts{GATE_S}", "NumTasks=40", "TasksPerNode=0", "MinMemoryCPU=4500")
+    mark = f"AdminComment=ticket 4711;sns:2 g={GATE_S} n=c1,c2 at=8"
+    shut = (mark, f"StartTime=uts{GATE_S}", "NumTasks=40", "TasksPerNode=0", "MinMemoryCPU=4500")
     assert updates(sent) == [
         ("JobId=7", *shut, "MinCPUsNode=2", "NumCPUs=80"),
         (

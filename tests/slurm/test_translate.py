@@ -342,7 +342,7 @@ def test_tasks_of_an_array_in_no_form_of_slurms_make_the_record_unreadable(text:
         ({"ntasks": 16, "num_nodes": 1, "max_nodes": 1}, "sns:2 fixed g=9", (1, 1)),
         ({"ntasks": 40, "num_nodes": 2, "max_nodes": 4}, "sns:2 fixed g=9", (2, 4)),
         ({"ntasks": 16, "num_nodes": 1, "max_nodes": 1}, "", (1, 1)),
-        ({"ntasks": 16, "num_nodes": 1, "max_nodes": 1}, FREE, (1, 1)),
+        ({"ntasks": 16, "num_nodes": 1, "max_nodes": 1}, FREE, (1, None)),
         ({"ntasks": 16, "num_nodes": 1, "max_nodes": None}, "sns:2 g=9", (1, None)),
         ({"ntasks": 16, "num_nodes": 2, "max_nodes": 2, "ntasks_per_node": 8}, "sns:2 g=9", (2, None)),
     ],
