@@ -74,17 +74,16 @@ class CarryingOut:
         # What Slurm would start next comes first.
         self._renew(situation, sorted(lapsed, key=lambda job: (-job.priority, job.submit_s, job.id)))
 
-    def renew_others(self, situation: Situation, plan: Plan) -> None:
-        """Move the gates that are due, of the jobs that were not placed now.
+    def renew_others(self, situation: Situation) -> None:
+        """Move the gates that are due, of the jobs that this cycle has not changed: a placed task may be the record.
 
         Raises:
             Unreachable: slurmctld does not answer.
         """
-        placed = {start.job_id for start in plan.starts}
-        statuses = situation.statuses
+        statuses, changed = situation.statuses, self._sending.changed
         self._renew(
             situation,
-            [job for job in situation.jobs.values() if statuses[job.id] is Status.GATED and job.id not in placed],
+            [job for job in situation.jobs.values() if statuses[job.id] is Status.GATED and job.id not in changed],
         )
         self._renewed_s = self._clock.now()
 

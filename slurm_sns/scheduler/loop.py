@@ -160,8 +160,8 @@ class Scheduler:
         if lost is not None:
             raise lost
         if not disabled:
-            self._carrying_out.renew_others(situation, plan)
-            self._carrying_out.unboost(situation)
+            self._carrying_out.renew_others(situation)
+        self._carrying_out.unboost(situation)
         self._cycles += 1
         now_s = ports.clock.now()
         ports.heartbeat.beat(now_s)

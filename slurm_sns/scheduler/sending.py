@@ -9,6 +9,7 @@ from slurm_sns.errors import Refused
 from slurm_sns.model import Action, Release, Requeue, Resume, SetShare, Start, Suspend
 from slurm_sns.scheduler.cycle_input import Situation
 from slurm_sns.scheduler.gate.orders import GateOrder
+from slurm_sns.scheduler.observe.task_ids import task_of
 from slurm_sns.scheduler.orders import reached
 from slurm_sns.scheduler.ports import Clock, Executor, Heartbeat, Log
 from slurm_sns.scheduler.settings import Settings
@@ -26,15 +27,19 @@ class Sending:
     def __init__(self, executor: Executor, heartbeat: Heartbeat, clock: Clock, log: Log) -> None:
         self._executor, self._heartbeat, self._clock, self._log = executor, heartbeat, clock, log
         self._lively_s = 0.0
+        #: The jobs, and the arrays of tasks, for which orders of the gate were sent in this cycle.
+        self.changed: set[int] = set()
 
     def begin(self, now_s: float) -> None:
         """Note that a cycle begins; the heartbeat is next due `SIGN_OF_LIFE_S` later."""
         self._lively_s = now_s
+        self.changed = set()
 
     def send(self, orders: Iterable[GateOrder]) -> Iterator[tuple[GateOrder, Refused | None]]:
         """Send these orders; yield each when Slurm answers, with the refusal (None: Slurm has made the change)."""
         for answer in reached(self._executor.execute(orders)):
             if isinstance(answer.order, GateOrder):
+                self.changed.add((task_of(answer.order.job_id) or (answer.order.job_id,))[0])
                 yield answer.order, answer.refused
             self.show_sign_of_life()
 
