@@ -2,6 +2,7 @@
 
 python -m world 1000000 --seed 7        (with tests/ on PYTHONPATH)
 python -m world 1000000 --dense         (short schedules to which much happens: they find rare orders sooner)
+python -m world 100000 --double         (unrelated faults at once: only safety is checked)
 python -m world replay 4711             (or a file, such as tests/world/found/4711.json)
 python -m world shrink 4711 --out tests/world/found/4711.json
 python -m world mutants 10000           (does any schedule show each deliberate defect?)
@@ -22,10 +23,10 @@ keep_by_state()
 from rich.console import Console  # noqa: E402 - numba is imported below, after its cache has been set
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn  # noqa: E402
 
-from world import day, mutants  # noqa: E402
+from world import day  # noqa: E402
 from world.kernel import Broken  # noqa: E402
-from world.run import Found, digest, many, run, violations  # noqa: E402
-from world.schedule import Schedule, described, drawn, load  # noqa: E402
+from world.run import Draw, Found, digest, many, run, violations  # noqa: E402
+from world.schedule import Schedule, described, doubled, drawn, load  # noqa: E402
 from world.schedule_dense import dense  # noqa: E402
 from world.shrink import shrunk  # noqa: E402
 from world.story import story  # noqa: E402
@@ -33,6 +34,7 @@ from world.story import story  # noqa: E402
 #: Of one seed, so many violations are shown.
 MOST_LINES = 4
 DENSE = "the seeds draw short schedules with few jobs, to which much happens"
+DOUBLE = "the seeds draw schedules with unrelated faults at once, in which only safety is checked"
 #: A run with fewer schedules shows no progress bar.
 LONG = 2000
 
@@ -50,8 +52,18 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="the first seed; the others follow (default: 0)")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="default: one for each core")
     parser.add_argument("--most", type=int, default=5, help="stop after so many failures (default: 5)")
-    parser.add_argument("--dense", action="store_true", help=DENSE)
+    _add_kinds(parser)
     return _many(parser.parse_args())
+
+
+def _add_kinds(parser: argparse.ArgumentParser) -> None:
+    kinds = parser.add_mutually_exclusive_group()
+    kinds.add_argument("--dense", action="store_true", help=DENSE)
+    kinds.add_argument("--double", action="store_true", help=DOUBLE)
+
+
+def _draw(options: argparse.Namespace) -> Draw:
+    return doubled if options.double else dense if options.dense else drawn
 
 
 def _mutants(words: Sequence[str]) -> int:
@@ -88,7 +100,7 @@ def _many(options: argparse.Namespace) -> int:
                 _tell(each, console)
 
         seeds = range(options.seed, options.seed + options.count)
-        draw = dense if options.dense else drawn
+        draw = _draw(options)
         found = many(seeds, options.processes, advance, options.most, draw)
     rate = done / max(monotonic() - began_s, 0.001)
     told = f"{len(found) or 'none'} violated a promise"
@@ -115,11 +127,10 @@ def _one() -> int:
     parser.add_argument("schedule", help="a seed, or a file with a schedule")
     parser.add_argument("--out", type=Path, help="where to write the (shrunk) schedule as JSON")
     parser.add_argument("--quiet", action="store_true", help="without our daemons' log and without reads")
-    parser.add_argument("--dense", action="store_true", help=DENSE)
+    _add_kinds(parser)
     options = parser.parse_args()
     is_seed = options.schedule.isdigit()
-    draw = dense if options.dense else drawn
-    schedule = draw(int(options.schedule)) if is_seed else load(Path(options.schedule))
+    schedule = _draw(options)(int(options.schedule)) if is_seed else load(Path(options.schedule))
     if options.what == "shrink":
         return _tell_shrunk(schedule, options.out)
     if options.out:

@@ -2,14 +2,12 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
 from slurm_sns.errors import Refused
 from slurm_sns.scheduler.agents import grants
 from slurm_sns.scheduler.agents.values import Change, Grant, RunId
-from slurm_sns.submit import mark
-from slurm_sns.submit.hints import Hints
+from slurm_sns.submit.grant_note import with_grant
 from world.agent_channel import OTHER_KEYS
 from world.agents import Agents, Node
 from world.history import Event
@@ -110,7 +108,7 @@ class AgentFaults:
         token = self._token(job, how)
         if token is None:
             return
-        text = mark.write(replace(mark.read(slurm.jobs[job].extra) or Hints(), grant=token))
+        text = with_grant(slurm.jobs[job].extra, token)
         with suppress(Refused):
             slurm.scontrol(("update", f"JobId={job}", f"Extra={text}"), slurm.jobs[job].user)
 

@@ -1,9 +1,11 @@
 """The daemons of the world: scheduler, watchdog and submit filter, started and restarted as systemd does."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache, lru_cache
 from typing import Any
+from unittest.mock import patch
 
 import yaml
 
@@ -17,6 +19,7 @@ from slurm_sns.policies.placement.heuristic_names import heuristics
 from slurm_sns.policies.profile import Program
 from slurm_sns.policies.sns.profile_reading import programs_of
 from slurm_sns.resources import shared_path
+from slurm_sns.scheduler.gate import leases
 from slurm_sns.scheduler.loop import Scheduler
 from slurm_sns.scheduler.ports import Ports
 from slurm_sns.scheduler.settings import Settings
@@ -25,6 +28,7 @@ from slurm_sns.scheduler.snapshot.spreading import Spreading
 from slurm_sns.scheduler.view import View
 from slurm_sns.scheduler.watchdog import Watchdog
 from slurm_sns.slurm.executor import SlurmExecutor
+from slurm_sns.submit import table
 from slurm_sns.submit.judge import Verdict, judge
 from slurm_sns.submit.submission import Submission
 from slurm_sns.submit.table import FilterTable, NodeShape
@@ -34,10 +38,9 @@ from world.ports import (
     ClockOf,
     Controller,
     DecisionsOf,
-    FallbackOf,
     HeartbeatOf,
-    HeldJobsOf,
     HistoryOf,
+    JobsOf,
     KillSwitchOf,
     ProfilesOf,
     StateOf,
@@ -52,6 +55,27 @@ INTERVAL_S, WATCHDOG_S = 1.0, 1.0
 TIMEOUT_S = 10
 #: A placement has so long to start, and the longest pause after failed ones: short, so that schedules can be.
 PLACE_TIMEOUT_S, BACKOFF_MAX_S = 5.0, 20.0
+#: Leases in seconds instead of minutes and hours: the first one, a later one, and the longest.
+FIRST_LEASE_S, LEASE_S, MOST_LEASE_S = 20, 40, 60
+#: The constants of the gate to go with that.
+LEASES = {"MOST_LEASE_S": MOST_LEASE_S, "LEASE_STEP_S": 10, "LAPSES_SOON_S": 10}
+
+
+def times() -> dict[str, float]:
+    """How long things may take here, for the checker."""
+    return {
+        "timeout_s": TIMEOUT_S,
+        "first_lease_s": FIRST_LEASE_S,
+        "lease_s": LEASE_S,
+        "deadline_margin_s": leases.DEADLINE_MARGIN_S,
+    }
+
+
+@contextmanager
+def short_leases() -> Iterator[None]:
+    """Inside the block leases are short, so that schedules can be."""
+    with patch.multiple(leases, **LEASES), patch.object(table, "LEAST_FIRST_LEASE_S", FIRST_LEASE_S):
+        yield
 
 
 def settings(mode: str, partitions: frozenset[str]) -> Settings:
@@ -62,6 +86,8 @@ def settings(mode: str, partitions: frozenset[str]) -> Settings:
         place_timeout_s=PLACE_TIMEOUT_S,
         backoff_s=5.0,
         backoff_max_s=BACKOFF_MAX_S,
+        heartbeat_timeout_s=TIMEOUT_S,
+        gate_lease_s=LEASE_S,
         shares={},
     )
 
@@ -264,14 +290,12 @@ class WatchdogDaemon(Daemon):
 
     def _main(self) -> None:
         dog = Watchdog(
-            HeldJobsOf(self),
+            JobsOf(self),
             SlurmExecutor(),
             HeartbeatOf(self).last,
             clock=ClockOf(self),
             log=self.log,
             timeout_s=TIMEOUT_S,
-            settings=settings(self.controller.mode, self._managed),
-            records=FallbackOf(self).load,
         )
         dog.run(WATCHDOG_S, lambda: self.is_stopping)
 
@@ -322,8 +346,9 @@ def submission(asked: Mapping[str, Any]) -> Submission:
     return Submission(
         partition=asked.get("partition", ""),
         comment=asked.get("comment", ""),
-        extra=asked.get("extra", ""),
         priority=0 if asked.get("held") else None,
+        begin_time=asked.get("begin_s"),
+        admin_comment=asked.get("admin_comment", ""),
         num_tasks=asked.get("tasks", 1),
         ntasks_per_node=asked.get("tasks_per_node"),
         cpus_per_task=asked.get("cpus_per_task"),

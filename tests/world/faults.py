@@ -37,6 +37,7 @@ class Faults:
             "switch": self.switch,
             "mode": self.mode,
             "lost": lambda: None,
+            "refuse": self.refuse,
         }
 
     def do(self, step: Step) -> None:
@@ -75,8 +76,12 @@ class Faults:
         self._controller.say("munge", state=state)
 
     def slurmdbd(self, state: str) -> None:
-        self._controller.slurmdbd_is_up = state == "up"
+        self._controller.slurmdbd_is_up = self._controller.slurm.database_is_up = state == "up"
         self._controller.say("slurmdbd", state=state)
+
+    def refuse(self, at: str) -> None:
+        """Slurm refuses the next update of ours in the middle: what comes before that place stays."""
+        self._controller.slurm.refuses_at = at
 
     def store(self, state: str) -> None:
         """It is locked or full; `gone`: an administrator moves the database away."""
@@ -137,6 +142,7 @@ class Faults:
             self.munge("up")
         if not controller.slurmdbd_is_up:
             self.slurmdbd("up")
+        controller.slurm.refuses_at = ""
         if controller.store.state != "up":
             self.store("up")
         if controller.files.disk_is_full:
@@ -174,10 +180,13 @@ class Faults:
             controller.mode = mode
             controller.say("mode", mode=mode)
         daemons["scheduler-2"].crash(stays_dead=True)
-        daemons["watchdog"].renew()
+        if ending == "gone":
+            daemons["watchdog"].crash(stays_dead=True)
+        else:
+            daemons["watchdog"].renew()
         scheduler = daemons["scheduler"]
         assert isinstance(scheduler, SchedulerDaemon)
-        if ending == "dead":
+        if ending in ("dead", "gone"):
             scheduler.crash(stays_dead=True)
         elif ending == "stopped":
             scheduler.renew()

@@ -51,7 +51,8 @@ class People:
         if event is not None and data.get("by") == OWNER:
             data["by"] = self._controller.slurm.jobs[event.job].user
         if event is not None and data.get("name") == OF_THE_JOB:
-            data["name"] = event.data["nodes"][0]
+            now = event.data["now"]
+            data["name"] = (event.data.get("nodes") or now.nodes or ("c1",))[0]
         self._try(lambda: self.actions[step.what](**data))
 
     def _try(self, action: Callable[[], object]) -> None:
@@ -79,6 +80,8 @@ class People:
         begin_in_s, after = wanted.pop("begin_in_s", None), wanted.pop("after", None)
         if begin_in_s is not None:
             wanted["begin_s"] = int(world.wall_s() + begin_in_s)
+        if "deadline_in_s" in wanted:
+            wanted["deadline_s"] = int(world.wall_s() + wanted.pop("deadline_in_s"))
         if after is not None and after[1] in self.ids:
             wanted["dependency"] = (after[0], (self.ids[after[1]],))
         verdict = self._filter.verdict(wanted)
@@ -94,13 +97,19 @@ class People:
             raise
 
     def edit(self, by: str, job: int, fields: Mapping[str, str], task: int | None = None) -> None:
-        """scontrol update."""
+        """Scontrol update. Times are so many seconds from now; a `*` in AdminComment stands for the text there now."""
         now_s = self._controller.world.wall_s()
-        words = [
-            f"{name}={int(now_s + float(text))}" if name == "StartTime" else f"{name}={text}"
-            for name, text in fields.items()
-        ]
-        self._scontrol(by, job, task, lambda address: ("update", f"JobId={address}", *words))
+
+        def words(address: str) -> tuple[str, ...]:
+            first = self._controller.slurm.jobs.get(self._controller.slurm.first_of(address))
+            has = "" if first is None else first.admin_comment
+            given = {name: text.replace("*", has) if name == "AdminComment" else text for name, text in fields.items()}
+            for name in ("StartTime", "Deadline"):
+                if name in given and given[name] != "now":
+                    given[name] = str(int(now_s + float(given[name])))
+            return ("update", f"JobId={address}", *(f"{name}={text}" for name, text in given.items()))
+
+        self._scontrol(by, job, task, words)
 
     def command(self, by: str, job: int, do: str, task: int | None = None) -> None:
         """Scontrol hold, uhold, release, requeue, requeuehold, suspend, resume."""

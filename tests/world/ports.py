@@ -18,14 +18,21 @@ from typing import Any, TypeVar
 from slurm_sns.errors import Refused, SnsError, Unreachable
 from slurm_sns.model import NOTHING, Plan, Snapshot
 from slurm_sns.policies.profile import Program
-from slurm_sns.scheduler.observe.observed import NO_PREEMPTION, Backfill, Observation, ObservedJob, PreemptionRules
-from slurm_sns.scheduler.observe.records import JobRecord, Memory, Stage
+from slurm_sns.scheduler.gate.orders import GateOrder
+from slurm_sns.scheduler.observe.observed import (
+    NO_PREEMPTION,
+    Backfill,
+    DatabaseQueue,
+    Observation,
+    ObservedJob,
+    PreemptionRules,
+)
 from slurm_sns.scheduler.observe.tres_limits import UNKNOWN, TresLimits
-from slurm_sns.scheduler.orders import PlacementOrder
+from slurm_sns.scheduler.remembered import Memory, Try
 from slurm_sns.slurm import executor
-from slurm_sns.slurm.executor import SlurmExecutor
+from slurm_sns.submit import record as records
 from world.kernel import Broken, Crash, Process, World
-from world.slurm import Slurm, SlurmSite
+from world.slurm import Slurm, SlurmSite, words_of
 from world.slurm_jobs import SMALL, USER_IDS
 
 #: An RPC on the controller takes this long at least, and so much more at most; a command also starts a process.
@@ -36,8 +43,6 @@ SELDOM, LONG_S = 100, 0.4
 REFUSED_S, HANGS_S = 0.05, 10.0
 #: A transaction of the store; how long SQLite waits for a lock (busy_timeout in store/schema.py).
 STORE_S, BUSY_S = 0.001, 5.0
-#: The store is read for the watchdog in a thread of its own, which is waited for so long (store/fallback_records.py).
-FALLBACK_S = 2.0
 #: slurmdbd is asked this often, and how long the first observation waits for it (slurm/accounting.py).
 ASKED_EVERY_S, ASKED_AGAIN_S, FIRST_ANSWER_S = 60.0, 15.0, 3.0
 #: Profiles are read again this often (cli/live/parts.py).
@@ -87,17 +92,17 @@ class Files:
 
 @dataclass
 class Store:
-    """The database: records by job id. `state` is up, locked or full.
+    """The database: tries of placements by job id. `state` is up, locked or full.
 
     A database that an admin has moved away (`generation`) is not written by those who had opened it.
     """
 
-    records: dict[int, JobRecord] = field(default_factory=dict)
+    tries: dict[int, Try] = field(default_factory=dict)
     state: str = "up"
     generation: int = 0
 
     def move_away(self) -> None:
-        self.records = {}
+        self.tries = {}
         self.generation += 1
 
 
@@ -239,9 +244,9 @@ class Caller:
             controller.world.wait(HANGS_S if controller.slurmctld_hangs else REFUSED_S)
             raise Unreachable("slurmctld does not answer: Unable to contact slurm controller (connect failure)")
 
-    def seen(self, answer: Seen, job_id: int = 0, *, is_check: bool = False) -> Seen:
-        """Note that this daemon now sees the job, or (0) all of them; `is_check`: once more, before it places some."""
-        self.controller.world.history.add("look", job_id, self.name, is_check=is_check)
+    def seen(self, answer: Seen) -> Seen:
+        """Note that this daemon now sees all jobs."""
+        self.controller.world.history.add("look", by=self.name)
         return answer
 
     def log(self, line: str) -> None:
@@ -283,7 +288,8 @@ class StateOf:
             tres_limits=_NOTHING_WE_CHANGE if known else UNKNOWN,
             backfill=self._backfill,
             preemption=NO_PREEMPTION if known else _PREEMPTION_UNKNOWN,
-            priority_type=site.priority_type,
+            has_boost=site.priority_type == "priority/multifactor",
+            database_queue=DatabaseQueue(slurm.database_queue, site.most_database_messages),
         )
 
     def _ask(self) -> None:
@@ -303,59 +309,15 @@ _PREEMPTION_UNKNOWN = PreemptionRules(of_qos=None)
 _NOTHING_WE_CHANGE = TresLimits(of_users={user: frozenset() for user in USER_IDS})
 
 
-class HeldJobsOf:
+class JobsOf:
     """The State port of the watchdog: the jobs alone."""
 
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
-        self._held: dict[int, tuple[ObservedJob, ObservedJob]] = {}
 
     def observe(self) -> Observation:
         caller = self._caller
-        jobs = caller.rpc("jobs", lambda: caller.seen(caller.controller.slurm.load_jobs()))
-        return Observation(tuple(map(self._held_job, jobs)), ())
-
-    def _held_job(self, job: ObservedJob) -> ObservedJob:
-        """The same as `held_job`; one that has not changed since the last look is not made again."""
-        known = self._held.get(job.id)
-        if known is None or known[0] is not job:
-            known = self._held[job.id] = (job, held_job(job))
-        return known[1]
-
-
-def held_job(job: ObservedJob) -> ObservedJob:
-    """The job with the fields that `held_job` of slurm/translate.py reads."""
-    return ObservedJob(
-        id=job.id,
-        user_id=job.user_id,
-        submit_s=job.submit_s,
-        state=job.state,
-        account=job.account,
-        priority=job.priority,
-        nice=job.nice,
-        restarts=job.restarts,
-        extra=job.extra,
-        hints=job.hints,
-        reason=job.reason,
-        pinned_to=job.pinned_to,
-        allocated=job.allocated,
-        tasks=job.tasks,
-        cpus=job.cpus,
-        memory_per_cpu_mb=job.memory_per_cpu_mb,
-        memory_per_node_mb=job.memory_per_node_mb,
-        ways=job.ways,
-        bandwidth_gbps=job.bandwidth_gbps,
-        has_other_gres=job.has_other_gres,
-        waits_for=job.waits_for,
-        any_suffices=job.any_suffices,
-        is_completing=job.is_completing,
-        array_id=job.array_id,
-        array_task=job.array_task,
-        array_tasks=job.array_tasks,
-        asks_for=("gres",) if "gres" in job.asks_for else (),
-        is_countable=False,
-        occupies=job.occupies if job.state.occupies_nodes else NOTHING,
-    )
+        return Observation(caller.rpc("jobs", lambda: caller.seen(caller.controller.slurm.load_jobs())), ())
 
 
 class _Job:
@@ -367,10 +329,8 @@ class _Job:
         self._id = job_id
 
     def modify(self, change: SimpleNamespace) -> None:
-        given = {name for name, value in vars(change).items() if value is not None}
-        kind = "place" if "required_nodes" in given else "release" if "priority" in given else "nice"
-        kind = "update" if given == {"extra"} else kind
-        self._ask(kind, lambda by: self.controller.slurm.modify(self._id, change, by))
+        kind = kind_of(words_of(change))
+        self._ask(kind, lambda by: self.controller.slurm.modify(self._id, change, by, kind))
 
     def requeue(self) -> None:
         self._ask("requeue", lambda by: self.controller.slurm.requeue(self._id, by))
@@ -396,17 +356,16 @@ def running(controller: Controller) -> Caller:
 
 
 class _Senders:
-    """Stands for the processes that place side by side: here one after the other, without another look at the job."""
+    """Stands for the processes that send orders side by side: here one after the other."""
 
-    def place(self, placements: Sequence[PlacementOrder]) -> Iterator[tuple[PlacementOrder, Refused | None]]:
-        single = SlurmExecutor()
-        for placement in placements:
+    def send(self, orders: Sequence[GateOrder]) -> Iterator[tuple[GateOrder, Refused | None]]:
+        for order in orders:
             try:
-                single.send(placement)
+                executor.send(order)
             except Refused as refusal:
-                yield placement, refusal
+                yield order, refusal
             else:
-                yield placement, None
+                yield order, None
 
 
 @contextmanager
@@ -417,29 +376,25 @@ def stand_ins(controller: Controller) -> Iterator[None]:
     def load(job_id: int) -> ObservedJob:
         caller = running(controller)
         caller.concerns = job_id
-        found: ObservedJob = caller.rpc("load", lambda: caller.seen(slurm.load_job(job_id), job_id))
+        found: ObservedJob = caller.rpc("load", lambda: slurm.load_job(job_id))
         return found
-
-    def load_all() -> Mapping[int, ObservedJob]:
-        caller = running(controller)
-        jobs = caller.rpc("check", lambda: caller.seen(slurm.load_jobs(), is_check=True))
-        return {job.id: job for job in jobs}
 
     def run(_command: str, *words: str) -> str:
         caller = running(controller)
         caller.concerns = slurm.first_of(words[1].removeprefix("JobId="))
+        kind = words[0] if words[0] != "update" else kind_of(dict(word.split("=", 1) for word in words[2:]))
         text: str = caller.rpc(
-            _kind_of(words), lambda: slurm.scontrol(words, caller.name), changes=True, least_s=RPC_S + COMMAND_S
+            kind, lambda: slurm.scontrol(words, caller.name, kind), changes=True, least_s=RPC_S + COMMAND_S
         )
         return text
 
     job_class = type("Job", (_Job,), {"controller": controller, "load": staticmethod(load)})
-    api = SimpleNamespace(Job=job_class, Jobs=SimpleNamespace(load=load_all), JobSubmitDescription=SimpleNamespace)
+    api = SimpleNamespace(Job=job_class, JobSubmitDescription=SimpleNamespace)
     instead = {
         "pyslurm": lambda: api,
         "run": run,
         "answers": nullcontext,
-        "translate": SimpleNamespace(held_job=held_job),
+        "translate": SimpleNamespace(job=lambda record: record),
         "Senders": _Senders,
         "MANY": controller.many,
     }
@@ -451,58 +406,51 @@ def stand_ins(controller: Controller) -> Iterator[None]:
         vars(executor).update(real)
 
 
-def _kind_of(words: tuple[str, ...]) -> str:
-    """The kind of a command. An unpin that keeps the owner's node list is an `update`."""
-    if words[0] != "update":
-        return words[0]
-    if "ReqNodeList=" in words:
-        return "unpin"
-    return "split" if any("_[" in word for word in words) else "update"
+def kind_of(fields: Mapping[str, str]) -> str:
+    """What an update of ours is called: what the record in it says, or else which fields it has."""
+    record = records.read(fields.get("AdminComment", ""))
+    if record is None:
+        return "unboost" if set(fields) == {"SiteFactor"} else "update"
+    if record.is_placed:
+        return "place"
+    if record.is_slurms:
+        return "free"
+    return "renew" if set(fields) == {"AdminComment", "StartTime"} else "regate"
 
 
 # --- store and files
 
 
 class HistoryOf:
-    """The History port: records in the store, opened by this process."""
+    """The History port: tries in the store, opened by this process."""
 
     def __init__(self, caller: Caller) -> None:
         self._caller, self._store = caller, caller.controller.store
         self._generation = self._store.generation
 
-    def load(self) -> Mapping[int, JobRecord]:
-        found: Mapping[int, JobRecord] = self._caller.call("records", self._loaded, STORE_S)
+    def load(self) -> Mapping[int, Try]:
+        found: Mapping[int, Try] = self._caller.call("records", self._loaded, STORE_S)
         return found
 
-    def _loaded(self) -> Mapping[int, JobRecord]:
-        self.check("the store's job records cannot be read", reads=True)
-        return dict(self._store.records)
+    def _loaded(self) -> Mapping[int, Try]:
+        self.check("the store's tries cannot be read", reads=True)
+        return dict(self._store.tries)
 
     def load_memory(self, _policy: str) -> Memory | None:
         return None
 
-    def save(self, changed: Iterable[JobRecord], gone: Iterable[int], _memory: Memory | None = None) -> None:
+    def save(self, changed: Iterable[Try], gone: Iterable[int], _memory: Memory | None = None) -> None:
         self._caller.call("save", lambda: self._saved(list(changed), list(gone)), STORE_S)
 
     def check_writable(self) -> None:
         self._caller.call("open", lambda: self._saved([], []), STORE_S)
 
-    def _saved(self, changed: Sequence[JobRecord], gone: Sequence[int]) -> None:
-        self.check("the store's job records cannot be written")
-        records = self._store.records
-        for record in changed:
-            records[record.job_id] = record
+    def _saved(self, changed: Sequence[Try], gone: Sequence[int]) -> None:
+        self.check("the store's tries cannot be written")
+        for each in changed:
+            self._store.tries[each.job_id] = each
         for job_id in gone:
-            records.pop(job_id, None)
-        if changed or gone:
-            saved = tuple(record.job_id for record in changed)
-            holding = tuple(record.job_id for record in changed if record.stage is Stage.HOLDING)
-            released = tuple(record.job_id for record in changed if record.stage is Stage.RELEASED)
-            placing = {record.job_id: record.nodes for record in changed if record.stage is Stage.PLACED}
-            stages = {"placing": placing, "holding": holding, "released": released}
-            self._caller.controller.world.history.add(
-                "record", by=self._caller.name, saved=saved, gone=tuple(gone), **stages
-            )
+            self._store.tries.pop(job_id, None)
 
     def check(self, what: str, *, reads: bool = False) -> None:
         """Check that the store answers.
@@ -520,26 +468,6 @@ class HistoryOf:
             raise Unreachable(f"{what}: attempt to write a readonly database")
         if self._store.state == "full" and not reads:
             raise Unreachable(f"{what}: database or disk is full; make room there")
-
-
-class FallbackOf:
-    """The records for the watchdog: the store's, or those that could be read last (store/fallback_records.py)."""
-
-    def __init__(self, caller: Caller) -> None:
-        self._caller = caller
-        self._known: Mapping[int, JobRecord] = {}
-
-    def load(self) -> Mapping[int, JobRecord]:
-        found: Mapping[int, JobRecord] = self._caller.call("records", self._read, STORE_S)
-        return found
-
-    def _read(self) -> Mapping[int, JobRecord]:
-        store = self._caller.controller.store
-        if store.state == "locked":
-            self._caller.controller.world.wait(FALLBACK_S)
-        if store.state != "locked":
-            self._known = dict(store.records)
-        return self._known
 
 
 class DecisionsOf:

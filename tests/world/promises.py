@@ -1,100 +1,54 @@
-"""The checker: which promises of README and CONTRIBUTING a history breaks.
+"""The checker: which promises of the specification a history breaks.
 
-It is written from the promises, not from the code: it follows the history event by event, keeps its own account of each
-job (promises_life, promises_lives) and of everything around (promises_services), and asks each rule about each event of
-its kinds. What the documents except is excepted here, and nothing else.
+It is written from the promises, not from the code. It follows Slurm's true history event by event: each event of a job
+has the job as it is after it. It adds whose word each field is (promises_jobs) and what goes on around (services), and
+asks each rule about each event of its kinds. In schedules with unrelated faults at once, and where two schedulers ran,
+only the rules of `SAFETY` are asked.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from world.history import Event
 from world.promises_agents import agents_at_the_end
-from world.promises_changes import (
-    extra_overwritten,
-    field_changed,
-    nice_left,
-    not_planned_again,
-    not_taken_back,
-    not_verified,
-    wrongly_restored,
-)
+from world.promises_cycles import gated_while_dead, left_as_it_was, not_honest, not_stopped
 from world.promises_end import at_the_end
-from world.promises_heartbeat import not_honest, not_stopped
-from world.promises_holds import (
-    held_too_long,
-    held_while_off,
-    hold_undone,
-    not_recorded,
-    off_but_holding,
-    placed_unheld,
-    placed_while_off,
-    taken_again,
-)
-from world.promises_lives import Lives
-from world.promises_starts import (
-    limit_exceeded,
-    over_capacity,
-    requeued_by_us,
-    started_too_early,
-    started_twice,
-    started_while_held,
-    wrong_nodes,
-    wrong_size,
-)
+from world.promises_starts import over_capacity, started_twice, started_wrongly
 from world.promises_tale import Tale
+from world.promises_writes import forbidden, gated_too_long, gated_while_off, placed_while_off, written
 
 Rule = Callable[[Event, Tale], Iterable[str]]
 
+_WRITES: tuple[Rule, ...] = (gated_too_long, written, placed_while_off)
 #: The rules for each kind of event. They see the event before the tale goes on by it.
 RULES: Mapping[str, tuple[Rule, ...]] = {
-    "submit": (held_while_off,),
-    "place": (hold_undone, taken_again, placed_unheld, not_recorded, placed_while_off, extra_overwritten),
-    "release": (hold_undone,),
-    "hold": (hold_undone, taken_again),
-    "update": (field_changed, wrongly_restored),
-    "unpin": (field_changed, wrongly_restored),
-    "start": (
-        *(started_twice, started_while_held, started_too_early, wrong_nodes),
-        *(limit_exceeded, wrong_size, over_capacity),
-    ),
-    **dict.fromkeys(("requeue", "suspend", "resume", "cancel"), (requeued_by_us,)),
+    "submit": (gated_too_long, gated_while_off),
+    **dict.fromkeys(("place", "regate", "free", "renew", "unboost", "update"), _WRITES),
+    **dict.fromkeys(("hold", "release", "requeue", "suspend", "resume", "cancel"), (forbidden,)),
+    "start": (started_twice, started_wrongly, over_capacity),
     "beat": (not_honest,),
     "daemon": (not_stopped,),
-    "cycle": (off_but_holding, not_taken_back, not_planned_again, not_verified, nice_left),
+    "cycle": (left_as_it_was,),
 }
-
-
-def _told(result: Any, events: Sequence[Event]) -> Lives:
-    """The lives of all jobs after these events."""
-    tale, saved = Tale(result), 0
-    for at, event in enumerate(events):
-        tale.take(event)
-        if event.kind == "saved":
-            saved = at
-        elif event.kind == "reverted":
-            tale.lives.go_back(_told(result, events[: saved + 1]), event.at_s)
-    return tale.lives
+#: What holds whatever happens.
+SAFETY = frozenset({started_twice, over_capacity, gated_too_long})
 
 
 def check(result: Any) -> list[str]:
     """The promises that this result breaks, each as a sentence that begins with the promise's name."""
     tale = Tale(result)
     found: list[str] = []
-    events = result.history.events
-    saved = 0
-    for at, event in enumerate(events):
+    for event in result.history.events:
         if event.kind == "closing":  # from here on there are only nodes
             break
-        found += held_too_long(event, tale)  # it notes when the heartbeat began to be stale
-        for rule in RULES.get(event.kind, ()):
-            found += rule(event, tale)
+        is_told = event.kind != "submit" or event.data["verdict"] != "refused"
+        for rule in (gated_while_dead, *RULES.get(event.kind, ())):
+            if is_told and (rule in SAFETY or not tale.is_safety_only or rule is gated_while_dead):
+                sentences = list(rule(event, tale))
+                found += sentences if rule in SAFETY or not tale.is_safety_only else []
         tale.take(event)
-        if event.kind == "saved":
-            saved = at
-        elif event.kind == "reverted":
-            tale.lives.go_back(_told(result, events[: saved + 1]), event.at_s)
-    found += at_the_end(result, tale)
+    if not tale.is_safety_only:
+        found += at_the_end(result, tale)
     if getattr(result, "agents", None) is not None:
         found += agents_at_the_end(result)
     return found

@@ -1,17 +1,11 @@
-"""What surrounds the jobs, as the history tells it: daemons, heartbeat, kill switch, clock, services, nodes, limits."""
+"""What surrounds the jobs, as the history tells it: daemons, heartbeat, kill switch, clock and services."""
 
-from collections.abc import Mapping
 from math import inf, isfinite
-from typing import Any
 
 from world.history import Event
 
 #: Services whose state is a word; all begin as "up".
 SERVICES = ("slurmctld", "munge", "slurmdbd", "store", "disk")
-#: Kinds of events, the most frequent ones, that change nothing here.
-OF_JOBS = frozenset(
-    {"look", "cycle", "record", "start", "end", "submit", "update", "place", "purge", "split", "release"}
-)
 #: A jump of the clock at least this large makes the watchdog wait for a new heartbeat; jitter and drift are smaller.
 LEAST_STEP_S = 1.5
 #: A call that began while slurmctld was away may hang for so long (MessageTimeout).
@@ -23,7 +17,7 @@ STARTS_IN_S = 2.0
 class Services:
     """The state of everything but the jobs. `timeout_s` is how old a heartbeat may be."""
 
-    def __init__(self, timeout_s: float, mode: str, slurm: Any) -> None:
+    def __init__(self, timeout_s: float, mode: str = "enforce") -> None:
         self.timeout_s = timeout_s
         self.mode = mode
         #: The mode that each daemon has read at its start; empty where it was changed at that very time.
@@ -39,19 +33,9 @@ class Services:
         self.frozen: set[str] = set()
         #: The daemons that have made the heartbeat stale for their stop.
         self.stopped: set[str] = set()
-        self.daemon_s = -inf
         self.stepped_s = -inf
-        self.nodes = dict.fromkeys(slurm.site.nodes, "up")
-        self.partitions: dict[str, dict[str, Any]] = {
-            name: {"nodes": nodes, "state": "UP", "max_time_s": None, "max_nodes": None}
-            for name, (nodes, _) in slurm.site.partitions.items()
-        }
-        self.reservations: dict[str, Mapping[str, Any]] = {}
-        self.cores_limits: dict[str, int] = {}
-        self.qos_limits: dict[str, int] = {}
-        self.jobs_limits: dict[str, int] = {}
-        #: When nodes, partitions, limits or reservations were last changed.
-        self.site_s = -inf
+        #: Whether two schedulers ever ran at once, which a lock file prevents.
+        self.had_two = False
         self._stale_s = 0.0
         self._seen_s = 0.0
         self._hindered_s = 0.0
@@ -65,8 +49,6 @@ class Services:
         data = event.data
         if event.kind == "lost" and event.by == "watchdog":
             self._hindered_s = event.at_s  # its look ends there, and the next one begins anew
-        if event.kind in OF_JOBS:
-            return
         match event.kind:
             case "beat":
                 self._beats(data["value"])
@@ -84,9 +66,6 @@ class Services:
                 self.mode = data["mode"]
                 starting = [name for name, at_s in self.started_s.items() if event.at_s - at_s < STARTS_IN_S]
                 self.mode_of.update(dict.fromkeys(starting, ""))
-            case "node" | "partition" | "limit" | "reservation":
-                self._site(event.kind, data)
-                self.site_s = event.at_s
             case kind if kind in self.state:
                 if data["state"] not in (self.state[kind], "gone"):  # a store that is gone is a new one at once
                     self.state[kind], self.since_s[kind] = data["state"], event.at_s
@@ -101,6 +80,7 @@ class Services:
     def _daemon(self, event: Event, name: str, what: str) -> None:
         if what == "start":
             self.started_s[name] = event.at_s
+            self.had_two |= len(self.schedulers()) > 1
             self.mode_of[name] = self.mode
             self.stopped.discard(name)
         elif what == "freeze":
@@ -111,26 +91,8 @@ class Services:
         else:  # crash, stop, handover, failed
             self.started_s.pop(name, None)
             self.frozen.discard(name)
-        self.daemon_s = event.at_s
         if name == "watchdog":
             self._hindered_s = event.at_s
-
-    def _site(self, kind: str, data: Mapping[str, Any]) -> None:
-        if kind == "node":
-            self.nodes[data["name"]] = data["state"]
-        elif kind == "partition":
-            self.partitions[data["name"]].update(data["fields"])
-        elif kind == "reservation":
-            if data["gone"]:
-                self.reservations.pop(data["name"], None)
-            else:
-                self.reservations[data["name"]] = data
-        elif "account" in data:
-            _set(self.cores_limits, data["account"], data["cores"])
-        elif "qos" in data:
-            _set(self.qos_limits, data["qos"], data["cores"])
-        else:
-            _set(self.jobs_limits, data["user"], data["jobs"])
 
     # --- what follows from it
 
@@ -166,16 +128,3 @@ class Services:
             self._hindered_s = event.at_s
             return inf
         return max(self._stale_s, self._hindered_s, self.stepped_s, self.since_s["slurmctld"] + HANGS_S)
-
-    def is_reserved(self, node: str, wall_s: float) -> bool:
-        """Whether the node is in a reservation at that time."""
-        return any(
-            node in each["nodes"] and each["begin_s"] <= wall_s < each["end_s"] for each in self.reservations.values()
-        )
-
-
-def _set(limits: dict[str, int], key: str, value: int | None) -> None:
-    if value is None:
-        limits.pop(key, None)
-    else:
-        limits[key] = value

@@ -14,12 +14,12 @@ from multiprocessing import get_context
 from random import Random
 from typing import Any
 
-from slurm_sns.scheduler.observe.records import JobRecord
+from slurm_sns.scheduler.remembered import Try
 from slurm_sns.scheduler.settings import Settings
 from world.agent_faults import AgentFaults
 from world.agent_hardware import stand_ins as agents_stand_ins
 from world.agents import Agents
-from world.daemons import Daemon, Filter, SchedulerDaemon, WatchdogDaemon, settings
+from world.daemons import Daemon, Filter, SchedulerDaemon, WatchdogDaemon, settings, short_leases, times
 from world.faults import Faults
 from world.history import Event, History, Times, new_event
 from world.kernel import Broken, World
@@ -27,7 +27,7 @@ from world.people import People
 from world.ports import Controller, stand_ins
 from world.schedule import QUIET_S, SAVED_EVERY_S, Schedule, Step, drawn, kills
 from world.slurm import Slurm
-from world.slurm_jobs import USER_IDS, WAITING, ModelJob
+from world.slurm_jobs import WAITING, ModelJob
 
 #: In the quiet time daemons sleep so long between two cycles, once the repairs have been seen.
 QUIET_INTERVAL_S, QUIET_AFTER_S = 4.0, 4.0
@@ -50,8 +50,10 @@ class Result:
         history: all events.
         slurm: the model of slurmctld at the end.
         schedule: what was run.
-        store: the records in the store at the end, by job id.
+        store: the tries in the store at the end, by job id.
         settings: those of the scheduler (in the mode enforce).
+        times: how long things may take (daemons.times).
+        is_double: unrelated faults come together, so only safety is promised.
         alive: a healthy scheduler in the mode enforce ran in the quiet time.
         quiet_from_s: the steady second from which all was repaired.
         end_s: the steady second of the end.
@@ -62,8 +64,10 @@ class Result:
     history: History
     slurm: Slurm
     schedule: Schedule
-    store: Mapping[int, JobRecord]
+    store: Mapping[int, Try]
     settings: Settings
+    times: Mapping[str, float]
+    is_double: bool
     alive: bool
     quiet_from_s: float
     end_s: float
@@ -155,7 +159,6 @@ class _Run:
             self.agent_faults = AgentFaults(self.agents, self.people)
             self.daemons |= self.agents.nodes
             self.world.heard.follower = self.agents.heard
-        self.holds = Holds(self.world.history.events)
         self.settled_s: float | None = None
 
     def result(self) -> Result:
@@ -171,7 +174,7 @@ class _Run:
         self.daemons["watchdog"].start()
         if self.agents is not None:
             self.agents.begin()
-        with stand_ins(self.controller), agents_stand_ins(self.agents):
+        with short_leases(), stand_ins(self.controller), agents_stand_ins(self.agents):
             world.run(schedule.quiet_from_s + QUIET_S)
             end_s = world.true_s
             if self.agents is not None:
@@ -180,8 +183,10 @@ class _Run:
             history=world.history,
             slurm=self.slurm,
             schedule=schedule,
-            store=self.controller.store.records,
+            store=self.controller.store.tries,
             settings=settings("enforce", frozenset(schedule.managed)),
+            times=times(),
+            is_double=schedule.is_double,
             alive=schedule.ending == "healthy",
             quiet_from_s=schedule.quiet_from_s,
             end_s=end_s,
@@ -246,7 +251,7 @@ class _Run:
     def _look(self) -> None:
         """End the run some time after nothing is left to happen."""
         world = self.world
-        if self.settled_s is None and self.holds.are_all_settled(self.slurm):
+        if self.settled_s is None and are_all_settled(self.slurm):
             self.settled_s = world.true_s
         if self.settled_s is not None and world.true_s >= self.settled_s + AFTER_S:
             world.end()
@@ -254,55 +259,27 @@ class _Run:
             world.at(world.true_s + LOOK_S, self._look)
 
 
-class Holds:
-    """Who holds each job, by the history: its owner or an administrator, or we."""
+def are_all_settled(slurm: Slurm) -> bool:
+    """Whether every job has ended, or waits because people want it to, or because it can never run."""
+    return all(_is_settled(job, slurm) for job in slurm.jobs.values())
 
-    def __init__(self, events: Sequence[Event]) -> None:
-        self._events, self._read = events, 0
-        self._by_people: set[int] = set()
-        self._saved: set[int] = set()
 
-    def are_all_settled(self, slurm: Slurm) -> bool:
-        """Whether every job has ended, or waits because people want it to."""
-        self._follow()
-        return all(self._is_settled(job, slurm) for job in slurm.jobs.values())
-
-    def _is_settled(self, job: ModelJob, slurm: Slurm, behind: frozenset[int] = frozenset()) -> bool:
-        """Whether it has ended, or waits because people want it to. `behind` are the jobs that wait for it."""
-        if job.state != WAITING:
-            return job.state not in ("RUNNING", "SUSPENDED", "COMPLETING")
-        if job.is_held:
-            return job.id in self._by_people or job.hold == "bad" or job.dependency_state == "failed"
-        if job.dependency is None or job.dependency_state == "failed":
-            return job.dependency is not None
-        if job.id in behind:
-            return True  # jobs that wait for each other: slurmctld has lost a job, and has given its id again
-        return self._waits_for_ever(job, slurm, behind | {job.id})
-
-    def _waits_for_ever(self, job: ModelJob, slurm: Slurm, behind: frozenset[int]) -> bool:
-        """Whether it waits for a job that itself waits because people want it to."""
-        assert job.dependency is not None
-        others = [other for other in slurm.jobs.values() if job.dependency[1][0] in (other.id, other.array_id)]
-        return any(
-            other.state == WAITING and other.id != job.id and self._is_settled(other, slurm, behind) for other in others
-        )
-
-    def _follow(self) -> None:
-        for event in islice(self._events, self._read, None):
-            match event.kind:
-                case "submit" if event.data.get("held"):
-                    self._by_people.add(event.job)
-                case "hold" if event.by in USER_IDS or event.by == "admin":
-                    self._by_people.add(event.job)
-                case "split" if event.job in self._by_people:
-                    self._by_people.update(event.data["ids"])
-                case "release" | "place" | "requeue":
-                    self._by_people.discard(event.job)
-                case "saved":
-                    self._saved = set(self._by_people)
-                case "reverted":
-                    self._by_people = set(self._saved)
-        self._read = len(self._events)
+def _is_settled(job: ModelJob, slurm: Slurm, behind: frozenset[int] = frozenset()) -> bool:
+    """Whether the job is settled. `behind` are the jobs that wait for it."""
+    if job.state != WAITING:
+        return job.state not in ("RUNNING", "SUSPENDED", "COMPLETING")
+    is_placed = bool(job.required) and "n=" in job.admin_comment
+    if job.is_held:
+        return not is_placed  # a scheduler still takes the placement back
+    if job.dependency is None or job.dependency_state == "failed":
+        return job.dependency is not None
+    if job.id in behind:
+        return True  # jobs that wait for each other: slurmctld has lost a job, and has given its id again
+    others = [other for other in slurm.jobs.values() if job.dependency[1][0] in (other.id, other.array_id)]
+    return any(
+        other.state == WAITING and other.id != job.id and _is_settled(other, slurm, behind | {job.id})
+        for other in others
+    )
 
 
 # --- many

@@ -3,6 +3,10 @@
 Besides the steps of a schedule only latencies and the moments of slurmctld's passes are random; they come from the same
 seed. Each schedule draws which kinds of steps it has at all: with all kinds in each, they would hide each other.
 
+People do what they like in every schedule. Of faults `drawn` has at most one, or a pair that shares a cause: that is
+the fault model, in which all promises hold (docs/fault-model.md). `doubled` has several that have nothing to do with
+each other; there only safety is promised.
+
 A step happens at its moment. With a `trap` it happens at the n-th call of a daemon's ports from then on, and if it
 `meets` the call, to the job that the call is about; with `after`, so long after the next event of that kind in the life
 of a job (None: of any job), and to the job or the node of the event.
@@ -16,39 +20,37 @@ from random import Random
 from typing import Any
 
 from slurm_sns.model import Resources
-from world.slurm import SlurmSite
+from world.slurm import REFUSALS, SlurmSite
 from world.slurm_jobs import SMALL
 
 USERS = {"alice": "physics", "bob": "physics", "carol": "chemistry"}
-#: priority/basic is not drawn: there a boost stays on a held job (nice.stays_while_held), and a hold that comes between
-#: our look and our change is undone by Slurm, which the promises do not allow for. Kept schedules and a test on the
-#: cluster have it. It is a choice of three still, so that each seed stays the schedule that it was.
-PRIORITY_TYPES = ("priority/multifactor",) * 3
+PRIORITY_TYPES = ("priority/multifactor", "priority/multifactor", "priority/basic")
 #: The earliest moment of a step other than a submission: the scheduler is up by then.
 FIRST_S = 2.5
 #: A step that follows another one, as a repair does, comes so long after the story's end at the latest.
 LATER_S = 3.0
-#: How a schedule goes on after its repairs. Only "healthy" has a scheduler that places jobs.
-ENDINGS = ("healthy", "dead", "off", "stopped", "observe", "advise")
-#: How many of the schedules in which slurmctld stops let it be killed, which loses what it has not saved; and how often
-#: it saves its state (SAVE_MAX_WAIT in state_save.c).
-KILLED = 0.4
+#: How a schedule goes on after its repairs. Only "healthy" has a scheduler that places jobs; "dead" has a watchdog, and
+#: "gone" not even that. These two are faults themselves.
+ENDINGS = ("healthy", "dead", "gone", "off", "stopped", "observe", "advise")
+#: How often slurmctld saves its state (SAVE_MAX_WAIT in state_save.c).
 SAVED_EVERY_S = 5.0
 #: How many of those who requeue a job do so with requeuehold.
 ALSO_HELD = 0.25
 #: The longest quiet time: long enough for every pause of ours and of Slurm's.
 QUIET_S = 120.0
+#: A schedule has no more steps of people than these.
+MOST_STEPS = 40
 
 #: The calls of a scheduler's ports that change something, and those around them.
-RPCS = ("place", "load", "unpin", "uhold", "release", "nice", "split", "update", "jobs", "nodes", "save", "check")
+RPCS = ("place", "place", "regate", "free", "renew", "unboost", "load", "jobs", "nodes", "save")
 #: Those that are about one job; and the calls of a watchdog.
-OF_ONE_JOB = frozenset({"place", "load", "unpin", "uhold", "release", "nice", "update"})
-WATCHDOGS = ("jobs", "load", "load", "unpin", "unpin", "release", "update")
+OF_ONE_JOB = frozenset({"place", "load", "regate", "free", "renew", "unboost", "update"})
+WATCHDOGS = ("jobs", "free", "free", "last-beat")
 #: The name of the node on which the job of an event is.
 OF_THE_JOB = "*"
 #: Who owns the job of an event; and the events that few jobs have.
 OWNER = "owner"
-SELDOM = ("unpin", "hold", "release", "requeue", "suspend")
+SELDOM = ("regate", "renew", "free", "hold", "release", "requeue", "suspend")
 WHEN = ("before", "in", "after")
 
 
@@ -63,7 +65,10 @@ class Step:
 
 @dataclass
 class Schedule:
-    """A site and the steps; from `quiet_from_s` on all is repaired. `many` is how many placements are sent together."""
+    """A site and the steps; from `quiet_from_s` on all is repaired. `many` is how many orders are sent together.
+
+    `is_double`: unrelated faults come at once.
+    """
 
     seed: int
     nodes: dict[str, tuple[int, ...]]
@@ -77,6 +82,7 @@ class Schedule:
     steps: list[Step]
     #: What there is of agents on the nodes (schedule_agents); None: none.
     agents: dict[str, Any] | None = None
+    is_double: bool = False
 
     def site(self) -> SlurmSite:
         """The cluster."""
@@ -108,36 +114,16 @@ def load(path: Path) -> Schedule:
 
 
 def drawn(seed: int) -> Schedule:
-    """The schedule of this seed."""
-    from world.schedule_agents import with_agents
+    """The schedule of this seed, with at most one fault or a pair that shares a cause."""
+    from world.schedule_agents import has_agents, with_agents
 
-    return with_faults(with_agents(Drawing(seed).schedule()))
-
-
-def with_faults(schedule: Schedule) -> Schedule:
-    """The schedule with what is drawn apart, so that everything else stays as it was without it."""
-    return _with_kills(_with_holds(schedule))
+    schedule = Drawing(seed).schedule(has_faults=not has_agents(seed))
+    return with_agents(schedule) if has_agents(seed) else schedule
 
 
-def _with_holds(schedule: Schedule) -> Schedule:
-    """Let some of those who requeue a job hold it as well."""
-    random = Random(f"requeuehold {schedule.seed}")
-    for step in schedule.steps:
-        if step.data.get("do") == "requeue" and random.random() < ALSO_HELD:
-            step.data["do"] = "requeuehold"
-    return schedule
-
-
-def _with_kills(schedule: Schedule) -> Schedule:
-    """Let slurmctld be killed in some of the schedules in which it stops; then it has lost its last seconds.
-
-    With agents it is not: what a node does with a job that slurmctld has forgotten is not modelled there.
-    """
-    stops = [step for step in schedule.steps if step.what == "slurmctld" and step.data["state"] == "down"]
-    if schedule.agents is None and Random(f"kill {schedule.seed}").random() < KILLED:
-        for step in stops:
-            step.data |= {"hangs": False, "is_killed": True}
-    return schedule
+def doubled(seed: int) -> Schedule:
+    """The schedule of this seed with several faults that have nothing to do with each other."""
+    return Drawing(seed).schedule(is_double=True)
 
 
 def kills(schedule: Schedule) -> bool:
@@ -146,7 +132,12 @@ def kills(schedule: Schedule) -> bool:
 
 
 class Drawing:
-    """Draws one schedule."""
+    """Draws one schedule.
+
+    `jobs` and `happenings` are how many jobs it has, and how many other steps of people: the least and the most.
+    """
+
+    jobs, happenings = (3, 12), (3, 14)
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
@@ -220,23 +211,30 @@ class Drawing:
 
     # --- the schedule
 
-    def schedule(self) -> Schedule:
+    def schedule(self, *, has_faults: bool = True, is_double: bool = False) -> Schedule:
         policy = "combined" if self.chance(0.12) else "max-jobs"
         self.draw_site(is_spread=policy == "combined")
-        for label in range(self.random.randint(3, 12)):
+        for label in range(self.random.randint(*self.jobs)):
             self.draw_submission(label)
-        groups = [group for group in GROUPS if self.chance(group[1])]
-        wanted = self.random.randint(3, 16)
+        groups = [group for group in PEOPLE if self.chance(group[1])]
+        wanted = self.random.randint(*self.happenings)
         for _ in range(wanted if groups else 0):
-            if len(self.steps) < 40:
+            if len(self.steps) < MOST_STEPS:
                 self.random.choices(groups, [weight for _, _, weight in groups])[0][0](self)
-        return self.finished(policy)
+        ending = self.one("off", "stopped", "stopped", "observe", "advise") if self.chance(0.15) else "healthy"
+        faults, weights = zip(*FAULTS, strict=True)
+        if is_double:
+            for fault in self.random.choices(faults, weights, k=self.random.randint(2, 5)):
+                fault(self)
+            ending = self.one(*ENDINGS) if self.chance(0.3) else "healthy"
+        elif has_faults and self.chance(0.15):
+            ending = self.one("dead", "gone")
+        elif has_faults and self.chance(0.85):
+            self.random.choices(faults, weights)[0](self)
+        return self.finished(policy, ending, is_double=is_double)
 
-    def finished(self, policy: str) -> Schedule:
-        """The schedule of the steps drawn so far, with an ending."""
-        ending = "healthy"
-        if self.chance(0.3):
-            ending = self.one("dead", "dead", "off", "off", "stopped", "stopped", "observe", "advise")
+    def finished(self, policy: str, ending: str, *, is_double: bool) -> Schedule:
+        """The schedule of the steps drawn so far."""
         many = self.one(64, 64, 2, 3)
         if self.chance(0.2):
             self.use_qos()
@@ -253,6 +251,7 @@ class Drawing:
             ending=ending,
             quiet_from_s=quiet_from_s,
             steps=self.steps,
+            is_double=is_double,
         )
 
     def draw_site(self, *, is_spread: bool) -> None:
@@ -278,6 +277,7 @@ class Drawing:
             "priority_type": self.one(*PRIORITY_TYPES),
             "bf_interval_s": self.one(4.0, 10.0, 30.0),
             "requeue_delay_s": self.one(0.0, 2.0, 4.0),
+            "most_database_messages": self.one(20, 10_000),
         }
 
     def draw_submission(self, label: int) -> None:
@@ -309,7 +309,8 @@ class Drawing:
             (0.3, lambda: {"may_restart": False}),
             (0.12, lambda: {"fails": True}),
             (0.12, lambda: {"comment": self.one(*_COMMENTS)}),
-            (0.05, lambda: {"extra": self.one("mine", "sns:1", "sns:1 advised", "sns")}),
+            (0.05, lambda: {"extra": self.one(*_EXTRAS)}),
+            (0.05, lambda: {"deadline_in_s": asked["walltime_s"] + self.one(5, 40, 90, 150, 600)}),
             (0.06, lambda: {"required": [self.random.choice(self.partitions[asked["partition"]][0])]}),
             (0.03, lambda: {"gres": ["gpu"]}),
             (0.03, lambda: {"is_alone": True}),
@@ -346,7 +347,7 @@ class Drawing:
             return
         step = self.add("edit", by=self.by(label), job=label, fields=self.draw_fields())
         self.of_task(step, label)
-        self.follow(step, "place", "place", "place", "start", "submit", "split", "unpin", "hold", "release")
+        self.follow(step, "place", "place", "place", "start", "submit", "split", "regate", "renew", "hold", "release")
 
     def draw_fields(self) -> dict[str, str]:
         nodes = list(self.nodes)
@@ -360,7 +361,10 @@ class Drawing:
             "TresPerNode": lambda: self.one("", "gres/gpu:1", "gres/llc:3", "gres/llc:3,gres/membw:10"),
             "TimeLimit": lambda: "1",
             "NumTasks": lambda: self.one("1", "2", "4"),
-            "StartTime": lambda: self.one("+2", "+6", "+12"),
+            "StartTime": lambda: self.one("now", "now", "+2", "+6", "+12", "+30", "+90"),
+            "Deadline": lambda: self.one("+70", "+150", "+700"),
+            "AdminComment": lambda: self.one("*", "site note"),
+            "SiteFactor": lambda: "1000",
             "ExcNodeList": lambda: self.one("", *nodes),
             "ArrayTaskThrottle": lambda: self.one("0", "1", "2"),
             "Comment": lambda: "sns:off",
@@ -379,7 +383,7 @@ class Drawing:
         what = self.one("hold", "hold", "release", "uhold") if not admin else self.one("hold", "hold", "release")
         step = self.add("command", by=by, job=label, do=what)
         self.of_task(step, label)
-        self.follow(step, "place", "place", "place", "start", "submit", "unpin", "hold", "release", "requeue")
+        self.follow(step, "place", "place", "place", "start", "submit", "regate", "renew", "release", "requeue")
         if what != "release" and self.chance(0.6):
             back = self.add("command", step.at_s + self.between(0.0, 6.0), by=by, job=label, do="release")
             self.follow(back, "hold", often=0.5 if "after" in step.data else 0.1)
@@ -389,7 +393,7 @@ class Drawing:
         if label is None:
             return
         step = self.of_task(self.add("cancel", by=self.by(label), job=label), label)
-        self.follow(step, "place", "start", "unpin", "hold", "submit")
+        self.follow(step, "place", "start", "regate", "hold", "submit")
 
     def flood(self) -> None:
         """One user submits many small jobs, or arrays."""
@@ -465,7 +469,7 @@ class Drawing:
             label = self.random.choice(list(self.owners))
             edit = self.add("edit", by=self.by(label), job=label, fields={"QOS": self.one(SMALL, "normal")})
             self.of_task(edit, label)
-            self.follow(edit, "place", "place", "start", "submit", "unpin", "hold", "release")
+            self.follow(edit, "place", "place", "start", "submit", "regate", "hold", "release")
 
     def reserve(self) -> None:
         nodes = self.random.sample(list(self.nodes), self.random.randint(1, len(self.nodes)))
@@ -483,7 +487,8 @@ class Drawing:
         label = self.label()
         if label is not None:
             by = self.one("admin", "admin", self.owners[label])
-            step = self.of_task(self.add("command", by=by, job=label, do="requeue"), label)
+            what = self.one("requeue", "requeue", "requeue", "requeuehold")
+            step = self.of_task(self.add("command", by=by, job=label, do=what), label)
             self.follow(step, "start", "start", "start", "end", often=0.85)
 
     def suspend(self) -> None:
@@ -494,23 +499,31 @@ class Drawing:
                 back = self.add("command", step.at_s + self.between(0.5, 6.0), by="admin", job=label, do="resume")
                 self.follow(back, "suspend", often=0.8)
 
+    def remark(self) -> None:
+        """An administrator writes into AdminComment: beside our mark, over it, or into it."""
+        label = self.label()
+        if label is not None:
+            text = self.one("*;site note", "*;site note", "site note;*", "", "site note", "sns:2 broken", "*;sns:2 free=me")
+            step = self.add("edit", by="admin", job=label, fields={"AdminComment": text})
+            self.follow(step, "place", "start", "submit", "regate", "renew", "requeue")
+
     # --- what fails
 
     def crash(self) -> None:
-        stays_s = self.one(0.0, 0.0, 0.0, self.between(4.0, 20.0))
+        stays_s = self.one(0.0, 0.0, 0.0, self.between(4.0, 40.0))
         step = self.add("crash", daemon="scheduler", stays_dead=stays_s > 0)
         self.trap(step, (*RPCS, "beat", "decisions", "switch", "records", "open", ""), often=0.85)
         if stays_s:
-            self.add("start", min(step.at_s + stays_s, self.story_s), daemon="scheduler")
+            self.add("start", step.at_s + stays_s, daemon="scheduler")
 
     def freeze(self) -> None:
-        step = self.add("freeze", daemon="scheduler", seconds=self.one(self.between(0.5, 5.0), self.between(8.0, 20.0)))
+        step = self.add("freeze", daemon="scheduler", seconds=self.one(self.between(0.5, 5.0), self.between(8.0, 40.0)))
         self.trap(step, (*RPCS, "beat", ""), often=0.7)
 
     def race(self) -> None:
         """A scheduler goes on with what it saw, at the very moment at which the watchdog takes it for dead."""
-        step = self.trap(self.add("freeze", daemon="scheduler", seconds=self.between(3.0, 9.0)), often=1.0)
-        kind = self.random.choice(WATCHDOGS)
+        step = self.trap(self.add("freeze", daemon="scheduler", seconds=self.between(13.0, 20.0)), often=1.0)
+        kind = self.random.choice(WATCHDOGS[:-1])
         step.data["until"] = {
             "daemon": "watchdog",
             "kinds": [kind],
@@ -529,13 +542,17 @@ class Drawing:
         if step.what == "freeze":
             step.data["seconds"] = self.between(1.0, 15.0)
         if self.chance(0.6):
-            kind = self.one("jobs", "load", "update", "unpin", "release", "last-beat", "records")
+            kind = self.random.choice(WATCHDOGS)
             step.data["trap"] = {"daemon": "watchdog", "kinds": [kind], "nth": self.one(1, 2), "when": self.one(*WHEN)}
 
     def slurmctld(self) -> None:
-        state = self.one("down", "down", "slow")
-        step = self.trap(self.add("slurmctld", state=state, hangs=self.chance(0.3)), often=0.6)
-        self.later(step, 0.5, 12.0, "slurmctld", state="up", hangs=False)
+        """It stops, hangs, is slow, or is killed: then it goes on from what it saved last."""
+        what = self.one("down", "down", "slow", "killed", "killed")
+        data = {"state": "slow" if what == "slow" else "down", "hangs": what != "killed" and self.chance(0.3)}
+        if what == "killed":
+            data["is_killed"] = True
+        step = self.trap(self.add("slurmctld", **data), often=0.6)
+        self.later(step, 0.5, self.one(12.0, 12.0, 45.0), "slurmctld", state="up", hangs=False)
 
     def munge(self) -> None:
         step = self.trap(self.add("munge", state="down"), often=0.5)
@@ -548,7 +565,7 @@ class Drawing:
     def store(self) -> None:
         state = self.one("locked", "full", "full", "gone")
         step = self.trap(self.add("store", state=state), ("save", "decisions", "records", "jobs", "place"), often=0.6)
-        if state == "gone":
+        if state == "gone":  # a database that an administrator has moved away is new for the next process only
             self.later(step, 0.5, 6.0, self.one("restart", "crash"), daemon="scheduler")
         else:
             self.later(step, 0.5, 10.0, "store", state="up")
@@ -565,7 +582,7 @@ class Drawing:
             self.add("drift", per_s=self.one(-0.2, 0.2, 0.5), seconds=self.between(2.0, 10.0))
         elif self.chance(0.4):  # in a pause, or before a start
             step = self.add("clock", step_s=self.one(-3600.0, -3600.0, -60.0, 60.0, 3600.0))
-            self.follow(step, "unpin", "place", often=1.0)
+            self.follow(step, "regate", "place", "renew", often=1.0)
         else:
             self.trap(self.add("clock", step_s=self.one(-3600.0, -60.0, -7.0, -1.0, 1.0, 7.0, 15.0, 60.0, 3600.0)))
 
@@ -583,9 +600,31 @@ class Drawing:
         if self.chance(0.7):
             self.later(step, 2.0, 8.0, "mode", mode="enforce", restart=True)
 
+    def refuse(self) -> None:
+        """Slurm refuses an update of ours in the middle."""
+        self.trap(self.add("refuse", at=self.one(*REFUSALS)), often=0.5)
+
+    def killed_and_lost(self) -> None:
+        """Slurmctld is killed at a call of ours: it may have taken it, the answer never comes, and its state is older."""
+        step = self.add("slurmctld", state="down", hangs=False, is_killed=True)
+        step.data["trap"] = {
+            "daemon": self.one("scheduler", "scheduler", "watchdog"),
+            "kinds": [self.random.choice(RPCS)],
+            "nth": self.one(1, 1, 2, 3),
+            "when": "in",
+        }
+        self.add("lost", step.at_s, trap={**step.data["trap"], "when": "lost"})
+        self.later(step, 0.5, self.one(12.0, 45.0), "slurmctld", state="up", hangs=False)
+
+    def stepped_and_restarted(self) -> None:
+        """The clock is set, and the daemons start again, as after a boot."""
+        step = self.add("clock", step_s=self.one(-3600.0, -60.0, -7.0, 7.0, 15.0, 60.0, 3600.0))
+        for daemon in ("scheduler", "watchdog"):
+            self.later(step, 0.0, 2.0, self.one("crash", "restart"), daemon=daemon)
+
     def lost(self) -> None:
         """A reply that is lost after the call took effect, or an error of the store after it wrote."""
-        kinds = ("place", "unpin", "uhold", "release", "nice", "split", "save", "update", "load", "jobs")
+        kinds = ("place", "place", "regate", "free", "renew", "update", "unboost", "save", "load", "jobs")
         step = self.add("lost")
         step.data["trap"] = {
             "daemon": self.one("scheduler", "scheduler", "scheduler", "watchdog"),
@@ -604,11 +643,13 @@ _COMMENTS = (
     "sns:bad",
     "mine",
 )
-_EXTRAS = ("", "mine", "sns:1", "sns:1 advised", "sns:1 nice=77", "sns:1 fixed", "sns:2", "sns:1 exclusive")
-_FIELD_WEIGHTS = (4, 4, 4, 2, 2, 1, 2, 1, 1, 2, 1, 1, 1)
+_EXTRAS = ("", "mine", "mine;too", "sns:grant=forged", "sns:2 free=me")
+#: How likely each field of `draw_fields` is, in its order.
+_FIELD_WEIGHTS = (3, 3, 4, 2, 2, 1, 2, 1, 1, 4, 1, 1, 1, 1, 1, 1)
 
-#: The kinds of steps: how likely a schedule has the kind at all, and how often it comes then.
-GROUPS: tuple[tuple[Callable[[Drawing], None], float, int], ...] = (
+Group = tuple[Callable[[Drawing], None], float, int]
+#: What people do, owners and administrators: how likely a schedule has the kind at all, and how often it comes then.
+PEOPLE: tuple[Group, ...] = (
     (Drawing.edit, 0.6, 4),
     (Drawing.hold, 0.5, 3),
     (Drawing.cancel, 0.4, 1),
@@ -620,22 +661,29 @@ GROUPS: tuple[tuple[Callable[[Drawing], None], float, int], ...] = (
     (Drawing.admin_hold, 0.3, 2),
     (Drawing.requeue, 0.4, 2),
     (Drawing.suspend, 0.2, 1),
-    (Drawing.crash, 0.4, 2),
-    (Drawing.freeze, 0.25, 1),
-    (Drawing.race, 0.12, 1),
-    (Drawing.stop, 0.25, 1),
-    (Drawing.watchdog, 0.25, 1),
-    (Drawing.slurmctld, 0.25, 1),
-    (Drawing.munge, 0.15, 1),
-    (Drawing.slurmdbd, 0.15, 1),
-    (Drawing.store, 0.25, 1),
-    (Drawing.disk, 0.15, 1),
-    (Drawing.beat, 0.15, 1),
-    (Drawing.clock, 0.25, 1),
-    (Drawing.switch, 0.2, 1),
-    (Drawing.second, 0.12, 1),
-    (Drawing.mode, 0.15, 1),
-    (Drawing.lost, 0.35, 2),
+    (Drawing.remark, 0.12, 1),
+    (Drawing.stop, 0.2, 1),
+    (Drawing.switch, 0.15, 1),
+    (Drawing.mode, 0.12, 1),
+)
+#: What fails, and how often: one fault each, or a pair that shares a cause.
+FAULTS: tuple[tuple[Callable[[Drawing], None], int], ...] = (
+    (Drawing.crash, 5),
+    (Drawing.freeze, 3),
+    (Drawing.race, 3),
+    (Drawing.watchdog, 2),
+    (Drawing.slurmctld, 5),
+    (Drawing.munge, 2),
+    (Drawing.slurmdbd, 2),
+    (Drawing.store, 2),
+    (Drawing.disk, 2),
+    (Drawing.beat, 2),
+    (Drawing.clock, 2),
+    (Drawing.second, 1),
+    (Drawing.lost, 5),
+    (Drawing.refuse, 3),
+    (Drawing.killed_and_lost, 2),
+    (Drawing.stepped_and_restarted, 2),
 )
 
 

@@ -40,10 +40,14 @@ def concerns_agents(step: Step) -> bool:
     return step.what.startswith("agent-") or of_agents
 
 
+def has_agents(seed: int) -> bool:
+    """Whether the schedule of this seed has agents. Then all its faults are around them."""
+    return Random(f"agents of {seed}").randrange(SHARE) == 0
+
+
 def with_agents(schedule: Schedule) -> Schedule:
-    """The schedule, perhaps with agents."""
-    random = Random(f"agents of {schedule.seed}")
-    return schedule if random.randrange(SHARE) else _Adding(schedule, random).schedule()
+    """The schedule with agents."""
+    return _Adding(schedule, Random(f"agents and {schedule.seed}")).schedule()
 
 
 class _Adding:
@@ -72,8 +76,11 @@ class _Adding:
         }
         self._name_programs()
         wanted = random.choices(_KINDS, [weight for _, weight in _KINDS], k=random.randint(1, 5))
+        # What fails of the scheduler's is one thing at most.
+        ours = [make for make, _ in wanted if make in (_Adding.crash, _Adding.store)]
         for make, _ in wanted:
-            make(self)
+            if make not in ours or make is ours[0]:
+                make(self)
         base.steps = sorted([*base.steps, *self._steps], key=lambda step: step.at_s)
         return base
 

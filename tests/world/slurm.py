@@ -3,6 +3,11 @@
 It keeps jobs, nodes, partitions, limits and reservations and enforces Slurm's rules as seen on 26.05. Time passes by
 `step`; slurm_passes decides what starts. The model is always there and answers at once: latency, silence and lost
 replies belong to whoever calls it.
+
+A begin time and a hold are two things, and neither touches the other. Jobs age from their submission, with a begin time
+ahead as without one (PriorityFlags=ACCRUE_ALWAYS, which `sns render` sets), so there is no accrual to keep account of.
+
+Each event of a job in the history has the job as it was right after it (`now`): from that the checker judges.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -17,7 +22,7 @@ from typing import Any, Protocol
 from slurm_sns.errors import Refused
 from slurm_sns.model import NOTHING, Resources
 from slurm_sns.scheduler.observe.observed import ObservedJob, ObservedNode, ObservedPartition, ObservedReservation
-from slurm_sns.submit import mark
+from slurm_sns.submit import record as records
 from slurm_sns.submit.judge import Manage, PassThrough
 from world.history import History
 from world.slurm_jobs import (
@@ -30,6 +35,7 @@ from world.slurm_jobs import (
     WAITING,
     ModelJob,
     changed,
+    now_of,
     numbers,
     observed,
 )
@@ -53,7 +59,10 @@ NOT_SUPPORTED = "Requested operation not supported on this system"
 NO_SUCH_DEPENDENCY = "Job dependency problem"
 NO_RESIZE = "Job resizing not supported for job arrays"
 NOT_AVAILABLE = "Required partition not available (inactive or drain)"
+BAD_COUNT = "CPU count specification invalid"
 IMPOSSIBLE = "Requested node configuration is not available"
+NO_SUCH_GRES = "Invalid generic resource (gres) specification"
+NO_TIME = "Requested time limit is invalid (missing or exceeds some limit)"
 
 INFINITE = 0xFFFFFFFF
 #: The priority of an unboosted job under priority/multifactor, and of the first job under priority/basic.
@@ -73,15 +82,29 @@ _ORDER = {
     name: place
     for place, name in enumerate(
         (
-            *("ArrayTaskThrottle", "Partition", "QOS", "ExcNodeList", "ReqNodeList", "Comment", "Extra", "NumTasks"),
-            *("TimeLimit", "Priority", "Nice", "MinMemoryCPU", "MinMemoryNode", "JobName", "NtasksPerNode"),
-            *("StartTime", "TresPerNode"),
+            *("ArrayTaskThrottle", "Partition", "QOS", "ExcNodeList", "ReqNodeList", "AdminComment", "Comment", "Extra"),
+            *("NumTasks", "TimeLimit", "Deadline", "Priority", "Nice", "MinMemoryCPU", "MinMemoryNode", "JobName"),
+            *("TasksPerNode", "MinCPUsNode", "NumCPUs", "TresPerNode", "StartTime", "SiteFactor"),
         )
     )
 }
 #: Parts that Slurm takes from jobs that have started, too.
-_ANY_TIME = frozenset({"ArrayTaskThrottle", "Comment", "Extra", "TimeLimit", "Priority", "Nice", "JobName"})
+_ANY_TIME = frozenset(
+    ("ArrayTaskThrottle", "AdminComment", "Comment", "Extra", "TimeLimit", "Priority", "Nice", "JobName", "SiteFactor")
+)
+#: Those that only SlurmUser and administrators may change.
+_PRIVILEGED = frozenset({"AdminComment", "SiteFactor"})
+#: Where Slurm may refuse an update that we cannot foresee: the part that it does not like, the part before which it says
+#: so, and what it says.
+REFUSALS = {
+    "gres": ("TresPerNode", "AdminComment", NO_SUCH_GRES),
+    "counts": ("NumTasks", "NumTasks", TOO_FEW_TASKS),
+    "limits": ("ReqNodeList", "SiteFactor", IMPOSSIBLE),
+}
 
+
+#: scontrol takes smaller numbers of seconds for mistakes, warns, and sends the update without them.
+LEAST_UTS_S = 1_000_000
 
 #: Why nothing may be planned on a node in this state.
 _UNAVAILABLE = {"up": "", "drain": "drain: test", "down": "down"}
@@ -98,19 +121,32 @@ class SlurmSite:
     bf_interval_s: float = 5.0
     requeue_delay_s: float = 2.0
     memory_per_cpu_mb: int = 1000
+    most_database_messages: int = 10_000
 
 
 #: The fields of pyslurm's JobSubmitDescription that our executor writes, by scontrol's names.
 _WORDS = {
     "required_nodes": "ReqNodeList",
     "ntasks": "NumTasks",
-    "ntasks_per_node": "NtasksPerNode",
+    "ntasks_per_node": "TasksPerNode",
     "gres_per_node": "TresPerNode",
     "memory_per_node": "MinMemoryNode",
+    "memory_per_cpu": "MinMemoryCPU",
+    "begin_time": "StartTime",
+    "admin_comment": "AdminComment",
+    "site_factor": "SiteFactor",
     "nice": "Nice",
     "extra": "Extra",
     "priority": "Priority",
 }
+
+
+def words_of(change: SimpleNamespace) -> dict[str, str]:
+    """A change of pyslurm's in the words of scontrol; a begin time of 0 changes nothing."""
+    given = {name: value for name, value in vars(change).items() if value is not None}
+    if given.get("begin_time") == 0:
+        del given["begin_time"]
+    return {_WORDS[name]: _text(value) for name, value in given.items()}
 
 
 def _text(value: object) -> str:
@@ -184,6 +220,10 @@ class Slurm:
         self.limits = Limits()
         self.next_id = 1
         self.next_basic = BASIC
+        self.database_is_up = True
+        self.database_queue = 0
+        #: Where it refuses the next update of a daemon of ours: a key of `REFUSALS`.
+        self.refuses_at = ""
         self.passes = Passes(self)
         self._check_s = max(LEAST_CHECK_S, min(CHECK_S, site.min_job_age_s))
         self._check_true_s = self._check_s
@@ -266,49 +306,41 @@ class Slurm:
         if fields.get("memory_per_node_mb"):
             fields["memory_per_cpu_mb"] = None
         held_by_owner, tasks = fields.pop("held", False), fields.pop("array", ())
-        named = {**fields, "user": by, "asked": dict(asked), "submit_s": int(self.world.wall_s())}
-        job = ModelJob(self.next_id, **named)
+        wall_s = int(self.world.wall_s())
+        job = ModelJob(self.next_id, **{**fields, "user": by, "asked": dict(asked), "submit_s": wall_s})
         job.nodes_min = max(job.nodes_min, len(job.required))
-        managed = isinstance(verdict, Manage)
+        job.min_cpus_per_node = job.cpus_per_task * max(1, job.tasks_per_node or 1)
         told = "pass"
         if isinstance(verdict, Manage):
-            told = "held" if verdict.hold else "advised"
-            job.extra = verdict.extra
-            if verdict.hold and self._leaves_nodes_open(job):
-                job.nodes_max = ANY_NUMBER_OF_NODES
+            told = "free" if verdict.begin_s is None else "gated"
+            job.admin_comment = verdict.admin_comment
+            if verdict.begin_s is not None:
+                job.begin_s = verdict.begin_s
+                if self._leaves_nodes_open(job):
+                    job.nodes_max = ANY_NUMBER_OF_NODES
+        if job.deadline_s is not None and job.deadline_s < max(job.begin_s, wall_s) + job.walltime_s:
+            raise Refused(NO_TIME)
         if tasks:
             job.array_id, job.array_tasks = job.id, tuple(tasks)
             if len(tasks) == 1:
                 job.array_task = tasks[0]
-        job.hold = "user" if held_by_owner or (managed and told == "held") else ""
+        job.hold = "user" if held_by_owner else ""
         if not job.hold and self.passes.is_impossible(job):
             raise Refused(IMPOSSIBLE)
         self.next_id += 1
         job.reason = HOLD_REASONS.get(job.hold, "Dependency" if job.dependency else "")
-        job.fixed_priority = False
-        job.begin_s = job.begin_s or 0
         self._basic(job)
         self._prioritise(job)
         self.jobs[job.id] = job
-        job.own = self._own_of(job, asked)
-        self._tell("submit", job, by, **{**dict(asked), "verdict": told, "extra": job.extra})
+        self._tell("submit", job, by, asked=dict(asked), verdict=told)
         self.passes.wake()
         return job.id
 
     def _leaves_nodes_open(self, job: ModelJob) -> bool:
         """Whether the submit filter lets Slurm choose any number of nodes (sns_filter.lua)."""
-        hints = mark.read(job.extra)
+        record = records.read(job.admin_comment)
         is_limited = any(each.max_nodes is not None for each in self.partitions.values())
-        return hints is not None and not hints.fixed and job.tasks > 1 and not is_limited
-
-    def _own_of(self, job: ModelJob, asked: Mapping[str, Any]) -> dict[str, Any]:
-        return {
-            "nice": job.nice,
-            "required": tuple(asked.get("required", ())),
-            "extra": job.extra,
-            "memory_per_cpu_mb": job.memory_per_cpu_mb,
-            "memory_per_node_mb": job.memory_per_node_mb,
-        }
+        return record is not None and not record.hints.fixed and job.tasks > 1 and not is_limited
 
     def cancel(self, address: int | str, by: str) -> None:
         """scancel. Of tasks that had no job id of their own nothing is left."""
@@ -326,23 +358,9 @@ class Slurm:
 
     # --- RPCs
 
-    def modify(self, job_id: int, change: SimpleNamespace, by: str) -> None:
-        """pyslurm's Job.modify: the fields that are not None, in one RPC."""
-        job = self._job(job_id)
-        given = {name: value for name, value in vars(change).items() if value is not None}
-        if "required_nodes" not in given and "priority" in given:
-            self._release(job, by, given.get("extra"))
-            return
-        fields = {_WORDS[name]: _text(value) for name, value in given.items()}
-        if set(given) <= {"nice", "extra"}:
-            self._apply(job, fields, by)
-            self._tell("update", job, by, fields=fields)
-            return
-        had = job.hold
-        self._apply(job, fields, by)
-        nodes = tuple(given.get("required_nodes", ()))
-        self._tell("place", job, by, nodes=nodes, nice=job.nice, had_hold=had, fields=given)
-        self.passes.wake()
+    def modify(self, job_id: int, change: SimpleNamespace, by: str, kind: str = "update") -> None:
+        """pyslurm's Job.modify: the fields that are not None, in one RPC for this one record."""
+        self._update_one(self._job(job_id), words_of(change), by, kind)
 
     def requeue(self, job_id: int, by: str) -> None:
         job = self._job(job_id)
@@ -378,12 +396,15 @@ class Slurm:
 
     # --- scontrol
 
-    def scontrol(self, words: tuple[str, ...], by: str) -> str:
-        """One command of scontrol about jobs: update, hold, uhold, release, requeue, requeuehold, suspend, resume."""
+    def scontrol(self, words: tuple[str, ...], by: str, kind: str = "update") -> str:
+        """One command of scontrol about jobs: update, hold, uhold, release, requeue, requeuehold, suspend, resume.
+
+        `kind` is what an update is called in the history.
+        """
         what, *rest = words
         if what == "update":
             fields = dict(word.split("=", 1) for word in rest)
-            self._update(fields.pop("JobId"), fields, by)
+            self._update(fields.pop("JobId"), fields, by, kind)
             return ""
         denial = OTHERS_JOB if what in ("hold", "uhold", "release") else DENIED
         self._each(rest[0], by, lambda job: self._command(what, job, by), denial)
@@ -428,12 +449,19 @@ class Slurm:
         if by not in USER_IDS or not (had or job.is_paused):
             job.hold = "admin" if admin else "user"
             job.reason = HOLD_REASONS[job.hold]
+            self.forget_begin(job)
         elif had == "bad":  # Slurm forgets why it holds the job; the next pass calls that an administrator's hold
             job.hold, job.reason = "admin", ""
         self._tell("hold", job, by, admin=admin, had=had)
 
-    def _release(self, job: ModelJob, by: str, extra: str | None = None) -> None:
-        """Release the job, and write `extra` if it is given, in one RPC."""
+    def forget_begin(self, job: ModelJob) -> None:
+        """A begin time that is past is none: the next pass that finds the job ready to start sets it anew."""
+        if 0 < job.begin_s <= self.world.wall_s():
+            job.begin_s = 0
+            changed(job)
+
+    def _release(self, job: ModelJob, by: str) -> None:
+        """Release the job. A begin time that lies ahead stays."""
         self._check_unfinished(job, by)
         had = job.hold
         is_users = job.reason in (HOLD_REASONS["user"], REQUEUED_HELD)
@@ -444,16 +472,16 @@ class Slurm:
             job.hold, job.reason, job.is_paused, job.fixed_priority = "", "", False, False
         elif by not in USER_IDS:  # Slurm clears the nice value of a job that is not held
             job.nice, job.fixed_priority = 0, False
+        self.forget_begin(job)
         self._prioritise(job)
-        job.extra = job.extra if extra is None else extra
-        self._tell("release", job, by, admin=by not in USER_IDS, had_hold=had, was_paused=was_paused, extra=extra)
+        self._tell("release", job, by, had=had, was_paused=was_paused)
         self.passes.wake()
 
     def _check_unfinished(self, job: ModelJob, by: str) -> None:
         if job.state in ENDED or (job.state == "COMPLETING" and not job.will_wait):
             raise self._refused(job, by, FINISHED)
 
-    def _update(self, address: str, fields: dict[str, str], by: str) -> None:
+    def _update(self, address: str, fields: dict[str, str], by: str, kind: str) -> None:
         """`scontrol update JobId=...`; tasks of an array that are named are split off first."""
         if not fields.keys() <= _ORDER.keys():
             raise Refused(f"scontrol: invalid field among {', '.join(fields)}")
@@ -463,44 +491,60 @@ class Slurm:
         if "ArrayTaskThrottle" in fields and not (is_whole and any(job.array_id for job in self._of_id(int(address)))):
             self._addressed(address, by, OTHERS_JOB)  # which splits off the tasks all the same
             raise Refused(NOT_SUPPORTED)
-        self._each(address, by, lambda job: self._update_one(job, fields, by), OTHERS_JOB)
+        self._each(address, by, lambda job: self._update_one(job, fields, by, kind), OTHERS_JOB)
 
-    def _update_one(self, job: ModelJob, fields: dict[str, str], by: str) -> None:
-        self._apply(job, fields, by)
-        is_ours = by not in USER_IDS and by != "admin"
-        kind = "unpin" if is_ours and ("ReqNodeList" in fields or "TresPerNode" in fields) else "update"
-        self._tell(kind, job, by, fields=dict(fields))
-        self.passes.wake()
-
-    def _apply(self, job: ModelJob, fields: Mapping[str, str], by: str) -> None:
-        """Carry out the parts of an update: until Slurm refuses one."""
+    def _update_one(self, job: ModelJob, fields: Mapping[str, str], by: str, kind: str) -> None:
+        """Carry out the parts of an update of one record: until Slurm refuses one."""
         if set(fields) != {"ArrayTaskThrottle"}:
             self._check_unfinished(job, by)
-        if not job.is_pending and not _ANY_TIME.issuperset(fields):
-            raise self._refused(job, by, NOT_SUPPORTED if "ReqNodeList" in fields else NOT_PENDING)
+        self._count_message()
         done: list[str] = []
+        refused_from, why = self._refuses(by, fields)
+        was = now_of(job)
         try:
             for name in sorted(fields, key=_ORDER.__getitem__):
+                if _ORDER[name] >= refused_from:
+                    raise self._refused(job, by, why)
+                if not (job.is_pending or name in _ANY_TIME):
+                    raise self._refused(job, by, NOT_SUPPORTED if name == "ReqNodeList" else NOT_PENDING)
                 if _ORDER[name] > _ORDER["Priority"]:
                     self._try_again(job, fields, by)
+                if name == "TasksPerNode" and job.nodes_min == job.nodes_max and "NumTasks" not in fields:
+                    raise self._refused(job, by, BAD_COUNT)
                 self._set(job, name, fields[name], by)
                 done.append(name)
+            if refused_from < len(_ORDER):
+                raise self._refused(job, by, why)
             self._try_again(job, fields, by)
-        except Refused:
-            if done:
-                self._tell("update", job, by, fields={name: fields[name] for name in done})
-            raise
         finally:
             self._prioritise(job)
             changed(job)
+            if done:
+                said = {name: fields[name] for name in done}
+                self._tell(kind, job, by, fields=said, is_half=len(done) < len(fields), was=was)
+        self.passes.wake()
+
+    def _refuses(self, by: str, fields: Mapping[str, str]) -> tuple[int, str]:
+        """The part of the order from which on this update is refused, and why; only once, and only one of ours."""
+        disliked, first, why = REFUSALS.get(self.refuses_at, ("", "", ""))
+        if by in USER_IDS or by == "admin" or not fields.get(disliked):
+            return len(_ORDER), ""
+        self.refuses_at = ""
+        return _ORDER[first], why
+
+    def _count_message(self) -> None:
+        """Each update, start and end is a message for slurmdbd; while that is away, slurmctld keeps them."""
+        self.database_queue = 0 if self.database_is_up else self.database_queue + 1
 
     def _try_again(self, job: ModelJob, fields: Mapping[str, str], by: str) -> None:
         """Any update of a job that Slurm itself holds releases it: it may be possible now."""
         if job.hold == "bad" and "Priority" not in fields:
             job.hold, job.reason = "", ""
-            self._tell("release", job, by, admin=False, had_hold="bad")
+            self._tell("release", job, "slurm", had="bad", was_paused=False)
 
     def _set(self, job: ModelJob, name: str, text: str, by: str) -> None:  # noqa: PLR0912 - one case for each field
+        if name in _PRIVILEGED and by in USER_IDS:
+            raise self._refused(job, by, DENIED)
         match name:
             case "Nice":
                 self._set_nice(job, int(text), by)
@@ -514,9 +558,10 @@ class Slurm:
             case "ExcNodeList":
                 job.excluded = tuple(text.split(",")) if text else ()
             case "TresPerNode":
-                amounts = dict(each.rsplit(":", 1) for each in text.split(",") if each)
-                job.ways = int(amounts.pop("gres/llc", amounts.pop("llc", 0)))
-                job.bandwidth_gbps = int(amounts.pop("gres/membw", amounts.pop("membw", 0)))
+                named = (each.removeprefix("gres").lstrip("/:").rsplit(":", 1) for each in text.split(",") if each)
+                amounts = dict(named)
+                job.ways = int(amounts.pop("llc", 0))
+                job.bandwidth_gbps = int(amounts.pop("membw", 0))
                 job.gres = tuple(sorted(amounts))
             case "MinMemoryCPU":
                 job.memory_per_cpu_mb, job.memory_per_node_mb = int(text), None
@@ -524,6 +569,14 @@ class Slurm:
                 job.memory_per_node_mb, job.memory_per_cpu_mb = int(text) or None, None
             case "Extra":
                 job.extra = text
+            case "AdminComment":
+                job.admin_comment = text
+            case "SiteFactor":
+                job.site_factor = int(text)
+            case "Deadline":
+                if int(text) < self.world.wall_s():
+                    raise self._refused(job, by, NO_TIME)
+                job.deadline_s = int(text)
             case "Comment":
                 job.comment = text
             case "JobName":
@@ -538,11 +591,19 @@ class Slurm:
                 if int(text) < job.submitted_nodes:
                     raise self._refused(job, by, TOO_FEW_TASKS)
                 job.tasks = int(text)
-            case "NtasksPerNode":
+            case "TasksPerNode":
                 job.tasks_per_node = int(text)
+                job.min_cpus_per_node = max(job.min_cpus_per_node, int(text) * job.cpus_per_task)
+            case "MinCPUsNode":
+                job.min_cpus_per_node = int(text)
+            case "NumCPUs":
+                job.tasks = int(text) // job.cpus_per_task
             case "StartTime":
+                now_s = int(self.world.wall_s())
                 later = text.removeprefix("now")
-                job.begin_s = int(later or 0) + (int(self.world.wall_s()) if later != text else 0)
+                begin_s = int(later or 0) + now_s if later != text else int(text.removeprefix("uts"))
+                if not text.startswith("uts") or begin_s >= LEAST_UTS_S:  # otherwise scontrol sends no begin time
+                    job.begin_s = max(begin_s, now_s)
             case "ArrayTaskThrottle":
                 job.array_limit = int(text) or None
 
@@ -557,7 +618,7 @@ class Slurm:
         # Under priority/basic a held job gets the priority 2 (seen), and starts. Here it gets its own priority.
         if self.site.priority_type == "priority/basic" and job.hold:
             had, job.hold, job.reason = job.hold, "", ""
-            self._tell("release", job, by, admin=by not in USER_IDS, had_hold=had, was_paused=False, extra=None)
+            self._tell("release", job, by, had=had, was_paused=False)
 
     def _set_priority(self, job: ModelJob, priority: int, by: str) -> None:
         """Priority 4294967295 releases a job; any other number is an administrator's, and clears the nice value."""
@@ -622,7 +683,6 @@ class Slurm:
             new = copy(record)
             new.id, new.array_task, new.array_tasks = self.next_id, task, ()
             changed(new)
-            new.own = dict(record.own)
             self.next_id += 1
             self.jobs[new.id] = ids[task] = new
         left = tuple(task for task in record.array_tasks if task not in ids)
@@ -707,7 +767,7 @@ class Slurm:
             job = self.jobs[saved.id] = _kept(saved)
             self._go_on(job, before.get(job.id))
         self.next_id, self.next_basic = self._saved.next_id, self._saved.next_basic
-        self.world.history.add("reverted", by="slurm", jobs=tuple(self.jobs))
+        self.world.history.add("reverted", by="slurm", jobs={job.id: now_of(job) for job in self.jobs.values()})
 
     def _go_on(self, job: ModelJob, was: ModelJob | None) -> None:
         """Let a job of the saved state go on as its processes do; `was` is the job when slurmctld was killed."""
@@ -745,10 +805,13 @@ class Slurm:
         self.passes.step()
 
     def _check(self) -> None:
-        """Look at the dependencies of all jobs, then forget those that ended long enough ago."""
-        for job in self.jobs.values():
+        """Look at the dependencies and deadlines of all jobs, then forget those that ended long enough ago."""
+        for job in list(self.jobs.values()):
             if job.state == WAITING and job.dependency is not None:
                 self.check_dependency(job)
+            if job.state == WAITING and job.deadline_s is not None:
+                if job.deadline_s < self.world.wall_s() + job.walltime_s:
+                    self._end(job, "DEADLINE", "deadline")
         for job in [job for job in self.jobs.values() if job.state in ENDED]:
             if job.due_true_s <= self.world.true_s:
                 self._purge(job)
@@ -814,6 +877,7 @@ class Slurm:
         job.start_s = int(self.world.wall_s())
         self._set_due(job, min(job.run_s, job.walltime_s))
         job.reason, job.planned_on, job.planned_s = "", (), 0
+        self._count_message()
         self._tell(
             *("start", job, "slurm"),
             nodes=nodes,
@@ -841,6 +905,7 @@ class Slurm:
         job.state, job.how, job.will_wait = "COMPLETING", state, False
         job.reason = {"FAILED": "NonZeroExitCode", "NODE_FAIL": "NodeDown"}.get(state, "")
         self._set_due(job, COMPLETING_S)
+        self._count_message()
         self._tell("end", job, "slurm", how=how)
 
     def _requeue(self, job: ModelJob) -> None:
@@ -857,7 +922,8 @@ class Slurm:
         job.is_paused = job.is_missing = False
         job.restarts += 1
         job.submit_s = int(self.world.wall_s())
-        job.begin_s = job.submit_s + int(self.site.requeue_delay_s) + 1
+        if job.begin_s <= job.submit_s:  # a begin time of its owner's, or of ours, that lies ahead stays
+            job.begin_s = job.submit_s + int(self.site.requeue_delay_s) + 1
         job.will_wait, job.state = True, "COMPLETING"
         self._set_due(job, COMPLETING_S if had_nodes else 0.0)
         changed(job)
@@ -878,7 +944,7 @@ class Slurm:
         if not job.hold:
             job.reason = "BeginTime"
         self._prioritise(job)
-        changed(job)
+        self._tell("waits", job, "slurm")
         self.passes.wake()
 
     def _end(self, job: ModelJob, state: str, how: str) -> None:
@@ -915,16 +981,15 @@ class Slurm:
         if self.site.priority_type == "priority/basic":
             job.priority = max((job.own_priority - job.nice) % (MOST_PRIORITY + 1), 1)
         else:
-            job.priority = min(max(MULTIFACTOR - job.nice, 1), MOST_PRIORITY)
+            job.priority = min(max(MULTIFACTOR + job.site_factor - job.nice, 1), MOST_PRIORITY)
 
     def _tell(self, kind: str, job: ModelJob, by: str, **data: Any) -> None:
         changed(job)
-        self.world.history.add(kind, job.id, by, **data)
+        self.world.history.add(kind, job.id, by, now=now_of(job), **data)
 
 
 def _kept(job: ModelJob) -> ModelJob:
     """A copy of the job, which does not change with it."""
     kept = copy(job)
-    kept.own = dict(job.own)
     changed(kept)
     return kept

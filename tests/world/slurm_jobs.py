@@ -4,12 +4,12 @@ The rules are those seen on Slurm 26.05; the table of steps (slurm_table) holds 
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from slurm_sns.model import NOTHING, Resources
-from slurm_sns.scheduler.observe.observed import Dependency, JobState, ObservedJob
-from slurm_sns.submit import mark
+from slurm_sns.scheduler.observe.observed import JobState, ObservedJob
+from slurm_sns.submit import record as records
 
 #: The users' numbers.
 USER_IDS = {"alice": 2001, "bob": 2002, "carol": 2003}
@@ -20,7 +20,7 @@ ANY_NUMBER_OF_NODES = 500_000
 SMALL = "small"
 
 WAITING = "PENDING"
-ENDED = frozenset({"COMPLETED", "CANCELLED", "FAILED", "NODE_FAIL", "TIMEOUT"})
+ENDED = frozenset({"COMPLETED", "CANCELLED", "FAILED", "NODE_FAIL", "TIMEOUT", "DEADLINE"})
 OCCUPYING = frozenset({"RUNNING", "SUSPENDED", "COMPLETING"})
 _SHOWN = {WAITING: JobState.PENDING, "SUSPENDED": JobState.SUSPENDED, **dict.fromkeys(ENDED, JobState.ENDED)}
 #: The reasons that Slurm shows for holds.
@@ -29,13 +29,35 @@ HOLD_REASONS = {"user": "JobHeldUser", "admin": "JobHeldAdmin", "bad": "BadConst
 REQUEUED_HELD = "job requeued in held state"
 
 
+class Now(NamedTuple):
+    """A job as it truly is at one moment, for the history; `others` is what we never write."""
+
+    state: str
+    hold: str
+    begin_s: int
+    restarts: int
+    nodes: tuple[str, ...]
+    gres: tuple[int, int, tuple[str, ...]]
+    memory: tuple[int | None, int | None]
+    tasks: int
+    tasks_per_node: int | None
+    min_cpus_per_node: int
+    site_factor: int
+    extra: str
+    admin_comment: str
+    deadline_s: int | None
+    walltime_s: int
+    array: tuple[int | None, int | None]
+    others: tuple[Any, ...]
+
+
 @dataclass(slots=True)
 class ModelJob:
     """One job record. Times are wall seconds unless they end in `_true_s`; `asked` is the submission.
 
-    `hold` is "", "user", "admin" or "bad" (Slurm itself: BadConstraints). `own` is what the owner and administrators
-    have asked for, without what we have written. `cores` are those on each allocated node. At `due_true_s` it ends,
-    has completed, or is forgotten, whatever comes next. `is_paused`: suspended, with priority 0 for that long.
+    `hold` is "", "user", "admin" or "bad" (Slurm itself: BadConstraints). `begin_s` is Slurm's begin time: 0 until the
+    job may start, then the moment since which it may. `cores` are those on each allocated node. At `due_true_s` it
+    ends, has completed, or is forgotten, whatever comes next. `is_paused`: suspended, with priority 0 for that long.
     `is_missing`: it has ended, and slurmctld has lost that; it finds out at `due_true_s`.
     """
 
@@ -48,6 +70,7 @@ class ModelJob:
     nodes_min: int = 1
     nodes_max: int | None = None
     tasks_per_node: int | None = None
+    min_cpus_per_node: int = 1
     memory_per_cpu_mb: int | None = None
     memory_per_node_mb: int | None = None
     walltime_s: int = 3600
@@ -60,7 +83,10 @@ class ModelJob:
     comment: str = ""
     nice: int = 0
     extra: str = ""
+    admin_comment: str = ""
+    site_factor: int = 0
     begin_s: int = 0
+    deadline_s: int | None = None
     required: tuple[str, ...] = ()
     excluded: tuple[str, ...] = ()
     ways: int = 0
@@ -92,7 +118,6 @@ class ModelJob:
     is_paused: bool = False
     is_missing: bool = False
     how: str = ""
-    own: dict[str, Any] = field(default_factory=dict)
     planned_on: tuple[str, ...] = ()
     planned_s: int = 0
     shown: ObservedJob | None = None
@@ -149,6 +174,29 @@ class ModelJob:
         return self.taken
 
 
+def now_of(job: ModelJob) -> Now:
+    """The job as it is now."""
+    return Now(
+        WAITING if job.is_pending else job.state,
+        job.hold,
+        job.begin_s,
+        job.restarts,
+        job.required,
+        (job.ways, job.bandwidth_gbps, job.gres),
+        (job.memory_per_cpu_mb, job.memory_per_node_mb),
+        job.tasks,
+        job.tasks_per_node or None,
+        job.min_cpus_per_node,
+        job.site_factor,
+        job.extra,
+        job.admin_comment,
+        job.deadline_s,
+        job.walltime_s,
+        (job.array_id, job.array_task),
+        (job.nice, job.partition, job.qos, job.name, job.comment, job.excluded, job.fixed_priority, job.array_limit),
+    )
+
+
 def observed(job: ModelJob) -> ObservedJob:
     """The job as our State port shows it; kept until `changed` is called."""
     if job.shown is None:
@@ -183,7 +231,7 @@ def _observed(job: ModelJob) -> ObservedJob:
         nice=job.nice,
         restarts=job.restarts,
         extra=job.extra,
-        hints=mark.read(job.extra),
+        admin_comment=job.admin_comment,
         comment=job.comment,
         reason=job.reason,
         pinned_to=job.required,
@@ -191,6 +239,7 @@ def _observed(job: ModelJob) -> ObservedJob:
         tasks=job.tasks,
         cpus=cpus,
         cpus_per_task=job.cpus_per_task,
+        min_cpus_per_node=job.min_cpus_per_node,
         nodes_min=job.fewest_nodes,
         nodes_max=_nodes_max(job),
         has_open_nodes=is_open,
@@ -198,6 +247,7 @@ def _observed(job: ModelJob) -> ObservedJob:
         memory_per_cpu_mb=job.memory_per_cpu_mb,
         memory_per_node_mb=job.memory_per_node_mb,
         walltime_s=job.walltime_s,
+        deadline_s=job.deadline_s,
         begin_s=job.begin_s,
         start_s=job.start_s if not waits else job.planned_s,
         end_s=job.start_s + job.walltime_s if job.state in OCCUPYING else job.ended_s,
@@ -207,7 +257,6 @@ def _observed(job: ModelJob) -> ObservedJob:
         bandwidth_gbps=job.bandwidth_gbps,
         has_other_gres=bool(job.gres),
         waits_for_others=job.dependency is not None and job.dependency_state != "fulfilled",
-        waits_for=_waits_for(job),
         is_completing=job.state == "COMPLETING",
         has_succeeded=job.state == "COMPLETED",
         array_id=array[0],
@@ -233,20 +282,15 @@ def _nodes_max(job: ModelJob) -> int | None:
     return least if least > 1 or job.tasks == 1 or job.tasks_per_node else None
 
 
-def _waits_for(job: ModelJob) -> tuple[Dependency, ...]:
-    if job.dependency is None or job.dependency_state == "fulfilled":
-        return ()
-    kind, ids = job.dependency
-    return tuple(Dependency(kind, each, None, job.dependency_state) for each in ids)
-
-
 def _asks_for(job: ModelJob) -> tuple[str, ...]:
-    """What we do not place, as translate names it; what a placement of ours adds is not among it."""
+    """What we do not place, as translate names it; node list and cache ways are looked at apart."""
     found = ["exclusive or oversubscribe"] if job.is_alone else []
-    if job.gres or ((job.ways or job.bandwidth_gbps) and not mark.is_marked(job.extra)):
+    if job.gres:
         found.append("gres")
     if job.excluded:
         found.append("excluded nodes")
+    if job.deadline_s is not None and records.read(job.admin_comment) is None:
+        found.append("deadline")
     return tuple(found)
 
 

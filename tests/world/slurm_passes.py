@@ -5,6 +5,9 @@ nothing in that partition, nor on its nodes; a job with a node list of its own h
 at all jobs every bf_interval: it plans the first job that has no room, on the nodes where it can start soonest by the
 others' time limits, and starts others only where they do not delay it. A pass takes time: what it starts is decided by
 the queue at its beginning, and done at its end if that still holds.
+
+A job whose begin time lies ahead is no part of the queue: it holds up nobody. Nothing starts on a node where a job is
+completing.
 """
 
 from collections import Counter, defaultdict
@@ -75,6 +78,7 @@ class Passes:
         self._ends_s = inf
         self._noted: list[int] = []
         self._is_backfill = False
+        self._completing: set[str] = set()
         #: Whether empty nodes could hold a job that asks for this.
         self._is_possible: dict[tuple[object, ...], bool] = {}
 
@@ -124,6 +128,7 @@ class Passes:
         if not self._noted:
             return
         rest = Rest(self._free())
+        self._completing = {name for job in slurm.jobs.values() if job.state == "COMPLETING" for name in job.allocated}
         use = Use(job for job in slurm.jobs.values() if job.state in ("RUNNING", "SUSPENDED"))
         for job_id in self._noted:
             while True:
@@ -176,9 +181,13 @@ class Passes:
         if job.dependency is not None:
             slurm.check_dependency(job)
             if job.dependency_state != "fulfilled":
+                slurm.forget_begin(job)
                 return "DependencyNeverSatisfied" if job.dependency_state == "failed" else "Dependency"
         if job.begin_s > slurm.world.wall_s():
             return "BeginTime"
+        if job.begin_s == 0:  # it may start from now on
+            job.begin_s = int(slurm.world.wall_s())
+            changed(job)
         partition = slurm.partitions[job.partition]
         if partition.state not in ("UP", "DRAIN"):
             return "PartitionDown" if partition.state == "DOWN" else "PartitionInactive"
@@ -186,6 +195,7 @@ class Passes:
         if limit:
             return limit
         if job.array_limit and use.tasks[job.array_id] >= job.array_limit:
+            slurm.forget_begin(job)
             return "JobArrayTaskLimit"
         if use.jobs[job.user] >= slurm.limits.jobs.get(job.user, inf):
             return "AssocMaxJobsLimit"
@@ -202,10 +212,20 @@ class Passes:
             return False  # Slurm lets it wait
         return not self._could_hold(job, self._inside(job))
 
+    def would_start(self, job: ModelJob) -> bool:
+        """Whether the job could start now by what is free, and nothing in its partition keeps it from that."""
+        partition = self._slurm.partitions[job.partition]
+        inside = [name for name in self._inside(job) if self._is_there(job, name)]
+        if partition.state not in ("UP", "DRAIN") or self._limit_of_partition(job):
+            return False
+        free = self._free()
+        return self._choose(job, {name: free[name] for name in inside}) is not None
+
     def _could_hold(self, job: ModelJob, inside: Sequence[str]) -> bool:
         """Whether these nodes could hold the job if they were empty."""
         asked = (
             *(tuple(inside), job.required, job.tasks, job.cpus_per_task, job.tasks_per_node, job.nodes_min),
+            job.min_cpus_per_node,
             *(job.nodes_max, job.memory_per_cpu_mb, job.memory_per_node_mb, job.ways, job.bandwidth_gbps, job.is_alone),
         )
         known = self._is_possible.get(asked)
@@ -253,6 +273,9 @@ class Passes:
         return {name: self._slurm.nodes[name].capacity for name in names}
 
     def _is_usable(self, job: ModelJob, name: str) -> bool:
+        return name not in self._completing and self._is_there(job, name)
+
+    def _is_there(self, job: ModelJob, name: str) -> bool:
         return self._slurm.nodes[name].state == "up" and not self._is_reserved(job, name)
 
     def _is_reserved(self, job: ModelJob, name: str) -> bool:
@@ -297,6 +320,8 @@ class Passes:
     def _most_tasks(self, job: ModelJob, free: Resources) -> int:
         if job.ways > free.ways or job.bandwidth_gbps > free.bandwidth_gbps:
             return 0
+        if free.cores < job.min_cpus_per_node:
+            return 0
         tasks = max(free.cores // job.cpus_per_task, 0)  # below 0 where a suspended job was resumed among others
         if job.memory_per_node_mb:
             tasks = tasks if job.memory_per_node_mb <= free.memory_mb else 0
@@ -333,7 +358,7 @@ class Passes:
             for other in ends[end_s]:
                 for name, each in other.takes():
                     free[name] = free[name].plus(each)
-            usable = {name: free[name] for name in slurm.partitions[job.partition].nodes if self._is_usable(job, name)}
+            usable = {name: free[name] for name in slurm.partitions[job.partition].nodes if self._is_there(job, name)}
             room = self._choose(job, {name: each for name, each in usable.items() if name not in job.excluded})
             if room is not None:
                 job.planned_on, job.planned_s = room[0], int(end_s)

@@ -9,11 +9,13 @@ from world.history import Event
 from world.run import Result
 
 #: Events that a short log leaves out.
-READS = frozenset({"look", "beat", "cycle", "record", "log", "purge"})
+READS = frozenset({"look", "beat", "cycle", "log", "purge"})
 COLOURS = {
     "submit": "cyan",
     "place": "green",
-    "unpin": "yellow",
+    "regate": "yellow",
+    "free": "yellow",
+    "renew": "dim green",
     "start": "bold green",
     "end": "blue",
     "refused": "magenta",
@@ -22,10 +24,9 @@ COLOURS = {
     "look": "dim",
     "beat": "dim",
     "cycle": "dim",
-    "record": "dim",
 }
 #: Details that say nothing because they have their usual values.
-_USUAL: Mapping[str, Any] = {"nodes_min": 1, "nodes_max": None, "reason": "", "ways": 0, "bandwidth": 0, "had": ""}
+_USUAL: Mapping[str, Any] = {"nodes_min": 1, "nodes_max": None, "reason": "", "ways": 0, "bandwidth": 0, "had": "", "is_half": False}
 
 
 def story(result: Result, *, is_quiet: bool) -> Iterator[Text]:
@@ -47,9 +48,8 @@ def _line(event: Event) -> Text:
 def _details(data: Mapping[str, Any]) -> str:
     if set(data) == {"line"}:
         return str(data["line"])
-    return " ".join(
-        f"{name}={_plain(value)}" for name, value in data.items() if name not in _USUAL or value != _USUAL[name]
-    )
+    told = {name: value for name, value in data.items() if name not in ("was", "now", "asked")} | data.get("asked", {})
+    return " ".join(f"{name}={_plain(value)}" for name, value in told.items() if name not in _USUAL or value != _USUAL[name])
 
 
 def _plain(value: Any) -> str:

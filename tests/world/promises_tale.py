@@ -1,0 +1,60 @@
+"""What the checker knows at one moment of a history: the jobs, the services, and how long things may take."""
+
+from collections.abc import Mapping
+from math import inf
+from typing import Any
+
+from world.history import Event
+from world.promises_jobs import OURS, Jobs
+from world.promises_services import Services
+from world.slurm_jobs import Now
+
+
+class Tale:
+    """The state of a check.
+
+    Attributes:
+        is_safety_only: only what must hold under all faults at once is judged.
+        began_s: when the present cycle of each scheduler began.
+        refused_nodes: the daemons of ours whose change of a job Slurm refused in the middle, by job.
+        accused: the jobs that were found gated while nobody is there, so that each is told once.
+    """
+
+    def __init__(self, result: Any) -> None:
+        self.jobs = Jobs()
+        self.capacity = result.slurm.site.nodes
+        self.place_timeout_s: float = result.settings.place_timeout_s
+        times: Mapping[str, float] = result.times
+        self.first_lease_s, self.lease_s = times["first_lease_s"], times["lease_s"]
+        self.services = Services(times["timeout_s"])
+        self._margin_s = times["deadline_margin_s"]
+        self._is_double: bool = result.is_double
+        self.began_s: dict[str, float] = {}
+        self.refused_nodes: dict[int, set[str]] = {}
+        self.accused: set[int] = set()
+        #: The daemons that lost an answer since they started.
+        self.lost: set[str] = set()
+        self.wall_s = 0.0
+
+    @property
+    def is_safety_only(self) -> bool:
+        return self._is_double or self.services.had_two
+
+    def take(self, event: Event) -> None:
+        """Go on by one event."""
+        self.wall_s = event.wall_s
+        if event.data.get("is_half") and event.by in OURS:
+            self.refused_nodes.setdefault(event.job, set()).add(event.by)
+        self.jobs.take(event)
+        self.services.take(event)
+        if event.kind == "cycle":
+            self.began_s[event.by] = event.at_s
+        elif event.kind == "daemon" and event.data["what"] == "start":
+            self.began_s[event.data["name"]] = event.at_s
+            self.lost.discard(event.data["name"])
+        elif event.kind == "lost":
+            self.lost.add(event.by)
+
+    def latest_s(self, now: Now) -> float:
+        """Until when the job may be gated, so that it can meet its deadline."""
+        return inf if now.deadline_s is None else now.deadline_s - now.walltime_s - self._margin_s

@@ -1,0 +1,170 @@
+"""Promises about what our daemons write into jobs: never what is their owners', and never a gate beyond its lease."""
+
+from collections.abc import Iterator
+
+from world.history import Event
+from world.promises_jobs import OURS, UNKNOWN, Job, as_seen, has_grant, mark
+from world.promises_tale import Tale
+from world.slurm_jobs import WAITING, Now
+
+#: The fields that a placement replaces, and that are given back with it.
+GIVEN_BACK = ("nodes", "gres", "memory", "tasks_per_node", "min_cpus_per_node")
+#: Gates and clocks are in whole seconds.
+ROUNDING_S = 1.0
+#: In schedules with unrelated faults at once a gate may stand so much longer: the longest look of a daemon.
+LONGEST_LOOK_S = 30.0
+
+
+def written(event: Event, tale: Tale) -> Iterator[str]:
+    """What is wrong with a change of ours."""
+    if event.by not in OURS or "was" not in event.data:
+        return
+    job = tale.jobs.of[event.job]
+    told = f"{event.by} at {event.at_s:.3f} s, job {job.id}"
+    yield from _not_ours(event, tale, job, told)
+    yield from _overwritten(event, tale, job, told)
+    yield from _owners_time(event, tale, job, told)
+    if not event.data["is_half"]:
+        yield from _mark_and_fields(event, tale, job, told)
+        yield from _left(event, tale, job, told)
+
+
+def _not_ours(event: Event, tale: Tale, job: Job, told: str) -> Iterator[str]:
+    """Holds, priorities and nice values are never ours, nor is a job that was given away or has no mark."""
+    was, now = event.data["was"], event.data["now"]
+    if was.others != now.others or was.tasks != now.tasks:
+        yield f"field changed: {told}: {event.data['fields']}"
+    if was.hold != now.hold and was.hold != "bad":
+        yield f"hold changed: {told}: from {was.hold or 'none'} to {now.hold or 'none'}"
+    if tale.jobs.is_unseen(job, event.by) or event.data["fields"] in ({"SiteFactor": "0"}, {}):
+        return
+    if job.mark is None:
+        yield f"taken again: {told}: it has no mark of ours"
+    elif "free" in job.mark:
+        yield f"taken again: {told}: it was given to Slurm ({job.mark['free']})"
+    elif job.is_opened and now.begin_s > event.wall_s + ROUNDING_S:
+        yield f"taken again: {told}: its owner has opened it"
+
+
+def _overwritten(event: Event, tale: Tale, job: Job, told: str) -> Iterator[str]:
+    """What people have written stays, unless they wrote it after our look."""
+    was, now = event.data["was"], event.data["now"]
+    for name in ("extra", "admin_comment"):
+        if as_seen(was, name) != as_seen(now, name) and not tale.jobs.is_unseen(job, event.by, name):
+            yield f"overwritten: {told}: {name} {getattr(was, name)!r}, now {getattr(now, name)!r}"
+    for name in ("nodes", "gres", "memory", "tasks_per_node"):
+        before, after, own = getattr(was, name), getattr(now, name), job.own[name]
+        may_replace = _places(event) if name in ("memory", "tasks_per_node") else own in ((), (0, 0, ()))
+        if before != after and before == own and not (may_replace or tale.jobs.is_unseen(job, event.by, name)):
+            yield f"overwritten: {told}: its owner's {name} {before}, now {after}"
+
+
+def _places(event: Event) -> bool:
+    return bool(event.data["fields"].get("ReqNodeList"))
+
+
+def _owners_time(event: Event, tale: Tale, job: Job, told: str) -> Iterator[str]:
+    """A begin time that the owner wants stays in force: we may gate the job for longer, never for shorter."""
+    begin_s = event.data["now"].begin_s
+    if "StartTime" not in event.data["fields"] or not job.begins_later(event.wall_s):
+        return
+    is_near_deadline = tale.latest_s(event.data["now"]) < job.own["begin_s"]
+    if begin_s < job.own["begin_s"] and not is_near_deadline and not tale.jobs.is_unseen(job, event.by, "begin_s"):
+        yield f"owner's time lost: {told}: begins {job.own['begin_s'] - begin_s} s before its owner's begin time"
+
+
+def _mark_and_fields(event: Event, tale: Tale, job: Job, told: str) -> Iterator[str]:
+    """What one change of ours sets, its mark says."""
+    now, fields = event.data["now"], event.data["fields"]
+    words = mark(now.admin_comment) or {}
+    if _places(event) and set(words.get("n", "").split(",")) != set(now.nodes):
+        yield f"not in the mark: {told}: nodes {','.join(now.nodes)}, the mark has {words.get('n', 'none')}"
+    is_gate = "StartTime" in fields and now.begin_s > event.wall_s + ROUNDING_S
+    is_waiting = "AdminComment" in fields and words and "n" not in words and now.state == WAITING
+    is_unseen = tale.jobs.is_unseen(job, event.by, "begin_s")
+    if (is_gate or (is_waiting and not is_unseen)) and "free" not in words and words.get("g") != str(now.begin_s):
+        yield f"not in the mark: {told}: begin {now.begin_s}, the mark has {words.get('g', 'none')}"
+
+
+def _left(event: Event, tale: Tale, job: Job, told: str) -> Iterator[str]:
+    """A mark without a placement: then nothing of a placement is left on the job."""
+    now = event.data["now"]
+    words = mark(now.admin_comment)
+    if "AdminComment" not in event.data["fields"] or not words or "n" in words:
+        return
+    for what in left_of_ours(job, now, is_near=event.by in tale.refused_nodes.get(job.id, ())):
+        yield f"left on the job: {told}: {what}"
+    if "free" in words and now.begin_s > event.wall_s + ROUNDING_S and not _is_slurms_or_owners(event, tale, job):
+        yield f"left on the job: {told}: a begin time {now.begin_s - event.wall_s:.0f} s ahead"
+
+
+def left_of_ours(job: Job, now: Now, *, is_near: bool = False) -> Iterator[str]:
+    """What a job has of a placement of ours. `is_near`: nodes of a change that Slurm refused may still be there."""
+    for name in GIVEN_BACK:
+        has, own = getattr(now, name), job.own[name]
+        if own is not UNKNOWN and has != own and not (is_near and name in ("nodes", "min_cpus_per_node")):
+            yield f"{name} {has}, its owner's are {own}"
+    if now.site_factor:
+        yield "the boost"
+    if has_grant(now.extra) and now.extra != job.own_extra and job.own["extra"] is not UNKNOWN:
+        yield "the grant"
+
+
+def _is_slurms_or_owners(event: Event, tale: Tale, job: Job) -> bool:
+    """Whether a begin time ahead is the owner's, or Slurm's own after a requeue, or we could not have seen it."""
+    begin_s = event.data["now"].begin_s
+    is_slurms = begin_s == event.data["was"].begin_s and len(job.started_s) > 0
+    is_owners = job.own["begin_s"] in (begin_s, UNKNOWN)
+    return is_slurms or is_owners or tale.jobs.is_unseen(job, event.by, "begin_s")
+
+
+# --- gates
+
+
+def gated_too_long(event: Event, tale: Tale) -> Iterator[str]:
+    """No gate is further away than a lease, and none so far that the job would miss its deadline."""
+    if "now" not in event.data or not (event.kind == "submit" or event.by in OURS):
+        return
+    now, wall_s = event.data["now"], event.wall_s
+    job = tale.jobs.of.get(event.job)
+    own_s = event.data["asked"].get("begin_s", 0) if event.kind == "submit" else job.own["begin_s"] if job else 0
+    is_written = event.kind == "submit" or "StartTime" in event.data.get("fields", ())
+    if not is_written or now.begin_s <= wall_s or now.begin_s == own_s:
+        return
+    # A clock that was set back between our look and our change makes a gate longer, by as much.
+    from_s = max(wall_s, tale.jobs.looked_wall_s.get(event.by, 0.0))
+    lease_s = tale.first_lease_s if event.kind == "submit" else tale.lease_s
+    ahead_s = now.begin_s - from_s - ROUNDING_S - (LONGEST_LOOK_S if tale.is_safety_only else 0.0)
+    told = f"gated too long: job {event.job} by {event.by} at {event.at_s:.3f} s"
+    if ahead_s > lease_s:
+        yield f"{told}: {ahead_s:.0f} s, a lease is {lease_s:.0f} s"
+    # The submit filter cannot see the deadline of a job that says it on the command line.
+    is_seen = event.kind != "submit" and not tale.jobs.is_unseen(tale.jobs.of[event.job], event.by)
+    if not tale.is_safety_only and is_seen and now.begin_s > tale.latest_s(now) + ROUNDING_S:
+        yield f"{told}: it would miss its deadline"
+
+
+def gated_while_off(event: Event, tale: Tale) -> Iterator[str]:
+    """While nobody shows a sign of life, with the kill switch or in another mode new jobs pass through ungated."""
+    if event.data["verdict"] != "gated":
+        return
+    services, told = tale.services, f"gated while off: job {event.job} was submitted at {event.at_s:.3f} s"
+    if services.kill_switch_since_s is not None:
+        yield f"{told}, with the kill switch on"
+    elif services.is_stale(int(event.wall_s)):  # the filter sees whole seconds
+        yield f"{told}, without a heartbeat"
+    elif services.mode != "enforce":
+        yield f"{told}, in the mode {services.mode}"
+
+
+def placed_while_off(event: Event, tale: Tale) -> Iterator[str]:
+    """A cycle that begins with the kill switch on places nothing."""
+    since_s = tale.services.kill_switch_since_s
+    if event.by in OURS and _places(event) and since_s is not None and since_s < tale.began_s.get(event.by, 0.0):
+        yield f"gated while off: job {event.job} was placed at {event.at_s:.3f} s; the kill switch was on"
+
+
+def forbidden(event: Event, _tale: Tale) -> Iterator[str]:
+    """We never hold or release a job, and our policies here never requeue, suspend, resume or cancel one."""
+    if event.by in OURS:
+        yield f"not ours to do: {event.by} did a {event.kind} of job {event.job} at {event.at_s:.3f} s"
