@@ -81,7 +81,7 @@ end
 local HINTS = { [0] = "alpha=0.9", "max_scale=4", "program=mg" }
 local EVERYTHING = {
   reservation = large("a"), tres_per_job = large("b"), features = large("c"), req_nodes = large("d"),
-  exc_nodes = large("e"), licenses = large("f"), extra = large("g"), comment = large("h"), network = large("i"),
+  exc_nodes = large("e"), licenses = large("f"), admin_comment = large("g"), comment = large("h"), network = large("i"),
   prefer = large("j"), script = large("k"),
 }
 
@@ -97,8 +97,8 @@ local CLASSES = {
   { "large comment: sns:program=", { comment = large("a", "sns:program=") } },
   { "large comment: unknown key", { comment = large("a", "sns:") } },
   { "large comment: no hints", { comment = large("hello, world=") } },
-  { "large extra: a mark", { extra = large("alpha=0.1 ", "sns:1 ") } },
-  { "large extra: other", { extra = large("hello, world=") } },
+  { "admin comment of 1 KiB", { admin_comment = text(1024, "hello, world=") } },
+  { "begin time of the owner's", { begin_time = 4000000000 } },
   { "large partition: commas", { partition = large(",") } },
   { "large partition: one name often", { partition = large("p1,") } },
   { "large partition: unknown names", { partition = large("q1,") } },
@@ -118,6 +118,11 @@ local CLASSES = {
   { "large script: #BB after a command", { script = large("#BB\n", "true\n") } },
   { "large script: empty lines", { script = large("\n") } },
   { "large script: #SBATCH", { script = large("#SBATCH -n1\n") } },
+  { "script of options: #SBATCH", { script = text(3600, '#SBATCH --x="y"\n', "#!/bin/sh\n") } },
+  { "script of options: one of dashes", { script = text(3600, "-", "#SBATCH ") } },
+  { "script of options: quotes", { script = text(3600, '"', "#SBATCH ") } },
+  { "script of comments: #S", { script = text(3600, "#S\n") } },
+  { "script of comments: #SB", { script = text(3600, "#SB\n") } },
   { "large script: one line", { script = large("x") } },
   { "SPANK: 64 options", spank(64, function(index) return OPTION .. "alpha=0." .. index end) },
   { "SPANK: 100,000 entries", spank(100000, function(index) return "VARIABLE_" .. index .. "=" .. index end) },
@@ -127,7 +132,8 @@ local CLASSES = {
   { "environment: 100,000 variables", { environment = environment(100000) } },
   { "all that passes", {
     comment = text(1024, "a"), partition = text(1024, ","), tres_per_task = text(1024, ","),
-    script = text(240 * 1024, "x", ("\n"):rep(4000) .. "true\n"), environment = environment(100000),
+    admin_comment = text(1024, "a"),
+    script = text(240 * 1024, "x", ("#SBATCH '-'\n"):rep(330) .. "true\n"), environment = environment(100000),
     spank_job_env_size = 64,
     spank_job_env = entries(64, function(index) return "_SLURM_SPANK_OPTION_other_option=" .. index end),
   } },

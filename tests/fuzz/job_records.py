@@ -9,7 +9,7 @@ import re
 from random import Random
 from typing import Any
 
-from material import _bytes, _piece, extra
+from material import _bytes, _piece, admin_comment
 
 NO_VAL16, INFINITE16 = 0xFFFE, 0xFFFF
 NO_VAL, INFINITE = 0xFFFFFFFE, 0xFFFFFFFF
@@ -33,7 +33,7 @@ MEMORY = (
     MEM_PER_CPU + 4500,
     MEM_PER_CPU + 2**62 - 1,
 )
-TIMES = (0, 1, 99_000, 100_060, 2**31, 2**32 + 7, 2**62, NO_VAL)
+TIMES = (0, 1, 99_000, 100_060, 107_000, 2**31, 2**32 + 7, 2**62, NO_VAL)
 GRES = (
     *("gres:llc:4", "gres/llc:4", "llc:4,membw:10", "a:b:0k", "gpu:a100:2,nvme", "gpu", "fpga:1", "fpga:20K", "llc:1G"),
     *(
@@ -56,7 +56,7 @@ BAD_TRES = ("gres/gpu:a100=2", "gres/x=20K", "gres/=", "mem=", "gres/gpu:a:b=1",
 NODES = ("", "", "", "c1", "c[1-2]", "c2,c1", "c1,c1", "c[1", "@all", "c1!c2", "c1&c2", "c9", "é", "c[1-2][3-4]")
 DEPENDENCIES = ("", "", "", "afterok:52(unfulfilled)", "afterany:41_*(failed)", "singleton(unfulfilled)", "satisfy:1")
 STATES = (*("PENDING",) * 8, "RUNNING", "SUSPENDED", "COMPLETING", "COMPLETED", "REQUEUED", "CONFIGURING", "INVALID")
-REASONS = ("None", "JobHeldUser", "JobHeldUser", "JobHeldAdmin", "BadConstraints", "Resources", "Priority", "QOSx")
+REASONS = ("None", "BeginTime", "JobHeldUser", "JobHeldAdmin", "BadConstraints", "Resources", "Priority", "QOSx")
 SHARING = ("OK", "OK", "OK", "OK", "NO", "YES", "USER", "MCS", "TOPO")
 ARRAYS = ("", "", "0-9", "0-9%2", "1-2,5,190,...", "3", "0-900:3", "%", "x", "9-1", "-", "1-", "0-4000000")
 
@@ -176,7 +176,7 @@ FIELDS: dict[str, tuple[Any, Any]] = {
     **dict.fromkeys(
         ("name", "account", "qos", "comment", "reservation", "burst_buffer", "federation_origin"), (_text, "text")
     ),
-    "extra": (_text, "extra"),
+    **dict.fromkeys(("admin_comment", "extra"), (_text, "note")),
     "partition": (_text, "partition"),
     **dict.fromkeys(("constraints", "preferred_features", "batch_constraints", "licenses"), (_list, "text")),
     "cluster_constraints": (_list, "text"),
@@ -200,7 +200,7 @@ FIELDS: dict[str, tuple[Any, Any]] = {
     ),
     **dict.fromkeys(("submit_time", "eligible_time", "start_time", "end_time", "deadline"), (_time, TIMES)),
     "suspend_time": (_time, TIMES),
-    "time_limit": (_time, WIDE),
+    **dict.fromkeys(("time_limit", "time_limit_min"), (_time, WIDE)),
     "memory": (_same, MEMORY),
     "memory_per_cpu": (_per_cpu, None),
     "memory_per_node": (_per_node, None),
@@ -215,18 +215,19 @@ FIELDS: dict[str, tuple[Any, Any]] = {
 }
 READ = {name: convert for name, (convert, _) in FIELDS.items()}
 
-#: A held job of ours as Slurm stores it; `job_record` changes some of its fields.
-HELD: dict[str, Any] = {
+#: A gated job of ours as Slurm stores it; `job_record` changes some of its fields.
+GATED: dict[str, Any] = {
     **{name: b"" for name, (convert, _) in FIELDS.items() if convert in (_text, _list, _gres, _array, _dependencies)},
     **{name: 0 for name, (convert, _) in FIELDS.items() if convert in (_flag, _time)},
     **dict.fromkeys(("temporary_disk_per_node", "array_tasks_parallel", "required_switches"), NO_VAL),
     **dict.fromkeys(("sockets_per_node", "cores_per_socket", "threads_per_core", "ntasks_per_node"), NO_VAL16),
     **dict.fromkeys(("cores_reserved_for_system", "threads_reserved_for_system"), NO_VAL16),
-    "extra": b"sns:1",
+    "admin_comment": b"sns:2 g=107000",
+    "eligible_time": 107_000,
     "partition": b"main",
     "account": b"physics",
     "state": "PENDING",
-    "state_reason": "JobHeldUser",
+    "state_reason": "BeginTime",
     "resource_sharing": "OK",
     "num_nodes": 1,
     "max_nodes": 1,
@@ -235,7 +236,7 @@ HELD: dict[str, Any] = {
     "cpus_per_task": 1,
     "min_cpus_per_node": 1,
     "user_id": 2001,
-    "priority": 0,
+    "priority": 1500,
     "nice": 2**31,
     "requeue_count": 0,
     "is_batch_job": 1,
@@ -258,8 +259,8 @@ def _stored(random: Random, name: str) -> Any:
         return random.choice(REASONS)
     if name == "resource_sharing":
         return random.choice(SHARING)
-    if choices == "extra":
-        return extra(random).encode("utf-8", "surrogateescape")
+    if choices == "note":
+        return admin_comment(random).encode("utf-8", "surrogateescape")
     if choices == "partition":
         return random.choice((b"main", b"main", b"main,small", b"small", b"plain", b"", b",", b"\xff"))
     if choices == "text" or isinstance(choices[0], str):
@@ -277,4 +278,4 @@ def job_record(random: Random, identity: int) -> RawJob:
     names = _WRITABLE if random.random() < 0.05 else random.sample(_WRITABLE, random.randint(0, 6))
     if random.random() < 0.3:
         names = [*names, "required_nodes", "nice"]
-    return RawJob(**{**HELD, "id": identity, **{name: _stored(random, name) for name in names}})
+    return RawJob(**{**GATED, "id": identity, **{name: _stored(random, name) for name in names}})

@@ -1,4 +1,4 @@
-"""Random input as hostile or careless people may write it: hints, marks, configurations and requests.
+"""Random input as hostile or careless people may write it: hints, records, configurations and requests.
 
 Each input is made of words that have a meaning at that place, of bytes that have a meaning for a shell, a terminal, Lua
 or YAML, and of arbitrary bytes, so that most cases pass the first check. These are plain functions of `random.Random`
@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 
 from slurm_sns.submit.hints import FLAGS, KEYS, MOST_BYTES, VALUED
+from slurm_sns.submit.messages import as_bytes
 from slurm_sns.submit.submission import Submission
 
 HOSTILE = (
@@ -22,8 +23,24 @@ NUMBERS = (
     *("1e-1", "nan", "inf", "+1", "-0", "1,5", "18446744073709551616", "9" * 40, "0.1234567891", "\u0661"),
     *("2147483645", "2147483646"),
 )
-MARKED = ("nice", "fixed", "advised")  # words of a mark that are not hints
-WORDS = ("sns:", "sns:1", "sns:off", "off", "yes", "no", "mg", "mix-fit", "first-fit", *MARKED, ",", "=", ":", " ")
+NOTED = ("fixed", "g", "b", "r", "n", "at", "t", "tg", "mo", "mg", "w", "bw", "free")  # what a record has beside hints
+WORDS = (
+    "sns:",
+    "sns:2",
+    "sns:grant=1:k:41.0",
+    "sns:off",
+    "off",
+    "yes",
+    "no",
+    "mg",
+    "mix-fit",
+    "first-fit",
+    *NOTED,
+    ",",
+    "=",
+    ":",
+    " ",
+)
 
 
 def _bytes(random: Random, most: int = 24) -> str:
@@ -40,7 +57,8 @@ def _piece(random: Random) -> str:
 
 
 def _text(random: Random, most: int = 7) -> str:
-    return "".join(_piece(random) for _ in range(random.randint(0, most)))
+    pieces = "".join(_piece(random) for _ in range(random.randint(0, most)))
+    return as_bytes(pieces).decode("utf-8", "surrogateescape")  # bytes of two pieces may be one letter
 
 
 _VALUES = (*NUMBERS, *NUMBERS, *HOSTILE, "mg", "mix-fit", "first-fit", "yes", "no", "", "a" * 64, "a" * 65)
@@ -53,7 +71,7 @@ def _value(random: Random) -> str:
 def _key(random: Random) -> str:
     if random.random() < 0.85:
         return random.choice(KEYS)
-    return random.choice(("off", "Alpha", "max_scale", "", *MARKED)) if random.random() < 0.5 else _piece(random)
+    return random.choice(("off", "Alpha", "max_scale", "", *NOTED)) if random.random() < 0.5 else _piece(random)
 
 
 def _entry(random: Random) -> str:
@@ -76,22 +94,24 @@ def submission(random: Random) -> Submission:
     return Submission(
         comment=comment(random),
         options=tuple((_key(random), _value(random)) for _ in range(count)),
-        extra=random.choice(("", "", "", "", "", "sns:1", "x")),
+        admin_comment=random.choice(("", "", "", "", "sns:2", "x", _text(random))),
+        begin_time=random.choice((None, None, None, 0, 999, 1000, 1001, 1060, 5000, 10**11, 2**63 - 1)),
         partition=random.choice(("big", "big", "big", "small", "", "x")),
     )
 
 
-def extra(random: Random) -> str:
-    """The text of a job's Extra field: mostly a mark, or nearly one."""
+def admin_comment(random: Random) -> str:
+    """The text of a job's AdminComment field: mostly a record, or nearly one."""
     if random.random() < 0.1:
         return _text(random)
-    hinted = [key for key in (*VALUED, "nice", *FLAGS, "fixed", "advised") if random.random() < 0.3]
-    words = [key if random.random() < 0.4 else f"{key}={_value(random)}" for key in hinted]
+    noted = [key for key in (*VALUED, *FLAGS, *NOTED) if random.random() < 0.2]
+    words = [key if random.random() < 0.3 else f"{key}={_value(random)}" for key in noted]
     if random.random() < 0.1:
         words.insert(random.randint(0, len(words)), _piece(random))
     if random.random() < 0.1:
         random.shuffle(words)
-    return random.choice(("sns:1", "sns:1", "sns:1", "sns:2", "")) + "".join(f" {word}" for word in words)
+    text = random.choice(("sns:2", "sns:2", "sns:2", "sns:1", "")) + "".join(f" {word}" for word in words)
+    return text if random.random() < 0.7 else random.choice((f"{_text(random)};{text}", f"{text};{_text(random)}"))
 
 
 # --- configurations: a small valid one in which some values, keys and bytes are replaced
@@ -198,9 +218,8 @@ def _json(random: Random, depth: int = 3) -> Any:
 def _request(random: Random) -> Any:
     if random.random() < 0.1:
         return _json(random)
-    command = (
-        random.choice(("status", "queue", "explain", "explain", "profile")) if random.random() < 0.8 else _json(random)
-    )
+    commands = ("status", "queue", "explain", "explain", "profile", "release")
+    command = random.choice(commands) if random.random() < 0.8 else _json(random)
     request = {"command": command}
     if random.random() < 0.6:
         request["job_id"] = random.choice((1, 2, 3, 4, 5, 6)) if random.random() < 0.6 else _json(random)

@@ -1,4 +1,4 @@
-"""Fuzz one target for a long time: `python tests/fuzz/run.py hints|marks|config|requests|jobs COUNT [SEED]`.
+"""Fuzz one target for a long time: `python tests/fuzz/run.py hints|records|config|requests|jobs COUNT [SEED]`.
 
 Runs COUNT cases in rounds, each with its own seed (SEED, SEED + 1, ...). A failure names its seed, by which it can be
 repeated. Prints the number of cases and the rate. tests/fuzz/test_fuzz.py is the quick form of the same checks.

@@ -15,7 +15,7 @@ from typing import Any, Self
 
 import material
 from job_records import RawJob, job_record
-from live import ALICE, BOB, ENFORCE, NOW, job, look, node, record, running, situation, tasks
+from live import ALICE, BOB, ENFORCE, FOREIGN, NOW, job, look, node, running, situation, tasks
 from lua_judge import LuaJudge
 
 from slurm_sns.config import Config, load
@@ -29,13 +29,16 @@ from slurm_sns.render.texts import texts
 from slurm_sns.resources import shared_path
 from slurm_sns.scheduler.answers import Answers
 from slurm_sns.scheduler.cycle_history import Recent
+from slurm_sns.scheduler.gate.orders import free
+from slurm_sns.scheduler.gate.status import Status
 from slurm_sns.scheduler.observe.observed import ObservedJob
-from slurm_sns.scheduler.observe.reconcile import reconcile
-from slurm_sns.scheduler.observe.records import JobRecord, Stage
+from slurm_sns.scheduler.release import Asked
+from slurm_sns.scheduler.remembered import Try
 from slurm_sns.scheduler.view import View
 from slurm_sns.slurm import translate
 from slurm_sns.sockets.unix_socket import ControlSocket
-from slurm_sns.submit import mark
+from slurm_sns.submit import grant_note
+from slurm_sns.submit import record as submit_record
 from slurm_sns.submit.judge import Manage, Refuse, judge
 from slurm_sns.submit.submission import Submission
 from slurm_sns.submit.table import FilterTable, NodeShape
@@ -68,7 +71,7 @@ class Target:
 class Hints(Target):
     """Lua and Python give the same verdict on the same bytes.
 
-    A refusal is one printable ASCII line; a mark that they write is recognised as a mark.
+    A refusal is one printable ASCII line. The record that they write can be read, and what stood before it stays.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -81,28 +84,44 @@ class Hints(Target):
     def _check(self, jobs: list[Submission]) -> None:
         for job_, said in zip(jobs, self._lua.judge_all(jobs, TABLE, 1000, 1000, False), strict=True):
             verdict = judge(job_, TABLE, 1000, 1000, False)
-            assert said == verdict, (job_.comment, job_.options)
+            assert said == verdict, job_
             if isinstance(verdict, Refuse):
                 assert verdict.message.isascii(), (verdict, job_.comment)
                 assert verdict.message.isprintable(), (verdict, job_.comment)
             if isinstance(verdict, Manage):
-                assert mark.is_marked(verdict.extra), (verdict, job_.comment)
+                noted = submit_record.read(verdict.admin_comment)
+                assert noted is not None, (verdict, job_)
+                assert (noted.gate_s, noted.free_why) == (verdict.begin_s, ""), (verdict, job_)
+                assert verdict.admin_comment.startswith(job_.admin_comment), (verdict, job_)
 
     def __exit__(self, *_: object) -> None:
         self._lua.close()
 
 
-class Marks(Target):
-    """A job's Extra field is our mark in its only form, or it is not our mark."""
+class Records(Target):
+    """Any AdminComment can be read: a record in its only form, or none. A record written into it is read back.
+
+    The same text as a job's Extra: a grant written into it is found there, and taken off without a trace.
+    """
+
+    TOKEN = "1:key:41.0"
 
     def __init__(self, _folder: Path) -> None:
         """Nothing is kept."""
 
     def check(self, random: Random, cases: int) -> None:
         for _ in range(cases):
-            extra = material.extra(random)
-            hints = mark.read(extra)
-            assert hints is None or mark.write(hints) == extra, extra
+            text = material.admin_comment(random)
+            noted = submit_record.read(text)
+            if noted is not None and noted.free_why != submit_record.UNREADABLE:
+                assert submit_record.segment(noted) in text, text
+            gated = submit_record.Record(gate_s=5)
+            assert submit_record.read(submit_record.written(text, gated)) == gated, text
+            granted = grant_note.with_grant(text, self.TOKEN)
+            if granted is not None:
+                assert grant_note.grant_in(granted) == self.TOKEN, text
+                owners = grant_note.without_grant(text)
+                assert grant_note.without_grant(granted) == (text if owners is None else owners), text
 
 
 class Configurations(Target):
@@ -160,7 +179,7 @@ class Requests(Target):
     def __init__(self, folder: Path) -> None:
         self._path = folder / "socket"
         others = {"user_id": BOB, "user": OTHER, "name": OTHER}
-        pass_through = {"extra": "", "priority": 900}
+        pass_through = {**FOREIGN, "priority": 900}
         jobs = (
             tasks(1, 2),
             job(2, **others),
@@ -169,12 +188,14 @@ class Requests(Target):
             job(5, **pass_through, **others),
             job(6, array_id=6, array_tasks="2-9", **pass_through),
         )
+        self._own = {each.id for each in jobs if each.user_id == ALICE}
         seen = situation(look(*jobs))
         profiles = {each.name: each for each in read_profiles(shared_path("conf/profiles/spread-n-share.yaml"))}
-        view = View(NOW, 0.01, "enforce", False, 1, 0, seen, Plan(waiting={1: "w", 2: "w"}), profiles)
+        view = View(NOW, 0.01, "enforce", False, 1, 0, 0, seen, Plan(waiting={1: "w", 2: "w"}), profiles)
         recent = Recent()
         recent.publish(view)
-        answers = Answers(recent, _NoDecisions(), _NoPolicy(), frozenset({0}), settings=ENFORCE)
+        self._asked = Asked()
+        answers = Answers(recent, _NoDecisions(), _NoPolicy(), frozenset({0}), settings=ENFORCE, asked=self._asked)
         self._socket = ControlSocket(
             self._path, lambda request, _: answers.answer(request, ALICE), trusted=frozenset({os.getuid()})
         )
@@ -186,6 +207,7 @@ class Requests(Target):
             reply = json.loads(self._answer(line))
             assert reply.keys() in ({"answer"}, {"error", "bad_input"}), (line, reply)
             assert OTHER not in json.dumps(reply), (line, reply)
+            assert self._asked.take() <= self._own, (line, reply)
             if "error" in reply:
                 assert reply["bad_input"] is True, (line, reply)
 
@@ -233,24 +255,20 @@ class JobRecords(Target):
         seen = [translate.job(record, shows_estimates=random.random() < 0.5) for record in records]
         for each, raw in zip(seen, records, strict=True):
             assert each.id == raw.id
-            assert translate.held_job(raw).address, raw.raw
             self._bounded(each)
+            order = free(each, "tested", NOW)
+            assert order is None or submit_record.read(order.admin_comment).is_slurms, (raw.raw, order)
         self.unreadable += sum(bool(each.unreadable) for each in seen)
         nodes = (node("c1"), node("c2"), node("s1", 4), node("q1", partitions=frozenset({"quiet"})))
-        known = [each for each in (self._record(random, each) for each in seen) if each is not None]
-        of = situation(look(sound, *seen, nodes=nodes), *known, settings=QUIET)
+        tries = [Try(each.id, each.submit_s, failures=1) for each in seen if random.random() < 0.5]
+        of = situation(look(sound, *seen, nodes=nodes), *tries, settings=QUIET)
         plan = self._policy.plan(of.snapshot)
         assert [start.nodes for start in plan.starts if start.job_id == GOOD] == [("q1",)]
         assert all(-(2**62) < amount < 2**62 for each in of.snapshot.nodes for amount in each.free)
         for settings in (QUIET, replace(QUIET, mode="observe")):
-            jobs = (sound, *(translate.held_job(raw) for raw in records))
-            found = reconcile(jobs, {each.job_id: each for each in known}, settings, NOW).found
+            found = situation(look(sound, *seen, nodes=nodes), *tries, settings=settings).statuses
             assert found.keys() == {GOOD, *(each.id for each in seen)}
-
-    def _record(self, random: Random, seen: ObservedJob) -> JobRecord | None:
-        if random.random() < 0.5:
-            return None
-        return record(seen.id, random.choice(list(Stage)), submit_s=seen.submit_s, nodes=random.choice(((), ("c1",))))
+            assert found[GOOD] is Status.GATED
 
     def _bounded(self, seen: ObservedJob) -> None:
         for name in ("tasks", "cpus", "cpus_per_task", "memory_per_cpu_mb", "memory_per_node_mb", "ways", "walltime_s"):
@@ -262,7 +280,7 @@ class JobRecords(Target):
 GOOD, LOOK = 10**9, 200
 QUIET = replace(ENFORCE, partitions=ENFORCE.partitions | {"quiet"})
 
-TARGETS = {"hints": Hints, "marks": Marks, "config": Configurations, "requests": Requests, "jobs": JobRecords}
+TARGETS = {"hints": Hints, "records": Records, "config": Configurations, "requests": Requests, "jobs": JobRecords}
 
 
 def folder() -> "tempfile.TemporaryDirectory[str]":

@@ -5,7 +5,7 @@ from random import Random
 import pytest
 from targets import TARGETS, Configurations
 
-CASES = {"hints": 10_000, "marks": 20_000, "config": 1_000, "requests": 1_500, "jobs": 4_000}
+CASES = {"hints": 10_000, "records": 20_000, "config": 1_000, "requests": 1_500, "jobs": 4_000}
 
 
 @pytest.mark.parametrize("name", TARGETS)
