@@ -101,7 +101,7 @@ def warm_up(policy: Policy) -> float:
     """Plan a small snapshot, so that all code that is compiled at its first use is compiled; return the seconds taken.
 
     The first time on a machine this takes a while (the result is kept in NUMBA_CACHE_DIR). It must be complete before
-    the first heartbeat: a scheduler that compiles while jobs are held looks dead.
+    the first heartbeat: a scheduler that compiles while jobs wait looks dead.
     """
     began_s = time.monotonic()
     room = Resources(8, 8192, 8, 8)

@@ -46,7 +46,7 @@ class StopSignal:
         return self._last is not None
 
     def hands_over(self) -> bool:
-        """Whether another process takes over the held jobs."""
+        """Whether another process takes over the waiting jobs."""
         return self._last == signal.SIGUSR1
 
     def now(self) -> float:

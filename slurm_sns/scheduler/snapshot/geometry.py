@@ -2,9 +2,9 @@
 
 A job that fixes its geometry (-N, --ntasks-per-node, --distribution) keeps it. A job that only gives -n gets the fewest
 nodes that can hold it, in equal parts: n = ceil(P/T), c = ceil(P/n) for P processes and T cores of a node. Then it gets
-only as many nodes as that fills, so that no node stays empty: n = ceil(P/c). The mark says which of the two a job is,
+only as many nodes as that fills, so that no node stays empty: n = ceil(P/c). The record says which of the two a job is,
 because Slurm does not: after a placement it shows our tasks per node as if the job had asked for them. Owners also fix
-the geometry when they give a held job a number of nodes.
+the geometry when they give a gated job a number of nodes.
 """
 
 from collections.abc import Iterable, Sequence

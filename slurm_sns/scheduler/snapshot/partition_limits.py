@@ -1,6 +1,6 @@
 """What Slurm's partitions allow now: checked before a placement, so that no job is placed where it would not start.
 
-A job that its partitions do not let start waits, held by us, until they do; Slurm alone would let it wait as well. In
+A job that its partitions do not let start stays gated until they do; Slurm alone would let it wait as well. In
 the state DRAIN a partition takes no new jobs, but starts those that it has. A QOS may exempt its jobs from a limit.
 Slurm itself checks the limits of users and accounts: when such a limit keeps a placed job from starting, Slurm's reason
 names it. `account_limits` changes nothing whose limit Slurm could then no longer check.

@@ -149,7 +149,7 @@ def _of_arrays(plannable: Plannable, surveyed: Survey, queue_depth: int) -> tupl
 
 def _is_in_backlog(job: ObservedJob, status: Status, settings: Settings, now_s: float) -> bool:
     """Whether the job waits in Slurm's own queue, and we neither placed it nor plan it."""
-    if not waits_in_slurms_queue(job, now_s):  # most jobs of a long queue are held or run
+    if not waits_in_slurms_queue(job, now_s):  # most jobs of a long queue are gated or run
         return False
     return not occupies_placement(status) and not is_to_be_planned(job, status, settings)
 

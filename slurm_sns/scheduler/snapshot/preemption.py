@@ -1,6 +1,6 @@
 """Which jobs may preempt others. These jobs are left to Slurm: only Slurm can preempt a running job.
 
-Our plans count the resources of running jobs as taken. A job that may preempt them would wait for them, held by us,
+Our plans count the resources of running jobs as taken. A job that may preempt them would wait for them, gated by us,
 where Slurm alone starts it at once. Jobs that may be preempted stay managed: Slurm considers the jobs that may preempt
 them first (sort_job_queue2), whatever their priorities, so no placement takes what was freed for another job.
 
