@@ -235,8 +235,8 @@ class CarryingOut:
         self._log(f"job {job.label}: {why}")
         array = task_of(job.id)
         known = job if array is None else situation.jobs[array[0]]  # a task's try is that of its array's record
-        tries = self._tries.now
-        tries[known.id] = failed(known, tries.get(known.id), why, self._settings, self._clock.now())
+        before = situation.surveyed.tries.get(known.id)  # so that several tasks of an array count once in a cycle
+        self._tries.now[known.id] = failed(known, before, why, self._settings, self._clock.now())
         return why
 
     def _log_placement(self, start: Start, job: ObservedJob, previous: Start | None) -> None:

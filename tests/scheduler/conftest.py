@@ -1,6 +1,6 @@
-"""Make `live` and `fake_slurm` importable: pytest's importlib mode puts no test folder on the path."""
+"""Make `live`, `fake_slurm` and `gate_jobs` importable: pytest's importlib mode puts no test folder on the path."""
 
 import sys
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).parent))
+sys.path += [str(Path(__file__).parent), str(Path(__file__).parent / "gate")]

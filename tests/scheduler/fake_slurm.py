@@ -1,47 +1,36 @@
 """A small Slurm that enforces Slurm's rules, and fakes of the other ports.
 
-A job is held, pending or running. Only a held job may be placed. A pending job starts at the next tick if it fits: on
-its node list if it has one, else on any node. No node is ever over its capacity, in cores.
+A pending job that is not held starts at the next tick after its begin time if it fits: on its node list if it has one,
+else on any node; the highest SiteFactor first. No node is ever over its capacity, in cores.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from live import NOW, job, node, rewritten
+from live import NOW, applied, comment, job, node
 
 from slurm_sns.errors import Refused, Unreachable
-from slurm_sns.model import NOTHING, Release, Requeue, Resources, Resume, SetShare, Suspend
+from slurm_sns.model import NOTHING, Requeue, Resources, Resume, SetShare, Suspend
 from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
+from slurm_sns.scheduler.gate.orders import GateOrder, OrderKind
 from slurm_sns.scheduler.loop import Scheduler
-from slurm_sns.scheduler.observe.arrays import Split, listed
-from slurm_sns.scheduler.observe.follow_up import Advise, Unpin
-from slurm_sns.scheduler.observe.nice import OwnNice
+from slurm_sns.scheduler.observe.arrays import listed
 from slurm_sns.scheduler.observe.observed import JobState, Observation
-from slurm_sns.scheduler.observe.records import Memory
-from slurm_sns.scheduler.orders import EndHold, PlacementOrder, one_by_one
+from slurm_sns.scheduler.observe.task_ids import task_of
+from slurm_sns.scheduler.orders import one_by_one
 from slurm_sns.scheduler.ports import Ports
-from slurm_sns.submit import mark
+from slurm_sns.scheduler.remembered import Memory
 
-#: The method of FakeSlurm for each order.
-METHODS = {
-    PlacementOrder: "place",
-    Unpin: "unpin",
-    Release: "release",
-    Advise: "advise",
-    EndHold: "end_hold",
-    Split: "split",
-    OwnNice: "restore_nice",
-    Suspend: "suspend",
-    Resume: "resume",
-    Requeue: "requeue",
-    SetShare: "set_share",
-}
+#: The method of FakeSlurm for each order of a policy.
+METHODS = {Suspend: "suspend", Resume: "resume", Requeue: "requeue", SetShare: "set_share"}
+#: The first lease, which the submit filter writes, and the time for which Slurm gates a requeued job.
+FIRST_LEASE_S, REQUEUE_DELAY_S = 60, 121
 
 
 def carry_out(slurm, order) -> None:
     """Have a FakeSlurm, or a wrapper around one, carry out an order."""
-    getattr(slurm, METHODS[type(order)])(order)
+    getattr(slurm, order.kind.value if isinstance(order, GateOrder) else METHODS[type(order)])(order)
 
 
 class FakeSlurm:
@@ -58,25 +47,25 @@ class FakeSlurm:
         self.starts_nothing = False
         self.limits: dict[str, int] = {}  # account -> the cores that its jobs may hold
         self.in_use: list[int] = []  # cores, tick by tick
-        self.restored: list[int] = []
+        self.orders: list[GateOrder] = []  # those that were carried out
         self.shares: dict | None = None
         self.min_job_age_s = 0  # Slurm's MinJobAge is 300: it shows jobs for that long after their end
-        self.ignores_nice = False
+        self.shown: dict = {}  # more of the observation
 
-    def submit(self, *tasks: int, run_s: float = 3.0, **fields) -> None:
-        """Submit held jobs of ours, one for each number of tasks."""
+    def submit(self, *tasks: int, run_s: float = 3.0, words: str = "", **fields) -> None:
+        """Submit jobs, one for each number of tasks, as the submit filter gates them."""
         for number in tasks:
             identity = len(self.run_s) + 1
-            spread = {"tasks": number, "nodes_max": 1 if number == 1 else None, "submit_s": int(self.time_s)}
-            self.jobs[identity] = job(identity, **spread, **fields)
+            gate_s = int(self.time_s) + FIRST_LEASE_S
+            gated = {"admin_comment": comment(words, gate_s=gate_s), "begin_s": gate_s, "submit_s": int(self.time_s)}
+            spread = {"tasks": number, "nodes_max": 1 if number == 1 else None}
+            self.jobs[identity] = job(identity, **{**gated, **spread, **fields})
             self.run_s[identity] = run_s
 
-    def submit_array(self, expression: str, *, run_s: float = 3.0, **fields) -> int:
-        """Submit a held array of ours with tasks of one core, and return its id."""
+    def submit_array(self, expression: str, **fields) -> int:
+        """Submit an array with tasks of one core, and return its id."""
         identity = len(self.run_s) + 1
-        self.run_s[identity] = run_s
-        asked = {"array_id": identity, "array_tasks": expression, "submit_s": int(self.time_s), **fields}
-        self.jobs[identity] = job(identity, **asked)
+        self.submit(1, array_id=identity, array_tasks=expression, **fields)
         return identity
 
     # State
@@ -85,7 +74,7 @@ class FakeSlurm:
         nodes = [
             node(name, cores, taken=(self.used(name), self.memory_used_mb(name))) for name, cores in self.cores.items()
         ]
-        return Observation(tuple(self.jobs.values()), tuple(nodes))
+        return Observation(tuple(self.jobs.values()), tuple(nodes), **self.shown)
 
     def used(self, name: str) -> int:
         """The cores of the node that are taken; a suspended job does not keep its cores."""
@@ -102,48 +91,54 @@ class FakeSlurm:
     def execute(self, orders):
         return one_by_one(orders, lambda order: carry_out(self, order))
 
-    def place(self, placement) -> None:
-        start = placement.start
-        self.pending(start.job_id)
-        if self.jobs[start.job_id].priority != 0:
-            raise Refused("Job is not held")
-        tasks_per_node = start.alternative.tasks_per_node
-        placed = {"pinned_to": start.nodes, "nice": placement.nice, "priority": 1500, "reason": ""}
-        self.change(start.job_id, **placed, tasks_per_node=tasks_per_node)
-        if placement.extra is not None:
-            self.change(start.job_id, extra=placement.extra)
+    def place(self, order) -> None:
+        self.apply(order)
 
-    def unpin(self, change) -> None:
-        address = change.address or str(change.job_id)
-        job_id = next((each.id for each in self.jobs.values() if each.address == address), 0)
-        self.pending(job_id)
-        self.change(job_id, pinned_to=self.jobs[job_id].pinned_to if change.keeps_nodes else (), nice=change.nice)
-        if self.jobs[job_id].priority > 0:  # a held job stays as it is held
-            self.change(job_id, priority=0 if change.hold else 1000, reason="JobHeldUser" if change.hold else "")
-        if change.mark is not None:
-            self.change(job_id, extra=change.mark)
+    def regate(self, order) -> None:
+        self.apply(order)
 
-    def restore_nice(self, own) -> None:
-        if own.job_id not in self.jobs:
-            raise Refused("Job has already finished")
-        self.restored.append(own.job_id)
-        if not self.ignores_nice:
-            self.change(own.job_id, nice=own.nice)
+    def free(self, order) -> None:
+        self.apply(order)
 
-    def release(self, order) -> None:
-        self.pending(order.job_id)
-        extra = mark.given_to_slurm(self.jobs[order.job_id].hints)
-        self.change(order.job_id, priority=1000, **({} if extra is None else {"extra": extra}))
+    def renew(self, order) -> None:
+        self.apply(order)
 
-    def advise(self, order) -> None:
-        seen = self.jobs[order.job_id]
-        if seen.priority > 0:
-            self.change(order.job_id, extra=mark.given_to_slurm(seen.hints) or seen.extra)
+    def unboost(self, order) -> None:
+        self.apply(order)
 
-    def end_hold(self, order) -> None:
-        held = self.jobs[order.job_id]
-        if held.priority == 0 and held.is_slurms and held.reason not in ("JobHeldAdmin", "BadConstraints"):
-            self.change(order.job_id, priority=1000)
+    def apply(self, order: GateOrder) -> None:
+        """Change the job, as one RPC does: all of it or nothing. A task is split off its array's record first."""
+        of_array = task_of(order.job_id)
+        found = self.jobs.get(order.job_id) if of_array is None else self.task(*of_array)
+        if found is None:
+            raise Refused("Invalid job id specified")
+        if order.kind is not OrderKind.UNBOOST and found.state is not JobState.PENDING:
+            raise Refused("Job is no longer pending execution")
+        if of_array is not None:
+            assert order.address == "{}_{}".format(*of_array)
+            found = self.split(found, of_array[1]) if found.is_array_record else found
+        self.orders.append(order)
+        self.jobs[found.id] = applied(found, order, self.time_s)
+
+    def task(self, array_id: int, number: int):
+        """The job that is this task, or the record that it is in."""
+        for each in self.jobs.values():
+            is_in = each.is_array_record and number in listed(each.array_tasks)
+            if each.array_id == array_id and (is_in or each.array_task == number):
+                return each
+        return None
+
+    def split(self, record, number: int):
+        """Split a task off as Slurm does: it gets the next job id; the array's last task keeps the array's id."""
+        left = [each for each in listed(record.array_tasks) if each != number]
+        identity = len(self.run_s) + 1 if left else record.id
+        self.run_s[identity] = self.run_s[record.id]
+        self.jobs[identity] = replace(record, id=identity, array_task=number, array_tasks="")
+        if len(left) == 1:
+            self.change(record.id, array_task=left[0], array_tasks="")
+        elif left:
+            self.change(record.id, array_tasks=",".join(map(str, left)))
+        return self.jobs[identity]
 
     def suspend(self, order) -> None:
         """Free the job's cores, but not its memory and gres. As in Slurm, to suspend a suspended job is no error."""
@@ -162,15 +157,15 @@ class FakeSlurm:
         self.change(order.job_id, state=JobState.RUNNING, suspended_s=now_s, end_s=now_s + left_s)
 
     def requeue(self, order) -> None:
+        """End the run and let the job wait; Slurm gates it for a while."""
         self.require(order.job_id, JobState.RUNNING, JobState.SUSPENDED)
-        of = self.jobs[order.job_id]
+        of, now_s = self.jobs[order.job_id], int(self.time_s)
         if not of.may_restart:
             raise Refused("Requested operation is presently disabled")
-        waits = {"state": JobState.PENDING, "allocated": (), "restarts": of.restarts + 1, "submit_s": int(self.time_s)}
-        self.change(order.job_id, **waits, occupies=NOTHING)
+        waits = {"state": JobState.PENDING, "allocated": (), "restarts": of.restarts + 1, "submit_s": now_s}
+        self.change(order.job_id, **waits, occupies=NOTHING, begin_s=now_s + REQUEUE_DELAY_S)
         if order.pool:
-            held = {"priority": 0, "reason": "JobHeldUser", "pinned_to": (), "ways": 0, "bandwidth_gbps": 0}
-            self.change(order.job_id, partitions=(order.pool,), **held)
+            self.change(order.job_id, partitions=(order.pool,), pinned_to=(), ways=0, bandwidth_gbps=0)
 
     def set_share(self, order) -> None:
         """Do what an agent on the nodes would do; there is no agent unless a test sets `shares`."""
@@ -185,28 +180,13 @@ class FakeSlurm:
         if self.jobs[job_id].state not in states:
             raise Refused("Requested operation is not possible in the job's present state")
 
-    def split(self, split) -> None:
-        """Split tasks off as Slurm does: each gets the next job id; the array's last task keeps the array's id."""
-        array = self.jobs[split.array_id]
-        left = list(listed(array.array_tasks))
-        for task in split.tasks:
-            left.remove(task)
-            identity = len(self.run_s) + 1
-            self.run_s[identity] = self.run_s[split.array_id]
-            self.jobs[identity] = replace(array, id=identity, array_task=task, array_tasks="")
-        if len(left) == 1:
-            self.change(split.array_id, array_task=left[0], array_tasks="")
-        else:
-            self.change(split.array_id, array_tasks=",".join(map(str, left)))
-
-    def pending(self, job_id: int) -> None:
-        if job_id not in self.jobs:
-            raise Refused("Invalid job id specified")
-        if self.jobs[job_id].state is not JobState.PENDING:
-            raise Refused("Job is no longer pending execution")
-
     def change(self, job_id: int, **fields) -> None:
-        self.jobs[job_id] = rewritten(self.jobs[job_id], **fields)
+        self.jobs[job_id] = replace(self.jobs[job_id], **fields)
+
+    def status(self, job_id: int):
+        """The gate of the job: its nodes, whether its gate is shut, and why it is Slurm's."""
+        of = self.jobs[job_id]
+        return of.pinned_to, of.begin_s > self.time_s, of.record.free_why
 
     # Clock
 
@@ -235,9 +215,10 @@ class FakeSlurm:
                 self.ended.append(each.id)
             if self.jobs[each.id].state is JobState.ENDED and each.end_s + self.min_job_age_s <= self.time_s:
                 del self.jobs[each.id]
-        for each in list(self.jobs.values()):
-            if each.state is JobState.PENDING and each.priority > 0 and not self.starts_nothing:
-                self.start(each)
+        for each in sorted(self.jobs.values(), key=lambda each: -each.priority):
+            may_start = each.priority > 0 and each.begin_s <= self.time_s and not self.starts_nothing
+            if each.state is JobState.PENDING and may_start and not each.waits_for_others:
+                self.start(self.split(each, next(listed(each.array_tasks))) if each.is_array_record else each)
         self.in_use.append(sum(map(self.used, self.cores)))
 
     def start(self, waiting) -> None:
@@ -250,7 +231,8 @@ class FakeSlurm:
             each_needs = -(-waiting.tasks // len(nodes))
             if all(self.used(name) + each_needs <= self.cores[name] for name in nodes):
                 end_s = int(self.time_s + self.run_s[waiting.id])
-                holds = Resources(waiting.tasks, waiting.tasks * (waiting.memory_per_cpu_mb or 0))
+                whole_mb = (waiting.memory_per_node_mb or 0) * len(nodes)
+                holds = Resources(waiting.tasks, whole_mb or waiting.tasks * (waiting.memory_per_cpu_mb or 0))
                 started = {"state": JobState.RUNNING, "start_s": int(self.time_s), "end_s": end_s}
                 self.change(waiting.id, **started, allocated=nodes, occupies=holds)
                 self.started.append((waiting.id, nodes))
@@ -259,35 +241,35 @@ class FakeSlurm:
 
 @dataclass
 class FakeHistory:
-    records: dict = field(default_factory=dict)
+    tries: dict = field(default_factory=dict)
     broken: bool = False
     memory: Memory | None = None
-    together: bool = False  # records and memory were once saved in one call
 
     def load(self):
-        return dict(self.records)
+        return dict(self.tries)
 
     def load_memory(self, _policy):
         return self.memory
 
     def save(self, changed, gone, memory=None) -> None:
         if self.broken:
-            raise Unreachable("the store's job records cannot be written: database or disk is full")
+            raise Unreachable("the store's tries cannot be written: database or disk is full")
         self.memory = memory or self.memory
-        self.together = self.together or (memory is not None and bool(changed))
-        self.records |= {each.job_id: each for each in changed}
+        self.tries |= {each.job_id: each for each in changed}
         for job_id in gone:
-            self.records.pop(job_id, None)
+            self.tries.pop(job_id, None)
 
 
 @dataclass
 class FakeDecisions:
     cycles: list = field(default_factory=list)
     broken: bool = False
+    tasks: dict = field(default_factory=dict)
 
     def record(self, _at_s, snapshot, plan, notes, *, owners, explanations, tasks, repeated=()) -> None:  # noqa: ARG002
         if self.broken:
             raise Unreachable("the decision record cannot be written: disk I/O error")
+        self.tasks |= tasks
         self.cycles.append((snapshot, plan, dict(notes), dict(owners)))
 
     def of_job(self, _job_id):

@@ -1,12 +1,11 @@
-"""Jobs of the gate's tests, a Slurm that applies an order to one, and strategies that draw any job."""
+"""Jobs of the gate's tests, and strategies that draw any job."""
 
 from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from slurm_sns.scheduler.gate.orders import OPEN, GateOrder
-from slurm_sns.scheduler.gate.status import GateJob
-from slurm_sns.scheduler.observe.observed import JobState
+from slurm_sns.scheduler.gate.orders import BOOST
+from slurm_sns.scheduler.observe.observed import JobState, ObservedJob
 from slurm_sns.submit import record as records
 from slurm_sns.submit.hints import Hints
 from slurm_sns.submit.record import Memory, Record
@@ -20,7 +19,8 @@ HINTS = Hints(program="mg")
 def job_with(record=None, **fields):
     """A pending job whose AdminComment has this record."""
     comment = "" if record is None else records.written("", record)
-    return GateJob(id=7, state=JobState.PENDING, **{"admin_comment": comment, **fields})
+    shown = {"admin_comment": comment, "priority": 2526, **fields}
+    return ObservedJob(id=7, user_id=1, submit_s=0, state=JobState.PENDING, **shown)
 
 
 def gated(**fields):
@@ -32,29 +32,6 @@ def placed(noted=None, **fields):
     record = Record(HINTS, gate_s=GATE, nodes=("c1", "c2"), placed_s=NOW - 3)
     record = replace(record, **(noted or {}))
     return job_with(record, **{"begin_s": NOW - 3, "pinned_to": ("c2", "c1"), **fields})
-
-
-def applied(job: GateJob, order: GateOrder, now_s: int = NOW) -> GateJob:
-    """The job as slurmctld has it after this order (`_update_job` in job_mgr.c, as far as orders use it)."""
-    changes = {}
-    if order.admin_comment is not None:
-        changes["admin_comment"] = order.admin_comment
-    if order.begin_s is not None:
-        changes["begin_s"] = max(order.begin_s, now_s)
-        assert order.begin_s in (OPEN, changes["begin_s"])
-    if order.nodes is not None:
-        changes["pinned_to"] = order.nodes
-    if order.tasks_per_node is not None:
-        changes |= {"tasks_per_node": order.tasks_per_node or None, "tasks": order.tasks}
-    if order.gres is not None:
-        changes |= {"ways": order.gres[0], "bandwidth_gbps": order.gres[1], "has_other_gres": False}
-    if order.memory is not None:
-        mb = order.memory.mb
-        by_cpu = order.memory.is_by_cpu
-        changes |= {"memory_per_cpu_mb": mb if by_cpu else None, "memory_per_node_mb": None if by_cpu else mb}
-    if order.site_factor is not None:
-        changes["site_factor"] = order.site_factor
-    return replace(job, **changes)
 
 
 #: Moments about now, and those that the records below name.
@@ -84,8 +61,8 @@ _COMMENTS = (
 _FIELDS = dict(  # noqa: C408 - the keywords of a builder
     id=st.integers(1, 9),
     is_special=st.sampled_from([False, False, False, True]),
-    is_plain=st.sampled_from([True, True, True, False]),
-    priority=st.sampled_from([0, 2526]),
+    asks_for=st.sampled_from([(), (), (), ("constraint",)]),
+    priority=st.sampled_from([0, 2526, 2526 + BOOST]),
     reason=st.sampled_from(["", "BeginTime", "BadConstraints", "JobHeldUser", "AssocMaxJobsLimit", "Dependency"]),
     restarts=st.integers(0, 3),
     begin_s=TIMES,
@@ -98,14 +75,15 @@ _FIELDS = dict(  # noqa: C408 - the keywords of a builder
     ways=st.sampled_from([0, 3]),
     bandwidth_gbps=st.sampled_from([0, 12]),
     has_other_gres=st.sampled_from([False, False, True]),
-    site_factor=st.sampled_from([0, 5, 2_000_000_000]),
     deadline_s=st.none() | TIMES,
     walltime_s=st.sampled_from([None, 600, 86_400]),
     time_min_s=st.sampled_from([None, 60]),
 )
 JOBS = st.builds(
-    GateJob,
+    ObservedJob,
     **_FIELDS,
+    user_id=st.just(1),
+    submit_s=st.just(NOW - 9000),
     state=st.sampled_from([JobState.PENDING] * 5 + list(JobState)),
     admin_comment=_COMMENTS,
 )
@@ -119,7 +97,7 @@ def _set(job, record, **fields):
 def gated_jobs(draw):
     """A gated job with any other fields; some are held."""
     record = replace(draw(st.builds(Record, hints=st.just(HINTS), **_TIMES_NOTED)), gate_s=GATE, restarts=3)
-    asked = {"is_special": False, "is_plain": True, "pinned_to": (), "ways": 0, "bandwidth_gbps": 0}
+    asked = {"is_special": False, "asks_for": (), "pinned_to": (), "ways": 0, "bandwidth_gbps": 0}
     return _set(draw(JOBS), record, begin_s=GATE, has_other_gres=False, **asked)
 
 
@@ -128,11 +106,11 @@ def placed_jobs(draw):
     """A pending job whose record names a placement, with any other fields; on about half of them it is whole."""
     job, record = draw(JOBS), replace(draw(_PLACED), gate_s=GATE)
     whole = {"pinned_to": record.nodes, "ways": record.ways, "bandwidth_gbps": record.bandwidth_gbps}
-    whole |= {"has_other_gres": False, "is_plain": True}
+    whole |= {"has_other_gres": False, "asks_for": ()}
     whole |= {
         "tasks_per_node": 4,
         "memory_per_cpu_mb": None,
         "memory_per_node_mb": 64_000,
-        "site_factor": 2_000_000_000,
+        "priority": 2526 + BOOST,
     }
     return _set(job, record, is_special=False, **(whole if draw(st.booleans()) else {}))

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from slurm_sns.scheduler.gate import leases, orders
 from slurm_sns.scheduler.gate.leases import DatabaseQueue, Renewal
-from slurm_sns.scheduler.gate.status import GateJob, Status, own_begin_s, status_of
-from slurm_sns.scheduler.observe.observed import JobState
+from slurm_sns.scheduler.gate.status import Status, own_begin_s, status_of
 from slurm_sns.submit.record import Record
 
 LEASE = leases.leases(30, 7200, 100)
@@ -19,7 +18,7 @@ LEASE = leases.leases(30, 7200, 100)
 
 def gated_until(job_id, gate_s, **fields):
     comment = f"sns:2 g={gate_s}"
-    return GateJob(job_id, JobState.PENDING, **{"admin_comment": comment, "begin_s": gate_s, **fields})
+    return replace(job_with(), **{"id": job_id, "admin_comment": comment, "begin_s": gate_s, **fields})
 
 
 def renewed(jobs, interval_s=1.0, queue=leases.EMPTY_QUEUE, now_s=NOW):
@@ -152,6 +151,7 @@ class _Day:
 
     def __init__(self, gates, lease, *, queue=leases.EMPTY_QUEUE):
         self.lease, self.queue = lease, queue
+        self.left_s = leases.LAPSES_SOON_S + 1 if queue.length else lease.half_s
         self.jobs = {job_id: gated_until(job_id, gate_s) for job_id, gate_s in gates.items()}
         self.heap = [(self._due_s(job), job.id) for job in self.jobs.values()]
         heapq.heapify(self.heap)
@@ -159,7 +159,7 @@ class _Day:
         self.per_second = []
 
     def _due_s(self, job):
-        return job.begin_s - (leases.LAPSES_SOON_S + 1 if self.queue.is_filling else self.lease.half_s)
+        return job.begin_s - self.left_s
 
     def second(self, now_s):
         while self.heap and self.heap[0][0] < now_s:

@@ -1,4 +1,4 @@
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import pytest
 from gate_jobs import (
@@ -8,7 +8,6 @@ from gate_jobs import (
     NOW,
     TIMEOUT_S,
     TIMES,
-    applied,
     gated,
     gated_jobs,
     job_with,
@@ -17,10 +16,11 @@ from gate_jobs import (
 )
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from live import applied as applied_at
 
 from slurm_sns.errors import Infeasible
 from slurm_sns.scheduler.gate import orders
-from slurm_sns.scheduler.gate.orders import BOOST, OPEN, GateOrder, OrderKind, Placement
+from slurm_sns.scheduler.gate.orders import BOOST, LEAST_BOOSTED, OPEN, GateOrder, OrderKind, Placement
 from slurm_sns.scheduler.gate.status import Status, has_nodes_of, is_held, status_of
 from slurm_sns.scheduler.observe.observed import JobState
 from slurm_sns.submit import record as records
@@ -37,13 +37,12 @@ _PLACEMENTS = st.builds(
 _LATER = NOW + 5000
 
 
+def applied(job, order):
+    return applied_at(job, order, NOW)
+
+
 def seen(job):
     return status_of(job, NOW, TIMEOUT_S)
-
-
-def test_an_order_has_no_field_for_a_priority_or_a_nice_value():
-    names = {field.name for field in fields(GateOrder)}
-    assert not names & {"priority", "nice", "hold"}
 
 
 def test_a_placement_pins_opens_boosts_and_notes_in_one_order():
@@ -83,14 +82,17 @@ def test_a_placed_job_is_seen_as_placed(job, placement, has_boost):
 
 @given(gated_jobs(), _PLACEMENTS)
 def test_what_a_placement_changed_is_as_before_once_it_is_taken_back(job, placement):
-    job = replace(job, site_factor=0, memory_per_node_mb=None if job.memory_per_cpu_mb else job.memory_per_node_mb)
+    job = replace(
+        job,
+        priority=min(job.priority, 2526),
+        memory_per_node_mb=None if job.memory_per_cpu_mb else job.memory_per_node_mb,
+    )
     after = applied(job, orders.place(job, placement, NOW, has_boost=True))
     back = applied(after, orders.regate(after, _LATER, NOW))
     own_mb = job.memory_per_node_mb
     if job.memory_per_cpu_mb is None and placement.memory_mb is not None:
         own_mb = own_mb or 0  # to Slurm, no memory and the whole memory are one
     noted = replace(job.record, gate_s=_LATER, restarts=max(job.restarts, job.record.restarts))
-    noted = replace(noted, begin_s=noted.begin_s if (noted.begin_s or 0) > NOW else None)
     comment = records.written(job.admin_comment, noted)
     assert back == replace(job, admin_comment=comment, begin_s=_LATER, memory_per_node_mb=own_mb)
 
@@ -104,7 +106,7 @@ def test_a_job_that_is_gated_again_is_gated(job):
     keeps_owners = after.pinned_to or after.ways or after.bandwidth_gbps or after.has_other_gres or not after.is_plain
     assert seen(after) is (Status.TAKEN if keeps_owners else Status.GATED)
     assert not after.record.is_placed
-    assert after.site_factor != BOOST
+    assert after.priority < LEAST_BOOSTED
 
 
 @given(placed_jobs() | gated_jobs() | JOBS, st.text())
@@ -114,7 +116,7 @@ def test_a_freed_job_is_slurms_with_nothing_of_ours_on_it(job, why):
     after, was = applied(job, order), job.record
     assert seen(after) is Status.SLURMS
     assert not has_nodes_of(after, was)
-    assert after.site_factor != BOOST
+    assert not was.is_placed or after.priority < LEAST_BOOSTED
     assert after.begin_s <= NOW or after.begin_s != was.gate_s or after.begin_s == was.begin_s
     assert not (
         was.ways and (after.ways, after.bandwidth_gbps, after.has_other_gres) == (was.ways, was.bandwidth_gbps, 0)
@@ -155,8 +157,7 @@ def test_a_field_that_is_not_as_the_record_says_is_left_alone(job):
             assert order.memory is None
         if job.has_other_gres or (job.ways, job.bandwidth_gbps) != (record.ways, record.bandwidth_gbps):
             assert order.gres is None
-        if job.site_factor != BOOST:
-            assert order.site_factor is None
+        assert order.site_factor == (0 if record.is_placed else None)
 
 
 @given(placed_jobs() | gated_jobs() | JOBS)
@@ -176,14 +177,14 @@ def test_the_text_of_others_stays_in_the_field(job):
 
 
 def test_a_placed_job_with_its_owners_nodes_is_freed_and_keeps_them():
-    order = orders.follow_up(placed(pinned_to=("c9",), site_factor=BOOST), Status.CHANGED, _LATER, NOW)
+    order = orders.follow_up(placed(pinned_to=("c9",)), Status.CHANGED, _LATER, NOW)
     assert order == GateOrder(7, OrderKind.FREE, "sns:2 program=mg free=node-list", site_factor=0)
 
 
 def test_a_placed_job_with_its_owners_begin_time_is_gated_again_and_the_time_is_noted():
     own = NOW + 90_000
     order = orders.follow_up(placed(begin_s=own), Status.CHANGED, own, NOW)
-    assert order == GateOrder(7, OrderKind.REGATE, f"sns:2 program=mg g={own} b={own}", own, nodes=())
+    assert order == GateOrder(7, OrderKind.REGATE, f"sns:2 program=mg g={own} b={own}", own, nodes=(), site_factor=0)
 
 
 def test_a_requeued_job_is_gated_again_and_slurms_delay_is_not_noted_as_its_owners():
@@ -220,7 +221,7 @@ def test_a_job_that_does_not_wait_is_not_freed(state):
 
 
 def test_a_running_job_loses_its_boost_once_and_keeps_its_record():
-    job = replace(placed(site_factor=BOOST), state=JobState.RUNNING)
+    job = replace(placed(priority=2526 + BOOST), state=JobState.RUNNING)
     order = orders.follow_up(job, seen(job), _LATER, NOW)
     assert order == GateOrder(7, OrderKind.UNBOOST, site_factor=0)
     assert orders.follow_up(applied(job, order), Status.RUNNING, _LATER, NOW) is None

@@ -4,15 +4,7 @@ import pytest
 from gate_jobs import GATE, HINTS, JOBS, NOW, TIMEOUT_S, gated, job_with, placed
 from hypothesis import given
 
-from slurm_sns.scheduler.gate.status import (
-    GateJob,
-    Status,
-    is_held,
-    may_be_planned,
-    own_begin_s,
-    status_of,
-    statuses,
-)
+from slurm_sns.scheduler.gate.status import Status, is_held, own_begin_s, status_of, statuses
 from slurm_sns.scheduler.observe.observed import JobState
 from slurm_sns.submit.record import Record
 
@@ -118,7 +110,13 @@ def test_a_job_that_its_owner_has_opened_is_slurms_from_now_on():
 
 @pytest.mark.parametrize(
     "asked",
-    [{"is_plain": False}, {"pinned_to": ("c1",)}, {"ways": 3}, {"bandwidth_gbps": 9}, {"has_other_gres": True}],
+    [
+        {"asks_for": ("constraint",)},
+        {"pinned_to": ("c1",)},
+        {"ways": 3},
+        {"bandwidth_gbps": 9},
+        {"has_other_gres": True},
+    ],
 )
 @pytest.mark.parametrize("begin_s", [0, NOW - 1, GATE, GATE + 5])
 def test_a_waiting_job_that_asks_for_what_we_do_not_place_is_slurms_from_now_on(asked, begin_s):
@@ -139,22 +137,9 @@ def test_whoever_holds_or_releases_a_job_never_opens_its_gate(job):
     assert (seen(held) is Status.TAKEN) == (seen(released) is Status.TAKEN)
 
 
-def test_a_gated_job_is_planned_unless_it_is_held_or_waits_for_others_or_for_its_owners_time():
-    own = Record(HINTS, gate_s=NOW + 60, begin_s=NOW + 20)
-    assert may_be_planned(gated(reason="BeginTime"), NOW, TIMEOUT_S)
-    assert not may_be_planned(gated(priority=0), NOW, TIMEOUT_S)
-    assert not may_be_planned(gated(reason="Dependency"), NOW, TIMEOUT_S)
-    assert not may_be_planned(gated(reason="DependencyNeverSatisfied"), NOW, TIMEOUT_S)
-    assert not may_be_planned(gated(waits_for_others=True), NOW, TIMEOUT_S)
-    assert not may_be_planned(job_with(own, begin_s=NOW + 60), NOW, TIMEOUT_S)
-    assert may_be_planned(job_with(own, begin_s=NOW + 60), NOW + 20, TIMEOUT_S)
-    assert not may_be_planned(placed(), NOW, TIMEOUT_S)
-    assert not may_be_planned(job_with(), NOW, TIMEOUT_S)
-
-
 def test_the_begin_time_that_slurm_sets_at_a_requeue_is_not_the_owners():
     record = Record(gate_s=GATE)
-    requeued = GateJob(7, JobState.PENDING, restarts=1, begin_s=NOW + 121)
+    requeued = job_with(restarts=1, begin_s=NOW + 121)
     assert own_begin_s(requeued, record, NOW) is None
     assert own_begin_s(replace(requeued, restarts=0), record, NOW) == NOW + 121
     assert own_begin_s(requeued, replace(record, begin_s=NOW + 500), NOW) == NOW + 500
