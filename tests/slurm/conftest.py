@@ -24,7 +24,7 @@ class RPCError(Exception):
 def pyslurm(mocker) -> SimpleNamespace:
     """A fake pyslurm module: `change` remembers what a modify() would send, `RPCError` is what it raises.
 
-    `Job.load` shows a job that we hold.
+    `Job.load` shows a gated job.
     """
     job = MagicMock()
     job.load.return_value = recorded.job()
