@@ -17,6 +17,7 @@
 #   cluster.sh second-down      remove it
 #   cluster.sh compose ARGS...  run compose with the cluster's files and names
 # Environment: SNS_PROJECT (slurm-sns) names image and containers; SNS_AUTOSTART=0 leaves scheduler and watchdog alone;
+# SNS_ACCOUNTING=1 gives the controller of a thousand nodes the slurmdbd of the mini cluster, which must be up;
 # SNS_RESCTRL=0 starts the nodes without the rights that they need for an emulated resctrl.
 set -euo pipefail
 
@@ -128,7 +129,12 @@ cluster_thousand() {
     wait_for_image
     "${DOCKER[@]}" image inspect "$SNS_PROJECT" > /dev/null 2>&1 || cluster_build
     remove_thousand
-    "${DOCKER[@]}" run -d --init --hostname thousand --name "$SNS_PROJECT-thousand" "$SNS_PROJECT" thousand > /dev/null
+    local options=()
+    if [[ ${SNS_ACCOUNTING:-0} != 0 ]]; then # by the slurmdbd of the mini cluster, which runs
+        options=(--network "${SNS_PROJECT}_default" -v "${SNS_PROJECT}_secrets:/run/cluster" -e SNS_ACCOUNTING=1)
+    fi
+    "${DOCKER[@]}" run -d --init --hostname thousand --name "$SNS_PROJECT-thousand" "${options[@]}" \
+        "$SNS_PROJECT" thousand > /dev/null
     local deadline=$((SECONDS + ready_timeout_s))
     until "${DOCKER[@]}" exec "$SNS_PROJECT-thousand" cluster-health thousand > /dev/null 2>&1; do
         if ((SECONDS > deadline)) || ! is_running thousand; then

@@ -1,14 +1,20 @@
-"""10,000 held jobs on a thousand nodes for ten minutes, while jobs are submitted, are cancelled and end.
+"""10,000 gated jobs on a thousand nodes for ten minutes, while jobs are submitted, are cancelled and end.
 
-    PYTHONPATH=containers python tests/benchmarks/load.py [--minutes 10] [--held 10000] [--plot FILE.png]
+    PYTHONPATH=containers python tests/benchmarks/load.py [--minutes 10] [--waiting 10000] [--plot FILE.png]
+    SNS_ACCOUNTING=1 PYTHONPATH=containers python tests/benchmarks/load.py --still --minutes 60 --slurmdbd-away 5
 
 Brings up the controller of a thousand nodes (containers/cluster.sh thousand). Prints JSON: the scheduler's memory over
-time and its slope, the time of cycles, the rate of RPCs, Slurm's own statistics before and after.
+time and its slope, the time of cycles, the rate of RPCs and of renewals, the processor time of slurmctld, Slurm's own
+statistics before and after. With --still no job comes or ends; with --slurmdbd-away the slurmdbd of the mini cluster,
+which must be up, is stopped for so many minutes in the middle.
 """
 
 import argparse
 import json
+import os
+import subprocess
 import sys
+import threading
 import time
 from itertools import pairwise
 from typing import Any
@@ -31,9 +37,31 @@ def samples_of(cluster: Thousand, until_s: float) -> list[dict[str, Any]]:
         found.append(
             {"at_s": round(time.monotonic() - began_s, 1), "rss_kb": cluster.resident_kb()}
             | {key: status[key] for key in keys}
+            | {f"gates_{key}": value for key, value in status["gates"].items()}
+            | slurmctld(cluster)
         )
         time.sleep(SAMPLE_S)
     return found
+
+
+def slurmctld(cluster: Thousand) -> dict[str, float]:
+    """The processor time that slurmctld has used so far, its memory, and the messages that it keeps for slurmdbd."""
+    told = cluster.run(
+        "pid=$(cat /run/slurm/slurmctld.pid); awk '{print $14 + $15}' /proc/$pid/stat; "
+        "awk '/^VmRSS/ {print $2}' /proc/$pid/status; sdiag | awk -F: '/DBD Agent queue size/ {print $2}'"
+    )
+    ticks, rss_kb, queue = map(float, told.split())
+    return {"slurmctld_cpu_s": ticks / os.sysconf("SC_CLK_TCK"), "slurmctld_rss_kb": rss_kb, "slurmdbd_queue": queue}
+
+
+def stop_slurmdbd(after_s: float, seconds: float) -> None:
+    """Stop the mini cluster's slurmdbd after a while, for so long."""
+    docker = os.environ.get("DOCKER_COMMAND", "docker").split()
+    name = f"{os.environ.get('SNS_PROJECT', 'slurm-sns')}-dbd"
+    time.sleep(after_s)
+    subprocess.run([*docker, "stop", name], check=True, stdout=subprocess.DEVNULL)
+    time.sleep(seconds)
+    subprocess.run([*docker, "start", name], check=True, stdout=subprocess.DEVNULL)
 
 
 def statistics(cluster: Thousand) -> dict[str, Any]:
@@ -52,24 +80,28 @@ def slope_kb_per_min(samples: list[dict[str, Any]]) -> float:
     return round(60 * float(np.polyfit([each["at_s"] for each in later], [each["rss_kb"] for each in later], 1)[0]), 1)
 
 
-def measure(cluster: Thousand, minutes: float, held: int) -> dict[str, Any]:
-    """Submit the held jobs, and sample the scheduler while other jobs come and go."""
+def measure(cluster: Thousand, minutes: float, most_waiting: int, *, still: bool, away_min: float) -> dict[str, Any]:
+    """Submit the waiting jobs, and sample the scheduler while other jobs come and go, unless all is `still`."""
     if not cluster.answers():
         cluster.start_scheduler()
-    missing = max(0, held - cluster.load("look")["pending"])
-    fillers = [cluster.background(f"sns-load fill {missing // 3 + number} large") for number in range(3)]
-    for each in fillers:
-        each.wait()
+    while (missing := most_waiting - cluster.load("look")["pending"]) > 0:  # at first the nodes take many of them
+        fillers = [cluster.background(f"sns-load fill {missing // 3 + number} large") for number in range(3)]
+        for each in fillers:
+            each.wait()
+        while still and cluster.status()["placing"]:
+            time.sleep(1)
     before, began_s = statistics(cluster), time.monotonic()
-    churn = cluster.background(f"sns-load churn {60 * minutes} {held}")
+    churn = None if still else cluster.background(f"sns-load churn {60 * minutes} {most_waiting}")
+    if away_min:
+        threading.Thread(target=stop_slurmdbd, args=(30 * (minutes - away_min), 60 * away_min), daemon=True).start()
     samples = samples_of(cluster, began_s + 60 * minutes)
-    did = json.loads(churn.communicate()[0])
+    did = {} if churn is None else json.loads(churn.communicate()[0])
     took_s, after = time.monotonic() - began_s, statistics(cluster)
     cycles = [each["cycle_s"] for each in samples]
     rpcs = {name: after["rpcs"][name] - before["rpcs"].get(name, 0) for name in after["rpcs"]}
     return {
         "minutes": minutes,
-        "held": held,
+        "most_waiting": most_waiting,
         "churn": did,
         "placed": samples[-1]["placed"] - samples[0]["placed"],
         "cycles": samples[-1]["cycles"] - samples[0]["cycles"],
@@ -85,6 +117,17 @@ def measure(cluster: Thousand, minutes: float, held: int) -> dict[str, Any]:
             "most": round(max(each["rss_kb"] for each in samples) / 1024),
             "slope_kb_per_min": slope_kb_per_min(samples),
         },
+        "slurmctld": {
+            "cpu_percent": round(100 * (samples[-1]["slurmctld_cpu_s"] - samples[0]["slurmctld_cpu_s"]) / took_s, 2),
+            "rss_mb_first": round(samples[0]["slurmctld_rss_kb"] / 1024),
+            "rss_mb_last": round(samples[-1]["slurmctld_rss_kb"] / 1024),
+            "most_kept_for_slurmdbd": max(each["slurmdbd_queue"] for each in samples),
+        },
+        "renewed_per_minute": {
+            "mean": round(float(np.mean([each["gates_renewed_per_minute"] for each in samples])), 1),
+            "most": max(each["gates_renewed_per_minute"] for each in samples),
+        },
+        "fewest_gated": min(each["gates_gated"] for each in samples),
         "rpcs_per_s": {name: round(count / took_s, 2) for name, count in rpcs.items() if count},
         "longest_without_a_cycle_s": round(
             max((b["at_s"] - a["at_s"] for a, b in pairwise(samples) if b["cycles"] == a["cycles"]), default=0.0), 1
@@ -119,11 +162,15 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=10)
-    parser.add_argument("--held", type=int, default=10_000)
+    parser.add_argument("--waiting", type=int, default=10_000)
+    parser.add_argument("--still", action="store_true", help="no job comes or ends")
+    parser.add_argument(
+        "--slurmdbd-away", type=float, default=0.0, metavar="MINUTES", help="stop slurmdbd in the middle"
+    )
     parser.add_argument("--plot", help="where to draw the time of a cycle and the memory")
     given = parser.parse_args()
     with thousand() as cluster:
-        result = measure(cluster, given.minutes, given.held)
+        result = measure(cluster, given.minutes, given.waiting, still=given.still, away_min=given.slurmdbd_away)
     if given.plot:
         plot(result, given.plot)
     sys.stdout.write(json.dumps(result, indent=1) + "\n")
