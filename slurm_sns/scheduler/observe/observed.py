@@ -3,7 +3,7 @@
 Units are those of `slurm_sns.model`. Times are Unix seconds, 0 or None if Slurm has none.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -44,7 +44,8 @@ class ObservedJob:
 
     Attributes:
         id: Slurm's job id.
-        admin_comment: the job's AdminComment, which has our record.
+        admin_comment: the job's AdminComment.
+        record: our record in it; None if there is none.
         extra: the job's Extra field, which has the grant of a placement beside its owner's own text.
         is_special: a cron, federated or heterogeneous job.
         priority: 0 while the job is held; our boost is in it while the job is placed.
@@ -131,11 +132,10 @@ class ObservedJob:
     is_countable: bool = True
     occupies: Resources = NOTHING
     unreadable: str = ""
+    record: Record | None = field(init=False, repr=False, compare=False)
 
-    @property
-    def record(self) -> Record | None:
-        """Our record in its AdminComment; None if there is none."""
-        return records.read(self.admin_comment)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "record", records.read(self.admin_comment))
 
     @property
     def hints(self) -> Hints | None:
