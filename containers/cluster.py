@@ -16,6 +16,8 @@ from typing import Any
 from ClusterShell.NodeSet import NodeSet
 
 from container_shell import ContainerShell, Done
+from slurm_sns.submit import record as records
+from slurm_sns.submit.record import Record
 
 #: The Python in which slurm_sns is installed on the controller.
 PYTHON = "/opt/sns/bin/python"
@@ -25,7 +27,10 @@ from slurm_sns.sockets.unix_socket import ask
 path = pathlib.Path("/run/sns/scheduler.sock")
 print(json.dumps([ask(path, each) for each in json.loads(sys.argv[1])]))
 """
-_FIELDS = "%i|%u|%T|%r|%Q|%n|%N|%S|%V|%C|%e"
+_FIELDS = (
+    *("JobArrayID", "UserName", "State", "Reason", "PriorityLong", "ReqNodes", "NodeList", "StartTime", "SubmitTime"),
+    *("NumCPUs", "EndTime", "EligibleTime", "admin_comment"),
+)
 _ENDED = frozenset({"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED"})
 
 
@@ -44,10 +49,28 @@ class Seen:
     submit_s: float
     cpus: int
     end_s: float = 0.0
+    begin_s: float = 0.0
+    admin_comment: str = ""
+
+    @property
+    def record(self) -> Record | None:
+        """What slurm_sns noted in the job."""
+        return records.read(self.admin_comment)
+
+    @property
+    def noted(self) -> str:
+        """The hints in the record; empty without a record."""
+        return "" if self.record is None else records.segment(Record(self.record.hints))
+
+    @property
+    def is_gated(self) -> bool:
+        """Whether it waits until slurm_sns places it."""
+        record = self.record
+        return self.state == "PENDING" and record is not None and not record.is_slurms and not record.is_placed
 
     @property
     def is_held(self) -> bool:
-        """Whether it waits with priority 0."""
+        """Whether somebody holds it."""
         return self.state == "PENDING" and self.priority == 0
 
     @property
@@ -119,8 +142,11 @@ class Cluster:
     def jobs(self) -> dict[int, Seen]:
         """All jobs that slurmctld still knows, by id."""
         found = {}
-        for line in self.run(f"SLURM_TIME_FORMAT=%s squeue -a -h -t all -o '{_FIELDS}'").splitlines():
-            number, user, state, reason, priority, pinned, nodes, start, submit, cpus, end = line.split("|")
+        fields = ",".join(f"{name}:|" for name in _FIELDS)
+        for line in self.run(f"SLURM_TIME_FORMAT=%s squeue -a -h -t all -O '{fields}'").splitlines():
+            number, user, state, reason, priority, pinned, nodes, start, submit, cpus, end, begin, comment = line.split(
+                "|", len(_FIELDS) - 1
+            )
             if not number.isdigit():
                 continue  # a task of an array
             found[int(number)] = Seen(
@@ -131,10 +157,12 @@ class Cluster:
                 int(priority),
                 unfold(pinned),
                 unfold(nodes),
-                float(start) if start.isdigit() else 0.0,
-                float(submit),
+                _seconds(start),
+                _seconds(submit),
                 int(cpus),
-                float(end) if end.isdigit() else 0.0,
+                _seconds(end),
+                _seconds(begin),
+                comment.removesuffix("|"),
             )
         return found
 
@@ -232,6 +260,10 @@ class Cluster:
 def _ask(requests: Iterable[dict[str, Any]]) -> str:
     """The command that asks the scheduler and prints all its answers."""
     return f"{PYTHON} -c {shlex.quote(_ASK)} {shlex.quote(json.dumps(list(requests)))}"
+
+
+def _seconds(text: str) -> float:
+    return float(text) if text.isdigit() else 0.0
 
 
 @cache

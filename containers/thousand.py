@@ -61,7 +61,7 @@ class Thousand:
             time.sleep(0.5)
 
     def start_scheduler(self) -> None:
-        """Start the scheduler, and wait until it has finished a cycle: from its heartbeat on, the filter holds jobs."""
+        """Start the scheduler, and wait until it has finished a cycle: from its heartbeat on, the filter gates jobs."""
         self.run("sns-daemon start scheduler")
         self.wait_for("the scheduler has finished a cycle", self.answers)
 

@@ -1,4 +1,4 @@
-"""The time to place 10,000 held jobs, compared with Slurm's own scheduler starting the same jobs.
+"""The time to place 10,000 gated jobs, compared with Slurm's own scheduler starting the same jobs.
 
     PYTHONPATH=containers python tests/benchmarks/placement.py [--jobs 10000] [--repeat 3]
 
@@ -61,8 +61,8 @@ def by_us(jobs: int) -> dict[str, Any]:
         use(cluster, None)
         cluster.start_scheduler()
         count = fill(cluster, jobs)
-        held = cluster.load("look")["held"]
-        return cluster.load("watch", held) | {"jobs": held, "passed_through": count - held}
+        gated = cluster.load("look")["gated"]
+        return cluster.load("watch", gated) | {"jobs": gated, "passed_through": count - gated}
 
 
 def rate(result: dict[str, Any]) -> float:

@@ -105,6 +105,6 @@ def _mode_of_who_answers(cluster: Cluster) -> str:
 
 @pytest.fixture
 def planned_by_hand(cluster: Cluster) -> Iterator[Cluster]:
-    """The cluster without scheduler and watchdog but with a heartbeat: jobs stay held until a test places them."""
+    """The cluster without scheduler and watchdog but with a heartbeat: jobs stay gated until a test places them."""
     with by_hand(cluster):
         yield cluster

@@ -107,7 +107,7 @@ def over_capacity(of: Iterable[Run]) -> list[str]:
 def planned(cluster: Cluster) -> dict[int, tuple[str, ...]]:
     """The nodes on which the scheduler's log says that each job was placed last.
 
-    Jobs that were released or taken back after that are left out.
+    Jobs that were left to Slurm or taken back after that are left out.
     """
     nodes: dict[int, tuple[str, ...]] = {}
     for line in cluster.run("grep -h '^[-0-9: ,]* job [0-9]*: ' /var/log/sns/*.log | sort").splitlines():
@@ -155,21 +155,21 @@ def in_force(decisions: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def waits_for_us(cluster: Cluster) -> list[int]:
-    """The jobs that Slurm cannot start freely because of us: held, or pinned to nodes of our choice."""
-    return [job.id for job in cluster.jobs().values() if job.state == "PENDING" and (job.is_held or job.pinned_to)]
+    """The jobs that Slurm cannot start freely because of us: gated, or pinned to nodes of our choice."""
+    return [job.id for job in cluster.jobs().values() if job.is_gated or (job.state == "PENDING" and job.pinned_to)]
 
 
-def released_in_time(cluster: Cluster, log: "Log") -> None:
-    """Wait until no job waits for us, and check in the watchdog's log that it released them within the promised time.
+def freed_in_time(cluster: Cluster, log: "Log") -> None:
+    """Wait until no job waits for us, and check in the watchdog's log that it freed them within the promised time.
 
     The times are those that the daemons wrote themselves: the duration of our own queries must not count as delay.
     """
     cluster.wait_for("no job waits for us", lambda: not waits_for_us(cluster), timeout_s=120)
     last_beat_s = int(cluster.run("cat /run/sns/heartbeat"))
-    released = log.lines("released to Slurm")
-    assert released
-    assert max(map(logged_s, released)) - last_beat_s <= HEARTBEAT_TIMEOUT_S + 5
-    # The submit filter counts in whole seconds: it may still hold a job a second after the watchdog's first look.
+    freed = log.lines("left to Slurm")
+    assert freed
+    assert max(map(logged_s, freed)) - last_beat_s <= HEARTBEAT_TIMEOUT_S + 5
+    # The submit filter counts in whole seconds: it may still gate a job a second after the watchdog's first look.
     cluster.wait_for("jobs pass", lambda: int(cluster.run("date +%s")) - last_beat_s > HEARTBEAT_TIMEOUT_S)
 
 

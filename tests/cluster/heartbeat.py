@@ -1,4 +1,4 @@
-"""Write the heartbeat in place of the scheduler: the submit filter holds jobs, but nothing places them."""
+"""Write the heartbeat in place of the scheduler: the submit filter gates jobs, but nothing places them."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,7 +22,7 @@ def beating(cluster: Cluster) -> Iterator[None]:
 
 @contextmanager
 def by_hand(cluster: Cluster) -> Iterator[None]:
-    """The same with the watchdog stopped, too: jobs stay held until a test places them."""
+    """The same with the watchdog stopped, too: jobs stay gated until a test places them."""
     cluster.daemon("stop", "watchdog")
     with beating(cluster):
         yield

@@ -154,9 +154,9 @@ class Site(Cluster):
         self.wait_for("the node fills", lambda: self.job(number).state == "RUNNING", PATIENCE_S)
         return number
 
-    def hold_three(self) -> list[int]:
+    def gate_three(self) -> list[int]:
         numbers = self.submit_all([("-n2 --sns-alpha=0.9", "sleep 1")] * 3)
-        assert all(self.job(each).is_held for each in numbers)
+        assert all(self.job(each).is_gated for each in numbers)
         return numbers
 
 
@@ -204,12 +204,12 @@ def test_readmes_commands_install_upgrade_and_remove_slurm_sns_at_a_site(site: S
 
     # First the scheduler only observes, then it places.
     assert site.mode() == "observe"
-    assert not site.job(site.submit("-n2 --sns-alpha=0.9", "true")).is_held
+    assert not site.job(site.submit("-n2 --sns-alpha=0.9", "true")).is_gated
     site.readme("enforce")
     site.wait_for("it places", lambda: site.mode() == "enforce", PATIENCE_S)
     filler = site.fill()
     first = site.submit("-n2 --sns-alpha=0.9", "echo $SLURM_JOB_NODELIST > ran-on")
-    assert site.job(first).is_held
+    assert site.job(first).is_gated
     site.run(f"scancel {filler}")
     assert site.wait_for_end([first], PATIENCE_S)[first].state == "COMPLETED"
     assert site.run("cat ran-on", "alice") == "site\n"
@@ -229,27 +229,27 @@ def test_readmes_commands_install_upgrade_and_remove_slurm_sns_at_a_site(site: S
     site.wait_for("the agent partitions", lambda: site.has_agent("partition"), PATIENCE_S)
     site.let_the_agent_see_a_job()
 
-    # Upgraded while jobs are held: they stay held, the database is kept, the new scheduler places them.
-    filler, held = site.fill(), site.hold_three()
+    # Upgraded while jobs are gated: they stay gated, the database is kept, the new scheduler places them.
+    filler, gated = site.fill(), site.gate_three()
     site.run("sed -i 's/^version = .*/version = \"999.0\"/' /root/slurm_sns/pyproject.toml")
     site.run("sed -i 's/^__version__ = .*/__version__ = \"999.0\"/' /root/slurm_sns/slurm_sns/__init__.py")
     site.readme("upgrade")
     site.readme("agent upgrade")
     assert site.run("sns --version") == "sns 999.0\n"
     site.wait_for("sns check finds all well", site.is_all_well, PATIENCE_S, every_s=2)
-    assert all(site.job(each).is_held for each in held)
-    assert "released" not in site.run("cat /var/lib/stand-in/sns-*.log")
+    assert all(site.job(each).is_gated for each in gated)
+    assert "left to Slurm" not in site.run("cat /var/lib/stand-in/sns-*.log")
     site.run(f"scancel {filler}")
-    assert {each.state for each in site.wait_for_end(held, PATIENCE_S).values()} == {"COMPLETED"}
-    assert {site.explain(each)["decisions"][-1]["action"] for each in [first, *held]} == {"start"}
+    assert {each.state for each in site.wait_for_end(gated, PATIENCE_S).values()} == {"COMPLETED"}
+    assert {site.explain(each)["decisions"][-1]["action"] for each in [first, *gated]} == {"start"}
 
-    # Removed while jobs are held: they are released to Slurm, and the site is as it was before the installation.
-    filler, held = site.fill(), site.hold_three()
+    # Removed while jobs are gated: they are left to Slurm, and the site is as it was before the installation.
+    filler, gated = site.fill(), site.gate_three()
     site.readme("agent uninstall")
     site.readme("uninstall")
-    assert not any(site.job(each).is_held for each in held)
+    assert not any(site.job(each).is_gated for each in gated)
     site.run(f"scancel {filler}")
-    assert {each.state for each in site.wait_for_end(held, PATIENCE_S).values()} == {"COMPLETED"}
+    assert {each.state for each in site.wait_for_end(gated, PATIENCE_S).values()} == {"COMPLETED"}
     plain = site.submit("-n2", "true")
     assert site.wait_for_end([plain], PATIENCE_S)[plain].state == "COMPLETED"
     assert site.try_run("sbatch --sns-alpha=0.9 --wrap true", "alice").returncode != 0

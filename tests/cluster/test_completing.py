@@ -54,7 +54,7 @@ def test_a_job_that_fits_only_where_jobs_are_completing_waits_until_a_node_is_fr
     assert not any(NOT_AVAILABLE in reason for reason in reasons(looks, [number])), reasons(looks, [number])
     both = [look for look in looks if all(look[each].state == "COMPLETING" for each in deaf)]
     assert both, "seen while both nodes were completing"
-    assert all(look[number].is_held for look in both)
+    assert all(look[number].is_gated for look in both)
     gone = next(at for at, look in enumerate(looks) if any(look[each].has_ended for each in deaf))
     started = next(at for at, look in enumerate(looks) if look[number].nodes)
     assert gone <= started

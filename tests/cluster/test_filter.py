@@ -32,17 +32,12 @@ finally:
 """
 LATER = "--begin=now+600"
 HINT = "sns:program=mg"
-MARKED = "sns:1 program=mg"
+NOTED = "sns:2 program=mg"
 
 
-def mark(cluster: Cluster, number: str | int) -> str:
-    """The mark that the filter wrote into the job's Extra field."""
-    return cluster.run(f"scontrol show job {number} | sed -n 's/^ *Extra=//p'").strip()
-
-
-def mark_of(cluster: Cluster, options: str) -> str:
-    """The mark of a job that alice submits with these options of sbatch, to begin later."""
-    return mark(cluster, cluster.submit(f"{LATER} {options}", "true"))
+def noted(cluster: Cluster, options: str) -> str:
+    """The hints that the filter noted in a job that alice submits with these options of sbatch, to begin later."""
+    return cluster.job(cluster.submit(f"{LATER} {options}", "true")).noted
 
 
 @pytest.mark.parametrize("clusters", ["mini", "mini,other", "all"])
@@ -51,18 +46,18 @@ def test_a_job_that_names_clusters_passes_through(cluster: Cluster, clusters: st
     for command in (submit.replace("-n1", f"-n1 -M {clusters}"), f"SLURM_CLUSTERS={clusters} {submit}"):
         number, _, named = cluster.run(command, "alice").strip().partition(";")
         assert named == "mini"
-        assert mark(cluster, number) == ""
+        assert cluster.job(int(number)).noted == ""
 
 
 def test_a_job_that_names_no_cluster_is_managed(cluster: Cluster) -> None:
-    assert mark_of(cluster, "-n1") == "sns:1"
+    assert noted(cluster, "-n1") == "sns:2"
 
 
 @pytest.mark.parametrize("memory", ["--mem=0", "--mem-per-cpu=0"])
 def test_a_job_with_the_whole_memory_of_unlike_nodes_is_left_to_slurm(cluster: Cluster, memory: str) -> None:
-    assert mark_of(cluster, f"-n1 -p main,small {memory}") == ""
-    assert mark_of(cluster, f"-n1 -p main {memory}") == "sns:1"
-    assert mark_of(cluster, "-n1 -p main,small") == "sns:1"
+    assert noted(cluster, f"-n1 -p main,small {memory}") == ""
+    assert noted(cluster, f"-n1 -p main {memory}") == "sns:2"
+    assert noted(cluster, "-n1 -p main,small") == "sns:2"
 
 
 @pytest.mark.parametrize("export", ["ALL", "NONE", "NIL", "HOME,A=1"])
@@ -70,20 +65,20 @@ def test_a_job_of_sbatch_is_spread_whatever_it_exports_unless_it_has_a_distribut
     cluster: Cluster, export: str
 ) -> None:
     options = f"-n4 --comment {HINT} --export={export}"
-    assert mark_of(cluster, options) == MARKED
-    assert mark_of(cluster, f"{options} -m cyclic") == f"{MARKED} fixed"
+    assert noted(cluster, options) == NOTED
+    assert noted(cluster, f"{options} -m cyclic") == f"{NOTED} fixed"
 
 
 def test_a_job_of_sbatch_with_an_environment_from_a_file_is_spread(cluster: Cluster) -> None:
     cluster.run("printf 'A=1\\0' > /tmp/variables", "alice")
-    assert mark_of(cluster, f"-n4 --comment {HINT} --export-file=/tmp/variables") == MARKED
+    assert noted(cluster, f"-n4 --comment {HINT} --export-file=/tmp/variables") == NOTED
 
 
 def test_a_distribution_that_comes_by_slurmrestd_is_seen(cluster: Cluster) -> None:
     cluster.write("/tmp/by_rest.py", BY_REST)
     more = """'{}' '{"distribution": "cyclic"}' '{"distribution_plane_size": 2}'"""
     numbers = cluster.run(f"/opt/sns/bin/python3 /tmp/by_rest.py {more}", "alice").split()
-    assert [mark(cluster, number) for number in numbers] == [MARKED, f"{MARKED} fixed", f"{MARKED} fixed"]
+    assert [cluster.job(int(number)).noted for number in numbers] == [NOTED, f"{NOTED} fixed", f"{NOTED} fixed"]
 
 
 def test_hints_of_a_hundred_kilobytes_are_refused_in_one_line(cluster: Cluster) -> None:

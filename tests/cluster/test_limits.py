@@ -53,19 +53,20 @@ def test_a_limit_of_nodes_holds_for_jobs_that_say_their_tasks_alone(cluster: Clu
         assert len(cluster.wait_for_end([wide])[wide].nodes) == 2
 
 
-#: Places a held job on one node, takes the placement back, and places the job on two nodes.
+#: Places a job on one node, takes the placement back, and places the job on two nodes.
 TWICE = """
-import sys
-from slurm_sns.model import Alternative, Resources, Start
-from slurm_sns.scheduler.observe.follow_up import Unpin
-from slurm_sns.scheduler.orders import PlacementOrder
+import sys, time
+from slurm_sns.scheduler.gate.orders import GateOrder, OrderKind
 from slurm_sns.slurm.executor import SlurmExecutor
 
-number, executor = int(sys.argv[1]), SlurmExecutor()
-for nodes, tasks in ((("c1",), 16), (("c1", "c2"), 8)):
-    alternative = Alternative(len(nodes), Resources(tasks, 1024), tasks_per_node=tasks)
-    placement = PlacementOrder(Start(number, nodes, alternative), -500, tasks=16)
-    assert all(answer.is_done for answer in executor.execute((Unpin(number, 0, "again"), placement)))
+job, gate_s = int(sys.argv[1]), int(time.time()) + 3600
+orders = (
+    GateOrder(job, OrderKind.PLACE, nodes=("c1",), tasks_per_node=16, tasks=16, gres=(3, 20)),
+    GateOrder(job, OrderKind.REGATE, begin_s=gate_s, nodes=(), tasks_per_node=0, tasks=16, gres=(0, 0)),
+    GateOrder(job, OrderKind.PLACE, nodes=("c1", "c2"), tasks_per_node=8, tasks=16),
+)
+for order in orders:
+    assert all(answer.is_done for answer in SlurmExecutor().execute((order,))), order
 """
 
 
@@ -75,3 +76,4 @@ def test_a_job_that_is_placed_again_on_more_nodes_keeps_all_its_tasks(planned_by
     cluster.run(f"{PYTHON} -c {shlex.quote(TWICE)} {number}", "slurm")
     asked = cluster.fields(number)
     assert (asked["NumTasks"], asked["NumCPUs"], asked["ReqNodeList"]) == ("16", "16", "c1,c2")
+    assert (asked["MinCPUsNode"], asked.get("TresPerNode")) == ("8", None), "nothing is left of the first placement"

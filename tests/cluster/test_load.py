@@ -9,8 +9,8 @@ import pytest
 
 from thousand import Thousand, thousand
 
-#: The number of jobs held at a time, and for how long other jobs come and go around them.
-HELD = 1500
+#: The number of jobs gated at a time, and for how long other jobs come and go around them.
+GATED = 1500
 CHURN_S = 40
 #: Caches and memory pools may grow at first; a scheduler that leaks a snapshot of these jobs in every cycle grows by
 #: far more.
@@ -33,7 +33,7 @@ def test_a_thousand_placements_at_once_survive_a_killed_scheduler(controller: Th
     """The placements go through several processes, which end with the scheduler; the next scheduler goes on."""
     controller.run("scontrol update partition=main state=DOWN")
     controller.load("fill", 1200, "small")
-    assert controller.load("look")["held"] == 1200
+    assert controller.load("look")["gated"] == 1200
     controller.run("scontrol update partition=main state=UP")
     placed = "grep -c ' placed on ' /var/log/sns/scheduler.log || true"
     controller.wait_for("some are placed", lambda: int(controller.run(placed)) > 0)
@@ -48,18 +48,18 @@ def test_a_thousand_placements_at_once_survive_a_killed_scheduler(controller: Th
 
 
 def test_under_load_no_job_is_lost_or_stuck_and_memory_does_not_grow_without_bound(controller: Thousand) -> None:
-    controller.load("fill", 2000 + HELD, "large")
+    controller.load("fill", 2000 + GATED, "large")
     controller.wait_for("the nodes are full", lambda: controller.load("look")["allocated"] > 1000)
-    controller.load("churn", 5, HELD)  # caches that are made at their first use are made now
+    controller.load("churn", 5, GATED)  # caches that are made at their first use are made now
     before_kb, before = controller.resident_kb(), controller.status()
-    did = controller.load("churn", CHURN_S, HELD)
+    did = controller.load("churn", CHURN_S, GATED)
     after_kb = controller.resident_kb()
     seen = controller.load("look")
     assert did["ended"] > 0
     assert did["cancelled"] > 0
     assert did["submitted"] > 0
     assert seen["over"] == [], "no node is over its cores or memory"
-    assert seen["held"] > 0
+    assert seen["gated"] > 0
     assert after_kb - before_kb < GROWTH_KB
     controller.wait_for("others were placed", lambda: controller.status()["placed"] > before["placed"])
     # Every job starts once there is room: none is lost, none is stuck.

@@ -53,11 +53,11 @@ def test_one_cycle_places_the_papers_queue_as_the_paper_says(
     config = f"/tmp/sns-{heuristic}.yaml"
     cluster.run(f"sed 's/^matching:/matching:\\n  portfolio: [{heuristic}]/' /etc/slurm/sns.yaml > {config}")
     numbers = cluster.submit_all([(f"-p small {options}", "sleep 1") for options in queue])
-    assert all(cluster.jobs()[number].is_held for number in numbers)
+    assert all(cluster.jobs()[number].is_gated for number in numbers)
     cluster.run(f"NUMBA_CACHE_DIR=/var/lib/sns/numba sns scheduler --cycles 1 --config {config}", "slurm")
     planned = cluster.jobs()
     assert ["".join(planned[number].pinned_to) for number in numbers] == places
-    assert [planned[number].is_held for number in numbers] == [not place for place in places]
+    assert [planned[number].is_gated for number in numbers] == [not place for place in places]
     placed = {number: place for number, place in zip(numbers, places, strict=True) if place}
     ended = cluster.wait_for_end(placed)
     assert {number: "".join(job.nodes) for number, job in ended.items()} == placed

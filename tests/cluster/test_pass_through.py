@@ -39,8 +39,7 @@ CASES = {
     "minimum-cpus": "-n1 --mincpus=4",
     "overcommit": "-N1 -n8 --overcommit",
     "range-of-nodes": "-N1-2 -n4",
-    "own-hold": "-n4 --hold",
-    "own-extra": "-n4 --extra=mine",
+    "deadline": "-n4 -t5 --deadline=now+1hour",
     "asked-to-be-left": "-n4 --comment sns:off",
     "unmanaged-partition": "-p plain -n4",
     "one-partition-unmanaged": "-p main,plain -n4",
@@ -56,11 +55,11 @@ MANAGED = "-n4 --time=5"
 #: Fields of `scontrol show job` that name the job or a time, or that Slurm's scheduling passes write.
 ITS_OWN = frozenset(
     {"job_id", "het_job_id", "het_job_id_set", "step_id", "submit_line"}
-    | {"submit_time", "eligible_time", "accrue_time", "preemptable_time"}
+    | {"submit_time", "eligible_time", "accrue_time", "preemptable_time", "deadline"}
     | {"start_time", "end_time", "last_sched_evaluation", "scheduled_nodes", "priority", "priority_by_partition"}
     | {"state_reason", "state_description", "burst_buffer_state"}
 )
-#: Flags that Slurm's scheduling passes set and clear; a held job has DEPENDENT for its first minute.
+#: Flags that Slurm's scheduling passes set and clear.
 LOOKED_AT = frozenset(
     {"SCHEDULING_ATTEMPTED", "BACKFILL_ATTEMPTED", "TESTING_BACKFILL", "TESTING_WHOLE_NODE_BACKFILL"}
     | {"TOP_PRIORITY_JOB", "ACCRUE_COUNT_CLEARED", "DEPENDENT"}
@@ -168,7 +167,7 @@ def test_what_we_do_not_place_is_as_if_we_were_not_there_and_stays_so(
     submit_and_wait(cluster)
     with_us = pending(cluster)
     managed = differences(without_us, with_us).pop("managed")
-    assert {"extra", "hold"} <= managed.keys(), "the comparison sees what a mark and a hold change"
+    assert managed.keys() == {"admin_comment"}, "a gated job differs in its record, and in its begin time"
     assert differences(without_us, with_us).keys() == {"managed"}, differences(without_us, with_us)
 
     looked = cycles(cluster)
@@ -205,5 +204,5 @@ def test_while_we_are_switched_off_or_show_no_sign_of_life_every_job_is_as_if_we
 
 
 def passes_as_managed(cluster: Cluster) -> bool:
-    """Whether the filter marks a job that it would manage."""
-    return bool(cluster.fields(cluster.submit(MANAGED)).get("Extra", "").startswith("sns:"))
+    """Whether the filter gates a job that it would manage."""
+    return cluster.job(cluster.submit(MANAGED)).is_gated

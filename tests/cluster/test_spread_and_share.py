@@ -150,11 +150,11 @@ def test_a_job_with_whole_nodes_that_slurm_does_not_start_gets_its_own_memory_ba
     profiled.run(f"scontrol requeue {number}")
     looks: list[dict[str, str]] = []
 
-    def is_held() -> bool:
+    def is_gated() -> bool:
         looks.append(profiled.fields(number))
-        return looks[-1]["Priority"] == "0"
+        return profiled.job(number).is_gated
 
-    profiled.wait_for("it is held again", is_held)
+    profiled.wait_for("it is gated again", is_gated)
     assert looks[-1]["MinMemoryCPU"] == "1G"
     assert "TresPerNode" not in looks[-1]
     profiled.wait_for("it runs again", lambda: profiled.job(number).state == "RUNNING")

@@ -36,12 +36,9 @@ def test_the_options_are_in_slurms_own_help(cluster: Cluster, command: str) -> N
         assert f"--sns-{name}" in text
 
 
-def test_hints_of_both_kinds_become_one_mark(cluster: Cluster) -> None:
-    number = cluster.submit("-H -n1", "true")  # held by its owner: passed through, so no mark
-    assert cluster.fields(number).get("Extra", "(null)") == "(null)"
+def test_hints_of_both_kinds_become_one_record(cluster: Cluster) -> None:
     number = cluster.submit("-n1 --begin=now+600 --sns-alpha=0.5 --comment sns:program=mg,alpha=0.9", "true")
-    extra = cluster.run(f"scontrol show job {number} | sed -n 's/^ *Extra=//p'").strip()
-    assert extra == "sns:1 alpha=0.5 program=mg"
+    assert cluster.job(number).noted == "sns:2 alpha=0.5 program=mg"
 
 
 def test_a_bad_configuration_is_one_line_and_exit_2(cluster: Cluster) -> None:

@@ -22,7 +22,7 @@ def test_it_starts_while_a_stream_of_managed_jobs_still_waits(cluster: Cluster) 
     wide = cluster.submit(ALL_NODES, "sleep 3", "bob")
     behind = cluster.submit_all([("-n14 --mem=1G", "sleep 3")] * 80)
     cluster.run("touch go", "alice")
-    assert not cluster.job(wide).is_held
+    assert not cluster.job(wide).is_gated
     ended = cluster.wait_for_end([*running, *before, wide, *behind], timeout_s=400)
     assert {job.state for job in ended.values()} == {"COMPLETED"}
     overtook = [number for number in behind if ended[number].start_s < ended[wide].start_s]
@@ -39,7 +39,7 @@ def test_while_it_waits_shorter_jobs_run_and_longer_ones_wait(cluster: Cluster) 
     short, long = cluster.submit_all([("-n4 -t1", "true"), ("-n4 -t60", "true")])
     ended = cluster.wait_for_end([short])[short]
     assert set(ended.nodes) <= plan
-    assert cluster.job(long).is_held
+    assert cluster.job(long).is_gated
     cluster.wait_for("explain says why", lambda: "kept for jobs of Slurm's own" in reason(cluster, long))
     assert cluster.job(wide).state == "PENDING"
     cluster.run(f"scancel {running}")

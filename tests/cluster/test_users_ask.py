@@ -18,8 +18,7 @@ CASES = {
     "-p plain -n4": "partition plain is not managed",
     "-p main,plain -n4": "partition plain is not managed",
     "-n4 --comment sns:off": "its comment is sns:off",
-    "-n4 --hold": "it is held (JobHeldUser)",
-    "-n4 --extra=mine": "it has a text of its own in Extra (--extra)",
+    "-n4 -t1 --deadline=now+1day": "it has a deadline (--deadline)",
     "-n4 -w c2": "it names its nodes (--nodelist)",
     "-n4 -x c2": "it excludes nodes (--exclude)",
     "-n1 --exclusive": "it asks for nodes of its own or to share them (--exclusive, --oversubscribe)",
@@ -47,7 +46,7 @@ def jobs(shared_cluster: Cluster) -> Iterator[dict[str, int]]:
     )
     found = dict(zip([RUNS, ENDS, *waiting], numbers, strict=True))
     found["bob"] = cluster.submit(f"-p plain -n1 {LATER}", "true", "bob")
-    cluster.run(f"scontrol release {found[MANAGED]}", "alice")
+    cluster.run(f"sns release {found[MANAGED]}", "alice")
     for options, state in ((RUNS, "RUNNING"), (ENDS, "COMPLETED")):
         number = found[options]
         cluster.wait_for(f"{number} is {state}", lambda n=number, s=state: cluster.job(n).state == s, PATIENCE_S)
@@ -100,10 +99,10 @@ def test_jobs_that_run_and_that_have_ended_and_tasks_of_arrays_are_explained_too
     assert answers[2]["label"] == f"{jobs[ARRAY]}_7"
 
 
-def test_a_job_that_its_owner_released_is_said_to_be_released(shared_cluster: Cluster, jobs: dict[str, int]) -> None:
+def test_a_job_that_its_owner_gave_to_slurm_is_said_to_be_slurms(shared_cluster: Cluster, jobs: dict[str, int]) -> None:
     number = jobs[MANAGED]
     first, second = shared_cluster.run(f"sns explain {number}", "alice").splitlines()
-    assert first.startswith(f"job {number} is Slurm's own: slurm_sns held it, and it was released: by its owner")
+    assert first.startswith(f"job {number} is Slurm's own: slurm_sns left it to Slurm: its owner opened its gate")
     assert second == "  waiting, Slurm's reason: BeginTime"
 
 
