@@ -51,7 +51,7 @@ class CarryingOut:
         self.placed = 0
         #: When gates were renewed during the last minute.
         self._renewals_s: deque[float] = deque()
-        self._renewed_s = clock.now()
+        self._renewed_s = float("-inf")  # a new scheduler makes up for the time in which none ran
         #: The nodes of placements that Slurm has refused or not answered, by job id.
         self._refused: dict[int, tuple[str, ...]] = {}
 
@@ -66,11 +66,14 @@ class CarryingOut:
     def renew_lapsed(self, situation: Situation) -> None:
         """Gate the jobs again whose gates have lapsed, before anything else: Slurm may start them at any moment.
 
+        One that is to be freed is not among them.
+
         Raises:
             Unreachable: slurmctld does not answer.
         """
-        statuses = situation.statuses
-        lapsed = [job for job in situation.jobs.values() if statuses[job.id] is Status.LAPSED]
+        statuses, followed = situation.statuses, {order.job_id for order, _ in situation.follow_ups}
+        jobs = (job for job in situation.jobs.values() if job.id not in followed)
+        lapsed = [job for job in jobs if statuses[job.id] is Status.LAPSED]
         # What Slurm would start next comes first.
         self._renew(situation, sorted(lapsed, key=lambda job: (-job.priority, job.submit_s, job.id)))
 

@@ -4,26 +4,29 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from fake_slurm import Crash, FakeSlurm, Site, Wire
-from live import BOB, ENFORCE, NOW, job
+from fake_slurm import FIRST_LEASE_S, Crash, FakeSlurm, Site, Wire
+from live import ADVISED, BOB, ENFORCE, FOREIGN, HELD, NOW, comment, job
 
 from slurm_sns.errors import Refused, SnsError, Unreachable
 from slurm_sns.model import Alternative, Plan, Release, Requeue, Resources, Resume, SetShare, Snapshot, Start, Suspend
 from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.scheduler.agents.values import Grant, RunId
+from slurm_sns.scheduler.carrying_out import MOST_FOLLOW_UPS, MOST_UNBOOSTED
+from slurm_sns.scheduler.gate.orders import BOOST
+from slurm_sns.scheduler.gate.status import Status
 from slurm_sns.scheduler.loop import LONGEST_RETRY_S, Scheduler
-from slurm_sns.scheduler.observe.follow_up import MOST_FAILURES
-from slurm_sns.scheduler.observe.job_status import JobStatus
-from slurm_sns.scheduler.observe.observed import JobState
-from slurm_sns.scheduler.observe.records import JobRecord, Memory, Stage
-from slurm_sns.scheduler.orders import NotSent
+from slurm_sns.scheduler.observe.observed import DatabaseQueue, JobState
+from slurm_sns.scheduler.observe.task_ids import task_id
 from slurm_sns.scheduler.policy_history import Remembering
-from slurm_sns.scheduler.sending import MOST_CORRECTIONS, MOST_RESTORED, SIGN_OF_LIFE_S
-from slurm_sns.scheduler.watchdog import is_stale
-from slurm_sns.submit import mark
+from slurm_sns.scheduler.release import Asked
+from slurm_sns.scheduler.remembered import Memory
+from slurm_sns.scheduler.sending import SIGN_OF_LIFE_S
+from slurm_sns.scheduler.tries import MOST_FAILURES
+from slurm_sns.submit.record import Memory as JobMemory
 
 ADVISE, OBSERVE = replace(ENFORCE, mode="advise"), replace(ENFORCE, mode="observe")
+ORDERS = {"place", "regate", "free", "renew", "unboost"}
 
 
 @pytest.fixture
@@ -37,6 +40,11 @@ def until(number: int):
     return lambda: next(left, None) is None
 
 
+def kinds(site: Site) -> list[tuple[str, int]]:
+    """The orders that Slurm has carried out."""
+    return [(order.kind.value, order.job_id) for order in site.slurm.orders]
+
+
 def test_jobs_are_placed_and_run_where_they_were_placed(site: Site) -> None:
     site.slurm.submit(4, 4, 4)
     site.scheduler(ENFORCE).repeat(6, 1.0)
@@ -45,100 +53,42 @@ def test_jobs_are_placed_and_run_where_they_were_placed(site: Site) -> None:
     assert dict(site.slurm.started) == planned
 
 
-def test_intents_are_recorded_before_they_are_sent(site: Site) -> None:
-    site.slurm.submit(2, 2)
+def test_a_placement_is_one_order_and_says_in_the_job_what_it_changed(site: Site) -> None:
+    site.slurm.submit(7, words="program=mg")
     wire = Wire()
     site.scheduler(ENFORCE, wire).cycle()
-    first = wire.calls.index("place")
-    assert wire.calls[first - 1] == "save"
-    assert wire.calls.count("place") == 2
-    assert {each.stage for each in site.history.records.values()} == {Stage.PLACED}
+    assert [call for call in wire.calls if call in ORDERS] == ["place"]
+    (order,) = site.slurm.orders
+    assert (order.tasks_per_node, order.tasks) == (4, 7), "Slurm before 26.05 would compute nodes times tasks per node"
+    record = site.slurm.jobs[1].record
+    assert (record.nodes, record.placed_s, record.given_tasks_per_node) == (("c1", "c2"), NOW, 4)
+    assert (record.hints.program, record.gate_s) == ("mg", NOW + FIRST_LEASE_S)
+    assert site.slurm.jobs[1].begin_s == NOW, "open by slurmctld's clock"
 
 
-def test_a_placed_job_is_put_ahead_of_slurms_own_queue(site: Site) -> None:
-    """Whatever the nice value that its owner gave it. That value is noted in the mark."""
-    site.slurm.submit(1, 1, nice=30)
-    site.slurm.change(2, nice=-30)
-    site.scheduler(ENFORCE).cycle()
-    assert [site.slurm.jobs[each].nice for each in (1, 2)] == [-2_000_000_000, -2_000_000_030]
-    assert [site.slurm.jobs[each].extra for each in (1, 2)] == ["sns:1 nice=30", "sns:1"]
-
-
-def test_a_job_that_has_started_has_its_own_nice_value_again_and_keeps_it_when_it_is_requeued(site: Site) -> None:
-    site.slurm.submit(1, 1, nice=7, run_s=60)
-    site.slurm.change(2, nice=-30)
-    site.scheduler(ENFORCE).repeat(3, 1.0)
-    assert [site.slurm.jobs[each].nice for each in (1, 2)] == [7, -30]
-    assert sorted(site.slurm.restored) == [1, 2], "each is one change"
-    site.slurm.change(1, state=JobState.PENDING, allocated=(), restarts=1)
-    site.scheduler(ENFORCE).cycle()
-    assert (site.slurm.jobs[1].nice, site.slurm.jobs[1].pinned_to, site.slurm.jobs[1].priority) == (7, (), 0)
-
-
-def test_a_job_whose_nice_value_slurm_does_not_change_is_asked_for_twice(site: Site) -> None:
-    site.slurm.submit(1, run_s=60)
-    site.slurm.ignores_nice = True
-    site.scheduler(ENFORCE).repeat(5, 1.0)
-    assert site.slurm.restored == [1, 1]
-
-
-def test_a_nice_value_that_slurmctld_has_lost_before_the_next_cycle_is_restored_in_it(site: Site) -> None:
-    """No cycle failed in between, because the scheduler stood still."""
-    site.slurm.submit(1, run_s=60)
+@pytest.mark.parametrize("has_boost", [True, False])
+def test_a_placed_job_is_put_ahead_of_slurms_own_queue_until_it_has_started(site: Site, has_boost: bool) -> None:
+    """Where the site's priorities have a place for that; its owner's nice value stays as it is."""
+    site.slurm.shown = {"has_boost": has_boost}
+    site.slurm.submit(1, run_s=60, nice=30)
     scheduler = site.scheduler(ENFORCE)
-    scheduler.repeat(2, 1.0)
-    site.slurm.change(1, nice=-2_000_000_000)
     scheduler.cycle()
-    assert site.slurm.jobs[1].nice == 0
+    assert (site.slurm.jobs[1].priority, site.slurm.jobs[1].nice) == (1500 + BOOST * has_boost, 30)
+    site.slurm.sleep(1.0)
+    scheduler.repeat(3, 1.0)
+    assert (site.slurm.jobs[1].state, site.slurm.jobs[1].priority) == (JobState.RUNNING, 1500)
+    assert kinds(site) == [("place", 1), *[("unboost", 1)] * has_boost], "once"
 
 
-def test_a_cycle_restores_so_many_nice_values_and_the_next_one_goes_on() -> None:
-    number = MOST_RESTORED + 1
+def test_a_cycle_takes_so_many_boosts_off_and_the_next_one_goes_on() -> None:
+    number = MOST_UNBOOSTED + 1
     site = Site(FakeSlurm({"c1": number}))
     site.slurm.submit(*[1] * number, run_s=60)
     scheduler = site.scheduler(ENFORCE)
     scheduler.repeat(2, 1.0)
-    assert len(site.slurm.restored) == MOST_RESTORED
+    assert sum(kind == "unboost" for kind, _ in kinds(site)) == MOST_UNBOOSTED
     scheduler.cycle()
-    assert {job.nice for job in site.slurm.jobs.values()} == {0}
-
-
-def test_a_clean_stop_restores_the_nice_value_of_a_job_that_has_just_started(site: Site) -> None:
-    site.slurm.submit(1, nice=7, run_s=60)
-    scheduler = site.scheduler(ENFORCE)
-    scheduler.cycle()
-    site.slurm.sleep(1.0)
-    scheduler.stop()
-    assert (site.slurm.jobs[1].state, site.slurm.jobs[1].nice) == (JobState.RUNNING, 7)
-
-
-@pytest.mark.parametrize(
-    ("run_s", "lines"), [(60, ["job 1: Slurm refused to restore its nice value: Invalid request"]), (1, [])]
-)
-def test_a_nice_value_that_is_refused_twice_is_logged_unless_the_job_has_ended(
-    site: Site, run_s: int, lines: list[str]
-) -> None:
-    site.slurm.submit(1, run_s=run_s)
-    asked = []
-
-    def refuse(own) -> None:
-        asked.append(own)
-        raise Refused("Invalid request")
-
-    site.slurm.restore_nice = refuse
-    site.scheduler(ENFORCE).repeat(5, 1.0)
-    assert asked
-    assert site.log[1:] == lines
-
-
-def test_a_placement_of_a_spread_job_carries_the_number_of_all_its_tasks(site: Site) -> None:
-    """Without the number, Slurm before 26.05 computes it as nodes times tasks per node."""
-    site.slurm.submit(7)
-    sent = []
-    site.slurm.place = sent.append
-    site.scheduler(ENFORCE).cycle()
-    assert [(each.start.alternative.tasks_per_node, each.tasks) for each in sent] == [(4, 7)]
-    assert site.history.records[1].tasks == 7
+    assert {job.priority for job in site.slurm.jobs.values()} == {1500}
 
 
 def test_the_same_reason_is_logged_once_a_cycle(site: Site) -> None:
@@ -149,16 +99,163 @@ def test_the_same_reason_is_logged_once_a_cycle(site: Site) -> None:
     assert second == "job 2: placed on c1"
 
 
+# --- leases
+
+
+def crowded(site: Site, *, waiting: int = 3) -> Scheduler:
+    """Both nodes are busy for long, and jobs wait."""
+    site.slurm.submit(4, 4, run_s=100_000)
+    scheduler = site.scheduler(ENFORCE)
+    scheduler.repeat(2, 1.0)
+    site.slurm.sleep(1.0)
+    site.slurm.submit(*[4] * waiting)
+    site.slurm.orders.clear()
+    return scheduler
+
+
+def test_the_gates_of_waiting_jobs_are_renewed_before_they_lapse_and_seldom(site: Site) -> None:
+    scheduler = crowded(site)
+    for _ in range(4 * 3600 // 5):
+        scheduler.cycle()
+        assert all(each.begin_s > site.slurm.now() for each in site.slurm.jobs.values() if each.id > 2)
+        site.slurm.sleep(5.0)
+    assert {kind for kind, _ in kinds(site)} == {"renew"}
+    assert 3 * 3 <= len(kinds(site)) <= 3 * 5, "each once in an hour"
+    assert len(site.slurm.started) == 2
+
+
+def test_lapsed_gates_are_renewed_before_anything_else_what_slurm_would_start_next_first(site: Site) -> None:
+    scheduler = crowded(site)
+    site.slurm.starts_nothing = True
+    site.slurm.sleep(FIRST_LEASE_S)
+    site.slurm.change(5, priority=2000)
+    site.slurm.submit(1, asks_for=("constraint",))  # something to follow up
+    wire = Wire()
+    Scheduler(site.ports(wire), max_jobs(MatchingParameters()), ENFORCE).cycle()
+    assert kinds(site) == [("renew", 5), ("renew", 3), ("renew", 4), ("free", 6)]
+    assert wire.calls.index("renew") == wire.calls.index("observe") + 1
+    site.slurm.starts_nothing = False
+    scheduler.repeat(3, 1.0)
+    assert len(site.slurm.started) == 2
+
+
+def test_other_renewals_come_after_the_placements(site: Site) -> None:
+    site.slurm.submit(4, 4, 4)
+    site.scheduler(ENFORCE).cycle()
+    assert kinds(site) == [("place", 1), ("place", 2), ("renew", 3)]
+
+
+def test_while_slurmdbd_is_away_only_what_lapses_soon_is_renewed(site: Site) -> None:
+    site.slurm.submit(4, 4, 4, 4)
+    for job_id, left_s in ((3, 700), (4, 500)):
+        gate_s = int(NOW) + left_s
+        site.slurm.change(job_id, begin_s=gate_s, admin_comment=comment(gate_s=gate_s))
+    site.slurm.shown = {"database_queue": DatabaseQueue(9000, 10_000)}
+    site.scheduler(ENFORCE).cycle()
+    assert [job_id for kind, job_id in kinds(site) if kind == "renew"] == [4]
+
+
+def test_a_refused_renewal_is_a_line_of_the_log_and_tried_again(site: Site) -> None:
+    crowded(site, waiting=1)
+    renew, site.slurm.renew = site.slurm.renew, refusing("Job/step already completing")
+    scheduler = site.scheduler(ENFORCE)
+    view = scheduler.cycle()
+    assert site.log[-1] == "job 3: Slurm refused to move its gate: Job/step already completing"
+    assert view.renewed_per_minute == 0
+    site.slurm.renew = renew
+    assert scheduler.cycle().renewed_per_minute == 1
+    assert site.slurm.jobs[3].begin_s > NOW + 3600
+
+
+def test_the_view_says_how_many_gates_were_renewed_in_the_last_minute(site: Site) -> None:
+    scheduler = crowded(site)
+    assert scheduler.cycle().renewed_per_minute == 3
+    site.slurm.sleep(61)
+    assert scheduler.cycle().renewed_per_minute == 0
+
+
+def refusing(why: str):
+    def refuse(_order) -> None:
+        raise Refused(why)
+
+    return refuse
+
+
+# --- what owners do
+
+
+def test_the_begin_time_that_an_owner_gives_a_waiting_job_is_kept(site: Site) -> None:
+    site.slurm.submit(1)
+    own = int(NOW) + 300
+    site.slurm.change(1, begin_s=own)
+    scheduler = site.scheduler(ENFORCE)
+    for _ in range(300):
+        scheduler.cycle()
+        assert site.slurm.jobs[1].begin_s >= own
+        site.slurm.sleep(1.0)
+    assert site.slurm.started == []
+    scheduler.repeat(2, 1.0)
+    assert site.slurm.started == [(1, ("c1",))]
+
+
+@pytest.mark.parametrize("is_placed", [False, True])
+def test_a_job_that_its_owner_holds_waits_gated_until_they_release_it(site: Site, is_placed: bool) -> None:
+    site.slurm.submit(1)
+    scheduler = site.scheduler(ENFORCE)
+    if is_placed:
+        scheduler.cycle()
+    site.slurm.change(1, **HELD)
+    scheduler.repeat(4000, 2.0)
+    assert site.slurm.status(1) == ((), True, "")
+    assert site.slurm.jobs[1].priority == 0
+    assert kinds(site)[:2] == ([("place", 1), ("regate", 1)] if is_placed else [("renew", 1), ("renew", 1)])
+    site.slurm.change(1, priority=1500, reason="")
+    scheduler.repeat(3, 1.0)
+    assert site.slurm.started == [(1, ("c1",))]
+
+
+def test_a_placed_job_whose_owner_gives_it_other_nodes_is_slurms_with_them(site: Site) -> None:
+    site.slurm.submit(1)
+    scheduler = site.scheduler(ENFORCE)
+    scheduler.cycle()
+    site.slurm.change(1, pinned_to=("c2",))
+    scheduler.cycle()
+    assert site.slurm.status(1) == (("c2",), False, "node-list")
+    assert site.slurm.jobs[1].priority == 1500
+
+
+def test_a_job_that_its_owner_opens_is_slurms_from_then_on(site: Site) -> None:
+    site.slurm.submit(1)
+    site.slurm.starts_nothing = True
+    site.slurm.sleep(1.0)
+    site.slurm.change(1, begin_s=int(NOW) + 1)  # StartTime=now
+    site.scheduler(ENFORCE).repeat(3, 1.0)
+    assert kinds(site) == [("free", 1)]
+    assert site.slurm.status(1) == ((), False, "opened-by-its-owner")
+
+
+def test_a_job_that_its_owner_releases_through_the_socket_is_slurms_in_the_next_cycle(site: Site) -> None:
+    site.slurm.submit(1, 1)
+    asked = Asked()
+    scheduler = Scheduler(site.ports(), Scripted(Plan(), Plan()), ENFORCE, asked=asked)
+    scheduler.cycle()
+    asked.add([1])
+    scheduler.cycle()
+    assert [site.slurm.status(each)[2] for each in (1, 2)] == ["opened-by-its-owner", ""]
+    assert "job 1: left to Slurm, as its owner asked" in site.log
+    assert asked.take() == frozenset()
+
+
 # --- refusals
 
 
 class Refusing(FakeSlurm):
     """Refuses to place job 1."""
 
-    def place(self, placement) -> None:
-        if placement.start.job_id == 1:
+    def place(self, order) -> None:
+        if order.job_id == 1:
             raise Refused("Requested node configuration is not available")
-        super().place(placement)
+        super().place(order)
 
 
 def test_a_refusal_for_one_job_does_not_stop_the_others_and_it_backs_off() -> None:
@@ -168,56 +265,8 @@ def test_a_refusal_for_one_job_does_not_stop_the_others_and_it_backs_off() -> No
     why = "Slurm refused the placement on c1: Requested node configuration is not available"
     assert [start.job_id for start in view.plan.starts] == [2], "what Slurm refused is not shown as placed"
     assert view.plan.waiting[1] == why
-    assert (site.history.records[1].stage, site.history.records[1].failures) == (Stage.HELD, 1)
-    assert site.history.records[1].retry_s == NOW + 5
+    assert (site.history.tries[1].failures, site.history.tries[1].retry_s) == (1, NOW + 5)
     assert site.decisions.cycles[0][2] == {1: why}
-
-
-class Editing(FakeSlurm):
-    """The owner of job 1 gives it a node list just before its first placement is sent."""
-
-    def place(self, placement) -> None:
-        if not self.jobs[1].pinned_to:
-            self.jobs[1] = replace(self.jobs[1], pinned_to=("c1",))
-            raise NotSent("its node list changed since it was planned")
-        super().place(placement)
-
-
-def test_a_node_list_that_came_before_the_placement_was_sent_is_its_owners_though_it_equals_ours() -> None:
-    site = Site(Editing({"c1": 4}))
-    site.slurm.submit(1)
-    scheduler = site.scheduler(ENFORCE)
-    scheduler.cycle()
-    assert site.history.records[1].nodes == ()
-    site.slurm.sleep(1.0)
-    scheduler.cycle()
-    assert site.slurm.jobs[1].pinned_to == ("c1",)
-    assert any("its owner asks for a node list" in line for line in site.log)
-
-
-class Holding(FakeSlurm):
-    """A held job stays held while its placement is taken back; the first release is refused."""
-
-    is_refused = True
-
-    def unpin(self, change) -> None:
-        super().unpin(change)
-        self.change(change.job_id, priority=0, reason="JobHeldUser")
-
-    def release(self, order) -> None:
-        if self.is_refused:
-            self.is_refused = False
-            raise Refused("it has been placed meanwhile, or its owner has changed its node list")
-        super().release(order)
-
-
-def test_a_job_whose_release_is_refused_is_released_later_though_its_placement_is_taken_back() -> None:
-    site = Site(Holding({"c1": 4}))
-    site.slurm.submit(1)
-    site.slurm.change(1, pinned_to=("c1",), extra="mine")
-    site.history.records = {1: JobRecord(1, site.slurm.jobs[1].submit_s, Stage.HELD, nodes=("c1",))}
-    site.scheduler(ENFORCE).repeat(3, 1.0)
-    assert (site.slurm.jobs[1].priority, site.slurm.jobs[1].pinned_to) == (1000, ())
 
 
 def test_a_job_that_slurm_refuses_time_after_time_is_left_to_slurm() -> None:
@@ -226,15 +275,58 @@ def test_a_job_that_slurm_refuses_time_after_time_is_left_to_slurm() -> None:
     site.scheduler(ENFORCE).repeat(200, 10.0)
     assert sum(line.startswith("job 1: Slurm refused the placement") for line in site.log) == MOST_FAILURES
     assert site.slurm.ended == [1]
-    assert site.history.records == {}
+    assert site.history.tries == {}
 
 
 def test_a_job_that_slurm_never_starts_is_left_to_slurm_after_as_many_placements(site: Site) -> None:
     site.slurm.submit(1)
     site.slurm.starts_nothing = True
     site.scheduler(ENFORCE).repeat(400, 4.0)
-    assert sum("placed on" in line and "did not start" not in line for line in site.log) == MOST_FAILURES
-    assert (site.slurm.jobs[1].priority, site.slurm.jobs[1].pinned_to, site.slurm.jobs[1].nice) == (1000, (), 0)
+    assert kinds(site).count(("place", 1)) == MOST_FAILURES
+    assert site.slurm.status(1) == ((), False, "8-placements-failed")
+    assert site.slurm.jobs[1].priority == 1500
+
+
+class Half(FakeSlurm):
+    """Refuses the first placement in the middle: the nodes are on the job already, the record is not."""
+
+    is_lost = False
+    number = 0
+
+    def place(self, order) -> None:
+        self.number += 1
+        if self.number > 1:
+            super().place(order)
+            return
+        of = self.task(1, 0) if order.address else self.jobs[order.job_id]
+        of = self.split(of, 0) if order.address else of
+        self.change(of.id, pinned_to=order.nodes)
+        raise Unreachable("the reply was lost") if self.is_lost else Refused("Invalid qos")
+
+
+@pytest.mark.parametrize("is_array", [False, True])
+@pytest.mark.parametrize("is_lost", [False, True])
+def test_the_nodes_that_a_refused_placement_left_on_a_job_are_cleared_and_it_is_placed_again(is_array, is_lost) -> None:
+    site = Site(Half({"c1": 4}))
+    site.slurm.is_lost = is_lost
+    if is_array:
+        site.slurm.submit_array("0-1")
+    else:
+        site.slurm.submit(1)
+    site.scheduler(ENFORCE).run(1.0, until(14), lambda: True)
+    assert len(site.slurm.started) == (2 if is_array else 1)
+    assert any("cleared the nodes of a placement that Slurm refused" in line for line in site.log)
+    assert not any("left to Slurm" in line for line in site.log)
+
+
+def test_the_nodes_of_a_refused_placement_are_its_owners_where_there_are_others(site: Site) -> None:
+    site = Site(Half({"c1": 4, "c2": 4}))
+    site.slurm.submit(1)
+    scheduler = site.scheduler(ENFORCE)
+    scheduler.cycle()
+    site.slurm.change(1, pinned_to=("c2",))
+    scheduler.cycle()
+    assert site.slurm.status(1) == (("c2",), False, "node-list")
 
 
 def test_a_job_that_is_gone_at_its_turn_is_a_refusal_like_any_other(site: Site) -> None:
@@ -248,6 +340,26 @@ def test_a_job_that_is_gone_at_its_turn_is_a_refusal_like_any_other(site: Site) 
     assert any("Invalid job id" in line for line in site.log)
 
 
+def test_what_a_placement_gave_a_job_goes_with_it(site: Site) -> None:
+    """Whole nodes, with all their memory, and an own number of tasks per node, under a policy of cache ways."""
+    site.slurm.submit(
+        2, words="exclusive", memory_per_cpu_mb=None, memory_per_node_mb=500, tasks_per_node=1, nodes_max=2
+    )
+    site.slurm.starts_nothing = True
+    before = site.slurm.jobs[1]
+    start = Start(1, ("c1", "c2"), Alternative(2, Resources(1, 500, 3, 12), tasks_per_node=2, exclusive=True))
+    scheduler = scripted(site, Plan((start,)), Plan())
+    scheduler.cycle()
+    placed = site.slurm.jobs[1]
+    assert (placed.ways, placed.bandwidth_gbps, placed.tasks_per_node) == (3, 12, 2)
+    assert (placed.memory_per_node_mb, placed.record.own_memory) == (128_000, JobMemory(500))
+    site.slurm.sleep(ENFORCE.place_timeout_s + 1)
+    scheduler.cycle()
+    after = site.slurm.jobs[1]
+    assert replace(after, admin_comment="", begin_s=0) == replace(before, admin_comment="", begin_s=0)
+    assert after.record == replace(before.record, gate_s=after.begin_s)
+
+
 # --- slurmctld does not answer
 
 
@@ -255,7 +367,7 @@ def test_losing_slurmctld_in_the_middle_of_a_commit_loses_no_job(site: Site) -> 
     site.slurm.submit(1, 1, 1)
     wire = Wire(problem=Unreachable("slurmctld does not answer: timed out"))
     scheduler = site.scheduler(ENFORCE, wire)
-    wire.at = 7  # load, is_on, observe, save, save, place, then this place
+    wire.at = 5  # load, is_on, observe, place, then this place
     with pytest.raises(Unreachable):
         scheduler.cycle()
     assert wire.calls[-2:] == ["place", "record"], "what was placed before is in the decision record"
@@ -277,7 +389,7 @@ def test_while_slurmctld_does_not_answer_the_pauses_grow_and_the_heartbeat_is_no
     assert site.heartbeat.beats == 0
     said, stopped = site.log
     assert said == "slurmctld does not answer: connect failure; trying again, at least every 10 s"
-    assert stopped.endswith("the watchdog will release what is held")
+    assert stopped.endswith("the watchdog will free what is gated, or its gate opens by itself")
 
 
 def test_an_outage_is_a_line_for_each_new_problem_and_one_when_it_is_over(site: Site) -> None:
@@ -318,10 +430,13 @@ def test_after_any_jump_of_the_clock_a_job_that_does_not_start_is_placed_again_i
     scheduler.repeat(2, 1.0)
     site.slurm.step(step_s)  # by this clock the job was placed in the future, or long ago
     scheduler.repeat(3, 1.0)
-    assert site.slurm.jobs[1].priority == 0, "taken back"
+    assert site.slurm.status(1) == ((), True, ""), "taken back"
     site.slurm.step(step_s)  # the same for the pause until it is tried again
     site.slurm.starts_nothing = False
-    scheduler.repeat(12, 1.0)
+    for _ in range(30):
+        scheduler.cycle()
+        # A begin time counts by the clock: set back, Slurm itself starts nothing until it has caught up.
+        site.slurm.sleep(300.0)
     assert [each for each, _ in site.slurm.started] == [1]
 
 
@@ -358,58 +473,25 @@ def test_a_long_commit_shows_signs_of_life() -> None:
 # --- the store fails
 
 
-@pytest.mark.parametrize("known_before", [True, False])
-def test_what_cannot_be_recorded_is_not_placed_and_the_heartbeat_goes_stale(site: Site, known_before: bool) -> None:
-    scheduler = site.scheduler(ENFORCE)
-    if known_before:
-        site.slurm.submit(1, begin_s=int(NOW) + 2)
-        scheduler.cycle()
-    site.history.broken = True
-    if not known_before:
-        site.slurm.submit(1)
-    scheduler.run(1.0, until(12))
-    assert site.slurm.started == [] or "clean stop" in site.log[-1]
-    assert not any("placed" in line for line in site.log)
-    assert "the store's job records cannot be written" in site.log[-2]
-
-
-def test_a_store_that_stays_broken_lets_the_watchdog_take_over(site: Site) -> None:
-    site.history.broken = True
-    site.slurm.submit(1)
-    scheduler = site.scheduler(ENFORCE)
-    for _ in range(40):
-        with pytest.raises(SnsError):
-            scheduler.cycle()
-        site.slurm.sleep(1)
-    assert is_stale(site.heartbeat.last, site.slurm.now(), 30)
-
-
-def test_what_could_not_be_stored_is_stored_when_the_store_is_back(site: Site) -> None:
-    scheduler = site.scheduler(ENFORCE)
-    site.history.broken = True
-    site.slurm.submit(1)
-    with pytest.raises(Unreachable):
-        scheduler.cycle()
-    site.history.broken = False
-    scheduler.cycle()
-    assert site.history.records[1].stage is Stage.PLACED
-
-
-def test_the_nodes_of_a_placement_that_could_not_be_recorded_are_its_owners_if_they_write_them(site: Site) -> None:
-    scheduler = site.scheduler(ENFORCE)
-    site.slurm.submit(1, begin_s=int(NOW) + 2)
-    scheduler.cycle()
-    site.slurm.sleep(2)
-    site.history.broken = True
-    with pytest.raises(Unreachable):
-        scheduler.cycle()
-    assert (site.slurm.jobs[1].priority, site.slurm.jobs[1].pinned_to) == (0, ()), "nothing was sent"
+def test_a_store_that_fails_keeps_nothing_from_being_placed_and_is_told_as_trouble(site: Site) -> None:
+    """What it would have is needed after a restart only, and costs time, no more, when it is lost."""
+    site.history.broken = site.decisions.broken = True
     site.slurm.starts_nothing = True
-    site.slurm.change(1, pinned_to=("c1",))
-    site.history.broken = False
+    site.slurm.submit(1)
+    scheduler = site.scheduler(ENFORCE)
+    scheduler.repeat(12, 1.0)
+    assert kinds(site) == [("place", 1), ("regate", 1)]
+    assert scheduler.trouble == (
+        "the store's tries cannot be written: database or disk is full; "
+        "the decision record cannot be written: disk I/O error"
+    )
+    assert sum("the store's tries cannot be written" in line for line in site.log) == 1
+    assert site.heartbeat.last == site.slurm.now()
+    assert "tried again" in scheduler.cycle().situation.blocked[1], "the pause holds"
+    site.history.broken = site.decisions.broken = False
+    site.slurm.sleep(5.0)
     scheduler.cycle()
-    assert site.slurm.jobs[1].priority > 0, "it is given to Slurm"
-    assert site.slurm.jobs[1].pinned_to == ("c1",)
+    assert (scheduler.trouble, site.history.tries[1].failures) == ("", 1)
 
 
 def test_a_decision_record_that_cannot_be_written_is_logged_and_stops_nothing(site: Site) -> None:
@@ -424,166 +506,78 @@ def test_a_decision_record_that_cannot_be_written_is_logged_and_stops_nothing(si
 # --- switches and modes
 
 
-def test_the_kill_switch_releases_what_is_held_and_plans_nothing(site: Site) -> None:
+def test_the_kill_switch_frees_what_is_gated_and_plans_nothing(site: Site) -> None:
     site.slurm.submit(4, 4, 4, 4)
     scheduler = site.scheduler(ENFORCE)
     scheduler.cycle()
     site.switch.on = True
     view = scheduler.cycle()
     assert (view.disabled, view.plan.starts) == (True, ())
-    assert all(each.priority > 0 for each in site.slurm.jobs.values())
+    assert [site.slurm.status(each) for each in (1, 4)] == [((), False, "disabled")] * 2
     assert site.heartbeat.last == site.slurm.now(), "it is alive, and says so"
     site.slurm.sleep(1)
     scheduler.repeat(9, 1.0)
     assert sorted(site.slurm.ended) == [1, 2, 3, 4]
 
 
-def test_a_job_that_its_owner_holds_right_after_it_was_given_to_slurm_stays_held(site: Site) -> None:
-    site.slurm.starts_nothing = True
-    site.slurm.submit(4)
-    scheduler = site.scheduler(replace(ENFORCE, partitions=frozenset({"main"})))
-    site.slurm.submit(1, partitions=("other",))
-    scheduler.cycle()
-    assert site.slurm.jobs[2].priority > 0, "it is given to Slurm: its partition is not managed"
-    site.slurm.change(2, priority=0, reason="JobHeldUser", extra="")
-    scheduler.repeat(3, 1.0)
-    assert site.slurm.jobs[2].priority == 0
-    assert site.history.records[2].stage is Stage.RELEASED
+@pytest.mark.parametrize("reason", ["JobHeldUser", "JobHeldAdmin"])
+def test_a_held_job_stays_held_whatever_frees_it(site: Site, reason: str) -> None:
+    site.slurm.submit(4, priority=0, reason=reason)
+    site.scheduler(ENFORCE).stop()
+    assert (site.slurm.jobs[1].priority, site.slurm.status(1)) == (0, ((), False, "clean-stop"))
 
 
-def test_what_the_kill_switch_gives_to_slurm_is_noted_so_that_a_killed_slurmctld_strands_nothing(site: Site) -> None:
-    site.slurm.submit(1)
-    site.switch.on = True
-    scheduler = site.scheduler(ENFORCE)
-    held = site.slurm.jobs[1]
-    scheduler.cycle()
-    site.slurm.jobs[1] = held
-    scheduler.cycle()
-    assert site.slurm.jobs[1].priority > 0, "released once more"
-
-
-@pytest.mark.parametrize("disabled", [False, True])
-def test_a_job_that_was_given_to_slurm_without_a_mark_stays_held_by_its_owner_who_writes_a_mark(
-    site: Site, disabled: bool
-) -> None:
-    """Its mark cannot have lost the word that says that it is Slurm's."""
-    site.slurm.starts_nothing = True
-    site.slurm.submit(1, extra="mine", hints=None)
-    site.history.records = {1: JobRecord(1, site.slurm.jobs[1].submit_s, Stage.HELD)}
-    scheduler = site.scheduler(ENFORCE)
-    site.switch.on = disabled
-    scheduler.cycle()
-    assert site.slurm.jobs[1].priority > 0, "released: its owner overwrote the mark"
-    site.slurm.change(1, priority=0, reason="JobHeldUser", extra="sns:1", hints=mark.read("sns:1"))
-    site.switch.on = False
-    scheduler.cycle()
-    assert site.slurm.jobs[1].priority == 0
-
-
-class Unadvised(FakeSlurm):
-    """Refuses every change of a mark alone."""
-
-    asked = 0
-
-    def advise(self, _order) -> None:
-        self.asked += 1
-        raise Refused("it is held again, or has ended")
-
-
-def test_a_mark_that_slurm_does_not_let_us_change_is_not_tried_in_every_cycle() -> None:
-    slurm = Unadvised({"c1": 4})
-    site = Site(slurm)
-    slurm.submit(1, run_s=1000)
-    slurm.starts_nothing = True
-    slurm.change(1, priority=1000)
-    site.history.records = {1: JobRecord(1, slurm.jobs[1].submit_s, Stage.HELD)}
-    site.scheduler(ENFORCE).repeat(5, 1.0)
-    assert slurm.asked == 1
-
-
-def test_a_placed_job_that_its_owner_held_without_its_mark_stays_held_though_they_write_a_mark_again(
-    site: Site,
-) -> None:
-    """No mark says that its placement was taken back, so that it looks as if slurmctld had lost the placement."""
-    site.slurm.submit(1)
-    scheduler = site.scheduler(ENFORCE)
-    scheduler.cycle()
-    held = {"priority": 0, "reason": "JobHeldUser"}
-    site.slurm.change(1, extra="mine", **held)
-    scheduler.cycle()
-    assert site.slurm.jobs[1].pinned_to == ()
-    site.slurm.change(1, extra="sns:1", **held)
-    scheduler.cycle()
-    assert site.slurm.jobs[1].priority == 0
-
-
-def test_a_job_that_the_kill_switch_has_given_to_slurm_is_not_held_again_without_its_mark(site: Site) -> None:
-    site.slurm.submit(4, may_restart=True, run_s=50)
-    scheduler = site.scheduler(ENFORCE)
-    scheduler.repeat(3, 1.0)
-    site.slurm.starts_nothing = True
-    site.switch.on = True
-    site.slurm.requeue(Requeue(1))
-    scheduler.cycle()
-    assert site.slurm.jobs[1].is_slurms
-    assert site.history.records[1].stage is Stage.RELEASED
-    site.slurm.change(1, extra="sns:1", hints=mark.read("sns:1"))
-    site.switch.on = False
-    scheduler.cycle()
-    assert site.slurm.jobs[1].priority > 0
-
-
-def test_a_job_that_is_requeued_under_the_kill_switch_is_not_held(site: Site) -> None:
+def test_a_job_that_is_requeued_under_the_kill_switch_is_not_gated_by_us(site: Site) -> None:
     site.slurm.submit(4, may_restart=True, run_s=50)
     scheduler = site.scheduler(ENFORCE)
     scheduler.repeat(3, 1.0)
     site.switch.on = True
     site.slurm.requeue(Requeue(1))
-    scheduler.repeat(3, 1.0)
-    assert site.slurm.jobs[1].state is JobState.RUNNING
+    scheduler.cycle()
+    assert site.slurm.status(1) == ((), True, "disabled"), "Slurm itself gates it for a while"
+    scheduler.repeat(130, 1.0)
     assert len(site.slurm.started) == 2
 
 
 @pytest.mark.parametrize("settings", [ADVISE, OBSERVE])
 @pytest.mark.parametrize("disabled", [False, True])
 def test_observe_and_advise_send_no_change(site: Site, settings, disabled: bool) -> None:
-    marked = {"extra": "sns:1 advised" if settings is ADVISE else ""}
-    site.slurm.jobs = {1: job(1, priority=1000, **marked), 2: job(2, **marked)}
-    site.slurm.jobs[3] = job(3, priority=1000, pinned_to=("c1",), **marked)
+    marked = ADVISED if settings is ADVISE else FOREIGN
+    site.slurm.jobs = {1: job(1, **marked), 2: job(2, **marked, **HELD), 3: job(3, **marked, pinned_to=("c1",))}
     site.switch.on = disabled
     wire = Wire()
     scheduler = site.scheduler(settings, wire)
     view = scheduler.cycle()
     scheduler.stop()
-    assert not {"place", "unpin", "release"} & set(wire.calls)
+    assert not ORDERS & set(wire.calls)
     planned = [] if disabled else [1]
     assert [start.job_id for start in view.plan.starts] == planned
     assert len(site.decisions.cycles) == bool(planned)
 
 
-def test_advise_frees_what_a_killed_enforce_left_held(site: Site) -> None:
-    site.slurm.submit(1, begin_s=int(NOW) + 99)
+def test_advise_frees_what_a_killed_enforce_left_gated_and_placed(site: Site) -> None:
+    site.slurm.starts_nothing = True
+    site.slurm.submit(4, 4, 4)
     site.scheduler(ENFORCE).cycle()
-    site.scheduler(ADVISE).repeat(2, 1.0)
-    assert (site.slurm.jobs[1].priority, site.history.records) == (1000, {}) or site.slurm.started
+    site.scheduler(ADVISE).cycle()
+    assert {site.slurm.status(each) for each in (1, 2, 3)} == {((), False, "mode-not-enforce")}
 
 
-def test_a_clean_stop_makes_the_heartbeat_stale_before_it_releases(site: Site) -> None:
+def test_a_clean_stop_makes_the_heartbeat_stale_before_it_frees(site: Site) -> None:
     site.slurm.submit(4, 4, 4)
     wire = Wire()
     scheduler = site.scheduler(ENFORCE, wire)
     scheduler.run(1.0, until(1))
-    after = wire.calls[wire.calls.index("stop") :]
-    assert after == ["stop", "observe", "release", "restore_nice", "restore_nice"]
+    assert wire.calls[wire.calls.index("stop") :] == ["stop", "observe", "free"]
     assert site.heartbeat.last == 0
-    assert all(each.priority > 0 for each in site.slurm.jobs.values())
+    assert site.slurm.status(3) == ((), False, "clean-stop")
 
 
-def test_a_scheduler_that_hands_over_leaves_the_held_jobs_to_the_next_one(site: Site) -> None:
+def test_a_scheduler_that_hands_over_leaves_the_gated_jobs_to_the_next_one(site: Site) -> None:
     site.slurm.submit(4, 4, 4)
     site.scheduler(ENFORCE).run(1.0, until(1), hands_over=lambda: True)
-    assert site.heartbeat.last == NOW  # not stale: the filter continues to hold submitted jobs
-    assert [each.priority for each in site.slurm.jobs.values() if each.state is JobState.PENDING] == [0]
+    assert site.heartbeat.last == NOW  # not stale: the filter continues to gate submitted jobs
+    assert site.slurm.status(3) == ((), True, "")
     site.scheduler(ENFORCE).repeat(6, 1.0)
     assert len(site.slurm.started) == 3
 
@@ -595,45 +589,35 @@ def test_a_clean_stop_leaves_no_job_pinned_to_nodes_that_nobody_looks_after(site
     scheduler.cycle()
     assert site.slurm.jobs[1].pinned_to
     scheduler.stop()
-    assert (site.slurm.jobs[1].pinned_to, site.slurm.jobs[1].priority > 0) == ((), True)
+    assert (site.slurm.status(1), site.slurm.jobs[1].priority) == (((), False, "clean-stop"), 1500)
 
 
 def test_observe_records_a_start_that_nobody_carries_out_once(site: Site) -> None:
-    site.slurm.submit(4)
-    site.slurm.change(1, priority=1000, extra="")
+    site.slurm.submit(4, **FOREIGN)
     site.slurm.starts_nothing = True
     site.scheduler(OBSERVE).repeat(20, 1.0)
     assert sum(len(plan.starts) for _, plan, *_ in site.decisions.cycles) == 1
 
 
-def test_a_clean_stop_releases_a_job_that_lost_its_mark_too(site: Site) -> None:
-    site.slurm.submit(1, begin_s=int(NOW) + 99)
-    scheduler = site.scheduler(ENFORCE)
-    scheduler.cycle()
-    site.slurm.change(1, extra="mine")
-    scheduler.stop()
-    assert site.slurm.jobs[1].priority > 0
-
-
-def test_a_stop_while_slurmctld_does_not_answer_leaves_the_release_to_the_watchdog(site: Site) -> None:
+def test_a_stop_while_slurmctld_does_not_answer_leaves_the_jobs_to_the_watchdog_and_their_leases(site: Site) -> None:
     site.slurm.submit(1)
-    scheduler = site.scheduler(ENFORCE, Wire(3, Unreachable("slurmctld does not answer: no")))
-    scheduler.stop()
+    site.scheduler(ENFORCE, Wire(3, Unreachable("slurmctld does not answer: no"))).stop()
     assert site.heartbeat.last == 0
-    assert site.log == ["slurmctld does not answer: no; the watchdog will release what is held"]
+    assert site.log == [
+        "slurmctld does not answer: no; the watchdog will free what is gated, or its gate opens by itself"
+    ]
 
 
 # --- the life of a job
 
 
-def test_a_requeued_job_is_held_and_placed_again(site: Site) -> None:
-    site.slurm.submit(4, run_s=30)
+def test_a_requeued_job_is_gated_and_placed_again(site: Site) -> None:
+    site.slurm.submit(4, run_s=30, may_restart=True)
     scheduler = site.scheduler(ENFORCE)
     scheduler.repeat(3, 1.0)
-    later = int(site.slurm.now())
-    site.slurm.change(1, state=JobState.PENDING, allocated=(), restarts=1, submit_s=later, priority=1)
+    site.slurm.requeue(Requeue(1))
     scheduler.cycle()
-    assert (site.slurm.jobs[1].priority, site.slurm.jobs[1].pinned_to) == (0, ())
+    assert (site.slurm.status(1), site.slurm.jobs[1].record.restarts) == (((), True, ""), 1)
     scheduler.repeat(2, 1.0)
     assert [each for each, _ in site.slurm.started] == [1, 1]
 
@@ -676,7 +660,7 @@ def test_wherever_it_fails_every_job_runs_once(problem, after: bool) -> None:
 
 
 def test_a_run_outlives_every_failure_of_slurm_and_the_store() -> None:
-    for at in range(2, calls_of_a_whole_run() + 1):  # the first call loads the records, before the run
+    for at in range(2, calls_of_a_whole_run() + 1):  # the first call loads the tries, before the run
         site = Site(FakeSlurm({"c1": 4, "c2": 4}))
         site.slurm.submit(4, 3, 1, 6, 2, 4)
         site.scheduler(ENFORCE, Wire(at, Unreachable("x"))).run(1.0, until(40))
@@ -684,7 +668,7 @@ def test_a_run_outlives_every_failure_of_slurm_and_the_store() -> None:
 
 
 def test_a_defect_does_not_end_the_loop_and_shows_no_sign_of_life(site: Site) -> None:
-    """The watchdog then releases the held jobs to Slurm. The log has the traceback once."""
+    """The watchdog then frees the gated jobs. The log has the traceback once."""
     site.slurm.submit(1)
     scheduler = site.scheduler(ENFORCE)
     real, looks = site.slurm.observe, []
@@ -706,81 +690,24 @@ def test_a_defect_does_not_end_the_loop_and_shows_no_sign_of_life(site: Site) ->
     assert scheduler.trouble == ""
 
 
-def test_one_users_many_corrections_do_not_delay_another_users_single_one(site: Site) -> None:
-    """All held jobs of alice become Slurm's at once, more than a cycle corrects, and then a single one of bob's."""
-    many = MOST_CORRECTIONS + 10
+def test_one_users_many_follow_ups_do_not_delay_another_users_single_one(site: Site) -> None:
+    """All gated jobs of alice become Slurm's at once, more than a cycle changes, and then a single one of bob's."""
+    many = MOST_FOLLOW_UPS + 10
     site.slurm.submit(*many * [1], asks_for=("constraint",))
     site.slurm.submit(1, user_id=BOB, user="bob", asks_for=("constraint",))
     scheduler = site.scheduler(ENFORCE)
     scheduler.cycle()
-    assert site.slurm.jobs[many + 1].priority > 0
+    assert site.slurm.status(many + 1)[2] == "changed-by-its-owner"
     scheduler.cycle()
-    assert all(job.priority > 0 for job in site.slurm.jobs.values())
+    assert all(each.record.is_slurms for each in site.slurm.jobs.values())
 
 
-def test_a_release_of_everything_begins_with_a_job_of_each_user(site: Site) -> None:
+def test_freeing_everything_begins_with_a_job_of_each_user(site: Site) -> None:
     site.slurm.submit(*[4] * 5)
     site.slurm.submit(4, user="bob", user_id=BOB)
     site.scheduler(ENFORCE).stop()
-    released = [line for line in site.log if "released to Slurm" in line]
-    assert [line.split(":")[0] for line in released[:2]] == ["job 1", "job 6"]
-    assert len(released) == 6
-
-
-class Undoing(FakeSlurm):
-    """Undoes the first hold after a placement, as Slurm's backfill did; `is_away`: it takes no correction."""
-
-    is_away = False
-
-    def unpin(self, change) -> None:
-        if self.is_away:
-            raise Unreachable("slurmctld does not answer")
-        undoes = bool(self.jobs[change.job_id].pinned_to)
-        super().unpin(change)
-        if undoes:
-            self.change(change.job_id, priority=1500, reason="Priority")
-
-
-def undone(site: Site) -> Scheduler:
-    """A scheduler that has just taken the placement of job 1 back; Slurm has undone its hold."""
-    site.slurm.submit(4)
-    site.slurm.starts_nothing = True
-    scheduler = site.scheduler(ENFORCE)
-    scheduler.repeat(12, 1.0)
-    assert (site.slurm.jobs[1].priority, site.history.records[1].stage) == (1500, Stage.HOLDING)
-    return scheduler
-
-
-def test_a_hold_that_slurm_undid_is_set_once_more_and_a_job_that_is_free_after_that_is_its_owners() -> None:
-    site = Site(Undoing({"c1": 4}))
-    scheduler = undone(site)
-    scheduler.cycle()
-    assert (site.slurm.jobs[1].priority, site.history.records[1].stage) == (0, Stage.HELD)
-    site.slurm.release(Release(1, "by its owner"))
-    scheduler.cycle()
-    assert (site.slurm.jobs[1].priority > 0, site.history.records[1].stage) == (True, Stage.RELEASED)
-
-
-def test_a_hold_that_a_failed_cycle_did_not_send_is_sent_by_the_next_one() -> None:
-    site = Site(Undoing({"c1": 4}))
-    scheduler = undone(site)
-    site.slurm.is_away = True
-    with pytest.raises(Unreachable):
-        scheduler.cycle()
-    site.slurm.is_away = False
-    scheduler.cycle()
-    assert (site.slurm.jobs[1].priority, site.history.records[1].stage) == (0, Stage.HELD)
-
-
-def test_a_job_that_was_released_between_two_runs_is_not_held_again(site: Site) -> None:
-    site.slurm.submit(4)
-    job_id = next(iter(site.slurm.jobs))
-    site.slurm.starts_nothing = True
-    site.scheduler(ENFORCE).repeat(12, 1.0)
-    assert site.history.records[job_id].stage is Stage.HOLDING
-    site.slurm.release(Release(job_id, "by its owner"))
-    site.scheduler(ENFORCE).cycle()
-    assert site.slurm.jobs[job_id].priority > 0
+    assert [line.split(":")[0] for line in site.log[:2]] == ["job 1", "job 6"]
+    assert len(site.log) == 6
 
 
 # --- the other actions of a plan
@@ -824,10 +751,10 @@ def test_a_policy_suspends_and_resumes_a_job_of_ours(site: Site) -> None:
     assert site.decisions.cycles[-1][2] == {1: "suspended: for job 2"}
     site.slurm.sleep(1.0)
     loop.cycle()
-    assert site.views[-1].situation.statuses[1] is JobStatus.SUSPENDED
+    assert site.views[-1].situation.statuses[1] is Status.RUNNING
     loop.cycle()
     assert (site.slurm.jobs[1].state, site.slurm.used("c1")) == (JobState.RUNNING, 2)
-    assert site.log[1:] == ["job 1: suspended: for job 2", "job 1: resumed: its turn"]
+    assert site.log == ["job 1: suspended: for job 2", "job 1: resumed: its turn"]
 
 
 def test_a_requeued_job_is_planned_again_in_the_pool_that_was_named() -> None:
@@ -860,22 +787,22 @@ def test_an_action_that_cannot_be_done_is_a_line_of_the_log_and_stops_nothing(si
     site.slurm.submit(1)
     loop = scripted(site, Plan((action, Suspend(1, "all the same"))))
     assert loop.cycle().plan.actions == (Suspend(1, "all the same"),)
-    assert [line.startswith(why) for line in site.log[1:]] == [True, False]
+    assert [line.startswith(why) for line in site.log] == [True, False]
     assert site.slurm.jobs[1].state is JobState.SUSPENDED
 
 
 def test_a_job_with_whole_nodes_is_not_moved_to_another_pool_for_its_own_memory_would_be_lost(site: Site) -> None:
-    running_job(site, extra="sns:1 exclusive")
-    assert site.history.records[1].own_memory != (None, None)
+    running_job(site, words="exclusive")
+    assert site.slurm.jobs[1].record.own_memory == JobMemory(1000, is_by_cpu=True)
     scripted(site, Plan((Requeue(1, "small"),))).cycle()
     assert site.log[-1] == "job 1: requeued in small; not sent: it was given whole nodes of its own partition"
     assert site.slurm.jobs[1].state is JobState.RUNNING
 
 
-@pytest.mark.parametrize("extra", ["", "mine", "sns:1 advised"])
+@pytest.mark.parametrize("whose", [FOREIGN, {**FOREIGN, "admin_comment": "a site's note"}])
 @pytest.mark.parametrize("action", [Suspend(1, "x"), Resume(1, reason="x"), Requeue(1, reason="x"), Release(1, "x")])
-def test_a_job_that_is_not_ours_is_never_touched_whatever_a_policy_says(site: Site, action, extra: str) -> None:
-    site.slurm.submit(2, run_s=60, may_restart=True, priority=900, extra=extra)
+def test_a_job_that_is_not_ours_is_never_touched_whatever_a_policy_says(site: Site, action, whose) -> None:
+    site.slurm.submit(2, run_s=60, may_restart=True, **whose)
     site.slurm.sleep(1.0)
     before = site.slurm.jobs[1]
     scripted(site, Plan((action,))).cycle()
@@ -883,10 +810,10 @@ def test_a_job_that_is_not_ours_is_never_touched_whatever_a_policy_says(site: Si
     assert "not sent" in site.log[-1]
 
 
-def test_a_plan_gives_a_waiting_job_to_slurm_as_a_correction_does(site: Site) -> None:
+def test_a_plan_gives_a_waiting_job_to_slurm_as_the_state_table_does(site: Site) -> None:
     site.slurm.submit(2)
-    scripted(site, Plan((Release(1, "left to Slurm: it asks for more than there will ever be"),))).cycle()
-    assert site.slurm.jobs[1].priority > 0
+    scripted(site, Plan((Release(1, "it asks for more than there will ever be"),))).cycle()
+    assert site.slurm.status(1) == ((), False, "it-asks-for-more-than-there-will-ever-be")
     assert site.log == ["job 1: left to Slurm: it asks for more than there will ever be"]
 
 
@@ -917,7 +844,7 @@ def test_losing_slurmctld_among_the_actions_is_an_outage_and_what_was_placed_sta
     with pytest.raises(Unreachable):
         scripted(site, Plan((start, Suspend(1), Resume(1)))).cycle()
     assert site.slurm.jobs[2].pinned_to == ("c2",)
-    assert site.history.records[2].stage is Stage.PLACED
+    assert site.slurm.jobs[2].record.nodes == ("c2",)
     assert [each.job_id for each in site.decisions.cycles[-1][1].starts] == [2]
 
 
@@ -945,13 +872,12 @@ def kept(memory: object) -> Memory:
     return Memory("scripted", 1, str(memory))
 
 
-def test_what_a_policy_remembers_is_kept_with_the_records_and_recalled_after_a_restart(site: Site) -> None:
+def test_what_a_policy_remembers_is_kept_and_recalled_after_a_restart(site: Site) -> None:
     site.slurm.submit(1)
     keeping = Remembering(kept, lambda: site.history.memory and int(site.history.memory.text))
     start = Start(1, ("c1",), Alternative(1, Resources(1, 1000), tasks_per_node=1))
     scripted(site, Plan((start,), history=7), remembering=keeping).cycle()
-    assert (site.history.memory, site.history.records[1].stage) == (Memory("scripted", 1, "7"), Stage.PLACED)
-    assert site.history.together, "in one call, before the job is placed"
+    assert site.history.memory == Memory("scripted", 1, "7")
     policy = Scripted()
     later = by_policy(site, policy, remembering=keeping)
     later.cycle()
@@ -989,19 +915,28 @@ def signing(site: Site, signed: list, **other) -> Scheduler:
     return Scheduler(site.ports(), max_jobs(MatchingParameters()), ENFORCE, sign=other.get("sign", sign))
 
 
-def test_a_placement_carries_the_grant_of_its_run_in_the_mark(site: Site) -> None:
-    site.slurm.submit(4, nice=7, restarts=2)
+@pytest.mark.parametrize(("own", "granted"), [("", "sns:grant=g0"), ("a note", "a note;sns:grant=g0")])
+def test_a_placement_carries_the_grant_of_its_run_beside_the_owners_text(site: Site, own: str, granted: str) -> None:
+    site.slurm.submit(4, restarts=2, extra=own, admin_comment=comment(restarts=2, gate_s=int(NOW) + FIRST_LEASE_S))
     signed: list = []
     signing(site, signed).cycle()
     assert signed == [Grant(RunId(1, 2), site.slurm.jobs[1].pinned_to)]
-    assert site.slurm.jobs[1].extra == "sns:1 nice=7 grant=g0"
+    assert site.slurm.jobs[1].extra == granted
 
 
-def test_without_agents_no_mark_has_a_grant_and_an_old_one_goes(site: Site) -> None:
-    site.slurm.submit(4, 4, extra="sns:1")
-    site.slurm.change(2, extra="sns:1 grant=old")
-    site.scheduler(ENFORCE).cycle()
-    assert [site.slurm.jobs[each].extra for each in (1, 2)] == ["sns:1", "sns:1"]
+def test_the_grant_of_a_task_names_the_task(site: Site) -> None:
+    site.slurm.submit_array("7-8")
+    signed: list = []
+    signing(site, signed).cycle()
+    assert [grant.run.job_id for grant in signed] == [task_id(1, 7), task_id(1, 8)]
+
+
+@pytest.mark.parametrize("has_extra", [True, False])
+def test_without_agents_or_where_slurm_reads_extra_no_job_has_a_grant(site: Site, has_extra: bool) -> None:
+    site.slurm.submit(4, extra="a note")
+    site.slurm.shown = {"has_extra": has_extra}
+    (site.scheduler(ENFORCE) if has_extra else signing(site, [])).cycle()
+    assert (site.slurm.jobs[1].extra, site.slurm.jobs[1].pinned_to) == ("a note", ("c1",))
 
 
 def test_a_placement_that_is_taken_back_loses_its_grant_and_the_next_one_has_its_own(site: Site) -> None:
@@ -1012,25 +947,25 @@ def test_a_placement_that_is_taken_back_loses_its_grant_and_the_next_one_has_its
     scheduler.cycle()
     site.slurm.sleep(ENFORCE.place_timeout_s + 1)
     scheduler.cycle()
-    assert (site.slurm.jobs[1].priority, site.slurm.jobs[1].extra) == (0, "sns:1")
+    assert (site.slurm.status(1), site.slurm.jobs[1].extra) == (((), True, ""), "")
     site.slurm.starts_nothing = False
     site.slurm.sleep(ENFORCE.backoff_s + 1)
     scheduler.repeat(2, 1.0)
-    assert site.slurm.jobs[1].extra == "sns:1 grant=g1"
+    assert site.slurm.jobs[1].extra == "sns:grant=g1"
 
 
-def test_a_requeued_job_keeps_its_mark_until_it_is_taken_back_and_is_granted_anew_for_its_next_run(site: Site) -> None:
+def test_a_requeued_job_keeps_its_grant_until_it_is_gated_and_is_granted_anew_for_its_next_run(site: Site) -> None:
     site.slurm.submit(4, run_s=60, may_restart=True)
     signed: list = []
     scheduler = signing(site, signed)
     scheduler.repeat(2, 1.0)
     site.slurm.requeue(Requeue(1))
-    assert site.slurm.jobs[1].extra == "sns:1 grant=g0"
+    assert site.slurm.jobs[1].extra == "sns:grant=g0"
     scheduler.cycle()
-    assert site.slurm.jobs[1].extra == "sns:1"
+    assert site.slurm.jobs[1].extra == ""
     scheduler.repeat(2, 1.0)
     assert [grant.run for grant in signed] == [RunId(1, 0), RunId(1, 1)]
-    assert site.slurm.jobs[1].extra == "sns:1 grant=g1"
+    assert site.slurm.jobs[1].extra == "sns:grant=g1"
 
 
 def test_a_job_that_is_given_to_slurm_after_its_placement_has_no_grant(site: Site) -> None:
@@ -1040,7 +975,7 @@ def test_a_job_that_is_given_to_slurm_after_its_placement_has_no_grant(site: Sit
     scheduler.cycle()
     site.slurm.change(1, pinned_to=("c2",) if site.slurm.jobs[1].pinned_to == ("c1",) else ("c1",))  # by its owner
     scheduler.cycle()
-    assert site.slurm.jobs[1].extra == "sns:1 advised"
+    assert (site.slurm.jobs[1].extra, site.slurm.status(1)[2]) == ("", "node-list")
 
 
 def test_jobs_are_placed_without_grants_while_no_key_can_be_read_and_the_log_says_so_once(site: Site) -> None:

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from slurm_sns.model import Seconds
 from slurm_sns.policies.base import HistoryFormat
-from slurm_sns.scheduler.observe.records import Memory
 from slurm_sns.scheduler.policy_history import recall, remember
+from slurm_sns.scheduler.remembered import Memory
 
 
 class Pace(StrEnum):

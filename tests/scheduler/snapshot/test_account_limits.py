@@ -1,10 +1,10 @@
 """No placement changes what Slurm limits for the job's owner: the job runs another way, or is left to Slurm."""
 
 import pytest
-from live import job, look, node, planned, situation, tasks
+from live import FOREIGN, job, look, node, planned, situation, tasks
 
 from slurm_sns.errors import Infeasible
-from slurm_sns.model import Alternative, Release, Resources
+from slurm_sns.model import Alternative, Resources
 from slurm_sns.policies.base import Choice
 from slurm_sns.scheduler.observe.tres_limits import NO_LIMITS, UNKNOWN, TresLimits
 from slurm_sns.scheduler.snapshot.account_limits import AccountLimits
@@ -56,8 +56,8 @@ def test_tasks_per_node_are_not_set_where_nodes_are_limited_unless_the_job_has_o
         permitted(limited("node"), SHARED, of=derived)
 
 
-def test_a_job_that_is_not_held_is_planned_as_if_it_had_come_through_the_filter() -> None:
-    seen = tasks(1, 4, user="alice", has_open_nodes=False, priority=100)
+def test_a_job_that_is_not_gated_is_planned_as_if_it_had_come_through_the_filter() -> None:
+    seen = tasks(1, 4, user="alice", has_open_nodes=False, **FOREIGN)
     assert permitted(limited("node"), SHARED, of=seen) == [SHARED]
 
 
@@ -76,10 +76,9 @@ def test_where_nodes_are_limited_a_job_is_not_spread() -> None:
 
 
 def test_a_job_that_can_run_in_no_other_way_is_left_to_slurm_with_the_reason() -> None:
-    alone = job(1, extra="sns:1 exclusive", user="alice")
+    alone = job(1, words="exclusive", user="alice")
     now = situation(look(alone, nodes=[node("c1")], tres_limits=limited("mem")))
-    (release,) = now.corrections
-    assert planned(now) == []
-    assert isinstance(release, Release)
-    assert release.reason.startswith("left to Slurm: whole nodes change its memory, which is limited")
+    ((order, why),) = now.follow_ups
+    assert (planned(now), order.kind) == ([], "free")
+    assert why.startswith("left to Slurm: whole nodes change its memory, which is limited")
     assert planned(situation(look(alone, nodes=[node("c1")]))) == [1]

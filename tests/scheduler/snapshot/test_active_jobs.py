@@ -4,19 +4,18 @@ from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
-from live import ENFORCE, NOW, SUBMIT, job, look, node, pinned, record, running, situation
+from live import ENFORCE, FOREIGN, NOW, SLURMS, SUBMIT, job, look, node, pinned, running, situation
 from test_cycle_input import clusters
 
 from slurm_sns.model import ActiveJob, ActiveState, JobPool, QueueStatistics, Resources
 from slurm_sns.scheduler.cycle_input import read_situation
 from slurm_sns.scheduler.observe.observed import JobState, ObservedPartition
-from slurm_sns.scheduler.observe.reconcile import reconcile
 
 HOLDS = {"cpus": 7, "occupies": Resources(7, 7001), "start_s": 99_500}
 
 
-def active(*jobs, nodes=None, records=(), **fields) -> tuple[ActiveJob, ...]:
-    return situation(look(*jobs, nodes=nodes, **fields), *records).snapshot.active
+def active(*jobs, nodes=None, **fields) -> tuple[ActiveJob, ...]:
+    return situation(look(*jobs, nodes=nodes, **fields)).snapshot.active
 
 
 def test_a_running_job_says_where_it_is_and_what_each_part_holds() -> None:
@@ -59,15 +58,15 @@ def test_the_present_state_began_at_the_start_or_at_the_last_suspension(state, s
 
 def test_a_placed_job_is_starting_since_it_was_placed_with_what_it_will_take() -> None:
     placed = pinned(1, "c1", "c2", tasks=4, cpus=4, tasks_per_node=2, ways=3)
-    (seen,) = active(placed, records=[record(1, nodes=("c1", "c2"))])
+    (seen,) = active(placed)
     assert (seen.state, seen.nodes, seen.since_s) == (ActiveState.STARTING, ("c1", "c2"), NOW - 1)
     assert seen.demand[:2] == (2, 2000)
 
 
 def test_a_job_of_somebody_elses_is_active_too_and_what_waits_or_has_ended_is_not() -> None:
-    others = running(3, "c1", extra="", partitions=("plain",))
+    others = running(3, "c1", **FOREIGN, partitions=("plain",))
     ended = running(4, "c1", state=JobState.ENDED)
-    assert [(each.id, each.pool) for each in active(job(1), job(2, priority=9), others, ended)] == [(3, "plain")]
+    assert [(each.id, each.pool) for each in active(job(1), job(2, **SLURMS), others, ended)] == [(3, "plain")]
 
 
 @pytest.mark.parametrize(("may_restart", "is_batch"), [(False, True), (True, False)])
@@ -78,7 +77,7 @@ def test_only_a_batch_job_that_slurm_may_requeue_may_restart(may_restart: bool, 
 
 def test_a_job_that_an_earlier_enforce_has_placed_is_active_in_any_mode() -> None:
     seen = situation(look(pinned(1, "c1", reason="AssocGrpCpuLimit")), settings=replace(ENFORCE, mode="observe"))
-    assert [(each.id, each.since_s) for each in seen.snapshot.active] == [(1, NOW)]
+    assert [(each.id, each.since_s) for each in seen.snapshot.active] == [(1, NOW - 1)]
 
 
 def test_the_pools_are_the_managed_partitions_with_their_nodes_in_the_machine_lists_order() -> None:
@@ -125,5 +124,3 @@ def test_a_job_is_active_or_waits_and_never_both(case) -> None:
         each.id for each in observation.jobs if each.state is JobState.RUNNING
     }
     assert all(each.nodes and min(each.demand) >= 0 for each in seen.snapshot.active)
-    reconciled = reconcile(observation.jobs, known, ENFORCE, NOW)
-    assert reconciled.statuses == seen.statuses

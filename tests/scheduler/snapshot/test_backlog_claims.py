@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from live import ENFORCE, NOW, SUBMIT, job, look, node, planned, record, running, situation
+from live import ENFORCE, FOREIGN, NOW, SLURMS, SUBMIT, job, look, node, pinned, planned, running, situation
 
 from slurm_sns.model import Resources
 from slurm_sns.scheduler.observe.observed import Backfill, ObservedJob
@@ -15,7 +15,7 @@ OURS_BEFORE, OURS_BEHIND = job(1, submit_s=SUBMIT - 1), job(2, submit_s=SUBMIT +
 
 def slurms(identity: int = 9, **fields) -> ObservedJob:
     """A job that is not ours and waits for two nodes."""
-    shown = {"extra": "", "priority": 700, "reason": "Resources", "begin_s": SUBMIT, "is_alone": True}
+    shown = {**FOREIGN, "priority": 700, "reason": "Resources", "begin_s": SUBMIT, "is_alone": True}
     return job(identity, **{"tasks": 2, "nodes_min": 2, "nodes_max": 2, **shown, **fields})
 
 
@@ -29,7 +29,7 @@ HOUR, DAY = 3600, 86_400
 
 def holding(identity: int, name: str, cores: int, memory_mb: int, ends_in_s: int = HOUR // 2, **fields) -> ObservedJob:
     """A job of Slurm's own that holds this much of a node until its time limit."""
-    shown = {"extra": "", "cpus": cores, "occupies": Resources(cores, memory_mb), "walltime_s": 2 * HOUR}
+    shown = {**FOREIGN, "cpus": cores, "occupies": Resources(cores, memory_mb), "walltime_s": 2 * HOUR}
     return running(identity, name, **{**shown, "end_s": int(NOW) + ends_in_s, **fields})
 
 
@@ -40,7 +40,7 @@ SMALL = tuple(holding(80 + at, f"c{at}", 1, 1000) for at in (1, 2, 3, 4))
 def test_jobs_behind_it_leave_the_nodes_that_it_waits_for_and_those_before_it_do_not() -> None:
     seen = situation(look(OURS_BEFORE, OURS_BEHIND, RUNNING, slurms(), nodes=BUSY))
     assert planned(seen) == [1]
-    assert (seen.blocked, seen.corrections) == ({2: KEPT}, ())
+    assert (seen.blocked, seen.follow_ups) == ({2: KEPT}, ())
 
 
 def test_it_takes_no_more_nodes_than_it_needs_those_that_are_free_first() -> None:
@@ -166,9 +166,9 @@ def test_how_far_ahead_slurm_plans_is_the_sites_choice() -> None:
 
 
 def test_what_we_have_placed_comes_free_after_its_time_limit() -> None:
-    placed = job(5, tasks=28, priority=1500, nice=-60_000, pinned_to=("c1",), walltime_s=600)
+    placed = pinned(5, "c1", tasks=28, walltime_s=600)
     behind = [replace(OURS_BEHIND, id=at, walltime_s=walltime_s) for at, walltime_s in ((2, 600), (3, 660))]
-    seen = situation(look(*behind, placed, slurms()), record(5))
+    seen = situation(look(*behind, placed, slurms()))
     assert (planned(seen), seen.blocked) == ([2], {3: KEPT})
 
 
@@ -206,15 +206,13 @@ def test_a_node_that_slurm_keeps_for_a_job_that_it_does_not_show_is_left_alone()
 
 
 def test_what_we_placed_ourselves_keeps_nothing_twice() -> None:
-    placed = job(
-        5, priority=1500, nice=-60_000, pinned_to=("c1",), planned_on=("c1",), start_s=int(NOW), reason="Resources"
-    )
-    seen = situation(look(OURS_BEHIND, placed), record(5))
+    placed = pinned(5, "c1", planned_on=("c1",), start_s=int(NOW), reason="Resources")
+    seen = situation(look(OURS_BEHIND, placed))
     assert allowed(seen) == {2: {"c1", "c2"}}
 
 
 def test_a_job_that_its_owner_took_from_us_has_its_turn_as_slurms() -> None:
-    taken = slurms(extra="sns:1 fixed")
+    taken = slurms(**SLURMS)
     assert situation(look(OURS_BEHIND, RUNNING, taken, nodes=BUSY)).blocked == {2: KEPT}
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from live import ENFORCE, NOW, free, job, look, node, pinned, planned, record, running, situation
+from live import ENFORCE, FOREIGN, NOW, free, job, look, node, pinned, planned, running, situation
 
 from slurm_sns.model import Plan, Resources
 from slurm_sns.policies.profile import Program, Provenance, Provenances, Run
@@ -18,7 +18,6 @@ from slurm_sns.scheduler.snapshot.spreading import Spreading
 
 #: Both nodes have CLOSIDs for two jobs.
 LIMITED = replace(ENFORCE, closids={"c1": 4, "c2": 4})
-PASS_THROUGH = {"extra": "", "hints": None}
 #: It keeps all of its speed with two ways, and draws 1 GB/s.
 FRUGAL = Program("mine", (Run(1, 1, 100.0, (2, 20), (1.0, 1.0), (1.0, 1.0), Provenances(*[Provenance.ASSUMED] * 3)),))
 
@@ -27,9 +26,9 @@ def with_ways(name: str, used: int = 0) -> ObservedNode:
     return replace(node(name), capacity=Resources(28, 128_000, 20, 118), allocated=Resources(0, 0, used))
 
 
-def seen(*jobs, nodes=None, records=(), settings=LIMITED) -> Situation:
+def seen(*jobs, nodes=None, settings=LIMITED) -> Situation:
     nodes = (with_ways("c1"), with_ways("c2")) if nodes is None else nodes
-    return situation(look(*jobs, nodes=nodes), *records, settings=settings)
+    return situation(look(*jobs, nodes=nodes), settings=settings)
 
 
 def closids(of: Situation) -> dict[str, tuple[int, int]]:
@@ -57,8 +56,8 @@ def test_a_node_without_a_limit_has_as_many_as_ways_and_one_without_ways_has_non
 
 
 def test_each_job_with_ways_that_has_the_node_counts_also_those_that_pass_through() -> None:
-    ours, by_hand = running(1, "c1", "c2", ways=4), running(2, "c1", ways=3, **PASS_THROUGH)
-    without_ways = running(3, "c1", bandwidth_gbps=9, **PASS_THROUGH)
+    ours, by_hand = running(1, "c1", "c2", ways=4), running(2, "c1", ways=3, **FOREIGN)
+    without_ways = running(3, "c1", bandwidth_gbps=9, **FOREIGN)
     now = seen(ours, by_hand, without_ways)
     assert closids(now) == {"c1": (2, 0), "c2": (2, 1)}
 
@@ -74,12 +73,12 @@ def test_each_job_with_ways_that_has_the_node_counts_also_those_that_pass_throug
     ids=["suspended", "completing", "ended", "waiting"],
 )
 def test_a_closid_is_in_use_for_as_long_as_the_ways_are(fields, left: int) -> None:
-    assert closids(seen(running(1, "c1", ways=4, **PASS_THROUGH, **fields)))["c1"] == (2, left)
+    assert closids(seen(running(1, "c1", ways=4, **FOREIGN, **fields)))["c1"] == (2, left)
 
 
 def test_a_placed_job_with_ways_counts_before_slurm_starts_it() -> None:
     placed = pinned(1, "c1", ways=4)
-    now = seen(placed, records=[record(1)])
+    now = seen(placed)
     assert closids(now) == {"c1": (2, 1), "c2": (2, 2)}
     assert [each.demand.closids for each in now.snapshot.active] == [1]
 
@@ -91,9 +90,9 @@ def test_an_active_job_says_its_closid() -> None:
 
 def test_more_jobs_than_closids_leave_none_free_and_other_jobs_still_go_there() -> None:
     """Slurm starts pass-through jobs without asking us."""
-    by_hand = [running(at, "c1", ways=2, **PASS_THROUGH) for at in (1, 2, 3)]
+    by_hand = [running(at, "c1", ways=2, **FOREIGN) for at in (1, 2, 3)]
     placed = pinned(4, "c1", ways=2)
-    now = seen(*by_hand, placed, job(5), nodes=[with_ways("c1", 6)], records=[record(4)])
+    now = seen(*by_hand, placed, job(5), nodes=[with_ways("c1", 6)])
     assert closids(now) == {"c1": (2, 0)}
     assert planned(now) == [5]
     assert free(now)["c1"][0] == 27
@@ -113,8 +112,8 @@ class TestProfiledJobs:
         return [start.job_id for start in self.plan(*jobs, nodes=(with_ways("c1"),)).starts]
 
     def test_they_go_until_every_closid_is_in_use_and_the_next_when_one_has_ended(self) -> None:
-        waiting = [job(at, extra="sns:1 program=mine", nodes_max=None) for at in (7, 8, 9)]
-        one, other = (running(at, "c1", ways=2, **PASS_THROUGH) for at in (1, 2))
+        waiting = [job(at, words="program=mine", nodes_max=None) for at in (7, 8, 9)]
+        one, other = (running(at, "c1", ways=2, **FOREIGN) for at in (1, 2))
         assert self.cycle(*waiting) == [7, 8]
         assert self.cycle(one, *waiting) == [7]
         assert self.cycle(one, other, *waiting) == []
@@ -127,9 +126,9 @@ class TestProfiledJobs:
         waiting=st.integers(0, 20),
     )
     def test_no_node_gets_more_jobs_with_ways_than_it_has_closids(self, limits, there, waiting) -> None:
-        runs = [running(at, name, ways=ways, **PASS_THROUGH) for at, (name, ways) in enumerate(there, start=1)]
+        runs = [running(at, name, ways=ways, **FOREIGN) for at, (name, ways) in enumerate(there, start=1)]
         nodes = tuple(with_ways(name, sum(ways for where, ways in there if where == name)) for name in ("c1", "c2"))
-        asking = [job(at, extra="sns:1 program=mine", nodes_max=None) for at in range(100, 100 + waiting)]
+        asking = [job(at, words="program=mine", nodes_max=None) for at in range(100, 100 + waiting)]
         plan = self.plan(*runs, *asking, nodes=nodes, settings=replace(ENFORCE, closids=limits))
         for name, closids in limits.items():
             before = sum(ways > 0 for where, ways in there if where == name)

@@ -1,14 +1,14 @@
 """What jobs ask of each node, as pyslurm was seen to show them (Slurm 26.05.5, nodes of 28 cores)."""
 
 import pytest
-from live import job, node, pinned
+from live import FOREIGN, job, node, pinned
 
 from slurm_sns.errors import Infeasible
 from slurm_sns.model import Alternative, Resources
 from slurm_sns.scheduler.snapshot.geometry import geometry, is_fixed, placed_demand
 
 NODES = tuple(node(f"c{number}") for number in range(1, 5))
-FIXED = "sns:1 fixed"
+FIXED = "fixed"
 
 
 def shape(of: Alternative) -> tuple[int, int, int | None]:
@@ -24,15 +24,15 @@ def shape(of: Alternative) -> tuple[int, int, int | None]:
         ({"tasks": 57, "nodes_min": 3, "nodes_max": None}, (3, 19, 19)),
         ({"tasks": 112, "nodes_min": 4, "nodes_max": None}, (4, 28, 28)),
         ({"tasks": 1}, (1, 1, None)),
-        ({"tasks": 16, "nodes_min": 2, "nodes_max": 2, "extra": FIXED}, (2, 15, None)),
-        ({"tasks": 2, "nodes_min": 2, "nodes_max": 2, "extra": FIXED}, (2, 1, None)),
-        ({"tasks": 4, "nodes_min": 4, "nodes_max": 4, "extra": FIXED}, (4, 1, None)),
-        ({"tasks": 40, "nodes_min": 2, "nodes_max": 2, "extra": FIXED}, (2, 28, None)),
-        ({"tasks": 16, "nodes_min": 4, "nodes_max": 4, "tasks_per_node": 4, "extra": FIXED}, (4, 4, None)),
-        ({"tasks": 9, "nodes_min": 3, "nodes_max": 3, "tasks_per_node": 4, "extra": FIXED}, (3, 4, None)),
-        ({"tasks": 6, "nodes_min": 2, "nodes_max": 2, "tasks_per_node": 4, "extra": FIXED}, (2, 4, None)),
-        ({"tasks": 4, "nodes_min": 1, "nodes_max": None, "extra": FIXED}, (1, 4, None)),
-        ({"tasks": 4, "nodes_min": 2, "nodes_max": None, "extra": FIXED}, (2, 3, None)),
+        ({"tasks": 16, "nodes_min": 2, "nodes_max": 2, "words": FIXED}, (2, 15, None)),
+        ({"tasks": 2, "nodes_min": 2, "nodes_max": 2, "words": FIXED}, (2, 1, None)),
+        ({"tasks": 4, "nodes_min": 4, "nodes_max": 4, "words": FIXED}, (4, 1, None)),
+        ({"tasks": 40, "nodes_min": 2, "nodes_max": 2, "words": FIXED}, (2, 28, None)),
+        ({"tasks": 16, "nodes_min": 4, "nodes_max": 4, "tasks_per_node": 4, "words": FIXED}, (4, 4, None)),
+        ({"tasks": 9, "nodes_min": 3, "nodes_max": 3, "tasks_per_node": 4, "words": FIXED}, (3, 4, None)),
+        ({"tasks": 6, "nodes_min": 2, "nodes_max": 2, "tasks_per_node": 4, "words": FIXED}, (2, 4, None)),
+        ({"tasks": 4, "nodes_min": 1, "nodes_max": None, "words": FIXED}, (1, 4, None)),
+        ({"tasks": 4, "nodes_min": 2, "nodes_max": None, "words": FIXED}, (2, 3, None)),
     ],
     ids=[
         "-n16",
@@ -56,16 +56,16 @@ def test_a_job_that_says_only_its_tasks_is_spread_evenly_and_any_other_keeps_its
     assert shape(geometry(job(1, **asked), NODES)) == expected
 
 
-@pytest.mark.parametrize("extra", ["sns:1 fixed", ""])
-def test_how_many_nodes_a_range_gets_is_slurms_choice(extra: str) -> None:
+@pytest.mark.parametrize("asked", [{"words": FIXED}, FOREIGN])
+def test_how_many_nodes_a_range_gets_is_slurms_choice(asked) -> None:
     with pytest.raises(Infeasible, match="asks for 1 to 3 nodes"):
-        geometry(job(1, nodes_min=1, nodes_max=3, extra=extra), NODES)
+        geometry(job(1, nodes_min=1, nodes_max=3, **asked), NODES)
 
 
-def test_without_a_mark_the_record_alone_says_who_chose_the_geometry() -> None:
-    assert shape(geometry(job(1, tasks=16, nodes_max=None, extra=""), NODES)) == (1, 16, 16)
-    assert shape(geometry(job(1, tasks=16, nodes_min=2, nodes_max=2, extra=""), NODES)) == (2, 15, None)
-    of_its_own = job(1, tasks=16, nodes_min=4, nodes_max=4, tasks_per_node=4, extra="")
+def test_without_our_record_slurms_alone_says_who_chose_the_geometry() -> None:
+    assert shape(geometry(job(1, tasks=16, nodes_max=None, **FOREIGN), NODES)) == (1, 16, 16)
+    assert shape(geometry(job(1, tasks=16, nodes_min=2, nodes_max=2, **FOREIGN), NODES)) == (2, 15, None)
+    of_its_own = job(1, tasks=16, nodes_min=4, nodes_max=4, tasks_per_node=4, **FOREIGN)
     assert shape(geometry(of_its_own, NODES)) == (4, 4, None)
 
 
@@ -96,7 +96,7 @@ def test_a_range_of_nodes_that_its_owner_gave_a_held_job_is_slurms_choice() -> N
         geometry(job(1, tasks=8, nodes_min=2, nodes_max=3), NODES)
 
 
-@pytest.mark.parametrize("asked", [{}, {"nodes_max": 2}, {"nodes_max": 2, "tasks_per_node": 1, "extra": FIXED}])
+@pytest.mark.parametrize("asked", [{}, {"nodes_max": 2}, {"nodes_max": 2, "tasks_per_node": 1, "words": FIXED}])
 def test_a_job_with_fewer_tasks_than_nodes_is_slurms_choice(asked) -> None:
     with pytest.raises(Infeasible, match="asks for 2 nodes and has fewer tasks, 1"):
         geometry(job(1, tasks=1, nodes_min=2, **{"nodes_max": None, **asked}), NODES)
@@ -144,8 +144,8 @@ def test_slurm_gives_whole_cores_and_counts_the_memory_of_all_their_threads() ->
         {"tasks": 113, "nodes_max": None},
         {"tasks": 1, "cpus_per_task": 29},
         {"tasks": 1, "memory_per_cpu_mb": None, "memory_per_node_mb": 131_072},
-        {"tasks": 5, "nodes_min": 5, "nodes_max": 5, "extra": FIXED},
-        {"tasks": 58, "nodes_min": 2, "nodes_max": 2, "tasks_per_node": 29, "extra": FIXED},
+        {"tasks": 5, "nodes_min": 5, "nodes_max": 5, "words": FIXED},
+        {"tasks": 58, "nodes_min": 2, "nodes_max": 2, "tasks_per_node": 29, "words": FIXED},
     ],
 )
 def test_what_no_nodes_could_ever_hold_is_infeasible_and_the_message_says_how_large_they_are(asked) -> None:
@@ -161,5 +161,5 @@ def test_a_partition_without_nodes_holds_nothing() -> None:
 def test_a_placed_job_takes_on_each_node_what_its_tasks_there_need() -> None:
     spread = pinned(1, "c1", "c2", tasks=40, nodes_max=None, tasks_per_node=20)
     assert placed_demand(spread, NODES[:2]) == Resources(20, 20_000)
-    split_by_slurm = pinned(1, "c1", "c2", tasks=16, nodes_min=2, nodes_max=2, extra=FIXED)
+    split_by_slurm = pinned(1, "c1", "c2", tasks=16, nodes_min=2, nodes_max=2, words=FIXED)
     assert placed_demand(split_by_slurm, NODES[:2]) == Resources(15, 15_000)

@@ -86,7 +86,7 @@ def test_jobs_of_many_sizes_are_planned_in_a_few_looks_and_the_jobs_of_others_in
     first = looked(jobs, spreading)
     assert planned(first) == [1, 2, 8, 9]
     assert first.blocked == dict.fromkeys((3, 4, 5), LATER)
-    assert first.corrections == (), "a job that is put off stays ours"
+    assert first.follow_ups == (), "a job that is put off stays ours"
     assert planned(looked(jobs, spreading)) == [1, 2, 3, 4, 8, 9]
     assert planned(looked(jobs, spreading)) == [1, 2, 3, 4, 5, 8, 9]
 

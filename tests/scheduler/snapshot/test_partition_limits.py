@@ -20,7 +20,7 @@ def seen(of, *partitions: ObservedPartition, **fields):
 @pytest.mark.parametrize("state", ["DOWN", "INACTIVE"])
 def test_in_a_partition_that_starts_nothing_a_job_waits(state: str) -> None:
     waits = seen(job(1), replace(MAIN, state=state))
-    assert (planned(waits), waits.blocked, waits.corrections) == ([], {1: f"partition main is {state.lower()}"}, ())
+    assert (planned(waits), waits.blocked, waits.follow_ups) == ([], {1: f"partition main is {state.lower()}"}, ())
 
 
 def test_a_partition_that_drains_starts_the_jobs_that_it_has() -> None:
@@ -35,7 +35,7 @@ def test_a_job_of_two_partitions_goes_to_the_one_that_is_open() -> None:
 
 def test_a_job_that_fits_only_in_the_closed_one_of_its_partitions_waits_and_is_not_given_away() -> None:
     waits = seen(job(1, cpus_per_task=20, partitions=("main", "small")), replace(MAIN, state="DOWN"), SMALL)
-    assert (planned(waits), waits.corrections) == ([], ())
+    assert (planned(waits), waits.follow_ups) == ([], ())
     assert waits.blocked[1].startswith("partition main is down; 1 tasks of 20 CPUs fit on no nodes of partition small")
 
 
@@ -61,7 +61,7 @@ def test_a_job_longer_than_its_partition_allows_waits(walltime_s: int | None, wh
     ],
 )
 def test_a_job_of_another_number_of_nodes_than_its_partition_gives_waits(limits, why: str) -> None:
-    two = job(1, extra="sns:1 fixed", tasks=2, nodes_min=2, nodes_max=2)
+    two = job(1, words="fixed", tasks=2, nodes_min=2, nodes_max=2)
     assert seen(two, replace(MAIN, **limits)).blocked == ({1: why} if why else {})
 
 
@@ -70,7 +70,7 @@ def test_a_job_of_any_number_of_nodes_waits_where_a_partition_gives_only_so_many
     free = tasks(1, 4, has_open_nodes=True)
     assert planned(seen(free, MAIN)) == [1]
     waits = seen(free, replace(MAIN, nodes_max=2))
-    assert (planned(waits), waits.corrections) == ([], ())
+    assert (planned(waits), waits.follow_ups) == ([], ())
     assert waits.blocked[1].endswith(
         "gives at most 2 nodes, and the job says any number; valid: scontrol update JobId=1 NumNodes=1-2"
     )
@@ -86,7 +86,7 @@ def test_a_job_of_any_number_of_nodes_waits_where_a_partition_gives_only_so_many
     ],
 )
 def test_a_qos_can_free_its_jobs_of_a_limit(flag: str, limits) -> None:
-    two = job(1, extra="sns:1 fixed", tasks=2, nodes_min=2, nodes_max=2, qos="free")
+    two = job(1, words="fixed", tasks=2, nodes_min=2, nodes_max=2, qos="free")
     assert planned(seen(two, replace(MAIN, **limits), qos_freedoms=(("free", frozenset({flag})),))) == [1]
     assert planned(seen(two, replace(MAIN, **limits), qos_freedoms=(("other", frozenset({flag})),))) == []
 
@@ -101,7 +101,7 @@ def sized(name: str, memory_mb: int, *, taken: int = 0):
 def test_a_job_alone_on_two_nodes_gets_two_of_the_same_memory() -> None:
     """One figure of memory holds for all its nodes: on a larger one another job would fit beside it."""
     nodes = (sized("c1", 64_000), sized("c2", 128_000), sized("c3", 128_000))
-    alone = job(1, extra="sns:1 exclusive fixed", tasks=2, nodes_min=2, nodes_max=2)
+    alone = job(1, words="exclusive fixed", tasks=2, nodes_min=2, nodes_max=2)
     single = replace(alone, tasks=1, nodes_min=1, nodes_max=1)
     assert situation(look(alone, nodes=nodes)).snapshot.waiting[0].allowed == {"c2", "c3"}
     assert situation(look(single, nodes=nodes)).snapshot.waiting[0].allowed == {"c1", "c2", "c3"}
@@ -123,6 +123,6 @@ def test_a_group_that_could_not_hold_the_job_is_not_taken() -> None:
 
 def test_a_job_alone_that_no_nodes_of_one_memory_could_hold_is_left_to_slurm() -> None:
     nodes = (sized("c1", 64_000), sized("c2", 128_000))
-    alone = job(1, extra="sns:1 exclusive fixed", tasks=2, nodes_min=2, nodes_max=2)
-    (release,) = situation(look(alone, nodes=nodes)).corrections
-    assert (release.job_id, "with the same memory" in release.reason) == (1, True)
+    alone = job(1, words="exclusive fixed", tasks=2, nodes_min=2, nodes_max=2)
+    ((order, why),) = situation(look(alone, nodes=nodes)).follow_ups
+    assert (order.kind, "with the same memory" in why) == ("free", True)

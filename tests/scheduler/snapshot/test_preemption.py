@@ -3,9 +3,8 @@
 from dataclasses import replace
 
 import pytest
-from live import ENFORCE, job, look, node, pinned, planned, record, running, situation
+from live import ADVISED, ENFORCE, FOREIGN, job, look, node, pinned, planned, running, sent, situation
 
-from slurm_sns.model import Release
 from slurm_sns.scheduler.observe.observed import ObservedPartition, PreemptionRules
 
 MAIN = ObservedPartition("main", tier=1, preempt_mode="REQUEUE")
@@ -28,7 +27,7 @@ def qos(*jobs, rules=BY_QOS):
 
 def test_a_job_of_a_higher_tier_is_given_to_slurm_with_the_reason_and_the_others_are_planned() -> None:
     seen = tiers(job(1, partitions=("urgent",)), job(2))
-    assert seen.corrections == (Release(1, f"left to Slurm: {WHY}"),)
+    assert [(order.job_id, order.kind, why) for order, why in seen.follow_ups] == [(1, "free", f"left to Slurm: {WHY}")]
     assert (planned(seen), seen.blocked) == ([2], {1: WHY})
 
 
@@ -38,8 +37,8 @@ def test_one_such_partition_of_several_is_enough() -> None:
 
 @pytest.mark.parametrize("mode", ["observe", "advise"])
 def test_where_nothing_is_held_such_a_job_is_not_planned_either(mode: str) -> None:
-    seen = tiers(job(1, partitions=("urgent",), priority=1000, extra="" if mode == "observe" else "sns:1"), mode=mode)
-    assert (planned(seen), seen.corrections) == ([], ())
+    seen = tiers(job(1, partitions=("urgent",), **(FOREIGN if mode == "observe" else ADVISED)), mode=mode)
+    assert (planned(seen), seen.follow_ups) == ([], ())
 
 
 @pytest.mark.parametrize(
@@ -100,11 +99,10 @@ def test_what_is_placed_already_and_what_runs_stays_as_it_is() -> None:
         partitions=(MAIN, URGENT),
         preemption=TIERS,
     )
-    assert situation(seen, record(1), record(2)).corrections == ()
+    assert situation(seen).follow_ups == ()
 
 
 def test_a_job_that_was_preempted_comes_back_to_us() -> None:
     back = pinned(1, "c1", restarts=1)
     seen = look(back, nodes=SHARED, partitions=(MAIN, URGENT), preemption=TIERS)
-    (unpin,) = situation(seen, record(1)).corrections
-    assert (unpin.job_id, "requeued" in unpin.reason) == (1, True)
+    assert sent(situation(seen)) == {1: "regate"}

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from live import rewritten
+from live import comment
 
 from slurm_sns.errors import Infeasible
 from slurm_sns.model import Resources
@@ -32,13 +32,17 @@ JOB = ObservedJob(
 )
 
 
+def hinted(words: str, **fields) -> ObservedJob:
+    return replace(JOB, admin_comment=comment(words), **fields)
+
+
 def ways(job: ObservedJob, policy: str = "combined", **fields):
     spreading = Spreading(specification(policy).policy().alternatives, programs={"mg": SCALING})
     return Spreader(replace(spreading, **fields)).choice(job, kinds_of(NODES))
 
 
 def test_a_hinted_job_of_a_known_program_is_spread_with_its_ways_and_bandwidth() -> None:
-    found = ways(rewritten(JOB, extra="sns:1 program=mg"))
+    found = ways(hinted("program=mg"))
     first, second = found.alternatives
     assert (first.scale, first.nodes, first.tasks_per_node) == (2, 2, 8)
     assert first.demand == Resources(8, 8000, 10, 30)
@@ -47,53 +51,53 @@ def test_a_hinted_job_of_a_known_program_is_spread_with_its_ways_and_bandwidth()
 
 
 def test_without_program_the_sites_template_names_it() -> None:
-    assert len(ways(rewritten(JOB, extra="sns:1 alpha=0.9")).alternatives) == 2
-    assert len(ways(rewritten(JOB, extra="sns:1 alpha=0.9"), program="{user}.{name}").alternatives) == 1
+    assert len(ways(hinted("alpha=0.9")).alternatives) == 2
+    assert len(ways(hinted("alpha=0.9"), program="{user}.{name}").alternatives) == 1
 
 
 @pytest.mark.parametrize(
-    ("extra", "job"),
+    ("words", "job"),
     [
-        ("sns:1", {}),
-        ("sns:1 heuristic=mix-fit", {}),
-        ("sns:1 program=mg fixed", {"tasks_per_node": 8, "nodes_min": 2, "nodes_max": 2}),
+        ("", {}),
+        ("heuristic=mix-fit", {}),
+        ("program=mg fixed", {"tasks_per_node": 8, "nodes_min": 2, "nodes_max": 2}),
     ],
     ids=["no hint of Spread-n-Share", "another hint", "geometry of its own"],
 )
-def test_any_other_job_keeps_its_own_geometry(extra: str, job: dict) -> None:
-    found = ways(rewritten(JOB, extra=extra, **job))
+def test_any_other_job_keeps_its_own_geometry(words: str, job: dict) -> None:
+    found = ways(hinted(words, **job))
     assert [way.demand.ways for way in found.alternatives] == [0]
     assert found.explanation is None
 
 
 def test_an_unknown_program_is_never_spread() -> None:
-    (way,) = ways(rewritten(JOB, extra="sns:1 program=what")).alternatives
+    (way,) = ways(hinted("program=what")).alternatives
     assert (way.nodes, way.demand) == (1, Resources(16, 16_000))
 
 
 def test_a_job_that_was_placed_before_is_spread_as_if_it_was_not() -> None:
-    again = rewritten(JOB, extra="sns:1 program=mg", tasks_per_node=8, nodes_min=2, nodes_max=2)
-    assert ways(again).alternatives == ways(rewritten(JOB, extra="sns:1 program=mg")).alternatives
+    again = hinted("program=mg", tasks_per_node=8, nodes_min=2, nodes_max=2)
+    assert ways(again).alternatives == ways(hinted("program=mg")).alternatives
 
 
 def test_max_jobs_spreads_nothing() -> None:
-    (way,) = ways(rewritten(JOB, extra="sns:1 program=mg"), policy="max-jobs").alternatives
+    (way,) = ways(hinted("program=mg"), policy="max-jobs").alternatives
     assert (way.nodes, way.demand.ways) == (1, 0)
 
 
 @pytest.mark.parametrize("policy", ["max-jobs", "sns", "combined"])
-@pytest.mark.parametrize("extra", ["sns:1 exclusive", "sns:1 program=mg exclusive", "sns:1 program=mg exclusive fixed"])
-def test_who_asks_to_be_alone_is_alone_under_every_policy(policy: str, extra: str) -> None:
-    assert all(way.exclusive for way in ways(rewritten(JOB, extra=extra), policy=policy).alternatives)
+@pytest.mark.parametrize("words", ["exclusive", "program=mg exclusive", "program=mg exclusive fixed"])
+def test_who_asks_to_be_alone_is_alone_under_every_policy(policy: str, words: str) -> None:
+    assert all(way.exclusive for way in ways(hinted(words), policy=policy).alternatives)
 
 
 def test_ce_gives_every_job_its_nodes_for_itself() -> None:
-    for extra in ("sns:1", "sns:1 program=mg"):
-        assert all(way.exclusive for way in ways(rewritten(JOB, extra=extra), policy="ce").alternatives)
+    for words in ("", "program=mg"):
+        assert all(way.exclusive for way in ways(hinted(words), policy="ce").alternatives)
 
 
 def test_a_placed_job_takes_the_gres_that_it_was_given() -> None:
-    placed = rewritten(JOB, pinned_to=("c1",), tasks_per_node=16, ways=10, bandwidth_gbps=30)
+    placed = replace(JOB, pinned_to=("c1",), tasks_per_node=16, ways=10, bandwidth_gbps=30)
     assert placed_demand(placed, NODES[:1]) == Resources(16, 16_000, 10, 30)
 
 
@@ -117,10 +121,10 @@ def test_jobs_that_share_the_work_get_what_each_would_get_alone(policy: str) -> 
         {"memory_per_cpu_mb": None, "memory_per_node_mb": 9000},
         {"name": "other"},
         {"tasks": 1000},
-        {"extra": "sns:1 alpha=0.5"},
-        {"extra": "sns:1 exclusive"},
+        {"words": "alpha=0.5"},
+        {"words": "exclusive"},
     )
-    jobs = [rewritten(JOB, **{"extra": "sns:1 alpha=0.9", **change}) for change in changes]
+    jobs = [hinted(**{"words": "alpha=0.9", **change}) for change in changes]
     for job in (*jobs, *jobs):
         for nodes in (NODES, NODES[:2]):
             assert told(shared, job, nodes) == told(Spreader(spreading), job, nodes)
