@@ -16,7 +16,7 @@ from slurm_sns.scheduler.cycle_input import Situation
 from slurm_sns.scheduler.gate.orders import GateOrder, OrderKind, Placement, free, place, renew
 from slurm_sns.scheduler.gate.status import Status
 from slurm_sns.scheduler.hearing import Hearing
-from slurm_sns.scheduler.observe.observed import ObservedJob
+from slurm_sns.scheduler.observe.observed import UNREADABLE, ObservedJob
 from slurm_sns.scheduler.observe.task_ids import task_id, task_of
 from slurm_sns.scheduler.ports import Clock, Log
 from slurm_sns.scheduler.round_robin import round_robin
@@ -202,8 +202,15 @@ class CarryingOut:
         return None
 
     def _placement(self, start: Start, job: ObservedJob, situation: Situation, *, samples: bool) -> Placement:
-        """Where the job is to run, and what it gets. A job that has its nodes alone gets all their memory."""
+        """Where the job is to run, and what it gets. A job that has its nodes alone gets all their memory.
+
+        Raises:
+            Infeasible: the plan gives it less than the whole CPU.
+        """
+        if start.cpu_share != 1:
+            raise Infeasible("shares of CPU need an agent on the nodes")
         alternative = start.alternative
+        may_grant = situation.observation.has_extra and job.extra != UNREADABLE
         nodes = [situation.nodes[name] for name in start.nodes]
         return Placement(
             start.nodes,
@@ -211,7 +218,7 @@ class CarryingOut:
             whole_memory_mb(nodes) if alternative.exclusive else None,
             alternative.demand.ways,
             alternative.demand.bandwidth_gbps,
-            self._grants.of(start, job, samples=samples) if situation.observation.has_extra else None,
+            self._grants.of(start, job, samples=samples) if may_grant else None,
         )
 
     def _change(

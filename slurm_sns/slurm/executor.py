@@ -10,7 +10,8 @@ Seen with Slurm 26.05 and pyslurm 25.11:
 - Told `JobId=41`, scontrol changes all tasks of array 41, also those that run. After a begin time that it cannot read,
   it sends all other fields, and succeeds.
 - Tasks per node raise the job's minimum of CPUs on each node, and nothing lowers it again. An update that lowers it
-  gives the job too few CPUs if it clears gres, too. So a placement with both is taken back by two RPCs.
+  gives the job too few CPUs if it clears gres, too. And Slurm writes AdminComment before the counts: if it refuses
+  them, the record would speak of a job without a placement. So one with counts is taken back by two RPCs.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -123,14 +124,11 @@ def _take_back(order: GateOrder) -> None:
     if now.is_array_record:
         raise Refused("these are several tasks of an array, which are placed one by one")
     name = str(now.id) if now.task is None else now.label
-    if order.tasks_per_node is None:
+    if order.tasks_per_node is None or order.kind is OrderKind.PLACE:
         _update(name, order)
         return
     cpus = now.cpus_per_task
     counts = [f"MinCPUsNode={cpus * max(1, order.tasks_per_node)}", f"NumCPUs={cpus * (order.tasks or now.tasks)}"]
-    if order.gres is None:
-        _update(name, order, *counts)
-        return
     shuts = order.kind is OrderKind.REGATE
     record = now.record
     first = GateOrder(

@@ -225,7 +225,8 @@ def _has_owners_nodes(job: ObservedJob) -> bool:
 def _opened_s(job: ObservedJob, record: Record, now_s: float) -> int | None:
     """The begin time of a job that becomes Slurm's: its owner's if that lies ahead, otherwise none in the future."""
     if job.begin_s <= now_s:
-        return own_begin_s(job, record, now_s)
+        is_opened = job.begin_s not in (0, record.gate_s)  # by its owner, or by our placement
+        return None if is_opened else own_begin_s(job, record, now_s)
     if job.begin_s != record.gate_s:  # its owner's, or Slurm's after a requeue
         return None
     return own_begin_s(job, record, now_s) or OPEN
@@ -272,16 +273,14 @@ def _taken_back(job: ObservedJob, record: Record, kind: OrderKind, left: Record,
         gres=(0, 0) if is_our_gres and (record.ways or record.bandwidth_gbps) else None,
         memory=_own_memory(job, record),
         site_factor=0 if record.is_placed else None,
-        extra=grant_note.without_grant(job.extra),
+        extra=grant_note.without_grant(job.extra) if record.is_placed else None,
         address=job.task_address,
     )
 
 
 def _granted(job: ObservedJob, placement: Placement) -> str | None:
-    """The new text of Extra; None if it stays. An earlier placement's grant does not stay."""
-    if placement.grant is None:
-        return grant_note.without_grant(job.extra)
-    return grant_note.with_grant(job.extra, placement.grant)
+    """The new text of Extra; None if it stays. A job that is not placed has no grant of ours."""
+    return None if placement.grant is None else grant_note.with_grant(job.extra, placement.grant)
 
 
 def _own_tasks_per_node(job: ObservedJob, record: Record) -> int | None:

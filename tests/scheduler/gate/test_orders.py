@@ -210,6 +210,18 @@ def test_freeing_opens_our_gate_and_leaves_the_owners_begin_time():
     assert orders.free(gated(begin_s=0), "stop", NOW).begin_s is None
 
 
+def test_what_its_owner_has_opened_begins_now_though_an_older_begin_time_of_theirs_lies_ahead():
+    job = job_with(Record(HINTS, gate_s=GATE, begin_s=GATE), begin_s=NOW - 1)
+    assert seen(job) is Status.TAKEN
+    assert orders.free(job, "opened by its owner", NOW).begin_s is None
+
+
+def test_a_text_of_its_owners_that_looks_like_a_grant_stays_on_a_job_that_is_not_placed():
+    job = gated(extra="sns:grant=1:abc")
+    assert orders.free(job, "stopped", NOW).extra is None
+    assert orders.place(job, Placement(("c1",)), NOW, has_boost=True).extra is None
+
+
 def test_a_held_job_is_freed_and_nothing_of_its_hold_is_touched():
     job = placed(priority=0, reason="JobHeldUser")
     assert applied(job, orders.free(job, "stop", NOW)).priority == 0
