@@ -12,6 +12,7 @@ from itertools import combinations
 from math import inf
 from typing import Any
 
+from slurm_sns.scheduler.observe.task_ids import task_id
 from world.history import Event
 
 #: The settings of the agents (agents.py): after so long without a process a job has vanished; how often they look.
@@ -86,6 +87,8 @@ class _Tale:
         self.nodes = {name: There() for name in result.slurm.nodes}
         self.running: dict[int, tuple[int, tuple[str, ...]]] = {}
         self.granted: dict[tuple[Run, str], set[int]] = {}
+        #: Our ids of array tasks, by job id: a grant may name a task that has no job id yet.
+        self.task_ids: dict[int, int] = {}
         self.learnt = Learnt()
         self.purged: set[int] = set()
         self.requeued: set[Run] = set()
@@ -139,6 +142,9 @@ class _Tale:
         self.running[event.job] = (event.data["restarts"], event.data["nodes"])
         self.started.add((event.job, event.data["restarts"]))
         self.restarts[event.job] = event.data["restarts"]
+        array_id, task = event.data["now"].array if "now" in event.data else (None, None)
+        if array_id is not None and task is not None:
+            self.task_ids[event.job] = task_id(array_id, task)
         self.check_explorers(event)
         for name in event.data["nodes"]:
             self.look(name)
@@ -248,11 +254,10 @@ class _Tale:
     def check_ways(self, run: Run, ways: int, name: str, *, is_found: bool) -> None:
         """A run has the ways of a grant or of a change of the scheduler's for it, of the newest that the agent has."""
         there = self.nodes[name]
-        allowed = self.granted.get((run, name), set())
+        ids = {run[0], self.task_ids.get(run[0], run[0])}
+        of_job = {other: of for (other, node), of in self.granted.items() if other[0] in ids and node == name}
+        allowed = {each for other, of in of_job.items() if is_found or other[1] == run[1] for each in of}
         if is_found:
-            allowed = {
-                each for (other, node), of in self.granted.items() if other[0] == run[0] and node == name for each in of
-            }
             if ways and not any(allowed):
                 self.say("ways without a grant", f"{name} gives job {run[0]} {ways} ways that nobody has granted")
             return

@@ -20,6 +20,7 @@ SOON_S = 20.0
 
 def at_the_end(result: Any, tale: Tale) -> Iterator[str]:
     """What the end of a history shows."""
+    tale.wall_s += result.end_s - tale.at_s
     for job in tale.jobs.of.values():
         if job.now.state in (WAITING, *OCCUPYING) and not job.is_gone and job.id not in result.slurm.jobs:
             yield f"job lost: job {job.id} is gone, and has not ended"
@@ -57,7 +58,7 @@ def _left(job: Job, result: Any, tale: Tale) -> Iterator[str]:
         yield f"{told} the boost"
     if job.now.state != WAITING or words is None:
         return
-    if "free" in words and job.now.hold != "bad":
+    if "free" in words and job.now.hold != "bad" and not job.is_mixed:
         for what in left_of_ours(job, job.now):
             yield f"{told} {what}"
     if not result.alive and "free" not in words:
@@ -76,7 +77,8 @@ def _waiting_for_ever(result: Any, tale: Tale) -> Iterator[str]:
     for model in slurm.jobs.values():
         job = tale.jobs.of[model.id]
         last_s = max(job.changed_s, *(each for name, each in job.written_s.items() if name not in OURS), -inf)
-        is_wanted = job.own_hold or job.own["begin_s"] is UNKNOWN or job.own["begin_s"] > tale.wall_s - LONG_S
+        is_set_back = tale.set_back_s > 0 and model.begin_s > tale.wall_s  # its begin time came, and lies ahead again
+        is_wanted = is_set_back or job.own_hold or job.own["begin_s"] is UNKNOWN or job.own["begin_s"] > tale.wall_s - LONG_S
         if model.state != WAITING or result.end_s - last_s < LONG_S or is_wanted or model.dependency_state == "failed":
             continue
         if model.dependency is not None and model.dependency_state != "fulfilled":

@@ -92,6 +92,7 @@ class Job:
         written_s: when each daemon of ours last changed it.
         waits_s: since when it waits, and no longer completes; infinity from a requeue until then.
         tries_s: since when a placement of ours waits for Slurm to start the job, with slurmctld there.
+        is_mixed: a daemon of ours has changed it without having seen what another one did just before.
         allowed: how often it may have started by now.
     """
 
@@ -113,6 +114,7 @@ class Job:
     allowed: int = 1
     takes: Mapping[str, Any] = field(default_factory=dict)
     is_gone: bool = False
+    is_mixed: bool = False
 
     @property
     def mark(self) -> Mapping[str, str] | None:
@@ -149,7 +151,6 @@ class Jobs:
     def __init__(self) -> None:
         self.of: dict[int, Job] = {}
         self.looked_s: dict[str, float] = {}
-        self.looked_wall_s: dict[str, float] = {}
         self._saved: dict[int, Job] = {}
 
     def pending(self) -> list[Job]:
@@ -169,7 +170,7 @@ class Jobs:
         """Go on by one event."""
         kind = event.kind
         if kind == "look":
-            self.looked_s[event.by], self.looked_wall_s[event.by] = event.at_s, event.wall_s
+            self.looked_s[event.by] = event.at_s
         elif kind == "saved":
             self._saved = {job_id: _kept(job) for job_id, job in self.of.items() if not job.is_gone}
         elif kind == "reverted":

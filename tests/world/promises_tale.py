@@ -34,7 +34,9 @@ class Tale:
         self.accused: set[int] = set()
         #: The daemons that lost an answer since they started.
         self.lost: set[str] = set()
-        self.wall_s = 0.0
+        self.at_s = self.wall_s = 0.0
+        #: By how much the clock was set back in all: gates that stood then are longer by that.
+        self.set_back_s = 0.0
 
     @property
     def is_safety_only(self) -> bool:
@@ -42,9 +44,11 @@ class Tale:
 
     def take(self, event: Event) -> None:
         """Go on by one event."""
-        self.wall_s = event.wall_s
+        self.at_s, self.wall_s = event.at_s, event.wall_s
         if event.data.get("is_half") and event.by in OURS:
             self.refused_nodes.setdefault(event.job, set()).add(event.by)
+        if event.kind == "clock":
+            self.set_back_s += max(0.0, -event.data["step_s"])
         self.jobs.take(event)
         self.services.take(event)
         if event.kind == "cycle":

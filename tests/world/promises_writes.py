@@ -1,6 +1,7 @@
 """Promises about what our daemons write into jobs: never what is their owners', and never a gate beyond its lease."""
 
 from collections.abc import Iterator
+from math import inf
 
 from world.history import Event
 from world.promises_jobs import OURS, UNKNOWN, Job, as_seen, has_grant, mark
@@ -21,6 +22,9 @@ def written(event: Event, tale: Tale) -> Iterator[str]:
         return
     job = tale.jobs.of[event.job]
     told = f"{event.by} at {event.at_s:.3f} s, job {job.id}"
+    job.is_mixed |= any(
+        name != event.by and at_s >= tale.jobs.looked_s.get(event.by, -inf) for name, at_s in job.written_s.items()
+    )
     yield from _not_ours(event, tale, job, told)
     yield from _overwritten(event, tale, job, told)
     yield from _owners_time(event, tale, job, told)
@@ -90,7 +94,8 @@ def _left(event: Event, tale: Tale, job: Job, told: str) -> Iterator[str]:
     """A mark without a placement: then nothing of a placement is left on the job."""
     now = event.data["now"]
     words = mark(now.admin_comment)
-    if "AdminComment" not in event.data["fields"] or not words or "n" in words:
+    # Two daemons of ours may meet at a job: one that stood still goes on with what it saw before.
+    if "AdminComment" not in event.data["fields"] or not words or "n" in words or job.is_mixed:
         return
     for what in left_of_ours(job, now, is_near=event.by in tale.refused_nodes.get(job.id, ())):
         yield f"left on the job: {told}: {what}"
@@ -115,7 +120,7 @@ def _is_slurms_or_owners(event: Event, tale: Tale, job: Job) -> bool:
     begin_s = event.data["now"].begin_s
     is_slurms = begin_s == event.data["was"].begin_s and len(job.started_s) > 0
     is_owners = job.own["begin_s"] in (begin_s, UNKNOWN)
-    return is_slurms or is_owners or tale.jobs.is_unseen(job, event.by, "begin_s")
+    return tale.set_back_s > 0 or is_slurms or is_owners or tale.jobs.is_unseen(job, event.by, "begin_s")
 
 
 # --- gates
@@ -131,10 +136,9 @@ def gated_too_long(event: Event, tale: Tale) -> Iterator[str]:
     is_written = event.kind == "submit" or "StartTime" in event.data.get("fields", ())
     if not is_written or now.begin_s <= wall_s or now.begin_s == own_s:
         return
-    # A clock that was set back between our look and our change makes a gate longer, by as much.
-    from_s = max(wall_s, tale.jobs.looked_wall_s.get(event.by, 0.0))
     lease_s = tale.first_lease_s if event.kind == "submit" else tale.lease_s
-    ahead_s = now.begin_s - from_s - ROUNDING_S - (LONGEST_LOOK_S if tale.is_safety_only else 0.0)
+    more_s = ROUNDING_S + tale.set_back_s + (LONGEST_LOOK_S if tale.is_safety_only else 0.0)
+    ahead_s = now.begin_s - wall_s - more_s
     told = f"gated too long: job {event.job} by {event.by} at {event.at_s:.3f} s"
     if ahead_s > lease_s:
         yield f"{told}: {ahead_s:.0f} s, a lease is {lease_s:.0f} s"
