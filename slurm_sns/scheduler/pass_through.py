@@ -42,6 +42,7 @@ ASKS = {
     "large SPANK environment": "has more options of SPANK plugins than the submit filter reads",
     "large script": "has a script of more than 256 KiB",
     "deadline": "has a deadline (--deadline)",
+    "distant begin time": "may begin only in a distant future (--begin)",
     "reboot": "asks for a reboot of its nodes (--reboot)",
     "overcommit": "asks for fewer CPUs than tasks (--overcommit)",
     "own priority": "has a priority of its own (--priority)",

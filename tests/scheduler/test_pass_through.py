@@ -3,16 +3,17 @@
 from dataclasses import replace
 
 import pytest
-from live import ENFORCE, job, running
+from live import ENFORCE, FOREIGN, HELD, SLURMS, comment, job, running
 
 from slurm_sns.scheduler.observe.observed import JobState
-from slurm_sns.scheduler.pass_through import ASKS, NOT_SHOWN, WHOLE_MEMORY, reason
+from slurm_sns.scheduler.pass_through import ASKS, FREED, NOT_SHOWN, WHOLE_MEMORY, reason
+from slurm_sns.submit import record as records
 from slurm_sns.submit.submission import UNPLACED
 
 
 def plain(**fields):
     """A pass-through job that waits in Slurm's own queue and shows no reason why it passes through."""
-    return job(12, **{"extra": "", "priority": 900, **fields})
+    return job(12, **{**FOREIGN, **fields})
 
 
 @pytest.mark.parametrize(
@@ -28,7 +29,8 @@ def plain(**fields):
         ({"ways": 4}, "it asks for gres (--gres, --gpus)"),
         ({"is_alone": True}, "it asks for nodes of its own or to share them (--exclusive, --oversubscribe)"),
         ({"nodes_min": 2, "nodes_max": 4}, "it asks for a range of nodes (-N 2-4)"),
-        ({"extra": "mine"}, "it has a text of its own in Extra (--extra)"),
+        ({"asks_for": ("deadline",)}, "it has a deadline (--deadline)"),
+        ({"unreadable": "gres: x"}, "its record cannot be read: gres: x"),
         ({"priority": 0, "reason": "JobHeldUser"}, "it is held (JobHeldUser)"),
         ({"priority": 0, "reason": "JobHeldAdmin"}, "it is held (JobHeldAdmin)"),
     ],
@@ -58,26 +60,40 @@ def test_where_the_record_shows_no_reason_all_are_named_that_it_cannot_show(stat
 
 
 @pytest.mark.parametrize("mode", ["observe", "advise"])
-def test_a_mode_that_holds_nothing_is_the_reason_where_there_is_no_other(mode: str) -> None:
+def test_a_mode_that_gates_nothing_is_the_reason_where_there_is_no_other(mode: str) -> None:
     settings = replace(ENFORCE, mode=mode)
     assert reason(plain(), settings) == f"the mode is {mode}, in which slurm_sns places no jobs"
     assert reason(plain(is_batch=False), settings) == "it is not a batch job (srun or salloc)"
 
 
-def test_a_job_with_our_mark_was_held_and_released() -> None:
-    for released in (job(12, priority=900), running(12, "c1"), job(12, state=JobState.ENDED)):
-        assert reason(released, ENFORCE).startswith("slurm_sns held it, and it was released")
+@pytest.mark.parametrize(
+    ("word", "why"),
+    [
+        ("clean-stop", "slurm_sns was stopped"),
+        ("disabled", "slurm_sns was switched off (sns disable)"),
+        ("node-list", "its owner gave it a node list"),
+        ("no-node-has-99-cores", "no node has 99 cores"),
+    ],
+)
+@pytest.mark.parametrize("state", JobState)
+def test_a_job_that_we_left_to_slurm_says_why(word: str, why: str, state: JobState) -> None:
+    freed = job(12, admin_comment=comment(gate_s=None, free_why=word), begin_s=0, state=state)
+    assert reason(freed, ENFORCE) == f"slurm_sns left it to Slurm: {why}"
 
 
-def test_a_marked_job_whose_partition_is_managed_no_more_names_the_partition() -> None:
-    assert reason(job(12, partitions=("plain",), priority=900), ENFORCE).startswith("partition plain is not managed")
+def test_every_word_that_the_scheduler_writes_reads_as_a_clause() -> None:
+    assert all(records.reason(word) == word for word in FREED)
 
 
-def test_a_marked_job_that_waits_held_is_held_by_others() -> None:
-    assert reason(job(12, priority=0, reason="JobHeldAdmin"), ENFORCE) == "it is held (JobHeldAdmin)"
+def test_a_job_with_our_record_whose_partition_is_managed_no_more_names_the_partition() -> None:
+    assert reason(job(12, partitions=("plain",), **SLURMS), ENFORCE) == "partition plain is not managed"
 
 
-def test_the_nodes_and_gres_of_a_marked_job_may_be_those_that_we_gave_it() -> None:
+def test_a_job_that_we_left_to_slurm_and_that_somebody_holds_is_held() -> None:
+    assert reason(job(12, **SLURMS, **HELD), ENFORCE) == "it is held (JobHeldUser)"
+
+
+def test_the_nodes_and_gres_of_a_job_with_our_record_may_be_those_that_we_gave_it() -> None:
     assert "--nodelist" not in reason(running(12, "c1", ways=4, bandwidth_gbps=10), ENFORCE)
 
 
