@@ -117,6 +117,8 @@ class Answers:
             job_id, label = self._job_of_task(view, named, _whole("task", task)), f"{named}_{task}"
         job = _job(view, job_id)
         decided = self._decisions.of_job(job_id)
+        if not decided and job is not None and job.task is not None:  # placed before Slurm gave it this id
+            decided = self._decisions.of_job(task_id(*job.task))
         owner = job.user_id if job is not None else next((each.user_id for each in reversed(decided)), None)
         if owner is None or (owner != user_id and user_id not in self._admins):
             raise BadInput(f"job {label}: no job of yours that Slurm or slurm_sns knows")

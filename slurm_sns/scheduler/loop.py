@@ -66,7 +66,7 @@ class Scheduler:
         self._tries = StoredTries(ports.history, remembering, ports.clock, ports.log)
         self._planning = Planning(policy, settings.withhold_limit_s, self._tries.recalled, ports.log)
         self._hearing = Hearing(ports.agents, learner, spreading)
-        self._sending = Sending(ports.executor, ports.heartbeat, ports.clock, ports.log)
+        self._sending = Sending(ports.executor, ports.heartbeat, ports.clock, ports.log, settings.heartbeat_timeout_s)
         self._carrying_out = CarryingOut(
             self._sending,
             self._tries,

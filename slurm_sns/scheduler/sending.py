@@ -5,12 +5,12 @@ A policy may only change jobs that slurm_sns manages: an action on any other job
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from slurm_sns.errors import Refused
+from slurm_sns.errors import Refused, Unreachable
 from slurm_sns.model import Action, Release, Requeue, Resume, SetShare, Start, Suspend
 from slurm_sns.scheduler.cycle_input import Situation
 from slurm_sns.scheduler.gate.orders import GateOrder
 from slurm_sns.scheduler.observe.task_ids import task_of
-from slurm_sns.scheduler.orders import reached
+from slurm_sns.scheduler.orders import Answer, Order, reached
 from slurm_sns.scheduler.ports import Clock, Executor, Heartbeat, Log
 from slurm_sns.scheduler.settings import Settings
 
@@ -22,10 +22,14 @@ PolicyChange = Suspend | Resume | Requeue | SetShare
 
 
 class Sending:
-    """Sends a scheduler's orders. If slurmctld does not answer, its methods raise Unreachable and send no more."""
+    """Sends a scheduler's orders. If slurmctld does not answer, its methods raise Unreachable and send no more.
 
-    def __init__(self, executor: Executor, heartbeat: Heartbeat, clock: Clock, log: Log) -> None:
+    So they do when this process stood still for longer than the heartbeat's timeout: the watchdog has freed jobs since.
+    """
+
+    def __init__(self, executor: Executor, heartbeat: Heartbeat, clock: Clock, log: Log, timeout_s: float) -> None:
         self._executor, self._heartbeat, self._clock, self._log = executor, heartbeat, clock, log
+        self._timeout_s = timeout_s
         self._lively_s = 0.0
         #: The jobs, and the arrays of tasks, for which orders of the gate were sent in this cycle.
         self.changed: set[int] = set()
@@ -37,7 +41,7 @@ class Sending:
 
     def send(self, orders: Iterable[GateOrder]) -> Iterator[tuple[GateOrder, Refused | None]]:
         """Send these orders; yield each when Slurm answers, with the refusal (None: Slurm has made the change)."""
-        for answer in reached(self._executor.execute(orders)):
+        for answer in self._answers(orders):
             if isinstance(answer.order, GateOrder):
                 self.changed.add((task_of(answer.order.job_id) or (answer.order.job_id,))[0])
                 yield answer.order, answer.refused
@@ -72,13 +76,24 @@ class Sending:
                 self._log(f"job {action.job_id}: {described(action)}; not sent: {hindrance}")
                 continue
             self.show_sign_of_life()
-            for answer in reached(self._executor.execute((action,))):
+            for answer in self._answers((action,)):
                 line = f"job {action.job_id}: {described(action)}"
                 if answer.refused is not None:
                     self._log(f"{line}; Slurm refused the change: {answer.refused}")
                 else:
                     self._log(line)
                     yield action
+
+    def _answers(self, orders: Iterable[Order]) -> Iterator[Answer]:
+        answers = iter(reached(self._executor.execute(orders)))
+        while True:
+            still_s = self._clock.now() - self._lively_s
+            if still_s > self._timeout_s:
+                raise Unreachable(f"this process stood still for {still_s:.0f} s")
+            answer = next(answers, None)
+            if answer is None:
+                return
+            yield answer
 
     def show_sign_of_life(self) -> None:
         """Write the heartbeat during a long cycle; also after the clock was stepped forward or back."""

@@ -14,6 +14,7 @@ from slurm_sns.errors import SnsError
 from slurm_sns.model import NOTHING, Resources
 from slurm_sns.scheduler.node_lists import NodeLists
 from slurm_sns.scheduler.observe.observed import (
+    UNREADABLE,
     JobState,
     ObservedJob,
     ObservedNode,
@@ -88,7 +89,7 @@ class _Tolerant:
         try:
             return getattr(self._record, name)
         except UnicodeDecodeError:
-            return "?"
+            return UNREADABLE
         except AttributeError:
             raise  # an older pyslurm does not have it
         except Exception as problem:  # noqa: BLE001 - whatever one record makes pyslurm raise costs that record only

@@ -18,6 +18,10 @@ from slurm_sns.submit.record import Record
 SLURMS_HOLD = "BadConstraints"
 
 
+#: What stands for a text that is not UTF-8.
+UNREADABLE = "?"
+
+
 class JobState(StrEnum):
     """The states of a Slurm job that slurm_sns tells apart."""
 
