@@ -51,7 +51,7 @@ def _release_all(config: Config) -> None:
 
 
 def disable(config: Config = DEFAULT_CONFIG) -> None:
-    """Turn slurm_sns off: new jobs pass through, waiting ones are given to Slurm. A restart leaves it off: `sns enable`."""
+    """Turn slurm_sns off: jobs pass through, waiting ones are given to Slurm. A restart leaves it off: `sns enable`."""
     _switch(config, on=True)
 
 
