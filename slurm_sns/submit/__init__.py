@@ -1,1 +1,1 @@
-"""What happens when a job is submitted: hints, mark, judgement, and the table by which the Lua module decides."""
+"""What happens when a job is submitted: hints, record, judgement, and the table by which the Lua module decides."""

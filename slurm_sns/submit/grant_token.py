@@ -1,4 +1,4 @@
-"""The form of a grant's token as a word of a mark.
+"""The form of a grant's token.
 
 What it says, and whether it is genuine, scheduler/agents/grants.py reads and verifies.
 """

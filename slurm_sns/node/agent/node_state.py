@@ -42,5 +42,5 @@ def state_of(
         why = why_shared(run, ways, tree.why_without(job_id))
         is_sampled = run is here.sampled and sampled_ways > 0
         gbps = run.bandwidth_gbps if tree.limits_bandwidth(job_id) else 0
-        jobs.append(JobThere(run.run, ways, gbps, why, is_sampled, run.is_found))
+        jobs.append(JobThere(run.run, ways, gbps, why, is_sampled, run.is_found, awaits_task=run.claim is not None))
     return NodeState(now_s, facts, tuple(jobs), "; ".join(filter(None, troubles)))

@@ -15,7 +15,6 @@ from slurm_sns.node.agent.runs_here import RunHere, RunsHere
 from slurm_sns.node.agent.state_file import Remembered
 from slurm_sns.scheduler.agents.values import ActiveRuns, Change, Grant, RunId
 from slurm_sns.scheduler.node_lists import NodeLists
-from slurm_sns.scheduler.observe.task_ids import task_id
 from slurm_sns.submit.grant_note import grant_in
 
 
@@ -28,8 +27,7 @@ class Presence:
         self._lists = NodeLists()
         self.last_seen = LastSeen(settings.vanished_after_s)
         self.here = RunsHere()
-        #: Which array tasks the active jobs are, as the controller says: our ids of the tasks, by job id.
-        self._tasks: dict[int, int] = {}
+        self._active = ActiveRuns()
 
     def restore(self, left: Remembered, now_s: float) -> None:
         """Take up the runs that an earlier agent has left. Those of an earlier boot have ended with it."""
@@ -54,7 +52,7 @@ class Presence:
         if after.runs == self.here:
             return False
         self._finish(after.ended)
-        self.here = after.runs.with_tasks(self._tasks)
+        self.here = after.runs.with_named(self._active)
         self.last_seen.begin(event.run.job_id, self._ports.clock.steady())
         return True
 
@@ -68,11 +66,10 @@ class Presence:
 
     def name(self, active: ActiveRuns) -> frozenset[int]:
         """The controller names the runs that are active here; return the jobs that have their grant since."""
-        self.last_seen.active = active.runs
-        self._tasks = {each.job_id: task_id(each.array_id, each.task) for each in active.tasks}
+        self._active, self.last_seen.active = active, active.runs
         before = self.here.with_restarts(active.runs)
-        self.here = before.with_tasks(self._tasks)
-        return frozenset(after.run.job_id for after in self.here.runs if after not in before.runs)
+        self.here = before.with_named(active)
+        return frozenset(each.run.job_id for each in self.here.runs if each not in before.runs)
 
     def change(self, change: Change) -> bool:
         """The controller has decided something else for a run; True if that run is here."""

@@ -8,7 +8,7 @@ At most one run of a job is on a node. Every event may come twice, late, or not 
 | prolog of a newer restart | the older run has ended without an epilog |
 | prolog or epilog of an older restart | nothing |
 | epilog of a run that is not here | nothing; an older restart of the job has ended, too |
-| prolog with the grant of an array's task | the grant is kept until the controller says which task the run is |
+| prolog with the grant of an array's task | the grant is kept until the controller names the run |
 | change for a run that is not here | kept for its prolog |
 | change of a revision that is not newer | nothing |
 """
@@ -17,10 +17,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from slurm_sns.scheduler.agents.grants import job_text
-from slurm_sns.scheduler.agents.values import Change, Grant, RunId
+from slurm_sns.scheduler.agents.values import ActiveRuns, Change, Grant, RunId
+from slurm_sns.scheduler.observe.task_ids import task_id
 
 #: Why a run has nothing of its grant yet.
-NOT_NAMED = "its grant is of an array's task, and the controller has not said that the job is this task"
+NOT_NAMED = "its grant is of an array's task, and the controller has not said which task the job is"
 #: So many runs and changes are kept; more jobs than a node can have cores.
 MOST_RUNS = 4096
 
@@ -30,7 +31,8 @@ class RunHere:
     """A run on the node. `number` is smaller for runs that came earlier; times are seconds since the node's boot.
 
     `why_no_grant` is empty where it has one, or where it was promised none. `is_whole`: its prolog reached an agent,
-    and no boot came since. `is_found`: it was seen on the node without a prolog.
+    and no boot came since. `is_found`: it was seen on the node without a prolog. `claim` is the grant of an array's
+    task that it showed, until the controller says which task it is.
     """
 
     run: RunId
@@ -47,19 +49,16 @@ class RunHere:
     was_sampled: bool = False
     is_whole: bool = True
     is_found: bool = False
+    claim: Grant | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class RunsHere:
-    """The runs of the node, and changes for runs that have not come yet; both oldest first.
-
-    `claims` are grants of array tasks, each with the run that showed it, until the controller says which task that is.
-    """
+    """The runs of the node, oldest first, and changes for runs that have not come yet, oldest first."""
 
     runs: tuple[RunHere, ...] = ()
     early: tuple[Change, ...] = ()
     next_number: int = 1
-    claims: tuple[tuple[RunId, Grant], ...] = ()
 
     def of(self, job_id: int) -> RunHere | None:
         """The run of the job that is here."""
@@ -67,20 +66,17 @@ class RunsHere:
 
     def with_prolog(self, run: RunId, at_s: float, grant: Grant | None, why: str = "") -> "After":
         """A run begins; `grant` is its verified grant, `why` the reason for having none."""
-        if grant is not None and grant.run != run:
-            begun = self.with_prolog(run, at_s, None, NOT_NAMED)
-            return begun if begun.runs == self else After(begun.runs._with_claim(run, grant), begun.ended)
         here = self.of(run.job_id)
         if here is not None and here.run.restarts > run.restarts:
             return After(self)
         if here is not None and here.run == run:
             return After(self._replaced(_granted(here, grant, why))) if here.is_found else After(self)
-        begins = _granted(RunHere(run, self.next_number, at_s), grant, why)
+        begun = _granted(RunHere(run, self.next_number, at_s), grant, why)
         kept = [each for each in self.runs if each is not here]
         early = next((each for each in self.early if each.run == run), None)
-        begins = begins if early is None else _changed(begins, early)
+        begun = begun if early is None else _changed(begun, early)
         left = tuple(each for each in self.early if each.run.job_id != run.job_id)
-        after = replace(self, runs=(*kept[-MOST_RUNS + 1 :], begins), early=left, next_number=self.next_number + 1)
+        after = replace(self, runs=(*kept[-MOST_RUNS + 1 :], begun), early=left, next_number=self.next_number + 1)
         return After(after._not_alone(), () if here is None else (replace(here, is_whole=False),))
 
     def with_epilog(self, run: RunId) -> "After":
@@ -113,15 +109,18 @@ class RunsHere:
         ]
         return replace(self, runs=tuple(known))
 
-    def with_tasks(self, tasks: Mapping[int, int]) -> "RunsHere":
-        """The controller says which array tasks jobs are: our ids of the tasks, by job id."""
-        named = [(run, grant) for run, grant in self.claims if run.job_id in tasks]
-        after = replace(self, claims=tuple(claim for claim in self.claims if claim not in named))
-        for run, grant in named:
-            here = after.of(run.job_id)
-            if here is not None and here.run == run:
-                after = after._replaced(_claimed(here, grant, tasks[run.job_id]))
-        return after
+    def with_named(self, active: ActiveRuns) -> "RunsHere":
+        """The controller names the runs that are active here, and the array tasks among them: claims are settled."""
+        if not any(each.claim for each in self.runs):
+            return self
+        tasks = {each.job_id: task_id(each.array_id, each.task) for each in active.tasks}
+        known = [
+            _settled(each, each.claim, tasks.get(each.run.job_id, each.run.job_id))
+            if each.claim and each.run in active.runs
+            else each
+            for each in self.runs
+        ]
+        return replace(self, runs=tuple(known))
 
     def without_vanished(self, jobs: Iterable[int]) -> "After":
         """The runs of these jobs have gone without an epilog."""
@@ -163,9 +162,6 @@ class RunsHere:
         """The run whose ways are to be changed now: it wants that, and it is alone on the node."""
         return self.runs[0] if len(self.runs) == 1 and self.runs[0].samples else None
 
-    def _with_claim(self, run: RunId, grant: Grant) -> "RunsHere":
-        return replace(self, claims=(*self.claims[-MOST_RUNS + 1 :], (run, grant)))
-
     def _replaced(self, run: RunHere) -> "RunsHere":
         return replace(self, runs=tuple(run if each.run.job_id == run.run.job_id else each for each in self.runs))
 
@@ -190,17 +186,22 @@ class After:
 def _granted(run: RunHere, grant: Grant | None, why: str) -> RunHere:
     if grant is None:
         return replace(run, why_no_grant=why, is_found=False)
+    if grant.run != run.run:
+        return replace(run, why_no_grant=NOT_NAMED, is_found=False, claim=grant)
     return replace(_decided(run, grant), has_nodes_alone=grant.has_nodes_alone)
 
 
-def _claimed(run: RunHere, grant: Grant, task_id: int) -> RunHere:
-    """The run with the grant of an array's task, if it is this task. What the controller has changed since stays."""
-    if grant.run.job_id != task_id:
-        told = f"{job_text(grant.run.job_id)}, not {job_text(task_id)}"
-        return replace(run, why_no_grant="" if run.revision else f"the grant is of another job: {told}")
-    if run.revision:
-        return replace(run, has_nodes_alone=grant.has_nodes_alone)
-    return _granted(run, grant, "")
+def _settled(run: RunHere, claim: Grant, job_id: int) -> RunHere:
+    """The run, which is the job or the array task `job_id`, with what it claimed if that is so.
+
+    What the controller has changed since the prolog stays.
+    """
+    run = replace(run, claim=None)
+    if claim.run.job_id != job_id:
+        why = f"the grant is of another job: {job_text(claim.run.job_id)}, not {job_text(job_id)}"
+        return run if run.revision else replace(run, why_no_grant=why)
+    granted = run if run.revision else _decided(run, claim)
+    return replace(granted, has_nodes_alone=claim.has_nodes_alone)
 
 
 def _changed(run: RunHere, change: Change) -> RunHere:

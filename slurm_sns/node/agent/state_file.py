@@ -15,7 +15,7 @@ from typing import Any
 
 from slurm_sns.node.agent.runs_here import RunHere, RunsHere
 from slurm_sns.node.agent.sampling import PointSum, Sums
-from slurm_sns.scheduler.agents.values import RunId
+from slurm_sns.scheduler.agents.values import Grant, RunId
 
 #: Another meaning of a field needs another number.
 VERSION = 1
@@ -78,7 +78,10 @@ def _written(state: Remembered) -> dict[str, Any]:
         "boot": state.boot,
         "at_s": state.at_s,
         "next_number": state.runs.next_number,
-        "runs": [{name: getattr(each, name) for name in _NAMES} for each in state.runs.runs],
+        "runs": [
+            {name: getattr(each, name) for name in _NAMES} | {"claim": _claim_written(each.claim)}
+            for each in state.runs.runs
+        ],
         "sums": {
             str(job_id): {str(ways): [getattr(each, name) for name in _SUMS] for ways, each in sums.items()}
             for job_id, sums in state.sums.items()
@@ -100,9 +103,25 @@ def _remembered(value: dict[str, Any]) -> Remembered:
     return Remembered(RunsHere(runs, (), next_number), sums, str(value["boot"]), float(value["at_s"]))
 
 
+def _claim_written(claim: Grant | None) -> list[Any] | None:
+    """What of a claim is still to be settled; its nodes have been looked at."""
+    if claim is None:
+        return None
+    has = (claim.ways, claim.bandwidth_gbps, claim.cpu_share, claim.has_nodes_alone, claim.samples)
+    return [*claim.run, *has]
+
+
+def _claim(value: list[Any] | None) -> Grant | None:
+    if value is None:
+        return None
+    job_id, restarts, ways, bandwidth_gbps, cpu_share, has_nodes_alone, samples = value
+    run = RunId(int(job_id), int(restarts))
+    return Grant(run, (), int(ways), int(bandwidth_gbps), float(cpu_share), bool(has_nodes_alone), bool(samples))
+
+
 def _run(value: dict[str, Any]) -> RunHere:
     given = {name: found for name, found in value.items() if name in _NAMES and name != "run"}
-    run = RunHere(RunId(*map(int, value["run"])), **given)
+    run = RunHere(RunId(*map(int, value["run"])), claim=_claim(value.get("claim")), **given)
     for name in given:
         default = getattr(_EXAMPLE, name)
         found = getattr(run, name)
@@ -112,7 +131,7 @@ def _run(value: dict[str, Any]) -> RunHere:
 
 
 #: The fields of a run and of a sum, as they are written.
-_NAMES = tuple(each.name for each in fields(RunHere))
+_NAMES = tuple(each.name for each in fields(RunHere) if each.name != "claim")
 _SUMS = tuple(each.name for each in fields(PointSum))
 #: A run whose fields show the types.
 _EXAMPLE = RunHere(RunId(1), 1, 0.0)

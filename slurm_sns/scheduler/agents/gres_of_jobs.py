@@ -1,9 +1,10 @@
 """Ways and bandwidth that Slurm counts for a running job although no grant told its nodes of them. Pure.
 
-A pass-through job may ask for them itself (--gres=llc:4), and an owner may overwrite the mark of a placed job, with the
-grant in it. Slurm keeps these resources from others either way, so the job is to have them: the scheduler tells the
-agents of its nodes, as soon as they say that the job is there without any. So it does where an agent has found a job of
-whose grant it does not know: the job's group may show ways that were only spare.
+A pass-through job may ask for them itself (--gres=llc:4), and an owner may overwrite the grant of a placed job. Slurm
+keeps these resources from others either way, so the job is to have them: the scheduler tells the agents of its nodes,
+as soon as they say that the job is there without any. So it does where an agent has found a job of whose grant it does
+not know: the job's group may show ways that were only spare. An agent that waits for the scheduler's word which array
+task a run is (active_runs) has the run's whole grant after that word.
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,7 +23,7 @@ def ungranted(jobs: Iterable[ObservedJob], states: Mapping[str, NodeState]) -> d
         for there in state.jobs:
             if there.is_found:
                 is_found.add((name, there.run))
-            elif not (there.ways or there.bandwidth_gbps):
+            elif not (there.ways or there.bandwidth_gbps or there.awaits_task):
                 without.add((name, there.run))
     if not (without or is_found):
         return {}

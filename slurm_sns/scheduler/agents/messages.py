@@ -261,6 +261,7 @@ _READERS: Mapping[type, Mapping[str, _Reader]] = {
         "why_shared": _text,
         "is_sampled": _flag,
         "is_found": _flag,
+        "awaits_task": _flag,
     },
     NodeState: {
         "at_s": _moment,

@@ -74,7 +74,8 @@ class JobThere:
     """A run on an agent's node: what it has now, and why it has no partition of its own.
 
     `why_shared` is empty if it has one, or needs none. `is_found`: its prolog did not reach the agent, or the agent has
-    lost its state: what was granted to it is not known there.
+    lost its state: what was granted to it is not known there. `awaits_task`: its grant is of an array's task, and the
+    agent waits to be told which task the run is.
     """
 
     run: RunId
@@ -83,6 +84,7 @@ class JobThere:
     why_shared: str = ""
     is_sampled: bool = False
     is_found: bool = False
+    awaits_task: bool = False
 
 
 @dataclass(frozen=True, slots=True)

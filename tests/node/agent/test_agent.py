@@ -166,11 +166,13 @@ class TestGrants:
             node.event("prolog", job_id, 0, f"notes;sns:grant={grants.token(grant, KEYS)}")
             node.jobs.start(job_id)
         node.passes(1)
+        node.restart()
         assert (node.ways(48), node.ways(49)) == (0, 0)
-        assert NOT_NAMED in node.there()[48].why_shared
+        assert (node.there()[48].why_shared, node.there()[48].awaits_task) == (NOT_NAMED, True)
         runs = frozenset({RunId(48), RunId(49)})
         node.told(ActiveRuns(runs, frozenset({ArrayTask(48, 41, 7), ArrayTask(49, 41, 8)})))
         assert (node.ways(48) >= 6, node.ways(49)) == (True, 0)
+        assert not any(there.awaits_task for there in node.there().values())
         assert node.group_with(node.jobs.task(48)) == "job48"
         assert "of another job: 41_7, not 41_8" in node.there()[49].why_shared
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from slurm_sns.node.agent.needs import needs, why_shared
 from slurm_sns.node.agent.runs_here import MOST_RUNS, NOT_NAMED, RunHere, RunsHere
 from slurm_sns.node.agent.vanished import vanished
-from slurm_sns.scheduler.agents.values import Change, Grant, RunId
+from slurm_sns.scheduler.agents.values import ActiveRuns, ArrayTask, Change, Grant, RunId
 from slurm_sns.scheduler.observe.task_ids import task_id
 
 
@@ -44,8 +44,9 @@ def test_only_a_run_that_is_alone_is_sampled() -> None:
 class TestGrantsOfArrayTasks:
     """Job 48 shows the grant of task 7 of array 41."""
 
-    RUN, TASK = RunId(48), task_id(41, 7)
-    GRANT = grant(RunId(TASK), 6, has_nodes_alone=True, samples=True)
+    RUN, TASK = RunId(48), ArrayTask(48, 41, 7)
+    GRANT = grant(RunId(task_id(41, 7)), 6, has_nodes_alone=True, samples=True)
+    NAMED = ActiveRuns(frozenset({RUN}), frozenset({TASK}))
 
     def shown(self) -> RunsHere:
         return RunsHere().with_prolog(self.RUN, 0.0, self.GRANT).runs
@@ -53,39 +54,37 @@ class TestGrantsOfArrayTasks:
     def test_it_has_nothing_until_the_controller_says_that_it_is_the_task(self) -> None:
         [run] = self.shown().runs
         assert (run.ways, run.samples, run.why_no_grant) == (0, False, NOT_NAMED)
-        [run] = self.shown().with_tasks({48: self.TASK}).runs
-        assert (run.ways, run.samples, run.has_nodes_alone, run.why_no_grant) == (6, True, True, "")
+        [run] = self.shown().with_named(self.NAMED).runs
+        assert (run.ways, run.samples, run.has_nodes_alone) == (6, True, True)
+        assert (run.why_no_grant, run.claim) == ("", None)
 
-    @pytest.mark.parametrize("tasks", [{}, {47: task_id(41, 7)}])
-    def test_what_the_controller_says_of_other_jobs_changes_nothing(self, tasks: dict[int, int]) -> None:
-        assert self.shown().with_tasks(tasks) == self.shown()
+    @pytest.mark.parametrize(
+        "active", [ActiveRuns(), ActiveRuns(frozenset({RunId(48, 1), RunId(47)}), frozenset({ArrayTask(47, 41, 7)}))]
+    )
+    def test_what_the_controller_says_of_other_runs_changes_nothing(self, active: ActiveRuns) -> None:
+        assert self.shown().with_named(active) == self.shown()
 
-    def test_a_job_that_is_another_task_gets_nothing_and_it_is_said_why(self) -> None:
-        [run] = self.shown().with_tasks({48: task_id(41, 8)}).runs
-        assert (run.ways, run.why_no_grant) == (0, "the grant is of another job: 41_7, not 41_8")
+    @pytest.mark.parametrize(("tasks", "is_what"), [({ArrayTask(48, 41, 8)}, "41_8"), (set(), "48")])
+    def test_a_job_that_is_something_else_gets_nothing_and_it_is_said_why(self, tasks, is_what: str) -> None:
+        [run] = self.shown().with_named(ActiveRuns(frozenset({self.RUN}), frozenset(tasks))).runs
+        assert (run.ways, run.why_no_grant) == (0, f"the grant is of another job: 41_7, not {is_what}")
+        assert run.claim is None
 
     def test_a_second_prolog_does_not_claim_again(self) -> None:
-        named = self.shown().with_tasks({48: self.TASK}).with_change(Change(self.RUN, 1, 2))
+        named = self.shown().with_named(self.NAMED).with_change(Change(self.RUN, 1, 2))
         assert named.with_prolog(self.RUN, 1.0, self.GRANT).runs == named
 
     def test_what_the_controller_has_changed_since_stays(self) -> None:
         changed = self.shown().with_change(Change(self.RUN, 1, 2))
-        for task, has_nodes_alone in ((self.TASK, True), (task_id(41, 8), False)):
-            [run] = changed.with_tasks({48: task}).runs
+        for tasks, has_nodes_alone in ((self.NAMED.tasks, True), (frozenset(), False)):
+            [run] = changed.with_named(ActiveRuns(frozenset({self.RUN}), tasks)).runs
             assert (run.ways, run.why_no_grant, run.has_nodes_alone) == (2, "", has_nodes_alone)
 
     def test_the_grant_is_not_for_a_later_run_of_the_job(self) -> None:
         later = RunId(48, 1)
-        runs = self.shown().with_prolog(later, 1.0, None).runs.with_tasks({48: self.TASK})
-        assert [(each.run, each.ways) for each in runs.runs] == [(later, 0)]
-        assert runs.claims == ()
-
-    def test_claims_that_nobody_settles_do_not_pile_up(self) -> None:
-        runs = RunsHere()
-        for number in range(1, MOST_RUNS + 10):
-            run = RunId(number)
-            runs = runs.with_prolog(run, 0.0, self.GRANT).runs.with_epilog(run).runs
-        assert len(runs.claims) == MOST_RUNS
+        runs = self.shown().with_prolog(later, 1.0, None).runs
+        named = runs.with_named(ActiveRuns(frozenset({later}), self.NAMED.tasks))
+        assert [(each.run, each.ways, each.claim) for each in named.runs] == [(later, 0, None)]
 
 
 RUN = st.builds(RunId, st.integers(1, 3), st.integers(0, 2))

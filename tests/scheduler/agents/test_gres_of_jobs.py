@@ -24,6 +24,10 @@ def test_a_node_where_the_job_has_not_begun_waits_for_its_grant() -> None:
     assert ungranted([JOB], {"c1": state("c1"), "c2": state("c2", JobThere(RunId(7, 0)))}) == {}
 
 
+def test_a_job_that_waits_to_be_told_which_array_task_it_is_gets_all_of_its_grant_then() -> None:
+    assert ungranted([JOB], {"c1": state("c1", JobThere(RUN, awaits_task=True))}) == {}
+
+
 def test_jobs_that_have_no_ways_in_slurm_or_do_not_run_are_left_alone() -> None:
     states = {"c1": state("c1", JobThere(RUN))}
     for job in (replace(JOB, ways=0, bandwidth_gbps=0), replace(JOB, state=JobState.ENDED)):

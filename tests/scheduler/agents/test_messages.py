@@ -53,7 +53,8 @@ facts = st.builds(
     measures_bandwidth=st.booleans(),
     why_unpartitioned=texts,
 )
-jobs = st.builds(JobThere, run=runs, ways=ways, bandwidth_gbps=gbps, why_shared=texts, is_sampled=st.booleans())
+flags = {name: st.booleans() for name in ("is_sampled", "is_found", "awaits_task")}
+jobs = st.builds(JobThere, run=runs, ways=ways, bandwidth_gbps=gbps, why_shared=texts, **flags)
 points = st.builds(
     Point,
     ways=ways,
