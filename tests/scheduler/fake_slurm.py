@@ -62,10 +62,10 @@ class FakeSlurm:
             self.jobs[identity] = job(identity, **{**gated, **spread, **fields})
             self.run_s[identity] = run_s
 
-    def submit_array(self, expression: str, **fields) -> int:
-        """Submit an array with tasks of one core, and return its id."""
+    def submit_array(self, expression: str, tasks: int = 1, **fields) -> int:
+        """Submit an array, each of whose tasks has one process unless `tasks` says more, and return its id."""
         identity = len(self.run_s) + 1
-        self.submit(1, array_id=identity, array_tasks=expression, **fields)
+        self.submit(tasks, array_id=identity, array_tasks=expression, **fields)
         return identity
 
     # State

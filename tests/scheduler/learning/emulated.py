@@ -1,6 +1,6 @@
 """A small Slurm whose nodes have cache ways and agents; its jobs run as programs whose true profiles are known.
 
-Emulated are the nodes and their agents: an agent takes a run's grant from the job's mark, changes its ways if the grant
+Emulated are the nodes and their agents: an agent takes a run's grant from the job's Extra, changes its ways if the grant
 says so, and reports what the program truly does with them. A job that is not alone runs as fast as with its own ways.
 """
 
@@ -11,7 +11,7 @@ from fake_slurm import FakeSlurm, Site
 from live import ENFORCE
 
 from slurm_sns.errors import Unreachable
-from slurm_sns.model import NOTHING, Resources
+from slurm_sns.model import NOTHING
 from slurm_sns.policies.profile import Program, Run
 from slurm_sns.policies.sns.drift import DriftParameters
 from slurm_sns.policies.sns.exploration import Exploration
@@ -23,11 +23,12 @@ from slurm_sns.scheduler.learning.rules import LearningRules
 from slurm_sns.scheduler.learning.values import LearningChanges, LearningState
 from slurm_sns.scheduler.loop import Scheduler
 from slurm_sns.scheduler.observe.observed import JobState, Observation
+from slurm_sns.scheduler.observe.task_ids import task_of
 from slurm_sns.scheduler.snapshot.known_alternatives import KnownAlternatives
 from slurm_sns.scheduler.snapshot.spreading import Spreading
 from slurm_sns.sim.profiling.learning_cluster import SAMPLING_COSTS
 from slurm_sns.sim.profiling.sampled_profiles import sampled
-from slurm_sns.submit import mark
+from slurm_sns.submit.grant_note import grant_in
 
 WAYS, GBPS = 20, 118
 CORES, MEMORY_MB = 28, 128_000
@@ -99,14 +100,14 @@ class EmulatedSlurm(FakeSlurm):
         self.ran: list[tuple[int, int, Grant | None]] = []  # job, nodes, grant
 
     def sign(self, grant: Grant) -> str:
-        token = f"t{len(self.tokens)}"
+        token = f"1:t{len(self.tokens)}"
         self.tokens[token] = grant
         return token
 
     def run_program(self, program: str, tasks: int = 16, **fields) -> int:
         """Submit one job of the program, and return its id."""
-        extra = f"sns:1 program={program}" + (" reprofile" if fields.pop("reprofile", False) else "")
-        self.submit(tasks, extra=extra, cpus=tasks, **{"memory_per_cpu_mb": 1000, **fields})
+        words = f"program={program}" + (" reprofile" if fields.pop("reprofile", False) else "")
+        self.submit(tasks, words=words, cpus=tasks, **{"memory_per_cpu_mb": 1000, **fields})
         return len(self.run_s)
 
     def observe(self) -> Observation:
@@ -121,22 +122,8 @@ class EmulatedSlurm(FakeSlurm):
 
         return replace(seen, nodes=tuple(map(with_ways, seen.nodes)))
 
-    def place(self, placement) -> None:
-        super().place(placement)
-        demand = placement.start.alternative.demand
-        self.change(placement.start.job_id, ways=demand.ways, bandwidth_gbps=demand.bandwidth_gbps)
-        if placement.memory_per_node_mb is not None:
-            mine = {"memory_per_node_mb": placement.memory_per_node_mb, "memory_per_cpu_mb": None}
-            self.change(placement.start.job_id, **mine)
-
-    def unpin(self, change) -> None:
-        super().unpin(change)
-        mine = change.own_memory
-        back = {"memory_per_cpu_mb": mine.per_cpu_mb, "memory_per_node_mb": mine.per_node_mb} if any(mine) else {}
-        self.change(change.job_id, ways=0, bandwidth_gbps=0, **back)
-
     def start(self, waiting) -> None:
-        grant = self.tokens.get(mark.grant_in(waiting.extra) or "")
+        grant = self.tokens.get(grant_in(waiting.extra) or "")
         run = self.true_run(waiting, waiting.pinned_to)
         if run is not None:
             self.run_s[waiting.id] = self.true_s(waiting, run, grant)
@@ -144,9 +131,6 @@ class EmulatedSlurm(FakeSlurm):
         now = self.jobs[waiting.id]
         if now.state is not JobState.RUNNING:
             return
-        if now.memory_per_node_mb is not None:
-            whole = Resources(now.tasks, now.memory_per_node_mb * len(now.allocated))
-            self.change(now.id, occupies=whole)
         self.ran.append((now.id, len(now.allocated), grant))
         beside = [each.id for each in self.jobs.values() if self.is_beside(each, now)]
         self.shared.update([now.id, *beside] if beside else [])
@@ -172,6 +156,8 @@ class EmulatedSlurm(FakeSlurm):
             self.change(number, has_succeeded=number not in self.fails)
             _, _, grant = next(each for each in reversed(self.ran) if each[0] == number)
             run = None if grant is None else self.true_run(job, grant.nodes)
+            if grant is not None and task_of(grant.run.job_id) == job.task is not None:
+                grant = replace(grant, run=grant.run._replace(job_id=number))  # the scheduler tells the agents
             if grant is not None and run is not None and grant.run == RunId(number, job.restarts):
                 ran_s, program = self.true_s(job, run, grant), job.hints.program
                 alone = number not in self.shared

@@ -15,6 +15,7 @@ from slurm_sns.scheduler.agents.shown import agents_data, whys_unpartitioned
 from slurm_sns.scheduler.agents.values import JobThere, NodeFacts, NodeState, RunId
 from slurm_sns.scheduler.answers import Answers
 from slurm_sns.scheduler.cycle_history import Recent
+from slurm_sns.scheduler.release import Asked
 from slurm_sns.scheduler.observe.observed import JobState
 
 ADMIN = 0
@@ -30,7 +31,9 @@ def ask(site: Cluster, command: str, user_id: int = ADMIN, **more):
     """The answer, as the socket sends it."""
     recent = Recent()
     recent.publish(site.site.views[-1])
-    answers = Answers(recent, site.site.decisions, spread_n_share(), frozenset({ADMIN}), settings=ENFORCE)
+    answers = Answers(
+        recent, site.site.decisions, spread_n_share(), frozenset({ADMIN}), settings=ENFORCE, asked=Asked()
+    )
     return json.loads(json.dumps(answers.answer({"command": command, **more}, user_id)))
 
 

@@ -121,6 +121,15 @@ def test_the_reason_of_an_exploring_start_says_what_it_explores(site) -> None:
     assert start.alternative.exclusive
 
 
+def test_a_program_is_learnt_from_tasks_that_were_placed_straight_from_their_arrays_record(site) -> None:
+    site.slurm.submit_array("0-9", 16, words="program=bfs", cpus=16)
+    for _ in range(400):
+        site.cycle(5.0)
+    assert len(site.slurm.ended) == 10
+    assert site.profile("bfs").at(16)[1].ipc == pytest.approx(BFS.at(16)[1].ipc)
+    assert (site.learnt.state.runs, site.learnt.state.reports) == ({}, {})
+
+
 # A restart of the scheduler
 
 
@@ -537,13 +546,13 @@ def test_jobs_of_every_kind_run_without_agents_as_they_did_before_there_were_any
 @pytest.mark.parametrize(
     "fields",
     [
-        {"extra": "sns:1 alpha=0.9", "name": "rm -rf / ; \x1b[31m"},
-        {"extra": "sns:1 alpha=0.9", "name": "a" * 65},
-        {"extra": "sns:1 alpha=0.9", "name": ""},
-        {"extra": "sns:1 alpha=0.9", "name": "mg\nsns:1 program=cg"},
-        {"extra": "sns:1 alpha=0.9", "name": "pr\u00f6gramm"},
-        {"extra": "sns:1", "name": "mg"},
-        {"extra": "sns:1 program=mg fixed", "nodes_min": 1},
+        {"words": "alpha=0.9", "name": "rm -rf / ; \x1b[31m"},
+        {"words": "alpha=0.9", "name": "a" * 65},
+        {"words": "alpha=0.9", "name": ""},
+        {"words": "alpha=0.9", "name": "mg\nsns:1 program=cg"},
+        {"words": "alpha=0.9", "name": "pr\u00f6gramm"},
+        {"name": "mg"},
+        {"words": "program=mg fixed", "nodes_min": 1},
     ],
 )
 def test_nothing_is_learnt_from_a_job_whose_program_has_no_name_or_whose_nodes_are_fixed(site, fields: dict) -> None:
