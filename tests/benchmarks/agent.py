@@ -203,7 +203,7 @@ class Bench:
     def event(self, kind: str, job: int, **granted: Any) -> float:
         """Milliseconds of processor time."""
         token = grants.token(Grant(RunId(job), (NODE,), **granted), KEYS)
-        asked = {"event": kind, "job": str(job), "nodes": NODE, "extra": f"sns:1 grant={token}"}
+        asked = {"event": kind, "job": str(job), "nodes": NODE, "extra": f"sns:grant={token}"}
         return 1000 * self._measured(lambda: (self.agent.inbox.take(asked), self.agent.step()))
 
     def minute(self) -> float:
