@@ -74,6 +74,8 @@ def main() -> None:
     console.rule(f"{len(MATCHED)} jobs of alice and bob, placed by slurm_sns")
     ours = with_slurm_sns(cluster, MATCHED)
     console.print(placements(cluster, ours))
+    console.print("\nthe record in the first job, which Slurm's accounting keeps:")
+    show(cluster, f"sacct -XP -j {ours[0].id} -o JobID,State,NodeList,AdminComment")
     console.rule("the same jobs again, with slurm_sns switched off (sns disable): Slurm alone")
     console.print(summary(ours, slurm_alone(cluster)))
 
@@ -82,8 +84,8 @@ def main() -> None:
     cluster.daemon("restart")  # the scheduler reads new profiles every few seconds; a restart reads them at once
     cluster.wait_for_scheduler()
     spread = with_slurm_sns(cluster, SPREAD)
-    console.print(escape(f"sns explain {spread[0].id}, as its owner sees it:"))
-    console.print(escape(cluster.run(f"sns explain {spread[0].id}", SPREAD[0].user)))
+    console.print("where and why, as the owner of the first job sees it:")
+    show(cluster, f"sns explain {spread[0].id}", SPREAD[0].user)
     console.rule("the same programs under CE (compact and exclusive), as most clusters run them")
     console.print(spreading(cluster, spread, under_ce(cluster)))
     show_agents(cluster, console)
@@ -99,11 +101,18 @@ def with_slurm_sns(cluster: Cluster, requests: list[Request]) -> list[Seen]:
     cluster.run(f"kill -STOP {pid}")
     try:
         numbers = submit(cluster, requests)
-        held = sum(job.is_held for job in cluster.jobs().values())
-        console.print(f"{held} of {len(numbers)} jobs are held and wait for the scheduler's next cycle")
+        gated = sum(job.is_gated for job in cluster.jobs().values())
+        console.print(f"{gated} of {len(numbers)} jobs are gated: each has a begin time until a cycle places it")
+        show(cluster, f"squeue -j {numbers[0]} -o '%.6i %.8u %.9T %.10r %.20S'")
     finally:
         cluster.run(f"kill -CONT {pid}")
     return finished(cluster, numbers)
+
+
+def show(cluster: Cluster, command: str, user: str = "alice") -> None:
+    """Show a command and what it prints."""
+    console.print(escape(f"$ {command}"), style="bold")
+    console.print(escape(cluster.run(command, user)))
 
 
 def slurm_alone(cluster: Cluster) -> list[Seen]:

@@ -6,9 +6,9 @@ in the environment:
 
     SNS_FAULT=METHOD:before|after:NUMBER:WHAT
 
-METHOD is a method of a port, a kind of order (place, unpin, ...), or `command`. The fault happens before or after its
-call NUMBER, counted from the start. WHAT is `kill` (SIGKILL to this process), `freeze` (SIGSTOP to this process), or
-the name of a signal without SIG, which slurmctld gets.
+METHOD is a method of a port, a kind of order of the gate (place, regate, ...), or `command`. The fault happens before
+or after its call NUMBER, counted from the start. WHAT is `kill` (SIGKILL to this process), `freeze` (SIGSTOP to this
+process), or the name of a signal without SIG, which slurmctld gets.
 """
 
 # This must come first, as in `sns`: the imports below import numba, which would otherwise compile everything again.
@@ -27,6 +27,7 @@ from typing import Any
 
 from slurm_sns.cli import main
 from slurm_sns.cli.live import parts
+from slurm_sns.scheduler.gate.orders import OrderKind
 from slurm_sns.slurm import executor
 
 SLURMCTLD = Path("/run/slurm/slurmctld.pid")  # containers/etc/slurm.conf
@@ -39,10 +40,12 @@ class Fault:
         self.method, self._when, number, self._what = text.split(":")
         self._left = int(number)
 
-    def around(self, method: Callable[..., Any]) -> Callable[..., Any]:
-        """The method, with the fault before or after it."""
+    def around(self, method: Callable[..., Any], kind: str = "") -> Callable[..., Any]:
+        """The method, with the fault before or after it. With `kind`, only calls for such an order count."""
 
         def call(*values: Any, **named: Any) -> Any:
+            if kind and values[0].kind != kind:
+                return method(*values, **named)
             self._left -= 1
             self._pass("before")
             result = method(*values, **named)
@@ -79,11 +82,10 @@ def build(config: Any, clock: Any, real: Callable[..., Any] = parts.ports) -> An
 
 if "SNS_FAULT" in os.environ:
     FAULT = Fault(os.environ["SNS_FAULT"])
-    if FAULT.method == "command":  # a single command of Slurm; an unpin takes two
+    if FAULT.method == "command":  # a single command of Slurm; to take gres and counts back takes two
         executor.run = FAULT.around(executor.run)
-    elif hasattr(executor.SlurmExecutor, f"_{FAULT.method}"):  # an order: place, unpin, release, ...
-        order = f"_{FAULT.method}"
-        setattr(executor.SlurmExecutor, order, FAULT.around(getattr(executor.SlurmExecutor, order)))
+    elif FAULT.method in list(OrderKind):
+        executor.send = FAULT.around(executor.send, FAULT.method)
     else:
         parts.ports = build
 sys.exit(main())

@@ -1,4 +1,4 @@
-"""Job arrays on a real Slurm: their tasks are placed one by one, and none stays held when the scheduler is gone."""
+"""Job arrays on a real Slurm: tasks are placed from the record, and none stays gated when the scheduler is gone."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -7,6 +7,8 @@ import pytest
 from evidence import in_force
 
 from cluster import Cluster, CommandFailed, unfold
+from slurm_sns.submit import record as records
+from slurm_sns.submit.record import Record
 
 PROFILES = "/usr/src/slurm_sns/conf/profiles/spread-n-share.yaml"
 
@@ -17,22 +19,23 @@ class Task:
 
     job_id: int
     state: str
-    priority: int
-    pinned_to: tuple[str, ...]
+    reason: str
     nodes: tuple[str, ...]
+    record: Record | None
 
     @property
-    def is_held(self) -> bool:
-        return self.state == "PENDING" and self.priority == 0
+    def is_gated(self) -> bool:
+        found = self.record
+        return self.state == "PENDING" and found is not None and not found.is_slurms and not found.is_placed
 
 
 def tasks(cluster: Cluster, array: int) -> dict[int, Task]:
     """All tasks of the array, split off or not."""
-    rows = cluster.run(f"squeue -a -h -r -t all -j {array} -o '%K|%A|%T|%Q|%n|%N'").splitlines()
+    fields = "ArrayTaskID:|,JobID:|,State:|,Reason:|,NodeList:|,admin_comment:|"
     found = {}
-    for row in rows:
-        task, job_id, state, priority, pinned, nodes = row.split("|")
-        found[int(task)] = Task(int(job_id), state, int(priority), unfold(pinned), unfold(nodes))
+    for row in cluster.run(f"squeue -a -h -r -t all -j {array} -O '{fields}'").splitlines():
+        task, job_id, state, reason, nodes, comment, _ = row.split("|")
+        found[int(task)] = Task(int(job_id), state, reason, unfold(nodes), records.read(comment))
     return found
 
 
@@ -117,33 +120,32 @@ def read_tasks(cluster: Cluster) -> dict[int, list[str]]:
 def test_an_arrays_limit_is_kept_and_its_owner_may_change_cancel_and_requeue_tasks(cluster: Cluster) -> None:
     fillers = fill(cluster)
     array = cluster.submit("-t 5 -n1 --requeue --array=0-23%5", "sleep 2")
-    cluster.wait_for("five tasks are split off", lambda: split_off(cluster, array) == 5)
-    assert all(task.is_held for task in tasks(cluster, array).values())
-    cluster.wait_for("the queue shows the tasks", lambda: f"{array}_4 " in cluster.run("sns queue", "alice"))
-    queue = cluster.run("sns queue", "alice")
-    assert f"{array}_[5-23%5]" in queue
-    assert "its tasks are planned one by one, at most 5 at a time; 5 are next" in queue
-    waiting = cluster.run(f"sns explain {array}_3", "alice")
-    assert "HEURISTIC" in waiting
+    cluster.wait_for("the queue shows it", lambda: f"{array}_[0-23%5]" in cluster.run("sns queue", "alice"))
+    assert all(task.is_gated for task in tasks(cluster, array).values())
+    assert split_off(cluster, array) == 0
+    assert "HEURISTIC" in cluster.run(f"sns explain {array}_3", "alice")
     for named in (f"{array}_20", str(array)):
-        assert "planned one by one" in cluster.run(f"sns explain {named}", "alice")
+        assert "24 waiting; at most 5 at a time" in cluster.run(f"sns explain {named}", "alice")
     assert cluster.try_run(f"sns explain {array}_3", "bob").returncode == 2
 
-    cluster.run(f"scancel {array}_2 {array}_17", "alice")
+    cluster.run(f"scancel {array}_2 {array}_17; scontrol hold {array}_4", "alice")
     cluster.try_run(f"scontrol update JobId={array} TimeLimit=3", "alice")  # complains about the cancelled tasks
     assert {cluster.fields(f"{array}_{number}")["TimeLimit"] for number in (3, 20)} == {"00:03:00"}
-    assert {task.is_held for number, task in tasks(cluster, array).items() if number not in (2, 17)} == {True}
+    assert {task.is_gated for number, task in tasks(cluster, array).items() if number not in (2, 17)} == {True}
+    assert tasks(cluster, array)[4].reason == "JobHeldUser"
     cluster.run(f"scancel {fillers}")
     # Task 0 runs, or has just ended.
     cluster.wait_for("task 0 is started", lambda: tasks(cluster, array)[0].state != "PENDING", every_s=0.1)
     requeued = cluster.try_run(f"scontrol requeue {array}_0", "alice").returncode == 0
 
-    # Slurm keeps no record of a task that was cancelled before it was split off.
-    ended = wait_for_states(cluster, array, Counter({"COMPLETED": 22, "CANCELLED": 1}))
-    assert (ended[2].state, ended[2].nodes, 17 in ended) == ("CANCELLED", (), False)
+    wait_for_states(cluster, array, Counter({"COMPLETED": 21, "PENDING": 1}))
+    cluster.run(f"scontrol release {array}_4", "alice")
+    wait_for_states(cluster, array, Counter({"COMPLETED": 22}))
     runs = accounted(cluster, array, 22 + requeued)
     for _, moment, _ in runs:
         assert sum(began <= moment < over for _, began, over in runs) <= 5
+    began_s = sorted(began for _, began, _ in runs)
+    assert began_s[20] - began_s[0] <= 30, "five tasks of two seconds at a time, refilled in each cycle"
     if requeued:
         decided = in_force(cluster.explain(f"{array}_0")["decisions"])
         assert [each["action"] for each in decided].count("start") == 2
@@ -164,27 +166,27 @@ def accounted(cluster: Cluster, array: int, number: int) -> list[tuple[str, int,
 
 #: The ways in which the scheduler can be gone -> how it comes back.
 GONE = {
-    "sns-daemon kill scheduler": "sns-daemon start scheduler",  # the watchdog releases the held jobs
+    "sns-daemon kill scheduler": "sns-daemon start scheduler",  # the watchdog frees the gated jobs
     "sns disable": "sns enable",
     "sns-daemon stop scheduler": "sns-daemon start scheduler",
 }
 
 
-def test_no_task_of_an_array_stays_held_when_we_are_gone(cluster: Cluster) -> None:
+def test_no_task_of_an_array_stays_gated_when_we_are_gone(cluster: Cluster) -> None:
     for leave, come_back in GONE.items():
         fillers = fill(cluster)
         array = cluster.submit("-t 5 -n28 --array=0-9", "true")
-        cluster.wait_for("tasks are split off", lambda number=array: split_off(cluster, number) >= 4)
+        assert all(task.is_gated for task in tasks(cluster, array).values())
         cluster.run(leave)
-        assert_none_stays_held(cluster, array)
+        assert_none_stays_gated(cluster, array)
         cluster.run(f"scancel {fillers}")
         wait_for_states(cluster, array, Counter({"COMPLETED": 10}))
         cluster.run(come_back)
         cluster.wait_for_scheduler()
 
 
-def assert_none_stays_held(cluster: Cluster, array: int) -> None:
-    cluster.wait_for("nothing is held", lambda: not any(task.is_held for task in tasks(cluster, array).values()))
+def assert_none_stays_gated(cluster: Cluster, array: int) -> None:
+    cluster.wait_for("nothing is gated", lambda: not any(task.is_gated for task in tasks(cluster, array).values()))
 
 
 def test_the_tasks_of_a_spreadable_array_are_spread(cluster: Cluster) -> None:

@@ -2,7 +2,7 @@
 
 import time
 
-from evidence import Log, released_in_time
+from evidence import Log, freed_in_time
 
 from cluster import Cluster
 
@@ -14,25 +14,25 @@ def fill(cluster: Cluster) -> list[int]:
     return numbers
 
 
-def test_jobs_held_by_a_killed_scheduler_are_released_in_time_and_none_is_lost_or_started_twice(
+def test_jobs_gated_by_a_killed_scheduler_are_freed_in_time_and_none_is_lost_or_started_twice(
     cluster: Cluster,
 ) -> None:
     fillers = fill(cluster)
     cluster.run("rm -rf starts; mkdir starts", "alice")
     script = "echo started >> starts/$SLURM_JOB_ID; sleep 1"
     numbers = cluster.submit_all([("-n4", script)] * 50)
-    assert all(cluster.jobs()[number].is_held for number in numbers)
+    assert all(cluster.jobs()[number].is_gated for number in numbers)
 
     log = Log(cluster, "watchdog")
     cluster.daemon("kill", "scheduler")
-    released_in_time(cluster, log)
+    freed_in_time(cluster, log)
     passed_through = cluster.submit("-n4", script)
-    assert not cluster.job(passed_through).is_held
+    assert not cluster.job(passed_through).is_gated
 
     cluster.daemon("start", "scheduler")
     cluster.wait_for_scheduler()
     managed = cluster.submit("-n4", script)
-    assert cluster.job(managed).is_held
+    assert cluster.job(managed).is_gated
 
     cluster.run("scancel " + " ".join(map(str, fillers)))
     everything = [*numbers, passed_through, managed]
@@ -44,30 +44,30 @@ def test_jobs_held_by_a_killed_scheduler_are_released_in_time_and_none_is_lost_o
     assert cluster.explain(managed)["decisions"][-1]["action"] == "start"
 
 
-def test_a_clean_stop_releases_what_is_held(cluster: Cluster) -> None:
+def test_a_clean_stop_frees_what_is_gated(cluster: Cluster) -> None:
     fill(cluster)
     numbers = cluster.submit_all([("-n4", "true")] * 5)
-    assert all(cluster.jobs()[number].is_held for number in numbers)
+    assert all(cluster.jobs()[number].is_gated for number in numbers)
     cluster.daemon("stop", "scheduler")
-    assert not any(cluster.jobs()[number].is_held for number in numbers)
-    assert not cluster.job(cluster.submit("-n4", "true")).is_held
+    assert not any(cluster.jobs()[number].is_gated for number in numbers)
+    assert not cluster.job(cluster.submit("-n4", "true")).is_gated
 
 
-def test_switched_off_it_releases_and_passes_through_until_it_is_switched_on_again(cluster: Cluster) -> None:
+def test_switched_off_it_frees_and_passes_through_until_it_is_switched_on_again(cluster: Cluster) -> None:
     fill(cluster)
-    held = cluster.submit("-n4", "true")
-    assert cluster.job(held).is_held
+    gated = cluster.submit("-n4", "true")
+    assert cluster.job(gated).is_gated
     assert cluster.run("sns disable", "slurm") == "slurm_sns is now disabled: jobs pass through to Slurm\n"
-    assert not cluster.job(cluster.submit("-n4", "true")).is_held
-    cluster.wait_for("the held job is released", lambda: not cluster.job(held).is_held, timeout_s=10)
+    assert not cluster.job(cluster.submit("-n4", "true")).is_gated
+    cluster.wait_for("the gated job is freed", lambda: not cluster.job(gated).is_gated, timeout_s=10)
     assert "disabled" in cluster.run("sns status", "alice")
     assert cluster.run("sns enable") == "slurm_sns is now enabled\n"
-    assert cluster.job(cluster.submit("-n4", "true")).is_held
+    assert cluster.job(cluster.submit("-n4", "true")).is_gated
 
 
-def test_release_all_gives_the_held_jobs_to_slurm(planned_by_hand: Cluster) -> None:
+def test_release_all_gives_the_gated_jobs_to_slurm(planned_by_hand: Cluster) -> None:
     numbers = planned_by_hand.submit_all([("-n4", "true")] * 3)
-    assert planned_by_hand.run("sns release --all", "slurm").rstrip().endswith("3 jobs released")
+    assert planned_by_hand.run("sns release --all", "slurm").rstrip().endswith("3 jobs left to Slurm")
     assert {job.state for job in planned_by_hand.wait_for_end(numbers).values()} == {"COMPLETED"}
 
 
@@ -110,21 +110,8 @@ def test_observe_records_what_it_would_do_and_leaves_the_job_as_it_was(cluster: 
     assert cluster.wait_for_end([observed])[observed].state == "COMPLETED"
 
 
-def test_a_requeued_job_is_held_and_planned_again(cluster: Cluster) -> None:
-    number = cluster.submit("-n4 --requeue", "sleep 60")
-    cluster.wait_for("it runs", lambda: cluster.job(number).state == "RUNNING")
-    cluster.run(f"scontrol requeue {number}")
-    cluster.wait_for(
-        "it is placed a second time",
-        lambda: sum(each["action"] == "start" for each in cluster.explain(number)["decisions"]) == 2,
-        timeout_s=60,
-    )
-    cluster.wait_for("it runs again", lambda: cluster.job(number).state == "RUNNING")
-    assert cluster.fields(number)["Restarts"] == "1"
-
-
 def test_a_placed_job_whose_node_is_gone_is_slurms_again_when_the_scheduler_is_gone_too(cluster: Cluster) -> None:
-    """Without us the job would wait for that node for ever: only we pin and unpin jobs."""
+    """Without us the job would wait for that node for ever: only we take nodes off a job."""
     number = cluster.submit("-n4 --requeue", "sleep 60")
     cluster.wait_for("it runs", lambda: cluster.job(number).state == "RUNNING")
     (node,) = cluster.job(number).nodes

@@ -94,10 +94,10 @@ def limited(cluster: Cluster) -> Iterator[Cluster]:
 
 def test_what_people_do_to_a_gated_job_does_what_slurms_manual_says(cluster: Cluster) -> None:
     filler = fill(cluster)
-    options = ("", "", "", "", "", "", "", "-H --extra=mine", "--begin=now+1hour")
+    options = ("", "", "", "", "", "", "", "-H --extra=mine", "--begin=now+1hour", "-t1 --deadline=now+4minutes")
     numbers = cluster.submit_all([(f"-n4 --mem=1G {each}", "sleep 1") for each in options])
-    gated, held, admins, now, asked, soon, unmarked, own, later = numbers
-    wait_for_state(cluster, [gated, held, admins, now, asked, soon, unmarked, later], "waiting")
+    gated, held, admins, now, asked, soon, unmarked, own, later, due = numbers
+    wait_for_state(cluster, [gated, held, admins, now, asked, soon, unmarked, later, due], "waiting")
     wait_for_state(cluster, [own], "held")
     # Row 11: squeue shows what a job with a begin time shows, and its priority. The owner's own time is the gate.
     cluster.wait_for("Slurm says so", lambda: cluster.job(gated).reason == "BeginTime")
@@ -107,6 +107,7 @@ def test_what_people_do_to_a_gated_job_does_what_slurms_manual_says(cluster: Clu
     assert seen[gated].priority > 1
     assert abs(seen[later].begin_s - seen[later].submit_s - 3600) <= 1
     assert "may begin in" in row(cluster, later)["reason"]
+    assert seen[due].begin_s <= seen[due].submit_s + 120, "in time for its deadline"
     gates = {number: seen[number].begin_s for number in numbers}
 
     for field in ("AdminComment", "SiteFactor"):
@@ -132,7 +133,7 @@ def test_what_people_do_to_a_gated_job_does_what_slurms_manual_says(cluster: Clu
     cluster.run(f"scontrol update JobId={unmarked} StartTime=now", "alice")
 
     cluster.run(f"scancel {filler}")
-    ended = cluster.wait_for_end([gated, now, asked, soon, unmarked, own])
+    ended = cluster.wait_for_end([gated, now, asked, soon, unmarked, own, due])
     assert {job.state for job in ended.values()} == {"COMPLETED"}
     placed = [gated, soon, own]
     assert {each: record(ended[each]).nodes for each in placed} == {each: ended[each].nodes for each in placed}
@@ -347,6 +348,32 @@ def test_a_running_job_is_left_alone_and_gated_anew_when_it_is_requeued(cluster:
     do(cluster, "alice", f"scontrol release {held}")
     assert cluster.wait_for_end([held])[held].state == "COMPLETED"
     assert placements(cluster, held) == 2
+
+
+@pytest.fixture
+def broken_prolog(limited: Cluster) -> Iterator[Cluster]:
+    """The cluster, where c1 has a prolog that fails."""
+    cluster, conf = limited, "/etc/slurm/slurm.conf"
+    reread = "kill -HUP $(cat /run/slurm/slurmd.pid)"
+    cluster.run(f"cp -p {conf} /tmp/kept.conf; echo Prolog=/bin/false >> {conf}; {reread}", node="c1")
+    yield cluster
+    cluster.run(f"cp -p /tmp/kept.conf {conf}; {reread}", node="c1")
+
+
+def test_a_job_whose_prolog_fails_is_requeued_and_held_by_slurm_and_gated_by_us(broken_prolog: Cluster) -> None:
+    cluster = broken_prolog
+    numbers = cluster.submit_all([("-n28 --mem=1G", "sleep 2")] * 4)
+    cluster.wait_for("one is requeued", lambda: any(cluster.fields(each)["Restarts"] != "0" for each in numbers))
+    (failed,) = (each for each in numbers if cluster.fields(each)["Restarts"] != "0")
+    wait_for_state(cluster, [failed], "held")
+    seen = cluster.job(failed)
+    assert (seen.is_held, seen.is_gated, seen.pinned_to) == (True, True, ())
+    assert "DRAIN" in cluster.run("sinfo -h -n c1 -o %T").upper()
+    cluster.run(f"scontrol release {failed}")
+    ended = cluster.wait_for_end(numbers)
+    assert {job.state for job in ended.values()} == {"COMPLETED"}
+    assert ended[failed].nodes != ("c1",)
+    assert placements(cluster, failed) == 2
 
 
 def test_a_suspended_job_keeps_its_memory_and_gives_its_cores(cluster: Cluster) -> None:

@@ -18,7 +18,6 @@ CASES = {
     "-p plain -n4": "partition plain is not managed",
     "-p main,plain -n4": "partition plain is not managed",
     "-n4 --comment sns:off": "its comment is sns:off",
-    "-n4 -t1 --deadline=now+1day": "it has a deadline (--deadline)",
     "-n4 -w c2": "it names its nodes (--nodelist)",
     "-n4 -x c2": "it excludes nodes (--exclude)",
     "-n1 --exclusive": "it asks for nodes of its own or to share them (--exclusive, --oversubscribe)",
@@ -101,9 +100,10 @@ def test_jobs_that_run_and_that_have_ended_and_tasks_of_arrays_are_explained_too
 
 def test_a_job_that_its_owner_gave_to_slurm_is_said_to_be_slurms(shared_cluster: Cluster, jobs: dict[str, int]) -> None:
     number = jobs[MANAGED]
-    first, second = shared_cluster.run(f"sns explain {number}", "alice").splitlines()
+    first, second, third = shared_cluster.run(f"sns explain {number}", "alice").splitlines()
     assert first.startswith(f"job {number} is Slurm's own: slurm_sns left it to Slurm: its owner opened its gate")
     assert second == "  waiting, Slurm's reason: BeginTime"
+    assert third.endswith("  left to Slurm, as its owner asked")
 
 
 def test_another_users_job_is_answered_word_for_word_like_one_that_does_not_exist(
