@@ -120,7 +120,7 @@ _UNPLANNED = frozenset({Status.REQUEUED, Status.HALF_APPLIED, Status.HELD_PLACED
 def is_to_be_planned(job: ObservedJob, status: Status, settings: Settings) -> bool:
     """Whether the policy plans this job. The modes advise and observe plan jobs that Slurm may start, and change none.
 
-    In the mode observe the filter marks nothing, so every plain job of the managed partitions is planned.
+    In the mode observe the filter writes nothing, so every plain job of the managed partitions is planned.
     """
     if settings.mode == "enforce":
         return status is Status.GATED

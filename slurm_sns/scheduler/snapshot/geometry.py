@@ -142,7 +142,7 @@ def _holds(group: Sequence[ObservedNode], alternatives: Sequence[Alternative]) -
 
 
 def is_fixed(job: ObservedJob) -> bool:
-    """Whether the job's owner chose its geometry; of a job without a mark (observe), as far as Slurm shows it."""
+    """Whether the job's owner chose its geometry; of a job without a record (observe), as far as Slurm shows it."""
     hints = job.hints
     if hints is None:
         return job.tasks_per_node is not None or job.nodes_max is not None
