@@ -205,12 +205,13 @@ class CarryingOut:
         """Where the job is to run, and what it gets. A job that has its nodes alone gets all their memory.
 
         Raises:
-            Infeasible: the plan gives it less than the whole CPU.
+            Infeasible: the plan gives it less than the whole CPU, and it gets no grant that says so.
         """
-        if start.cpu_share != 1:
-            raise Infeasible("shares of CPU need an agent on the nodes")
         alternative = start.alternative
         may_grant = situation.observation.has_extra and job.extra != UNREADABLE
+        grant = self._grants.of(start, job, samples=samples) if may_grant else None
+        if start.cpu_share != 1 and grant is None:
+            raise Infeasible("shares of CPU need an agent on the nodes")
         nodes = [situation.nodes[name] for name in start.nodes]
         return Placement(
             start.nodes,
@@ -218,7 +219,7 @@ class CarryingOut:
             whole_memory_mb(nodes) if alternative.exclusive else None,
             alternative.demand.ways,
             alternative.demand.bandwidth_gbps,
-            self._grants.of(start, job, samples=samples) if may_grant else None,
+            grant,
         )
 
     def _change(

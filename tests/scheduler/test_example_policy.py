@@ -35,7 +35,8 @@ def site() -> Site:
 def scheduler(site: Site, turns) -> Scheduler:
     policy = turns.policy(turns.parameters[0](turn_s=5, most_turns=2))
     memory = remembering("turns", turns.history, site.history, site.log.append)
-    return Scheduler(site.ports(), policy, ENFORCE, publish=site.views.append, remembering=memory)
+    ports, sign = site.ports(), lambda _: "1:a-grant"
+    return Scheduler(ports, policy, ENFORCE, publish=site.views.append, remembering=memory, sign=sign)
 
 
 def test_jobs_take_turns_on_a_cluster(site: Site, turns) -> None:

@@ -791,6 +791,15 @@ def test_an_action_that_cannot_be_done_is_a_line_of_the_log_and_stops_nothing(si
     assert site.slurm.jobs[1].state is JobState.SUSPENDED
 
 
+@pytest.mark.parametrize("is_granted", [True, False])
+def test_a_job_is_placed_with_less_than_its_cpu_only_if_its_grant_says_so(site: Site, is_granted: bool) -> None:
+    site.slurm.submit(1)
+    start = Start(1, ("c1",), Alternative(1, Resources(1, 1000), tasks_per_node=1), cpu_share=0.5)
+    scripted(site, Plan((start,)), sign=(lambda _: "1:g") if is_granted else None).cycle()
+    assert site.slurm.jobs[1].pinned_to == (("c1",) if is_granted else ())
+    assert any("shares of CPU need an agent" in line for line in site.log) is not is_granted
+
+
 def test_a_job_with_whole_nodes_is_not_moved_to_another_pool_for_its_own_memory_would_be_lost(site: Site) -> None:
     running_job(site, words="exclusive")
     assert site.slurm.jobs[1].record.own_memory == JobMemory(1000, is_by_cpu=True)

@@ -1,6 +1,6 @@
 """A small Slurm whose nodes have cache ways and agents; its jobs run as programs whose true profiles are known.
 
-Emulated are the nodes and their agents: an agent takes a run's grant from the job's Extra, changes its ways if the grant
+Emulated are the nodes and their agents: an agent takes a run's grant from the job's Extra, changes its ways if that
 says so, and reports what the program truly does with them. A job that is not alone runs as fast as with its own ways.
 """
 

@@ -15,8 +15,8 @@ from slurm_sns.scheduler.agents.shown import agents_data, whys_unpartitioned
 from slurm_sns.scheduler.agents.values import JobThere, NodeFacts, NodeState, RunId
 from slurm_sns.scheduler.answers import Answers
 from slurm_sns.scheduler.cycle_history import Recent
-from slurm_sns.scheduler.release import Asked
 from slurm_sns.scheduler.observe.observed import JobState
+from slurm_sns.scheduler.release import Asked
 
 ADMIN = 0
 NOW = 1_790_000_000.0
