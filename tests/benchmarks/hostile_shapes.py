@@ -31,13 +31,15 @@ from slurm_sns.scheduler.observe.observed import JobState, Observation, Observed
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.snapshot.known_alternatives import KnownAlternatives
 from slurm_sns.scheduler.snapshot.spreading import Spreading
-from slurm_sns.submit import mark
 from slurm_sns.submit.hints import NO_HINTS, Hints
+from slurm_sns.submit.record import Record, segment
 
 HOSTILE, OTHERS = 666, 50
 SETTINGS = Settings(mode="enforce", partitions=frozenset({PARTITION}), age_limit_s=None)
 #: More cycles than this are not counted.
 MOST_CYCLES = 1000
+#: Every job is gated for so long.
+GATE = 2_000_000
 
 
 def nodes_of(number: int) -> tuple[ObservedNode, ...]:
@@ -70,8 +72,8 @@ def _job(identity: int, user_id: int, tasks: int, memory_per_cpu_mb: int, hints:
         state=JobState.PENDING,
         account=f"account-{user_id}",
         partitions=(PARTITION,),
-        extra=mark.write(hints),
-        hints=hints,
+        admin_comment=segment(Record(hints, gate_s=GATE)),
+        begin_s=GATE,
         tasks=tasks,
         cpus=tasks,
         memory_per_cpu_mb=memory_per_cpu_mb,

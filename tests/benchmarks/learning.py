@@ -34,9 +34,10 @@ from slurm_sns.scheduler.learning.values import LearningChanges, LearningState, 
 from slurm_sns.scheduler.observe.observed import JobState, Observation, ObservedJob
 from slurm_sns.scheduler.snapshot.known_alternatives import KnownAlternatives
 from slurm_sns.scheduler.snapshot.spreading import Spreading
-from slurm_sns.submit import mark
 
 NOW = 1e6
+#: Every job is gated for so long.
+GATE = 2_000_000
 PROCESSES = 16
 ABLE = NodeFacts("", ways=20, jobs_with_ways=15, measures_ipc=True, measures_bandwidth=True)
 
@@ -71,7 +72,6 @@ class Agents:
 
 def job(identity: int, programs: int) -> ObservedJob:
     """A waiting job of one of so many programs."""
-    extra = f"sns:1 program=p{identity % programs}"
     return ObservedJob(
         id=identity,
         user_id=1000 + identity % 50,
@@ -79,8 +79,8 @@ def job(identity: int, programs: int) -> ObservedJob:
         state=JobState.PENDING,
         account=f"account-{identity % 50}",
         partitions=(PARTITION,),
-        extra=extra,
-        hints=mark.read(extra),
+        admin_comment=f"sns:2 program=p{identity % programs} g={GATE}",
+        begin_s=GATE,
         tasks=PROCESSES,
         cpus=PROCESSES,
         memory_per_cpu_mb=1000,

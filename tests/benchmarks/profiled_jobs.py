@@ -15,12 +15,14 @@ from slurm_sns.config.profiles_yaml import read_profiles
 from slurm_sns.model import Resources
 from slurm_sns.policies.profile import Program
 from slurm_sns.scheduler.observe.observed import JobState, Observation, ObservedJob, ObservedNode
-from slurm_sns.submit import mark
 from slurm_sns.submit.hints import NO_HINTS, Hints
+from slurm_sns.submit.record import Record, segment
 
 PROFILES = Path(__file__).parents[2] / "conf" / "profiles" / "spread-n-share.yaml"
 PAPER_NODE = Resources(28, 128 * 1024, 20, 118)
 PARTITION = "all"
+#: Every waiting job is gated for so long.
+GATE = 2_000_000
 PROCESSES = 16
 PROFILED = 0.8
 ALPHAS = (None, 0.8, 0.85, 0.95)
@@ -60,8 +62,8 @@ def _job(number: int, rng: np.random.Generator) -> ObservedJob:
         state=JobState.PENDING,
         account=f"account-{number % 20}",
         partitions=(PARTITION,),
-        extra=mark.write(hints),
-        hints=hints,
+        admin_comment=segment(Record(hints, gate_s=GATE)),
+        begin_s=GATE,
         tasks=tasks,
         memory_per_node_mb=memory_gb * 1024,
         walltime_s=3600,
