@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from slurm_sns.scheduler.observe.task_ids import label
+from slurm_sns.scheduler.observe.task_ids import label, task_of
 
 #: How policies and the situation name jobs in their sentences: `job 7`, `job 7, 8 and 3 more`.
 _JOBS = re.compile(r"\bjob (\d+(?:_\d+)?(?:, \d+(?:_\d+)?)*)( and \d+ more)?")
@@ -34,7 +34,7 @@ class Redaction:
         for member in explained["members"]:
             for tried in member["tried"]:
                 in_the_way = tried["withheld_in_the_way"]
-                own = [job_id for job_id in in_the_way if self._own is None or job_id in self._own]
+                own = [job_id for job_id in in_the_way if self._own is None or _owned_as(job_id) in self._own]
                 tried["withheld_in_the_way"] = list(map(label, own))
                 tried["withheld_for_others"] = len(in_the_way) - len(tried["withheld_in_the_way"])
         return explained
@@ -45,3 +45,8 @@ class Redaction:
         if self._own is not None and (match.group(2) or not named <= set(self._own)):
             return OTHERS
         return f"job {', '.join(labels)}{match.group(2) or ''}"
+
+
+def _owned_as(job_id: int) -> int:
+    """The job, or the array of a task that has no id of Slurm's."""
+    return (task_of(job_id) or (job_id,))[0]
