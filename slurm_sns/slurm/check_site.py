@@ -101,7 +101,7 @@ def _preemption(managed: Sequence[SitePartition], site: Site) -> Iterator[Findin
 def _federation(site: Site) -> Finding:
     return Finding(
         not site.federation,
-        "the cluster is in no federation: its jobs would all be left to Slurm, a second after their submission",
+        "the cluster is in no federation: its jobs would all be left to Slurm, when their first gates open",
         site.federation,
         "none",
         advice=f"sacctmgr modify federation {site.federation} set clusters-=<this cluster>; or remove slurm_sns here",
@@ -114,7 +114,7 @@ def _boost(site: Site) -> Finding:
         warning=not site.has_boost,
         what="placed jobs go ahead of all others",
         found=", ".join(filter(None, (site.priority_type, site.site_factor_plugin))),
-        wanted="priority/multifactor without a PrioritySiteFactorPlugin",
+        wanted="priority/multifactor without PrioritySiteFactorPlugin and SchedulerParameters=enable_user_top",
         advice="placed jobs start in Slurm's own order: jobs that are left to Slurm may take their nodes first",
     )
 

@@ -29,9 +29,14 @@ def backfill(scheduler_parameters: Any) -> Backfill:
     )
 
 
-def has_boost(priority_type: str | None, site_factor_plugin: str | None) -> bool:
-    """Whether a SiteFactor of ours counts: jobs have factors, and no plugin of the site sets this one."""
-    return priority_type == "priority/multifactor" and site_factor_plugin in _NO_PLUGIN
+def has_boost(priority_type: str | None, site_factor_plugin: str | None, scheduler_parameters: Any) -> bool:
+    """Whether a SiteFactor of ours counts: jobs have factors, and no plugin of the site sets this one.
+
+    Where users may say `scontrol top`, there is none: Slurm would move the priority of a user's placed job, with our
+    boost in it, to another of the user's jobs, as a nice value that stays (seen).
+    """
+    has_factors = priority_type == "priority/multifactor" and site_factor_plugin in _NO_PLUGIN
+    return has_factors and all(word.lower() != "enable_user_top" for word in words(scheduler_parameters))
 
 
 def has_extra(scheduler_parameters: Any) -> bool:

@@ -60,7 +60,7 @@ class Site:
     @property
     def has_boost(self) -> bool:
         """Whether a SiteFactor of ours counts."""
-        return has_boost(self.priority_type, self.site_factor_plugin)
+        return has_boost(self.priority_type, self.site_factor_plugin, self.options.get("SchedulerParameters"))
 
     @property
     def default_partition(self) -> str | None:

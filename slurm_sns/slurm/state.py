@@ -48,7 +48,9 @@ class SlurmState:
             preemption=PreemptionRules(
                 type=configured.preempt_type or "", mode=configured.preempt_mode or "", of_qos=numbers.qos_preempts
             ),
-            has_boost=has_boost(configured.priority_type, configured.priority_site_factor_plugin),
+            has_boost=has_boost(
+                configured.priority_type, configured.priority_site_factor_plugin, configured.scheduler_parameters
+            ),
             has_extra=has_extra(configured.scheduler_parameters),
             database_queue=_database_queue(configured.max_dbd_msgs),
         )

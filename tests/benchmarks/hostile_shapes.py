@@ -108,7 +108,7 @@ def until_served(seen: Observation) -> dict[str, int | None]:
         situation, plan = cycles.cycle(seen)
         placed = {start.job_id for start in plan.starts}
         others -= placed
-        put_off -= {job.id for job in situation.snapshot.waiting} | {each.job_id for each in situation.corrections}
+        put_off -= {job.id for job in situation.snapshot.waiting} | {order.job_id for order, _ in situation.follow_ups}
         for name, left in zip(counts, (others, put_off), strict=True):
             if not left and counts[name] is None:
                 counts[name] = number

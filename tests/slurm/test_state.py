@@ -127,6 +127,7 @@ def test_slurms_configuration_is_looked_at_every_time_because_slurmctld_may_star
         ({"priority_site_factor_plugin": "site_factor/example"}, False),
         ({"priority_type": "priority/basic"}, False),
         ({"priority_type": None}, False),
+        ({"scheduler_parameters": {"enable_user_top": True}}, False),
     ],
 )
 def test_a_site_factor_of_ours_counts_beside_other_factors_and_without_a_plugin(cluster, shown, has_boost) -> None:
