@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-sys.path.append(str(Path(__file__).parent))  # `shown`: pytest's importlib mode puts no test folder on the path
+# `shown`, `fake_slurm`: pytest's importlib mode puts no test folder on the path
+sys.path += [str(Path(__file__).parent), str(Path(__file__).parents[1] / "scheduler")]
 
 from slurm_sns.cli import main
 from slurm_sns.sockets.unix_socket import ControlSocket

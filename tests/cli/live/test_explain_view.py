@@ -28,7 +28,7 @@ def row(**fields):
         "partition": "main",
         "tasks": 4,
         "cpus": 4,
-        "state": "ours, waiting",
+        "state": "waiting",
         "submit_s": NOW - 60,
         "start_s": 0,
         "nodes": [],

@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 
 import pytest
+from fake_slurm import FakeSlurm
+from live import FOREIGN, HELD
 
 from slurm_sns.cli.live import parts, process
 from slurm_sns.errors import BadInput, SnsError
@@ -22,7 +24,7 @@ def complaint(answer: tuple[int, str, str], status: int) -> str:
     return errors.removeprefix("sns: error: ").rstrip("\n")
 
 
-@pytest.mark.parametrize("words", [["status"], ["queue"], ["explain", "7"], ["queue", "--json"]])
+@pytest.mark.parametrize("words", [["status"], ["queue"], ["explain", "7"], ["release", "7"], ["queue", "--json"]])
 def test_without_a_scheduler_it_says_what_that_means(sns, config: Path, words: list[str]) -> None:
     line = complaint(sns(*words, "--config", config), 1)
     assert line.startswith(f"no scheduler answers at {config.parent / 'scheduler.sock'}: ")
@@ -31,7 +33,8 @@ def test_without_a_scheduler_it_says_what_that_means(sns, config: Path, words: l
 
 @pytest.mark.parametrize("number", ["x", "0", "1.5", "", "41_", "_7", "41_7_8", "41_x", "41_[7]", "\u0664", "1" * 11])
 def test_a_job_is_named_by_its_number_or_its_array_and_task(sns, config: Path, number: str) -> None:
-    assert "JOBID" in complaint(sns("explain", number, "--config", config), 2)
+    for command in ("explain", "release"):
+        assert "JOBID" in complaint(sns(command, number, "--config", config), 2)
 
 
 @pytest.mark.parametrize(
@@ -41,6 +44,14 @@ def test_a_task_of_an_array_is_asked_for_by_both_numbers(sns, config: Path, sche
     scheduler["explain"] = lambda request: request
     _, output, _ = sns("explain", job, "--json", "--config", config)
     assert json.loads(output) == {"command": "explain", **asked}
+
+
+def test_a_job_is_released_through_the_scheduler(sns, config: Path, scheduler) -> None:
+    scheduler["release"] = lambda request: {"label": "41_7", "jobs": 1} if request["task"] == 7 else None
+    said = "job 41_7 is left to Slurm within a few seconds\n"
+    assert sns("release", "41_7", "--config", config) == (0, said, "")
+    scheduler["release"] = BadInput("job 41: no job of yours that waits for slurm_sns")
+    assert complaint(sns("release", "41", "--config", config), 2).startswith("job 41: no job of yours")
 
 
 def test_a_negative_job_id_is_bad_use(sns, config: Path) -> None:
@@ -89,8 +100,22 @@ def test_an_admins_command_is_refused_to_others(sns, write_config, mocker, comma
     assert complaint(sns(*command.split(), "--config", config), 2) == "only root and nobody may do this"
 
 
-def test_release_wants_to_be_told_that_all_are_meant(sns, config: Path) -> None:
-    assert "scontrol release ID" in complaint(sns("release", "--config", config), 2)
+@pytest.mark.parametrize("words", [[], ["41", "--all"]])
+def test_release_wants_to_be_told_which_job_or_that_all_are_meant(sns, config: Path, words: list[str]) -> None:
+    assert "a job's number, as 41" in complaint(sns("release", *words, "--config", config), 2)
+
+
+def test_release_of_all_frees_every_job_that_has_our_record(sns, config: Path, mocker) -> None:
+    slurm = FakeSlurm({"c1": 4})
+    slurm.submit(1, 1, **HELD)
+    slurm.submit(1, **FOREIGN)
+    mocker.patch("slurm_sns.slurm.state.JobsAlone", return_value=slurm)
+    mocker.patch("slurm_sns.slurm.executor.SlurmExecutor", return_value=slurm)
+    mocker.patch("time.time", slurm.now)
+    lines = ["job 1: left to Slurm: sns release", "job 2: left to Slurm: sns release", "2 jobs left to Slurm"]
+    assert sns("release", "--all", "--config", config) == (0, "\n".join(lines) + "\n", "")
+    assert slurm.status(1) == ((), False, "sns-release")
+    assert sns("release", "--all", "--config", config)[1] == "0 jobs left to Slurm\n"
 
 
 def test_disable_and_enable_may_be_repeated(sns, config: Path) -> None:

@@ -20,12 +20,13 @@ def test_suspended_jobs_are_counted_where_there_are_any() -> None:
 
 
 def test_the_plain_text_is_one_fact_a_line() -> None:
-    told = facts(status(projects={"physics": PROJECT}, held_by_owner=1, matched={"mix-fit": 3}, chosen="mix-fit"))
+    told = facts(status(projects={"physics": PROJECT}, held=1, matched={"mix-fit": 3}, chosen="mix-fit"))
     assert told["mode"] == "enforce"
     assert told["kill switch"] == "off"
     assert told["heartbeat"] == "1 s ago"
     assert told["cycle"] == "12 ms, median 11 ms, p99 44 ms"
-    assert (told["waiting"], told["placing"], told["running"], told["held by owner"], told["placed"]) == tuple("51412")
+    assert (told["waiting"], told["placing"], told["running"], told["held"], told["placed"]) == tuple("51412")
+    assert told["gates"] == "5, 2 renewed in the last minute, the nearest opens in 62 min"
     assert told["cores"] == "36/56"
     assert told["memory GiB"] == "128/256"
     assert told["ways"] == "10/40"
@@ -33,6 +34,13 @@ def test_the_plain_text_is_one_fact_a_line() -> None:
     assert told["account physics"] == "share 2.5, cores 4, memory GiB 2.0"
     assert told["last matches"] == "mix-fit 3; dispatched: mix-fit"
     assert "warning" not in told
+
+
+def test_held_jobs_are_named_where_there_are_any_and_gates_too() -> None:
+    none = {"gated": 0, "renewed_per_minute": 0, "nearest_s": None, "lease_s": 7200}
+    assert facts(status(gates=none))["gates"] == "none"
+    assert "1 of the waiting ones held" in printed(page(status(held=1), NOW, 120), 120)
+    assert "held" not in printed(page(status(), NOW, 120), 120)
 
 
 @pytest.mark.parametrize(
@@ -43,7 +51,7 @@ def test_the_plain_text_is_one_fact_a_line() -> None:
         ({"at_s": NOW - 60}, "no sign of life for 60 s"),
         ({"nodes_unavailable": {"c4": "drain: disk"}}, "1 node is not used"),
         ({"unreadable": {"job 7": "gres cannot be read: ValueError: x"}}, "job 7: gres cannot be read: ValueError: x"),
-        ({"differences": {"job 7": "runs 8 tasks, planned 16"}}, "job 7 runs 8 tasks, planned 16"),
+        ({"differences": {"job 7": "runs on c1, planned on c2"}}, "job 7 runs on c1, planned on c2"),
     ],
 )
 def test_what_somebody_should_look_at_is_said_first_on_the_page_and_last_in_the_text(fields: dict, part: str) -> None:
@@ -63,6 +71,7 @@ def test_the_page_says_how_it_stands() -> None:
     first = text.splitlines()[0]
     assert first.startswith("slurm_sns enforce  up 2.0 h  heartbeat 1 s ago")
     assert "5 waiting, 1 placing, 4 running; 2 placed since the start" in text
+    assert "5, 2 renewed in the last minute, the nearest opens in" in text
     assert "12 ms, median 11 ms, p99 44 ms" in text
     rows = {line.split()[0]: line.split() for line in text.splitlines() if line}
     assert rows["all"][1:3] == ["2", "36/56"]
