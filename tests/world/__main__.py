@@ -23,7 +23,7 @@ keep_by_state()
 from rich.console import Console  # noqa: E402 - numba is imported below, after its cache has been set
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn  # noqa: E402
 
-from world import day  # noqa: E402
+from world import day, mutants  # noqa: E402
 from world.kernel import Broken  # noqa: E402
 from world.run import Draw, Found, digest, many, run, violations  # noqa: E402
 from world.schedule import Schedule, described, doubled, drawn, load  # noqa: E402

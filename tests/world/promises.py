@@ -15,11 +15,18 @@ from world.promises_cycles import gated_while_dead, left_as_it_was, not_honest, 
 from world.promises_end import at_the_end
 from world.promises_starts import over_capacity, started_twice, started_wrongly
 from world.promises_tale import Tale
-from world.promises_writes import forbidden, gated_too_long, gated_while_off, placed_while_off, written
+from world.promises_writes import (
+    forbidden,
+    gated_too_long,
+    gated_while_off,
+    lapsed_left,
+    placed_while_off,
+    written,
+)
 
 Rule = Callable[[Event, Tale], Iterable[str]]
 
-_WRITES: tuple[Rule, ...] = (gated_too_long, written, placed_while_off)
+_WRITES: tuple[Rule, ...] = (gated_too_long, written, placed_while_off, lapsed_left)
 #: The rules for each kind of event. They see the event before the tale goes on by it.
 RULES: Mapping[str, tuple[Rule, ...]] = {
     "submit": (gated_too_long, gated_while_off),

@@ -71,6 +71,8 @@ def _wrong(job: Job, tale: Tale, event: Event, began_s: float) -> str:
         return "has nodes or gres, and is not placed"
     latest_s = tale.latest_s(now)
     if now.begin_s > event.wall_s:
+        if not tale.is_renewed_in_time(now.begin_s, event) and "b" not in words and latest_s == inf:
+            return f"is gated for {now.begin_s - event.wall_s:.0f} s more, and was not renewed"
         return "" if words.get("g") == str(now.begin_s) else "waits for a begin time that is not in its mark"
     # A gate that opens between the look and the end of the cycle is seen in the next one.
     opened_s = event.at_s - (event.wall_s - now.begin_s)

@@ -40,6 +40,8 @@ def _not_ours(event: Event, tale: Tale, job: Job, told: str) -> Iterator[str]:
         yield f"field changed: {told}: {event.data['fields']}"
     if was.hold != now.hold and was.hold != "bad":
         yield f"hold changed: {told}: from {was.hold or 'none'} to {now.hold or 'none'}"
+    if _places(event) and job.own_hold and not tale.jobs.is_unseen(job, event.by, "hold"):
+        yield f"placed while held: {told}: held by {job.own_hold}"
     if tale.jobs.is_unseen(job, event.by) or event.data["fields"] in ({"SiteFactor": "0"}, {}):
         return
     if job.mark is None:
@@ -166,6 +168,19 @@ def placed_while_off(event: Event, tale: Tale) -> Iterator[str]:
     since_s = tale.services.kill_switch_since_s
     if event.by in OURS and _places(event) and since_s is not None and since_s < tale.began_s.get(event.by, 0.0):
         yield f"gated while off: job {event.job} was placed at {event.at_s:.3f} s; the kill switch was on"
+
+
+def lapsed_left(event: Event, tale: Tale) -> Iterator[str]:
+    """A cycle places nothing before it has gated again what has lapsed."""
+    looked_s = tale.jobs.looked_s.get(event.by, -inf)
+    if event.by not in OURS or not _places(event) or tale.services.stepped_s >= looked_s:
+        return
+    for job in tale.jobs.pending():
+        opened_s = event.at_s - (event.wall_s - job.now.begin_s)
+        is_lapsed = job.is_ours and not job.is_placed and 0 < opened_s < looked_s - ROUNDING_S
+        is_seen = max(job.waits_s, job.refused_s, *job.written_s.values(), job.changed_s, -inf) < looked_s
+        if is_lapsed and is_seen and tale.latest_s(job.now) > event.wall_s + ROUNDING_S:
+            yield f"lapsed gate left: {event.by} placed job {event.job} at {event.at_s:.3f} s before it gated {job.id}"
 
 
 def forbidden(event: Event, _tale: Tale) -> Iterator[str]:

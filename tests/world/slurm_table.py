@@ -5,7 +5,7 @@ seen on the model with what is seen on the mini cluster. There all cases run at 
 own and, where it fills or changes nodes, nodes of its own:
 
     partition   nodes    used for
-    main        c1-c4    managed: the submit filter marks and holds the jobs. Only to be placed on c3 and c4
+    main        c1-c4    managed: the submit filter gates the jobs for a minute. Only to be placed on c3 and c4
     t, u, v     c3, c4   small jobs; u also with limits that do not concern them
     d           c4       a partition whose state and limits are changed
     q, y, z     s1       jobs that wait behind others; z has the PriorityTier 5
@@ -68,16 +68,13 @@ a dependency fails
     see g
     until a ended
     until d running
-    until b DependencyNeverSatisfied
+    until b,e DependencyNeverSatisfied
     see b
-    until c,e JobHeldAdmin
-    see c
     see e
+    until c JobHeldAdmin
+    see c
     alice: release c
     see c but reason
-    slurm: release e
-    until e DependencyNeverSatisfied
-    see e
 
 a placed job still waits for others
     alice: submit a -p t -n1 -H
@@ -85,10 +82,13 @@ a placed job still waits for others
     slurm: place b c3
     until b Dependency
     see b
+    slurm: regate b 3600
+    until b Dependency
+    see b
 
 # Submitting
 
-a managed job is marked and held, and its number of nodes is open
+a managed job is gated, and its number of nodes is open
     alice: submit a -n4
     see a
     alice: submit b -N2
@@ -125,6 +125,80 @@ jobs begin when they may
     alice: submit b -p t -n1 --begin=now+3600
     alice: update b StartTime=now
     until b running
+
+a gate that nobody renews opens by itself
+    alice: submit a -n1
+    until a BeginTime
+    see a
+    until a running
+    see a
+
+# Begin times and holds
+
+a hold and a gate do not touch each other
+    alice: submit a -n1
+    slurm: renew a 3600
+    see a
+    alice: hold a
+    see a
+    alice: release a
+    see a
+    root: hold a
+    alice: release a
+    see a
+    root: release a
+    until a BeginTime
+    see a
+    alice: submit b -n1 -H
+    slurm: renew b 3600
+    see b
+    alice: release b
+    until b BeginTime
+    see b
+    root: release b
+    see b
+    alice: requeue b
+    alice: requeuehold b
+    see b
+
+an owner opens and moves a gate
+    alice: submit a -n1
+    slurm: renew a 3600
+    alice: update a StartTime=now
+    until a running
+    see a
+    alice: update a StartTime=now
+    alice: submit b -n1
+    alice: update b StartTime=now+3600
+    see b
+    slurm: renew b 7200
+    see b
+    slurm: free b
+    until b running
+    alice: submit c -n1
+    slurm: free c 3600
+    until c BeginTime
+    see c
+
+only administrators write AdminComment and SiteFactor
+    alice: submit a -n1
+    slurm: renew a 3600
+    alice: update a AdminComment=mine
+    alice: update a SiteFactor=5
+    alice: update a Comment=there AdminComment=mine
+    see a
+    root: update a AdminComment=a-site-note
+    see a
+    root: update a SiteFactor=2000000000
+    see a
+    slurm: renew a 7200
+    see a
+    alice: submit b -p t -n1
+    until b running
+    root: update b AdminComment=late SiteFactor=5
+    see b
+    slurm: unboost b
+    see b
 
 # Holds
 
@@ -164,7 +238,7 @@ a job that runs is held once it is requeued
     until a running
     root: hold a
     alice: release a
-    slurm: nice a 7
+    root: update a Nice=7
     see a
     slurm: requeue a
     until a pending restarts=2 quiet
@@ -186,7 +260,7 @@ a suspended job has lost its priority
     see a
     alice: hold a
     alice: release a
-    slurm: nice a 5
+    root: update a Nice=5
     alice: update a ReqNodeList=c3
     alice: update a Comment=x
     alice: update a TimeLimit=30
@@ -198,8 +272,8 @@ a suspended job has lost its priority
     until a pending restarts=1 quiet JobHeldAdmin
     see a
     alice: release a
-    slurm: release a
     slurm: place a c3
+    see a
     root: release a
     until a running
     alice: suspend a
@@ -208,7 +282,7 @@ a suspended job has lost its priority
     alice: resume a
     slurm: suspend a
     slurm: requeue a u
-    until a pending restarts=2 quiet JobHeldUser
+    until a pending restarts=2 quiet
     see a
 
 a resumed job is not held
@@ -275,15 +349,6 @@ a hold keeps nice, and a release of a job that is not held does not
     alice: update a Nice=60
     root: release a
     see a
-    slurm: nice a 50
-    slurm: release a
-    see a
-    alice: hold a
-    slurm: release a
-    see a
-    root: hold a
-    slurm: release a
-    see a
 
 another user may change nothing
     alice: submit a -p t -n1 -H
@@ -309,55 +374,51 @@ a placed job starts on its nodes, the first of all
     slurm: place a c3,c4 per_node=2 tasks=4 ways=1 bandwidth=5
     until a running
     see a
-    slurm: nice a 0
+    slurm: unboost a
     see a
     slurm: place a c3
-    slurm: send a c4
-    see a
-    slurm: unpin a
+    slurm: regate a 3600
+    slurm: renew a 3600
     see a
     alice: cancel a
     until a ended quiet
     slurm: place a c3
-    slurm: send a c3
-    slurm: unpin a
+    slurm: unboost a
     see a
     slurm: place 999999 c3
-    slurm: send 999999 c3
-    slurm: unpin 999999
+    slurm: renew 999999 3600
 
 a placement keeps what it does not name
-    alice: submit a -n2 --begin=now+3600 --nice=100
-    slurm: place a c3
-    see a
-    alice: submit b -n4 --begin=now+3600
-    slurm: place b c3,c4 per_node=3 tasks=4 nice=-60000
-    see b
-    alice: submit c -n4 --begin=now+3600 --nice=100
-    slurm: place c c4 per_node=4 tasks=4 memory=900 "extra=sns:1 nice=100"
-    see c
-    alice: submit d -N2 -n4 --begin=now+3600
-    slurm: place d c3,c4
+    alice: submit a -n2 --nice=100
+    slurm: place a c3 begin=3600
+    see a but nodes_min
+    alice: submit b -n4
+    slurm: place b c3,c4 per_node=3 tasks=4 begin=3600
+    see b but nodes_min
+    alice: submit c -n4
+    slurm: place c c4 per_node=4 tasks=4 memory=900 extra=sns:grant=x begin=3600
+    see c but nodes_min
+    alice: submit d -N2 -n4
+    slurm: place d c3,c4 begin=3600
     see d
-    alice: submit e -n2 --mem=400 --begin=now+3600
-    slurm: place e c4 per_node=2 tasks=2 memory=800 ways=2
-    see e
+    alice: submit e -n2 --mem=400
+    slurm: place e c4 per_node=2 tasks=2 memory=800 ways=2 begin=3600
+    see e but nodes_min
 
 a placement on nodes that do not serve
-    alice: submit a -p t -n2 -H
+    alice: submit a -n2
     slurm: place a nowhere
-    slurm: place a c3,nowhere nice=-7
     see a
     slurm: place a s1
     until a BadConstraints
+    see a but nodes_min
+    slurm: regate a 3600
+    until a BeginTime
     see a
     slurm: place a c3
-    see a
-    slurm: unpin a not_held
     until a running
-    see a
     alice: submit b -n2
-    slurm: place b c3,s1 nice=-7
+    slurm: place b c3,s1
     until b running
     see b
     alice: submit c -p t -n1 -H -w c3
@@ -379,66 +440,65 @@ of a node list that is longer than necessary Slurm takes a part
     alice: release c
     until c running
     see c but allocated
-    alice: submit d -n4 --begin=now+8
-    slurm: place d c3,c4
-    slurm: unpin d
-    slurm: place d c4 nice=-7
-    until d running
-    see d
     alice: submit e -p x -N1 -n2 -w s2
     until e running
     see e
 
-a placement releases whoever holds the job
-    alice: submit a -n1 --begin=now+3600
-    root: hold a
+a placement of a held job does not start
+    alice: submit a -n1 -H
     slurm: place a c3
+    see a but nodes_min
+    alice: release a
+    until a running
     see a
-    slurm: send a c3
-    see a
-    alice: submit b -n1 --begin=now+3600
-    alice: release b
-    see b
+    alice: submit b -n1
+    slurm: renew b 3600
+    root: hold b
     slurm: place b c3
-    slurm: send b c3
+    see b but nodes_min
+    slurm: regate b 3600
+    see b
+    root: release b
+    until b BeginTime
     see b
 
 an impossible placement is held by Slurm
-    alice: submit a -p t -H -n30 --mem-per-cpu=10
-    slurm: place a c3 per_node=30 tasks=30
-    alice: submit b -p t -H -n2
-    slurm: place b c3 per_node=2 tasks=2 memory=200000
-    alice: submit c -p t -H -n2
-    slurm: place c c3 per_node=2 tasks=2 ways=30
-    alice: submit d -p t -H -n2 --mem-per-cpu=100000
-    slurm: place d c3 per_node=2 tasks=2
-    until a,b,c,d BadConstraints
+    alice: submit a -n4
+    slurm: place a c3 per_node=40 tasks=4
+    until a BadConstraints
+    slurm: regate a 3600 per_node=0 tasks=4
+    until a BeginTime
     see a
+    alice: submit b -n2
+    slurm: place b c3 per_node=2 tasks=2 ways=30
+    until b BadConstraints
+    slurm: free b per_node=0 tasks=2
+    until b running
     see b
+    alice: submit c -n2
+    slurm: place c c3 per_node=2 tasks=2 memory=200000
+    until c BadConstraints
+    alice: update c Comment=x
+    until c BadConstraints
+    slurm: regate c 3600 per_node=0 tasks=2 per_cpu=100
+    until c BeginTime
     see c
-    see d
-    slurm: place a c3
-    alice: release b
+    alice: update c Nice=50
+    see c
+
+an update that Slurm refuses in the middle stays in part
+    alice: submit a -n2
+    slurm: renew a 3600
+    root: update a ReqNodeList=c3 TresPerNode=gres/nothing:1 AdminComment=x StartTime=now+7200
+    see a but nodes_min
+    root: update a ReqNodeList= Partition=nowhere
+    see a but nodes_min
+    alice: submit b -N2 -n4
+    slurm: renew b 3600
+    root: update b ReqNodeList=c3,c4 AdminComment=x NumTasks=1 StartTime=now+7200 SiteFactor=7
     see b
-    alice: update b Partition=nowhere
+    root: update b TasksPerNode=0 AdminComment=y
     see b
-    alice: update b Nice=-2000000001
-    see b but priority_is_0,is_first,reason
-    until b BadConstraints
-    alice: update b Extra=mine
-    until b BadConstraints
-    see b
-    root: hold b
-    see b
-    alice: update b Comment=x
-    see b
-    slurm: send c c3 per_node=2 tasks=2 ways=2
-    until c running
-    slurm: unpin d not_held
-    pause 1
-    until d BadConstraints
-    slurm: unpin d
-    see d
 
 an impossible job waits or is held as bad
     alice: submit a -p t -n1 -H --mem=200000
@@ -470,66 +530,45 @@ an impossible job waits or is held as bad
 # Taking back
 
 a placement that has not started is taken back
-    alice: submit a -n4 --begin=now+3600 --nice=5
-    slurm: place a c3 per_node=4 tasks=4 ways=2 bandwidth=9 memory=700
+    alice: submit a -n4 --nice=5
+    slurm: place a c3 per_node=4 tasks=4 ways=2 bandwidth=9 memory=700 extra=sns:grant=x begin=3600
+    see a but nodes_min
+    slurm: regate a 3600 per_node=0 tasks=4 per_cpu=100 no_extra
     see a
-    slurm: unpin a nice=5 per_cpu=100
+    slurm: place a c4 per_node=2 tasks=4 memory=700 begin=3600
+    slurm: regate a 3600 per_node=0 tasks=4 memory=600
     see a
-    slurm: unpin a nice=6
+    slurm: free a 3600
+    until a BeginTime
     see a
-    slurm: place a c4 per_node=2 tasks=4 memory=700
-    slurm: unpin a nice=5 per_node=600 not_held
-    see a
-    slurm: unpin a nice=5 "mark=sns:1 advised"
-    see a
-    alice: release a
-    see a
-    slurm: release a
-    alice: submit b -n1 --begin=now+3600
-    slurm: release b
+    alice: submit b -n4 --ntasks-per-node=2
+    slurm: place b c3,c4 per_node=4 tasks=4 begin=3600
+    slurm: regate b 3600 per_node=2 tasks=4
+    see b
+    slurm: place b c3,c4
+    until b running
     see b
 
-a placement that others hold stays held by them
-    alice: submit a -n1 --begin=now+3600
-    slurm: place a c3
-    root: hold a
+fewer tasks on each node may follow more
+    alice: submit a -n8
+    slurm: place a c3,c4 per_node=4 tasks=8 ways=1 begin=3600
+    slurm: regate a 3600 per_node=0 tasks=8
+    slurm: place a c3 per_node=8 tasks=8
+    until a running
     see a
-    slurm: unpin a
-    see a
-    alice: submit b -n1 --begin=now+3600
-    slurm: place b c3
-    alice: hold b
-    see b
-    slurm: unpin b not_held
-    see b
 
 a part of a placement that its owner has changed stays
-    alice: submit a -n1 --begin=now+3600
-    slurm: place a c3 ways=2
+    alice: submit a -n1
+    slurm: place a c3 ways=2 begin=3600
     alice: update a ReqNodeList=c4
-    see a
-    slurm: unpin a keeps_nodes not_held
-    see a
-    alice: submit b -n1 --begin=now+3600
-    slurm: place b c3 ways=2
+    see a but nodes_min
+    slurm: regate a 3600 keeps_nodes
+    see a but nodes_min
+    alice: submit b -n1
+    slurm: place b c3 ways=2 begin=3600
     alice: update b TresPerNode=gres/llc:3
-    see b
-    slurm: unpin b keeps_gres not_held
-    see b
-    alice: submit d -n1 --begin=now+3600
-    slurm: place d c3 ways=2
-    alice: update d TresPerNode=gres/llc:2,gres/membw:4
-    slurm: unpin d keeps_gres
-    see d
-    alice: submit c -n1 --begin=now+3600
-    slurm: place c c3
-    alice: update c ReqNodeList=
-    see c
-    alice: hold c
-    alice: release c
-    see c
-    slurm: unpin c
-    see c
+    slurm: regate b 3600 keeps_gres
+    see b but nodes_min
 
 # Nice
 
@@ -547,56 +586,51 @@ users raise nice and administrators lower it
     alice: update a Nice=-6
     alice: update a Nice=3
     see a
-    alice: submit b -n1 --begin=now+3600
-    slurm: place b c3
-    alice: update b Nice=-2000000000
-    alice: update b Nice=10
-    see b
-    slurm: nice b 20
-    see b
-    slurm: nice b -2000000000
-    see b
 
 nice of a running job
     alice: submit a -p t -n1 --nice=100
     until a running
-    slurm: nice a 50
+    root: update a Nice=50
     see a
     alice: update a Nice=20
     alice: update a Nice=60
     alice: update a Nice=-1
     root: update a Nice=-2000000000
     see a
-    slurm: nice a 0
-    see a
     alice: cancel a
     until a ended quiet
-    slurm: nice a 7
     root: update a Nice=8
     see a
-    slurm: nice 999999 7
 
 a completing job takes little
     alice: submit a -p t -n1 stubborn=1
     until a running
     alice: cancel a
     see a
-    slurm: nice a 7
+    slurm: unboost a
     alice: hold a
-    slurm: send a c3
-    slurm: release a
+    slurm: place a c3
     slurm: requeue a
     see a
+
+nothing starts where a job is completing
+    alice: submit a -p w -n1 stubborn=1
+    until a running
+    alice: submit b -n1
+    alice: cancel a
+    until a completing
+    slurm: place b c1
+    until b ReqNodeNotAvail
+    until a ended quiet
+    until b running
 
 a priority that an administrator has set stays
     alice: submit a -p t -n1 --begin=now+3600 --nice=5
     root: update a Priority=2000000000
     see a
     alice: update a Nice=9
-    slurm: nice a -2000000000
     see a
     alice: hold a
-    slurm: nice a -1999999999
     see a
     root: update a Priority=500
     alice: release a
@@ -607,21 +641,28 @@ a priority that an administrator has set stays
 
 # Requeued jobs
 
-a requeued job keeps what was written into it
+a requeued job keeps what was written into it, and Slurm gates it
     alice: submit a -n2 --nice=9
-    slurm: place a c3 per_node=2 tasks=2 ways=2 memory=300 "extra=sns:1 nice=9"
+    slurm: place a c3 per_node=2 tasks=2 ways=2 memory=300 extra=sns:grant=x
     until a running
     pause 1.2
     slurm: requeue a
     until a pending restarts=1 quiet
+    see a but nodes_min
+    slurm: regate a 3600 per_node=0 tasks=2 per_cpu=100 no_extra
+    until a BeginTime
     see a
-    until a running
-    see a
-    slurm: nice a 9
-    slurm: requeue a
-    until a pending restarts=2 quiet
-    slurm: unpin a nice=9 per_cpu=100
-    see a
+    alice: submit b -n1
+    slurm: place b c3
+    until b running
+    pause 1.2
+    alice: requeuehold b
+    until b pending restarts=1 quiet
+    slurm: regate b 3600
+    see b
+    alice: release b
+    until b BeginTime
+    see b
 
 a job that is held while it runs
     alice: submit a -p t -n1
@@ -630,7 +671,7 @@ a job that is held while it runs
     pause 1.2
     root: uhold a
     see a
-    slurm: release a
+    root: release a
     see a
     slurm: requeue a
     until a pending restarts=1 quiet
@@ -673,7 +714,7 @@ a job is requeued and held
     alice: requeuehold a
     alice: hold b
     see b
-    slurm: release b
+    root: release b
     see b
     root: hold c
     see c
@@ -850,9 +891,7 @@ any change of some tasks splits them off
     alice: cancel a_7
     see a
     see a_7
-    slurm: split a 1,8 nice=0
-    see a
-    slurm: split a 1,8 nice=3
+    alice: update a_[1,8] Comment=both
     see a
     see a_1,a_8
     alice: cancel a_9
@@ -865,22 +904,18 @@ a record that is named as a whole is not split
     alice: submit a -p t -n1 -a 1-3 -H
     alice: update a_[1-3] Nice=10
     see a
-    slurm: split a 1,2,3 nice=10
-    see a
-    slurm: split a 1,2 nice=10
-    see a
-    slurm: split a 3 nice=10
+    alice: update a_[1,2] Nice=11
     see a
 
 an array's id means all its tasks
     alice: submit a -p t -n1 -a 1-4 -H
-    slurm: split a 1 nice=0
+    alice: hold a_1
     alice: update a Nice=5
     see a
     see a_1
     root: hold a_1
     see a_1
-    slurm: release a
+    alice: release a
     until a_2,a_3,a_4 running
     see a_1
     alice: hold a
@@ -901,54 +936,67 @@ an array's id means all its tasks
     see a_1
 
 an array's id means only its record to our own RPCs
-    alice: submit a -p t -n1 -a 1-4 -H
-    slurm: split a 1 nice=0
-    slurm: release a
-    until a_2,a_3,a_4 running
+    alice: submit a -n1 -a 1-4
+    slurm: renew a 3600
+    see a
+    slurm: place a_1 c3
+    until a_1 running
+    slurm: renew a 7200
+    see a
     see a_1
-    slurm: nice a 7
+    slurm: free a
+    until a_2,a_3,a_4 running
     see a_1
     see a_4
 
-tasks are placed and taken back one by one
-    alice: submit a -n1 -a 1-3 --begin=now+3600
+tasks are placed straight from their record and taken back one by one
+    alice: submit a -n1 -a 1-3
+    slurm: renew a 3600
+    slurm: place a_1 c3 ways=1 begin=3600
+    see a_1 but nodes_min
     see a
-    slurm: split a 1 nice=0
+    slurm: regate a_1 3600
     see a_1
-    slurm: place a_1 c3 ways=1
-    see a_1
-    slurm: unpin a_1
-    see a_1
-    slurm: split a 2 nice=0
+    slurm: place a_2 c3
+    until a_2 running
     see a
-    slurm: place a_3 c3 ways=1
+    slurm: place a_3 c3 ways=1 begin=3600
+    see a_3 but nodes_min
+    slurm: regate a_3 3600
     see a_3
-    slurm: unpin a_3
-    see a_3
-    see a_2
+    see a_1
     alice: update a ReqNodeList=c3
-    alice: update a_2 ReqNodeList=c3
-    see a_2
+    alice: update a_1 ReqNodeList=c3
+    see a_1 but nodes_min
 
 placed tasks of an array are requeued
     alice: submit a -n1 -a 1-3
-    slurm: split a 1,2 nice=0
+    slurm: renew a 3600
     slurm: place a_3 c3 ways=1
     slurm: place a_1 c3 ways=1
     until a_1,a_3 running
-    see a_2
     pause 1.2
-    slurm: nice a_3 0
+    slurm: unboost a_3
     slurm: requeue a_1
     slurm: requeue a_3
     until a_1,a_3 pending restarts=1 quiet
-    see a_1
-    see a_3
-    slurm: unpin a_1
-    slurm: unpin a_3
+    see a_1 but nodes_min
+    see a_3 but nodes_min
+    slurm: regate a_1 3600
+    slurm: regate a_3 3600
+    until a_1,a_3 BeginTime
     see a_1
     see a_2
     see a_3
+
+an array's limit holds for placed tasks
+    alice: submit a -n1 -a 1-3%1
+    slurm: renew a 3600
+    slurm: place a_1 c3
+    slurm: place a_2 c3
+    until a_1 running
+    until a_2 JobArrayTaskLimit
+    see a_2 but nodes_min
 
 an array's limit is Slurm's
     alice: submit a -p t -n1 -a 1-4%2 --gres=llc:1
@@ -1187,18 +1235,14 @@ a job with fewer tasks than nodes
     alice: submit b -p t -n4 --ntasks-per-node=2 -H
     alice: update b NumTasks=1
     see b but cpus,asks_for,is_countable
-    alice: submit c -n4 --begin=now+3600
-    slurm: place c c3,c4
+    alice: submit c -n4
+    slurm: place c c3,c4 begin=3600
     alice: update c NumTasks=1
     see c but nodes_min
-    alice: submit d -n4 --begin=now+3600
-    slurm: place d c3,c4 per_node=2 tasks=4
-    alice: update d NumTasks=1
-    see d but nodes_min
 
 an owner changes a job that was placed
-    alice: submit a -n2 --begin=now+3600
-    slurm: place a c3 per_node=2 tasks=2 ways=2
+    alice: submit a -n2
+    slurm: place a c3 per_node=2 tasks=2 ways=2 begin=3600
     alice: update a NumTasks=3
     see a but nodes_min
     alice: update a MinMemoryCPU=200
@@ -1228,6 +1272,8 @@ a running job takes few changes
     alice: update a TimeLimit=30
     alice: update a TimeLimit=90
     root: update a TimeLimit=70
+    alice: update a StartTime=now
+    root: update a AdminComment=there StartTime=now
     see a
     alice: cancel a
     until a ended quiet
@@ -1244,12 +1290,13 @@ last: a slurmctld that is killed goes on from what it saved
     alice: submit b -p plain -n1 -H
     alice: submit c -p plain -n1
     alice: submit d -p plain -n1
-    alice: submit f -n2 --begin=now+3600
+    alice: submit f -n2
+    slurm: renew f 3600
     until c,d running
     root: save
     alice: release a
     alice: update b Extra=mine Nice=77
-    slurm: place f c3 per_node=2 tasks=2 extra=sns:1
+    slurm: place f c3 per_node=2 tasks=2 begin=1800
     alice: cancel d
     alice: submit e -p plain -n1
     until a,e running
@@ -1262,7 +1309,7 @@ last: a slurmctld that is killed goes on from what it saved
     see f
     alice: submit g -p plain -n1 -H --nice=5
     see e
-    slurm: place f c3 per_node=2 tasks=2
+    slurm: place f c3 per_node=2 tasks=2 begin=1800
     see f but nodes_min
 """
 

@@ -12,7 +12,7 @@ from unittest.mock import patch
 from slurm_sns.errors import Refused
 from slurm_sns.model import Resources
 from slurm_sns.scheduler.observe.observed import ObservedJob
-from slurm_sns.scheduler.orders import Order, PlacementOrder
+from slurm_sns.scheduler.orders import Order
 from slurm_sns.slurm import executor
 from slurm_sns.submit.judge import Manage, PassThrough
 from world.history import History
@@ -32,6 +32,7 @@ SITE = SlurmSite(
     memory_per_cpu_mb=4500,
 )
 MANAGED = ("main", "small")
+FIRST_LEASE_S = 60
 #: Between two steps of a case so many seconds pass at most, as on a real cluster.
 BETWEEN_S = 0.1
 
@@ -72,9 +73,11 @@ class OnModel:
         asked = {**_asked(options, self.now_s()), "run_s": run_s, "fails": how == "fail"}
         asked["account"] = {"alice": "physics", "bob": "chemistry"}[who]
         fixed = " fixed" if "nodes_min" in asked or "tasks_per_node" in asked else ""
-        is_managed = asked["partition"] in MANAGED
-        verdict = Manage(f"sns:1{fixed}", hold=True) if is_managed else PassThrough("partition not managed")
-        return self.slurm.submit(asked, who, verdict)
+        gate_s = max(int(self.now_s()) + FIRST_LEASE_S, asked.get("begin_s", 0))
+        own = f" b={asked['begin_s']}" if "begin_s" in asked else ""
+        is_managed = asked["partition"] in MANAGED and not asked.get("required")
+        managed = Manage(f"sns:2{fixed} g={gate_s}{own}", gate_s)
+        return self.slurm.submit(asked, who, managed if is_managed else PassThrough("partition not managed"))
 
     def scontrol(self, who: str, words: Sequence[str]) -> str:
         return _answer(lambda: self.slurm.scontrol(tuple(words), _by(who)))
@@ -117,17 +120,14 @@ class OnModel:
     def kill(self) -> str:
         return _answer(self.slurm.go_back)
 
-    def order(self, order: Order, *, checked: bool) -> str:
+    def order(self, order: Order) -> str:
         instead = {
             "pyslurm": lambda: self._pyslurm,
             "run": lambda _command, *words: self.slurm.scontrol(words, "scheduler"),
             "answers": nullcontext,
-            "translate": SimpleNamespace(held_job=lambda record: record),
+            "translate": SimpleNamespace(job=lambda record: record),
         }
         with patch.multiple(executor, **instead):
-            if not checked:
-                assert isinstance(order, PlacementOrder)
-                return _answer(lambda: executor.SlurmExecutor().send(order))
             (answer,) = executor.SlurmExecutor().execute((order,))
         return str(answer.refused or answer.unreachable or DONE)
 

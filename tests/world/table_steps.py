@@ -14,9 +14,10 @@ named by a label: `a`, a task of an array `a_3`, several tasks `a_[3-5]`.
     root: reserve NAME NODE IN_S SECONDS, root: unreserve NAME
     root: save                      slurmctld saves its state, for the last time until it is killed
     root: kill                      slurmctld is killed and started again; all nodes have registered
-    slurm: place|send a NODE[,NODE] FIELD=VALUE ...         our placement; `send` leaves out the check before it
-    slurm: unpin a [not_held] [keeps_nodes] [keeps_gres] FIELD=VALUE ...
-    slurm: release a, split a TASK[,TASK], nice a N, suspend a, resume a, requeue a [POOL]
+    slurm: place a NODE[,NODE] FIELD=VALUE ...              our placement; it opens the gate unless it has `begin=S`
+    slurm: regate a S [keeps_nodes] [keeps_gres] [no_extra] FIELD=VALUE ...     takes it back, gated for S seconds
+    slurm: free a [S] FIELD=VALUE ...                       the same, open, or with a begin time S seconds ahead
+    slurm: renew a S, unboost a, suspend a, resume a, requeue a [POOL]
     until a WORD ...                waits for: pending running completing suspended ended succeeded quiet held free
                                     planned restarts=N REASON. `quiet`: it is not completing; `free`: it waits for
                                     no other job
@@ -32,16 +33,16 @@ What was seen, and every answer, is a row. The same steps on the model and on a 
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from slurm_sns.errors import Refused
-from slurm_sns.model import Alternative, Release, Requeue, Resources, Resume, Start, Suspend
-from slurm_sns.scheduler.observe.arrays import Split
-from slurm_sns.scheduler.observe.follow_up import Unpin
-from slurm_sns.scheduler.observe.nice import OwnNice
-from slurm_sns.scheduler.observe.records import OwnMemory
-from slurm_sns.scheduler.orders import Order, PlacementOrder
+from slurm_sns.model import Requeue, Resume, Suspend
+from slurm_sns.scheduler.gate.orders import BOOST, OPEN, GateOrder, OrderKind
+from slurm_sns.scheduler.observe.task_ids import task_id, task_of
+from slurm_sns.scheduler.orders import Order
+from slurm_sns.submit import record as records
+from slurm_sns.submit.record import Memory, Record
 
 Shown = Mapping[str, Any]
 #: A row: the line of the table, and what was seen or answered.
@@ -60,6 +61,7 @@ MESSAGES = (
     *("Invalid partition name specified", "Job is pending execution", "Requested operation not supported"),
     *("Job is in held state", "Invalid user id", "Job resizing not supported for job arrays", "Job is not suspended"),
     *("Required partition not available", "Job dependency problem", "Task count specification invalid"),
+    *("CPU count specification invalid", "Invalid generic resource (gres) specification"),
 )
 _LABEL = re.compile(r"([a-h])(_\S+)?")
 
@@ -93,7 +95,7 @@ class Slurm(Protocol):
 
     def kill(self) -> str: ...
 
-    def order(self, order: Order, *, checked: bool) -> str: ...
+    def order(self, order: Order) -> str: ...
 
     def jobs(self) -> Sequence[Shown]:
         """All jobs, as the fields of ObservedJob."""
@@ -153,8 +155,9 @@ class Running:
             return self._submit(who, words[0], words[1:])
         if who == "slurm":
             name, *rest = words
-            order = _order(what, self._id(name), rest, {} if name.isdigit() else self._record(name))
-            return _in_short(self.slurm.order(order, checked=what != "send"))
+            job = {} if name.isdigit() else self._record(name)
+            order = _order(what, self._id(name), rest, job, int(self.slurm.now_s()))
+            return _in_short(self.slurm.order(order))
         match what:
             case "cancel":
                 return _in_short(self.slurm.cancel(who, [self._address(each) for each in words[0].split(",")]))
@@ -232,8 +235,10 @@ class Running:
     def _id(self, name: str) -> int:
         if name.isdigit():
             return int(name)
-        job = self._record(name)
-        return int(job["id"]) if job else self.ids[name]
+        job, (label, task) = self._record(name), _split(name)
+        if job:
+            return int(job["id"])
+        return self.ids[label] if task is None else task_id(self.ids[label], task)
 
     def _address(self, name: str) -> str:
         found = _LABEL.fullmatch(name)
@@ -249,43 +254,56 @@ def _fields(words: Sequence[str]) -> dict[str, str]:
     return dict(word.split("=", 1) for word in words if "=" in word and not word.startswith("-"))
 
 
-def _order(what: str, job_id: int, words: Sequence[str], job: Shown) -> Order:
-    """The order to our executor. A task of an array is addressed as our scheduler does it (ObservedJob.address)."""
+def _order(what: str, job_id: int, words: Sequence[str], job: Shown, now_s: int) -> Order:
+    """The order to our executor; `job` is the job as it is, empty for a task that is in its array's record."""
     given = _fields(words)
     match what:
-        case "place" | "send":
-            demand = Resources(1, 0, int(given.get("ways", 0)), int(given.get("bandwidth", 0)))
-            per_node = int(given["per_node"]) if "per_node" in given else None
-            nodes = tuple(words[0].split(","))
-            return PlacementOrder(
-                Start(job_id, nodes, Alternative(len(nodes), demand, per_node)),
-                int(given.get("nice", -2_000_000_000)),
-                int(given["memory"]) if "memory" in given else None,
-                int(given["tasks"]) if "tasks" in given else None,
-                given.get("extra"),
-            )
-        case "unpin":
-            own = OwnMemory(*(int(given[name]) if name in given else None for name in ("per_cpu", "per_node")))
-            kept = {name: name in words for name in ("keeps_nodes", "keeps_gres")}
-            is_task = job.get("array_task") is not None
-            address = f"{job['array_id']}_{job['array_task']}" if is_task else ""
-            hold = "not_held" not in words
-            was_held = job.get("priority") == 0
-            nice, new_mark = int(given.get("nice", 0)), given.get("mark")
-            return Unpin(job_id, nice, "", own, hold, was_held, **kept, address=address, mark=new_mark)
-        case "release":
-            return Release(job_id, "")
-        case "split":
-            return Split(job_id, tuple(map(int, words[0].split(","))), int(given.get("nice", 0)), job.get("extra", ""))
-        case "nice":
-            return OwnNice(job_id, int(words[0]))
         case "suspend":
             return Suspend(job_id)
         case "resume":
             return Resume(job_id)
         case "requeue":
             return Requeue(job_id, words[0] if words else "")
-    raise ValueError(what)
+        case "unboost":
+            return GateOrder(job_id, OrderKind.UNBOOST, site_factor=0)
+        case "renew":
+            gate_s = now_s + int(words[0])
+            return GateOrder(job_id, OrderKind.RENEW, _noted(job, gate_s=gate_s), gate_s)
+    task = task_of(job_id)
+    per_node, tasks = (int(given[name]) if name in given else None for name in ("per_node", "tasks"))
+    memory = Memory(int(given["memory"])) if "memory" in given else None
+    later_s = now_s + int(given["begin"]) if "begin" in given else None
+    order = GateOrder(
+        job_id,
+        OrderKind.PLACE,
+        begin_s=later_s or OPEN,
+        tasks_per_node=per_node,
+        tasks=tasks,
+        memory=Memory(int(given["per_cpu"]), is_by_cpu=True) if "per_cpu" in given else memory,
+        extra=given.get("extra", "" if "no_extra" in words else None),
+        address="" if task is None else f"{task[0]}_{task[1]}",
+    )
+    if what == "place":
+        nodes, gres = tuple(words[0].split(",")), (int(given.get("ways", 0)), int(given.get("bandwidth", 0)))
+        note = _noted(job, nodes=nodes, placed_s=now_s, gate_s=later_s or now_s + 60)
+        return replace(order, admin_comment=note, nodes=nodes, gres=gres if any(gres) else None, site_factor=BOOST)
+    later_s = now_s + int(words[0]) if words and words[0].isdigit() else None
+    record = records.read(job.get("admin_comment", ""))
+    is_placed = record is not None and record.is_placed
+    return replace(
+        order,
+        kind=OrderKind.REGATE if what == "regate" else OrderKind.FREE,
+        admin_comment=_noted(job, gate_s=later_s) if what == "regate" else _noted(job, free_why="test"),
+        begin_s=later_s or OPEN,
+        nodes=() if is_placed and "keeps_nodes" not in words else None,
+        gres=(0, 0) if is_placed and "keeps_gres" not in words else None,
+        site_factor=0 if is_placed else None,
+    )
+
+
+def _noted(job: Shown, **words: Any) -> str:
+    """AdminComment with a record of these words."""
+    return records.written(job.get("admin_comment", ""), Record(**words))
 
 
 def _in_short(answer: str) -> str:
@@ -338,14 +356,15 @@ def _shown(job: Shown, submitted_s: int, now_s: float) -> dict[str, Any]:
     """What is compared of a job's record: times and priorities as far as they are determined."""
     row = {name: job[name] for name in COMPARED}
     waits = job["state"] == "pending"
+    row["admin_comment"] = re.sub(r"\d{9,}", "T", job["admin_comment"])
     row["priority_is_0"] = job["priority"] == 0
     row["is_first"] = job["priority"] > FIRST
     row["reason"] = _reason(job)
     if row["nodes_max"] is None:
         del row["nodes_min"]  # Slurm's own estimate
-    row["dependencies"] = [f"{each[0]} {each[3]}" for each in job["waits_for"]]
     row["is_for_later"] = _is_for_later(job, now_s)
-    row["begins_in_s"] = job["begin_s"] - job["submit_s"] if waits and job["restarts"] else 0
+    ahead_s = job["begin_s"] - job["submit_s"] if waits and job["restarts"] else 0
+    row["begins_in_s"] = ahead_s if 1 < ahead_s < 100 else 0  # Slurm's own delay after a requeue; others depend on timing
     row["is_resubmitted"] = bool(submitted_s and job["submit_s"] != submitted_s)
     row["has_started"] = not waits and job["start_s"] > 0
     is_running = job["state"] == "running" and not job["is_completing"]
