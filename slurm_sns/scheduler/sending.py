@@ -30,13 +30,13 @@ class Sending:
     def __init__(self, executor: Executor, heartbeat: Heartbeat, clock: Clock, log: Log, timeout_s: float) -> None:
         self._executor, self._heartbeat, self._clock, self._log = executor, heartbeat, clock, log
         self._timeout_s = timeout_s
-        self._lively_s = 0.0
+        self._lively_s = self._lively_steady_s = 0.0
         #: The jobs, and the arrays of tasks, for which orders of the gate were sent in this cycle.
         self.changed: set[int] = set()
 
     def begin(self, now_s: float) -> None:
         """Note that a cycle begins; the heartbeat is next due `SIGN_OF_LIFE_S` later."""
-        self._lively_s = now_s
+        self._lively_s, self._lively_steady_s = now_s, self._clock.steady()
         self.changed = set()
 
     def send(self, orders: Iterable[GateOrder]) -> Iterator[tuple[GateOrder, Refused | None]]:
@@ -86,21 +86,26 @@ class Sending:
 
     def _answers(self, orders: Iterable[Order]) -> Iterator[Answer]:
         answers = iter(reached(self._executor.execute(orders)))
-        while True:
-            still_s = self._clock.now() - self._lively_s
-            if still_s > self._timeout_s:
-                raise Unreachable(f"this process stood still for {still_s:.0f} s")
-            answer = next(answers, None)
-            if answer is None:
-                return
+        self._check_pace(self._still_s())
+        for answer in answers:
+            still_s = self._still_s()  # before the caller shows a sign of life
             yield answer
+            self._check_pace(max(still_s, self._still_s()))
+
+    def _still_s(self) -> float:
+        """How long ago the last sign of life was; by the steady clock, so that nothing is lost when the time is set."""
+        return self._clock.steady() - self._lively_steady_s
+
+    def _check_pace(self, still_s: float) -> None:
+        if still_s > self._timeout_s:
+            raise Unreachable(f"this process stood still for {still_s:.0f} s")
 
     def show_sign_of_life(self) -> None:
         """Write the heartbeat during a long cycle; also after the clock was stepped forward or back."""
         now_s = self._clock.now()
         if abs(now_s - self._lively_s) >= SIGN_OF_LIFE_S:
             self._heartbeat.beat(now_s)
-            self._lively_s = now_s
+            self._lively_s, self._lively_steady_s = now_s, self._clock.steady()
 
 
 def _hindrance(action: PolicyChange, situation: Situation, settings: Settings) -> str:

@@ -470,6 +470,38 @@ def test_a_long_commit_shows_signs_of_life() -> None:
     assert (wire.calls.count("place"), site.heartbeat.beats) == (250, 250 // 64 + 1)
 
 
+@pytest.mark.parametrize("stands_still", ["before the first order", "during it"])
+def test_a_scheduler_that_stood_still_sends_nothing_more_because_the_watchdog_has_freed_jobs(
+    site: Site, stands_still: str
+) -> None:
+    site.slurm.submit(1, 1)
+    place = site.slurm.place
+
+    def late(order) -> None:
+        place(order)
+        site.slurm.time_s += 20
+
+    if stands_still == "during it":
+        site.slurm.place = late
+    else:
+        observe = site.slurm.observe
+
+        def observe_late():
+            seen = observe()
+            site.slurm.time_s += 20
+            return seen
+
+        site.slurm.observe = observe_late
+    scheduler = site.scheduler(ENFORCE)
+    with pytest.raises(Unreachable, match="this process stood still for 20 s"):
+        scheduler.cycle()
+    assert kinds(site) == [("place", 1)] * (stands_still == "during it")
+    site.slurm.place = place
+    if stands_still == "during it":
+        scheduler.cycle()
+        assert kinds(site) == [("place", 1), ("regate", 1), ("place", 2)]
+
+
 # --- the store fails
 
 
