@@ -140,6 +140,8 @@ class CarryingOut:
         Raises:
             Unreachable: slurmctld does not answer.
         """
+        if not situation.observation.has_boost:
+            return
         started = [each for each in situation.follow_ups if each[0].kind is OrderKind.UNBOOST]
         for _ in self._sending.follow_up([(order, "") for order, _ in started[:MOST_UNBOOSTED]]):
             pass
