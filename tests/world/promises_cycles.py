@@ -43,7 +43,7 @@ def left_as_it_was(event: Event, tale: Tale) -> Iterator[str]:
             yield f"left as it was: job {job.id} {why}, after a whole cycle of {by} at {event.at_s:.3f} s"
     for job in tale.jobs.running():
         is_shown = job.now.state == "RUNNING" and not job.now.hold  # the priority of others is 0, whatever is in it
-        if job.now.site_factor and is_shown and job.is_placed and _was_seen(job, by, looked_s):
+        if job.now.is_boosted and is_shown and job.is_placed and _was_seen(job, by, looked_s):
             yield f"left as it was: job {job.id} runs with our boost at {event.at_s:.3f} s, after a whole cycle"
 
 

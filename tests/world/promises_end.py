@@ -54,7 +54,7 @@ def _left(job: Job, result: Any, tale: Tale) -> Iterator[str]:
     told = f"left at the end: job {job.id} ({job.now.state.lower()}) has"
     words = job.mark
     is_shown = job.now.state == "RUNNING" and not job.now.hold
-    if is_shown and job.is_placed and job.now.site_factor and result.alive:
+    if is_shown and job.is_placed and job.now.is_boosted and result.alive:
         yield f"{told} the boost"
     if job.now.state != WAITING or words is None:
         return

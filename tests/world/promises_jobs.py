@@ -233,6 +233,8 @@ class Jobs:
         if "Extra" in event.data["fields"]:
             job.own_extra = now.extra
         if "StartTime" in event.data["fields"]:
+            if now.restarts > int((job.mark or {}).get("r", 0)):
+                job.own["begin_s"] = UNKNOWN  # Slurm has given it a begin time, too, since we saw it last
             is_simple = not (job.asked.get("dependency") or job.now.array[0])
             job.is_opened = now.begin_s <= event.wall_s and is_simple and not job.is_placed
         if "AdminComment" in event.data["fields"] and mark(before.admin_comment) != mark(now.admin_comment):
@@ -243,7 +245,8 @@ class Jobs:
         """We have changed fields: where people had done so since we looked, nobody can tell their wish any more."""
         for word in event.data.get("fields", ()):
             name = CONCERNS.get(word)
-            if name and self.is_unseen(job, event.by, name) and as_seen(job.now, name) != job.own[name]:
+            is_same = name and name != "begin_s" and as_seen(job.now, name) == job.own[name]
+            if name and self.is_unseen(job, event.by, name) and not is_same:
                 job.own[name] = UNKNOWN
 
     def _split(self, event: Event, job: Job) -> None:

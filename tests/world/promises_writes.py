@@ -1,6 +1,6 @@
 """Promises about what our daemons write into jobs: never what is their owners', and never a gate beyond its lease."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from math import inf
 
 from world.history import Event
@@ -36,7 +36,8 @@ def written(event: Event, tale: Tale) -> Iterator[str]:
 def _not_ours(event: Event, tale: Tale, job: Job, told: str) -> Iterator[str]:
     """Holds, priorities and nice values are never ours, nor is a job that was given away or has no mark."""
     was, now = event.data["was"], event.data["now"]
-    if was.others != now.others or was.tasks != now.tasks:
+    is_tasks = was.tasks != now.tasks and not tale.jobs.is_unseen(job, event.by, "tasks")
+    if was.others != now.others or is_tasks:
         yield f"field changed: {told}: {event.data['fields']}"
     if was.hold != now.hold and was.hold != "bad":
         yield f"hold changed: {told}: from {was.hold or 'none'} to {now.hold or 'none'}"
@@ -87,7 +88,9 @@ def _mark_and_fields(event: Event, tale: Tale, job: Job, told: str) -> Iterator[
         yield f"not in the mark: {told}: nodes {','.join(now.nodes)}, the mark has {words.get('n', 'none')}"
     is_gate = "StartTime" in fields and now.begin_s > event.wall_s + ROUNDING_S
     is_waiting = "AdminComment" in fields and words and "n" not in words and now.state == WAITING
-    is_unseen = tale.jobs.is_unseen(job, event.by, "begin_s")
+    # A gate that is past already, because the clock was set, opens the job at once.
+    is_past = int(words.get("g", 0)) <= event.wall_s and now.begin_s <= event.wall_s
+    is_unseen = is_past or tale.jobs.is_unseen(job, event.by, "begin_s")
     if (is_gate or (is_waiting and not is_unseen)) and "free" not in words and words.get("g") != str(now.begin_s):
         yield f"not in the mark: {told}: begin {now.begin_s}, the mark has {words.get('g', 'none')}"
 
@@ -99,19 +102,22 @@ def _left(event: Event, tale: Tale, job: Job, told: str) -> Iterator[str]:
     # Two daemons of ours may meet at a job: one that stood still goes on with what it saw before.
     if "AdminComment" not in event.data["fields"] or not words or "n" in words or job.is_mixed:
         return
-    for what in left_of_ours(job, now, is_near=event.by in tale.refused_nodes.get(job.id, ())):
+    unseen = {name for name in GIVEN_BACK if tale.jobs.is_unseen(job, event.by, name)}
+    if event.by in tale.refused_nodes.get(job.id, ()):  # nodes of a change that Slurm refused may still be there
+        unseen |= {"nodes", "min_cpus_per_node"}
+    for what in left_of_ours(job, now, unseen):
         yield f"left on the job: {told}: {what}"
     if "free" in words and now.begin_s > event.wall_s + ROUNDING_S and not _is_slurms_or_owners(event, tale, job):
         yield f"left on the job: {told}: a begin time {now.begin_s - event.wall_s:.0f} s ahead"
 
 
-def left_of_ours(job: Job, now: Now, *, is_near: bool = False) -> Iterator[str]:
-    """What a job has of a placement of ours. `is_near`: nodes of a change that Slurm refused may still be there."""
+def left_of_ours(job: Job, now: Now, unknown: Collection[str] = ()) -> Iterator[str]:
+    """What a job has of a placement of ours, but for the fields that are `unknown`."""
     for name in GIVEN_BACK:
         has, own = getattr(now, name), job.own[name]
-        if own is not UNKNOWN and has != own and not (is_near and name in ("nodes", "min_cpus_per_node")):
+        if own is not UNKNOWN and has != own and name not in unknown:
             yield f"{name} {has}, its owner's are {own}"
-    if now.site_factor:
+    if now.is_boosted:
         yield "the boost"
     if has_grant(now.extra) and now.extra != job.own_extra and job.own["extra"] is not UNKNOWN:
         yield "the grant"

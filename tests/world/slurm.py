@@ -592,7 +592,7 @@ class Slurm:
                     raise self._refused(job, by, TOO_FEW_TASKS)
                 job.tasks = int(text)
             case "TasksPerNode":
-                job.tasks_per_node = int(text)
+                job.tasks_per_node = int(text) or None
                 job.min_cpus_per_node = max(job.min_cpus_per_node, int(text) * job.cpus_per_task)
             case "MinCPUsNode":
                 job.min_cpus_per_node = int(text)

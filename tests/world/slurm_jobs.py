@@ -11,6 +11,8 @@ from slurm_sns.model import NOTHING, Resources
 from slurm_sns.scheduler.observe.observed import JobState, ObservedJob
 from slurm_sns.submit import record as records
 
+#: The SiteFactor of placed jobs.
+BOOST = 2_000_000_000
 #: The users' numbers.
 USER_IDS = {"alice": 2001, "bob": 2002, "carol": 2003}
 #: What the submit filter writes as the most nodes of a job with -n alone.
@@ -49,6 +51,11 @@ class Now(NamedTuple):
     walltime_s: int
     array: tuple[int | None, int | None]
     others: tuple[Any, ...]
+
+    @property
+    def is_boosted(self) -> bool:
+        """Whether it has the boost of a placement of ours."""
+        return self.site_factor == BOOST
 
 
 @dataclass(slots=True)
@@ -185,7 +192,7 @@ def now_of(job: ModelJob) -> Now:
         (job.ways, job.bandwidth_gbps, job.gres),
         (job.memory_per_cpu_mb, job.memory_per_node_mb),
         job.tasks,
-        job.tasks_per_node or None,
+        job.tasks_per_node,
         job.min_cpus_per_node,
         job.site_factor,
         job.extra,
