@@ -1,4 +1,4 @@
-"""A simulated day with 100,000 jobs: what becomes of memory, records and the time of a cycle.
+"""A simulated day with 100,000 jobs: what becomes of memory, tries and the time of a cycle.
 
 The world is that of the schedules, without an end: jobs come by the hour of the day, end and are forgotten. Now and
 then an owner edits or holds one, and a node drains. In the afternoon more jobs come than fit, and the scheduler is
@@ -78,7 +78,7 @@ class Sample:
     ended: int
     waiting: int
     known_to_slurm: int
-    records: int
+    tries: int
     rss_mib: float
     store_mib: float
     cycles: int
@@ -96,7 +96,7 @@ class Tally(History):
     def add(self, kind: str, job: int = 0, by: str = "world", **data: Any) -> None:  # noqa: ARG002 - see above
         self.counts[kind] += 1
         if kind == "submit":
-            self.counts["jobs"] += len(data.get("array") or (0,))
+            self.counts["jobs"] += len(data.get("asked", {}).get("array") or (0,))
 
 
 class _Timed(Scheduler):
@@ -223,6 +223,7 @@ class Day:
             [
                 ("update", f"JobId={job_id}", "Extra=mine"),
                 ("update", f"JobId={job_id}", "Nice=100"),
+                ("update", f"JobId={job_id}", "StartTime=now"),
                 ("hold", str(job_id)),
                 ("release", str(job_id)),
             ]
@@ -253,7 +254,7 @@ class Day:
         self.scheduler.cycles_s.clear()
         engine = open_store(f"sqlite:///{self._store}")
         try:
-            records = len(StoredHistory(engine).load())
+            tries = len(StoredHistory(engine).load())
         finally:
             engine.dispose()
         jobs = self.slurm.jobs.values()
@@ -263,7 +264,7 @@ class Day:
             ended=self.tally.counts["end"],
             waiting=sum(len(job.array_tasks) or 1 for job in jobs if job.state == WAITING),
             known_to_slurm=len(jobs),
-            records=records,
+            tries=tries,
             rss_mib=_rss_mib(),
             store_mib=sum(path.stat().st_size for path in self._store.parent.iterdir()) / MIB,
             cycles=self._cycles,
@@ -284,11 +285,11 @@ def _rss_mib() -> float:
 
 
 def draw(samples: Sequence[Sample], path: Path) -> None:
-    """Draw the course of the day: jobs, records, memory and cycles."""
+    """Draw the course of the day: jobs, tries, memory and cycles."""
     figure = Figure(figsize=(9, 9), layout="constrained")
     hours = [each.hour for each in samples]
     panels: Mapping[str, tuple[str, ...]] = {
-        "jobs": ("waiting", "known_to_slurm", "records"),
+        "jobs": ("waiting", "known_to_slurm", "tries"),
         "memory of the process, MiB": ("rss_mib",),
         "size of the store, MiB": ("store_mib",),
         "processor time of a cycle, ms": ("cycle_median_ms", "cycle_p99_ms"),
@@ -317,7 +318,7 @@ def write(samples: Sequence[Sample], folder: Path) -> None:
 
 
 def page(samples: Sequence[Sample]) -> str:
-    """What the samples show, in Markdown: whether memory, records and the time of a cycle are flat, or follow what.
+    """What the samples show, in Markdown: whether memory, tries and the time of a cycle are flat, or follow what.
 
     The first hours, in which memory fills, are told apart from the rest.
     """
@@ -326,8 +327,7 @@ def page(samples: Sequence[Sample]) -> str:
     growth = np.polyfit([each.hour for each in settled], memory, 1)[0] if len(settled) > 1 else 0.0
     known, cycle = ([getattr(each, name) for each in samples] for name in ("known_to_slurm", "cycle_median_ms"))
     follows = np.corrcoef(known, cycle)[0, 1] if len(samples) > 1 else 1.0
-    most = max(each.records for each in samples)
-    beyond = max(0, *(each.records - each.known_to_slurm for each in samples))
+    most = max(each.tries for each in samples)
     shown = [field.name for field in fields(Sample)]
     step = max(1, len(samples) // 12)
     rows = [[f"{getattr(each, name):.6g}" for name in shown] for each in samples[step - 1 :: step]]
@@ -341,11 +341,11 @@ def page(samples: Sequence[Sample]) -> str:
 and a scheduler that is killed and started again. Each sample covers {SAMPLE_S:.0f} s of the day. The time of a cycle is
 the processor time of the scheduler alone.
 
-![Jobs and records, memory, size of the store and time of a cycle over the day.](day.png)
+![Jobs and tries, memory, size of the store and time of a cycle over the day.](day.png)
 
 - **Memory** of the process, which holds the simulated Slurm as well: {min(memory):.1f} to {max(memory):.1f} MiB
   after the first {WARM_H:.0f} hours. A straight line through these samples changes by {growth:+.2f} MiB an hour.
-- **Records**: at most {most}. At the moment of a sample they were at most {beyond} more than the jobs that Slurm knew.
+- **Tries** of placements that Slurm refused or did not start: at most {most} are remembered.
 - **Size of the store**: {samples[0].store_mib:.0f} to {last.store_mib:.0f} MiB, {per_job:.0f} bytes for each job.
   It keeps what was decided for each job, and with what reasons, for `keep_days`.
 - **Time of a cycle** (median of a sample): {min(cycle):.1f} to {max(cycle):.1f} ms. Its correlation with the number of
@@ -366,7 +366,7 @@ def main(folder: Path, jobs: int = JOBS, hours: float = HOURS, seed: int = 1) ->
 
 def _tell(sample: Sample) -> None:
     sys.stdout.write(
-        f"{sample.hour:5.2f} h: {sample.submitted} submitted, {sample.waiting} waiting, {sample.records} records, "
+        f"{sample.hour:5.2f} h: {sample.submitted} submitted, {sample.waiting} waiting, {sample.tries} tries, "
         f"{sample.rss_mib:.0f} MiB, cycle {sample.cycle_median_ms:.1f} ms, p99 {sample.cycle_p99_ms:.1f} ms\n"
     )
     sys.stdout.flush()

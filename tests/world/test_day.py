@@ -20,6 +20,6 @@ def test_the_page_of_a_day_says_how_memory_grows_and_what_the_cycle_follows(tmp_
     assert "# A simulated day: 24,000 jobs in 24 hours" in page
     assert "504.0 to 548.0 MiB" in page
     assert "changes by +2.00 MiB an hour" in page
-    assert "at most 203. At the moment of a sample they were at most 3 more" in page
+    assert "at most 203 are remembered" in page
     assert "10.0 to 20.0 ms. Its correlation with the number of\n  jobs that Slurm knows is 1.00" in page
     assert {path.name for path in tmp_path.iterdir()} == {"README.md", "day.csv", "day.png"}
