@@ -168,7 +168,8 @@ def _why(job: ObservedJob, status: Status) -> str:
         case Status.TAKEN if job.unreadable:
             return f"left to Slurm: its record cannot be read: {job.unreadable}"
         case Status.TAKEN:
-            asked = "a node list" if job.pinned_to else ", ".join(job.asks_for)
+            gres = ("gres",) if job.ways or job.bandwidth_gbps else ()
+            asked = "a node list" if job.pinned_to else ", ".join(dict.fromkeys((*job.asks_for, *gres)))
             return f"left to Slurm: its owner {f'asks for {asked}' if asked else 'opened or changed it'}"
         case Status.LAPSED:
             return "left to Slurm: its deadline is near"

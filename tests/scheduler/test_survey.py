@@ -138,6 +138,7 @@ def test_a_try_of_a_job_that_waits_for_us_no_more_is_forgotten(seen, known: Try)
         (pinned(1, "c1", pinned_to=("c2",)), "free", "changed by its owner"),
         (job(1, pinned_to=("c1",)), "free", "its owner asks for a node list"),
         (job(1, asks_for=("gres", "switches")), "free", "its owner asks for gres, switches"),
+        (job(1, ways=3), "free", "its owner asks for gres"),
         (job(1, begin_s=SUBMIT), "free", "its owner opened or changed it"),
         (job(1, unreadable="gres cannot be read"), "free", "its record cannot be read: gres cannot be read"),
         (job(1, begin_s=GATE + 9), "renew", "waits for a begin time of its owner"),
