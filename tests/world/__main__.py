@@ -160,8 +160,8 @@ def _replay(schedule: Schedule, *, is_quiet: bool) -> int:
     except Broken as problem:
         console.print(f"the simulation failed: {problem}", style="bold red", markup=False)
         return 1
-    for line in story(result, is_quiet=is_quiet):
-        console.print(line)
+    for told in story(result, is_quiet=is_quiet):
+        console.print(told)
     console.print(f"digest {digest(result.history)[:16]}", style="dim")
     found = violations(result)
     for line in found:

@@ -109,7 +109,15 @@ class Case:
 
     def start(self, at_s: float, job: int = 1, *nodes: str, **more: Any) -> None:
         """It starts; we have taken off the boost by the time that anybody looks."""
-        self.event(at_s, "start", job, "slurm", {"state": "RUNNING", "site_factor": 0}, nodes=nodes or ("c1",), **{**ALONE, **more})
+        self.event(
+            at_s,
+            "start",
+            job,
+            "slurm",
+            {"state": "RUNNING", "site_factor": 0},
+            nodes=nodes or ("c1",),
+            **{**ALONE, **more},
+        )
 
     def ends(self, at_s: float, job: int = 1, how: str = "completed") -> None:
         self.event(at_s, "end", job, "slurm", {"state": "COMPLETED"}, how=how)

@@ -81,7 +81,6 @@ for _name, _sentence, _was, _now in (
     ("owner's change ignored", "A placed job that its owner changed stays placed.", Status.CHANGED, Status.PLACED),
     ("half a change ignored", "A placement that Slurm made in part stays so.", Status.HALF_APPLIED, Status.PLACED),
     ("owner's time ignored", "A begin time of the owner's counts as our gate.", Status.OWN_TIME, Status.GATED),
-    ("owner's time taken for a lapse", "A begin time of the owner's is gated again.", Status.OWN_TIME, Status.LAPSED),
     ("opened by its owner and gated again", "A job that its owner opened is gated.", Status.TAKEN, Status.LAPSED),
 ):
     one_patch(_name, _sentence, status, "status_of", _instead(_was, _now))
@@ -147,9 +146,7 @@ one_patch(
     "In the modes observe and advise, jobs that enforce left gated stay gated.",
     survey,
     "_follow_up",
-    lambda real: (
-        lambda *given, **named: (None, "") if named["settings"].mode != "enforce" else real(*given, **named)
-    ),
+    lambda real: lambda *given, **named: (None, "") if named["settings"].mode != "enforce" else real(*given, **named),
 )
 one_patch(
     "tries never deleted",
@@ -163,7 +160,13 @@ one_patch(
 # --- leases
 
 
-one_patch("gate beyond the deadline", "A gate stands where the job misses its deadline.", leases, "latest_s", lambda _: lambda _job: inf)
+one_patch(
+    "gate beyond the deadline",
+    "A gate stands where the job misses its deadline.",
+    leases,
+    "latest_s",
+    lambda _: lambda _job: inf,
+)
 one_patch(
     "gate beyond its lease",
     "Gates stand an hour later than a lease.",
@@ -237,31 +240,83 @@ def _order(name: str, **instead: Any) -> Callable[[Any], Any]:
 
 
 for _name, _sentence, _target, _of, _kind, _instead_of in (
-    ("gate without record", "A gate is moved, and the record has the old one.", carrying_out, "renew", "renew", {"admin_comment": None}),
+    (
+        "gate without record",
+        "A gate is moved, and the record has the old one.",
+        carrying_out,
+        "renew",
+        "renew",
+        {"admin_comment": None},
+    ),
     ("record without gate", "A gate is moved in the record only.", carrying_out, "renew", "renew", {"begin_s": None}),
-    ("regate keeps the nodes", "A placement is taken back, and the nodes stay.", orders, "_taken_back", "regate", {"nodes": None}),
-    ("regate keeps the boost", "A placement is taken back, and the boost stays.", orders, "_taken_back", "regate", {"site_factor": None}),
-    ("regate keeps the tasks per node", "A placement is taken back without its counts.", orders, "_taken_back", "regate", {"tasks_per_node": None}),
+    (
+        "regate keeps the nodes",
+        "A placement is taken back, and the nodes stay.",
+        orders,
+        "_taken_back",
+        "regate",
+        {"nodes": None},
+    ),
+    (
+        "regate keeps the boost",
+        "A placement is taken back, and the boost stays.",
+        orders,
+        "_taken_back",
+        "regate",
+        {"site_factor": None},
+    ),
+    (
+        "regate keeps the tasks per node",
+        "A placement is taken back without its counts.",
+        orders,
+        "_taken_back",
+        "regate",
+        {"tasks_per_node": None},
+    ),
     ("free leaves the grant", "A freed job keeps its grant.", orders, "_taken_back", "free", {"extra": None}),
     ("free leaves the boost", "A freed job keeps its boost.", orders, "_taken_back", "free", {"site_factor": None}),
     ("free leaves the nodes", "A freed job keeps our nodes.", orders, "_taken_back", "free", {"nodes": None}),
-    ("free leaves the memory", "A freed job keeps the memory of whole nodes.", orders, "_taken_back", "free", {"memory": None}),
-    ("free leaves the gate", "A freed job stays gated until its lease ends.", orders, "_taken_back", "free", {"begin_s": None}),
-    ("placement without a record", "A placement is not noted in the job.", carrying_out, "place", "place", {"admin_comment": None}),
+    (
+        "free leaves the memory",
+        "A freed job keeps the memory of whole nodes.",
+        orders,
+        "_taken_back",
+        "free",
+        {"memory": None},
+    ),
+    (
+        "free leaves the gate",
+        "A freed job stays gated until its lease ends.",
+        orders,
+        "_taken_back",
+        "free",
+        {"begin_s": None},
+    ),
+    (
+        "placement without a record",
+        "A placement is not noted in the job.",
+        carrying_out,
+        "place",
+        "place",
+        {"admin_comment": None},
+    ),
 ):
     one_patch(_name, _sentence, _target, _of, _order(_kind, **_instead_of))
 
-one_patch(
-    "nodes not in the record",
-    "The record of a placement names other nodes.",
-    carrying_out,
-    "place",
-    lambda real: (
-        lambda *given, **named: (
-            lambda order: replace(order, admin_comment=order.admin_comment.replace(" n=", " n=c9,"))
-        )(real(*given, **named))
-    ),
-)
+
+@mutant
+def nodes_not_in_the_record() -> Iterator[None]:
+    """The record of a placement names other nodes."""
+    place = carrying_out.place
+
+    def mistaken(*given: Any, **named: Any) -> GateOrder:
+        order = place(*given, **named)
+        return replace(order, admin_comment=(order.admin_comment or "").replace(" n=", " n=c9,"))
+
+    with patch.object(carrying_out, "place", mistaken):
+        yield
+
+
 one_patch(
     "nodes of a refused placement stay",
     "The nodes of a placement that Slurm refused in the middle are taken for the owner's.",
@@ -269,7 +324,13 @@ one_patch(
     "_without_refused",
     lambda _: lambda _self, order, why, *_given: (order, why),
 )
-one_patch("owner's begin time forgotten", "A new record has no begin time of the owner's.", orders, "_begin_s", lambda _: lambda *_: None)
+one_patch(
+    "owner's begin time forgotten",
+    "A new record has no begin time of the owner's.",
+    orders,
+    "_begin_s",
+    lambda _: lambda *_: None,
+)
 one_patch(
     "owner's begin time opened",
     "A freed job begins at once, whatever its owner wants.",
@@ -309,7 +370,13 @@ one_patch(
     "written",
     lambda _: lambda _text, record: records.segment(record),
 )
-one_patch("text of the owner lost", "A grant replaces all text in Extra.", grant_note, "_owners_text", lambda _: lambda _extra: "")
+one_patch(
+    "text of the owner lost",
+    "A grant replaces all text in Extra.",
+    grant_note,
+    "_owners_text",
+    lambda _: lambda _extra: "",
+)
 one_patch(
     "hold released",
     "A placement releases whoever holds the job.",
@@ -484,7 +551,6 @@ def watchdog_looks_once() -> Iterator[None]:
 
     with patch.object(watchdog.Watchdog, "look", once):
         yield
-
 
 
 one_patch(

@@ -16,7 +16,7 @@ from types import SimpleNamespace
 from typing import Any, TypeVar
 
 from slurm_sns.errors import Refused, SnsError, Unreachable
-from slurm_sns.model import NOTHING, Plan, Snapshot
+from slurm_sns.model import Plan, Snapshot
 from slurm_sns.policies.profile import Program
 from slurm_sns.scheduler.gate.orders import GateOrder
 from slurm_sns.scheduler.observe.observed import (

@@ -78,7 +78,9 @@ def _waiting_for_ever(result: Any, tale: Tale) -> Iterator[str]:
         job = tale.jobs.of[model.id]
         last_s = max(job.changed_s, *(each for name, each in job.written_s.items() if name not in OURS), -inf)
         is_set_back = tale.set_back_s > 0 and model.begin_s > tale.wall_s  # its begin time came, and lies ahead again
-        is_wanted = is_set_back or job.own_hold or job.own["begin_s"] is UNKNOWN or job.own["begin_s"] > tale.wall_s - LONG_S
+        is_wanted = (
+            is_set_back or job.own_hold or job.own["begin_s"] is UNKNOWN or job.own["begin_s"] > tale.wall_s - LONG_S
+        )
         if model.state != WAITING or result.end_s - last_s < LONG_S or is_wanted or model.dependency_state == "failed":
             continue
         if model.dependency is not None and model.dependency_state != "fulfilled":

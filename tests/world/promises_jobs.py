@@ -22,8 +22,7 @@ UNKNOWN = object()
 
 _SEGMENT = re.compile(r"(?:\A|(?<=[ \t\n;]))sns:[0-9](?:[^;\n]*[^;\n ])?")
 _WORDS = frozenset(
-    ("g", "b", "r", "n", "at", "t", "tg", "mo", "mg", "w", "bw", "free", "alpha", "program", "max-scale", "heuristic")
-    + ("fixed", "exclusive", "reprofile", "restartable")
+    "alpha program max-scale heuristic exclusive reprofile restartable fixed g b r n at t tg mo mg w bw free".split()
 )
 _GRANT = re.compile(r"(?:\A|;)sns:grant=[^;]*")
 #: Which field of a job each word of an update concerns; two of them have a part of a field.

@@ -23,7 +23,9 @@ def started_wrongly(event: Event, tale: Tale) -> Iterator[str]:
     told = f"job {event.job} at {event.at_s:.3f} s"
     if job.own_hold:
         yield f"started while held: {told}, held by {job.own_hold}"
-    if job.begins_later(event.wall_s + tale.set_back_s) and not job.started_s:  # once it has run, a requeue gives it another time
+    if (
+        job.begins_later(event.wall_s + tale.set_back_s) and not job.started_s
+    ):  # once it has run, a requeue gives it another time
         yield f"started too early: {told}, {job.own['begin_s'] - event.wall_s:.1f} s before its begin time"
     own = job.own["nodes"]
     # A job that needs fewer nodes than its owner lists runs on some of them.

@@ -9,7 +9,6 @@ from world.promises_jobs import OURS, Jobs
 from world.promises_services import Services
 from world.slurm_jobs import Now
 
-
 #: Gates are in whole seconds, and a cycle looks at its beginning; what was put off is made up for after so long.
 ROUNDING_S, LATE_S = 2.0, 10.0
 

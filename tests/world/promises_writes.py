@@ -39,7 +39,7 @@ def _not_ours(event: Event, tale: Tale, job: Job, told: str) -> Iterator[str]:
     is_tasks = was.tasks != now.tasks and not tale.jobs.is_unseen(job, event.by, "tasks")
     if was.others != now.others or is_tasks:
         yield f"field changed: {told}: {event.data['fields']}"
-    if was.hold != now.hold and was.hold != "bad":
+    if was.hold not in (now.hold, "bad"):
         yield f"hold changed: {told}: from {was.hold or 'none'} to {now.hold or 'none'}"
     if _places(event) and job.own_hold and not tale.jobs.is_unseen(job, event.by, "hold"):
         yield f"placed while held: {told}: held by {job.own_hold}"

@@ -503,7 +503,9 @@ class Drawing:
         """An administrator writes into AdminComment: beside our mark, over it, or into it."""
         label = self.label()
         if label is not None:
-            text = self.one("*;site note", "*;site note", "site note;*", "", "site note", "sns:2 broken", "*;sns:2 free=me")
+            text = self.one(
+                "*;site note", "*;site note", "site note;*", "", "site note", "sns:2 broken", "*;sns:2 free=me"
+            )
             step = self.add("edit", by="admin", job=label, fields={"AdminComment": text})
             self.follow(step, "place", "start", "submit", "regate", "renew", "requeue")
 
@@ -602,10 +604,11 @@ class Drawing:
 
     def refuse(self) -> None:
         """Slurm refuses an update of ours in the middle."""
-        self.trap(self.add("refuse", at=self.one(*REFUSALS)), often=0.5)
+        has_gres = any(amounts[2] for amounts in self.nodes.values())
+        self.trap(self.add("refuse", at="gres" if has_gres and self.chance(0.7) else self.one(*REFUSALS)), often=0.5)
 
     def killed_and_lost(self) -> None:
-        """Slurmctld is killed at a call of ours: it may have taken it, the answer never comes, and its state is older."""
+        """Slurmctld is killed at a call of ours: it may have taken it, and its state is older."""
         step = self.add("slurmctld", state="down", hangs=False, is_killed=True)
         step.data["trap"] = {
             "daemon": self.one("scheduler", "scheduler", "watchdog"),
@@ -617,10 +620,14 @@ class Drawing:
         self.later(step, 0.5, self.one(12.0, 45.0), "slurmctld", state="up", hangs=False)
 
     def stepped_and_restarted(self) -> None:
-        """The clock is set, and the daemons start again, as after a boot."""
+        """The clock is set, and the daemons start again, as after a boot; the scheduler may need long for that."""
         step = self.add("clock", step_s=self.one(-3600.0, -60.0, -7.0, 7.0, 15.0, 60.0, 3600.0))
-        for daemon in ("scheduler", "watchdog"):
-            self.later(step, 0.0, 2.0, self.one("crash", "restart"), daemon=daemon)
+        self.later(step, 0.0, 2.0, self.one("crash", "restart"), daemon="watchdog")
+        if self.chance(0.4):
+            self.later(step, 0.0, 2.0, "crash", daemon="scheduler", stays_dead=True)
+            self.add("start", step.at_s + self.between(8.0, 40.0), daemon="scheduler")
+        else:
+            self.later(step, 0.0, 2.0, self.one("crash", "restart"), daemon="scheduler")
 
     def lost(self) -> None:
         """A reply that is lost after the call took effect, or an error of the store after it wrote."""

@@ -82,7 +82,16 @@ _ORDER = {
     name: place
     for place, name in enumerate(
         (
-            *("ArrayTaskThrottle", "Partition", "QOS", "ExcNodeList", "ReqNodeList", "AdminComment", "Comment", "Extra"),
+            *(
+                "ArrayTaskThrottle",
+                "Partition",
+                "QOS",
+                "ExcNodeList",
+                "ReqNodeList",
+                "AdminComment",
+                "Comment",
+                "Extra",
+            ),
             *("NumTasks", "TimeLimit", "Deadline", "Priority", "Nice", "MinMemoryCPU", "MinMemoryNode", "JobName"),
             *("TasksPerNode", "MinCPUsNode", "NumCPUs", "TresPerNode", "StartTime", "SiteFactor"),
         )
@@ -94,8 +103,8 @@ _ANY_TIME = frozenset(
 )
 #: Those that only SlurmUser and administrators may change.
 _PRIVILEGED = frozenset({"AdminComment", "SiteFactor"})
-#: Where Slurm may refuse an update that we cannot foresee: the part that it does not like, the part before which it says
-#: so, and what it says.
+#: Where Slurm may refuse an update that we cannot foresee: the part that it does not like, the part before which it
+#: says so, and what it says.
 REFUSALS = {
     "gres": ("TresPerNode", "AdminComment", NO_SUCH_GRES),
     "counts": ("NumTasks", "NumTasks", TOO_FEW_TASKS),
@@ -508,14 +517,14 @@ class Slurm:
                 if not (job.is_pending or name in _ANY_TIME):
                     raise self._refused(job, by, NOT_SUPPORTED if name == "ReqNodeList" else NOT_PENDING)
                 if _ORDER[name] > _ORDER["Priority"]:
-                    self._try_again(job, fields, by)
+                    self._try_again(job, fields)
                 if name == "TasksPerNode" and job.nodes_min == job.nodes_max and "NumTasks" not in fields:
                     raise self._refused(job, by, BAD_COUNT)
                 self._set(job, name, fields[name], by)
                 done.append(name)
             if refused_from < len(_ORDER):
                 raise self._refused(job, by, why)
-            self._try_again(job, fields, by)
+            self._try_again(job, fields)
         finally:
             self._prioritise(job)
             changed(job)
@@ -536,7 +545,7 @@ class Slurm:
         """Each update, start and end is a message for slurmdbd; while that is away, slurmctld keeps them."""
         self.database_queue = 0 if self.database_is_up else self.database_queue + 1
 
-    def _try_again(self, job: ModelJob, fields: Mapping[str, str], by: str) -> None:
+    def _try_again(self, job: ModelJob, fields: Mapping[str, str]) -> None:
         """Any update of a job that Slurm itself holds releases it: it may be possible now."""
         if job.hold == "bad" and "Priority" not in fields:
             job.hold, job.reason = "", ""
@@ -809,9 +818,9 @@ class Slurm:
         for job in list(self.jobs.values()):
             if job.state == WAITING and job.dependency is not None:
                 self.check_dependency(job)
-            if job.state == WAITING and job.deadline_s is not None:
-                if job.deadline_s < self.world.wall_s() + job.walltime_s:
-                    self._end(job, "DEADLINE", "deadline")
+            soonest_s = self.world.wall_s() + job.walltime_s
+            if job.state == WAITING and job.deadline_s is not None and job.deadline_s < soonest_s:
+                self._end(job, "DEADLINE", "deadline")
         for job in [job for job in self.jobs.values() if job.state in ENDED]:
             if job.due_true_s <= self.world.true_s:
                 self._purge(job)

@@ -26,7 +26,15 @@ COLOURS = {
     "cycle": "dim",
 }
 #: Details that say nothing because they have their usual values.
-_USUAL: Mapping[str, Any] = {"nodes_min": 1, "nodes_max": None, "reason": "", "ways": 0, "bandwidth": 0, "had": "", "is_half": False}
+_USUAL: Mapping[str, Any] = {
+    "nodes_min": 1,
+    "nodes_max": None,
+    "reason": "",
+    "ways": 0,
+    "bandwidth": 0,
+    "had": "",
+    "is_half": False,
+}
 
 
 def story(result: Result, *, is_quiet: bool) -> Iterator[Text]:
@@ -49,7 +57,9 @@ def _details(data: Mapping[str, Any]) -> str:
     if set(data) == {"line"}:
         return str(data["line"])
     told = {name: value for name, value in data.items() if name not in ("was", "now", "asked")} | data.get("asked", {})
-    return " ".join(f"{name}={_plain(value)}" for name, value in told.items() if name not in _USUAL or value != _USUAL[name])
+    return " ".join(
+        f"{name}={_plain(value)}" for name, value in told.items() if name not in _USUAL or value != _USUAL[name]
+    )
 
 
 def _plain(value: Any) -> str:

@@ -216,7 +216,7 @@ def kinds(controller: Controller) -> list[str]:
 def test_the_real_executor_asks_the_simulated_slurm_inside_the_block_only():
     real = executor.pyslurm
     controller = controller_of()
-    job_id = controller.slurm.submit({"tasks": 1, "run_s": 50.0}, "alice", MANAGED)
+    controller.slurm.submit({"tasks": 1, "run_s": 50.0}, "alice", MANAGED)
     tried = daemon(controller, lambda _: list(SlurmExecutor().execute([FREE])))
     assert tried.raised is None
     assert kinds(controller) == ["free"]
@@ -226,7 +226,7 @@ def test_the_real_executor_asks_the_simulated_slurm_inside_the_block_only():
 @pytest.mark.parametrize(("when", "has_effect"), [("before", False), ("in", True), ("after", True)])
 def test_a_crash_at_a_call_comes_before_or_after_its_effect(when, has_effect):
     controller = controller_of()
-    job_id = controller.slurm.submit({"tasks": 1, "run_s": 50.0}, "alice", MANAGED)
+    controller.slurm.submit({"tasks": 1, "run_s": 50.0}, "alice", MANAGED)
     lines = []
 
     def body(_):
@@ -527,7 +527,7 @@ def test_thousands_of_schedules_keep_the_promises(draw, number, option):
 
 def test_a_schedule_of_the_fault_model_has_one_fault_at_most_or_a_pair_that_shares_a_cause():
     """People's commands and administrators' orders to the daemons are none."""
-    faults = {"crash", "freeze", "slurmctld", "munge", "slurmdbd", "store", "disk", "beat", "clock", "drift", "lost", "refuse"}
+    faults = set("crash freeze slurmctld munge slurmdbd store disk beat clock drift lost refuse".split())
     pairs = ({"slurmctld", "lost"}, {"store", "crash"}, {"clock", "crash"})
     for schedule in (drawn(seed) for seed in range(300)):
         found = {step.what for step in schedule.steps if step.what in faults}
