@@ -31,10 +31,9 @@ from world.table_on_model import run
 from world.table_steps import DONE, Row, Running, Shown, differences
 
 #: Runs on the controller as SlurmUser. A request is a line of JSON, and so is its answer: ["jobs", FIRST] asks for all
-#: jobs from this id on, ["node", NAME] for a node, ["order", PICKLED] and ["send", PICKLED] carry out an order of ours.
+#: jobs from this id on, ["node", NAME] for a node, ["order", PICKLED] carries out an order of ours.
 SERVER = """
 import base64, dataclasses, functools, json, pickle, pwd, sys
-from slurm_sns.errors import SnsError
 from slurm_sns.slurm import translate
 from slurm_sns.slurm.api import pyslurm
 from slurm_sns.slurm.executor import SlurmExecutor
@@ -50,12 +49,6 @@ def answer(what, argument):
     if what == "node":
         return dataclasses.asdict(translate.node(pyslurm().Nodes.load()[argument]))
     order = pickle.loads(base64.b64decode(argument))
-    if what == "send":
-        try:
-            SlurmExecutor().send(order)
-        except SnsError as problem:
-            return str(problem)
-        return "done"
     (done,) = SlurmExecutor().execute((order,))
     return str(done.refused or done.unreachable or "done")
 
@@ -172,10 +165,9 @@ class OnCluster:
     def kill(self) -> str:
         return _answer(self._run("root", "bash", "-c", KILL))
 
-    def order(self, order: Order, *, checked: bool) -> str:
+    def order(self, order: Order) -> str:
         self.refresh()
-        pickled = base64.b64encode(pickle.dumps(order)).decode()
-        return str(self._ask("order" if checked else "send", pickled))
+        return str(self._ask("order", base64.b64encode(pickle.dumps(order)).decode()))
 
     def jobs(self) -> Sequence[Shown]:
         if self._jobs is None:

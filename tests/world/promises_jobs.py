@@ -22,7 +22,10 @@ UNKNOWN = object()
 
 _SEGMENT = re.compile(r"(?:\A|(?<=[ \t\n;]))sns:[0-9](?:[^;\n]*[^;\n ])?")
 _WORDS = frozenset(
-    "alpha program max-scale heuristic exclusive reprofile restartable fixed g b r n at t tg mo mg w bw free".split()
+    (
+        *("alpha", "program", "max-scale", "heuristic", "exclusive", "reprofile", "restartable", "fixed"),
+        *("g", "b", "r", "n", "at", "t", "tg", "mo", "mg", "w", "bw", "free"),
+    )
 )
 _GRANT = re.compile(r"(?:\A|;)sns:grant=[^;]*")
 #: Which field of a job each word of an update concerns; two of them have a part of a field.

@@ -527,7 +527,10 @@ def test_thousands_of_schedules_keep_the_promises(draw, number, option):
 
 def test_a_schedule_of_the_fault_model_has_one_fault_at_most_or_a_pair_that_shares_a_cause():
     """People's commands and administrators' orders to the daemons are none."""
-    faults = set("crash freeze slurmctld munge slurmdbd store disk beat clock drift lost refuse".split())
+    faults = {
+        *("crash", "freeze", "slurmctld", "munge", "slurmdbd", "store", "disk", "beat", "clock", "drift", "lost"),
+        "refuse",
+    }
     pairs = ({"slurmctld", "lost"}, {"store", "crash"}, {"clock", "crash"})
     for schedule in (drawn(seed) for seed in range(300)):
         found = {step.what for step in schedule.steps if step.what in faults}
