@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, field
+from functools import lru_cache
 from math import inf
 from typing import Any
 
@@ -42,6 +43,7 @@ CONCERNS = {
 }
 
 
+@lru_cache(maxsize=4096)
 def mark(text: str) -> Mapping[str, str] | None:
     """The words of our segment in AdminComment; None if it has none. What cannot be read says that the job is Slurm's.
 

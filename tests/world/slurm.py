@@ -115,6 +115,9 @@ REFUSALS = {
 #: scontrol takes smaller numbers of seconds for mistakes, warns, and sends the update without them.
 LEAST_UTS_S = 1_000_000
 
+#: The gres of the site; Slurm refuses others.
+KNOWN_GRES = frozenset({"llc", "membw", "gpu"})
+
 #: Why nothing may be planned on a node in this state.
 _UNAVAILABLE = {"up": "", "drain": "drain: test", "down": "down"}
 
@@ -163,6 +166,11 @@ def _text(value: object) -> str:
     if isinstance(value, Mapping):
         return ",".join(f"gres/{name}:{amount}" for name, amount in value.items())
     return ",".join(value) if isinstance(value, list | tuple) else str(value)
+
+
+def _gres(text: str) -> dict[str, str]:
+    """The amounts in `gres/llc:3,gres:membw:10` by name."""
+    return dict(each.removeprefix("gres").lstrip("/:").rsplit(":", 1) for each in text.split(",") if each)
 
 
 class SlurmsWorld(Protocol):
@@ -534,7 +542,9 @@ class Slurm:
         self.passes.wake()
 
     def _refuses(self, by: str, fields: Mapping[str, str]) -> tuple[int, str]:
-        """The part of the order from which on this update is refused, and why; only once, and only one of ours."""
+        """The part of the order from which on this update is refused, and why. What we cannot foresee comes once."""
+        if any(name not in KNOWN_GRES for name in _gres(fields.get("TresPerNode", ""))):
+            return _ORDER["AdminComment"], NO_SUCH_GRES
         disliked, first, why = REFUSALS.get(self.refuses_at, ("", "", ""))
         if by in USER_IDS or by == "admin" or not fields.get(disliked):
             return len(_ORDER), ""
@@ -567,8 +577,7 @@ class Slurm:
             case "ExcNodeList":
                 job.excluded = tuple(text.split(",")) if text else ()
             case "TresPerNode":
-                named = (each.removeprefix("gres").lstrip("/:").rsplit(":", 1) for each in text.split(",") if each)
-                amounts = dict(named)
+                amounts = _gres(text)
                 job.ways = int(amounts.pop("llc", 0))
                 job.bandwidth_gbps = int(amounts.pop("membw", 0))
                 job.gres = tuple(sorted(amounts))

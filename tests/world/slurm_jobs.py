@@ -290,13 +290,15 @@ def _nodes_max(job: ModelJob) -> int | None:
 
 
 def _asks_for(job: ModelJob) -> tuple[str, ...]:
-    """What we do not place, as translate names it; node list and cache ways are looked at apart."""
+    """What we do not place, as translate names it; node list and cache ways of a job of ours are looked at apart."""
+    record = records.read(job.admin_comment)
+    is_ours = record is not None and not record.is_slurms
     found = ["exclusive or oversubscribe"] if job.is_alone else []
-    if job.gres:
+    if job.gres or ((job.ways or job.bandwidth_gbps) and not is_ours):
         found.append("gres")
     if job.excluded:
         found.append("excluded nodes")
-    if job.deadline_s is not None and records.read(job.admin_comment) is None:
+    if job.deadline_s is not None and record is None:
         found.append("deadline")
     return tuple(found)
 

@@ -496,9 +496,11 @@ an update that Slurm refuses in the middle stays in part
     alice: submit b -N2 -n4
     slurm: renew b 3600
     root: update b ReqNodeList=c3,c4 AdminComment=x NumTasks=1 StartTime=now+7200 SiteFactor=7
-    see b
-    root: update b TasksPerNode=0 AdminComment=y
-    see b
+    see b but cpus,asks_for,is_countable
+    alice: submit c -N2 -n4
+    slurm: renew c 3600
+    root: update c TasksPerNode=0 AdminComment=y
+    see c
 
 an impossible job waits or is held as bad
     alice: submit a -p t -n1 -H --mem=200000
@@ -613,7 +615,7 @@ a completing job takes little
     slurm: requeue a
     see a
 
-nothing starts where a job is completing
+alone: nothing starts where a job is completing
     alice: submit a -p w -n1 stubborn=1
     until a running
     alice: submit b -n1
@@ -1306,11 +1308,11 @@ last: a slurmctld that is killed goes on from what it saved
     see b
     see c
     see d
-    see f
+    see f but has_open_nodes
     alice: submit g -p plain -n1 -H --nice=5
     see e
     slurm: place f c3 per_node=2 tasks=2 begin=1800
-    see f but nodes_min
+    see f but nodes_min,has_open_nodes
 """
 
 

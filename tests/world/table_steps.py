@@ -365,7 +365,7 @@ def _shown(job: Shown, submitted_s: int, now_s: float) -> dict[str, Any]:
     row["is_for_later"] = _is_for_later(job, now_s)
     ahead_s = job["begin_s"] - job["submit_s"] if waits and job["restarts"] else 0
     row["begins_in_s"] = (
-        ahead_s if 1 < ahead_s < 100 else 0
+        ahead_s if 3 < ahead_s < 100 else 0
     )  # Slurm's own delay after a requeue; others depend on timing
     row["is_resubmitted"] = bool(submitted_s and job["submit_s"] != submitted_s)
     row["has_started"] = not waits and job["start_s"] > 0
