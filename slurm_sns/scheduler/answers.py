@@ -127,12 +127,13 @@ class Answers:
         last_start = next((each for each in reversed(decided) if each.action == "start"), None)
         waits = job is not None and any(each.id == job_id for each in view.situation.snapshot.waiting)
         snapshot: Snapshot | None = None
+        planned_id = job_id  # a task had another id when it was placed
         if waits:
             snapshot = view.situation.snapshot
         elif last_start is not None:
-            snapshot = self._decisions.snapshot_of(last_start.cycle_id)
+            snapshot, planned_id = self._decisions.snapshot_of(last_start.cycle_id), last_start.job_id
         redaction = _redaction(view, None if user_id in self._admins else user_id)
-        cycle = None if snapshot is None else self._cycle(snapshot, job_id)
+        cycle = None if snapshot is None else self._cycle(snapshot, planned_id)
         return {
             "job_id": job_id,
             "label": label,

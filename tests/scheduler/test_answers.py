@@ -324,9 +324,11 @@ def test_a_task_is_explained_whether_it_has_an_id_of_its_own_or_not_or_is_over()
 
 def test_a_task_that_was_placed_before_slurm_gave_it_its_id_shows_what_was_decided() -> None:
     placed = pinned(60, "c1", array_id=41, array_task=8)
-    recorded = Recorded(Decision(task_id(41, 8), ALICE, NOW, "start", ("c1",), "fits", 1, "", {}))
+    decided = Decision(task_id(41, 8), ALICE, NOW, "start", ("c1",), "fits", 1, "", {})
+    recorded = Recorded(decided, snapshot=view(*ARRAY).situation.snapshot)
     reply = ask(view(placed), "explain", ALICE, job_id=41, task=8, recorded=recorded)
     assert (reply["job_id"], [each["reason"] for each in reply["decisions"]]) == (60, ["fits"])
+    assert reply["cycle"] is not None
 
 
 def test_the_queue_has_an_arrays_record_once_with_the_reason_of_its_next_task_and_the_tasks_that_start() -> None:
