@@ -78,7 +78,9 @@ def test_killed_after_any_effect_of_a_cycle_no_job_is_lost_or_started_twice(faul
     """The schedulers die one after the other; each finds what the one before left, and new jobs."""
     cluster, numbers = faulty, []
     cluster.run(f"sns profile import {PROFILES}", "slurm")
-    options = "-n4 --mem-per-cpu=1G --requeue --sns-program=mg"
+    cluster.daemon("restart", "scheduler")
+    cluster.wait_for_scheduler()
+    options = "-n16 --mem-per-cpu=1G --requeue --sns-program=mg"
     requeued = cluster.submit_all([(options, work(UNTIL_TOLD))] * len(TAKING_BACK))
     cluster.wait_for("they run", lambda: {cluster.job(number).state for number in requeued} == {"RUNNING"})
     assert all("gres" in cluster.fields(number)["TresPerNode"] for number in requeued)
@@ -284,13 +286,14 @@ BREAKS = {
 
 @pytest.mark.parametrize("how", BREAKS)
 def test_a_store_that_breaks_holds_no_job_up(faulty: Cluster, how: str) -> None:
-    cluster, log, watchdog, broken = faulty, Log(faulty), Log(faulty, "watchdog"), BREAKS[how]
+    cluster, broken = faulty, BREAKS[how]
     cluster.run(f"install -d -o slurm {SHM}")
     cluster.run(
         f"(cat /etc/slurm/sns.yaml; echo; echo 'store: {{url: \"sqlite:///{SHM}/sns.db\"}}') > /tmp/sns-shm.yaml"
     )
     cluster.daemon("restart", "scheduler", config="/tmp/sns-shm.yaml")
     cluster.wait_for_scheduler()
+    log, watchdog = Log(cluster), Log(cluster, "watchdog")
     try:
         numbers = submit_mix(cluster, seconds=2, times=2)
         cluster.wait_for("one is decided", lambda: is_decided(cluster, numbers[0]))
@@ -298,6 +301,7 @@ def test_a_store_that_breaks_holds_no_job_up(faulty: Cluster, how: str) -> None:
         numbers += submit_mix(cluster, seconds=2)
         ended = cluster.wait_for_end(numbers)
         assert all(job.record is not None and set(job.record.nodes) == set(job.nodes) for job in ended.values())
+        assert watchdog.lines("no heartbeat") == []
         if broken.said:
             assert broken.said in cluster.status()["trouble"]
             assert len(log.lines(broken.said)) == 1 or how == "garbage", "SQLite has several messages for garbage"
@@ -308,7 +312,6 @@ def test_a_store_that_breaks_holds_no_job_up(faulty: Cluster, how: str) -> None:
         assert cluster.status()["trouble"] == ""
         cluster.wait_for_end([managed])
         check(cluster, [*numbers, managed])
-        assert watchdog.lines("no heartbeat") == []
     finally:
         cluster.run(f"sns-daemon kill scheduler; rm -rf {SHM} /dev/shm/filler")
 

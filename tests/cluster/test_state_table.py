@@ -332,14 +332,12 @@ def test_a_running_job_is_left_alone_and_gated_anew_when_it_is_requeued(cluster:
     do(cluster, "alice", f"scontrol hold {kept}")
     assert cluster.try_run(f"scontrol requeue {never}", "alice").returncode != 0
     do(cluster, "alice", f"scontrol requeue {requeued}", f"scontrol requeuehold {held}", f"scontrol release {kept}")
-    looks: list[dict[str, str]] = []
 
-    def is_gated() -> bool:
-        looks.append(cluster.fields(requeued))
-        return cluster.job(requeued).is_gated
+    def is_gated_as_it_was() -> bool:
+        memory, comment, _ = cluster.run(f"squeue -h -j {requeued} -O 'MinMemory:|,admin_comment:|'").split("|")
+        return memory == "1G" and comment.startswith("sns:2 exclusive g=") and " n=" not in comment
 
-    cluster.wait_for("row 5: it is gated", is_gated, every_s=0.05)
-    assert looks[-1]["MinMemoryNode"] == "1G", "its own memory"
+    cluster.wait_for("row 5: it is gated, with its own memory", is_gated_as_it_was, every_s=0.05)
     assert cluster.wait_for_end([requeued])[requeued].state == "COMPLETED"
     assert placements(cluster, requeued) == 2
     wait_for_state(cluster, [held], "held")
