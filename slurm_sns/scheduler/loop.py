@@ -206,12 +206,18 @@ class Scheduler:
         return situation
 
     def stop(self) -> None:
-        """Clean stop: make submissions pass through from now on, and free the jobs that wait for us."""
-        try:
-            self._ports.heartbeat.stop()
-            self._free(self._ports.state.observe(), "clean stop", shows_life=False)
-        except SnsError as problem:
-            self._ports.log(f"{problem}; the watchdog will free what is gated, or its gate opens by itself")
+        """Clean stop: make submissions pass through from now on, and free the jobs that wait for us.
+
+        If the heartbeat cannot be made stale, as on a full disk, the jobs are freed all the same.
+        """
+        for step in (self._ports.heartbeat.stop, self._free_at_stop):
+            try:
+                step()
+            except SnsError as problem:
+                self._ports.log(f"{problem}; the watchdog will free what is gated, or its gate opens by itself")
+
+    def _free_at_stop(self) -> None:
+        self._free(self._ports.state.observe(), "clean stop", shows_life=False)
 
     def _free(self, observation: Observation, reason: str, *, shows_life: bool = True) -> None:
         """Free every marked job that waits. After a clean stop the heartbeat must stay stale."""

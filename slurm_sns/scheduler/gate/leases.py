@@ -96,11 +96,12 @@ def next_gate_s(job: ObservedJob, now_s: float, lease: Leases) -> int | None:
     """Where the job's gate stands if it is written now; None if no gate in the future fits before its deadline.
 
     The owner's own begin time is the gate if it is at least the first lease away; squeue then shows what was asked for.
+    No gate opens before it, whatever the deadline.
     """
     record = job.record
     own_s = None if record is None else own_begin_s(job, record, now_s)
     wanted_s = _at_phase_s(job.id, now_s, lease) if own_s is None else max(own_s, floor(now_s) + lease.first_s)
-    gate_s = min(wanted_s, latest_s(job))
+    gate_s = max(min(wanted_s, latest_s(job)), own_s or 0)  # what its owner wants needs no margin of ours
     return floor(gate_s) if gate_s >= floor(now_s) + 1 else None
 
 

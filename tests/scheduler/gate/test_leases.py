@@ -59,9 +59,11 @@ def test_the_gates_of_jobs_with_consecutive_ids_are_spread_evenly():
 
 @given(JOBS)
 def test_no_gate_is_past_or_beyond_what_the_deadline_leaves(job):
-    gate_s = leases.next_gate_s(job, NOW, LEASE)
+    """But for the begin time that its owner wants."""
+    gate_s, record = leases.next_gate_s(job, NOW, LEASE), job.record
+    own_s = None if record is None else own_begin_s(job, record, NOW)
     if gate_s is not None:
-        assert NOW < gate_s <= leases.latest_s(job)
+        assert NOW < gate_s <= max(leases.latest_s(job), own_s or 0)
     else:
         assert leases.latest_s(job) < NOW + 1
 
@@ -72,6 +74,11 @@ def test_a_deadline_leaves_time_for_the_limit_or_the_shortest_limit_and_a_minute
     assert leases.latest_s(gated(**late, walltime_s=3600, time_min_s=600)) == NOW + 6540
     assert leases.latest_s(gated(**late)) == -inf
     assert leases.latest_s(gated(walltime_s=3600)) == inf
+
+
+def test_no_gate_opens_before_its_owners_begin_time_whatever_the_deadline():
+    job = job_with(Record(gate_s=NOW + 60, begin_s=NOW + 90), begin_s=NOW + 60, deadline_s=NOW + 700, walltime_s=600)
+    assert leases.next_gate_s(job, NOW, leases.leases(15, 7200, 1)) == NOW + 90
 
 
 def test_a_gate_at_the_last_moment_before_a_deadline_is_not_renewed_again():
