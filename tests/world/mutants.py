@@ -102,20 +102,6 @@ one_patch(
 
 
 @mutant
-def future_placement_not_overdue() -> Iterator[None]:
-    """A job that was placed before the clock was set back counts as placed until the clock has caught up."""
-    status_of = status.status_of
-
-    def patient(job: ObservedJob, now_s: float, timeout_s: float) -> Status:
-        found, record = status_of(job, now_s, timeout_s), job.record
-        is_early = found is Status.OVERDUE and record is not None and (record.placed_s or 0) > now_s
-        return Status.PLACED if is_early else found
-
-    with patch.object(status, "status_of", patient):
-        yield
-
-
-@mutant
 def pause_kept_when_the_clock_is_set_back() -> Iterator[None]:
     """A pause from before the clock was set back lasts until the clock has caught up."""
     pause = survey.pause

@@ -96,7 +96,7 @@ class Job:
         written_s: when each daemon of ours last changed it.
         waits_s: since when it waits, and no longer completes; infinity from a requeue until then.
         tries_s: since when a placement of ours waits for Slurm to start the job, with slurmctld there.
-        is_mixed: a daemon of ours has changed it without having seen what another one did just before.
+        is_mixed: its mark was changed by others: by an administrator, or by a daemon of ours, unseen by the next one.
         allowed: how often it may have started by now.
     """
 
@@ -205,6 +205,8 @@ class Jobs:
         if kind == "update" and by not in OURS:
             self._edited(event, job, before)
         elif kind in ("hold", "release"):
+            if job.is_opened:
+                job.own["begin_s"] = UNKNOWN
             job.own_hold = job.now.hold if job.now.hold in ("user", "admin") else ""
             job.is_opened = False
             job.people_s["hold"] = event.at_s
@@ -241,12 +243,16 @@ class Jobs:
                 job.own["begin_s"] = UNKNOWN  # Slurm has given it a begin time, too, since we saw it last
             is_simple = not (job.asked.get("dependency") or job.now.array[0])
             job.is_opened = now.begin_s <= event.wall_s and is_simple and not job.is_placed
+            if now.begin_s <= event.wall_s and not is_simple:
+                job.own["begin_s"] = UNKNOWN  # Slurm may forget it, and then it looks as if a gate had lapsed
         if "AdminComment" in event.data["fields"] and mark(before.admin_comment) != mark(now.admin_comment):
             # Without its mark nobody can tell what on it is ours.
             job.own |= {name: UNKNOWN for name in job.own if as_seen(now, name) != job.own[name]}
+            job.is_mixed = True
 
     def _ours(self, event: Event, job: Job) -> None:
         """We have changed fields: where people had done so since we looked, nobody can tell their wish any more."""
+        job.is_opened = job.is_opened and "StartTime" not in event.data.get("fields", ())
         for word in event.data.get("fields", ()):
             name = CONCERNS.get(word)
             is_same = name and name != "begin_s" and as_seen(job.now, name) == job.own[name]

@@ -10,7 +10,7 @@ from world.promises_services import Services
 from world.slurm_jobs import Now
 
 #: Gates are in whole seconds, and a cycle looks at its beginning; what was put off is made up for after so long.
-ROUNDING_S, LATE_S = 2.0, 10.0
+ROUNDING_S, LATE_S, AT_ONCE_S = 2.0, 10.0, 0.5
 
 
 class Tale:
@@ -65,12 +65,12 @@ class Tale:
     def is_renewed_in_time(self, gate_s: int, event: Event) -> bool:
         """Whether a gate stands for so long that it need not have been renewed by the cycle that ends now.
 
-        While messages for slurmdbd pile up, gates are renewed late.
+        While messages for slurmdbd pile up, gates are renewed late, and few in a cycle that follows another at once.
         """
         database = self.services.state["slurmdbd"], self.services.since_s["slurmdbd"]
         is_late = database[0] != "up" or event.at_s - database[1] < LATE_S
         took_s = event.at_s - self.began_s.get(event.by, event.at_s)
-        return is_late or gate_s - event.wall_s > self.lease_s / 2 - ROUNDING_S - took_s
+        return is_late or took_s < AT_ONCE_S or gate_s - event.wall_s > self.lease_s / 2 - ROUNDING_S - took_s
 
     def latest_s(self, now: Now) -> float:
         """Until when the job may be gated, so that it can meet its deadline."""

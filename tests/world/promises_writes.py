@@ -28,7 +28,7 @@ def written(event: Event, tale: Tale) -> Iterator[str]:
     yield from _not_ours(event, tale, job, told)
     yield from _overwritten(event, tale, job, told)
     yield from _owners_time(event, tale, job, told)
-    if not event.data["is_half"]:
+    if not event.data["is_half"] and not job.is_mixed:
         yield from _mark_and_fields(event, tale, job, told)
         yield from _left(event, tale, job, told)
 
@@ -75,8 +75,7 @@ def _owners_time(event: Event, tale: Tale, job: Job, told: str) -> Iterator[str]
     begin_s = event.data["now"].begin_s
     if "StartTime" not in event.data["fields"] or not job.begins_later(event.wall_s):
         return
-    is_near_deadline = tale.latest_s(event.data["now"]) < job.own["begin_s"]
-    if begin_s < job.own["begin_s"] and not is_near_deadline and not tale.jobs.is_unseen(job, event.by, "begin_s"):
+    if begin_s < job.own["begin_s"] and not tale.jobs.is_unseen(job, event.by, "begin_s"):
         yield f"owner's time lost: {told}: begins {job.own['begin_s'] - begin_s} s before its owner's begin time"
 
 
@@ -142,7 +141,8 @@ def gated_too_long(event: Event, tale: Tale) -> Iterator[str]:
     job = tale.jobs.of.get(event.job)
     own_s = event.data["asked"].get("begin_s", 0) if event.kind == "submit" else job.own["begin_s"] if job else 0
     is_written = event.kind == "submit" or "StartTime" in event.data.get("fields", ())
-    if not is_written or now.begin_s <= wall_s or now.begin_s == own_s:
+    is_wanted = own_s is not UNKNOWN and own_s >= now.begin_s  # its owner wants it to begin later anyway
+    if not is_written or now.begin_s <= wall_s or is_wanted:
         return
     lease_s = tale.first_lease_s if event.kind == "submit" else tale.lease_s
     more_s = ROUNDING_S + tale.set_back_s + (LONGEST_LOOK_S if tale.is_safety_only else 0.0)

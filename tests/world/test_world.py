@@ -19,12 +19,14 @@ from world.daemons import Daemon
 from world.kernel import Broken, World
 from world.ports import Caller, Controller, HeartbeatOf, HistoryOf, StateOf, Trap, stand_ins
 from world.run import are_all_settled, digest, many, run, violations
-from world.schedule import ENDINGS, OWNER, RPCS, Schedule, Step, doubled, drawn, from_json
+from world.schedule import ENDINGS, OWNER, RPCS, Schedule, Step, doubled, drawn, from_json, load
 from world.schedule_agents import concerns_agents
 from world.schedule_dense import dense
 from world.shrink import shrunk
 from world.slurm import Slurm
 
+#: Schedules that have shown something.
+FOUND = sorted((Path(__file__).parent / "found").glob("*.json"))
 #: How many schedules of each kind.
 DRAWN, DENSE, DOUBLED = 5_000, 2_000, 1_000
 MANAGED = Manage("sns:2 g=1700000060", 1_700_000_060)
@@ -513,6 +515,11 @@ def test_there_is_nothing_to_shrink_where_all_promises_hold():
 
 
 # --- the promises
+
+
+@pytest.mark.parametrize("path", FOUND, ids=lambda path: path.stem)
+def test_what_was_found_once_stays_mended(path):
+    assert violations(run(load(path))) == []
 
 
 @pytest.mark.parametrize(
