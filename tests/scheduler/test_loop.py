@@ -640,6 +640,12 @@ def test_a_stop_while_slurmctld_does_not_answer_leaves_the_jobs_to_the_watchdog_
     ]
 
 
+def test_a_clean_stop_frees_the_jobs_though_the_heartbeat_cannot_be_written(site: Site) -> None:
+    site.slurm.submit(1)
+    site.scheduler(ENFORCE, Wire(2, SnsError("the heartbeat cannot be written: No space left on device"))).stop()
+    assert site.slurm.status(1) == ((), False, "clean-stop")
+
+
 # --- the life of a job
 
 
