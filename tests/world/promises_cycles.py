@@ -5,7 +5,7 @@ from math import inf
 
 from world.history import Event
 from world.promises_jobs import OURS, Job
-from world.promises_tale import Tale
+from world.promises_tale import AT_ONCE_S, Tale
 
 #: The watchdog frees what is gated within so many seconds, and a daemon needs so long to start.
 RELEASED_IN_S, STARTS_IN_S = 5.0, 2.0
@@ -76,7 +76,8 @@ def _wrong(job: Job, tale: Tale, event: Event, began_s: float) -> str:
         return "" if words.get("g") == str(now.begin_s) else "waits for a begin time that is not in its mark"
     # A gate that opens between the look and the end of the cycle is seen in the next one.
     opened_s = event.at_s - (event.wall_s - now.begin_s)
-    is_late = opened_s < tale.jobs.looked_s[event.by] and latest_s > event.wall_s + 1
+    is_at_once = event.at_s - began_s < AT_ONCE_S  # few gates are renewed in a cycle that follows another at once
+    is_late = not is_at_once and opened_s < tale.jobs.looked_s[event.by] and latest_s > event.wall_s + 1
     return "has lapsed, and is still open" if is_late else ""
 
 

@@ -5,7 +5,7 @@ from math import inf
 
 from world.history import Event
 from world.promises_jobs import OURS, UNKNOWN, Job, as_seen, has_grant, mark
-from world.promises_tale import Tale
+from world.promises_tale import AT_ONCE_S, Tale
 from world.slurm_jobs import WAITING, Now
 
 #: The fields that a placement replaces, and that are given back with it.
@@ -179,7 +179,8 @@ def placed_while_off(event: Event, tale: Tale) -> Iterator[str]:
 def lapsed_left(event: Event, tale: Tale) -> Iterator[str]:
     """A cycle places nothing before it has gated again what has lapsed."""
     looked_s = tale.jobs.looked_s.get(event.by, -inf)
-    if event.by not in OURS or not _places(event) or tale.services.stepped_s >= looked_s:
+    is_at_once = looked_s - tale.began_s.get(event.by, -inf) < AT_ONCE_S  # few gates are renewed then
+    if event.by not in OURS or not _places(event) or is_at_once or tale.services.stepped_s >= looked_s:
         return
     for job in tale.jobs.pending():
         opened_s = event.at_s - (event.wall_s - job.now.begin_s)
