@@ -685,7 +685,7 @@ FAULTS: tuple[tuple[Callable[[Drawing], None], int], ...] = (
     (Drawing.store, 2),
     (Drawing.disk, 2),
     (Drawing.beat, 2),
-    (Drawing.clock, 2),
+    (Drawing.clock, 3),
     (Drawing.second, 1),
     (Drawing.lost, 5),
     (Drawing.refuse, 3),

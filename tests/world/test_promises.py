@@ -244,7 +244,7 @@ def test_a_lapsed_gate_is_renewed_and_before_anything_is_placed(case: Case) -> N
 @pytest.mark.parametrize(("at_s", "found"), [(9.0, ["left as it was"]), (2.4, [])])
 def test_a_gate_is_renewed_when_less_than_half_of_its_lease_is_left(case: Case, at_s: float, found: list[str]) -> None:
     case.submit(gate_s=22.0)
-    case.cycle(at_s - 0.3)
+    case.cycle(at_s - 0.8)
     case.cycle(at_s)
     assert case.names()[-1:] == found
 
