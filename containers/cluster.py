@@ -199,6 +199,10 @@ class Cluster:
         answer: list[dict[str, Any]] = self.ask({"command": "queue"}, user=user)[0]
         return answer
 
+    def row(self, job_id: int) -> dict[str, Any]:
+        """The job's row of `sns queue`; empty if it is not a job of slurm_sns."""
+        return next((each for each in self.queue() if each["job_id"] == job_id), {})
+
     def explain(self, job_id: int | str, user: str = "root") -> dict[str, Any]:
         """`sns explain --json` of a job, or of a task as `41_7`."""
         number, _, task = str(job_id).partition("_")

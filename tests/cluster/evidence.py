@@ -173,6 +173,19 @@ def freed_in_time(cluster: Cluster, log: "Log") -> None:
     cluster.wait_for("jobs pass", lambda: int(cluster.run("date +%s")) - last_beat_s > HEARTBEAT_TIMEOUT_S)
 
 
+def notes(cluster: Cluster, number: int) -> list[str]:
+    """The reasons of the decisions about the job, without its placements; empty before the scheduler has seen it."""
+    found = cluster.try_explain(number).get("decisions", ())
+    return [each["reason"] for each in found if each["action"] == "note"]
+
+
+def fill(cluster: Cluster) -> int:
+    """Fill partition main with a pass-through job, so that the following jobs wait; return its number."""
+    filler = cluster.submit("-N4 --exclusive", "sleep 3600", "bob")
+    cluster.wait_for("it runs", lambda: cluster.job(filler).state == "RUNNING")
+    return filler
+
+
 def is_decided(cluster: Cluster, number: int) -> bool:
     """Whether there is a decision record of the job; there is none before the scheduler has seen the job."""
     return bool(cluster.try_explain(number).get("decisions"))

@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 import pytest
-from evidence import in_force
+from evidence import fill, in_force
 
 from cluster import Cluster, CommandFailed, unfold
 from slurm_sns.submit import record as records
@@ -66,13 +66,6 @@ def is_script_removed(cluster: Cluster, task: Task) -> bool:
     return "Purging vestigial job script" in log and f"{script}: No such file or directory" in log
 
 
-def fill(cluster: Cluster) -> str:
-    """Fill all cores of partition main, so that the following jobs wait; returns the filling jobs for scancel."""
-    numbers = cluster.submit_all([("-n28", "sleep 600")] * 4, "bob")
-    cluster.wait_for("nodes fill", lambda: all(cluster.job(each).state == "RUNNING" for each in numbers))
-    return " ".join(map(str, numbers))
-
-
 def split_off(cluster: Cluster, array: int) -> int:
     """How many tasks have a job id of their own."""
     return sum(task.job_id != array for task in tasks(cluster, array).values())
@@ -118,7 +111,7 @@ def read_tasks(cluster: Cluster) -> dict[int, list[str]]:
 
 
 def test_an_arrays_limit_is_kept_and_its_owner_may_change_cancel_and_requeue_tasks(cluster: Cluster) -> None:
-    fillers = fill(cluster)
+    filler = fill(cluster)
     array = cluster.submit("-t 5 -n1 --requeue --array=0-23%5", "sleep 2")
     cluster.wait_for("the queue shows it", lambda: f"{array}_[0-23%5]" in cluster.run("sns queue", "alice"))
     assert all(task.is_gated for task in tasks(cluster, array).values())
@@ -133,7 +126,7 @@ def test_an_arrays_limit_is_kept_and_its_owner_may_change_cancel_and_requeue_tas
     assert {cluster.fields(f"{array}_{number}")["TimeLimit"] for number in (3, 20)} == {"00:03:00"}
     assert {task.is_gated for number, task in tasks(cluster, array).items() if number not in (2, 17)} == {True}
     assert tasks(cluster, array)[4].reason == "JobHeldUser"
-    cluster.run(f"scancel {fillers}")
+    cluster.run(f"scancel {filler}")
     # Task 0 runs, or has just ended.
     cluster.wait_for("task 0 is started", lambda: tasks(cluster, array)[0].state != "PENDING", every_s=0.1)
     requeued = cluster.try_run(f"scontrol requeue {array}_0", "alice").returncode == 0
@@ -174,12 +167,12 @@ GONE = {
 
 def test_no_task_of_an_array_stays_gated_when_we_are_gone(cluster: Cluster) -> None:
     for leave, come_back in GONE.items():
-        fillers = fill(cluster)
+        filler = fill(cluster)
         array = cluster.submit("-t 5 -n28 --array=0-9", "true")
         assert all(task.is_gated for task in tasks(cluster, array).values())
         cluster.run(leave)
         assert_none_stays_gated(cluster, array)
-        cluster.run(f"scancel {fillers}")
+        cluster.run(f"scancel {filler}")
         wait_for_states(cluster, array, Counter({"COMPLETED": 10}))
         cluster.run(come_back)
         cluster.wait_for_scheduler()

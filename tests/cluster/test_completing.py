@@ -49,7 +49,10 @@ def test_jobs_start_on_idle_nodes_while_a_job_is_completing_on_another(cluster: 
 def test_a_job_that_fits_only_where_jobs_are_completing_waits_until_a_node_is_free(cluster: Cluster) -> None:
     deaf = cancel_deaf(cluster, "-p small --exclusive", 2)
     number = cluster.submit("-p small -n4", "sleep 1")
-    cluster.wait_for("its owner is told why", lambda: f"job {deaf[0]} is still completing on s" in why(cluster, number))
+    cluster.wait_for(
+        "its owner is told why",
+        lambda: f"job {deaf[0]} is still completing on s" in cluster.row(number).get("reason", ""),
+    )
     looks = watch(cluster, [number])
     assert not any(NOT_AVAILABLE in reason for reason in reasons(looks, [number])), reasons(looks, [number])
     both = [look for look in looks if all(look[each].state == "COMPLETING" for each in deaf)]
@@ -58,8 +61,3 @@ def test_a_job_that_fits_only_where_jobs_are_completing_waits_until_a_node_is_fr
     gone = next(at for at, look in enumerate(looks) if any(look[each].has_ended for each in deaf))
     started = next(at for at, look in enumerate(looks) if look[number].nodes)
     assert gone <= started
-
-
-def why(cluster: Cluster, number: int) -> str:
-    """Why the job waits, as `sns queue` says it."""
-    return next((str(each["reason"]) for each in cluster.queue() if each["job_id"] == number), "")

@@ -5,18 +5,11 @@ import shlex
 from itertools import chain, pairwise
 from pathlib import Path
 
-from evidence import in_force
+from evidence import fill, in_force
 
 from cluster import Cluster
 
 FAULTY = Path(__file__).with_name("faulty_scheduler.py").read_text()
-
-
-def fill(cluster: Cluster) -> str:
-    """Fill all cores of partition main, so that the following jobs wait; returns the filling jobs for scancel."""
-    numbers = cluster.submit_all([("-n28", "sleep 600")] * 4, "bob")
-    cluster.wait_for("nodes fill", lambda: all(cluster.job(each).state == "RUNNING" for each in numbers))
-    return " ".join(map(str, numbers))
 
 
 def said(cluster: Cluster, number: int) -> str:
@@ -135,7 +128,7 @@ def test_jobs_that_wait_for_licences_are_left_to_slurm_and_do_not_block_managed_
 
 
 def test_the_plan_follows_the_changes_that_an_owner_makes_to_a_gated_job(cluster: Cluster) -> None:
-    fillers = fill(cluster)
+    filler = fill(cluster)
     smaller, wider, elsewhere, left, shorter = cluster.submit_all([("-t 10 -n8 --mem-per-cpu=100", "sleep 1")] * 5)
     changes = {
         smaller: "NumTasks=3",
@@ -151,7 +144,7 @@ def test_the_plan_follows_the_changes_that_an_owner_makes_to_a_gated_job(cluster
     why = "left to Slurm: partition plain is not managed"
     cluster.wait_for("it is recorded", lambda: why in said(cluster, left))
     assert cluster.wait_for_end([elsewhere])[elsewhere].state == "COMPLETED", "partition small has room"
-    cluster.run(f"scancel {fillers}")
+    cluster.run(f"scancel {filler}")
     ended = cluster.wait_for_end(changes)
     assert {job.state for job in ended.values()} == {"COMPLETED"}
     planned = cluster.starts(set(changes) - {left})

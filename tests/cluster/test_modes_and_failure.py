@@ -2,22 +2,15 @@
 
 import time
 
-from evidence import Log, freed_in_time
+from evidence import Log, fill, freed_in_time
 
 from cluster import Cluster
-
-
-def fill(cluster: Cluster) -> list[int]:
-    """Fill all cores of partition main, so that the following jobs wait."""
-    numbers = cluster.submit_all([("-n28", "sleep 300")] * 4, "bob")
-    cluster.wait_for("nodes fill", lambda: all(cluster.job(each).state == "RUNNING" for each in numbers))
-    return numbers
 
 
 def test_jobs_gated_by_a_killed_scheduler_are_freed_in_time_and_none_is_lost_or_started_twice(
     cluster: Cluster,
 ) -> None:
-    fillers = fill(cluster)
+    filler = fill(cluster)
     cluster.run("rm -rf starts; mkdir starts", "alice")
     script = "echo started >> starts/$SLURM_JOB_ID; sleep 1"
     numbers = cluster.submit_all([("-n4", script)] * 50)
@@ -34,7 +27,7 @@ def test_jobs_gated_by_a_killed_scheduler_are_freed_in_time_and_none_is_lost_or_
     managed = cluster.submit("-n4", script)
     assert cluster.job(managed).is_gated
 
-    cluster.run("scancel " + " ".join(map(str, fillers)))
+    cluster.run(f"scancel {filler}")
     everything = [*numbers, passed_through, managed]
     ended = cluster.wait_for_end(everything)
     assert {job.state for job in ended.values()} == {"COMPLETED"}
@@ -79,7 +72,7 @@ def test_an_ordinary_user_cannot_use_the_admins_switches(cluster: Cluster) -> No
 
 
 def test_observe_records_what_it_would_do_and_leaves_the_job_as_it_was(cluster: Cluster) -> None:
-    fillers = fill(cluster)
+    filler = fill(cluster)
     cluster.run("sed 's/^mode: enforce/mode: observe/' /etc/slurm/sns.yaml > /tmp/sns-observe.yaml")
     cluster.run("sns disable", "slurm")
     cluster.daemon("stop", "scheduler")
@@ -106,7 +99,7 @@ def test_observe_records_what_it_would_do_and_leaves_the_job_as_it_was(cluster: 
         k: v for k, v in before.items() if k not in changing
     }
     assert lasting(observed) == lasting(without)
-    cluster.run("scancel " + " ".join(map(str, fillers)))
+    cluster.run(f"scancel {filler}")
     assert cluster.wait_for_end([observed])[observed].state == "COMPLETED"
 
 

@@ -1,9 +1,9 @@
 """Changes that an owner makes to a gated job: none strands it, and what we do not place is left to Slurm with them."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
+from evidence import fill, notes
 from heartbeat import beating
 
 from cluster import Cluster
@@ -23,15 +23,6 @@ EDITS = {
 PLAIN = "-n4 --mem=1G"
 
 
-def row(cluster: Cluster, number: int) -> dict[str, Any]:
-    return next((each for each in cluster.queue() if each["job_id"] == number), {})
-
-
-def notes(cluster: Cluster, number: int) -> list[str]:
-    found = cluster.try_explain(number).get("decisions", ())
-    return [each["reason"] for each in found if each["action"] == "note"]
-
-
 def shown(cluster: Cluster, number: int, *names: str) -> tuple[str, ...]:
     fields = cluster.fields(number)
     return tuple(fields.get(name, "") for name in names)
@@ -42,8 +33,7 @@ def full(cluster: Cluster) -> Iterator[Cluster]:
     """The cluster with partition main full, so that managed jobs wait, and a reservation of alice's for tomorrow."""
     reserve = "ReservationName=later StartTime=now+1day Duration=60 Users=alice Nodes=s2"
     cluster.run(f"scontrol create reservation {reserve}")
-    filler = cluster.submit("-N4 --exclusive", "sleep 3600", "bob")
-    cluster.wait_for("it runs", lambda: cluster.job(filler).state == "RUNNING")
+    fill(cluster)
     yield cluster
     cluster.run("scancel -u alice; scancel -u bob; scontrol delete ReservationName=later")
 
@@ -57,7 +47,7 @@ def test_a_gated_job_that_its_owner_changes_so_that_we_do_not_place_it_is_left_t
 ) -> None:
     cluster = full
     plain, *edited = cluster.submit_all([(PLAIN, "true")] * (1 + len(EDITS)))
-    cluster.wait_for("it waits", lambda: row(cluster, edited[-1]).get("state") == "waiting")
+    cluster.wait_for("it waits", lambda: cluster.row(edited[-1]).get("state") == "waiting")
     edit(cluster, dict(zip(edited, EDITS, strict=True)))
     cluster.wait_for("they are Slurm's", lambda: not any(cluster.job(each).is_gated for each in edited))
     told = {number: notes(cluster, number) for number in edited}
@@ -69,13 +59,13 @@ def test_a_gated_job_that_its_owner_changes_so_that_we_do_not_place_it_is_left_t
         name, value = text.split("=", 1)
         where = {"ReservationName": "Reservation", "Switches": "Switches"}.get(name, name)
         assert shown(cluster, number, where)[0].startswith(value), text
-    assert row(cluster, plain)["state"] == "waiting", "nothing else changed"
+    assert cluster.row(plain)["state"] == "waiting", "nothing else changed"
 
 
 def test_a_job_whose_nodes_or_cpus_no_longer_suit_its_tasks_is_left_to_slurm(full: Cluster) -> None:
     cluster = full
     nodes, cpus = cluster.submit_all([("-n2 --mem=1G", "true"), ("-N2 -n4 --mem=1G", "true")])
-    cluster.wait_for("they wait", lambda: row(cluster, cpus).get("state") == "waiting")
+    cluster.wait_for("they wait", lambda: cluster.row(cpus).get("state") == "waiting")
     cluster.run(f"scontrol update JobId={nodes} NumNodes=4", "alice")
     refused = cluster.try_run(f"scontrol update JobId={cpus} NumTasks=1", "alice")
     assert "Task count specification invalid" in refused.stderr

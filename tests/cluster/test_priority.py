@@ -50,10 +50,6 @@ def priorities(cluster: Cluster) -> dict[int, tuple[int, int]]:
     return {number: (priority - age, age) for number, priority, age in rows}
 
 
-def state(cluster: Cluster, number: int) -> str:
-    return next((str(each["state"]) for each in cluster.queue() if each["job_id"] == number), "")
-
-
 def test_sprio_lists_gated_jobs_with_the_priority_that_they_would_have_ungated(weighty: Cluster) -> None:
     cluster = weighty
     filler = cluster.submit("-N4 --exclusive", "sleep 3600", "bob")
@@ -87,7 +83,7 @@ def test_a_job_of_higher_priority_that_waits_in_its_partition_does_not_hold_a_pl
     fillers = cluster.submit_all([("-N1 --exclusive --comment sns:off", "sleep 3600")] * 4, "bob")
     cluster.wait_for("the nodes are full", lambda: all(cluster.job(each).state == "RUNNING" for each in fillers))
     ours = cluster.submit_all([("-n4 --mem=1G --requeue --nice=7", "sleep 600"), ("-n4 --mem=1G", "sleep 600")])
-    cluster.wait_for("they wait", lambda: {state(cluster, each) for each in ours} == {"waiting"})
+    cluster.wait_for("they wait", lambda: {cluster.row(each).get("state") for each in ours} == {"waiting"})
     cluster.run("sleep 1")  # a job submitted in the same second as the wide job would wait behind it
     wide = cluster.submit("-N4 --exclusive --comment sns:off", "true", "bob")
     cluster.wait_for("it waits, too", lambda: cluster.job(wide).reason == "Resources")
@@ -104,7 +100,7 @@ def test_a_job_of_higher_priority_that_waits_in_its_partition_does_not_hold_a_pl
 
     # Requeued, the job is behind the wide job again.
     cluster.run(f"scontrol requeue {ours[0]}")
-    cluster.wait_for("it is planned again", lambda: state(cluster, ours[0]) == "waiting")
+    cluster.wait_for("it is planned again", lambda: cluster.row(ours[0]).get("state") == "waiting")
     assert cluster.job(ours[0]).pinned_to == ()
     cluster.run(f"scancel {wide}", "bob")
     cluster.wait_for("it runs again", lambda: cluster.job(ours[0]).state == "RUNNING")
@@ -137,7 +133,7 @@ def test_counted_down_a_placed_job_has_no_boost_and_one_that_its_owner_holds_sta
     cluster.wait_for("it runs", lambda: cluster.job(filler).state == "RUNNING")
     cluster.run("scontrol update PartitionName=main MaxCPUsPerNode=4")  # so Slurm starts no placed job of four cores
     held = cluster.submit("-n4 --mem=100G --nice=7", "sleep 600")
-    cluster.wait_for("it is placed", lambda: state(cluster, held) == "placed, Slurm is starting it")
+    cluster.wait_for("it is placed", lambda: cluster.row(held).get("state") == "placed, Slurm is starting it")
     assert cluster.job(held).priority < cluster.job(filler).priority, "Slurm counts down"
 
     cluster.run(f"scontrol hold {held}", "alice")

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
+from evidence import fill, notes
 from heartbeat import by_hand
 
 from cluster import PYTHON, Cluster, Seen
@@ -16,23 +17,13 @@ from slurm_sns.scheduler.gate.orders import LEAST_BOOSTED
 from slurm_sns.submit.record import Record
 
 
-def row(cluster: Cluster, number: int) -> dict[str, Any]:
-    """The job's row of `sns queue`; empty if it is not a job of ours."""
-    return next((each for each in cluster.queue() if each["job_id"] == number), {})
-
-
 def state(cluster: Cluster, number: int) -> str:
-    return str(row(cluster, number).get("state", "not ours"))
+    return str(cluster.row(number).get("state", "not ours"))
 
 
 def decisions(cluster: Cluster, number: int) -> list[dict[str, Any]]:
     """The decisions about the job; empty before the scheduler has seen it."""
     return list(cluster.try_explain(number).get("decisions", []))
-
-
-def notes(cluster: Cluster, number: int) -> list[str]:
-    """The reasons of the decisions about the job, without its placements."""
-    return [each["reason"] for each in decisions(cluster, number) if each["action"] == "note"]
 
 
 def placements(cluster: Cluster, number: int) -> int:
@@ -67,13 +58,6 @@ def do(cluster: Cluster, user: str, *commands: str) -> None:
     cluster.run(" && ".join(commands), user)
 
 
-def fill(cluster: Cluster) -> int:
-    """Fill partition main with a pass-through job, and return its number."""
-    filler = cluster.submit("-N4 --exclusive", "sleep 3600", "bob")
-    cluster.wait_for("it runs", lambda: cluster.job(filler).state == "RUNNING")
-    return filler
-
-
 def limit(cluster: Cluster, **limits: str) -> None:
     """Change partition main, as an administrator does."""
     cluster.run("scontrol update PartitionName=main " + " ".join(f"{name}={value}" for name, value in limits.items()))
@@ -106,7 +90,7 @@ def test_what_people_do_to_a_gated_job_does_what_slurms_manual_says(cluster: Clu
     assert seen[gated].start_s == seen[gated].begin_s, "squeue's START_TIME"
     assert seen[gated].priority > 1
     assert abs(seen[later].begin_s - seen[later].submit_s - 3600) <= 1
-    assert "may begin in" in row(cluster, later)["reason"]
+    assert "may begin in" in cluster.row(later)["reason"]
     assert seen[due].begin_s <= seen[due].submit_s + 120, "in time for its deadline"
     gates = {number: seen[number].begin_s for number in numbers}
 
@@ -289,7 +273,7 @@ def test_a_placement_that_slurm_does_not_start_or_finds_impossible_is_taken_back
     assert said.startswith("placed on c"), said
     assert ", but Slurm did not start it: " in said
     assert not said.endswith((": ", "no reason given")), "with Slurm's own reason"
-    cluster.wait_for("explain says when", lambda: "tried again in" in row(cluster, late)["reason"])
+    cluster.wait_for("explain says when", lambda: "tried again in" in cluster.row(late)["reason"])
     assert not any(cluster.job(each).is_held for each in (late, impossible))
     limit(cluster, MaxCPUsPerNode="UNLIMITED")
     ended = cluster.wait_for_end([late, impossible])
@@ -302,7 +286,7 @@ def test_a_job_that_its_partition_does_not_let_start_waits_unplaced_and_is_told_
     long, wide, plain = cluster.submit_all([("-n1 -t20", "true"), ("-N2 -n2 -t5", "true"), ("-n1 -t5", "true")])
 
     def reasons() -> list[str]:
-        return [row(cluster, each).get("reason", "") for each in (long, wide, plain)]
+        return [cluster.row(each).get("reason", "") for each in (long, wide, plain)]
 
     cluster.wait_for("explain says so", lambda: reasons() == ["partition main is down"] * 3)
     limit(cluster, State="UP", MaxTime="10", MaxNodes="1")
@@ -382,7 +366,7 @@ def test_a_suspended_job_keeps_its_memory_and_gives_its_cores(cluster: Cluster) 
     small = cluster.submit("-p small -n1 --mem=1G", "true")
     assert cluster.wait_for_end([small])[small].nodes == (node,)
     large = cluster.submit("-p small -n1 --mem=20G", "true")
-    cluster.wait_for("it finds no place", lambda: "no place" in row(cluster, large).get("reason", ""))
+    cluster.wait_for("it finds no place", lambda: "no place" in cluster.row(large).get("reason", ""))
     assert state(cluster, running[0]) == "suspended"
     cluster.run(f"scontrol resume {running[0]}")
 

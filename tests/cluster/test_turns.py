@@ -8,10 +8,6 @@ from cluster import Cluster
 ALL_NODES = "-N4 --exclusive -t5"
 
 
-def reason(cluster: Cluster, number: int) -> str:
-    return next((str(each["reason"]) for each in cluster.queue() if each["job_id"] == number), "")
-
-
 def test_it_starts_while_a_stream_of_managed_jobs_still_waits(cluster: Cluster) -> None:
     # No time limits: Slurm cannot plan when the nodes will be free. They are free at the same time only if we wait.
     cluster.run("rm -f go", "alice")
@@ -40,7 +36,7 @@ def test_while_it_waits_shorter_jobs_run_and_longer_ones_wait(cluster: Cluster) 
     ended = cluster.wait_for_end([short])[short]
     assert set(ended.nodes) <= plan
     assert cluster.job(long).is_gated
-    cluster.wait_for("explain says why", lambda: "kept for jobs of Slurm's own" in reason(cluster, long))
+    cluster.wait_for("explain says why", lambda: "kept for jobs of Slurm's own" in cluster.row(long).get("reason", ""))
     assert cluster.job(wide).state == "PENDING"
     cluster.run(f"scancel {running}")
     done = cluster.wait_for_end([wide, long])
