@@ -14,7 +14,7 @@ SNS_PROJECT ?= slurm-sns
 SNS_AUTOSTART ?= 1
 export SNS_PROJECT SNS_AUTOSTART
 
-UNIT_TESTS = $(filter-out tests/__pycache__ tests/cluster tests/data tests/results,$(patsubst %/,%,$(wildcard tests/*/ tests/test_*.py)))
+UNIT_TESTS = $(filter-out tests/__pycache__ tests/clients tests/cluster tests/data tests/results,$(patsubst %/,%,$(wildcard tests/*/ tests/test_*.py)))
 # Tests of the cluster that the run of the unit tests takes over: they use containers of their own, from the mini cluster's
 # image; the first two a site and a controller of a thousand nodes, the others a second mini cluster. About a fifth of
 # the time that the cluster's tests take, so that both runs end at about the same time.
@@ -43,6 +43,10 @@ test: $(VENV)/.test test-tools ## all tests: those without Slurm and, at the sam
 
 test-unit: $(VENV)/.test test-tools ## the tests that need no Slurm
 	$(PYTEST) $(UNIT_TESTS)
+
+.PHONY: test-clients
+test-clients: $(VENV)/.test ## client programs (snakemake, ReFrame, submitit, ...) on the cluster; installs them there from PyPI
+	@exec containers/cluster.sh run $(PYTEST) tests/clients
 
 lint: $(VENV)/.lint ## ruff, mypy, import-linter, and shellcheck where it is installed
 	$(VENV)/bin/ruff check .
