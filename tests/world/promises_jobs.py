@@ -239,8 +239,9 @@ class Jobs:
         if "Extra" in event.data["fields"]:
             job.own_extra = now.extra
         if "StartTime" in event.data["fields"]:
-            if now.restarts > int((job.mark or {}).get("r", 0)):
-                job.own["begin_s"] = UNKNOWN  # Slurm has given it a begin time, too, since we saw it last
+            words = job.mark or {}
+            if now.restarts > int(words.get("r", 0)) or words.get("g") == str(now.begin_s):
+                job.own["begin_s"] = UNKNOWN  # Slurm has given it a begin time, too, or ours happens to be the same
             is_simple = not (job.asked.get("dependency") or job.now.array[0])
             job.is_opened = now.begin_s <= event.wall_s and is_simple and not job.is_placed
             if now.begin_s <= event.wall_s and not is_simple:

@@ -19,7 +19,7 @@ class Tale:
     Attributes:
         is_safety_only: only what must hold under all faults at once is judged.
         began_s: when the present cycle of each scheduler began.
-        refused_nodes: the daemons of ours whose change of a job Slurm refused in the middle, by job.
+        refused_by: the daemon of ours whose change Slurm refused in the middle, by job; empty when it has ended since.
         accused: the jobs that were found gated while nobody is there, so that each is told once.
     """
 
@@ -33,7 +33,7 @@ class Tale:
         self._margin_s = times["deadline_margin_s"]
         self._is_double: bool = result.is_double
         self.began_s: dict[str, float] = {}
-        self.refused_nodes: dict[int, set[str]] = {}
+        self.refused_by: dict[int, str] = {}
         self.accused: set[int] = set()
         #: The daemons that lost an answer since they started.
         self.lost: set[str] = set()
@@ -49,7 +49,7 @@ class Tale:
         """Go on by one event."""
         self.at_s, self.wall_s = event.at_s, event.wall_s
         if event.data.get("is_half") and event.by in OURS:
-            self.refused_nodes.setdefault(event.job, set()).add(event.by)
+            self.refused_by[event.job] = event.by
         if event.kind == "clock":
             self.set_back_s += max(0.0, -event.data["step_s"])
         self.jobs.take(event)
@@ -59,6 +59,7 @@ class Tale:
         elif event.kind == "daemon" and event.data["what"] == "start":
             self.began_s[event.data["name"]] = event.at_s
             self.lost.discard(event.data["name"])
+            self.refused_by = {job: "" if by == event.data["name"] else by for job, by in self.refused_by.items()}
         elif event.kind == "lost":
             self.lost.add(event.by)
 

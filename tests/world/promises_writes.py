@@ -102,8 +102,8 @@ def _left(event: Event, tale: Tale, job: Job, told: str) -> Iterator[str]:
     if "AdminComment" not in event.data["fields"] or not words or "n" in words or job.is_mixed:
         return
     unseen = {name for name in GIVEN_BACK if tale.jobs.is_unseen(job, event.by, name)}
-    if event.by in tale.refused_nodes.get(job.id, ()):  # nodes of a change that Slurm refused may still be there
-        unseen |= {"nodes", "min_cpus_per_node"}
+    if tale.refused_by.get(job.id, event.by) != event.by:
+        job.own["nodes"] = UNKNOWN  # who knew that Slurm had put them there, and then refused the rest, is gone
     for what in left_of_ours(job, now, unseen):
         yield f"left on the job: {told}: {what}"
     if "free" in words and now.begin_s > event.wall_s + ROUNDING_S and not _is_slurms_or_owners(event, tale, job):
@@ -141,7 +141,8 @@ def gated_too_long(event: Event, tale: Tale) -> Iterator[str]:
     job = tale.jobs.of.get(event.job)
     own_s = event.data["asked"].get("begin_s", 0) if event.kind == "submit" else job.own["begin_s"] if job else 0
     is_written = event.kind == "submit" or "StartTime" in event.data.get("fields", ())
-    is_wanted = own_s is not UNKNOWN and own_s >= now.begin_s  # its owner wants it to begin later anyway
+    is_wanted = own_s is not UNKNOWN and own_s >= now.begin_s  # its owner wants it to begin later anyway, or did
+    is_wanted |= job is not None and (own_s is UNKNOWN or tale.jobs.is_unseen(job, event.by, "begin_s"))
     if not is_written or now.begin_s <= wall_s or is_wanted:
         return
     lease_s = tale.first_lease_s if event.kind == "submit" else tale.lease_s
@@ -152,7 +153,7 @@ def gated_too_long(event: Event, tale: Tale) -> Iterator[str]:
         yield f"{told}: {ahead_s:.0f} s, a lease is {lease_s:.0f} s"
     # The submit filter cannot see the deadline of a job that says it on the command line.
     is_seen = event.kind != "submit" and not tale.jobs.is_unseen(tale.jobs.of[event.job], event.by)
-    if not tale.is_safety_only and is_seen and now.begin_s > tale.latest_s(now) + ROUNDING_S:
+    if not tale.is_safety_only and is_seen and not tale.set_back_s and now.begin_s > tale.latest_s(now) + ROUNDING_S:
         yield f"{told}: it would miss its deadline"
 
 

@@ -604,8 +604,7 @@ class Drawing:
 
     def refuse(self) -> None:
         """Slurm refuses an update of ours in the middle."""
-        has_gres = any(amounts[2] for amounts in self.nodes.values())
-        self.trap(self.add("refuse", at="gres" if has_gres and self.chance(0.7) else self.one(*REFUSALS)), often=0.5)
+        self.trap(self.add("refuse", at=self.one(*REFUSALS)), often=0.5)
 
     def killed_and_lost(self) -> None:
         """Slurmctld is killed at a call of ours: it may have taken it, and its state is older."""
@@ -622,7 +621,8 @@ class Drawing:
     def stepped_and_restarted(self) -> None:
         """The clock is set, and the daemons start again, as after a boot; the scheduler may need long for that."""
         step = self.add("clock", step_s=self.one(-3600.0, -60.0, -7.0, 7.0, 15.0, 60.0, 3600.0))
-        self.later(step, 0.0, 2.0, self.one("crash", "restart"), daemon="watchdog")
+        if self.chance(0.6):
+            self.later(step, 0.0, 2.0, self.one("crash", "restart"), daemon="watchdog")
         if self.chance(0.4):
             self.later(step, 0.0, 2.0, "crash", daemon="scheduler", stays_dead=True)
             self.add("start", step.at_s + self.between(8.0, 40.0), daemon="scheduler")

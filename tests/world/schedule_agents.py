@@ -77,7 +77,7 @@ class _Adding:
         self._name_programs()
         wanted = random.choices(_KINDS, [weight for _, weight in _KINDS], k=random.randint(1, 5))
         # What fails of the scheduler's is one thing at most.
-        ours = [make for make, _ in wanted if make in (_Adding.crash, _Adding.store)]
+        ours = [make for make, _ in wanted if make in (_Adding.crash, _Adding.store, _Adding.half)]
         for make, _ in wanted:
             if make not in ours or make is ours[0]:
                 make(self)
@@ -158,6 +158,10 @@ class _Adding:
     def refuse(self) -> None:
         number = self._random.choice(ERRNOS)
         self._add("agent-refuse", node=self._node(), times=self._random.randint(1, 6), number=number)
+
+    def half(self) -> None:
+        """Slurm refuses a placement with cache ways in the middle."""
+        self._add("refuse", at="gres")
 
     def mount(self) -> None:
         step = self._add("agent-mount", node=self._node(), on=False)
@@ -240,6 +244,7 @@ _KINDS: tuple[tuple[Callable[[_Adding], None], int], ...] = (
     (_Adding.reboot, 2),
     (_Adding.disk, 2),
     (_Adding.refuse, 2),
+    (_Adding.half, 3),
     (_Adding.mount, 1),
     (_Adding.cut, 2),
     (_Adding.away, 3),
