@@ -30,7 +30,7 @@ from slurm_sns.slurm.api import answers, pyslurm
 from slurm_sns.slurm.commands import run
 from slurm_sns.slurm.senders import Senders
 from slurm_sns.slurm.translate import BANDWIDTH, WAYS
-from slurm_sns.submit.record import written
+from slurm_sns.submit import record as records
 
 NO_SHARES = "shares of CPU need an agent on the nodes"
 #: From this number on, several processes send the orders. Fewer take this process less than half a second.
@@ -130,11 +130,10 @@ def _take_back(order: GateOrder) -> None:
     cpus = now.cpus_per_task
     counts = [f"MinCPUsNode={cpus * max(1, order.tasks_per_node)}", f"NumCPUs={cpus * (order.tasks or now.tasks)}"]
     shuts = order.kind is OrderKind.REGATE
-    record = now.record
     first = GateOrder(
         order.job_id,
         order.kind,
-        None if record is None or not shuts else written(now.admin_comment, replace(record, gate_s=order.begin_s)),
+        _with_times_of(order, now) if shuts else None,
         begin_s=order.begin_s if shuts else None,
         tasks_per_node=order.tasks_per_node,
         tasks=order.tasks,
@@ -143,6 +142,14 @@ def _take_back(order: GateOrder) -> None:
     _update(name, first, *counts)
     left = replace(order, tasks_per_node=None, tasks=None, memory=None, begin_s=None if shuts else order.begin_s)
     _update(name, left)
+
+
+def _with_times_of(order: GateOrder, now: ObservedJob) -> str | None:
+    """AdminComment with the placement that it has now, and with the gate and the owner's begin time of the order."""
+    record, wanted = now.record, records.read(order.admin_comment or "")
+    if record is None or wanted is None:
+        return None
+    return records.written(now.admin_comment, replace(record, gate_s=wanted.gate_s, begin_s=wanted.begin_s))
 
 
 def _update(name: str, order: GateOrder, *more: str) -> None:

@@ -176,17 +176,18 @@ def test_the_least_cpus_of_a_node_are_the_owners_again(sent, own: int, least: in
 
 
 def test_one_with_tasks_per_node_is_taken_back_by_two_changes_of_which_the_first_shuts_the_gate(sent, pyslurm) -> None:
-    """Slurm would give the job too few CPUs. If the second one is lost, the record names placement and new gate."""
+    """Slurm would give the job too few CPUs. If the second one is lost, the record names placement and times."""
     placed = "ticket 4711;sns:2 g=9 n=c1,c2 at=8"
     pyslurm.Job.load.return_value = recorded.job(id=7, cpus_per_task=2, admin_comment=placed)
-    execute(REGATE)
-    comment = f"AdminComment=ticket 4711;sns:2 g={GATE_S} n=c1,c2 at=8"
+    times = f"sns:2 g={GATE_S} b={GATE_S}"
+    execute(replace(REGATE, admin_comment=f"ticket 4711;{times}"))
+    comment = f"AdminComment=ticket 4711;{times} n=c1,c2 at=8"
     shut = (comment, f"StartTime=uts{GATE_S}", "NumTasks=40", "TasksPerNode=0", "MinMemoryCPU=4500")
     assert updates(sent) == [
         ("JobId=7", *shut, "MinCPUsNode=2", "NumCPUs=80"),
         (
             "JobId=7",
-            f"AdminComment=ticket 4711;sns:2 g={GATE_S}",
+            f"AdminComment=ticket 4711;{times}",
             "ReqNodeList=",
             "TresPerNode=",
             "SiteFactor=0",
