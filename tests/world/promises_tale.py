@@ -73,6 +73,14 @@ class Tale:
         took_s = event.at_s - self.began_s.get(event.by, event.at_s)
         return is_late or took_s < AT_ONCE_S or gate_s - event.wall_s > self.lease_s / 2 - ROUNDING_S - took_s
 
+    def knows_refusal(self, job_id: int, by: str) -> bool:
+        """Whether this daemon knows which nodes its own change left on the job when Slurm refused the rest.
+
+        Who only frees all that waits goes by the jobs alone.
+        """
+        plans = self.services.places(by, self.began_s.get(by, 0.0)) and by not in self.services.stopped
+        return plans and self.refused_by.get(job_id) == by
+
     def latest_s(self, now: Now) -> float:
         """Until when the job may be gated, so that it can meet its deadline."""
         return inf if now.deadline_s is None else now.deadline_s - now.walltime_s - self._margin_s

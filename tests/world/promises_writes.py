@@ -49,7 +49,7 @@ def _not_ours(event: Event, tale: Tale, job: Job, told: str) -> Iterator[str]:
         yield f"taken again: {told}: it has no mark of ours"
     elif "free" in job.mark:
         yield f"taken again: {told}: it was given to Slurm ({job.mark['free']})"
-    elif job.is_opened and now.begin_s > event.wall_s + ROUNDING_S:
+    elif job.is_opened and not tale.set_back_s and now.begin_s > event.wall_s + ROUNDING_S:
         yield f"taken again: {told}: its owner has opened it"
 
 
@@ -102,7 +102,7 @@ def _left(event: Event, tale: Tale, job: Job, told: str) -> Iterator[str]:
     if "AdminComment" not in event.data["fields"] or not words or "n" in words or job.is_mixed:
         return
     unseen = {name for name in GIVEN_BACK if tale.jobs.is_unseen(job, event.by, name)}
-    if tale.refused_by.get(job.id, event.by) != event.by:
+    if job.id in tale.refused_by and not tale.knows_refusal(job.id, event.by):
         job.own["nodes"] = UNKNOWN  # who knew that Slurm had put them there, and then refused the rest, is gone
     for what in left_of_ours(job, now, unseen):
         yield f"left on the job: {told}: {what}"
