@@ -77,8 +77,9 @@ def _waiting_for_ever(result: Any, tale: Tale) -> Iterator[str]:
     for model in slurm.jobs.values():
         job = tale.jobs.of[model.id]
         last_s = max(job.changed_s, *(each for name, each in job.written_s.items() if name not in OURS), -inf)
-        # Its begin time had come, and lies ahead again.
-        is_set_back = tale.set_back_s > 0 and model.begin_s > tale.wall_s + tale.lease_s
+        # Its begin time had come, and lies ahead again: unless that is our gate, nobody can place it.
+        is_ours = job.is_gated(tale.wall_s) and "b" not in (job.mark or {})
+        is_set_back = tale.set_back_s > 0 and model.begin_s > tale.wall_s and not is_ours
         is_wanted = (
             is_set_back or job.own_hold or job.own["begin_s"] is UNKNOWN or job.own["begin_s"] > tale.wall_s - LONG_S
         )

@@ -582,6 +582,12 @@ class Drawing:
     def clock(self) -> None:
         if self.chance(0.2):
             self.add("drift", per_s=self.one(-0.2, 0.2, 0.5), seconds=self.between(2.0, 10.0))
+        elif self.chance(0.3):  # in the pause after a placement that failed, because its node was drained
+            after = {"event": "place", "job": None, "in_s": 0.0}
+            drain = self.add("node", FIRST_S, name=OF_THE_JOB, state="drain", after=after)
+            for each in self.nodes:  # whichever it was
+                self.later(drain, 12.0, 14.0, "node", name=each, state="undrain")
+            self.add("clock", FIRST_S, step_s=-3600.0, after={"event": "regate", "job": None, "in_s": 0.1})
         elif self.chance(0.4):  # in a pause, or before a start
             step = self.add("clock", step_s=self.one(-3600.0, -3600.0, -60.0, 60.0, 3600.0))
             self.follow(step, "regate", "place", "renew", often=1.0)
