@@ -256,7 +256,7 @@ class Jobs:
         job.is_opened = job.is_opened and "StartTime" not in event.data.get("fields", ())
         for word in event.data.get("fields", ()):
             name = CONCERNS.get(word)
-            is_same = name and name != "begin_s" and as_seen(job.now, name) == job.own[name]
+            is_same = name in ("extra", "admin_comment") and as_seen(job.now, name) == job.own[name]
             if name and self.is_unseen(job, event.by, name) and not is_same:
                 job.own[name] = UNKNOWN
 
