@@ -43,7 +43,8 @@ def check(cluster: Cluster) -> None:
     seen = cluster.jobs()
     assert all(seen[number].is_gated and not seen[number].is_held for number in held)
     of_array = cluster.fields(array)
-    assert of_array["Priority"] != "0" and of_array["AdminComment"] == "sns:2", of_array
+    assert of_array["Priority"] != "0", of_array
+    assert of_array["AdminComment"] == "sns:2", of_array
     assert cluster.jobs()[held[0]].admin_comment.startswith("sns:2 alpha=0.9 g=")
     assert all(not seen[number].pinned_to for number in (*placed, *owner_held))
     assert all(seen[number].is_held for number in (*advised_held, *owner_held, *admin_held))
