@@ -13,7 +13,7 @@ from slurm_sns.errors import Infeasible, Unreachable
 from slurm_sns.model import Action, Plan, Release, Start
 from slurm_sns.scheduler.agents.granting import Granting
 from slurm_sns.scheduler.cycle_input import Situation
-from slurm_sns.scheduler.gate.orders import GateOrder, OrderKind, Placement, free, place, renew
+from slurm_sns.scheduler.gate.orders import GateOrder, OrderKind, Placement, follow_up, free, place, renew
 from slurm_sns.scheduler.gate.status import Status
 from slurm_sns.scheduler.hearing import Hearing
 from slurm_sns.scheduler.observe.observed import UNREADABLE, ObservedJob
@@ -24,6 +24,7 @@ from slurm_sns.scheduler.sending import PolicyChange, Sending, described
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.snapshot.geometry import whole_memory_mb
 from slurm_sns.scheduler.stored_tries import StoredTries
+from slurm_sns.scheduler.survey import ASKED
 from slurm_sns.scheduler.tries import failed, not_started
 
 #: The most follow-ups in one cycle, users taking turns; the next cycle goes on.
@@ -125,11 +126,19 @@ class CarryingOut:
     def _without_refused(
         self, order: GateOrder, why: str, job: ObservedJob, situation: Situation
     ) -> tuple[GateOrder, str]:
-        """The order for a job that has only nodes of a placement that Slurm refused: gate it, and clear them."""
+        """The order for a job that has nodes of a placement that Slurm refused: gate it, and clear them.
+
+        If its owner has opened it since, or has asked for that, they are cleared as it is left to Slurm.
+        """
         nodes = self._refused.get(job.id) or (self._refused.get(task_id(*job.task)) if job.task else None)
         gate_s = None if job.record is None else job.record.gate_s
         if situation.statuses[job.id] is Status.TAKEN and nodes and set(nodes) == set(job.pinned_to) and gate_s:
             now_s = self._clock.now()
+            if follow_up(job, Status.TAKEN, None, now_s) != order:
+                return replace(order, nodes=()), why
+            if job.begin_s not in (0, gate_s) and job.begin_s <= now_s:
+                opened = free(replace(job, pinned_to=()), ASKED, now_s)
+                return (order, why) if opened is None else (replace(opened, nodes=()), f"left to Slurm: {ASKED}")
             again = renew(job, max(gate_s, int(now_s) + situation.surveyed.lease.first_s), now_s, nodes)
             return (order, why) if again is None else (again, "cleared the nodes of a placement that Slurm refused")
         return order, why

@@ -329,6 +329,16 @@ def test_the_nodes_of_a_refused_placement_are_its_owners_where_there_are_others(
     assert site.slurm.status(1) == (("c2",), False, "node-list")
 
 
+def test_the_nodes_of_a_refused_placement_are_cleared_where_the_owner_has_opened_the_job(site: Site) -> None:
+    site = Site(Half({"c1": 4}))
+    site.slurm.submit(1)
+    scheduler = site.scheduler(ENFORCE)
+    scheduler.cycle()
+    site.slurm.change(1, begin_s=int(NOW) - 1)
+    scheduler.cycle()
+    assert site.slurm.status(1) == ((), False, "opened-by-its-owner")
+
+
 def test_a_job_that_is_gone_at_its_turn_is_a_refusal_like_any_other(site: Site) -> None:
     site.slurm.submit(1, 1)
     scheduler = site.scheduler(ENFORCE)
