@@ -18,6 +18,7 @@ from slurm_sns.scheduler.gate.status import Status
 from slurm_sns.scheduler.hearing import Hearing
 from slurm_sns.scheduler.observe.observed import UNREADABLE, ObservedJob
 from slurm_sns.scheduler.observe.task_ids import task_id, task_of
+from slurm_sns.scheduler.orders import NO_SHARES
 from slurm_sns.scheduler.ports import Clock, Log
 from slurm_sns.scheduler.round_robin import round_robin
 from slurm_sns.scheduler.sending import PolicyChange, Sending, described
@@ -222,7 +223,7 @@ class CarryingOut:
         may_grant = situation.observation.has_extra and job.extra != UNREADABLE
         grant = self._grants.of(start, job, samples=samples) if may_grant else None
         if start.cpu_share != 1 and grant is None:
-            raise Infeasible("shares of CPU need an agent on the nodes")
+            raise Infeasible(NO_SHARES)
         nodes = [situation.nodes[name] for name in start.nodes]
         return Placement(
             start.nodes,

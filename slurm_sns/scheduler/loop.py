@@ -1,8 +1,8 @@
 """The loop: observe, plan, send, once every interval, until told to stop.
 
-Its promises (CONTRIBUTING.md, "Modes and failure"): Slurm is never worse off. What we change in a job, and our record
-of it in the job, are one RPC, so a crash at any moment leaves nothing to be found out. Every refusal by Slurm is
-handled. A heartbeat is written during a long cycle while Slurm answers, and at the end of each cycle. While slurmctld
+Its promises (CONTRIBUTING.md, "Modes and failure"): Slurm is never worse off. What we change in a job stands in the
+job, by the same RPC (taking a placement with counts back needs two), so the next look shows what a crash has left.
+Every refusal by Slurm is handled. A heartbeat is written during a long cycle while Slurm answers, and at the end of each cycle. While slurmctld
 does not answer, nothing is placed; after `heartbeat_timeout_s` submissions pass through, the watchdog frees the gated
 jobs, and a gate that nobody renews opens by itself. A clean stop first makes the heartbeat stale and then frees the
 jobs that are still gated, so that no job is gated after that. A scheduler that hands over to the next one leaves
@@ -131,8 +131,7 @@ class Scheduler:
 
         Raises:
             SnsError: slurmctld does not answer, or profiles cannot be read. Nothing is lost: the next cycle starts from
-            what Slurm
-                shows by then.
+                what Slurm shows by then.
         """
         ports, started_s = self._ports, self._ports.clock.now()
         self._sending.begin(started_s)

@@ -7,6 +7,9 @@ from slurm_sns.errors import Refused, Unreachable
 from slurm_sns.model import Requeue, Resume, SetShare, Suspend
 from slurm_sns.scheduler.gate.orders import GateOrder
 
+#: Why less than the whole CPU is refused.
+NO_SHARES = "shares of CPU need an agent on the nodes"
+
 Order = GateOrder | Suspend | Resume | Requeue | SetShare
 
 

@@ -17,8 +17,6 @@ PASSING_LIMITS = ("Partition", "JobArrayTaskLimit", "Dependency")
 #: The most letters kept of Slurm's reason; its longest one has 33.
 MOST_REASON = 64
 
-NO_TRIES: Mapping[int, Try] = {}
-
 
 def still_meant(
     tries: Mapping[int, Try], jobs: Iterable[ObservedJob], statuses: Mapping[int, Status]

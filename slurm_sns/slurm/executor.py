@@ -24,7 +24,7 @@ from slurm_sns.model import Requeue, Resume, SetShare, Suspend
 from slurm_sns.scheduler.gate.orders import GateOrder, OrderKind
 from slurm_sns.scheduler.observe import task_ids
 from slurm_sns.scheduler.observe.observed import JobState, ObservedJob
-from slurm_sns.scheduler.orders import Answer, Order, one_by_one
+from slurm_sns.scheduler.orders import NO_SHARES, Answer, Order, one_by_one
 from slurm_sns.slurm import translate
 from slurm_sns.slurm.api import answers, pyslurm
 from slurm_sns.slurm.commands import run
@@ -32,7 +32,6 @@ from slurm_sns.slurm.senders import Senders
 from slurm_sns.slurm.translate import BANDWIDTH, WAYS
 from slurm_sns.submit import record as records
 
-NO_SHARES = "shares of CPU need an agent on the nodes"
 #: From this number on, several processes send the orders. Fewer take this process less than half a second.
 MANY = 64
 #: The smallest time that scontrol reads as Unix seconds (parse_time.c).

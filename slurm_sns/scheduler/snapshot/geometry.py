@@ -18,6 +18,7 @@ from slurm_sns.policies.placement.request import Request, compact, holding, on_w
 from slurm_sns.policies.sns.closids import are_counted, with_closid
 from slurm_sns.scheduler.observe.observed import ObservedJob, ObservedNode
 from slurm_sns.scheduler.snapshot.node_kinds import NodeKind, NodeKinds, kinds_of
+from slurm_sns.scheduler.snapshot.node_sets import one_of_equals
 
 
 class Extremes(NamedTuple):
@@ -133,7 +134,7 @@ def alike(nodes: Sequence[ObservedNode], alternatives: Sequence[Alternative]) ->
         group = groups[memory_mb]
         return len(group), sum(node.allocated.cores == 0 for node in group), -memory_mb
 
-    return frozenset(node.name for node in groups[max(groups, key=rank)]) if groups else frozenset()
+    return one_of_equals(frozenset(node.name for node in groups[max(groups, key=rank)])) if groups else frozenset()
 
 
 def _holds(group: Sequence[ObservedNode], alternatives: Sequence[Alternative]) -> bool:

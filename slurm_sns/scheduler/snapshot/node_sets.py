@@ -5,10 +5,25 @@ of ten thousand jobs. Equal sets are one value, so that work per set is done onc
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import compress
 
 from slurm_sns.scheduler.observe.observed import ObservedNode
 from slurm_sns.scheduler.snapshot.node_kinds import NodeKinds, kinds_of
+
+
+#: So many sets of names are remembered: far more than a site has partitions, reservations and claims together.
+MOST_SETS = 1024
+
+
+@lru_cache(maxsize=MOST_SETS)
+def one_of_equals(names: frozenset[str]) -> frozenset[str]:
+    """The same object for equal sets, whichever cycle made them.
+
+    Policies keep what they have worked out for such an object, as long as they have it (placement.kinds_of_jobs): with
+    new objects in each cycle, a daemon's memory would grow.
+    """
+    return names
 
 
 class NodeSets:
@@ -48,7 +63,7 @@ class NodeSets:
     def names(self, bits: int) -> frozenset[str]:
         """The names of a set's nodes."""
         if bits not in self._names:
-            self._names[bits] = frozenset(node.name for node in self._each(bits))
+            self._names[bits] = one_of_equals(frozenset(node.name for node in self._each(bits)))
         return self._names[bits]
 
     def _each(self, bits: int) -> Iterator[ObservedNode]:
