@@ -11,7 +11,6 @@ from itertools import compress
 from slurm_sns.scheduler.observe.observed import ObservedNode
 from slurm_sns.scheduler.snapshot.node_kinds import NodeKinds, kinds_of
 
-
 #: So many sets of names are remembered: far more than a site has partitions, reservations and claims together.
 MOST_SETS = 1024
 
