@@ -2,11 +2,11 @@
 
 Its promises (CONTRIBUTING.md, "Modes and failure"): Slurm is never worse off. What we change in a job stands in the
 job, by the same RPC (taking a placement with counts back needs two), so the next look shows what a crash has left.
-Every refusal by Slurm is handled. A heartbeat is written during a long cycle while Slurm answers, and at the end of each cycle. While slurmctld
-does not answer, nothing is placed; after `heartbeat_timeout_s` submissions pass through, the watchdog frees the gated
-jobs, and a gate that nobody renews opens by itself. A clean stop first makes the heartbeat stale and then frees the
-jobs that are still gated, so that no job is gated after that. A scheduler that hands over to the next one leaves
-everything as it is; the heartbeat grows stale by itself if no scheduler follows.
+Every refusal by Slurm is handled. A heartbeat is written during a long cycle while Slurm answers, and at the end of
+each cycle. While slurmctld does not answer, nothing is placed; after `heartbeat_timeout_s` submissions pass through,
+the watchdog frees the gated jobs, and a gate that nobody renews opens by itself. A clean stop first makes the heartbeat
+stale and then frees the jobs that are still gated, so that no job is gated after that. A scheduler that hands over to
+the next one leaves everything as it is; the heartbeat grows stale by itself if no scheduler follows.
 """
 
 from collections.abc import Callable, Mapping
