@@ -159,7 +159,8 @@ class Answers:
         ]
         if not jobs:
             raise BadInput(
-                f"job {label}: no job of yours that waits for slurm_sns (a task may be in its array: {number})"
+                f"job {label}: no job of yours that waits for slurm_sns"
+                f" (one submitted this moment is seen with the next cycle; a task may be in its array: {number})"
             )
         waiting = [job.id for job in jobs if job.state is JobState.PENDING]
         if not waiting:

@@ -45,14 +45,20 @@ def jobs(shared_cluster: Cluster) -> Iterator[dict[str, int]]:
     )
     found = dict(zip([RUNS, ENDS, *waiting], numbers, strict=True))
     found["bob"] = cluster.submit(f"-p plain -n1 {LATER}", "true", "bob")
-    cluster.run(f"sns release {found[MANAGED]}", "alice")
     for options, state in ((RUNS, "RUNNING"), (ENDS, "COMPLETED")):
         number = found[options]
         cluster.wait_for(f"{number} is {state}", lambda n=number, s=state: cluster.job(n).state == s, PATIENCE_S)
-    seen = cycles(cluster)
-    cluster.wait_for("two cycles later", lambda: cycles(cluster) >= seen + 2, PATIENCE_S)
+    await_cycles(cluster)
+    cluster.run(f"sns release {found[MANAGED]}", "alice")
+    await_cycles(cluster)
     yield found
     cluster.run("scancel -u alice; scancel -u bob")
+
+
+def await_cycles(cluster: Cluster) -> None:
+    """Wait until a cycle that begins now has ended."""
+    seen = cycles(cluster)
+    cluster.wait_for("two cycles later", lambda: cycles(cluster) >= seen + 2, PATIENCE_S)
 
 
 def cycles(cluster: Cluster) -> int:

@@ -239,8 +239,9 @@ class _Tale:
         there, name, data = self.nodes[event.by], event.by, event.data
         known = {run[0]: (run[1], ways, is_found) for run, ways, is_found in data["runs"]}
         for job, (restarts, _, is_found) in there.runs.items():
-            # Of a run that was found the agent may learn the restart count later.
-            if job not in known or (known[job][0] != restarts and not is_found):
+            # The restart count of a run that was found may be learnt later, or only be in its report.
+            is_told = is_found and any(of == job and count >= restarts for of, count in there.spooled)
+            if not is_told and (job not in known or (known[job][0] != restarts and not is_found)):
                 there.must_report[job, restarts] = event.at_s
         there.runs = known
         there.groups = {int(group.removeprefix(PREFIX)): mask for group, mask in data["groups"].items()}

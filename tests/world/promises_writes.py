@@ -73,7 +73,7 @@ def _places(event: Event) -> bool:
 def _owners_time(event: Event, tale: Tale, job: Job, told: str) -> Iterator[str]:
     """A begin time that the owner wants stays in force: we may gate the job for longer, never for shorter."""
     begin_s = event.data["now"].begin_s
-    if "StartTime" not in event.data["fields"] or not job.begins_later(event.wall_s):
+    if "StartTime" not in event.data["fields"] or not job.begins_later(event.wall_s + tale.set_back_s):
         return
     if begin_s < job.own["begin_s"] and not tale.jobs.is_unseen(job, event.by, "begin_s"):
         yield f"owner's time lost: {told}: begins {job.own['begin_s'] - begin_s} s before its owner's begin time"
@@ -124,8 +124,8 @@ def left_of_ours(job: Job, now: Now, unknown: Collection[str] = ()) -> Iterator[
 
 def _is_slurms_or_owners(event: Event, tale: Tale, job: Job) -> bool:
     """Whether a begin time ahead is the owner's, or Slurm's own after a requeue, or we could not have seen it."""
-    begin_s = event.data["now"].begin_s
-    is_slurms = begin_s == event.data["was"].begin_s and len(job.started_s) > 0
+    was, begin_s = event.data["was"], event.data["now"].begin_s
+    is_slurms = begin_s == was.begin_s and was.restarts > 0
     is_owners = job.own["begin_s"] in (begin_s, UNKNOWN)
     return tale.set_back_s > 0 or is_slurms or is_owners or tale.jobs.is_unseen(job, event.by, "begin_s")
 
