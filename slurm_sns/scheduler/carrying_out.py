@@ -6,14 +6,14 @@ Slurm has not accepted: Slurm may have put them on the job before it refused the
 """
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from slurm_sns.errors import Infeasible, Unreachable
 from slurm_sns.model import Action, Plan, Release, Start
 from slurm_sns.scheduler.agents.granting import Granting
 from slurm_sns.scheduler.cycle_input import Situation
-from slurm_sns.scheduler.gate.orders import GateOrder, OrderKind, Placement, follow_up, free, place, renew
+from slurm_sns.scheduler.gate.orders import GateOrder, OrderKind, Placement, free, place, renew
 from slurm_sns.scheduler.gate.status import Status
 from slurm_sns.scheduler.hearing import Hearing
 from slurm_sns.scheduler.observe.observed import UNREADABLE, ObservedJob
@@ -25,7 +25,6 @@ from slurm_sns.scheduler.sending import PolicyChange, Sending, described
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.snapshot.geometry import whole_memory_mb
 from slurm_sns.scheduler.stored_tries import StoredTries
-from slurm_sns.scheduler.survey import ASKED
 from slurm_sns.scheduler.tries import failed, not_started
 
 #: The most follow-ups in one cycle, users taking turns; the next cycle goes on.
@@ -56,6 +55,23 @@ class CarryingOut:
         self._renewed_s = float("-inf")  # a new scheduler makes up for the time in which none ran
         #: The nodes of placements that Slurm has refused or not answered, by job id.
         self._refused: dict[int, tuple[str, ...]] = {}
+
+    def refused(self, jobs: Iterable[ObservedJob]) -> frozenset[int]:
+        """Those of all jobs that have the nodes of a placement that Slurm did not accept, and no record of it.
+
+        A task may have been in its array's record when it was to be placed.
+        """
+        found: dict[int, int] = {}
+        for job in jobs:
+            key = self._refused_key(job)
+            is_there = set(self._refused.get(key, ())) == set(job.pinned_to)
+            if key in self._refused and is_there and job.record is not None and not job.record.is_placed:
+                found[key] = job.id
+        self._refused = {key: self._refused[key] for key in found}
+        return frozenset(found.values())
+
+    def _refused_key(self, job: ObservedJob) -> int:
+        return job.id if job.task is None or job.id in self._refused else task_id(*job.task)
 
     @property
     def renewed_per_minute(self) -> int:
@@ -111,38 +127,18 @@ class CarryingOut:
         """
         notes: dict[int, str] = {}
         jobs = {job.id: job for job in situation.observed}
-        self._refused = {job_id: nodes for job_id, nodes in self._refused.items() if _is_there(job_id, nodes, jobs)}
         wanted = [each for each in situation.follow_ups if each[0].kind is not OrderKind.UNBOOST]
-        wanted = [self._without_refused(order, why, jobs[order.job_id], situation) for order, why in wanted]
         in_turn = round_robin(wanted, lambda each: jobs[each[0].job_id].user_id, MOST_FOLLOW_UPS)
         for order, why in self._sending.follow_up(in_turn):
             notes[order.job_id] = why
             job, tries = jobs[order.job_id], self._tries.now
+            if order.nodes is not None:
+                self._refused.pop(self._refused_key(job), None)  # the same nodes are its owner's from now on
             if situation.statuses[job.id] is Status.OVERDUE and order.kind is OrderKind.REGATE:
                 tries[job.id] = not_started(job, tries.get(job.id), self._settings, self._clock.now())
             elif order.kind is OrderKind.FREE:
                 tries.pop(job.id, None)
         return notes
-
-    def _without_refused(
-        self, order: GateOrder, why: str, job: ObservedJob, situation: Situation
-    ) -> tuple[GateOrder, str]:
-        """The order for a job that has nodes of a placement that Slurm refused: gate it, and clear them.
-
-        If its owner has opened it since, or has asked for that, they are cleared as it is left to Slurm.
-        """
-        nodes = self._refused.get(job.id) or (self._refused.get(task_id(*job.task)) if job.task else None)
-        gate_s = None if job.record is None else job.record.gate_s
-        if situation.statuses[job.id] is Status.TAKEN and nodes and set(nodes) == set(job.pinned_to) and gate_s:
-            now_s = self._clock.now()
-            if follow_up(job, Status.TAKEN, None, now_s) != order:
-                return replace(order, nodes=()), why
-            if job.begin_s not in (0, gate_s) and job.begin_s <= now_s:
-                opened = free(replace(job, pinned_to=()), ASKED, now_s)
-                return (order, why) if opened is None else (replace(opened, nodes=()), f"left to Slurm: {ASKED}")
-            again = renew(job, max(gate_s, int(now_s) + situation.surveyed.lease.first_s), now_s, nodes)
-            return (order, why) if again is None else (again, "cleared the nodes of a placement that Slurm refused")
-        return order, why
 
     def unboost(self, situation: Situation) -> None:
         """Take the boost off jobs that have started.
@@ -266,11 +262,3 @@ class CarryingOut:
         """Log one line for a placed job, with the reason unless it equals that of the line before."""
         why = "" if previous is not None and previous.reason == start.reason else f": {start.reason}"
         self._log(f"job {job.label}: placed on {','.join(start.nodes)}{why}")
-
-
-def _is_there(job_id: int, nodes: tuple[str, ...], jobs: Mapping[int, ObservedJob]) -> bool:
-    """Whether the job, or a task that was an array's record's, has these nodes now."""
-    task = task_of(job_id)
-    if task is None:
-        return job_id in jobs and set(jobs[job_id].pinned_to) == set(nodes)
-    return any(job.task == task and set(job.pinned_to) == set(nodes) for job in jobs.values())

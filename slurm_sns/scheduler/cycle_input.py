@@ -98,15 +98,17 @@ def read_situation(
     active_before: Iterable[ActiveJob] = (),
     explorer: Explorer | None = None,
     asked: Collection[int] = (),
+    refused: Collection[int] = (),
 ) -> Situation:
     """The situation at this moment, for a scheduler with these tries and settings.
 
     Four values come from the cycle before: `backlog_before` and `active_before` are the backlog and the active jobs of
     its situation, `withholding` says for which users capacity was withheld after its plan, and `history` is what its
     policy wants to remember. `explorer` offers exploring runs; None where exploration is off. `asked` are the ids of
-    jobs whose owners ask to leave them to Slurm.
+    jobs whose owners ask to leave them to Slurm, `refused` those of jobs with the nodes of a placement that Slurm did
+    not accept.
     """
-    surveyed = survey(observation.jobs, tries, settings, now_s, asked)
+    surveyed = survey(observation.jobs, tries, settings, now_s, asked, refused=refused)
     planning = planning_snapshot(
         observation,
         surveyed,

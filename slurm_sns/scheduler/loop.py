@@ -138,8 +138,8 @@ class Scheduler:
         disabled = ports.kill_switch.is_on()
         imported = ports.profiles.load()
         self._hearing.spread_by(imported)
-        observed_s = ports.clock.now()  # a store that is locked may have kept us waiting
         observation = ports.state.observe()
+        observed_s = ports.clock.now()  # afterwards: what lies ahead is the owner's (gate.status)
         states = self._hearing.hear(observation, imported, observed_s)
         situation = self._read_situation(observation, states, observed_s)
         self._log_new_problems(situation)
@@ -199,6 +199,7 @@ class Scheduler:
             active_before=self._active,
             explorer=self._hearing.explorer(observation, states, now_s),
             asked=self._asked.take(),
+            refused=self._carrying_out.refused(observation.jobs),
         )
         self._tries.now = dict(situation.surveyed.tries)
         self._backlog, self._active = situation.backlog, situation.snapshot.active

@@ -5,10 +5,10 @@ snapshot.planning_snapshot.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from slurm_sns.scheduler.gate.leases import Leases, Renewal, leases, next_gate_s, renewals
-from slurm_sns.scheduler.gate.orders import GateOrder, follow_up, free
+from slurm_sns.scheduler.gate.orders import GateOrder, follow_up, free, renew
 from slurm_sns.scheduler.gate.status import Status, is_held, own_begin_s, statuses, waits_for_others
 from slurm_sns.scheduler.observe.arrays import busy_tasks, within_limits
 from slurm_sns.scheduler.observe.limit_retries import waiting_for_limits
@@ -63,12 +63,17 @@ def survey(
     settings: Settings,
     now_s: float,
     asked: Collection[int] = (),
+    *,
+    refused: Collection[int] = (),
 ) -> Survey:
     """What these jobs mean at this moment. The jobs with the ids `asked` are to be left to Slurm.
 
+    Those with the ids `refused` have the nodes of a placement that Slurm did not accept: each is what it would be
+    without them, and its order clears them.
     A gated job cannot be planned now if somebody holds it, if it waits for other jobs, for its owner's begin time or
     for the end of its pause, if its array's limit leaves no room, or if its owner has met a limit.
     """
+    jobs = [replace(job, pinned_to=()) if job.id in refused else job for job in jobs]
     status_of = statuses(jobs, now_s, settings.place_timeout_s)
     tries = still_meant(tries, jobs, status_of)
     gated = sum(status is Status.GATED for status in status_of.values())
@@ -83,6 +88,8 @@ def survey(
             order, why = free(job, ASKED, now_s), "left to Slurm, as its owner asked"
         else:
             order, why = _follow_up(job, status, tries.get(job.id), lease=lease, settings=settings, now_s=now_s)
+        if job.id in refused:
+            order, why = _cleared(job, order, why, lease, now_s)
         if order is not None:
             follow_ups.append((order, why))
         is_wanted = order is None and is_to_be_planned(job, status, settings)
@@ -157,6 +164,17 @@ def _follow_up(
     if status is Status.LAPSED and gate_s is not None:
         return None, ""  # among the renewals, which are sent first
     return follow_up(job, status, gate_s, now_s), _why(job, status)
+
+
+def _cleared(
+    job: ObservedJob, order: GateOrder | None, why: str, lease: Leases, now_s: float
+) -> tuple[GateOrder | None, str]:
+    """The order that also clears the nodes of a refused placement, and why it is sent; None for a job of others."""
+    if order is None:
+        gate_s = next_gate_s(job, now_s, lease)
+        order = free(job, "deadline", now_s) if gate_s is None else renew(job, gate_s, now_s)
+        why = "cleared the nodes of a placement that Slurm refused"
+    return (order, why) if order is None else (replace(order, nodes=()), why)
 
 
 def _why(job: ObservedJob, status: Status) -> str:

@@ -62,6 +62,7 @@ STUBBORN = "trap '' TERM; while :; do sleep 1; done"
 #: Undoes what an unfinished case has left: a drained node, reservations, limits. Slurm refuses what is undone already.
 RESTORE = """
 scontrol update NodeName=c1 State=RESUME
+scontrol update PartitionName=main Nodes=c[1-4]
 for name in now later; do scontrol delete ReservationName=$name; done
 sacctmgr -i modify account where name=chemistry set GrpTRES=cpu=-1
 sacctmgr -i modify user where name=bob set MaxJobs=-1
@@ -234,14 +235,10 @@ def _goes_on(slurm: OnCluster, case: Running, name: str, left: dict[str, Iterato
     return case.done > done
 
 
-#: The nodes that some cases fill, drain or reserve: jobs of partition main that Slurm starts keep off them.
-KEPT_FREE = "NodeName=c1,c2"
-
-
 @contextmanager
 def prepared(cluster: Cluster) -> Iterator[OnCluster]:
-    """The cluster with the table's own partitions."""
-    cluster.run(f"scontrol update {KEPT_FREE} Weight=100")
+    """The cluster with the table's own partitions, and main on the nodes that the table has for it."""
+    cluster.run(f"scontrol update PartitionName=main Nodes={','.join(PARTITIONS['main'])}")
     own = [name for name in PARTITIONS if len(name) == 1]
     for name in own:
         fields = f"Nodes={','.join(PARTITIONS[name])} PriorityTier={TIERS.get(name, 1)}"
@@ -252,7 +249,7 @@ def prepared(cluster: Cluster) -> Iterator[OnCluster]:
         yield slurm
     finally:
         slurm.close()
-        cluster.run(f"scancel -u alice; scancel -u bob; {RESTORE}; scontrol update {KEPT_FREE} Weight=1")
+        cluster.run(f"scancel -u alice; scancel -u bob; {RESTORE}")
         cluster.wait_for("no jobs", lambda: not cluster.run("squeue -a -h").strip())
         cluster.run("\n".join(f"scontrol delete PartitionName={name} || true" for name in own))
 

@@ -339,6 +339,17 @@ def test_the_nodes_of_a_refused_placement_are_cleared_where_the_owner_has_opened
     assert site.slurm.status(1) == ((), False, "opened-by-its-owner")
 
 
+def test_the_nodes_of_a_refused_placement_are_cleared_where_the_owner_wants_the_job_to_begin_later(site: Site) -> None:
+    site = Site(Half({"c1": 4}))
+    site.slurm.submit(1)
+    scheduler = site.scheduler(ENFORCE)
+    scheduler.cycle()
+    site.slurm.change(1, begin_s=int(NOW) + 3000)
+    scheduler.cycle()
+    job = site.slurm.jobs[1]
+    assert (job.pinned_to, job.begin_s, job.record.begin_s) == ((), int(NOW) + 3000, int(NOW) + 3000)
+
+
 def test_a_job_that_is_gone_at_its_turn_is_a_refusal_like_any_other(site: Site) -> None:
     site.slurm.submit(1, 1)
     scheduler = site.scheduler(ENFORCE)

@@ -274,15 +274,16 @@ ARRAY = st.sampled_from(
     st.lists(ARRAY, min_size=6, max_size=6),
     ANY_TRIES,
     st.sampled_from([ENFORCE, ADVISE, OBSERVE]),
-    st.sets(st.integers(1, 9), max_size=2),
+    st.tuples(*[st.sets(st.integers(1, 9), max_size=2)] * 2),
 )
 def test_whatever_jobs_there_are_each_has_one_status_and_no_more_than_one_order(
-    jobs, arrays, tries, mode, asked
+    jobs, arrays, tries, mode, named
 ) -> None:
+    asked, refused = named
     jobs = [replace(each, user_id=each.id, **array) for each, array in zip(jobs, arrays, strict=False)]
     known = {each.job_id: each for each in tries}
-    seen = survey(jobs, known, mode, GATES_NOW, asked)
-    assert seen == survey(jobs, known, mode, GATES_NOW, asked), "the same values give the same result"
+    seen = survey(jobs, known, mode, GATES_NOW, asked, refused=refused)
+    assert seen == survey(jobs, known, mode, GATES_NOW, asked, refused=refused), "the same values give the same result"
     assert seen.statuses.keys() == {each.id for each in jobs}
     ordered = [order.job_id for order, _ in seen.follow_ups]
     assert len(ordered) == len(set(ordered))

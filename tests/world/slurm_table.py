@@ -5,18 +5,19 @@ seen on the model with what is seen on the mini cluster. There all cases run at 
 own and, where it fills or changes nodes, nodes of its own:
 
     partition   nodes    used for
-    main        c1-c4    managed: the submit filter gates the jobs for a minute. Only to be placed on c3 and c4
+    main        c3, c4   managed: the submit filter gates the jobs for a minute, then Slurm may start them
     t, u, v     c3, c4   small jobs; u also with limits that do not concern them
     d           c4       a partition whose state and limits are changed
     q, y, z     s1       jobs that wait behind others; z has the PriorityTier 5
     x           s2, c4   the same, on nodes of others: its case runs alone
     r           c2       reservations, whole nodes
     w           c1       suspended jobs, drained and dead nodes
+    k           c1, c3   a job that waits for such a node
 """
 
 #: The nodes of the mini cluster's partitions, and of those that the table adds to it: their names have one letter.
 PARTITIONS = {
-    "main": ("c1", "c2", "c3", "c4"),
+    "main": ("c3", "c4"),
     "small": ("s1", "s2"),
     "plain": ("c1", "c2", "c3", "c4", "s1", "s2"),
     "t": ("c3", "c4"),
@@ -25,6 +26,7 @@ PARTITIONS = {
     "q": ("s1",),
     "r": ("c2",),
     "w": ("c1",),
+    "k": ("c1", "c3"),
     "x": ("s2", "c4"),
     "v": ("c4",),
     "y": ("s1",),
@@ -618,7 +620,7 @@ a completing job takes little
 alone: nothing starts where a job is completing
     alice: submit a -p w -n1 stubborn=1
     until a running
-    alice: submit b -n1
+    alice: submit b -p w -n1 --begin=now+3600
     alice: cancel a
     until a completing
     slurm: place b c1
@@ -811,7 +813,7 @@ a suspended job keeps its memory, and a dead node loses its jobs
     until e ReqNodeNotAvail
     see d but reason
     see e
-    alice: submit f -n1
+    alice: submit f -p k -n1 --begin=now+3600
     slurm: place f c1
     until f ReqNodeNotAvail
     see f

@@ -157,20 +157,14 @@ def free(job: ObservedJob, why: str, now_s: float) -> GateOrder | None:
     return _taken_back(job, record, OrderKind.FREE, freed, _opened_s(job, record, now_s))
 
 
-def renew(job: ObservedJob, gate_s: int, now_s: float, refused_nodes: tuple[str, ...] = ()) -> GateOrder | None:
-    """Move the gate of a job that is not placed to `gate_s`; None if it has no record, is placed or is Slurm's.
-
-    `refused_nodes` are those of a placement that Slurm has refused or not answered since: it may have put them on the
-    job before it refused the rest. They are cleared if they are all that the node list has.
-    """
+def renew(job: ObservedJob, gate_s: int, now_s: float) -> GateOrder | None:
+    """Move the gate of a job that is not placed to `gate_s`; None if it has no record, is placed or is Slurm's."""
     record = job.record
     if record is None or record.is_slurms or record.is_placed:
         return None
     gated = replace(_unplaced(record, job), gate_s=gate_s, begin_s=_begin_s(job, record, now_s))
-    is_left = bool(refused_nodes) and set(job.pinned_to) == set(refused_nodes)
     comment = records.written(job.admin_comment, gated)
-    nodes = () if is_left else None
-    return GateOrder(job.id, OrderKind.RENEW, comment, gate_s, nodes=nodes, address=job.task_address)
+    return GateOrder(job.id, OrderKind.RENEW, comment, gate_s, address=job.task_address)
 
 
 def unboost(job: ObservedJob) -> GateOrder | None:

@@ -246,12 +246,6 @@ def test_a_job_whose_gate_would_be_beyond_its_deadline_is_freed(job):
     assert "free=deadline" in order.admin_comment
 
 
-def test_nodes_that_a_refused_placement_left_are_cleared_and_the_owners_are_not():
-    assert orders.renew(gated(pinned_to=("c2", "c1")), _LATER, NOW, ("c1", "c2")).nodes == ()
-    assert orders.renew(gated(pinned_to=("c1",)), _LATER, NOW, ("c1", "c2")).nodes is None
-    assert orders.renew(gated(), _LATER, NOW).nodes is None
-
-
 def test_nobody_renews_or_gates_a_job_that_is_slurms_or_placed_or_not_ours():
     slurms = job_with(Record(free_why="advise"))
     assert orders.renew(slurms, _LATER, NOW) is orders.regate(slurms, _LATER, NOW) is None
