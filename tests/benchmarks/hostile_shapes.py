@@ -74,6 +74,7 @@ def _job(identity: int, user_id: int, tasks: int, memory_per_cpu_mb: int, hints:
         partitions=(PARTITION,),
         admin_comment=segment(Record(hints, gate_s=GATE)),
         begin_s=GATE,
+        priority=1000,
         tasks=tasks,
         cpus=tasks,
         memory_per_cpu_mb=memory_per_cpu_mb,

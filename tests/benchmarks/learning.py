@@ -81,6 +81,7 @@ def job(identity: int, programs: int) -> ObservedJob:
         partitions=(PARTITION,),
         admin_comment=f"sns:2 program=p{identity % programs} g={GATE}",
         begin_s=GATE,
+        priority=1000,
         tasks=PROCESSES,
         cpus=PROCESSES,
         memory_per_cpu_mb=1000,

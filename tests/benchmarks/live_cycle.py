@@ -88,6 +88,8 @@ def profiled(jobs: int, nodes: int, busy: float, repeat: int) -> dict:
         return read_situation(observation, {}, settings, jobs, spreading).snapshot
 
     snapshot = look()
+    if len(snapshot.waiting) != jobs:
+        raise SystemExit(f"only {len(snapshot.waiting)} of {jobs} jobs are planned")
     measures = of_plan(policy, snapshot, repeat)
     return {
         "kinds_of_jobs": len({job.alternatives for job in snapshot.waiting}),

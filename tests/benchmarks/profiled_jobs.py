@@ -64,6 +64,7 @@ def _job(number: int, rng: np.random.Generator) -> ObservedJob:
         partitions=(PARTITION,),
         admin_comment=segment(Record(hints, gate_s=GATE)),
         begin_s=GATE,
+        priority=1000,
         tasks=tasks,
         memory_per_node_mb=memory_gb * 1024,
         walltime_s=3600,
