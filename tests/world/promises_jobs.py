@@ -82,6 +82,26 @@ def as_seen(now: Now, name: str) -> Any:
     return text_beside(value) if name == "admin_comment" else value
 
 
+#: What a placement gives, and the words of the mark for it.
+GIVEN = {"nodes": ("n",), "gres": ("w", "bw"), "memory": ("mg",), "tasks_per_node": ("tg",)}
+
+
+def _is_given(now: Now, name: str, words: Mapping[str, str]) -> bool:
+    """Whether a field is what our mark says that we gave: then it counts as ours, whoever wrote it."""
+    if not any(word in words for word in GIVEN[name]):
+        return False
+    given = [words.get(word, "0") for word in GIVEN[name]]
+    match name:
+        case "nodes":
+            return set(now.nodes) == set(given[0].split(","))
+        case "gres":
+            return [str(amount) for amount in now.gres[:2]] == given
+        case "memory":
+            return given[0] in map(str, now.memory)
+        case _:
+            return given[0] == str(now.tasks_per_node)
+
+
 @dataclass
 class Job:
     """One job record. Moments are steady seconds.
@@ -234,7 +254,8 @@ class Jobs:
             if name is None:
                 continue
             was_ours = getattr(before, name) == getattr(now, name) and as_seen(before, name) != job.own[name]
-            job.own[name] = UNKNOWN if was_ours else as_seen(now, name)
+            is_unknown = was_ours or (name in GIVEN and _is_given(now, name, job.mark or {}))
+            job.own[name] = UNKNOWN if is_unknown else as_seen(now, name)
             job.people_s[name] = event.at_s
         if "Extra" in event.data["fields"]:
             job.own_extra = now.extra
