@@ -307,8 +307,8 @@ one_patch(
     "nodes of a refused placement stay",
     "The nodes of a placement that Slurm refused in the middle are taken for the owner's.",
     carrying_out.CarryingOut,
-    "_without_refused",
-    lambda _: lambda _self, order, why, *_given: (order, why),
+    "refused",
+    lambda _: lambda *_: frozenset(),
 )
 one_patch(
     "owner's begin time forgotten",
