@@ -31,8 +31,9 @@ def check(cluster: Cluster) -> None:
     placed = cluster.submit_all([(f"{SMALL} --extra='sns:1 nice=5'", "sleep 1")] * 6)
     owner_held = cluster.submit_all([(f"{SMALL} -H --extra=sns:1", "sleep 1")] * 5)
     admin_held = cluster.submit_all([(f"{SMALL} --extra=sns:1", "sleep 1")] * 4)
-    running = cluster.submit_all([("-n1 --extra=sns:1", "sleep 30")] * 4)
+    running = cluster.submit_all([("-n1 --extra=sns:1", "sleep 60")] * 4)
     plain = cluster.submit_all([(SMALL, "sleep 1")] * 2)
+    cluster.wait_for("they run", lambda: {cluster.jobs()[number].state for number in running} == {"RUNNING"})
     update = f"scontrol update Nice={BOOST} ReqNodeList=s1 JobId="
     cluster.run("; ".join(f"{update}{number}" for number in (*placed, *owner_held)))
     cluster.run("; ".join(f"scontrol update Nice={BOOST} JobId={number}" for number in running))
@@ -55,7 +56,9 @@ def check(cluster: Cluster) -> None:
     assert {own[number] for number in (*owner_held, *held)} == {0}
     assert cluster.run("sns adopt").strip() == "no job of the version before waits"
 
-    cluster.run("sns enable; sns-daemon start watchdog; sns-daemon start scheduler")
+    cluster.run("sns enable; sns-daemon start scheduler")
+    cluster.wait_for_scheduler()
+    cluster.run("sns-daemon start watchdog")
     cluster.run("scontrol update NodeName=s[1-2] State=RESUME")
     ended = cluster.wait_for_end((*held, *advised, *placed, *plain))
     assert all(ended[number].state == "COMPLETED" for number in (*held, *advised, *placed, *plain))

@@ -41,4 +41,7 @@ def adopt(config: Config = DEFAULT_CONFIG) -> None:
     told = ", ".join(f"{number} {name}" for name, number in sorted(counts.items()))
     print(told or "no job of the version before waits")
     if counts:
-        print("now start the scheduler and the watchdog: a gate that nobody renews opens by itself")
+        print(
+            "now start the scheduler: a gate that nobody renews opens by itself; once `sns status` answers, start "
+            "the watchdog: it gives all to Slurm while it finds no heartbeat"
+        )
