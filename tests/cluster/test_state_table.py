@@ -242,7 +242,9 @@ def test_what_an_owner_changes_in_a_placed_job_is_honoured_and_no_store_is_neede
     assert max(seen[each].priority for each in (moved, cleared, later, asked)) < LEAST_BOOSTED
     assert seen[later].begin_s == record(seen[later]).begin_s == record(seen[later]).gate_s
 
-    # The store is lost: the record in the job says what it is. A clean stop leaves every job to Slurm as it was.
+    # The store is lost: the record in the job says what it is. A clean stop leaves every job to Slurm as it was. (The
+    # watchdog would free jobs when the scheduler starts in more than the heartbeat's timeout.)
+    cluster.daemon("stop", "watchdog")
     cluster.daemon("kill", "scheduler")
     cluster.run("mkdir -p /tmp/away; mv /var/lib/sns/sns.db* /tmp/away")
     cluster.daemon("start", "scheduler", config="/tmp/sns-patient.yaml")
