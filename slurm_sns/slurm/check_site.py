@@ -14,6 +14,8 @@ from slurm_sns.slurm import option_lists
 from slurm_sns.slurm.check_finding import Finding
 from slurm_sns.slurm.conf_text import Line
 from slurm_sns.slurm.site import Site, SitePartition
+from slurm_sns.submit import record as records
+from slurm_sns.submit.record import UNREADABLE
 
 #: Slurm's default is 30 s; the example of conf/sns.yaml has 60.
 MOST_BF_INTERVAL_S = 60
@@ -31,6 +33,7 @@ def rules(config: Config, site: Site) -> Iterator[Finding]:
     yield _weights(site)
     yield _extra(site)
     yield _expedited(site)
+    yield _admin_comments(site)
     yield _backfill(site)
 
 
@@ -154,6 +157,28 @@ def _expedited(site: Site) -> Finding:
         found=f"SlurmctldParameters={word}" if is_on else "",
         wanted=f"no {word}",
         advice="a job with --requeue=expedite is started again by Slurm at once, on any nodes",
+    )
+
+
+def _admin_comments(site: Site) -> Finding:
+    foreign = list(filter(None, map(records.others, site.admin_comments)))
+    spoilt = sum(
+        (read := records.read(text)) is not None and read.free_why == UNREADABLE for text in site.admin_comments
+    )
+    found = (
+        [f"{len(foreign)} waiting or running jobs have other text in it, such as {foreign[0][:40]!r}"]
+        if foreign
+        else []
+    )
+    found += [f"{spoilt} have a record that cannot be read"] if spoilt else []
+    return Finding(
+        ok=True,
+        warning=bool(found),
+        what="only slurm_sns writes the AdminComment of jobs that wait or run",
+        found=", ".join(found),
+        wanted="no other text",
+        advice="what else writes it must keep the segment that begins with sns:2, up to the next ; or newline: a job "
+        "without it is no longer managed",
     )
 
 

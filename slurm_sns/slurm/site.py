@@ -6,7 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from slurm_sns.scheduler.observe.observed import NO_PREEMPTION, ObservedNode, ObservedPartition, PreemptionRules
+from slurm_sns.scheduler.observe.observed import (
+    NO_PREEMPTION,
+    JobState,
+    ObservedNode,
+    ObservedPartition,
+    PreemptionRules,
+)
 from slurm_sns.slurm import translate
 from slurm_sns.slurm.api import answers, pyslurm
 from slurm_sns.slurm.commands import run
@@ -35,7 +41,8 @@ class Site:
     `built_for` the release that pyslurm was compiled against (empty: unknown). `partitions` says of each whether it is
     the default one. `keeps_accounts` is True with accounting in slurmdbd. `federation` is the name of the cluster's
     federation, empty for none; `priority_weights` is the sum of all PriorityWeight options. `priority_type` and
-    `site_factor_plugin` are PriorityType and PrioritySiteFactorPlugin, empty if unset.
+    `site_factor_plugin` are PriorityType and PrioritySiteFactorPlugin, empty if unset. `admin_comments` are the
+    AdminComment texts of the jobs that wait or run.
     """
 
     version: str
@@ -56,6 +63,7 @@ class Site:
     site_factor_plugin: str = ""
     priority_weights: int = 0
     federation: str = ""
+    admin_comments: tuple[str, ...] = ()
 
     @property
     def has_boost(self) -> bool:
@@ -80,6 +88,7 @@ def read_site() -> Site:
         running = api.slurmctld.Config.load()
         partitions = api.Partitions.load()
         nodes = api.Nodes.load()
+        jobs = [translate.job(record) for record in api.Jobs.load().values()]
     return Site(
         version=running.version,
         library=_library(),
@@ -106,6 +115,9 @@ def read_site() -> Site:
         site_factor_plugin=running.priority_site_factor_plugin or "",
         priority_weights=_weights(running),
         federation=federation_of(run("scontrol", "show", "federation")),
+        admin_comments=tuple(
+            job.admin_comment for job in jobs if job.admin_comment and job.state is not JobState.ENDED
+        ),
     )
 
 

@@ -134,6 +134,11 @@ def written(admin_comment: str, record: Record) -> str:
     return admin_comment[: first.start()] + new + _SEGMENT.sub("", admin_comment[first.end() :])
 
 
+def others(admin_comment: str) -> str:
+    """The text of AdminComment outside of our segments: what another program has written."""
+    return _SEGMENT.sub("", admin_comment).strip(" \t\n;")
+
+
 def segment(record: Record) -> str:
     """The segment of this record, in the one form that `read` accepts."""
     memory = record.own_memory

@@ -98,6 +98,10 @@ def test_a_cluster_of_a_federation_is_not_to_be_managed(config) -> None:
             {"options": {"SlurmctldParameters": ("enable_expedited_requeue",)}},
             "SlurmctldParameters=enable_expedited_requeue",
         ),
+        (
+            {"admin_comments": ("sns:2 g=1", "site: ok;sns:2 free=x", "\x1b[31mmine;", "sns:2 g=?")},
+            "2 waiting or running jobs have other text in it, such as 'site: ok', 1 have a record that cannot be read",
+        ),
         ({"options": {"SchedulerParameters": ("bf_interval=600",)}}, "bf_interval=600"),
         ({"preemption": PreemptionRules("preempt/qos", "REQUEUE")}, "those whose QOS may"),
         ({"preemption": PreemptionRules("preempt/qos", "WITHIN,REQUEUE")}, "PreemptMode is WITHIN,REQUEUE"),
@@ -132,7 +136,10 @@ def test_the_sites_rules_are_read_of_the_running_slurm(pyslurm, mocker) -> None:
     shown = recorded.partition(**rules, max_cpus_per_socket="UNLIMITED", is_default=True)
     pyslurm.Partitions.load.return_value = {"main": shown}
     pyslurm.Nodes.load.return_value = {}
+    jobs = [recorded.job(admin_comment="sns:2 g=1"), recorded.job(), recorded.job(admin_comment="x", state="COMPLETED")]
+    pyslurm.Jobs.load.return_value = dict(enumerate(jobs))
     seen = reading.read_site()
+    assert seen.admin_comments == ("sns:2 g=1",)
     assert [(each.oversubscribe, each.is_user_exclusive, each.cpus_per_node) for each in seen.rules] == [
         ("YES:4", True, 8)
     ]
