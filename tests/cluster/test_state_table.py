@@ -45,6 +45,11 @@ def record(job: Seen) -> Record:
     return job.record or Record()
 
 
+def has_lease(job: Seen) -> bool:
+    """Whether its first gate, a minute after the submission, has been renewed: the next one is due in an hour."""
+    return job.begin_s > job.submit_s + 600
+
+
 def free_why(cluster: Cluster, number: int) -> str:
     return record(cluster.job(number)).free_why
 
@@ -84,6 +89,8 @@ def test_what_people_do_to_a_gated_job_does_what_slurms_manual_says(cluster: Clu
     wait_for_state(cluster, [gated, held, admins, now, asked, soon, unmarked, later, due], "waiting")
     wait_for_state(cluster, [own], "held")
     # Row 11: squeue shows what a job with a begin time shows, and its priority. The owner's own time is the gate.
+    leased = [gated, held, admins, now, asked, soon, unmarked, own]
+    cluster.wait_for("first gates are renewed", lambda: all(has_lease(cluster.job(each)) for each in leased))
     cluster.wait_for("Slurm says so", lambda: cluster.job(gated).reason == "BeginTime")
     seen = cluster.jobs()
     assert seen[gated].begin_s == record(seen[gated]).gate_s
