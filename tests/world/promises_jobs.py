@@ -261,10 +261,11 @@ class Jobs:
             job.own_extra = now.extra
         if "StartTime" in event.data["fields"]:
             words = job.mark or {}
-            if now.restarts > int(words.get("r", 0)) or words.get("g") == str(now.begin_s):
-                job.own["begin_s"] = UNKNOWN  # Slurm has given it a begin time, too, or ours happens to be the same
+            is_requeued = now.restarts > int(words.get("r", 0))  # Slurm has given it a begin time, too
+            if is_requeued or words.get("g") == str(now.begin_s):  # or ours happens to be the same
+                job.own["begin_s"] = UNKNOWN
             is_simple = not (job.asked.get("dependency") or job.now.array[0])
-            job.is_opened = now.begin_s <= event.wall_s and is_simple and not job.is_placed
+            job.is_opened = now.begin_s <= event.wall_s and is_simple and not job.is_placed and not is_requeued
             if now.begin_s <= event.wall_s and not is_simple:
                 job.own["begin_s"] = UNKNOWN  # Slurm may forget it, and then it looks as if a gate had lapsed
         if "AdminComment" in event.data["fields"] and mark(before.admin_comment) != mark(now.admin_comment):
