@@ -22,9 +22,7 @@ def written(event: Event, tale: Tale) -> Iterator[str]:
         return
     job = tale.jobs.of[event.job]
     told = f"{event.by} at {event.at_s:.3f} s, job {job.id}"
-    job.is_mixed |= any(
-        name != event.by and at_s >= tale.jobs.looked_s.get(event.by, -inf) for name, at_s in job.written_s.items()
-    )
+    job.is_mixed |= _meets(event, tale, job)
     yield from _not_ours(event, tale, job, told)
     yield from _overwritten(event, tale, job, told)
     yield from _owners_time(event, tale, job, told)
@@ -57,13 +55,20 @@ def _overwritten(event: Event, tale: Tale, job: Job, told: str) -> Iterator[str]
     """What people have written stays, unless they wrote it after our look."""
     was, now = event.data["was"], event.data["now"]
     for name in ("extra", "admin_comment"):
-        if as_seen(was, name) != as_seen(now, name) and not tale.jobs.is_unseen(job, event.by, name):
+        is_unseen = tale.jobs.is_unseen(job, event.by, name) or _meets(event, tale, job)
+        if as_seen(was, name) != as_seen(now, name) and not is_unseen:
             yield f"overwritten: {told}: {name} {getattr(was, name)!r}, now {getattr(now, name)!r}"
     for name in ("nodes", "gres", "memory", "tasks_per_node"):
         before, after, own = getattr(was, name), getattr(now, name), job.own[name]
         may_replace = _places(event) if name in ("memory", "tasks_per_node") else own in ((), (0, 0, ()))
         if before != after and before == own and not (may_replace or tale.jobs.is_unseen(job, event.by, name)):
             yield f"overwritten: {told}: its owner's {name} {before}, now {after}"
+
+
+def _meets(event: Event, tale: Tale, job: Job) -> bool:
+    """Whether another daemon of ours has changed the job since this one looked."""
+    looked_s = tale.jobs.looked_s.get(event.by, -inf)
+    return any(name != event.by and at_s >= looked_s for name, at_s in job.written_s.items())
 
 
 def _places(event: Event) -> bool:
