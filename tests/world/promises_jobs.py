@@ -240,6 +240,8 @@ class Jobs:
         elif kind == "requeue":
             job.allowed += 1
             job.is_opened, job.waits_s = False, inf
+            if self.is_unseen(job, "scheduler", "begin_s"):
+                job.own["begin_s"] = UNKNOWN  # it looks like the time that Slurm gives a requeued job
         elif kind == "waits":
             job.waits_s = event.at_s
         job.is_gone = kind == "purge"
