@@ -225,7 +225,7 @@ class Jobs:
         if kind == "update" and by not in OURS:
             self._edited(event, job, before)
         elif kind in ("hold", "release"):
-            if job.is_opened:
+            if job.is_opened or job.now.begin_s != before.begin_s:  # Slurm has forgotten a begin time that is past
                 job.own["begin_s"] = UNKNOWN
             job.own_hold = job.now.hold if job.now.hold in ("user", "admin") else ""
             job.is_opened = False
@@ -240,8 +240,9 @@ class Jobs:
         elif kind == "requeue":
             job.allowed += 1
             job.is_opened, job.waits_s = False, inf
-            if self.is_unseen(job, "scheduler", "begin_s"):
-                job.own["begin_s"] = UNKNOWN  # it looks like the time that Slurm gives a requeued job
+            words = job.mark or {}
+            if str(job.own["begin_s"]) not in (words.get("b"), words.get("g")) and job.begins_later(event.wall_s):
+                job.own["begin_s"] = UNKNOWN  # not on record yet, it looks like the time that Slurm gives a requeued job
         elif kind == "waits":
             job.waits_s = event.at_s
         job.is_gone = kind == "purge"
