@@ -242,7 +242,7 @@ class Jobs:
             job.is_opened, job.waits_s = False, inf
             words = job.mark or {}
             if str(job.own["begin_s"]) not in (words.get("b"), words.get("g")) and job.begins_later(event.wall_s):
-                job.own["begin_s"] = UNKNOWN  # not on record yet, it looks like the time that Slurm gives a requeued job
+                job.own["begin_s"] = UNKNOWN  # not on record yet, it looks like Slurm's own delay
         elif kind == "waits":
             job.waits_s = event.at_s
         job.is_gone = kind == "purge"
