@@ -15,7 +15,6 @@ from slurm_sns.slurm.check_finding import Finding
 from slurm_sns.slurm.conf_text import Line
 from slurm_sns.slurm.site import Site, SitePartition
 from slurm_sns.submit import record as records
-from slurm_sns.submit.record import UNREADABLE
 
 #: Slurm's default is 30 s; the example of conf/sns.yaml has 60.
 MOST_BF_INTERVAL_S = 60
@@ -161,16 +160,13 @@ def _expedited(site: Site) -> Finding:
 
 
 def _admin_comments(site: Site) -> Finding:
-    foreign = list(filter(None, map(records.others, site.admin_comments)))
-    spoilt = sum(
-        (read := records.read(text)) is not None and read.free_why == UNREADABLE for text in site.admin_comments
-    )
-    found = (
-        [f"{len(foreign)} waiting or running jobs have other text in it, such as {foreign[0][:40]!r}"]
-        if foreign
-        else []
-    )
-    found += [f"{spoilt} have a record that cannot be read"] if spoilt else []
+    others = [other for text in site.admin_comments if (other := records.others(text))]
+    unreadable = [text for text in site.admin_comments if records.read(text) == records.UNREADABLE_RECORD]
+    found = []
+    if others:
+        found.append(f"{len(others)} waiting or running jobs have other text in it, such as {others[0][:40]!r}")
+    if unreadable:
+        found.append(f"{len(unreadable)} have a record that cannot be read")
     return Finding(
         ok=True,
         warning=bool(found),

@@ -118,7 +118,7 @@ def read(admin_comment: str) -> Record | None:
     segments = _SEGMENT.findall(admin_comment) if PREFIX in admin_comment else []
     if not segments:
         return None
-    return _UNREADABLE if len(segments) > 1 else _read_segment(segments[0])
+    return UNREADABLE_RECORD if len(segments) > 1 else _read_segment(segments[0])
 
 
 def written(admin_comment: str, record: Record) -> str:
@@ -177,22 +177,23 @@ def reason(text: str) -> str:
     return "-".join(words)[:MOST_WHY].strip("-") or "unknown"
 
 
-_UNREADABLE = Record(free_why=UNREADABLE)
+#: What a segment reads as that is not in the one form.
+UNREADABLE_RECORD = Record(free_why=UNREADABLE)
 
 
 @lru_cache(maxsize=MOST_KNOWN)
 def _read_segment(text: str) -> Record:
     if len(text) > MOST_LETTERS:
-        return _UNREADABLE
+        return UNREADABLE_RECORD
     first, *words = text.split(" ")
     values = dict(word.split("=", 1) for word in words if "=" in word)
     if first != BEGIN or not _valid(values):
-        return _UNREADABLE
+        return UNREADABLE_RECORD
     record = _record(_hints(values, words), values)
     # Order, duplicates, unknown words and leading zeros are decided here. What is placed has nodes, and what is Slurm's
     # has none.
     is_whole = segment(record) == text and _is_consistent(record)
-    return record if is_whole else _UNREADABLE
+    return record if is_whole else UNREADABLE_RECORD
 
 
 def _valid(values: dict[str, str]) -> bool:
