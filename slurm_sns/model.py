@@ -1,7 +1,7 @@
 """The values that all other modules exchange: resources, nodes, jobs, the snapshot, actions and the plan.
 
 Units: memory in MiB, cores are Slurm cores (not CPUs), ways are last-level-cache ways per node, bandwidth in whole
-GB/s, times in seconds (live: Unix seconds). CLOSIDs are explained in policies/sns/closids.py. All values are immutable:
+GB/s, times in seconds (live: Unix seconds). CLOSIDs are explained in closids.py. All values are immutable:
 a policy cannot change what it is given.
 """
 

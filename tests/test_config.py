@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from slurm_sns.config import Config, Nodes, grammar, load
 from slurm_sns.config.settings import Section, Settings
 from slurm_sns.errors import BadInput
+from slurm_sns.package_files import shared_path
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.placement.heuristics import HEURISTICS
 from slurm_sns.policies.registry import live_policies
-from slurm_sns.resources import shared_path
 from slurm_sns.submit.table import NodeShape
 
 SMALLEST = """\

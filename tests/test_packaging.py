@@ -65,9 +65,9 @@ def test_the_installed_command_renders_what_the_checkout_renders(
 
 def test_it_runs_from_the_wheel_alone(installed: Path, environment: dict[str, str], tmp_path: Path) -> None:
     program = (
-        "import slurm_sns, slurm_sns.resources as r; print(slurm_sns.__file__); print(r.shared_path('conf/sns.yaml'))"
+        "import slurm_sns, slurm_sns.package_files as p; print(slurm_sns.__file__, p.shared_path('conf/sns.yaml'))"
     )
-    for line in run(installed / "python", "-c", program, cwd=tmp_path, env=environment).splitlines():
+    for line in run(installed / "python", "-c", program, cwd=tmp_path, env=environment).split():
         assert Path(line).is_relative_to(installed.parent)
 
 

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 
 from pydantic_core import PydanticCustomError
 
+from slurm_sns.closids import FEWEST, KEPT
 from slurm_sns.config.settings import Settings
-from slurm_sns.policies.sns.closids import FEWEST, KEPT
 from slurm_sns.submit.table import NodeShape, first_lease_s
 
 

@@ -17,6 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 
+from slurm_sns.closids import closids_for_jobs
 from slurm_sns.errors import SnsError
 from slurm_sns.node.bandwidth_needs import BandwidthNeeds
 from slurm_sns.node.group_writes import SHARED, group_of, group_writes, job_of, masks
@@ -24,9 +25,8 @@ from slurm_sns.node.resctrl.errors import CannotMake, Gone
 from slurm_sns.node.resctrl.groups import Groups
 from slurm_sns.node.resctrl.machine import Machine
 from slurm_sns.node.resctrl.schemata import lines
-from slurm_sns.policies.sns.closids import closids_for_jobs
-from slurm_sns.policies.sns.way_layout import Layout, Shape
-from slurm_sns.policies.sns.way_masks import Span, spans, union, window
+from slurm_sns.node.ways.layout import Layout, Shape
+from slurm_sns.node.ways.masks import Span, spans, union, window
 
 
 @dataclass(frozen=True)

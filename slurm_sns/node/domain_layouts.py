@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from slurm_sns.policies.sns.way_layout import Layout, Need, Shape, layout
+from slurm_sns.node.ways.layout import Layout, Need, Shape, layout
 
 
 class DomainNeed(NamedTuple):

@@ -12,8 +12,8 @@ from slurm_sns.node.bandwidth_needs import BandwidthNeeds
 from slurm_sns.node.resctrl.machine import Machine
 from slurm_sns.node.resctrl.schemata import Schemata
 from slurm_sns.node.transition import Part, Step, transition
-from slurm_sns.policies.sns.way_layout import Layout, Shape
-from slurm_sns.policies.sns.way_masks import union
+from slurm_sns.node.ways.layout import Layout, Shape
+from slurm_sns.node.ways.masks import union
 
 #: The group of all jobs without ways of their own, of pass-through jobs and of the system.
 SHARED = "shared"

@@ -20,8 +20,8 @@ Being moved for a moment costs a job next to nothing: its lines in the old ways 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from slurm_sns.policies.sns.way_layout import Shape
-from slurm_sns.policies.sns.way_masks import is_usable, spans, union, window
+from slurm_sns.node.ways.layout import Shape
+from slurm_sns.node.ways.masks import is_usable, spans, union, window
 
 
 class Part(NamedTuple):

@@ -6,9 +6,9 @@ there are in all, what MB values mean. `sns check` compares the two (slurm/check
 
 from dataclasses import dataclass
 
+from slurm_sns.closids import KEPT, closids_for_jobs
 from slurm_sns.config import Config, Nodes
 from slurm_sns.policies.profile import FEWEST_WAYS
-from slurm_sns.policies.sns.closids import KEPT, closids_for_jobs
 from slurm_sns.policies.sns.parameters import SnsParameters
 
 #: What `Groups` in node/resctrl/groups.py puts before our groups' names, and the names of node/group_writes.py.

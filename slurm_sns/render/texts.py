@@ -12,9 +12,9 @@ import jinja2
 
 from slurm_sns.config import Config, grammar
 from slurm_sns.errors import BadInput
+from slurm_sns.package_files import package_text, shared_path
 from slurm_sns.policies.profile import FEWEST_WAYS
 from slurm_sns.render import resctrl
-from slurm_sns.resources import package_text, shared_path
 from slurm_sns.submit.table import lua_text
 
 MARK = "by `sns render`; do not edit"

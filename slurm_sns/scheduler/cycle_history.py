@@ -3,7 +3,7 @@
 from collections import deque
 from math import ceil
 
-from slurm_sns.scheduler.view import View
+from slurm_sns.scheduler.answers.view import View
 
 #: Ten minutes of cycles of one second.
 CYCLES_KEPT = 600

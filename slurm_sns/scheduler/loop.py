@@ -12,28 +12,28 @@ the next one leaves everything as it is; the heartbeat grows stale by itself if 
 from collections.abc import Callable, Mapping
 
 from slurm_sns.errors import SnsError, Unreachable
+from slurm_sns.log import Outage
 from slurm_sns.model import ActiveJob, Plan
 from slurm_sns.policies.base import Policy
-from slurm_sns.scheduler.agents.granting import Granting, Sign
-from slurm_sns.scheduler.agents.values import NodeState
-from slurm_sns.scheduler.carrying_out import CarryingOut
-from slurm_sns.scheduler.cycle_input import Situation, read_situation
-from slurm_sns.scheduler.decision_record import DecisionRecord
+from slurm_sns.scheduler.agent_link import Hearing
+from slurm_sns.scheduler.answers.decision_record import DecisionRecord
+from slurm_sns.scheduler.answers.view import View
+from slurm_sns.scheduler.dispatch.dispatcher import CarryingOut
+from slurm_sns.scheduler.dispatch.grant_signer import Granting, Sign
+from slurm_sns.scheduler.dispatch.order_queue import Sending
+from slurm_sns.scheduler.dispatch.release import Asked, free_marked
+from slurm_sns.scheduler.gate.stored_tries import StoredTries
 from slurm_sns.scheduler.gc_pause import uncollected
-from slurm_sns.scheduler.hearing import Hearing
+from slurm_sns.scheduler.history import NO_MEMORY, Remembering
 from slurm_sns.scheduler.learning.learner import Learner
-from slurm_sns.scheduler.observe.observed import Observation
-from slurm_sns.scheduler.outage_log import Outage
-from slurm_sns.scheduler.planning import Planning
-from slurm_sns.scheduler.policy_history import NO_MEMORY, Remembering
+from slurm_sns.scheduler.observation.observed import Observation
+from slurm_sns.scheduler.planner import Planning
 from slurm_sns.scheduler.ports import Ports
-from slurm_sns.scheduler.release import Asked, free_marked
-from slurm_sns.scheduler.sending import Sending
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.snapshot.backlog_claims import NO_BACKLOG
+from slurm_sns.scheduler.snapshot.situation import Situation, read_situation
 from slurm_sns.scheduler.snapshot.spreading import NO_SPREADING, Spreading
-from slurm_sns.scheduler.stored_tries import StoredTries
-from slurm_sns.scheduler.view import View
+from slurm_sns.wire.values import NodeState
 
 #: While slurmctld does not answer, it is asked again at least this often.
 LONGEST_RETRY_S = 10.0

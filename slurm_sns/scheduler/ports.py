@@ -1,16 +1,17 @@
 """What the loop needs from outside: nine small protocols. Edge packages implement them, tests pass fakes."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from slurm_sns.log import Log
 from slurm_sns.model import Plan, Snapshot
 from slurm_sns.policies.profile import Program
 from slurm_sns.policies.sns.alternatives_report import AlternativesReport
-from slurm_sns.scheduler.agents.values import ActiveRuns, Change, NodeState, Report, ReportKey
-from slurm_sns.scheduler.observe.observed import Observation
-from slurm_sns.scheduler.orders import Answer, Order
+from slurm_sns.scheduler.dispatch.orders import Answer, Order
+from slurm_sns.scheduler.observation.observed import Observation
 from slurm_sns.scheduler.remembered import Decision, Memory, Try
+from slurm_sns.wire.values import ActiveRuns, Change, NodeState, Report, ReportKey
 
 
 class State(Protocol):
@@ -187,8 +188,6 @@ class _NoAgents:
 
 
 NO_AGENTS: Agents = _NoAgents()
-
-Log = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)

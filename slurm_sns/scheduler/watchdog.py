@@ -8,9 +8,9 @@ been submitted in the second before.
 from collections.abc import Callable
 
 from slurm_sns.errors import SnsError
-from slurm_sns.scheduler.outage_log import Outage
-from slurm_sns.scheduler.ports import Clock, Executor, Log, State
-from slurm_sns.scheduler.release import free_marked
+from slurm_sns.log import Log, Outage
+from slurm_sns.scheduler.dispatch.release import free_marked
+from slurm_sns.scheduler.ports import Clock, Executor, State
 
 #: When the wall clock moves this much against the steady clock, somebody has set the time: jitter is smaller.
 LEAST_STEP_S = 2.0

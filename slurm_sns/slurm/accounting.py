@@ -11,9 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from slurm_sns.errors import SnsError
-from slurm_sns.scheduler.observe.tres_limits import UNKNOWN, TresLimits
-from slurm_sns.scheduler.outage_log import Outage
-from slurm_sns.scheduler.ports import Log
+from slurm_sns.log import Log, Outage
+from slurm_sns.scheduler.observation.tres_limits import UNKNOWN, TresLimits
 from slurm_sns.slurm import translate, tres_limits
 from slurm_sns.slurm.commands import run
 

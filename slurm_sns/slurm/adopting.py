@@ -1,6 +1,6 @@
 """Takes over a job that the version before held; see scheduler.adoption. It goes with the next release."""
 
-from slurm_sns.scheduler.adoption import Adoption, Becomes
+from slurm_sns.scheduler.gate.adoption import Adoption, Becomes
 from slurm_sns.slurm.api import answers, pyslurm
 from slurm_sns.slurm.commands import run
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 
 import yaml
 
+from slurm_sns.closids import FEWEST, closids_for_jobs
 from slurm_sns.config import grammar
-from slurm_sns.policies.sns.closids import FEWEST, closids_for_jobs
 from slurm_sns.slurm.check import merged
 from slurm_sns.slurm.check_finding import Finding
 from slurm_sns.slurm.check_groups import NodeType, group_findings, line, warning

@@ -14,14 +14,13 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from slurm_sns.errors import SnsError
-from slurm_sns.scheduler.agents import messages
-from slurm_sns.scheduler.agents.keys import Keys
-from slurm_sns.scheduler.agents.messages import BadMessage, Beat, UnknownKind, Welcome
-from slurm_sns.scheduler.agents.values import Acknowledged, ActiveRuns, Change, NodeState, Report, ReportKey
-from slurm_sns.scheduler.outage_log import Outage
-from slurm_sns.scheduler.ports import Log
+from slurm_sns.log import Log, Outage
 from slurm_sns.sockets.authenticated import BUFFER_BYTES, Broken, Connection, Pace, introduce, keep_alive
 from slurm_sns.sockets.loop_thread import LoopThread
+from slurm_sns.wire import messages
+from slurm_sns.wire.keys import Keys
+from slurm_sns.wire.messages import BadMessage, Beat, UnknownKind, Welcome
+from slurm_sns.wire.values import Acknowledged, ActiveRuns, Change, NodeState, Report, ReportKey
 
 #: Reports that wait here; beyond that `report` refuses, and the agent keeps them.
 MOST_REPORTS = 4096

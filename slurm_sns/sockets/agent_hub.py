@@ -22,14 +22,14 @@ from typing import Any, Self
 
 from slurm_sns import __version__
 from slurm_sns.errors import SnsError
-from slurm_sns.scheduler.agents import messages
-from slurm_sns.scheduler.agents.keys import Keys
-from slurm_sns.scheduler.agents.messages import BadMessage, Beat, Message, UnknownKind, Welcome
-from slurm_sns.scheduler.agents.values import Acknowledged, ActiveRuns, Change, NodeState, Report, ReportKey, RunId
-from slurm_sns.scheduler.ports import Log
+from slurm_sns.log import Log
 from slurm_sns.sockets.authenticated import BUFFER_BYTES, Broken, Connection, Pace, keep_alive, meet
 from slurm_sns.sockets.limited_log import LimitedLog
 from slurm_sns.sockets.loop_thread import LoopThread
+from slurm_sns.wire import messages
+from slurm_sns.wire.keys import Keys
+from slurm_sns.wire.messages import BadMessage, Beat, Message, UnknownKind, Welcome
+from slurm_sns.wire.values import Acknowledged, ActiveRuns, Change, NodeState, Report, ReportKey, RunId
 
 #: Each takes at most twice `KERNEL_BUFFER_BYTES` in the kernel and as much in this process: 64 MiB of it for all.
 MOST_STRANGERS = 1024

@@ -4,7 +4,7 @@ A frame is its length (4 bytes, big-endian), its sequence number (8 bytes), a MA
 an HMAC-SHA256 over all the rest with the session's key of that direction. So a frame that is forged, changed, repeated,
 left out or out of order ends the connection. What is said is not secret: anybody on the network can read it.
 
-Before that come the three messages of the handshake (scheduler/agents/handshake.py), each behind its length (4 bytes).
+Before that come the three messages of the handshake (wire/handshake.py), each behind its length (4 bytes).
 """
 
 import asyncio
@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from slurm_sns.errors import SnsError
-from slurm_sns.scheduler.agents import handshake
-from slurm_sns.scheduler.agents.handshake import AgentSide, NotAuthenticated, SchedulerSide, Session
-from slurm_sns.scheduler.agents.keys import Keys
-from slurm_sns.scheduler.agents.messages import LONGEST_BYTES, VERSION
+from slurm_sns.wire import handshake
+from slurm_sns.wire.handshake import AgentSide, NotAuthenticated, SchedulerSide, Session
+from slurm_sns.wire.keys import Keys
+from slurm_sns.wire.messages import LONGEST_BYTES, VERSION
 
 _LENGTH = struct.Struct(">I")
 _HEAD = struct.Struct(">IQ")  # length of the message, sequence number

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from slurm_sns.errors import BadInput, SnsError, Unreachable
-from slurm_sns.scheduler.agents.keys import Keys
-from slurm_sns.scheduler.ports import Log
+from slurm_sns.log import Log
+from slurm_sns.wire.keys import Keys
 
 #: Far more than `keys.MOST_KEYS` keys with their comments.
 LONGEST_BYTES = 64 * 1024

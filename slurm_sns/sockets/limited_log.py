@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from slurm_sns.scheduler.ports import Log
+from slurm_sns.log import Log
 
 PERIOD_S = 60.0
 

@@ -8,11 +8,11 @@ from typing import Any
 from sqlalchemy import Connection, Engine, bindparam, delete, insert, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
+from slurm_sns import task_ids
 from slurm_sns.errors import Unreachable
 from slurm_sns.model import Plan, Snapshot, Start
 from slurm_sns.policies.base import HistoryFormat
 from slurm_sns.policies.sns.alternatives_report import AlternativesReport
-from slurm_sns.scheduler.observe import task_ids
 from slurm_sns.scheduler.remembered import Decision
 from slurm_sns.store import snapshot_codec
 from slurm_sns.store.database_errors import in_words

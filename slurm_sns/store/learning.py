@@ -9,11 +9,11 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from slurm_sns.errors import Unreachable
 from slurm_sns.policies.sns.learning import Key
-from slurm_sns.scheduler.agents.values import Report, RunId
 from slurm_sns.scheduler.learning.values import LearningChanges, LearningState, Learnt, RunToLearn
 from slurm_sns.store.database_errors import in_words
 from slurm_sns.store.learning_codec import learnt_of, learnt_text, report_of, report_text, run_of, run_text
 from slurm_sns.store.schema import learnt_programs, run_reports, runs_to_learn_from
+from slurm_sns.wire.values import Report, RunId
 
 _Value = TypeVar("_Value")
 

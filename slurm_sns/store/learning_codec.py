@@ -14,9 +14,9 @@ from slurm_sns.policies.sns.estimate import Estimate
 from slurm_sns.policies.sns.evidence import Evidence, KnownEvidence, Scales
 from slurm_sns.policies.sns.exploration import ExplorationStep
 from slurm_sns.policies.sns.learning import Key
-from slurm_sns.scheduler.agents.messages import BadMessage, decode, encode
-from slurm_sns.scheduler.agents.values import Report, RunId
 from slurm_sns.scheduler.learning.values import Failures, Learnt, Outcome, RunToLearn
+from slurm_sns.wire.messages import BadMessage, decode, encode
+from slurm_sns.wire.values import Report, RunId
 
 FORMAT = 1
 

@@ -24,7 +24,7 @@ from slurm_sns.model import (
     Snapshot,
 )
 from slurm_sns.policies.base import HistoryFormat
-from slurm_sns.scheduler.policy_history import history_of, text_of
+from slurm_sns.scheduler.history import history_of, text_of
 
 VERSION = 2
 #: The keys that version 2 added, with the values that a snapshot of version 1 gets for them.

@@ -38,6 +38,7 @@ from typing import Any
 from resctrl import IN_MEMORY, IN_SOFTWARE, CopiedTree
 from resctrl_emulator.machines import XEON
 
+from slurm_sns.closids import KEPT
 from slurm_sns.node.agent.agent import Agent
 from slurm_sns.node.agent.cpu_shares import CpuShares
 from slurm_sns.node.agent.partition import NodeLimits
@@ -52,10 +53,9 @@ from slurm_sns.node.cgroups import Cgroups
 from slurm_sns.node.counters.node_counters import NodeCounters
 from slurm_sns.node.counters.perf_event import KernelPerf
 from slurm_sns.node.resctrl.groups import Files
-from slurm_sns.policies.sns.closids import KEPT
-from slurm_sns.scheduler.agents import grants
-from slurm_sns.scheduler.agents.keys import Keys
-from slurm_sns.scheduler.agents.values import Grant, NodeState, Report, RunId
+from slurm_sns.wire import grants
+from slurm_sns.wire.keys import Keys
+from slurm_sns.wire.values import Grant, NodeState, Report, RunId
 
 NODE = "n1"
 KEYS = Keys.parse(f"first {'ab' * 32}\n")

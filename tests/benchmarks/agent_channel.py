@@ -29,13 +29,13 @@ import time
 from multiprocessing.connection import Connection as Pipe
 from typing import Any
 
-from slurm_sns.scheduler.agents import grants
-from slurm_sns.scheduler.agents.keys import Keys, key_line
-from slurm_sns.scheduler.agents.messages import Change, decode, encode
-from slurm_sns.scheduler.agents.values import Grant, JobThere, NodeFacts, NodeState, RunId
 from slurm_sns.sockets.agent_channel import AgentChannel
 from slurm_sns.sockets.agent_hub import AgentHub
 from slurm_sns.sockets.authenticated import BUFFER_BYTES, Broken, Pace, introduce
+from slurm_sns.wire import grants
+from slurm_sns.wire.keys import Keys, key_line
+from slurm_sns.wire.messages import Change, decode, encode
+from slurm_sns.wire.values import Grant, JobThere, NodeFacts, NodeState, RunId
 
 RUN = RunId(4711)
 JOBS_ON_A_NODE = 16

@@ -18,7 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from slurm_sns.resources import shared_path
+from slurm_sns.package_files import shared_path
 from slurm_sns.submit.table import FilterTable, NodeShape, lua_text
 
 MEGABYTES = 4  # the largest script that Slurm 26.05 accepts unless max_script_size is set

@@ -26,10 +26,10 @@ from profiled_jobs import NAMES, PAPER_NODE, PARTITION, PROCESSES, programs
 
 from slurm_sns.model import NOTHING, Plan
 from slurm_sns.policies.combined.combined import combined
-from slurm_sns.scheduler.cycle_input import Situation, read_situation
-from slurm_sns.scheduler.observe.observed import JobState, Observation, ObservedJob, ObservedNode
+from slurm_sns.scheduler.observation.observed import JobState, Observation, ObservedJob, ObservedNode
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.snapshot.known_alternatives import KnownAlternatives
+from slurm_sns.scheduler.snapshot.situation import Situation, read_situation
 from slurm_sns.scheduler.snapshot.spreading import Spreading
 from slurm_sns.submit.hints import NO_HINTS, Hints
 from slurm_sns.submit.record import Record, segment

@@ -26,14 +26,14 @@ from slurm_sns.policies.placement.request import NodeType, Request
 from slurm_sns.policies.sns.drift import DriftParameters
 from slurm_sns.policies.sns.exploration import Exploration
 from slurm_sns.policies.sns.parameters import SnsParameters
-from slurm_sns.scheduler.agents.values import NodeFacts, NodeState, Point, Report, RunId
-from slurm_sns.scheduler.cycle_input import read_situation
 from slurm_sns.scheduler.learning.learner import Learner
 from slurm_sns.scheduler.learning.rules import LearningRules
 from slurm_sns.scheduler.learning.values import LearningChanges, LearningState, RunToLearn
-from slurm_sns.scheduler.observe.observed import JobState, Observation, ObservedJob
+from slurm_sns.scheduler.observation.observed import JobState, Observation, ObservedJob
 from slurm_sns.scheduler.snapshot.known_alternatives import KnownAlternatives
+from slurm_sns.scheduler.snapshot.situation import read_situation
 from slurm_sns.scheduler.snapshot.spreading import Spreading
+from slurm_sns.wire.values import NodeFacts, NodeState, Point, Report, RunId
 
 NOW = 1e6
 #: Every job is gated for so long.

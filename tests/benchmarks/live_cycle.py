@@ -31,10 +31,10 @@ from slurm_sns.policies.placement import kernel_matching
 from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
 from slurm_sns.policies.placement.portfolio import Portfolio
 from slurm_sns.policies.placement.queue import WaitingQueue
-from slurm_sns.scheduler.cycle_input import read_situation
 from slurm_sns.scheduler.gc_pause import uncollected
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.snapshot.known_alternatives import KnownAlternatives
+from slurm_sns.scheduler.snapshot.situation import read_situation
 from slurm_sns.scheduler.snapshot.spreading import Spreading
 
 

@@ -43,6 +43,7 @@ from resctrl_emulator.files import write_copy
 from resctrl_emulator.machines import XEON, MachineType
 from resctrl_emulator.rules import Tree
 
+from slurm_sns.closids import KEPT
 from slurm_sns.node.apply import apply, shapes
 from slurm_sns.node.bandwidth_needs import BandwidthNeeds, Draw, Peak
 from slurm_sns.node.counters.instructions import Events
@@ -53,8 +54,7 @@ from slurm_sns.node.domain_layouts import DomainLayouts, DomainNeed, domain_layo
 from slurm_sns.node.resctrl.groups import Files, Groups
 from slurm_sns.node.resctrl.machine import discover
 from slurm_sns.node.resctrl.schemata import Schemata, lines, parse
-from slurm_sns.policies.sns.closids import KEPT
-from slurm_sns.policies.sns.way_layout import Need
+from slurm_sns.node.ways.layout import Need
 
 #: What each job owns: 16 jobs and the shared ways leave two of the Xeon's 20 ways.
 WAYS, GBPS, SHARED_WAYS = 1, 4.0, 2

@@ -12,7 +12,7 @@ import typer
 
 from slurm_sns.cli.app import app
 from slurm_sns.cli.manual import COMPLETIONS, files
-from slurm_sns.resources import shared_path
+from slurm_sns.package_files import shared_path
 
 FILES = files(shared_path("conf/sns.yaml").read_text(encoding="utf-8"))
 PAGES = {Path(name).name.removesuffix(".1"): text for name, text in FILES.items() if name.endswith(".1")}

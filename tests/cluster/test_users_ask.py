@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cluster import PYTHON, Cluster
-from slurm_sns.scheduler.pass_through import NOT_SHOWN
+from slurm_sns.scheduler.answers.pass_through import NOT_SHOWN
 
 PATIENCE_S = 120
 PROFILES = "/usr/src/slurm_sns/conf/profiles/spread-n-share.yaml"

@@ -22,26 +22,26 @@ from slurm_sns.config import Config, load
 from slurm_sns.config.profiles_yaml import read_profiles
 from slurm_sns.errors import BadInput
 from slurm_sns.model import Plan
+from slurm_sns.package_files import shared_path
 from slurm_sns.policies.base import no_explanation
 from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.render.texts import texts
-from slurm_sns.resources import shared_path
-from slurm_sns.scheduler.answers import Answers
+from slurm_sns.scheduler.answers.requests import Answers
+from slurm_sns.scheduler.answers.view import View
 from slurm_sns.scheduler.cycle_history import Recent
+from slurm_sns.scheduler.dispatch.release import Asked
 from slurm_sns.scheduler.gate.orders import free
 from slurm_sns.scheduler.gate.status import Status
-from slurm_sns.scheduler.observe.observed import ObservedJob
-from slurm_sns.scheduler.release import Asked
+from slurm_sns.scheduler.observation.observed import ObservedJob
 from slurm_sns.scheduler.remembered import Try
-from slurm_sns.scheduler.view import View
 from slurm_sns.slurm import translate
 from slurm_sns.sockets.unix_socket import ControlSocket
-from slurm_sns.submit import grant_note
 from slurm_sns.submit import record as submit_record
 from slurm_sns.submit.judge import Manage, Refuse, judge
 from slurm_sns.submit.submission import Submission
 from slurm_sns.submit.table import FilterTable, NodeShape
+from slurm_sns.wire import grant_note
 
 #: Jobs that are sent to Lua at a time: their lines and Lua's answers fit into a pipe (64 KiB).
 BATCH = 50

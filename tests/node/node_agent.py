@@ -12,8 +12,8 @@ from slurm_sns.node.domain_layouts import DomainLayouts
 from slurm_sns.node.group_writes import group_of, job_of, masks
 from slurm_sns.node.resctrl.groups import Files, Groups
 from slurm_sns.node.resctrl.machine import discover
-from slurm_sns.policies.sns.way_layout import Layout
-from slurm_sns.policies.sns.way_masks import spans, union
+from slurm_sns.node.ways.layout import Layout
+from slurm_sns.node.ways.masks import spans, union
 
 #: Two memory controllers of the paper's node have 118.26 GB/s together, one core draws 18.80 (STREAM).
 PEAK = Peak(59.13, 18.80)

@@ -16,7 +16,7 @@ from slurm_sns.node.group_writes import SHARED, group_of, job_of
 from slurm_sns.node.resctrl.errors import Gone, Invalid, OutOfClosids
 from slurm_sns.node.resctrl.groups import Groups
 from slurm_sns.node.resctrl.machine import Bandwidth, discover
-from slurm_sns.policies.sns.way_layout import Need, Shape, layout
+from slurm_sns.node.ways.layout import Need, Shape, layout
 
 
 class Node(Agent):

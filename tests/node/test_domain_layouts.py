@@ -5,7 +5,7 @@ import random
 import pytest
 
 from slurm_sns.node.domain_layouts import DomainNeed, domain_layouts
-from slurm_sns.policies.sns.way_layout import Need, Shape
+from slurm_sns.node.ways.layout import Need, Shape
 
 BOTH = (0, 1)
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 from slurm_sns.node.transition import Part, Step, transition
-from slurm_sns.policies.sns.way_layout import Shape
-from slurm_sns.policies.sns.way_masks import union, window
+from slurm_sns.node.ways.layout import Shape
+from slurm_sns.node.ways.masks import union, window
 
 
 def cache(ways: int, *, is_sparse: bool = False) -> Shape:

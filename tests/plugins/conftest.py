@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from slurm_sns.resources import shared_path
+from slurm_sns.package_files import shared_path
 
 
 def built(folder: Path, *extra: str) -> ctypes.CDLL:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from slurm_sns.resources import shared_path
+from slurm_sns.package_files import shared_path
 from slurm_sns.submit.table import FilterTable, NodeShape, lua_string, lua_text
 
 # Prints as JSON what it counted: looks at each field and each variable, calls of string functions, tables parsed.

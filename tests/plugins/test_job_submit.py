@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from slurm_sns.resources import shared_path
+from slurm_sns.package_files import shared_path
 from slurm_sns.submit.table import FilterTable, NodeShape, lua_string, lua_text
 
 # What Slurm 26.05.5 really gave the script for a plain `sbatch -n4 --wrap ...`; 655.. and 42949672.. mean "not given".

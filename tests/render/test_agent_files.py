@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from slurm_sns.config import load
+from slurm_sns.package_files import package_text
 from slurm_sns.render import files
 from slurm_sns.render.texts import MARK, texts
-from slurm_sns.resources import package_text
 
 SOURCE = Path("/etc/slurm/sns.yaml")
 NODES = "partitions: [main]\nnodes: [{names: c1, partitions: [main], cores: 4, memory_mb: 4000, llc_ways: 20}]\n"

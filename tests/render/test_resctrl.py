@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import yaml
 
+from slurm_sns.closids import closids_for_jobs
 from slurm_sns.config import load
 from slurm_sns.node.group_writes import SHARED, group_of
 from slurm_sns.node.resctrl.groups import Groups
-from slurm_sns.policies.sns.closids import closids_for_jobs
 from slurm_sns.render.texts import texts
 
 SOURCE = Path("/etc/slurm/sns.yaml")

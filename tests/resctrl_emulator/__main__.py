@@ -11,8 +11,8 @@ from resctrl_emulator.emulator import EmulatedClock, Emulator
 from resctrl_emulator.machines import MACHINES
 from resctrl_emulator.worlds import ProcTasks
 from slurm_sns.errors import SnsError
+from slurm_sns.package_files import shared_path
 from slurm_sns.policies.profile import Program
-from slurm_sns.resources import shared_path
 
 #: The exit code of a wrong command line, as argparse has it.
 WRONG = 2

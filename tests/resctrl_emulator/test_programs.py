@@ -15,10 +15,10 @@ from resctrl_emulator.refusal import Refusal
 from resctrl_emulator.worlds import EmulatedTasks
 from slurm_sns.config.profiles_yaml import read_profiles
 from slurm_sns.model import Alternative, Job, Resources
+from slurm_sns.package_files import shared_path
 from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
 from slurm_sns.policies.profile import Provenance, Provenances, Run
 from slurm_sns.policies.sns.parameters import PAPER_BANDWIDTH_GBPS, REPRODUCTION
-from slurm_sns.resources import shared_path
 from slurm_sns.sim.progress.contended import Contended
 from slurm_sns.sim.progress.contention import Occupant, SharedNode, held_ways, speeds
 from slurm_sns.sim.progress.progress import Placement

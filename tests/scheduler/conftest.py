@@ -1,6 +1,7 @@
-"""Make `live`, `fake_slurm` and `gate_jobs` importable: pytest's importlib mode puts no test folder on the path."""
+"""Make importable what tests share here, in gate/ and in snapshot/: pytest's importlib mode does not."""
 
 import sys
 from pathlib import Path
 
-sys.path += [str(Path(__file__).parent), str(Path(__file__).parent / "gate")]
+HERE = Path(__file__).parent
+sys.path += [str(HERE), str(HERE / "gate"), str(HERE / "snapshot")]

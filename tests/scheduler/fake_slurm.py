@@ -13,14 +13,14 @@ from slurm_sns.errors import Refused, Unreachable
 from slurm_sns.model import NOTHING, Requeue, Resources, Resume, SetShare, Suspend
 from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
+from slurm_sns.scheduler.dispatch.orders import one_by_one
+from slurm_sns.scheduler.gate.arrays import listed
 from slurm_sns.scheduler.gate.orders import GateOrder, OrderKind
 from slurm_sns.scheduler.loop import Scheduler
-from slurm_sns.scheduler.observe.arrays import listed
-from slurm_sns.scheduler.observe.observed import JobState, Observation
-from slurm_sns.scheduler.observe.task_ids import task_of
-from slurm_sns.scheduler.orders import one_by_one
+from slurm_sns.scheduler.observation.observed import JobState, Observation
 from slurm_sns.scheduler.ports import Ports
 from slurm_sns.scheduler.remembered import Memory
+from slurm_sns.task_ids import task_of
 
 #: The method of FakeSlurm for each order of a policy.
 METHODS = {Suspend: "suspend", Resume: "resume", Requeue: "requeue", SetShare: "set_share"}

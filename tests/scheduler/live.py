@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from slurm_sns.model import Resources
-from slurm_sns.scheduler.cycle_input import Situation, read_situation
 from slurm_sns.scheduler.gate.orders import BOOST, LEAST_BOOSTED, OPEN, GateOrder
-from slurm_sns.scheduler.observe.observed import JobState, Observation, ObservedJob, ObservedNode
+from slurm_sns.scheduler.observation.observed import JobState, Observation, ObservedJob, ObservedNode
 from slurm_sns.scheduler.remembered import Try
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.snapshot.backlog_claims import NO_BACKLOG
+from slurm_sns.scheduler.snapshot.situation import Situation, read_situation
 from slurm_sns.submit import record as records
 from slurm_sns.submit.record import Record
 

@@ -8,9 +8,9 @@ from fake_slurm import FakeSlurm, Site
 from live import ENFORCE
 
 from slurm_sns.policies.registry import REGISTRY, specification
+from slurm_sns.scheduler.history import remembering
 from slurm_sns.scheduler.loop import Scheduler
-from slurm_sns.scheduler.observe.observed import JobState
-from slurm_sns.scheduler.policy_history import remembering
+from slurm_sns.scheduler.observation.observed import JobState
 from slurm_sns.scheduler.remembered import Memory
 
 sys.path.append(str(Path(__file__).parent.parent / "policies"))

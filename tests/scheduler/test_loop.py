@@ -11,19 +11,19 @@ from slurm_sns.errors import Refused, SnsError, Unreachable
 from slurm_sns.model import Alternative, Plan, Release, Requeue, Resources, Resume, SetShare, Snapshot, Start, Suspend
 from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
-from slurm_sns.scheduler.agents.values import Grant, RunId
-from slurm_sns.scheduler.carrying_out import MOST_FOLLOW_UPS, MOST_UNBOOSTED
+from slurm_sns.scheduler.dispatch.dispatcher import MOST_FOLLOW_UPS, MOST_UNBOOSTED
+from slurm_sns.scheduler.dispatch.order_queue import SIGN_OF_LIFE_S
+from slurm_sns.scheduler.dispatch.release import Asked
 from slurm_sns.scheduler.gate.orders import BOOST
 from slurm_sns.scheduler.gate.status import Status
+from slurm_sns.scheduler.gate.tries import MOST_FAILURES
+from slurm_sns.scheduler.history import Remembering
 from slurm_sns.scheduler.loop import LONGEST_RETRY_S, Scheduler
-from slurm_sns.scheduler.observe.observed import DatabaseQueue, JobState
-from slurm_sns.scheduler.observe.task_ids import task_id
-from slurm_sns.scheduler.policy_history import Remembering
-from slurm_sns.scheduler.release import Asked
+from slurm_sns.scheduler.observation.observed import DatabaseQueue, JobState
 from slurm_sns.scheduler.remembered import Memory
-from slurm_sns.scheduler.sending import SIGN_OF_LIFE_S
-from slurm_sns.scheduler.tries import MOST_FAILURES
 from slurm_sns.submit.record import Memory as JobMemory
+from slurm_sns.task_ids import task_id
+from slurm_sns.wire.values import Grant, RunId
 
 ADVISE, OBSERVE = replace(ENFORCE, mode="advise"), replace(ENFORCE, mode="observe")
 ORDERS = {"place", "regate", "free", "renew", "unboost"}

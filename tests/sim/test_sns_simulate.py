@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from slurm_sns.cli import main
+from slurm_sns.package_files import shared_path
 from slurm_sns.policies.combined.combined import combined
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.placement.heuristics import angle_to_balance
 from slurm_sns.policies.placement.portfolio import Portfolio
 from slurm_sns.policies.sns.parameters import REPRODUCTION
-from slurm_sns.resources import shared_path
 from slurm_sns.sim.engine.matching import Simulation
 from slurm_sns.sim.traces.nodes_csv import read_nodes
 from slurm_sns.sim.traces.read_trace import read_trace

@@ -10,11 +10,11 @@ import recorded
 from slurm_sns.errors import Refused, SnsError, Unreachable
 from slurm_sns.model import Requeue, Resume, SetShare, Suspend
 from slurm_sns.scheduler.gate.orders import BOOST, OPEN, GateOrder, OrderKind
-from slurm_sns.scheduler.observe.task_ids import task_id
 from slurm_sns.slurm.api import is_unreachable
 from slurm_sns.slurm.commands import run
 from slurm_sns.slurm.executor import SlurmExecutor
 from slurm_sns.submit.record import Memory
+from slurm_sns.task_ids import task_id
 
 GATE_S = recorded.GATE_S
 PLACEMENT = GateOrder(

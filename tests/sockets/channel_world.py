@@ -4,11 +4,11 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 
-from slurm_sns.scheduler.agents.keys import Keys, key_line
-from slurm_sns.scheduler.agents.values import NodeFacts, NodeState, Report, RunId
 from slurm_sns.sockets.agent_channel import AgentChannel
 from slurm_sns.sockets.agent_hub import AgentHub
 from slurm_sns.sockets.authenticated import Pace
+from slurm_sns.wire.keys import Keys, key_line
+from slurm_sns.wire.values import NodeFacts, NodeState, Report, RunId
 
 OLD, NEW = key_line("old", b"o" * 32), key_line("new", b"n" * 32)
 

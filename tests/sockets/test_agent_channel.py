@@ -12,14 +12,14 @@ import pytest
 from channel_world import NEW, OLD, PACE, World, report_of, state_of, wait_for
 
 from slurm_sns.errors import SnsError
-from slurm_sns.scheduler.agents.handshake import AgentSide, Session
-from slurm_sns.scheduler.agents.keys import Keys
-from slurm_sns.scheduler.agents.messages import LONGEST_BYTES, VERSION, Beat, Welcome, decode, encode
-from slurm_sns.scheduler.agents.values import Acknowledged, ActiveRuns, ArrayTask, Change, RunId
 from slurm_sns.scheduler.ports import NO_AGENTS, Agents
 from slurm_sns.sockets import agent_channel, agent_hub, authenticated
 from slurm_sns.sockets.agent_hub import AgentHub
 from slurm_sns.sockets.authenticated import Pace
+from slurm_sns.wire.handshake import AgentSide, Session
+from slurm_sns.wire.keys import Keys
+from slurm_sns.wire.messages import LONGEST_BYTES, VERSION, Beat, Welcome, decode, encode
+from slurm_sns.wire.values import Acknowledged, ActiveRuns, ArrayTask, Change, RunId
 
 RUN, OTHER = RunId(7), RunId(8, 1)
 

@@ -17,7 +17,6 @@ from slurm_sns.policies.placement.request import NodeType, Request
 from slurm_sns.policies.sns.estimate import Estimate
 from slurm_sns.policies.sns.evidence import Evidence, KnownEvidence
 from slurm_sns.policies.sns.exploration import ExplorationStep
-from slurm_sns.scheduler.agents.values import Point, Report, RunId
 from slurm_sns.scheduler.learning.values import (
     Failures,
     LearningChanges,
@@ -29,6 +28,7 @@ from slurm_sns.scheduler.learning.values import (
 from slurm_sns.store.learning import StoredLearning
 from slurm_sns.store.learning_codec import learnt_of, learnt_text, report_of, report_text, run_of, run_text
 from slurm_sns.store.schema import open_store
+from slurm_sns.wire.values import Point, Report, RunId
 
 MG = ("mg", 16)
 IPC = {2: Estimate(1, 0.8), 20: Estimate(3, 1.0, 0.01)}

@@ -12,12 +12,12 @@ from sqlalchemy.exc import OperationalError
 from slurm_sns.errors import BadInput, SnsError, Unreachable
 from slurm_sns.model import Alternative, Job, Node, Plan, Report, Resources, Snapshot, Start
 from slurm_sns.policies.base import HistoryFormat
-from slurm_sns.scheduler.observe.task_ids import task_id
-from slurm_sns.scheduler.policy_history import recall
+from slurm_sns.scheduler.history import recall
 from slurm_sns.scheduler.remembered import Memory, Try
 from slurm_sns.store.decisions import CYCLES_PER_CLEANING, UNKNOWN_USER, StoredDecisions
 from slurm_sns.store.history import StoredHistory
 from slurm_sns.store.schema import open_store
+from slurm_sns.task_ids import task_id
 
 DAY = 86_400
 FULL = Try(7, 99, 3, 12.5, 99.25, "Slurm said: 'no'; ünï", "AssocGrpCpuLimit")

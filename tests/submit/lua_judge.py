@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from slurm_sns.resources import shared_path
+from slurm_sns.package_files import shared_path
 from slurm_sns.submit.judge import Manage, PassThrough, Refuse, Verdict
 from slurm_sns.submit.messages import as_bytes
 from slurm_sns.submit.submission import Submission

@@ -10,13 +10,13 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any
 
-from slurm_sns.scheduler.agents import messages
-from slurm_sns.scheduler.agents.keys import Keys
-from slurm_sns.scheduler.agents.messages import Welcome
-from slurm_sns.scheduler.agents.values import Acknowledged, ActiveRuns, Change, NodeState, Report, ReportKey, RunId
 from slurm_sns.sockets.agent_channel import AgentChannel
 from slurm_sns.sockets.agent_hub import AgentHub, _Agent
 from slurm_sns.sockets.authenticated import Pace
+from slurm_sns.wire import messages
+from slurm_sns.wire.keys import Keys
+from slurm_sns.wire.messages import Welcome
+from slurm_sns.wire.values import Acknowledged, ActiveRuns, Change, NodeState, Report, ReportKey, RunId
 from world.kernel import World
 from world.ports import Caller
 

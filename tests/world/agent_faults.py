@@ -5,9 +5,9 @@ from contextlib import suppress
 from typing import Any
 
 from slurm_sns.errors import Refused
-from slurm_sns.scheduler.agents import grants
-from slurm_sns.scheduler.agents.values import Change, Grant, RunId
-from slurm_sns.submit.grant_note import with_grant
+from slurm_sns.wire import grants
+from slurm_sns.wire.grant_note import with_grant
+from slurm_sns.wire.values import Change, Grant, RunId
 from world.agent_channel import OTHER_KEYS
 from world.agents import Agents, Node
 from world.history import Event

@@ -26,7 +26,7 @@ from slurm_sns.node.group_writes import job_of
 from slurm_sns.node.resctrl.errors import refusal
 from slurm_sns.node.resctrl.groups import Files, Groups
 from slurm_sns.node.resctrl.machine import Bandwidth, Cache, Machine, Monitoring
-from slurm_sns.scheduler.agents.values import RunId
+from slurm_sns.wire.values import RunId
 
 PREFIX = "sns_"
 WAYS = 20

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from slurm_sns.scheduler.agents.values import Report, RunId
 from slurm_sns.scheduler.learning.values import LearningChanges, LearningState, Learnt, RunToLearn
 from slurm_sns.store.learning_codec import learnt_of, learnt_text, report_of, report_text, run_of, run_text
+from slurm_sns.wire.values import Report, RunId
 from world.kernel import World
 from world.ports import STORE_S, Caller, HistoryOf
 

@@ -20,11 +20,11 @@ from slurm_sns.policies.profile import Program, Provenance, Provenances, Run
 from slurm_sns.policies.sns.drift import DriftParameters
 from slurm_sns.policies.sns.exploration import Exploration
 from slurm_sns.policies.sns.parameters import SnsParameters
-from slurm_sns.scheduler.agents import grants
-from slurm_sns.scheduler.agents.values import Grant, RunId
 from slurm_sns.scheduler.learning.learner import Learner
 from slurm_sns.scheduler.learning.rules import LearningRules
 from slurm_sns.scheduler.settings import Settings
+from slurm_sns.wire import grants
+from slurm_sns.wire.values import Grant, RunId
 from world.agent_channel import KEYS, AgentsOf, Channel, Hub, Network
 from world.agent_hardware import DISK, ROOT, CountersOf, Disk, DiskPath, Processes, SpoolFilesOf, TreeFiles, TreeRoot
 from world.agent_learning import LearningStoreOf, StoredLearning

@@ -11,6 +11,7 @@ import yaml
 
 from slurm_sns.errors import SnsError
 from slurm_sns.model import Plan, Snapshot
+from slurm_sns.package_files import shared_path
 from slurm_sns.policies.base import Policy
 from slurm_sns.policies.combined.combined import combined
 from slurm_sns.policies.matching.max_jobs import max_jobs
@@ -18,14 +19,13 @@ from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.placement.heuristic_names import heuristics
 from slurm_sns.policies.profile import Program
 from slurm_sns.policies.sns.profile_reading import programs_of
-from slurm_sns.resources import shared_path
+from slurm_sns.scheduler.answers.view import View
 from slurm_sns.scheduler.gate import leases
 from slurm_sns.scheduler.loop import Scheduler
 from slurm_sns.scheduler.ports import Ports
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.snapshot.known_alternatives import KnownAlternatives
 from slurm_sns.scheduler.snapshot.spreading import Spreading
-from slurm_sns.scheduler.view import View
 from slurm_sns.scheduler.watchdog import Watchdog
 from slurm_sns.slurm.executor import SlurmExecutor
 from slurm_sns.submit import table

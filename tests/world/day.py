@@ -23,9 +23,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from slurm_sns.model import Resources
+from slurm_sns.scheduler.answers.view import View
 from slurm_sns.scheduler.loop import Scheduler
 from slurm_sns.scheduler.ports import Ports
-from slurm_sns.scheduler.view import View
 from slurm_sns.slurm.executor import SlurmExecutor
 from slurm_sns.store.decisions import StoredDecisions
 from slurm_sns.store.history import StoredHistory

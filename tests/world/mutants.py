@@ -18,16 +18,19 @@ from rich.console import Console
 from rich.table import Table
 
 from slurm_sns.errors import SnsError
-from slurm_sns.scheduler import carrying_out, loop, release, stored_tries, survey, watchdog
-from slurm_sns.scheduler.gate import leases, orders, status
+from slurm_sns.scheduler import loop, watchdog
+from slurm_sns.scheduler.dispatch import dispatcher as carrying_out
+from slurm_sns.scheduler.dispatch import release
+from slurm_sns.scheduler.gate import leases, orders, status, stored_tries, survey
 from slurm_sns.scheduler.gate.orders import GateOrder
 from slurm_sns.scheduler.gate.status import Status
-from slurm_sns.scheduler.observe.observed import ObservedJob
+from slurm_sns.scheduler.observation.observed import ObservedJob
 from slurm_sns.scheduler.ports import Ports
 from slurm_sns.slurm import executor
-from slurm_sns.submit import grant_note, judge
+from slurm_sns.submit import judge
 from slurm_sns.submit import record as records
 from slurm_sns.submit.record import Record
+from slurm_sns.wire import grant_note
 from world.mutants_agents import AGENT_MUTANTS
 from world.run import COLLECTED_EVERY, begin_process, run, violations
 from world.schedule import drawn

@@ -9,10 +9,13 @@ from unittest.mock import patch
 
 from slurm_sns.errors import SnsError
 from slurm_sns.node.agent import in_force, last_seen, presence, runs_here, spool, tree
-from slurm_sns.scheduler.agents import active_runs, grants
-from slurm_sns.scheduler.learning import concluding, exploring_jobs, learner
+from slurm_sns.scheduler import active_runs
+from slurm_sns.scheduler.learning import conclusions as concluding
+from slurm_sns.scheduler.learning import exploration as exploring_jobs
+from slurm_sns.scheduler.learning import learner
 from slurm_sns.scheduler.learning.rules import LearningRules
 from slurm_sns.sockets import agent_hub
+from slurm_sns.wire import grants
 
 #: Each mutant: its name, its sentence, and what has it in effect.
 AGENT_MUTANTS: list[tuple[str, str, Callable[[], AbstractContextManager[object]]]] = []

@@ -19,7 +19,7 @@ from slurm_sns.errors import Refused, SnsError, Unreachable
 from slurm_sns.model import Plan, Snapshot
 from slurm_sns.policies.profile import Program
 from slurm_sns.scheduler.gate.orders import GateOrder
-from slurm_sns.scheduler.observe.observed import (
+from slurm_sns.scheduler.observation.observed import (
     NO_PREEMPTION,
     Backfill,
     DatabaseQueue,
@@ -27,7 +27,7 @@ from slurm_sns.scheduler.observe.observed import (
     ObservedJob,
     PreemptionRules,
 )
-from slurm_sns.scheduler.observe.tres_limits import UNKNOWN, TresLimits
+from slurm_sns.scheduler.observation.tres_limits import UNKNOWN, TresLimits
 from slurm_sns.scheduler.remembered import Memory, Try
 from slurm_sns.slurm import executor
 from slurm_sns.submit import record as records

@@ -12,7 +12,7 @@ from itertools import combinations
 from math import inf
 from typing import Any
 
-from slurm_sns.scheduler.observe.task_ids import task_id
+from slurm_sns.task_ids import task_id
 from world.history import Event
 
 #: The settings of the agents (agents.py): after so long without a process a job has vanished; how often they look.

@@ -38,11 +38,11 @@ from typing import Any, Protocol
 
 from slurm_sns.errors import Refused
 from slurm_sns.model import Requeue, Resume, Suspend
+from slurm_sns.scheduler.dispatch.orders import Order
 from slurm_sns.scheduler.gate.orders import BOOST, OPEN, GateOrder, OrderKind
-from slurm_sns.scheduler.observe.task_ids import task_id, task_of
-from slurm_sns.scheduler.orders import Order
 from slurm_sns.submit import record as records
 from slurm_sns.submit.record import Memory, Record
+from slurm_sns.task_ids import task_id, task_of
 
 Shown = Mapping[str, Any]
 #: A row: the line of the table, and what was seen or answered.

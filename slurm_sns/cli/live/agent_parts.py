@@ -26,10 +26,10 @@ from slurm_sns.node.cgroups import Cgroups
 from slurm_sns.node.counters.node_counters import DEVICES, NodeCounters
 from slurm_sns.node.counters.perf_event import KernelPerf, Perf
 from slurm_sns.node.resctrl.machine import Machine
-from slurm_sns.scheduler.agents import grants
-from slurm_sns.scheduler.agents.values import Grant, RunId
 from slurm_sns.sockets.agent_channel import AgentChannel
 from slurm_sns.sockets.key_file import KeyFile
+from slurm_sns.wire import grants
+from slurm_sns.wire.values import Grant, RunId
 
 CGROUPS = Path("/sys/fs/cgroup")
 

@@ -3,20 +3,21 @@
 import os
 
 from slurm_sns.config import Config
+from slurm_sns.log import Log
 from slurm_sns.policies.registry import specification
 from slurm_sns.policies.sns.drift import DriftParameters
 from slurm_sns.policies.sns.exploration import Exploration
 from slurm_sns.policies.sns.parameters import SnsParameters
-from slurm_sns.scheduler.agents.granting import Sign
-from slurm_sns.scheduler.agents.grants import token
+from slurm_sns.scheduler.dispatch.grant_signer import Sign
 from slurm_sns.scheduler.learning.learner import Learner
 from slurm_sns.scheduler.learning.rules import LearningRules
-from slurm_sns.scheduler.ports import Agents, Log
+from slurm_sns.scheduler.ports import Agents
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.sockets.agent_hub import AgentHub
 from slurm_sns.sockets.key_file import KeyFile
 from slurm_sns.store.learning import StoredLearning
 from slurm_sns.store.schema import open_store
+from slurm_sns.wire.grants import token
 
 
 def hub_and_sign(config: Config, log: Log) -> tuple[AgentHub, Sign] | None:

@@ -28,11 +28,11 @@ def scheduler(
     from slurm_sns import config as configuration
     from slurm_sns.cli.live import agents, parts, process
     from slurm_sns.policies.registry import specification
-    from slurm_sns.scheduler.answers import Answers
+    from slurm_sns.scheduler.answers.requests import Answers
     from slurm_sns.scheduler.cycle_history import Recent
+    from slurm_sns.scheduler.dispatch.release import Asked
+    from slurm_sns.scheduler.history import remembering
     from slurm_sns.scheduler.loop import Scheduler
-    from slurm_sns.scheduler.policy_history import remembering
-    from slurm_sns.scheduler.release import Asked
     from slurm_sns.sockets.unix_socket import ControlSocket
 
     settings = configuration.load(config)

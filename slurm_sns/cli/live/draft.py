@@ -30,6 +30,6 @@ def draft(
 
 def sources() -> None:
     """Print the directory of conf/ and plugins/ in this installation, whose files are copied or built by hand."""
-    from slurm_sns.resources import shared_path
+    from slurm_sns.package_files import shared_path
 
     print(shared_path("conf").parent)

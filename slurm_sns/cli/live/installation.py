@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from slurm_sns.config import Config
-from slurm_sns.resources import shared_path
+from slurm_sns.package_files import shared_path
 from slurm_sns.scheduler.watchdog import is_stale
 from slurm_sns.slurm.check_finding import Finding
 from slurm_sns.store.heartbeat import HeartbeatFile, KillSwitchFile

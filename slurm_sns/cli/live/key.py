@@ -40,8 +40,8 @@ def new(
     It has the mode 0600. One that root makes with the sns.yaml of the controller at hand belongs to slurm.user.
     """
     from slurm_sns.errors import BadInput
-    from slurm_sns.scheduler.agents import keys
     from slurm_sns.sockets import key_file
+    from slurm_sns.wire import keys
 
     path, owner = _file_and_owner(file, config)
     if add and promote:

@@ -20,7 +20,7 @@ from slurm_sns.node.group_writes import job_of, masks
 from slurm_sns.node.resctrl.groups import Files, Groups
 from slurm_sns.node.resctrl.machine import Machine, discover
 from slurm_sns.node.resctrl.schemata import Schemata, lines, parse
-from slurm_sns.policies.sns.way_layout import Need
+from slurm_sns.node.ways.layout import Need
 
 #: More jobs than any machine has CLOSIDs or threads.
 MOST_JOBS = 4096

@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from slurm_sns.closids import closids_for_jobs
 from slurm_sns.errors import BadInput, SnsError
 from slurm_sns.node.counters import memory_controllers
 from slurm_sns.node.counters.instructions import InstructionCounters
@@ -21,7 +22,6 @@ from slurm_sns.node.group_writes import SHARED, job_of, masks
 from slurm_sns.node.resctrl.groups import Groups
 from slurm_sns.node.resctrl.machine import Cache, Machine, discover
 from slurm_sns.node.resctrl.schemata import CACHES, Schemata, parse
-from slurm_sns.policies.sns.closids import closids_for_jobs
 
 FORMAT = 1
 #: What `Groups` puts before the names of our groups.

@@ -67,7 +67,7 @@ def show(
     as_json: options.AsJson = False,
 ) -> None:
     """Show a program: its class, run times, and what it would ask for at a given alpha."""
-    from slurm_sns.scheduler.profile_answers import summary
+    from slurm_sns.scheduler.answers.profiles import summary
 
     _require_alpha(alpha)
     chosen, learnt = profile_source.source(file, config).described(program)
@@ -87,7 +87,7 @@ def show(
 
 
 def _show_profile(chosen: "Program", alpha: float) -> None:
-    from slurm_sns.scheduler.profile_answers import class_of
+    from slurm_sns.scheduler.answers.profiles import class_of
 
     print(f"{chosen.name}: {_printable(chosen.source) or 'no source given'}")
     for processes in chosen.process_counts:

@@ -15,7 +15,7 @@ from slurm_sns.errors import BadInput, Unreachable
 if TYPE_CHECKING:
     from slurm_sns.config import Config
     from slurm_sns.policies.profile import Program
-    from slurm_sns.scheduler.learning.shown import Known
+    from slurm_sns.scheduler.answers.learning import Known
     from slurm_sns.store.profiles import StoredProfiles
 
 
@@ -50,7 +50,7 @@ class Loaded:
 
     def summaries(self) -> list[dict[str, Any]]:
         """Every program with its classes."""
-        from slurm_sns.scheduler.profile_answers import Summaries
+        from slurm_sns.scheduler.answers.profiles import Summaries
 
         return Summaries().of(self._known)
 
@@ -75,7 +75,7 @@ class SchedulerPrograms:
     def described(self, name: str) -> Described:
         """What is known of the program of that name."""
         from slurm_sns.policies.sns.profile_reading import programs_of
-        from slurm_sns.scheduler.profile_answers import require_name
+        from slurm_sns.scheduler.answers.profiles import require_name
 
         require_name(name)
         answer = dict(self._ask({"program": name}))
@@ -97,7 +97,7 @@ def source(file: Path | None, config: Path) -> ProgramSource:
 
     if file is not None:
         from slurm_sns.config.profiles_yaml import read_profiles
-        from slurm_sns.scheduler.learning.shown import Known
+        from slurm_sns.scheduler.answers.learning import Known
 
         programs = {program.name: program for program in read_profiles(file)}
         return Loaded(Known(programs, programs), f"has no profile; there are: {', '.join(programs) or 'none'}")
@@ -110,7 +110,7 @@ def source(file: Path | None, config: Path) -> ProgramSource:
     if not _runs_as(user):
         is_root = os.geteuid() == 0  # only root can become SlurmUser, so nobody else gets this hint
         return SchedulerPrograms(config, f"; {user} reads the store without it: sudo -u {user}" if is_root else "")
-    from slurm_sns.scheduler.profile_answers import NO_PROFILE
+    from slurm_sns.scheduler.answers.profiles import NO_PROFILE
 
     return Loaded(known(configuration), NO_PROFILE)
 
@@ -133,8 +133,8 @@ def known(configuration: "Config") -> "Known":
     Raises:
         BadInput: the caller is not SlurmUser.
     """
+    from slurm_sns.scheduler.answers.learning import Known
     from slurm_sns.scheduler.learning.serving import Serving
-    from slurm_sns.scheduler.learning.shown import Known
     from slurm_sns.store.learning import StoredLearning
     from slurm_sns.store.schema import open_store
 

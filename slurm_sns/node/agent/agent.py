@@ -29,7 +29,7 @@ from slurm_sns.node.agent.reporting import Reporting
 from slurm_sns.node.agent.sampling import next_turn_s
 from slurm_sns.node.agent.shown import shown
 from slurm_sns.node.agent.state_file import Remembered
-from slurm_sns.scheduler.agents.values import ActiveRuns, Change, NodeFacts, NodeState
+from slurm_sns.wire.values import ActiveRuns, Change, NodeFacts, NodeState
 
 #: How often tasks are looked for whose run has just begun, and for how long; a prolog elsewhere may take that long.
 YOUNG_LOOK_S, YOUNG_S = 1.0, 120.0

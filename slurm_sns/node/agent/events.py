@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from slurm_sns.errors import BadInput
-from slurm_sns.scheduler.agents.values import RunId
+from slurm_sns.wire.values import RunId
 
 #: Slurm's ids of jobs have 26 bits and a few of a federation; a restart count has 32.
 MOST_ID = 2**32 - 1

@@ -14,7 +14,7 @@ from typing import Any
 from slurm_sns.errors import Unreachable
 from slurm_sns.node.agent.events import job_event
 from slurm_sns.node.agent.ports import Clock
-from slurm_sns.scheduler.agents.values import Acknowledged, ActiveRuns, Change
+from slurm_sns.wire.values import Acknowledged, ActiveRuns, Change
 
 #: Prolog and epilog wait 5 s at most.
 ANSWER_TIMEOUT_S = 4.0

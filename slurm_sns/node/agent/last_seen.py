@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable
 
 from slurm_sns.node.agent.runs_here import RunsHere
 from slurm_sns.node.agent.vanished import vanished
-from slurm_sns.scheduler.agents.values import RunId
+from slurm_sns.wire.values import RunId
 
 
 class LastSeen:

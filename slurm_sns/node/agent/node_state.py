@@ -7,7 +7,7 @@ from slurm_sns.node.agent.ports import AgentSettings
 from slurm_sns.node.agent.runs_here import RunsHere
 from slurm_sns.node.agent.tree import NodeTree
 from slurm_sns.node.counters.node_counters import NodeCounters
-from slurm_sns.scheduler.agents.values import JobThere, NodeFacts, NodeState
+from slurm_sns.wire.values import JobThere, NodeFacts, NodeState
 
 
 def facts_of(settings: AgentSettings, tree: NodeTree, counters: NodeCounters) -> NodeFacts:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
+from slurm_sns.closids import closids_for_jobs
 from slurm_sns.node.apply import Applied, apply, confine_system, run_inside, shapes, standing
 from slurm_sns.node.bandwidth_needs import BandwidthNeeds, Draw, Peak
 from slurm_sns.node.domain_layouts import DomainLayouts, DomainNeed, domain_layouts
@@ -20,9 +21,8 @@ from slurm_sns.node.group_writes import SHARED, group_of, masks
 from slurm_sns.node.resctrl.errors import CannotMake, Gone, ResctrlError
 from slurm_sns.node.resctrl.groups import Groups
 from slurm_sns.node.resctrl.machine import Machine
-from slurm_sns.policies.sns.closids import closids_for_jobs
-from slurm_sns.policies.sns.way_layout import Layout, Need, Shape, ways_for_jobs
-from slurm_sns.policies.sns.way_masks import union
+from slurm_sns.node.ways.layout import Layout, Need, Shape, ways_for_jobs
+from slurm_sns.node.ways.masks import union
 
 
 class JobNeeds(NamedTuple):

@@ -10,7 +10,7 @@ from slurm_sns.node.agent.state_file import StateFile
 from slurm_sns.node.agent.tasks_of_job import JobTasks
 from slurm_sns.node.agent.tree import NodeTree
 from slurm_sns.node.counters.node_counters import NodeCounters
-from slurm_sns.scheduler.agents.values import Grant, NodeState, Report, RunId
+from slurm_sns.wire.values import Grant, NodeState, Report, RunId
 
 
 class Clock(Protocol):

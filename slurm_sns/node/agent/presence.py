@@ -13,9 +13,9 @@ from slurm_sns.node.agent.ports import AgentPorts, AgentSettings
 from slurm_sns.node.agent.reporting import Reporting
 from slurm_sns.node.agent.runs_here import RunHere, RunsHere
 from slurm_sns.node.agent.state_file import Remembered
-from slurm_sns.scheduler.agents.values import ActiveRuns, Change, Grant, RunId
-from slurm_sns.scheduler.node_lists import NodeLists
-from slurm_sns.submit.grant_note import grant_in
+from slurm_sns.node_lists import NodeLists
+from slurm_sns.wire.grant_note import grant_in
+from slurm_sns.wire.values import ActiveRuns, Change, Grant, RunId
 
 
 class Presence:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 from slurm_sns.node.agent.ports import AgentPorts, Channel
 from slurm_sns.node.agent.runs_here import RunHere
 from slurm_sns.node.agent.sampling import Sums, points
-from slurm_sns.scheduler.agents.values import NodeState, Report, ReportKey
+from slurm_sns.wire.values import NodeState, Report, ReportKey
 
 
 class Reporting:

@@ -16,9 +16,9 @@ At most one run of a job is on a node. Every event may come twice, late, or not 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from slurm_sns.scheduler.agents.grants import job_text
-from slurm_sns.scheduler.agents.values import ActiveRuns, Change, Grant, RunId
-from slurm_sns.scheduler.observe.task_ids import task_id
+from slurm_sns.task_ids import task_id
+from slurm_sns.wire.grants import job_text
+from slurm_sns.wire.values import ActiveRuns, Change, Grant, RunId
 
 #: Why a run has nothing of its grant yet.
 NOT_NAMED = "its grant is of an array's task, and the controller has not said which task the job is"

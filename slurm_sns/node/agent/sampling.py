@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import floor
 
 from slurm_sns.node.counters.readings import Rates
-from slurm_sns.scheduler.agents.values import Point
+from slurm_sns.wire.values import Point
 
 
 def turns(sample_ways: Sequence[int], all_ways: int, least_ways: int = 1) -> tuple[int, ...]:

@@ -5,7 +5,7 @@ from typing import Any
 from slurm_sns.node.agent.in_force import InForce
 from slurm_sns.node.agent.runs_here import RunsHere
 from slurm_sns.node.agent.sampling import points
-from slurm_sns.scheduler.agents.values import NodeState
+from slurm_sns.wire.values import NodeState
 
 
 def shown(

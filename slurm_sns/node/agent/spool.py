@@ -1,6 +1,6 @@
 """Reports that the controller has not acknowledged: one file each, until it has.
 
-A report is a message of the channel (scheduler/agents/messages.py) in a file that is written beside its place and
+A report is a message of the channel (wire/messages.py) in a file that is written beside its place and
 renamed. Where the disk is full reports are kept in memory, up to `MOST_IN_MEMORY` of them, and written later. A file
 that is no report is put aside with the ending `.broken`, and said. Of more than `MOST_REPORTS` reports the oldest go.
 """
@@ -11,8 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from slurm_sns.errors import SnsError
-from slurm_sns.scheduler.agents.messages import decode, encode
-from slurm_sns.scheduler.agents.values import Report, ReportKey
+from slurm_sns.wire.messages import decode, encode
+from slurm_sns.wire.values import Report, ReportKey
 
 #: A week of a node that runs a short job a minute and cannot reach its controller.
 MOST_REPORTS = 10_000

@@ -15,7 +15,7 @@ from typing import Any
 
 from slurm_sns.node.agent.runs_here import RunHere, RunsHere
 from slurm_sns.node.agent.sampling import PointSum, Sums
-from slurm_sns.scheduler.agents.values import Grant, RunId
+from slurm_sns.wire.values import Grant, RunId
 
 #: Another meaning of a field needs another number.
 VERSION = 1

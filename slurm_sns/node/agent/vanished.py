@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 
-from slurm_sns.scheduler.agents.values import RunId
+from slurm_sns.wire.values import RunId
 
 
 def vanished(

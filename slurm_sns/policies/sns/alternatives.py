@@ -15,13 +15,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from slurm_sns.closids import are_counted, with_closid
 from slurm_sns.model import Alternative, Resources
 from slurm_sns.policies.base import Choice
 from slurm_sns.policies.placement.request import Layout, NodeType, Request, compact, fewest_nodes, holding, spread
 from slurm_sns.policies.profile import SAME, Program, Run
 from slurm_sns.policies.sns.alternatives_report import AlternativesReport, Considered
 from slurm_sns.policies.sns.classify import Classification, ProgramClass, classify, corrected_time_s
-from slurm_sns.policies.sns.closids import are_counted, with_closid
 from slurm_sns.policies.sns.parameters import PAPER_BANDWIDTH_GBPS, SnsParameters
 
 NO_PROFILE = "no profile: runs at scale 1 on shared nodes, and asks for no ways and no bandwidth"

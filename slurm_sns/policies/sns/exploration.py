@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from math import inf
 from typing import NamedTuple
 
+from slurm_sns.closids import are_counted, with_closid
 from slurm_sns.model import Alternative
 from slurm_sns.policies.placement.request import NodeType, Request, fewest_nodes, holding, spread
-from slurm_sns.policies.sns.closids import are_counted, with_closid
 from slurm_sns.policies.sns.evidence import KnownEvidence
 from slurm_sns.policies.sns.parameters import SnsParameters
 

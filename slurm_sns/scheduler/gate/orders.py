@@ -20,10 +20,10 @@ from typing import Any
 
 from slurm_sns.errors import Infeasible
 from slurm_sns.scheduler.gate.status import Status, has_nodes_of, own_begin_s
-from slurm_sns.scheduler.observe.observed import JobState, ObservedJob
-from slurm_sns.submit import grant_note
+from slurm_sns.scheduler.observation.observed import JobState, ObservedJob
 from slurm_sns.submit import record as records
 from slurm_sns.submit.record import Memory, Record
+from slurm_sns.wire import grant_note
 
 #: The SiteFactor of a placed job, ahead of every job of Slurm's own queue. Slurm takes up to 2^31 - 3 in either
 #: direction (NICE_OFFSET in slurm.h); the rest is left for the other factors of its priority.

@@ -11,8 +11,8 @@ ahead, and is not our gate, counts as its owner's.
 from collections.abc import Sequence
 from enum import StrEnum
 
-from slurm_sns.scheduler.observe.limit_retries import is_limit
-from slurm_sns.scheduler.observe.observed import SLURMS_HOLD, JobState, ObservedJob
+from slurm_sns.scheduler.gate.limit_retries import is_limit
+from slurm_sns.scheduler.observation.observed import SLURMS_HOLD, JobState, ObservedJob
 from slurm_sns.submit.record import Record
 
 #: How Slurm's reasons for waiting for other jobs begin: Dependency, DependencyNeverSatisfied.

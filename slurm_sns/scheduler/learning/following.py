@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from slurm_sns.scheduler.learning.values import Outcome, RunToLearn
-from slurm_sns.scheduler.observe.observed import JobState, ObservedJob
+from slurm_sns.scheduler.observation.observed import JobState, ObservedJob
 
 
 def follow(run: RunToLearn, job: ObservedJob | None, now_s: float) -> RunToLearn | None:

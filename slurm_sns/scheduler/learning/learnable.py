@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from slurm_sns.policies.profile import Program
 from slurm_sns.policies.sns.learning import Key, LearnableJob
-from slurm_sns.scheduler.observe.observed import ObservedJob
+from slurm_sns.scheduler.observation.observed import ObservedJob
 from slurm_sns.scheduler.snapshot.node_kinds import NodeKinds
 from slurm_sns.scheduler.snapshot.spreading import Spreading, keeps_geometry, program_of, request, types_of
 from slurm_sns.submit.hints import is_program

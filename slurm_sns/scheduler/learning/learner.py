@@ -9,23 +9,23 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from slurm_sns.errors import SnsError
+from slurm_sns.log import Log, Outage
 from slurm_sns.model import Start
 from slurm_sns.policies.profile import Program
-from slurm_sns.scheduler.agents.values import NodeState, Report, RunId
-from slurm_sns.scheduler.cycle_input import Situation
-from slurm_sns.scheduler.learning.concluding import Reprofile, concluded
-from slurm_sns.scheduler.learning.exploring_jobs import Explorations, Explorer, Exploring
+from slurm_sns.scheduler.learning.conclusions import Reprofile, concluded
+from slurm_sns.scheduler.learning.exploration import Explorations, Explorer, Exploring
 from slurm_sns.scheduler.learning.learnable import key_of, learnable
 from slurm_sns.scheduler.learning.rules import LearningRules
 from slurm_sns.scheduler.learning.serving import Serving
 from slurm_sns.scheduler.learning.values import LearningChanges, LearningState, LearningStore, RunToLearn
-from slurm_sns.scheduler.observe.observed import JobState, Observation, ObservedNode
-from slurm_sns.scheduler.observe.task_ids import task_id, task_of
-from slurm_sns.scheduler.outage_log import Outage
-from slurm_sns.scheduler.ports import Agents, Log
+from slurm_sns.scheduler.observation.observed import JobState, Observation, ObservedNode
+from slurm_sns.scheduler.ports import Agents
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.snapshot.node_kinds import NodeKinds, kinds_of
+from slurm_sns.scheduler.snapshot.situation import Situation
 from slurm_sns.scheduler.snapshot.spreading import Spreading
+from slurm_sns.task_ids import task_id, task_of
+from slurm_sns.wire.values import NodeState, Report, RunId
 
 
 class Learner:

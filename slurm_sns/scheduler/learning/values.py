@@ -12,7 +12,7 @@ from slurm_sns.policies.placement.request import NodeType, Request
 from slurm_sns.policies.sns.evidence import KnownEvidence
 from slurm_sns.policies.sns.exploration import ExplorationStep
 from slurm_sns.policies.sns.learning import Key, LearnableJob
-from slurm_sns.scheduler.agents.values import Report, RunId
+from slurm_sns.wire.values import Report, RunId
 
 
 class Failures(NamedTuple):

@@ -19,8 +19,8 @@ from collections.abc import Iterator
 from slurm_sns.errors import Infeasible
 from slurm_sns.model import Alternative
 from slurm_sns.policies.base import Choice
-from slurm_sns.scheduler.observe.observed import ObservedJob
-from slurm_sns.scheduler.observe.tres_limits import Names, TresLimits
+from slurm_sns.scheduler.observation.observed import ObservedJob
+from slurm_sns.scheduler.observation.tres_limits import Names, TresLimits
 
 MEMORY, NODES, WAYS, BANDWIDTH = "mem", "node", "gres/llc", "gres/membw"
 

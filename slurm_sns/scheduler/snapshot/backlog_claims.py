@@ -23,8 +23,8 @@ from math import inf
 
 from slurm_sns.errors import Infeasible
 from slurm_sns.model import Node, Resources
-from slurm_sns.scheduler.observe.limit_retries import is_limit
-from slurm_sns.scheduler.observe.observed import Backfill, JobState, ObservedJob, ObservedNode
+from slurm_sns.scheduler.gate.limit_retries import is_limit
+from slurm_sns.scheduler.observation.observed import Backfill, JobState, ObservedJob, ObservedNode
 from slurm_sns.scheduler.snapshot.geometry import geometry
 from slurm_sns.scheduler.snapshot.release_times import Releases
 

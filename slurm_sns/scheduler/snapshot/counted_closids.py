@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
-from slurm_sns.policies.sns.closids import counted
-from slurm_sns.scheduler.observe.observed import Observation
+from slurm_sns.closids import counted
+from slurm_sns.scheduler.observation.observed import Observation
 
 
 def count_closids(observation: Observation, closids: Mapping[str, int]) -> Observation:

@@ -5,7 +5,7 @@ from math import ceil, inf
 
 from slurm_sns.model import NOTHING, Node, Resources
 from slurm_sns.scheduler.gate.status import Status
-from slurm_sns.scheduler.observe.observed import Observation, ObservedJob, ObservedNode
+from slurm_sns.scheduler.observation.observed import Observation, ObservedJob, ObservedNode
 from slurm_sns.scheduler.snapshot.geometry import placed_demand
 from slurm_sns.scheduler.snapshot.release_times import Releases, of_running
 

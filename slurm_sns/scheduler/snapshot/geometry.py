@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from math import ceil
 from typing import NamedTuple
 
+from slurm_sns.closids import are_counted, with_closid
 from slurm_sns.errors import Infeasible
 from slurm_sns.model import Alternative, Resources
 from slurm_sns.policies.placement.request import Request, compact, holding, on_whole_cores
-from slurm_sns.policies.sns.closids import are_counted, with_closid
-from slurm_sns.scheduler.observe.observed import ObservedJob, ObservedNode
+from slurm_sns.scheduler.observation.observed import ObservedJob, ObservedNode
 from slurm_sns.scheduler.snapshot.node_kinds import NodeKind, NodeKinds, kinds_of
 from slurm_sns.scheduler.snapshot.node_sets import one_of_equals
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from slurm_sns.model import Resources
-from slurm_sns.scheduler.observe.observed import ObservedNode
+from slurm_sns.scheduler.observation.observed import ObservedNode
 
 
 class NodeKind(NamedTuple):

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import compress
 
-from slurm_sns.scheduler.observe.observed import ObservedNode
+from slurm_sns.scheduler.observation.observed import ObservedNode
 from slurm_sns.scheduler.snapshot.node_kinds import NodeKinds, kinds_of
 
 #: So many sets of names are remembered: far more than a site has partitions, reservations and claims together.

@@ -8,7 +8,7 @@ names it. `account_limits` changes nothing whose limit Slurm could then no longe
 
 from slurm_sns.errors import Closed
 from slurm_sns.policies.base import Choice
-from slurm_sns.scheduler.observe.observed import Observation, ObservedJob, ObservedPartition
+from slurm_sns.scheduler.observation.observed import Observation, ObservedJob, ObservedPartition
 
 #: The flags of a QOS that exempt its jobs from a partition's limit (sacctmgr).
 ANY_WALLTIME, ANY_MOST_NODES, ANY_LEAST_NODES = "PartitionTimeLimit", "PartitionMaxNodes", "PartitionMinNodes"

@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 
 from slurm_sns.model import NOTHING, ActiveJob, Job, Project, Resources, Snapshot
 from slurm_sns.policies.sns.alternatives_report import AlternativesReport
+from slurm_sns.scheduler.gate.arrays import MOST_TASKS, planned_tasks
 from slurm_sns.scheduler.gate.status import Status
-from slurm_sns.scheduler.learning.exploring_jobs import NO_EXPLORATIONS, Explorations, Explorer
-from slurm_sns.scheduler.observe.arrays import MOST_TASKS, planned_tasks
-from slurm_sns.scheduler.observe.observed import Observation, ObservedJob
+from slurm_sns.scheduler.gate.survey import Survey, is_to_be_planned
+from slurm_sns.scheduler.learning.exploration import NO_EXPLORATIONS, Explorations, Explorer
+from slurm_sns.scheduler.observation.observed import Observation, ObservedJob
 from slurm_sns.scheduler.remembered import Try
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.snapshot.active_jobs import active_jobs, job_pools
@@ -32,7 +33,6 @@ from slurm_sns.scheduler.snapshot.free_nodes import (
 from slurm_sns.scheduler.snapshot.plannable import Plannable, queue_key, sort_out
 from slurm_sns.scheduler.snapshot.spreading import Spreading
 from slurm_sns.scheduler.snapshot.withholding import Withholding
-from slurm_sns.scheduler.survey import Survey, is_to_be_planned
 
 
 @dataclass(frozen=True, slots=True)

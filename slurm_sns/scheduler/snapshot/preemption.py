@@ -10,7 +10,7 @@ counts as allowed. Jobs with the same partitions and QOS share one answer.
 
 from collections.abc import Iterable, Mapping
 
-from slurm_sns.scheduler.observe.observed import Observation, ObservedJob, ObservedPartition, PreemptionRules
+from slurm_sns.scheduler.observation.observed import Observation, ObservedJob, ObservedPartition, PreemptionRules
 
 PARTITION_PRIO, QOS = "preempt/partition_prio", "preempt/qos"
 #: Words of PreemptMode by which nothing is preempted: with GANG alone jobs are time-sliced.

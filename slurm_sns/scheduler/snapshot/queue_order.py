@@ -3,7 +3,7 @@
 The matching cycle itself applies fair share between projects, because each match changes it.
 """
 
-from slurm_sns.scheduler.observe.observed import ObservedJob
+from slurm_sns.scheduler.observation.observed import ObservedJob
 
 
 def order_key(

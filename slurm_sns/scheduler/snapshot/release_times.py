@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from math import ceil, inf
 
 from slurm_sns.model import Resources
-from slurm_sns.scheduler.observe.observed import ObservedJob
+from slurm_sns.scheduler.observation.observed import ObservedJob
 
 #: A job beyond its time limit is assumed to end after so many seconds.
 ANY_MOMENT_S = 1.0

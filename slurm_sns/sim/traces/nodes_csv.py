@@ -10,10 +10,10 @@ import re
 
 import numpy as np
 
+from slurm_sns.closids import FEWEST, counted
 from slurm_sns.errors import BadInput
 from slurm_sns.model import Resources
 from slurm_sns.policies.placement.node_arrays import Amounts, NodeArrays, amounts
-from slurm_sns.policies.sns.closids import FEWEST, counted
 from slurm_sns.sim.traces.csv_table import Table, read_table
 from slurm_sns.sim.traces.files import read_text
 from slurm_sns.sim.traces.pool_trace import Site

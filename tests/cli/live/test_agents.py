@@ -7,11 +7,11 @@ import pytest
 from slurm_sns import config as configuration
 from slurm_sns.cli.live import agents
 from slurm_sns.errors import SnsError
-from slurm_sns.scheduler.agents.grants import verified
-from slurm_sns.scheduler.agents.keys import Keys, key_line
-from slurm_sns.scheduler.agents.values import Grant, RunId
 from slurm_sns.scheduler.ports import NO_AGENTS
 from slurm_sns.scheduler.settings import Settings
+from slurm_sns.wire.grants import verified
+from slurm_sns.wire.keys import Keys, key_line
+from slurm_sns.wire.values import Grant, RunId
 
 KEY = key_line("k1", bytes(range(32)))
 GRANT = Grant(RunId(7, 1), ("c1", "c2"), 4, 20)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from slurm_sns.scheduler.agents.keys import Keys
+from slurm_sns.wire.keys import Keys
 
 
 @pytest.fixture

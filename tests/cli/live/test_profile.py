@@ -10,19 +10,19 @@ import yaml
 
 from slurm_sns.cli import main
 from slurm_sns.config.profiles_yaml import read_profiles
+from slurm_sns.package_files import shared_path
 from slurm_sns.policies.placement.request import Request
 from slurm_sns.policies.sns.estimate import Estimate
 from slurm_sns.policies.sns.evidence import Evidence, KnownEvidence
 from slurm_sns.policies.sns.exploration import ExplorationStep
-from slurm_sns.resources import shared_path
-from slurm_sns.scheduler.agents.values import RunId
-from slurm_sns.scheduler.learning.shown import Known
+from slurm_sns.scheduler.answers.learning import Known
+from slurm_sns.scheduler.answers.profiles import Summaries, profile
 from slurm_sns.scheduler.learning.values import Failures, LearningChanges, Learnt, RunToLearn
-from slurm_sns.scheduler.profile_answers import Summaries, profile
 from slurm_sns.sockets.unix_socket import ControlSocket
 from slurm_sns.store.learning import StoredLearning
 from slurm_sns.store.profiles import StoredProfiles
 from slurm_sns.store.schema import open_store
+from slurm_sns.wire.values import RunId
 
 SHIPPED = str(shared_path("conf/profiles/spread-n-share.yaml"))
 

@@ -26,8 +26,8 @@ from slurm_sns.node.counters.readings import Count
 from slurm_sns.node.group_writes import job_of, masks
 from slurm_sns.node.resctrl.groups import Groups
 from slurm_sns.node.resctrl.machine import discover
-from slurm_sns.scheduler.agents import grants
-from slurm_sns.scheduler.agents.values import Grant, Report, RunId
+from slurm_sns.wire import grants
+from slurm_sns.wire.values import Grant, Report, RunId
 
 
 class NoPerf:

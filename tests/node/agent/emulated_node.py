@@ -28,9 +28,9 @@ from slurm_sns.node.counters.node_counters import NodeCounters
 from slurm_sns.node.group_writes import group_of, masks
 from slurm_sns.node.resctrl.groups import Files, Groups
 from slurm_sns.node.resctrl.machine import discover
-from slurm_sns.scheduler.agents import grants
-from slurm_sns.scheduler.agents.keys import Keys
-from slurm_sns.scheduler.agents.values import (
+from slurm_sns.wire import grants
+from slurm_sns.wire.keys import Keys
+from slurm_sns.wire.values import (
     Acknowledged,
     ActiveRuns,
     Change,

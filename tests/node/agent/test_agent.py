@@ -15,12 +15,12 @@ from slurm_sns.node.agent.runs_here import NOT_NAMED
 from slurm_sns.node.agent.spool import SpoolFiles
 from slurm_sns.node.group_writes import SHARED
 from slurm_sns.node.resctrl.groups import Groups
+from slurm_sns.package_files import shared_path
 from slurm_sns.policies.profile import Run
-from slurm_sns.resources import shared_path
-from slurm_sns.scheduler.agents import grants
-from slurm_sns.scheduler.agents.keys import Keys
-from slurm_sns.scheduler.agents.values import Acknowledged, ActiveRuns, ArrayTask, Change, Grant, RunId
-from slurm_sns.scheduler.observe.task_ids import task_id
+from slurm_sns.task_ids import task_id
+from slurm_sns.wire import grants
+from slurm_sns.wire.keys import Keys
+from slurm_sns.wire.values import Acknowledged, ActiveRuns, ArrayTask, Change, Grant, RunId
 
 
 @cache

@@ -21,10 +21,10 @@ from slurm_sns.node import hook
 from slurm_sns.node.group_writes import SHARED, group_of, masks
 from slurm_sns.node.resctrl.groups import Groups
 from slurm_sns.node.resctrl.machine import discover
-from slurm_sns.scheduler.agents import grants
-from slurm_sns.scheduler.agents.values import ActiveRuns, Change, Grant, RunId
 from slurm_sns.sockets.agent_hub import AgentHub
 from slurm_sns.sockets.unix_socket import ask
+from slurm_sns.wire import grants
+from slurm_sns.wire.values import ActiveRuns, Change, Grant, RunId
 
 pytestmark = [
     pytest.mark.skipif(mount.why_not() is not None, reason=str(mount.why_not())),

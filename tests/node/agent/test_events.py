@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from slurm_sns.errors import BadInput
 from slurm_sns.node.agent.events import JobEvent, job_event
-from slurm_sns.scheduler.agents.values import RunId
+from slurm_sns.wire.values import RunId
 
 
 def test_texts_of_the_environment_become_an_event() -> None:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from slurm_sns.node import hook
 from slurm_sns.node.agent.events import job_event
-from slurm_sns.resources import package_text
+from slurm_sns.package_files import package_text
 
 HOOK = Path(hook.__file__)
 #: Far more than the 5 s that it waits; a busy machine is slow.

@@ -8,7 +8,7 @@ import pytest
 from slurm_sns.errors import BadInput, Unreachable
 from slurm_sns.node.agent import inbox
 from slurm_sns.node.agent.inbox import Asked, Inbox
-from slurm_sns.scheduler.agents.values import Acknowledged
+from slurm_sns.wire.values import Acknowledged
 
 PROLOG: dict[str, Any] = {"event": "prolog", "job": "1"}
 

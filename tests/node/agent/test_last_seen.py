@@ -4,7 +4,7 @@ import pytest
 
 from slurm_sns.node.agent.last_seen import LastSeen
 from slurm_sns.node.agent.runs_here import RunHere, RunsHere
-from slurm_sns.scheduler.agents.values import RunId
+from slurm_sns.wire.values import RunId
 
 HERE = RunsHere((RunHere(RunId(1), 1, 0.0),))
 

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from slurm_sns.node.group_writes import SHARED, group_of
-from slurm_sns.scheduler.agents.values import RunId
+from slurm_sns.wire.values import RunId
 
 JOBS = (1, 2, 3, 4)
 RUN = st.builds(RunId, st.sampled_from(JOBS), st.integers(0, 1))

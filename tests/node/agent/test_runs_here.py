@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from slurm_sns.node.agent.needs import needs, why_shared
 from slurm_sns.node.agent.runs_here import MOST_RUNS, NOT_NAMED, RunHere, RunsHere
 from slurm_sns.node.agent.vanished import vanished
-from slurm_sns.scheduler.agents.values import ActiveRuns, ArrayTask, Change, Grant, RunId
-from slurm_sns.scheduler.observe.task_ids import task_id
+from slurm_sns.task_ids import task_id
+from slurm_sns.wire.values import ActiveRuns, ArrayTask, Change, Grant, RunId
 
 
 def grant(run: RunId, ways: int = 4, **more: object) -> Grant:

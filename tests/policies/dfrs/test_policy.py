@@ -25,7 +25,7 @@ from slurm_sns.policies.dfrs.history import Attempts, DfrsHistory
 from slurm_sns.policies.dfrs.parameters import PeriodicParameters
 from slurm_sns.policies.dfrs.policy import Dfrs
 from slurm_sns.policies.registry import REGISTRY, live_policies, specification
-from slurm_sns.scheduler.policy_history import history_of, text_of
+from slurm_sns.scheduler.history import history_of, text_of
 
 GB = 1024
 NODE = Resources(4, 8 * GB)

@@ -6,13 +6,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from programs import ASSUMED, GB, types_of
 
+from slurm_sns.closids import counted
 from slurm_sns.errors import Infeasible
 from slurm_sns.model import Job, Node, Project, Resources, Snapshot
 from slurm_sns.policies.combined.combined import combined
 from slurm_sns.policies.placement.request import Request
 from slurm_sns.policies.profile import Program, Run
 from slurm_sns.policies.sns.alternatives import choose
-from slurm_sns.policies.sns.closids import counted
 from slurm_sns.policies.sns.parameters import SnsParameters
 from slurm_sns.policies.sns.spread_n_share import spread_n_share
 

@@ -17,18 +17,18 @@ from slurm_sns.policies.sns.drift import DriftParameters
 from slurm_sns.policies.sns.exploration import Exploration
 from slurm_sns.policies.sns.parameters import SnsParameters
 from slurm_sns.policies.sns.spread_n_share import spread_n_share
-from slurm_sns.scheduler.agents.values import Grant, NodeFacts, NodeState, Point, Report, RunId
 from slurm_sns.scheduler.learning.learner import Learner
 from slurm_sns.scheduler.learning.rules import LearningRules
 from slurm_sns.scheduler.learning.values import LearningChanges, LearningState
 from slurm_sns.scheduler.loop import Scheduler
-from slurm_sns.scheduler.observe.observed import JobState, Observation
-from slurm_sns.scheduler.observe.task_ids import task_of
+from slurm_sns.scheduler.observation.observed import JobState, Observation
 from slurm_sns.scheduler.snapshot.known_alternatives import KnownAlternatives
 from slurm_sns.scheduler.snapshot.spreading import Spreading
 from slurm_sns.sim.profiling.learning_cluster import SAMPLING_COSTS
 from slurm_sns.sim.profiling.sampled_profiles import sampled
-from slurm_sns.submit.grant_note import grant_in
+from slurm_sns.task_ids import task_of
+from slurm_sns.wire.grant_note import grant_in
+from slurm_sns.wire.values import Grant, NodeFacts, NodeState, Point, Report, RunId
 
 WAYS, GBPS = 20, 118
 CORES, MEMORY_MB = 28, 128_000

@@ -11,12 +11,12 @@ from test_live_learning import BFS, MG, TRUTH, explore
 from slurm_sns.cli.live import explain_view, profile_view, status_view
 from slurm_sns.errors import BadInput
 from slurm_sns.policies.sns.spread_n_share import spread_n_share
-from slurm_sns.scheduler.agents.shown import agents_data, whys_unpartitioned
-from slurm_sns.scheduler.agents.values import JobThere, NodeFacts, NodeState, RunId
-from slurm_sns.scheduler.answers import Answers
+from slurm_sns.scheduler.answers.agents import agents_data, whys_unpartitioned
+from slurm_sns.scheduler.answers.requests import Answers
 from slurm_sns.scheduler.cycle_history import Recent
-from slurm_sns.scheduler.observe.observed import JobState
-from slurm_sns.scheduler.release import Asked
+from slurm_sns.scheduler.dispatch.release import Asked
+from slurm_sns.scheduler.observation.observed import JobState
+from slurm_sns.wire.values import JobThere, NodeFacts, NodeState, RunId
 
 ADMIN = 0
 NOW = 1_790_000_000.0

@@ -13,11 +13,11 @@ from slurm_sns.policies.profile import Program, Provenance, Provenances, Run
 from slurm_sns.policies.sns.classify import ProgramClass, classify
 from slurm_sns.policies.sns.exploration import Exploration
 from slurm_sns.policies.sns.learning import LearnableJob, Learning
-from slurm_sns.scheduler.agents.values import Point, Report, RunId
-from slurm_sns.scheduler.learning import concluding
+from slurm_sns.scheduler.learning import conclusions as concluding
 from slurm_sns.scheduler.learning.rules import FAILURE_S, MOST_FAILURES, REPORTS_WAIT_S, REPROFILE_PAUSE_S
 from slurm_sns.scheduler.learning.values import Outcome
 from slurm_sns.sim.profiling.learning_cluster import Laboratory, Truth
+from slurm_sns.wire.values import Point, Report, RunId
 
 TRUE = Provenances(Provenance.MEASURED, Provenance.MEASURED, Provenance.MEASURED)
 PRINTED = Provenances(Provenance.PRINTED, Provenance.PRINTED, Provenance.PRINTED)

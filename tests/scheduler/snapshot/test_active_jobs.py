@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from live import ENFORCE, FOREIGN, NOW, SLURMS, SUBMIT, job, look, node, pinned, running, situation
-from test_cycle_input import clusters
+from test_situation import clusters
 
 from slurm_sns.model import ActiveJob, ActiveState, JobPool, QueueStatistics, Resources
-from slurm_sns.scheduler.cycle_input import read_situation
-from slurm_sns.scheduler.observe.observed import JobState, ObservedPartition
+from slurm_sns.scheduler.observation.observed import JobState, ObservedPartition
+from slurm_sns.scheduler.snapshot.situation import read_situation
 
 HOLDS = {"cpus": 7, "occupies": Resources(7, 7001), "start_s": 99_500}
 

@@ -10,10 +10,10 @@ from live import ENFORCE, FOREIGN, NOW, free, job, look, node, pinned, planned, 
 from slurm_sns.model import Plan, Resources
 from slurm_sns.policies.profile import Program, Provenance, Provenances, Run
 from slurm_sns.policies.sns.spread_n_share import spread_n_share
-from slurm_sns.scheduler.cycle_input import Situation, read_situation
-from slurm_sns.scheduler.observe.observed import JobState, ObservedJob, ObservedNode
+from slurm_sns.scheduler.observation.observed import JobState, ObservedJob, ObservedNode
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.snapshot.counted_closids import count_closids
+from slurm_sns.scheduler.snapshot.situation import Situation, read_situation
 from slurm_sns.scheduler.snapshot.spreading import Spreading
 
 #: Both nodes have CLOSIDs for two jobs.

@@ -9,9 +9,9 @@ from slurm_sns.errors import Closed, Infeasible
 from slurm_sns.model import Alternative, Resources
 from slurm_sns.policies.base import Choice
 from slurm_sns.policies.profile import Program
-from slurm_sns.scheduler.cycle_input import Situation, read_situation
-from slurm_sns.scheduler.observe.observed import ObservedJob
+from slurm_sns.scheduler.observation.observed import ObservedJob
 from slurm_sns.scheduler.snapshot.known_alternatives import KnownAlternatives
+from slurm_sns.scheduler.snapshot.situation import Situation, read_situation
 from slurm_sns.scheduler.snapshot.spreading import Spreading
 
 CHOICE = Choice((Alternative(1, Resources(1, 1)),))

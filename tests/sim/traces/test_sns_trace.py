@@ -5,8 +5,8 @@ import pytest
 from slurm_sns.config.profiles_yaml import read_profiles
 from slurm_sns.errors import BadInput
 from slurm_sns.model import Alternative, Job, Resources
+from slurm_sns.package_files import shared_path
 from slurm_sns.policies.sns.parameters import REPRODUCTION
-from slurm_sns.resources import shared_path
 from slurm_sns.sim.progress.sns_model import AuthorsModel
 from slurm_sns.sim.traces.nodes_csv import read_nodes
 from slurm_sns.sim.traces.sns_trace import TraceReader

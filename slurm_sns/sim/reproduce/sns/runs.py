@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from slurm_sns.config.profiles_yaml import read_profiles
 from slurm_sns.model import Resources
+from slurm_sns.package_files import shared_path
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.placement.node_arrays import BANDWIDTH, NodeArrays, amounts
 from slurm_sns.policies.profile import Program
 from slurm_sns.policies.sns.parameters import REPRODUCTION, SnsParameters
-from slurm_sns.resources import shared_path
 from slurm_sns.sim.engine.disciplines import TEXT, queue_depth_of, simulation_of
 from slurm_sns.sim.engine.prototype_scales import PROTOTYPE_SCALES, neutral_by_run_time, prototype_alternatives
 from slurm_sns.sim.engine.sns_policies import CE, COMBINED, CS, MODELS, SNS, policy_of, progress_of

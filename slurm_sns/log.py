@@ -1,0 +1,48 @@
+"""A daemon's log; `Outage` logs a lasting problem once when it begins, changes and ends."""
+
+import traceback
+from collections.abc import Callable
+
+#: Writes one line of the daemon's log.
+Log = Callable[[str], None]
+
+#: The most lines for one outage, should the text of the problem change again and again.
+MOST_LINES = 10
+
+
+class Outage:
+    """A problem as it lasts. The text `what_next` is added to each problem in the log."""
+
+    def __init__(self, log: Log, what_next: str = "") -> None:
+        self._log = log
+        self._what_next = what_next
+        self._logged: list[str] = []
+        self._since_s = 0.0
+        #: The problem as it was last met; empty while there is none.
+        self.now = ""
+
+    def met(self, problem: str, now_s: float) -> None:
+        """Note that this problem was met; log it unless this outage has logged it already."""
+        self.now = problem
+        if not self._logged:
+            self._since_s = now_s
+        if problem not in self._logged and len(self._logged) < MOST_LINES:
+            self._logged.append(problem)
+            self._log(f"{problem}{self._what_next}")
+
+    def met_defect(self, problem: Exception, now_s: float) -> None:
+        """Note that a defect of our own was met; log its traceback once."""
+        described = f"defect: {type(problem).__name__}: {problem}"
+        if described not in self._logged and len(self._logged) < MOST_LINES:
+            for line in traceback.format_exception(problem):
+                for part in line.rstrip().splitlines():
+                    self._log(part)
+        self.met(described, now_s)
+
+    def over(self, now_s: float) -> None:
+        """Note that all works. If the outage was logged, log how long it lasted."""
+        self.now = ""
+        if self._logged:
+            lasted_s = max(0.0, now_s - self._since_s)  # the clock may have been stepped back
+            self._log(f"over after {lasted_s:.0f} s: {self._logged[0]}")
+            self._logged.clear()

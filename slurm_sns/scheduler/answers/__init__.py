@@ -1,0 +1,1 @@
+"""What is told: answers to status, queue, explain and profile, and the record of decisions."""

@@ -1,0 +1,448 @@
+"""Answers to status, queue, explain and profile: what the running scheduler reports, as JSON values.
+
+Users see their own jobs and the accounts that these run under; SlurmUser and root see everything. A request about
+another user's job gets the same answer as one about a job that does not exist, and no sentence names such a job
+(scheduler.redaction).
+"""
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from slurm_sns.errors import BadInput, SnsError
+from slurm_sns.model import Alternative, Job, Node, Snapshot, Start, total
+from slurm_sns.policies.base import Policy
+from slurm_sns.scheduler.answers import pass_through
+from slurm_sns.scheduler.answers.agents import agents_data, whys_unpartitioned
+from slurm_sns.scheduler.answers.learning import Known
+from slurm_sns.scheduler.answers.profiles import Summaries, profile
+from slurm_sns.scheduler.answers.redaction import Redaction
+from slurm_sns.scheduler.answers.view import View
+from slurm_sns.scheduler.cycle_history import Recent
+from slurm_sns.scheduler.dispatch.release import Asked
+from slurm_sns.scheduler.gate.arrays import listed
+from slurm_sns.scheduler.gate.status import Status, is_held
+from slurm_sns.scheduler.learning.values import explores
+from slurm_sns.scheduler.observation.observed import JobState, ObservedJob, ObservedNode
+from slurm_sns.scheduler.ports import Decisions
+from slurm_sns.scheduler.remembered import Decision
+from slurm_sns.scheduler.settings import Settings
+from slurm_sns.scheduler.snapshot.free_nodes import completing_jobs
+from slurm_sns.task_ids import task_id
+from slurm_sns.wire.values import RunId
+
+#: A caller waits at most this long while other jobs are being explained.
+EXPLAIN_WAIT_S = 10.0
+
+#: A waiting job's reason names at most so many completing jobs.
+MOST_COMPLETING = 3
+
+#: Slurm's job ids and task numbers have 32 bits.
+LARGEST_NUMBER = 2**32
+
+#: The names of a pass-through job's states.
+_PASS_THROUGH_STATES = {
+    JobState.PENDING: "waiting",
+    JobState.RUNNING: "running",
+    JobState.SUSPENDED: "suspended",
+    JobState.ENDED: "ended",
+}
+
+#: The state of a job that has ended but not left all its nodes yet, and of a gated job that somebody holds.
+COMPLETING, HELD = "completing", "held"
+
+COMMANDS = ("status", "queue", "explain", "profile", "release")
+
+
+class Answers:
+    """Answers requests from the last cycle's view and the decision record.
+
+    `trouble` says what keeps the loop from working now (slurmctld or the store does not answer). It is empty when the
+    loop works.
+    """
+
+    def __init__(
+        self,
+        recent: Recent,
+        decisions: Decisions,
+        policy: Policy,
+        admins: frozenset[int],
+        trouble: Callable[[], str] = str,
+        *,
+        settings: Settings,
+        asked: Asked,
+    ) -> None:
+        self._recent, self._asked = recent, asked
+        self._trouble = trouble
+        self._decisions = decisions
+        self._policy = policy
+        self._admins = admins
+        self._settings = settings
+        self._explaining = threading.Lock()
+        self._summaries = Summaries()
+
+    def answer(self, request: dict[str, Any], user_id: int) -> Any:
+        """The answer to the request, for the user with this id.
+
+        Raises:
+            BadInput: an unknown command, a job that does not exist for this user, or a program without profile.
+            SnsError: the first cycle has not ended yet, the decision record cannot be read, or too many jobs are being
+                explained at once.
+        """
+        view = self._recent.view
+        if view is None:
+            raise SnsError("the scheduler has not finished its first cycle; try again in a moment")
+        only_user = None if user_id in self._admins else user_id
+        match request.get("command"):
+            case "status":
+                return status(view, self._recent, self._trouble(), only_user, self._settings)
+            case "queue":
+                return queue(view, only_user)
+            case "explain":
+                return self._explain(view, request.get("job_id"), request.get("task"), user_id)
+            case "release":
+                return self._release(view, request.get("job_id"), request.get("task"), user_id)
+            case "profile":
+                name, known = request.get("program"), Known(view.programs, view.imported, view.learning)
+                return self._summaries.of(known, only_user) if name is None else profile(known, name, only_user)
+            case other:
+                raise BadInput(f"command {other!r} is unknown; valid: {', '.join(COMMANDS)}")
+
+    def _explain(self, view: View, asked: object, task: object, user_id: int) -> dict[str, Any]:
+        named = _whole("job id", asked)
+        job_id, label = named, str(named)
+        if task is not None:
+            job_id, label = self._job_of_task(view, named, _whole("task", task)), f"{named}_{task}"
+        job = _job(view, job_id)
+        decided = self._decisions.of_job(job_id)
+        if not decided and job is not None and job.task is not None:  # placed before Slurm gave it this id
+            decided = self._decisions.of_job(task_id(*job.task))
+        owner = job.user_id if job is not None else next((each.user_id for each in reversed(decided)), None)
+        if owner is None or (owner != user_id and user_id not in self._admins):
+            raise BadInput(f"job {label}: no job of yours that Slurm or slurm_sns knows")
+        # Slurm reuses job ids after its state was wiped: decisions about another user's job are not shown.
+        decided = [each for each in decided if each.user_id == owner or user_id in self._admins]
+        last_start = next((each for each in reversed(decided) if each.action == "start"), None)
+        waits = job is not None and any(each.id == job_id for each in view.situation.snapshot.waiting)
+        snapshot: Snapshot | None = None
+        planned_id = job_id  # a task had another id when it was placed
+        if waits:
+            snapshot = view.situation.snapshot
+        elif last_start is not None:
+            snapshot, planned_id = self._decisions.snapshot_of(last_start.cycle_id), last_start.job_id
+        redaction = _redaction(view, None if user_id in self._admins else user_id)
+        cycle = None if snapshot is None else self._cycle(snapshot, planned_id)
+        return {
+            "job_id": job_id,
+            "label": label,
+            "pass_through": None if job is None or _is_ours(view, job) else pass_through.reason(job, self._settings),
+            "array": "" if job is None or job.array_id is None else _array(view, job),
+            "job": None if job is None else _rows(view, [job], redaction)[0],
+            "decisions": [asdict(each) | {"reason": redaction.text(each.reason)} for each in decided],
+            "considered": _considered(view, job_id, last_start),
+            "cycle": None if cycle is None else redaction.cycle(cycle),
+            "unavailable": redaction.texts(view.situation.snapshot.unavailable),
+            **({} if view.agents is None or job is None else {"learning": redaction.text(_learning(view, job))}),
+        }
+
+    def _release(self, view: View, asked: object, task: object, user_id: int) -> dict[str, Any]:
+        """Let the next cycle leave a job to Slurm, or all waiting tasks of an array, or one that has its own record."""
+        number = _whole("job id", asked)
+        label = str(number) if task is None else f"{number}_{_whole('task', task)}"
+        jobs = [
+            job
+            for job in view.situation.jobs.values()
+            if (number in (job.id, job.array_id) if task is None else job.task == (number, task))
+            and (job.user_id == user_id or user_id in self._admins)
+        ]
+        if not jobs:
+            raise BadInput(
+                f"job {label}: no job of yours that waits for slurm_sns"
+                f" (one submitted this moment is seen with the next cycle; a task may be in its array: {number})"
+            )
+        waiting = [job.id for job in jobs if job.state is JobState.PENDING]
+        if not waiting:
+            raise BadInput(f"job {label} does not wait any more")
+        self._asked.add(waiting)
+        return {"label": label, "jobs": len(waiting)}
+
+    def _job_of_task(self, view: View, array_id: int, task: int) -> int:
+        """The job id of an array's task: its own, ours while a cycle plans it, the array's, or 0 if unknown."""
+        array = [job for job in view.situation.observed if job.array_id == array_id]
+        own = next((job.id for job in array if job.array_task == task), 0)
+        if own or task_id(array_id, task) in view.situation.tasks:
+            return own or task_id(array_id, task)
+        unsplit = (job.id for job in array if job.is_array_record and task in listed(job.array_tasks))
+        return next(unsplit, 0) or self._decisions.job_of_task(array_id, task) or 0
+
+    def _cycle(self, snapshot: Snapshot, job_id: int) -> dict[str, Any] | None:
+        """An explanation of the cycle on that snapshot, made by running it again; None if the policy explains nothing.
+
+        Only one runs at a time: it costs as much as a cycle of the scheduler, and runs in the same process.
+        """
+        if not self._explaining.acquire(timeout=EXPLAIN_WAIT_S):
+            raise SnsError("too many jobs are being explained; try again in a moment")
+        try:
+            explanation = self._policy.explain(snapshot, job_id)
+            return None if explanation is None else asdict(explanation)
+        finally:
+            self._explaining.release()
+
+
+def _whole(what: str, value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < LARGEST_NUMBER:
+        raise BadInput(f"{what} {value!r}: valid is a whole number below {LARGEST_NUMBER}")
+    return value
+
+
+def _job(view: View, job_id: int) -> ObservedJob | None:
+    """The job, whether ours or not. The list of all jobs is searched only here, so that no cycle has to index it."""
+    ours = view.situation.job(job_id)
+    return ours or next((job for job in view.situation.observed if job.id == job_id), None)
+
+
+def _is_ours(view: View, job: ObservedJob) -> bool:
+    """Whether we gate, plan or have placed the job; also true of an ended job that we placed: its record stays."""
+    has_ended_here = job.state is JobState.ENDED and job.record is not None and job.record.is_placed
+    return view.situation.job(job.id) is not None or has_ended_here
+
+
+def _array(view: View, of: ObservedJob) -> str:
+    """How many tasks of the job's array are in which state, as one sentence."""
+    is_ours = _is_ours(view, of)
+    known = view.situation.jobs.values() if is_ours else view.situation.observed
+    jobs = [job for job in known if job.array_id == of.array_id]
+    states = Counter(_state(view, job) for job in jobs if not job.is_array_record)
+    parts = [f"{job.array_tasks} waiting" for job in jobs if job.is_array_record]
+    parts += [f"{number} {state}" for state, number in states.items()]
+    limits = {job.array_limit for job in jobs if job.array_limit}
+    parts += [f"at most {limit} at a time" for limit in limits]
+    return f"tasks of array {of.array_id}: {'; '.join(parts)}"
+
+
+def _considered(view: View, job_id: int, last_start: Decision | None) -> Mapping[str, Any] | None:
+    """How the job's alternatives came about: in the last cycle while it waits, otherwise when it was last placed."""
+    now = view.situation.explanations.get(job_id)
+    if now is not None:
+        return asdict(now)
+    return None if last_start is None else last_start.considered
+
+
+def _learning(view: View, job: ObservedJob) -> str:
+    """What the job explores, or why it does not explore although its program is not known yet; empty otherwise."""
+    run = view.learning.runs.get(RunId(job.id, job.restarts))
+    if run is not None and run.step is not None and job.state is not JobState.PENDING:
+        return explores(run.key, run.step)
+    explorations = view.situation.explorations
+    offered, why = explorations.offered.get(job.id), explorations.not_offered.get(job.id)
+    if offered is not None:
+        nodes = offered.alternative.nodes
+        return f"{offered}; on {nodes} empty {'node' if nodes == 1 else 'nodes'}"
+    return f"does not explore its program now: {why}" if why else ""
+
+
+def _redaction(view: View, only_user: int | None) -> Redaction:
+    if only_user is None:
+        return Redaction(None)
+    known = (*view.situation.jobs.values(), *view.situation.tasks.values())
+    return Redaction({job.id for job in known if job.user_id == only_user})
+
+
+def status(view: View, recent: Recent, trouble: str, only_user: int | None, settings: Settings) -> dict[str, Any]:
+    """The scheduler's state in numbers.
+
+    With `only_user`, projects, differences and unreadable records are shown only as far as they are those of the
+    user's jobs; None shows all.
+    """
+    situation, plan = view.situation, view.plan
+    redaction = _redaction(view, only_user)
+    nodes = situation.snapshot.nodes
+    capacity, free = total(node.capacity for node in nodes), total(node.free for node in nodes)
+    counts = {each.name.lower(): 0 for each in Status}
+    for job_id in situation.jobs:
+        counts[situation.statuses[job_id].name.lower()] += 1
+    completing = sum(
+        job.is_completing and situation.statuses[job_id] is Status.RUNNING for job_id, job in situation.jobs.items()
+    )
+    accounts = {job.account for job in situation.jobs.values() if only_user is None or job.user_id == only_user}
+    placing = sum(start.job_id in situation.jobs for start in plan.starts) if view.mode == "enforce" else 0
+    suspended = sum(job.state is JobState.SUSPENDED for job in situation.jobs.values())
+    waiting = [job for job in situation.jobs.values() if job.state is JobState.PENDING]
+    gated = [job for job in waiting if situation.statuses[job.id] is Status.GATED]
+    return {
+        "mode": view.mode,
+        "disabled": view.disabled,
+        "at_s": view.at_s,
+        "cycle_s": view.took_s,
+        "cycle_p50_s": recent.took_s(0.5),
+        "cycle_p99_s": recent.took_s(0.99),
+        "began_s": recent.began_s,
+        "trouble": trouble,
+        "cycles": view.cycles,
+        "placed": view.placed,
+        "waiting": len(waiting) - counts["placed"] - counts["overdue"] - placing,
+        "placing": counts["placed"] + counts["overdue"] + placing,
+        "running": counts["running"] - completing - suspended,
+        "completing": completing,
+        "suspended": suspended,
+        "held": sum(is_held(job) for job in waiting),
+        "gates": {
+            "gated": len(gated),
+            "renewed_per_minute": view.renewed_per_minute,
+            "nearest_s": min(
+                (job.begin_s for job in waiting if situation.statuses[job.id] is Status.GATED), default=None
+            ),
+            "lease_s": situation.surveyed.lease.length_s,
+        },
+        "nodes": len(nodes),
+        "nodes_unavailable": redaction.texts(situation.snapshot.unavailable),
+        "unreadable": _visible(view, situation.unreadable, only_user),
+        "differences": _visible(
+            view, {f"job {number}": how for number, how in situation.differences.items()}, only_user
+        ),
+        "each_node": [
+            {"name": node.name, "capacity": node.capacity._asdict(), "free": node.free._asdict()} for node in nodes
+        ],
+        "capacity": capacity._asdict(),
+        "free": free._asdict(),
+        "chosen": plan.report.chosen,
+        "matched": dict(plan.report.matched),
+        "projects": {
+            name: {"share": project.share, "used": project.used._asdict()}
+            for name, project in situation.snapshot.projects.items()
+            if only_user is None or name in accounts
+        },
+        **_agents(view, settings, redaction),
+    }
+
+
+def _agents(view: View, settings: Settings, redaction: Redaction) -> dict[str, Any]:
+    """What status says of agents and of learning; nothing where there are no agents."""
+    if view.agents is None:
+        return {}
+    nodes = view.situation.nodes.values()
+    told = agents_data(view.agents, [node.name for node in nodes if _needs_agent(node, settings)])
+    exploring = [run for run in view.learning.runs.values() if run.explores_now]
+    return {
+        "agents": {
+            **told,
+            "troubles": redaction.texts(told["troubles"]),
+            "unpartitioned": redaction.texts(told["unpartitioned"]),
+        },
+        "learning": {
+            "programs": len(view.learning.learnt),
+            "exploring_runs": len(exploring),
+            "exploring_nodes": sum(len(run.nodes) for run in exploring),
+        },
+    }
+
+
+def _needs_agent(node: ObservedNode, settings: Settings) -> bool:
+    """Whether the scheduler gives away what only an agent can enforce on the node."""
+    is_managed = not settings.partitions.isdisjoint(node.partitions)
+    return is_managed and bool(node.capacity.ways or node.capacity.bandwidth_gbps)
+
+
+def _visible(view: View, told: Mapping[str, str], only_user: int | None) -> dict[str, str]:
+    """The texts about `job 7`, `node c1` and the like; an ordinary user gets only those about their own jobs."""
+    if only_user is None or not told:
+        return dict(told)
+    own = {f"job {job.id}" for job in view.situation.observed if job.user_id == only_user}
+    return {name: text for name, text in told.items() if name in own}
+
+
+def queue(view: View, only_user: int | None) -> list[dict[str, Any]]:
+    """Our jobs, waiting ones first, in the order in which a cycle plans them (`only_user` None: of all users)."""
+    planned = {job.id: place for place, job in enumerate(view.situation.snapshot.waiting)}
+    started = {start.job_id for start in view.plan.starts}
+    known = (*view.situation.jobs.values(), *(job for job in view.situation.tasks.values() if job.id in started))
+    jobs = [job for job in known if only_user is None or job.user_id == only_user]
+    jobs.sort(key=lambda job: (job.state is not JobState.PENDING, planned.get(job.id, len(planned)), job.id))
+    return _rows(view, jobs, _redaction(view, only_user))
+
+
+def _rows(view: View, jobs: Iterable[ObservedJob], redaction: Redaction) -> list[dict[str, Any]]:
+    """One row for each job, as it is after the cycle: the observation does not show yet what the cycle placed."""
+    starts = {start.job_id: start for start in view.plan.starts}
+    waiting = {job.id: (place, job) for place, job in enumerate(view.situation.snapshot.waiting, 1)}
+    jobs, rows, completing = list(jobs), [], completing_jobs(view.situation.observed)
+    shared = {} if view.agents is None else whys_unpartitioned(view.agents, jobs)
+    for job in jobs:
+        started = starts.get(job.id)
+        place, planned = waiting.get(job.id, (None, None))
+        alternative = started.alternative if started else planned.alternatives[0] if planned else None
+        row = _row(view, job, started)
+        ending = "" if started or planned is None else _waits_for(planned, view.situation.snapshot.nodes, completing)
+        row["reason"] = redaction.text("; ".join(filter(None, (row["reason"], ending, shared.get(job.id)))))
+        row["position"] = None if started else place
+        row["over_aged"] = planned is not None and planned.over_aged
+        row["demand"] = None if alternative is None else _demand(alternative)
+        rows.append(row)
+    return rows
+
+
+def _waits_for(waiting: Job, nodes: Iterable[Node], completing: Mapping[str, int]) -> str:
+    """The completing jobs whose nodes could hold the waiting job, as one sentence; empty where there are none."""
+    if not completing:
+        return ""
+    told = [
+        f"job {completing[node.name]} is still completing on {node.name}"
+        for node in nodes
+        if node.name in completing
+        and (waiting.allowed is None or node.name in waiting.allowed)
+        and any(each.demand.within(node.capacity) for each in waiting.alternatives)
+    ]
+    more = len(told) - MOST_COMPLETING
+    return ", ".join(told[:MOST_COMPLETING]) + (f" and {more} more" if more > 0 else "")
+
+
+def _demand(alternative: Alternative) -> dict[str, int]:
+    """What the job takes if it runs by this alternative: the number of nodes, and the demand on each of them."""
+    return {"nodes": alternative.nodes, **alternative.demand._asdict()}
+
+
+def _row(view: View, job: ObservedJob, started: Start | None) -> dict[str, Any]:
+    nodes = started.nodes if started else (job.allocated or job.pinned_to)
+    if view.mode == "enforce" or not _is_ours(view, job):
+        state = Status.PLACED.value if started else _state(view, job)
+    else:
+        state = "would be placed" if started else "would wait"
+    return {
+        "job_id": job.id,
+        "label": job.label,
+        "user": job.user,
+        "account": job.account,
+        "name": job.name,
+        "partition": ",".join(job.partitions),
+        "tasks": job.tasks,
+        "cpus": job.cpus,
+        "state": state,
+        "submit_s": job.submit_s,
+        "start_s": job.start_s,
+        "nodes": list(nodes),
+        "reason": started.reason if started else _reason(view, job),
+    }
+
+
+def _state(view: View, job: ObservedJob) -> str:
+    """The job's status, `held` if somebody holds it; for any other job, whether it waits, runs, or has ended.
+
+    A completing job has ended for its owner, whatever we count it as.
+    """
+    if job.is_completing:
+        return COMPLETING
+    status = view.situation.statuses.get(job.id, Status.GATED)  # a task of a gated array's record
+    if job.state is JobState.SUSPENDED or not _is_ours(view, job) or view.mode != "enforce":
+        return _PASS_THROUGH_STATES[job.state]
+    return HELD if status is Status.GATED and is_held(job) else status.value
+
+
+def _reason(view: View, job: ObservedJob) -> str:
+    """Why the job waits: our reason, or Slurm's where we have none (a placed job)."""
+    texts: Mapping[int, str] = {**view.plan.waiting, **view.situation.blocked}
+    if job.is_array_record and job.id not in texts:
+        first = next((task for task in view.situation.tasks.values() if task.array_id == job.id), None)
+        return texts.get(first.id, "") if first is not None else job.reason
+    return texts.get(job.id) or job.reason

@@ -1,0 +1,1 @@
+"""What is sent: the plan as orders, one update RPC each, and what Slurm answered."""

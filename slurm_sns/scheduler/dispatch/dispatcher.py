@@ -1,0 +1,265 @@
+"""Carries out what a cycle has decided: lapsed gates first, the orders of the state table, the plan, the other gates.
+
+Nothing here must be known later: what is on a job stands in its record. A refused or unanswered order is decided anew
+by what the next observation shows. Only its failed placements are remembered (tries), and the nodes of placements that
+Slurm has not accepted: Slurm may have put them on the job before it refused the rest.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from slurm_sns.errors import Infeasible, Unreachable
+from slurm_sns.log import Log
+from slurm_sns.model import Action, Plan, Release, Start
+from slurm_sns.scheduler.agent_link import Hearing
+from slurm_sns.scheduler.dispatch.grant_signer import Granting
+from slurm_sns.scheduler.dispatch.order_queue import PolicyChange, Sending, described
+from slurm_sns.scheduler.dispatch.orders import NO_SHARES
+from slurm_sns.scheduler.gate.orders import GateOrder, OrderKind, Placement, free, place, renew
+from slurm_sns.scheduler.gate.status import Status
+from slurm_sns.scheduler.gate.stored_tries import StoredTries
+from slurm_sns.scheduler.gate.tries import failed, not_started
+from slurm_sns.scheduler.observation.observed import UNREADABLE, ObservedJob
+from slurm_sns.scheduler.ports import Clock
+from slurm_sns.scheduler.round_robin import round_robin
+from slurm_sns.scheduler.settings import Settings
+from slurm_sns.scheduler.snapshot.geometry import whole_memory_mb
+from slurm_sns.scheduler.snapshot.situation import Situation
+from slurm_sns.task_ids import task_id, task_of
+
+#: The most follow-ups in one cycle, users taking turns; the next cycle goes on.
+MOST_FOLLOW_UPS = 200
+#: The most boosts that a cycle takes off running jobs, after its placements. Each takes an RPC of 2 ms (seen).
+MOST_UNBOOSTED = 100
+
+
+class CarryingOut:
+    """Sends follow-ups, plans and renewals; `placed` counts the placements that Slurm has accepted."""
+
+    def __init__(
+        self,
+        sending: Sending,
+        tries: StoredTries,
+        hearing: Hearing,
+        grants: Granting,
+        *,
+        settings: Settings,
+        clock: Clock,
+        log: Log,
+    ) -> None:
+        self._sending, self._tries, self._hearing, self._grants = sending, tries, hearing, grants
+        self._settings, self._clock, self._log = settings, clock, log
+        self.placed = 0
+        #: When gates were renewed during the last minute.
+        self._renewals_s: deque[float] = deque()
+        self._renewed_s = float("-inf")  # a new scheduler makes up for the time in which none ran
+        #: The nodes of placements that Slurm has refused or not answered, by job id.
+        self._refused: dict[int, tuple[str, ...]] = {}
+
+    def refused(self, jobs: Iterable[ObservedJob]) -> frozenset[int]:
+        """Those of all jobs that have the nodes of a placement that Slurm did not accept, and no record of it.
+
+        A task may have been in its array's record when it was to be placed.
+        """
+        found: dict[int, int] = {}
+        for job in jobs:
+            key = self._refused_key(job)
+            is_there = set(self._refused.get(key, ())) == set(job.pinned_to)
+            if key in self._refused and is_there and job.record is not None and not job.record.is_placed:
+                found[key] = job.id
+        self._refused = {key: self._refused[key] for key in found}
+        return frozenset(found.values())
+
+    def _refused_key(self, job: ObservedJob) -> int:
+        return job.id if job.task is None or job.id in self._refused else task_id(*job.task)
+
+    @property
+    def renewed_per_minute(self) -> int:
+        """How many gates were renewed during the last minute."""
+        since_s = self._clock.now() - 60
+        while self._renewals_s and not since_s <= self._renewals_s[0] <= since_s + 60:
+            self._renewals_s.popleft()
+        return len(self._renewals_s)
+
+    def renew_lapsed(self, situation: Situation) -> None:
+        """Gate the jobs again whose gates have lapsed, before anything else: Slurm may start them at any moment.
+
+        One that is to be freed is not among them.
+
+        Raises:
+            Unreachable: slurmctld does not answer.
+        """
+        statuses, followed = situation.statuses, {order.job_id for order, _ in situation.follow_ups}
+        jobs = (job for job in situation.jobs.values() if job.id not in followed)
+        lapsed = [job for job in jobs if statuses[job.id] is Status.LAPSED]
+        # What Slurm would start next comes first.
+        self._renew(situation, sorted(lapsed, key=lambda job: (-job.priority, job.submit_s, job.id)))
+
+    def renew_others(self, situation: Situation) -> None:
+        """Move the gates that are due, of the jobs that this cycle has not changed: a placed task may be the record.
+
+        Raises:
+            Unreachable: slurmctld does not answer.
+        """
+        statuses, changed = situation.statuses, self._sending.changed
+        self._renew(
+            situation,
+            [job for job in situation.jobs.values() if statuses[job.id] is Status.GATED and job.id not in changed],
+        )
+        self._renewed_s = self._clock.now()
+
+    def _renew(self, situation: Situation, jobs: Sequence[ObservedJob]) -> None:
+        now_s = self._clock.now()
+        interval_s = max(0.0, now_s - self._renewed_s)  # the clock may have been stepped back
+        due = situation.surveyed.renewals(jobs, now_s, interval_s, situation.observation.database_queue)
+        orders = (renew(situation.jobs[each.job_id], each.gate_s, now_s) for each in due)
+        for order, refusal in self._sending.send([order for order in orders if order is not None]):
+            if refusal is None:
+                self._renewals_s.append(self._clock.now())
+            else:
+                self._log(f"job {order.job_id}: Slurm refused to move its gate: {refusal}")
+
+    def follow_up(self, situation: Situation) -> dict[int, str]:
+        """Send the orders of the state table, users taking turns; return what was done, by job id.
+
+        Raises:
+            Unreachable: slurmctld does not answer.
+        """
+        notes: dict[int, str] = {}
+        jobs = {job.id: job for job in situation.observed}
+        wanted = [each for each in situation.follow_ups if each[0].kind is not OrderKind.UNBOOST]
+        in_turn = round_robin(wanted, lambda each: jobs[each[0].job_id].user_id, MOST_FOLLOW_UPS)
+        for order, why in self._sending.follow_up(in_turn):
+            notes[order.job_id] = why
+            job, tries = jobs[order.job_id], self._tries.now
+            if order.nodes is not None:
+                self._refused.pop(self._refused_key(job), None)  # the same nodes are its owner's from now on
+            if situation.statuses[job.id] is Status.OVERDUE and order.kind is OrderKind.REGATE:
+                tries[job.id] = not_started(job, tries.get(job.id), self._settings, self._clock.now())
+            elif order.kind is OrderKind.FREE:
+                tries.pop(job.id, None)
+        return notes
+
+    def unboost(self, situation: Situation) -> None:
+        """Take the boost off jobs that have started.
+
+        Raises:
+            Unreachable: slurmctld does not answer.
+        """
+        if not situation.observation.has_boost:
+            return
+        started = [each for each in situation.follow_ups if each[0].kind is OrderKind.UNBOOST]
+        for _ in self._sending.follow_up([(order, "") for order, _ in started[:MOST_UNBOOSTED]]):
+            pass
+
+    def commit(self, situation: Situation, plan: Plan, notes: dict[int, str]) -> tuple[Plan, Unreachable | None]:
+        """Carry the plan's actions out: one RPC places and opens each started job; add notes on all others.
+
+        The actions are sent in the plan's order, except that all placements are sent together, in the place of the
+        first one: the suspensions before it make room for them.
+
+        Returns:
+            The plan as it was carried out, and the error that ended the sending early (None: all was sent). Jobs whose
+            placement was not sent are still gated.
+        """
+        if not plan.actions:
+            return replace(plan, waiting={**plan.waiting, **notes}) if notes else plan, None
+        first = next((at for at, action in enumerate(plan.actions) if isinstance(action, Start)), len(plan.actions))
+        placed: list[Start] = []
+        others, lost = self._change(situation, plan.actions[:first], notes)
+        if lost is None:
+            lost = self._place(plan.starts, situation, placed, notes)
+        self.placed += len(placed)
+        if lost is None:
+            later, lost = self._change(situation, plan.actions[first:], notes)
+            others += later
+        notes |= {action.job_id: described(action) for action in others}
+        return replace(plan, actions=(*placed, *others), waiting={**plan.waiting, **notes}), lost
+
+    def _place(
+        self, starts: Sequence[Start], situation: Situation, placed: list[Start], notes: dict[int, str]
+    ) -> Unreachable | None:
+        """Send the placements and add those that Slurm accepted to `placed`; return the error that ended this early."""
+        now_s = self._clock.now()
+        sampled = self._hearing.place(starts, situation, now_s)
+        orders: dict[int, tuple[GateOrder, Start]] = {}
+        for start in starts:
+            job = situation.job(start.job_id)
+            assert job is not None  # noqa: S101  planning lets no other through
+            try:
+                placement = self._placement(start, job, situation, samples=job.id in sampled)
+                order = place(job, placement, now_s, has_boost=situation.observation.has_boost)
+                orders[job.id] = order, start
+            except Infeasible as never:
+                notes[job.id] = self._note_failure(str(never), job, situation)
+        self._refused |= {job_id: start.nodes for job_id, (_, start) in orders.items()}
+        try:
+            for order, refusal in self._sending.send([order for order, _ in orders.values()]):
+                start = orders[order.job_id][1]
+                job = situation.job(start.job_id)
+                assert job is not None  # noqa: S101  as above
+                if refusal is None:
+                    del self._refused[order.job_id]
+                    self._log_placement(start, job, placed[-1] if placed else None)
+                    placed.append(start)
+                else:
+                    why = f"Slurm refused the placement on {','.join(start.nodes)}: {refusal}"
+                    notes[start.job_id] = self._note_failure(why, job, situation)
+        except Unreachable as problem:
+            return problem
+        return None
+
+    def _placement(self, start: Start, job: ObservedJob, situation: Situation, *, samples: bool) -> Placement:
+        """Where the job is to run, and what it gets. A job that has its nodes alone gets all their memory.
+
+        Raises:
+            Infeasible: the plan gives it less than the whole CPU, and it gets no grant that says so.
+        """
+        alternative = start.alternative
+        may_grant = situation.observation.has_extra and job.extra != UNREADABLE
+        grant = self._grants.of(start, job, samples=samples) if may_grant else None
+        if start.cpu_share != 1 and grant is None:
+            raise Infeasible(NO_SHARES)
+        nodes = [situation.nodes[name] for name in start.nodes]
+        return Placement(
+            start.nodes,
+            alternative.tasks_per_node,
+            whole_memory_mb(nodes) if alternative.exclusive else None,
+            alternative.demand.ways,
+            alternative.demand.bandwidth_gbps,
+            grant,
+        )
+
+    def _change(
+        self, situation: Situation, actions: Sequence[Action], notes: dict[int, str]
+    ) -> tuple[tuple[PolicyChange, ...], Unreachable | None]:
+        """Send the actions that start no job; return those that were done, and the error that ended this early."""
+        done: list[PolicyChange] = []
+        try:
+            notes |= self._free([action for action in actions if isinstance(action, Release)], situation)
+            done.extend(self._sending.carry_out(actions, situation, self._settings))  # keeps what came before
+        except Unreachable as problem:
+            return tuple(done), problem
+        return tuple(done), None
+
+    def _free(self, releases: Sequence[Release], situation: Situation) -> dict[int, str]:
+        """Give the jobs to Slurm that the policy will never place; return what was done, by job id."""
+        known = ((release, situation.job(release.job_id)) for release in releases)
+        orders = ((free(job, each.reason, self._clock.now()), each.reason) for each, job in known if job is not None)
+        sent = [(order, f"left to Slurm: {why}") for order, why in orders if order is not None]
+        return {order.job_id: why for order, why in self._sending.follow_up(sent)}
+
+    def _note_failure(self, why: str, job: ObservedJob, situation: Situation) -> str:
+        """Log and remember that a placement failed at once; return the reason why the job waits now."""
+        self._log(f"job {job.label}: {why}")
+        array = task_of(job.id)
+        known = job if array is None else situation.jobs[array[0]]  # a task's try is that of its array's record
+        before = situation.surveyed.tries.get(known.id)  # so that several tasks of an array count once in a cycle
+        self._tries.now[known.id] = failed(known, before, why, self._settings, self._clock.now())
+        return why
+
+    def _log_placement(self, start: Start, job: ObservedJob, previous: Start | None) -> None:
+        """Log one line for a placed job, with the reason unless it equals that of the line before."""
+        why = "" if previous is not None and previous.reason == start.reason else f": {start.reason}"
+        self._log(f"job {job.label}: placed on {','.join(start.nodes)}{why}")

@@ -1,0 +1,251 @@
+"""What follows from the runs that have ended, from reports, and from --sns-reprofile. Pure.
+
+A measurement is made when Slurm says that the run succeeded and all of its nodes have reported. A run that failed gives
+none, nor does one whose reports are not complete some time after its end: its step is offered again. After two such
+runs in a row the scale is not explored for a while.
+
+An ordinary run that happened to be alone is a measurement too, unless it is strange (policies.sns.drift).
+"""
+
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from slurm_sns.errors import Infeasible
+from slurm_sns.policies.profile import Program
+from slurm_sns.policies.sns.drift import deviation
+from slurm_sns.policies.sns.evidence import KnownEvidence
+from slurm_sns.policies.sns.exploration import Exploration
+from slurm_sns.policies.sns.learning import Key, Learning
+from slurm_sns.scheduler.learning import measurements as measuring
+from slurm_sns.scheduler.learning.following import follow
+from slurm_sns.scheduler.learning.rules import (
+    FAILURE_S,
+    MOST_FAILURES,
+    MOST_LEARNT,
+    MOST_USERS,
+    REPORTS_WAIT_S,
+    REPROFILE_PAUSE_S,
+    LearningRules,
+)
+from slurm_sns.scheduler.learning.values import (
+    Failures,
+    LearningChanges,
+    LearningState,
+    Learnt,
+    Outcome,
+    Reports,
+    RunToLearn,
+    explores,
+)
+from slurm_sns.scheduler.observation.observed import ObservedJob
+from slurm_sns.wire.values import Report, RunId
+
+
+@dataclass(frozen=True, slots=True)
+class Reprofile:
+    """A waiting job whose owner asks for a re-measurement of its program."""
+
+    job_id: int
+    key: Key
+
+
+def concluded(
+    state: LearningState,
+    jobs: Mapping[int, ObservedJob],
+    reports: Iterable[Report],
+    wishes: Iterable[Reprofile],
+    *,
+    rules: LearningRules,
+    exploration: Exploration,
+    serving: Mapping[str, Program],
+    now_s: float,
+) -> tuple[LearningState, LearningChanges]:
+    """The state after this moment, and what changes in the store.
+
+    `jobs` are those of the runs, as far as Slurm shows them; `reports` may name any run, any number of times; `serving`
+    are the profiles that jobs run by.
+    """
+    conclusion = _Conclusion(state, rules, exploration, serving, now_s)
+    conclusion.take(reports)
+    conclusion.follow(jobs)
+    conclusion.renew(wishes)
+    return conclusion.result()
+
+
+def may_explore(learnt: Learnt | None, scale: int, now_s: float) -> bool:
+    """Whether this scale may be explored now: the last exploring runs there did not all fail."""
+    failures = None if learnt is None else learnt.failures.get(scale)
+    return failures is None or failures.runs < MOST_FAILURES or abs(now_s - failures.last_s) > FAILURE_S
+
+
+class _Conclusion:
+    """One moment's changes of the state."""
+
+    def __init__(
+        self,
+        state: LearningState,
+        rules: LearningRules,
+        exploration: Exploration,
+        serving: Mapping[str, Program],
+        now_s: float,
+    ) -> None:
+        self._state, self._rules, self._serving, self._now_s = state, rules, serving, now_s
+        self._exploration = exploration
+        self._learnt: dict[Key, Learnt] = {}
+        self._runs: dict[RunId, RunToLearn] = {}
+        self._gone: list[RunId] = []
+        self._reports: dict[RunId, dict[str, Report]] = {}
+        self._said: list[str] = []
+
+    def take(self, reports: Iterable[Report]) -> None:
+        """Note the reports about nodes of our runs; of each node the first one counts."""
+        for report in reports:
+            run = self._state.runs.get(report.run)
+            if run is None or report.node not in run.nodes or report.node in self._state.reports.get(report.run, {}):
+                continue
+            self._reports.setdefault(report.run, {}).setdefault(report.node, report)
+
+    def follow(self, jobs: Mapping[int, ObservedJob]) -> None:
+        """Follow each run, and learn from those that are complete, in the order in which they ended."""
+        ended: list[RunToLearn] = []
+        for before in self._state.runs.values():
+            run = follow(before, jobs.get(before.run.job_id), self._now_s)
+            if run is None:
+                self._gone.append(before.run)
+                continue
+            if run is not before:
+                self._runs[run.run] = run
+            if run.outcome is not Outcome.UNDER_WAY:
+                ended.append(run)
+        for run in sorted(ended, key=self._when_it_ended):
+            self._conclude(run)
+
+    def _when_it_ended(self, run: RunToLearn) -> tuple[float, RunId]:
+        return max((each.ended_s for each in self._reports_of(run).values()), default=run.ended_s), run.run
+
+    def _reports_of(self, run: RunToLearn) -> Reports:
+        return {**self._state.reports.get(run.run, {}), **self._reports.get(run.run, {})}
+
+    def _conclude(self, run: RunToLearn) -> None:
+        reports = self._reports_of(run)
+        is_complete = reports.keys() >= set(run.nodes)
+        if run.outcome is Outcome.SUCCEEDED and is_complete:
+            with suppress(Infeasible):  # its partition's nodes are not what they were: nothing more can be explored
+                self._learn(run, tuple(reports.values()))
+        elif run.outcome is Outcome.FAILED:
+            self._note_failure(run, "it did not succeed")
+        elif abs(self._now_s - run.ended_s) > REPORTS_WAIT_S:
+            silent = ",".join(name for name in run.nodes if name not in reports)
+            self._note_failure(run, f"no report came from {silent} within {REPORTS_WAIT_S:g} s")
+        else:
+            return
+        self._gone.append(run.run)
+
+    def _learn(self, run: RunToLearn, reports: tuple[Report, ...]) -> None:
+        before = self._of(run.key)
+        learning = self._learning(run.key, before)
+        gathered = before.known.gathering.get(run.scale)
+        if run.step is not None and run.step.samples:
+            measured = measuring.sampled(run, reports)
+        else:
+            measured = measuring.timed(run, reports, gathered)
+        if run.step is not None and measured is None:
+            self._note_failure(run, measuring.why_useless(run, reports))
+            return
+        is_strange = False
+        if run.step is None and (seen := measuring.monitored(run, reports)) is not None:
+            serving = self._serving.get(run.key[0])
+            off = deviation(before.known, seen, serving)
+            is_strange = off is not None and off > self._rules.drift.threshold
+            learning.monitored(run.job, seen, serving)
+        if measured is not None and not is_strange:
+            learning.measured(run.job, measured)
+        failures = {scale: each for scale, each in before.failures.items() if run.step is None or scale != run.scale}
+        self._keep(run, replace(before, known=learning.of(run.key), failures=failures))
+
+    def _note_failure(self, run: RunToLearn, why: str) -> None:
+        """Note that an exploring run gave no measurement. A scale that is given up may have been the last one."""
+        if run.step is None:
+            return
+        self._said.append(f"job {run.run.job_id} {explores(run.key, run.step)}; this gave no measurement: {why}")
+        before = self._of(run.key)
+        known = before.failures.get(run.scale, Failures(0, 0.0))
+        count = 1 if abs(self._now_s - known.last_s) > FAILURE_S else known.runs + 1
+        after = replace(before, failures={**before.failures, run.scale: Failures(count, self._now_s)})
+        learning = self._learning(run.key, after)
+        with suppress(Infeasible):
+            learning.reconsider(run.job)
+        self._keep(run, replace(after, known=learning.of(run.key)))
+
+    def _learning(self, key: Key, learnt: Learnt) -> Learning:
+        return Learning(
+            self._exploration,
+            (),
+            self._rules.watch,
+            can_run=lambda _, scale: may_explore(learnt, scale, self._now_s),
+            known={key: learnt.known},
+        )
+
+    def _of(self, key: Key) -> Learnt:
+        return self._learnt.get(key) or self._state.learnt.get(key) or Learnt(KnownEvidence(*key))
+
+    def _keep(self, run: RunToLearn, learnt: Learnt) -> None:
+        users = (*(each for each in learnt.users if each != run.user_id), run.user_id)[-MOST_USERS:]
+        self._learnt[run.key] = replace(learnt, used_s=self._now_s, users=users)
+
+    def renew(self, wishes: Iterable[Reprofile]) -> None:
+        """Begin the re-measurements that owners ask for: of what has a profile, and not too often."""
+        for wish in wishes:
+            before = self._of(wish.key)
+            if wish_is_granted(wish, before, self._serving.get(wish.key[0]), self._now_s):
+                renewed = replace(before, known=before.known.renewed(), failures={})
+                self._learnt[wish.key] = replace(renewed, renewed_s=self._now_s, renewed_by=wish.job_id)
+
+    def result(self) -> tuple[LearningState, LearningChanges]:
+        """The state now, and what has changed."""
+        gone = set(self._gone)
+        changed = tuple(run for key, run in self._runs.items() if key not in gone)
+        new = tuple(each for key, by_node in self._reports.items() if key not in gone for each in by_node.values())
+        learnt = {**self._state.learnt, **self._learnt}
+        forgotten = _beyond_the_limit(learnt)
+        changes = LearningChanges(
+            {key: each for key, each in self._learnt.items() if key not in forgotten},
+            tuple(sorted(key for key in forgotten if key in self._state.learnt)),
+            changed,
+            tuple(self._gone),
+            new,
+            tuple(self._said),
+        )
+        if not changes:
+            return self._state, changes
+        runs = {key: self._runs.get(key, run) for key, run in self._state.runs.items() if key not in gone}
+        reports = {key: self._reports_of(run) for key, run in runs.items()}
+        is_learnt = bool(changes.learnt or changes.forgotten)
+        return LearningState(
+            {key: each for key, each in learnt.items() if key not in forgotten} if is_learnt else self._state.learnt,
+            runs,
+            {key: each for key, each in reports.items() if each},
+        ), changes
+
+
+def wish_is_granted(wish: Reprofile, learnt: Learnt | None, serving: Program | None, now_s: float) -> bool:
+    """Whether a re-measurement begins: there is a profile, none is under way, and the last one is long enough ago.
+
+    A job begins one once: it may wait for long, and be requeued.
+    """
+    if serving is None or not serving.at(wish.key[1]):
+        return False
+    if learnt is None:
+        return True
+    is_due = not learnt.renewed_s or abs(now_s - learnt.renewed_s) > REPROFILE_PAUSE_S
+    return learnt.known.renewal is None and learnt.renewed_by != wish.job_id and is_due
+
+
+def _beyond_the_limit(learnt: Mapping[Key, Learnt]) -> frozenset[Key]:
+    """What is forgotten because there is too much: first what makes no profile, then what was not used for longest."""
+    too_many = len(learnt) - MOST_LEARNT
+    if too_many <= 0:
+        return frozenset()
+    order = sorted(learnt, key=lambda key: (learnt[key].known.is_explored, learnt[key].used_s, key))
+    return frozenset(order[:too_many])

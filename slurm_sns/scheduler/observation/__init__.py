@@ -1,0 +1,1 @@
+"""What is seen: Slurm's jobs, nodes and limits at one moment."""
