@@ -3,7 +3,7 @@
 import typer
 
 from slurm_sns import __version__
-from slurm_sns.cli.live import adopt, agent, asking, checking, control, daemons, draft, key, node, profile, render
+from slurm_sns.cli.live import agent, asking, checking, control, daemons, draft, key, node, profile, render
 from slurm_sns.cli.offline import reproduce, simulate, workload
 
 _HELP = "Place Slurm jobs by Max-Jobs matching. The same decisions run live and on traces."
@@ -44,7 +44,6 @@ app.command("watchdog", rich_help_panel=_RUN)(daemons.watchdog)
 app.command("draft", rich_help_panel=_RUN)(draft.draft)
 app.command("check", rich_help_panel=_RUN)(checking.check)
 app.command("render", rich_help_panel=_RUN)(render.render)
-app.command("adopt", rich_help_panel=_RUN)(adopt.adopt)
 app.command("disable", rich_help_panel=_RUN)(control.disable)
 app.command("enable", rich_help_panel=_RUN)(control.enable)
 app.command("sources", rich_help_panel=_RUN)(draft.sources)
