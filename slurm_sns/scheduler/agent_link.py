@@ -1,6 +1,17 @@
-"""What a cycle hears of programs and nodes: imported profiles, measured ones, and what the agents say.
+"""What a cycle hears of programs and nodes, and what it tells the agents.
 
-Without agents, and without learning, there are only the imported profiles.
+It hears imported profiles, measured ones, and what the agents say. Without agents, and without learning, there are only
+the imported profiles. It tells two things:
+
+- Which runs are active on a node, by what Slurm shows: running, suspended and completing ones. An agent that sees no
+  process of a run any more keeps what the run has as long as the scheduler names it. A grant of an array's task holds
+  for the job of which the scheduler says that it is this task.
+- Ways and bandwidth that Slurm counts for a running job although no grant told its nodes of them. A pass-through job
+  may ask for them itself (--gres=llc:4), and an owner may overwrite the grant of a placed job. Slurm keeps these
+  resources from others either way, so the job is to have them, as soon as the agents say that the job is there without
+  any. The same holds where an agent has found a job of whose grant it does not know: the job's group may show ways that
+  were only spare. An agent that waits for the scheduler's word which array task a run is has the run's whole grant
+  after that word.
 """
 
 from collections.abc import Iterable, Mapping
@@ -8,25 +19,81 @@ from dataclasses import replace
 
 from slurm_sns.model import Start
 from slurm_sns.policies.profile import Program
-from slurm_sns.scheduler.active_runs import ActiveRunsTold
-from slurm_sns.scheduler.gres_of_jobs import ungranted
-from slurm_sns.scheduler.learning.exploration import Explorer
+from slurm_sns.scheduler.learning.exploration import LearningExplorer
 from slurm_sns.scheduler.learning.learner import Learner
 from slurm_sns.scheduler.learning.values import NOTHING_LEARNT, LearningState
-from slurm_sns.scheduler.observation.observed import Observation
+from slurm_sns.scheduler.observation.observed import JobState, Observation, ObservedJob
 from slurm_sns.scheduler.ports import NO_AGENTS, Agents
 from slurm_sns.scheduler.snapshot.situation import Situation
-from slurm_sns.scheduler.snapshot.spreading import Spreading
-from slurm_sns.wire.values import NodeState
+from slurm_sns.scheduler.snapshot.spreading import SpreadRules
+from slurm_sns.wire.values import ActiveRuns, ArrayTask, Change, NodeState, RunId
 
 
-class Hearing:
+class ActiveRunsTold:
+    """Tells the agents what has changed since the last cycle."""
+
+    def __init__(self, agents: Agents) -> None:
+        self._agents = agents
+        self._told: list[tuple[RunId, tuple[str, ...]]] | None = None
+
+    def tell(self, jobs: Iterable[ObservedJob]) -> None:
+        """Tell the agents of these jobs of Slurm's, unless they are as they were."""
+        active = [job for job in jobs if job.state.occupies_nodes]
+        runs = [(RunId(job.id, job.restarts), job.allocated) for job in active]
+        if runs == self._told:
+            return
+        tasks = {job.id: ArrayTask(job.id, *job.task) for job in active if job.task is not None}
+        self._agents.show_active(
+            {
+                node: ActiveRuns(there, frozenset(tasks[run.job_id] for run in there if run.job_id in tasks))
+                for node, there in runs_by_node(runs).items()
+            }
+        )
+        self._told = runs
+
+
+def runs_by_node(active: Iterable[tuple[RunId, tuple[str, ...]]]) -> Mapping[str, frozenset[RunId]]:
+    """The active runs on each node, from the nodes of each run."""
+    found: dict[str, set[RunId]] = {}
+    for run, nodes in active:
+        for name in nodes:
+            found.setdefault(name, set()).add(run)
+    return {name: frozenset(runs) for name, runs in found.items()}
+
+
+#: A grant has revision 0: what Slurm counts comes after it.
+REVISION = 1
+
+
+def ungranted(jobs: Iterable[ObservedJob], states: Mapping[str, NodeState]) -> dict[str, list[Change]]:
+    """What the agent of each node is to give its jobs; `states` is what the agents say of their nodes."""
+    without, is_found = set[tuple[str, RunId]](), set[tuple[str, RunId]]()
+    for name, state in states.items():
+        for there in state.jobs:
+            if there.is_found:
+                is_found.add((name, there.run))
+            elif not (there.ways or there.bandwidth_gbps or there.awaits_task):
+                without.add((name, there.run))
+    if not (without or is_found):
+        return {}
+    found: dict[str, list[Change]] = {}
+    for job in jobs:
+        if job.state is not JobState.RUNNING:
+            continue
+        run, is_counted = RunId(job.id, job.restarts), job.ways or job.bandwidth_gbps
+        for name in job.allocated:
+            if (name, run) in is_found or (is_counted and (name, run) in without):
+                found.setdefault(name, []).append(Change(run, REVISION, job.ways, job.bandwidth_gbps))
+    return found
+
+
+class AgentLink:
     """Talks with the agents, learns from them, and keeps the profiles by which jobs are spread (`spreading`).
 
     `learner` is None where nothing is learnt.
     """
 
-    def __init__(self, agents: Agents, learner: Learner | None, spreading: Spreading) -> None:
+    def __init__(self, agents: Agents, learner: Learner | None, spreading: SpreadRules) -> None:
         self._agents, self._learner = agents, learner
         self._active_runs = ActiveRunsTold(agents)
         self.spreading = spreading
@@ -72,7 +139,7 @@ class Hearing:
 
     def explorer(
         self, observation: Observation, states: Mapping[str, NodeState] | None, now_s: float
-    ) -> Explorer | None:
+    ) -> LearningExplorer | None:
         """What offers exploring runs in this cycle; None where nothing is explored."""
         learner = self._learner
         return None if learner is None else learner.explorer(observation, self.spreading, states or {}, now_s)

@@ -1,7 +1,9 @@
-"""Turns a policy's history into text and back, so that it survives a restart.
+"""What a restart finds again: the tries of jobs and the policy's history, here and in the store.
 
-The text is JSON with the fields of the policy's own type. It is read strictly: a value of another type, an unknown
-field or a number that is not finite makes it unreadable. Then only the history is lost, and the policy starts anew.
+Only what has changed is written. Both may be lost, so the scheduler goes on while the store does not answer. A policy's
+history is stored as text: JSON with the fields of the policy's own type. It is read strictly: a value of another type,
+an unknown field or a number that is not finite makes it unreadable. Then only the history is lost, and the policy
+starts anew.
 """
 
 from collections.abc import Callable
@@ -12,37 +14,38 @@ from typing import Any
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from slurm_sns.log import Log
+from slurm_sns.errors import SnsError
+from slurm_sns.log import Log, Outage
 from slurm_sns.policies.base import HistoryFormat
-from slurm_sns.scheduler.ports import History
-from slurm_sns.scheduler.remembered import Memory
+from slurm_sns.scheduler.ports import Clock, History
+from slurm_sns.scheduler.remembered import PolicyHistory, Try
 
 
 @dataclass(frozen=True, slots=True)
-class Remembering:
+class HistoryCodec:
     """How a policy's history is kept over a restart; by default it is not kept.
 
     `remember` turns a history into what the store keeps (None: nothing). `recall` gives the history that was kept last;
     it is called once.
     """
 
-    remember: Callable[[object], Memory | None] = lambda _: None
+    remember: Callable[[object], PolicyHistory | None] = lambda _: None
     recall: Callable[[], object | None] = lambda: None
 
 
-NO_MEMORY = Remembering()
+NO_HISTORY = HistoryCodec()
 
 
-def remembering(policy: str, form: HistoryFormat | None, history: History, log: Log) -> Remembering:
+def history_codec(policy: str, form: HistoryFormat | None, history: History, log: Log) -> HistoryCodec:
     """How the policy of that name keeps its history through the History port."""
     if form is None:
-        return NO_MEMORY
-    return Remembering(
+        return NO_HISTORY
+    return HistoryCodec(
         lambda left: remember(policy, form, left, log), lambda: recall(history.load_memory(policy), form, log)
     )
 
 
-def remember(policy: str, form: HistoryFormat, history: object, log: Log) -> Memory:
+def remember(policy: str, form: HistoryFormat, history: object, log: Log) -> PolicyHistory:
     """What the store keeps of the history that the policy's plan contains.
 
     The text is empty if there is no history (None), or if it cannot be stored. The latter is a defect of the policy: it
@@ -53,10 +56,10 @@ def remember(policy: str, form: HistoryFormat, history: object, log: Log) -> Mem
     except ValueError as problem:
         log(f"error: the history of policy {policy} cannot be stored: {problem}")
         text = ""
-    return Memory(policy, form.version, text)
+    return PolicyHistory(policy, form.version, text)
 
 
-def recall(memory: Memory | None, form: HistoryFormat | None, log: Log) -> object | None:
+def recall(memory: PolicyHistory | None, form: HistoryFormat | None, log: Log) -> object | None:
     """The history that was kept; None if there is none, the policy keeps none, or it cannot be read.
 
     A history that cannot be read is logged in one line.
@@ -115,3 +118,51 @@ def _adapter(form: HistoryFormat) -> TypeAdapter[tuple[Any]]:
     strictly = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
     wrapped: Any = GenericAlias(tuple, (form.type,))
     return TypeAdapter(wrapped, config=strictly)
+
+
+class StoredTries:
+    """The tries `now`, by job id, beside those that the store has; it begins with what an earlier scheduler stored.
+
+    Raises:
+        SnsError: the store does not answer at the start.
+    """
+
+    def __init__(self, history: History, history_codec: HistoryCodec, clock: Clock, log: Log) -> None:
+        self._history, self._remembering, self._clock = history, history_codec, clock
+        self._outage = Outage(log)
+        self._stored = dict(history.load())
+        self.now: dict[int, Try] = dict(self._stored)
+        #: Jobs whose tries were sent to the store without an answer: it may have them.
+        self._unsure: set[int] = set()
+        #: The policy's history as an earlier scheduler stored it; None if there is none.
+        self.recalled = history_codec.recall()
+        self._memory = None if self.recalled is None else history_codec.remember(self.recalled)
+        self._stored_memory = self._memory
+
+    @property
+    def trouble(self) -> str:
+        """What keeps them from being stored now; empty when nothing does."""
+        return self._outage.now
+
+    def remember(self, history: object) -> None:
+        """Let the next `store` write this history of the policy."""
+        self._memory = self._remembering.remember(history)
+
+    def store(self) -> None:
+        """Save the tries and the policy's memory; what cannot be written now is written by the next call."""
+        changed = [
+            each for job_id, each in self.now.items() if self._stored.get(job_id) != each or job_id in self._unsure
+        ]
+        gone = [job_id for job_id in {**self._stored, **dict.fromkeys(self._unsure)} if job_id not in self.now]
+        memory = None if self._memory == self._stored_memory else self._memory
+        if memory is None and not (changed or gone):
+            return
+        self._unsure.update(each.job_id for each in changed)
+        try:
+            self._history.save(changed, gone, memory)
+        except SnsError as problem:
+            self._outage.met(str(problem), self._clock.now())
+            return
+        self._outage.over(self._clock.now())
+        self._unsure.clear()
+        self._stored, self._stored_memory = dict(self.now), self._memory

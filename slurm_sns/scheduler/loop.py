@@ -9,31 +9,48 @@ stale and then frees the jobs that are still gated, so that no job is gated afte
 the next one leaves everything as it is; the heartbeat grows stale by itself if no scheduler follows.
 """
 
-from collections.abc import Callable, Mapping
+import gc
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 
 from slurm_sns.errors import SnsError, Unreachable
 from slurm_sns.log import Outage
-from slurm_sns.model import ActiveJob, Plan
+from slurm_sns.model import Plan
 from slurm_sns.policies.base import Policy
-from slurm_sns.scheduler.agent_link import Hearing
-from slurm_sns.scheduler.answers.decision_record import DecisionRecord
-from slurm_sns.scheduler.answers.view import View
-from slurm_sns.scheduler.dispatch.dispatcher import CarryingOut
-from slurm_sns.scheduler.dispatch.grant_signer import Granting, Sign
-from slurm_sns.scheduler.dispatch.order_queue import Sending
-from slurm_sns.scheduler.dispatch.release import Asked, free_marked
-from slurm_sns.scheduler.gate.stored_tries import StoredTries
-from slurm_sns.scheduler.gc_pause import uncollected
-from slurm_sns.scheduler.history import NO_MEMORY, Remembering
+from slurm_sns.scheduler.agent_link import AgentLink
+from slurm_sns.scheduler.answers.view import DecisionRecord, View
+from slurm_sns.scheduler.dispatch.dispatcher import Dispatcher
+from slurm_sns.scheduler.dispatch.grant_signer import GrantSigner, Sign
+from slurm_sns.scheduler.dispatch.order_queue import OrderQueue
+from slurm_sns.scheduler.dispatch.release import ReleaseRequests, free_marked
+from slurm_sns.scheduler.history import NO_HISTORY, HistoryCodec, StoredTries
 from slurm_sns.scheduler.learning.learner import Learner
 from slurm_sns.scheduler.observation.observed import Observation
-from slurm_sns.scheduler.planner import Planning
+from slurm_sns.scheduler.planner import Planner
 from slurm_sns.scheduler.ports import Ports
 from slurm_sns.scheduler.settings import Settings
-from slurm_sns.scheduler.snapshot.backlog_claims import NO_BACKLOG
+from slurm_sns.scheduler.snapshot.carried import Carried
 from slurm_sns.scheduler.snapshot.situation import Situation, read_situation
-from slurm_sns.scheduler.snapshot.spreading import NO_SPREADING, Spreading
+from slurm_sns.scheduler.snapshot.spreading import NEVER_SPREAD, SpreadRules
 from slurm_sns.wire.values import NodeState
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Let Python's cyclic garbage collector find nothing inside the block; a collection that is due runs afterwards.
+
+    A cycle makes hundreds of thousands of values without reference cycles. The collector would walk all of them again
+    and again as their number grows, take a fifth of the cycle's time, and find nothing.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
 
 #: While slurmctld does not answer, it is asked again at least this often.
 LONGEST_RETRY_S = 10.0
@@ -53,41 +70,39 @@ class Scheduler:
         ports: Ports,
         policy: Policy,
         settings: Settings,
-        spreading: Spreading = NO_SPREADING,
+        spreading: SpreadRules = NEVER_SPREAD,
         publish: Callable[[View], None] = lambda _: None,
         *,
-        remembering: Remembering = NO_MEMORY,
+        history_codec: HistoryCodec = NO_HISTORY,
         sign: Sign | None = None,
         learner: Learner | None = None,
-        asked: Asked | None = None,
+        asked: ReleaseRequests | None = None,
     ) -> None:
         self._ports, self._settings, self._publish = ports, settings, publish
-        self._asked = asked or Asked()
-        self._tries = StoredTries(ports.history, remembering, ports.clock, ports.log)
-        self._planning = Planning(policy, settings.withhold_limit_s, self._tries.recalled, ports.log)
-        self._hearing = Hearing(ports.agents, learner, spreading)
-        self._sending = Sending(ports.executor, ports.heartbeat, ports.clock, ports.log, settings.heartbeat_timeout_s)
-        self._carrying_out = CarryingOut(
-            self._sending,
+        self._asked = asked or ReleaseRequests()
+        self._tries = StoredTries(ports.history, history_codec, ports.clock, ports.log)
+        self._planner = Planner(policy, settings.withhold_limit_s, ports.log)
+        self._carried = Carried(history=self._tries.recalled)
+        self._agent_link = AgentLink(ports.agents, learner, spreading)
+        self._orders = OrderQueue(ports.executor, ports.heartbeat, ports.clock, ports.log, settings.heartbeat_timeout_s)
+        self._dispatcher = Dispatcher(
+            self._orders,
             self._tries,
-            self._hearing,
-            Granting(sign, ports.log),
+            self._agent_link,
+            GrantSigner(sign, ports.log),
             settings=settings,
             clock=ports.clock,
             log=ports.log,
         )
         self._decision_record = DecisionRecord(ports.decisions, ports.log, sends=settings.mode == "enforce")
         self._outage = Outage(ports.log, f"; trying again, at least every {LONGEST_RETRY_S:g} s")
-        # What the next cycle needs of this one's situation.
-        self._backlog = NO_BACKLOG
-        self._active: tuple[ActiveJob, ...] = ()
         self._problems_logged: set[str] = set()
         self._cycles = 0
 
     @property
     def trouble(self) -> str:
         """What keeps the loop from planning or from writing the decision record now; empty when nothing does."""
-        troubles = (self._outage.now, self._tries.trouble, self._decision_record.trouble, self._hearing.trouble)
+        troubles = (self._outage.now, self._tries.trouble, self._decision_record.trouble, self._agent_link.trouble)
         return "; ".join(filter(None, troubles))
 
     def run(
@@ -134,13 +149,13 @@ class Scheduler:
                 what Slurm shows by then.
         """
         ports, started_s = self._ports, self._ports.clock.now()
-        self._sending.begin(started_s)
+        self._orders.begin(started_s)
         disabled = ports.kill_switch.is_on()
         imported = ports.profiles.load()
-        self._hearing.spread_by(imported)
+        self._agent_link.spread_by(imported)
         observation = ports.state.observe()
         observed_s = ports.clock.now()  # afterwards: what lies ahead is the owner's (gate.status)
-        states = self._hearing.hear(observation, imported, observed_s)
+        states = self._agent_link.hear(observation, imported, observed_s)
         situation = self._read_situation(observation, states, observed_s)
         self._log_new_problems(situation)
         plan, notes = Plan(), dict[int, str]()
@@ -148,19 +163,19 @@ class Scheduler:
         if disabled:
             self._free(observation, "disabled")
         else:
-            self._carrying_out.renew_lapsed(situation)
-            notes = self._carrying_out.follow_up(situation)
-            plan = self._planning.plan(situation, observed_s)
+            self._dispatcher.renew_lapsed(situation)
+            notes = self._dispatcher.follow_up(situation)
+            plan, self._carried = self._planner.plan(situation, self._carried, observed_s)
             self._tries.remember(plan.history)
             if self._settings.mode == "enforce":
-                plan, lost = self._carrying_out.commit(situation, plan, notes)
+                plan, lost = self._dispatcher.commit(situation, plan, notes)
         self._tries.store()
         self._decision_record.add(started_s, situation, plan, notes)
         if lost is not None:
             raise lost
         if not disabled:
-            self._carrying_out.renew_others(situation)
-        self._carrying_out.unboost(situation)
+            self._dispatcher.renew_others(situation)
+        self._dispatcher.unboost(situation)
         self._cycles += 1
         now_s = ports.clock.now()
         ports.heartbeat.beat(now_s)
@@ -171,13 +186,13 @@ class Scheduler:
             self._settings.mode,
             disabled,
             self._cycles,
-            self._carrying_out.placed,
-            self._carrying_out.renewed_per_minute,
+            self._dispatcher.placed,
+            self._dispatcher.renewed_per_minute,
             situation,
             plan,
-            self._hearing.spreading.programs,
+            self._agent_link.spreading.programs,
             imported,
-            self._hearing.learning,
+            self._agent_link.learning,
             states,
         )
         self._publish(view)
@@ -192,17 +207,14 @@ class Scheduler:
             self._tries.now,
             self._settings,
             now_s,
-            self._hearing.spreading,
-            backlog_before=self._backlog,
-            withholding=self._planning.withholding,
-            history=self._planning.history,
-            active_before=self._active,
-            explorer=self._hearing.explorer(observation, states, now_s),
+            self._agent_link.spreading,
+            carried=self._carried,
+            explorer=self._agent_link.explorer(observation, states, now_s),
             asked=self._asked.take(),
-            refused=self._carrying_out.refused(observation.jobs),
+            refused=self._dispatcher.refused(observation.jobs),
         )
         self._tries.now = dict(situation.surveyed.tries)
-        self._backlog, self._active = situation.backlog, situation.snapshot.active
+        self._carried = replace(self._carried, backlog=situation.backlog, active=situation.snapshot.active)
         return situation
 
     def stop(self) -> None:
@@ -225,7 +237,7 @@ class Scheduler:
         known = (observation.jobs, ports.clock.now())
         for _ in free_marked(*known, executor=ports.executor, log=ports.log, reason=reason):
             if shows_life:
-                self._sending.show_sign_of_life()
+                self._orders.show_sign_of_life()
 
     def _log_new_problems(self, situation: Situation) -> None:
         """Log each unreadable record, and each job that runs differently from its plan, unless the last cycle did."""

@@ -5,40 +5,40 @@ from dataclasses import replace
 from slurm_sns.log import Log
 from slurm_sns.model import Action, Plan, Release, Start
 from slurm_sns.policies.base import Policy
-from slurm_sns.scheduler.learning.exploration import Explorations
 from slurm_sns.scheduler.learning.learner import explored
+from slurm_sns.scheduler.snapshot.carried import Carried
+from slurm_sns.scheduler.snapshot.explorations import Explorations
 from slurm_sns.scheduler.snapshot.situation import Situation
-from slurm_sns.scheduler.snapshot.withholding import NOTHING_WITHHELD
 
 
-class Planning:
-    """Plans by one policy. `history` is the policy's own memory; `withholding` says for whom capacity was withheld.
+class Planner:
+    """Plans by one policy.
 
     Args:
         policy: the policy.
         withhold_limit_s: for how long capacity is withheld for the jobs of one user; None for no limit.
-        history: the policy's history of an earlier scheduler; None if there is none.
         log: gets a line for each error of a plan.
     """
 
-    def __init__(self, policy: Policy, withhold_limit_s: float | None, history: object | None, log: Log) -> None:
+    def __init__(self, policy: Policy, withhold_limit_s: float | None, log: Log) -> None:
         self._policy, self._withhold_limit_s, self._log = policy, withhold_limit_s, log
-        self.history = history
-        self.withholding = NOTHING_WITHHELD
 
-    def plan(self, situation: Situation, now_s: float) -> Plan:
-        """The policy's plan. Where no capacity is withheld for a waiting job, its reason to wait says so, and why."""
+    def plan(self, situation: Situation, carried: Carried, now_s: float) -> tuple[Plan, Carried]:
+        """The policy's plan, and what the next cycle needs of it beside what this one `carried`.
+
+        Where no capacity is withheld for a waiting job, its reason to wait says so, and why.
+        """
         plan = self._only_waiting(self._policy.plan(situation.snapshot), situation)
         plan = _saying_what_explores(plan, situation.explorations)
-        self.history = plan.history
         users = {job.id: job.user_id for job in (*situation.jobs.values(), *situation.tasks.values())}
-        self.withholding = self.withholding.after(plan, users, now_s, self._withhold_limit_s)
+        withholding = carried.withholding.after(plan, users, now_s, self._withhold_limit_s)
         more = {
             job_id: f"{plan.waiting[job_id]}; no capacity is withheld for it: {why}"
             for job_id, why in situation.not_withheld.items()
             if job_id in plan.waiting
         }
-        return replace(plan, waiting={**plan.waiting, **more}) if more else plan
+        plan = replace(plan, waiting={**plan.waiting, **more}) if more else plan
+        return plan, replace(carried, withholding=withholding, history=plan.history)
 
     def _only_waiting(self, plan: Plan, situation: Situation) -> Plan:
         """The plan without starts and releases of jobs that do not wait in the snapshot; each is logged as an error."""

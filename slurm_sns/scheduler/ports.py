@@ -8,9 +8,9 @@ from slurm_sns.log import Log
 from slurm_sns.model import Plan, Snapshot
 from slurm_sns.policies.profile import Program
 from slurm_sns.policies.sns.alternatives_report import AlternativesReport
-from slurm_sns.scheduler.dispatch.orders import Answer, Order
+from slurm_sns.scheduler.gate.orders import Answer, Order
 from slurm_sns.scheduler.observation.observed import Observation
-from slurm_sns.scheduler.remembered import Decision, Memory, Try
+from slurm_sns.scheduler.remembered import Decision, PolicyHistory, Try
 from slurm_sns.wire.values import ActiveRuns, Change, NodeState, Report, ReportKey
 
 
@@ -76,11 +76,11 @@ class History(Protocol):
         """All tries by job id."""
         ...
 
-    def load_memory(self, policy: str) -> Memory | None:
+    def load_memory(self, policy: str) -> PolicyHistory | None:
         """The history that the policy of that name saved last; None if it never saved one."""
         ...
 
-    def save(self, changed: Iterable[Try], gone: Iterable[int], memory: Memory | None = None) -> None:
+    def save(self, changed: Iterable[Try], gone: Iterable[int], memory: PolicyHistory | None = None) -> None:
         """Write the changed tries and `memory`, and delete those of the jobs `gone`, in one transaction."""
         ...
 

@@ -33,7 +33,7 @@ class Try:
     limited_by: str = ""
 
 
-class Memory(NamedTuple):
+class PolicyHistory(NamedTuple):
     """The history of a policy's last plan, as JSON in the form of this version; an empty text is no history."""
 
     policy: str

@@ -4,7 +4,7 @@ from dataclasses import asdict
 from typing import Any
 
 from slurm_sns.scheduler.gate.orders import GateOrder, OrderKind
-from slurm_sns.submit.record import Memory
+from slurm_sns.submit.record import MemoryRequest
 
 Row = dict[str, Any]
 
@@ -21,6 +21,6 @@ def from_row(row: Row) -> GateOrder:
         "kind": OrderKind(row["kind"]),
         "nodes": None if nodes is None else tuple(nodes),
         "gres": None if gres is None else tuple(gres),
-        "memory": None if memory is None else Memory(*memory),
+        "memory": None if memory is None else MemoryRequest(*memory),
     }
     return GateOrder(**{**row, **read})

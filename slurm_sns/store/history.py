@@ -7,7 +7,7 @@ from sqlalchemy import Engine, bindparam, delete, insert, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from slurm_sns.errors import Unreachable
-from slurm_sns.scheduler.remembered import Memory, Try
+from slurm_sns.scheduler.remembered import PolicyHistory, Try
 from slurm_sns.store.database_errors import in_words
 from slurm_sns.store.schema import policy_memory, tries
 
@@ -36,7 +36,7 @@ class StoredHistory:
             raise Unreachable(f"the store's tries cannot be read: {in_words(problem)}") from None
         return {row["job_id"]: Try(**row) for row in rows}
 
-    def load_memory(self, policy: str) -> Memory | None:
+    def load_memory(self, policy: str) -> PolicyHistory | None:
         """The last stored history of the policy with that name; None if there is none. Its text is not checked here.
 
         Raises:
@@ -48,11 +48,11 @@ class StoredHistory:
                 found = connection.execute(row).one_or_none()
         except SQLAlchemyError as problem:
             if NOT_UTF_8 in str(problem):
-                return Memory(policy, UNREADABLE, "")
+                return PolicyHistory(policy, UNREADABLE, "")
             raise Unreachable(
                 f"the history of policy {policy} in the store cannot be read: {in_words(problem)}"
             ) from None
-        return None if found is None else Memory(*found)
+        return None if found is None else PolicyHistory(*found)
 
     def check_writable(self) -> None:
         """Check that the store is writable, with a delete that matches no row.
@@ -62,7 +62,7 @@ class StoredHistory:
         """
         self.save([], [0])  # no job has this id
 
-    def save(self, changed: Iterable[Try], gone: Iterable[int], memory: Memory | None = None) -> None:
+    def save(self, changed: Iterable[Try], gone: Iterable[int], memory: PolicyHistory | None = None) -> None:
         """Write the changed tries and `memory`, and delete the tries of the jobs `gone`, in one transaction."""
         rows = [asdict(each) for each in changed]
         outdated = [{"old": job_id} for job_id in (*(row["job_id"] for row in rows), *gone)]

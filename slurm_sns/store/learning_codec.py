@@ -14,7 +14,7 @@ from slurm_sns.policies.sns.estimate import Estimate
 from slurm_sns.policies.sns.evidence import Evidence, KnownEvidence, Scales
 from slurm_sns.policies.sns.exploration import ExplorationStep
 from slurm_sns.policies.sns.learning import Key
-from slurm_sns.scheduler.learning.values import Failures, Learnt, Outcome, RunToLearn
+from slurm_sns.scheduler.learning.values import Failures, Learnt, RunOutcome, RunToLearn
 from slurm_sns.wire.messages import BadMessage, decode, encode
 from slurm_sns.wire.values import Report, RunId
 
@@ -104,7 +104,7 @@ def run_of(run: RunId, text: str) -> RunToLearn:
             None if step is None else ExplorationStep(int(step[0]), bool(step[1])),
             int(data["user_id"]),
             float(data["placed_s"]),
-            Outcome(data["outcome"]),
+            RunOutcome(data["outcome"]),
             float(data["ended_s"]),
             bool(data["was_suspended"]),
         )

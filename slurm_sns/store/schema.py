@@ -102,7 +102,7 @@ profiled_runs = Table(
     Column("curves", Text, nullable=False),  # JSON: ways, ipc, bandwidth_gbps, provenance
 )
 
-#: The history of each policy after its last plan; see scheduler.policy_history.
+#: The history of each policy after its last plan; see scheduler.history.
 policy_memory = Table(
     "policy_memory",
     metadata,

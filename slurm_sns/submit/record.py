@@ -59,7 +59,7 @@ _FLAGS = (*FLAGS, "fixed")
 _HEURISTIC = re.compile(r"[a-z0-9-]{1,64}\Z")
 
 
-class Memory(NamedTuple):
+class MemoryRequest(NamedTuple):
     """A job's request for memory in MiB, by CPU or by node; 0 by node asks for the whole memory of each node."""
 
     mb: int
@@ -93,7 +93,7 @@ class Record:
     placed_s: int | None = None
     tasks_per_node: int | None = None
     given_tasks_per_node: int | None = None
-    own_memory: Memory | None = None
+    own_memory: MemoryRequest | None = None
     given_memory_mb: int | None = None
     ways: int = 0
     bandwidth_gbps: int = 0
@@ -239,10 +239,10 @@ def _record(hints: Hints, values: dict[str, str]) -> Record:
     )
 
 
-def _memory(text: str) -> Memory | None:
+def _memory(text: str) -> MemoryRequest | None:
     if text[-1:] not in ("c", "n") or not _NUMBER.match(text[:-1]):
         return None
-    return Memory(int(text[:-1]), text.endswith("c"))
+    return MemoryRequest(int(text[:-1]), text.endswith("c"))
 
 
 def _is_consistent(record: Record) -> bool:

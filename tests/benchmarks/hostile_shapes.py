@@ -28,9 +28,8 @@ from slurm_sns.model import NOTHING, Plan
 from slurm_sns.policies.combined.combined import combined
 from slurm_sns.scheduler.observation.observed import JobState, Observation, ObservedJob, ObservedNode
 from slurm_sns.scheduler.settings import Settings
-from slurm_sns.scheduler.snapshot.known_alternatives import KnownAlternatives
 from slurm_sns.scheduler.snapshot.situation import Situation, read_situation
-from slurm_sns.scheduler.snapshot.spreading import Spreading
+from slurm_sns.scheduler.snapshot.spreading import KnownAlternatives, SpreadRules
 from slurm_sns.submit.hints import NO_HINTS, Hints
 from slurm_sns.submit.record import Record, segment
 
@@ -87,7 +86,7 @@ class Cycles:
 
     def __init__(self) -> None:
         self._policy = combined()
-        self._spreading = Spreading(self._policy.alternatives, programs=programs(), known=KnownAlternatives())
+        self._spreading = SpreadRules(self._policy.alternatives, programs=programs(), known=KnownAlternatives())
 
     def look(self, seen: Observation) -> Situation:
         """Make the situation of an observation: the snapshot with every job's alternatives."""

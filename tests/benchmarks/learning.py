@@ -27,12 +27,10 @@ from slurm_sns.policies.sns.drift import DriftParameters
 from slurm_sns.policies.sns.exploration import Exploration
 from slurm_sns.policies.sns.parameters import SnsParameters
 from slurm_sns.scheduler.learning.learner import Learner
-from slurm_sns.scheduler.learning.rules import LearningRules
-from slurm_sns.scheduler.learning.values import LearningChanges, LearningState, RunToLearn
+from slurm_sns.scheduler.learning.values import LearningChanges, LearningRules, LearningState, RunToLearn
 from slurm_sns.scheduler.observation.observed import JobState, Observation, ObservedJob
-from slurm_sns.scheduler.snapshot.known_alternatives import KnownAlternatives
 from slurm_sns.scheduler.snapshot.situation import read_situation
-from slurm_sns.scheduler.snapshot.spreading import Spreading
+from slurm_sns.scheduler.snapshot.spreading import KnownAlternatives, SpreadRules
 from slurm_sns.wire.values import NodeFacts, NodeState, Point, Report, RunId
 
 NOW = 1e6
@@ -121,7 +119,7 @@ def main() -> None:
     def reading(there: tuple, *, explore: bool | None) -> Callable[[], object]:
         """Read an observation; `explore` None: as without agents."""
         seen = Observation((*waiting, *running), there)
-        spreading = Spreading(policy.alternatives, known=KnownAlternatives())
+        spreading = SpreadRules(policy.alternatives, known=KnownAlternatives())
         learner = Learner(
             Kept(LearningState(runs=runs)), Agents(), replace(rules, explore=bool(explore)), SETTINGS, print
         )
@@ -139,7 +137,7 @@ def main() -> None:
 
         def conclude() -> object:
             learner = Learner(Kept(LearningState(runs=runs)), Agents(reports), rules, SETTINGS, print)
-            return learner.conclude(seen, Spreading(policy.alternatives), NOW)
+            return learner.conclude(seen, SpreadRules(policy.alternatives), NOW)
 
         return conclude
 

@@ -31,11 +31,10 @@ from slurm_sns.policies.placement import kernel_matching
 from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
 from slurm_sns.policies.placement.portfolio import Portfolio
 from slurm_sns.policies.placement.queue import WaitingQueue
-from slurm_sns.scheduler.gc_pause import uncollected
+from slurm_sns.scheduler.loop import uncollected
 from slurm_sns.scheduler.settings import Settings
-from slurm_sns.scheduler.snapshot.known_alternatives import KnownAlternatives
 from slurm_sns.scheduler.snapshot.situation import read_situation
-from slurm_sns.scheduler.snapshot.spreading import Spreading
+from slurm_sns.scheduler.snapshot.spreading import KnownAlternatives, SpreadRules
 
 
 def snapshot_of(jobs: int, nodes: int, busy: float, seed: int) -> Snapshot:
@@ -82,7 +81,7 @@ def profiled(jobs: int, nodes: int, busy: float, repeat: int) -> dict:
     observation = observation_of(jobs, nodes, busy, seed=1)
     settings = Settings(partitions=frozenset({PARTITION}), age_limit_s=None)
     policy = combined(MatchingParameters(queue_depth=max(jobs, 1)))
-    spreading = Spreading(policy.alternatives, programs=programs(), known=KnownAlternatives())
+    spreading = SpreadRules(policy.alternatives, programs=programs(), known=KnownAlternatives())
 
     def look() -> Snapshot:
         return read_situation(observation, {}, settings, jobs, spreading).snapshot

@@ -22,7 +22,7 @@ import pytest
 from cluster import PYTHON, Cluster
 from container_shell import Done
 from slurm_sns.errors import Refused
-from slurm_sns.scheduler.dispatch.orders import Order
+from slurm_sns.scheduler.gate.orders import Order
 
 sys.path.append(str(Path(__file__).parents[1]))  # pytest's importlib mode puts no test folder on the path
 

@@ -28,9 +28,8 @@ from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.render.texts import texts
 from slurm_sns.scheduler.answers.requests import Answers
-from slurm_sns.scheduler.answers.view import View
-from slurm_sns.scheduler.cycle_history import Recent
-from slurm_sns.scheduler.dispatch.release import Asked
+from slurm_sns.scheduler.answers.view import RecentCycles, View
+from slurm_sns.scheduler.dispatch.release import ReleaseRequests
 from slurm_sns.scheduler.gate.orders import free
 from slurm_sns.scheduler.gate.status import Status
 from slurm_sns.scheduler.observation.observed import ObservedJob
@@ -192,9 +191,9 @@ class Requests(Target):
         seen = situation(look(*jobs))
         profiles = {each.name: each for each in read_profiles(shared_path("conf/profiles/spread-n-share.yaml"))}
         view = View(NOW, 0.01, "enforce", False, 1, 0, 0, seen, Plan(waiting={1: "w", 2: "w"}), profiles)
-        recent = Recent()
+        recent = RecentCycles()
         recent.publish(view)
-        self._asked = Asked()
+        self._asked = ReleaseRequests()
         answers = Answers(recent, _NoDecisions(), _NoPolicy(), frozenset({0}), settings=ENFORCE, asked=self._asked)
         self._socket = ControlSocket(
             self._path, lambda request, _: answers.answer(request, ALICE), trusted=frozenset({os.getuid()})

@@ -13,13 +13,12 @@ from slurm_sns.errors import Refused, Unreachable
 from slurm_sns.model import NOTHING, Requeue, Resources, Resume, SetShare, Suspend
 from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
-from slurm_sns.scheduler.dispatch.orders import one_by_one
 from slurm_sns.scheduler.gate.arrays import listed
-from slurm_sns.scheduler.gate.orders import GateOrder, OrderKind
+from slurm_sns.scheduler.gate.orders import GateOrder, OrderKind, one_by_one
 from slurm_sns.scheduler.loop import Scheduler
 from slurm_sns.scheduler.observation.observed import JobState, Observation
 from slurm_sns.scheduler.ports import Ports
-from slurm_sns.scheduler.remembered import Memory
+from slurm_sns.scheduler.remembered import PolicyHistory
 from slurm_sns.task_ids import task_of
 
 #: The method of FakeSlurm for each order of a policy.
@@ -243,7 +242,7 @@ class FakeSlurm:
 class FakeHistory:
     tries: dict = field(default_factory=dict)
     broken: bool = False
-    memory: Memory | None = None
+    memory: PolicyHistory | None = None
 
     def load(self):
         return dict(self.tries)

@@ -12,6 +12,7 @@ from slurm_sns.scheduler.observation.observed import JobState, Observation, Obse
 from slurm_sns.scheduler.remembered import Try
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.snapshot.backlog_claims import NO_BACKLOG
+from slurm_sns.scheduler.snapshot.carried import Carried
 from slurm_sns.scheduler.snapshot.situation import Situation, read_situation
 from slurm_sns.submit import record as records
 from slurm_sns.submit.record import Record
@@ -110,7 +111,7 @@ def situation(
     observation: Observation, *tries: Try, settings: Settings = ENFORCE, now_s=NOW, before=NO_BACKLOG, **more
 ) -> Situation:
     known = {each.job_id: each for each in tries}
-    return read_situation(observation, known, settings, now_s, backlog_before=before, **more)
+    return read_situation(observation, known, settings, now_s, carried=Carried(backlog=before), **more)
 
 
 def planned(of: Situation) -> list[int]:

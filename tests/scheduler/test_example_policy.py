@@ -8,10 +8,10 @@ from fake_slurm import FakeSlurm, Site
 from live import ENFORCE
 
 from slurm_sns.policies.registry import REGISTRY, specification
-from slurm_sns.scheduler.history import remembering
+from slurm_sns.scheduler.history import history_codec
 from slurm_sns.scheduler.loop import Scheduler
 from slurm_sns.scheduler.observation.observed import JobState
-from slurm_sns.scheduler.remembered import Memory
+from slurm_sns.scheduler.remembered import PolicyHistory
 
 sys.path.append(str(Path(__file__).parent.parent / "policies"))
 
@@ -34,9 +34,9 @@ def site() -> Site:
 
 def scheduler(site: Site, turns) -> Scheduler:
     policy = turns.policy(turns.parameters[0](turn_s=5, most_turns=2))
-    memory = remembering("turns", turns.history, site.history, site.log.append)
+    memory = history_codec("turns", turns.history, site.history, site.log.append)
     ports, sign = site.ports(), lambda _: "1:a-grant"
-    return Scheduler(ports, policy, ENFORCE, publish=site.views.append, remembering=memory, sign=sign)
+    return Scheduler(ports, policy, ENFORCE, publish=site.views.append, history_codec=memory, sign=sign)
 
 
 def test_jobs_take_turns_on_a_cluster(site: Site, turns) -> None:
@@ -69,10 +69,10 @@ def test_a_restart_forgets_no_turn(site: Site, turns) -> None:
     ("kept", "words"),
     [
         (
-            Memory("turns", 2, "[]"),
+            PolicyHistory("turns", 2, "[]"),
             "the history of policy turns is of version 2, but the policy reads version 1: it starts without history",
         ),
-        (Memory("turns", 1, "turns"), "the history of policy turns cannot be read"),
+        (PolicyHistory("turns", 1, "turns"), "the history of policy turns cannot be read"),
     ],
 )
 def test_what_cannot_be_read_of_it_is_one_line_and_the_policy_starts_anew(site: Site, turns, kept, words) -> None:

@@ -4,7 +4,7 @@ import gc
 
 import pytest
 
-from slurm_sns.scheduler.gc_pause import uncollected
+from slurm_sns.scheduler.loop import uncollected
 
 
 @uncollected()

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from slurm_sns.scheduler.gres_of_jobs import REVISION, ungranted
+from slurm_sns.scheduler.agent_link import REVISION, ungranted
 from slurm_sns.scheduler.observation.observed import JobState, ObservedJob
 from slurm_sns.wire.values import Change, JobThere, NodeFacts, NodeState, RunId
 

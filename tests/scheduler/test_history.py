@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from slurm_sns.model import Seconds
 from slurm_sns.policies.base import HistoryFormat
 from slurm_sns.scheduler.history import recall, remember
-from slurm_sns.scheduler.remembered import Memory
+from slurm_sns.scheduler.remembered import PolicyHistory
 
 
 class Pace(StrEnum):
@@ -79,7 +79,7 @@ def test_a_policy_that_keeps_no_history_any_more_is_given_none() -> None:
 
 def test_a_history_of_another_version_is_dropped_and_said_in_one_line() -> None:
     log: list[str] = []
-    assert recall(Memory("turns", 3, "{}"), FORM, log.append) is None
+    assert recall(PolicyHistory("turns", 3, "{}"), FORM, log.append) is None
     assert log == [
         "the history of policy turns is of version 3, but the policy reads version 2: it starts without history"
     ]
@@ -94,7 +94,7 @@ def edited(**fields: object) -> str:
 
 
 def test_the_helper_that_edits_histories_leaves_them_readable() -> None:
-    assert recall(Memory("turns", 2, edited()), FORM, never) == GOOD
+    assert recall(PolicyHistory("turns", 2, edited()), FORM, never) == GOOD
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_the_helper_that_edits_histories_leaves_them_readable() -> None:
 )
 def test_a_history_that_cannot_be_read_is_dropped_and_said_in_one_line(text) -> None:
     log: list[str] = []
-    assert recall(Memory("turns", 2, text), FORM, log.append) is None
+    assert recall(PolicyHistory("turns", 2, text), FORM, log.append) is None
     (line,) = log
     assert line.startswith("the history of policy turns cannot be read (")
     assert line.endswith("): it starts without history")
@@ -137,7 +137,7 @@ def test_a_history_that_cannot_be_read_is_dropped_and_said_in_one_line(text) -> 
 @pytest.mark.parametrize("version", ["2", None, b"2", 2.5])
 def test_a_version_that_we_have_never_written_is_another_one(version) -> None:
     log: list[str] = []
-    assert recall(Memory("turns", version, TEXT), FORM, log.append) is None
+    assert recall(PolicyHistory("turns", version, TEXT), FORM, log.append) is None
     assert len(log) == 1
 
 

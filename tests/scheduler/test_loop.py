@@ -13,15 +13,15 @@ from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.scheduler.dispatch.dispatcher import MOST_FOLLOW_UPS, MOST_UNBOOSTED
 from slurm_sns.scheduler.dispatch.order_queue import SIGN_OF_LIFE_S
-from slurm_sns.scheduler.dispatch.release import Asked
+from slurm_sns.scheduler.dispatch.release import ReleaseRequests
 from slurm_sns.scheduler.gate.orders import BOOST
 from slurm_sns.scheduler.gate.status import Status
 from slurm_sns.scheduler.gate.tries import MOST_FAILURES
-from slurm_sns.scheduler.history import Remembering
+from slurm_sns.scheduler.history import HistoryCodec
 from slurm_sns.scheduler.loop import LONGEST_RETRY_S, Scheduler
 from slurm_sns.scheduler.observation.observed import DatabaseQueue, JobState
-from slurm_sns.scheduler.remembered import Memory
-from slurm_sns.submit.record import Memory as JobMemory
+from slurm_sns.scheduler.remembered import PolicyHistory
+from slurm_sns.submit.record import MemoryRequest
 from slurm_sns.task_ids import task_id
 from slurm_sns.wire.values import Grant, RunId
 
@@ -236,7 +236,7 @@ def test_a_job_that_its_owner_opens_is_slurms_from_then_on(site: Site) -> None:
 
 def test_a_job_that_its_owner_releases_through_the_socket_is_slurms_in_the_next_cycle(site: Site) -> None:
     site.slurm.submit(1, 1)
-    asked = Asked()
+    asked = ReleaseRequests()
     scheduler = Scheduler(site.ports(), Scripted(Plan(), Plan()), ENFORCE, asked=asked)
     scheduler.cycle()
     asked.add([1])
@@ -373,7 +373,7 @@ def test_what_a_placement_gave_a_job_goes_with_it(site: Site) -> None:
     scheduler.cycle()
     placed = site.slurm.jobs[1]
     assert (placed.ways, placed.bandwidth_gbps, placed.tasks_per_node) == (3, 12, 2)
-    assert (placed.memory_per_node_mb, placed.record.own_memory) == (128_000, JobMemory(500))
+    assert (placed.memory_per_node_mb, placed.record.own_memory) == (128_000, MemoryRequest(500))
     site.slurm.sleep(ENFORCE.place_timeout_s + 1)
     scheduler.cycle()
     after = site.slurm.jobs[1]
@@ -861,7 +861,7 @@ def test_a_job_is_placed_with_less_than_its_cpu_only_if_its_grant_says_so(site: 
 
 def test_a_job_with_whole_nodes_is_not_moved_to_another_pool_for_its_own_memory_would_be_lost(site: Site) -> None:
     running_job(site, words="exclusive")
-    assert site.slurm.jobs[1].record.own_memory == JobMemory(1000, is_by_cpu=True)
+    assert site.slurm.jobs[1].record.own_memory == MemoryRequest(1000, is_by_cpu=True)
     scripted(site, Plan((Requeue(1, "small"),))).cycle()
     assert site.log[-1] == "job 1: requeued in small; not sent: it was given whole nodes of its own partition"
     assert site.slurm.jobs[1].state is JobState.RUNNING
@@ -936,18 +936,18 @@ def test_a_plan_finds_the_history_that_the_last_one_left(site: Site) -> None:
     assert [each.history for each in policy.seen] == [None, ("virtual times", 1), None]
 
 
-def kept(memory: object) -> Memory:
-    return Memory("scripted", 1, str(memory))
+def kept(memory: object) -> PolicyHistory:
+    return PolicyHistory("scripted", 1, str(memory))
 
 
 def test_what_a_policy_remembers_is_kept_and_recalled_after_a_restart(site: Site) -> None:
     site.slurm.submit(1)
-    keeping = Remembering(kept, lambda: site.history.memory and int(site.history.memory.text))
+    keeping = HistoryCodec(kept, lambda: site.history.memory and int(site.history.memory.text))
     start = Start(1, ("c1",), Alternative(1, Resources(1, 1000), tasks_per_node=1))
-    scripted(site, Plan((start,), history=7), remembering=keeping).cycle()
-    assert site.history.memory == Memory("scripted", 1, "7")
+    scripted(site, Plan((start,), history=7), history_codec=keeping).cycle()
+    assert site.history.memory == PolicyHistory("scripted", 1, "7")
     policy = Scripted()
-    later = by_policy(site, policy, remembering=keeping)
+    later = by_policy(site, policy, history_codec=keeping)
     later.cycle()
     assert policy.seen[0].history == 7
 
@@ -955,9 +955,9 @@ def test_what_a_policy_remembers_is_kept_and_recalled_after_a_restart(site: Site
 def test_what_a_policy_remembers_is_written_when_it_has_changed(site: Site) -> None:
     wire = Wire()
     policy = Scripted(Plan(history=1), Plan(history=1), Plan(history=2))
-    Scheduler(site.ports(wire), policy, ADVISE, remembering=Remembering(kept)).repeat(3, 1.0)
+    Scheduler(site.ports(wire), policy, ADVISE, history_codec=HistoryCodec(kept)).repeat(3, 1.0)
     assert wire.calls.count("save") == 2
-    assert site.history.memory == Memory("scripted", 1, "2")
+    assert site.history.memory == PolicyHistory("scripted", 1, "2")
 
 
 def test_a_start_or_release_of_a_job_that_does_not_wait_is_not_sent_and_said(site: Site) -> None:

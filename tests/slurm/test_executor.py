@@ -13,7 +13,7 @@ from slurm_sns.scheduler.gate.orders import BOOST, OPEN, GateOrder, OrderKind
 from slurm_sns.slurm.api import is_unreachable
 from slurm_sns.slurm.commands import run
 from slurm_sns.slurm.executor import SlurmExecutor
-from slurm_sns.submit.record import Memory
+from slurm_sns.submit.record import MemoryRequest
 from slurm_sns.task_ids import task_id
 
 GATE_S = recorded.GATE_S
@@ -26,7 +26,7 @@ PLACEMENT = GateOrder(
     tasks_per_node=20,
     tasks=40,
     gres=(4, 10),
-    memory=Memory(128_000),
+    memory=MemoryRequest(128_000),
     site_factor=BOOST,
     extra="mine;sns:grant=1:abc",
 )
@@ -40,7 +40,7 @@ REGATE = GateOrder(
     tasks_per_node=0,
     tasks=40,
     gres=(0, 0),
-    memory=Memory(4500, is_by_cpu=True),
+    memory=MemoryRequest(4500, is_by_cpu=True),
     site_factor=0,
     extra="mine",
 )
@@ -124,7 +124,7 @@ def test_the_boost_is_taken_off_as_text_for_pyslurm_leaves_the_number_0_out(pysl
 
 
 def test_what_was_not_placed_is_freed_as_quickly_as_it_is_placed(sent, pyslurm) -> None:
-    execute(GateOrder(7, OrderKind.FREE, "sns:2 free=stopped", OPEN, memory=Memory(4500, is_by_cpu=True)))
+    execute(GateOrder(7, OrderKind.FREE, "sns:2 free=stopped", OPEN, memory=MemoryRequest(4500, is_by_cpu=True)))
     assert change(pyslurm) == {"admin_comment": "sns:2 free=stopped", "begin_time": 1, "memory_per_cpu": 4500}
     sent.assert_not_called()
 
@@ -152,7 +152,7 @@ def test_a_task_is_placed_straight_from_its_arrays_record_by_its_address(sent, p
 
 
 def test_a_placement_without_tasks_per_node_is_taken_back_by_one_change(sent) -> None:
-    execute(replace(REGATE, tasks_per_node=None, tasks=None, memory=Memory(0), extra=""))
+    execute(replace(REGATE, tasks_per_node=None, tasks=None, memory=MemoryRequest(0), extra=""))
     assert updates(sent) == [
         (
             "JobId=7",
@@ -216,7 +216,7 @@ def test_after_a_refused_first_change_the_second_one_is_not_sent(sent) -> None:
         GateOrder(7, OrderKind.RENEW, "sns:2 g=9", 9, nodes=()),
         GateOrder(7, OrderKind.FREE, "sns:2 free=x", OPEN, gres=(0, 0)),
         GateOrder(7, OrderKind.FREE, "sns:2 free=x", OPEN, extra=""),
-        GateOrder(7, OrderKind.FREE, "sns:2 free=x", OPEN, memory=Memory(0)),
+        GateOrder(7, OrderKind.FREE, "sns:2 free=x", OPEN, memory=MemoryRequest(0)),
         GateOrder(7, OrderKind.FREE, "sns:2 free=x", OPEN, tasks_per_node=4, tasks=8),
     ],
     ids=["nodes", "gres", "Extra", "memory", "tasks per node"],

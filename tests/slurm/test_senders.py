@@ -15,7 +15,7 @@ from slurm_sns.slurm.executor import MANY, SlurmExecutor
 from slurm_sns.slurm.orders_json import as_row, from_row
 from slurm_sns.slurm.sender import answered, end_with
 from slurm_sns.slurm.senders import SENDERS, Senders
-from slurm_sns.submit.record import Memory
+from slurm_sns.submit.record import MemoryRequest
 
 #: A sender without Slurm: it writes the jobs that it was given to a file, refuses every seventh, finds nobody from
 #: job 500 to 899, dies at job 900.
@@ -158,9 +158,9 @@ def test_a_sender_of_another_parent_ends_at_once() -> None:
     "order",
     [
         GateOrder(
-            7, OrderKind.PLACE, "a b;sns:2 g=9 n=c1,c2 at=8", 1, ("c1", "c2"), 20, 40, (4, 10), Memory(5), 3, "x"
+            7, OrderKind.PLACE, "a b;sns:2 g=9 n=c1,c2 at=8", 1, ("c1", "c2"), 20, 40, (4, 10), MemoryRequest(5), 3, "x"
         ),
-        GateOrder(7, OrderKind.REGATE, "sns:2 g=9", 9, (), 0, 40, (0, 0), Memory(0, is_by_cpu=True), 0, ""),
+        GateOrder(7, OrderKind.REGATE, "sns:2 g=9", 9, (), 0, 40, (0, 0), MemoryRequest(0, is_by_cpu=True), 0, ""),
         GateOrder((41 << 32) + 8, OrderKind.RENEW, "ünï", 9, address="41_7"),
         GateOrder(7, OrderKind.UNBOOST, site_factor=0),
     ],

@@ -10,7 +10,7 @@ from slurm_sns.model import Resources
 from slurm_sns.scheduler.observation.observed import JobState, ObservedPartition
 from slurm_sns.slurm import translate
 from slurm_sns.submit.hints import Hints
-from slurm_sns.submit.record import UNREADABLE, Memory
+from slurm_sns.submit.record import UNREADABLE, MemoryRequest
 
 #: The records of a gated job, of a placed one, and of one that is Slurm's.
 GATED = f"sns:2 g={recorded.GATE_S}"
@@ -38,7 +38,7 @@ def test_a_placed_job_is_plain_with_all_that_the_placement_gave_it() -> None:
     assert (job.is_plain, job.pinned_to, job.tasks_per_node, job.memory_per_node_mb) == (True, ("c1", "c2"), 8, 36_000)
     assert (job.ways, job.bandwidth_gbps, job.has_other_gres, job.priority) == (4, 10, False, 2_000_001_000)
     assert job.record is not None
-    assert (job.record.own_memory, job.record.given_tasks_per_node) == (Memory(4500, is_by_cpu=True), 8)
+    assert (job.record.own_memory, job.record.given_tasks_per_node) == (MemoryRequest(4500, is_by_cpu=True), 8)
     left = translate.job(recorded.job(admin_comment=FREE, **given))
     assert left.asks_for == ("gres",), "of a job that is left to Slurm they are its owner's"
 

@@ -22,7 +22,7 @@ from slurm_sns.scheduler.learning.values import (
     LearningChanges,
     LearningState,
     Learnt,
-    Outcome,
+    RunOutcome,
     RunToLearn,
 )
 from slurm_sns.store.learning import StoredLearning
@@ -52,7 +52,7 @@ RUN = RunToLearn(
     step=ExplorationStep(2, samples=True),
     user_id=2001,
     placed_s=1_790_000_003.5,
-    outcome=Outcome.SUCCEEDED,
+    outcome=RunOutcome.SUCCEEDED,
     ended_s=1_790_000_099.0,
     was_suspended=True,
 )

@@ -13,7 +13,7 @@ from slurm_sns.errors import BadInput, SnsError, Unreachable
 from slurm_sns.model import Alternative, Job, Node, Plan, Report, Resources, Snapshot, Start
 from slurm_sns.policies.base import HistoryFormat
 from slurm_sns.scheduler.history import recall
-from slurm_sns.scheduler.remembered import Memory, Try
+from slurm_sns.scheduler.remembered import PolicyHistory, Try
 from slurm_sns.store.decisions import CYCLES_PER_CLEANING, UNKNOWN_USER, StoredDecisions
 from slurm_sns.store.history import StoredHistory
 from slurm_sns.store.schema import open_store
@@ -78,13 +78,13 @@ def test_ten_thousand_tries_are_saved_at_once(history: StoredHistory) -> None:
 
 # --- what policies remember
 
-REMEMBERED = Memory("dfrs", 1, '[{"passed": [7]}]')
+REMEMBERED = PolicyHistory("dfrs", 1, '[{"passed": [7]}]')
 
 
 def test_what_a_policy_remembers_comes_back_after_a_restart(history: StoredHistory, url: str) -> None:
     assert history.load_memory("dfrs") is None
     history.save([], [], REMEMBERED)
-    newer = Memory("dfrs", 2, "ünï" * 100_000)
+    newer = PolicyHistory("dfrs", 2, "ünï" * 100_000)
     history.save([FULL], [], newer)
     history.save([], [7])
     assert again(url).load_memory("dfrs") == newer

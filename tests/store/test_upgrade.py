@@ -16,7 +16,7 @@ from sqlalchemy import Engine, create_engine, inspect
 from slurm_sns.errors import Unreachable
 from slurm_sns.model import Alternative, Job, Node, Project, Resources, Snapshot
 from slurm_sns.policies.profile import Program, Provenance, Provenances, Run
-from slurm_sns.scheduler.remembered import Memory, Try
+from slurm_sns.scheduler.remembered import PolicyHistory, Try
 from slurm_sns.store.decisions import StoredDecisions
 from slurm_sns.store.history import StoredHistory
 from slurm_sns.store.migrations import NEWEST, REVISIONS
@@ -25,7 +25,7 @@ from slurm_sns.store.schema import metadata, open_store
 
 #: What sqlite3's iterdump wrote of a database of the first release (it had no alembic_version).
 FIRST_RELEASE = (Path(__file__).parents[1] / "data" / "store" / "first_release.sql").read_text(encoding="utf-8")
-REMEMBERED = Memory("dfrs", 1, '[{"passed": [7]}]')
+REMEMBERED = PolicyHistory("dfrs", 1, '[{"passed": [7]}]')
 
 
 def run(path: Path, script: str) -> None:

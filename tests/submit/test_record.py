@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from slurm_sns.submit import record
 from slurm_sns.submit.hints import NO_HINTS, Hints
-from slurm_sns.submit.record import UNREADABLE, Memory, Record
+from slurm_sns.submit.record import UNREADABLE, MemoryRequest, Record
 
 _NUMBER = st.integers(0, 10**record.MOST_DIGITS - 1)
 _NODES = st.lists(st.from_regex(r"[A-Za-z0-9_.-]{1,12}", fullmatch=True), min_size=1, max_size=5).map(tuple)
@@ -35,7 +35,7 @@ def _placed(draw):
             placed_s=_NUMBER,
             tasks_per_node=_NUMBER if replaces_tasks else st.none(),
             given_tasks_per_node=_NUMBER if replaces_tasks else st.none(),
-            own_memory=st.builds(Memory, _NUMBER, st.booleans()) if replaces_memory else st.none(),
+            own_memory=st.builds(MemoryRequest, _NUMBER, st.booleans()) if replaces_memory else st.none(),
             given_memory_mb=_NUMBER if replaces_memory else st.none(),
             ways=_NUMBER,
             bandwidth_gbps=_NUMBER,
@@ -57,7 +57,7 @@ def test_the_record_is_readable():
         placed_s=1764053000,
         tasks_per_node=0,
         given_tasks_per_node=4,
-        own_memory=Memory(4000, is_by_cpu=True),
+        own_memory=MemoryRequest(4000, is_by_cpu=True),
         given_memory_mb=16000,
         ways=3,
         bandwidth_gbps=12,

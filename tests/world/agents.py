@@ -21,7 +21,7 @@ from slurm_sns.policies.sns.drift import DriftParameters
 from slurm_sns.policies.sns.exploration import Exploration
 from slurm_sns.policies.sns.parameters import SnsParameters
 from slurm_sns.scheduler.learning.learner import Learner
-from slurm_sns.scheduler.learning.rules import LearningRules
+from slurm_sns.scheduler.learning.values import LearningRules
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.wire import grants
 from slurm_sns.wire.values import Grant, RunId

@@ -24,8 +24,7 @@ from slurm_sns.scheduler.gate import leases
 from slurm_sns.scheduler.loop import Scheduler
 from slurm_sns.scheduler.ports import Ports
 from slurm_sns.scheduler.settings import Settings
-from slurm_sns.scheduler.snapshot.known_alternatives import KnownAlternatives
-from slurm_sns.scheduler.snapshot.spreading import Spreading
+from slurm_sns.scheduler.snapshot.spreading import KnownAlternatives, SpreadRules
 from slurm_sns.scheduler.watchdog import Watchdog
 from slurm_sns.slurm.executor import SlurmExecutor
 from slurm_sns.submit import table
@@ -267,7 +266,7 @@ class SchedulerDaemon(Daemon):
             clock=ClockOf(self),
             log=self.log,
         )
-        spreading = Spreading(plans.alternatives, known=KnownAlternatives())
+        spreading = SpreadRules(plans.alternatives, known=KnownAlternatives())
         rules, more = settings(controller.mode, self._managed), dict[str, Any]()
         if controller.agents is not None:
             agents = controller.agents.port(self)

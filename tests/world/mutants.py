@@ -18,10 +18,9 @@ from rich.console import Console
 from rich.table import Table
 
 from slurm_sns.errors import SnsError
-from slurm_sns.scheduler import loop, watchdog
-from slurm_sns.scheduler.dispatch import dispatcher as carrying_out
-from slurm_sns.scheduler.dispatch import release
-from slurm_sns.scheduler.gate import leases, orders, status, stored_tries, survey
+from slurm_sns.scheduler import history, loop, watchdog
+from slurm_sns.scheduler.dispatch import dispatcher, release
+from slurm_sns.scheduler.gate import leases, orders, status, survey
 from slurm_sns.scheduler.gate.orders import GateOrder
 from slurm_sns.scheduler.gate.status import Status
 from slurm_sns.scheduler.observation.observed import ObservedJob
@@ -140,7 +139,7 @@ one_patch(
 one_patch(
     "tries never deleted",
     "Tries of jobs that slurmctld has forgotten stay in the store.",
-    stored_tries.StoredTries,
+    history.StoredTries,
     "store",
     lambda real: lambda self: (self.now.update({**self._stored, **self.now}), real(self))[1],
 )
@@ -175,14 +174,14 @@ one_patch(
 one_patch(
     "lapsed gates not renewed",
     "A gate that has lapsed stays open.",
-    carrying_out.CarryingOut,
+    dispatcher.Dispatcher,
     "renew_lapsed",
     lambda _: lambda _self, _situation: None,
 )
 one_patch(
     "gates never renewed in time",
     "A gate is renewed only when it has lapsed.",
-    carrying_out.CarryingOut,
+    dispatcher.Dispatcher,
     "renew_others",
     lambda _: lambda _self, _situation: None,
 )
@@ -191,15 +190,15 @@ one_patch(
 @mutant
 def lapsed_gates_renewed_last() -> Iterator[None]:
     """Gates that have lapsed are renewed after the placements."""
-    lapsed, others = carrying_out.CarryingOut.renew_lapsed, carrying_out.CarryingOut.renew_others
+    lapsed, others = dispatcher.Dispatcher.renew_lapsed, dispatcher.Dispatcher.renew_others
 
     def late(self: Any, situation: Any) -> None:
         lapsed(self, situation)
         others(self, situation)
 
     with (
-        patch.object(carrying_out.CarryingOut, "renew_lapsed", lambda _self, _situation: None),
-        patch.object(carrying_out.CarryingOut, "renew_others", late),
+        patch.object(dispatcher.Dispatcher, "renew_lapsed", lambda _self, _situation: None),
+        patch.object(dispatcher.Dispatcher, "renew_others", late),
     ):
         yield
 
@@ -208,7 +207,7 @@ def lapsed_gates_renewed_last() -> Iterator[None]:
 def changed_jobs_renewed() -> Iterator[None]:
     """A cycle moves the gates of jobs that it has just placed or freed."""
     nobody = property(lambda _self: set(), lambda _self, _value: None)
-    with patch.object(carrying_out.Sending, "changed", nobody, create=True):
+    with patch.object(dispatcher.OrderQueue, "changed", nobody, create=True):
         yield
 
 
@@ -232,12 +231,12 @@ for _name, _sentence, _target, _of, _kind, _instead_of in (
     (
         "gate without record",
         "A gate is moved, and the record has the old one.",
-        carrying_out,
+        dispatcher,
         "renew",
         "renew",
         {"admin_comment": None},
     ),
-    ("record without gate", "A gate is moved in the record only.", carrying_out, "renew", "renew", {"begin_s": None}),
+    ("record without gate", "A gate is moved in the record only.", dispatcher, "renew", "renew", {"begin_s": None}),
     (
         "regate keeps the nodes",
         "A placement is taken back, and the nodes stay.",
@@ -284,7 +283,7 @@ for _name, _sentence, _target, _of, _kind, _instead_of in (
     (
         "placement without a record",
         "A placement is not noted in the job.",
-        carrying_out,
+        dispatcher,
         "place",
         "place",
         {"admin_comment": None},
@@ -296,20 +295,20 @@ for _name, _sentence, _target, _of, _kind, _instead_of in (
 @mutant
 def nodes_not_in_the_record() -> Iterator[None]:
     """The record of a placement names other nodes."""
-    place = carrying_out.place
+    place = dispatcher.place
 
     def mistaken(*given: Any, **named: Any) -> GateOrder:
         order = place(*given, **named)
         return replace(order, admin_comment=(order.admin_comment or "").replace(" n=", " n=c9,"))
 
-    with patch.object(carrying_out, "place", mistaken):
+    with patch.object(dispatcher, "place", mistaken):
         yield
 
 
 one_patch(
     "nodes of a refused placement stay",
     "The nodes of a placement that Slurm refused in the middle are taken for the owner's.",
-    carrying_out.CarryingOut,
+    dispatcher.Dispatcher,
     "refused",
     lambda _: lambda *_: frozenset(),
 )

@@ -9,11 +9,11 @@ from unittest.mock import patch
 
 from slurm_sns.errors import SnsError
 from slurm_sns.node.agent import in_force, last_seen, presence, runs_here, spool, tree
-from slurm_sns.scheduler import active_runs
+from slurm_sns.scheduler import agent_link as active_runs
 from slurm_sns.scheduler.learning import conclusions as concluding
 from slurm_sns.scheduler.learning import exploration as exploring_jobs
 from slurm_sns.scheduler.learning import learner
-from slurm_sns.scheduler.learning.rules import LearningRules
+from slurm_sns.scheduler.learning.values import LearningRules
 from slurm_sns.sockets import agent_hub
 from slurm_sns.wire import grants
 
@@ -229,7 +229,7 @@ def failures_forgotten() -> Iterator[None]:
 
 @mutant
 def nodes_of_explorers_not_limited() -> Iterator[None]:
-    """Exploring runs take as many nodes as there are."""
+    """ExploringRun runs take as many nodes as there are."""
     with patch.object(LearningRules, "limit", lambda _self, nodes: nodes):
         yield
 

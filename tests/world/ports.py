@@ -21,14 +21,15 @@ from slurm_sns.policies.profile import Program
 from slurm_sns.scheduler.gate.orders import GateOrder
 from slurm_sns.scheduler.observation.observed import (
     NO_PREEMPTION,
+    UNKNOWN,
     Backfill,
     DatabaseQueue,
     Observation,
     ObservedJob,
     PreemptionRules,
+    TresLimits,
 )
-from slurm_sns.scheduler.observation.tres_limits import UNKNOWN, TresLimits
-from slurm_sns.scheduler.remembered import Memory, Try
+from slurm_sns.scheduler.remembered import PolicyHistory, Try
 from slurm_sns.slurm import executor
 from slurm_sns.submit import record as records
 from world.kernel import Broken, Crash, Process, World
@@ -436,10 +437,10 @@ class HistoryOf:
         self.check("the store's tries cannot be read", reads=True)
         return dict(self._store.tries)
 
-    def load_memory(self, _policy: str) -> Memory | None:
+    def load_memory(self, _policy: str) -> PolicyHistory | None:
         return None
 
-    def save(self, changed: Iterable[Try], gone: Iterable[int], _memory: Memory | None = None) -> None:
+    def save(self, changed: Iterable[Try], gone: Iterable[int], _memory: PolicyHistory | None = None) -> None:
         self._caller.call("save", lambda: self._saved(list(changed), list(gone)), STORE_S)
 
     def check_writable(self) -> None:

@@ -38,10 +38,9 @@ from typing import Any, Protocol
 
 from slurm_sns.errors import Refused
 from slurm_sns.model import Requeue, Resume, Suspend
-from slurm_sns.scheduler.dispatch.orders import Order
-from slurm_sns.scheduler.gate.orders import BOOST, OPEN, GateOrder, OrderKind
+from slurm_sns.scheduler.gate.orders import BOOST, OPEN, GateOrder, Order, OrderKind
 from slurm_sns.submit import record as records
-from slurm_sns.submit.record import Memory, Record
+from slurm_sns.submit.record import MemoryRequest, Record
 from slurm_sns.task_ids import task_id, task_of
 
 Shown = Mapping[str, Any]
@@ -271,7 +270,7 @@ def _order(what: str, job_id: int, words: Sequence[str], job: Shown, now_s: int)
             return GateOrder(job_id, OrderKind.RENEW, _noted(job, gate_s=gate_s), gate_s)
     task = task_of(job_id)
     per_node, tasks = (int(given[name]) if name in given else None for name in ("per_node", "tasks"))
-    memory = Memory(int(given["memory"])) if "memory" in given else None
+    memory = MemoryRequest(int(given["memory"])) if "memory" in given else None
     later_s = now_s + int(given["begin"]) if "begin" in given else None
     order = GateOrder(
         job_id,
@@ -279,7 +278,7 @@ def _order(what: str, job_id: int, words: Sequence[str], job: Shown, now_s: int)
         begin_s=later_s or OPEN,
         tasks_per_node=per_node,
         tasks=tasks,
-        memory=Memory(int(given["per_cpu"]), is_by_cpu=True) if "per_cpu" in given else memory,
+        memory=MemoryRequest(int(given["per_cpu"]), is_by_cpu=True) if "per_cpu" in given else memory,
         extra=given.get("extra", "" if "no_extra" in words else None),
         address="" if task is None else f"{task[0]}_{task[1]}",
     )

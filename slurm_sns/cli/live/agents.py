@@ -10,7 +10,7 @@ from slurm_sns.policies.sns.exploration import Exploration
 from slurm_sns.policies.sns.parameters import SnsParameters
 from slurm_sns.scheduler.dispatch.grant_signer import Sign
 from slurm_sns.scheduler.learning.learner import Learner
-from slurm_sns.scheduler.learning.rules import LearningRules
+from slurm_sns.scheduler.learning.values import LearningRules
 from slurm_sns.scheduler.ports import Agents
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.sockets.agent_hub import AgentHub

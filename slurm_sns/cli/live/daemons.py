@@ -29,9 +29,9 @@ def scheduler(
     from slurm_sns.cli.live import agents, parts, process
     from slurm_sns.policies.registry import specification
     from slurm_sns.scheduler.answers.requests import Answers
-    from slurm_sns.scheduler.cycle_history import Recent
-    from slurm_sns.scheduler.dispatch.release import Asked
-    from slurm_sns.scheduler.history import remembering
+    from slurm_sns.scheduler.answers.view import RecentCycles
+    from slurm_sns.scheduler.dispatch.release import ReleaseRequests
+    from slurm_sns.scheduler.history import history_codec
     from slurm_sns.scheduler.loop import Scheduler
     from slurm_sns.sockets.unix_socket import ControlSocket
 
@@ -47,10 +47,10 @@ def scheduler(
     process.start_logging(settings.log_level)
     stop = process.StopSignal()
     ports = parts.ports(settings, stop)
-    recent, asked = Recent(), Asked()
+    recent, asked = RecentCycles(), ReleaseRequests()
     told = parts.settings(settings)
     form = specification(settings.policy).history
-    memory = remembering(settings.policy, form, ports.history, ports.log)
+    memory = history_codec(settings.policy, form, ports.history, ports.log)
     learner, sign, channel = None, None, ExitStack()
     if found := agents.hub_and_sign(settings, ports.log):
         hub, sign = found
@@ -62,7 +62,7 @@ def scheduler(
         told,
         parts.spreading(settings, policy),
         recent.publish,
-        remembering=memory,
+        history_codec=memory,
         sign=sign,
         learner=learner,
         asked=asked,

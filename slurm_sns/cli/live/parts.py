@@ -11,8 +11,7 @@ from slurm_sns.policies.profile import Program
 from slurm_sns.policies.registry import specification
 from slurm_sns.scheduler.ports import Ports
 from slurm_sns.scheduler.settings import Settings
-from slurm_sns.scheduler.snapshot.known_alternatives import KnownAlternatives
-from slurm_sns.scheduler.snapshot.spreading import Spreading
+from slurm_sns.scheduler.snapshot.spreading import KnownAlternatives, SpreadRules
 from slurm_sns.slurm.accounting import Accounting
 from slurm_sns.slurm.executor import SlurmExecutor
 from slurm_sns.slurm.state import SlurmState
@@ -46,9 +45,9 @@ def settings(config: Config) -> Settings:
     )
 
 
-def spreading(config: Config, policy: Policy) -> Spreading:
+def spreading(config: Config, policy: Policy) -> SpreadRules:
     """How jobs are spread. The programs are not in here: they come from the store in every cycle."""
-    return Spreading(policy.alternatives, config.sns.program, known=KnownAlternatives())
+    return SpreadRules(policy.alternatives, config.sns.program, known=KnownAlternatives())
 
 
 class RecentProfiles:

@@ -15,7 +15,7 @@ from slurm_sns.errors import BadInput, Unreachable
 if TYPE_CHECKING:
     from slurm_sns.config import Config
     from slurm_sns.policies.profile import Program
-    from slurm_sns.scheduler.answers.learning import Known
+    from slurm_sns.scheduler.answers.profiles import KnownPrograms
     from slurm_sns.store.profiles import StoredProfiles
 
 
@@ -45,7 +45,7 @@ class Described(NamedTuple):
 class Loaded:
     """Programs that this process has read. `missing` is the end of the error message for an unknown name."""
 
-    def __init__(self, known: "Known", missing: str) -> None:
+    def __init__(self, known: "KnownPrograms", missing: str) -> None:
         self._known, self._missing = known, missing
 
     def summaries(self) -> list[dict[str, Any]]:
@@ -97,10 +97,10 @@ def source(file: Path | None, config: Path) -> ProgramSource:
 
     if file is not None:
         from slurm_sns.config.profiles_yaml import read_profiles
-        from slurm_sns.scheduler.answers.learning import Known
+        from slurm_sns.scheduler.answers.profiles import KnownPrograms
 
         programs = {program.name: program for program in read_profiles(file)}
-        return Loaded(Known(programs, programs), f"has no profile; there are: {', '.join(programs) or 'none'}")
+        return Loaded(KnownPrograms(programs, programs), f"has no profile; there are: {', '.join(programs) or 'none'}")
     if is_for_admins(config):
         return SchedulerPrograms(config)
     from slurm_sns.config import load
@@ -127,20 +127,20 @@ def program_of(source: ProgramSource, name: str) -> "Program":
     return found
 
 
-def known(configuration: "Config") -> "Known":
+def known(configuration: "Config") -> "KnownPrograms":
     """All that the store knows of programs, imported and learnt.
 
     Raises:
         BadInput: the caller is not SlurmUser.
     """
-    from slurm_sns.scheduler.answers.learning import Known
-    from slurm_sns.scheduler.learning.serving import Serving
+    from slurm_sns.scheduler.answers.profiles import KnownPrograms
+    from slurm_sns.scheduler.learning.serving import ServedProfiles
     from slurm_sns.store.learning import StoredLearning
     from slurm_sns.store.schema import open_store
 
     imported = store(configuration).load()
     learning, _ = StoredLearning(open_store(configuration.database_url)).load()
-    return Known(Serving().of(imported, learning.learnt), imported, learning)
+    return KnownPrograms(ServedProfiles().of(imported, learning.learnt), imported, learning)
 
 
 def store(configuration: "Config") -> "StoredProfiles":

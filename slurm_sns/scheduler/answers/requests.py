@@ -16,19 +16,17 @@ from slurm_sns.model import Alternative, Job, Node, Snapshot, Start, total
 from slurm_sns.policies.base import Policy
 from slurm_sns.scheduler.answers import pass_through
 from slurm_sns.scheduler.answers.agents import agents_data, whys_unpartitioned
-from slurm_sns.scheduler.answers.learning import Known
-from slurm_sns.scheduler.answers.profiles import Summaries, profile
+from slurm_sns.scheduler.answers.profiles import KnownPrograms, Summaries, profile
 from slurm_sns.scheduler.answers.redaction import Redaction
-from slurm_sns.scheduler.answers.view import View
-from slurm_sns.scheduler.cycle_history import Recent
-from slurm_sns.scheduler.dispatch.release import Asked
+from slurm_sns.scheduler.answers.view import RecentCycles, View
+from slurm_sns.scheduler.dispatch.release import ReleaseRequests
 from slurm_sns.scheduler.gate.arrays import listed
 from slurm_sns.scheduler.gate.status import Status, is_held
-from slurm_sns.scheduler.learning.values import explores
 from slurm_sns.scheduler.observation.observed import JobState, ObservedJob, ObservedNode
 from slurm_sns.scheduler.ports import Decisions
 from slurm_sns.scheduler.remembered import Decision
 from slurm_sns.scheduler.settings import Settings
+from slurm_sns.scheduler.snapshot.explorations import explores
 from slurm_sns.scheduler.snapshot.free_nodes import completing_jobs
 from slurm_sns.task_ids import task_id
 from slurm_sns.wire.values import RunId
@@ -65,14 +63,14 @@ class Answers:
 
     def __init__(
         self,
-        recent: Recent,
+        recent: RecentCycles,
         decisions: Decisions,
         policy: Policy,
         admins: frozenset[int],
         trouble: Callable[[], str] = str,
         *,
         settings: Settings,
-        asked: Asked,
+        asked: ReleaseRequests,
     ) -> None:
         self._recent, self._asked = recent, asked
         self._trouble = trouble
@@ -105,7 +103,7 @@ class Answers:
             case "release":
                 return self._release(view, request.get("job_id"), request.get("task"), user_id)
             case "profile":
-                name, known = request.get("program"), Known(view.programs, view.imported, view.learning)
+                name, known = request.get("program"), KnownPrograms(view.programs, view.imported, view.learning)
                 return self._summaries.of(known, only_user) if name is None else profile(known, name, only_user)
             case other:
                 raise BadInput(f"command {other!r} is unknown; valid: {', '.join(COMMANDS)}")
@@ -250,7 +248,7 @@ def _redaction(view: View, only_user: int | None) -> Redaction:
     return Redaction({job.id for job in known if job.user_id == only_user})
 
 
-def status(view: View, recent: Recent, trouble: str, only_user: int | None, settings: Settings) -> dict[str, Any]:
+def status(view: View, recent: RecentCycles, trouble: str, only_user: int | None, settings: Settings) -> dict[str, Any]:
     """The scheduler's state in numbers.
 
     With `only_user`, projects, differences and unreadable records are shown only as far as they are those of the

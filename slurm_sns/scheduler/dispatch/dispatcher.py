@@ -12,17 +12,15 @@ from dataclasses import replace
 from slurm_sns.errors import Infeasible, Unreachable
 from slurm_sns.log import Log
 from slurm_sns.model import Action, Plan, Release, Start
-from slurm_sns.scheduler.agent_link import Hearing
-from slurm_sns.scheduler.dispatch.grant_signer import Granting
-from slurm_sns.scheduler.dispatch.order_queue import PolicyChange, Sending, described
-from slurm_sns.scheduler.dispatch.orders import NO_SHARES
-from slurm_sns.scheduler.gate.orders import GateOrder, OrderKind, Placement, free, place, renew
+from slurm_sns.scheduler.agent_link import AgentLink
+from slurm_sns.scheduler.dispatch.grant_signer import GrantSigner
+from slurm_sns.scheduler.dispatch.order_queue import OrderQueue, PolicyChange, described
+from slurm_sns.scheduler.gate.orders import NO_SHARES, GateOrder, OrderKind, Placement, free, place, renew, round_robin
 from slurm_sns.scheduler.gate.status import Status
-from slurm_sns.scheduler.gate.stored_tries import StoredTries
 from slurm_sns.scheduler.gate.tries import failed, not_started
+from slurm_sns.scheduler.history import StoredTries
 from slurm_sns.scheduler.observation.observed import UNREADABLE, ObservedJob
 from slurm_sns.scheduler.ports import Clock
-from slurm_sns.scheduler.round_robin import round_robin
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.snapshot.geometry import whole_memory_mb
 from slurm_sns.scheduler.snapshot.situation import Situation
@@ -34,21 +32,21 @@ MOST_FOLLOW_UPS = 200
 MOST_UNBOOSTED = 100
 
 
-class CarryingOut:
+class Dispatcher:
     """Sends follow-ups, plans and renewals; `placed` counts the placements that Slurm has accepted."""
 
     def __init__(
         self,
-        sending: Sending,
+        sending: OrderQueue,
         tries: StoredTries,
-        hearing: Hearing,
-        grants: Granting,
+        hearing: AgentLink,
+        grants: GrantSigner,
         *,
         settings: Settings,
         clock: Clock,
         log: Log,
     ) -> None:
-        self._sending, self._tries, self._hearing, self._grants = sending, tries, hearing, grants
+        self._orders, self._tries, self._agent_link, self._grants = sending, tries, hearing, grants
         self._settings, self._clock, self._log = settings, clock, log
         self.placed = 0
         #: When gates were renewed during the last minute.
@@ -102,7 +100,7 @@ class CarryingOut:
         Raises:
             Unreachable: slurmctld does not answer.
         """
-        statuses, changed = situation.statuses, self._sending.changed
+        statuses, changed = situation.statuses, self._orders.changed
         self._renew(
             situation,
             [job for job in situation.jobs.values() if statuses[job.id] is Status.GATED and job.id not in changed],
@@ -114,7 +112,7 @@ class CarryingOut:
         interval_s = max(0.0, now_s - self._renewed_s)  # the clock may have been stepped back
         due = situation.surveyed.renewals(jobs, now_s, interval_s, situation.observation.database_queue)
         orders = (renew(situation.jobs[each.job_id], each.gate_s, now_s) for each in due)
-        for order, refusal in self._sending.send([order for order in orders if order is not None]):
+        for order, refusal in self._orders.send([order for order in orders if order is not None]):
             if refusal is None:
                 self._renewals_s.append(self._clock.now())
             else:
@@ -130,7 +128,7 @@ class CarryingOut:
         jobs = {job.id: job for job in situation.observed}
         wanted = [each for each in situation.follow_ups if each[0].kind is not OrderKind.UNBOOST]
         in_turn = round_robin(wanted, lambda each: jobs[each[0].job_id].user_id, MOST_FOLLOW_UPS)
-        for order, why in self._sending.follow_up(in_turn):
+        for order, why in self._orders.follow_up(in_turn):
             notes[order.job_id] = why
             job, tries = jobs[order.job_id], self._tries.now
             if order.nodes is not None:
@@ -150,7 +148,7 @@ class CarryingOut:
         if not situation.observation.has_boost:
             return
         started = [each for each in situation.follow_ups if each[0].kind is OrderKind.UNBOOST]
-        for _ in self._sending.follow_up([(order, "") for order, _ in started[:MOST_UNBOOSTED]]):
+        for _ in self._orders.follow_up([(order, "") for order, _ in started[:MOST_UNBOOSTED]]):
             pass
 
     def commit(self, situation: Situation, plan: Plan, notes: dict[int, str]) -> tuple[Plan, Unreachable | None]:
@@ -182,7 +180,7 @@ class CarryingOut:
     ) -> Unreachable | None:
         """Send the placements and add those that Slurm accepted to `placed`; return the error that ended this early."""
         now_s = self._clock.now()
-        sampled = self._hearing.place(starts, situation, now_s)
+        sampled = self._agent_link.place(starts, situation, now_s)
         orders: dict[int, tuple[GateOrder, Start]] = {}
         for start in starts:
             job = situation.job(start.job_id)
@@ -195,7 +193,7 @@ class CarryingOut:
                 notes[job.id] = self._note_failure(str(never), job, situation)
         self._refused |= {job_id: start.nodes for job_id, (_, start) in orders.items()}
         try:
-            for order, refusal in self._sending.send([order for order, _ in orders.values()]):
+            for order, refusal in self._orders.send([order for order, _ in orders.values()]):
                 start = orders[order.job_id][1]
                 job = situation.job(start.job_id)
                 assert job is not None  # noqa: S101  as above
@@ -238,7 +236,7 @@ class CarryingOut:
         done: list[PolicyChange] = []
         try:
             notes |= self._free([action for action in actions if isinstance(action, Release)], situation)
-            done.extend(self._sending.carry_out(actions, situation, self._settings))  # keeps what came before
+            done.extend(self._orders.carry_out(actions, situation, self._settings))  # keeps what came before
         except Unreachable as problem:
             return tuple(done), problem
         return tuple(done), None
@@ -248,7 +246,7 @@ class CarryingOut:
         known = ((release, situation.job(release.job_id)) for release in releases)
         orders = ((free(job, each.reason, self._clock.now()), each.reason) for each, job in known if job is not None)
         sent = [(order, f"left to Slurm: {why}") for order, why in orders if order is not None]
-        return {order.job_id: why for order, why in self._sending.follow_up(sent)}
+        return {order.job_id: why for order, why in self._orders.follow_up(sent)}
 
     def _note_failure(self, why: str, job: ObservedJob, situation: Situation) -> str:
         """Log and remember that a placement failed at once; return the reason why the job waits now."""

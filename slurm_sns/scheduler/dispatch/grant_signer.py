@@ -12,7 +12,7 @@ from slurm_sns.wire.values import Grant, RunId
 Sign = Callable[[Grant], str]
 
 
-class Granting:
+class GrantSigner:
     """Signs the grants of placements. A placement whose grant cannot be signed is sent without one."""
 
     def __init__(self, sign: Sign | None, log: Log) -> None:

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from slurm_sns.errors import Refused, Unreachable
 from slurm_sns.log import Log
 from slurm_sns.model import Action, Release, Requeue, Resume, SetShare, Start, Suspend
-from slurm_sns.scheduler.dispatch.orders import Answer, Order, reached
-from slurm_sns.scheduler.gate.orders import GateOrder
+from slurm_sns.scheduler.gate.orders import Answer, GateOrder, Order, reached
 from slurm_sns.scheduler.ports import Clock, Executor, Heartbeat
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.snapshot.situation import Situation
@@ -22,7 +21,7 @@ SIGN_OF_LIFE_S = 1.0
 PolicyChange = Suspend | Resume | Requeue | SetShare
 
 
-class Sending:
+class OrderQueue:
     """Sends a scheduler's orders. If slurmctld does not answer, its methods raise Unreachable and send no more.
 
     So they do when this process stood still for longer than the heartbeat's timeout: the watchdog has freed jobs since.

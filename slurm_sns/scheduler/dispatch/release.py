@@ -7,11 +7,9 @@ import threading
 from collections.abc import Iterable, Iterator
 
 from slurm_sns.log import Log
-from slurm_sns.scheduler.dispatch.orders import reached
-from slurm_sns.scheduler.gate.orders import free
+from slurm_sns.scheduler.gate.orders import free, reached, round_robin
 from slurm_sns.scheduler.observation.observed import ObservedJob
 from slurm_sns.scheduler.ports import Executor
-from slurm_sns.scheduler.round_robin import round_robin
 
 
 def free_marked(
@@ -35,7 +33,7 @@ def free_marked(
             yield answer.order.job_id
 
 
-class Asked:
+class ReleaseRequests:
     """The jobs whose owners have asked to leave them to Slurm. Threads of the socket add them, the loop takes them."""
 
     def __init__(self) -> None:

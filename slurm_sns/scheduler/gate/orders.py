@@ -14,15 +14,18 @@ would mean "unchanged" (_update_job in job_mgr.c). An array's record is named by
 Slurm would change its running tasks, too.
 """
 
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
+from itertools import islice
+from typing import Any, TypeVar
 
-from slurm_sns.errors import Infeasible
+from slurm_sns.errors import Infeasible, Refused, Unreachable
+from slurm_sns.model import Requeue, Resume, SetShare, Suspend
 from slurm_sns.scheduler.gate.status import Status, has_nodes_of, own_begin_s
 from slurm_sns.scheduler.observation.observed import JobState, ObservedJob
 from slurm_sns.submit import record as records
-from slurm_sns.submit.record import Memory, Record
+from slurm_sns.submit.record import MemoryRequest, Record
 from slurm_sns.wire import grant_note
 
 #: The SiteFactor of a placed job, ahead of every job of Slurm's own queue. Slurm takes up to 2^31 - 3 in either
@@ -73,7 +76,7 @@ class GateOrder:
     tasks_per_node: int | None = None
     tasks: int | None = None
     gres: tuple[int, int] | None = None
-    memory: Memory | None = None
+    memory: MemoryRequest | None = None
     site_factor: int | None = None
     extra: str | None = None
     address: str = ""
@@ -128,7 +131,7 @@ def place(job: ObservedJob, placement: Placement, now_s: float, *, has_boost: bo
         tasks_per_node=placement.tasks_per_node,
         tasks=None if placement.tasks_per_node is None else job.tasks,
         gres=(placement.ways, placement.bandwidth_gbps) if placement.ways or placement.bandwidth_gbps else None,
-        memory=None if placement.memory_mb is None else Memory(placement.memory_mb),
+        memory=None if placement.memory_mb is None else MemoryRequest(placement.memory_mb),
         site_factor=BOOST if has_boost else None,
         extra=_granted(job, placement),
         address=job.task_address,
@@ -283,13 +286,91 @@ def _own_tasks_per_node(job: ObservedJob, record: Record) -> int | None:
     return record.tasks_per_node if given is not None and job.tasks_per_node == given else None
 
 
-def _own_memory(job: ObservedJob, record: Record) -> Memory | None:
+def _own_memory(job: ObservedJob, record: Record) -> MemoryRequest | None:
     """The owner's memory if ours is on the job, otherwise None."""
     is_ours = job.memory_per_cpu_mb is None and job.memory_per_node_mb == record.given_memory_mb
     return record.own_memory if is_ours and record.given_memory_mb is not None else None
 
 
-def _memory_of(job: ObservedJob) -> Memory:
+def _memory_of(job: ObservedJob) -> MemoryRequest:
     if job.memory_per_cpu_mb is not None:
-        return Memory(job.memory_per_cpu_mb, is_by_cpu=True)
-    return Memory(job.memory_per_node_mb or 0)
+        return MemoryRequest(job.memory_per_cpu_mb, is_by_cpu=True)
+    return MemoryRequest(job.memory_per_node_mb or 0)
+
+
+#: Why less than the whole CPU is refused.
+NO_SHARES = "shares of CPU need an agent on the nodes"
+
+Order = GateOrder | Suspend | Resume | Requeue | SetShare
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer to an order: it is done unless Slurm refused it or slurmctld could not be reached.
+
+    With `unreachable` the change may or may not have happened, and may not have been sent at all.
+    """
+
+    order: Order
+    refused: Refused | None = None
+    unreachable: Unreachable | None = None
+
+    @property
+    def is_done(self) -> bool:
+        """Whether Slurm has made the change."""
+        return self.refused is None and self.unreachable is None
+
+
+def one_by_one(orders: Iterable[Order], carry_out: Callable[[Order], None]) -> Iterator[Answer]:
+    """Carry out each order when its answer is asked for. Once slurmctld does not answer, no further order is sent."""
+    lost: Unreachable | None = None
+    for order in orders:
+        refused: Refused | None = None
+        if lost is None:
+            try:
+                carry_out(order)
+            except Refused as refusal:
+                refused = refusal
+            except Unreachable as problem:
+                lost = problem
+        yield Answer(order, refused, lost)
+
+
+def reached(answers: Iterable[Answer]) -> Iterator[Answer]:
+    """The answers, up to the first order for which slurmctld could not be reached.
+
+    Raises:
+        Unreachable: slurmctld does not answer; the orders after that one were not sent.
+    """
+    for answer in answers:
+        if answer.unreachable is not None:
+            raise answer.unreachable
+        yield answer
+
+
+#: What is sent in turn.
+_Change = TypeVar("_Change")
+
+
+def round_robin(
+    changes: Iterable[_Change], owner: Callable[[_Change], Hashable], most: int | None = None
+) -> list[_Change]:
+    """At most `most` of the changes (None: all), one of each owner in turn, owners in the order of their first change.
+
+    The changes of one owner keep their order, so two changes of the same job are never swapped.
+    """
+    return list(islice(_each_in_turn(changes, owner), most))
+
+
+def _each_in_turn(changes: Iterable[_Change], owner: Callable[[_Change], Hashable]) -> Iterator[_Change]:
+    waiting: dict[Hashable, list[_Change]] = {}
+    for change in changes:
+        waiting.setdefault(owner(change), []).append(change)
+    turns = [iter(each) for each in waiting.values()]
+    while turns:
+        left = []
+        for turn in turns:
+            for change in islice(turn, 1):
+                yield change
+                left.append(turn)
+        turns = left

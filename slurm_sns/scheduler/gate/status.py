@@ -8,12 +8,21 @@ A hold, which is priority 0 with any reason but BadConstraints, is somebody else
 ahead, and is not our gate, counts as its owner's.
 """
 
+import re
 from collections.abc import Sequence
 from enum import StrEnum
 
-from slurm_sns.scheduler.gate.limit_retries import is_limit
 from slurm_sns.scheduler.observation.observed import SLURMS_HOLD, JobState, ObservedJob
 from slurm_sns.submit.record import Record
+
+#: Slurm's reasons for limits of associations and QOS (job_state_reason.c); a QOS also limits its accounts and users.
+_LIMIT = re.compile(r"Assoc|QOS|Max\w+Per(Account|User)$")
+
+
+def is_limit(reason: str) -> bool:
+    """Whether Slurm's reason is a limit of the job's user, account or QOS."""
+    return _LIMIT.match(reason) is not None
+
 
 #: How Slurm's reasons for waiting for other jobs begin: Dependency, DependencyNeverSatisfied.
 _DEPENDENCY = "Dependency"

@@ -1,7 +1,7 @@
 """First step of a cycle's input: what each of Slurm's jobs is to us, what follows from that, and which may be planned.
 
 It needs the jobs alone, no nodes. Pure: the same jobs, tries and moment give the same result. The second step is
-snapshot.planning_snapshot.
+snapshot.situation.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -9,10 +9,9 @@ from dataclasses import dataclass, field, replace
 
 from slurm_sns.scheduler.gate.arrays import busy_tasks, within_limits
 from slurm_sns.scheduler.gate.leases import Leases, Renewal, leases, next_gate_s, renewals
-from slurm_sns.scheduler.gate.limit_retries import waiting_for_limits
 from slurm_sns.scheduler.gate.orders import GateOrder, follow_up, free, renew
 from slurm_sns.scheduler.gate.status import Status, is_held, own_begin_s, statuses, waits_for_others
-from slurm_sns.scheduler.gate.tries import MOST_FAILURES, pause, still_meant
+from slurm_sns.scheduler.gate.tries import MOST_FAILURES, pause, still_meant, waiting_for_limits
 from slurm_sns.scheduler.observation.observed import DatabaseQueue, JobState, ObservedJob
 from slurm_sns.scheduler.remembered import Try
 from slurm_sns.scheduler.settings import Settings

@@ -18,27 +18,24 @@ from slurm_sns.policies.sns.evidence import KnownEvidence
 from slurm_sns.policies.sns.exploration import Exploration
 from slurm_sns.policies.sns.learning import Key, Learning
 from slurm_sns.scheduler.learning import measurements as measuring
-from slurm_sns.scheduler.learning.following import follow
-from slurm_sns.scheduler.learning.rules import (
+from slurm_sns.scheduler.learning.values import (
     FAILURE_S,
     MOST_FAILURES,
     MOST_LEARNT,
     MOST_USERS,
     REPORTS_WAIT_S,
     REPROFILE_PAUSE_S,
-    LearningRules,
-)
-from slurm_sns.scheduler.learning.values import (
     Failures,
     LearningChanges,
+    LearningRules,
     LearningState,
     Learnt,
-    Outcome,
     Reports,
+    RunOutcome,
     RunToLearn,
-    explores,
 )
-from slurm_sns.scheduler.observation.observed import ObservedJob
+from slurm_sns.scheduler.observation.observed import JobState, ObservedJob
+from slurm_sns.scheduler.snapshot.explorations import explores
 from slurm_sns.wire.values import Report, RunId
 
 
@@ -116,7 +113,7 @@ class _Conclusion:
                 continue
             if run is not before:
                 self._runs[run.run] = run
-            if run.outcome is not Outcome.UNDER_WAY:
+            if run.outcome is not RunOutcome.UNDER_WAY:
                 ended.append(run)
         for run in sorted(ended, key=self._when_it_ended):
             self._conclude(run)
@@ -130,10 +127,10 @@ class _Conclusion:
     def _conclude(self, run: RunToLearn) -> None:
         reports = self._reports_of(run)
         is_complete = reports.keys() >= set(run.nodes)
-        if run.outcome is Outcome.SUCCEEDED and is_complete:
+        if run.outcome is RunOutcome.SUCCEEDED and is_complete:
             with suppress(Infeasible):  # its partition's nodes are not what they were: nothing more can be explored
                 self._learn(run, tuple(reports.values()))
-        elif run.outcome is Outcome.FAILED:
+        elif run.outcome is RunOutcome.FAILED:
             self._note_failure(run, "it did not succeed")
         elif abs(self._now_s - run.ended_s) > REPORTS_WAIT_S:
             silent = ",".join(name for name in run.nodes if name not in reports)
@@ -249,3 +246,25 @@ def _beyond_the_limit(learnt: Mapping[Key, Learnt]) -> frozenset[Key]:
         return frozenset()
     order = sorted(learnt, key=lambda key: (learnt[key].known.is_explored, learnt[key].used_s, key))
     return frozenset(order[:too_many])
+
+
+def follow(run: RunToLearn, job: ObservedJob | None, now_s: float) -> RunToLearn | None:
+    """The run as it is now; None if nothing is learnt from it.
+
+    That is so if its placement was taken back or never reached Slurm, if the job was requeued or runs on other nodes,
+    and if Slurm forgot the job before we saw how it ended. Of a completing job Slurm shows only the nodes that have not
+    completed yet (seen).
+    """
+    if run.outcome is not RunOutcome.UNDER_WAY:
+        return run
+    if job is None or job.restarts != run.run.restarts:
+        return None
+    nodes = set(job.pinned_to if job.state is JobState.PENDING else job.allocated)
+    is_there = nodes <= set(run.nodes) if job.is_completing else nodes == set(run.nodes)
+    if job.state is JobState.ENDED:
+        outcome = RunOutcome.SUCCEEDED if job.has_succeeded else RunOutcome.FAILED
+        return replace(run, outcome=outcome, ended_s=now_s, was_suspended=run.was_suspended or job.suspended_s > 0)
+    if not is_there:
+        return None
+    was_suspended = job.state is JobState.SUSPENDED or job.suspended_s > 0
+    return replace(run, was_suspended=True) if was_suspended and not run.was_suspended else run

@@ -7,53 +7,32 @@ What is put off depends on counts alone, never on the clock.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from slurm_sns.errors import Closed, Infeasible
-from slurm_sns.model import Alternative, Job, Node, Resources
+from slurm_sns.model import Job, Node, Resources
 from slurm_sns.policies.placement.request import Request
+from slurm_sns.policies.profile import Program
 from slurm_sns.policies.sns.evidence import KnownEvidence
 from slurm_sns.policies.sns.exploration import ExplorationStep
 from slurm_sns.policies.sns.learning import Key, LearnableJob, Learning
 from slurm_sns.scheduler.learning.conclusions import may_explore
-from slurm_sns.scheduler.learning.learnable import key_of, learnable
-from slurm_sns.scheduler.learning.rules import LearningRules
-from slurm_sns.scheduler.learning.values import LearningState, Learnt, explores
+from slurm_sns.scheduler.learning.values import (
+    LearningRules,
+    LearningState,
+    Learnt,
+)
 from slurm_sns.scheduler.observation.observed import ObservedJob
 from slurm_sns.scheduler.snapshot.eligibility import Eligibility
-from slurm_sns.scheduler.snapshot.spreading import Spreading
+from slurm_sns.scheduler.snapshot.explorations import Explorations, ExploringRun
+from slurm_sns.scheduler.snapshot.node_sets import NodeKinds
+from slurm_sns.scheduler.snapshot.spreading import SpreadRules, keeps_geometry, program_of, request, types_of
+from slurm_sns.submit.hints import is_program
 from slurm_sns.wire.values import NodeState
 
 #: The most different (program, request) that are looked at in a cycle. Each takes about 0.5 ms (measured), so all of
 #: them a twentieth of the usual interval, 1 s.
 MOST_LOOKED_AT = 100
-
-
-@dataclass(frozen=True, slots=True)
-class Exploring:
-    """An exploring run that a waiting job is offered on the nodes `allowed`.
-
-    It explores if it is started with `alternative`.
-    """
-
-    job: LearnableJob
-    step: ExplorationStep
-    alternative: Alternative
-    allowed: frozenset[str]
-
-    def __str__(self) -> str:
-        return explores(self.job.key, self.step)
-
-
-@dataclass(frozen=True, slots=True)
-class Explorations:
-    """What is offered in a cycle, and why other jobs, whose programs are not explored yet, are not: by job id."""
-
-    offered: Mapping[int, Exploring] = field(default_factory=dict)
-    not_offered: Mapping[int, str] = field(default_factory=dict)
-
-
-NO_EXPLORATIONS = Explorations()
 
 
 class _Places:
@@ -72,14 +51,14 @@ class _Places:
         return self._known[key]
 
 
-class Explorer:
+class LearningExplorer:
     """Offers exploring runs in one cycle."""
 
     def __init__(
         self,
         state: LearningState,
         rules: LearningRules,
-        spreading: Spreading,
+        spreading: SpreadRules,
         *,
         states: Mapping[str, NodeState],
         managed: int,
@@ -106,7 +85,7 @@ class Explorer:
         empty = (node for node in nodes if node.free == node.capacity and node.name in self._able)
         places = _Places(eligibility, empty)
         found: list[Job] = list(waiting)
-        offered: dict[int, Exploring] = {}
+        offered: dict[int, ExploringRun] = {}
         not_offered: dict[int, str] = {}
         seen: dict[tuple[Key, Request], str] = {}
         for place, job in enumerate(waiting[: self._queue_depth]):
@@ -118,7 +97,7 @@ class Explorer:
                 if len(seen) + len(offered) >= MOST_LOOKED_AT:
                     break
                 offer = self._offer(job, jobs[job.id], wanted, places)
-                if isinstance(offer, Exploring):
+                if isinstance(offer, ExploringRun):
                     found[place] = replace(
                         job, alternatives=(offer.alternative, *job.alternatives), allowed=offer.allowed
                     )
@@ -141,7 +120,7 @@ class Explorer:
         except (Closed, Infeasible):
             return None
 
-    def _offer(self, job: Job, observed: ObservedJob, wanted: LearnableJob, places: _Places) -> Exploring | str:
+    def _offer(self, job: Job, observed: ObservedJob, wanted: LearnableJob, places: _Places) -> ExploringRun | str:
         """The exploring run of this job, or why there is none; an empty text if nothing is left to explore."""
         known = self._state.learnt.get(wanted.key)
         try:
@@ -170,7 +149,7 @@ class Explorer:
                 f"it would need {first.nodes} empty nodes whose agent partitions the cache and measures; "
                 f"it may use {fitting} such nodes now"
             )
-        return Exploring(wanted, step, first, allowed)
+        return ExploringRun(wanted, step, first, allowed)
 
     def _step(self, wanted: LearnableJob, known: Learnt | None) -> ExplorationStep | None:
         """The next step of the job's program. An imported profile is not explored again unless that was asked for."""
@@ -195,3 +174,23 @@ def can_measure(state: NodeState) -> bool:
     facts = state.facts
     is_partitioned = facts.mode == "partition" and facts.ways > 0 and not facts.why_unpartitioned
     return is_partitioned and facts.measures_ipc and facts.measures_bandwidth and not state.trouble
+
+
+def key_of(job: ObservedJob, spreading: SpreadRules) -> Key | None:
+    """The program and the number of processes; None for a job that cannot be learnt from."""
+    record = job.record
+    if record is None or record.is_slurms or keeps_geometry(job):
+        return None
+    program = program_of(job, record.hints, spreading.program)
+    return (program, job.tasks * job.cpus_per_task) if is_program(program) else None
+
+
+def learnable(job: ObservedJob, key: Key, kinds: NodeKinds, profile: Program | None) -> LearnableJob:
+    """The job as learning knows it; `kinds` are those of the nodes that it may ever use.
+
+    An imported or measured profile (`profile`) may limit the scales of its program.
+    """
+    assert job.hints is not None  # noqa: S101  it has a key
+    asked = request(job, job.hints, kinds)
+    limits = [each for each in (asked.max_scale, None if profile is None else profile.max_scale) if each is not None]
+    return LearnableJob(job.id, key, replace(asked, max_scale=min(limits, default=None)), types_of(kinds))

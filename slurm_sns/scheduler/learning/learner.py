@@ -1,8 +1,9 @@
-"""Learning in the loop: it keeps the state in the store, and tells the agents which reports are stored.
+"""Learning in the loop: it follows runs, keeps the state in the store, and tells the agents which reports are stored.
 
-Nothing here keeps a job from being placed: while the store does not answer, learning pauses, and the reports stay
-unacknowledged at the agents. A run is stored before its placement is sent. Evidence and the run that it comes from
-change in one transaction; a report is acknowledged after that.
+Jobs can be learnt from that are spreadable and whose program has a name. Nothing here keeps a job from being placed:
+while the store does not answer, learning pauses, and the reports stay unacknowledged at the agents. A run is stored
+before its placement is sent. Evidence and the run that it comes from change in one transaction; a report is
+acknowledged after that.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,17 +14,22 @@ from slurm_sns.log import Log, Outage
 from slurm_sns.model import Start
 from slurm_sns.policies.profile import Program
 from slurm_sns.scheduler.learning.conclusions import Reprofile, concluded
-from slurm_sns.scheduler.learning.exploration import Explorations, Explorer, Exploring
-from slurm_sns.scheduler.learning.learnable import key_of, learnable
-from slurm_sns.scheduler.learning.rules import LearningRules
-from slurm_sns.scheduler.learning.serving import Serving
-from slurm_sns.scheduler.learning.values import LearningChanges, LearningState, LearningStore, RunToLearn
+from slurm_sns.scheduler.learning.exploration import LearningExplorer, key_of, learnable
+from slurm_sns.scheduler.learning.serving import ServedProfiles
+from slurm_sns.scheduler.learning.values import (
+    LearningChanges,
+    LearningRules,
+    LearningState,
+    LearningStore,
+    RunToLearn,
+)
 from slurm_sns.scheduler.observation.observed import JobState, Observation, ObservedNode
 from slurm_sns.scheduler.ports import Agents
 from slurm_sns.scheduler.settings import Settings
-from slurm_sns.scheduler.snapshot.node_kinds import NodeKinds, kinds_of
+from slurm_sns.scheduler.snapshot.explorations import Explorations, ExploringRun
+from slurm_sns.scheduler.snapshot.node_sets import NodeKinds, kinds_of
 from slurm_sns.scheduler.snapshot.situation import Situation
-from slurm_sns.scheduler.snapshot.spreading import Spreading
+from slurm_sns.scheduler.snapshot.spreading import SpreadRules
 from slurm_sns.task_ids import task_id, task_of
 from slurm_sns.wire.values import NodeState, Report, RunId
 
@@ -42,7 +48,7 @@ class Learner:
         self._store, self._agents, self._rules, self._settings = store, agents, rules, settings
         self._log = log
         self._outage = Outage(log, "; learning pauses")
-        self._serving = Serving()
+        self._serving = ServedProfiles()
         self._state, damaged = store.load()
         for line in damaged:
             log(line)
@@ -66,7 +72,7 @@ class Learner:
         """The profiles that jobs run by, by name; the same object while nothing changes."""
         return self._serving.of(imported, self._state.learnt)
 
-    def conclude(self, observation: Observation, spreading: Spreading, now_s: float) -> None:
+    def conclude(self, observation: Observation, spreading: SpreadRules, now_s: float) -> None:
         """Learn from the runs that have ended by now, and acknowledge the reports that are stored.
 
         `spreading` has the profiles that jobs run by.
@@ -93,12 +99,12 @@ class Learner:
             self._acknowledge(reports)
 
     def explorer(
-        self, observation: Observation, spreading: Spreading, states: Mapping[str, NodeState], now_s: float
-    ) -> Explorer | None:
-        """What offers exploring runs in this cycle; None where exploration is off. `states`: as in `Explorer`."""
+        self, observation: Observation, spreading: SpreadRules, states: Mapping[str, NodeState], now_s: float
+    ) -> LearningExplorer | None:
+        """What offers exploring runs in this cycle; None where exploration is off. `states` are by node."""
         if not self._rules.explore:
             return None
-        return Explorer(
+        return LearningExplorer(
             self._state,
             self._rules,
             spreading,
@@ -109,7 +115,7 @@ class Learner:
         )
 
     def place(
-        self, starts: Iterable[Start], situation: Situation, spreading: Spreading, now_s: float
+        self, starts: Iterable[Start], situation: Situation, spreading: SpreadRules, now_s: float
     ) -> frozenset[int]:
         """Store the runs that are about to be placed; return the ids of the jobs whose ways are to be changed."""
         making = _Making(situation, spreading, now_s)
@@ -132,7 +138,7 @@ class Learner:
         if self._save(changes, now_s):
             self._state = replace(self._state, runs=named)
 
-    def _wishes(self, observation: Observation, spreading: Spreading) -> Iterator[Reprofile]:
+    def _wishes(self, observation: Observation, spreading: SpreadRules) -> Iterator[Reprofile]:
         """The waiting jobs of ours that ask for a re-measurement."""
         if not self._rules.explore:
             return
@@ -166,7 +172,7 @@ def number_of_managed(nodes: Iterable[ObservedNode], settings: Settings) -> int:
     return sum(not node.partitions.isdisjoint(settings.partitions) for node in nodes)
 
 
-def explored(start: Start, explorations: Explorations) -> Exploring | None:
+def explored(start: Start, explorations: Explorations) -> ExploringRun | None:
     """The exploring run that the start is; None for an ordinary one."""
     offered = explorations.offered.get(start.job_id)
     return offered if offered is not None and start.alternative == offered.alternative else None
@@ -175,7 +181,7 @@ def explored(start: Start, explorations: Explorations) -> Exploring | None:
 class _Making:
     """Makes the runs of one cycle's placements."""
 
-    def __init__(self, situation: Situation, spreading: Spreading, now_s: float) -> None:
+    def __init__(self, situation: Situation, spreading: SpreadRules, now_s: float) -> None:
         self._situation, self._spreading, self._now_s = situation, spreading, now_s
         self._kinds: dict[tuple[str, ...], NodeKinds] = {}
 

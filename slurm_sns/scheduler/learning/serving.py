@@ -16,7 +16,7 @@ from slurm_sns.scheduler.learning.values import Learnt
 MEASURED_HERE = "measured here"
 
 
-class Serving:
+class ServedProfiles:
     """Joins imported and measured profiles. A profile that stays the same stays the very same object."""
 
     def __init__(self) -> None:

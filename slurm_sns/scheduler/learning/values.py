@@ -1,18 +1,60 @@
-"""What is kept of live learning: evidence by (program, processes), the runs to learn from, and reports about them.
+"""What is kept of live learning, and its rules: evidence by (program, processes), runs to learn from, their reports.
 
-All of it is stored, so that a restart of the scheduler at any moment loses nothing and counts nothing twice.
+All of it is stored, so that a restart of the scheduler at any moment loses nothing and counts nothing twice. The rules
+are the site's settings, and the limits that bound what learning keeps and costs.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from sys import maxsize
 from typing import NamedTuple, Protocol
 
 from slurm_sns.policies.placement.request import NodeType, Request
+from slurm_sns.policies.sns.drift import DriftParameters
 from slurm_sns.policies.sns.evidence import KnownEvidence
-from slurm_sns.policies.sns.exploration import ExplorationStep
+from slurm_sns.policies.sns.exploration import Exploration, ExplorationStep
 from slurm_sns.policies.sns.learning import Key, LearnableJob
 from slurm_sns.wire.values import Report, RunId
+
+#: How long after the end of a run its reports are waited for: an agent reconnects within ten seconds (authenticated),
+#: and an epilog that takes two minutes is longer than Slurm's own default limit for it.
+REPORTS_WAIT_S = 120.0
+#: After so many exploring runs in a row without a measurement a scale is not explored ...
+MOST_FAILURES = 2
+#: ... for a day: such as a program that does not run on so many nodes, or that ends before it was sampled.
+FAILURE_S = 86_400.0
+#: A program is re-measured at its users' request at most once in this time: nobody can keep another user's program in
+#: exploration for ever.
+REPROFILE_PAUSE_S = 86_400.0
+#: The most (program, processes) with evidence. Their names come from users. Each takes about 2 KB in memory and in the
+#: store, so all of them 20 MB; a large site has some hundred programs.
+MOST_LEARNT = 10_000
+#: The most users kept for one (program, processes), who may see what is learnt of it.
+MOST_USERS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class LearningRules:
+    """The rules of a site. `explore`: exploring runs are made, for at most `most_nodes` (a fraction) of its nodes."""
+
+    exploration: Exploration
+    drift: DriftParameters
+    explore: bool = False
+    most_nodes: float = 0.25
+
+    def exploration_on(self, nodes: int) -> Exploration:
+        """How far exploration goes on a cluster with so many managed nodes."""
+        return replace(self.exploration, most_nodes=self.limit(nodes))
+
+    def limit(self, nodes: int) -> int:
+        """How many of this number of managed nodes may hold exploring runs at any time: at least one."""
+        return max(1, int(self.most_nodes * nodes))
+
+    @property
+    def watch(self) -> DriftParameters:
+        """When a program counts as changed. Without exploration strange runs are only counted."""
+        return self.drift if self.explore else replace(self.drift, patience=maxsize)
 
 
 class Failures(NamedTuple):
@@ -43,7 +85,7 @@ class Learnt:
     users: tuple[int, ...] = ()
 
 
-class Outcome(StrEnum):
+class RunOutcome(StrEnum):
     """What became of a run, as Slurm's record says."""
 
     UNDER_WAY = "under way"
@@ -73,7 +115,7 @@ class RunToLearn:
     step: ExplorationStep | None = None
     user_id: int = 0
     placed_s: float = 0.0
-    outcome: Outcome = Outcome.UNDER_WAY
+    outcome: RunOutcome = RunOutcome.UNDER_WAY
     ended_s: float = 0.0
     was_suspended: bool = False
 
@@ -85,14 +127,7 @@ class RunToLearn:
     @property
     def explores_now(self) -> bool:
         """Whether it is an exploring run that has not ended."""
-        return self.step is not None and self.outcome is Outcome.UNDER_WAY
-
-
-def explores(key: Key, step: ExplorationStep) -> str:
-    """What an exploring run does, in words."""
-    program, processes = key
-    how = "its ways are changed while it runs" if step.samples else "it is timed"
-    return f"explores {program} with {processes} processes at scale {step.scale}: {how}"
+        return self.step is not None and self.outcome is RunOutcome.UNDER_WAY
 
 
 #: Reports about a run, by node.

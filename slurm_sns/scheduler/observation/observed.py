@@ -1,18 +1,55 @@
 """What one observation of Slurm shows, as plain values: the slurm package makes them, the state table reads them.
 
-Units are those of `slurm_sns.model`. Times are Unix seconds, 0 or None if Slurm has none.
+Units are those of `slurm_sns.model`. Times are Unix seconds, 0 or None if Slurm has none. Trackable resources (TRES)
+have Slurm's names: mem, node, billing, gres/llc. Of their limits only whom they limit matters here, not the amounts.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
 from slurm_sns import task_ids
 from slurm_sns.model import NOTHING, Resources
-from slurm_sns.scheduler.observation.tres_limits import NO_LIMITS, TresLimits
 from slurm_sns.submit import record as records
 from slurm_sns.submit.hints import Hints
 from slurm_sns.submit.record import Record
+
+Names = frozenset[str]
+NOTHING_LIMITED: Names = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class TresLimits:
+    """The limited TRES of each user's associations (with their accounts up to the root), each QOS and each partition.
+
+    The limits of a user who is not in `of_users` are unknown. `are_enforced` is True if AccountingStorageEnforce
+    contains limits.
+    """
+
+    of_users: Mapping[str, Names] = field(default_factory=dict)
+    of_qos: Mapping[str, Names] = field(default_factory=dict)
+    of_partitions: Mapping[str, Names] = field(default_factory=dict)
+    are_enforced: bool = True
+
+    def anywhere(self, user: str) -> Names | None:
+        """The TRES limited in any of the user's accounts or in any QOS; None: not known."""
+        if not self.are_enforced:
+            return NOTHING_LIMITED
+        own = self.of_users.get(user)
+        return None if own is None else own.union(*self.of_qos.values())
+
+    def of_job(self, user: str, qos: str, partitions: tuple[str, ...]) -> Names:
+        """The TRES known to be limited for a job of this user in this QOS and these partitions."""
+        if not self.are_enforced:
+            return NOTHING_LIMITED
+        there = (self.of_partitions.get(name, NOTHING_LIMITED) for name in partitions)
+        return self.of_users.get(user, NOTHING_LIMITED).union(self.of_qos.get(qos, NOTHING_LIMITED), *there)
+
+
+NO_LIMITS = TresLimits(are_enforced=False)
+UNKNOWN = TresLimits()
+
 
 #: Slurm's reason for its own hold of a job that could never run as it is: at all, or on the nodes that we gave it.
 SLURMS_HOLD = "BadConstraints"

@@ -23,10 +23,10 @@ from math import inf
 
 from slurm_sns.errors import Infeasible
 from slurm_sns.model import Node, Resources
-from slurm_sns.scheduler.gate.limit_retries import is_limit
+from slurm_sns.scheduler.gate.status import is_limit
 from slurm_sns.scheduler.observation.observed import Backfill, JobState, ObservedJob, ObservedNode
+from slurm_sns.scheduler.snapshot.free_nodes import Releases
 from slurm_sns.scheduler.snapshot.geometry import geometry
-from slurm_sns.scheduler.snapshot.release_times import Releases
 
 #: Slurm's reason for the first job of a partition's queue; the jobs behind it have the reason Priority.
 FIRST_OF_ITS_QUEUE = "Resources"

@@ -11,13 +11,11 @@ from slurm_sns.model import Alternative, Resources
 from slurm_sns.policies.base import Choice
 from slurm_sns.scheduler.gate import arrays
 from slurm_sns.scheduler.observation.observed import Observation, ObservedJob, ObservedNode
-from slurm_sns.scheduler.snapshot.account_limits import AccountLimits
 from slurm_sns.scheduler.snapshot.backlog_claims import NodeClaim
 from slurm_sns.scheduler.snapshot.geometry import alike, names_no_memory
-from slurm_sns.scheduler.snapshot.node_kinds import NodeKinds
-from slurm_sns.scheduler.snapshot.node_sets import NodeSets
-from slurm_sns.scheduler.snapshot.partition_limits import PartitionLimits
-from slurm_sns.scheduler.snapshot.spreading import Spreader, Spreading
+from slurm_sns.scheduler.snapshot.limits import AccountLimits, PartitionLimits
+from slurm_sns.scheduler.snapshot.node_sets import NodeKinds, NodeSets
+from slurm_sns.scheduler.snapshot.spreading import Spreader, SpreadRules
 
 #: Why a job waits when all of its nodes are claimed. Users are told no more about other users' jobs.
 KEPT = "its nodes are kept for jobs of Slurm's own that were submitted before it"
@@ -31,7 +29,7 @@ class Eligibility:
     """
 
     def __init__(
-        self, observation: Observation, now_s: float, spreading: Spreading, claims: Sequence[NodeClaim] = ()
+        self, observation: Observation, now_s: float, spreading: SpreadRules, claims: Sequence[NodeClaim] = ()
     ) -> None:
         self._all_nodes = observation.nodes
         self._sets = NodeSets(observation.nodes)

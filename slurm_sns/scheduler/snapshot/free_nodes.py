@@ -1,13 +1,84 @@
-"""The nodes that can be planned on, what is free on them, and when jobs give back what they hold there. Pure."""
+"""The nodes that can be planned on, what is free on them, and when jobs give back what they hold there. Pure.
 
+Jobs give back what they hold at their time limits, as in Slurm's own backfill. A job may end earlier than its limit;
+its nodes are then ready earlier than stated here. A job that runs beyond its limit may end at any moment.
+
+Slurm does not know CLOSIDs. How many a node has stands in sns.yaml. In use is one for each job with ways that has the
+node, whoever placed it: pass-through jobs with `--gres=llc:N` too. A job that completes counts no more, as in Slurm's
+own account of the other resources.
+"""
+
+from bisect import insort
+from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from math import ceil, inf
 
+from slurm_sns.closids import counted
 from slurm_sns.model import NOTHING, Node, Resources
 from slurm_sns.scheduler.gate.status import Status
 from slurm_sns.scheduler.observation.observed import Observation, ObservedJob, ObservedNode
 from slurm_sns.scheduler.snapshot.geometry import placed_demand
-from slurm_sns.scheduler.snapshot.release_times import Releases, of_running
+
+#: A job beyond its time limit is assumed to end after so many seconds.
+ANY_MOMENT_S = 1.0
+
+
+class Releases:
+    """What comes free on each node, and when."""
+
+    def __init__(self, now_s: float) -> None:
+        self.now_s = now_s
+        self._of: dict[str, list[tuple[float, Resources]]] = {}
+
+    def add(self, nodes: Iterable[str], end_s: float, amount: Resources) -> None:
+        """Add `amount`, which is held on each of these nodes until `end_s` (inf: not known)."""
+        for name in nodes:
+            insort(self._of.setdefault(name, []), (max(end_s, self.now_s + ANY_MOMENT_S), amount))
+
+    def ready_s(self, node: str, needed: Resources, free: Resources) -> float:
+        """When `needed` will be free on the node, on which `free` is free now; inf: not known."""
+        if needed.within(free):
+            return self.now_s
+        for end_s, amount in self._of.get(node, ()):
+            free = free.plus(amount)
+            if needed.within(free):
+                return end_s
+        return inf
+
+
+def of_running(jobs: Iterable[ObservedJob], now_s: float) -> Releases:
+    """The releases of all jobs that hold nodes. Slurm tells what a job holds in all: here it is split equally."""
+    releases = Releases(now_s)
+    for job in jobs:
+        if job.state.occupies_nodes and job.allocated:
+            count = len(job.allocated)
+            share = Resources(*(ceil(amount / count) for amount in job.occupies))
+            releases.add(job.allocated, inf if job.walltime_s is None or not job.end_s else job.end_s, share)
+    return releases
+
+
+def count_closids(observation: Observation, closids: Mapping[str, int]) -> Observation:
+    """The observation with the CLOSIDs of its nodes, in capacity and in what is allocated.
+
+    `closids` gives those of nodes, by node; if it is empty, nothing is counted and the observation stays as it is.
+    Slurm may start more jobs with ways on a node than it has CLOSIDs for: then all are in use.
+    """
+    if not closids:
+        return observation
+    holders = (job for job in observation.jobs if job.ways and job.state.occupies_nodes and not job.is_completing)
+    in_use = Counter(name for job in holders for name in job.allocated)
+    nodes = []
+    for node in observation.nodes:
+        most = counted(node.capacity.ways, closids.get(node.name, 0))
+        taken = min(in_use[node.name], most)
+        nodes.append(
+            replace(
+                node, capacity=node.capacity._replace(closids=most), allocated=node.allocated._replace(closids=taken)
+            )
+        )
+    return replace(observation, nodes=tuple(nodes))
+
 
 _PLACED = frozenset({Status.PLACED, Status.OVERDUE})
 

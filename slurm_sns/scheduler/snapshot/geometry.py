@@ -17,8 +17,7 @@ from slurm_sns.errors import Infeasible
 from slurm_sns.model import Alternative, Resources
 from slurm_sns.policies.placement.request import Request, compact, holding, on_whole_cores
 from slurm_sns.scheduler.observation.observed import ObservedJob, ObservedNode
-from slurm_sns.scheduler.snapshot.node_kinds import NodeKind, NodeKinds, kinds_of
-from slurm_sns.scheduler.snapshot.node_sets import one_of_equals
+from slurm_sns.scheduler.snapshot.node_sets import NodeKind, NodeKinds, kinds_of, one_of_equals
 
 
 class Extremes(NamedTuple):

@@ -1,15 +1,36 @@
-"""Sets of an observation's nodes: bits of an integer while they are combined, names in the end.
+"""Sets of an observation's nodes: bits of an integer while they are combined, names or kinds of nodes in the end.
 
 Every job may have a time limit and partitions of its own. Sets of names would have to be combined node by node for each
-of ten thousand jobs. Equal sets are one value, so that work per set is done once.
+of ten thousand jobs. Equal sets are one value, so that work per set is done once. Whether a job fits depends on the
+kinds alone: nodes of the same capacity and threads are one kind, and a cluster has a few of them.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import compress
+from typing import NamedTuple
 
+from slurm_sns.model import Resources
 from slurm_sns.scheduler.observation.observed import ObservedNode
-from slurm_sns.scheduler.snapshot.node_kinds import NodeKinds, kinds_of
+
+
+class NodeKind(NamedTuple):
+    """A node kind and its number of nodes, whether busy or idle."""
+
+    capacity: Resources
+    threads_per_core: int
+    number: int
+
+
+NodeKinds = tuple[NodeKind, ...]
+
+
+def kinds_of(nodes: Iterable[ObservedNode]) -> NodeKinds:
+    """The kinds of these nodes, in the order in which they come first."""
+    counts = Counter((node.capacity, node.threads_per_core) for node in nodes)
+    return tuple(NodeKind(capacity, threads, number) for (capacity, threads), number in counts.items())
+
 
 #: So many sets of names are remembered: far more than a site has partitions, reservations and claims together.
 MOST_SETS = 1024

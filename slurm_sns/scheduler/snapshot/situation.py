@@ -1,22 +1,39 @@
-"""What a cycle works on: one observation of Slurm, what it means, and the snapshot to plan on."""
+"""What a cycle works on: an observation, what it means (gate.survey), and the snapshot that a policy plans on.
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+The snapshot holds the nodes with what is free on them, the waiting jobs with their alternatives, the active jobs, the
+pools, and what each project holds. The node claims of the backlog decide which nodes a waiting job may use. Pure: the
+same values give the same result after the same earlier cycles, which leave what they carry on (carried) and the
+alternatives that they found (spreading).
+"""
 
-from slurm_sns.model import ActiveJob, Snapshot
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from slurm_sns.model import NOTHING, Job, Project, Resources, Snapshot
 from slurm_sns.policies.sns.alternatives_report import AlternativesReport
-from slurm_sns.scheduler.gate.limit_retries import is_limit
+from slurm_sns.scheduler.gate.arrays import MOST_TASKS, planned_tasks
 from slurm_sns.scheduler.gate.orders import GateOrder, free
-from slurm_sns.scheduler.gate.status import Status, has_nodes_of
-from slurm_sns.scheduler.gate.survey import Survey, survey
-from slurm_sns.scheduler.learning.exploration import NO_EXPLORATIONS, Explorations, Explorer
+from slurm_sns.scheduler.gate.status import Status, has_nodes_of, is_limit
+from slurm_sns.scheduler.gate.survey import Survey, is_to_be_planned, survey
 from slurm_sns.scheduler.observation.observed import Observation, ObservedJob, ObservedNode
 from slurm_sns.scheduler.remembered import Try
 from slurm_sns.scheduler.settings import Settings
-from slurm_sns.scheduler.snapshot.backlog_claims import NO_BACKLOG, Backlog
-from slurm_sns.scheduler.snapshot.planning_snapshot import planning_snapshot
-from slurm_sns.scheduler.snapshot.spreading import NO_SPREADING, Spreading
-from slurm_sns.scheduler.snapshot.withholding import NOTHING_WITHHELD, Withholding
+from slurm_sns.scheduler.snapshot.active_jobs import active_jobs, job_pools
+from slurm_sns.scheduler.snapshot.backlog_claims import NO_BACKLOG, Backlog, next_backlog, waits_in_slurms_queue
+from slurm_sns.scheduler.snapshot.carried import NOTHING_CARRIED, Carried
+from slurm_sns.scheduler.snapshot.eligibility import Eligibility
+from slurm_sns.scheduler.snapshot.explorations import NO_EXPLORATIONS, Explorations, Explorer
+from slurm_sns.scheduler.snapshot.free_nodes import (
+    count_closids,
+    free_nodes,
+    occupies_placement,
+    placed_jobs,
+    releases,
+    unavailable_nodes,
+)
+from slurm_sns.scheduler.snapshot.plannable import Plannable, queue_key, sort_out
+from slurm_sns.scheduler.snapshot.spreading import NEVER_SPREAD, SpreadRules
 
 #: The most letters of the text about a difference, which names nodes: it must fit into one line of the log.
 MOST_TEXT = 1000
@@ -90,55 +107,142 @@ def read_situation(
     tries: Mapping[int, Try],
     settings: Settings,
     now_s: float,
-    spreading: Spreading = NO_SPREADING,
+    spreading: SpreadRules = NEVER_SPREAD,
     *,
-    backlog_before: Backlog = NO_BACKLOG,
-    withholding: Withholding = NOTHING_WITHHELD,
-    history: object | None = None,
-    active_before: Iterable[ActiveJob] = (),
+    carried: Carried = NOTHING_CARRIED,
     explorer: Explorer | None = None,
     asked: Collection[int] = (),
     refused: Collection[int] = (),
 ) -> Situation:
     """The situation at this moment, for a scheduler with these tries and settings.
 
-    Four values come from the cycle before: `backlog_before` and `active_before` are the backlog and the active jobs of
-    its situation, `withholding` says for which users capacity was withheld after its plan, and `history` is what its
-    policy wants to remember. `explorer` offers exploring runs; None where exploration is off. `asked` are the ids of
-    jobs whose owners ask to leave them to Slurm, `refused` those of jobs with the nodes of a placement that Slurm did
-    not accept.
+    `carried` is what the cycle before left. `explorer` offers exploring runs; None where exploration is off. `asked`
+    are the ids of jobs whose owners ask to leave them to Slurm, `refused` those of jobs with the nodes of a placement
+    that Slurm did not accept.
     """
     surveyed = survey(observation.jobs, tries, settings, now_s, asked, refused=refused)
-    planning = planning_snapshot(
-        observation,
-        surveyed,
-        settings,
-        now_s,
-        spreading,
-        before=backlog_before,
-        withholding=withholding,
-        history=history,
-        active_before=active_before,
-        explorer=explorer,
+    statuses, candidates = surveyed.statuses, surveyed.candidates
+    counted = count_closids(observation, settings.closids)
+    unavailable, placed = unavailable_nodes(counted), placed_jobs(counted, statuses)
+    nodes = free_nodes(counted, placed, unavailable, settings.unmanaged_gbps_per_core)
+    backlog = next_backlog(
+        [job for job in counted.jobs if _is_in_backlog(job, statuses[job.id], settings, now_s)],
+        counted.nodes,
+        nodes,
+        carried.backlog,
+        releases=lambda: releases(counted, placed, now_s),
+        now_s=now_s,
+        patience_s=settings.place_timeout_s,
+        backfill=counted.backfill,
     )
-    nevers = ((free(surveyed.ours[job_id], why, now_s), why) for job_id, why in planning.never.items())
+    clock, limit_s = carried.withholding, settings.withhold_limit_s
+    pauses_s = {job.user_id: clock.pause_s(job.user_id, now_s, limit_s) for job in candidates}
+    plannable, waiting, explorations = Plannable(), list[Job](), NO_EXPLORATIONS
+    tasks: dict[int, ObservedJob] = {}
+    if candidates:
+        eligibility = Eligibility(counted, now_s, spreading, backlog.claims)
+        plannable = sort_out(
+            candidates,
+            surveyed.tries,
+            counted,
+            settings,
+            eligibility=eligibility,
+            may_withhold=lambda user_id: not pauses_s[user_id],
+        )
+        of_arrays, tasks = _of_arrays(plannable, surveyed, settings.queue_depth)
+        waiting = sorted([*plannable.waiting, *of_arrays], key=queue_key) if of_arrays else plannable.waiting
+        if explorer is not None:
+            waiting, explorations = explorer.offers(waiting, {**surveyed.ours, **tasks}, eligibility, nodes)
     return Situation(
-        snapshot=planning.snapshot,
+        snapshot=Snapshot(
+            nodes=nodes,
+            waiting=tuple(waiting),
+            projects=_projects(counted, statuses, settings),
+            unavailable=unavailable,
+            now_s=int(now_s),
+            active=active_jobs(counted, placed, int(now_s), carried.active),
+            pools=job_pools(counted, settings.partitions),
+            history=carried.history,
+        ),
         surveyed=surveyed,
         observation=observation,
-        tasks=planning.tasks,
-        blocked=planning.blocked,
-        follow_ups=(
-            *surveyed.follow_ups,
-            *((order, f"left to Slurm: {why}") for order, why in nevers if order is not None),
-        ),
+        tasks=tasks,
+        blocked={**surveyed.blocked, **plannable.infeasible, **plannable.closed},
+        follow_ups=(*surveyed.follow_ups, *_freed_for_good(plannable, surveyed, settings, now_s)),
         nodes={node.name: node for node in observation.nodes},
-        explanations=planning.explanations,
-        backlog=planning.backlog,
-        not_withheld=planning.not_withheld,
+        explanations=plannable.explanations,
+        backlog=backlog,
+        not_withheld=_not_withheld(waiting, {**surveyed.ours, **tasks}, surveyed.tries, pauses_s),
         repeated=_repeated(surveyed),
-        explorations=planning.explorations,
+        explorations=explorations,
     )
+
+
+def _freed_for_good(
+    plannable: Plannable, surveyed: Survey, settings: Settings, now_s: float
+) -> Iterator[tuple[GateOrder, str]]:
+    """The orders that leave to Slurm the jobs that can never be placed, each with the reason for it."""
+    if settings.mode != "enforce":
+        return
+    for job_id, why in plannable.infeasible.items():
+        order = free(surveyed.ours[job_id], why, now_s)
+        if order is not None:
+            yield order, f"left to Slurm: {why}"
+
+
+def _of_arrays(plannable: Plannable, surveyed: Survey, queue_depth: int) -> tuple[list[Job], dict[int, ObservedJob]]:
+    """The tasks of array records to plan, each as a job, in queue order; and the same as observed jobs, by id.
+
+    Of each record they are as many as its nodes could hold, and of one account's records together at most
+    `queue_depth` and `MOST_TASKS`; but one of each record, so that no array waits for those of another.
+    """
+    jobs: list[Job] = []
+    tasks: dict[int, ObservedJob] = {}
+    taken: Counter[str] = Counter()
+    for wanted, room in plannable.arrays:
+        record = surveyed.ours[wanted.id]
+        most = max(1, min(room, min(queue_depth, MOST_TASKS) - taken[record.account]))
+        for task in planned_tasks(record, min(most, surveyed.rooms.get(record.id, most))):
+            jobs.append(replace(wanted, id=task.id, order=(*wanted.order[:-1], task.array_task or 0)))
+            tasks[task.id] = task
+            taken[record.account] += 1
+            if wanted.id in plannable.explanations:
+                plannable.explanations[task.id] = plannable.explanations[wanted.id]
+    return jobs, tasks
+
+
+def _is_in_backlog(job: ObservedJob, status: Status, settings: Settings, now_s: float) -> bool:
+    """Whether the job waits in Slurm's own queue, and we neither placed it nor plan it."""
+    if not waits_in_slurms_queue(job, now_s):  # most jobs of a long queue are gated or run
+        return False
+    return not occupies_placement(status) and not is_to_be_planned(job, status, settings)
+
+
+def _not_withheld(
+    waiting: Iterable[Job],
+    jobs: Mapping[int, ObservedJob],
+    tries: Mapping[int, Try],
+    pauses_s: Mapping[int, float],
+) -> dict[int, str]:
+    """Why no capacity is withheld for jobs that find no place: a limit that they met, or their owner's pause."""
+    found: dict[int, str] = {}
+    for job in waiting:
+        if not job.withholds:
+            tried, pause_s = tries.get(job.id), pauses_s[jobs[job.id].user_id]
+            limit = tried.limited_by if tried is not None else ""
+            paused = f"its owner's jobs have used up withhold_limit_s; again possible in {pause_s:.0f} s"
+            found[job.id] = f"it met a limit: {limit}" if limit else paused
+    return found
+
+
+def _projects(observation: Observation, statuses: Mapping[int, Status], settings: Settings) -> dict[str, Project]:
+    """Every account that holds something or has a share, with both."""
+    shares = dict(observation.shares) if settings.shares is None else settings.shares
+    used: dict[str, Resources] = {}
+    for job in observation.jobs:
+        if job.state.occupies_nodes or occupies_placement(statuses[job.id]):
+            used[job.account] = used.get(job.account, NOTHING).plus(job.occupies)
+    return {name: Project(shares.get(name, 1.0), used.get(name, NOTHING)) for name in sorted({*shares, *used})}
 
 
 def _repeated(surveyed: Survey) -> frozenset[int]:

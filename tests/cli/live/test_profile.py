@@ -15,8 +15,7 @@ from slurm_sns.policies.placement.request import Request
 from slurm_sns.policies.sns.estimate import Estimate
 from slurm_sns.policies.sns.evidence import Evidence, KnownEvidence
 from slurm_sns.policies.sns.exploration import ExplorationStep
-from slurm_sns.scheduler.answers.learning import Known
-from slurm_sns.scheduler.answers.profiles import Summaries, profile
+from slurm_sns.scheduler.answers.profiles import KnownPrograms, Summaries, profile
 from slurm_sns.scheduler.learning.values import Failures, LearningChanges, Learnt, RunToLearn
 from slurm_sns.sockets.unix_socket import ControlSocket
 from slurm_sns.store.learning import StoredLearning
@@ -197,7 +196,7 @@ def scheduler(tmp_path):
 
     def answer(request, _user):
         name = request.get("program")
-        known = Known(programs)
+        known = KnownPrograms(programs)
         return Summaries().of(known) if name is None else profile(known, name)
 
     programs = dict(PROGRAMS)

@@ -36,9 +36,8 @@ from slurm_sns.policies.sns.profile_reading import programs_of
 from slurm_sns.scheduler.answers import profiles as profile_answers
 from slurm_sns.scheduler.answers.redaction import Redaction
 from slurm_sns.scheduler.answers.requests import Answers
-from slurm_sns.scheduler.answers.view import View
-from slurm_sns.scheduler.cycle_history import Recent
-from slurm_sns.scheduler.dispatch.release import Asked
+from slurm_sns.scheduler.answers.view import RecentCycles, View
+from slurm_sns.scheduler.dispatch.release import ReleaseRequests
 from slurm_sns.scheduler.observation.observed import JobState
 from slurm_sns.scheduler.remembered import Decision
 from slurm_sns.task_ids import task_id
@@ -70,12 +69,12 @@ def view(*jobs, nodes=None, mode="enforce", disabled=False) -> View:
 
 
 def answers(of: View | None, recorded=None, asked=None) -> Answers:
-    recent = Recent()
+    recent = RecentCycles()
     if of is not None:
         recent.publish(of)
     settings = ENFORCE if of is None else replace(ENFORCE, mode=of.mode)
     admins = frozenset({0, ADMIN})
-    of_jobs, asked = recorded or Recorded(), asked or Asked()
+    of_jobs, asked = recorded or Recorded(), asked or ReleaseRequests()
     return Answers(recent, of_jobs, max_jobs(PARAMETERS), admins, lambda: "store away", settings=settings, asked=asked)
 
 
@@ -352,7 +351,7 @@ def test_status_counts_the_gates_and_says_which_one_opens_next() -> None:
 
 def release(*jobs, user: int, **named) -> tuple[object, frozenset[int]]:
     """The answer, or what is wrong, and the jobs that the next cycle gives to Slurm."""
-    asked = Asked()
+    asked = ReleaseRequests()
     try:
         return ask(view(*jobs), "release", user, asked=asked, **named), asked.take()
     except BadInput as problem:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from slurm_sns.errors import Refused, Unreachable
 from slurm_sns.model import Suspend
-from slurm_sns.scheduler.dispatch.orders import one_by_one, reached
+from slurm_sns.scheduler.gate.orders import one_by_one, reached
 
 FATES = st.lists(st.sampled_from(["done", "refused", "lost"]), max_size=12)
 

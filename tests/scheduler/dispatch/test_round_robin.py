@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slurm_sns.scheduler.round_robin import round_robin
+from slurm_sns.scheduler.gate.orders import round_robin
 
 
 def owner(change: str) -> str:

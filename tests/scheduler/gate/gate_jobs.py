@@ -8,7 +8,7 @@ from slurm_sns.scheduler.gate.orders import BOOST
 from slurm_sns.scheduler.observation.observed import JobState, ObservedJob
 from slurm_sns.submit import record as records
 from slurm_sns.submit.hints import Hints
-from slurm_sns.submit.record import Memory, Record
+from slurm_sns.submit.record import MemoryRequest, Record
 
 NOW = 1_764_060_000
 TIMEOUT_S = 10.0
@@ -46,7 +46,7 @@ _PLACED = st.builds(
     placed_s=TIMES,
     tasks_per_node=st.just(2),
     given_tasks_per_node=st.just(4),
-    own_memory=st.just(Memory(4000, is_by_cpu=True)) | st.just(Memory(0)),
+    own_memory=st.just(MemoryRequest(4000, is_by_cpu=True)) | st.just(MemoryRequest(0)),
     given_memory_mb=st.just(64_000),
     ways=st.sampled_from([0, 3]),
     bandwidth_gbps=st.sampled_from([0, 12]),

@@ -24,7 +24,7 @@ from slurm_sns.scheduler.gate.orders import BOOST, LEAST_BOOSTED, OPEN, GateOrde
 from slurm_sns.scheduler.gate.status import Status, has_nodes_of, is_held, status_of
 from slurm_sns.scheduler.observation.observed import JobState
 from slurm_sns.submit import record as records
-from slurm_sns.submit.record import Memory, Record
+from slurm_sns.submit.record import MemoryRequest, Record
 
 _PLACEMENTS = st.builds(
     Placement,
@@ -57,7 +57,7 @@ def test_a_placement_pins_opens_boosts_and_notes_in_one_order():
         tasks_per_node=4,
         tasks=8,
         gres=(3, 12),
-        memory=Memory(64_000),
+        memory=MemoryRequest(64_000),
         site_factor=BOOST,
     )
 

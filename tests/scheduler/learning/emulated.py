@@ -18,12 +18,10 @@ from slurm_sns.policies.sns.exploration import Exploration
 from slurm_sns.policies.sns.parameters import SnsParameters
 from slurm_sns.policies.sns.spread_n_share import spread_n_share
 from slurm_sns.scheduler.learning.learner import Learner
-from slurm_sns.scheduler.learning.rules import LearningRules
-from slurm_sns.scheduler.learning.values import LearningChanges, LearningState
+from slurm_sns.scheduler.learning.values import LearningChanges, LearningRules, LearningState
 from slurm_sns.scheduler.loop import Scheduler
 from slurm_sns.scheduler.observation.observed import JobState, Observation
-from slurm_sns.scheduler.snapshot.known_alternatives import KnownAlternatives
-from slurm_sns.scheduler.snapshot.spreading import Spreading
+from slurm_sns.scheduler.snapshot.spreading import KnownAlternatives, SpreadRules
 from slurm_sns.sim.profiling.learning_cluster import SAMPLING_COSTS
 from slurm_sns.sim.profiling.sampled_profiles import sampled
 from slurm_sns.task_ids import task_of
@@ -216,7 +214,7 @@ class Cluster:
         log = self.site.log.append
         learner = Learner(self.learnt, self.slurm.agents, self.rules, ENFORCE, log)
         policy = spread_n_share(SNS)
-        spreading = Spreading(policy.alternatives, known=KnownAlternatives())
+        spreading = SpreadRules(policy.alternatives, known=KnownAlternatives())
         publish = self.site.views.append
         self.scheduler = Scheduler(ports, policy, ENFORCE, spreading, publish, sign=self.slurm.sign, learner=learner)
 

@@ -15,8 +15,14 @@ from slurm_sns.policies.sns.exploration import Exploration, ExplorationStep
 from slurm_sns.policies.sns.parameters import SnsParameters
 from slurm_sns.scheduler.learning.conclusions import concluded
 from slurm_sns.scheduler.learning.measurements import averages, monitored, run_time_s, sampled, timed
-from slurm_sns.scheduler.learning.rules import REPORTS_WAIT_S, LearningRules
-from slurm_sns.scheduler.learning.values import NOTHING_LEARNT, LearningState, Outcome, RunToLearn
+from slurm_sns.scheduler.learning.values import (
+    NOTHING_LEARNT,
+    REPORTS_WAIT_S,
+    LearningRules,
+    LearningState,
+    RunOutcome,
+    RunToLearn,
+)
 from slurm_sns.scheduler.observation.observed import JobState
 from slurm_sns.wire.values import Point, Report, RunId
 
@@ -28,7 +34,12 @@ NODES = ("c1", "c2")
 
 def run_of(job_id: int = 1, **fields) -> RunToLearn:
     """A run on two nodes that has succeeded."""
-    given_fields = {"step": ExplorationStep(2, samples=False), "ways": 20, "outcome": Outcome.SUCCEEDED, "ended_s": NOW}
+    given_fields = {
+        "step": ExplorationStep(2, samples=False),
+        "ways": 20,
+        "outcome": RunOutcome.SUCCEEDED,
+        "ended_s": NOW,
+    }
     values = {**given_fields, **fields}
     return RunToLearn(RunId(job_id), ("mg", 16), 2, NODES, Request(16), TYPES, **values)
 
@@ -176,7 +187,7 @@ def test_a_clock_that_was_stepped_back_keeps_no_run_waiting() -> None:
     ],
 )
 def test_a_run_is_followed_while_slurm_shows_it_where_it_was_placed(fields, follows: bool) -> None:
-    run = run_of(outcome=Outcome.UNDER_WAY, ended_s=0.0)
+    run = run_of(outcome=RunOutcome.UNDER_WAY, ended_s=0.0)
     jobs = [] if fields is None else [running(1, *NODES, **fields)]
     state, changes = conclude(learning(run), jobs=jobs)
     assert (set(state.runs) == {run.run}) == follows
@@ -184,12 +195,12 @@ def test_a_run_is_followed_while_slurm_shows_it_where_it_was_placed(fields, foll
     assert (changes.gone == (run.run,)) != follows
 
 
-@pytest.mark.parametrize(("succeeds", "outcome"), [(True, Outcome.SUCCEEDED), (False, Outcome.FAILED)])
-def test_how_a_run_ended_is_kept_because_slurm_forgets_it(succeeds: bool, outcome: Outcome) -> None:
-    run = run_of(outcome=Outcome.UNDER_WAY, ended_s=0.0)
+@pytest.mark.parametrize(("succeeds", "outcome"), [(True, RunOutcome.SUCCEEDED), (False, RunOutcome.FAILED)])
+def test_how_a_run_ended_is_kept_because_slurm_forgets_it(succeeds: bool, outcome: RunOutcome) -> None:
+    run = run_of(outcome=RunOutcome.UNDER_WAY, ended_s=0.0)
     ended = running(1, *NODES, state=JobState.ENDED, has_succeeded=succeeds, suspended_s=5)
     state, changes = conclude(learning(run), jobs=[ended])
-    if outcome is Outcome.FAILED:
+    if outcome is RunOutcome.FAILED:
         assert (state.runs, state.learnt["mg", 16].failures[2].runs) == ({}, 1)
         return
     (kept,) = changes.runs
@@ -229,7 +240,7 @@ def test_an_exploring_run_that_gave_nothing_is_said_with_its_reason(samples: boo
 
 
 def test_a_completing_run_shows_the_nodes_that_have_not_completed() -> None:
-    run = run_of(outcome=Outcome.UNDER_WAY, ended_s=0.0)
+    run = run_of(outcome=RunOutcome.UNDER_WAY, ended_s=0.0)
     state, _ = conclude(learning(run), jobs=[running(1, NODES[-1], is_completing=True)])
     assert state.runs == {run.run: run}
     state, _ = conclude(learning(run), jobs=[running(1, "elsewhere", is_completing=True)])

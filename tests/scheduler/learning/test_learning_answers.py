@@ -13,8 +13,8 @@ from slurm_sns.errors import BadInput
 from slurm_sns.policies.sns.spread_n_share import spread_n_share
 from slurm_sns.scheduler.answers.agents import agents_data, whys_unpartitioned
 from slurm_sns.scheduler.answers.requests import Answers
-from slurm_sns.scheduler.cycle_history import Recent
-from slurm_sns.scheduler.dispatch.release import Asked
+from slurm_sns.scheduler.answers.view import RecentCycles
+from slurm_sns.scheduler.dispatch.release import ReleaseRequests
 from slurm_sns.scheduler.observation.observed import JobState
 from slurm_sns.wire.values import JobThere, NodeFacts, NodeState, RunId
 
@@ -29,10 +29,10 @@ def site() -> Cluster:
 
 def ask(site: Cluster, command: str, user_id: int = ADMIN, **more):
     """The answer, as the socket sends it."""
-    recent = Recent()
+    recent = RecentCycles()
     recent.publish(site.site.views[-1])
     answers = Answers(
-        recent, site.site.decisions, spread_n_share(), frozenset({ADMIN}), settings=ENFORCE, asked=Asked()
+        recent, site.site.decisions, spread_n_share(), frozenset({ADMIN}), settings=ENFORCE, asked=ReleaseRequests()
     )
     return json.loads(json.dumps(answers.answer({"command": command, **more}, user_id)))
 

@@ -14,8 +14,7 @@ from slurm_sns.policies.sns.classify import ProgramClass, classify
 from slurm_sns.policies.sns.exploration import Exploration
 from slurm_sns.policies.sns.learning import LearnableJob, Learning
 from slurm_sns.scheduler.learning import conclusions as concluding
-from slurm_sns.scheduler.learning.rules import FAILURE_S, MOST_FAILURES, REPORTS_WAIT_S, REPROFILE_PAUSE_S
-from slurm_sns.scheduler.learning.values import Outcome
+from slurm_sns.scheduler.learning.values import FAILURE_S, MOST_FAILURES, REPORTS_WAIT_S, REPROFILE_PAUSE_S, RunOutcome
 from slurm_sns.sim.profiling.learning_cluster import Laboratory, Truth
 from slurm_sns.wire.values import Point, Report, RunId
 
@@ -239,7 +238,7 @@ def test_a_node_that_does_not_report_in_time_leaves_the_step_to_the_next_job(sit
     site.slurm.agents.away.add(silent)
     site.until_done(timed)
     run = site.learnt.state.runs[RunId(timed, 0)]
-    assert run.outcome is Outcome.SUCCEEDED
+    assert run.outcome is RunOutcome.SUCCEEDED
     assert len(site.learnt.state.reports[run.run]) == 1
     for _ in range(int(REPORTS_WAIT_S) // 5 + 2):
         site.cycle(5.0)

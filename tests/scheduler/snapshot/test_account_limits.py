@@ -6,8 +6,8 @@ from live import FOREIGN, job, look, node, planned, situation, tasks
 from slurm_sns.errors import Infeasible
 from slurm_sns.model import Alternative, Resources
 from slurm_sns.policies.base import Choice
-from slurm_sns.scheduler.observation.tres_limits import NO_LIMITS, UNKNOWN, TresLimits
-from slurm_sns.scheduler.snapshot.account_limits import AccountLimits
+from slurm_sns.scheduler.observation.observed import NO_LIMITS, UNKNOWN, TresLimits
+from slurm_sns.scheduler.snapshot.limits import AccountLimits
 
 PLAIN = Resources(4, 4000)
 SHARED = Alternative(1, PLAIN, tasks_per_node=4)

@@ -9,6 +9,7 @@ from test_situation import clusters
 
 from slurm_sns.model import ActiveJob, ActiveState, JobPool, QueueStatistics, Resources
 from slurm_sns.scheduler.observation.observed import JobState, ObservedPartition
+from slurm_sns.scheduler.snapshot.carried import Carried
 from slurm_sns.scheduler.snapshot.situation import read_situation
 
 HOLDS = {"cpus": 7, "occupies": Resources(7, 7001), "start_s": 99_500}
@@ -107,7 +108,7 @@ def test_what_changes_between_two_looks_is_seen_and_what_does_not_is_the_same_va
     jobs = (running(1, "c1", **HOLDS), running(2, "c1", **HOLDS))
     before = active(*jobs)
     after = look(replace(jobs[0], **change), jobs[1])
-    seen = read_situation(after, {}, ENFORCE, NOW, active_before=before).snapshot.active
+    seen = read_situation(after, {}, ENFORCE, NOW, carried=Carried(active=before)).snapshot.active
     assert seen == active(*after.jobs)
     assert seen[-1] is before[1]
 

@@ -12,9 +12,9 @@ from slurm_sns.policies.profile import Program, Provenance, Provenances, Run
 from slurm_sns.policies.sns.spread_n_share import spread_n_share
 from slurm_sns.scheduler.observation.observed import JobState, ObservedJob, ObservedNode
 from slurm_sns.scheduler.settings import Settings
-from slurm_sns.scheduler.snapshot.counted_closids import count_closids
+from slurm_sns.scheduler.snapshot.free_nodes import count_closids
 from slurm_sns.scheduler.snapshot.situation import Situation, read_situation
-from slurm_sns.scheduler.snapshot.spreading import Spreading
+from slurm_sns.scheduler.snapshot.spreading import SpreadRules
 
 #: Both nodes have CLOSIDs for two jobs.
 LIMITED = replace(ENFORCE, closids={"c1": 4, "c2": 4})
@@ -105,7 +105,7 @@ class TestProfiledJobs:
 
     def plan(self, *jobs: ObservedJob, nodes: tuple[ObservedNode, ...], settings: Settings = LIMITED) -> Plan:
         policy = spread_n_share()
-        spreading = Spreading(policy.alternatives, programs={"mine": FRUGAL})
+        spreading = SpreadRules(policy.alternatives, programs={"mine": FRUGAL})
         return policy.plan(read_situation(look(*jobs, nodes=nodes), {}, settings, NOW, spreading).snapshot)
 
     def cycle(self, *jobs: ObservedJob) -> list[int]:

@@ -12,7 +12,7 @@ from slurm_sns.scheduler.observation.observed import ObservedReservation
 from slurm_sns.scheduler.snapshot.backlog_claims import NodeClaim
 from slurm_sns.scheduler.snapshot.eligibility import KEPT, Eligibility
 from slurm_sns.scheduler.snapshot.node_sets import NodeSets
-from slurm_sns.scheduler.snapshot.spreading import NO_SPREADING
+from slurm_sns.scheduler.snapshot.spreading import NEVER_SPREAD
 
 PARTITIONS = ("main", "small", "urgent")
 NAMES = [f"c{number}" for number in range(12)]
@@ -55,7 +55,7 @@ def asked_of_each_node(job, nodes, reservations, claims) -> frozenset[str]:
 @given(nodes, reservations, claims, st.lists(jobs, min_size=1, max_size=5))
 def test_a_job_may_use_the_nodes_that_nothing_keeps_from_it(nodes, reservations, claims, jobs) -> None:
     nodes = [*nodes, node("spare", partitions=frozenset(PARTITIONS))]  # so that none is left without a node
-    eligibility = Eligibility(look(nodes=nodes, reservations=tuple(reservations)), NOW, NO_SPREADING, claims)
+    eligibility = Eligibility(look(nodes=nodes, reservations=tuple(reservations)), NOW, NEVER_SPREAD, claims)
     for each in jobs:
         assert eligibility.of(each)[1] == asked_of_each_node(each, nodes, reservations, claims)
 
@@ -67,19 +67,19 @@ def test_jobs_of_all_different_time_limits_share_their_sets() -> None:
         NodeClaim(0, frozenset(NAMES[:3]), NOW + 3000, inf),
         NodeClaim(0, frozenset(NAMES[3:5]), NOW + 6000, inf),
     ]
-    eligibility = Eligibility(look(nodes=seen), NOW, NO_SPREADING, planned)
+    eligibility = Eligibility(look(nodes=seen), NOW, NEVER_SPREAD, planned)
     allowed = {id(eligibility.of(job(number, walltime_s=60 * number))[1]) for number in range(1, 200)}
     assert len(allowed) == 3
 
 
 def test_jobs_that_name_their_partitions_in_another_order_share_their_sets() -> None:
-    eligibility = Eligibility(look(nodes=[node(name) for name in NAMES]), NOW, NO_SPREADING)
+    eligibility = Eligibility(look(nodes=[node(name) for name in NAMES]), NOW, NEVER_SPREAD)
     first, second = (eligibility.of(job(1, partitions=each))[1] for each in (("main", "small"), ("small", "main")))
     assert first is second
 
 
 def test_a_job_all_of_whose_nodes_are_claimed_waits() -> None:
-    eligibility = Eligibility(look(nodes=[node("c1")]), NOW, NO_SPREADING, [NodeClaim(0, frozenset({"c1"}), NOW, inf)])
+    eligibility = Eligibility(look(nodes=[node("c1")]), NOW, NEVER_SPREAD, [NodeClaim(0, frozenset({"c1"}), NOW, inf)])
     with pytest.raises(Closed, match=KEPT):
         eligibility.of(job(1))
 

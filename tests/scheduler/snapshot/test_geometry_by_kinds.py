@@ -16,7 +16,7 @@ from slurm_sns.model import Alternative, Resources
 from slurm_sns.policies.placement.request import Request, compact
 from slurm_sns.scheduler.observation.observed import ObservedJob, ObservedNode
 from slurm_sns.scheduler.snapshot.geometry import demand, extremes, geometry, geometry_on, wants_more_cpus
-from slurm_sns.scheduler.snapshot.node_kinds import NodeKind, kinds_of
+from slurm_sns.scheduler.snapshot.node_sets import NodeKind, kinds_of
 from slurm_sns.scheduler.snapshot.spreading import request
 from slurm_sns.submit.hints import Hints
 

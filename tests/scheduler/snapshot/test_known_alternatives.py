@@ -10,9 +10,8 @@ from slurm_sns.model import Alternative, Resources
 from slurm_sns.policies.base import Choice
 from slurm_sns.policies.profile import Program
 from slurm_sns.scheduler.observation.observed import ObservedJob
-from slurm_sns.scheduler.snapshot.known_alternatives import KnownAlternatives
 from slurm_sns.scheduler.snapshot.situation import Situation, read_situation
-from slurm_sns.scheduler.snapshot.spreading import Spreading
+from slurm_sns.scheduler.snapshot.spreading import KnownAlternatives, SpreadRules
 
 CHOICE = Choice((Alternative(1, Resources(1, 1)),))
 LATER = "its owner has jobs of more than 2 new sizes: this one is looked at in a later cycle"
@@ -76,12 +75,12 @@ def of_sizes(number: int, *, first: int = 1, **fields) -> list[ObservedJob]:
     return [job(first + at, memory_per_cpu_mb=1000 + at, **fields) for at in range(number)]
 
 
-def looked(jobs: list[ObservedJob], spreading: Spreading, nodes=None) -> Situation:
+def looked(jobs: list[ObservedJob], spreading: SpreadRules, nodes=None) -> Situation:
     return read_situation(look(*jobs, nodes=nodes), {}, ENFORCE, NOW, spreading)
 
 
 def test_jobs_of_many_sizes_are_planned_in_a_few_looks_and_the_jobs_of_others_in_the_first() -> None:
-    spreading = Spreading(known=KnownAlternatives(2))
+    spreading = SpreadRules(known=KnownAlternatives(2))
     jobs = [*of_sizes(5), *of_sizes(2, first=8, user_id=BOB, user="bob")]
     first = looked(jobs, spreading)
     assert planned(first) == [1, 2, 8, 9]
@@ -93,11 +92,11 @@ def test_jobs_of_many_sizes_are_planned_in_a_few_looks_and_the_jobs_of_others_in
 
 def test_jobs_of_one_size_are_one_new_size_however_many_they_are() -> None:
     many = [job(number) for number in range(1, 50)]
-    assert len(planned(looked(many, Spreading(known=KnownAlternatives(1))))) == 49
+    assert len(planned(looked(many, SpreadRules(known=KnownAlternatives(1))))) == 49
 
 
 def test_nodes_of_other_sizes_make_all_sizes_new() -> None:
-    spreading = Spreading(known=KnownAlternatives(2))
+    spreading = SpreadRules(known=KnownAlternatives(2))
     jobs = [replace(each, tasks=40, nodes_max=None) for each in of_sizes(2)]
     assert [each.alternatives[0].nodes for each in looked(jobs, spreading).snapshot.waiting] == [2, 2]
     larger = [node("c1", 64), node("c2", 64)]
@@ -107,4 +106,4 @@ def test_nodes_of_other_sizes_make_all_sizes_new() -> None:
 
 
 def test_a_look_that_no_other_follows_puts_nothing_off() -> None:
-    assert len(planned(looked(of_sizes(300), Spreading()))) == 300
+    assert len(planned(looked(of_sizes(300), SpreadRules()))) == 300

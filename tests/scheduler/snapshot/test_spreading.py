@@ -11,8 +11,8 @@ from slurm_sns.policies.profile import Program, Provenance, Provenances, Run
 from slurm_sns.policies.registry import specification
 from slurm_sns.scheduler.observation.observed import JobState, ObservedJob, ObservedNode
 from slurm_sns.scheduler.snapshot.geometry import placed_demand, whole_memory_mb
-from slurm_sns.scheduler.snapshot.node_kinds import kinds_of
-from slurm_sns.scheduler.snapshot.spreading import Spreader, Spreading
+from slurm_sns.scheduler.snapshot.node_sets import kinds_of
+from slurm_sns.scheduler.snapshot.spreading import Spreader, SpreadRules
 
 ASSUMED = Provenances(Provenance.ASSUMED, Provenance.ASSUMED, Provenance.ASSUMED)
 
@@ -37,7 +37,7 @@ def hinted(words: str, **fields) -> ObservedJob:
 
 
 def ways(job: ObservedJob, policy: str = "combined", **fields):
-    spreading = Spreading(specification(policy).policy().alternatives, programs={"mg": SCALING})
+    spreading = SpreadRules(specification(policy).policy().alternatives, programs={"mg": SCALING})
     return Spreader(replace(spreading, **fields)).choice(job, kinds_of(NODES))
 
 
@@ -109,7 +109,7 @@ def test_to_be_alone_it_asks_for_all_the_memory_of_the_smallest_of_its_nodes() -
 @pytest.mark.parametrize("policy", ["max-jobs", "ce", "cs", "combined"])
 def test_jobs_that_share_the_work_get_what_each_would_get_alone(policy: str) -> None:
     """Jobs that are alike but for one thing, one after another, on all nodes and on some."""
-    spreading = Spreading(specification(policy).policy().alternatives, programs={"mg": SCALING})
+    spreading = SpreadRules(specification(policy).policy().alternatives, programs={"mg": SCALING})
     shared = Spreader(spreading)
     changes = (
         {},

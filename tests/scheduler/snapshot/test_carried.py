@@ -7,19 +7,21 @@ from fake_slurm import FakeSlurm, Site
 from live import ALICE, BOB, ENFORCE, NOW
 
 from slurm_sns.model import Alternative, Plan, Report, Resources, Start
-from slurm_sns.scheduler.snapshot.withholding import NOTHING_WITHHELD, Withholding
+from slurm_sns.scheduler.snapshot.carried import NOTHING_WITHHELD, WithholdingClock
 
 USERS = {1: ALICE, 2: ALICE, 3: BOB}
 LIMIT_S = 100.0
 
 
-def after(before: Withholding, *withheld: int, now_s: float = NOW, starts: tuple[int, ...] = ()) -> Withholding:
+def after(
+    before: WithholdingClock, *withheld: int, now_s: float = NOW, starts: tuple[int, ...] = ()
+) -> WithholdingClock:
     way = Alternative(1, Resources(1, 1024))
     plan = Plan(tuple(Start(job_id, ("c1",), way) for job_id in starts), report=Report(withheld_for=withheld))
     return before.after(plan, USERS, now_s, LIMIT_S)
 
 
-def pauses(of: Withholding, now_s: float) -> dict[int, float]:
+def pauses(of: WithholdingClock, now_s: float) -> dict[int, float]:
     return {user_id: of.pause_s(user_id, now_s, LIMIT_S) for user_id in (ALICE, BOB)}
 
 
@@ -55,7 +57,7 @@ def test_a_clock_that_is_set_back_makes_no_pause_longer() -> None:
 def test_without_a_limit_nothing_is_counted() -> None:
     known = NOTHING_WITHHELD.after(Plan(report=Report(withheld_for=(1,))), USERS, NOW, None)
     assert known == NOTHING_WITHHELD
-    assert Withholding({ALICE: NOW}).pause_s(ALICE, NOW + 1000, None) == 0
+    assert WithholdingClock({ALICE: NOW}).pause_s(ALICE, NOW + 1000, None) == 0
 
 
 def with_a_wide_job(limit_s: float | None) -> Site:
