@@ -22,7 +22,7 @@ from slurm_sns.policies.profile import Program
 from slurm_sns.scheduler.learning.exploration import LearningExplorer
 from slurm_sns.scheduler.learning.learner import Learner
 from slurm_sns.scheduler.learning.values import NOTHING_LEARNT, LearningState
-from slurm_sns.scheduler.observation.observed import JobState, Observation, ObservedJob
+from slurm_sns.scheduler.observation import JobState, Observation, ObservedJob
 from slurm_sns.scheduler.ports import NO_AGENTS, Agents
 from slurm_sns.scheduler.snapshot.situation import Situation
 from slurm_sns.scheduler.snapshot.spreading import SpreadRules

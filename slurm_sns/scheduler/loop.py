@@ -26,7 +26,7 @@ from slurm_sns.scheduler.dispatch.order_queue import OrderQueue
 from slurm_sns.scheduler.dispatch.release import ReleaseRequests, free_marked
 from slurm_sns.scheduler.history import NO_HISTORY, HistoryCodec, StoredTries
 from slurm_sns.scheduler.learning.learner import Learner
-from slurm_sns.scheduler.observation.observed import Observation
+from slurm_sns.scheduler.observation import Observation
 from slurm_sns.scheduler.planner import Planner
 from slurm_sns.scheduler.ports import Ports
 from slurm_sns.scheduler.settings import Settings

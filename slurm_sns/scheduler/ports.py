@@ -9,7 +9,7 @@ from slurm_sns.model import Plan, Snapshot
 from slurm_sns.policies.profile import Program
 from slurm_sns.policies.sns.alternatives_report import AlternativesReport
 from slurm_sns.scheduler.gate.orders import Answer, Order
-from slurm_sns.scheduler.observation.observed import Observation
+from slurm_sns.scheduler.observation import Observation
 from slurm_sns.scheduler.remembered import Decision, PolicyHistory, Try
 from slurm_sns.wire.values import ActiveRuns, Change, NodeState, Report, ReportKey
 

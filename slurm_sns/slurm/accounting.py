@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from slurm_sns.errors import SnsError
 from slurm_sns.log import Log, Outage
-from slurm_sns.scheduler.observation.observed import UNKNOWN, TresLimits
+from slurm_sns.scheduler.observation import UNKNOWN, TresLimits
 from slurm_sns.slurm import translate, tres_limits
 from slurm_sns.slurm.commands import run
 

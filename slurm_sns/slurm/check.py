@@ -11,7 +11,7 @@ from ClusterShell.NodeSet import NodeSet
 
 from slurm_sns.config import Config
 from slurm_sns.config.settings import Nodes
-from slurm_sns.scheduler.observation.observed import ObservedNode
+from slurm_sns.scheduler.observation import ObservedNode
 from slurm_sns.slurm.check_finding import Finding
 from slurm_sns.slurm.site import Site
 

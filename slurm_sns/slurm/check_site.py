@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from slurm_sns.config import Config
 from slurm_sns.scheduler.gate.orders import LEAST_BOOSTED
-from slurm_sns.scheduler.observation.observed import Observation
+from slurm_sns.scheduler.observation import Observation
 from slurm_sns.scheduler.snapshot.plannable import QOS, Preemptors, is_on
 from slurm_sns.slurm import option_lists
 from slurm_sns.slurm.check_finding import Finding

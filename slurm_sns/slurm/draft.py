@@ -8,7 +8,7 @@ import yaml
 from ClusterShell.NodeSet import NodeSet
 
 from slurm_sns.errors import BadInput
-from slurm_sns.scheduler.observation.observed import ObservedNode
+from slurm_sns.scheduler.observation import ObservedNode
 from slurm_sns.slurm.check_files import SETTINGS
 from slurm_sns.slurm.site import Site
 

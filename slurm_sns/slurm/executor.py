@@ -23,7 +23,7 @@ from slurm_sns import task_ids
 from slurm_sns.errors import Refused, Unreachable
 from slurm_sns.model import Requeue, Resume, SetShare, Suspend
 from slurm_sns.scheduler.gate.orders import NO_SHARES, Answer, GateOrder, Order, OrderKind, one_by_one
-from slurm_sns.scheduler.observation.observed import JobState, ObservedJob
+from slurm_sns.scheduler.observation import JobState, ObservedJob
 from slurm_sns.slurm import translate
 from slurm_sns.slurm.api import answers, pyslurm
 from slurm_sns.slurm.commands import run

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from slurm_sns.scheduler.observation.observed import BACKFILL, Backfill
+from slurm_sns.scheduler.observation import BACKFILL, Backfill
 
 #: What PrioritySiteFactorPlugin is without one.
 _NO_PLUGIN = (None, "", "site_factor/none")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from slurm_sns.scheduler.observation.observed import (
+from slurm_sns.scheduler.observation import (
     NO_PREEMPTION,
     JobState,
     ObservedNode,

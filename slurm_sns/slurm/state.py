@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from slurm_sns.errors import Refused, SnsError, Unreachable
-from slurm_sns.scheduler.observation.observed import EMPTY_QUEUE, DatabaseQueue, Observation, PreemptionRules
+from slurm_sns.scheduler.observation import EMPTY_QUEUE, DatabaseQueue, Observation, PreemptionRules
 from slurm_sns.slurm import translate
 from slurm_sns.slurm.accounting import Accounting
 from slurm_sns.slurm.api import answers, pyslurm

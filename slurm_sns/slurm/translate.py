@@ -13,7 +13,7 @@ from typing import Any
 from slurm_sns.errors import SnsError
 from slurm_sns.model import NOTHING, Resources
 from slurm_sns.node_lists import NodeLists
-from slurm_sns.scheduler.observation.observed import (
+from slurm_sns.scheduler.observation import (
     UNREADABLE,
     JobState,
     ObservedJob,

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 
 from slurm_sns.errors import SnsError
-from slurm_sns.scheduler.observation.observed import NO_LIMITS, TresLimits
+from slurm_sns.scheduler.observation import NO_LIMITS, TresLimits
 
 #: Every limit on a TRES that an association or a QOS can have (sacctmgr(1)).
 _ASSOCIATION_LIMITS = "grptres,grptresmins,grptresrunmins,maxtres,maxtrespernode,maxtresmins"

@@ -26,7 +26,7 @@ from profiled_jobs import NAMES, PAPER_NODE, PARTITION, PROCESSES, programs
 
 from slurm_sns.model import NOTHING, Plan
 from slurm_sns.policies.combined.combined import combined
-from slurm_sns.scheduler.observation.observed import JobState, Observation, ObservedJob, ObservedNode
+from slurm_sns.scheduler.observation import JobState, Observation, ObservedJob, ObservedNode
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.snapshot.situation import Situation, read_situation
 from slurm_sns.scheduler.snapshot.spreading import KnownAlternatives, SpreadRules

@@ -28,7 +28,7 @@ from slurm_sns.policies.sns.exploration import Exploration
 from slurm_sns.policies.sns.parameters import SnsParameters
 from slurm_sns.scheduler.learning.learner import Learner
 from slurm_sns.scheduler.learning.values import LearningChanges, LearningRules, LearningState, RunToLearn
-from slurm_sns.scheduler.observation.observed import JobState, Observation, ObservedJob
+from slurm_sns.scheduler.observation import JobState, Observation, ObservedJob
 from slurm_sns.scheduler.snapshot.situation import read_situation
 from slurm_sns.scheduler.snapshot.spreading import KnownAlternatives, SpreadRules
 from slurm_sns.wire.values import NodeFacts, NodeState, Point, Report, RunId

@@ -14,7 +14,7 @@ from pool_a import SIZES
 from slurm_sns.config.profiles_yaml import read_profiles
 from slurm_sns.model import Resources
 from slurm_sns.policies.profile import Program
-from slurm_sns.scheduler.observation.observed import JobState, Observation, ObservedJob, ObservedNode
+from slurm_sns.scheduler.observation import JobState, Observation, ObservedJob, ObservedNode
 from slurm_sns.submit.hints import NO_HINTS, Hints
 from slurm_sns.submit.record import Record, segment
 

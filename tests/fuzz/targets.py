@@ -32,7 +32,7 @@ from slurm_sns.scheduler.answers.view import RecentCycles, View
 from slurm_sns.scheduler.dispatch.release import ReleaseRequests
 from slurm_sns.scheduler.gate.orders import free
 from slurm_sns.scheduler.gate.status import Status
-from slurm_sns.scheduler.observation.observed import ObservedJob
+from slurm_sns.scheduler.observation import ObservedJob
 from slurm_sns.scheduler.remembered import Try
 from slurm_sns.slurm import translate
 from slurm_sns.sockets.unix_socket import ControlSocket

@@ -16,7 +16,7 @@ from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.scheduler.gate.arrays import listed
 from slurm_sns.scheduler.gate.orders import GateOrder, OrderKind, one_by_one
 from slurm_sns.scheduler.loop import Scheduler
-from slurm_sns.scheduler.observation.observed import JobState, Observation
+from slurm_sns.scheduler.observation import JobState, Observation
 from slurm_sns.scheduler.ports import Ports
 from slurm_sns.scheduler.remembered import PolicyHistory
 from slurm_sns.task_ids import task_of

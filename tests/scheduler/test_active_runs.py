@@ -10,7 +10,7 @@ from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.scheduler.agent_link import ActiveRunsTold
 from slurm_sns.scheduler.loop import Scheduler
-from slurm_sns.scheduler.observation.observed import JobState
+from slurm_sns.scheduler.observation import JobState
 from slurm_sns.wire.values import ActiveRuns, ArrayTask, Report, RunId
 
 

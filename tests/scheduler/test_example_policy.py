@@ -10,7 +10,7 @@ from live import ENFORCE
 from slurm_sns.policies.registry import REGISTRY, specification
 from slurm_sns.scheduler.history import history_codec
 from slurm_sns.scheduler.loop import Scheduler
-from slurm_sns.scheduler.observation.observed import JobState
+from slurm_sns.scheduler.observation import JobState
 from slurm_sns.scheduler.remembered import PolicyHistory
 
 sys.path.append(str(Path(__file__).parent.parent / "policies"))

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from slurm_sns.scheduler.agent_link import REVISION, ungranted
-from slurm_sns.scheduler.observation.observed import JobState, ObservedJob
+from slurm_sns.scheduler.observation import JobState, ObservedJob
 from slurm_sns.wire.values import Change, JobThere, NodeFacts, NodeState, RunId
 
 RUN = RunId(7, 1)

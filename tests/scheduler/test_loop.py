@@ -19,7 +19,7 @@ from slurm_sns.scheduler.gate.status import Status
 from slurm_sns.scheduler.gate.tries import MOST_FAILURES
 from slurm_sns.scheduler.history import HistoryCodec
 from slurm_sns.scheduler.loop import LONGEST_RETRY_S, Scheduler
-from slurm_sns.scheduler.observation.observed import DatabaseQueue, JobState
+from slurm_sns.scheduler.observation import DatabaseQueue, JobState
 from slurm_sns.scheduler.remembered import PolicyHistory
 from slurm_sns.submit.record import MemoryRequest
 from slurm_sns.task_ids import task_id

@@ -9,7 +9,7 @@ from live import ENFORCE, HELD
 
 from slurm_sns.errors import Refused, SnsError, Unreachable
 from slurm_sns.model import Requeue
-from slurm_sns.scheduler.observation.observed import JobState
+from slurm_sns.scheduler.observation import JobState
 
 NUMBER = 4
 JOBS = st.integers(1, NUMBER + 3)  # some are tasks of an array, or do not exist

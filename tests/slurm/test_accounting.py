@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from slurm_sns.errors import Unreachable
-from slurm_sns.scheduler.observation.observed import NO_LIMITS, UNKNOWN, TresLimits
+from slurm_sns.scheduler.observation import NO_LIMITS, UNKNOWN, TresLimits
 from slurm_sns.slurm import accounting
 from slurm_sns.slurm.accounting import Accounting, AccountingValues, account_shares
 

@@ -10,7 +10,7 @@ from slurm_sns import config as configuration
 from slurm_sns.errors import BadInput
 from slurm_sns.model import Resources
 from slurm_sns.render.texts import texts
-from slurm_sns.scheduler.observation.observed import ObservedNode
+from slurm_sns.scheduler.observation import ObservedNode
 from slurm_sns.slurm import check, check_files, conf_text
 from slurm_sns.slurm.draft import draft
 from slurm_sns.slurm.site import Site, library_of

@@ -2,7 +2,7 @@
 
 import pytest
 
-from slurm_sns.scheduler.observation.observed import Backfill
+from slurm_sns.scheduler.observation import Backfill
 from slurm_sns.slurm.option_lists import backfill, words
 
 

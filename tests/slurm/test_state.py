@@ -8,7 +8,7 @@ import pytest
 import recorded
 
 from slurm_sns.errors import BadInput, Unreachable
-from slurm_sns.scheduler.observation.observed import EMPTY_QUEUE, NO_PREEMPTION, DatabaseQueue, PreemptionRules
+from slurm_sns.scheduler.observation import EMPTY_QUEUE, NO_PREEMPTION, DatabaseQueue, PreemptionRules
 from slurm_sns.slurm import api
 from slurm_sns.slurm.accounting import AccountingValues
 from slurm_sns.slurm.state import JobsAlone, SlurmState, shows_estimates

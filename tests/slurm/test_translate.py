@@ -7,7 +7,7 @@ import recorded
 
 from slurm_sns.errors import SnsError
 from slurm_sns.model import Resources
-from slurm_sns.scheduler.observation.observed import JobState, ObservedPartition
+from slurm_sns.scheduler.observation import JobState, ObservedPartition
 from slurm_sns.slurm import translate
 from slurm_sns.submit.hints import Hints
 from slurm_sns.submit.record import UNREADABLE, MemoryRequest

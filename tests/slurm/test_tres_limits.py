@@ -3,7 +3,7 @@
 import pytest
 
 from slurm_sns.errors import SnsError
-from slurm_sns.scheduler.observation.observed import NO_LIMITS, TresLimits
+from slurm_sns.scheduler.observation import NO_LIMITS, TresLimits
 from slurm_sns.slurm import tres_limits
 
 CONFIG = """Configuration data as of 2026-11-22T03:50:13

@@ -23,7 +23,7 @@ from slurm_sns.scheduler.dispatch import dispatcher, release
 from slurm_sns.scheduler.gate import leases, orders, status, survey
 from slurm_sns.scheduler.gate.orders import GateOrder
 from slurm_sns.scheduler.gate.status import Status
-from slurm_sns.scheduler.observation.observed import ObservedJob
+from slurm_sns.scheduler.observation import ObservedJob
 from slurm_sns.scheduler.ports import Ports
 from slurm_sns.slurm import executor
 from slurm_sns.submit import judge

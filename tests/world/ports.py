@@ -19,7 +19,7 @@ from slurm_sns.errors import Refused, SnsError, Unreachable
 from slurm_sns.model import Plan, Snapshot
 from slurm_sns.policies.profile import Program
 from slurm_sns.scheduler.gate.orders import GateOrder
-from slurm_sns.scheduler.observation.observed import (
+from slurm_sns.scheduler.observation import (
     NO_PREEMPTION,
     UNKNOWN,
     Backfill,

@@ -21,7 +21,7 @@ from typing import Any, Protocol
 
 from slurm_sns.errors import Refused
 from slurm_sns.model import NOTHING, Resources
-from slurm_sns.scheduler.observation.observed import ObservedJob, ObservedNode, ObservedPartition, ObservedReservation
+from slurm_sns.scheduler.observation import ObservedJob, ObservedNode, ObservedPartition, ObservedReservation
 from slurm_sns.submit import record as records
 from slurm_sns.submit.judge import Manage, PassThrough
 from world.history import History

@@ -12,7 +12,7 @@ from unittest.mock import patch
 from slurm_sns.errors import Refused
 from slurm_sns.model import Resources
 from slurm_sns.scheduler.gate.orders import Order
-from slurm_sns.scheduler.observation.observed import ObservedJob
+from slurm_sns.scheduler.observation import ObservedJob
 from slurm_sns.slurm import executor
 from slurm_sns.submit.judge import Manage, PassThrough
 from world.history import History

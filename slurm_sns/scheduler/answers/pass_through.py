@@ -7,7 +7,7 @@ pass-through job is left exactly as it was submitted. The reason never repeats t
 
 from collections.abc import Iterator
 
-from slurm_sns.scheduler.observation.observed import JobState, ObservedJob
+from slurm_sns.scheduler.observation import JobState, ObservedJob
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.snapshot.geometry import names_no_memory
 

@@ -22,7 +22,7 @@ from slurm_sns.scheduler.answers.view import RecentCycles, View
 from slurm_sns.scheduler.dispatch.release import ReleaseRequests
 from slurm_sns.scheduler.gate.arrays import listed
 from slurm_sns.scheduler.gate.status import Status, is_held
-from slurm_sns.scheduler.observation.observed import JobState, ObservedJob, ObservedNode
+from slurm_sns.scheduler.observation import JobState, ObservedJob, ObservedNode
 from slurm_sns.scheduler.ports import Decisions
 from slurm_sns.scheduler.remembered import Decision
 from slurm_sns.scheduler.settings import Settings

@@ -19,7 +19,7 @@ from slurm_sns.scheduler.gate.orders import NO_SHARES, GateOrder, OrderKind, Pla
 from slurm_sns.scheduler.gate.status import Status
 from slurm_sns.scheduler.gate.tries import failed, not_started
 from slurm_sns.scheduler.history import StoredTries
-from slurm_sns.scheduler.observation.observed import UNREADABLE, ObservedJob
+from slurm_sns.scheduler.observation import UNREADABLE, ObservedJob
 from slurm_sns.scheduler.ports import Clock
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.snapshot.geometry import whole_memory_mb

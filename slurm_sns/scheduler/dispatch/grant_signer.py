@@ -5,7 +5,7 @@ from collections.abc import Callable
 from slurm_sns.errors import SnsError
 from slurm_sns.log import Log
 from slurm_sns.model import Start
-from slurm_sns.scheduler.observation.observed import ObservedJob
+from slurm_sns.scheduler.observation import ObservedJob
 from slurm_sns.wire.values import Grant, RunId
 
 #: Makes the token of a grant, with the newest key. It raises SnsError where there is no key.

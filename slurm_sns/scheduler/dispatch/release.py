@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from slurm_sns.log import Log
 from slurm_sns.scheduler.gate.orders import free, reached, round_robin
-from slurm_sns.scheduler.observation.observed import ObservedJob
+from slurm_sns.scheduler.observation import ObservedJob
 from slurm_sns.scheduler.ports import Executor
 
 

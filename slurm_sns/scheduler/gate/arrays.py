@@ -15,7 +15,7 @@ from itertools import islice
 
 from slurm_sns.model import Alternative, Resources
 from slurm_sns.scheduler.gate.status import Status
-from slurm_sns.scheduler.observation.observed import ObservedJob
+from slurm_sns.scheduler.observation import ObservedJob
 from slurm_sns.task_ids import task_id
 
 #: The most tasks of one account's arrays that a cycle looks at.

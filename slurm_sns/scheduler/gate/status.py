@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from enum import StrEnum
 
-from slurm_sns.scheduler.observation.observed import SLURMS_HOLD, JobState, ObservedJob
+from slurm_sns.scheduler.observation import SLURMS_HOLD, JobState, ObservedJob
 from slurm_sns.submit.record import Record
 
 #: Slurm's reasons for limits of associations and QOS (job_state_reason.c); a QOS also limits its accounts and users.

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from math import inf
 
 from slurm_sns.scheduler.gate.status import Status, is_limit
-from slurm_sns.scheduler.observation.observed import JobState, ObservedJob
+from slurm_sns.scheduler.observation import JobState, ObservedJob
 from slurm_sns.scheduler.remembered import Try
 from slurm_sns.scheduler.settings import Settings
 

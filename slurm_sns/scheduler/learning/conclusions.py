@@ -34,7 +34,7 @@ from slurm_sns.scheduler.learning.values import (
     RunOutcome,
     RunToLearn,
 )
-from slurm_sns.scheduler.observation.observed import JobState, ObservedJob
+from slurm_sns.scheduler.observation import JobState, ObservedJob
 from slurm_sns.scheduler.snapshot.explorations import explores
 from slurm_sns.wire.values import Report, RunId
 

@@ -22,7 +22,7 @@ from slurm_sns.scheduler.learning.values import (
     LearningState,
     Learnt,
 )
-from slurm_sns.scheduler.observation.observed import ObservedJob
+from slurm_sns.scheduler.observation import ObservedJob
 from slurm_sns.scheduler.snapshot.eligibility import Eligibility
 from slurm_sns.scheduler.snapshot.explorations import Explorations, ExploringRun
 from slurm_sns.scheduler.snapshot.node_sets import NodeKinds

@@ -23,7 +23,7 @@ from slurm_sns.scheduler.learning.values import (
     LearningStore,
     RunToLearn,
 )
-from slurm_sns.scheduler.observation.observed import JobState, Observation, ObservedNode
+from slurm_sns.scheduler.observation import JobState, Observation, ObservedNode
 from slurm_sns.scheduler.ports import Agents
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.snapshot.explorations import Explorations, ExploringRun

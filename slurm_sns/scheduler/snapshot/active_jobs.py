@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from slurm_sns.closids import are_counted, with_closid
 from slurm_sns.model import ActiveJob, ActiveState, JobPool, Resources
-from slurm_sns.scheduler.observation.observed import JobState, Observation, ObservedJob
+from slurm_sns.scheduler.observation import JobState, Observation, ObservedJob
 from slurm_sns.scheduler.snapshot.free_nodes import Placed
 
 

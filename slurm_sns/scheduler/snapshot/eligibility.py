@@ -10,7 +10,7 @@ from slurm_sns.errors import Closed, Infeasible
 from slurm_sns.model import Alternative, Resources
 from slurm_sns.policies.base import Choice
 from slurm_sns.scheduler.gate import arrays
-from slurm_sns.scheduler.observation.observed import Observation, ObservedJob, ObservedNode
+from slurm_sns.scheduler.observation import Observation, ObservedJob, ObservedNode
 from slurm_sns.scheduler.snapshot.backlog_claims import NodeClaim
 from slurm_sns.scheduler.snapshot.geometry import alike, names_no_memory
 from slurm_sns.scheduler.snapshot.limits import AccountLimits, PartitionLimits

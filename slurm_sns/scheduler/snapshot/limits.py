@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from slurm_sns.errors import Closed, Infeasible
 from slurm_sns.model import Alternative
 from slurm_sns.policies.base import Choice
-from slurm_sns.scheduler.observation.observed import Names, Observation, ObservedJob, ObservedPartition, TresLimits
+from slurm_sns.scheduler.observation import Names, Observation, ObservedJob, ObservedPartition, TresLimits
 
 MEMORY, NODES, WAYS, BANDWIDTH = "mem", "node", "gres/llc", "gres/membw"
 

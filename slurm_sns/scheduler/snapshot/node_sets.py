@@ -12,7 +12,7 @@ from itertools import compress
 from typing import NamedTuple
 
 from slurm_sns.model import Resources
-from slurm_sns.scheduler.observation.observed import ObservedNode
+from slurm_sns.scheduler.observation import ObservedNode
 
 
 class NodeKind(NamedTuple):

@@ -6,7 +6,7 @@ import pytest
 from live import ENFORCE, FOREIGN, HELD, SLURMS, comment, job, running
 
 from slurm_sns.scheduler.answers.pass_through import ASKS, FREED, NOT_SHOWN, WHOLE_MEMORY, reason
-from slurm_sns.scheduler.observation.observed import JobState
+from slurm_sns.scheduler.observation import JobState
 from slurm_sns.submit import record as records
 from slurm_sns.submit.submission import UNPLACED
 

@@ -38,7 +38,7 @@ from slurm_sns.scheduler.answers.redaction import Redaction
 from slurm_sns.scheduler.answers.requests import Answers
 from slurm_sns.scheduler.answers.view import RecentCycles, View
 from slurm_sns.scheduler.dispatch.release import ReleaseRequests
-from slurm_sns.scheduler.observation.observed import JobState
+from slurm_sns.scheduler.observation import JobState
 from slurm_sns.scheduler.remembered import Decision
 from slurm_sns.task_ids import task_id
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from slurm_sns.scheduler.gate.orders import BOOST
-from slurm_sns.scheduler.observation.observed import JobState, ObservedJob
+from slurm_sns.scheduler.observation import JobState, ObservedJob
 from slurm_sns.submit import record as records
 from slurm_sns.submit.hints import Hints
 from slurm_sns.submit.record import MemoryRequest, Record

@@ -9,7 +9,7 @@ from live import BOB, ENFORCE, FOREIGN, NOW, job, look, node, pinned, planned, r
 
 from slurm_sns.scheduler.gate.status import is_limit
 from slurm_sns.scheduler.gate.tries import not_started
-from slurm_sns.scheduler.observation.observed import JobState
+from slurm_sns.scheduler.observation import JobState
 from slurm_sns.task_ids import task_id
 
 LIMIT = "AssocGrpCpuLimit"

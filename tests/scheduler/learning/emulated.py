@@ -20,7 +20,7 @@ from slurm_sns.policies.sns.spread_n_share import spread_n_share
 from slurm_sns.scheduler.learning.learner import Learner
 from slurm_sns.scheduler.learning.values import LearningChanges, LearningRules, LearningState
 from slurm_sns.scheduler.loop import Scheduler
-from slurm_sns.scheduler.observation.observed import JobState, Observation
+from slurm_sns.scheduler.observation import JobState, Observation
 from slurm_sns.scheduler.snapshot.spreading import KnownAlternatives, SpreadRules
 from slurm_sns.sim.profiling.learning_cluster import SAMPLING_COSTS
 from slurm_sns.sim.profiling.sampled_profiles import sampled

@@ -23,7 +23,7 @@ from slurm_sns.scheduler.learning.values import (
     RunOutcome,
     RunToLearn,
 )
-from slurm_sns.scheduler.observation.observed import JobState
+from slurm_sns.scheduler.observation import JobState
 from slurm_sns.wire.values import Point, Report, RunId
 
 EXPLORATION = Exploration(SnsParameters(shared_ways=0))

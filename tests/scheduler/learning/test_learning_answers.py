@@ -15,7 +15,7 @@ from slurm_sns.scheduler.answers.agents import agents_data, whys_unpartitioned
 from slurm_sns.scheduler.answers.requests import Answers
 from slurm_sns.scheduler.answers.view import RecentCycles
 from slurm_sns.scheduler.dispatch.release import ReleaseRequests
-from slurm_sns.scheduler.observation.observed import JobState
+from slurm_sns.scheduler.observation import JobState
 from slurm_sns.wire.values import JobThere, NodeFacts, NodeState, RunId
 
 ADMIN = 0

@@ -6,7 +6,7 @@ from live import FOREIGN, job, look, node, planned, situation, tasks
 from slurm_sns.errors import Infeasible
 from slurm_sns.model import Alternative, Resources
 from slurm_sns.policies.base import Choice
-from slurm_sns.scheduler.observation.observed import NO_LIMITS, UNKNOWN, TresLimits
+from slurm_sns.scheduler.observation import NO_LIMITS, UNKNOWN, TresLimits
 from slurm_sns.scheduler.snapshot.limits import AccountLimits
 
 PLAIN = Resources(4, 4000)

@@ -8,7 +8,7 @@ from live import ENFORCE, FOREIGN, NOW, SLURMS, SUBMIT, job, look, node, pinned,
 from test_situation import clusters
 
 from slurm_sns.model import ActiveJob, ActiveState, JobPool, QueueStatistics, Resources
-from slurm_sns.scheduler.observation.observed import JobState, ObservedPartition
+from slurm_sns.scheduler.observation import JobState, ObservedPartition
 from slurm_sns.scheduler.snapshot.carried import Carried
 from slurm_sns.scheduler.snapshot.situation import read_situation
 

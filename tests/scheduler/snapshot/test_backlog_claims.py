@@ -6,7 +6,7 @@ import pytest
 from live import ENFORCE, FOREIGN, NOW, SLURMS, SUBMIT, job, look, node, pinned, planned, running, situation
 
 from slurm_sns.model import Resources
-from slurm_sns.scheduler.observation.observed import Backfill, ObservedJob
+from slurm_sns.scheduler.observation import Backfill, ObservedJob
 from slurm_sns.scheduler.snapshot.backlog_claims import NO_BACKLOG
 from slurm_sns.scheduler.snapshot.eligibility import KEPT
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from live import NOW, job, look, node
 
 from slurm_sns.errors import Closed
-from slurm_sns.scheduler.observation.observed import ObservedReservation
+from slurm_sns.scheduler.observation import ObservedReservation
 from slurm_sns.scheduler.snapshot.backlog_claims import NodeClaim
 from slurm_sns.scheduler.snapshot.eligibility import KEPT, Eligibility
 from slurm_sns.scheduler.snapshot.node_sets import NodeSets

@@ -9,7 +9,7 @@ from slurm_sns.errors import Closed, Infeasible
 from slurm_sns.model import Alternative, Resources
 from slurm_sns.policies.base import Choice
 from slurm_sns.policies.profile import Program
-from slurm_sns.scheduler.observation.observed import ObservedJob
+from slurm_sns.scheduler.observation import ObservedJob
 from slurm_sns.scheduler.snapshot.situation import Situation, read_situation
 from slurm_sns.scheduler.snapshot.spreading import KnownAlternatives, SpreadRules
 

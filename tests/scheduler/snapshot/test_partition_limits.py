@@ -6,7 +6,7 @@ import pytest
 from live import job, look, node, planned, situation, tasks
 
 from slurm_sns.model import Alternative, Resources
-from slurm_sns.scheduler.observation.observed import ObservedPartition
+from slurm_sns.scheduler.observation import ObservedPartition
 from slurm_sns.scheduler.snapshot.geometry import alike
 
 MAIN, SMALL = ObservedPartition("main"), ObservedPartition("small")

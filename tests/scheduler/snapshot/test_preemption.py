@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from live import ADVISED, ENFORCE, FOREIGN, job, look, node, pinned, planned, running, sent, situation
 
-from slurm_sns.scheduler.observation.observed import ObservedPartition, PreemptionRules
+from slurm_sns.scheduler.observation import ObservedPartition, PreemptionRules
 
 MAIN = ObservedPartition("main", tier=1, preempt_mode="REQUEUE")
 URGENT = ObservedPartition("urgent", tier=10, preempt_mode="REQUEUE")

@@ -30,7 +30,7 @@ from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.scheduler.gate.status import Status
 from slurm_sns.scheduler.gate.survey import survey
-from slurm_sns.scheduler.observation.observed import ObservedPartition, ObservedReservation
+from slurm_sns.scheduler.observation import ObservedPartition, ObservedReservation
 from slurm_sns.scheduler.snapshot.situation import read_situation
 
 # --- free capacity

@@ -9,7 +9,7 @@ from slurm_sns.errors import Infeasible
 from slurm_sns.model import Resources
 from slurm_sns.policies.profile import Program, Provenance, Provenances, Run
 from slurm_sns.policies.registry import specification
-from slurm_sns.scheduler.observation.observed import JobState, ObservedJob, ObservedNode
+from slurm_sns.scheduler.observation import JobState, ObservedJob, ObservedNode
 from slurm_sns.scheduler.snapshot.geometry import placed_demand, whole_memory_mb
 from slurm_sns.scheduler.snapshot.node_sets import kinds_of
 from slurm_sns.scheduler.snapshot.spreading import Spreader, SpreadRules

@@ -1,1 +1,0 @@
-"""What is seen: Slurm's jobs, nodes and limits at one moment."""
