@@ -15,8 +15,8 @@ from slurm_sns.scheduler.ports import Agents
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.sockets.agent_hub import AgentHub
 from slurm_sns.sockets.key_file import KeyFile
-from slurm_sns.store.learning import StoredLearning
-from slurm_sns.store.schema import open_store
+from slurm_sns.store.database import open_store
+from slurm_sns.store.learning import StoredEvidence
 from slurm_sns.wire.grants import token
 
 
@@ -36,7 +36,7 @@ def learner(config: Config, agents: Agents, settings: Settings, log: Log) -> Lea
     """
     if config.mode != "enforce" or not specification(config.policy).plans_by_profiles:
         return None
-    return Learner(StoredLearning(open_store(config.database_url)), agents, rules(config), settings, log)
+    return Learner(StoredEvidence(open_store(config.database_url)), agents, rules(config), settings, log)
 
 
 def rules(config: Config) -> LearningRules:

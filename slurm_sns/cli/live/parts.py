@@ -16,11 +16,11 @@ from slurm_sns.scheduler.snapshot.spreading import Spreading
 from slurm_sns.slurm.accounting import Accounting
 from slurm_sns.slurm.executor import SlurmExecutor
 from slurm_sns.slurm.state import SlurmState
+from slurm_sns.store.database import open_store
 from slurm_sns.store.decisions import StoredDecisions
 from slurm_sns.store.heartbeat import HeartbeatFile, KillSwitchFile
 from slurm_sns.store.history import StoredHistory
 from slurm_sns.store.profiles import StoredProfiles
-from slurm_sns.store.schema import open_store
 
 #: An imported profile is in use after this time at the latest.
 PROFILE_SECONDS = 5.0
