@@ -1,7 +1,7 @@
 """What the nodes of each type are to have in resctrl, from sns.yaml: groups, their limits, mount options. Pure.
 
 A node type is an entry of `nodes`. What only the machine knows is not in it: where the masks are, how many CLOSIDs
-there are in all, what MB values mean. `sns check` compares the two (slurm/check_resctrl.py).
+there are in all, what MB values mean. `sns check` compares the two (slurm/check/resctrl.py).
 """
 
 from dataclasses import dataclass

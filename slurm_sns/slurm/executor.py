@@ -23,11 +23,11 @@ from slurm_sns import task_ids
 from slurm_sns.errors import Refused, Unreachable
 from slurm_sns.model import Requeue, Resume, SetShare, Suspend
 from slurm_sns.scheduler.dispatch.orders import NO_SHARES, Answer, Order, one_by_one
+from slurm_sns.scheduler.gate.adoption import Adoption, Becomes
 from slurm_sns.scheduler.gate.orders import GateOrder, OrderKind
 from slurm_sns.scheduler.observation.observed import JobState, ObservedJob
 from slurm_sns.slurm import translate
-from slurm_sns.slurm.api import answers, pyslurm
-from slurm_sns.slurm.commands import run
+from slurm_sns.slurm.api import answers, pyslurm, run
 from slurm_sns.slurm.senders import Senders
 from slurm_sns.slurm.translate import BANDWIDTH, WAYS
 from slurm_sns.submit import record as records
@@ -36,6 +36,8 @@ from slurm_sns.submit import record as records
 MANY = 64
 #: The smallest time that scontrol reads as Unix seconds (parse_time.c).
 LEAST_TIME_S = 1_000_000
+#: The only priority that ends a hold.
+INFINITE = 0xFFFFFFFF
 
 
 class SlurmExecutor:
@@ -256,3 +258,31 @@ def _requeue(order: Requeue) -> None:
         run("scontrol", "update", f"JobId={name}", f"Partition={order.pool}", "ReqNodeList=", "TresPerNode=")
     except Refused as refusal:
         raise Refused(f"requeued, but in its own pool: {refusal}") from None
+
+
+def adopt(adoption: Adoption, gate_s: int) -> None:
+    """Take over a job that the version before held; this goes with the next release.
+
+    A gated job loses its hold and gets its gate in one RPC: it never starts in between (seen).
+
+    The old mark goes by an RPC of its own, except in the record of several tasks, which has no name for that: it says
+    nothing to anybody there.
+
+    Raises:
+        Refused: Slurm says no.
+        Unreachable: slurmctld does not answer.
+    """
+    job = adoption.job
+    if adoption.becomes is Becomes.GATED:
+        change = pyslurm().JobSubmitDescription(
+            priority=INFINITE, begin_time=gate_s, admin_comment=adoption.admin_comment
+        )
+        with answers():
+            pyslurm().Job(job.id).modify(change)
+    changes = [] if job.is_array_record else ["Extra="]
+    if adoption.nice is not None:
+        changes += [f"Nice={adoption.nice}", "ReqNodeList=", "TresPerNode="]
+    if adoption.becomes is Becomes.FREED and job.priority == 0:
+        changes.append(f"Priority={INFINITE}")
+    if changes:
+        run("scontrol", "update", f"JobId={job.label if job.task else job.id}", *changes)

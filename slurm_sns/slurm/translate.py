@@ -8,6 +8,7 @@ what a machine can have.
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any
 
 from slurm_sns.errors import SnsError
@@ -362,37 +363,6 @@ def reservation(record: Any) -> ObservedReservation:
         return ObservedReservation(name, frozenset(), 0, 0, _in_short(problem))
 
 
-def qos_priorities(text: str) -> tuple[tuple[str, int], ...]:
-    """The priority of each QOS, sorted by name, from sacctmgr's `name|priority|flags|preempt|preemptmode` lines.
-
-    pyslurm shows no priority of a QOS.
-    """
-    return tuple(sorted((name, int(priority)) for name, priority, *_ in _qos_rows(text) if priority.isdigit()))
-
-
-def qos_freedoms(text: str) -> tuple[tuple[str, frozenset[str]], ...]:
-    """The flags of each QOS that has any, sorted by name, from the same lines."""
-    return tuple(sorted((name, frozenset(flags.split(","))) for name, _, flags, *_ in _qos_rows(text) if flags))
-
-
-def qos_preempts(text: str) -> tuple[tuple[str, frozenset[str]], ...]:
-    """The QOS that each QOS may preempt, sorted by name, from the same lines; QOS that preempt none are left out.
-
-    With the mode WITHIN a QOS may also preempt its own jobs.
-    """
-    found = ((name, _preempted(name, names, mode)) for name, _, _, names, mode in _qos_rows(text))
-    return tuple(sorted((name, preempted) for name, preempted in found if preempted))
-
-
-def _preempted(name: str, names: str, mode: str) -> frozenset[str]:
-    own = (name,) if "within" in mode.lower().split(",") else ()
-    return frozenset(filter(None, (*names.split(","), *own)))
-
-
-def _qos_rows(text: str) -> list[list[str]]:
-    return [line.rsplit("|", 4) for line in text.splitlines() if line.count("|") >= 4]
-
-
 def partition(record: Any) -> ObservedPartition | None:
     """Translate one pyslurm.Partition; None if it cannot be read. An unlimited value is a word instead of a number."""
     try:
@@ -467,6 +437,27 @@ def _gres(amounts: Mapping[str, Any], name: str) -> int:
 _COUNTABLE = frozenset({"excluded nodes", "exclusive or oversubscribe"})
 
 
+#: The fields of a job's record with which we do not place it, and the words of submit.submission for them.
+_DEMANDS = {
+    "heterogeneous_id": "heterogeneous job",
+    "federation_origin": "clusters",
+    "reservation": "reservation",
+    "constraints": "constraint",
+    "preferred_features": "prefer",
+    "excluded_nodes": "excluded nodes",
+    "requires_contiguous_nodes": "contiguous",
+    "required_switches": "switches",
+    "licenses": "licences",
+    "burst_buffer": "burst buffer",
+    "sockets_per_node": "boards, sockets, cores, threads",
+    "cores_per_socket": "boards, sockets, cores, threads",
+    "threads_per_core": "boards, sockets, cores, threads",
+    "temporary_disk_per_node": "temporary disk",
+    "deadline": "deadline",
+}
+_demands_of = attrgetter(*_DEMANDS)
+
+
 def _asks_for(record: Any, *, asks_for_gres: bool, is_ours: bool) -> tuple[str, ...]:
     """The special demands in the job's record with which we do not place a job, in the words of submit.submission.
 
@@ -475,28 +466,13 @@ def _asks_for(record: Any, *, asks_for_gres: bool, is_ours: bool) -> tuple[str, 
     wanted_cpus = (_u16(record.cpus_per_task) or 1) * (_u16(record.ntasks_per_node) or 1)
     # MaxMemPerCPU raises the minimum, too.
     wants_more_cpus = not is_ours and (_u32(record.min_cpus_per_node) or 0) > wanted_cpus
-    shared = record.resource_sharing != "OK"
     # Seen: an owner's NumTasks below the number of nodes is refused, and has cut down the CPUs all the same.
     overcommits = record.state == "PENDING" and 0 < (_u32(record.cpus) or 0) < (_u32(record.ntasks) or 1)
-    if not (asks_for_gres or wants_more_cpus or shared or overcommits or _asks_for_more(record)):
-        return ()  # nearly every job: saves the list below
-    asks = {
-        "heterogeneous job": record.heterogeneous_id,
-        "clusters": record.federation_origin,
-        "reservation": record.reservation,
-        "constraint": record.constraints,
-        "prefer": record.preferred_features,
-        "excluded nodes": record.excluded_nodes,
-        "contiguous": record.requires_contiguous_nodes,
-        "switches": record.required_switches,
-        "licences": record.licenses,
-        "burst buffer": record.burst_buffer,
-        "boards, sockets, cores, threads": record.sockets_per_node
-        or record.cores_per_socket
-        or record.threads_per_core,
-        "temporary disk": record.temporary_disk_per_node,
-        "deadline": record.deadline and not is_ours,
-        "exclusive or oversubscribe": shared,
+    asks = {word: True for word, value in zip(_DEMANDS.values(), _demands_of(record), strict=True) if value}
+    if is_ours:
+        asks.pop("deadline", None)
+    asks |= {
+        "exclusive or oversubscribe": record.resource_sharing != "OK",
         "gres": asks_for_gres,
         "minimum CPUs": wants_more_cpus,
         "overcommit": overcommits,
@@ -516,27 +492,6 @@ def _tolerated_gres(record: _Tolerant) -> tuple[int, int, bool, bool]:
     is_unreadable = bool(record.problems.keys() & _GRES_FIELDS)
     has_gres = bool(gres_per_node or record.gres) or is_unreadable
     return _gres(gres_per_node, WAYS), _gres(gres_per_node, BANDWIDTH), has_other or is_unreadable, has_gres
-
-
-def _asks_for_more(record: Any) -> bool:
-    """Whether the record names anything but nodes, cores, memory, gres and sharing."""
-    return bool(
-        record.heterogeneous_id
-        or record.reservation
-        or record.constraints
-        or record.preferred_features
-        or record.excluded_nodes
-        or record.requires_contiguous_nodes
-        or record.required_switches
-        or record.licenses
-        or record.burst_buffer
-        or record.sockets_per_node
-        or record.cores_per_socket
-        or record.threads_per_core
-        or record.temporary_disk_per_node
-        or record.deadline
-        or record.federation_origin
-    )
 
 
 def _occupies(record: Any) -> Resources:

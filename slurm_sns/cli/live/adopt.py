@@ -20,7 +20,7 @@ def adopt(config: Config = DEFAULT_CONFIG) -> None:
     from slurm_sns import config as configuration
     from slurm_sns.cli.live.control import require_admin
     from slurm_sns.scheduler.gate.adoption import adoption
-    from slurm_sns.slurm.adopting import adopt as adopt_one
+    from slurm_sns.slurm.executor import adopt as adopt_one
     from slurm_sns.slurm.state import JobsAlone
 
     settings = configuration.load(config)

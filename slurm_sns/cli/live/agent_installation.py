@@ -8,7 +8,7 @@ from pathlib import Path
 from slurm_sns.cli.live.installation import runs
 from slurm_sns.config import Config
 from slurm_sns.errors import SnsError
-from slurm_sns.slurm.check_finding import Finding
+from slurm_sns.slurm.check import Finding
 from slurm_sns.sockets.key_file import read_keys
 
 #: The state LISTEN, and where the kernel lists sockets (proc_net_tcp.rst).

@@ -17,9 +17,9 @@ def draft(
 ) -> None:
     """Print a first sns.yaml, from the running Slurm and its slurm.conf: read it, change it, put it into /etc/slurm."""
     from slurm_sns.config.settings import Paths
-    from slurm_sns.slurm import conf_text
     from slurm_sns.slurm.api import configuration_path
-    from slurm_sns.slurm.check_files import site_words
+    from slurm_sns.slurm.check import conf_text
+    from slurm_sns.slurm.check.files import site_words
     from slurm_sns.slurm.draft import draft as text
     from slurm_sns.slurm.site import read_site
 

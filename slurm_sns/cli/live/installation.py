@@ -9,7 +9,7 @@ from pathlib import Path
 from slurm_sns.config import Config
 from slurm_sns.package_files import shared_path
 from slurm_sns.scheduler.watchdog import is_stale
-from slurm_sns.slurm.check_finding import Finding
+from slurm_sns.slurm.check import Finding
 from slurm_sns.store.heartbeat import HeartbeatFile, KillSwitchFile
 
 #: Where Debian's Lua 5.1 and a Lua built from source look for modules (LUA_PATH_DEFAULT of Lua's luaconf.h).

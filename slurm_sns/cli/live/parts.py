@@ -13,7 +13,7 @@ from slurm_sns.scheduler.ports import Ports
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.snapshot.known_alternatives import KnownAlternatives
 from slurm_sns.scheduler.snapshot.spreading import Spreading
-from slurm_sns.slurm.accounting import Accounting
+from slurm_sns.slurm.accounting import AccountingDatabase
 from slurm_sns.slurm.executor import SlurmExecutor
 from slurm_sns.slurm.state import SlurmState
 from slurm_sns.store.database import open_store
@@ -70,7 +70,7 @@ class RecentProfiles:
 
 def state(config: Config) -> SlurmState:
     """The State port."""
-    return SlurmState(Accounting(log.info, with_shares=config.matching.shares == "slurm"))
+    return SlurmState(AccountingDatabase(log.info, with_shares=config.matching.shares == "slurm"))
 
 
 def ports(config: Config, clock: StopSignal) -> Ports:

@@ -9,7 +9,7 @@ import pytest
 
 from slurm_sns import config as configuration
 from slurm_sns.cli.live import agent_installation
-from slurm_sns.slurm.check_finding import Finding
+from slurm_sns.slurm.check import Finding
 from slurm_sns.wire.keys import SECRET_BYTES, key_line
 
 

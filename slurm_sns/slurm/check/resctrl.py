@@ -1,4 +1,8 @@
-"""Compares the rendered resctrl.yaml with the groups that a node reports. Pure.
+"""Compares the rendered resctrl.yaml with what the nodes report: each line of it that a node does not agree with.
+
+A line that breaks a guarantee is wrong: fewer ways than the scheduler gives away, no resctrl. One that costs something
+(some jobs run without ways of their own, bandwidth is not limited) is a warning. How many GB/s a node has, no machine
+reports.
 
 A node that nobody enforces yet has no groups of ours: nothing is said of it. What an agent's work shows for a moment is
 right, too: a group that it has just made has all ways until its masks are written, and no tasks until then.
@@ -8,9 +12,14 @@ from collections.abc import Iterator, Mapping
 from itertools import combinations
 from typing import Any
 
-from slurm_sns.slurm.check_finding import Finding
-from slurm_sns.slurm.node_reports import Group, NodeReport
+import yaml
 
+from slurm_sns.closids import FEWEST, closids_for_jobs
+from slurm_sns.config import grammar
+from slurm_sns.slurm.check import Finding, merged
+from slurm_sns.slurm.check.node_reports import NodeReport, NodeReports, ReportedGroup
+
+MOUNT = "mount -t resctrl resctrl /sys/fs/resctrl"
 #: One node type of resctrl.yaml.
 NodeType = Mapping[str, Any]
 #: The ways of a group by cache domain.
@@ -19,36 +28,157 @@ Masks = Mapping[str, int]
 CHANGED = "somebody has changed schemata, or the node works with another sns.yaml: sns node show"
 
 
-def line(name: str) -> str:
+def _line(name: str) -> str:
     """The title of a finding about this line of resctrl.yaml."""
     return f"NODES: resctrl.yaml, {name}"
 
 
-def warning(what: str, found: str, wanted: str, advice: str, *, is_well: bool = False) -> Finding:
+def _warning(what: str, found: str, wanted: str, advice: str, *, is_well: bool = False) -> Finding:
     """A warning, or if `is_well` that there is none."""
     return Finding(ok=True, warning=not is_well, what=what, found=found, wanted=wanted, advice=advice)
 
 
-def group_findings(node_type: NodeType, report: NodeReport) -> Iterator[Finding]:
+def findings(rendered: str, found: NodeReports) -> Iterator[Finding]:
+    """Compare the text of resctrl.yaml with the reports."""
+    for why in found.unreadable:
+        yield Finding(ok=False, what="node reports can be read", found=why, advice="let that node report again")
+    types = {name: each for each in yaml.safe_load(rendered)["node_types"] for name in _names(each)}
+    yield from merged(_findings(types, found.reports))
+
+
+def _names(node_type: NodeType) -> tuple[str, ...]:
+    return grammar.node_names(node_type["nodes"])
+
+
+def _findings(types: Mapping[str, NodeType], reports: Mapping[str, NodeReport]) -> Iterator[tuple[str, Finding]]:
+    for name, report in reports.items():
+        if name not in types:
+            advice = "sns.yaml, nodes: add it; or let it report under its name in Slurm: sns node show --node NAME"
+            yield name, _warning("NODES: in no node type of resctrl.yaml", "a report", "", advice)
+        elif types[name]["gres"]:
+            for finding in _compared(types[name], report):
+                yield name, finding
+    for name, node_type in types.items():
+        if node_type["gres"] and name not in reports:
+            advice = "on the node: sns node show --json; give its output to --node-reports, too"
+            yield name, _warning("NODES: not compared with resctrl.yaml", "no report", "", advice)
+
+
+def _compared(node_type: NodeType, report: NodeReport) -> Iterator[Finding]:
+    """Compare the lines of a node type, in their order."""
+    if report.missing:
+        # What a report says stands in `found` alone, which is printed with care.
+        found = "; ".join(report.missing)
+        advice = "on each of them: sns node show"
+        yield Finding(ok=False, what="NODES: resctrl is mounted", found=found, wanted=MOUNT, advice=advice)
+        return
+    yield _mount_options(node_type, report)
+    if "llc" in node_type["gres"]:
+        yield _ways(node_type, report)
+    if "membw" in node_type["gres"]:
+        yield _bandwidth(report)
+    yield _closids(node_type, report)
+    if "llc" in node_type["gres"] and report.caches:
+        if node_type["shared_group"]["ways"]:
+            yield _shared_ways(node_type, report)
+        yield _least_ways(node_type, report)
+    yield from _group_findings(node_type, report)
+
+
+def _mount_options(node_type: NodeType, report: NodeReport) -> Finding:
+    found, wanted = ",".join(sorted(report.mount_options)), ",".join(sorted(node_type["mount_options"]))
+    return _warning(
+        _line("mount_options"),
+        found or "none",
+        wanted or "none",
+        f"on each of them, while no job runs there: umount /sys/fs/resctrl && {MOUNT}",
+        is_well=found == wanted,
+    )
+
+
+def _ways(node_type: NodeType, report: NodeReport) -> Finding:
+    wanted = node_type["gres"]["llc"]
+    if not report.caches:
+        advice = "sns.yaml, nodes: llc_ways: 0, because no cache of these machines can be partitioned"
+        return Finding(ok=False, what=_line("gres: llc"), found="no cache control", wanted=str(wanted), advice=advice)
+    there = report.caches[0].ways
+    return Finding(
+        there >= wanted,
+        _line("gres: llc"),
+        str(there),
+        str(wanted),
+        advice=f"sns.yaml, nodes: llc_ways: {there}"
+        + ("; the ways above that are spare: they go to the jobs that are there" if there > wanted else ""),
+        warning=there > wanted,
+    )
+
+
+def _bandwidth(report: NodeReport) -> Finding:
+    return _warning(
+        _line("gres: membw"),
+        "no bandwidth control" if report.bandwidth is None else "bandwidth control",
+        "bandwidth control",
+        "the scheduler still counts the bandwidth; no job is kept from using more than it counts for that job",
+        is_well=report.bandwidth is not None,
+    )
+
+
+def _closids(node_type: NodeType, report: NodeReport) -> Finding:
+    others = sum(group.kind == "other" for group in report.groups)
+    jobs = closids_for_jobs(report.closids, others)
+    besides = f", {others} of them in groups of others" if others else ""
+    usable = report.closids - others
+    is_countable = "llc" in node_type["gres"] and usable >= FEWEST
+    counting = (
+        f"; sns.yaml, nodes: closids: {usable}, and no more jobs with ways are planned there" if is_countable else ""
+    )
+    return _warning(
+        _line("closids"),
+        f"{report.closids}{besides}",
+        f"at least {node_type['closids']}",
+        f"at most {jobs} jobs of a node have ways or bandwidth of their own; the others run unpartitioned{counting}",
+        is_well=jobs >= node_type["job_groups"]["most"],
+    )
+
+
+def _shared_ways(node_type: NodeType, report: NodeReport) -> Finding:
+    """The shared group can have its ways."""
+    wanted, least = node_type["shared_group"]["ways"], report.caches[0].least_ways
+    return Finding(
+        wanted >= least,
+        _line("shared_group: ways"),
+        f"masks of at least {least} ways",
+        str(wanted),
+        advice=f"sns.yaml, sns: shared_ways: {least}",
+    )
+
+
+def _least_ways(node_type: NodeType, report: NodeReport) -> Finding:
+    least, wanted = report.caches[0].least_ways, node_type["job_groups"]["least_ways"]
+    advice = "jobs that ask for fewer get more than the scheduler counts; the last of them may run unpartitioned"
+    return _warning(_line("job_groups: least_ways"), str(least), f"at most {wanted}", advice, is_well=least <= wanted)
+
+
+def _group_findings(node_type: NodeType, report: NodeReport) -> Iterator[Finding]:
     """Compare names and number of the groups and, where a cache is partitioned, their ways."""
-    yield from _names(node_type, report)
+    yield from _group_names(node_type, report)
     if "llc" in node_type["gres"] and report.caches:
         yield from _Ways(node_type, report).findings()
 
 
-def _names(node_type: NodeType, report: NodeReport) -> Iterator[Finding]:
+def _group_names(node_type: NodeType, report: NodeReport) -> Iterator[Finding]:
     jobs, most = len(_of_kind(report, "job")), node_type["job_groups"]["most"]
     if jobs:
         advice = (
             "jobs that ask for one way (--gres=llc:1) or for bandwidth alone have groups, too: each takes a CLOSID "
             "that a job with profile may lack; a group whose job has ended: the next layout removes it"
         )
-        yield warning(line("job_groups: most"), str(jobs), f"at most {most}", advice, is_well=jobs <= most)
+        yield _warning(_line("job_groups: most"), str(jobs), f"at most {most}", advice, is_well=jobs <= most)
     strays = _of_kind(report, "stray")
     if strays:
         name, prefix = node_type["shared_group"]["name"], node_type["job_groups"]["prefix"]
         advice = "each has a CLOSID until the next layout removes it; without an agent on the node: rmdir"
-        yield warning(line("names of groups"), _named(strays), f"{name}, {prefix} with a number", advice)
+        yield _warning(_line("names of groups"), _named(strays), f"{name}, {prefix} with a number", advice)
 
 
 class _Ways:
@@ -77,7 +207,7 @@ class _Ways:
         if self._others:
             yield self._groups_of_others()
 
-    def _own(self, group: Group) -> Masks:
+    def _own(self, group: ReportedGroup) -> Masks:
         shared = self._shared or {}
         return {
             domain: mask
@@ -88,7 +218,7 @@ class _Ways:
     def _shared_group(self) -> Finding:
         advice = "jobs without profile run in the root group, on all ways: the next layout makes the group"
         return Finding(
-            self._shared is not None, line("shared_group: name"), "none", "beside groups of jobs", advice=advice
+            self._shared is not None, _line("shared_group: name"), "none", "beside groups of jobs", advice=advice
         )
 
     def _shared_in_force(self, shared: Masks) -> Iterator[Finding]:
@@ -100,7 +230,7 @@ class _Ways:
             if any(self._is_taken(mask, shared.get(domain, 0)) for domain, mask in own.items())
         ]
         found = f"also in {', '.join(sorted(overlapped))}"
-        what = f"{line('shared_group: ways')} are no job's"
+        what = f"{_line('shared_group: ways')} are no job's"
         yield Finding(not overlapped, what, found, "in no group of a job", advice=CHANGED)
 
     def _shared_number(self, shared: Masks) -> Finding:
@@ -109,7 +239,7 @@ class _Ways:
         fewest = min(in_force.values(), default=self._shared_ways)
         is_enough = fewest >= self._shared_ways
         found = max(too_many) if is_enough and too_many else fewest
-        what = f"{line('shared_group: ways')} in force"
+        what = f"{_line('shared_group: ways')} in force"
         is_warning = is_enough and bool(too_many)
         return Finding(is_enough, what, str(found), str(self._shared_ways), advice=CHANGED, warning=is_warning)
 
@@ -140,20 +270,20 @@ class _Ways:
             if _overlap(ways, others)
             for name in (first, second)
         }
-        what = f"{line('job_groups: ways')} are one job's each"
+        what = f"{_line('job_groups: ways')} are one job's each"
         found = f"several have the same: {', '.join(sorted(overlapping))}"
         yield Finding(not overlapping, what, found, "no two jobs have the same", advice=CHANGED)
 
         fewest = min(mask.bit_count() for own in self._jobs.values() for mask in own.values())
         advice = f"right for a job that asks for fewer (--gres=llc:1) only; else {CHANGED}"
-        what, wanted = f"{line('job_groups: least_ways')} in force", f"at least {self._least_of_job}"
-        yield warning(what, str(fewest), wanted, advice, is_well=fewest >= self._least_of_job)
+        what, wanted = f"{_line('job_groups: least_ways')} in force", f"at least {self._least_of_job}"
+        yield _warning(what, str(fewest), wanted, advice, is_well=fewest >= self._least_of_job)
 
         # Of ways that sns.yaml does not count, the spare ones, jobs may have all.
         together = max(_union(self._jobs, domain).bit_count() for own in self._jobs.values() for domain in own)
         most = max(self._job_ways, self._all.bit_count() - self._shared_ways)
-        what = f"{line('job_groups: ways')} in force"
-        yield warning(what, str(together), f"at most {most}", CHANGED, is_well=together <= most)
+        what = f"{_line('job_groups: ways')} in force"
+        yield _warning(what, str(together), f"at most {most}", CHANGED, is_well=together <= most)
 
     def _groups_of_others(self) -> Finding:
         """Ways of jobs that groups of others have, too; or where no job runs, whether enough are left for jobs."""
@@ -165,21 +295,21 @@ class _Ways:
             for name, ways in self._others.items()
             if any((self._all & ~mask).bit_count() < self._job_ways for mask in ways.values())
         ]
-        what, wanted = f"{line('job_groups: ways')} are no one else's", "in no group of others"
+        what, wanted = f"{_line('job_groups: ways')} are no one else's", "in no group of others"
         advice = "who has made these groups gives them other ways, or sns.yaml, nodes: a smaller llc_ways"
         found = f"also in {', '.join(sorted(of_jobs or too_large))}"
         return Finding(not of_jobs, what, found, wanted, advice=advice, warning=not of_jobs and bool(too_large))
 
 
-def _of_kind(report: NodeReport, kind: str) -> list[Group]:
+def _of_kind(report: NodeReport, kind: str) -> list[ReportedGroup]:
     return [group for group in report.groups if group.kind == kind]
 
 
-def _named(groups: list[Group]) -> str:
+def _named(groups: list[ReportedGroup]) -> str:
     return ", ".join(sorted(group.name for group in groups))
 
 
-def _masks(group: Group) -> Masks:
+def _masks(group: ReportedGroup) -> Masks:
     return {domain: int(mask, 16) for domain, mask in group.masks.items()}
 
 

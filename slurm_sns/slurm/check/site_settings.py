@@ -10,10 +10,9 @@ from slurm_sns.config import Config
 from slurm_sns.scheduler.gate.orders import LEAST_BOOSTED
 from slurm_sns.scheduler.observation.observed import Observation
 from slurm_sns.scheduler.snapshot.preemption import QOS, Preemptors, is_on
-from slurm_sns.slurm import option_lists
-from slurm_sns.slurm.check_finding import Finding
-from slurm_sns.slurm.conf_text import Line
-from slurm_sns.slurm.site import Site, SitePartition
+from slurm_sns.slurm.check import Finding
+from slurm_sns.slurm.check.conf_text import Line
+from slurm_sns.slurm.site import Site, SitePartition, has_extra
 from slurm_sns.submit import record as records
 
 #: Slurm's default is 30 s; the example of conf/sns.yaml has 60.
@@ -134,12 +133,12 @@ def _weights(site: Site) -> Finding:
 
 
 def _extra(site: Site) -> Finding:
-    has_extra = option_lists.has_extra(site.options.get("SchedulerParameters", ()))
+    is_left_alone = has_extra(site.options.get("SchedulerParameters", ()))
     return Finding(
         ok=True,
-        warning=not has_extra,
+        warning=not is_left_alone,
         what="the agents on the nodes learn what a placed job gets",
-        found="" if has_extra else "SchedulerParameters=extra_constraints",
+        found="" if is_left_alone else "SchedulerParameters=extra_constraints",
         wanted="no extra_constraints",
         advice="Slurm reads the field Extra of a job as constraints, so no grant is written there: placed jobs get no "
         "partition of the cache",

@@ -9,9 +9,8 @@ import pytest
 from slurm_sns import config as configuration
 from slurm_sns.errors import BadInput
 from slurm_sns.render.texts import texts
-from slurm_sns.slurm import check_resctrl, node_reports
-from slurm_sns.slurm.check_finding import Finding
-from slurm_sns.slurm.node_reports import NodeReport, NodeReports
+from slurm_sns.slurm.check import Finding, node_reports, resctrl
+from slurm_sns.slurm.check.node_reports import NodeReport, NodeReports
 
 CACHE = {"name": "L3", "ways": 20, "least_ways": 2}
 ROOT = {"name": "", "kind": "root", "masks": {"0": "fffff", "1": "fffff"}}
@@ -51,7 +50,7 @@ def rendered(tmp_path: Path) -> str:
 def told(rendered: str, *reports: dict[str, Any]) -> list[Finding]:
     """What is not simply right."""
     read = {each["node"]: NodeReport.model_validate_json(json.dumps(each)) for each in reports}
-    return [each for each in check_resctrl.findings(rendered, NodeReports(read)) if not each.is_well]
+    return [each for each in resctrl.findings(rendered, NodeReports(read)) if not each.is_well]
 
 
 def test_of_nodes_that_have_what_they_are_to_have_nothing_is_said(rendered: str) -> None:
@@ -60,7 +59,7 @@ def test_of_nodes_that_have_what_they_are_to_have_nothing_is_said(rendered: str)
 
 def test_each_line_that_is_right_is_named_once_for_all_nodes(rendered: str) -> None:
     read = {name: NodeReport.model_validate_json(json.dumps(report(name))) for name in ("c1", "c2")}
-    found = [each.what for each in check_resctrl.findings(rendered, NodeReports(read))]
+    found = [each.what for each in resctrl.findings(rendered, NodeReports(read))]
     assert found == [
         f"nodes c[1-2]: resctrl.yaml, {line}"
         for line in (
@@ -344,7 +343,7 @@ class TestFiles:
         assert line.startswith(str(bad))
         assert line.isprintable()
         assert len(line) < 500
-        wrong = [each for each in check_resctrl.findings(rendered, found) if not each.ok]
+        wrong = [each for each in resctrl.findings(rendered, found) if not each.ok]
         assert [each.found for each in wrong] == [line]
 
     def test_a_second_report_of_a_node_is_refused(self, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from slurm_sns.scheduler.observation.observed import Backfill
-from slurm_sns.slurm.option_lists import backfill, words
+from slurm_sns.slurm.site import backfill, words
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ class _Part(BaseModel):
     model_config = ConfigDict(strict=True, frozen=True, extra="ignore")
 
 
-class Cache(_Part):
+class ReportedCache(_Part):
     """A cache that can be partitioned: its ways, and the fewest ways of a mask."""
 
     name: Literal["L3", "L3CODE", "L3DATA", "L2", "L2CODE", "L2DATA"]
@@ -36,7 +36,7 @@ class Cache(_Part):
     least_ways: Number
 
 
-class Group(_Part):
+class ReportedGroup(_Part):
     """A group in the node's tree. `masks` are its ways in the last-level cache, by domain, in hexadecimal digits.
 
     The kind `stray` is a group with our prefix that is no job's: the next layout removes it. `tasks` is how many
@@ -60,10 +60,10 @@ class NodeReport(_Part):
     node: Name
     missing: Annotated[tuple[Text, ...], Field(max_length=8)]
     mount_options: Annotated[tuple[Text, ...], Field(max_length=8)]
-    caches: tuple[Cache, ...]
+    caches: tuple[ReportedCache, ...]
     bandwidth: Mapping[str, object] | None
     closids: Number
-    groups: tuple[Group, ...]
+    groups: tuple[ReportedGroup, ...]
 
 
 @dataclass(frozen=True)

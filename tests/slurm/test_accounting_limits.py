@@ -4,7 +4,7 @@ import pytest
 
 from slurm_sns.errors import SnsError
 from slurm_sns.scheduler.observation.tres_limits import NO_LIMITS, TresLimits
-from slurm_sns.slurm import tres_limits
+from slurm_sns.slurm.accounting import tres_limits
 
 CONFIG = """Configuration data as of 2026-11-22T03:50:13
 AccountingStorageEnforce = associations,limits,qos
@@ -31,7 +31,7 @@ def limits(*, config=CONFIG, partitions=PARTITIONS, qos=QOS, associations=ASSOCI
         known = {"config": config, "partition": partitions, "qos": qos, "associations": associations}
         return next(text for word, text in known.items() if word in words)
 
-    return tres_limits.ask(ask, 10)
+    return tres_limits(ask, 10)
 
 
 def test_a_user_has_the_limits_of_all_his_accounts_and_of_theirs_up_to_the_root() -> None:

@@ -11,7 +11,7 @@ from slurm_sns.errors import BadInput
 from slurm_sns.model import Resources
 from slurm_sns.render.texts import texts
 from slurm_sns.scheduler.observation.observed import ObservedNode
-from slurm_sns.slurm import check, check_files, conf_text
+from slurm_sns.slurm.check import conf_text, files, sns_yaml
 from slurm_sns.slurm.draft import draft
 from slurm_sns.slurm.site import Site, library_of
 
@@ -48,7 +48,7 @@ def slurm_conf(tmp_path: Path) -> Path:
 @pytest.fixture
 def config(tmp_path: Path, slurm_conf: Path):
     """The configuration that `sns draft` makes of the site, its rendered files beside slurm.conf."""
-    words = check_files.site_words(conf_text.read(slurm_conf), tmp_path / "sns")
+    words = files.site_words(conf_text.read(slurm_conf), tmp_path / "sns")
     drafted = yaml.safe_load(draft(site(), words, (), llc_ways=20, bandwidth_gbps=118))
     path = tmp_path / "sns.yaml"
     path.write_text(yaml.safe_dump(drafted | {"paths": {"slurm_dir": str(tmp_path / "sns")}}))
@@ -60,14 +60,14 @@ def config(tmp_path: Path, slurm_conf: Path):
 
 
 def expected(config) -> dict[str, tuple[str, ...]]:
-    return check.expected_options(texts(config, SOURCE)["slurm.conf"])
+    return sns_yaml.expected_options(texts(config, SOURCE)["slurm.conf"])
 
 
 def of_files(config, slurm_conf: Path):
     lines = conf_text.read(slurm_conf)
     return [
-        *check_files.kept_words(config, lines),
-        *check_files.slurm_conf(slurm_conf, lines, config, expected(config)),
+        *files.kept_words(config, lines),
+        *files.slurm_conf(slurm_conf, lines, config, expected(config)),
     ]
 
 
@@ -83,7 +83,7 @@ def edit(finding) -> None:
 
 
 def test_a_draft_of_the_site_is_right_about_the_site(config) -> None:
-    assert [each for each in check.description(config, site()) if not each.ok] == []
+    assert [each for each in sns_yaml.description(config, site()) if not each.ok] == []
     (entry,) = config.nodes
     assert (entry.names, entry.cores, entry.threads_per_core, entry.llc_ways) == ("n[1-2]", 8, 2, 20)
     assert (config.mode, config.partitions, config.default_partition) == ("observe", ("batch",), "batch")
@@ -133,9 +133,9 @@ def test_the_edits_are_undone_by_rule(config, slurm_conf: Path, tmp_path: Path) 
             edit(finding)
     assert slurm_conf.read_text() != SITE
     lines = slurm_conf.read_text().splitlines(keepends=True)
-    ours = (f"{tmp_path}/sns/", f"{check_files.OURS}\n")
+    ours = (f"{tmp_path}/sns/", f"{files.OURS}\n")
     kept = [line for line in lines if ours[0] not in line and not line.endswith(ours[1])]
-    assert "".join(line.removeprefix(check_files.UNUSED) for line in kept) == SITE
+    assert "".join(line.removeprefix(files.UNUSED) for line in kept) == SITE
 
 
 def test_words_that_sns_yaml_does_not_keep_are_named_with_the_setting(config, slurm_conf: Path) -> None:
@@ -153,14 +153,14 @@ def test_nodes_of_one_line_with_different_amounts_are_not_guessed_at(config, slu
 
 
 def test_what_slurmctld_does_not_run_with_yet_needs_a_reconfigure(config) -> None:
-    wrong = [each for each in check.running(config, site(), expected(config)) if not each.ok]
+    wrong = [each for each in sns_yaml.running(config, site(), expected(config)) if not each.ok]
     assert {each.run for each in wrong} == {"scontrol reconfigure"}
     assert {each.what.split()[-1] for each in wrong} == {*expected(config), "n[1-2]"}
     runs = site(
         *(node(name, ways=20, bandwidth_gbps=118) for name in ("n1", "n2")),
         options={name: tuple(word.upper() for word in words) for name, words in expected(config).items()},
     )
-    assert all(each.ok for each in check.running(config, runs, expected(config)))
+    assert all(each.ok for each in sns_yaml.running(config, runs, expected(config)))
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_what_slurmctld_does_not_run_with_yet_needs_a_reconfigure(config) -> Non
     ],
 )
 def test_a_site_that_sns_yaml_does_not_describe_is_found(config, different, what: str) -> None:
-    wrong = [each for each in check.description(config, site(**different)) if not each.ok]
+    wrong = [each for each in sns_yaml.description(config, site(**different)) if not each.ok]
     assert any(what in each.what for each in wrong)
     assert all(each.advice for each in wrong)
 

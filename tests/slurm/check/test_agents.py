@@ -6,9 +6,8 @@ import pytest
 
 from slurm_sns import config as configuration
 from slurm_sns.render.texts import texts
-from slurm_sns.slurm import check, check_agents, check_files
-from slurm_sns.slurm.check_finding import Finding
-from slurm_sns.slurm.conf_text import Line
+from slurm_sns.slurm.check import Finding, agents, files, sns_yaml
+from slurm_sns.slurm.check.conf_text import Line
 
 PATH = Path("/etc/slurm/slurm.conf")
 GOOD = ("ProctrackType=proctrack/cgroup", "TaskPlugin=task/cgroup,task/affinity")
@@ -18,7 +17,7 @@ PATIENT = "BatchStartTimeout=60"
 def told(*slurm_conf: str, cgroup_conf: str = "ConstrainCores=yes", patience: str = PATIENT) -> list[Finding]:
     """What is not simply right."""
     lines = [Line(PATH, text) for text in (*slurm_conf, patience) if text]
-    return [each for each in check_agents.findings(PATH, lines, [Line(PATH, cgroup_conf)]) if not each.is_well]
+    return [each for each in agents.findings(PATH, lines, [Line(PATH, cgroup_conf)]) if not each.is_well]
 
 
 @pytest.mark.parametrize(
@@ -79,7 +78,7 @@ FLAGS = (Line(PATH, "PrologFlags=X11"),)
 
 def test_the_sites_prolog_flags_stay(tmp_path: Path) -> None:
     config = configured(tmp_path, "agents: {controller: ctl}\n")
-    expected = check.expected_options(texts(config, tmp_path / "sns.yaml")["slurm.conf"])
-    assert list(check_files.kept_words(config, FLAGS)) == []
-    (include,) = [each for each in check_files.slurm_conf(PATH, FLAGS, config, expected) if not each.ok]
+    expected = sns_yaml.expected_options(texts(config, tmp_path / "sns.yaml")["slurm.conf"])
+    assert list(files.kept_words(config, FLAGS)) == []
+    (include,) = [each for each in files.slurm_conf(PATH, FLAGS, config, expected) if not each.ok]
     assert include.add.startswith("Include ")

@@ -5,7 +5,7 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from slurm_sns.slurm.slurm_log import quiet
+from slurm_sns.slurm.api import quiet
 
 PYSLURM = SimpleNamespace(api=SimpleNamespace(__file__="api.so"))
 

@@ -4,19 +4,13 @@ There are two parts, in the order in which an admin repairs them: `description` 
 site, `running` checks what slurmctld runs with after the rendered files are included.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
-
-from ClusterShell.NodeSet import NodeSet
+from collections.abc import Iterator, Mapping
 
 from slurm_sns.config import Config
 from slurm_sns.config.settings import Nodes
 from slurm_sns.scheduler.observation.observed import ObservedNode
-from slurm_sns.slurm.check_finding import Finding
+from slurm_sns.slurm.check import RECONFIGURE, Finding, merged
 from slurm_sns.slurm.site import Site
-
-#: Makes slurmctld and the slurmds read their files again, plugins included (Slurm 23.11 and later).
-RECONFIGURE = "scontrol reconfigure"
 
 
 def expected_options(fragment: str) -> dict[str, tuple[str, ...]]:
@@ -104,16 +98,6 @@ def _gres(node: ObservedNode, said: Nodes) -> Finding:
     found = f"{runs.ways} ways, {runs.bandwidth_gbps} GB/s"
     wanted = f"{said.llc_ways} ways, {said.bandwidth_gbps} GB/s"
     return Finding(found == wanted, "slurmctld runs with NODES", found, wanted, run=RECONFIGURE)
-
-
-def merged(of_nodes: Iterable[tuple[str, Finding]]) -> Iterator[Finding]:
-    """Merge equal findings of several nodes into one, because a cluster has thousands of nodes."""
-    names: dict[Finding, list[str]] = {}
-    for name, finding in of_nodes:
-        names.setdefault(finding, []).append(name)
-    for finding, alike in names.items():
-        nodes = f"node{'s' if len(alike) > 1 else ''} {NodeSet.fromlist(alike)}"
-        yield replace(finding, what=finding.what.replace("NODES", nodes))
 
 
 def _described(config: Config) -> dict[str, Nodes]:

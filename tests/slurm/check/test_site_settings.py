@@ -11,9 +11,8 @@ from sites import small_site
 from slurm_sns import config as configuration
 from slurm_sns.model import Resources
 from slurm_sns.scheduler.observation.observed import ObservedNode, ObservedPartition, PreemptionRules
-from slurm_sns.slurm import check_site, conf_text
 from slurm_sns.slurm import site as reading
-from slurm_sns.slurm.check_finding import Finding
+from slurm_sns.slurm.check import Finding, conf_text, site_settings
 from slurm_sns.slurm.site import Site, SitePartition, federation_of
 
 BATCH = SitePartition(ObservedPartition("batch", preempt_mode="REQUEUE"))
@@ -50,7 +49,7 @@ def config(tmp_path: Path):
 
 def told(config, of: Site) -> list[Finding]:
     """What is not simply right."""
-    return [each for each in check_site.rules(config, of) if not each.is_well]
+    return [each for each in site_settings.rules(config, of) if not each.is_well]
 
 
 def test_of_a_site_that_lets_jobs_share_nodes_nothing_is_to_be_said(config) -> None:
@@ -119,9 +118,9 @@ def test_what_has_a_price_is_a_warning_that_names_it(config, more, found: str) -
 def test_several_controllers_are_a_warning_because_we_run_on_one(tmp_path: Path) -> None:
     path = tmp_path / "slurm.conf"
     path.write_text("ClusterName=site\nSlurmctldHost=a\n")
-    assert check_site.controllers(conf_text.read(path)).is_well
+    assert site_settings.controllers(conf_text.read(path)).is_well
     path.write_text("ClusterName=site\nSlurmctldHost=a\nslurmctldhost=b(10.0.0.2)\n")
-    warning = check_site.controllers(conf_text.read(path))
+    warning = site_settings.controllers(conf_text.read(path))
     assert (warning.ok, warning.warning, warning.found) == (True, True, "a, b(10.0.0.2)")
 
 
