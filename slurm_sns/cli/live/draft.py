@@ -16,7 +16,7 @@ def draft(
     bandwidth_gbps: Annotated[int, typer.Option(min=0, max=100_000, help="GB/s of each node; 0: not managed.")] = 0,
 ) -> None:
     """Print a first sns.yaml, from the running Slurm and its slurm.conf: read it, change it, put it into /etc/slurm."""
-    from slurm_sns.config.settings import Paths
+    from slurm_sns.config.settings import PathsSection
     from slurm_sns.slurm.api import configuration_path
     from slurm_sns.slurm.check import conf_text
     from slurm_sns.slurm.check.files import site_words
@@ -24,7 +24,7 @@ def draft(
     from slurm_sns.slurm.site import read_site
 
     site = read_site()
-    words = site_words(conf_text.read(configuration_path()), Paths().slurm_dir)
+    words = site_words(conf_text.read(configuration_path()), PathsSection().slurm_dir)
     print(text(site, words, partition or (), llc_ways=llc_ways, bandwidth_gbps=bandwidth_gbps), end="")
 
 

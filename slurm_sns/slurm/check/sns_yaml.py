@@ -6,8 +6,7 @@ site, `running` checks what slurmctld runs with after the rendered files are inc
 
 from collections.abc import Iterator, Mapping
 
-from slurm_sns.config import Config
-from slurm_sns.config.settings import Nodes
+from slurm_sns.config import Config, NodeEntry
 from slurm_sns.scheduler.observation.observed import ObservedNode
 from slurm_sns.slurm.check import RECONFIGURE, Finding, merged
 from slurm_sns.slurm.site import Site
@@ -86,19 +85,19 @@ def _nodes(config: Config, site: Site) -> Iterator[tuple[str, Finding]]:
             yield name, _shape(managed[name], described[name])
 
 
-def _shape(node: ObservedNode, said: Nodes) -> Finding:
+def _shape(node: ObservedNode, said: NodeEntry) -> Finding:
     runs = node.capacity
     found, wanted = f"{said.cores} cores, {said.memory_mb} MiB", f"{runs.cores} cores, {runs.memory_mb} MiB"
     advice = f"sns.yaml, nodes, {said.names}: cores: {runs.cores}, memory_mb: {runs.memory_mb}"
     return Finding(found == wanted, "NODES as sns.yaml says", found, wanted, advice=advice)
 
 
-def _gres(node: ObservedNode, said: Nodes) -> Finding:
+def _gres(node: ObservedNode, said: NodeEntry) -> Finding:
     runs = node.capacity
     found = f"{runs.ways} ways, {runs.bandwidth_gbps} GB/s"
     wanted = f"{said.llc_ways} ways, {said.bandwidth_gbps} GB/s"
     return Finding(found == wanted, "slurmctld runs with NODES", found, wanted, run=RECONFIGURE)
 
 
-def _described(config: Config) -> dict[str, Nodes]:
+def _described(config: Config) -> dict[str, NodeEntry]:
     return {name: nodes for nodes in config.nodes for name in nodes.node_names}
