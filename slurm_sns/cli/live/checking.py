@@ -90,9 +90,7 @@ def _findings(settings: "configuration.Config", source: Path, reports: list[Path
     yield from installation.directories(settings, source)
     yield from installation.daemons(settings)
     if settings.agents.controller is not None:
-        from slurm_sns.cli.live import agent_installation
-
-        yield from agent_installation.findings(settings)
+        yield from installation.agents(settings)
 
 
 def _ask() -> "tuple[Site | None, Finding]":

@@ -6,7 +6,7 @@ import pytest
 from default_settings import SETTINGS
 
 from slurm_sns import config as configuration
-from slurm_sns.cli.live import agents
+from slurm_sns.cli.live import parts
 from slurm_sns.errors import SnsError
 from slurm_sns.scheduler.ports import NO_AGENTS
 from slurm_sns.wire.grants import verified
@@ -36,13 +36,13 @@ def write_config(tmp_path):
 
 
 def test_without_a_controller_there_are_no_agents_and_no_grants(write_config) -> None:
-    assert agents.hub_and_sign(write_config(), print) is None
+    assert parts.hub_and_sign(write_config(), print) is None
 
 
 def test_grants_are_signed_with_the_key_file_as_it_is_now(write_config, tmp_path) -> None:
     key_file = tmp_path / "sns.key"
     config = write_config(f"controller: localhost, port: 6830, key_file: {key_file}")
-    _, sign = agents.hub_and_sign(config, print)
+    _, sign = parts.hub_and_sign(config, print)
     with pytest.raises(SnsError, match=r"sns.key.*sns key new makes one"):
         sign(GRANT)
     key_file.touch(mode=0o600)
@@ -52,7 +52,7 @@ def test_grants_are_signed_with_the_key_file_as_it_is_now(write_config, tmp_path
 
 
 def test_learning_follows_the_settings(write_config) -> None:
-    rules = agents.rules(write_config())
+    rules = parts.rules(write_config())
     assert (rules.explore, rules.limit(8), rules.limit(1)) == (True, 4, 1)
     assert (rules.exploration.min_cores_per_node, rules.exploration.saturation) == (3, 0.1)
     assert (rules.drift.threshold, rules.drift.patience) == (0.2, 4)
@@ -70,5 +70,5 @@ def test_learning_follows_the_settings(write_config) -> None:
     ],
 )
 def test_profiles_are_learnt_where_jobs_are_placed_by_profiles(write_config, more: str, learns: bool) -> None:
-    found = agents.learner(write_config(more=more), NO_AGENTS, SETTINGS, print)
+    found = parts.learner(write_config(more=more), NO_AGENTS, SETTINGS, print)
     assert (found is not None) == learns
