@@ -9,8 +9,8 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from slurm_sns.config import Config, Nodes, grammar, load
-from slurm_sns.config.settings import Section, Settings
+from slurm_sns.config import Config, NodeEntry, grammar, load
+from slurm_sns.config.settings import Section, SnsYaml
 from slurm_sns.errors import BadInput
 from slurm_sns.package_files import shared_path
 from slurm_sns.policies.matching.parameters import MatchingParameters
@@ -270,7 +270,7 @@ WRONG_FILES = {
 
 
 def test_the_schema_names_the_policies_of_a_cluster_only() -> None:
-    policies = Settings.model_json_schema()["properties"]["policy"]["enum"]
+    policies = SnsYaml.model_json_schema()["properties"]["policy"]["enum"]
 
     assert policies == list(live_policies())
     assert "max-jobs" in policies
@@ -323,7 +323,7 @@ class TestTheDocumentedFile:
 
     @pytest.mark.parametrize(
         ("present", "value", "default"),
-        [pytest.param(*rest, id=name) for name, *rest in settings_in(Settings, content)],
+        [pytest.param(*rest, id=name) for name, *rest in settings_in(SnsYaml, content)],
     )
     def test_it_names_every_setting_with_its_default(self, present: bool, value: Any, default: Any) -> None:
         assert present
@@ -333,8 +333,8 @@ class TestTheDocumentedFile:
 
     def test_it_names_every_setting_of_a_node(self) -> None:
         entry = self.content["nodes"][0]
-        assert set(entry) == set(Nodes.model_fields)
-        defaults = {name: field.default for name, field in Nodes.model_fields.items() if not field.is_required()}
+        assert set(entry) == set(NodeEntry.model_fields)
+        defaults = {name: field.default for name, field in NodeEntry.model_fields.items() if not field.is_required()}
         assert {name: entry[name] for name in defaults} == defaults
 
     def test_each_setting_is_explained(self) -> None:
@@ -362,7 +362,7 @@ ANYTHING = st.recursive(
 def mutated(draw: st.DrawFn) -> Any:
     """The mini cluster's configuration with up to three places replaced, removed or added."""
     content = yaml.safe_load(MINI_CLUSTER.read_text())
-    names = sorted({*Settings.model_fields, *WHOLE["nodes"][0], "shares", "url", "user", "interval_s"})
+    names = sorted({*SnsYaml.model_fields, *WHOLE["nodes"][0], "shares", "url", "user", "interval_s"})
     for _ in range(draw(st.integers(1, 3))):
         place = content
         while isinstance(place, dict | list) and place and draw(st.booleans()):

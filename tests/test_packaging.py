@@ -15,7 +15,7 @@ import pytest
 from slurm_sns.cli.manual import files
 from slurm_sns.config import load
 from slurm_sns.render.texts import texts
-from slurm_sns.store.migrations import NEWEST
+from slurm_sns.store.schema import VERSION
 
 CHECKOUT = Path(__file__).parents[1]
 
@@ -72,10 +72,10 @@ def test_it_runs_from_the_wheel_alone(installed: Path, environment: dict[str, st
 
 
 def test_a_database_is_made_from_the_wheel_alone(installed: Path, environment: dict[str, str], tmp_path: Path) -> None:
-    program = "from slurm_sns.store.schema import open_store; open_store('sqlite:///sns.db')"
+    program = "from slurm_sns.store.database import open_store; open_store('sqlite:///sns.db')"
     run(installed / "python", "-c", program, cwd=tmp_path, env=environment)
     with closing(sqlite3.connect(tmp_path / "sns.db")) as database:
-        assert database.execute("SELECT version_num FROM alembic_version").fetchall() == [(NEWEST,)]
+        assert database.execute("SELECT version FROM schema_version").fetchall() == [(VERSION,)]
 
 
 @pytest.mark.parametrize("folder", ["conf", "plugins"])

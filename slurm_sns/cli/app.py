@@ -3,7 +3,7 @@
 import typer
 
 from slurm_sns import __version__
-from slurm_sns.cli.live import agent, asking, checking, control, daemons, draft, key, node, profile, render
+from slurm_sns.cli.live import agent, asking, checking, control, daemons, key, node, profile, site_files
 from slurm_sns.cli.offline import reproduce, simulate, workload
 
 _HELP = "Place Slurm jobs by Max-Jobs matching. The same decisions run live and on traces."
@@ -41,12 +41,12 @@ app.command("explain", rich_help_panel=_ASK)(asking.explain)
 app.command("release", rich_help_panel=_ASK)(control.release)
 app.command("scheduler", rich_help_panel=_RUN)(daemons.scheduler)
 app.command("watchdog", rich_help_panel=_RUN)(daemons.watchdog)
-app.command("draft", rich_help_panel=_RUN)(draft.draft)
+app.command("draft", rich_help_panel=_RUN)(site_files.draft)
 app.command("check", rich_help_panel=_RUN)(checking.check)
-app.command("render", rich_help_panel=_RUN)(render.render)
+app.command("render", rich_help_panel=_RUN)(site_files.render)
 app.command("disable", rich_help_panel=_RUN)(control.disable)
 app.command("enable", rich_help_panel=_RUN)(control.enable)
-app.command("sources", rich_help_panel=_RUN)(draft.sources)
+app.command("sources", rich_help_panel=_RUN)(site_files.sources)
 app.command("simulate", rich_help_panel=_OFFLINE)(simulate.simulate)
 app.command("reproduce", rich_help_panel=_OFFLINE)(reproduce.reproduce)
 app.command("workload", rich_help_panel=_OFFLINE)(workload.workload)

@@ -5,30 +5,34 @@ take.
 """
 
 import json
+from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Self, TypeVar
 
 from pydantic import ValidationError, model_validator
+from pydantic_core import PydanticCustomError
 
-from slurm_sns.config import checks, grammar, problems, yaml_text
+from slurm_sns.closids import FEWEST, KEPT
+from slurm_sns.config import grammar, problems, yaml_text
 from slurm_sns.config.policy_settings import parameters_from
-from slurm_sns.config.settings import Matching, Nodes, Paths, Scheduler, Settings, Slurm, Store, Submit
+from slurm_sns.config.settings import NodeEntry, SnsYaml
 from slurm_sns.errors import BadInput
 from slurm_sns.policies.base import Policy
 from slurm_sns.policies.registry import specification
-from slurm_sns.submit.table import FilterTable
+from slurm_sns.submit.table import FilterTable, NodeShape, first_lease_s
 
-__all__ = ["Config", "Matching", "Nodes", "Paths", "Scheduler", "Slurm", "Store", "Submit", "load"]
+__all__ = ["Config", "NodeEntry", "load"]
 
 _Parameters = TypeVar("_Parameters")
 
 
-class Config(Settings):
+class Config(SnsYaml):
     """A configuration whose settings also agree with each other."""
 
     @model_validator(mode="after")
     def _agree(self) -> Self:
-        checks.check(self)
+        _check(self)
         return self
 
     @property
@@ -49,7 +53,7 @@ class Config(Settings):
         """The table by which the submit filter decides."""
         return FilterTable(
             mode=self.mode,
-            partitions={partition: checks.shapes(self, partition) for partition in self.partitions},
+            partitions={partition: _shapes(self, partition) for partition in self.partitions},
             default_partition=self.default_partition or "",
             heuristics=grammar.HEURISTICS,
             default_memory_per_cpu_mb=self.slurm.memory_per_cpu_mb or 0,
@@ -76,3 +80,95 @@ def load(path: Path) -> Config:
     except ValidationError as problem:
         raise BadInput(problems.describe(problem, Config, path, lines)) from None
     return config
+
+
+def _check(settings: SnsYaml) -> None:
+    """Refuse settings that contradict each other.
+
+    Raises:
+        PydanticCustomError: of the kind "contradiction"; its context holds the key (`where`) and the `words`.
+    """
+    _no_repeats(settings.partitions, ("partitions",))
+    _no_repeats(settings.matching.portfolio, ("matching", "portfolio"))
+    _no_repeats(tuple(map(str, settings.sns.scales)), ("sns", "scales"))
+    if 1 not in settings.sns.scales:
+        _refuse(("sns", "scales"), f"{list(settings.sns.scales)} lacks 1; valid: 1 and others, such as [1, 2, 4, 8]")
+    _nodes_once(settings)
+    _closids_are_for_jobs(settings)
+    _partitions_have_nodes(settings)
+    scheduler = settings.scheduler
+    if scheduler.heartbeat_timeout_s < 2 * scheduler.interval_s:
+        _refuse(
+            ("scheduler", "heartbeat_timeout_s"),
+            f"{scheduler.heartbeat_timeout_s} is too short; valid: twice interval_s ({scheduler.interval_s:g}) or more",
+        )
+    least_lease_s = 2 * first_lease_s(scheduler.heartbeat_timeout_s)
+    if scheduler.gate_lease_s < least_lease_s:
+        _refuse(
+            ("scheduler", "gate_lease_s"),
+            f"{scheduler.gate_lease_s} is too short; valid: at least {least_lease_s}, twice the first lease, which is "
+            f"twice heartbeat_timeout_s ({scheduler.heartbeat_timeout_s}) or 60",
+        )
+    if scheduler.backoff_max_s < scheduler.backoff_s:
+        _refuse(
+            ("scheduler", "backoff_max_s"),
+            f"{scheduler.backoff_max_s} is too short; valid: at least backoff_s ({scheduler.backoff_s})",
+        )
+
+
+def _shapes(settings: SnsYaml, partition: str) -> tuple[NodeShape, ...]:
+    """The shapes of a partition's nodes, largest first, with how many nodes have each."""
+    counts: Counter[tuple[int, int, int]] = Counter()
+    for nodes in settings.nodes:
+        if partition in nodes.partitions:
+            counts[nodes.cores, nodes.cores * nodes.threads_per_core, nodes.memory_mb] += len(nodes.node_names)
+    return tuple(sorted((NodeShape(*shape, count) for shape, count in counts.items()), reverse=True))
+
+
+def _nodes_once(settings: SnsYaml) -> None:
+    owners: dict[str, int] = {}
+    for index, nodes in enumerate(settings.nodes):
+        for name in nodes.node_names:
+            if name in owners:
+                _refuse(
+                    ("nodes", index, "names"),
+                    f"node {name} is also in nodes[{owners[name]}]; valid: each node in one entry",
+                )
+            owners[name] = index
+
+
+def _closids_are_for_jobs(settings: SnsYaml) -> None:
+    for index, nodes in enumerate(settings.nodes):
+        if nodes.closids and not nodes.llc_ways:
+            _refuse(
+                ("nodes", index, "closids"),
+                f"{nodes.closids} without llc_ways: only jobs with cache ways are counted; valid: 0, or also llc_ways",
+            )
+        if 0 < nodes.closids < FEWEST:
+            _refuse(
+                ("nodes", index, "closids"),
+                f"{nodes.closids} leaves none for jobs: the root group and the group of the jobs without ways have "
+                f"{KEPT}; valid: {FEWEST} or more, 0 for no limit",
+            )
+
+
+def _partitions_have_nodes(settings: SnsYaml) -> None:
+    managed = ", ".join(settings.partitions)
+    for index, nodes in enumerate(settings.nodes):
+        _no_repeats(nodes.partitions, ("nodes", index, "partitions"))
+        for partition in nodes.partitions:
+            if partition not in settings.partitions:
+                _refuse(("nodes", index, "partitions"), f"partition '{partition}' is not managed; valid: {managed}")
+    for index, partition in enumerate(settings.partitions):
+        if not any(partition in nodes.partitions for nodes in settings.nodes):
+            _refuse(("partitions", index), f"partition '{partition}' has no nodes; valid: a partition that nodes name")
+
+
+def _no_repeats(names: Iterable[str], where: tuple[str | int, ...]) -> None:
+    for name, count in Counter(names).items():
+        if count > 1:
+            _refuse(where, f"'{name}' is given {count} times; valid: each once")
+
+
+def _refuse(where: tuple[str | int, ...], words: str) -> None:
+    raise PydanticCustomError("contradiction", "{words}", {"where": where, "words": words})

@@ -22,7 +22,7 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-class Nodes(Section):
+class NodeEntry(Section):
     """Nodes that are alike. `cores` are Slurm cores, `memory_mb` is RealMemory in MiB."""
 
     names: grammar.NodeList
@@ -46,7 +46,7 @@ class Nodes(Section):
         return {name: amount for name, amount in amounts.items() if amount}
 
 
-class Matching(section_of_policies("matching", Section)):  # type: ignore[misc]  # made from the specifications
+class MatchingSection(section_of_policies("matching", Section)):  # type: ignore[misc]  # made from the specifications
     """How a cycle matches jobs to nodes, and in which order it takes them."""
 
     age_limit_s: Annotated[int, Field(ge=1, le=31_536_000)] = 21_600
@@ -54,20 +54,20 @@ class Matching(section_of_policies("matching", Section)):  # type: ignore[misc] 
     shares: grammar.Shares = Field(default_factory=dict)
 
 
-class SpreadNShare(section_of_policies("sns", Section)):  # type: ignore[misc]  # made from the specifications
+class SpreadNShareSection(section_of_policies("sns", Section)):  # type: ignore[misc]  # made from the specifications
     """How jobs with a program's profile are spread and share nodes: the policies sns and combined."""
 
     program: grammar.ProgramTemplate = "{name}"
     unmanaged_gbps_per_core: Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)] = 1.0
 
 
-class Submit(Section):
+class SubmitSection(Section):
     """What the submit filter does beside gating jobs."""
 
     tells_users: bool = False
 
 
-class Scheduler(Section):
+class SchedulerSection(Section):
     """How often the scheduler works, how long gates stand, and what is done when Slurm does not start a placed job."""
 
     interval_s: Seconds = 1.0
@@ -78,7 +78,7 @@ class Scheduler(Section):
     backoff_max_s: Annotated[int, Field(ge=1, le=86_400)] = 300
 
 
-class Slurm(Section):
+class SlurmSection(Section):
     """The site's own Slurm settings that the rendered files must keep."""
 
     user: grammar.User = "slurm"
@@ -91,7 +91,7 @@ class Slurm(Section):
     spank_plugin: grammar.PluginFile = "sns.so"
 
 
-class Paths(Section):
+class PathsSection(Section):
     """Directories and commands on the controller."""
 
     state_dir: grammar.AbsolutePath = Path("/var/lib/sns")
@@ -115,7 +115,7 @@ class Paths(Section):
         return self.state_dir / "disabled"
 
 
-class Agents(Section):
+class AgentsSection(Section):
     """The agents on the nodes: how they reach the scheduler, and what they do."""
 
     controller: grammar.HostName | None = None
@@ -136,7 +136,7 @@ class Agents(Section):
         return self.run_dir / "agent.sock"
 
 
-class Learning(Section):
+class LearningSection(Section):
     """How the scheduler learns the profiles of programs from what the agents measure."""
 
     explore: bool = False
@@ -147,7 +147,7 @@ class Learning(Section):
     drift_runs: Annotated[int, Field(ge=1, le=1000)] = 3
 
 
-class Store(Section):
+class StoreSection(Section):
     """Where decisions and history are kept, and for how long."""
 
     url: Annotated[grammar.DatabaseUrl | None, Field(repr=False)] = None
@@ -155,21 +155,21 @@ class Store(Section):
     keep_snapshots: Annotated[int, Field(ge=0, le=1_000_000)] = 500
 
 
-class Settings(with_policies_own_sections(Section, "matching", "sns")):  # type: ignore[misc]  # as above
+class SnsYaml(with_policies_own_sections(Section, "matching", "sns")):  # type: ignore[misc]  # as above
     """All of sns.yaml, each setting valid by itself; `Config` also checks the settings against each other."""
 
     mode: Literal["observe", "advise", "enforce"] = "observe"
     policy: grammar.PolicyName = "max-jobs"
     partitions: Annotated[tuple[grammar.Name, ...], Field(min_length=1)]
     default_partition: grammar.Name | None = None
-    nodes: Annotated[tuple[Nodes, ...], Field(min_length=1)]
-    matching: Matching = Matching()
-    sns: SpreadNShare = SpreadNShare()
-    submit: Submit = Submit()
-    scheduler: Scheduler = Scheduler()
-    slurm: Slurm = Slurm()
-    paths: Paths = Paths()
-    agents: Agents = Agents()
-    learning: Learning = Learning()
-    store: Store = Store()
+    nodes: Annotated[tuple[NodeEntry, ...], Field(min_length=1)]
+    matching: MatchingSection = MatchingSection()
+    sns: SpreadNShareSection = SpreadNShareSection()
+    submit: SubmitSection = SubmitSection()
+    scheduler: SchedulerSection = SchedulerSection()
+    slurm: SlurmSection = SlurmSection()
+    paths: PathsSection = PathsSection()
+    agents: AgentsSection = AgentsSection()
+    learning: LearningSection = LearningSection()
+    store: StoreSection = StoreSection()
     log_level: Literal["debug", "info", "warning", "error"] = "info"

@@ -1,13 +1,13 @@
 """What the nodes of each type are to have in resctrl, from sns.yaml: groups, their limits, mount options. Pure.
 
 A node type is an entry of `nodes`. What only the machine knows is not in it: where the masks are, how many CLOSIDs
-there are in all, what MB values mean. `sns check` compares the two (slurm/check_resctrl.py).
+there are in all, what MB values mean. `sns check` compares the two (slurm/check/resctrl.py).
 """
 
 from dataclasses import dataclass
 
 from slurm_sns.closids import KEPT, closids_for_jobs
-from slurm_sns.config import Config, Nodes
+from slurm_sns.config import Config, NodeEntry
 from slurm_sns.policies.profile import FEWEST_WAYS
 from slurm_sns.policies.sns.parameters import SnsParameters
 
@@ -25,7 +25,7 @@ class NodeType:
     one on each core, and no machine has so many CLOSIDs.
     """
 
-    nodes: Nodes
+    nodes: NodeEntry
     shared_ways: int | None
     job_ways: int | None
     bandwidth_gbps: int | None
@@ -48,7 +48,7 @@ def node_types(config: Config) -> list[NodeType]:
     return [_node_type(nodes, shared_ways) for nodes in config.nodes]
 
 
-def _node_type(nodes: Nodes, shared_ways: int) -> NodeType:
+def _node_type(nodes: NodeEntry, shared_ways: int) -> NodeType:
     shared = min(shared_ways, nodes.llc_ways)
     left = nodes.llc_ways - shared
     # A job with profile has a core at least, and FEWEST_WAYS where there are ways. A node without either has no groups.

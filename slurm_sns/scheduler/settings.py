@@ -1,9 +1,7 @@
-"""The live scheduler's settings from sns.yaml."""
+"""The live scheduler's settings from sns.yaml, which has their defaults (config.settings)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-
-from slurm_sns.policies.specification import DEFAULT_QUEUE_DEPTH
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,16 +13,16 @@ class Settings:
     node that is not named has no limit, and without any name no CLOSIDs are counted.
     """
 
-    mode: str = "enforce"
-    partitions: frozenset[str] = frozenset()
-    queue_depth: int = DEFAULT_QUEUE_DEPTH
-    age_limit_s: int | None = 21600
-    withhold_limit_s: float | None = 1800.0
-    place_timeout_s: float = 10.0
-    heartbeat_timeout_s: float = 15.0
-    gate_lease_s: float = 7200.0
-    backoff_s: float = 5.0
-    backoff_max_s: float = 300.0
-    shares: Mapping[str, float] | None = None
-    unmanaged_gbps_per_core: float = 0.0
-    closids: Mapping[str, int] = field(default_factory=dict)
+    mode: str
+    partitions: frozenset[str]
+    queue_depth: int
+    age_limit_s: int | None
+    withhold_limit_s: float | None
+    place_timeout_s: float
+    heartbeat_timeout_s: float
+    gate_lease_s: float
+    backoff_s: float
+    backoff_max_s: float
+    shares: Mapping[str, float] | None
+    unmanaged_gbps_per_core: float
+    closids: Mapping[str, int]

@@ -5,16 +5,16 @@ sacctmgr, with a timeout. Until the next answer arrives, the last one stays in f
 slurmdbd is down; a changed limit is known here after a minute. Before the first answer, every limit counts as set.
 """
 
+import re
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from slurm_sns.errors import SnsError
 from slurm_sns.log import Log, Outage
-from slurm_sns.scheduler.observation import UNKNOWN, TresLimits
-from slurm_sns.slurm import translate, tres_limits
-from slurm_sns.slurm.commands import run
+from slurm_sns.scheduler.observation import NO_LIMITS, UNKNOWN, TresLimits
+from slurm_sns.slurm.api import run
 
 #: The numbers change only when an admin changes them, so once a minute is enough. After no answer we ask again sooner.
 ASKED_EVERY_S = 60.0
@@ -26,6 +26,21 @@ TIMEOUT_S = 10.0
 
 _SHOW_QOS = ("sacctmgr", "-nP", "show", "qos", "format=name,priority,flags,preempt,preemptmode")
 _SHOW_SHARES = ("sacctmgr", "-nP", "show", "associations", "format=account,user,share")
+
+#: Every limit on a TRES that an association or a QOS can have (sacctmgr(1)).
+_ASSOCIATION_LIMITS = "grptres,grptresmins,grptresrunmins,maxtres,maxtrespernode,maxtresmins"
+_QOS_LIMITS = f"{_ASSOCIATION_LIMITS},maxtrespu,maxtrespa,mintres,maxtresrunminspu,maxtresrunminspa"
+
+_SHOW_CONFIG = ("scontrol", "show", "config")
+_SHOW_PARTITIONS = ("scontrol", "-a", "show", "partition", "-o")
+_SHOW_QOS_LIMITS = ("sacctmgr", "-nP", "show", "qos", f"format=name,{_QOS_LIMITS}")
+_SHOW_LIMITS = (
+    *("sacctmgr", "-nP", "show", "associations"),
+    f"format=cluster,account,parentname,user,{_ASSOCIATION_LIMITS}",
+)
+
+Names = frozenset[str]
+_NAME = re.compile(r"[a-z]+(/[^\s,|=]+)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +54,7 @@ class AccountingValues:
     qos_preempts: tuple[tuple[str, frozenset[str]], ...] | None = None
 
 
-class Accounting:
+class AccountingDatabase:
     """The last known numbers. Shares of accounts are only asked for with `with_shares`. For one caller's thread."""
 
     def __init__(self, log: Log, *, with_shares: bool, ask: Callable[..., str] = run) -> None:
@@ -66,7 +81,7 @@ class Accounting:
     def _learn(self) -> None:
         try:
             # The limits first: at a site without slurmdbd none are enforced, and slurmctld alone tells us that.
-            self._known = replace(self._known, tres_limits=tres_limits.ask(self._ask, TIMEOUT_S))
+            self._known = replace(self._known, tres_limits=tres_limits(self._ask, TIMEOUT_S))
             qos = self._ask(*_SHOW_QOS, timeout_s=TIMEOUT_S)
             shares = account_shares(self._ask(*_SHOW_SHARES, timeout_s=TIMEOUT_S)) if self._with_shares else ()
         except SnsError as problem:
@@ -74,11 +89,11 @@ class Accounting:
             self._ask_after_s = time.monotonic() + ASKED_AGAIN_S
             return
         self._known = AccountingValues(
-            translate.qos_priorities(qos),
-            translate.qos_freedoms(qos),
+            qos_priorities(qos),
+            qos_freedoms(qos),
             shares,
             self._known.tres_limits,
-            translate.qos_preempts(qos),
+            qos_preempts(qos),
         )
         self._silence.over(time.monotonic())
         self._ask_after_s = time.monotonic() + ASKED_EVERY_S
@@ -92,3 +107,139 @@ def account_shares(text: str) -> tuple[tuple[str, float], ...]:
     rows = [line.split("|") for line in text.splitlines() if line.count("|") == 2]
     own = [(account, share) for account, user, share in rows if not user]
     return tuple(sorted((account, float(share) if share.isdigit() else 1.0) for account, share in own))
+
+
+def qos_priorities(text: str) -> tuple[tuple[str, int], ...]:
+    """The priority of each QOS, sorted by name, from sacctmgr's `name|priority|flags|preempt|preemptmode` lines.
+
+    pyslurm shows no priority of a QOS.
+    """
+    return tuple(sorted((name, int(priority)) for name, priority, *_ in _qos_rows(text) if priority.isdigit()))
+
+
+def qos_freedoms(text: str) -> tuple[tuple[str, frozenset[str]], ...]:
+    """The flags of each QOS that has any, sorted by name, from the same lines."""
+    return tuple(sorted((name, frozenset(flags.split(","))) for name, _, flags, *_ in _qos_rows(text) if flags))
+
+
+def qos_preempts(text: str) -> tuple[tuple[str, frozenset[str]], ...]:
+    """The QOS that each QOS may preempt, sorted by name, from the same lines; QOS that preempt none are left out.
+
+    With the mode WITHIN a QOS may also preempt its own jobs.
+    """
+    found = ((name, _preempted(name, names, mode)) for name, _, _, names, mode in _qos_rows(text))
+    return tuple(sorted((name, preempted) for name, preempted in found if preempted))
+
+
+def _preempted(name: str, names: str, mode: str) -> frozenset[str]:
+    own = (name,) if "within" in mode.lower().split(",") else ()
+    return frozenset(filter(None, (*names.split(","), *own)))
+
+
+def _qos_rows(text: str) -> list[list[str]]:
+    return [line.rsplit("|", 4) for line in text.splitlines() if line.count("|") >= 4]
+
+
+def tres_limits(ask_slurm: Callable[..., str], timeout_s: float) -> TresLimits:
+    """Which TRES are limited now, and for whom. slurmdbd is asked only if slurmctld enforces limits.
+
+    Only names matter, not amounts. Slurm computes `billing` from other TRES with the partitions' TRESBillingWeights, so
+    a limit of `billing` counts as a limit of those.
+
+    Raises:
+        SnsError: Slurm does not answer, or its answer has a line of an unknown form.
+    """
+    config = _settings(ask_slurm(*_SHOW_CONFIG, timeout_s=timeout_s))
+    if not {"limits", "safe", "all"} & set(_value(config, "AccountingStorageEnforce").lower().split(",")):
+        return NO_LIMITS
+    partitions = [_settings_of_line(line) for line in ask_slurm(*_SHOW_PARTITIONS, timeout_s=timeout_s).splitlines()]
+    billed = frozenset[str]().union(*map(_billed, partitions))
+    of_qos = _of_qos(ask_slurm(*_SHOW_QOS_LIMITS, timeout_s=timeout_s), billed)
+    associations = ask_slurm(*_SHOW_LIMITS, timeout_s=timeout_s)
+    return TresLimits(
+        of_users=_of_users(associations, _value(config, "ClusterName").lower(), billed),
+        of_qos=of_qos,
+        of_partitions={
+            _value(each, "PartitionName"): of_qos.get(each.get("QoS", ""), frozenset()) for each in partitions if each
+        },
+    )
+
+
+def _settings(text: str) -> Mapping[str, str]:
+    """The `Name = value` lines of a text as name -> value."""
+    found = (line.split("=", 1) for line in text.splitlines() if "=" in line)
+    return {name.strip(): value.strip() for name, value in found}
+
+
+def _settings_of_line(line: str) -> Mapping[str, str]:
+    """The words of `Name=value Name=value` as name -> value."""
+    return dict(word.split("=", 1) for word in line.split() if "=" in word)
+
+
+def _value(settings: Mapping[str, str], name: str) -> str:
+    if name not in settings:
+        raise SnsError(f"scontrol shows no {name}")
+    return settings[name]
+
+
+def _billed(partition: Mapping[str, str]) -> Names:
+    """The TRES that a partition computes `billing` from."""
+    weights = partition.get("TRESBillingWeights", "")
+    return frozenset(word.split("=")[0].lower() for word in weights.split(",") if "=" in word)
+
+
+def _of_qos(text: str, billed: Names) -> dict[str, Names]:
+    rows = _rows(text, 1 + len(_QOS_LIMITS.split(",")))
+    return {name: _limited(limits, billed) for name, *limits in rows}
+
+
+def _of_users(text: str, cluster: str, billed: Names) -> dict[str, Names]:
+    """The TRES that are limited for each user in any of their accounts.
+
+    A user is left out if one of these accounts, or one above it, is not shown.
+    """
+    rows = [row[1:] for row in _rows(text, 4 + len(_ASSOCIATION_LIMITS.split(","))) if row[0] == cluster]
+    accounts = {account: (parent, _limited(own, billed)) for account, parent, user, *own in rows if not user}
+    found: dict[str, Names] = {}
+    unclear = set()
+    for account, _, user, *own in rows:
+        if not user:
+            continue
+        try:
+            inherited = frozenset[str]().union(*_chain(account, accounts))
+        except KeyError:
+            unclear.add(user)
+            continue
+        found[user] = found.get(user, frozenset()) | inherited | _limited(own, billed)
+    return {user: names for user, names in found.items() if user not in unclear}
+
+
+def _chain(account: str, accounts: Mapping[str, tuple[str, Names]]) -> Iterator[Names]:
+    """The limits of the account, its parent and so on up to the root.
+
+    Raises:
+        KeyError: one of them is not shown.
+    """
+    for _ in accounts:
+        parent, names = accounts[account]
+        yield names
+        if not parent or account == "root":
+            return
+        account = parent
+    raise KeyError(account)
+
+
+def _rows(text: str, columns: int) -> list[list[str]]:
+    rows = [line.split("|") for line in text.splitlines()]
+    if any(len(row) != columns for row in rows):
+        raise SnsError(f"sacctmgr shows limits in a form that is not known: {columns} columns were asked for")
+    return rows
+
+
+def _limited(limits: list[str], billed: Names) -> Names:
+    """The names of TRES in texts such as `cpu=4,gres/llc=20`."""
+    names = frozenset(word.split("=")[0] for limit in limits for word in limit.split(",") if word)
+    wrong = sorted(name for name in names if not _NAME.fullmatch(name))
+    if wrong:
+        raise SnsError(f"sacctmgr shows a limit of {wrong[0]!r}, which is no TRES")
+    return names | billed if "billing" in names else names

@@ -1,11 +1,13 @@
-"""pyslurm, imported at its first use, and its errors as ours.
+"""How Slurm is reached: pyslurm, and Slurm's own commands for the few things that pyslurm cannot do; errors as ours.
 
 Importing pyslurm on a machine without a Slurm configuration ends the process (seen). So it is imported only when it is
 first used, with its own initialisation turned off, and `slurm_init` is called afterwards.
 """
 
+import ctypes
 import errno
 import os
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -14,7 +16,6 @@ from pathlib import Path
 from types import ModuleType
 
 from slurm_sns.errors import BadInput, Refused, SnsError, Unreachable
-from slurm_sns.slurm.slurm_log import quiet
 
 #: Where Slurm's commands and libraries look for their configuration when SLURM_CONF is not set.
 DEFAULT_CONFIGURATION = Path("/etc/slurm/slurm.conf")
@@ -29,6 +30,20 @@ _CONNECTION = frozenset(
     {errno.ECONNRESET, errno.ECONNREFUSED, errno.ECONNABORTED, errno.EPIPE, errno.ENOTCONN, errno.ETIMEDOUT}
     | {errno.EHOSTUNREACH, errno.ENETUNREACH}
 )
+
+#: A command of Slurm that has not answered after this time is killed.
+COMMAND_TIMEOUT_S = 30
+
+#: What Slurm's commands print when no daemon answers. `Unexpected message received` comes from scontrol update (seen),
+#: `No response` and `PersistInit` from sacctmgr when slurmdbd hangs; authentication fails without munge.
+_UNREACHABLE_TEXTS = (
+    *("Unable to contact", "timed out", "Connection refused", "Problem talking", "Unexpected message received"),
+    *("No response", "PersistInit", "authentication error", "Connection reset", "Broken pipe"),
+)
+
+#: slurm_api_version() >> 16 of Slurm 24.11, 25.05, 25.11 and 26.05.
+_KNOWN_LOG_VERSIONS = range(42, 46)
+_QUIET, _FATAL = 0, 1  # log_level_t
 
 
 def configuration_path() -> Path:
@@ -74,3 +89,66 @@ def answers() -> Iterator[None]:
 def is_unreachable(number: int) -> bool:
     """Whether Slurm's error number means that slurmctld could not be reached (trying again may help)."""
     return number in _STANDBY | _CONNECTION or any(number in numbers for numbers in _COMMUNICATION)
+
+
+def run(command: str, *arguments: str, timeout_s: float = COMMAND_TIMEOUT_S) -> str:
+    """Run a command of Slurm and return what it prints.
+
+    No shell is involved. Text that a user wrote is only ever a part of one argument, after a name of ours and `=`.
+
+    Raises:
+        Unreachable: Slurm does not answer.
+        Refused: the command failed otherwise; the text is what it printed.
+    """
+    try:
+        done = subprocess.run(  # noqa: S603 -- a list, no shell
+            [command, *arguments], capture_output=True, text=True, timeout=timeout_s, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise Unreachable(f"{command} did not answer within {timeout_s:g} s") from None
+    except OSError as problem:
+        raise Refused(f"{command} cannot be run: {problem.strerror}") from None
+    if done.returncode != 0:
+        # Slurm's commands name themselves in some messages and not in others.
+        text = f"{command}: " + " ".join((done.stderr or done.stdout).split()).removeprefix(f"{command}: ")
+        raise (Unreachable(text) if _is_unreachable(text) else Refused(text))
+    return done.stdout
+
+
+def _is_unreachable(text: str) -> bool:
+    return any(known in text for known in _UNREACHABLE_TEXTS)
+
+
+class _LogOptions(ctypes.Structure):
+    """log_options_t of Slurm's src/common/log.h."""
+
+    _fields_ = (
+        ("stderr_level", ctypes.c_int),
+        ("syslog_level", ctypes.c_int),
+        ("logfile_level", ctypes.c_int),
+        ("prefix_level", ctypes.c_bool),
+        ("buffered", ctypes.c_bool),
+        ("raw", ctypes.c_bool),
+        ("logfile_format", ctypes.c_int),
+    )
+
+
+def quiet(pyslurm: ModuleType) -> bool:
+    """Have the library that pyslurm is linked to write fatal errors only; False if that was not possible.
+
+    While munge does not run, the library writes three lines for every request; the error that it returns tells us the
+    same. The function that sets its log level is not in Slurm's public headers, so we call it only in the versions of
+    Slurm whose source we have read. In any other version the lines appear, and nothing else is different. Errors that
+    end the process (fatal) are always written.
+    """
+    try:
+        library = ctypes.CDLL(pyslurm.api.__file__)  # symbols are searched in the libraries it is linked to as well
+        version, alter = library.slurm_api_version, library.slurm_log_alter
+    except (OSError, AttributeError):
+        return False
+    version.restype = ctypes.c_long
+    if version() >> 16 not in _KNOWN_LOG_VERSIONS:
+        return False
+    alter.argtypes = (_LogOptions, ctypes.c_int, ctypes.c_char_p)
+    options = _LogOptions(_FATAL, _QUIET, _QUIET, prefix_level=True, buffered=False, raw=False, logfile_format=0)
+    return bool(alter(options, 0, None) == 0)

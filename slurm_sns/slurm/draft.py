@@ -9,7 +9,7 @@ from ClusterShell.NodeSet import NodeSet
 
 from slurm_sns.errors import BadInput
 from slurm_sns.scheduler.observation import ObservedNode
-from slurm_sns.slurm.check_files import SETTINGS
+from slurm_sns.slurm.check.files import SETTINGS
 from slurm_sns.slurm.site import Site
 
 _HEADER = "# Made by `sns draft` from the running Slurm. conf/sns.yaml explains these settings and all others.\n"

@@ -25,8 +25,7 @@ from slurm_sns.model import Requeue, Resume, SetShare, Suspend
 from slurm_sns.scheduler.gate.orders import NO_SHARES, Answer, GateOrder, Order, OrderKind, one_by_one
 from slurm_sns.scheduler.observation import JobState, ObservedJob
 from slurm_sns.slurm import translate
-from slurm_sns.slurm.api import answers, pyslurm
-from slurm_sns.slurm.commands import run
+from slurm_sns.slurm.api import answers, pyslurm, run
 from slurm_sns.slurm.senders import Senders
 from slurm_sns.slurm.translate import BANDWIDTH, WAYS
 from slurm_sns.submit import record as records
@@ -35,6 +34,7 @@ from slurm_sns.submit import record as records
 MANY = 64
 #: The smallest time that scontrol reads as Unix seconds (parse_time.c).
 LEAST_TIME_S = 1_000_000
+#: The only priority that ends a hold.
 
 
 class SlurmExecutor:

@@ -1,37 +1,38 @@
 """A process that sends orders for the scheduler: `python -m slurm_sns.slurm.sender PARENT`.
 
-It writes `[]` once it is connected to Slurm. From then on, each line that it reads is a JSON list of orders, and
-each line that it writes is the list of their results, in the same order: null (done), `["refused", text]`, or, as the
-last one, `["unreachable", text]`. The orders after that one were not sent. The process ends when its input ends or
-its parent dies.
+Its standard input and output are pipes to the process that started it, which nobody else can open: so they carry
+pickles. It writes an empty list once it is connected to Slurm. From then on it reads lists of orders, and writes for
+each the list of their results, in the same order: None (done), `Refused`, or, as the last one, `Unreachable`. The
+orders after that one were not sent. The process ends when its input ends or its parent dies.
 """
 
 import ctypes
-import json
 import os
+import pickle
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from slurm_sns.errors import Refused, Unreachable
 from slurm_sns.scheduler.gate.orders import GateOrder
 from slurm_sns.slurm.api import pyslurm
 from slurm_sns.slurm.executor import send
-from slurm_sns.slurm.orders_json import Row, from_row
+
+Result = Refused | Unreachable | None
 
 #: linux/prctl.h: the signal that this process gets when its parent dies.
 PR_SET_PDEATHSIG = 1
 
 
-def answered(rows: list[Row], carry_out: Callable[[GateOrder], None]) -> Iterator[list[str] | None]:
+def results(orders: Iterable[GateOrder], carry_out: Callable[[GateOrder], None]) -> Iterator[Result]:
     """Carry out each, and stop as soon as slurmctld does not answer."""
-    for row in rows:
+    for order in orders:
         try:
-            carry_out(from_row(row))
+            carry_out(order)
         except Refused as refusal:
-            yield ["refused", str(refusal)]
+            yield refusal
         except Unreachable as problem:
-            yield ["unreachable", str(problem)]
+            yield problem
             return
         else:
             yield None
@@ -44,6 +45,17 @@ def end_with(parent: int) -> None:
         sys.exit(0)
 
 
+def serve(carry_out: Callable[[GateOrder], None]) -> None:
+    """Carry out what comes until the input ends."""
+    _write([])
+    while True:
+        try:
+            orders = pickle.load(sys.stdin.buffer)  # noqa: S301 -- our parent's pipe
+        except EOFError:
+            return
+        _write(list(results(orders, carry_out)))
+
+
 def main() -> None:
     """Serve the scheduler that started this process."""
     end_with(int(sys.argv[1]))
@@ -51,14 +63,12 @@ def main() -> None:
         # The scheduler handles these signals and finishes what it has begun. Our input ends when it ends.
         signal.signal(number, signal.SIG_IGN)
     pyslurm()
-    _write([])
-    for line in sys.stdin:
-        _write(list(answered(json.loads(line), send)))
+    serve(send)
 
 
-def _write(answers: list[list[str] | None]) -> None:
-    sys.stdout.write(json.dumps(answers) + "\n")
-    sys.stdout.flush()
+def _write(done: list[Result]) -> None:
+    pickle.dump(done, sys.stdout.buffer)
+    sys.stdout.buffer.flush()
 
 
 if __name__ == "__main__":

@@ -4,8 +4,8 @@ pyslurm holds the interpreter lock while it waits for slurmctld, so threads woul
 on one short line of orders at a time. So no pipe fills up, and few orders are under way when slurmctld fails.
 """
 
-import json
 import os
+import pickle
 import selectors
 import subprocess
 import sys
@@ -15,7 +15,6 @@ from typing import IO
 
 from slurm_sns.errors import Refused, Unreachable
 from slurm_sns.scheduler.gate.orders import GateOrder
-from slurm_sns.slurm.orders_json import as_row
 
 #: The results of orders, in the sequence in which Slurm answered: its refusal, or None where it made the change.
 Answers = Iterator[tuple[GateOrder, Refused | None]]
@@ -104,7 +103,7 @@ class _Sender:
         assert self.process.stdin is not None  # noqa: S101  it is a pipe
         self._line = line
         try:
-            self.process.stdin.write(json.dumps([as_row(order) for order in line]).encode() + b"\n")
+            pickle.dump(line, self.process.stdin)
             self.process.stdin.flush()
         except OSError:
             raise Unreachable("a sender of orders has ended") from None
@@ -117,15 +116,15 @@ class _Sender:
         Raises:
             Unreachable: the process has ended.
         """
-        text = self.answers.readline()
-        if not text.endswith(b"\n"):
-            raise Unreachable("a sender of orders has ended")
+        try:
+            results = pickle.load(self.answers)  # noqa: S301 -- our child's pipe
+        except (EOFError, pickle.UnpicklingError):
+            raise Unreachable("a sender of orders has ended") from None
         done: list[tuple[GateOrder, Refused | None]] = []
-        for order, answer in zip(self._line, json.loads(text), strict=False):
-            what, words = answer or ("", "")
-            if what == "unreachable":
-                return done, words
-            done.append((order, Refused(words) if what else None))
+        for order, result in zip(self._line, results, strict=False):
+            if isinstance(result, Unreachable):
+                return done, str(result)
+            done.append((order, result))
         return done, ""
 
 

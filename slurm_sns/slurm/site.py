@@ -1,4 +1,4 @@
-"""What `sns check` and `sns draft` read from the running Slurm: plain values of its configuration."""
+"""The running Slurm's configuration: what `sns check` and `sns draft` read, and options in the form of pyslurm."""
 
 import ctypes
 from collections.abc import Mapping
@@ -7,16 +7,19 @@ from pathlib import Path
 from typing import Any
 
 from slurm_sns.scheduler.observation import (
+    BACKFILL,
     NO_PREEMPTION,
+    Backfill,
     JobState,
     ObservedNode,
     ObservedPartition,
     PreemptionRules,
 )
 from slurm_sns.slurm import translate
-from slurm_sns.slurm.api import answers, pyslurm
-from slurm_sns.slurm.commands import run
-from slurm_sns.slurm.option_lists import has_boost, words
+from slurm_sns.slurm.api import answers, pyslurm, run
+
+#: What PrioritySiteFactorPlugin is without one.
+_NO_PLUGIN = (None, "", "site_factor/none")
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,3 +174,41 @@ def _built_for(note: Path) -> str:
     except (OSError, ValueError):
         return ""
     return f"{number >> 16}.{number >> 8 & 0xFF:02}.{number & 0xFF}"
+
+
+def words(value: Any) -> tuple[str, ...]:
+    """An option of slurm.conf as pyslurm returns it: a list unchanged, a mapping as `name=value`.
+
+    A value that is True is left out.
+    """
+    if isinstance(value, Mapping):
+        return tuple(name if content is True else f"{name}={content}" for name, content in value.items())
+    return tuple(value or ())
+
+
+def backfill(scheduler_parameters: Any) -> Backfill:
+    """How Slurm's backfill plans: bf_window is in minutes, bf_interval in seconds. Invalid values and 0 are ignored."""
+    numbers = {}
+    for word in words(scheduler_parameters):
+        name, _, number = word.partition("=")
+        if number.isdecimal() and int(number):
+            numbers[name] = float(number)
+    return Backfill(
+        60 * numbers["bf_window"] if "bf_window" in numbers else BACKFILL.window_s,
+        numbers.get("bf_interval", BACKFILL.interval_s),
+    )
+
+
+def has_boost(priority_type: str | None, site_factor_plugin: str | None, scheduler_parameters: Any) -> bool:
+    """Whether a SiteFactor of ours counts: jobs have factors, and no plugin of the site sets this one.
+
+    Where users may say `scontrol top`, there is none: Slurm would move the priority of a user's placed job, with our
+    boost in it, to another of the user's jobs, as a nice value that stays (seen).
+    """
+    has_factors = priority_type == "priority/multifactor" and site_factor_plugin in _NO_PLUGIN
+    return has_factors and all(word.lower() != "enable_user_top" for word in words(scheduler_parameters))
+
+
+def has_extra(scheduler_parameters: Any) -> bool:
+    """Whether Slurm leaves the text of Extra alone: with extra_constraints it refuses what does not parse as such."""
+    return all(word.lower() != "extra_constraints" for word in words(scheduler_parameters))

@@ -9,9 +9,9 @@ from typing import Any
 from slurm_sns.errors import Refused, SnsError, Unreachable
 from slurm_sns.scheduler.observation import EMPTY_QUEUE, DatabaseQueue, Observation, PreemptionRules
 from slurm_sns.slurm import translate
-from slurm_sns.slurm.accounting import Accounting
+from slurm_sns.slurm.accounting import AccountingDatabase
 from slurm_sns.slurm.api import answers, pyslurm
-from slurm_sns.slurm.option_lists import backfill, has_boost, has_extra
+from slurm_sns.slurm.site import backfill, has_boost, has_extra
 
 
 class SlurmState:
@@ -20,7 +20,7 @@ class SlurmState:
     `accounting` adds what slurmctld does not show: QOS, shares and limits.
     """
 
-    def __init__(self, accounting: Accounting) -> None:
+    def __init__(self, accounting: AccountingDatabase) -> None:
         self._accounting = accounting
 
     def observe(self) -> Observation:

@@ -8,6 +8,7 @@ what a machine can have.
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any
 
 from slurm_sns.errors import SnsError
@@ -142,30 +143,15 @@ def _bare(read: _Tolerant) -> ObservedJob:
     gres = _or(_tolerated_gres, read, (0, 0, False, False))
     ways, bandwidth_gbps, has_other_gres, has_gres = gres
     return ObservedJob(
-        id=read.id,
+        **_plain_fields(read, state, admin_comment),
         user_id=read.user_id or 0,
-        submit_s=read.submit_time or 0,
-        state=state,
-        account=read.account or "",
-        priority=_priority(read.priority),
-        nice=read.nice or 0,
-        restarts=_u16(read.requeue_count) or 0,
-        admin_comment=admin_comment,
-        extra=read.extra or "",
-        is_special=_is_special(read),
-        reason=_reason(read),
         pinned_to=_or(lambda of: node_names(of.required_nodes), read, ("?",) if read.required_nodes else ()),
         allocated=_or(lambda of: node_names(of.allocated_nodes), read, ()),
-        tasks=_u32(read.ntasks) or 1,
-        cpus=_u32(read.cpus) or 1,
-        tasks_per_node=_u16(read.ntasks_per_node),
         memory_per_cpu_mb=_or(lambda of: _memory(of.memory_per_cpu), read, None),
         memory_per_node_mb=_or(lambda of: _memory(of.memory_per_node), read, None),
-        begin_s=read.eligible_time or 0,
         ways=ways,
         bandwidth_gbps=bandwidth_gbps,
         has_other_gres=has_other_gres,
-        is_completing=read.state == "COMPLETING",
         array_id=array_id,
         array_task=array_task,
         array_tasks=array_tasks,
@@ -200,39 +186,25 @@ def _job(record: Any, user_name: Callable[[int], str], shows_estimates: bool) ->
     nodes_min, nodes_max = _u32(record.num_nodes), _u32(record.max_nodes)
     is_estimate = shows_estimates and note is not None and not note.hints.fixed
     return ObservedJob(
-        id=record.id,
+        **_plain_fields(record, state, admin_comment),
         user_id=record.user_id,
         user=user_name(record.user_id),
-        submit_s=record.submit_time or 0,
-        state=state,
         name=record.name or "",
-        account=record.account or "",
         partitions=tuple((record.partition or "").split(",")),
         qos=record.qos or "",
-        priority=_priority(record.priority),
-        nice=record.nice or 0,
-        restarts=_u16(record.requeue_count) or 0,
-        admin_comment=admin_comment,
-        extra=record.extra or "",
-        is_special=_is_special(record),
         comment=record.comment or "",
-        reason=_reason(record),
         pinned_to=required,
         allocated=node_names(record.allocated_nodes),
-        tasks=tasks,
-        cpus=_u32(record.cpus) or 1,
         cpus_per_task=_u16(record.cpus_per_task) or 1,
         min_cpus_per_node=_u32(record.min_cpus_per_node) or 1,
         nodes_min=nodes_min,
         nodes_max=_chosen_limit(tasks, nodes_min, nodes_max, is_estimate=is_estimate),
         has_open_nodes=nodes_max == ANY_NUMBER_OF_NODES,
-        tasks_per_node=_u16(record.ntasks_per_node),
         memory_per_cpu_mb=_memory(record.memory_per_cpu),
         memory_per_node_mb=_memory(record.memory_per_node),
         walltime_s=_seconds(record.time_limit),
         time_min_s=_seconds(record.time_limit_min),
         deadline_s=record.deadline,
-        begin_s=record.eligible_time or 0,
         start_s=record.start_time or 0,
         end_s=record.end_time or 0,
         suspended_s=record.suspend_time or 0,
@@ -241,7 +213,6 @@ def _job(record: Any, user_name: Callable[[int], str], shows_estimates: bool) ->
         bandwidth_gbps=_gres(gres, BANDWIDTH),
         has_other_gres=has_other_gres,
         waits_for_others=_waits(record.dependencies),
-        is_completing=record.state == "COMPLETING",
         is_batch=bool(record.is_batch_job),
         has_succeeded=record.state == "COMPLETED",
         array_id=array_id,
@@ -255,6 +226,28 @@ def _job(record: Any, user_name: Callable[[int], str], shows_estimates: bool) ->
         is_countable=not gres and _COUNTABLE.issuperset(asks_for) and record.resource_sharing in ("OK", "NO"),
         occupies=_occupies(record) if state.occupies_nodes or required else NOTHING,
     )
+
+
+def _plain_fields(record: Any, state: JobState, admin_comment: str) -> dict[str, Any]:
+    """The fields that are read in the same way of any job."""
+    return {
+        "id": record.id,
+        "submit_s": record.submit_time or 0,
+        "state": state,
+        "account": record.account or "",
+        "priority": _priority(record.priority),
+        "nice": record.nice or 0,
+        "restarts": _u16(record.requeue_count) or 0,
+        "admin_comment": admin_comment,
+        "extra": record.extra or "",
+        "is_special": _is_special(record),
+        "reason": _reason(record),
+        "tasks": _u32(record.ntasks) or 1,
+        "cpus": _u32(record.cpus) or 1,
+        "tasks_per_node": _u16(record.ntasks_per_node),
+        "begin_s": record.eligible_time or 0,
+        "is_completing": record.state == "COMPLETING",
+    }
 
 
 def _is_ours(note: Record | None) -> bool:
@@ -362,37 +355,6 @@ def reservation(record: Any) -> ObservedReservation:
         return ObservedReservation(name, frozenset(), 0, 0, _in_short(problem))
 
 
-def qos_priorities(text: str) -> tuple[tuple[str, int], ...]:
-    """The priority of each QOS, sorted by name, from sacctmgr's `name|priority|flags|preempt|preemptmode` lines.
-
-    pyslurm shows no priority of a QOS.
-    """
-    return tuple(sorted((name, int(priority)) for name, priority, *_ in _qos_rows(text) if priority.isdigit()))
-
-
-def qos_freedoms(text: str) -> tuple[tuple[str, frozenset[str]], ...]:
-    """The flags of each QOS that has any, sorted by name, from the same lines."""
-    return tuple(sorted((name, frozenset(flags.split(","))) for name, _, flags, *_ in _qos_rows(text) if flags))
-
-
-def qos_preempts(text: str) -> tuple[tuple[str, frozenset[str]], ...]:
-    """The QOS that each QOS may preempt, sorted by name, from the same lines; QOS that preempt none are left out.
-
-    With the mode WITHIN a QOS may also preempt its own jobs.
-    """
-    found = ((name, _preempted(name, names, mode)) for name, _, _, names, mode in _qos_rows(text))
-    return tuple(sorted((name, preempted) for name, preempted in found if preempted))
-
-
-def _preempted(name: str, names: str, mode: str) -> frozenset[str]:
-    own = (name,) if "within" in mode.lower().split(",") else ()
-    return frozenset(filter(None, (*names.split(","), *own)))
-
-
-def _qos_rows(text: str) -> list[list[str]]:
-    return [line.rsplit("|", 4) for line in text.splitlines() if line.count("|") >= 4]
-
-
 def partition(record: Any) -> ObservedPartition | None:
     """Translate one pyslurm.Partition; None if it cannot be read. An unlimited value is a word instead of a number."""
     try:
@@ -467,6 +429,27 @@ def _gres(amounts: Mapping[str, Any], name: str) -> int:
 _COUNTABLE = frozenset({"excluded nodes", "exclusive or oversubscribe"})
 
 
+#: The fields of a job's record with which we do not place it, and the words of submit.submission for them.
+_DEMANDS = {
+    "heterogeneous_id": "heterogeneous job",
+    "federation_origin": "clusters",
+    "reservation": "reservation",
+    "constraints": "constraint",
+    "preferred_features": "prefer",
+    "excluded_nodes": "excluded nodes",
+    "requires_contiguous_nodes": "contiguous",
+    "required_switches": "switches",
+    "licenses": "licences",
+    "burst_buffer": "burst buffer",
+    "sockets_per_node": "boards, sockets, cores, threads",
+    "cores_per_socket": "boards, sockets, cores, threads",
+    "threads_per_core": "boards, sockets, cores, threads",
+    "temporary_disk_per_node": "temporary disk",
+    "deadline": "deadline",
+}
+_demands_of = attrgetter(*_DEMANDS)
+
+
 def _asks_for(record: Any, *, asks_for_gres: bool, is_ours: bool) -> tuple[str, ...]:
     """The special demands in the job's record with which we do not place a job, in the words of submit.submission.
 
@@ -475,28 +458,13 @@ def _asks_for(record: Any, *, asks_for_gres: bool, is_ours: bool) -> tuple[str, 
     wanted_cpus = (_u16(record.cpus_per_task) or 1) * (_u16(record.ntasks_per_node) or 1)
     # MaxMemPerCPU raises the minimum, too.
     wants_more_cpus = not is_ours and (_u32(record.min_cpus_per_node) or 0) > wanted_cpus
-    shared = record.resource_sharing != "OK"
     # Seen: an owner's NumTasks below the number of nodes is refused, and has cut down the CPUs all the same.
     overcommits = record.state == "PENDING" and 0 < (_u32(record.cpus) or 0) < (_u32(record.ntasks) or 1)
-    if not (asks_for_gres or wants_more_cpus or shared or overcommits or _asks_for_more(record)):
-        return ()  # nearly every job: saves the list below
-    asks = {
-        "heterogeneous job": record.heterogeneous_id,
-        "clusters": record.federation_origin,
-        "reservation": record.reservation,
-        "constraint": record.constraints,
-        "prefer": record.preferred_features,
-        "excluded nodes": record.excluded_nodes,
-        "contiguous": record.requires_contiguous_nodes,
-        "switches": record.required_switches,
-        "licences": record.licenses,
-        "burst buffer": record.burst_buffer,
-        "boards, sockets, cores, threads": record.sockets_per_node
-        or record.cores_per_socket
-        or record.threads_per_core,
-        "temporary disk": record.temporary_disk_per_node,
-        "deadline": record.deadline and not is_ours,
-        "exclusive or oversubscribe": shared,
+    asks = {word: True for word, value in zip(_DEMANDS.values(), _demands_of(record), strict=True) if value}
+    if is_ours:
+        asks.pop("deadline", None)
+    asks |= {
+        "exclusive or oversubscribe": record.resource_sharing != "OK",
         "gres": asks_for_gres,
         "minimum CPUs": wants_more_cpus,
         "overcommit": overcommits,
@@ -516,27 +484,6 @@ def _tolerated_gres(record: _Tolerant) -> tuple[int, int, bool, bool]:
     is_unreadable = bool(record.problems.keys() & _GRES_FIELDS)
     has_gres = bool(gres_per_node or record.gres) or is_unreadable
     return _gres(gres_per_node, WAYS), _gres(gres_per_node, BANDWIDTH), has_other or is_unreadable, has_gres
-
-
-def _asks_for_more(record: Any) -> bool:
-    """Whether the record names anything but nodes, cores, memory, gres and sharing."""
-    return bool(
-        record.heterogeneous_id
-        or record.reservation
-        or record.constraints
-        or record.preferred_features
-        or record.excluded_nodes
-        or record.requires_contiguous_nodes
-        or record.required_switches
-        or record.licenses
-        or record.burst_buffer
-        or record.sockets_per_node
-        or record.cores_per_socket
-        or record.threads_per_core
-        or record.temporary_disk_per_node
-        or record.deadline
-        or record.federation_origin
-    )
 
 
 def _occupies(record: Any) -> Resources:

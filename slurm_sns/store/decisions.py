@@ -15,7 +15,7 @@ from slurm_sns.policies.base import HistoryFormat
 from slurm_sns.policies.sns.alternatives_report import AlternativesReport
 from slurm_sns.scheduler.remembered import Decision
 from slurm_sns.store import snapshot_codec
-from slurm_sns.store.database_errors import in_words
+from slurm_sns.store.database import in_words
 from slurm_sns.store.schema import array_tasks, cycles, decisions
 
 #: Old rows are deleted once in this many recorded cycles.

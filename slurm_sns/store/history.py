@@ -8,7 +8,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from slurm_sns.errors import Unreachable
 from slurm_sns.scheduler.remembered import PolicyHistory, Try
-from slurm_sns.store.database_errors import in_words
+from slurm_sns.store.database import in_words
 from slurm_sns.store.schema import policy_memory, tries
 
 #: Part of SQLite's error for a text that is not UTF-8, so that we have not written it.

@@ -1,4 +1,7 @@
-"""What is learnt of programs, in the database (the LearningStore port)."""
+"""What is learnt of programs, in the database (the LearningStore port).
+
+The contents of the rows are JSON. Reports have the form in which agents send them (wire.messages).
+"""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -10,16 +13,18 @@ from sqlalchemy.exc import SQLAlchemyError
 from slurm_sns.errors import Unreachable
 from slurm_sns.policies.sns.learning import Key
 from slurm_sns.scheduler.learning.values import LearningChanges, LearningState, Learnt, RunToLearn
-from slurm_sns.store.database_errors import in_words
-from slurm_sns.store.learning_codec import learnt_of, learnt_text, report_of, report_text, run_of, run_text
+from slurm_sns.store.database import in_words
 from slurm_sns.store.schema import learnt_programs, run_reports, runs_to_learn_from
+from slurm_sns.store.typed_json import read as read_json
+from slurm_sns.store.typed_json import written
+from slurm_sns.wire.messages import BadMessage, decode, encode
 from slurm_sns.wire.values import Report, RunId
 
 _Value = TypeVar("_Value")
 
 
-class StoredLearning:
-    """Keeps it in the tables `learnt_programs`, `runs_to_learn_from` and `run_reports`."""
+class StoredEvidence:
+    """Keeps evidence, the runs that it comes from, and the reports about these runs."""
 
     def __init__(self, engine: Engine) -> None:
         """Use an engine of `open_store`."""
@@ -43,13 +48,13 @@ class StoredLearning:
         for row in programs:
             key = (row["program"], row["processes"])
             what = f"what is learnt of {key[0]!a} with {key[1]} processes"
-            found = _read(what, damaged, partial(learnt_of, key, row["used_s"], row["content"]))
+            found = _read(what, damaged, partial(read_json, Learnt, row["content"]))
             if found is not None:
                 learnt[key] = found
         known: dict[RunId, RunToLearn] = {}
         for row in runs:
             run = RunId(row["job_id"], row["restarts"])
-            read = _read(f"the run of job {run.job_id}", damaged, partial(run_of, run, row["content"]))
+            read = _read(f"the run of job {run.job_id}", damaged, partial(read_json, RunToLearn, row["content"]))
             if read is not None:
                 known[run] = read
         by_run: dict[RunId, dict[str, Report]] = {}
@@ -74,6 +79,26 @@ class StoredLearning:
             raise _unreachable(problem) from None
 
 
+def report_text(report: Report) -> str:
+    """The content of a row of run_reports."""
+    return encode(report).decode()
+
+
+def report_of(text: str) -> Report:
+    """The report in a row of run_reports.
+
+    Raises:
+        ValueError: there is none in it.
+    """
+    try:
+        found = decode(text.encode())
+    except BadMessage as problem:
+        raise ValueError(str(problem)) from None
+    if not isinstance(found, Report):
+        raise ValueError(f"a {type(found).__name__}, not a report")  # noqa: TRY004  callers expect the one error
+    return found
+
+
 def _read(what: str, damaged: list[str], read: Callable[[], _Value]) -> _Value | None:
     try:
         return read()
@@ -89,7 +114,12 @@ def _save_learnt(connection: Connection, changes: LearningChanges) -> None:
     is_old = (table.c.program == bindparam("name")) & (table.c.processes == bindparam("number"))
     _execute(connection, delete(table).where(is_old), old)
     rows = [
-        {"program": key[0], "processes": key[1], "used_s": each.used_s, "content": learnt_text(each)}
+        {
+            "program": key[0],
+            "processes": key[1],
+            "used_s": each.used_s,
+            "content": written(Learnt, each),
+        }
         for key, each in changes.learnt.items()
     ]
     _execute(connection, insert(table), rows)
@@ -103,7 +133,11 @@ def _save_runs(connection: Connection, changes: LearningChanges) -> None:
     _execute(connection, delete(runs).where(is_old), old)
     is_about_it = (reports.c.job_id == bindparam("id")) & (reports.c.restarts == bindparam("number"))
     _execute(connection, delete(reports).where(is_about_it), gone)
-    _execute(connection, insert(runs), [{**each.run._asdict(), "content": run_text(each)} for each in changes.runs])
+    _execute(
+        connection,
+        insert(runs),
+        [{**each.run._asdict(), "content": written(RunToLearn, each)} for each in changes.runs],
+    )
     rows = [{**each.run._asdict(), "node": each.node, "content": report_text(each)} for each in changes.reports]
     is_there = is_about_it & (reports.c.node == bindparam("name"))  # as a row that could not be read
     stored = [{"id": row["job_id"], "number": row["restarts"], "name": row["node"]} for row in rows]

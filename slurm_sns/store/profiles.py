@@ -10,7 +10,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from slurm_sns.errors import Unreachable
 from slurm_sns.policies.profile import Program
 from slurm_sns.policies.sns.profile_reading import data_of, programs_of
-from slurm_sns.store.database_errors import in_words
+from slurm_sns.store.database import in_words
 from slurm_sns.store.schema import profiled_programs, profiled_runs
 
 CURVES = ("ways", "ipc", "bandwidth_gbps", "provenance")

@@ -1,13 +1,9 @@
-"""The tables, and how the database is opened (SQLite by default, MariaDB or PostgreSQL by URL).
-
-The tables here are equal to what the newest revision (`migrations`) makes: a change here needs a new revision.
-"""
+"""The tables of the database. A change here, or in what a column holds, counts VERSION up."""
 
 from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
-    Engine,
     Float,
     Integer,
     LargeBinary,
@@ -15,19 +11,19 @@ from sqlalchemy import (
     String,
     Table,
     Text,
-    create_engine,
-    event,
-    make_url,
 )
-from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.pool import ConnectionPoolEntry
+from sqlalchemy.dialects.mysql import LONGTEXT
 
-from slurm_sns.errors import BadInput, Unreachable
-from slurm_sns.store.database_errors import in_words
-from slurm_sns.store.private_file import make_private
-from slurm_sns.store.upgrade import bring_up_to_date
+#: The version of the tables. Before the first release a database of another version is refused, not upgraded.
+VERSION = 1
 
 metadata = MetaData()
+
+#: MariaDB's TEXT is limited to 64 KiB.
+_LONG_TEXT = Text().with_variant(LONGTEXT(), "mysql", "mariadb")
+
+#: One row: the VERSION that made the tables. It is written when all of them are there.
+schema_version = Table("schema_version", metadata, Column("version", Integer, nullable=False))
 
 #: What came of the last placements of waiting jobs; see scheduler.remembered.
 tries = Table(
@@ -73,7 +69,7 @@ decisions = Table(
 )
 
 #: The array and the task that a job is, for array jobs about which something was decided. A task that was placed from
-#: its array's record has two ids: ours (scheduler.observe.task_ids), and Slurm's after that.
+#: its array's record has two ids: ours (slurm_sns.task_ids), and Slurm's after that.
 array_tasks = Table(
     "array_tasks",
     metadata,
@@ -108,18 +104,17 @@ policy_memory = Table(
     metadata,
     Column("policy", String(64), primary_key=True),
     Column("version", Integer, nullable=False),
-    Column("text", Text, nullable=False),  # JSON; LONGTEXT on MariaDB, whose TEXT is limited to 64 KiB
+    Column("text", _LONG_TEXT, nullable=False),  # JSON
 )
 
-#: What is learnt of each (program, processes); see scheduler.learning. The contents of these three tables are JSON
-#: (LONGTEXT on MariaDB, as above).
+#: What is learnt of each (program, processes); see scheduler.learning. The contents of these three tables are JSON.
 learnt_programs = Table(
     "learnt_programs",
     metadata,
     Column("program", String(64), primary_key=True),
     Column("processes", BigInteger, primary_key=True, autoincrement=False),
     Column("used_s", Float(53), nullable=False),
-    Column("content", Text, nullable=False),
+    Column("content", _LONG_TEXT, nullable=False),
 )
 
 #: The runs that are placed or run, or whose measurement is not complete.
@@ -128,7 +123,7 @@ runs_to_learn_from = Table(
     metadata,
     Column("job_id", BigInteger, primary_key=True, autoincrement=False),
     Column("restarts", Integer, primary_key=True, autoincrement=False),
-    Column("content", Text, nullable=False),
+    Column("content", _LONG_TEXT, nullable=False),
 )
 
 #: The reports about these runs, one from each node; deleted with their run.
@@ -138,41 +133,5 @@ run_reports = Table(
     Column("job_id", BigInteger, primary_key=True, autoincrement=False),
     Column("restarts", Integer, primary_key=True, autoincrement=False),
     Column("node", String(255), primary_key=True),
-    Column("content", Text, nullable=False),
+    Column("content", _LONG_TEXT, nullable=False),
 )
-
-
-def open_store(url: str) -> Engine:
-    """Open the database at `url` and upgrade it to the newest revision.
-
-    Raises:
-        BadInput: the URL does not name a kind of database that we support.
-        Unreachable: the database cannot be opened, or has a newer revision than we know.
-    """
-    try:
-        engine = create_engine(make_url(url))
-    except (SQLAlchemyError, ImportError) as problem:
-        # The text leaves out the URL, which may hold a password.
-        raise BadInput(
-            f"store.url: {problem}; valid: sqlite:////absolute/path, mysql+pymysql://..., postgresql+psycopg://..."
-        ) from None
-    if engine.dialect.name == "sqlite":
-        make_private(engine.url.database)
-        event.listen(engine, "connect", _tune_sqlite)
-    try:
-        bring_up_to_date(engine)
-    except SQLAlchemyError as problem:
-        raise Unreachable(f"the store at {engine.url} cannot be opened: {in_words(problem)}") from None
-    return engine
-
-
-def _tune_sqlite(connection: object, _record: ConnectionPoolEntry) -> None:
-    """Use WAL, so that readers do not wait for the writer, and save one fsync for each commit.
-
-    A crash of the process loses no committed row.
-    """
-    cursor = connection.cursor()  # type: ignore[attr-defined]
-    cursor.execute("PRAGMA busy_timeout=5000")  # first, because the next statement may already have to wait for a lock
-    cursor.execute("PRAGMA journal_mode=WAL")
-    cursor.execute("PRAGMA synchronous=NORMAL")
-    cursor.close()

@@ -22,19 +22,17 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from live_cycle import measured
-from profiled_jobs import NAMES, PAPER_NODE, PARTITION, PROCESSES, programs
+from profiled_jobs import NAMES, PAPER_NODE, PARTITION, PROCESSES, SETTINGS, programs
 
 from slurm_sns.model import NOTHING, Plan
 from slurm_sns.policies.combined.combined import combined
 from slurm_sns.scheduler.observation import JobState, Observation, ObservedJob, ObservedNode
-from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.snapshot.situation import Situation, read_situation
 from slurm_sns.scheduler.snapshot.spreading import KnownAlternatives, SpreadRules
 from slurm_sns.submit.hints import NO_HINTS, Hints
 from slurm_sns.submit.record import Record, segment
 
 HOSTILE, OTHERS = 666, 50
-SETTINGS = Settings(mode="enforce", partitions=frozenset({PARTITION}), age_limit_s=None)
 #: More cycles than this are not counted.
 MOST_CYCLES = 1000
 #: Every job is gated for so long.

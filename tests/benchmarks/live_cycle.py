@@ -21,7 +21,7 @@ from collections.abc import Callable
 
 import numpy as np
 from pool_a import NODES, SIZES
-from profiled_jobs import PARTITION, observation_of, programs
+from profiled_jobs import SETTINGS, observation_of, programs
 
 from slurm_sns.model import Alternative, Job, Node, Resources, Snapshot
 from slurm_sns.policies.combined.combined import combined
@@ -32,7 +32,6 @@ from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
 from slurm_sns.policies.placement.portfolio import Portfolio
 from slurm_sns.policies.placement.queue import WaitingQueue
 from slurm_sns.scheduler.loop import uncollected
-from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.snapshot.situation import read_situation
 from slurm_sns.scheduler.snapshot.spreading import KnownAlternatives, SpreadRules
 
@@ -79,12 +78,11 @@ def measured(run: Callable[[], object], repeat: int) -> dict[str, float]:
 def profiled(jobs: int, nodes: int, busy: float, repeat: int) -> dict:
     """Measure the cycle of the combined policy on a queue of profiled jobs."""
     observation = observation_of(jobs, nodes, busy, seed=1)
-    settings = Settings(partitions=frozenset({PARTITION}), age_limit_s=None)
     policy = combined(MatchingParameters(queue_depth=max(jobs, 1)))
     spreading = SpreadRules(policy.alternatives, programs=programs(), known=KnownAlternatives())
 
     def look() -> Snapshot:
-        return read_situation(observation, {}, settings, jobs, spreading).snapshot
+        return read_situation(observation, {}, SETTINGS, jobs, spreading).snapshot
 
     snapshot = look()
     if len(snapshot.waiting) != jobs:

@@ -14,13 +14,30 @@ from pool_a import SIZES
 from slurm_sns.config.profiles_yaml import read_profiles
 from slurm_sns.model import Resources
 from slurm_sns.policies.profile import Program
+from slurm_sns.policies.specification import DEFAULT_QUEUE_DEPTH
 from slurm_sns.scheduler.observation import JobState, Observation, ObservedJob, ObservedNode
+from slurm_sns.scheduler.settings import Settings
 from slurm_sns.submit.hints import NO_HINTS, Hints
 from slurm_sns.submit.record import Record, segment
 
 PROFILES = Path(__file__).parents[2] / "conf" / "profiles" / "spread-n-share.yaml"
 PAPER_NODE = Resources(28, 128 * 1024, 20, 118)
 PARTITION = "all"
+SETTINGS = Settings(
+    mode="enforce",
+    partitions=frozenset({PARTITION}),
+    queue_depth=DEFAULT_QUEUE_DEPTH,
+    age_limit_s=None,
+    withhold_limit_s=1800.0,
+    place_timeout_s=10.0,
+    heartbeat_timeout_s=15.0,
+    gate_lease_s=7200.0,
+    backoff_s=5.0,
+    backoff_max_s=300.0,
+    shares=None,
+    unmanaged_gbps_per_core=0.0,
+    closids={},
+)
 #: Every waiting job is gated for so long.
 GATE = 2_000_000
 PROCESSES = 16

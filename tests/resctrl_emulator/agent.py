@@ -15,7 +15,7 @@ from resctrl_emulator.perf import EmulatedPerf
 from slurm_sns import config
 from slurm_sns.cli.live.agent import serve
 from slurm_sns.cli.live.agent_parts import CGROUPS, Hardware
-from slurm_sns.cli.live.agent_view import print_shown
+from slurm_sns.cli.live.node_view import print_shown
 from slurm_sns.errors import SnsError
 
 

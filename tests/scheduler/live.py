@@ -6,6 +6,8 @@ Nodes have 28 cores and 128,000 MiB, as on the mini cluster.
 from dataclasses import replace
 from typing import Any
 
+from default_settings import SETTINGS
+
 from slurm_sns.model import Resources
 from slurm_sns.scheduler.gate.orders import BOOST, LEAST_BOOSTED, OPEN, GateOrder
 from slurm_sns.scheduler.observation import JobState, Observation, ObservedJob, ObservedNode
@@ -21,7 +23,7 @@ NOW = 100_000.0
 SUBMIT = 99_000
 GATE = int(NOW) + 7000
 ALICE, BOB = 2001, 2002
-ENFORCE = Settings(mode="enforce", partitions=frozenset({"main", "small", "urgent"}))
+ENFORCE = replace(SETTINGS, partitions=frozenset({"main", "small", "urgent"}))
 #: The fields of a job that is not ours.
 FOREIGN: dict[str, Any] = {"admin_comment": "", "begin_s": 0}
 #: Those of a job that the filter has marked in the mode advise, and of one that we have left to Slurm.

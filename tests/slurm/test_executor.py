@@ -10,8 +10,7 @@ import recorded
 from slurm_sns.errors import Refused, SnsError, Unreachable
 from slurm_sns.model import Requeue, Resume, SetShare, Suspend
 from slurm_sns.scheduler.gate.orders import BOOST, OPEN, GateOrder, OrderKind
-from slurm_sns.slurm.api import is_unreachable
-from slurm_sns.slurm.commands import run
+from slurm_sns.slurm.api import is_unreachable, run
 from slurm_sns.slurm.executor import SlurmExecutor
 from slurm_sns.submit.record import MemoryRequest
 from slurm_sns.task_ids import task_id

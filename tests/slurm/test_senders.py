@@ -1,7 +1,7 @@
 """Many orders by several processes: each is answered once, and nothing goes on when Slurm or a process is gone."""
 
-import json
 import os
+import pickle
 import sys
 import time
 from collections.abc import Iterator
@@ -12,17 +12,16 @@ import pytest
 from slurm_sns.errors import Refused, Unreachable
 from slurm_sns.scheduler.gate.orders import GateOrder, OrderKind
 from slurm_sns.slurm.executor import MANY, SlurmExecutor
-from slurm_sns.slurm.orders_json import as_row, from_row
-from slurm_sns.slurm.sender import answered, end_with
+from slurm_sns.slurm.sender import end_with, results
 from slurm_sns.slurm.senders import SENDERS, Senders
 from slurm_sns.submit.record import MemoryRequest
 
 #: A sender without Slurm: it writes the jobs that it was given to a file, refuses every seventh, finds nobody from
 #: job 500 to 899, dies at job 900.
 STAND_IN = """
-import json, os, sys
+import os, sys
 from slurm_sns.errors import Refused, Unreachable
-from slurm_sns.slurm.sender import answered, end_with
+from slurm_sns.slurm.sender import end_with, serve
 
 def send(order):
     with open(os.path.dirname(__file__) + "/sent", "a") as out:
@@ -35,9 +34,7 @@ def send(order):
         raise Refused(f"Invalid job id specified: {order.job_id}")
 
 end_with(int(sys.argv[1]))
-print("[]", flush=True)
-for line in sys.stdin:
-    print(json.dumps(list(answered(json.loads(line), send))), flush=True)
+serve(send)
 """
 
 
@@ -166,7 +163,7 @@ def test_a_sender_of_another_parent_ends_at_once() -> None:
     ],
 )
 def test_an_order_survives_the_way_to_a_sender(order: GateOrder) -> None:
-    read = from_row(json.loads(json.dumps(as_row(order))))
+    read = pickle.loads(pickle.dumps(order))
     assert (read, type(read.memory), type(read.kind)) == (order, type(order.memory), OrderKind)
 
 
@@ -180,8 +177,10 @@ def test_after_no_answer_the_rest_of_a_line_is_not_sent() -> None:
         if order.job_id == 3:
             raise Unreachable("nobody")
 
-    rows = [as_row(each) for each in orders(1, 5)]
-    assert list(answered(rows, send)) == [None, ["refused", "no"], ["unreachable", "nobody"]]
+    done, refused, unreachable = results(orders(1, 5), send)
+    assert done is None
+    assert (type(refused), str(refused)) == (Refused, "no")
+    assert (type(unreachable), str(unreachable)) == (Unreachable, "nobody")
     assert sent == [1, 2, 3]
 
 

@@ -600,12 +600,6 @@ def test_what_we_can_count_of_a_job_that_is_not_ours(asked, is_countable: bool, 
     assert (job.is_countable, job.is_alone) == (is_countable, is_alone)
 
 
-def test_what_a_qos_frees_of_is_read_from_sacctmgr() -> None:
-    assert translate.qos_freedoms("normal|0|||\nlong|1|DenyOnLimit,PartitionTimeLimit||cluster\n") == (
-        ("long", frozenset({"DenyOnLimit", "PartitionTimeLimit"})),
-    )
-
-
 def test_a_partition_without_limits_and_one_with_all_of_them() -> None:
     free = recorded.partition()
     assert translate.partition(free) == ObservedPartition("main", "UP", tier=1, nodes_min=0, preempt_mode="OFF")
@@ -613,16 +607,3 @@ def test_a_partition_without_limits_and_one_with_all_of_them() -> None:
         state="DRAIN", min_nodes=2, max_nodes=4, max_time=60, priority_tier=3, preempt_mode="REQUEUE"
     )
     assert translate.partition(tight) == ObservedPartition("main", "DRAIN", 3, 2, 4, 3600, "REQUEUE")
-
-
-def test_the_priorities_of_qos_are_read_from_sacctmgr() -> None:
-    assert translate.qos_priorities("normal|0|||\nhigh|100|DenyOnLimit||\n\nodd|name|7|||\nbroken||||\n") == (
-        ("high", 100),
-        ("normal", 0),
-        ("odd|name", 7),
-    )
-
-
-def test_whom_a_qos_may_preempt_is_read_from_sacctmgr() -> None:
-    text = "normal|0|||cluster\nurgent|9||low,normal|requeue\ncrowd|1|||WITHIN,REQUEUE\nbroken|\n"
-    assert translate.qos_preempts(text) == (("crowd", frozenset({"crowd"})), ("urgent", frozenset({"low", "normal"})))

@@ -25,9 +25,9 @@ from slurm_sns.scheduler.learning.values import (
     RunOutcome,
     RunToLearn,
 )
-from slurm_sns.store.learning import StoredLearning
-from slurm_sns.store.learning_codec import learnt_of, learnt_text, report_of, report_text, run_of, run_text
-from slurm_sns.store.schema import open_store
+from slurm_sns.store import typed_json
+from slurm_sns.store.database import open_store
+from slurm_sns.store.learning import StoredEvidence, report_of, report_text
 from slurm_sns.wire.values import Point, Report, RunId
 
 MG = ("mg", 16)
@@ -64,8 +64,8 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "sns.db"
 
 
-def stored(path: Path) -> StoredLearning:
-    return StoredLearning(open_store(f"sqlite:///{path}"))
+def stored(path: Path) -> StoredEvidence:
+    return StoredEvidence(open_store(f"sqlite:///{path}"))
 
 
 def test_everything_comes_back_after_a_restart(path: Path) -> None:
@@ -104,9 +104,7 @@ def test_a_row_is_replaced_and_forgotten_by_its_key(path: Path) -> None:
     assert not state.runs[RUN.run].was_suspended
 
 
-@pytest.mark.parametrize(
-    "text", ["", "{}", "[]", "null", '{"format": 2}', '{"format": 1, "current": 7}', "[" * 100_000]
-)
+@pytest.mark.parametrize("text", ["", "{}", "[]", "null", "[null]", '[{"colour": 2}]', '[{"known": 7}]', "[" * 100_000])
 def test_a_row_that_cannot_be_read_is_left_out_and_said_and_written_anew_later(path: Path, text: str) -> None:
     learning = stored(path)
     everything = LearningChanges({MG: LEARNT}, (), (RUN,), (), (REPORT,))
@@ -161,11 +159,11 @@ SCALES = st.dictionaries(st.integers(1, 64), st.builds(Evidence, ESTIMATES, CURV
     )
 )
 def test_what_is_learnt_is_read_back_as_it_was_written(learnt: Learnt) -> None:
-    assert learnt_of(MG, learnt.used_s, learnt_text(learnt)) == learnt
+    assert typed_json.read(Learnt, typed_json.written(Learnt, learnt)) == learnt
 
 
 def test_a_run_and_a_report_are_read_back_as_they_were_written() -> None:
-    assert run_of(RUN.run, run_text(RUN)) == RUN
+    assert typed_json.read(RunToLearn, typed_json.written(RunToLearn, RUN)) == RUN
     assert report_of(report_text(REPORT)) == REPORT
 
 
@@ -174,18 +172,21 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner, max_size=3),
     max_leaves=9,
 )
-NAMES = ("current", "renewal", "strange", "is_explored", "failures", "renewed_s", "renewed_by", "users")
-RUN_NAMES = ("key", "scale", "nodes", "request", "types", "ways", "step", "user_id", "placed_s", "outcome", "ended_s")
+KNOWN_NAMES = ("program", "processes", "current", "renewal", "strange", "is_explored")
+NAMES = ("known", "used_s", "failures", "renewed_s", "renewed_by", "users")
+RUN_NAMES = ("run", "key", "scale", "nodes", "request", "types", "ways", "step", "placed_s", "outcome", "ended_s")
 
 
 @settings(max_examples=200)
 @given(st.data())
 def test_any_content_is_read_or_is_a_value_error(data) -> None:
-    row = json.loads(learnt_text(LEARNT)) | data.draw(st.dictionaries(st.sampled_from(NAMES), JSON, max_size=2))
-    run = json.loads(run_text(RUN)) | data.draw(st.dictionaries(st.sampled_from(RUN_NAMES), JSON, max_size=2))
+    (row,), (run,) = (json.loads(typed_json.written(type(each), each)) for each in (LEARNT, RUN))
+    row["known"] |= data.draw(st.dictionaries(st.sampled_from(KNOWN_NAMES), JSON, max_size=2))
+    row |= data.draw(st.dictionaries(st.sampled_from(NAMES), JSON, max_size=2))
+    run |= data.draw(st.dictionaries(st.sampled_from(RUN_NAMES), JSON, max_size=2))
     for read in (
-        lambda: learnt_of(MG, 0.0, json.dumps(row)),
-        lambda: run_of(RUN.run, json.dumps(run)),
+        lambda: typed_json.read(Learnt, json.dumps([row])),
+        lambda: typed_json.read(RunToLearn, json.dumps([run])),
         lambda: report_of(json.dumps(row)),
     ):
         with suppress(ValueError):

@@ -13,8 +13,9 @@ from slurm_sns.config.profiles_yaml import profiles_text, read_profiles
 from slurm_sns.errors import BadInput, Unreachable
 from slurm_sns.package_files import shared_path
 from slurm_sns.policies.profile import Program, Provenance, Provenances, Run
+from slurm_sns.store.database import open_store
 from slurm_sns.store.profiles import StoredProfiles
-from slurm_sns.store.schema import open_store, profiled_programs
+from slurm_sns.store.schema import profiled_programs
 
 SHIPPED = shared_path("conf/profiles/spread-n-share.yaml")
 

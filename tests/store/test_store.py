@@ -14,9 +14,9 @@ from slurm_sns.model import Alternative, Job, Node, Plan, Report, Resources, Sna
 from slurm_sns.policies.base import HistoryFormat
 from slurm_sns.scheduler.history import recall
 from slurm_sns.scheduler.remembered import PolicyHistory, Try
+from slurm_sns.store.database import open_store
 from slurm_sns.store.decisions import CYCLES_PER_CLEANING, UNKNOWN_USER, StoredDecisions
 from slurm_sns.store.history import StoredHistory
-from slurm_sns.store.schema import open_store
 from slurm_sns.task_ids import task_id
 
 DAY = 86_400
@@ -270,10 +270,10 @@ def test_a_store_that_cannot_be_opened_says_so_without_its_password(tmp_path: Pa
         open_store(f"sqlite:///{tmp_path}/none/sns.db")
     assert "unable to open database file" in str(problem.value)
     mocker.patch(
-        "slurm_sns.store.schema.bring_up_to_date",
+        "slurm_sns.store.database._have_tables",
         side_effect=OperationalError("CREATE TABLE", {}, Exception("gone away")),
     )
-    engine = mocker.patch("slurm_sns.store.schema.create_engine")
+    engine = mocker.patch("slurm_sns.store.database.create_engine")
     engine.side_effect = lambda parsed: mocker.Mock(url=parsed, dialect=mocker.Mock())
     with pytest.raises(Unreachable) as problem:
         open_store("mysql+pymysql://sns:secret@db/sns")
@@ -303,7 +303,7 @@ def one_line(problem) -> str:
 @pytest.fixture
 def locked(url: str, tmp_path: Path, mocker):
     """A store that another process holds for writing, without the five seconds of patience."""
-    mocker.patch("slurm_sns.store.schema._tune_sqlite")
+    mocker.patch("slurm_sns.store.database._tune_sqlite")
     open_store(url)
     other = sqlite3.connect(tmp_path / "sns.db", isolation_level=None)
     engine = open_store(f"{url}?timeout=0.05")
@@ -376,15 +376,6 @@ def test_two_processes_may_open_a_new_store_at_once(tmp_path: Path) -> None:
         for thread in threads:
             thread.join()
         assert problems == []
-
-
-def test_the_database_of_an_older_version_gets_what_it_lacks_and_keeps_what_it_has(url: str) -> None:
-    StoredHistory(open_store(url)).save([FULL], [])
-    with sqlite3.connect(url.removeprefix("sqlite:///")) as older:
-        older.execute("DROP TABLE alembic_version")
-        older.execute("DROP TABLE decisions")
-    assert StoredHistory(open_store(url)).load() == {7: FULL}
-    StoredDecisions(open_store(url), keep_days=30, keep_snapshots=2)
 
 
 def test_the_database_of_a_newer_version_serves_an_older_one(url: str) -> None:

@@ -3,7 +3,8 @@
 from typing import Any
 
 from slurm_sns.scheduler.learning.values import LearningChanges, LearningState, Learnt, RunToLearn
-from slurm_sns.store.learning_codec import learnt_of, learnt_text, report_of, report_text, run_of, run_text
+from slurm_sns.store import typed_json
+from slurm_sns.store.learning import report_of, report_text
 from slurm_sns.wire.values import Report, RunId
 from world.kernel import World
 from world.ports import STORE_S, Caller, HistoryOf
@@ -52,9 +53,11 @@ class LearningStoreOf:
         self._history.check("what is learnt of programs cannot be read", reads=True)
         state = self._stored.of(self._generation)
         learnt: dict[Any, Learnt] = {
-            key: learnt_of(key, each.used_s, learnt_text(each)) for key, each in state.learnt.items()
+            key: typed_json.read(Learnt, typed_json.written(Learnt, each)) for key, each in state.learnt.items()
         }
-        runs: dict[RunId, RunToLearn] = {key: run_of(key, run_text(each)) for key, each in state.runs.items()}
+        runs: dict[RunId, RunToLearn] = {
+            key: typed_json.read(RunToLearn, typed_json.written(RunToLearn, each)) for key, each in state.runs.items()
+        }
         reports: dict[RunId, dict[str, Report]] = {
             run: {node: report_of(report_text(each)) for node, each in by_node.items()}
             for run, by_node in state.reports.items()

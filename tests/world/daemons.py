@@ -8,6 +8,7 @@ from typing import Any
 from unittest.mock import patch
 
 import yaml
+from default_settings import SETTINGS
 
 from slurm_sns.errors import SnsError
 from slurm_sns.model import Plan, Snapshot
@@ -79,7 +80,8 @@ def short_leases() -> Iterator[None]:
 
 def settings(mode: str, partitions: frozenset[str]) -> Settings:
     """The settings of scheduler and watchdog."""
-    return Settings(
+    return replace(
+        SETTINGS,
         mode=mode,
         partitions=partitions,
         place_timeout_s=PLACE_TIMEOUT_S,

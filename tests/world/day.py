@@ -27,9 +27,9 @@ from slurm_sns.scheduler.answers.view import View
 from slurm_sns.scheduler.loop import Scheduler
 from slurm_sns.scheduler.ports import Ports
 from slurm_sns.slurm.executor import SlurmExecutor
+from slurm_sns.store.database import open_store
 from slurm_sns.store.decisions import StoredDecisions
 from slurm_sns.store.history import StoredHistory
-from slurm_sns.store.schema import open_store
 from world.daemons import INTERVAL_S, Filter, SchedulerDaemon, WatchdogDaemon, policy, settings
 from world.history import History
 from world.kernel import World

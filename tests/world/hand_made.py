@@ -1,14 +1,15 @@
 """A small history made by hand, for the tests of the checker's promises."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 from random import Random
 from types import SimpleNamespace
 from typing import Any
 
+from default_settings import SETTINGS
+
 from slurm_sns.model import Resources
 from slurm_sns.scheduler.remembered import Try
-from slurm_sns.scheduler.settings import Settings
 from world.daemons import times
 from world.history import Event, History
 from world.promises import check
@@ -148,7 +149,7 @@ class Case:
                 history=self.history,
                 slurm=self.slurm,
                 store=self.store,
-                settings=Settings(place_timeout_s=5.0, backoff_max_s=20.0),
+                settings=replace(SETTINGS, place_timeout_s=5.0, backoff_max_s=20.0),
                 times=times(),
                 is_double=self.is_double,
                 alive=self.ending == "healthy",

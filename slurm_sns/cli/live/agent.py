@@ -38,7 +38,7 @@ def agent(
     """
     from slurm_sns import config as configuration
     from slurm_sns.cli.live.agent_parts import hardware
-    from slurm_sns.cli.live.agent_view import print_shown
+    from slurm_sns.cli.live.node_view import print_shown
     from slurm_sns.sockets.unix_socket import ask
 
     settings = configuration.load(config)

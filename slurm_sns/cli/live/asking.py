@@ -156,7 +156,8 @@ def is_for_admins(config: Path) -> bool:
 def _socket(config: Path) -> Path:
     """The configured socket; the default one if only admins may read the configuration (it can hold a password)."""
     from slurm_sns import config as configuration
+    from slurm_sns.config.settings import PathsSection
 
     if is_for_admins(config):
-        return configuration.Paths().socket
+        return PathsSection().socket
     return configuration.load(config).paths.socket

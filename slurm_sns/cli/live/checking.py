@@ -12,7 +12,7 @@ from slurm_sns.cli.options import DEFAULT_CONFIG, AsJson, Config
 
 if TYPE_CHECKING:
     from slurm_sns import config as configuration
-    from slurm_sns.slurm.check_finding import Finding
+    from slurm_sns.slurm.check import Finding
     from slurm_sns.slurm.site import Site
 
 #: Exists where systemd runs: sd_booted(3).
@@ -55,12 +55,11 @@ def _findings(settings: "configuration.Config", source: Path, reports: list[Path
     from slurm_sns.cli.live import installation
     from slurm_sns.render.files import differing
     from slurm_sns.render.texts import texts
-    from slurm_sns.slurm import check as comparison
-    from slurm_sns.slurm import check_agents, check_files, check_resctrl, check_site, conf_text, node_reports
     from slurm_sns.slurm.api import configuration_path
+    from slurm_sns.slurm.check import agents, conf_text, files, node_reports, resctrl, site_settings, sns_yaml
 
     rendered = texts(settings, source)
-    expected = comparison.expected_options(rendered["slurm.conf"])
+    expected = sns_yaml.expected_options(rendered["slurm.conf"])
     found = node_reports.read(reports)  # first: a wrong path is the admin's mistake
     main = configuration_path()
     lines = conf_text.read(main)
@@ -68,10 +67,10 @@ def _findings(settings: "configuration.Config", source: Path, reports: list[Path
 
     yield answer
     if site:
-        yield from comparison.description(settings, site)
-        yield from check_site.rules(settings, site)
-    yield check_site.controllers(lines)
-    yield from check_files.kept_words(settings, lines)
+        yield from sns_yaml.description(settings, site)
+        yield from site_settings.rules(settings, site)
+    yield site_settings.controllers(lines)
+    yield from files.kept_words(settings, lines)
     yield installation.rendered_files(settings, differing(settings.paths.slurm_dir, rendered))
     if site:
         yield installation.spank_plugin(settings, site.plugin_dirs)
@@ -79,27 +78,25 @@ def _findings(settings: "configuration.Config", source: Path, reports: list[Path
     yield _plugstack(settings, main, site)
     if any(nodes.gres for nodes in settings.nodes):
         yield _included(settings, main.with_name("gres.conf"), "Include")
-    yield from check_files.slurm_conf(main, lines, settings, expected)
+    yield from files.slurm_conf(main, lines, settings, expected)
     if site:
-        yield from comparison.running(settings, site, expected)
+        yield from sns_yaml.running(settings, site, expected)
     if settings.agents.controller is not None:
-        yield from check_agents.findings(main, lines, conf_text.read(main.with_name("cgroup.conf")))
+        yield from agents.findings(main, lines, conf_text.read(main.with_name("cgroup.conf")))
     if reports:
-        yield from check_resctrl.findings(rendered["resctrl.yaml"], found)
+        yield from resctrl.findings(rendered["resctrl.yaml"], found)
     if SYSTEMD.is_dir():
         yield installation.units(settings, rendered)
     yield from installation.directories(settings, source)
     yield from installation.daemons(settings)
     if settings.agents.controller is not None:
-        from slurm_sns.cli.live import agent_installation
-
-        yield from agent_installation.findings(settings)
+        yield from installation.agents(settings)
 
 
 def _ask() -> "tuple[Site | None, Finding]":
     """The running Slurm as pyslurm shows it, None if it cannot be read; and the finding about pyslurm itself."""
     from slurm_sns.errors import SnsError
-    from slurm_sns.slurm.check_finding import Finding
+    from slurm_sns.slurm.check import Finding
     from slurm_sns.slurm.site import library_of, read_site
 
     what = "pyslurm, built for the Slurm that answers"
@@ -120,9 +117,9 @@ def _plugstack(settings: "configuration.Config", main: Path, site: "Site | None"
 
 
 def _included(settings: "configuration.Config", path: Path, word: str) -> "Finding":
-    from slurm_sns.slurm import check_files, conf_text
+    from slurm_sns.slurm.check import conf_text, files
 
-    return check_files.includes(path, conf_text.read(path), settings.paths.slurm_dir / path.name, word)
+    return files.includes(path, conf_text.read(path), settings.paths.slurm_dir / path.name, word)
 
 
 def _fields(finding: "Finding") -> dict[str, str | bool]:

@@ -26,7 +26,7 @@ def scheduler(
     from dataclasses import replace
 
     from slurm_sns import config as configuration
-    from slurm_sns.cli.live import agents, parts, process
+    from slurm_sns.cli.live import parts, process
     from slurm_sns.policies.registry import specification
     from slurm_sns.scheduler.answers.requests import Answers
     from slurm_sns.scheduler.answers.view import RecentCycles
@@ -52,10 +52,10 @@ def scheduler(
     form = specification(settings.policy).history
     memory = history_codec(settings.policy, form, ports.history, ports.log)
     learner, sign, channel = None, None, ExitStack()
-    if found := agents.hub_and_sign(settings, ports.log):
+    if found := parts.hub_and_sign(settings, ports.log):
         hub, sign = found
         ports = replace(ports, agents=channel.enter_context(hub))
-        learner = agents.learner(settings, hub, told, ports.log)
+        learner = parts.learner(settings, hub, told, ports.log)
     loop = Scheduler(
         ports,
         policy,

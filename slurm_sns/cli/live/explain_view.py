@@ -51,7 +51,7 @@ def explanation(answer: dict[str, Any]) -> Iterator[RenderableType]:
     yield from _what_it_is(answer)
     if answer["array"]:
         yield f"  {plain(answer['array'])}"
-    if answer.get("learning"):  # a scheduler of an earlier version does not say it
+    if answer.get("learning"):  # only where there are agents
         yield f"  {plain(answer['learning'])}"
     for each in answer["decisions"]:
         what = f"placed on {folded(each['nodes'])}, " if each["action"] == "start" else ""

@@ -1,7 +1,7 @@
 """What a node can do with its caches and its memory bandwidth, and what each resctrl group has: plain values for JSON.
 
-`sns check` reads this on the controller (slurm/node_reports.py), so a change of meaning needs another `FORMAT`. Masks
-are hexadecimal digits, domains are texts of their cache ids.
+`sns check` reads this on the controller (slurm/check/node_reports.py), so a change of meaning needs another `FORMAT`.
+Masks are hexadecimal digits, domains are texts of their cache ids.
 """
 
 import re

@@ -1,25 +1,37 @@
 """The parts of a daemon, built from a configuration: the one place that knows every implementation of the ports."""
 
+import os
 import time
 from collections.abc import Mapping
 
 from slurm_sns.cli.live.process import StopSignal, log
 from slurm_sns.config import Config
+from slurm_sns.log import Log
 from slurm_sns.model import Alternative, Job, Node, Resources, Snapshot
 from slurm_sns.policies.base import Policy
 from slurm_sns.policies.profile import Program
 from slurm_sns.policies.registry import specification
-from slurm_sns.scheduler.ports import Ports
+from slurm_sns.policies.sns.drift import DriftParameters
+from slurm_sns.policies.sns.exploration import Exploration
+from slurm_sns.policies.sns.parameters import SnsParameters
+from slurm_sns.scheduler.dispatch.grant_signer import Sign
+from slurm_sns.scheduler.learning.learner import Learner
+from slurm_sns.scheduler.learning.values import LearningRules
+from slurm_sns.scheduler.ports import Agents, Ports
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.snapshot.spreading import KnownAlternatives, SpreadRules
-from slurm_sns.slurm.accounting import Accounting
+from slurm_sns.slurm.accounting import AccountingDatabase
 from slurm_sns.slurm.executor import SlurmExecutor
 from slurm_sns.slurm.state import SlurmState
+from slurm_sns.sockets.agent_hub import AgentHub
+from slurm_sns.sockets.key_file import KeyFile
+from slurm_sns.store.database import open_store
 from slurm_sns.store.decisions import StoredDecisions
 from slurm_sns.store.heartbeat import HeartbeatFile, KillSwitchFile
 from slurm_sns.store.history import StoredHistory
+from slurm_sns.store.learning import StoredEvidence
 from slurm_sns.store.profiles import StoredProfiles
-from slurm_sns.store.schema import open_store
+from slurm_sns.wire.grants import token
 
 #: An imported profile is in use after this time at the latest.
 PROFILE_SECONDS = 5.0
@@ -69,7 +81,7 @@ class RecentProfiles:
 
 def state(config: Config) -> SlurmState:
     """The State port."""
-    return SlurmState(Accounting(log.info, with_shares=config.matching.shares == "slurm"))
+    return SlurmState(AccountingDatabase(log.info, with_shares=config.matching.shares == "slurm"))
 
 
 def ports(config: Config, clock: StopSignal) -> Ports:
@@ -93,6 +105,36 @@ def ports(config: Config, clock: StopSignal) -> Ports:
         kill_switch=KillSwitchFile(config.paths.kill_switch),
         clock=clock,
         log=log.info,
+    )
+
+
+def hub_and_sign(config: Config, log: Log) -> tuple[AgentHub, Sign] | None:
+    """The scheduler's end of the agents' channel, and what signs grants; None where no agents are configured."""
+    if config.agents.controller is None:
+        return None
+    keys = KeyFile(config.agents.key_file, os.geteuid(), log)
+    return AgentHub(None, config.agents.port, keys, log), lambda grant: token(grant, keys())
+
+
+def learner(config: Config, agents: Agents, settings: Settings, log: Log) -> Learner | None:
+    """What learns the profiles of programs; None for a policy without profiles, and in the modes that place nothing.
+
+    Raises:
+        Unreachable: the store cannot be read.
+    """
+    if config.mode != "enforce" or not specification(config.policy).plans_by_profiles:
+        return None
+    return Learner(StoredEvidence(open_store(config.database_url)), agents, rules(config), settings, log)
+
+
+def rules(config: Config) -> LearningRules:
+    """The rules of learning, taken from the configuration."""
+    told = config.learning
+    return LearningRules(
+        Exploration(config.parameters(SnsParameters), told.min_cores_per_node, told.saturation),
+        DriftParameters(told.drift, told.drift_runs),
+        told.explore,
+        told.most_nodes,
     )
 
 

@@ -135,11 +135,11 @@ def known(configuration: "Config") -> "KnownPrograms":
     """
     from slurm_sns.scheduler.answers.profiles import KnownPrograms
     from slurm_sns.scheduler.learning.serving import ServedProfiles
-    from slurm_sns.store.learning import StoredLearning
-    from slurm_sns.store.schema import open_store
+    from slurm_sns.store.database import open_store
+    from slurm_sns.store.learning import StoredEvidence
 
     imported = store(configuration).load()
-    learning, _ = StoredLearning(open_store(configuration.database_url)).load()
+    learning, _ = StoredEvidence(open_store(configuration.database_url)).load()
     return KnownPrograms(ServedProfiles().of(imported, learning.learnt), imported, learning)
 
 
@@ -150,8 +150,8 @@ def store(configuration: "Config") -> "StoredProfiles":
         BadInput: the caller is not SlurmUser.
     """
     from slurm_sns.cli.live import process
+    from slurm_sns.store.database import open_store
     from slurm_sns.store.profiles import StoredProfiles
-    from slurm_sns.store.schema import open_store
 
     process.require_slurm_user(configuration)
     process.make_directories(configuration)

@@ -239,8 +239,8 @@ def _kinds(of: Answer) -> list[tuple[str, str, int]]:
 
 
 def _closids(of: Answer) -> tuple[tuple[str, str, int], ...]:
-    """CLOSIDs where they are counted; a scheduler of an earlier version does not name them."""
-    return (CLOSIDS,) if of["capacity"].get("closids") else ()
+    """CLOSIDs where they are counted."""
+    return (CLOSIDS,) if of["capacity"]["closids"] else ()
 
 
 def _share(of: Answer, key: str, unit: int) -> str:

@@ -32,7 +32,7 @@ from slurm_sns.wire import grant_note
 #: direction (NICE_OFFSET in slurm.h); the rest is left for the other factors of its priority.
 BOOST = 2_000_000_000
 #: A priority from here on has our boost. Slurm shows no job's SiteFactor, but its priority, unless the job is held. The
-#: site's own factors stay below that (slurm.check_site).
+#: site's own factors stay below that (slurm.check.site_settings).
 LEAST_BOOSTED = 1_900_000_000
 #: The begin time that opens a gate.
 OPEN = 1

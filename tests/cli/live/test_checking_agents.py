@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from slurm_sns import config as configuration
-from slurm_sns.cli.live import agent_installation
-from slurm_sns.slurm.check_finding import Finding
+from slurm_sns.cli.live import installation
+from slurm_sns.slurm.check import Finding
 from slurm_sns.wire.keys import SECRET_BYTES, key_line
 
 
@@ -26,9 +26,9 @@ def found(write_config, key: Path, monkeypatch: pytest.MonkeyPatch):
     """The findings: of the key, of the name, and where a scheduler runs of the port."""
 
     def found(runs: bool = False, user: str = getpass.getuser(), **agents) -> list[Finding]:
-        monkeypatch.setattr(agent_installation, "runs", lambda _name, _directory: runs)
+        monkeypatch.setattr(installation, "runs", lambda _name, _directory: runs)
         agents = {"controller": "127.0.0.1", "key_file": str(key), **agents}
-        return list(agent_installation.findings(configuration.load(write_config(agents=agents, slurm={"user": user}))))
+        return list(installation.agents(configuration.load(write_config(agents=agents, slurm={"user": user}))))
 
     return found
 

@@ -18,9 +18,9 @@ from slurm_sns.policies.sns.exploration import ExplorationStep
 from slurm_sns.scheduler.answers.profiles import KnownPrograms, Summaries, profile
 from slurm_sns.scheduler.learning.values import Failures, LearningChanges, Learnt, RunToLearn
 from slurm_sns.sockets.unix_socket import ControlSocket
-from slurm_sns.store.learning import StoredLearning
+from slurm_sns.store.database import open_store
+from slurm_sns.store.learning import StoredEvidence
 from slurm_sns.store.profiles import StoredProfiles
-from slurm_sns.store.schema import open_store
 from slurm_sns.wire.values import RunId
 
 SHIPPED = str(shared_path("conf/profiles/spread-n-share.yaml"))
@@ -287,7 +287,7 @@ def test_what_is_learnt_is_listed_and_shown_with_how_sure_it_is_and_nothing_impo
     exploring = RunToLearn(
         RunId(7), ("new", 8), 1, ("n1",), Request(8), (), step=ExplorationStep(1, samples=True), user_id=2001
     )
-    stored = StoredLearning(open_store(f"sqlite:///{tmp_path / 'state' / 'sns.db'}"))
+    stored = StoredEvidence(open_store(f"sqlite:///{tmp_path / 'state' / 'sns.db'}"))
     stored.save(LearningChanges({("ep", 16): measured, ("new", 8): unknown}, runs=(exploring,)))
 
     status, text, _ = sns("show", "ep", *at)

@@ -1,0 +1,172 @@
+"""How the database is opened: SQLite by default, MariaDB or PostgreSQL by URL.
+
+An empty database gets the tables of `schema`, and the table `schema_version` says their version. A database of any
+other version is refused and left alone. Of several processes that open an empty database, the first makes the tables
+and the others wait. MariaDB has no transactions for DDL: there, the next process completes what one that was killed has
+begun.
+"""
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from sqlalchemy import Connection, Engine, create_engine, event, func, insert, inspect, make_url, select
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.pool import ConnectionPoolEntry
+
+from slurm_sns.errors import BadInput, Unreachable
+from slurm_sns.store.schema import VERSION, metadata, schema_version
+
+MOVE_IT_AWAY = "stop the scheduler, move the file away, start: what it did with a job stands in the job"
+
+#: A part of SQLite's error text -> the remedy.
+_REMEDIES = {
+    "not a database": MOVE_IT_AWAY,
+    "malformed": MOVE_IT_AWAY,
+    "readonly": "the file and its directory must belong to SlurmUser and be writable",
+    "unable to open": "the file and its directory must belong to SlurmUser and be writable",
+    "disk is full": "make room there",
+    "disk I/O error": "make room there, or check the disk",
+}
+
+#: Errors that SQLite's busy_timeout does not prevent pass quickly, so trying again helps. An example: several processes
+#: switch a new file to WAL.
+ATTEMPTS = 7
+#: The lock under which tables are made: its name on MariaDB, its number on PostgreSQL (any that others do not use).
+LOCK_NAME, LOCK_NUMBER = "slurm_sns upgrade", 7_386_001
+#: The longest wait for that lock.
+MARIADB_PATIENCE_S = 60
+
+
+def open_store(url: str) -> Engine:
+    """Open the database at `url`; make the tables if it is empty.
+
+    Raises:
+        BadInput: the URL does not name a kind of database that we support.
+        Unreachable: the database cannot be opened, or its tables are of another version.
+    """
+    try:
+        engine = create_engine(make_url(url))
+    except (SQLAlchemyError, ImportError) as problem:
+        # The text leaves out the URL, which may hold a password.
+        raise BadInput(
+            f"store.url: {problem}; valid: sqlite:////absolute/path, mysql+pymysql://..., postgresql+psycopg://..."
+        ) from None
+    if engine.dialect.name == "sqlite":
+        _make_private(engine.url.database)
+        event.listen(engine, "connect", _tune_sqlite)
+    try:
+        _have_tables(engine)
+    except SQLAlchemyError as problem:
+        raise Unreachable(f"the store at {engine.url} cannot be opened: {in_words(problem)}") from None
+    return engine
+
+
+def in_words(problem: SQLAlchemyError) -> str:
+    """The error in one line, with a remedy for the admin where we know one.
+
+    The SQL statement is left out: it can hold text that users wrote.
+    """
+    text = " ".join(str(problem.args[0] if problem.args else problem).split())
+    remedy = next((each for part, each in _REMEDIES.items() if part in text), "")
+    return f"{text}; {remedy}" if remedy else text
+
+
+def _have_tables(engine: Engine) -> None:
+    """Make the tables of an empty database. One that has them is only read."""
+    for _ in range(ATTEMPTS - 1):
+        try:
+            return _make_if_empty(engine)
+        except SQLAlchemyError:
+            continue
+    return _make_if_empty(engine)
+
+
+def _make_if_empty(engine: Engine) -> None:
+    with engine.connect() as connection:
+        if _has_tables(connection):
+            return
+    with _alone(engine) as connection:
+        if _has_tables(connection):
+            return  # another process was faster
+        schema_version.create(connection, checkfirst=True)  # first: an empty one says that the tables are not complete
+        metadata.create_all(connection)
+        connection.execute(insert(schema_version), {"version": VERSION})
+
+
+def _has_tables(connection: Connection) -> bool:
+    """Whether the database has the tables of this version; False if it is empty, or they were not completed.
+
+    Raises:
+        Unreachable: it has those of another version.
+    """
+    there = set(inspect(connection).get_table_names())
+    if schema_version.name not in there:
+        if not there & {*metadata.tables, "job_records"}:
+            return False
+        found = "made before versions were counted"
+    else:
+        version = connection.execute(select(schema_version.c.version)).scalar()
+        if version in {None, VERSION}:
+            return version is not None
+        found = f"of version {version}"
+    raise Unreachable(
+        f"the store at {connection.engine.url} is {found}; this slurm_sns has version {VERSION}: install the slurm_sns "
+        "that made it, or stop the scheduler, move the database away, start (what was done with a job stands in the "
+        "job; programs and decisions stay in the old database)"
+    )
+
+
+@contextmanager
+def _alone(engine: Engine) -> Iterator[Connection]:
+    """A transaction during which no other process makes tables."""
+    with engine.begin() as connection:
+        match connection.dialect.name:
+            case "sqlite":
+                connection.exec_driver_sql("BEGIN IMMEDIATE")  # Python's sqlite3 begins no transaction before DDL
+            case "postgresql":
+                connection.execute(select(func.pg_advisory_xact_lock(LOCK_NUMBER)))
+            case "mysql" | "mariadb":
+                if connection.execute(select(func.get_lock(LOCK_NAME, MARIADB_PATIENCE_S))).scalar() != 1:
+                    raise Unreachable(f"another process is making the tables of the store at {engine.url}")
+        try:
+            yield connection
+        finally:
+            if connection.dialect.name in {"mysql", "mariadb"}:  # this lock does not end with the transaction
+                connection.execute(select(func.release_lock(LOCK_NAME)))
+
+
+def _tune_sqlite(connection: object, _record: ConnectionPoolEntry) -> None:
+    """Use WAL, so that readers do not wait for the writer, and save one fsync for each commit.
+
+    A crash of the process loses no committed row.
+    """
+    cursor = connection.cursor()  # type: ignore[attr-defined]  # a connection of the driver
+    cursor.execute("PRAGMA busy_timeout=5000")  # first, because the next statement may already have to wait for a lock
+    cursor.execute("PRAGMA journal_mode=WAL")
+    cursor.execute("PRAGMA synchronous=NORMAL")
+    cursor.close()
+
+
+def _make_private(database: str | None) -> None:
+    """Let the owner alone read the SQLite file, because it tells who ran what.
+
+    All permissions of others are taken off the file, or it is created without them before SQLite writes into it. SQLite
+    gives the files that it creates beside it the same permissions. If root runs this (`sns release`), the file gets the
+    owner of its directory. Errors are ignored here: they show when the database is opened.
+    """
+    if not database or database == ":memory:" or database.startswith("file:"):
+        return
+    path = Path(database)
+    with suppress(OSError):
+        descriptor = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            found, folder = os.fstat(descriptor), path.parent.stat()
+            if found.st_mode & 0o077:
+                os.fchmod(descriptor, stat.S_IMODE(found.st_mode) & ~0o077)
+            if os.geteuid() == 0 and found.st_uid != folder.st_uid:
+                os.fchown(descriptor, folder.st_uid, folder.st_gid)
+        finally:
+            os.close(descriptor)

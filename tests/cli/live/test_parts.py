@@ -1,0 +1,74 @@
+"""What the scheduler is built from where agents are configured."""
+
+import getpass
+
+import pytest
+from default_settings import SETTINGS
+
+from slurm_sns import config as configuration
+from slurm_sns.cli.live import parts
+from slurm_sns.errors import SnsError
+from slurm_sns.scheduler.ports import NO_AGENTS
+from slurm_sns.wire.grants import verified
+from slurm_sns.wire.keys import Keys, key_line
+from slurm_sns.wire.values import Grant, RunId
+
+KEY = key_line("k1", bytes(range(32)))
+GRANT = Grant(RunId(7, 1), ("c1", "c2"), 4, 20)
+
+
+@pytest.fixture
+def write_config(tmp_path):
+    def write(agent_settings: str = "", more: str = "mode: enforce\npolicy: sns"):
+        path = tmp_path / "sns.yaml"
+        path.write_text(
+            f"{more}\npartitions: [batch]\n"
+            "nodes: [{names: 'n[1-8]', partitions: [batch], cores: 28, memory_mb: 128000, llc_ways: 20}]\n"
+            f"slurm: {{user: {getpass.getuser()}}}\n"
+            f"agents: {{{agent_settings}}}\n"
+            "learning: {explore: true, most_nodes: 0.5, min_cores_per_node: 3, saturation: 0.1, drift: 0.2,\n"
+            "           drift_runs: 4}\n"
+            f"paths: {{state_dir: {tmp_path}, run_dir: {tmp_path / 'run'}}}\n"
+        )
+        return configuration.load(path)
+
+    return write
+
+
+def test_without_a_controller_there_are_no_agents_and_no_grants(write_config) -> None:
+    assert parts.hub_and_sign(write_config(), print) is None
+
+
+def test_grants_are_signed_with_the_key_file_as_it_is_now(write_config, tmp_path) -> None:
+    key_file = tmp_path / "sns.key"
+    config = write_config(f"controller: localhost, port: 6830, key_file: {key_file}")
+    _, sign = parts.hub_and_sign(config, print)
+    with pytest.raises(SnsError, match=r"sns.key.*sns key new makes one"):
+        sign(GRANT)
+    key_file.touch(mode=0o600)
+    key_file.write_text(KEY)
+    found = verified(sign(GRANT), Keys.parse(KEY), GRANT.run, "c2", ["c2", "c1"])
+    assert (found.run, found.ways, found.bandwidth_gbps) == (GRANT.run, 4, 20)
+
+
+def test_learning_follows_the_settings(write_config) -> None:
+    rules = parts.rules(write_config())
+    assert (rules.explore, rules.limit(8), rules.limit(1)) == (True, 4, 1)
+    assert (rules.exploration.min_cores_per_node, rules.exploration.saturation) == (3, 0.1)
+    assert (rules.drift.threshold, rules.drift.patience) == (0.2, 4)
+    assert rules.exploration.sns.shared_ways == 2
+
+
+@pytest.mark.parametrize(
+    ("more", "learns"),
+    [
+        ("mode: enforce\npolicy: sns", True),
+        ("mode: enforce\npolicy: combined", True),
+        ("mode: enforce\npolicy: max-jobs", False),
+        ("mode: observe\npolicy: sns", False),
+        ("mode: advise\npolicy: sns", False),
+    ],
+)
+def test_profiles_are_learnt_where_jobs_are_placed_by_profiles(write_config, more: str, learns: bool) -> None:
+    found = parts.learner(write_config(more=more), NO_AGENTS, SETTINGS, print)
+    assert (found is not None) == learns

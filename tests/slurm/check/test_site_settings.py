@@ -1,0 +1,157 @@
+"""`sns check`: what of the site's own configuration keeps slurm_sns from placing jobs, and what of it has a price."""
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import recorded
+from sites import small_site
+
+from slurm_sns import config as configuration
+from slurm_sns.model import Resources
+from slurm_sns.scheduler.observation import ObservedNode, ObservedPartition, PreemptionRules
+from slurm_sns.slurm import site as reading
+from slurm_sns.slurm.check import Finding, conf_text, site_settings
+from slurm_sns.slurm.site import Site, SitePartition, federation_of
+
+BATCH = SitePartition(ObservedPartition("batch", preempt_mode="REQUEUE"))
+URGENT = SitePartition(ObservedPartition("urgent", tier=10, preempt_mode="REQUEUE"))
+PREEMPTING = PreemptionRules("preempt/partition_prio", "REQUEUE")
+
+
+def node(name: str) -> ObservedNode:
+    """Eight cores, 16 CPUs."""
+    has = Resources(8, 32_000)
+    return ObservedNode(name, frozenset({"batch", "urgent"}), has, Resources(0, 0), threads_per_core=2)
+
+
+def site(*rules: SitePartition, **more) -> Site:
+    shown = {
+        "options": {"SchedulerParameters": ("bf_continue", "bf_interval=30")},
+        "partitions": {"batch": True, "urgent": False},
+        "nodes": (node("n1"), node("n2")),
+        "rules": rules or (BATCH,),
+    }
+    return small_site(**{**shown, **more})
+
+
+@pytest.fixture
+def config(tmp_path: Path):
+    path = tmp_path / "sns.yaml"
+    path.write_text(
+        "mode: observe\npolicy: max-jobs\npartitions: [batch, urgent]\ndefault_partition: batch\n"
+        "nodes: [{names: 'n[1-2]', partitions: [batch, urgent], cores: 8, memory_mb: 32000}]\n"
+        "slurm: {memory_per_cpu_mb: 2000}\n"
+    )
+    return configuration.load(path)
+
+
+def told(config, of: Site) -> list[Finding]:
+    """What is not simply right."""
+    return [each for each in site_settings.rules(config, of) if not each.is_well]
+
+
+def test_of_a_site_that_lets_jobs_share_nodes_nothing_is_to_be_said(config) -> None:
+    assert told(config, site(BATCH, URGENT)) == []
+    assert told(config, site(replace(BATCH, oversubscribe="YES:4", cpus_per_node=16, cpus_per_socket=16))) == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "found"),
+    [
+        ({"oversubscribe": "EXCLUSIVE"}, "OverSubscribe=EXCLUSIVE"),
+        ({"oversubscribe": "FORCE:4"}, "OverSubscribe=FORCE:4"),
+        ({"is_user_exclusive": True}, "ExclusiveUser=YES"),
+        ({"cpus_per_node": 8}, "MaxCPUsPerNode=8"),
+        ({"cpus_per_socket": 4}, "MaxCPUsPerSocket=4"),
+        ({"is_user_exclusive": True, "cpus_per_node": 8}, "ExclusiveUser=YES, MaxCPUsPerNode=8"),
+    ],
+)
+def test_a_partition_whose_jobs_do_not_share_nodes_or_not_all_cpus_is_not_to_be_managed(config, rule, found) -> None:
+    (wrong,) = told(config, site(replace(BATCH, **rule)))
+    assert (wrong.ok, wrong.found) == (False, found)
+    assert wrong.advice.startswith("sns.yaml: leave batch out of partitions")
+
+
+def test_what_a_partition_that_is_not_managed_does_is_its_own_affair(config) -> None:
+    other = SitePartition(ObservedPartition("other"), "EXCLUSIVE", is_user_exclusive=True)
+    assert told(config, site(BATCH, other)) == []
+
+
+def test_a_cluster_of_a_federation_is_not_to_be_managed(config) -> None:
+    (wrong,) = told(config, site(federation="fed"))
+    assert (wrong.ok, wrong.found, "clusters-=" in wrong.advice) == (False, "fed", True)
+    shown = "Federation: fed\nSelf:       mini:10.0.0.1:6817 ID:1 FedState:ACTIVE Features:\n"
+    assert (federation_of(shown), federation_of(""), federation_of("\n")) == ("fed", "", "")
+
+
+@pytest.mark.parametrize(
+    ("more", "found"),
+    [
+        ({"priority_type": "priority/basic"}, "priority/basic"),
+        ({"site_factor_plugin": "site_factor/own"}, "priority/multifactor, site_factor/own"),
+        ({"priority_weights": 1_900_000_001}, "PriorityWeight* of 1900000001 in all"),
+        ({"options": {"SchedulerParameters": ("extra_constraints",)}}, "SchedulerParameters=extra_constraints"),
+        (
+            {"options": {"SlurmctldParameters": ("enable_expedited_requeue",)}},
+            "SlurmctldParameters=enable_expedited_requeue",
+        ),
+        (
+            {"admin_comments": ("sns:2 g=1", "site: ok;sns:2 free=x", "\x1b[31mmine;", "sns:2 g=?")},
+            "2 waiting or running jobs have other text in it, such as 'site: ok', 1 have a record that cannot be read",
+        ),
+        ({"options": {"SchedulerParameters": ("bf_interval=600",)}}, "bf_interval=600"),
+        ({"preemption": PreemptionRules("preempt/qos", "REQUEUE")}, "those whose QOS may"),
+        ({"preemption": PreemptionRules("preempt/qos", "WITHIN,REQUEUE")}, "PreemptMode is WITHIN,REQUEUE"),
+        (
+            {"preemption": PREEMPTING, "rules": (BATCH, URGENT)},
+            "partition urgent has a higher PriorityTier than batch on the same nodes",
+        ),
+    ],
+)
+def test_what_has_a_price_is_a_warning_that_names_it(config, more, found: str) -> None:
+    (warning,) = told(config, site(**more))
+    assert (warning.ok, warning.warning, warning.found, bool(warning.advice)) == (True, True, found, True)
+
+
+def test_several_controllers_are_a_warning_because_we_run_on_one(tmp_path: Path) -> None:
+    path = tmp_path / "slurm.conf"
+    path.write_text("ClusterName=site\nSlurmctldHost=a\n")
+    assert site_settings.controllers(conf_text.read(path)).is_well
+    path.write_text("ClusterName=site\nSlurmctldHost=a\nslurmctldhost=b(10.0.0.2)\n")
+    warning = site_settings.controllers(conf_text.read(path))
+    assert (warning.ok, warning.warning, warning.found) == (True, True, "a, b(10.0.0.2)")
+
+
+def test_the_sites_rules_are_read_of_the_running_slurm(pyslurm, mocker) -> None:
+    mocker.patch("slurm_sns.slurm.site.pyslurm", return_value=pyslurm)
+    mocker.patch("slurm_sns.slurm.site._library", return_value=45)
+    mocker.patch("slurm_sns.slurm.site.run", return_value="")
+    pyslurm.__dict__.update(__file__="/nowhere/pyslurm.py", __version__="25.11.2")
+    weights = {f"priority_weight_{name}": 1 for name in ("age", "assoc", "fair_share", "job_size", "partition", "qos")}
+    pyslurm.slurmctld.Config.load.return_value = recorded_config(**weights, priority_weight_tres={"cpu": "1000"})
+    rules = {"oversubscribe": "YES:4", "is_user_exclusive": True, "max_cpus_per_node": 8}
+    shown = recorded.partition(**rules, max_cpus_per_socket="UNLIMITED", is_default=True)
+    pyslurm.Partitions.load.return_value = {"main": shown}
+    pyslurm.Nodes.load.return_value = {}
+    jobs = [recorded.job(admin_comment="sns:2 g=1"), recorded.job(), recorded.job(admin_comment="x", state="COMPLETED")]
+    pyslurm.Jobs.load.return_value = dict(enumerate(jobs))
+    seen = reading.read_site()
+    assert seen.admin_comments == ("sns:2 g=1",)
+    assert [(each.oversubscribe, each.is_user_exclusive, each.cpus_per_node) for each in seen.rules] == [
+        ("YES:4", True, 8)
+    ]
+    assert (seen.rules[0].cpus_per_socket, seen.priority_weights) == (None, 1006)
+    assert (seen.has_boost, seen.options["SlurmctldParameters"]) == (True, ("idle_on_node_suspend", "x=1"))
+    assert seen.preemption == PreemptionRules("preempt/qos", "REQUEUE")
+
+
+def recorded_config(**fields) -> SimpleNamespace:
+    """What is read of pyslurm.slurmctld.Config."""
+    lists = ("job_submit_plugins", "gres_types", "accounting_storage_tres", "priority_flags", "scheduler_parameters")
+    others = ("default_memory_per_cpu", "plugin_dirs", "plugin_stack_config", "accounting_storage_type")
+    empty = dict.fromkeys((*lists, *others, "priority_site_factor_plugin"))
+    told = {"priority_type": "priority/multifactor", "slurmctld_parameters": {"idle_on_node_suspend": True, "x": 1}}
+    told |= {"version": "26.05.5", "slurm_user_name": "slurm", "preempt_type": "preempt/qos", "preempt_mode": "REQUEUE"}
+    return SimpleNamespace(**{**empty, **told, **fields})
