@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from slurm_sns.config.yaml_text import Lines
+from slurm_sns.config.yaml_text import LineNumbers
 
 Where = tuple[str | int, ...]
 Schema = Mapping[str, Any]
@@ -21,7 +21,7 @@ _LONGEST_VALUE = 60  # characters of a value that a message quotes
 _KINDS = {"string": "text", "boolean": "true or false", "null": "null", "object": "a section of settings"}
 
 
-def describe(problem: ValidationError, model: type[BaseModel], path: Path, lines: Lines) -> str:
+def describe(problem: ValidationError, model: type[BaseModel], path: Path, lines: LineNumbers) -> str:
     """The first problem of several, in one line; a misspelt key comes first, because it explains a missing one."""
     errors = problem.errors(include_url=False)
     error = min(errors, key=lambda each: each["type"] != "extra_forbidden")
@@ -63,7 +63,7 @@ def _unknown(key: str, name: str, valid: list[str]) -> str:
     return f"{_clip(key)} is unknown; {hint}valid: {', '.join(valid)}"
 
 
-def _line(where: Where, lines: Lines) -> int:
+def _line(where: Where, lines: LineNumbers) -> int:
     """The line of the key, or of the section that lacks it."""
     while where and where not in lines:
         where = where[:-1]

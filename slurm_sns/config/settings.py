@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from slurm_sns.config import grammar
 from slurm_sns.config.policy_settings import section_of_policies, with_policies_own_sections
 
-Seconds = Annotated[float, Field(ge=0.1, le=3600, allow_inf_nan=False)]
+ShortSeconds = Annotated[float, Field(ge=0.1, le=3600, allow_inf_nan=False)]
 
 
 class Section(BaseModel):
@@ -70,7 +70,7 @@ class SubmitSection(Section):
 class SchedulerSection(Section):
     """How often the scheduler works, how long gates stand, and what is done when Slurm does not start a placed job."""
 
-    interval_s: Seconds = 1.0
+    interval_s: ShortSeconds = 1.0
     heartbeat_timeout_s: Annotated[int, Field(ge=2, le=10_800)] = 30
     gate_lease_s: Annotated[int, Field(ge=120, le=43_200)] = 7200
     place_timeout_s: Annotated[int, Field(ge=1, le=3600)] = 10
@@ -128,7 +128,7 @@ class AgentsSection(Section):
     sample_s: Annotated[float, Field(ge=0.05, le=600, allow_inf_nan=False)] = 5.0
     sample_ways: Annotated[tuple[Annotated[int, Field(ge=1, le=64)], ...], Field(min_length=1)] = (2, 4, 8)
     monitor_s: Annotated[float, Field(ge=0.1, le=600, allow_inf_nan=False)] = 10.0
-    vanished_after_s: Seconds = 60.0
+    vanished_after_s: ShortSeconds = 60.0
 
     @property
     def socket(self) -> Path:

@@ -83,10 +83,10 @@ for _kind, _pattern, _first in (
 ):
     _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_kind}", re.compile(rf"{_pattern}\Z"), _first)
 
-Lines = dict[tuple[str | int, ...], int]
+LineNumbers = dict[tuple[str | int, ...], int]
 
 
-def read(path: Path, subject: Subject = CONFIGURATION) -> tuple[Any, Lines]:
+def read(path: Path, subject: Subject = CONFIGURATION) -> tuple[Any, LineNumbers]:
     """The file's content, and the line (from 1) on which each key or item begins.
 
     Raises:
@@ -129,8 +129,8 @@ def _loader(path: Path, text: str, subject: Subject) -> _Loader:
         raise BadInput(f"{path}, line {line}: a control character; a {subject.noun} is plain text") from None
 
 
-def _lines(node: yaml.Node, where: tuple[str | int, ...] = ()) -> Lines:
-    found: Lines = {where: node.start_mark.line + 1}
+def _lines(node: yaml.Node, where: tuple[str | int, ...] = ()) -> LineNumbers:
+    found: LineNumbers = {where: node.start_mark.line + 1}
     if isinstance(node, yaml.MappingNode):
         for key_node, value_node in node.value:
             key = (*where, key_node.value)

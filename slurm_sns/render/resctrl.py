@@ -16,7 +16,7 @@ PREFIX, SHARED, JOB = "sns_", "shared", "job"
 
 
 @dataclass(frozen=True, slots=True)
-class NodeType:
+class ResctrlNodeType:
     """An entry of `nodes`, as resctrl.yaml describes it; None where sns.yaml gives its jobs no such resource.
 
     `shared_ways` and `job_ways` are those of each cache domain, `bandwidth_gbps` is that of the node. `most_jobs` is
@@ -42,20 +42,20 @@ class NodeType:
         return KEPT + self.most_jobs if self.is_partitioned else 0
 
 
-def node_types(config: Config) -> list[NodeType]:
+def node_types(config: Config) -> list[ResctrlNodeType]:
     """The node types, in the order of sns.yaml."""
     shared_ways = config.parameters(SnsParameters).shared_ways
     return [_node_type(nodes, shared_ways) for nodes in config.nodes]
 
 
-def _node_type(nodes: NodeEntry, shared_ways: int) -> NodeType:
+def _node_type(nodes: NodeEntry, shared_ways: int) -> ResctrlNodeType:
     shared = min(shared_ways, nodes.llc_ways)
     left = nodes.llc_ways - shared
     # A job with profile has a core at least, and FEWEST_WAYS where there are ways. A node without either has no groups.
     most = min(nodes.cores, left // FEWEST_WAYS) if nodes.llc_ways else nodes.cores
     if nodes.closids:
         most = min(most, closids_for_jobs(nodes.closids))
-    return NodeType(
+    return ResctrlNodeType(
         nodes,
         shared_ways=shared if nodes.llc_ways else None,
         job_ways=left if nodes.llc_ways else None,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from slurm_sns.errors import SnsError
 from slurm_sns.log import Log, Outage
-from slurm_sns.scheduler.observation import NO_LIMITS, UNKNOWN, TresLimits
+from slurm_sns.scheduler.observation import NO_LIMITS, UNKNOWN, Names, TresLimits
 from slurm_sns.slurm.api import run
 
 #: The numbers change only when an admin changes them, so once a minute is enough. After no answer we ask again sooner.
@@ -39,7 +39,6 @@ _SHOW_LIMITS = (
     f"format=cluster,account,parentname,user,{_ASSOCIATION_LIMITS}",
 )
 
-Names = frozenset[str]
 _NAME = re.compile(r"[a-z]+(/[^\s,|=]+)?")
 
 

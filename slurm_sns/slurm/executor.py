@@ -34,7 +34,6 @@ from slurm_sns.submit import record as records
 MANY = 64
 #: The smallest time that scontrol reads as Unix seconds (parse_time.c).
 LEAST_TIME_S = 1_000_000
-#: The only priority that ends a hold.
 
 
 class SlurmExecutor:

@@ -18,13 +18,13 @@ from slurm_sns.scheduler.gate.orders import GateOrder
 from slurm_sns.slurm.api import pyslurm
 from slurm_sns.slurm.executor import send
 
-Result = Refused | Unreachable | None
+OrderResult = Refused | Unreachable | None
 
 #: linux/prctl.h: the signal that this process gets when its parent dies.
 PR_SET_PDEATHSIG = 1
 
 
-def results(orders: Iterable[GateOrder], carry_out: Callable[[GateOrder], None]) -> Iterator[Result]:
+def results(orders: Iterable[GateOrder], carry_out: Callable[[GateOrder], None]) -> Iterator[OrderResult]:
     """Carry out each, and stop as soon as slurmctld does not answer."""
     for order in orders:
         try:
@@ -66,7 +66,7 @@ def main() -> None:
     serve(send)
 
 
-def _write(done: list[Result]) -> None:
+def _write(done: list[OrderResult]) -> None:
     pickle.dump(done, sys.stdout.buffer)
     sys.stdout.buffer.flush()
 

@@ -17,7 +17,7 @@ from slurm_sns.errors import Refused, Unreachable
 from slurm_sns.scheduler.gate.orders import GateOrder
 
 #: The results of orders, in the sequence in which Slurm answered: its refusal, or None where it made the change.
-Answers = Iterator[tuple[GateOrder, Refused | None]]
+OrderResults = Iterator[tuple[GateOrder, Refused | None]]
 
 #: At any time, most of them wait for slurmctld. On two cores 8 are a tenth faster than 4, and 16 no faster than 8.
 SENDERS = 8
@@ -32,7 +32,7 @@ class Senders:
         self._command = command
         self._senders: list[_Sender] = []
 
-    def send(self, orders: Sequence[GateOrder]) -> Answers:
+    def send(self, orders: Sequence[GateOrder]) -> OrderResults:
         """Send each, with one RPC for each job.
 
         Raises:

@@ -25,7 +25,7 @@ WATCH_SECONDS = 2.0
 Watch = Annotated[
     bool, typer.Option("--watch", "-w", help="Repeat until Ctrl-C; on a terminal the page is updated in place.")
 ]
-Seconds = Annotated[
+SecondsOption = Annotated[
     float | None,
     typer.Argument(
         metavar="SECONDS", min=0.1, max=3600, help=f"Seconds between updates with --watch; default: {WATCH_SECONDS:g}."
@@ -34,7 +34,7 @@ Seconds = Annotated[
 
 
 def status(
-    seconds: Seconds = None, *, watch: Watch = False, config: Config = DEFAULT_CONFIG, as_json: AsJson = False
+    seconds: SecondsOption = None, *, watch: Watch = False, config: Config = DEFAULT_CONFIG, as_json: AsJson = False
 ) -> None:
     """The scheduler's state: mode, heartbeat, jobs waiting and running, how full the nodes are, what is wrong."""
     from slurm_sns.cli.live import status_view
@@ -45,7 +45,7 @@ def status(
 
 
 def queue(
-    seconds: Seconds = None,
+    seconds: SecondsOption = None,
     *,
     watch: Watch = False,
     user: Annotated[str | None, typer.Option("--user", "-u", metavar="NAME", help="Only this user's jobs.")] = None,

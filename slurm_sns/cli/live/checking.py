@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 SYSTEMD = Path("/run/systemd/system")
 
 
-NodeReports = Annotated[
+NodeReportsOption = Annotated[
     list[Path] | None,
     typer.Option(
         "--node-reports",
@@ -31,7 +31,7 @@ NodeReports = Annotated[
 ]
 
 
-def check(config: Config = DEFAULT_CONFIG, node_reports: NodeReports = None, as_json: AsJson = False) -> int:
+def check(config: Config = DEFAULT_CONFIG, node_reports: NodeReportsOption = None, as_json: AsJson = False) -> int:
     """Say what is missing on this controller, in order, with the lines to add and the commands to run.
 
     Looks at sns.yaml, the rendered files, Slurm's files, the plugins, the running Slurm, directories, units and

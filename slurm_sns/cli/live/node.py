@@ -25,7 +25,7 @@ _HELP = "This node's caches and memory bandwidth (resctrl): what they offer, wha
 app = typer.Typer(no_args_is_help=True, help=_HELP)
 
 Root = Annotated[Path, typer.Option("--root", help="Where resctrl is mounted.", show_default=True)]
-Jobs = Annotated[
+JobsOption = Annotated[
     str,
     typer.Option(
         "--jobs",
@@ -68,7 +68,7 @@ def show(root: Root = ROOT, node: options.Node = None, as_json: options.AsJson =
 
 @app.command()
 def layout(
-    jobs: Jobs,
+    jobs: JobsOption,
     shared_ways: SharedWays = 2,
     bandwidth_gbps: BandwidthGbps = None,
     root: Root = ROOT,

@@ -31,7 +31,7 @@ _JOB = re.compile(
 )
 
 
-class Asked(NamedTuple):
+class AskedJob(NamedTuple):
     """A job: the ways and the GB/s that it is to own, and its cores in each cache domain; none given: all alike."""
 
     job_id: int
@@ -40,7 +40,7 @@ class Asked(NamedTuple):
     cores: tuple[int, ...]
 
 
-def asked_jobs(text: str) -> list[Asked]:
+def asked_jobs(text: str) -> list[AskedJob]:
     """The jobs of `--jobs`, in their order, which is that of their arrival.
 
     Raises:
@@ -49,7 +49,7 @@ def asked_jobs(text: str) -> list[Asked]:
     words = text.split(",", MOST_JOBS) if text else []
     if len(words) > MOST_JOBS:
         raise BadInput(f"--jobs names more than {MOST_JOBS} jobs; valid: at most as many")
-    jobs: dict[int, Asked] = {}
+    jobs: dict[int, AskedJob] = {}
     for word in words:
         found = _JOB.fullmatch(word)
         if found is None:
@@ -59,11 +59,11 @@ def asked_jobs(text: str) -> list[Asked]:
         if job_id in jobs:
             raise BadInput(f"--jobs names job {job_id} twice; valid: each once")
         cores = tuple(map(int, (found["cores"] or "").split("+"))) if found["cores"] else ()
-        jobs[job_id] = Asked(job_id, int(found["ways"]), float(found["gbps"] or 0), cores)
+        jobs[job_id] = AskedJob(job_id, int(found["ways"]), float(found["gbps"] or 0), cores)
     return list(jobs.values())
 
 
-def planned(root: Path, jobs: Sequence[Asked], shared_ways: int, bandwidth_gbps: float | None) -> dict[str, Any]:
+def planned(root: Path, jobs: Sequence[AskedJob], shared_ways: int, bandwidth_gbps: float | None) -> dict[str, Any]:
     """The layout of these jobs, which are all jobs on the node with ways or bandwidth of their own, as plain values.
 
     Raises:
@@ -173,7 +173,7 @@ def _domains(machine: Machine) -> list[int]:
     return sorted(found.union(machine.bandwidth.domains if machine.bandwidth else ()))
 
 
-def _cores(job: Asked, domains: Sequence[int]) -> dict[int, int]:
+def _cores(job: AskedJob, domains: Sequence[int]) -> dict[int, int]:
     """The job's cores by cache domain."""
     if not job.cores:
         return dict.fromkeys(domains, 1)
@@ -186,7 +186,7 @@ def _cores(job: Asked, domains: Sequence[int]) -> dict[int, int]:
     return dict(zip(domains, job.cores, strict=True))
 
 
-def _peak(machine: Machine, jobs: Sequence[Asked], bandwidth_gbps: float | None) -> Peak:
+def _peak(machine: Machine, jobs: Sequence[AskedJob], bandwidth_gbps: float | None) -> Peak:
     """What each cache domain's memory moves at most."""
     if machine.bandwidth is None:
         return Peak(math.inf)

@@ -29,10 +29,10 @@ PREFIX = "sns_"
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
-Report = dict[str, Any]
+ReportPart = dict[str, Any]
 
 
-def report(node: str, root: Path, missing: list[str], perf: Perf | None = None, devices: Path = DEVICES) -> Report:
+def report(node: str, root: Path, missing: list[str], perf: Perf | None = None, devices: Path = DEVICES) -> ReportPart:
     """The report of the node of this name, whose resctrl is at `root`. With something missing, it has no groups.
 
     Raises:
@@ -75,7 +75,7 @@ def _mount_options(machine: Machine) -> list[str]:
     return [option for option, is_on in found.items() if is_on]
 
 
-def _cache(cache: Cache) -> Report:
+def _cache(cache: Cache) -> ReportPart:
     return {
         "name": cache.name,
         "ways": cache.mask.bit_count(),
@@ -88,7 +88,7 @@ def _cache(cache: Cache) -> Report:
     }
 
 
-def _bandwidth(machine: Machine) -> Report | None:
+def _bandwidth(machine: Machine) -> ReportPart | None:
     found = machine.bandwidth
     if found is None:
         return None
@@ -96,14 +96,14 @@ def _bandwidth(machine: Machine) -> Report | None:
     return {"unit": found.kind, **limits, "domains": list(found.domains), "closids": found.closids}
 
 
-def _monitoring(machine: Machine) -> Report | None:
+def _monitoring(machine: Machine) -> ReportPart | None:
     found = machine.monitoring
     if found is None:
         return None
     return {"features": list(found.features), "rmids": found.rmids, "domains": list(found.domains)}
 
 
-def _counters(perf: Perf, devices: Path) -> Report:
+def _counters(perf: Perf, devices: Path) -> ReportPart:
     """Of each counter outside of resctrl why it cannot be used, empty if it can."""
     return {"instructions": _why_no_instructions(perf), "memory_controllers": _why_no_controllers(perf, devices)}
 
@@ -127,7 +127,7 @@ def _why_no_controllers(perf: Perf, devices: Path) -> str:
     return ""
 
 
-def _groups(root: Path, machine: Machine) -> Iterator[Report]:
+def _groups(root: Path, machine: Machine) -> Iterator[ReportPart]:
     """The root group, ours, those of others. A group that vanishes while we look is left out."""
     groups = Groups(root, PREFIX)
     ours, others = groups.names(), groups.foreign()
@@ -141,7 +141,7 @@ def _groups(root: Path, machine: Machine) -> Iterator[Report]:
             yield _group(root, name, machine, "other")
 
 
-def _group(root: Path, name: str, machine: Machine, kind: str) -> Report:
+def _group(root: Path, name: str, machine: Machine, kind: str) -> ReportPart:
     directory = root / name
     shown = _shown(directory)
     return {

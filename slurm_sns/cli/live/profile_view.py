@@ -7,10 +7,10 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-Learnt = Mapping[str, Any]
+LearntAnswer = Mapping[str, Any]
 
 
-def in_short(of: Learnt | None) -> str:
+def in_short(of: LearntAnswer | None) -> str:
     """The state of learning in a few words; empty where nothing is learnt."""
     if of is None:
         return ""
@@ -24,7 +24,7 @@ def in_short(of: Learnt | None) -> str:
     return ", ".join(found)
 
 
-def learnt(program: str, processes: int, of: Learnt) -> "Iterator[RenderableType]":
+def learnt(program: str, processes: int, of: LearntAnswer) -> "Iterator[RenderableType]":
     """What is learnt of one (program, processes)."""
     yield f"{program}, {processes} processes: {_serving(of)}"
     yield from _notes(of)
@@ -37,7 +37,7 @@ def learnt(program: str, processes: int, of: Learnt) -> "Iterator[RenderableType
         yield "each number: mean of the runs, +- their standard deviation, (how many runs)"
 
 
-def _serving(of: Learnt) -> str:
+def _serving(of: LearntAnswer) -> str:
     if of["serves"] == "measured":
         return "jobs run by what is measured here"
     if of["serves"] == "imported":
@@ -45,7 +45,7 @@ def _serving(of: Learnt) -> str:
     return "no profile yet"
 
 
-def _notes(of: Learnt) -> Iterator[str]:
+def _notes(of: LearntAnswer) -> Iterator[str]:
     exploring = of["exploring"]
     if exploring is not None:
         who = "a job" if exploring["job_id"] is None else f"job {exploring['job_id']}"

@@ -19,7 +19,7 @@ OVER_AGED = "!"
 RUNS = ("running", "suspended", "completing")
 
 
-class Column(NamedTuple):
+class QueueColumn(NamedTuple):
     """A column: how it reads a row, and the narrowest terminal that shows it."""
 
     name: str
@@ -29,17 +29,17 @@ class Column(NamedTuple):
 
 
 COLUMNS = (
-    Column("POS", lambda row, _: _position(row), side="right"),
-    Column("JOBID", lambda row, _: row["label"], side="right"),
-    Column("USER", lambda row, _: row["user"]),
-    Column("ACCOUNT", lambda row, _: row["account"], 100),
-    Column("PARTITION", lambda row, _: row["partition"], 150),
-    Column("NAME", lambda row, _: row["name"][:LONGEST_NAME], 132),
-    Column("SIZE", lambda row, _: size(row), 60),
-    Column("SINCE", lambda row, now_s: duration(_since_s(row, now_s)), side="right"),
-    Column("STATE", lambda row, _: row["state"], 120),
-    Column("NODES", lambda row, _: folded(row["nodes"]), 70),
-    Column("WHY", lambda row, _: row["reason"]),
+    QueueColumn("POS", lambda row, _: _position(row), side="right"),
+    QueueColumn("JOBID", lambda row, _: row["label"], side="right"),
+    QueueColumn("USER", lambda row, _: row["user"]),
+    QueueColumn("ACCOUNT", lambda row, _: row["account"], 100),
+    QueueColumn("PARTITION", lambda row, _: row["partition"], 150),
+    QueueColumn("NAME", lambda row, _: row["name"][:LONGEST_NAME], 132),
+    QueueColumn("SIZE", lambda row, _: size(row), 60),
+    QueueColumn("SINCE", lambda row, now_s: duration(_since_s(row, now_s)), side="right"),
+    QueueColumn("STATE", lambda row, _: row["state"], 120),
+    QueueColumn("NODES", lambda row, _: folded(row["nodes"]), 70),
+    QueueColumn("WHY", lambda row, _: row["reason"]),
 )
 
 
@@ -69,7 +69,7 @@ def plain_lines(rows: Sequence[Row], now_s: float) -> Iterator[str]:
         yield "  ".join(cell.ljust(width) for cell, width in zip(each, widths, strict=True)).rstrip()
 
 
-def _plain(column: Column, row: Row, now_s: float) -> str:
+def _plain(column: QueueColumn, row: Row, now_s: float) -> str:
     return f"{_since_s(row, now_s):.0f}" if column.name == "SINCE" else column.value(row, now_s)
 
 

@@ -17,11 +17,11 @@ from slurm_sns.errors import BadInput
 LONGEST_REPORT = 1 << 20
 
 #: As in the kernel: a mask has at most 64 bits, a CLOSID fewer; a domain is a cache id.
-Mask = Annotated[str, Field(pattern=r"^[0-9a-f]{1,16}$")]
+HexMask = Annotated[str, Field(pattern=r"^[0-9a-f]{1,16}$")]
 Domain = Annotated[str, Field(pattern=r"^[0-9]{1,10}$")]
 Number = Annotated[int, Field(ge=0, le=2**40)]
 Text = Annotated[str, Field(max_length=512)]
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
+NodeName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
 
 
 class _Part(BaseModel):
@@ -45,7 +45,7 @@ class ReportedGroup(_Part):
 
     name: Text
     kind: Literal["root", "shared", "job", "stray", "other"]
-    masks: Mapping[Domain, Mask]
+    masks: Mapping[Domain, HexMask]
     tasks: Number = 1
 
 
@@ -57,7 +57,7 @@ class NodeReport(_Part):
     """
 
     format: Literal[1]
-    node: Name
+    node: NodeName
     missing: Annotated[tuple[Text, ...], Field(max_length=8)]
     mount_options: Annotated[tuple[Text, ...], Field(max_length=8)]
     caches: tuple[ReportedCache, ...]

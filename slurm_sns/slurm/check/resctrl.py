@@ -21,9 +21,9 @@ from slurm_sns.slurm.check.node_reports import NodeReport, NodeReports, Reported
 
 MOUNT = "mount -t resctrl resctrl /sys/fs/resctrl"
 #: One node type of resctrl.yaml.
-NodeType = Mapping[str, Any]
+NodeTypeEntry = Mapping[str, Any]
 #: The ways of a group by cache domain.
-Masks = Mapping[str, int]
+WaysByDomain = Mapping[str, int]
 
 CHANGED = "somebody has changed schemata, or the node works with another sns.yaml: sns node show"
 
@@ -46,11 +46,11 @@ def findings(rendered: str, found: NodeReports) -> Iterator[Finding]:
     yield from merged(_findings(types, found.reports))
 
 
-def _names(node_type: NodeType) -> tuple[str, ...]:
+def _names(node_type: NodeTypeEntry) -> tuple[str, ...]:
     return grammar.node_names(node_type["nodes"])
 
 
-def _findings(types: Mapping[str, NodeType], reports: Mapping[str, NodeReport]) -> Iterator[tuple[str, Finding]]:
+def _findings(types: Mapping[str, NodeTypeEntry], reports: Mapping[str, NodeReport]) -> Iterator[tuple[str, Finding]]:
     for name, report in reports.items():
         if name not in types:
             advice = "sns.yaml, nodes: add it; or let it report under its name in Slurm: sns node show --node NAME"
@@ -64,7 +64,7 @@ def _findings(types: Mapping[str, NodeType], reports: Mapping[str, NodeReport]) 
             yield name, _warning("NODES: not compared with resctrl.yaml", "no report", "", advice)
 
 
-def _compared(node_type: NodeType, report: NodeReport) -> Iterator[Finding]:
+def _compared(node_type: NodeTypeEntry, report: NodeReport) -> Iterator[Finding]:
     """Compare the lines of a node type, in their order."""
     if report.missing:
         # What a report says stands in `found` alone, which is printed with care.
@@ -85,7 +85,7 @@ def _compared(node_type: NodeType, report: NodeReport) -> Iterator[Finding]:
     yield from _group_findings(node_type, report)
 
 
-def _mount_options(node_type: NodeType, report: NodeReport) -> Finding:
+def _mount_options(node_type: NodeTypeEntry, report: NodeReport) -> Finding:
     found, wanted = ",".join(sorted(report.mount_options)), ",".join(sorted(node_type["mount_options"]))
     return _warning(
         _line("mount_options"),
@@ -96,7 +96,7 @@ def _mount_options(node_type: NodeType, report: NodeReport) -> Finding:
     )
 
 
-def _ways(node_type: NodeType, report: NodeReport) -> Finding:
+def _ways(node_type: NodeTypeEntry, report: NodeReport) -> Finding:
     wanted = node_type["gres"]["llc"]
     if not report.caches:
         advice = "sns.yaml, nodes: llc_ways: 0, because no cache of these machines can be partitioned"
@@ -123,7 +123,7 @@ def _bandwidth(report: NodeReport) -> Finding:
     )
 
 
-def _closids(node_type: NodeType, report: NodeReport) -> Finding:
+def _closids(node_type: NodeTypeEntry, report: NodeReport) -> Finding:
     others = sum(group.kind == "other" for group in report.groups)
     jobs = closids_for_jobs(report.closids, others)
     besides = f", {others} of them in groups of others" if others else ""
@@ -141,7 +141,7 @@ def _closids(node_type: NodeType, report: NodeReport) -> Finding:
     )
 
 
-def _shared_ways(node_type: NodeType, report: NodeReport) -> Finding:
+def _shared_ways(node_type: NodeTypeEntry, report: NodeReport) -> Finding:
     """The shared group can have its ways."""
     wanted, least = node_type["shared_group"]["ways"], report.caches[0].least_ways
     return Finding(
@@ -153,20 +153,20 @@ def _shared_ways(node_type: NodeType, report: NodeReport) -> Finding:
     )
 
 
-def _least_ways(node_type: NodeType, report: NodeReport) -> Finding:
+def _least_ways(node_type: NodeTypeEntry, report: NodeReport) -> Finding:
     least, wanted = report.caches[0].least_ways, node_type["job_groups"]["least_ways"]
     advice = "jobs that ask for fewer get more than the scheduler counts; the last of them may run unpartitioned"
     return _warning(_line("job_groups: least_ways"), str(least), f"at most {wanted}", advice, is_well=least <= wanted)
 
 
-def _group_findings(node_type: NodeType, report: NodeReport) -> Iterator[Finding]:
+def _group_findings(node_type: NodeTypeEntry, report: NodeReport) -> Iterator[Finding]:
     """Compare names and number of the groups and, where a cache is partitioned, their ways."""
     yield from _group_names(node_type, report)
     if "llc" in node_type["gres"] and report.caches:
         yield from _Ways(node_type, report).findings()
 
 
-def _group_names(node_type: NodeType, report: NodeReport) -> Iterator[Finding]:
+def _group_names(node_type: NodeTypeEntry, report: NodeReport) -> Iterator[Finding]:
     jobs, most = len(_of_kind(report, "job")), node_type["job_groups"]["most"]
     if jobs:
         advice = (
@@ -184,7 +184,7 @@ def _group_names(node_type: NodeType, report: NodeReport) -> Iterator[Finding]:
 class _Ways:
     """The ways in force on a node with a cache that can be partitioned."""
 
-    def __init__(self, node_type: NodeType, report: NodeReport) -> None:
+    def __init__(self, node_type: NodeTypeEntry, report: NodeReport) -> None:
         cache = report.caches[0]
         self._all, self._least = (1 << cache.ways) - 1, cache.least_ways
         self._shared_ways: int = node_type["shared_group"]["ways"]
@@ -193,7 +193,7 @@ class _Ways:
         self._has_jobs = bool(_of_kind(report, "job"))
         self._others = {group.name: _masks(group) for group in _of_kind(report, "other")}
         shared = _of_kind(report, "shared")
-        self._shared: Masks | None = _masks(shared[0]) if shared else None
+        self._shared: WaysByDomain | None = _masks(shared[0]) if shared else None
         #: Of each job the ways that are its own. In a domain without any it has exactly those of the shared group.
         self._jobs = {group.name: self._own(group) for group in _of_kind(report, "job")}
 
@@ -207,7 +207,7 @@ class _Ways:
         if self._others:
             yield self._groups_of_others()
 
-    def _own(self, group: ReportedGroup) -> Masks:
+    def _own(self, group: ReportedGroup) -> WaysByDomain:
         shared = self._shared or {}
         return {
             domain: mask
@@ -221,7 +221,7 @@ class _Ways:
             self._shared is not None, _line("shared_group: name"), "none", "beside groups of jobs", advice=advice
         )
 
-    def _shared_in_force(self, shared: Masks) -> Iterator[Finding]:
+    def _shared_in_force(self, shared: WaysByDomain) -> Iterator[Finding]:
         if self._shared_ways:
             yield self._shared_number(shared)
         overlapped = [
@@ -233,7 +233,7 @@ class _Ways:
         what = f"{_line('shared_group: ways')} are no job's"
         yield Finding(not overlapped, what, found, "in no group of a job", advice=CHANGED)
 
-    def _shared_number(self, shared: Masks) -> Finding:
+    def _shared_number(self, shared: WaysByDomain) -> Finding:
         in_force = {domain: mask.bit_count() for domain, mask in shared.items()}
         too_many = [ways for domain, ways in in_force.items() if ways > self._most_shared(domain, ways)]
         fewest = min(in_force.values(), default=self._shared_ways)
@@ -309,16 +309,16 @@ def _named(groups: list[ReportedGroup]) -> str:
     return ", ".join(sorted(group.name for group in groups))
 
 
-def _masks(group: ReportedGroup) -> Masks:
+def _masks(group: ReportedGroup) -> WaysByDomain:
     return {domain: int(mask, 16) for domain, mask in group.masks.items()}
 
 
-def _union(groups: Mapping[str, Masks], domain: str) -> int:
+def _union(groups: Mapping[str, WaysByDomain], domain: str) -> int:
     union = 0
     for masks in groups.values():
         union |= masks.get(domain, 0)
     return union
 
 
-def _overlap(first: Masks, second: Masks) -> bool:
+def _overlap(first: WaysByDomain, second: WaysByDomain) -> bool:
     return any(mask & second.get(domain, 0) for domain, mask in first.items())
