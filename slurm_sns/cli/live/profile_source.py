@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from slurm_sns.cli.installations import CONTROLLER, needs
 from slurm_sns.errors import BadInput, Unreachable
 
 if TYPE_CHECKING:
@@ -133,6 +134,7 @@ def known(configuration: "Config") -> "Known":
     Raises:
         BadInput: the caller is not SlurmUser.
     """
+    needs("the store", CONTROLLER)
     from slurm_sns.scheduler.answers.learning import Known
     from slurm_sns.scheduler.learning.serving import Serving
     from slurm_sns.store.learning import StoredLearning
@@ -149,6 +151,7 @@ def store(configuration: "Config") -> "StoredProfiles":
     Raises:
         BadInput: the caller is not SlurmUser.
     """
+    needs("the store", CONTROLLER)
     from slurm_sns.cli.live import process
     from slurm_sns.store.profiles import StoredProfiles
     from slurm_sns.store.schema import open_store
