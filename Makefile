@@ -89,7 +89,7 @@ $(VENV)/bin/python:
 # Stamp files: make installs again when pyproject.toml changes.
 $(VENV)/.test: pyproject.toml $(VENV)/bin/python
 	@echo "== installing slurm_sns and its tests' requirements into $(VENV)"
-	@$(PYTHON) -m pip install -q --disable-pip-version-check -e '.[test]'
+	@$(PYTHON) -m pip install -q --disable-pip-version-check -e '.[controller,simulate,test]'
 	@touch $@
 
 $(VENV)/.lint: pyproject.toml $(VENV)/.test

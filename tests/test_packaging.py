@@ -1,17 +1,24 @@
-"""The wheel: installed elsewhere, without a checkout around it, `sns` finds its templates and the plugins' sources."""
+"""The wheel: installed elsewhere, without a checkout around it, `sns` finds its templates and the plugins' sources.
 
+And its three installations, each in a fresh environment with what pip brings: a node's, a controller's, a simulator's.
+"""
+
+import json
 import os
 import sqlite3
 import subprocess
 import sys
 import sysconfig
+import tomllib
 import zipfile
+from collections.abc import Callable
 from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+from slurm_sns.cli.installations import CONTROLLER, PARTS, SIMULATE
 from slurm_sns.cli.manual import files
 from slurm_sns.config import load
 from slurm_sns.render.texts import texts
@@ -102,3 +109,179 @@ def test_it_says_its_licence(wheel: Path) -> None:
         [metadata] = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
         assert "License-Expression: GPL-2.0-or-later" in archive.read(metadata).decode()
         assert any(name.endswith(".dist-info/licenses/LICENSE") for name in archive.namelist())
+
+
+ALONE = ""
+#: What each installation depends on itself, beside pyslurm.
+DEPENDENCIES = {
+    ALONE: {"clustershell", "jinja2", "pydantic", "pyyaml", "rich", "typer"},
+    CONTROLLER: {"numba", "numpy", "sqlalchemy"},
+    SIMULATE: {"matplotlib", "numba", "numpy", "pandas"},
+}
+#: No installation but those whose part they are has these.
+BIG = {*PARTS[CONTROLLER], *PARTS[SIMULATE], "scipy"}
+
+
+class Installation:
+    """A fresh environment with the wheel, one part of it or none, and what these depend on."""
+
+    def __init__(self, wheel: Path, part: str, home: Path) -> None:
+        self.home = home
+        self.config = home / "sns.yaml"
+        run(sys.executable, "-m", "venv", "--without-pip", home)
+        # Not compiled: most of it is never imported.
+        options = ["install", "--quiet", "--no-compile", "--disable-pip-version-check"]
+        run(
+            sys.executable,
+            "-m",
+            "pip",
+            "--python",
+            home / "bin/python",
+            *options,
+            f"{wheel}[{part}]" if part else wheel,
+        )
+        self.config.write_text(
+            "partitions: [main]\n"
+            "nodes: [{names: c1, partitions: [main], cores: 28, memory_mb: 1000, llc_ways: 20}]\n"
+            f"agents: {{run_dir: {home}/run, state_dir: {home}/state, resctrl: {home}/resctrl}}\n"
+        )
+
+    def try_run(self, command: str, *words: object) -> subprocess.CompletedProcess[str]:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "SNS_"))}
+        line = [str(self.home / "bin" / command), *map(str, words)]
+        return subprocess.run(line, env=kept, cwd=self.home, capture_output=True, text=True, check=False)
+
+    def run(self, command: str, *words: object) -> str:
+        done = self.try_run(command, *words)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def packages(self) -> set[str]:
+        program = "from importlib.metadata import distributions as d; print(*(each.name.lower() for each in d()))"
+        return set(self.run("python", "-c", program).split())
+
+
+@pytest.fixture(scope="module")
+def installation(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Installation]:
+    """The installation with that part, made once."""
+    made: dict[str, Installation] = {}
+
+    def of(part: str) -> Installation:
+        if part not in made:
+            made[part] = Installation(wheel, part, tmp_path_factory.mktemp(part or "alone"))
+        return made[part]
+
+    return of
+
+
+def test_the_parts_are_those_of_pyproject() -> None:
+    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    listed = {ALONE: project["dependencies"], **project["optional-dependencies"]}
+    names = {part: {line.partition(">=")[0].lower() for line in listed[part]} for part in DEPENDENCIES}
+    assert names == DEPENDENCIES
+    assert {part: set(modules) for part, modules in PARTS.items()} == {part: names[part] for part in PARTS}
+    assert "slurm" not in listed  # pyslurm cannot be built where pip would build it
+
+
+@pytest.mark.parametrize("part", DEPENDENCIES)
+def test_an_installation_has_its_packages_and_no_others(installation: Callable[[str], Installation], part: str) -> None:
+    packages = installation(part).packages()
+    assert DEPENDENCIES[ALONE] | DEPENDENCIES[part] <= packages
+    assert BIG & packages == set(PARTS.get(part, ()))
+
+
+def test_docs_say_how_many_packages_a_node_needs(installation: Callable[[str], Installation]) -> None:
+    page = (CHECKOUT / "docs" / "installations.md").read_text(encoding="utf-8")
+    [row] = [line for line in page.splitlines() if line.startswith("| `slurm_sns` |")]
+    # A new version of one of them may bring another small package.
+    assert abs(int(row.split(" | ")[3]) - len(installation(ALONE).packages())) <= 2
+
+
+class TestNode:
+    """`slurm_sns` alone."""
+
+    @pytest.fixture
+    def node(self, installation: Callable[[str], Installation]) -> Installation:
+        return installation(ALONE)
+
+    def test_the_agent_tells_its_options(self, node: Installation) -> None:
+        assert "--observe" in node.run("sns", "agent", "--help")
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="an agent is root")
+    def test_the_agent_starts_and_says_what_is_on_the_node(self, node: Installation) -> None:
+        done = node.run("sns", "agent", "--config", node.config, "--node", "c1", "--observe", "--once", "--json")
+        assert json.loads(done)["node"] == "c1"
+
+    def test_the_configuration_is_checked_and_rendered(self, node: Installation, tmp_path: Path) -> None:
+        done = node.try_run("sns", "check", "--config", node.config)
+        assert (done.returncode, done.stderr) == (1, "")  # no Slurm here
+        assert "rendered files in /etc/slurm/sns" in done.stdout
+        node.run("sns", "render", tmp_path, "--config", node.config)
+        assert (tmp_path / "slurm.conf").exists()
+
+    def test_help_and_completion_list_all_commands(self, node: Installation) -> None:
+        help_text = node.run("sns", "--help")
+        assert all(command in help_text for command in ("agent", "scheduler", "simulate"))
+        completed = {"_SNS_COMPLETE": "complete_bash", "COMP_WORDS": "sns st", "COMP_CWORD": "1"}
+        words = [f"{name}={value}" for name, value in completed.items()]
+        assert run("env", *words, node.home / "bin" / "sns").split() == ["status"]
+
+    @pytest.mark.parametrize("command", ["status", "queue", "explain 1"])
+    def test_what_asks_the_scheduler_runs(self, node: Installation, command: str) -> None:
+        done = node.try_run("sns", *command.split(), "--config", node.config)
+        assert done.stderr.startswith("sns: error: no scheduler answers")
+
+    def test_profiles_of_a_file_are_listed(self, node: Installation) -> None:
+        profiles = CHECKOUT / "conf" / "profiles" / "spread-n-share.yaml"
+        assert "scaling" in node.run("sns", "profile", "list", "--file", profiles)
+
+    @pytest.mark.parametrize(
+        ("name", "options", "part"),
+        [
+            ("scheduler", "", CONTROLLER),
+            ("simulate", "t.swf --nodes n.csv --policy max-jobs", SIMULATE),
+            ("reproduce", "sns-example --out o", SIMULATE),
+            ("workload", "lublin", SIMULATE),
+            ("profile plot", "mg --out mg.png", SIMULATE),
+        ],
+    )
+    def test_a_command_without_its_part_says_what_to_install(
+        self, node: Installation, name: str, options: str, part: str
+    ) -> None:
+        done = node.try_run("sns", *name.split(), *options.split())
+        [line] = done.stderr.splitlines()
+        assert line.startswith(f"sns: error: sns {name} needs {', '.join(PARTS[part])}: {node.home}/bin/python")
+        assert line.endswith(f" -m pip install 'slurm_sns[{part}]'")
+        assert done.returncode == 1
+
+    def test_the_watchdog_lacks_nothing(self, node: Installation) -> None:
+        done = node.try_run("sns", "watchdog", "--config", node.config)
+        assert "slurm" in done.stderr  # no such user, or one who is not us: the first thing that it looks at
+        node.run("python", "-c", "import slurm_sns.scheduler.watchdog, slurm_sns.slurm.executor, slurm_sns.slurm.state")
+
+
+def test_a_controller_plans(installation: Callable[[str], Installation]) -> None:
+    program = (
+        "from slurm_sns.cli.live import agents, parts\n"
+        "from slurm_sns.policies.registry import specification\n"
+        "from slurm_sns.store.schema import open_store\n"
+        "open_store('sqlite:///sns.db')\n"
+        "parts.warm_up(specification('combined').policy())\n"
+    )
+    # Not compiled: that takes half a minute, and is tested elsewhere.
+    run(
+        "env",
+        "NUMBA_DISABLE_JIT=1",
+        installation(CONTROLLER).home / "bin/python",
+        "-c",
+        program,
+        cwd=installation(CONTROLLER).home,
+    )
+
+
+def test_a_simulator_replays(installation: Callable[[str], Installation], tmp_path: Path) -> None:
+    trace, nodes = tmp_path / "trace.swf", tmp_path / "nodes.csv"
+    trace.write_text("1 0 -1 10 1 -1 1024 1 20 1024 1 1 1 1 1 1 -1 -1\n")
+    nodes.write_text("name,cores,mem_gb\na,4,16\n")
+    line = ["simulate", trace, "--nodes", nodes, "--policy", "fcfs", "--json"]
+    assert json.loads(installation(SIMULATE).run("sns", *line))["jobs"] == 1

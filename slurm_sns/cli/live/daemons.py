@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from slurm_sns.cli.installations import CONTROLLER, needs
 from slurm_sns.cli.options import DEFAULT_CONFIG, Config
 
 #: The watchdog's interval: far below the shortest heartbeat_timeout_s, and each time it reads only one small file.
@@ -22,6 +23,7 @@ def scheduler(
     A clean stop gives the jobs that still wait for it to Slurm. With --cycles, for tests and to see what one cycle
     does, nothing is given away at the end, nor by SIGUSR1: the next scheduler goes on with the waiting jobs.
     """
+    needs("sns scheduler", CONTROLLER)
     from contextlib import ExitStack
     from dataclasses import replace
 

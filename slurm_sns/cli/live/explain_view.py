@@ -170,7 +170,7 @@ def _what_was_missing(cycle: dict[str, Any]) -> Iterator[str]:
 
 def _lack(lack: dict[str, Any]) -> str:
     from slurm_sns.model import Resources
-    from slurm_sns.policies.placement.nearest_nodes import Lack
+    from slurm_sns.policies.placement.lack import Lack
 
     return str(Lack(lack["node"], Resources(*lack["lacks"]), not_empty=lack["not_empty"]))
 

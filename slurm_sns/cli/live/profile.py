@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from slurm_sns.cli import options
+from slurm_sns.cli.installations import SIMULATE, needs
 from slurm_sns.cli.live import profile_source, profile_view
 from slurm_sns.errors import BadInput, SnsError
 
@@ -164,6 +165,7 @@ def plot(
     config: options.Config = options.DEFAULT_CONFIG,
 ) -> None:
     """Draw a program's curves, with the ways and GB/s that it would ask for at a given alpha."""
+    needs("sns profile plot", SIMULATE)
     from slurm_sns.cli.live import profile_plot
 
     _require_alpha(alpha)

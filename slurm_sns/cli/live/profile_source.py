@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from slurm_sns.cli.installations import CONTROLLER, needs
 from slurm_sns.errors import BadInput, Unreachable
 
 if TYPE_CHECKING:
@@ -133,6 +134,7 @@ def known(configuration: "Config") -> "KnownPrograms":
     Raises:
         BadInput: the caller is not SlurmUser.
     """
+    needs("the store", CONTROLLER)
     from slurm_sns.scheduler.answers.profiles import KnownPrograms
     from slurm_sns.scheduler.learning.serving import ServedProfiles
     from slurm_sns.store.database import open_store
@@ -149,6 +151,7 @@ def store(configuration: "Config") -> "StoredProfiles":
     Raises:
         BadInput: the caller is not SlurmUser.
     """
+    needs("the store", CONTROLLER)
     from slurm_sns.cli.live import process
     from slurm_sns.store.database import open_store
     from slurm_sns.store.profiles import StoredProfiles

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from slurm_sns.cli.installations import SIMULATE, needs
 from slurm_sns.cli.options import AsJson
 from slurm_sns.cli.progress_bar import progress_bar
 from slurm_sns.cli.termination import terminated_as_interrupted
@@ -122,6 +123,7 @@ def reproduce(
     as_json: AsJson = False,
 ) -> None:
     """Rerun an experiment of a paper and write figures, CSV and a page with a verdict on each claim."""
+    needs("sns reproduce", SIMULATE)
     if name not in NAMES:
         raise BadInput(f"reproduction '{name}' is unknown; valid: {', '.join(NAMES)}")
     from slurm_sns.sim.reproduce.claims import count_verdicts

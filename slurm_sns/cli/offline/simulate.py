@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from slurm_sns.cli.installations import SIMULATE, needs
 from slurm_sns.cli.offline.policy_options import at_events, with_policy_options
 from slurm_sns.cli.offline.requested import requested
 from slurm_sns.cli.offline.sns_options import SpreadingOptions
@@ -111,6 +112,7 @@ def simulate(
     settings: Mapping[str, Any],
 ) -> None:
     """Replay TRACE on the nodes under a policy and print a summary."""
+    needs("sns simulate", SIMULATE)
     from slurm_sns.cli.offline.replaying import read_pool_replay, read_replay
     from slurm_sns.sim.results.result_files import require_directory
     from slurm_sns.sim.traces.nodes_csv import read_nodes, read_site

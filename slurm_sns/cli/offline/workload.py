@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from slurm_sns.cli.installations import SIMULATE, needs
 from slurm_sns.errors import BadInput
 
 if TYPE_CHECKING:
@@ -126,6 +127,7 @@ def workload(
     idcp: like Intel's platform in the paper on rescheduling, 20 pools with bursts of high-priority jobs, calibrated
     against the paper's results without restarts. CSV, or SWF, which cannot carry the pools that a job is allowed.
     """
+    needs("sns workload", SIMULATE)
     kind = _kind(name)
     given = {
         "--scale": scale,

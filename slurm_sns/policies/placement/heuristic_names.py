@@ -1,6 +1,4 @@
-"""The names of heuristics that policies and their parameters use, without an import of the heuristics themselves."""
-
-from importlib import import_module
+"""The names of the heuristics, for what must not import the heuristics themselves: they need numpy."""
 
 #: The heuristic that chooses nodes as Spread-n-Share does.
 IDLEST = "idlest"
@@ -9,7 +7,20 @@ FOR_PROFILED_JOBS = ("best-fit-ways", "worse-fit-ways", "best-fit-bandwidth", "w
 #: How much more an occupied share of the cache counts than one of cores or bandwidth (the prototype's value).
 PAPER_BETA = 2.0
 
+#: All of them, in the order in which they are listed.
+NAMES = (
+    "first-fit",
+    "best-fit-cores",
+    "best-fit-memory",
+    "worse-fit-cores",
+    "worse-fit-memory",
+    "mix-fit",
+    "memory-first-best",
+    "memory-first-worse",
+    *FOR_PROFILED_JOBS,
+)
+
 
 def heuristics() -> tuple[str, ...]:
     """The names of all heuristics."""
-    return tuple(import_module("slurm_sns.policies.placement.heuristics").HEURISTICS)
+    return NAMES

@@ -5,7 +5,7 @@ from slurm_sns.errors import BadInput
 from slurm_sns.model import Resources, Snapshot
 from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
-from slurm_sns.policies.placement.nearest_nodes import Lack
+from slurm_sns.policies.placement.lack import Lack
 
 TWO_MACHINES = (node("A"), node("B"))
 

@@ -2,6 +2,7 @@ import pytest
 from clusters import job, node, placed, plan
 
 from slurm_sns.errors import BadInput
+from slurm_sns.policies.placement.heuristic_names import heuristics
 from slurm_sns.policies.placement.heuristics import HEURISTICS
 
 # Free: a 6 cores 10 GB of 64, b 2 cores 40 GB of 64, c 4 cores 8 GB of 32, d 8 cores 32 GB of 32.
@@ -11,6 +12,10 @@ MACHINES = (
     node("c", 8, 32, free=(4, 8)),
     node("d", 8, 32, free=(8, 32)),
 )
+
+
+def test_the_names_that_need_no_numpy_are_those_of_the_heuristics():
+    assert heuristics() == tuple(HEURISTICS)
 
 
 @pytest.mark.parametrize(
