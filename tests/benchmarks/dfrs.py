@@ -23,7 +23,7 @@ keep_by_state()
 
 from slurm_sns.policies.dfrs import compiled, instant  # noqa: E402  numba's cache directory is set first
 from slurm_sns.policies.dfrs.algorithms import ALGORITHMS, DYNMCB8  # noqa: E402
-from slurm_sns.policies.dfrs.fluid_arrays import Clock  # noqa: E402
+from slurm_sns.policies.dfrs.fluid_arrays import DecisionMoment  # noqa: E402
 from slurm_sns.policies.dfrs.fluid_jobs import FluidJob, Nodes  # noqa: E402
 from slurm_sns.policies.dfrs.instant import Instant  # noqa: E402
 from slurm_sns.policies.dfrs.instant_kernel import decide  # noqa: E402
@@ -68,7 +68,7 @@ def milliseconds(function: Callable[[Instant], object], snapshots: list[Instant]
 def of_kernel(snapshots: list[Instant]) -> dict[str, float]:
     """The times of the kernel alone."""
     ready = {id(at): compiled.arrays_of(at) for at in snapshots}
-    clock = Clock(float(NOW_S), False, 600.0, NOW_S + 600.0)
+    clock = DecisionMoment(float(NOW_S), False, 600.0, NOW_S + 600.0)
     return milliseconds(lambda at: decide(DYNMCB8, ready[id(at)], np.arange(len(at.jobs)), clock), snapshots)
 
 

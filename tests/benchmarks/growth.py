@@ -16,7 +16,7 @@ from replay import POLICIES, account
 
 from slurm_sns.sim.reproduce import figures
 from slurm_sns.sim.reproduce.claims import exactly
-from slurm_sns.sim.reproduce.page import DataTable, Drawing, Page, write_page
+from slurm_sns.sim.reproduce.page import DataTable, Page, SavedFigure, write_page
 
 BASE = {"jobs": 1_000_000, "machines": 1_633, "depth": 1_000}
 GROWN = {
@@ -79,7 +79,7 @@ def page_of(out: Path, found: dict[tuple[int, int, int, str], tuple[float, float
             )
         ],
         claims=[],
-        drawings=[Drawing("growth", "Processor seconds against jobs, machines and queue depth.")],
+        drawings=[SavedFigure("growth", "Processor seconds against jobs, machines and queue depth.")],
         numbers=[DataTable("growth", header, rows)],
         remarks=[
             (

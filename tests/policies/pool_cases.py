@@ -9,12 +9,12 @@ import numpy as np
 
 from slurm_sns.model import ActiveState, Alternative, Job, JobPool, Plan, Requeue, Resources, Resume, Start, Suspend
 from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
-from slurm_sns.policies.rescheduling.estimates import Basis, Decision, Term
+from slurm_sns.policies.rescheduling.estimates import Basis, RestartDecision, Term
 from slurm_sns.policies.rescheduling.parameters import KNOWN, ReschedulingParameters
 from slurm_sns.policies.rescheduling.policy import Rescheduling
 from slurm_sns.sim.engine.planned import PlannedSimulation
 from slurm_sns.sim.replay.pool_replay import replay_pools
-from slurm_sns.sim.traces.pool_trace import ANY_POOL, PoolTrace, Site
+from slurm_sns.sim.traces.pool_trace import ANY_POOL, PoolTrace, TraceSite
 from slurm_sns.sim.traces.trace import Trace, TraceJob
 
 MIB = 1024
@@ -123,7 +123,7 @@ class EngineSeen:
             keeps_work=parameters.keeps_work,
         )
         self.outcome = simulation.run()
-        self.decisions: list[tuple[int, str, Decision]] = []
+        self.decisions: list[tuple[int, str, RestartDecision]] = []
         self.jobs: dict[int, JobSeen] = {}
         submit_s = {job.id: job.submit_s for job in case.jobs}
         for now_s, plan in policy.plans:
@@ -181,9 +181,9 @@ def _trace_job(job: PoolJob, names: dict[str, tuple[str, ...]], *, knows: bool) 
     return TraceJob(made, job.run_s)
 
 
-def site_of(case: PoolCase) -> Site:
+def site_of(case: PoolCase) -> TraceSite:
     pools = list(case.pools())
-    return Site(
+    return TraceSite(
         NodeArrays(
             tuple(node.name for node in case.nodes),
             amounts([Resources(node.cores, node.gb * MIB) for node in case.nodes]),
@@ -259,6 +259,6 @@ class ReplaySeen:
             )
             terms.setdefault(number, []).append(term)
         self.decisions = [
-            (now, site.pools[own], Decision(numbers[job], tuple(terms[at]), site.pools[chosen]))
+            (now, site.pools[own], RestartDecision(numbers[job], tuple(terms[at]), site.pools[chosen]))
             for at, (now, job, own, chosen, *_) in enumerate(self.run.details.decisions.tolist())
         ]

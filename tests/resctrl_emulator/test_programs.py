@@ -21,7 +21,7 @@ from slurm_sns.policies.profile import Provenance, Provenances, Run
 from slurm_sns.policies.sns.parameters import PAPER_BANDWIDTH_GBPS, REPRODUCTION
 from slurm_sns.sim.progress.contended import Contended
 from slurm_sns.sim.progress.contention import Occupant, SharedNode, held_ways, speeds
-from slurm_sns.sim.progress.progress import Placement
+from slurm_sns.sim.progress.progress import PlacedRun
 from slurm_sns.sim.progress.sns_model import AuthorsModel
 
 #: The promise of the emulated programs.
@@ -148,7 +148,7 @@ def placed_ends(runs, starts, ways, work_s):
         if at is not None and (not running or waiting[at] < min(running.values())):
             way = Alternative(1, Resources(14, 1024, ways[at], 0))
             start_s = waiting.pop(at)
-            timed = progress.start(Placement(Job(at, 0, (way,)), way, np.array([0]), start_s, start_s))
+            timed = progress.start(PlacedRun(Job(at, 0, (way,)), way, np.array([0]), start_s, start_s))
         else:
             at = min(running, key=running.__getitem__)
             timed = progress.finish(ends[at])

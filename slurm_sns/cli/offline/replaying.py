@@ -21,11 +21,11 @@ from slurm_sns.policies.profile import Program
 from slurm_sns.policies.rescheduling.parameters import KEPT, RESCHEDULING, ReschedulingParameters
 from slurm_sns.policies.sns.exploration import Exploration
 from slurm_sns.policies.specification import filled
-from slurm_sns.sim.engine.event_loop import Outcome
+from slurm_sns.sim.engine.event_loop import SimulationOutcome
 from slurm_sns.sim.engine.matching import Matcher, Simulation
 from slurm_sns.sim.engine.planned import PlannedSimulation
 from slurm_sns.sim.engine.sns_policies import AUTHORS, progress_of
-from slurm_sns.sim.profiling.learning_cluster import Exploring, laboratory_of
+from slurm_sns.sim.profiling.learning_cluster import LearningCluster, laboratory_of
 from slurm_sns.sim.progress.progress import Progress
 from slurm_sns.sim.replay.fluid_replay import replay_fluid
 from slurm_sns.sim.replay.pool_replay import SAMPLE_S, replay_pools
@@ -36,7 +36,7 @@ from slurm_sns.sim.results.pool_results import measure_pools, pool_summary, writ
 from slurm_sns.sim.results.replay_files import write_replay
 from slurm_sns.sim.results.result_files import write_results
 from slurm_sns.sim.traces.fluid_csv import FluidWorkload, has_tasks, on_whole_nodes, read_fluid
-from slurm_sns.sim.traces.pool_trace import PoolTrace, Site
+from slurm_sns.sim.traces.pool_trace import PoolTrace, TraceSite
 from slurm_sns.sim.traces.pools_csv import has_pools, read_and_count_unsorted
 from slurm_sns.sim.traces.read_trace import read_records
 from slurm_sns.sim.traces.sns_trace import SnsTrace, TraceReader
@@ -118,7 +118,7 @@ def read_replay(
 
 
 def read_pool_replay(
-    trace: str, site: Site, parameters: ReschedulingParameters, *, load_factor: float, limit: int | None
+    trace: str, site: TraceSite, parameters: ReschedulingParameters, *, load_factor: float, limit: int | None
 ) -> Replay:
     """Read a trace for a site with pools.
 
@@ -201,7 +201,7 @@ def run_fluid(
     )
 
 
-def run_pools(site: Site, trace: PoolTrace, parameters: ReschedulingParameters, report: ReportProgress) -> Result:
+def run_pools(site: TraceSite, trace: PoolTrace, parameters: ReschedulingParameters, report: ReportProgress) -> Result:
     """Replay jobs of pools, whose suspended jobs may restart in another pool, by the compiled loop."""
     # The clock begins at the first submit: it is sampled each minute, and traces may count seconds since 1970.
     begin = int(trace.submit[0])
@@ -237,7 +237,7 @@ def run_spreading(
         laboratory = laboratory_of(
             node_arrays, programs, Exploration(parameters), spread=options.learn, seed=options.seed
         )
-        scheduler = progress = Exploring(laboratory, scheduler, progress, spread.profiled)
+        scheduler = progress = LearningCluster(laboratory, scheduler, progress, spread.profiled)
     outcome = _run_engine(node_arrays, spread.trace, asked, report, scheduler=scheduler, progress=progress)
 
     def more() -> dict[str, Any]:
@@ -269,7 +269,9 @@ def _run_planned(node_arrays: NodeArrays, spread: SnsTrace, asked: Requested, re
     return _result(outcome, node_arrays, spreads=True)._replace(more=more)
 
 
-def _result(outcome: Outcome, node_arrays: NodeArrays, members: Sequence[str] = (), *, spreads: bool = False) -> Result:
+def _result(
+    outcome: SimulationOutcome, node_arrays: NodeArrays, members: Sequence[str] = (), *, spreads: bool = False
+) -> Result:
     """The result of an event engine's run; `spreads`: the policy uses scale factors."""
     return Result(
         metrics=lambda: measure(outcome, node_arrays, members),
@@ -285,7 +287,7 @@ def _run_engine(
     *,
     scheduler: Matcher,
     progress: Progress | None = None,
-) -> Outcome:
+) -> SimulationOutcome:
     """Replay the trace by the event engine; without a progress model jobs run as long as the trace says."""
     assert asked.rules is not None  # noqa: S101  every policy that matches has rules
     simulation = Simulation(

@@ -129,7 +129,7 @@ def reproduce(
     from slurm_sns.sim.reproduce.claims import count_verdicts
     from slurm_sns.sim.reproduce.options import Options
     from slurm_sns.sim.reproduce.page import write_page
-    from slurm_sns.sim.reproduce.work import Processes
+    from slurm_sns.sim.reproduce.work import WorkerProcesses
     from slurm_sns.sim.results.result_files import require_directory
 
     given = {"partition": partition, "minutes": minutes, "memory_gb": memory_gb}
@@ -138,7 +138,7 @@ def reproduce(
     if hours is not None and name not in WITH_ROWS:
         raise BadInput(f"--hours does not go with {name}; valid: {', '.join(WITH_ROWS)}")
     require_directory(out)
-    workers: Workers = _array(runs or out / "runs", jobs or MOST_JOBS, given) if slurm else Processes(jobs or 2)
+    workers: Workers = _array(runs or out / "runs", jobs or MOST_JOBS, given) if slurm else WorkerProcesses(jobs or 2)
     module = importlib.import_module(f"slurm_sns.sim.reproduce.{name.replace('-', '.')}")
     seeds = seeds or (QUICK_SEEDS if quick else DFRS_SEEDS if name.startswith("dfrs-") else SEEDS)
     began = time.perf_counter()

@@ -12,7 +12,7 @@ from slurm_sns.errors import BadInput
 
 if TYPE_CHECKING:
     from slurm_sns.policies.placement.node_arrays import NodeArrays
-    from slurm_sns.sim.traces.pool_trace import Site
+    from slurm_sns.sim.traces.pool_trace import TraceSite
 
 NETBATCH, LUBLIN, HPC2N, IDCP = "netbatch", "lublin", "hpc2n", "idcp"
 NAMES = ("netbatch-a", "netbatch-b", "netbatch-c", "netbatch-d", LUBLIN, HPC2N, IDCP)
@@ -37,7 +37,7 @@ class Workload(NamedTuple):
     """The text of the jobs in pieces, and the nodes: those of a site have pools."""
 
     pieces: Iterable[str]
-    nodes: "NodeArrays | Site"
+    nodes: "NodeArrays | TraceSite"
 
 
 def workload(
@@ -276,12 +276,12 @@ def _require_writable(kind: str, out: Path | None, nodes_out: Path | None) -> No
 
 
 def _write(made: Workload, out: Path | None, nodes_out: Path | None) -> None:
-    from slurm_sns.sim.traces.pool_trace import Site
+    from slurm_sns.sim.traces.pool_trace import TraceSite
     from slurm_sns.sim.workloads.write import write_nodes, write_pieces, write_site
 
     nodes = made.nodes
     if nodes_out is not None:
-        if isinstance(nodes, Site):
+        if isinstance(nodes, TraceSite):
             write_site(nodes_out, nodes)
         else:
             write_nodes(nodes_out, nodes)

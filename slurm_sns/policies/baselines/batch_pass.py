@@ -19,7 +19,7 @@ from slurm_sns.policies.placement.queue import FairOrder, WaitingQueue
 from slurm_sns.policies.placement.reasons import reasons_to_wait
 
 
-class Placing(Protocol):
+class Placer(Protocol):
     """A way of placing jobs. A `Portfolio` is one.
 
     It must find a place for a job whenever it finds one on less free capacity.
@@ -38,7 +38,7 @@ class Placing(Protocol):
 class BatchPass:
     """A pass while it runs. `free` is what is left on the nodes, `matches` are the jobs that start, in their order."""
 
-    def __init__(self, placing: Placing, snapshot: Snapshot) -> None:
+    def __init__(self, placing: Placer, snapshot: Snapshot) -> None:
         self.node_arrays = NodeArrays.of(snapshot.nodes)
         self.free = amounts([node.free for node in snapshot.nodes])
         self.matches: list[Match] = []

@@ -26,7 +26,7 @@ import numpy as np
 
 from slurm_sns.model import Job, Plan, Snapshot
 from slurm_sns.policies.base import MakeAlternatives, no_explanation
-from slurm_sns.policies.baselines.batch_pass import BatchPass, Placing
+from slurm_sns.policies.baselines.batch_pass import BatchPass, Placer
 from slurm_sns.policies.baselines.expected_times import COINCIDENT_S, end_if_started
 from slurm_sns.policies.baselines.look_ahead import LookAhead
 from slurm_sns.policies.baselines.parameters import EasyParameters
@@ -40,7 +40,7 @@ class EasyBackfilling:
 
     explain = staticmethod(no_explanation)
 
-    def __init__(self, placing: Placing, parameters: EasyParameters | None = None) -> None:
+    def __init__(self, placing: Placer, parameters: EasyParameters | None = None) -> None:
         self._placing = placing
         self._parameters = parameters or EasyParameters()
 

@@ -5,7 +5,7 @@ Source: Dynamic fractional resource scheduling (IPDPS 2010), section IV-B: one o
 
 from slurm_sns.model import Plan, Snapshot
 from slurm_sns.policies.base import MakeAlternatives, no_explanation
-from slurm_sns.policies.baselines.batch_pass import BatchPass, Placing
+from slurm_sns.policies.baselines.batch_pass import BatchPass, Placer
 from slurm_sns.policies.baselines.parameters import BatchParameters
 
 
@@ -14,7 +14,7 @@ class FirstComeFirstServed:
 
     explain = staticmethod(no_explanation)
 
-    def __init__(self, placing: Placing, parameters: BatchParameters | None = None) -> None:
+    def __init__(self, placing: Placer, parameters: BatchParameters | None = None) -> None:
         self._placing = placing
         self._queue_depth = (parameters or BatchParameters()).queue_depth
 

@@ -3,7 +3,7 @@
 Source: this project's own combination: the queue disciplines are those of `baselines`.
 """
 
-from slurm_sns.policies.baselines.batch_pass import Placing
+from slurm_sns.policies.baselines.batch_pass import Placer
 from slurm_sns.policies.baselines.ce import compact_exclusive
 from slurm_sns.policies.baselines.cs import compact_shared
 from slurm_sns.policies.baselines.easy import EasyBackfilling
@@ -36,7 +36,7 @@ def easy(parameters: EasyParameters | None = None, sns: SnsParameters | None = N
     return EasyBackfilling(placing(parameters.placement, sns or SnsParameters()), parameters)
 
 
-def placing(placement: str, sns: SnsParameters) -> Placing:
+def placing(placement: str, sns: SnsParameters) -> Placer:
     """The way of placing with that name.
 
     It is the plain twin: for a queue of one job that takes less time than filling the kernel's arrays.

@@ -3,8 +3,8 @@
 import numpy as np
 
 from slurm_sns.policies.dfrs.algorithms import Algorithm
-from slurm_sns.policies.dfrs.fluid_arrays import Clock, FluidCluster, cluster_of, job_needs, node_capacity
-from slurm_sns.policies.dfrs.instant import Decision, Instant
+from slurm_sns.policies.dfrs.fluid_arrays import DecisionMoment, FluidCluster, cluster_of, job_needs, node_capacity
+from slurm_sns.policies.dfrs.instant import Instant, YieldDecision
 from slurm_sns.policies.dfrs.instant_kernel import decide as decide_in_place
 
 
@@ -31,10 +31,10 @@ def arrays_of(at: Instant) -> FluidCluster:
     return cluster
 
 
-def decide(algorithm: Algorithm, at: Instant) -> Decision:
+def decide(algorithm: Algorithm, at: Instant) -> YieldDecision:
     """The decision for this instant."""
     cluster = arrays_of(at)
-    clock = Clock(float(at.now_s), at.is_run, float(at.period_s), float(at.next_run_s))
+    clock = DecisionMoment(float(at.now_s), at.is_run, float(at.period_s), float(at.next_run_s))
     decide_in_place(algorithm, cluster, np.arange(len(at.jobs)), clock)
     needs, states = cluster.needs, cluster.states
     places, yields, floors = {}, {}, {}
@@ -45,4 +45,4 @@ def decide(algorithm: Algorithm, at: Instant) -> Decision:
         if algorithm.minimises_stretch:
             floors[job.id] = float(states.floor[position])
     failed = frozenset(at.jobs[position].id for position in np.flatnonzero(cluster.turns.failed).tolist())
-    return Decision(places, yields, failed, floors)
+    return YieldDecision(places, yields, failed, floors)

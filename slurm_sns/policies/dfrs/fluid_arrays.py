@@ -32,7 +32,7 @@ class NodeCapacity(NamedTuple):
     most_cpu: float
 
 
-class JobNeeds(NamedTuple):
+class FluidNeeds(NamedTuple):
     """By job, what never changes. The places of a job are those from its `first` up to its `end`."""
 
     submit_s: Floats
@@ -96,13 +96,13 @@ class FluidCluster(NamedTuple):
     """All of these: what a kernel works on."""
 
     capacity: NodeCapacity
-    needs: JobNeeds
+    needs: FluidNeeds
     states: JobStates
     turns: Turns
     space: Space
 
 
-class Clock(NamedTuple):
+class DecisionMoment(NamedTuple):
     """The moment, whether a periodic run is due at it, the period, and when the next run is."""
 
     now_s: float
@@ -111,7 +111,7 @@ class Clock(NamedTuple):
     next_run_s: float
 
 
-def cluster_of(capacity: NodeCapacity, needs: JobNeeds) -> FluidCluster:
+def cluster_of(capacity: NodeCapacity, needs: FluidNeeds) -> FluidCluster:
     """These nodes and jobs before any job has nodes or a turn."""
     count, places, nodes = len(needs.tasks), int(needs.tasks.sum()), len(capacity.cpu)
 
@@ -165,10 +165,10 @@ def node_capacity(cpu: Sequence[int], memory: Sequence[int]) -> NodeCapacity:
     )
 
 
-def job_needs(submit_s: Floats, tasks: Integers, cpu: Floats, memory: Floats) -> JobNeeds:
+def job_needs(submit_s: Floats, tasks: Integers, cpu: Floats, memory: Floats) -> FluidNeeds:
     """The needs of jobs, in submit order."""
     end: Integers = np.cumsum(tasks)
-    return JobNeeds(submit_s, tasks, cpu, memory, end - tasks, end)
+    return FluidNeeds(submit_s, tasks, cpu, memory, end - tasks, end)
 
 
 @entry_point

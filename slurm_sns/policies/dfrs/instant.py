@@ -37,7 +37,7 @@ class Instant(NamedTuple):
     floors: Mapping[int, Share] = {}
 
 
-class Decision(NamedTuple):
+class YieldDecision(NamedTuple):
     """The nodes of each job that has some from now on, its yield, the jobs that failed to start, the new floors."""
 
     places: Mapping[int, tuple[int, ...]]
@@ -46,7 +46,7 @@ class Decision(NamedTuple):
     floors: Mapping[int, Share]
 
 
-def decide(algorithm: Algorithm, at: Instant) -> Decision:
+def decide(algorithm: Algorithm, at: Instant) -> YieldDecision:
     """The decision for this instant."""
     occupancy = Occupancy(at.nodes, at.jobs)
     failed: set[int] = set()
@@ -63,7 +63,7 @@ def decide(algorithm: Algorithm, at: Instant) -> Decision:
         else:
             packing = yield_search.search(at.nodes, at.jobs, by_priority).packing
         occupancy = Occupancy(at.nodes, [job._replace(nodes=packing.get(job.id, ())) for job in at.jobs])
-    return Decision(occupancy.places, _yields(algorithm, at, occupancy, floors), frozenset(failed), floors)
+    return YieldDecision(occupancy.places, _yields(algorithm, at, occupancy, floors), frozenset(failed), floors)
 
 
 def _start(algorithm: Algorithm, at: Instant, occupancy: Occupancy) -> tuple[set[int], set[int]]:

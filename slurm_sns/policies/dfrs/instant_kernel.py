@@ -2,7 +2,7 @@
 
 from slurm_sns.policies.dfrs import stretch_search
 from slurm_sns.policies.dfrs.algorithms import Algorithm
-from slurm_sns.policies.dfrs.fluid_arrays import Clock, FluidCluster, Integers, copy
+from slurm_sns.policies.dfrs.fluid_arrays import DecisionMoment, FluidCluster, Integers, copy
 from slurm_sns.policies.dfrs.greedy_kernel import make_room, occupy, place
 from slurm_sns.policies.dfrs.priority_kernel import sort_by_priority
 from slurm_sns.policies.dfrs.search_kernel import search_stretch, search_yield
@@ -13,7 +13,7 @@ _LEAST_YIELD = stretch_search.LEAST_YIELD
 
 
 @entry_point
-def decide(algorithm: Algorithm, cluster: FluidCluster, jobs: Integers, clock: Clock) -> None:
+def decide(algorithm: Algorithm, cluster: FluidCluster, jobs: Integers, clock: DecisionMoment) -> None:
     """Give each of the jobs, which are in submit order, its nodes and its yield. Other jobs are not looked at."""
     for job in jobs:
         cluster.turns.failed[job] = False
@@ -72,7 +72,7 @@ def _choose(cluster: FluidCluster, jobs: Integers, have_nodes: bool) -> int:
 
 
 @subroutine
-def _set_yields(algorithm: Algorithm, cluster: FluidCluster, jobs: Integers, clock: Clock) -> None:
+def _set_yields(algorithm: Algorithm, cluster: FluidCluster, jobs: Integers, clock: DecisionMoment) -> None:
     """Set the yields of the jobs that have nodes; the others have none."""
     states = cluster.states
     base = 1.0 if algorithm.minimises_stretch else equal_yield(cluster, jobs)

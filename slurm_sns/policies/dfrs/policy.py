@@ -27,10 +27,10 @@ from slurm_sns.policies.dfrs.algorithms import Algorithm
 from slurm_sns.policies.dfrs.back_off import back_off_s
 from slurm_sns.policies.dfrs.fluid_jobs import FluidJob, Nodes, Scale
 from slurm_sns.policies.dfrs.history import Attempts, DfrsHistory
-from slurm_sns.policies.dfrs.instant import Decision, Instant
+from slurm_sns.policies.dfrs.instant import Instant, YieldDecision
 from slurm_sns.policies.dfrs.parameters import GreedyParameters, PeriodicParameters
 
-Decide = Callable[[Algorithm, Instant], Decision]
+Decide = Callable[[Algorithm, Instant], YieldDecision]
 
 NO_ROOM = "no nodes have memory for all of its tasks"
 PAUSED = "its memory is needed for jobs with a higher priority"
@@ -88,7 +88,7 @@ class Dfrs:
         )
 
     def _attempts(
-        self, snapshot: Snapshot, last: DfrsHistory, at: Instant, decided: Decision
+        self, snapshot: Snapshot, last: DfrsHistory, at: Instant, decided: YieldDecision
     ) -> Mapping[int, Attempts]:
         """The attempts of the jobs that go on waiting."""
         waiting = {}
@@ -161,7 +161,7 @@ def _jobs(snapshot: Snapshot, scale: Scale) -> tuple[FluidJob, ...]:
     return tuple(sorted(jobs, key=lambda job: (job.submit_s, job.id)))
 
 
-def _actions(snapshot: Snapshot, decided: Decision) -> list[Action]:
+def _actions(snapshot: Snapshot, decided: YieldDecision) -> list[Action]:
     """The actions in an order in which each finds its room.
 
     Jobs that leave their nodes come first, then those whose share falls, then those that come, then those whose share

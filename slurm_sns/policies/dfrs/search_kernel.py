@@ -1,7 +1,7 @@
 """The compiled twins of modules yield_search and stretch_search."""
 
 from slurm_sns.policies.dfrs import stretch_search, yield_search
-from slurm_sns.policies.dfrs.fluid_arrays import Clock, FluidCluster, Integers
+from slurm_sns.policies.dfrs.fluid_arrays import DecisionMoment, FluidCluster, Integers
 from slurm_sns.policies.dfrs.mcb8 import TOLERANCE
 from slurm_sns.policies.dfrs.mcb8_kernel import pack
 from slurm_sns.policies.placement.compiled import entry_point, subroutine
@@ -51,7 +51,7 @@ def _bisect_yield(cluster: FluidCluster, jobs: Integers) -> tuple[int, int]:
 
 
 @entry_point
-def search_stretch(cluster: FluidCluster, jobs: Integers, by_priority: Integers, clock: Clock) -> None:
+def search_stretch(cluster: FluidCluster, jobs: Integers, by_priority: Integers, clock: DecisionMoment) -> None:
     """The same for the smallest estimated stretch; the yields that it asks for become the jobs' floors."""
     too_many = _without_memory(cluster, jobs, by_priority)
     left = cluster.space.packed[: len(jobs) - too_many]
@@ -66,7 +66,7 @@ def search_stretch(cluster: FluidCluster, jobs: Integers, by_priority: Integers,
 
 
 @subroutine
-def _bisect_stretch(cluster: FluidCluster, jobs: Integers, clock: Clock) -> tuple[float, int]:
+def _bisect_stretch(cluster: FluidCluster, jobs: Integers, clock: DecisionMoment) -> tuple[float, int]:
     """The last stretch that succeeds, 0 if the largest fails, and the row that holds its packing."""
     required, packings = cluster.space.required, cluster.space.packings
     low, high = 0.0, 0.0
@@ -90,14 +90,14 @@ def _bisect_stretch(cluster: FluidCluster, jobs: Integers, clock: Clock) -> tupl
 
 
 @subroutine
-def _stretch(cluster: FluidCluster, job: int, cpu_yield: float, clock: Clock) -> float:
+def _stretch(cluster: FluidCluster, job: int, cpu_yield: float, clock: DecisionMoment) -> float:
     """The job's stretch at the next run, if it has this yield until then."""
     flow_s = clock.now_s - cluster.needs.submit_s[job] + clock.period_s
     return flow_s / (cluster.states.virtual_s[job] + cpu_yield * clock.period_s)
 
 
 @subroutine
-def _yield_for(cluster: FluidCluster, job: int, stretch: float, clock: Clock) -> float:
+def _yield_for(cluster: FluidCluster, job: int, stretch: float, clock: DecisionMoment) -> float:
     """The yield that brings the job to this stretch at the next run."""
     flow_s = clock.now_s - cluster.needs.submit_s[job] + clock.period_s
     wanted = (flow_s / stretch - cluster.states.virtual_s[job]) / clock.period_s

@@ -1,6 +1,6 @@
 """The best nodes by score: the smallest score wins, ties go to the node that comes first in the machine list.
 
-A heuristic that is a `Grouping` looks for its best nodes inside one group of nodes with the same number of idle cores,
+A `GroupHeuristic` looks for its best nodes inside one group of nodes with the same number of idle cores,
 if one group is large enough: later jobs on several nodes then find nodes that are alike (Spread-n-Share, section 4.4).
 """
 
@@ -13,7 +13,7 @@ from slurm_sns.model import Resources
 from slurm_sns.policies.placement.node_arrays import CORES, Amounts, Indices
 
 
-class Grouping(ABC):
+class GroupHeuristic(ABC):
     """A heuristic whose candidates are narrowed by `one_group` before they are scored."""
 
     @abstractmethod

@@ -7,13 +7,13 @@ alternative) in use the smallest key of every block is kept (`NodeState.minima`)
 For each block either its smallest key is kept or a bound: an odd number below every key of the block (UNKNOWN is below
 all keys). When a bound is the smallest number, its block is searched, and then the smallest is looked for again.
 
-A match changes few nodes. These are in the log of `NodeState`. `find_nodes` begins by bringing the kept keys of its
+A match changes few nodes. These are in the log of `CycleNodes`. `find_nodes` begins by bringing the kept keys of its
 score and alternative up to date from the log. The nodes of an alternative on several nodes are found one after another.
 Each found node is hidden from the search for the next one, and all are made visible again at the end: the caller
 decides whether they are taken.
 
 For V alternatives in use, N nodes and M matches this costs O(V N + V M + M sqrt N) at most in a cycle, with V N
-vectorised; it does not depend on the number of jobs. Later cycles on the same `NodeState` pay only for the nodes that
+vectorised; it does not depend on the number of jobs. Later cycles on the same `CycleNodes` pay only for the nodes that
 have changed since.
 
 Mix-Fit's angle (JSSPP 2013, section 3.1) is computed only for the few nodes that can have the smallest one. The tangent
@@ -38,7 +38,7 @@ from slurm_sns.policies.placement.node_state_kernel import (
     PLACES,
     UNKNOWN,
     USED_SLOTS,
-    NodeState,
+    CycleNodes,
     bring_up_to_date,
     fits,
     node_of,
@@ -66,7 +66,7 @@ FEW_NODES = 32
 
 
 @compiled
-def find_nodes(node_state: NodeState, score: int, alternative: int) -> int:
+def find_nodes(node_state: CycleNodes, score: int, alternative: int) -> int:
     """Put the alternative's best nodes into `node_state.chosen`; return where they begin, NOBODY when too few fit.
 
     A grouped score takes all nodes from one group with equally many idle cores: of the groups that are large enough,
@@ -90,7 +90,7 @@ def find_nodes(node_state: NodeState, score: int, alternative: int) -> int:
 
 
 @compiled
-def _find_alike(node_state: NodeState, score: int, alternative: int, blocks: Integers) -> tuple[int, int]:
+def _find_alike(node_state: CycleNodes, score: int, alternative: int, blocks: Integers) -> tuple[int, int]:
     """Find the best nodes one after another, until the last ones are as many nodes of equal rank as are wanted.
 
     The nodes are in `node_state.chosen`, their keys in `node_state.hidden`. If several nodes are wanted, each found one
@@ -117,7 +117,7 @@ def _find_alike(node_state: NodeState, score: int, alternative: int, blocks: Int
 
 
 @compiled
-def _show(node_state: NodeState, score: int, blocks: Integers, found: int) -> None:
+def _show(node_state: CycleNodes, score: int, blocks: Integers, found: int) -> None:
     """Make the nodes that were hidden from the search visible again.
 
     This includes the nodes that will be taken: taking a node is logged like any other change.
@@ -130,13 +130,13 @@ def _show(node_state: NodeState, score: int, blocks: Integers, found: int) -> No
 
 
 @compiled
-def _are_grouped(node_state: NodeState, score: int, one: int, other: int) -> bool:
+def _are_grouped(node_state: CycleNodes, score: int, one: int, other: int) -> bool:
     """Whether two nodes are of equal rank: under a grouped score those with equally many idle cores, else any two."""
     return not node_state.problem.scores.grouped[score] or node_state.free[CORES, one] == node_state.free[CORES, other]
 
 
 @compiled
-def _best_whatever_their_cores(node_state: NodeState, found: int, wanted: int) -> None:
+def _best_whatever_their_cores(node_state: CycleNodes, found: int, wanted: int) -> None:
     """Put the best nodes by occupied shares alone at the front of `node_state.chosen`; it holds all nodes that fit."""
     keys, span = node_state.keys[:found], node_state.problem.scores.span
     for at in range(found):
@@ -150,7 +150,7 @@ def _best_whatever_their_cores(node_state: NodeState, found: int, wanted: int) -
 
 
 @compiled
-def _fitting(node_state: NodeState, score: int, alternative: int) -> int:
+def _fitting(node_state: CycleNodes, score: int, alternative: int) -> int:
     """The number of nodes on which the alternative fits."""
     count = 0
     put_fitting_keys(node_state, score, alternative, 0, len(node_state.keys))
@@ -160,7 +160,7 @@ def _fitting(node_state: NodeState, score: int, alternative: int) -> int:
 
 
 @compiled
-def _smallest(node_state: NodeState, score: int, alternative: int, blocks: Integers) -> int:
+def _smallest(node_state: CycleNodes, score: int, alternative: int, blocks: Integers) -> int:
     """The smallest key of all nodes for this alternative; NONE when it fits on none."""
     while True:
         best = NONE
@@ -174,7 +174,7 @@ def _smallest(node_state: NodeState, score: int, alternative: int, blocks: Integ
 
 
 @compiled
-def _best_of_block(node_state: NodeState, score: int, alternative: int, block: int, bound_will_do: bool) -> int:
+def _best_of_block(node_state: CycleNodes, score: int, alternative: int, block: int, bound_will_do: bool) -> int:
     """The smallest key of the block; with `bound_will_do` a bound, where the key costs more to find."""
     begin = block << node_state.state[BITS]
     end = min(begin + (1 << node_state.state[BITS]), len(node_state.keys))
@@ -191,13 +191,13 @@ def _best_of_block(node_state: NodeState, score: int, alternative: int, block: i
 
 
 @compiled
-def _blocks(node_state: NodeState) -> int:
+def _blocks(node_state: CycleNodes) -> int:
     """How many blocks the nodes are cut into."""
     return ((len(node_state.keys) - 1) >> node_state.state[BITS]) + 1
 
 
 @compiled
-def _up_to_date(node_state: NodeState, score: int, alternative: int) -> int:
+def _up_to_date(node_state: CycleNodes, score: int, alternative: int) -> int:
     """The slot of this score and alternative, brought up to date with all changes so far."""
     owner = alternative * len(node_state.problem.scores.angle) + score
     slot = node_state.slot[owner]
@@ -220,7 +220,7 @@ def _up_to_date(node_state: NodeState, score: int, alternative: int) -> int:
 
 
 @compiled
-def _refresh(node_state: NodeState, score: int, alternative: int, slot: int, node: int) -> None:
+def _refresh(node_state: CycleNodes, score: int, alternative: int, slot: int, node: int) -> None:
     """Bring the minimum of the changed node's block up to date."""
     block = node >> node_state.state[BITS]
     known = node_state.minima[slot, block]
@@ -235,7 +235,7 @@ def _refresh(node_state: NodeState, score: int, alternative: int, slot: int, nod
 
 
 @compiled
-def _key_of(node_state: NodeState, score: int, alternative: int, node: int, known: int) -> int:
+def _key_of(node_state: CycleNodes, score: int, alternative: int, node: int, known: int) -> int:
     """The node's key for this alternative, NONE where it does not fit or takes no part.
 
     Where the key is larger than `known`, any larger number may be returned.
@@ -253,7 +253,7 @@ def _key_of(node_state: NodeState, score: int, alternative: int, node: int, know
 
 
 @compiled
-def _smallest_angle(node_state: NodeState, alternative: int, begin: int, end: int, bound_will_do: bool) -> int:
+def _smallest_angle(node_state: CycleNodes, alternative: int, begin: int, end: int, bound_will_do: bool) -> int:
     """The smallest key by angle among the nodes with a key in `node_state.keys`.
 
     It computes the tangents of all nodes, but the angles of those with the smallest tangents only.
@@ -286,7 +286,7 @@ def _least_angle(tangent: int) -> int:
 
 
 @compiled
-def _are_alike(node_state: NodeState, one: int, other: int) -> bool:
+def _are_alike(node_state: CycleNodes, one: int, other: int) -> bool:
     """Whether two nodes have equal capacity and equal free amounts."""
     capacity = node_state.problem.nodes.capacity
     for row in range(node_state.free.shape[0]):
@@ -296,7 +296,7 @@ def _are_alike(node_state: NodeState, one: int, other: int) -> bool:
 
 
 @compiled
-def _put_tangents(node_state: NodeState, alternative: int, begin: int, end: int) -> None:
+def _put_tangents(node_state: CycleNodes, alternative: int, begin: int, end: int) -> None:
     """Put the tangents of Mix-Fit's angle into `node_state.tangent`; any number where the alternative does not fit."""
     alternatives, tangent = node_state.problem.alternatives, node_state.tangent[: end - begin]
     cores, memory = node_state.free[CORES, begin:end], node_state.free[MEMORY, begin:end]
@@ -326,7 +326,7 @@ def _put_tangents(node_state: NodeState, alternative: int, begin: int, end: int)
 
 
 @compiled
-def _angle(node_state: NodeState, alternative: int, node: int, tangent: int) -> int:
+def _angle(node_state: CycleNodes, alternative: int, node: int, tangent: int) -> int:
     """Mix-Fit's angle in units of 1e-9, as the twin rounds it."""
     value = (tangent + 0.5) / FINE_PER_UNIT
     if value < SMALL_TANGENT:
@@ -339,7 +339,7 @@ def _angle(node_state: NodeState, alternative: int, node: int, tangent: int) -> 
 
 
 @compiled
-def _angle_as_twin(node_state: NodeState, alternative: int, node: int) -> int:
+def _angle_as_twin(node_state: CycleNodes, alternative: int, node: int) -> int:
     """The angle by the twin's arithmetic, operation by operation."""
     left_cores = _left(node_state, alternative, node, CORES)
     left_memory = _left(node_state, alternative, node, MEMORY)
@@ -360,7 +360,7 @@ def _angle_as_twin(node_state: NodeState, alternative: int, node: int) -> int:
 
 
 @compiled
-def _left(node_state: NodeState, alternative: int, node: int, row: int) -> float:
+def _left(node_state: CycleNodes, alternative: int, node: int, row: int) -> float:
     """The share of the node's capacity that would be left, with the factor 1.01 of the paper's authors."""
     configured = node_state.problem.nodes.capacity[row, node]
     used = configured - node_state.free[row, node] + node_state.problem.alternatives.demand[alternative, row]

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slurm_sns.model import Alternative, Job, Resources
-from slurm_sns.policies.placement.best_by_score import Grouping, best, one_group
+from slurm_sns.policies.placement.best_by_score import GroupHeuristic, best, one_group
 from slurm_sns.policies.placement.failed_demands import FailedShapes
 from slurm_sns.policies.placement.job_size import fits_ever
 from slurm_sns.policies.placement.node_arrays import (
@@ -75,7 +75,7 @@ class CycleLimits:
 
 
 @dataclass
-class Opening:
+class CycleStart:
     """The state at the start of a cycle, the same for every heuristic: the nodes with room for the smallest job.
 
     `nodes` are their indices in the node arrays; `capacity` and `free` have a column for each. `free_amounts` has a
@@ -91,7 +91,7 @@ class Opening:
     _allowed: dict[frozenset[str], Mask] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, node_arrays: NodeArrays, free: Amounts) -> "Opening":
+    def of(cls, node_arrays: NodeArrays, free: Amounts) -> "CycleStart":
         """The start of a cycle on nodes of which this much is free."""
         nodes = np.flatnonzero(holding(free, SMALLEST))
         return cls(node_arrays, free, nodes, node_arrays.capacity[:, nodes], free[:, nodes], node_arrays.total)
@@ -109,7 +109,7 @@ class CycleState(Protocol):
     """What a cycle has left free and withheld at some moment."""
 
     @property
-    def opening(self) -> Opening:
+    def opening(self) -> CycleStart:
         """The start of the cycle."""
         ...
 
@@ -136,7 +136,7 @@ class Cycle:
     """A cycle while it runs: what is free now, which alternatives have failed, what is withheld."""
 
     def __init__(
-        self, opening: Opening, queue: WaitingQueue, choose: Callable[[Job], Heuristic], limits: CycleLimits
+        self, opening: CycleStart, queue: WaitingQueue, choose: Callable[[Job], Heuristic], limits: CycleLimits
     ) -> None:
         """`choose` gives the heuristic for a job: the member's, the default one or the job's own."""
         self.opening = opening
@@ -190,7 +190,7 @@ class Cycle:
                 self._failed.add(alternative, job.allowed)
                 continue
             heuristic = self.choose(job)
-            if isinstance(heuristic, Grouping):
+            if isinstance(heuristic, GroupHeuristic):
                 candidates = one_group(self.free, candidates, alternative.nodes)
             scores = heuristic(self.opening.capacity, self.free, candidates, alternative.demand)
             columns = best(candidates, scores, alternative.nodes)

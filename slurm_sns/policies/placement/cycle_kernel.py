@@ -57,7 +57,7 @@ from slurm_sns.policies.placement.node_state_kernel import (
     OPEN,
     PLACE_BITS,
     PLACES,
-    NodeState,
+    CycleNodes,
     node_state_for,
     restart,
     take,
@@ -71,7 +71,7 @@ FAILURES, RUN, KEPT_WHOLE, FIRST_CHOSEN, CHOSEN = range(5)
 class Bench(NamedTuple):
     """The working memory of cycles, used again from cycle to cycle."""
 
-    node_state: NodeState
+    node_state: CycleNodes
     turns: FairOrderState
     matches: tuple[Matches, Matches]  #: the best schedule so far and the one being made
     alternative_tried: Integers  #: (W) the last run in which the alternative was tried; a run is one member's cycle
@@ -321,7 +321,7 @@ def _withhold(bench: Bench, kind: int, how: int) -> int:
 
 
 @compiled
-def _most_free_memory(node_state: NodeState, alternative: int) -> int:
+def _most_free_memory(node_state: CycleNodes, alternative: int) -> int:
     """The open node with the most free memory that is large enough for a simple alternative; NOBODY if there is none.
 
     The general search of `_withhold` finds the same node. This one is a single loop that the compiler vectorises: where
@@ -362,7 +362,7 @@ def _is_large_enough(nodes: KernelNodes, alternatives: AlternativeArrays, altern
 
 
 @compiled
-def _held(node_state: NodeState, matches: Matches, alternative: int) -> tuple[int, int]:
+def _held(node_state: CycleNodes, matches: Matches, alternative: int) -> tuple[int, int]:
     """The cores and memory, over all its nodes, of the match that was added last."""
     alternatives, capacity = node_state.problem.alternatives, node_state.problem.nodes.capacity
     entry = matches.totals[ENTRIES] - 1

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from slurm_sns.errors import BadInput
 from slurm_sns.model import Job, Plan, Resources, Snapshot
-from slurm_sns.policies.placement.best_by_score import Grouping
+from slurm_sns.policies.placement.best_by_score import GroupHeuristic
 from slurm_sns.policies.placement.cycle import Cycle, CycleStep, Heuristic
 from slurm_sns.policies.placement.cycle_capacity import CycleCapacity
 from slurm_sns.policies.placement.job_size import wording
@@ -49,7 +49,7 @@ class Scored(NamedTuple):
     score: float
 
 
-class Watched:
+class RecordingHeuristic:
     """A heuristic that remembers the nodes that it scored last; only the job to be explained uses it."""
 
     def __init__(self, heuristic: Heuristic) -> None:
@@ -71,7 +71,7 @@ class Watched:
         return tuple(Scored(names[candidates[at]], round(float(scores[at]), 9)) for at in order)
 
 
-class WatchedGrouping(Watched, Grouping):
+class RecordingGroupHeuristic(RecordingHeuristic, GroupHeuristic):
     """The same for a heuristic whose candidates are narrowed to one group first."""
 
 
@@ -173,11 +173,11 @@ def _view(member: str, cycle: Cycle, job: Job, *, won: bool) -> MemberView:
     )
 
 
-def _watch(cycle: Cycle, job: Job) -> Watched:
+def _watch(cycle: Cycle, job: Job) -> RecordingHeuristic:
     """Make the cycle remember how the nodes were scored for the job."""
     choose = cycle.choose
     heuristic = choose(job)
-    watched = (WatchedGrouping if isinstance(heuristic, Grouping) else Watched)(heuristic)
+    watched = (RecordingGroupHeuristic if isinstance(heuristic, GroupHeuristic) else RecordingHeuristic)(heuristic)
     cycle.choose = lambda each: watched if each.id == job.id else choose(each)
     return watched
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from slurm_sns.errors import BadInput
 from slurm_sns.model import Resources
-from slurm_sns.policies.placement.best_by_score import Grouping
+from slurm_sns.policies.placement.best_by_score import GroupHeuristic
 from slurm_sns.policies.placement.cycle import Heuristic
 from slurm_sns.policies.placement.heuristic_names import IDLEST, PAPER_BETA
 from slurm_sns.policies.placement.node_arrays import BANDWIDTH, CORES, MEMORY, WAYS, Amounts, Indices
@@ -142,7 +142,7 @@ def worse_fit_bandwidth(capacity: Amounts, free: Amounts, candidates: Indices, d
 
 
 @dataclass(frozen=True)
-class Idlest(Grouping):
+class Idlest(GroupHeuristic):
     """The smallest Co + Bo + beta * Wo: the shares of cores, bandwidth and ways that are occupied.
 
     Nodes are taken from one group with equally many idle cores, if one is large enough. The sum is rounded to 1e-9, so

@@ -58,7 +58,7 @@ class AlternativeArrays(NamedTuple):
     simple: Flags  #: (W) it demands cores and memory only, on any nodes, not exclusive
 
 
-class Kinds(NamedTuple):
+class JobKinds(NamedTuple):
     """The distinct kinds of jobs; kind k has the choices `first[k]` to `first[k + 1]`, best first."""
 
     first: Integers  #: (K + 1)
@@ -96,7 +96,7 @@ class Problem(NamedTuple):
 
     nodes: KernelNodes
     alternatives: AlternativeArrays
-    kinds: Kinds
+    kinds: JobKinds
     scores: Scores
     limits: KernelRules
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slurm_sns.model import Alternative, Job, Project, Resources
-from slurm_sns.policies.placement.kernel_arrays import NOBODY, AlternativeArrays, KernelNodes, Kinds, Queue
+from slurm_sns.policies.placement.kernel_arrays import NOBODY, AlternativeArrays, JobKinds, KernelNodes, Queue
 from slurm_sns.policies.placement.kinds_of_jobs import Allowed
 from slurm_sns.policies.placement.node_arrays import BANDWIDTH, WAYS, NodeArrays
 from slurm_sns.policies.placement.node_state_kernel import PER_UNIT
@@ -61,7 +61,7 @@ class KindTable:
             case=np.zeros(FIRST_ROOM, np.int64),
             simple=np.zeros(FIRST_ROOM, np.bool_),
         )
-        self._kind_arrays = Kinds(
+        self._kind_arrays = JobKinds(
             first=np.zeros(FIRST_ROOM + 1, np.int64),
             alternative=np.zeros(FIRST_ROOM, np.int64),
             slowdown=np.zeros(FIRST_ROOM, np.int64),
@@ -71,7 +71,7 @@ class KindTable:
     def __len__(self) -> int:
         return len(self._kinds)
 
-    def arrays(self) -> tuple[KernelNodes, AlternativeArrays, Kinds]:
+    def arrays(self) -> tuple[KernelNodes, AlternativeArrays, JobKinds]:
         """The tables; later entries are in the same arrays as long as `generation` stays the same."""
         return KernelNodes(self._node_arrays.capacity, self._masks), self._alternative_arrays, self._kind_arrays
 
@@ -103,7 +103,7 @@ class KindTable:
         first, alternative, slowdown, owns = self._kind_arrays
         first, owns = self._with_room(first, kind + 2), self._with_room(owns, kind + 1)
         alternative, slowdown = self._with_room(alternative, end), self._with_room(slowdown, end)
-        self._kind_arrays = Kinds(first, alternative, slowdown, owns)
+        self._kind_arrays = JobKinds(first, alternative, slowdown, owns)
         first[kind + 1] = end
         owns[kind] = own
         for at, each in enumerate(alternatives, begin):

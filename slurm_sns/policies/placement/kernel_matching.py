@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from slurm_sns.model import Job
-from slurm_sns.policies.placement.cycle import Match, Opening, Withheld
+from slurm_sns.policies.placement.cycle import CycleStart, Match, Withheld
 from slurm_sns.policies.placement.cycle_kernel import Bench, bench_for, schedule
 from slurm_sns.policies.placement.heuristic_names import PAPER_BETA
 from slurm_sns.policies.placement.kernel_arrays import (
@@ -57,9 +57,9 @@ class KernelCycle:
     _looked_at: int
 
     @cached_property
-    def opening(self) -> Opening:
+    def opening(self) -> CycleStart:
         """The start of the cycle."""
-        return Opening.of(self.node_arrays, self.free_amounts)
+        return CycleStart.of(self.node_arrays, self.free_amounts)
 
     @cached_property
     def free(self) -> Amounts:

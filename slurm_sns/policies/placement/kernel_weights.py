@@ -25,7 +25,7 @@ CASES: tuple[frozenset[int], ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class RankKey:
     """How nodes are ranked: by Mix-Fit's angle, or by the sum of resources with these weights.
 
     The sum is of what is free, of the capacity (`configured`), and of the occupied shares of the capacity.
@@ -37,7 +37,7 @@ class Key:
     configured: Weights = NO_WEIGHTS
     occupied: Weights = NO_WEIGHTS
 
-    def demanding(self, more: frozenset[int]) -> "Key":
+    def demanding(self, more: frozenset[int]) -> "RankKey":
         """The same for a job that demands only these resources beside cores and memory: the others get no weight."""
 
         def kept(weights: Weights) -> Weights:
@@ -48,22 +48,22 @@ class Key:
         return replace(self, free=kept(self.free), configured=kept(self.configured), occupied=kept(self.occupied))
 
 
-def keys(beta: float = PAPER_BETA) -> dict[str, Key]:
+def keys(beta: float = PAPER_BETA) -> dict[str, RankKey]:
     """Every heuristic; `beta` is the weight that `idlest` gives to occupied ways."""
     return {
-        "first-fit": Key(),
-        "best-fit-cores": Key(free=(1, 0, 0, 0)),
-        "best-fit-memory": Key(free=(0, 1, 0, 0)),
-        "worse-fit-cores": Key(free=(-1, 0, 0, 0)),
-        "worse-fit-memory": Key(free=(0, -1, 0, 0)),
-        "mix-fit": Key(angle=True),
-        "memory-first-best": Key(free=(0, 1, 0, 0), configured=(0, CONFIGURED_FIRST, 0, 0)),
-        "memory-first-worse": Key(free=(0, -1, 0, 0), configured=(0, CONFIGURED_FIRST, 0, 0)),
-        "best-fit-ways": Key(free=(0, 0, 1, 0)),
-        "worse-fit-ways": Key(free=(0, 0, -1, 0)),
-        "best-fit-bandwidth": Key(free=(0, 0, 0, 1)),
-        "worse-fit-bandwidth": Key(free=(0, 0, 0, -1)),
-        "idlest": Key(grouped=True, occupied=(1, 0, beta, 1)),
+        "first-fit": RankKey(),
+        "best-fit-cores": RankKey(free=(1, 0, 0, 0)),
+        "best-fit-memory": RankKey(free=(0, 1, 0, 0)),
+        "worse-fit-cores": RankKey(free=(-1, 0, 0, 0)),
+        "worse-fit-memory": RankKey(free=(0, -1, 0, 0)),
+        "mix-fit": RankKey(angle=True),
+        "memory-first-best": RankKey(free=(0, 1, 0, 0), configured=(0, CONFIGURED_FIRST, 0, 0)),
+        "memory-first-worse": RankKey(free=(0, -1, 0, 0), configured=(0, CONFIGURED_FIRST, 0, 0)),
+        "best-fit-ways": RankKey(free=(0, 0, 1, 0)),
+        "worse-fit-ways": RankKey(free=(0, 0, -1, 0)),
+        "best-fit-bandwidth": RankKey(free=(0, 0, 0, 1)),
+        "worse-fit-bandwidth": RankKey(free=(0, 0, 0, -1)),
+        "idlest": RankKey(grouped=True, occupied=(1, 0, beta, 1)),
     }
 
 
@@ -76,7 +76,7 @@ NAMES = tuple(KEYS)
 
 def kernel_table(beta: float = PAPER_BETA) -> Scores:
     """The heuristics as the kernel reads them."""
-    scores: dict[Key, int] = {}
+    scores: dict[RankKey, int] = {}
     of = [[scores.setdefault(key.demanding(case), len(scores)) for case in CASES] for key in keys(beta).values()]
     return Scores(
         of=np.array(of, dtype=np.int64),

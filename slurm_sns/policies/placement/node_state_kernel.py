@@ -4,7 +4,7 @@ A node's *key* is one integer made of its score and twice its place in the machi
 key; of nodes with equal scores that is the first. Keys are even; an odd number is a bound. A node's *base key* is the
 part of its key that does not depend on the job.
 
-`NodeState` lasts from cycle to cycle. A member's cycle changes it, and `restart` puts the changed nodes back for the
+`CycleNodes` lasts from cycle to cycle. A member's cycle changes it, and `restart` puts the changed nodes back for the
 next member. At the beginning of a pass `take_over` copies what is free on the nodes that differ from the last pass. A
 caller that changes `opening` itself calls `touch` for each changed node instead. Each change is logged. The kept best
 nodes and the base keys for a score are brought up to date from the log when they are needed, so a member's cycle pays
@@ -53,7 +53,7 @@ NODES_PER_CHANGE = 8
 OPEN, LOGGED, BITS, USED_SLOTS, TOUCHED = range(5)
 
 
-class NodeState(NamedTuple):
+class CycleNodes(NamedTuple):
     """All nodes, in the machine list's order; those without room for the smallest job are not open."""
 
     problem: Problem
@@ -80,7 +80,7 @@ class NodeState(NamedTuple):
     state: Integers  #: (5) OPEN, LOGGED, BITS, USED_SLOTS, TOUCHED
 
 
-def node_state_for(problem: Problem) -> NodeState:
+def node_state_for(problem: Problem) -> CycleNodes:
     """The state before the first pass, which does not yet know what is free."""
     resources, nodes = problem.nodes.capacity.shape
     scores, alternatives = len(problem.scores.angle), len(problem.alternatives.nodes)
@@ -92,7 +92,7 @@ def node_state_for(problem: Problem) -> NodeState:
     state[BITS] = bits
     capacity = problem.nodes.capacity
     inverse = np.divide(1.0, capacity, out=np.zeros(capacity.shape), where=capacity > 0)
-    return NodeState(
+    return CycleNodes(
         problem=problem,
         opening=np.full((resources, nodes), -NONE, np.int64),
         free=np.full((resources, nodes), -NONE, np.int64),
@@ -118,7 +118,7 @@ def node_state_for(problem: Problem) -> NodeState:
     )
 
 
-def open_all(node_state: NodeState) -> None:
+def open_all(node_state: CycleNodes) -> None:
     """Make everything free at the start of the first pass."""
     node_state.opening[:] = node_state.problem.nodes.capacity
     node_state.touched[:] = np.arange(len(node_state.touched))
@@ -127,7 +127,7 @@ def open_all(node_state: NodeState) -> None:
 
 
 @compiled
-def take_over(node_state: NodeState, free: Integers) -> None:
+def take_over(node_state: CycleNodes, free: Integers) -> None:
     """Begin a pass with this much free: nodes that differ are touched, and `restart` brings them up to date."""
     opening = node_state.opening
     for node in range(free.shape[1]):
@@ -141,7 +141,7 @@ def take_over(node_state: NodeState, free: Integers) -> None:
 
 
 @compiled
-def restart(node_state: NodeState) -> None:
+def restart(node_state: CycleNodes) -> None:
     """Put the touched nodes back to the start of the pass, for the next member of the portfolio."""
     for at in range(node_state.state[TOUCHED]):
         node = node_state.touched[at]
@@ -153,7 +153,7 @@ def restart(node_state: NodeState) -> None:
 
 
 @compiled
-def take(node_state: NodeState, alternative: int, whole: bool, node: int) -> None:
+def take(node_state: CycleNodes, alternative: int, whole: bool, node: int) -> None:
     """Take the alternative's capacity, or the whole node. A node without room for the smallest job leaves the cycle."""
     alternatives, capacity = node_state.problem.alternatives, node_state.problem.nodes.capacity
     for row in range(node_state.free.shape[0]):
@@ -163,7 +163,7 @@ def take(node_state: NodeState, alternative: int, whole: bool, node: int) -> Non
 
 
 @compiled
-def touch(node_state: NodeState, node: int) -> None:
+def touch(node_state: CycleNodes, node: int) -> None:
     """Note that what is free on the node, now or in `opening`, changes: `restart` sets it to `opening`."""
     if not node_state.is_touched[node]:
         node_state.is_touched[node] = True
@@ -172,7 +172,7 @@ def touch(node_state: NodeState, node: int) -> None:
 
 
 @compiled
-def _settle(node_state: NodeState, node: int) -> None:
+def _settle(node_state: CycleNodes, node: int) -> None:
     """Bring the node's other values in line with what is free on it, and log the change."""
     stays = node_state.free[CORES, node] >= LEAST_CORES and node_state.free[MEMORY, node] >= LEAST_MEMORY_MB
     node_state.state[OPEN] += int(stays) - node_state.is_open[node]
@@ -189,7 +189,7 @@ def _settle(node_state: NodeState, node: int) -> None:
 
 
 @compiled
-def bring_up_to_date(node_state: NodeState, score: int) -> None:
+def bring_up_to_date(node_state: CycleNodes, score: int) -> None:
     """Bring the base keys of the nodes for this score up to date."""
     since, logged, nodes = node_state.settled[score], node_state.state[LOGGED], node_state.free.shape[1]
     all_anew = (logged - since) * NODES_PER_CHANGE > nodes
@@ -201,7 +201,7 @@ def bring_up_to_date(node_state: NodeState, score: int) -> None:
 
 
 @compiled
-def _put_base_keys(node_state: NodeState, score: int, begin: int, end: int) -> None:
+def _put_base_keys(node_state: CycleNodes, score: int, begin: int, end: int) -> None:
     """Compute the base keys of the nodes from `begin` to `end`: weights times amounts, plus occupied shares."""
     scores, capacity = node_state.problem.scores, node_state.problem.nodes.capacity
     base_key = node_state.base_key[score, begin:end]
@@ -238,7 +238,7 @@ def _add(sums: Integers, amount: Integers, weight: int) -> None:
 
 
 @compiled
-def _occupied(node_state: NodeState, score: int, node: int) -> int:
+def _occupied(node_state: CycleNodes, score: int, node: int) -> int:
     """The weighted sum of the occupied shares, by the twin's arithmetic, operation by operation."""
     scores, capacity = node_state.problem.scores, node_state.problem.nodes.capacity
     occupied = 0.0
@@ -251,7 +251,7 @@ def _occupied(node_state: NodeState, score: int, node: int) -> int:
 
 
 @compiled
-def fits(node_state: NodeState, alternative: int, node: int) -> bool:
+def fits(node_state: CycleNodes, alternative: int, node: int) -> bool:
     """Whether the node is allowed, has enough of everything, and is empty if the alternative is exclusive.
 
     It does not look at whether the node is open.
@@ -279,7 +279,7 @@ def fits(node_state: NodeState, alternative: int, node: int) -> bool:
 
 
 @compiled
-def _is_empty(node_state: NodeState, node: int) -> bool:
+def _is_empty(node_state: CycleNodes, node: int) -> bool:
     """Whether everything is free on the node."""
     for row in range(node_state.free.shape[0]):
         if node_state.free[row, node] != node_state.problem.nodes.capacity[row, node]:
@@ -288,7 +288,7 @@ def _is_empty(node_state: NodeState, node: int) -> bool:
 
 
 @compiled
-def put_fitting_keys(node_state: NodeState, score: int, alternative: int, begin: int, end: int) -> None:
+def put_fitting_keys(node_state: CycleNodes, score: int, alternative: int, begin: int, end: int) -> None:
     """Put the base keys of nodes `begin` to `end` into `node_state.keys`; NONE where the alternative does not fit.
 
     The compiler vectorises only loops over slices counted from 0 with one condition each.
@@ -313,7 +313,7 @@ def put_fitting_keys(node_state: NodeState, score: int, alternative: int, begin:
 
 
 @compiled
-def smallest_simple(node_state: NodeState, score: int, alternative: int, begin: int, end: int) -> int:
+def smallest_simple(node_state: CycleNodes, score: int, alternative: int, begin: int, end: int) -> int:
     """The smallest base key of the nodes from `begin` to `end` on which a simple alternative fits, in one loop."""
     base_key = node_state.base_key[score, begin:end]
     cores, memory = node_state.free[CORES, begin:end], node_state.free[MEMORY, begin:end]

@@ -19,7 +19,7 @@ from slurm_sns.errors import BadInput
 from slurm_sns.model import Alternative, Job, Node, Plan, Report, Resources, Snapshot
 from slurm_sns.policies.base import MakeAlternatives, own_geometry
 from slurm_sns.policies.placement.age_limit_cycle import KeepingCycle
-from slurm_sns.policies.placement.cycle import Cycle, CycleLimits, EndedCycle, Heuristic, Match, Opening
+from slurm_sns.policies.placement.cycle import Cycle, CycleLimits, CycleStart, EndedCycle, Heuristic, Match
 from slurm_sns.policies.placement.explain import JobExplanation, explain
 from slurm_sns.policies.placement.heuristic_names import PAPER_BETA
 from slurm_sns.policies.placement.heuristics import HEURISTICS, Idlest, require_known
@@ -88,7 +88,7 @@ class Portfolio:
             plan=self.plan(snapshot),
             queue_depth=self.rules.queue_depth,
             members=competing.rules.portfolio,
-            cycle=lambda member: competing.cycle(member, Opening.of(node_arrays, free), queue),
+            cycle=lambda member: competing.cycle(member, CycleStart.of(node_arrays, free), queue),
         )
 
     def schedule(self, node_arrays: NodeArrays, free: Amounts, queue: WaitingQueue) -> Schedule:
@@ -107,7 +107,7 @@ class Portfolio:
 
     def schedule_plainly(self, node_arrays: NodeArrays, free: Amounts, queue: WaitingQueue) -> Schedule:
         """The same by the plain twin."""
-        opening = Opening.of(node_arrays, free)
+        opening = CycleStart.of(node_arrays, free)
         matched: dict[str, int] = {}
         schedules: dict[str, tuple[tuple[Match, ...], Cycle]] = {}
         for member in self.rules.portfolio:
@@ -121,7 +121,7 @@ class Portfolio:
         chosen = min(schedules, key=lambda member: (-matched[member], self._slowdowns(schedules[member][0])))
         return Schedule(chosen, schedules[chosen][0], matched, schedules[chosen][1])
 
-    def cycle(self, member: str, opening: Opening, queue: WaitingQueue) -> Cycle:
+    def cycle(self, member: str, opening: CycleStart, queue: WaitingQueue) -> Cycle:
         """The cycle of one member, not yet run."""
         kind = KeepingCycle if member == self.rules.keeper else Cycle
         return kind(opening, queue, self._chooser(member), self._limits)

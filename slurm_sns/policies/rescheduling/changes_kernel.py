@@ -18,13 +18,13 @@ from slurm_sns.policies.rescheduling.pool_arrays import (
     SUSPENDED_JOBS,
     SUSPENSIONS,
     VISITS,
+    PoolRules,
     PoolSite,
-    Rules,
 )
 
 
 @subroutine
-def join(site: PoolSite, rules: Rules, pool: int, job: int) -> None:
+def join(site: PoolSite, rules: PoolRules, pool: int, job: int) -> None:
     """Put the job at the end of a pool's queue."""
     lives = site.lives
     lives.state[job], lives.pool[job], lives.node[job] = QUEUED, pool, NOBODY
@@ -36,7 +36,7 @@ def join(site: PoolSite, rules: Rules, pool: int, job: int) -> None:
 
 
 @subroutine
-def note_check(site: PoolSite, rules: Rules, job: int) -> None:
+def note_check(site: PoolSite, rules: PoolRules, job: int) -> None:
     """Let the job be decided on after so long, if it still waits then."""
     checks, counters = site.checks, site.counters
     at = (counters[FIRST_CHECK] + counters[CHECKS]) % len(checks.due)
@@ -60,7 +60,7 @@ def start(site: PoolSite, node: int, job: int) -> None:
 
 
 @subroutine
-def suspend(site: PoolSite, rules: Rules, job: int) -> None:
+def suspend(site: PoolSite, rules: PoolRules, job: int) -> None:
     """Suspend a running job."""
     lives, counters, now = site.lives, site.counters, site.counters[NOW]
     node = lives.node[job]
@@ -78,7 +78,7 @@ def suspend(site: PoolSite, rules: Rules, job: int) -> None:
 
 
 @subroutine
-def resume(site: PoolSite, rules: Rules, job: int) -> None:
+def resume(site: PoolSite, rules: PoolRules, job: int) -> None:
     """Let a suspended job run on; if it was suspended at this moment, it never was."""
     lives = site.lives
     if lives.since[job] == site.counters[NOW]:
@@ -95,7 +95,7 @@ def resume(site: PoolSite, rules: Rules, job: int) -> None:
 
 
 @subroutine
-def move(site: PoolSite, rules: Rules, pool: int, job: int) -> None:
+def move(site: PoolSite, rules: PoolRules, pool: int, job: int) -> None:
     """Take a suspended job from its node, and let it join the queue of another pool."""
     lives, node = site.lives, site.lives.node[job]
     _end_suspension(site, job, True)
@@ -111,7 +111,7 @@ def move(site: PoolSite, rules: Rules, pool: int, job: int) -> None:
 
 
 @subroutine
-def leave_queue(site: PoolSite, rules: Rules, pool: int, job: int) -> None:
+def leave_queue(site: PoolSite, rules: PoolRules, pool: int, job: int) -> None:
     """Take a job from its queue, and let it join that of another pool."""
     lives, now = site.lives, site.counters[NOW]
     dequeue(site, lives.pool[job], job)

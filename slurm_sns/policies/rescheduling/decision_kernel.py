@@ -17,8 +17,8 @@ from slurm_sns.policies.rescheduling.pool_arrays import (
     QUEUED,
     SUSPENDED,
     TERMS,
+    PoolRules,
     PoolSite,
-    Rules,
 )
 from slurm_sns.policies.rescheduling.run_times_kernel import expected_run
 from slurm_sns.policies.rescheduling.samples_kernel import drop_old
@@ -29,7 +29,7 @@ POOL, SITE, ROOM, NONE = range(4)
 
 
 @subroutine
-def decide_all(site: PoolSite, rules: Rules) -> None:
+def decide_all(site: PoolSite, rules: PoolRules) -> None:
     """Decide on the newly suspended jobs one by one, then on those that have waited; a move takes effect at once."""
     while True:
         job = _next_suspended(site)
@@ -66,7 +66,7 @@ def _next_suspended(site: PoolSite) -> int:
 
 
 @subroutine
-def _next_queued(site: PoolSite, rules: Rules) -> int:
+def _next_queued(site: PoolSite, rules: PoolRules) -> int:
     """The next queued job that is due, NOBODY if there is none; its next check is noted."""
     counters, checks = site.counters, site.checks
     while counters[CHECKS] > 0 and checks.due[counters[FIRST_CHECK]] <= counters[NOW]:
@@ -81,7 +81,7 @@ def _next_queued(site: PoolSite, rules: Rules) -> int:
 
 
 @subroutine
-def _choose(site: PoolSite, rules: Rules, job: int, is_queued: bool) -> int:
+def _choose(site: PoolSite, rules: PoolRules, job: int, is_queued: bool) -> int:
     """The pool where the job is expected to complete first."""
     jobs, lives, kind = site.jobs, site.lives, site.jobs.kind[job]
     level, own = site.kinds.level[kind], lives.pool[job]
@@ -124,7 +124,7 @@ def _choose(site: PoolSite, rules: Rules, job: int, is_queued: bool) -> int:
 
 
 @subroutine
-def _site_sums(site: PoolSite, rules: Rules, level: int) -> tuple[int, int, int]:
+def _site_sums(site: PoolSite, rules: PoolRules, level: int) -> tuple[int, int, int]:
     """The number of samples of all pools, and their sums."""
     count, waited, suspended = 0, 0, 0
     for pool in range(len(site.nodes.first) - 1):

@@ -67,7 +67,7 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class RestartDecision:
     """Where a job goes on, with a term for each pool that was compared: its own first, then in list order."""
 
     job_id: int
@@ -97,17 +97,17 @@ def decide(
     run_s: Seconds,
     left_s: Seconds,
     is_queued: bool = False,
-) -> Decision:
+) -> RestartDecision:
     """Where the job goes on. `run_s` is its expected run time elsewhere, `left_s` what is left of it here.
 
     `own` is its pool, `others` are the other pools that may hold it, in list order; `site` are the means over all. A
     queued job has to wait in its own pool, too.
     """
     if not site.samples:
-        return Decision(job_id, (Term(own.pool, 0, Basis.NONE, 0, 0, left_s),), own.pool)
+        return RestartDecision(job_id, (Term(own.pool, 0, Basis.NONE, 0, 0, left_s),), own.pool)
     terms = [_own_term(own, site, left_s, is_queued=is_queued), *(_other_term(each, site, run_s) for each in others)]
     best = min(terms, key=lambda term: term.estimate_s)  # the first of equal ones
-    return Decision(job_id, tuple(terms), best.pool)
+    return RestartDecision(job_id, tuple(terms), best.pool)
 
 
 def _own_term(own: Candidate, site: Means, left_s: Seconds, *, is_queued: bool) -> Term:

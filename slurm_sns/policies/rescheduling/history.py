@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from slurm_sns.model import Seconds
-from slurm_sns.policies.rescheduling.estimates import Decision
+from slurm_sns.policies.rescheduling.estimates import RestartDecision
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,4 +80,4 @@ class ReschedulingHistory:
     runs: Mapping[str, tuple[tuple[Seconds, Seconds], ...]] = field(default_factory=dict)
     last_pool: str = ""
     joined: int = 0
-    decisions: tuple[Decision, ...] = ()
+    decisions: tuple[RestartDecision, ...] = ()

@@ -15,7 +15,7 @@ from slurm_sns.policies.base import no_explanation, own_geometry
 from slurm_sns.policies.placement.heuristics import HEURISTICS
 from slurm_sns.policies.rescheduling import samples as windows
 from slurm_sns.policies.rescheduling import virtual_pool
-from slurm_sns.policies.rescheduling.estimates import Candidate, Decision, decide
+from slurm_sns.policies.rescheduling.estimates import Candidate, RestartDecision, decide
 from slurm_sns.policies.rescheduling.history import Account, ReschedulingHistory, Sample, Visit
 from slurm_sns.policies.rescheduling.parameters import (
     AVAILABILITY,
@@ -27,7 +27,7 @@ from slurm_sns.policies.rescheduling.parameters import (
 )
 from slurm_sns.policies.rescheduling.run_times import Runs, expected_run_s, with_run
 from slurm_sns.policies.rescheduling.serving import by, serve, waiting
-from slurm_sns.policies.rescheduling.site import Site, SiteJob
+from slurm_sns.policies.rescheduling.site import SiteJob, SiteState
 
 QUEUED = "its pool has no room for it, and no jobs of lower priority that could make room on one node"
 
@@ -58,8 +58,8 @@ class Rescheduling:
         wake_s = min(checks, default=None) if self.parameters.restart == ON else None
         return Plan(tuple(site.actions), _reasons(site, decisions), wake_s, history)
 
-    def _site(self, snapshot: Snapshot, last: ReschedulingHistory) -> Site:
-        site = Site(
+    def _site(self, snapshot: Snapshot, last: ReschedulingHistory) -> SiteState:
+        site = SiteState(
             snapshot.now_s,
             {pool.name: pool.nodes for pool in snapshot.pools},
             {node.name: node.capacity for node in snapshot.nodes},
@@ -79,7 +79,7 @@ class Rescheduling:
         site.jobs = {job.id: job for job in sorted([*active, *queued], key=lambda job: job.place)}
         return site
 
-    def _samples(self, site: Site, last: ReschedulingHistory) -> tuple[tuple[Sample, ...], Runs]:
+    def _samples(self, site: SiteState, last: ReschedulingHistory) -> tuple[tuple[Sample, ...], Runs]:
         """The window's samples and the recent runs, with the jobs that have ended since the last plan."""
         now_s, runs = site.now_s, last.runs
         ended = [account for job, account in last.accounts.items() if account.is_running and job not in site.jobs]
@@ -88,7 +88,7 @@ class Rescheduling:
         samples = (*last.samples, *(windows.sample_of(account, now_s) for account in ended))
         return windows.in_window(samples, now_s, self.parameters.window_s), runs
 
-    def _take_submitted(self, site: Site, snapshot: Snapshot, last: ReschedulingHistory) -> str:
+    def _take_submitted(self, site: SiteState, snapshot: Snapshot, last: ReschedulingHistory) -> str:
         """Put each new job into a pool; returns the pool that the virtual pool took last."""
         taken, place = last.last_pool, max((job.place for job in site.jobs.values()), default=0)
         for job in snapshot.waiting:
@@ -118,12 +118,12 @@ class Rescheduling:
             site.join(new, Visit(pool))
         return taken
 
-    def _decide_all(self, site: Site, samples: tuple[Sample, ...], runs: Runs) -> list[Decision]:
+    def _decide_all(self, site: SiteState, samples: tuple[Sample, ...], runs: Runs) -> list[RestartDecision]:
         """Decide on the newly suspended jobs one by one, then on queued ones that are due.
 
         A move takes effect at once.
         """
-        decisions: list[Decision] = []
+        decisions: list[RestartDecision] = []
         while (job := _next_to_decide(site)) is not None:
             decision = self._decide(site, samples, runs, job)
             decisions.append(decision)
@@ -136,7 +136,7 @@ class Rescheduling:
                         serve(site, pool, self._choose)
         return decisions
 
-    def _decide(self, site: Site, samples: tuple[Sample, ...], runs: Runs, job: SiteJob) -> Decision:
+    def _decide(self, site: SiteState, samples: tuple[Sample, ...], runs: Runs, job: SiteJob) -> RestartDecision:
         counted = windows.counted(samples, job.priority, only_suspended=self.parameters.averages == SUSPENDED_JOBS)
         may_move = job.may_restart and not 0 < self.parameters.max_moves <= job.account.moves
         pools = virtual_pool.candidates(site, job.demand, job.account.allowed) if may_move else []
@@ -158,7 +158,7 @@ class Rescheduling:
         return decide(job.id, own, others, site=site_means, run_s=there_s, left_s=left_s, is_queued=is_queued)
 
 
-def _next_to_decide(site: Site) -> SiteJob | None:
+def _next_to_decide(site: SiteState) -> SiteJob | None:
     """The next newly suspended job, else the next queued one that is due; it is not to be decided on again now."""
     for identity in site.newly_suspended:
         del site.newly_suspended[identity]
@@ -179,7 +179,7 @@ def _allowed_pools(job: Job, pools: Mapping[str, Sequence[str]]) -> frozenset[st
     return frozenset(pool for pool, nodes in pools.items() if job.allowed.issuperset(nodes))
 
 
-def _reasons(site: Site, decisions: list[Decision]) -> Mapping[int, str]:
+def _reasons(site: SiteState, decisions: list[RestartDecision]) -> Mapping[int, str]:
     """Why the queued jobs wait, and where the suspended ones that were decided on now go on."""
     reasons = {each.job_id: each.reason() for each in decisions}
     for pool in site.pools:

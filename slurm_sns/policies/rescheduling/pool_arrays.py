@@ -44,7 +44,7 @@ TO_COME, QUEUED, RUNNING, SUSPENDED, ENDED = range(5)
 ) = range(17)
 
 
-class Kinds(NamedTuple):
+class PoolJobKinds(NamedTuple):
     """By kind of job: level, cores, memory in MiB, and which pools have a node that is large enough."""
 
     level: Integers
@@ -152,7 +152,7 @@ class Samples(NamedTuple):
     suspended: Integers
 
 
-class Programs(NamedTuple):
+class ProgramRuns(NamedTuple):
     """The recent runs of each program: the first and last job that ended, how many, and the sum of their run times.
 
     `of` is each job's program, NOBODY if it is not known, and `next` links the runs of a program. Both are by job, and
@@ -193,7 +193,7 @@ class Logs(NamedTuple):
     terms: Integers
 
 
-class Rules(NamedTuple):
+class PoolRules(NamedTuple):
     """How the pools and the decisions work; see ReschedulingParameters. All times are in ticks.
 
     `weights` rank nodes with room: free cores and memory, configured cores and memory; `by_angle`: Mix-Fit. Nothing is
@@ -223,13 +223,13 @@ class Rules(NamedTuple):
 class PoolSite(NamedTuple):
     """A site while it is simulated. `pending` are the newly suspended jobs, `spare` is working memory for victims."""
 
-    kinds: Kinds
+    kinds: PoolJobKinds
     nodes: PoolNodes
     jobs: PoolJobs
     lives: Lives
     queues: Queues
     samples: Samples
-    programs: Programs
+    programs: ProgramRuns
     checks: Checks
     logs: Logs
     counters: Integers

@@ -1,11 +1,11 @@
 """The recent runs of each program (compiled). Twin: module run_times."""
 
 from slurm_sns.policies.placement.compiled import subroutine
-from slurm_sns.policies.rescheduling.pool_arrays import NOBODY, NOW, PoolSite, Rules
+from slurm_sns.policies.rescheduling.pool_arrays import NOBODY, NOW, PoolRules, PoolSite
 
 
 @subroutine
-def add_run(site: PoolSite, rules: Rules, job: int) -> None:
+def add_run(site: PoolSite, rules: PoolRules, job: int) -> None:
     """Count the run of a job that completes now."""
     programs, program = site.programs, site.programs.of[job]
     if program == NOBODY:
@@ -23,7 +23,7 @@ def add_run(site: PoolSite, rules: Rules, job: int) -> None:
 
 
 @subroutine
-def expected_run(site: PoolSite, rules: Rules, job: int) -> int:
+def expected_run(site: PoolSite, rules: PoolRules, job: int) -> int:
     """The run time of the job as decisions know it, in ticks; NOBODY if nothing is known."""
     if not rules.by_recent_runs or site.programs.of[job] == NOBODY:
         return int(site.jobs.expected[job])
@@ -36,7 +36,7 @@ def expected_run(site: PoolSite, rules: Rules, job: int) -> int:
 
 
 @subroutine
-def _drop_old(site: PoolSite, rules: Rules, program: int) -> None:
+def _drop_old(site: PoolSite, rules: PoolRules, program: int) -> None:
     """Drop the runs that are no longer recent."""
     programs = site.programs
     job = programs.head[program]

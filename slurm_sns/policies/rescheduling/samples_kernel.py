@@ -1,11 +1,11 @@
 """The sliding window of each pool and level (compiled). Twin: module samples."""
 
 from slurm_sns.policies.placement.compiled import subroutine
-from slurm_sns.policies.rescheduling.pool_arrays import NOBODY, PoolSite, Rules
+from slurm_sns.policies.rescheduling.pool_arrays import NOBODY, PoolRules, PoolSite
 
 
 @subroutine
-def add_sample(site: PoolSite, rules: Rules, job: int) -> None:
+def add_sample(site: PoolSite, rules: PoolRules, job: int) -> None:
     """Count a job that completes now."""
     samples, lives = site.samples, site.lives
     if rules.only_suspended and lives.suspensions[job] == 0:

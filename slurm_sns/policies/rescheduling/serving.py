@@ -19,20 +19,20 @@ import numpy as np
 from slurm_sns.model import ActiveState, Resources
 from slurm_sns.policies.placement.cycle import Heuristic
 from slurm_sns.policies.placement.node_arrays import amounts
-from slurm_sns.policies.rescheduling.site import Site, SiteJob
+from slurm_sns.policies.rescheduling.site import SiteJob, SiteState
 from slurm_sns.policies.rescheduling.victims import victims
 
 #: The node for a demand among nodes with room, in list order.
-ChooseNode = Callable[[Site, Resources, Sequence[str]], str]
+ChooseNode = Callable[[SiteState, Resources, Sequence[str]], str]
 
 
-def serve(site: Site, pool: str, choose: ChooseNode) -> None:
+def serve(site: SiteState, pool: str, choose: ChooseNode) -> None:
     """Serve the waiting jobs of a pool until none can be served."""
     while any(_serve(site, job, choose) for job in waiting(site, pool)):
         pass
 
 
-def waiting(site: Site, pool: str) -> list[SiteJob]:
+def waiting(site: SiteState, pool: str) -> list[SiteJob]:
     """The waiting jobs of a pool, the first to be served first."""
     return sorted([*site.of_pool(pool, None), *site.of_pool(pool, ActiveState.SUSPENDED)], key=_order)
 
@@ -40,7 +40,7 @@ def waiting(site: Site, pool: str) -> list[SiteJob]:
 def by(heuristic: Heuristic) -> ChooseNode:
     """The node that the heuristic scores best."""
 
-    def choose(site: Site, demand: Resources, nodes: Sequence[str]) -> str:
+    def choose(site: SiteState, demand: Resources, nodes: Sequence[str]) -> str:
         capacity = amounts([site.capacity[node] for node in nodes])
         free = amounts([site.free[node] for node in nodes])
         scores = heuristic(capacity, free, np.arange(len(nodes)), demand)
@@ -55,7 +55,7 @@ def _order(job: SiteJob) -> tuple[Any, ...]:
     return (-job.priority, 1, job.account.joined, 0)
 
 
-def _serve(site: Site, job: SiteJob, choose: ChooseNode) -> bool:
+def _serve(site: SiteState, job: SiteJob, choose: ChooseNode) -> bool:
     is_suspended = job.state is ActiveState.SUSPENDED
     needed = site.resuming(job) if is_suspended else job.demand
     nodes = (job.node,) if is_suspended else site.pools[job.pool]

@@ -10,7 +10,7 @@ import numpy as np
 
 from slurm_sns.policies.placement.compiled import subroutine
 from slurm_sns.policies.rescheduling.changes_kernel import resume, start
-from slurm_sns.policies.rescheduling.pool_arrays import NOBODY, Integers, PoolSite, Rules
+from slurm_sns.policies.rescheduling.pool_arrays import NOBODY, Integers, PoolRules, PoolSite
 from slurm_sns.policies.rescheduling.victims_kernel import can_make_room, make_room, node_of_first_victim
 
 #: As in heuristics.mix_fit: the factor, and the number of angles in a radian.
@@ -19,7 +19,7 @@ PER_RADIAN = 1e9
 
 
 @subroutine
-def serve(site: PoolSite, rules: Rules, pool: int) -> None:
+def serve(site: PoolSite, rules: PoolRules, pool: int) -> None:
     """Serve the waiting jobs of a pool until none can be served."""
     nodes, queues, level = site.nodes, site.queues, site.kinds.level
     while True:
@@ -51,7 +51,7 @@ def has_room(site: PoolSite, pool: int, kind: int) -> bool:
 
 
 @subroutine
-def _next_suspended(site: PoolSite, rules: Rules, pool: int) -> int:
+def _next_suspended(site: PoolSite, rules: PoolRules, pool: int) -> int:
     """The first suspended job on changed nodes that can resume, NOBODY if there is none."""
     nodes, found = site.nodes, NOBODY
     first = nodes.first[pool]
@@ -81,7 +81,7 @@ def _is_before(site: PoolSite, job: int, other: int) -> bool:
 
 
 @subroutine
-def _next_kind(site: PoolSite, rules: Rules, pool: int) -> int:
+def _next_kind(site: PoolSite, rules: PoolRules, pool: int) -> int:
     """The kind whose first queued job is the first that can be served, NOBODY if there is none."""
     queues, level, joined = site.queues, site.kinds.level, site.lives.joined
     found = NOBODY
@@ -99,7 +99,7 @@ def _next_kind(site: PoolSite, rules: Rules, pool: int) -> int:
 
 
 @subroutine
-def _can_be_served(site: PoolSite, rules: Rules, pool: int, kind: int) -> bool:
+def _can_be_served(site: PoolSite, rules: PoolRules, pool: int, kind: int) -> bool:
     """Whether a job of the kind can start; a new kind for which the pool has no room is no longer new."""
     cores, memory, level = site.kinds.cores[kind], site.kinds.memory[kind], site.kinds.level[kind]
     first, end = _nodes_for(site, pool, kind)
@@ -122,7 +122,7 @@ def _nodes_for(site: PoolSite, pool: int, kind: int) -> tuple[int, int]:
 
 
 @subroutine
-def _serve_suspended(site: PoolSite, rules: Rules, job: int) -> None:
+def _serve_suspended(site: PoolSite, rules: PoolRules, job: int) -> None:
     kind, node = site.jobs.kind[job], site.lives.node[job]
     memory = site.kinds.memory[kind] if rules.frees_memory else 0
     make_room(site, rules, node, site.kinds.level[kind], site.kinds.cores[kind], memory)
@@ -130,7 +130,7 @@ def _serve_suspended(site: PoolSite, rules: Rules, job: int) -> None:
 
 
 @subroutine
-def _serve_queued(site: PoolSite, rules: Rules, pool: int, kind: int) -> None:
+def _serve_queued(site: PoolSite, rules: PoolRules, pool: int, kind: int) -> None:
     cores, memory, level = site.kinds.cores[kind], site.kinds.memory[kind], site.kinds.level[kind]
     first, end = _nodes_for(site, pool, kind)
     is_new = site.queues.is_new[pool, kind]
@@ -144,7 +144,7 @@ def _serve_queued(site: PoolSite, rules: Rules, pool: int, kind: int) -> None:
 
 @subroutine
 def _best_node(  # noqa: PLR0917  compiled functions have no keyword-only arguments
-    site: PoolSite, rules: Rules, nodes: Integers, in_order: bool, cores: int, memory: int
+    site: PoolSite, rules: PoolRules, nodes: Integers, in_order: bool, cores: int, memory: int
 ) -> int:
     """Of these nodes, the one with room and the smallest score; of equal ones the first. NOBODY if none has room."""
     found, best = NOBODY, 0
@@ -161,7 +161,7 @@ def _best_node(  # noqa: PLR0917  compiled functions have no keyword-only argume
 
 
 @subroutine
-def _score(site: PoolSite, rules: Rules, node: int, cores: int, memory: int) -> int:
+def _score(site: PoolSite, rules: PoolRules, node: int, cores: int, memory: int) -> int:
     """The heuristic's score, as in module heuristics."""
     nodes, weights = site.nodes, rules.weights
     if rules.by_angle:

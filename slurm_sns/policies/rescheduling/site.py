@@ -58,7 +58,7 @@ class SiteJob:
         return self.alternative.demand
 
 
-class Site:
+class SiteState:
     """The site at one moment."""
 
     def __init__(

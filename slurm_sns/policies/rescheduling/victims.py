@@ -10,10 +10,10 @@ Source: our choice; Cost-based dynamic job rescheduling (2010), section 2.2, say
 from collections.abc import Sequence
 
 from slurm_sns.model import ActiveState, Resources, Seconds
-from slurm_sns.policies.rescheduling.site import Site, SiteJob
+from slurm_sns.policies.rescheduling.site import SiteJob, SiteState
 
 
-def victims(site: Site, job: SiteJob, needed: Resources, nodes: Sequence[str]) -> tuple[str, list[SiteJob]] | None:
+def victims(site: SiteState, job: SiteJob, needed: Resources, nodes: Sequence[str]) -> tuple[str, list[SiteJob]] | None:
     """The node among these on which so much can be made free, and the jobs to suspend; None if there is none."""
     running = [each for each in site.of_pool(job.pool, ActiveState.RUNNING) if each.node in nodes]
     lower = sorted((each for each in running if each.priority < job.priority), key=_order)
@@ -31,7 +31,7 @@ def _order(job: SiteJob) -> tuple[int, Seconds, int]:
     return (job.priority, -job.account.attempt_s, -job.place)
 
 
-def _enough(site: Site, needed: Resources, node: str, listed: Sequence[SiteJob]) -> list[SiteJob] | None:
+def _enough(site: SiteState, needed: Resources, node: str, listed: Sequence[SiteJob]) -> list[SiteJob] | None:
     """As few of these jobs as make room on their node, None if all of them do not."""
     free, taken = site.free[node], []
     for each in listed:

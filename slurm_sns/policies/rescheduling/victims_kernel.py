@@ -2,12 +2,12 @@
 
 from slurm_sns.policies.placement.compiled import subroutine
 from slurm_sns.policies.rescheduling.changes_kernel import suspend
-from slurm_sns.policies.rescheduling.pool_arrays import NOBODY, Integers, PoolSite, Rules
+from slurm_sns.policies.rescheduling.pool_arrays import NOBODY, Integers, PoolRules, PoolSite
 
 
 @subroutine
 def can_make_room(  # noqa: PLR0917  compiled functions have no keyword-only arguments
-    site: PoolSite, rules: Rules, node: int, level: int, cores: int, memory: int
+    site: PoolSite, rules: PoolRules, node: int, level: int, cores: int, memory: int
 ) -> bool:
     """Whether so much would be free on the node if all running jobs of lower levels were suspended."""
     nodes = site.nodes
@@ -22,7 +22,7 @@ def can_make_room(  # noqa: PLR0917  compiled functions have no keyword-only arg
 
 @subroutine
 def node_of_first_victim(  # noqa: PLR0917  compiled functions have no keyword-only arguments
-    site: PoolSite, rules: Rules, nodes: Integers, level: int, cores: int, memory: int
+    site: PoolSite, rules: PoolRules, nodes: Integers, level: int, cores: int, memory: int
 ) -> int:
     """Of these nodes, the one of the first victim whose node can make room; NOBODY if none can."""
     found, first = NOBODY, NOBODY
@@ -36,7 +36,7 @@ def node_of_first_victim(  # noqa: PLR0917  compiled functions have no keyword-o
 
 @subroutine
 def make_room(  # noqa: PLR0917  compiled functions have no keyword-only arguments
-    site: PoolSite, rules: Rules, node: int, level: int, cores: int, memory: int
+    site: PoolSite, rules: PoolRules, node: int, level: int, cores: int, memory: int
 ) -> None:
     """Suspend as few running jobs of lower levels on the node as make room, in the order of victims."""
     _lower_in_order(site, node, level)

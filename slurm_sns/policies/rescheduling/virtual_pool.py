@@ -12,22 +12,22 @@ from collections.abc import Collection
 from fractions import Fraction
 
 from slurm_sns.model import Resources
-from slurm_sns.policies.rescheduling.site import Site
+from slurm_sns.policies.rescheduling.site import SiteState
 
 
-def candidates(site: Site, demand: Resources, allowed: Collection[str] | None) -> list[str]:
+def candidates(site: SiteState, demand: Resources, allowed: Collection[str] | None) -> list[str]:
     """The pools in which the job may run, in list order."""
     return [pool for pool in site.pools if (allowed is None or pool in allowed) and site.fits_when_empty(pool, demand)]
 
 
-def next_pool(site: Site, pools: Collection[str], last: str) -> str:
+def next_pool(site: SiteState, pools: Collection[str], last: str) -> str:
     """The first of these pools after `last`, in list order and round."""
     order = list(site.pools)
     begin = order.index(last) + 1 if last in order else 0
     return next(pool for pool in (*order[begin:], *order[:begin]) if pool in pools)
 
 
-def freest_pool(site: Site, pools: Collection[str]) -> str:
+def freest_pool(site: SiteState, pools: Collection[str]) -> str:
     """The first of these pools with the largest share of free cores."""
 
     def share(pool: str) -> Fraction:

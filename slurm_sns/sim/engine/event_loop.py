@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from slurm_sns.errors import SnsError
 from slurm_sns.model import Job, Seconds
-from slurm_sns.sim.progress.progress import Placement, Progress
+from slurm_sns.sim.progress.progress import PlacedRun, Progress
 from slurm_sns.sim.traces.trace import Trace, TraceJob
 
 FINISH, SUBMIT, CYCLE = range(3)
@@ -33,10 +33,10 @@ class CycleRecord(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SimulationOutcome:
     """Every job's placement, in the trace's order, and every cycle that ran."""
 
-    placements: tuple[Placement, ...]
+    placements: tuple[PlacedRun, ...]
     cycles: tuple[CycleRecord, ...]
 
 
@@ -47,10 +47,10 @@ class EventLoop(ABC):
         """Cycles run at multiples of `interval_s`, or at the moment of each event if it is None."""
         self.trace = trace
         self.progress = progress
-        self.placements: dict[int, Placement] = {}
+        self.placements: dict[int, PlacedRun] = {}
         self._interval_s = interval_s
         self._cycles: list[CycleRecord] = []
-        self._events: list[tuple[Seconds, int, int, TraceJob | Placement | None]] = []
+        self._events: list[tuple[Seconds, int, int, TraceJob | PlacedRun | None]] = []
         self._sequence = 0
         self._next_submit = 0
         self._cycle_due_s: Seconds | None = None
@@ -65,14 +65,14 @@ class EventLoop(ABC):
         """Add a job to the queue."""
 
     @abstractmethod
-    def finish(self, placed: Placement) -> None:
+    def finish(self, placed: PlacedRun) -> None:
         """Free what the ended job held."""
 
     @abstractmethod
     def cycle(self, now_s: Seconds) -> CycleRecord:
         """Run one scheduling pass and carry out its decisions."""
 
-    def run(self, progress: Callable[[int], None] = lambda _started: None) -> Outcome:
+    def run(self, progress: Callable[[int], None] = lambda _started: None) -> SimulationOutcome:
         """Replay the whole trace; `progress` is called after each cycle with the number of jobs started.
 
         Raises:
@@ -81,7 +81,7 @@ class EventLoop(ABC):
         self._submit_next()
         while self._events:
             time_s, _, _, subject = heapq.heappop(self._events)
-            if isinstance(subject, Placement):
+            if isinstance(subject, PlacedRun):
                 if self.placements.get(subject.job.id) is subject:
                     self.finish(subject)
                     self.want_cycle(time_s)
@@ -95,7 +95,7 @@ class EventLoop(ABC):
                 progress(len(self.placements))
         if self.waiting:
             raise SnsError(f"the simulation ended with {self.waiting} jobs that never started; this is a defect")
-        return Outcome(tuple(self.placements[each.job.id] for each in self.trace.jobs), tuple(self._cycles))
+        return SimulationOutcome(tuple(self.placements[each.job.id] for each in self.trace.jobs), tuple(self._cycles))
 
     def want_cycle(self, time_s: Seconds) -> None:
         """Schedule a cycle for this moment, or for the first multiple of the interval that is not before it."""
@@ -104,13 +104,13 @@ class EventLoop(ABC):
             self._cycle_due_s = due_s
             self._push(due_s, CYCLE, None)
 
-    def expect(self, timed: Iterable[Placement]) -> None:
+    def expect(self, timed: Iterable[PlacedRun]) -> None:
         """Put the finishes of these jobs on the heap; they replace earlier ones of the same jobs."""
         for placed in timed:
             self.placements[placed.job.id] = placed
             self._push(placed.end_s, FINISH, placed)
 
-    def _push(self, time_s: Seconds, priority: int, subject: TraceJob | Placement | None) -> None:
+    def _push(self, time_s: Seconds, priority: int, subject: TraceJob | PlacedRun | None) -> None:
         self._sequence += 1
         heapq.heappush(self._events, (time_s, priority, self._sequence, subject))
 

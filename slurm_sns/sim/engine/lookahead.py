@@ -5,12 +5,10 @@ hopes for "looking further into the queue". Here each member matches the cycle o
 the same code on what is left there, jobs that stand for the next arrivals. Nothing of that second matching is
 dispatched; it only helps to choose among the members.
 
-Which jobs stand for the next arrivals is a choice (`Arrivals`): those that were submitted last, which a live scheduler
-knows, or the true next ones, which only a simulation knows and which bound what a forecast could gain. How they count
-is another (`Counting`). The twin in this module is plain; module `replay.lookahead_replay` is compiled and does the
-same job for job.
-
-Source: Max-Jobs paper (JSSPP 2013), end of section 5, and sections 6 and 7.
+Which jobs stand for the next arrivals is a choice (`ArrivalSource`): those that were submitted last, which a live
+scheduler knows, or the true next ones, which only a simulation knows and which bound what a forecast could gain. How
+they count is another (`MatchComparison`). The twin in this module is plain; module `replay.lookahead_replay` is
+compiled and does the same job for job. Source: Max-Jobs paper (JSSPP 2013), end of section 5, and sections 6 and 7.
 """
 
 from collections.abc import Sequence
@@ -29,14 +27,14 @@ from slurm_sns.sim.engine.matching import Simulation
 from slurm_sns.sim.traces.trace import Trace
 
 
-class Arrivals(IntEnum):
+class ArrivalSource(IntEnum):
     """Which jobs stand for the next arrivals: those submitted in the last `window_s`, or in the next."""
 
     RECENT = 0
     KNOWN = 1
 
 
-class Counting(IntEnum):
+class MatchComparison(IntEnum):
     """How a member's matches M and those of the next arrivals N are compared: by M, then by N; or by M + N."""
 
     TIES = 0
@@ -47,8 +45,8 @@ class Counting(IntEnum):
 class Lookahead:
     """How far we look, and what counts; `window_s` is in seconds, at least 1."""
 
-    arrivals: Arrivals
-    counting: Counting
+    arrivals: ArrivalSource
+    counting: MatchComparison
     window_s: int
 
     def __post_init__(self) -> None:
@@ -64,7 +62,7 @@ class Lookahead:
 class LookaheadPortfolio:
     """A portfolio that is given the jobs that stand for the next arrivals before each cycle, in `arrivals`."""
 
-    def __init__(self, rules: Rules, counting: Counting) -> None:
+    def __init__(self, rules: Rules, counting: MatchComparison) -> None:
         """Start without arrivals."""
         self.arrivals: Sequence[Job] = ()
         self._counting = counting
@@ -81,7 +79,7 @@ class LookaheadPortfolio:
 
         def value(member: str) -> tuple[int, int]:
             ahead = self._matched_ahead(member, node_arrays, free, schedules[member])
-            if self._counting is Counting.SUM:
+            if self._counting is MatchComparison.SUM:
                 return matched[member] + ahead, 0
             return matched[member], ahead
 
@@ -113,7 +111,7 @@ class LookaheadSimulation(Simulation):
     def cycle(self, now_s: Seconds) -> CycleRecord:
         """Start what the chosen member matches."""
         window_s = self._lookahead.window_s
-        recent = self._lookahead.arrivals is Arrivals.RECENT
+        recent = self._lookahead.arrivals is ArrivalSource.RECENT
         begin_s, end_s = (now_s - window_s, now_s) if recent else (now_s, now_s + window_s)
         jobs = [each.job for each in self.trace.jobs]
         self._portfolio.arrivals = [job for job in jobs if begin_s < job.submit_s <= end_s]

@@ -14,7 +14,7 @@ from slurm_sns.policies.placement.node_arrays import Amounts, NodeArrays, taken
 from slurm_sns.policies.placement.portfolio import Schedule
 from slurm_sns.policies.placement.queue import WaitingQueue
 from slurm_sns.sim.engine.event_loop import CycleRecord, EventLoop
-from slurm_sns.sim.progress.progress import Fixed, Placement, Progress
+from slurm_sns.sim.progress.progress import Fixed, PlacedRun, Progress
 from slurm_sns.sim.traces.trace import Trace
 
 
@@ -78,7 +78,7 @@ class Simulation(EventLoop):
             self._age(now_s - self._age_limit_s)
         schedule = self._scheduler.schedule(self._node_arrays, self._free, self._queue)
         for match in schedule.matches:
-            self._start(Placement(*match, start_s=now_s, end_s=now_s))
+            self._start(PlacedRun(*match, start_s=now_s, end_s=now_s))
         if schedule.matches:
             self._queue.remove({match.job.id for match in schedule.matches}, self._queue_depth)
             self._waiting -= len(schedule.matches)
@@ -87,7 +87,7 @@ class Simulation(EventLoop):
         winners = tuple(member for member, count in schedule.matched.items() if count == most)
         return CycleRecord(now_s, waiting, most, schedule.chosen, winners)
 
-    def finish(self, placed: Placement) -> None:
+    def finish(self, placed: PlacedRun) -> None:
         """Free what the job held, and update the ends that change with it."""
         self._free[:, placed.nodes] += taken(self._node_arrays.capacity, placed.alternative, placed.nodes)
         self.expect(self.progress.finish(placed))
@@ -106,12 +106,12 @@ class Simulation(EventLoop):
                     del self._queue.by_project[job.project]
                 self._queue.add(replace(job, over_aged=True))
 
-    def _start(self, placed: Placement) -> None:
+    def _start(self, placed: PlacedRun) -> None:
         self._free[:, placed.nodes] -= taken(self._node_arrays.capacity, placed.alternative, placed.nodes)
         self.expect(self.progress.start(placed))
         self._charge(placed, 1)
 
-    def _charge(self, placed: Placement, sign: int) -> None:
+    def _charge(self, placed: PlacedRun, sign: int) -> None:
         """Update what the job's project holds; skipped with a single project, where it decides nothing."""
         if not self._many_projects:
             return

@@ -43,7 +43,7 @@ from slurm_sns.sim.engine.disruptions import Disruptions, count, running
 from slurm_sns.sim.engine.event_loop import CycleRecord, EventLoop
 from slurm_sns.sim.engine.held_capacity import HeldCapacity
 from slurm_sns.sim.progress.cpu_shares import Shared
-from slurm_sns.sim.progress.progress import Placement
+from slurm_sns.sim.progress.progress import PlacedRun
 from slurm_sns.sim.traces.trace import Trace
 
 #: After so many cycles in a row without an action and without a job that runs, a policy is no longer woken: what it
@@ -109,7 +109,7 @@ class PlannedSimulation(EventLoop):
         self._waiting[job.id] = job
         self._idle_cycles = 0
 
-    def finish(self, placed: Placement) -> None:
+    def finish(self, placed: PlacedRun) -> None:
         """Free what the job held."""
         self._nodes.end(self._active.pop(placed.job.id))
         self.expect(self.progress.finish(placed))
@@ -207,7 +207,7 @@ class PlannedSimulation(EventLoop):
         )
         self._active[job.id] = started
         self._nodes.start(started, is_exclusive=action.alternative.exclusive)
-        placed = Placement(job, action.alternative, self._indices(action.nodes), start_s=now_s, end_s=now_s)
+        placed = PlacedRun(job, action.alternative, self._indices(action.nodes), start_s=now_s, end_s=now_s)
         self._shared.start(placed, done_s=self._taken_over_s.get(job.id, 0))
         self.expect([self._shared.pace(job.id, action.cpu_share, now_s)])
 

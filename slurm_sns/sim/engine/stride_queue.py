@@ -17,7 +17,7 @@ from slurm_sns.policies.placement.node_arrays import NodeArrays
 from slurm_sns.policies.placement.queue import WaitingQueue
 from slurm_sns.sim.engine.event_loop import CycleRecord
 from slurm_sns.sim.engine.matching import Matcher, Simulation
-from slurm_sns.sim.progress.progress import Placement, Progress
+from slurm_sns.sim.progress.progress import PlacedRun, Progress
 from slurm_sns.sim.traces.trace import Trace
 
 #: The prototype's default_stride and slow_stride, per second.
@@ -133,7 +133,7 @@ class StrideSimulation(Simulation):
         matches = self._scheduler.schedule(self._node_arrays, self._free, queue).matches
         for match in matches:
             self._strides.start(now_s)
-            self._start(Placement(*match, start_s=now_s, end_s=now_s))
+            self._start(PlacedRun(*match, start_s=now_s, end_s=now_s))
         if not matches:
             self._strides.stuck(now_s)
         return bool(matches)

@@ -23,7 +23,7 @@ from slurm_sns.policies.sns.exploration import Exploration, ExplorationStep
 from slurm_sns.policies.sns.learning import Key, LearnableJob, Learning
 from slurm_sns.sim.engine.matching import Matcher
 from slurm_sns.sim.profiling.sampled_profiles import SAMPLED_WAYS, sampled
-from slurm_sns.sim.progress.progress import Placement, Progress
+from slurm_sns.sim.progress.progress import PlacedRun, Progress
 from slurm_sns.sim.traces.programs_csv import ProgramJob
 from slurm_sns.sim.traces.trace import half_up
 
@@ -107,7 +107,7 @@ class Laboratory:
             self.learning.monitored(job, self.truth.monitored(job.key, alternative))
 
 
-class Exploring:
+class LearningCluster:
     """The scheduler and the progress model of a simulation in which profiles are learnt.
 
     As a scheduler it is the given policy, on the alternatives that each job is offered now. As a progress model it is
@@ -139,7 +139,7 @@ class Exploring:
                 learning.started(self._learnable[job.id], step)
         return schedule
 
-    def start(self, placed: Placement) -> Iterable[Placement]:
+    def start(self, placed: PlacedRun) -> Iterable[PlacedRun]:
         """The job with its end; changing ways make it later."""
         _, step = self._laboratory.steps.get(placed.job.id, (None, None))
         timed = self._progress.start(placed)
@@ -148,7 +148,7 @@ class Exploring:
         # The job is alone on its nodes: no other job's end changes, and no other job will change its end.
         return [replace(each, end_s=_longer(each)) for each in timed]
 
-    def finish(self, placed: Placement) -> Iterable[Placement]:
+    def finish(self, placed: PlacedRun) -> Iterable[PlacedRun]:
         """The jobs whose ends change; the job's run is observed."""
         job = self._learnable.get(placed.job.id)
         if job is not None:
@@ -164,5 +164,5 @@ def laboratory_of(
     return Laboratory(truth, Learning(exploration, node_arrays.types, can_run=truth.has))
 
 
-def _longer(placed: Placement) -> Seconds:
+def _longer(placed: PlacedRun) -> Seconds:
     return placed.start_s + half_up(float(placed.end_s - placed.start_s) * (1 + SAMPLING_COSTS))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from slurm_sns.model import Seconds
 from slurm_sns.policies.placement.node_arrays import BANDWIDTH, WAYS, NodeArrays
 from slurm_sns.sim.progress.contention import Occupant, SharedNode, speeds
-from slurm_sns.sim.progress.progress import Placement
+from slurm_sns.sim.progress.progress import PlacedRun
 from slurm_sns.sim.progress.sns_model import AuthorsModel
 from slurm_sns.sim.traces.trace import SHORTEST_RUN_S, half_up
 
@@ -20,7 +20,7 @@ from slurm_sns.sim.traces.trace import SHORTEST_RUN_S, half_up
 class _Running:
     """A job with a profile: what is left of its work at `since_s`, and its speed on each of its nodes."""
 
-    placed: Placement
+    placed: PlacedRun
     occupant: Occupant
     left_s: float
     since_s: Seconds
@@ -48,7 +48,7 @@ class Contended:
         self._running: dict[int, _Running] = {}
         self._on: list[dict[int, _Running]] = [{} for _ in self._nodes]  # by job, oldest first
 
-    def start(self, placed: Placement) -> Iterable[Placement]:
+    def start(self, placed: PlacedRun) -> Iterable[PlacedRun]:
         """The job with its end, and the neighbours whose ends change."""
         job, alternative, now_s = placed.job, placed.alternative, placed.start_s
         work_s = self._model.seconds(job, alternative.scale)
@@ -64,7 +64,7 @@ class Contended:
             self._on[node][job.id] = mine
         return self._timed_anew(placed, now_s)
 
-    def finish(self, placed: Placement) -> Iterable[Placement]:
+    def finish(self, placed: PlacedRun) -> Iterable[PlacedRun]:
         """The remaining neighbours whose ends change."""
         if self._running.pop(placed.job.id, None) is None:
             return ()
@@ -72,7 +72,7 @@ class Contended:
             del self._on[node][placed.job.id]
         return self._timed_anew(placed, placed.end_s)
 
-    def _timed_anew(self, cause: Placement, now_s: Seconds) -> list[Placement]:
+    def _timed_anew(self, cause: PlacedRun, now_s: Seconds) -> list[PlacedRun]:
         """The jobs on the nodes of `cause` whose ends change, with their new ends."""
         disturbed: dict[int, _Running] = {}
         for node in cause.nodes.tolist():

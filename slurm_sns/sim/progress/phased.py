@@ -21,7 +21,7 @@ from slurm_sns.model import Seconds
 from slurm_sns.policies.placement.node_arrays import BANDWIDTH, WAYS, NodeArrays
 from slurm_sns.policies.profile import Run
 from slurm_sns.sim.progress.contention import Occupant, SharedNode, speeds
-from slurm_sns.sim.progress.progress import Placement
+from slurm_sns.sim.progress.progress import PlacedRun
 from slurm_sns.sim.progress.sns_model import AuthorsModel
 from slurm_sns.sim.traces.trace import SHORTEST_RUN_S, half_up
 
@@ -58,7 +58,7 @@ def in_phase(run: Run, size: float, *, is_memory_phase: bool) -> Run:
 class _Going:
     """A job with a profile: what is left of its work at `since_s`, and its two phases."""
 
-    placed: Placement
+    placed: PlacedRun
     phases: tuple[Occupant, Occupant]
     length: int
     first_slot: int
@@ -107,7 +107,7 @@ class Phased:
         self._all_ways = int(node_arrays.capacity[WAYS].max())
         self._going: dict[int, _Going] = {}
 
-    def start(self, placed: Placement) -> Iterable[Placement]:
+    def start(self, placed: PlacedRun) -> Iterable[PlacedRun]:
         """The job with its end, and the neighbours whose ends change."""
         job, alternative, now_s = placed.job, placed.alternative, placed.start_s
         work_s = self._model.seconds(job, alternative.scale)
@@ -130,7 +130,7 @@ class Phased:
             self._nodes[node].put([*self._nodes[node].jobs, mine])
         return self._timed_anew([*neighbours, mine], now_s)
 
-    def finish(self, placed: Placement) -> Iterable[Placement]:
+    def finish(self, placed: PlacedRun) -> Iterable[PlacedRun]:
         """The remaining neighbours whose ends change."""
         mine = self._going.pop(placed.job.id, None)
         if mine is None:
@@ -141,7 +141,7 @@ class Phased:
             self._nodes[node].put([each for each in self._nodes[node].jobs if each is not mine])
         return self._timed_anew(neighbours, placed.end_s)
 
-    def _neighbours(self, placed: Placement) -> list[_Going]:
+    def _neighbours(self, placed: PlacedRun) -> list[_Going]:
         """The jobs on these nodes, each once."""
         return list({id(each): each for node in placed.nodes.tolist() for each in self._nodes[node].jobs}.values())
 
@@ -154,7 +154,7 @@ class Phased:
                 job.left_s = max(0.0, job.left_s - speed * float(min(end_s, now_s) - begin_s))
             job.since_s = now_s
 
-    def _timed_anew(self, jobs: Iterable[_Going], now_s: Seconds) -> list[Placement]:
+    def _timed_anew(self, jobs: Iterable[_Going], now_s: Seconds) -> list[PlacedRun]:
         """The jobs whose ends change, with their new ends."""
         changed = []
         for job in jobs:

@@ -12,7 +12,7 @@ from slurm_sns.policies.placement.node_arrays import Indices
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
+class PlacedRun:
     """A job that runs or ran: when, how and on which nodes of the pool."""
 
     job: Job
@@ -25,11 +25,11 @@ class Placement:
 class Progress(Protocol):
     """A progress model, told of every start and every finish in the order of time."""
 
-    def start(self, placed: Placement) -> Iterable[Placement]:
+    def start(self, placed: PlacedRun) -> Iterable[PlacedRun]:
         """The job with its end, and the jobs that it disturbs with their new ends."""
         ...
 
-    def finish(self, placed: Placement) -> Iterable[Placement]:
+    def finish(self, placed: PlacedRun) -> Iterable[PlacedRun]:
         """The jobs whose ends change because this job has ended, with their new ends."""
         ...
 
@@ -40,11 +40,11 @@ class Fixed:
 
     run_time: Callable[[Job, Alternative], Seconds]
 
-    def start(self, placed: Placement) -> Iterable[Placement]:
+    def start(self, placed: PlacedRun) -> Iterable[PlacedRun]:
         """The job with its end."""
         job, alternative, nodes, start_s = placed.job, placed.alternative, placed.nodes, placed.start_s
-        return (Placement(job, alternative, nodes, start_s, end_s=start_s + self.run_time(job, alternative)),)
+        return (PlacedRun(job, alternative, nodes, start_s, end_s=start_s + self.run_time(job, alternative)),)
 
-    def finish(self, placed: Placement) -> Iterable[Placement]:  # noqa: ARG002  the protocol's
+    def finish(self, placed: PlacedRun) -> Iterable[PlacedRun]:  # noqa: ARG002  the protocol's
         """No other job's end changes."""
         return ()

@@ -44,7 +44,7 @@ class BatchJobs(NamedTuple):
     expected_end_s: Column
 
 
-class Machine(NamedTuple):
+class BatchState(NamedTuple):
     """What changes while the loop runs: running jobs by expected end, waiting jobs by submit time, the state."""
 
     running: Integers  #: (nodes)
@@ -53,7 +53,7 @@ class Machine(NamedTuple):
 
 
 @entry_point
-def run_batch(jobs: BatchJobs, machine: Machine, algorithm: int) -> None:
+def run_batch(jobs: BatchJobs, machine: BatchState, algorithm: int) -> None:
     """Replay until all jobs have ended. No job may have more tasks than there are nodes, or none."""
     state = machine.state
     first_s = _next_event(jobs, machine)
@@ -71,7 +71,7 @@ def run_batch(jobs: BatchJobs, machine: Machine, algorithm: int) -> None:
 
 
 @compiled
-def _next_event(jobs: BatchJobs, machine: Machine) -> float:
+def _next_event(jobs: BatchJobs, machine: BatchState) -> float:
     """The time of the next end or submit, infinite when there is none."""
     state = machine.state
     first_s = inf
@@ -83,7 +83,7 @@ def _next_event(jobs: BatchJobs, machine: Machine) -> float:
 
 
 @compiled
-def _end_jobs(jobs: BatchJobs, machine: Machine, until_s: float) -> float:
+def _end_jobs(jobs: BatchJobs, machine: BatchState, until_s: float) -> float:
     """Free the nodes of the jobs that end by then; return the last of their ends."""
     state, running = machine.state, machine.running
     kept, last_s = 0, -inf
@@ -100,7 +100,7 @@ def _end_jobs(jobs: BatchJobs, machine: Machine, until_s: float) -> float:
 
 
 @compiled
-def _start_in_order(jobs: BatchJobs, machine: Machine, now_s: float) -> None:
+def _start_in_order(jobs: BatchJobs, machine: BatchState, now_s: float) -> None:
     """Start the jobs before the first that does not fit."""
     state = machine.state
     while state[QUEUE_BEGIN] < state[QUEUE_END] and jobs.tasks[machine.queue[state[QUEUE_BEGIN]]] <= state[FREE]:
@@ -109,7 +109,7 @@ def _start_in_order(jobs: BatchJobs, machine: Machine, now_s: float) -> None:
 
 
 @compiled
-def _backfill(jobs: BatchJobs, machine: Machine, now_s: float, algorithm: int) -> None:
+def _backfill(jobs: BatchJobs, machine: BatchState, now_s: float, algorithm: int) -> None:
     """Start jobs behind the head job that end by its shadow time, or that need no more than the extra nodes."""
     state, queue = machine.state, machine.queue
     shadow_s, extra = _shadow(jobs, machine, now_s)
@@ -129,7 +129,7 @@ def _backfill(jobs: BatchJobs, machine: Machine, now_s: float, algorithm: int) -
 
 
 @compiled
-def _shadow(jobs: BatchJobs, machine: Machine, now_s: float) -> tuple[float, int]:
+def _shadow(jobs: BatchJobs, machine: BatchState, now_s: float) -> tuple[float, int]:
     """The time at which the head job fits if jobs end as expected, and the nodes that it leaves free then.
 
     The time is infinite if the head job needs nodes of jobs whose ends are not known: all jobs have ended then.
@@ -149,7 +149,7 @@ def _shadow(jobs: BatchJobs, machine: Machine, now_s: float) -> tuple[float, int
 
 
 @compiled
-def _start(jobs: BatchJobs, machine: Machine, job: int, now_s: float) -> None:
+def _start(jobs: BatchJobs, machine: BatchState, job: int, now_s: float) -> None:
     state, running = machine.state, machine.running
     jobs.start_s[job] = now_s
     jobs.end_s[job] = now_s + jobs.run_s[job]

@@ -17,8 +17,8 @@ from slurm_sns.sim.replay.batch_loop import (
     FREE,
     STATES,
     BatchJobs,
+    BatchState,
     Column,
-    Machine,
     run_batch,
 )
 from slurm_sns.sim.traces.fluid_trace import FluidTrace
@@ -58,7 +58,7 @@ def replay_batch(
         np.ascontiguousarray(trace.tasks, dtype=np.int64),
         *unknown,
     )
-    machine = Machine(np.zeros(nodes, np.int64), np.zeros(count, np.int64), np.zeros(STATES, np.int64))
+    machine = BatchState(np.zeros(nodes, np.int64), np.zeros(count, np.int64), np.zeros(STATES, np.int64))
     machine.state[FREE] = nodes
     run_batch(jobs, machine, ALGORITHMS[algorithm])
     return BatchRun(jobs.start_s, jobs.end_s)

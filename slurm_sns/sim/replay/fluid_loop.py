@@ -11,7 +11,7 @@ import numpy as np
 
 from slurm_sns.policies.dfrs.algorithms import Algorithm
 from slurm_sns.policies.dfrs.back_off import MOST_DOUBLINGS
-from slurm_sns.policies.dfrs.fluid_arrays import Clock, Integers, Places, copy
+from slurm_sns.policies.dfrs.fluid_arrays import DecisionMoment, Integers, Places, copy
 from slurm_sns.policies.dfrs.instant_kernel import decide
 from slurm_sns.policies.placement.compiled import entry_point, subroutine
 from slurm_sns.sim.replay.fluid_state import (
@@ -111,7 +111,9 @@ def _decide(algorithm: Algorithm, replay: FluidReplay, system: Integers, now_ns:
             places = slice(cluster.needs.first[job], cluster.needs.end[job])
             copy(replay.places[places], states.places[places])
     next_run_ns = (now_ns // period_ns + 1) * period_ns
-    clock = Clock(now_ns / NANOSECONDS, now_ns % period_ns == 0, period_ns / NANOSECONDS, next_run_ns / NANOSECONDS)
+    clock = DecisionMoment(
+        now_ns / NANOSECONDS, now_ns % period_ns == 0, period_ns / NANOSECONDS, next_run_ns / NANOSECONDS
+    )
     decide(algorithm, cluster, system, clock)
     some_wait = False
     for job in system:

@@ -7,7 +7,7 @@ from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.placement.fair_order_kernel import turns_for
 from slurm_sns.policies.placement.kernel_arrays import room_for_matches
 from slurm_sns.policies.placement.node_arrays import NodeArrays
-from slurm_sns.sim.engine.lookahead import Arrivals, Counting, Lookahead
+from slurm_sns.sim.engine.lookahead import ArrivalSource, Lookahead, MatchComparison
 from slurm_sns.sim.replay.lookahead_loop import Ahead, advance_ahead, arrays_for
 from slurm_sns.sim.replay.trace_replay import Replayed, cluster_of, to_the_end
 from slurm_sns.sim.traces.trace_arrays import TraceArrays
@@ -38,7 +38,7 @@ def replay_ahead(
         ),
         withholds=np.zeros(len(records), np.bool_),
         rules=arrays_for(
-            (lookahead.arrivals is Arrivals.KNOWN, lookahead.counting is Counting.SUM, lookahead.window_s)
+            (lookahead.arrivals is ArrivalSource.KNOWN, lookahead.counting is MatchComparison.SUM, lookahead.window_s)
         ),
     )
     return to_the_end(records, cluster, lambda cycles: advance_ahead(cluster, ahead, cycles, interval_s))

@@ -23,8 +23,8 @@ from slurm_sns.policies.rescheduling.pool_arrays import (
     SUSPENDED_JOBS,
     VISITS,
     Integers,
+    PoolRules,
     PoolSite,
-    Rules,
 )
 from slurm_sns.policies.rescheduling.run_times_kernel import add_run
 from slurm_sns.policies.rescheduling.samples_kernel import add_sample
@@ -36,7 +36,7 @@ MORE, DONE, FULL, TOO_LATE = range(4)
 
 @entry_point
 def replay_some(  # noqa: PLR0917  compiled functions have no keyword-only arguments
-    site: PoolSite, rules: Rules, cores_used: Integers, suspended_jobs: Integers, every: int, most: int
+    site: PoolSite, rules: PoolRules, cores_used: Integers, suspended_jobs: Integers, every: int, most: int
 ) -> int:
     """Replay at most so many instants: MORE are left, all jobs are DONE, a log or ring is FULL, or it is TOO_LATE.
 
@@ -94,7 +94,7 @@ def _sample(site: PoolSite, cores_used: Integers, suspended_jobs: Integers, ever
 
 
 @subroutine
-def _submit(site: PoolSite, rules: Rules) -> None:
+def _submit(site: PoolSite, rules: PoolRules) -> None:
     """Put the jobs that are submitted now into their pools."""
     counters, jobs = site.counters, site.jobs
     while counters[SUBMITTED] < len(jobs.submit) and jobs.submit[counters[SUBMITTED]] == counters[NOW]:

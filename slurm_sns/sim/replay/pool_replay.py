@@ -27,20 +27,20 @@ from slurm_sns.policies.rescheduling.pool_arrays import (
     TERMS,
     VISITS,
     Checks,
-    Kinds,
     Lives,
     Logs,
+    PoolJobKinds,
     PoolJobs,
     PoolNodes,
+    PoolRules,
     PoolSite,
-    Programs,
+    ProgramRuns,
     Queues,
-    Rules,
     Samples,
 )
 from slurm_sns.policies.rescheduling.run_times import RECENT_S
 from slurm_sns.sim.replay.pool_loop import DONE, MORE, TOO_LATE, replay_some
-from slurm_sns.sim.traces.pool_trace import PoolTrace, Site
+from slurm_sns.sim.traces.pool_trace import PoolTrace, TraceSite
 
 Integers = NDArray[np.integer]
 
@@ -105,7 +105,7 @@ class PoolRun(NamedTuple):
 
 
 def replay_pools(
-    site: Site,
+    site: TraceSite,
     trace: PoolTrace,
     parameters: ReschedulingParameters,
     *,
@@ -149,10 +149,10 @@ def _require_ended(trace: PoolTrace, working: PoolSite) -> None:
         )
 
 
-def _rules(parameters: ReschedulingParameters, trace: PoolTrace) -> Rules:
+def _rules(parameters: ReschedulingParameters, trace: PoolTrace) -> PoolRules:
     key = keys()[parameters.heuristic]
     weights = (*key.free[:2], *key.configured[:2])
-    return Rules(
+    return PoolRules(
         restarts=parameters.restart == choices.ON,
         frees_memory=parameters.suspended_memory == choices.FREED,
         only_suspended=parameters.averages == choices.SUSPENDED_JOBS,
@@ -172,7 +172,7 @@ def _rules(parameters: ReschedulingParameters, trace: PoolTrace) -> Rules:
     )
 
 
-def _working(site: Site, trace: PoolTrace, rules: Rules, room: int, details: int) -> PoolSite:
+def _working(site: TraceSite, trace: PoolTrace, rules: PoolRules, room: int, details: int) -> PoolSite:
     """The site before anything has happened, with room for so many earlier visits."""
     count, by_recent_runs = len(trace), rules.by_recent_runs
     checks = 2 * count + room if rules.check_every else 1
@@ -220,7 +220,7 @@ def _working(site: Site, trace: PoolTrace, rules: Rules, room: int, details: int
     )
 
 
-def _kinds(site: Site, trace: PoolTrace, order: NDArray[np.intp]) -> tuple[Kinds, NDArray[np.int32]]:
+def _kinds(site: TraceSite, trace: PoolTrace, order: NDArray[np.intp]) -> tuple[PoolJobKinds, NDArray[np.int32]]:
     """The kinds of jobs, and each job's kind."""
     _, level = np.unique(trace.priority, return_inverse=True)
     _, memory = np.unique(trace.memory_mb, return_inverse=True)
@@ -236,10 +236,10 @@ def _kinds(site: Site, trace: PoolTrace, order: NDArray[np.intp]) -> tuple[Kinds
     of_level, of_cores, of_memory = (
         np.ascontiguousarray(each[first], np.int64) for each in (level, trace.cores, trace.memory_mb)
     )
-    return Kinds(of_level, of_cores, of_memory, fits), kind.astype(np.int32)
+    return PoolJobKinds(of_level, of_cores, of_memory, fits), kind.astype(np.int32)
 
 
-def _nodes(site: Site, order: NDArray[np.intp], levels: int) -> PoolNodes:
+def _nodes(site: TraceSite, order: NDArray[np.intp], levels: int) -> PoolNodes:
     count, pool_of = len(order), site.pool_of[order].astype(np.int64)
     cores, memory = (np.ascontiguousarray(site.nodes.capacity[row, order]) for row in (CORES, MEMORY))
     return PoolNodes(
@@ -274,14 +274,14 @@ def _nobody(shape: int | tuple[int, ...]) -> NDArray[np.int64]:
     return np.full(shape, NOBODY, np.int64)
 
 
-def _programs(trace: PoolTrace, *, by_recent_runs: bool) -> Programs:
+def _programs(trace: PoolTrace, *, by_recent_runs: bool) -> ProgramRuns:
     programs, jobs = (max(len(trace.programs), 1), len(trace)) if by_recent_runs else (1, 1)
     of = trace.program.astype(np.int32, copy=False) if by_recent_runs else np.full(1, NOBODY, np.int32)
     sums = np.zeros(programs, np.int64), np.zeros(programs, np.int64)
-    return Programs(_nobody(programs), _nobody(programs), *sums, of, np.full(jobs, NOBODY, np.int32))
+    return ProgramRuns(_nobody(programs), _nobody(programs), *sums, of, np.full(jobs, NOBODY, np.int32))
 
 
-def _run(site: Site, trace: PoolTrace, working: PoolSite, samples: Integers) -> PoolRun:
+def _run(site: TraceSite, trace: PoolTrace, working: PoolSite, samples: Integers) -> PoolRun:
     lives, counters, logs = working.lives, working.counters, working.logs
     order = np.argsort(site.pool_of, kind="stable")
     return PoolRun(

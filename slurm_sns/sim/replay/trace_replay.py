@@ -18,8 +18,8 @@ from slurm_sns.policies.placement.cycle_kernel import bench_for
 from slurm_sns.policies.placement.kernel_arrays import (
     NOBODY,
     AlternativeArrays,
+    JobKinds,
     KernelNodes,
-    Kinds,
     Problem,
     Queue,
     largest_number_of_takes,
@@ -194,7 +194,7 @@ def problem_of(
         case=case,
         simple=(demand[:, 2:] == 0).all(axis=1),
     )
-    kinds = Kinds(
+    kinds = JobKinds(
         first=np.arange(count + 1, dtype=np.int64),
         alternative=np.arange(count, dtype=np.int64),
         slowdown=np.zeros(count, np.int64),

@@ -25,7 +25,7 @@ def keep(path: Path, result: Any) -> None:
 
 
 @dataclass(frozen=True)
-class Keeping:
+class KeptFunction:
     """Wraps a function of a piece of work: each result is kept in `folder` as JSON, where tuples become lists."""
 
     function: Callable[[Any], Any]

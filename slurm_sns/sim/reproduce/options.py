@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from slurm_sns.sim.reproduce.kept import Keeping, Piece
+from slurm_sns.sim.reproduce.kept import KeptFunction, Piece
 from slurm_sns.sim.reproduce.runs import HIGHEST_LOAD, ORIGINAL_LOAD, Sweep
-from slurm_sns.sim.reproduce.work import Processes, ReportProgress, Workers, no_report
+from slurm_sns.sim.reproduce.work import ReportProgress, WorkerProcesses, Workers, no_report
 
 #: The load between the original and the highest one in a quick run.
 QUICK_BETA = 0.8
@@ -24,7 +24,7 @@ class Options:
     out: Path
     seeds: int = 30
     quick: bool = False
-    workers: Workers = field(default_factory=Processes)
+    workers: Workers = field(default_factory=WorkerProcesses)
     resume: bool = False
     runs: Path | None = None
     report: ReportProgress = no_report
@@ -43,5 +43,5 @@ class Options:
 
     def results(self, name: str, function: Callable[[Any], Any], pieces: Sequence[Piece]) -> list[Any]:
         """The function's result for each piece, kept in the folder `name`."""
-        keeping = Keeping(function, self.folder / name)
+        keeping = KeptFunction(function, self.folder / name)
         return keeping.results(pieces, self.workers, resume=self.resume, report=self.report)

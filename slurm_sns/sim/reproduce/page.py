@@ -31,7 +31,7 @@ IDENTICAL_RULE = (
 
 
 @dataclass(frozen=True)
-class Drawing:
+class SavedFigure:
     """A figure that has been saved as stem.png and stem.svg."""
 
     stem: str
@@ -60,7 +60,7 @@ class Page:
     title: str
     made: Sequence[str]
     claims: Sequence[Judged]
-    drawings: Sequence[Drawing] = ()
+    drawings: Sequence[SavedFigure] = ()
     numbers: Sequence[DataTable] = ()
     remarks: Sequence[str] = ()
     result: Sequence[str | DataTable] = ()

@@ -24,7 +24,7 @@ from slurm_sns.sim.reproduce.kept import forget, keep
 from slurm_sns.sim.reproduce.work import ReportProgress, Workers, no_report
 from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
 from slurm_sns.sim.traces.trace_arrays import RecordBuilder, TraceArrays
-from slurm_sns.sim.workloads.netbatch import Part, generate
+from slurm_sns.sim.workloads.netbatch import SubmittedJobs, generate
 from slurm_sns.sim.workloads.netbatch_pools import CALIBRATED_BETAS, POOLS, VARIANT_BETAS, NetBatchPool
 from slurm_sns.sim.workloads.netbatch_variants import AS_GENERATED, VARIANTS
 
@@ -201,7 +201,7 @@ def _urgency(piece: Piece) -> tuple[float, int]:
     return beta, seed
 
 
-def records_of(parts: Iterable[Part], pool: NodeArrays, beta: float) -> TraceArrays:
+def records_of(parts: Iterable[SubmittedJobs], pool: NodeArrays, beta: float) -> TraceArrays:
     """Generated jobs in the form that a replay reads."""
     builder = RecordBuilder(pool, beta)
     for part in parts:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from slurm_sns.errors import SnsError
-from slurm_sns.sim.reproduce.kept import Keeping, Piece
+from slurm_sns.sim.reproduce.kept import KeptFunction, Piece
 from slurm_sns.sim.reproduce.options import Options
 
 
@@ -19,7 +19,7 @@ def shared_results(
         SnsError: the folder cannot be read or written.
     """
     asked = list(pieces)
-    keeping = Keeping(function, options.folder / folder)
+    keeping = KeptFunction(function, options.folder / folder)
     if not options.resume:
         try:
             for piece in asked:

@@ -20,7 +20,7 @@ def no_report(_done: int, _total: int) -> None:
 
 
 class Workers(Protocol):
-    """What does the work: processes of this machine (`Processes`), or the tasks of a job array (`SlurmArray`)."""
+    """What does the work: processes of this machine (`WorkerProcesses`), or the tasks of a job array (`SlurmArray`)."""
 
     def __call__(
         self, function: Callable[[Piece], Result], pieces: Sequence[Piece], report: ReportProgress = no_report
@@ -30,7 +30,7 @@ class Workers(Protocol):
 
 
 @dataclass(frozen=True)
-class Processes:
+class WorkerProcesses:
     """`count` processes of this machine; with a count of 1 the calling process does the work itself."""
 
     count: int = 2

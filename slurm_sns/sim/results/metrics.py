@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slurm_sns.policies.placement.node_arrays import CORES, MEMORY, NodeArrays, held
-from slurm_sns.sim.engine.event_loop import Outcome
+from slurm_sns.sim.engine.event_loop import SimulationOutcome
 
 #: Turnaround and run times below this count as this much; otherwise very short jobs would decide the maximum.
 STRETCH_BOUND_S = 30
@@ -62,7 +62,7 @@ class CycleColumns(NamedTuple):
     winners: NDArray[np.int64]
 
 
-def measure(outcome: Outcome, node_arrays: NodeArrays, members: Sequence[str]) -> Metrics:
+def measure(outcome: SimulationOutcome, node_arrays: NodeArrays, members: Sequence[str]) -> Metrics:
     """The metrics of one run of the plain engine; `members` are the portfolio in its order."""
     placements = outcome.placements
     timings = Timings(

@@ -24,7 +24,7 @@ from slurm_sns.policies.placement.node_arrays import CORES, MEMORY
 from slurm_sns.sim.replay.pool_replay import SAMPLE_S, PoolRun
 from slurm_sns.sim.results.metrics import STRETCH_BOUND_S, Column, Metrics, inside
 from slurm_sns.sim.results.result_files import JOBS_HEADER, gigabytes, write_files
-from slurm_sns.sim.traces.pool_trace import Flags, Integers, PoolTrace, Site
+from slurm_sns.sim.traces.pool_trace import Flags, Integers, PoolTrace, TraceSite
 
 POOL_JOBS_HEADER = f"{JOBS_HEADER.rstrip()},pool,suspensions,suspended_s,restarts,wasted_s,wait_s\n"
 
@@ -66,7 +66,7 @@ class PeriodMetrics:
 
 
 def period_metrics(
-    site: Site, trace: PoolTrace, run: PoolRun, period_end_s: int, *, warm_up_s: int | None = None
+    site: TraceSite, trace: PoolTrace, run: PoolRun, period_end_s: int, *, warm_up_s: int | None = None
 ) -> PeriodMetrics:
     """The metrics of the period that ends at `period_end_s` on the trace's clock.
 
@@ -122,7 +122,7 @@ def period_metrics(
     )
 
 
-def measure_pools(site: Site, trace: PoolTrace, run: PoolRun, *, keeps_memory: bool) -> Metrics:
+def measure_pools(site: TraceSite, trace: PoolTrace, run: PoolRun, *, keeps_memory: bool) -> Metrics:
     """The metrics of a replay. There is no portfolio, so nothing wins.
 
     `keeps_memory`: suspended jobs hold their memory. A cycle is an instant at which jobs were submitted or ended, and
@@ -178,7 +178,7 @@ def pool_summary(trace: PoolTrace, run: PoolRun) -> dict[str, Any]:
 
 
 def write_pools(
-    directory: Path, site: Site, trace: PoolTrace, run: PoolRun, summary: Mapping[str, Any], *, begin: int = 0
+    directory: Path, site: TraceSite, trace: PoolTrace, run: PoolRun, summary: Mapping[str, Any], *, begin: int = 0
 ) -> None:
     """Write jobs.csv and summary.json: all files or none.
 
@@ -198,7 +198,7 @@ def write_pools(
     )
 
 
-def _job_lines(site: Site, trace: PoolTrace, run: PoolRun, begin: int) -> Iterator[str]:
+def _job_lines(site: TraceSite, trace: PoolTrace, run: PoolRun, begin: int) -> Iterator[str]:
     ticks = trace.ticks_per_s
     digits = len(str(ticks)) - 1
 
@@ -231,7 +231,7 @@ def _queued(times: Integers, at: Integers) -> Integers:
     return np.searchsorted(np.sort(times), at, side="right")
 
 
-def _sampled_utilisation(site: Site, run: PoolRun, first_s: float, last_s: float) -> float | None:
+def _sampled_utilisation(site: TraceSite, run: PoolRun, first_s: float, last_s: float) -> float | None:
     """The mean share of cores in use at the samples between two moments; None if there is none, or one is missing."""
     begin, end = -int(-first_s // SAMPLE_S), int(last_s // SAMPLE_S) + 1
     cores_used = run.cores_used[begin:end]

@@ -9,7 +9,7 @@ from typing import Any
 
 from slurm_sns.errors import BadInput, SnsError
 from slurm_sns.policies.placement.node_arrays import NodeArrays
-from slurm_sns.sim.engine.event_loop import Outcome
+from slurm_sns.sim.engine.event_loop import SimulationOutcome
 from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
 
 JOBS_HEADER = "job_id,submit_s,start_s,end_s,nodes,cores,mem_gb,ways,bandwidth_gbps,scale\n"
@@ -32,7 +32,12 @@ def require_directory(directory: Path) -> None:
 
 
 def write_results(
-    directory: Path, outcome: Outcome, node_arrays: NodeArrays, summary: Mapping[str, Any], *, spreads: bool = False
+    directory: Path,
+    outcome: SimulationOutcome,
+    node_arrays: NodeArrays,
+    summary: Mapping[str, Any],
+    *,
+    spreads: bool = False,
 ) -> None:
     """Write jobs.csv, cycles.csv and summary.json; each appears whole, and none before all are on the disk.
 
@@ -72,7 +77,7 @@ def write_files(directory: Path, texts: Mapping[str, Iterable[str]]) -> None:
             temporary.unlink(missing_ok=True)
 
 
-def _job_lines(outcome: Outcome, node_arrays: NodeArrays, *, spreads: bool) -> Iterator[str]:
+def _job_lines(outcome: SimulationOutcome, node_arrays: NodeArrays, *, spreads: bool) -> Iterator[str]:
     """Ways and bandwidth are empty where a job demands none, the scale where the policy uses none."""
     for placed in outcome.placements:
         job, demand = placed.job, placed.alternative.demand
@@ -82,7 +87,7 @@ def _job_lines(outcome: Outcome, node_arrays: NodeArrays, *, spreads: bool) -> I
         yield f"{job.id},{job.submit_s},{placed.start_s},{placed.end_s},{nodes},{demand.cores},{memory},{shared}\n"
 
 
-def _cycle_lines(outcome: Outcome) -> Iterator[str]:
+def _cycle_lines(outcome: SimulationOutcome) -> Iterator[str]:
     for cycle in outcome.cycles:
         yield f"{cycle.time_s},{cycle.waiting},{cycle.started},{cycle.chosen},{'+'.join(cycle.winners)}\n"
 

@@ -16,7 +16,7 @@ from slurm_sns.model import Resources
 from slurm_sns.policies.placement.node_arrays import Amounts, NodeArrays, amounts
 from slurm_sns.sim.traces.csv_table import Table, read_table
 from slurm_sns.sim.traces.files import read_text
-from slurm_sns.sim.traces.pool_trace import Site
+from slurm_sns.sim.traces.pool_trace import TraceSite
 
 REQUIRED = ("name", "cores", "mem_gb")
 OPTIONAL = ("ways", "bandwidth_gbps", "closids")
@@ -45,7 +45,7 @@ def read_nodes(name: str) -> NodeArrays:
     return _nodes(read_table(name, read_text(name), REQUIRED, (*OPTIONAL, POOL)))
 
 
-def read_site(name: str) -> Site:
+def read_site(name: str) -> TraceSite:
     """The nodes that the file lists, in its order, each with its pool; pools are in the order of their first node.
 
     Raises:
@@ -57,7 +57,7 @@ def read_site(name: str) -> Site:
     pool_of = [places.setdefault(pool, len(places)) for pool in _names(table, POOL)]
     if len(places) > MOST_POOLS:
         raise BadInput(f"{name}: {len(places)} pools; valid: at most {MOST_POOLS}")
-    return Site(nodes, tuple(places), np.array(pool_of, dtype=np.int64))
+    return TraceSite(nodes, tuple(places), np.array(pool_of, dtype=np.int64))
 
 
 def _nodes(table: Table) -> NodeArrays:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from slurm_sns.errors import BadInput
 from slurm_sns.policies.placement.node_arrays import CORES, MEMORY
-from slurm_sns.sim.traces.pool_trace import ANY_POOL, Flags, PoolTrace, Site
+from slurm_sns.sim.traces.pool_trace import ANY_POOL, Flags, PoolTrace, TraceSite
 from slurm_sns.sim.traces.trace import half_up
 
 Whole = NDArray[np.int64]
@@ -107,7 +107,7 @@ def microseconds(seconds: Column) -> Whole:
 
 
 def trace_of(
-    lines: PoolLines, names: Names, site: Site, *, load_factor: float, dropped: Mapping[str, int]
+    lines: PoolLines, names: Names, site: TraceSite, *, load_factor: float, dropped: Mapping[str, int]
 ) -> tuple[PoolTrace, int]:
     """The trace of the jobs that the site can hold, and how many of them were out of submit order in the file.
 
@@ -148,7 +148,7 @@ def trace_of(
     return trace, unsorted
 
 
-def _fits(lines: PoolLines, names: Names, site: Site) -> Flags:
+def _fits(lines: PoolLines, names: Names, site: TraceSite) -> Flags:
     """Of each job: whether an empty node of its pool, or of one of its allowed pools, holds it."""
     # Jobs of equal size, pool and allowed pools are one case; more than every node has is a size of its own.
     most = site.nodes.capacity.max(axis=1) + 1
@@ -165,7 +165,7 @@ def _fits(lines: PoolLines, names: Names, site: Site) -> Flags:
     return fits
 
 
-def _held(site: Site, pool: int, cores: Whole, memory_mb: Whole) -> Flags:
+def _held(site: TraceSite, pool: int, cores: Whole, memory_mb: Whole) -> Flags:
     """Of each size: whether an empty node of the pool holds it."""
     capacity = site.nodes.capacity[:, site.pool_of == pool]
     order = np.argsort(capacity[CORES])

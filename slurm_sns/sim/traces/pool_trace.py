@@ -18,7 +18,7 @@ ANY_POOL = -1
 
 
 @dataclass(frozen=True)
-class Site:
+class TraceSite:
     """The nodes of a site in the machine list's order, and its pools in the order of their first node.
 
     `pool_of` gives each node's pool as a place in `pools`.

@@ -16,7 +16,7 @@ import pandas as pd
 from slurm_sns.sim.traces.files import STANDARD_INPUT, TraceFile
 from slurm_sns.sim.traces.plain_numbers import NotPlain, are_distinct
 from slurm_sns.sim.traces.pool_lines import Column, Names, PoolLines, Whole, trace_of
-from slurm_sns.sim.traces.pool_trace import PoolTrace, Site
+from slurm_sns.sim.traces.pool_trace import PoolTrace, TraceSite
 from slurm_sns.sim.traces.pools_swf import read_swf_lines
 from slurm_sns.sim.traces.pools_table import (
     ALLOWED_POOLS,
@@ -37,7 +37,7 @@ from slurm_sns.sim.traces.programs_csv import header_of
 TEXTS = (POOL, ALLOWED_POOLS, PROGRAM)
 
 
-def read_pool_trace(name: str, site: Site, *, load_factor: float = 1.0, limit: int | None = None) -> PoolTrace:
+def read_pool_trace(name: str, site: TraceSite, *, load_factor: float = 1.0, limit: int | None = None) -> PoolTrace:
     """The jobs of the file `name` (`-`: SWF on standard input) that the site can hold.
 
     `load_factor` multiplies arrival times. With a `limit` only so many jobs from the beginning of the file are taken.
@@ -49,7 +49,7 @@ def read_pool_trace(name: str, site: Site, *, load_factor: float = 1.0, limit: i
 
 
 def read_and_count_unsorted(
-    name: str, site: Site, *, load_factor: float = 1.0, limit: int | None = None
+    name: str, site: TraceSite, *, load_factor: float = 1.0, limit: int | None = None
 ) -> tuple[PoolTrace, int]:
     """The trace as `read_pool_trace` reads it, and how many of its jobs come after later ones in the file.
 

@@ -24,7 +24,7 @@ OPTION = re.compile(r"(?:^|\s)(-N|-n|-p|--mem|--gres|--exclusive)(?:[ =]+([^\s-]
 MEMORY_UNITS = {"K": 1 / 1024, "M": 1.0, "G": float(MIB_PER_GB), "T": 1024.0 * MIB_PER_GB}
 
 
-class Submission(NamedTuple):
+class SubmitEvent(NamedTuple):
     """One job: `memory_mb` is None if it asks for none."""
 
     submit_s: float
@@ -68,7 +68,7 @@ def read_events(
     return builder.records(source.name)
 
 
-def _submission(name: str, number: int, line: str) -> tuple[Submission | None, str]:
+def _submission(name: str, number: int, line: str) -> tuple[SubmitEvent | None, str]:
     """The job of one line, None if it asks for generic resources, and its partition."""
     found = LINE.fullmatch(line.strip())
     if found is None:
@@ -83,7 +83,7 @@ def _submission(name: str, number: int, line: str) -> tuple[Submission | None, s
         raise BadInput(f"{name}, line {number}: '{found['options'][:60]}'; valid: -N 1 -n 32 --mem=500G") from None
     if nodes < 1 or tasks < 1:
         raise BadInput(f"{name}, line {number}: -N {nodes} -n {tasks}; valid: 1 or more of each")
-    job = Submission(float(found["submit"]), float(found["run"]), nodes, tasks, memory_mb, "--exclusive" in options)
+    job = SubmitEvent(float(found["submit"]), float(found["run"]), nodes, tasks, memory_mb, "--exclusive" in options)
     return job, options.get("-p", "")
 
 

@@ -25,11 +25,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from slurm_sns.sim.traces.pool_trace import PoolTrace, Site
+from slurm_sns.sim.traces.pool_trace import PoolTrace, TraceSite
 from slurm_sns.sim.workloads.idcp_bursts import DAY_HOURS, WEEK_HOURS, Burst, ordinary_bursts, strong_bursts
 from slurm_sns.sim.workloads.idcp_parameters import DEFAULTS, IdcpParameters
 from slurm_sns.sim.workloads.idcp_site import DAY_S, HOUR_S, Column, Integers, idcp_site, programs, usual_limit
-from slurm_sns.sim.workloads.idcp_streams import ANY_PROGRAM, Setting, Streams, all_streams, allowed_sets
+from slurm_sns.sim.workloads.idcp_streams import ANY_PROGRAM, Streams, StreamSetting, all_streams, allowed_sets
 
 FORTNIGHT_DAYS = 14
 
@@ -44,7 +44,7 @@ class Fortnight(NamedTuple):
     and without restarts are in the same state there.
     """
 
-    site: Site
+    site: TraceSite
     trace: PoolTrace
     begin_s: int
     end_s: int
@@ -60,13 +60,13 @@ class _Generators(NamedTuple):
     jobs: np.random.Generator
 
 
-def idcp(scale: float, days: float, seed: int, parameters: IdcpParameters = DEFAULTS) -> tuple[Site, PoolTrace]:
+def idcp(scale: float, days: float, seed: int, parameters: IdcpParameters = DEFAULTS) -> tuple[TraceSite, PoolTrace]:
     """The site with its machines scaled, and the jobs of so many days; the same arguments give the same jobs.
 
     Raises:
         BadInput: the scale is out of bounds.
     """
-    setting = Setting(idcp_site(scale, parameters), programs(parameters), parameters)
+    setting = StreamSetting(idcp_site(scale, parameters), programs(parameters), parameters)
     random = _generators(seed)
     bursts = ordinary_bursts(math.ceil(DAY_HOURS * days), setting.programs, parameters, random.bursts)
     return setting.site, _trace(setting, bursts, days, random)
@@ -79,7 +79,7 @@ def burst_fortnight(scale: float, seed: int, parameters: IdcpParameters = DEFAUL
         BadInput: the scale is out of bounds.
     """
     parameters = replace(parameters, low_load=parameters.fortnight_low_load)
-    setting = Setting(idcp_site(scale, parameters), programs(parameters), parameters)
+    setting = StreamSetting(idcp_site(scale, parameters), programs(parameters), parameters)
     random = _generators(seed)
     bursts = strong_bursts(setting.programs, parameters, random.bursts)
     days = parameters.warm_up_days + FORTNIGHT_DAYS
@@ -91,7 +91,7 @@ def _generators(seed: int) -> _Generators:
     return _Generators(*(np.random.default_rng(part) for part in np.random.SeedSequence(seed).spawn(5)))
 
 
-def _trace(setting: Setting, bursts: Sequence[Burst], days: float, random: _Generators) -> PoolTrace:
+def _trace(setting: StreamSetting, bursts: Sequence[Burst], days: float, random: _Generators) -> PoolTrace:
     """The jobs of all streams in submit order."""
     streams = all_streams(setting, math.ceil(DAY_HOURS * days), bursts, random.levels, random.bursts)
     end_s = math.ceil(DAY_S * days)
@@ -108,7 +108,7 @@ def _trace(setting: Setting, bursts: Sequence[Burst], days: float, random: _Gene
     )
 
 
-def _parts(setting: Setting, streams: Streams, end_s: int, random: _Generators) -> Iterator[dict[str, Integers]]:
+def _parts(setting: StreamSetting, streams: Streams, end_s: int, random: _Generators) -> Iterator[dict[str, Integers]]:
     """The columns of a trace, week by week: memory is needed for one week of working columns only."""
     known = setting.programs
     counts = random.counts.poisson(streams.jobs)
@@ -137,7 +137,7 @@ def _parts(setting: Setting, streams: Streams, end_s: int, random: _Generators) 
         }
 
 
-def _run_s(setting: Setting, program: Integers, factor: Column, rng: np.random.Generator) -> Integers:
+def _run_s(setting: StreamSetting, program: Integers, factor: Column, rng: np.random.Generator) -> Integers:
     """Run times of jobs of these programs, whole seconds, from 1 to the longest run time."""
     spread = setting.programs.spread[program]
     own = np.exp(spread * rng.standard_normal(len(program)) - spread**2 / 2)
@@ -157,7 +157,7 @@ class _Releases(NamedTuple):
     length_s: float
 
     @classmethod
-    def drawn(cls, setting: Setting, end_s: int, rng: np.random.Generator) -> "_Releases":
+    def drawn(cls, setting: StreamSetting, end_s: int, rng: np.random.Generator) -> "_Releases":
         """The releases of all programs until the end of the trace."""
         count = len(setting.programs.names)
         length_s = DAY_S * setting.parameters.release_days

@@ -14,7 +14,7 @@ from slurm_sns.errors import BadInput
 from slurm_sns.model import Resources
 from slurm_sns.policies.placement.node_arrays import CORES, NodeArrays, amounts
 from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
-from slurm_sns.sim.traces.pool_trace import Site
+from slurm_sns.sim.traces.pool_trace import TraceSite
 from slurm_sns.sim.workloads.idcp_parameters import IdcpParameters, Shares
 
 Column = NDArray[np.float64]
@@ -65,7 +65,7 @@ class Programs:
         return float(self.weight @ (self.mean_run_s * self.cores))
 
 
-def idcp_site(scale: float, parameters: IdcpParameters) -> Site:
+def idcp_site(scale: float, parameters: IdcpParameters) -> TraceSite:
     """The machines, pool by pool, in shuffled order within a pool, at least one in each.
 
     Each pool has a machine of the largest size, so that every job can run in every pool.
@@ -86,10 +86,10 @@ def idcp_site(scale: float, parameters: IdcpParameters) -> Site:
         capacity += [sizes[at] for at in size.tolist()]
         names += [f"p{pool + 1:02}n{number:05}" for number in range(1, count + 1)]
     pools = tuple(f"pool{number:02}" for number in range(1, len(counts) + 1))
-    return Site(NodeArrays(tuple(names), amounts(capacity)), pools, np.repeat(np.arange(len(counts)), counts))
+    return TraceSite(NodeArrays(tuple(names), amounts(capacity)), pools, np.repeat(np.arange(len(counts)), counts))
 
 
-def pool_cores(site: Site) -> Column:
+def pool_cores(site: TraceSite) -> Column:
     """The cores of each pool."""
     return np.bincount(site.pool_of, weights=site.nodes.capacity[CORES]).astype(np.float64)
 

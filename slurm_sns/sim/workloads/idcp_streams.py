@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slurm_sns.sim.traces.pool_trace import ANY_POOL, Site
+from slurm_sns.sim.traces.pool_trace import ANY_POOL, TraceSite
 from slurm_sns.sim.workloads.idcp_bursts import DAY_HOURS, Burst, group_pools
 from slurm_sns.sim.workloads.idcp_parameters import IdcpParameters
 from slurm_sns.sim.workloads.idcp_site import HOUR_S, Column, Integers, Programs, pool_cores
@@ -24,10 +24,10 @@ ANY_PROGRAM = -1
 PEAK_HOUR, WORKING_DAYS = 15, 5
 
 
-class Setting(NamedTuple):
+class StreamSetting(NamedTuple):
     """What jobs are generated for: the site, its programs, and the parameters of both."""
 
-    site: Site
+    site: TraceSite
     programs: Programs
     parameters: IdcpParameters
 
@@ -44,7 +44,7 @@ class Streams(NamedTuple):
 
 
 def all_streams(
-    setting: Setting, hours: int, bursts: Sequence[Burst], levels: np.random.Generator, noise: np.random.Generator
+    setting: StreamSetting, hours: int, bursts: Sequence[Burst], levels: np.random.Generator, noise: np.random.Generator
 ) -> Streams:
     """The streams of so many hours, ordered by hour; `levels` and `noise` are for low priority and for bursts."""
     rhythm = _rhythm(hours, setting.parameters, levels)
@@ -93,7 +93,7 @@ def _named_shares(cores: Column, parameters: IdcpParameters) -> Column:
     return np.asarray(parameters.named_share * left / max(left.sum(), np.finfo(np.float64).tiny), dtype=np.float64)
 
 
-def _low_streams(setting: Setting, rhythm: Column) -> Iterator[Streams]:
+def _low_streams(setting: StreamSetting, rhythm: Column) -> Iterator[Streams]:
     site, known, parameters = setting
     cores = pool_cores(site)
     named = _named_shares(cores, parameters)
@@ -113,7 +113,7 @@ def _low_streams(setting: Setting, rhythm: Column) -> Iterator[Streams]:
 
 
 def _burst_streams(
-    setting: Setting, bursts: Sequence[Burst], hours: int, rng: np.random.Generator
+    setting: StreamSetting, bursts: Sequence[Burst], hours: int, rng: np.random.Generator
 ) -> Iterator[Streams]:
     site, known, parameters = setting
     cores = pool_cores(site)

@@ -44,7 +44,7 @@ Mix = tuple[tuple[int, ...], tuple[float, ...]]
 Column = NDArray[np.float64]
 
 
-class Part(NamedTuple):
+class SubmittedJobs(NamedTuple):
     """Jobs by submit time: times in seconds, cores, memory in GB, and users numbered from 1."""
 
     submit_s: Column
@@ -75,7 +75,7 @@ class DeckStart(NamedTuple):
     users: int
 
 
-def generate(pool: NetBatchPool, *, scale: float, seed: int, days: float = DAYS) -> Iterator[Part]:
+def generate(pool: NetBatchPool, *, scale: float, seed: int, days: float = DAYS) -> Iterator[SubmittedJobs]:
     """The jobs of `days` days; the same arguments give the same jobs."""
     rng = np.random.default_rng([seed, ord(pool.name)])
     left = pool.jobs_at(scale, days)
@@ -85,11 +85,11 @@ def generate(pool: NetBatchPool, *, scale: float, seed: int, days: float = DAYS)
     now_s = 0.0
     while left > 0:
         part, now_s = _deck(pool, rng, DeckStart(now_s, interarrival_s, mean_run_s, users))
-        yield _with_daily_cycle(Part(*(column[:left] for column in part)), pool.times.daily_swing)
+        yield _with_daily_cycle(SubmittedJobs(*(column[:left] for column in part)), pool.times.daily_swing)
         left -= len(part.submit_s)
 
 
-def _with_daily_cycle(part: Part, swing: float) -> Part:
+def _with_daily_cycle(part: SubmittedJobs, swing: float) -> SubmittedJobs:
     """The jobs at a rate that is (1 + swing sin) times as high over each day; whole days keep their number of jobs."""
     if not swing:
         return part
@@ -150,7 +150,7 @@ def _bursts(
     return shares, np.arange(DECK) < count
 
 
-def _deck(pool: NetBatchPool, rng: np.random.Generator, start: DeckStart) -> tuple[Part, float]:
+def _deck(pool: NetBatchPool, rng: np.random.Generator, start: DeckStart) -> tuple[SubmittedJobs, float]:
     """The jobs of one deck of phases, and the second at which it ends."""
     begin_s, interarrival_s, mean_run_s, users = start
     phases = _phases(pool, rng)
@@ -175,7 +175,7 @@ def _deck(pool: NetBatchPool, rng: np.random.Generator, start: DeckStart) -> tup
     user = 1 + np.floor(users * rng.random(count) ** 2)
     order = np.argsort(submit_s, kind="stable")
     of_job = of_job[order]
-    part = Part(
+    part = SubmittedJobs(
         np.floor(submit_s[order]),
         np.ceil(run_s[order]),
         cores[of_job].astype(np.float64),

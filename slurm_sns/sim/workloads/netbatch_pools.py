@@ -5,7 +5,7 @@ Printed (thesis, table 2.1): jobs, users, machines and cores of each pool in one
 Assumed: all machines have 4, 8, 12, 16, 24 or 32 cores (all four totals are multiples of 4) and 4, 6 or 8 GB a core, in
 mixes that give the printed totals; `binding_load`, the load of the scarcer of cores and memory at beta = 1, is such
 that the paper's smallest beta (0.58) leads to about 95 %, since the original load was "too low" to make jobs wait.
-`Phases` holds how the sizes of jobs vary with time: see `netbatch`.
+`PhaseShares` holds how the sizes of jobs vary with time: see `netbatch`.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ SMALLEST_SCALE, LARGEST_SCALE = 0.001, 10.0
 
 
 @dataclass(frozen=True)
-class Phases:
+class PhaseShares:
     """How the sizes of a pool's jobs vary from phase to phase; all numbers are shares.
 
     `wide` and `wide_in_burst`: the bounds of the share of jobs of several cores, in ordinary phases and in bursts.
@@ -72,7 +72,7 @@ class NetBatchPool:
     machine_cores: dict[int, float]
     gb_per_core: dict[int, float]
     binding_load: float
-    phases: Phases
+    phases: PhaseShares
     times: Times = Times()
 
     def jobs_at(self, scale: float, days: float) -> int:
@@ -122,25 +122,25 @@ DAYS = 30
 A = NetBatchPool(
     "A", 13_368_191, 1_104, 1_633, 16_588,
     {4: 12, 8: 47, 12: 19, 16: 22}, {4: 60, 6: 15, 8: 25}, 0.54,
-    Phases((0.03, 0.07), 0.01, (0.25, 0.60), (0.01, 0.06), 0.02, (0.45, 0.95), 0.0, 0.33),
+    PhaseShares((0.03, 0.07), 0.01, (0.25, 0.60), (0.01, 0.06), 0.02, (0.45, 0.95), 0.0, 0.33),
 )  # fmt: skip
 #: Sparse bursts in cores, intense ones in memory; the most jobs of 4 GB.
 B = NetBatchPool(
     "B", 13_085_800, 1_615, 3_115, 33_300,
     {4: 10, 8: 45, 12: 20, 16: 25}, {4: 70, 6: 10, 8: 20}, 0.54,
-    Phases((0.01, 0.03), 0.005, (0.08, 0.15), (0.01, 0.05), 0.03, (0.25, 0.55), 0.0, 0.50),
+    PhaseShares((0.01, 0.03), 0.005, (0.08, 0.15), (0.01, 0.05), 0.03, (0.25, 0.55), 0.0, 0.50),
 )  # fmt: skip
 #: Moderate in cores all the time, steady in memory: an unchallenging workload on machines with much memory.
 C = NetBatchPool(
     "C", 13_313_793, 1_146, 1_499, 18_816,
     {8: 35, 12: 35, 16: 30}, {4: 10, 8: 90}, 0.54,
-    Phases((0.04, 0.08), 0.0, (0.1, 0.1), (0.05, 0.10), 0.01, (0.12, 0.20), 0.0, 0.33),
+    PhaseShares((0.04, 0.08), 0.0, (0.1, 0.1), (0.05, 0.10), 0.01, (0.12, 0.20), 0.0, 0.33),
 )  # fmt: skip
 #: Nearly all jobs have one core; memory has high and low phases.
 D = NetBatchPool(
     "D", 9_054_066, 862, 2_692, 40_372,
     {8: 25, 12: 20, 16: 40, 24: 10, 32: 5}, {4: 50, 8: 50}, 0.54,
-    Phases((0.001, 0.005), 0.0, (0.0, 0.0), (0.02, 0.06), 0.02, (0.25, 0.50), 0.28, 0.30),
+    PhaseShares((0.001, 0.005), 0.0, (0.0, 0.0), (0.02, 0.06), 0.02, (0.25, 0.50), 0.28, 0.30),
 )  # fmt: skip
 
 POOLS = {pool.name: pool for pool in (A, B, C, D)}

@@ -12,8 +12,8 @@ from slurm_sns.errors import SnsError
 from slurm_sns.policies.placement.node_arrays import CORES, MEMORY, NodeArrays
 from slurm_sns.sim.traces.fluid_trace import PARTS, FluidTrace
 from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
-from slurm_sns.sim.traces.pool_trace import ANY_POOL, Integers, PoolTrace, Site
-from slurm_sns.sim.workloads.netbatch import Part
+from slurm_sns.sim.traces.pool_trace import ANY_POOL, Integers, PoolTrace, TraceSite
+from slurm_sns.sim.workloads.netbatch import SubmittedJobs
 
 KB_PER_GB = 1 << 20
 KB_PER_MIB = 1 << 10
@@ -25,7 +25,7 @@ JOBS_AT_A_TIME = 100_000
 GB_DECIMALS = 10
 
 
-def swf_lines(parts: Iterable[Part], notes: Iterable[str]) -> Iterator[str]:
+def swf_lines(parts: Iterable[SubmittedJobs], notes: Iterable[str]) -> Iterator[str]:
     """The file in pieces: the header, then the lines of each part. Memory is KB per processor, rounded up."""
     yield "".join(["; Version: 2.2\n", *(f"; Note: {note}\n" for note in notes)])
     number = 0
@@ -51,7 +51,7 @@ def fluid_lines(trace: FluidTrace) -> Iterator[str]:
         yield ",".join(map(_decimal, row)) + "\n"
 
 
-def pool_lines(site: Site, trace: PoolTrace) -> Iterator[str]:
+def pool_lines(site: TraceSite, trace: PoolTrace) -> Iterator[str]:
     """The pieces of a CSV file of jobs for a site with pools, in the order of the trace.
 
     A cell is empty for a job that leaves the pool to the virtual pool, may run in every pool, or has no known time
@@ -80,7 +80,7 @@ def pool_lines(site: Site, trace: PoolTrace) -> Iterator[str]:
         yield "".join([",".join(map(str, row)) + "\n" for row in rows])
 
 
-def pool_swf_lines(site: Site, trace: PoolTrace, notes: Iterable[str]) -> Iterator[str]:
+def pool_swf_lines(site: TraceSite, trace: PoolTrace, notes: Iterable[str]) -> Iterator[str]:
     """The pieces of an SWF file of such jobs: partition is the pool from 1, queue the priority, executable the program.
 
     SWF has no field for allowed pools: a reader takes it that every job may run in every pool. Memory is KB per
@@ -139,7 +139,7 @@ def write_nodes(path: Path, node_arrays: NodeArrays) -> None:
     write_pieces(path, ["name,cores,mem_gb\n", *(f"{line}\n" for line in _node_lines(node_arrays))])
 
 
-def write_site(path: Path, site: Site) -> None:
+def write_site(path: Path, site: TraceSite) -> None:
     """Write the machines of a site with the pool of each.
 
     Raises:

@@ -9,7 +9,7 @@ from fluid_cases import TWINS, job, nodes
 from slurm_sns.policies.dfrs.algorithms import DYNMCB8, DYNMCB8_STRETCH_PER
 from slurm_sns.policies.dfrs.compiled import arrays_of
 from slurm_sns.policies.dfrs.fluid_jobs import FluidJob, Nodes, Scale
-from slurm_sns.policies.dfrs.instant import Decision, Instant
+from slurm_sns.policies.dfrs.instant import Instant, YieldDecision
 from slurm_sns.policies.dfrs.mcb8 import Packable, pack
 from slurm_sns.policies.dfrs.mcb8_kernel import pack as pack_by_kernel
 from slurm_sns.policies.dfrs.priority import by_decreasing_priority
@@ -20,7 +20,7 @@ from slurm_sns.policies.dfrs.yield_search import search
 def decided(request):
     """DYNMCB8's decision on so many nodes."""
 
-    def decide(count: int, *jobs: FluidJob, algorithm=DYNMCB8, **more) -> Decision:
+    def decide(count: int, *jobs: FluidJob, algorithm=DYNMCB8, **more) -> YieldDecision:
         return TWINS[request.param](algorithm, Instant(now_s=1000, nodes=nodes(count), jobs=jobs, **more))
 
     return decide
@@ -144,4 +144,4 @@ def test_many_alike_nodes_are_filled_as_one_by_one(packed):
 
 @pytest.mark.parametrize("twin", TWINS)
 def test_no_jobs_need_no_nodes(twin):
-    assert TWINS[twin](DYNMCB8, Instant(0, nodes(2), ())) == Decision({}, {}, frozenset(), {})
+    assert TWINS[twin](DYNMCB8, Instant(0, nodes(2), ())) == YieldDecision({}, {}, frozenset(), {})

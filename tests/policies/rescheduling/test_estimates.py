@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 from pool_cases import EngineSeen, PoolCase, PoolJob, PoolNode, ReplaySeen
 
-from slurm_sns.policies.rescheduling.estimates import Basis, Candidate, Decision, Means, Term, decide, means_of
+from slurm_sns.policies.rescheduling.estimates import Basis, Candidate, Means, RestartDecision, Term, decide, means_of
 from slurm_sns.policies.rescheduling.history import Account, Sample, Visit
 from slurm_sns.policies.rescheduling.parameters import ReschedulingParameters
 from slurm_sns.policies.rescheduling.samples import counted, in_window, means_in, sample_of
@@ -15,7 +15,7 @@ NOTHING = Means()
 OF_SITE = Means(9, 500, 500)
 
 
-def decision(own: Means, *others: Candidate, site: Means = OF_SITE, left_s: int = LEFT_S) -> Decision:
+def decision(own: Means, *others: Candidate, site: Means = OF_SITE, left_s: int = LEFT_S) -> RestartDecision:
     """On a job in pool A that has `left_s` of 900 s to run."""
     return decide(1, Candidate("A", own), others, site=site, run_s=RUN_S, left_s=left_s)
 

@@ -9,7 +9,7 @@ from slurm_sns.policies.sns.exploration import Exploration
 from slurm_sns.policies.sns.parameters import REPRODUCTION
 from slurm_sns.policies.sns.spread_n_share import spread_n_share
 from slurm_sns.sim.engine.matching import Simulation
-from slurm_sns.sim.profiling.learning_cluster import Exploring, laboratory_of
+from slurm_sns.sim.profiling.learning_cluster import LearningCluster, laboratory_of
 from slurm_sns.sim.progress.progress import Fixed
 from slurm_sns.sim.reproduce.sns.runs import cluster, shipped_programs
 from slurm_sns.sim.traces.programs_csv import ProgramJob
@@ -30,7 +30,7 @@ def ran():
     node_arrays = cluster()
     laboratory = laboratory_of(node_arrays, true, Exploration(REPRODUCTION), spread=0.01, seed=3)
     spread = TraceReader(node_arrays, "sns", true, REPRODUCTION).of_programs("the rounds", jobs)
-    both = Exploring(laboratory, spread_n_share(REPRODUCTION), Fixed(spread.model), jobs)
+    both = LearningCluster(laboratory, spread_n_share(REPRODUCTION), Fixed(spread.model), jobs)
     outcome = Simulation(node_arrays, spread.trace, both, queue_depth=1000, interval_s=1, progress=both).run()
     return laboratory, outcome
 

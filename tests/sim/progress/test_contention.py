@@ -17,7 +17,7 @@ from slurm_sns.policies.sns.spread_n_share import spread_n_share
 from slurm_sns.sim.engine.matching import Simulation
 from slurm_sns.sim.progress.contended import Contended
 from slurm_sns.sim.progress.contention import Occupant, SharedNode, held_ways, partitioned, speeds, unpartitioned
-from slurm_sns.sim.progress.progress import Fixed, Placement
+from slurm_sns.sim.progress.progress import Fixed, PlacedRun
 from slurm_sns.sim.progress.sns_model import AuthorsModel
 from slurm_sns.sim.traces.sns_trace import TraceReader
 
@@ -130,7 +130,7 @@ class Bench:
 
     def start(self, job, now_s, nodes=(0,), ways=10):
         way = Alternative(len(nodes), Resources(14, 1024, ways, 0))
-        placed = Placement(Job(job, 0, (way,)), way, np.array(nodes), now_s, now_s)
+        placed = PlacedRun(Job(job, 0, (way,)), way, np.array(nodes), now_s, now_s)
         self._note(self.progress.start(placed))
 
     def finish(self, job):

@@ -7,7 +7,7 @@ import pytest
 
 from slurm_sns.model import Alternative, Job, Resources
 from slurm_sns.sim.progress.cpu_shares import Shared
-from slurm_sns.sim.progress.progress import Placement
+from slurm_sns.sim.progress.progress import PlacedRun
 
 PENALTY_S = 30
 
@@ -18,7 +18,7 @@ def shared() -> Shared:
     alternative = Alternative(1, Resources(1, 1024))
     job = Job(7, 0, (alternative,))
     progress = Shared(lambda _job, _alternative: 100)
-    progress.start(Placement(job, alternative, np.array([0]), start_s=0, end_s=0))
+    progress.start(PlacedRun(job, alternative, np.array([0]), start_s=0, end_s=0))
     progress.stop(7, 40)
     assert progress.pace(7, 1, 40, penalty_s=PENALTY_S).end_s == 40 + PENALTY_S + 60
     return progress

@@ -8,7 +8,7 @@ from slurm_sns.model import Resources
 from slurm_sns.policies.matching.max_jobs import rules_of
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
-from slurm_sns.sim.engine.lookahead import Arrivals, Counting, Lookahead, LookaheadSimulation
+from slurm_sns.sim.engine.lookahead import ArrivalSource, Lookahead, LookaheadSimulation, MatchComparison
 from slurm_sns.sim.replay.lookahead_replay import replay_ahead
 from slurm_sns.sim.replay.trace_replay import replay
 from slurm_sns.sim.reproduce.runs import records_of
@@ -16,7 +16,7 @@ from slurm_sns.sim.traces.trace_arrays import RecordBuilder
 from slurm_sns.sim.workloads.netbatch import generate
 from slurm_sns.sim.workloads.netbatch_pools import POOLS
 
-EVERY = [Lookahead(arrivals, counting, 90) for arrivals in Arrivals for counting in Counting]
+EVERY = [Lookahead(arrivals, counting, 90) for arrivals in ArrivalSource for counting in MatchComparison]
 
 
 def small_trace(jobs, nodes):
@@ -74,14 +74,14 @@ def test_of_two_equal_schedules_the_one_is_taken_that_leaves_room_for_the_next_j
     nodes = NodeArrays(("one", "two"), amounts([Resources(4, 32 * 1024)] * 2))
     records = small_trace([(0, 900, 1, 8), (0, 900, 1, 8), (31, 60, 1, 30)], nodes)
     worse_first = MatchingParameters(portfolio=("worse-fit-memory", "best-fit-memory"))
-    known = Lookahead(Arrivals.KNOWN, Counting.TIES, 60)
+    known = Lookahead(ArrivalSource.KNOWN, MatchComparison.TIES, 60)
 
     assert replay(nodes, records, worse_first, interval_s=30).start_s.tolist() == [0, 0, 900]
     assert replay_ahead(nodes, records, worse_first, known, interval_s=30).start_s.tolist() == [0, 0, 60]
-    recent = Lookahead(Arrivals.RECENT, Counting.TIES, 60)  # jobs like those two fit either way
+    recent = Lookahead(ArrivalSource.RECENT, MatchComparison.TIES, 60)  # jobs like those two fit either way
     assert replay_ahead(nodes, records, worse_first, recent, interval_s=30).start_s.tolist() == [0, 0, 900]
 
 
 def test_a_window_of_nothing_is_refused():
     with pytest.raises(BadInput, match="window of a lookahead is 0 s; valid: 1 or more"):
-        Lookahead(Arrivals.KNOWN, Counting.SUM, 0)
+        Lookahead(ArrivalSource.KNOWN, MatchComparison.SUM, 0)

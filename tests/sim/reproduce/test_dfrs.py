@@ -33,7 +33,7 @@ from slurm_sns.sim.reproduce.dfrs.statistics import (
 from slurm_sns.sim.reproduce.dfrs.table1_claims import figure_claims, found_in, order_claims
 from slurm_sns.sim.reproduce.options import Options
 from slurm_sns.sim.reproduce.page import write_page
-from slurm_sns.sim.reproduce.work import Processes
+from slurm_sns.sim.reproduce.work import WorkerProcesses
 from slurm_sns.sim.traces.fluid_trace import PARTS, FluidTrace
 from slurm_sns.sim.workloads.dfrs_synthetic import PAPER_NODES, offered_load, paper_trace
 
@@ -221,7 +221,7 @@ def test_the_log_has_182_weeks_and_each_is_an_instance():
 
 
 def small(out: Path, kept: Path, *, resume: bool = True) -> Options:
-    return Options(out, seeds=2, quick=True, workers=Processes(1), resume=resume, runs=kept)
+    return Options(out, seeds=2, quick=True, workers=WorkerProcesses(1), resume=resume, runs=kept)
 
 
 @pytest.mark.usefixtures("short", "without_log")

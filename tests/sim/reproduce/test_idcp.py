@@ -26,8 +26,8 @@ from slurm_sns.sim.reproduce.idcp.statistics import TAILS, change, difference, p
 from slurm_sns.sim.reproduce.idcp.variants import VARIANTS
 from slurm_sns.sim.reproduce.options import Options
 from slurm_sns.sim.reproduce.page import write_page
-from slurm_sns.sim.reproduce.work import Processes
-from slurm_sns.sim.traces.pool_trace import Site
+from slurm_sns.sim.reproduce.work import WorkerProcesses
+from slurm_sns.sim.traces.pool_trace import TraceSite
 
 SEEDS = 3
 
@@ -142,7 +142,7 @@ def test_each_variant_differs_from_its_baseline_in_nothing_that_concerns_a_repla
 def test_half_of_the_machines_are_the_first_of_each_pool_and_at_least_one():
     pool_of = np.array([0, 1, 0, 1, 0, 2, 1, 0, 0])
     nodes = NodeArrays(tuple("abcdefghi"), np.arange(36).reshape(4, 9))
-    half = runs.halved(Site(nodes, ("x", "y", "z"), pool_of))
+    half = runs.halved(TraceSite(nodes, ("x", "y", "z"), pool_of))
     assert half.nodes.names == ("a", "b", "c", "f")
     assert half.pool_of.tolist() == [0, 1, 0, 2]
     assert half.nodes.capacity[0].tolist() == [0, 1, 2, 5]
@@ -217,7 +217,7 @@ def small(monkeypatch):
 
 
 def options(out: Path, kept: Path, *, resume: bool = True) -> Options:
-    return Options(out, seeds=2, quick=True, workers=Processes(1), resume=resume, runs=kept)
+    return Options(out, seeds=2, quick=True, workers=WorkerProcesses(1), resume=resume, runs=kept)
 
 
 @pytest.mark.usefixtures("small")

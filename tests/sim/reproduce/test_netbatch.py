@@ -26,7 +26,7 @@ from slurm_sns.sim.reproduce.claims import (
     percent_more,
     t_quantile,
 )
-from slurm_sns.sim.reproduce.kept import Keeping
+from slurm_sns.sim.reproduce.kept import KeptFunction
 from slurm_sns.sim.reproduce.netbatch import (
     buckets,
     depth,
@@ -49,9 +49,9 @@ from slurm_sns.sim.reproduce.page import DataTable, Page, write_page
 from slurm_sns.sim.reproduce.resampling import percent_above
 from slurm_sns.sim.reproduce.rows import ROWS, lines_of, restore, run_with_rows, workload_digest
 from slurm_sns.sim.reproduce.runs import POLICIES, Sweep, records_of, run_sweeps
-from slurm_sns.sim.reproduce.work import Processes
+from slurm_sns.sim.reproduce.work import WorkerProcesses
 from slurm_sns.sim.traces.files import read_text
-from slurm_sns.sim.workloads.netbatch import Part, generate
+from slurm_sns.sim.workloads.netbatch import SubmittedJobs, generate
 from slurm_sns.sim.workloads.netbatch_pools import CALIBRATED_BETAS, POOLS, VARIANT_BETAS, WAITS_S
 from slurm_sns.sim.workloads.netbatch_variants import VARIANTS
 from slurm_sns.sim.workloads.write import write_pieces
@@ -153,7 +153,7 @@ def test_the_page_says_what_was_claimed_found_and_judged(tmp_path):
 @pytest.fixture(scope="module")
 def sweep(tmp_path_factory):
     sweep = Sweep(tmp_path_factory.mktemp("runs"), seeds=2, scale=0.005, days=0.5, betas=(0.8, 0.58))
-    sweep.run(Processes(1), resume=False)
+    sweep.run(WorkerProcesses(1), resume=False)
     return sweep
 
 
@@ -176,7 +176,7 @@ def test_a_resumed_sweep_runs_only_what_is_missing_and_gets_the_same(sweep):
     path.unlink()
     assert [sweep.complete(0.8, pool) for pool in POOLS] == [2, 2, 1, 2]
     told = []
-    sweep.run(Processes(1), resume=True, report=lambda done, total: told.append((done, total)))
+    sweep.run(WorkerProcesses(1), resume=True, report=lambda done, total: told.append((done, total)))
     assert {**json.loads(path.read_text()), "wall_s": 0} == kept
     assert told == [(0, 1), (1, 1)]
     assert {each for each in before if each.stat().st_mtime_ns != before[each]} == {path}
@@ -194,7 +194,7 @@ def test_the_page_of_the_load_draws_the_three_figures(sweep, tmp_path):
 def test_the_page_of_the_load_keeps_its_rows_beside_it(tmp_path, monkeypatch):
     small = Sweep(tmp_path / "runs", 2, scale=0.005, days=0.2, betas=(0.8, 0.58))
     monkeypatch.setattr(Options, "sweep", lambda _: small)
-    load.reproduce(Options(tmp_path / "page", seeds=2, workers=Processes(1)))
+    load.reproduce(Options(tmp_path / "page", seeds=2, workers=WorkerProcesses(1)))
     rows = read_text(str(tmp_path / "page" / ROWS)).splitlines()
     assert len(rows) == 4 * 2 * len(POLICIES) * 2
 
@@ -293,7 +293,7 @@ def test_a_bucket_is_matched_as_a_replay_of_it_alone():
     together = buckets.matches(sizes, members)
     for at, matched in enumerate(together):
         one = tuple(each[at * 1000 : (at + 1) * 1000] for each in sizes)
-        records = records_of([Part(np.zeros(1000), np.ones(1000), *one, np.ones(1000))], buckets.EMPTY, 1.0)
+        records = records_of([SubmittedJobs(np.zeros(1000), np.ones(1000), *one, np.ones(1000))], buckets.EMPTY, 1.0)
         for member, count in zip(members, matched.tolist(), strict=True):
             parameters = MatchingParameters(portfolio=(member,), queue_depth=1000, reservations=0)
             assert replay(buckets.EMPTY, records, parameters, interval_s=30).cycles.started[0] == count
@@ -468,7 +468,7 @@ def test_sentences_about_every_pool(text, waits, expected):
 
 
 def test_what_the_generator_was_given_is_an_input(tmp_path):
-    page = workload.reproduce(Options(tmp_path, seeds=2, quick=True, workers=Processes(1)))
+    page = workload.reproduce(Options(tmp_path, seeds=2, quick=True, workers=WorkerProcesses(1)))
     assert {claim.verdict for claim in page.claims} <= INPUTS
 
 
@@ -486,7 +486,7 @@ def test_shares_of_sizes_are_percentages_of_all_jobs():
 
 
 def test_work_on_several_processes_comes_back_in_order():
-    assert Processes(2)(abs, [-3, -2, 1]) == [3, 2, 1]
+    assert WorkerProcesses(2)(abs, [-3, -2, 1]) == [3, 2, 1]
 
 
 def test_results_are_kept_and_only_what_is_missing_is_done_again(tmp_path):
@@ -496,13 +496,13 @@ def test_results_are_kept_and_only_what_is_missing_is_done_again(tmp_path):
         done.append(piece)
         return [piece[1] / 3]
 
-    keeping, pieces = Keeping(find, tmp_path / "kept"), [("A", 1), ("A", 2), ("B", 0.5)]
-    found = keeping.results(pieces, Processes(1), resume=True)
+    keeping, pieces = KeptFunction(find, tmp_path / "kept"), [("A", 1), ("A", 2), ("B", 0.5)]
+    found = keeping.results(pieces, WorkerProcesses(1), resume=True)
     assert found == [[1 / 3], [2 / 3], [0.5 / 3]]
     keeping.path(("A", 2)).unlink()
-    assert keeping.results(pieces, Processes(1), resume=True) == found
+    assert keeping.results(pieces, WorkerProcesses(1), resume=True) == found
     assert done == [*pieces, ("A", 2)]
-    assert keeping.results(pieces[:1], Processes(1), resume=False) == found[:1]
+    assert keeping.results(pieces[:1], WorkerProcesses(1), resume=False) == found[:1]
     assert [path.name for path in keeping.folder.iterdir()] == ["A-1.json"]
 
 
@@ -553,7 +553,7 @@ def test_the_full_size_is_four_days_of_all_machines_at_the_papers_betas_and_at_t
 
 
 def test_pages_of_the_full_size_and_of_its_wins_rest_on_pools_with_two_complete_seeds(tmp_path):
-    options = Options(tmp_path / "page", seeds=2, quick=True, workers=Processes(1))
+    options = Options(tmp_path / "page", seeds=2, quick=True, workers=WorkerProcesses(1))
     sweeps = tiny(full.sweeps_of(options))
     run_sweeps(sweeps, options.workers, resume=False)
     sweeps[0].path("C", 0.58, "mix-fit", 2).unlink()
@@ -583,7 +583,7 @@ def test_pages_of_the_full_size_and_of_its_wins_rest_on_pools_with_two_complete_
 
 
 def test_the_page_of_wins_needs_no_runs_but_those_of_max_jobs(tmp_path):
-    options = Options(tmp_path / "page", seeds=2, quick=True, workers=Processes(1))
+    options = Options(tmp_path / "page", seeds=2, quick=True, workers=WorkerProcesses(1))
     sweeps = tiny(wins.sweeps_of(options))
     run_sweeps(sweeps, options.workers, resume=False)
     page = wins.page_of(options, load.finished(sweeps), dict.fromkeys(POOLS, won(50.0)))
@@ -612,7 +612,7 @@ def test_no_limit_means_every_job_and_a_reservation_for_each(tmp_path):
 
 
 def test_the_page_of_cycles_judges_what_is_finished_and_says_on_how_many_seeds(tmp_path):
-    options = Options(tmp_path / "page", seeds=2, quick=True, workers=Processes(1))
+    options = Options(tmp_path / "page", seeds=2, quick=True, workers=WorkerProcesses(1))
     one, two = depth.Cell(1000, 1), depth.Cell(None, 20)
     grid = dict(zip((one, two), tiny([depth.sweeps_of(options)[cell] for cell in (one, two)]), strict=True))
     small = {two: replace(depth.small_sweeps_of(options)[two], scale=0.001, days=0.2)}
@@ -633,7 +633,7 @@ def test_the_page_of_cycles_judges_what_is_finished_and_says_on_how_many_seeds(t
 
 
 def test_depths_that_the_queue_never_reaches_are_one_kind_of_cycle_and_compared_once(tmp_path):
-    options = Options(tmp_path / "page", seeds=2, quick=True, workers=Processes(1))
+    options = Options(tmp_path / "page", seeds=2, quick=True, workers=WorkerProcesses(1))
     kinds = (depth.Cell(20_000, None), depth.Cell(None, None))
     grid = dict(zip(kinds, tiny([depth.sweeps_of(options)[cell] for cell in kinds]), strict=True))
     small = {cell: replace(depth.small_sweeps_of(options)[cell], scale=0.001, days=0.2) for cell in kinds}
@@ -661,7 +661,7 @@ def test_a_page_without_finished_runs_says_so(tmp_path):
 
 def test_after_the_last_moment_no_pool_is_begun(tmp_path):
     late = Sweep(tmp_path, 2, scale=0.005, days=0.2)
-    run_sweeps([late], Processes(1), resume=False, until_s=time.time() - 1)
+    run_sweeps([late], WorkerProcesses(1), resume=False, until_s=time.time() - 1)
     assert list(late.runs.glob("*.json")) == []
 
 
@@ -678,7 +678,7 @@ def test_whole_seeds_of_all_sweeps_come_before_the_next_seed(tmp_path):
 
 def test_a_later_run_goes_on_from_the_rows_beside_the_page(tmp_path):
     def options(name, resume):
-        return Options(tmp_path / "page", seeds=2, workers=Processes(1), runs=tmp_path / name, resume=resume)
+        return Options(tmp_path / "page", seeds=2, workers=WorkerProcesses(1), runs=tmp_path / name, resume=resume)
 
     def of(chosen):
         return Sweep(
@@ -732,7 +732,7 @@ def test_rows_of_another_generator_do_not_count_and_other_text_is_refused(tmp_pa
 
 
 def test_the_page_of_the_generator_lists_what_was_chosen_as_inputs(tmp_path):
-    options = Options(tmp_path, seeds=2, quick=True, workers=Processes(1))
+    options = Options(tmp_path, seeds=2, quick=True, workers=WorkerProcesses(1))
     sweeps = tiny(generator.sweeps_of(options))
     run_sweeps(sweeps, options.workers, resume=False)
     page = generator.page_of(sweeps)
@@ -754,7 +754,7 @@ def test_every_variant_keeps_the_printed_totals_and_the_load_of_the_scarcer_reso
 
 
 def test_the_page_of_the_variants_says_what_each_claim_hangs_on(tmp_path):
-    options = Options(tmp_path / "page", seeds=2, quick=True, workers=Processes(1))
+    options = Options(tmp_path / "page", seeds=2, quick=True, workers=WorkerProcesses(1))
     chosen = [each for each in variants.sweeps_of(options) if each.variant in {"as generated", "no bursts"}]
     sweeps = tiny(chosen)
     run_sweeps(sweeps, options.workers, resume=False)
@@ -838,7 +838,7 @@ def test_the_page_of_other_machines_calls_each_claim(tmp_path):
 def test_a_page_on_future_work_says_on_how_many_seeds_it_rests_and_is_resumed(module, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "QUICK_SIZE", (0.005, 0.05))
     told = []
-    options = Options(tmp_path, seeds=2, quick=True, workers=Processes(1), resume=True)
+    options = Options(tmp_path, seeds=2, quick=True, workers=WorkerProcesses(1), resume=True)
     page = module.reproduce(options)
     write_page(tmp_path, page)
     assert "2 seeds" in (tmp_path / "README.md").read_text()

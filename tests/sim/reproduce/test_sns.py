@@ -34,7 +34,7 @@ from slurm_sns.sim.reproduce.sns.recorded import RECORDED, recorded_claims
 from slurm_sns.sim.reproduce.sns.runs import NODE, POLICIES, Runs, cluster, place, run_all, runs_of, shipped_programs
 from slurm_sns.sim.reproduce.sns.statistics import ARITHMETIC, GEOMETRIC, NUMBERS, Sequences, above_alpha
 from slurm_sns.sim.reproduce.sns.throughput import PRINTED, draws_of
-from slurm_sns.sim.reproduce.work import Processes
+from slurm_sns.sim.reproduce.work import WorkerProcesses
 from slurm_sns.sim.traces.programs_csv import ProgramJob
 from slurm_sns.sim.workloads.sequences import (
     PAPER_RATIOS,
@@ -182,7 +182,7 @@ def test_blocks_are_drawn_from_the_sequences_and_a_seed_gives_the_same_ones_agai
 
 def test_every_setting_is_judged_by_all_printed_numbers(tmp_path, monkeypatch):
     monkeypatch.setattr(throughput, "QUICK_SEQUENCES", 4)
-    page = throughput.reproduce(Options(tmp_path, quick=True, workers=Processes(1)))
+    page = throughput.reproduce(Options(tmp_path, quick=True, workers=WorkerProcesses(1)))
 
     for setting in throughput.SETTINGS.values():
         own = [c.text for c, group in zip(page.claims, page.groups, strict=True) if group == setting.title]
@@ -497,7 +497,7 @@ def test_measured_programs_have_the_curves_of_the_file_and_pairs_are_set_beside_
 
 
 def test_pages_of_random_sequences_are_written_and_resumed(tmp_path):
-    options = Options(tmp_path, seeds=2, workers=Processes(1), resume=True)
+    options = Options(tmp_path, seeds=2, workers=WorkerProcesses(1), resume=True)
     page = balance.reproduce(options)
     write_page(tmp_path, page)
     before = (tmp_path / "README.md").read_bytes()

@@ -9,7 +9,7 @@ from slurm_sns.errors import BadInput
 from slurm_sns.model import Resources
 from slurm_sns.policies.placement.node_arrays import CORES, MEMORY, NodeArrays, amounts
 from slurm_sns.sim.traces.nodes_csv import read_site
-from slurm_sns.sim.traces.pool_trace import ANY_POOL, PoolTrace, Site
+from slurm_sns.sim.traces.pool_trace import ANY_POOL, PoolTrace, TraceSite
 from slurm_sns.sim.traces.pools_csv import read_pool_trace
 from slurm_sns.sim.workloads.idcp import burst_fortnight, idcp
 from slurm_sns.sim.workloads.idcp_bursts import Burst, ordinary_bursts
@@ -318,9 +318,9 @@ def test_a_trace_is_read_back_from_csv_as_it_was_generated(tmp_path):
     assert [again.programs[at] for at in again.program] == [trace.programs[at] for at in trace.program]
 
 
-def small() -> tuple[Site, PoolTrace]:
+def small() -> tuple[TraceSite, PoolTrace]:
     """Two jobs at two pools, with times in ms; the second knows neither its time limit nor its program."""
-    site = Site(
+    site = TraceSite(
         NodeArrays(("a1", "b1"), amounts([Resources(2, 8192), Resources(4, 1024)])), ("A", "B"), np.array([0, 1])
     )
     columns = {

@@ -43,7 +43,7 @@ from slurm_sns.sim.reproduce.dfrs.runs import (
 )
 from slurm_sns.sim.reproduce.dfrs.statistics import Table, Values, average, jackknife, ratio
 from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import DataTable, Drawing, Page
+from slurm_sns.sim.reproduce.page import DataTable, Page, SavedFigure
 
 LOADS, QUICK_LOADS = (0.3, 0.7, 0.9), (0.3, 0.9)
 MOST_SEEDS = 30
@@ -104,13 +104,13 @@ def page_of(
     loads = [float(instance[2]) for instance in units[SCALED][0]]
     _draw_factors(options, factors[WORKLOADS[SCALED]], loads)
     claims = [claim for workload, table in factors.items() for claim in beyond_claims.claims(workload, table)]
-    drawings = [Drawing("factors", "Average degradation factor by load, scaled traces; bars are 95 % intervals.")]
+    drawings = [SavedFigure("factors", "Average degradation factor by load, scaled traces; bars are 95 % intervals.")]
     numbers = [DataTable("variants", HEADER, rows)]
     if weeks:
         _draw_limits(options, weeks)
         sums = beyond_limits.tabulate(weeks)
         claims += beyond_limits.claims(sums)
-        drawings.append(Drawing("limits", "HPC2N: wall times over run times, and over limits, by quantile."))
+        drawings.append(SavedFigure("limits", "HPC2N: wall times over run times, and over limits, by quantile."))
         numbers.append(DataTable("limits", LIMITS_HEADER, beyond_limits.rows(weeks, sums)))
     return Page(
         title="Beyond the DFRS paper: what of the advantage survives at a site",

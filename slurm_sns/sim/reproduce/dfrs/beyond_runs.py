@@ -73,7 +73,7 @@ UNLIKE_MEMORY: Shape = ((0.75, 1, 0.6), (0.25, 1, 2.2))
 UNEQUAL = (GENERATIONS, UNLIKE_MEMORY)
 
 
-class Variant(NamedTuple):
+class FluidVariant(NamedTuple):
     """What differs from the paper's model, and the algorithms that are run.
 
     Caps of running jobs change at multiples of `apply_s` (0: at once). Each job's CPU need is measured with one of the
@@ -91,30 +91,30 @@ class Variant(NamedTuple):
 
 PAPER, MINUTE, ERRORS, BOTH = "the paper's model", "caps once a minute", "needs 10 % wrong", "caps and needs"
 FEWER, TWO, UNLIKE, ALL = "jobs that fit everywhere", "two generations", "unlike memory", "caps, needs, two generations"
-VARIANTS: Mapping[str, Variant] = {
-    PAPER: Variant(algorithms=(*TODAY, *DFRS)),
-    MINUTE: Variant(apply_s=MINUTE_S),
-    ERRORS: Variant(errors=(-ERROR, ERROR)),
-    BOTH: Variant(apply_s=MINUTE_S, errors=(-ERROR, ERROR)),
-    FEWER: Variant(few=True, algorithms=(*TODAY, *DFRS)),
-    TWO: Variant(nodes=GENERATIONS, few=True),
-    UNLIKE: Variant(nodes=UNLIKE_MEMORY, few=True),
-    ALL: Variant(MINUTE_S, (-ERROR, ERROR), GENERATIONS, few=True),
+VARIANTS: Mapping[str, FluidVariant] = {
+    PAPER: FluidVariant(algorithms=(*TODAY, *DFRS)),
+    MINUTE: FluidVariant(apply_s=MINUTE_S),
+    ERRORS: FluidVariant(errors=(-ERROR, ERROR)),
+    BOTH: FluidVariant(apply_s=MINUTE_S, errors=(-ERROR, ERROR)),
+    FEWER: FluidVariant(few=True, algorithms=(*TODAY, *DFRS)),
+    TWO: FluidVariant(nodes=GENERATIONS, few=True),
+    UNLIKE: FluidVariant(nodes=UNLIKE_MEMORY, few=True),
+    ALL: FluidVariant(MINUTE_S, (-ERROR, ERROR), GENERATIONS, few=True),
 }
 #: The cause of a result is what changes it.
 LITTLE, LITTLE_EQUAL, LITTLE_UNLIKE = "10 % memory", "at most 30 % memory", "unlike, at most 30 % memory"
 TEN_MINUTES, TOO_LOW, TOO_HIGH = "caps every ten minutes", "needs 10 % too low", "needs 10 % too high"
 LARGE = "two generations, large nodes first"
-CAUSES: Mapping[str, Variant] = {
-    LITTLE: Variant(most_memory=0.1, algorithms=(GANG_SCHEDULING, *DFRS)),
-    LITTLE_EQUAL: Variant(few=True, most_memory=0.3),
-    LITTLE_UNLIKE: Variant(nodes=UNLIKE_MEMORY, few=True, most_memory=0.3),
-    TEN_MINUTES: Variant(apply_s=PERIOD_S),
-    TOO_LOW: Variant(errors=(-ERROR,)),
-    TOO_HIGH: Variant(errors=(ERROR,)),
-    LARGE: Variant(nodes=LARGE_FIRST, few=True),
+CAUSES: Mapping[str, FluidVariant] = {
+    LITTLE: FluidVariant(most_memory=0.1, algorithms=(GANG_SCHEDULING, *DFRS)),
+    LITTLE_EQUAL: FluidVariant(few=True, most_memory=0.3),
+    LITTLE_UNLIKE: FluidVariant(nodes=UNLIKE_MEMORY, few=True, most_memory=0.3),
+    TEN_MINUTES: FluidVariant(apply_s=PERIOD_S),
+    TOO_LOW: FluidVariant(errors=(-ERROR,)),
+    TOO_HIGH: FluidVariant(errors=(ERROR,)),
+    LARGE: FluidVariant(nodes=LARGE_FIRST, few=True),
 }
-EVERY: Mapping[str, Variant] = {**VARIANTS, **CAUSES}
+EVERY: Mapping[str, FluidVariant] = {**VARIANTS, **CAUSES}
 
 
 def baseline(variant: str) -> str:
@@ -147,7 +147,7 @@ def run(instance: Instance) -> Found:
     return {"jobs": len(trace), "left_out": len(trace) - len(few), "runs": runs}
 
 
-def _end_s(jobs: FluidTrace, count: int, name: str, variant: Variant, instance: Instance) -> Floats:
+def _end_s(jobs: FluidTrace, count: int, name: str, variant: FluidVariant, instance: Instance) -> Floats:
     """When each job ends. Errors and estimates depend on the seed or week alone: they are the same at each load."""
     rng = np.random.default_rng(int(instance[1]))
     if name == EASY:

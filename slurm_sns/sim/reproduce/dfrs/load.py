@@ -37,7 +37,7 @@ from slurm_sns.sim.reproduce.dfrs.statistics import (
     stretches,
 )
 from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import DataTable, Drawing, Page
+from slurm_sns.sim.reproduce.page import DataTable, Page, SavedFigure
 from slurm_sns.sim.workloads.dfrs_synthetic import PAPER_LOADS
 
 QUICK_LOADS = (0.1, 0.5, 0.9)
@@ -85,7 +85,9 @@ def page_of(options: Options, factors: Mapping[int, Table], loads: Sequence[floa
         title="DFRS: degradation factor against load (figure 1)",
         made=_made(options.seeds, loads),
         claims=[*without_penalty(factors[FREE], loads), *with_penalty(factors[FIVE_MINUTES], loads)],
-        drawings=[Drawing("figure-1", "Figure 1: average degradation factor; bars are 95 % intervals over the seeds.")],
+        drawings=[
+            SavedFigure("figure-1", "Figure 1: average degradation factor; bars are 95 % intervals over the seeds.")
+        ],
         numbers=[DataTable("figure-1", HEADER, _rows(factors, loads))],
         remarks=[WHY, "Average degradation factors over all loads:"],
         shown=DataTable("averages", ("algorithm", *PENALTIES.values()), _averages(factors)),

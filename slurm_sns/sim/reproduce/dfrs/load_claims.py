@@ -37,7 +37,7 @@ CLOSELY, SLIGHTLY = 2.0, 1.5
 LARGE, NOT_BETTER = 2.0, 0.95
 
 
-class Stated(NamedTuple):
+class LoadStatement(NamedTuple):
     """A statement of the paper on averages over traces, and the quantity that should lie between the bounds."""
 
     text: str
@@ -47,21 +47,21 @@ class Stated(NamedTuple):
     high: float = inf
 
 
-def _less(text: str, better: str, worse: str) -> Stated:
-    return Stated(text, f"{worse} - {better}", difference(worse, better), low=0)
+def _less(text: str, better: str, worse: str) -> LoadStatement:
+    return LoadStatement(text, f"{worse} - {better}", difference(worse, better), low=0)
 
 
-def _factor(text: str, one: str, other: str, low: float, high: float = inf) -> Stated:
-    return Stated(text, f"{one} / {other}", ratio(one, other), low, high)
+def _factor(text: str, one: str, other: str, low: float, high: float = inf) -> LoadStatement:
+    return LoadStatement(text, f"{one} / {other}", ratio(one, other), low, high)
 
 
-def _near(text: str, one: str, other: str, printed: float) -> Stated:
+def _near(text: str, one: str, other: str, printed: float) -> LoadStatement:
     return _factor(text, one, other, printed / NEAR, printed * NEAR)
 
 
-def _best(text: str, *best: str, of: Sequence[str] = tuple(PAPER_NAMES)) -> Stated:
+def _best(text: str, *best: str, of: Sequence[str] = tuple(PAPER_NAMES)) -> LoadStatement:
     others = [name for name in of if name not in best]
-    return Stated(text, f"best of the others - worst of {' and '.join(best)}", gap(others, best), low=0)
+    return LoadStatement(text, f"best of the others - worst of {' and '.join(best)}", gap(others, best), low=0)
 
 
 #: DYNMCB8's average without a penalty. 1 would be the best algorithm of each instance.
@@ -72,7 +72,7 @@ _EASY_28 = "EASY is nearly 28 times GREEDY-PMTN"
 _ASAP_BEST = "DYNMCB8-ASAP-PER is the best of the three periodic algorithms"
 _STILL = "DYNMCB8 is still better than GREEDY and batch scheduling"
 WITHOUT_PENALTY = (
-    Stated(
+    LoadStatement(
         f"the average of DYNMCB8 is {DYNMCB8_AVERAGE}",
         DYNMCB8,
         average(DYNMCB8),
@@ -107,7 +107,7 @@ WITH_PENALTY = (
 )
 
 
-def _claim(where: str, stated: Stated, table: Table) -> Claim:
+def _claim(where: str, stated: LoadStatement, table: Table) -> Claim:
     return Claim(where, stated.text, stated.measure, jackknife(stated.statistic, table), stated.low, stated.high)
 
 
@@ -118,7 +118,7 @@ def without_penalty(table: Table, loads: Sequence[float]) -> list[Claim]:
     for each in PERIODIC:
         text = f"at nontrivial loads {PAPER_NAMES[each]} is a large further improvement over GREEDY-PMTN"
         claims.append(_claim("fig. 1a", _factor(text, GREEDY_PMTN, each, LARGE), nontrivial))
-    lead = Stated(
+    lead = LoadStatement(
         f"{_ASAP_BEST}, particularly at low load",
         f"{PER} / {ASAP_PER} at load {loads[0]:g} - at {loads[-1]:g}",
         lambda of: ratio(PER, ASAP_PER)(_first(of)) - ratio(PER, ASAP_PER)(_last(of)),

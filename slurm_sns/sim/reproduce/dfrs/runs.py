@@ -76,11 +76,11 @@ VARIANTS_TOLD = (
 Instance = tuple[str | int | float, ...]
 #: Instances that are not independent of each other: those of one seed or week.
 Unit = tuple[Instance, ...]
-#: What came out of it: `jobs`, `load`, and under `algorithms` an `Outcome` as a mapping for each algorithm.
+#: What came out of it: `jobs`, `load`, and under `algorithms` an `AlgorithmRun` as a mapping for each algorithm.
 Found = Mapping[str, Any]
 
 
-class Outcome(NamedTuple):
+class AlgorithmRun(NamedTuple):
     """One algorithm on one instance.
 
     The makespan is from the first submit to the last end. Memory is in node memories: `memory_paused` is that of all
@@ -113,7 +113,7 @@ def run(instance: Instance) -> Found:
     """
     trace, nodes = trace_of(instance)
     penalty_s = int(instance[-1])
-    found: dict[str, Outcome] = {}
+    found: dict[str, AlgorithmRun] = {}
     none = np.zeros(len(trace), np.int64)
     for name in BATCH:
         found[name] = outcome(trace, replay_batch(nodes, trace, name).end_s, Changes(none, none, none))
@@ -125,11 +125,11 @@ def run(instance: Instance) -> Found:
     return {"jobs": len(trace), "load": offered_load(trace, nodes), "algorithms": algorithms}
 
 
-def outcome(trace: FluidTrace, end_s: Floats, changes: Changes) -> Outcome:
+def outcome(trace: FluidTrace, end_s: Floats, changes: Changes) -> AlgorithmRun:
     """What the jobs' ends and changes amount to."""
     stretch = bounded_stretch(trace, end_s)
     memory = trace.memory / PARTS
-    return Outcome(
+    return AlgorithmRun(
         float(stretch.max()),
         float(stretch.mean()),
         float(end_s.max() - trace.submit_s[0]),

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from slurm_sns.model import Alternative, Job, Resources
 from slurm_sns.policies.dfrs import compiled
 from slurm_sns.policies.dfrs.algorithms import ALGORITHMS, Algorithm
-from slurm_sns.policies.dfrs.fluid_arrays import Clock
-from slurm_sns.policies.dfrs.instant import Decision, Instant
+from slurm_sns.policies.dfrs.fluid_arrays import DecisionMoment
+from slurm_sns.policies.dfrs.instant import Instant, YieldDecision
 from slurm_sns.policies.dfrs.instant_kernel import decide as decide_in_place
 from slurm_sns.policies.dfrs.policy import Dfrs
 from slurm_sns.sim.engine.planned import PlannedSimulation
@@ -25,7 +25,7 @@ from slurm_sns.sim.reproduce.dfrs.runs import DYNMCB8, FIVE_MINUTES, results, tr
 from slurm_sns.sim.reproduce.dfrs.statistics import NEAR, Statistic, Table, jackknife, largest, ratio
 from slurm_sns.sim.reproduce.kept import Piece
 from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import DataTable, Drawing, Page
+from slurm_sns.sim.reproduce.page import DataTable, Page, SavedFigure
 from slurm_sns.sim.traces.fluid_trace import FluidTrace, whole_nodes
 from slurm_sns.sim.traces.trace import Trace, TraceJob
 
@@ -54,13 +54,13 @@ def run(piece: Piece) -> list[list[float]]:
     return [[jobs, len(times), sum(times), max(times)] for jobs, times in sorted(by_jobs.items())]
 
 
-def timing(seen: list[tuple[int, float]]) -> Callable[[Algorithm, Instant], Decision]:
+def timing(seen: list[tuple[int, float]]) -> Callable[[Algorithm, Instant], YieldDecision]:
     """The compiled decision; each adds its number of jobs and the kernel's CPU time in seconds to `seen`."""
 
-    def decide(algorithm: Algorithm, at: Instant) -> Decision:
+    def decide(algorithm: Algorithm, at: Instant) -> YieldDecision:
         decided = compiled.decide(algorithm, at)  # first: the kernel may have to be compiled or loaded
         cluster, jobs = compiled.arrays_of(at), np.arange(len(at.jobs))
-        clock = Clock(float(at.now_s), at.is_run, float(at.period_s), float(at.next_run_s))
+        clock = DecisionMoment(float(at.now_s), at.is_run, float(at.period_s), float(at.next_run_s))
         began = time.thread_time()
         decide_in_place(algorithm, cluster, jobs, clock)
         seen.append((len(jobs), time.thread_time() - began))
@@ -118,7 +118,7 @@ def page_of(options: Options, timed: Sequence[Timed]) -> Page:
             ),
         ],
         claims=_claims(table),
-        drawings=[Drawing("times", "Compute time (ms) of an allocation by the number of jobs in the system.")],
+        drawings=[SavedFigure("times", "Compute time (ms) of an allocation by the number of jobs in the system.")],
         numbers=[DataTable("times", HEADER, by_jobs)],
         seeds=len(timed),
     )

@@ -14,7 +14,7 @@ from slurm_sns.sim.reproduce.idcp.runs import results, scale_of
 from slurm_sns.sim.reproduce.idcp.statistics import Table, change, paired, table, value
 from slurm_sns.sim.reproduce.idcp.variants import AVERAGES, READINGS, VARIANTS, named
 from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import DataTable, Drawing, Page
+from slurm_sns.sim.reproduce.page import DataTable, Page, SavedFigure
 
 #: What is changed, in words; the first is the paper's rule.
 CHANGES: Mapping[str, str] = {
@@ -50,7 +50,7 @@ HEADER = ("no.", "change", "averages", *(f"{name}, %" for name in MEASURES), f"{
 OURS = "our question"
 
 
-class Row(NamedTuple):
+class ChangeRow(NamedTuple):
     """A change in a reading: its samples, those without restarts beside it, and those of the paper's rule."""
 
     change: str
@@ -73,7 +73,7 @@ def reproduce(options: Options) -> Page:
 def page_of(options: Options, tables: Mapping[str, Table]) -> Page:
     """Draw the figure and return the page, from the samples of each variant."""
     rows = [
-        Row(each, reading, tables[name], tables[VARIANTS[name].baseline], tables[reading])
+        ChangeRow(each, reading, tables[name], tables[VARIANTS[name].baseline], tables[reading])
         for each in CHANGES
         for reading in READINGS
         for name in (named(each, reading),)
@@ -84,7 +84,7 @@ def page_of(options: Options, tables: Mapping[str, Table]) -> Page:
         made=_made(options),
         claims=[claim for row in rows for claim in _claims(row)],
         drawings=[
-            Drawing(stem, f"Change of the mean completion from no restarts: {name}. Numbers as in the table.")
+            SavedFigure(stem, f"Change of the mean completion from no restarts: {name}. Numbers as in the table.")
             for stem, name in zip(STEMS, MEASURES, strict=True)
         ],
         numbers=[DataTable("variants", HEADER, [_cells(row) for row in rows])],
@@ -113,7 +113,7 @@ def _made(options: Options) -> list[str]:
     ]
 
 
-def _claims(row: Row) -> list[Claim]:
+def _claims(row: ChangeRow) -> list[Claim]:
     told = f"{CHANGES[row.change]}, {AVERAGES[row.reading]}"
     shorter, later = (interval(MEASURES[name](row.of, row.without)) for name in ("all jobs", "high priority"))
     return [
@@ -128,19 +128,19 @@ def _claims(row: Row) -> list[Claim]:
     ]
 
 
-def _cells(row: Row) -> tuple[Any, ...]:
+def _cells(row: ChangeRow) -> tuple[Any, ...]:
     measured = [interval(each(row.of, row.without)) for each in MEASURES.values()]
     added: Interval | str = interval(change("submitted_min")(row.of, row.paper)) if row.change else ""
     amounts = [interval(each(row.of, row.without)) for each in AMOUNTS.values()]
     return (_number(row), CHANGES[row.change], row.reading, *measured, added, *amounts)
 
 
-def _number(row: Row) -> int:
+def _number(row: ChangeRow) -> int:
     """The change's number in the table and on the axis, from 1."""
     return 1 + list(CHANGES).index(row.change)
 
 
-def _draw(options: Options, rows: Sequence[Row]) -> None:
+def _draw(options: Options, rows: Sequence[ChangeRow]) -> None:
     """A figure for each measure: a bar for each change and reading."""
     for stem, each in zip(STEMS, MEASURES.values(), strict=True):
         groups = {

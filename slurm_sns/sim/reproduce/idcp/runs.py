@@ -24,7 +24,7 @@ from slurm_sns.sim.reproduce.idcp.variants import VARIANTS
 from slurm_sns.sim.reproduce.options import Options
 from slurm_sns.sim.reproduce.shared_runs import shared_results
 from slurm_sns.sim.results.pool_results import period_metrics
-from slurm_sns.sim.traces.pool_trace import Flags, Integers, PoolTrace, Site
+from slurm_sns.sim.traces.pool_trace import Flags, Integers, PoolTrace, TraceSite
 from slurm_sns.sim.workloads.idcp import Fortnight, burst_fortnight
 from slurm_sns.sim.workloads.idcp_parameters import IdcpParameters
 from slurm_sns.sim.workloads.idcp_streams import LOW
@@ -100,7 +100,7 @@ def run(piece: Piece) -> Found:
     }
 
 
-def halved(site: Site) -> Site:
+def halved(site: TraceSite) -> TraceSite:
     """The site with the first half of each pool's nodes, at least one."""
     counts = np.bincount(site.pool_of)
     order = np.argsort(site.pool_of, kind="stable")
@@ -108,7 +108,7 @@ def halved(site: Site) -> Site:
     rank[order] = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
     kept = np.flatnonzero(rank < np.maximum(counts // 2, 1)[site.pool_of])
     names = tuple(site.nodes.names[node] for node in kept)
-    return Site(NodeArrays(names, site.nodes.capacity[:, kept]), site.pools, site.pool_of[kept])
+    return TraceSite(NodeArrays(names, site.nodes.capacity[:, kept]), site.pools, site.pool_of[kept])
 
 
 @lru_cache(maxsize=1)

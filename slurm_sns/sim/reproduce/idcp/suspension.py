@@ -24,7 +24,7 @@ from slurm_sns.sim.reproduce.idcp.printed import (
     TYPICAL_UTILISATION_PCT,
 )
 from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import DataTable, Drawing, Page
+from slurm_sns.sim.reproduce.page import DataTable, Page, SavedFigure
 from slurm_sns.sim.reproduce.shared_runs import shared_results
 from slurm_sns.sim.workloads.idcp import idcp
 
@@ -58,9 +58,11 @@ def reproduce(options: Options) -> Page:
         made=_made(options.seeds, scale, days),
         claims=[],
         drawings=[
-            Drawing("figure-2", "Figure 2: total suspension times of suspended jobs in ten weeks, mean of the seeds."),
-            Drawing("figure-3-utilisation", f"Figure 3: utilisation in {POINT_HOURS} hours each, two seeds."),
-            Drawing("figure-3-suspended", f"Figure 3: suspended jobs in {POINT_HOURS} hours each, two seeds."),
+            SavedFigure(
+                "figure-2", "Figure 2: total suspension times of suspended jobs in ten weeks, mean of the seeds."
+            ),
+            SavedFigure("figure-3-utilisation", f"Figure 3: utilisation in {POINT_HOURS} hours each, two seeds."),
+            SavedFigure("figure-3-suspended", f"Figure 3: suspended jobs in {POINT_HOURS} hours each, two seeds."),
         ],
         numbers=[DataTable("figure-2", ("at_most_s", "percent of suspended jobs [95 %]"), _cdf_rows(found))],
         shown=DataTable("inputs", HEADER, rows(found)),

@@ -29,7 +29,7 @@ from slurm_sns.sim.reproduce.idcp.variants import AVERAGES, READINGS, named, wit
 TABLE_1, TABLE_2, SECTION, OURS = "table 1", "table 2", "sec. 4.1", "our target"
 
 
-class Stated(NamedTuple):
+class RangeStatement(NamedTuple):
     """A statement and the quantity that should lie in the range, from the samples with restarts and without."""
 
     where: str
@@ -39,21 +39,21 @@ class Stated(NamedTuple):
     expected: Range
 
 
-def _changed(where: str, text: str, measure: str, column: str, expected: Range) -> Stated:
-    return Stated(where, text, f"{measure}, change in %", change(column), expected)
+def _changed(where: str, text: str, measure: str, column: str, expected: Range) -> RangeStatement:
+    return RangeStatement(where, text, f"{measure}, change in %", change(column), expected)
 
 
 _BELOW_0 = Range(high=0)
 #: On the whole site.
 FULL = (
-    Stated(
+    RangeStatement(
         TABLE_1,
         "99.2 % of the suspended jobs complete in the period, without restarts 97.3 %",
         "% completed, difference in points",
         difference("completed_pct"),
         near(WITH.completed_pct - WITHOUT.completed_pct),
     ),
-    Stated(
+    RangeStatement(
         TABLE_1,
         "jobs are suspended for 44.9 min on average, without restarts for 1432.6 min",
         "mean suspend time with restarts, min",
@@ -95,7 +95,7 @@ FULL = (
         "completion_min",
         near_pct(change_pct(WITH.completion_min, WITHOUT.completion_min)),
     ),
-    Stated(
+    RangeStatement(
         TABLE_2,
         "utilisation is 43.4 %, without restarts 42.3 %",
         "utilisation, difference in points",
@@ -116,7 +116,7 @@ FULL = (
         "suspended_completion_min",
         Range(high=-OWN_SUSPENDED_PCT),
     ),
-    Stated(
+    RangeStatement(
         OURS,
         "it falls by at least half for the jobs that are suspended without restarts, pair by pair",
         "their mean completion, change in %",
@@ -157,7 +157,7 @@ HALF = (
 )
 #: Half of the machines over the whole site, both without restarts.
 HALVED = (
-    Stated(
+    RangeStatement(
         SECTION,
         "half the machines without restarts: utilisation is 80.5 % instead of 42.3 %",
         "utilisation, difference in points",
@@ -192,6 +192,6 @@ def claims(tables: Mapping[str, Table]) -> list[Claim]:
     return [*found, *(_claim(stated, tables[without("half")], tables[without()]) for stated in HALVED)]
 
 
-def _claim(stated: Stated, one: Table, other: Table, reading: str = "") -> Claim:
+def _claim(stated: RangeStatement, one: Table, other: Table, reading: str = "") -> Claim:
     measure = f"{reading}: {stated.measure}" if reading else stated.measure
     return Claim(stated.where, stated.text, measure, interval(stated.found(one, other)), *stated.expected)

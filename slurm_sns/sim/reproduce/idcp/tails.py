@@ -17,7 +17,7 @@ from slurm_sns.sim.reproduce.idcp.statistics import MINUTE_S, TAILS, Table, chan
 from slurm_sns.sim.reproduce.idcp.tails_claims import claims
 from slurm_sns.sim.reproduce.idcp.variants import AVERAGES, READINGS, without
 from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import DataTable, Drawing, Page
+from slurm_sns.sim.reproduce.page import DataTable, Page, SavedFigure
 
 NAMES = {without(): "without restarts", **{reading: f"restarts, {AVERAGES[reading]}" for reading in READINGS}}
 PANELS = {"fig. 6: all jobs": "all", "fig. 7: suspended jobs": "suspended"}
@@ -50,7 +50,7 @@ def reproduce(options: Options) -> Page:
         made=_made(options),
         claims=claims(tables),
         drawings=[
-            Drawing(
+            SavedFigure(
                 "figures-6-7", "Figures 6 and 7: completion times of the longest 5 %; means of the seeds' quantiles."
             )
         ],

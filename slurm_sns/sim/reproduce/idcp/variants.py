@@ -20,7 +20,7 @@ from slurm_sns.policies.rescheduling.parameters import (
 from slurm_sns.sim.workloads.idcp_parameters import DEFAULTS, IdcpParameters
 
 
-class Variant(NamedTuple):
+class PoolVariant(NamedTuple):
     """`baseline` names the variant without restarts on the same machines; `halved`: on half of the machines."""
 
     parameters: ReschedulingParameters
@@ -76,7 +76,7 @@ def without(change: str = "") -> str:
     return f"off-{change}" if change else "off"
 
 
-def _variants() -> dict[str, Variant]:
+def _variants() -> dict[str, PoolVariant]:
     found = {}
     for change, changed, halved, workload in (
         ("", _PAPER, False, DEFAULTS),
@@ -85,13 +85,13 @@ def _variants() -> dict[str, Variant]:
         *((change, changed, False, DEFAULTS) for change, changed in _OTHER_SITES.items()),
     ):
         baseline = without(change)
-        found[baseline] = Variant(replace(changed, restart=OFF), baseline, halved, workload)
+        found[baseline] = PoolVariant(replace(changed, restart=OFF), baseline, halved, workload)
         for reading, averages in READINGS.items():
-            found[named(change, reading)] = Variant(replace(changed, averages=averages), baseline, halved, workload)
+            found[named(change, reading)] = PoolVariant(replace(changed, averages=averages), baseline, halved, workload)
     for change, changed in _OTHER_RESTARTS.items():
         for reading, averages in READINGS.items():
-            found[named(change, reading)] = Variant(replace(changed, averages=averages), without())
+            found[named(change, reading)] = PoolVariant(replace(changed, averages=averages), without())
     return found
 
 
-VARIANTS: Mapping[str, Variant] = _variants()
+VARIANTS: Mapping[str, PoolVariant] = _variants()

@@ -32,10 +32,10 @@ from slurm_sns.sim.reproduce.netbatch.readings import (
     printed_share,
 )
 from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import DataTable, Drawing, Page
+from slurm_sns.sim.reproduce.page import DataTable, Page, SavedFigure
 from slurm_sns.sim.reproduce.runs import FIRST_FIT, records_of
 from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
-from slurm_sns.sim.workloads.netbatch import Part, generate
+from slurm_sns.sim.workloads.netbatch import SubmittedJobs, generate
 from slurm_sns.sim.workloads.netbatch_pools import DAYS, POOLS
 
 BUCKET = 1000
@@ -97,7 +97,7 @@ def matches(sizes: Sizes, members: Sequence[str], machines: NodeArrays = EMPTY) 
     """How many jobs of each bucket each member matches on the empty machines, shape (buckets, members)."""
     count = len(sizes[0])
     ones = np.ones(count)
-    records = records_of([Part(np.zeros(count), ones, *sizes, ones)], machines, 1.0)
+    records = records_of([SubmittedJobs(np.zeros(count), ones, *sizes, ones)], machines, 1.0)
     # Jobs that no machine can hold are not in the records.
     ends = np.searchsorted(records.identity, np.arange(BUCKET, count + 1, BUCKET))
     parameters = MatchingParameters(portfolio=tuple(members), queue_depth=BUCKET, reservations=0)
@@ -157,8 +157,8 @@ def reproduce(options: Options) -> Page:
             _unlike_the_load(shares[FIGURE_11]["B"]),
         ],
         drawings=[
-            Drawing("figure-7", "Figure 7: percentage of buckets won, four heuristics."),
-            Drawing("figure-11", "Figure 11: percentage of buckets won, with Mix-Fit."),
+            SavedFigure("figure-7", "Figure 7: percentage of buckets won, four heuristics."),
+            SavedFigure("figure-11", "Figure 11: percentage of buckets won, with Mix-Fit."),
         ],
         numbers=[*numbers, _side_by_side(shares), _everybody(shares)],
         remarks=[

@@ -18,10 +18,10 @@ from slurm_sns.sim.reproduce import figures
 from slurm_sns.sim.reproduce.claims import Claim, exactly
 from slurm_sns.sim.reproduce.figures import Block
 from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import DataTable, Drawing, Page
+from slurm_sns.sim.reproduce.page import DataTable, Page, SavedFigure
 from slurm_sns.sim.reproduce.runs import INTERVAL_S, records_of
 from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
-from slurm_sns.sim.workloads.netbatch import Part
+from slurm_sns.sim.workloads.netbatch import SubmittedJobs
 
 BLOCK_GB = 4
 CORES, MEMORY_GB = 4, 32
@@ -84,7 +84,7 @@ def reproduce(options: Options) -> Page:
         ],
         claims=claims,
         drawings=[
-            Drawing(stem, f"{stem.replace('-', ' ').capitalize()}: blocks of 4 GB over cores.") for stem in stems
+            SavedFigure(stem, f"{stem.replace('-', ' ').capitalize()}: blocks of 4 GB over cores.") for stem in stems
         ],
         numbers=[DataTable("placements", ("figure", "heuristic", "machine", "cores", "mem_gb"), rows)],
     )
@@ -99,7 +99,7 @@ def _placed(heuristic: str, queue: Sequence[Size]) -> dict[str, list[Size]]:
     node_arrays = _node_arrays("AB")
     zeros, ones = np.zeros(len(queue)), np.ones(len(queue))
     cores, memory_gb = np.array(queue, dtype=np.float64).T
-    records = records_of([Part(zeros, ones, cores, memory_gb, ones)], node_arrays, 1.0)
+    records = records_of([SubmittedJobs(zeros, ones, cores, memory_gb, ones)], node_arrays, 1.0)
     done = replay(node_arrays, records, MatchingParameters(portfolio=(heuristic,)), interval_s=INTERVAL_S)
     placed: dict[str, list[Size]] = {name: [] for name in node_arrays.names}
     for size, start_s, node in zip(queue, done.start_s.tolist(), done.place.tolist(), strict=True):

@@ -12,7 +12,7 @@ from slurm_sns.sim.reproduce.claims import Interval, interval, percent_more
 from slurm_sns.sim.reproduce.netbatch.load_claims import claims_of
 from slurm_sns.sim.reproduce.netbatch.readings import PERCENT, TOLD
 from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import DataTable, Drawing, Page
+from slurm_sns.sim.reproduce.page import DataTable, Page, SavedFigure
 from slurm_sns.sim.reproduce.rows import ROWS, run_with_rows
 from slurm_sns.sim.reproduce.runs import HIGHEST_LOAD, MAX_JOBS, MAX_JOBS_7, Sweep
 from slurm_sns.sim.workloads.netbatch_pools import WAITS_S
@@ -182,10 +182,10 @@ def panel(results: Results, pool: str, metric: str) -> dict[str, list[tuple[floa
     }
 
 
-def drawings(about: str = "") -> list[Drawing]:
+def drawings(about: str = "") -> list[SavedFigure]:
     """The figures, as a page shows them."""
     return [
-        Drawing(stem, f"Figure {stem[-2:]}: {label} against load{about}; bars are 95 % intervals over the seeds.")
+        SavedFigure(stem, f"Figure {stem[-2:]}: {label} against load{about}; bars are 95 % intervals over the seeds.")
         for stem, (_, label) in FIGURES.items()
     ]
 

@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slurm_sns.policies.matching.parameters import PAPER_PORTFOLIO, MatchingParameters
-from slurm_sns.sim.engine.lookahead import Arrivals, Counting, Lookahead
+from slurm_sns.sim.engine.lookahead import ArrivalSource, Lookahead, MatchComparison
 from slurm_sns.sim.replay.lookahead_replay import replay_ahead
 from slurm_sns.sim.replay.trace_replay import replay
 from slurm_sns.sim.reproduce import figures
 from slurm_sns.sim.reproduce.claims import Claim, Interval, interval, percent_more
 from slurm_sns.sim.reproduce.netbatch.readings import BETTER, MARKEDLY_BETTER, PERCENT, TOLD
 from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import DataTable, Drawing, Page
+from slurm_sns.sim.reproduce.page import DataTable, Page, SavedFigure
 from slurm_sns.sim.reproduce.runs import HIGHEST_LOAD, INTERVAL_S, MAX_JOBS, TOLD_DEFAULT_CYCLE, records_of
 from slurm_sns.sim.workloads.netbatch import generate
 from slurm_sns.sim.workloads.netbatch_pools import POOLS
@@ -31,9 +31,9 @@ WAYS_TO_CHOOSE: Mapping[str, Lookahead | None] = {
     MAX_JOBS: None,
     **{
         f"{arrivals.name.lower()} {window_s} s, {counting.name.lower()}": Lookahead(arrivals, counting, window_s)
-        for arrivals in Arrivals
+        for arrivals in ArrivalSource
         for window_s in (SHORT_S, LONG_S)
-        for counting in Counting
+        for counting in MatchComparison
     },
 }
 BETAS, QUICK_BETAS = (0.68, HIGHEST_LOAD), (HIGHEST_LOAD,)
@@ -81,7 +81,7 @@ def reproduce(options: Options) -> Page:
     bars = {
         way: {f"pool {name}": _above(waits[name, HIGHEST_LOAD], way) for name in POOLS}
         for way in WAYS_TO_CHOOSE
-        if way.endswith(Counting.SUM.name.lower())
+        if way.endswith(MatchComparison.SUM.name.lower())
     }
     figures.bars(options.out, "lookahead", bars, ("", "mean wait above Max-Jobs' (%)"))
     return Page(
@@ -98,7 +98,7 @@ def reproduce(options: Options) -> Page:
             )
         ],
         claims=_claims(waits),
-        drawings=[Drawing("lookahead", f"Mean wait with lookahead (sum) above Max-Jobs', beta {HIGHEST_LOAD:g}.")],
+        drawings=[SavedFigure("lookahead", f"Mean wait with lookahead (sum) above Max-Jobs', beta {HIGHEST_LOAD:g}.")],
         numbers=[_beside(waits)],
         remarks=[
             f"{TOLD} {PERCENT}",
@@ -133,12 +133,12 @@ def _claims(waits: Waits) -> list[Claim]:
     for name in POOLS:
         for arrivals, reading, where, text in (
             (
-                Arrivals.KNOWN,
+                ArrivalSource.KNOWN,
                 BETTER,
                 "sec. 5",
                 '"packing jobs very densely leads to reduced performance in a successive scheduling round"',
             ),
-            (Arrivals.RECENT, MARKEDLY_BETTER, "sec. 6", 'looking further "may yield significant improvements"'),
+            (ArrivalSource.RECENT, MARKEDLY_BETTER, "sec. 6", 'looking further "may yield significant improvements"'),
         ):
             for way, look in WAYS_TO_CHOOSE.items():
                 if look is not None and (look.arrivals, look.window_s) == (arrivals, SHORT_S):

@@ -21,7 +21,7 @@ WHOLE = 100.0
 
 
 @dataclass(frozen=True)
-class Reading:
+class WordBounds:
     """A word and the bounds of the difference that it stands for; `unit` is "%" or "points".
 
     `of_difference` is false for a word on one policy alone.
@@ -44,33 +44,33 @@ class Reading:
         return kind(where, f"{quotation} ({self})", measure, found, self.low, self.high)
 
 
-def printed(change: float) -> Reading:
+def printed(change: float) -> WordBounds:
     """A change in percent that the paper prints of its own run."""
-    return Reading(f"{change:g} %", change - NEAR_PRINTED, change + NEAR_PRINTED)
+    return WordBounds(f"{change:g} %", change - NEAR_PRINTED, change + NEAR_PRINTED)
 
 
-def printed_share(share: float, unit: str = "%") -> Reading:
+def printed_share(share: float, unit: str = "%") -> WordBounds:
     """A share that the paper prints of its own run."""
-    return Reading(f"{share:g} {unit}", share - NEAR_PRINTED, share + NEAR_PRINTED, unit, of_difference=False)
+    return WordBounds(f"{share:g} {unit}", share - NEAR_PRINTED, share + NEAR_PRINTED, unit, of_difference=False)
 
 
 #: Of waits: by how many percent the one is above the other. Less is better.
-THE_SAME = Reading("the same", -SAME, SAME)
-BETTER = Reading("better", -WHOLE, 0)
-SLIGHTLY_BETTER = Reading("slightly better", -SLIGHT, 0)
-MARKEDLY_BETTER = Reading("markedly better", -WHOLE, -SLIGHT)
-BEST_OR_THE_SAME = Reading("best, or the same as the best", -WHOLE, SAME)
-WORSE = Reading("worse", 0, inf)
-SLIGHTLY_WORSE = Reading("slightly worse", 0, SLIGHT)
-POOR = Reading("poor", SAME, inf)
+THE_SAME = WordBounds("the same", -SAME, SAME)
+BETTER = WordBounds("better", -WHOLE, 0)
+SLIGHTLY_BETTER = WordBounds("slightly better", -SLIGHT, 0)
+MARKEDLY_BETTER = WordBounds("markedly better", -WHOLE, -SLIGHT)
+BEST_OR_THE_SAME = WordBounds("best, or the same as the best", -WHOLE, SAME)
+WORSE = WordBounds("worse", 0, inf)
+SLIGHTLY_WORSE = WordBounds("slightly worse", 0, SLIGHT)
+POOR = WordBounds("poor", SAME, inf)
 
 #: Of shares of wins: by how many points the one is above the other. More is better.
-LITTLE_DIFFERENCE = Reading("little difference", -SAME, SAME, "points")
-WINS_MORE = Reading("more", 0, WHOLE, "points")
-WINS_SLIGHTLY_MORE = Reading("slightly more", 0, SLIGHT, "points")
-WINS_LESS = Reading("less", -WHOLE, 0, "points")
-WINS_SLIGHTLY_LESS = Reading("slightly less", -SLIGHT, 0, "points")
-WINS_MARKEDLY_MORE = Reading("markedly more", SLIGHT, WHOLE, "points")
+LITTLE_DIFFERENCE = WordBounds("little difference", -SAME, SAME, "points")
+WINS_MORE = WordBounds("more", 0, WHOLE, "points")
+WINS_SLIGHTLY_MORE = WordBounds("slightly more", 0, SLIGHT, "points")
+WINS_LESS = WordBounds("less", -WHOLE, 0, "points")
+WINS_SLIGHTLY_LESS = WordBounds("slightly less", -SLIGHT, 0, "points")
+WINS_MARKEDLY_MORE = WordBounds("markedly more", SLIGHT, WHOLE, "points")
 
 #: The sentence of a page that says how words are read.
 TOLD = (

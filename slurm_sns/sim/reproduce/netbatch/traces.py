@@ -29,7 +29,7 @@ from slurm_sns.sim.reproduce.claims import Claim, Interval
 from slurm_sns.sim.reproduce.netbatch.load_claims import MIX
 from slurm_sns.sim.reproduce.netbatch.readings import BEST_OR_THE_SAME, BETTER, POOR, TOLD
 from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import DataTable, Drawing, Page
+from slurm_sns.sim.reproduce.page import DataTable, Page, SavedFigure
 from slurm_sns.sim.reproduce.resampling import DRAWS, percent_above
 from slurm_sns.sim.reproduce.runs import FIRST_FIT, INTERVAL_S, MAX_JOBS, POLICIES, TOLD_DEFAULT_CYCLE
 from slurm_sns.sim.reproduce.shared_data import shared_file
@@ -189,7 +189,7 @@ def reproduce(options: Options) -> Page:
             )
         ],
         claims=[claim for key, weeks in found.items() for claim in _claims(f"{key[0]}, load {key[1]} %", weeks)],
-        drawings=[Drawing("waits", f"Mean wait against Mix-Fit's at a load of {highest} %, 95 % intervals.")],
+        drawings=[SavedFigure("waits", f"Mean wait against Mix-Fit's at a load of {highest} %, 95 % intervals.")],
         numbers=[_waits(found), _widths(found, loads)],
         remarks=[TOLD, REMARK],
         shown=_beside_each_other(found),

@@ -19,7 +19,7 @@ from slurm_sns.sim.reproduce.netbatch.load import HEURISTICS, Results, finished
 from slurm_sns.sim.reproduce.netbatch.load_claims import BEST_MEMORY, MIX, WORSE_CORES
 from slurm_sns.sim.reproduce.netbatch.readings import TOLD, WINS_MARKEDLY_MORE, WINS_MORE, printed_share
 from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import DataTable, Drawing, Page
+from slurm_sns.sim.reproduce.page import DataTable, Page, SavedFigure
 from slurm_sns.sim.reproduce.rows import run_with_rows
 from slurm_sns.sim.reproduce.runs import HIGHEST_LOAD, MAX_JOBS, Sweep
 from slurm_sns.sim.reproduce.shared_runs import shared_results
@@ -96,7 +96,9 @@ def page_of(options: Options, of_sweeps: Sequence[Results], of_buckets: Shares) 
         ],
         claims=[claim for _, claim in claims],
         groups=[group for group, _ in claims],
-        drawings=[Drawing("figure-16", "Figure 16: percentage of cycles in which a heuristic reaches the maximum.")],
+        drawings=[
+            SavedFigure("figure-16", "Figure 16: percentage of cycles in which a heuristic reaches the maximum.")
+        ],
         numbers=[DataTable("figure-16", ("betas", "pool", "heuristic", "percent", "low", "high", "seeds"), rows)],
         remarks=[
             (

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from slurm_sns.sim.reproduce import figures
 from slurm_sns.sim.reproduce.claims import Input, exactly, interval
 from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import DataTable, Drawing, Page
+from slurm_sns.sim.reproduce.page import DataTable, Page, SavedFigure
 from slurm_sns.sim.workloads.netbatch import generate
 from slurm_sns.sim.workloads.netbatch_pools import DAYS, POOLS
 
@@ -80,10 +80,10 @@ def reproduce(options: Options) -> Page:
         ],
         claims=[*_sizes(seen), *_bursts(seen)],
         drawings=[
-            Drawing("figure-1", "Figure 1: cores that jobs ask for."),
-            Drawing("figure-2", "Figure 2: memory that jobs ask for."),
-            Drawing("figure-5", f"Figure 5: mean cores in buckets of {BUCKET} jobs, one seed."),
-            Drawing("figure-6", f"Figure 6: mean memory in buckets of {BUCKET} jobs, one seed."),
+            SavedFigure("figure-1", "Figure 1: cores that jobs ask for."),
+            SavedFigure("figure-2", "Figure 2: memory that jobs ask for."),
+            SavedFigure("figure-5", f"Figure 5: mean cores in buckets of {BUCKET} jobs, one seed."),
+            SavedFigure("figure-6", f"Figure 6: mean memory in buckets of {BUCKET} jobs, one seed."),
         ],
         numbers=[numbers],
         seeds=options.seeds,

@@ -15,12 +15,12 @@ from slurm_sns.model import Seconds
 from slurm_sns.sim.engine.disciplines import PROTOTYPE, TEXT
 from slurm_sns.sim.engine.sns_policies import CE, CONTENTION, SNS
 from slurm_sns.sim.progress.contention import Occupant, SharedNode, bandwidth_used
-from slurm_sns.sim.progress.progress import Placement
+from slurm_sns.sim.progress.progress import PlacedRun
 from slurm_sns.sim.reproduce import figures
 from slurm_sns.sim.reproduce.claims import Judged, interval
 from slurm_sns.sim.reproduce.draws import DRAW_RULE, PrintedNumber, Statement
 from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import DataTable, Drawing, Page
+from slurm_sns.sim.reproduce.page import DataTable, Page, SavedFigure
 from slurm_sns.sim.reproduce.sns.runs import NODE, PAPER_NODES, place, shipped_programs
 from slurm_sns.sim.traces.programs_csv import ProgramJob
 from slurm_sns.sim.workloads.sequences import jobs_of, population, sequence
@@ -69,7 +69,7 @@ def windowed(found: Mapping[str, Any], window: str) -> NDArray[np.float64]:
     return gbps[:, : max(1, min(EPISODES, round(until_s / EPISODE_S)))]
 
 
-def episodes(placements: Sequence[Placement], jobs: Sequence[ProgramJob]) -> NDArray[np.float64]:
+def episodes(placements: Sequence[PlacedRun], jobs: Sequence[ProgramJob]) -> NDArray[np.float64]:
     """Shape (nodes, episodes): the mean GB/s of each node in each of the first episodes."""
     programs = shipped_programs()
     moved = np.zeros((PAPER_NODES, EPISODES))
@@ -83,7 +83,7 @@ def episodes(placements: Sequence[Placement], jobs: Sequence[ProgramJob]) -> NDA
     return moved / EPISODE_S
 
 
-def _occupant(placed: Placement, jobs: Sequence[ProgramJob], programs: Any) -> Occupant:
+def _occupant(placed: PlacedRun, jobs: Sequence[ProgramJob], programs: Any) -> Occupant:
     job, alternative = jobs[placed.job.id], placed.alternative
     run_of = programs[job.program].at(job.processes)[alternative.scale]
     return Occupant(run_of, alternative.demand.cores, NODE.ways if alternative.exclusive else alternative.demand.ways)
@@ -145,8 +145,8 @@ def reproduce(options: Options) -> Page:
         claims=[claim for _, claim in claims],
         groups=[group for group, _ in claims],
         drawings=[
-            Drawing("figure-17", "Figure 17: GB/s by node and episode, the first sequence."),
-            Drawing("figure-18", "Figure 18: how often a node uses so much, the first sequence."),
+            SavedFigure("figure-17", "Figure 17: GB/s by node and episode, the first sequence."),
+            SavedFigure("figure-18", "Figure 18: how often a node uses so much, the first sequence."),
         ],
         shown=DataTable("windows", _HEADER, rows),
         numbers=[DataTable("balance", ("queue", "window", "policy", "seed", "deviation_over_peak"), numbers)],

@@ -20,11 +20,11 @@ from slurm_sns.policies.placement.heuristic_names import IDLEST
 from slurm_sns.policies.sns.parameters import REPRODUCTION
 from slurm_sns.sim.engine.sns_policies import CE, COMBINED, CONTENTION, CS, SNS
 from slurm_sns.sim.profiling.sampled_profiles import as_profiled
-from slurm_sns.sim.progress.progress import Placement
+from slurm_sns.sim.progress.progress import PlacedRun
 from slurm_sns.sim.reproduce import figures
 from slurm_sns.sim.reproduce.claims import Claim, interval
 from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import DataTable, Drawing, Page
+from slurm_sns.sim.reproduce.page import DataTable, Page, SavedFigure
 from slurm_sns.sim.reproduce.sns.runs import NODE, PAPER_NODES, Runs, geometric_mean, place, shipped_programs
 from slurm_sns.sim.reproduce.sns.statistics import ALPHA, ROUNDING
 from slurm_sns.sim.workloads.sequences import jobs_of, population, sequence
@@ -36,7 +36,7 @@ FEWEST_SEEDS = 200
 
 
 @dataclass(frozen=True)
-class Variant:
+class PolicyVariant:
     """A policy and how it plans.
 
     `is_profiled`: by profiles with a profiler's errors. `bandwidth`: with this fraction of the nodes' bandwidth.
@@ -51,7 +51,7 @@ class Variant:
     reservations: int | None = None
     portfolio: tuple[str, ...] | None = None
 
-    def placements(self, jobs: Sequence[Any], seed: int) -> tuple[Placement, ...]:
+    def placements(self, jobs: Sequence[Any], seed: int) -> tuple[PlacedRun, ...]:
         """The placements of the jobs of one sequence."""
         true = shipped_programs()
         return place(
@@ -67,28 +67,28 @@ class Variant:
         )
 
 
-def _withholding(*, is_profiled: bool) -> Variant:
+def _withholding(*, is_profiled: bool) -> PolicyVariant:
     """SNS that withholds capacity as combined does by default: with this one member combined is SNS."""
-    return Variant(COMBINED, is_profiled, reservations=1, portfolio=(IDLEST,))
+    return PolicyVariant(COMBINED, is_profiled, reservations=1, portfolio=(IDLEST,))
 
 
 SNS_1, COMBINED_1 = "sns, withholding", "combined, withholding"
 TRUE = ", true profiles"
-VARIANTS: Mapping[str, Variant] = {
-    "ce": Variant(CE),
-    "cs": Variant(CS),
-    "sns" + TRUE: Variant(SNS, is_profiled=False),
-    "combined" + TRUE: Variant(COMBINED, is_profiled=False, reservations=0),
+VARIANTS: Mapping[str, PolicyVariant] = {
+    "ce": PolicyVariant(CE),
+    "cs": PolicyVariant(CS),
+    "sns" + TRUE: PolicyVariant(SNS, is_profiled=False),
+    "combined" + TRUE: PolicyVariant(COMBINED, is_profiled=False, reservations=0),
     SNS_1 + TRUE: _withholding(is_profiled=False),
-    COMBINED_1 + TRUE: Variant(COMBINED, is_profiled=False, reservations=1),
-    "sns": Variant(SNS),
-    "combined": Variant(COMBINED, reservations=0),
+    COMBINED_1 + TRUE: PolicyVariant(COMBINED, is_profiled=False, reservations=1),
+    "sns": PolicyVariant(SNS),
+    "combined": PolicyVariant(COMBINED, reservations=0),
     SNS_1: _withholding(is_profiled=True),
-    COMBINED_1: Variant(COMBINED, reservations=1),
-    "sns, headroom": Variant(SNS, bandwidth=HEADROOM),
-    "sns, margin": Variant(SNS, alpha=MARGIN_ALPHA),
-    "sns, both": Variant(SNS, bandwidth=HEADROOM, alpha=MARGIN_ALPHA),
-    "combined, both": Variant(COMBINED, bandwidth=HEADROOM, alpha=MARGIN_ALPHA, reservations=0),
+    COMBINED_1: PolicyVariant(COMBINED, reservations=1),
+    "sns, headroom": PolicyVariant(SNS, bandwidth=HEADROOM),
+    "sns, margin": PolicyVariant(SNS, alpha=MARGIN_ALPHA),
+    "sns, both": PolicyVariant(SNS, bandwidth=HEADROOM, alpha=MARGIN_ALPHA),
+    "combined, both": PolicyVariant(COMBINED, bandwidth=HEADROOM, alpha=MARGIN_ALPHA, reservations=0),
 }
 #: What is compared: policies that both withhold capacity, or both do not.
 PAIRS = (
@@ -127,7 +127,7 @@ def run(piece: tuple[str, int]) -> dict[str, dict[str, float]]:
     return {name: measures(placements, ce) for name, placements in placed.items()}
 
 
-def measures(placements: Sequence[Placement], ce: Runs) -> dict[str, float]:
+def measures(placements: Sequence[PlacedRun], ce: Runs) -> dict[str, float]:
     """The measures of one sequence, relative to its runs under CE."""
     runs = Runs.of(placements)
     ratio = runs.run_s / ce.run_s
@@ -143,7 +143,7 @@ def measures(placements: Sequence[Placement], ce: Runs) -> dict[str, float]:
     }
 
 
-def idle_share(placements: Sequence[Placement]) -> float:
+def idle_share(placements: Sequence[PlacedRun]) -> float:
     """The share of all cores that are idle, on average over the time in which a job waits: fragmentation."""
     last_start_s = max(each.start_s for each in placements)
     if last_start_s == 0:
@@ -195,7 +195,7 @@ def reproduce(options: Options) -> Page:
         title="Beyond the paper: the combined policy, and fewer broken alphas",
         made=[made],
         claims=_claims(found),
-        drawings=[Drawing("beyond", "Throughput, and the share of jobs that break their alpha.")],
+        drawings=[SavedFigure("beyond", "Throughput, and the share of jobs that break their alpha.")],
         shown=DataTable("variants", ("variant", *MEASURES.values()), rows),
         numbers=[DataTable("variants", ("variant", "measure", "mean", "low", "high"), numbers)],
         remarks=[WHY],

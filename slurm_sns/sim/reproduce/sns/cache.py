@@ -11,7 +11,7 @@ from slurm_sns.sim.progress.bandwidth_saturation import ONE_CORE_GBPS, Traffic, 
 from slurm_sns.sim.reproduce import figures
 from slurm_sns.sim.reproduce.claims import Input, exactly
 from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import DataTable, Drawing, Page
+from slurm_sns.sim.reproduce.page import DataTable, Page, SavedFigure
 from slurm_sns.sim.reproduce.sns.runs import NODE, shipped_programs
 
 PROCESSES, KEPT = 16, 0.9
@@ -54,8 +54,10 @@ def reproduce(options: Options) -> Page:
         made=[made],
         claims=_claims(runs, programs["mg"].at(PROCESSES)[2]),
         drawings=[
-            Drawing("figure-3", "Figure 3: STREAM's bandwidth by cores, and the contention model's law through it."),
-            Drawing("figure-6", "Figure 6: performance by ways."),
+            SavedFigure(
+                "figure-3", "Figure 3: STREAM's bandwidth by cores, and the contention model's law through it."
+            ),
+            SavedFigure("figure-6", "Figure 6: performance by ways."),
         ],
         shown=table,
         numbers=[table],

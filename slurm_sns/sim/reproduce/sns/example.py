@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from slurm_sns.sim.engine.sns_policies import CE, CONTENTION, MODELS, SNS
-from slurm_sns.sim.progress.progress import Placement
+from slurm_sns.sim.progress.progress import PlacedRun
 from slurm_sns.sim.reproduce.claims import Input, exactly
 from slurm_sns.sim.reproduce.options import Options
 from slurm_sns.sim.reproduce.page import DataTable, Page
@@ -57,7 +57,7 @@ def reproduce(options: Options) -> Page:
 _HEADER = ("model", "job", "CE s", "SNS s", "printed SNS s", "scale", "nodes", "cores", "ways", "GB/s")
 
 
-def _row(name: str, ce: Placement, sns: Placement) -> tuple[object, ...]:
+def _row(name: str, ce: PlacedRun, sns: PlacedRun) -> tuple[object, ...]:
     alternative = sns.alternative
     nodes = "+".join(f"n{at}" for at in sns.nodes.tolist())
     demand = alternative.demand
@@ -74,7 +74,7 @@ def _row(name: str, ce: Placement, sns: Placement) -> tuple[object, ...]:
     )
 
 
-def _claims(model: str, ce: tuple[Placement, ...], sns: tuple[Placement, ...]) -> list[Input]:
+def _claims(model: str, ce: tuple[PlacedRun, ...], sns: tuple[PlacedRun, ...]) -> list[Input]:
     where = "fig. 1"
     started = sum(each.start_s == 0 for each in sns)
     claims = [

@@ -20,13 +20,13 @@ from slurm_sns.policies.sns.learning import Key
 from slurm_sns.policies.sns.parameters import REPRODUCTION
 from slurm_sns.sim.engine.matching import Simulation
 from slurm_sns.sim.engine.sns_policies import CE, CONTENTION, CS, SNS, policy_of, progress_of
-from slurm_sns.sim.profiling.learning_cluster import Exploring, Laboratory, laboratory_of
+from slurm_sns.sim.profiling.learning_cluster import Laboratory, LearningCluster, laboratory_of
 from slurm_sns.sim.profiling.sampled_profiles import SAMPLED_WAYS
-from slurm_sns.sim.progress.progress import Placement
+from slurm_sns.sim.progress.progress import PlacedRun
 from slurm_sns.sim.reproduce import figures
 from slurm_sns.sim.reproduce.claims import Input, exactly, interval
 from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import DataTable, Drawing, Page
+from slurm_sns.sim.reproduce.page import DataTable, Page, SavedFigure
 from slurm_sns.sim.reproduce.sns.runs import INTERVAL_S, PAPER_NODES, Runs, cluster, place, shipped_programs
 from slurm_sns.sim.reproduce.sns.statistics import ALPHA, ROUNDING
 from slurm_sns.sim.traces.programs_csv import ProgramJob
@@ -74,7 +74,7 @@ class Explored(NamedTuple):
     time_s: float = 0.0
 
 
-class Watched(Exploring):
+class RecordedCluster(LearningCluster):
     """Learning whose exploring runs are noted by job."""
 
     def __init__(self, laboratory: Laboratory, *rest: Any) -> None:
@@ -82,13 +82,13 @@ class Watched(Exploring):
         self._watched = laboratory
         self.explored: dict[int, Explored] = {}
 
-    def start(self, placed: Placement) -> Iterable[Placement]:
+    def start(self, placed: PlacedRun) -> Iterable[PlacedRun]:
         """As in Exploring."""
         if placed.job.id in self._watched.steps:
             self.explored[placed.job.id] = Explored(*self._watched.steps[placed.job.id])
         return super().start(placed)
 
-    def finish(self, placed: Placement) -> Iterable[Placement]:
+    def finish(self, placed: PlacedRun) -> Iterable[PlacedRun]:
         """As in Exploring."""
         changed = super().finish(placed)
         mine = self.explored.get(placed.job.id)
@@ -98,12 +98,14 @@ class Watched(Exploring):
         return changed
 
 
-def learn(jobs: Sequence[ProgramJob], error: float, seed: int) -> tuple[tuple[Placement, ...], Watched, Laboratory]:
+def learn(
+    jobs: Sequence[ProgramJob], error: float, seed: int
+) -> tuple[tuple[PlacedRun, ...], RecordedCluster, Laboratory]:
     """The jobs' placements while profiles are learnt, what explored, and what is known in the end."""
     nodes, programs = cluster(), shipped_programs()
     read = TraceReader(nodes, SNS, programs, REPRODUCTION).of_programs("the stream", jobs)
     laboratory = laboratory_of(nodes, programs, EXPLORATION, spread=error, seed=seed)
-    exploring = Watched(
+    exploring = RecordedCluster(
         laboratory, policy_of(SNS, REPRODUCTION), progress_of(CONTENTION, SNS, nodes, read.model), read.profiled
     )
     simulation = Simulation(
@@ -151,7 +153,7 @@ def measures(runs: Runs, ce: Runs, jobs: Sequence[ProgramJob]) -> dict[str, floa
     }
 
 
-def cost(placements: Sequence[Placement], explored: Mapping[int, Explored], runs: Runs) -> dict[str, float]:
+def cost(placements: Sequence[PlacedRun], explored: Mapping[int, Explored], runs: Runs) -> dict[str, float]:
     """What exploring took: its runs, the jobs submitted until all was known, and the share of the node-seconds."""
     exploring = [each for each in placements if each.job.id in explored]
     rounds = [group for of_key in rounds_of(placements, explored).values() for group in of_key]
@@ -182,10 +184,10 @@ RULES = {
 
 
 #: Exploring runs of one program in the order of their starts, from a first timing at scale 1 on.
-Round = list[tuple[Placement, Explored]]
+Round = list[tuple[PlacedRun, Explored]]
 
 
-def rounds_of(placements: Sequence[Placement], explored: Mapping[int, Explored]) -> dict[Key, list[Round]]:
+def rounds_of(placements: Sequence[PlacedRun], explored: Mapping[int, Explored]) -> dict[Key, list[Round]]:
     """The exploring runs by program; a new round begins where a profile is measured again from scale 1 on."""
     rounds: dict[Key, list[Round]] = {}
     for placed in sorted(placements, key=lambda each: each.start_s):
@@ -199,7 +201,7 @@ def rounds_of(placements: Sequence[Placement], explored: Mapping[int, Explored])
 
 
 def rules_broken(
-    placements: Sequence[Placement], explored: Mapping[int, Explored], laboratory: Laboratory
+    placements: Sequence[PlacedRun], explored: Mapping[int, Explored], laboratory: Laboratory
 ) -> dict[str, int]:
     """How often each rule was broken, over all exploring runs."""
     by_id = {each.job.id: each for each in placements}
@@ -251,7 +253,7 @@ def _goes_on_after_saturation(group: Sequence[Explored]) -> bool:
     return False
 
 
-def _share_nodes(one: Placement, other: Placement) -> bool:
+def _share_nodes(one: PlacedRun, other: PlacedRun) -> bool:
     overlap = one.start_s < other.end_s and other.start_s < one.end_s
     return bool(overlap and set(one.nodes.tolist()) & set(other.nodes.tolist()))
 
@@ -334,7 +336,7 @@ def reproduce(options: Options) -> Page:
             Input(f"sec. {where}" if where != "ours" else where, rule, "times broken", exactly(broken[name]), high=0.5)
             for name, (where, rule) in RULES.items()
         ],
-        drawings=[Drawing("learning", "Throughput over CE: known profiles and learnt ones, by size of error.")],
+        drawings=[SavedFigure("learning", "Throughput over CE: known profiles and learnt ones, by size of error.")],
         shown=DataTable("learning", ("", *MEASURES.values()), rows),
         numbers=[DataTable("learning", ("", *MEASURES.values()), rows)],
         remarks=[WHY],

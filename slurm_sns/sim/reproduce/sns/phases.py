@@ -26,7 +26,7 @@ from slurm_sns.sim.reproduce import figures
 from slurm_sns.sim.reproduce.claims import HOLDS, interval
 from slurm_sns.sim.reproduce.draws import PrintedNumber
 from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import DataTable, Drawing, Page
+from slurm_sns.sim.reproduce.page import DataTable, Page, SavedFigure
 from slurm_sns.sim.reproduce.sns.runs import Runs, place, shipped_programs
 from slurm_sns.sim.reproduce.sns.statistics import NUMBERS, Sequences, above_alpha, broken_by
 from slurm_sns.sim.reproduce.sns.throughput import BLOCK, PRINTED, draws_of
@@ -44,7 +44,7 @@ NUMBERS_OF_BROKEN = ("broken", "broken by", "broken by most")
 
 
 @dataclass(frozen=True)
-class Variant:
+class PhaseVariant:
     """What is put in: phases of this size and length; sampled profiles, with errors; the prototype's scales."""
 
     size: float = 0.0
@@ -54,25 +54,25 @@ class Variant:
     prototype_scales: bool = False
 
 
-VARIANTS: Mapping[str, Variant] = {
-    "none": Variant(),
-    "profiles sampled at four numbers of ways": Variant(sampled=True),
+VARIANTS: Mapping[str, PhaseVariant] = {
+    "none": PhaseVariant(),
+    "profiles sampled at four numbers of ways": PhaseVariant(sampled=True),
     **{
-        f"phases of {length_s} s, size {size:g}": Variant(size, length_s)
+        f"phases of {length_s} s, size {size:g}": PhaseVariant(size, length_s)
         for length_s in (SHORT_S, LONG_S)
         for size in SIZES
     },
     **{
-        f"phases of {length_s} s, size {size:g}, profiles sampled in them": Variant(size, length_s, sampled=True)
+        f"phases of {length_s} s, size {size:g}, profiles sampled in them": PhaseVariant(size, length_s, sampled=True)
         for length_s in (SHORT_S, LONG_S)
         for size in SIZES
     },
-    **{f"profiles sampled, errors of {100 * error:g} %": Variant(error=error) for error in (0.05, 0.1, 0.2)},
-    "the prototype's scales": Variant(prototype_scales=True),
-    f"profiles sampled, errors of {100 * ERROR:g} %, the prototype's scales": Variant(
+    **{f"profiles sampled, errors of {100 * error:g} %": PhaseVariant(error=error) for error in (0.05, 0.1, 0.2)},
+    "the prototype's scales": PhaseVariant(prototype_scales=True),
+    f"profiles sampled, errors of {100 * ERROR:g} %, the prototype's scales": PhaseVariant(
         error=ERROR, prototype_scales=True
     ),
-    "phases of 120 s, size 1, profiles sampled in them, errors of 20 %, the prototype's scales": Variant(
+    "phases of 120 s, size 1, profiles sampled in them, errors of 20 %, the prototype's scales": PhaseVariant(
         1.0, LONG_S, sampled=True, error=0.2, prototype_scales=True
     ),
 }
@@ -104,7 +104,7 @@ def sampled_in_phases(run: Run, size: float, length_s: int, lots: np.random.Gene
     return replace(known, ipc=tuple(ipc), bandwidth_gbps=tuple(gbps))
 
 
-def planned_by(variant: Variant, seed: int) -> Mapping[str, Program]:
+def planned_by(variant: PhaseVariant, seed: int) -> Mapping[str, Program]:
     """The profiles that the policy plans by."""
     programs: Mapping[str, Program] = shipped_programs()
     if variant.sampled:
@@ -201,7 +201,7 @@ def reproduce(options: Options) -> Page:
         title="Spread-n-Share: why jobs break their alpha (section 6.2)",
         made=[made],
         claims=[],
-        drawings=[Drawing("broken", "The share of runs that break their alpha, by row of the table.")],
+        drawings=[SavedFigure("broken", "The share of runs that break their alpha, by row of the table.")],
         shown=DataTable("variants", header, rows),
         numbers=[DataTable("variants", header, rows)],
         remarks=[WHY],

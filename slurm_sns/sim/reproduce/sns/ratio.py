@@ -16,7 +16,7 @@ from slurm_sns.sim.reproduce import figures
 from slurm_sns.sim.reproduce.claims import interval
 from slurm_sns.sim.reproduce.draws import DRAW_RULE, Statement
 from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import DataTable, Drawing, Page
+from slurm_sns.sim.reproduce.page import DataTable, Page, SavedFigure
 from slurm_sns.sim.reproduce.sns.runs import Column, run_all, runs_of, shipped_programs
 from slurm_sns.sim.workloads.sequences import SWEEP_JOBS, jobs_of, population, scaling_ratio, sweep_sequence
 
@@ -30,17 +30,17 @@ BETTER_PERCENT, BETTER_BETWEEN, TURNS_AT, MOST = 10, (0.35, 0.85), 0.75, 0.5
 ABOUT = 0.15
 
 
-class Setting(NamedTuple):
+class QueueSetting(NamedTuple):
     """A queue discipline, and how the page names it."""
 
     title: str
     discipline: str
 
 
-SETTINGS: Mapping[str, Setting] = {
-    "text": Setting("The paper's text", TEXT),
-    "prototype": Setting("The prototype's queue", PROTOTYPE),
-    "simulator": Setting("The queue of the prototype's simulator", SIMULATOR),
+SETTINGS: Mapping[str, QueueSetting] = {
+    "text": QueueSetting("The paper's text", TEXT),
+    "prototype": QueueSetting("The prototype's queue", PROTOTYPE),
+    "simulator": QueueSetting("The queue of the prototype's simulator", SIMULATOR),
 }
 #: The page's explanation of the claims that do not hold.
 WHY = (
@@ -116,7 +116,7 @@ def reproduce(options: Options) -> Page:
         claims=[claim for _, claim in claims],
         groups=[group for group, _ in claims],
         drawings=[
-            Drawing("figure-19", "Figure 19: run, wait and turnaround of SNS over CE's against the scaling ratio.")
+            SavedFigure("figure-19", "Figure 19: run, wait and turnaround of SNS over CE's against the scaling ratio.")
         ],
         shown=_turnarounds(shares, ratio),
         numbers=[DataTable("figure-19", ("setting", "policy", "model", "ratio", "what", "mean", "low", "high"), rows)],

@@ -23,7 +23,7 @@ from slurm_sns.sim.engine.disciplines import TEXT, queue_depth_of, simulation_of
 from slurm_sns.sim.engine.prototype_scales import PROTOTYPE_SCALES, neutral_by_run_time, prototype_alternatives
 from slurm_sns.sim.engine.sns_policies import CE, COMBINED, CS, MODELS, SNS, policy_of, progress_of
 from slurm_sns.sim.progress.phased import Phases
-from slurm_sns.sim.progress.progress import Placement
+from slurm_sns.sim.progress.progress import PlacedRun
 from slurm_sns.sim.traces.programs_csv import ProgramJob
 from slurm_sns.sim.traces.sns_trace import TraceReader
 
@@ -61,7 +61,7 @@ class Runs(NamedTuple):
         return self.end_s - self.submit_s
 
     @classmethod
-    def of(cls, placements: Sequence[Placement]) -> "Runs":
+    def of(cls, placements: Sequence[PlacedRun]) -> "Runs":
         """The columns of a simulation's placements."""
         rows = [(each.start_s, each.end_s, each.job.submit_s) for each in placements]
         return cls(*np.array(rows, dtype=np.float64).T)
@@ -101,7 +101,7 @@ def place(
     phases: Phases | None = None,
     prototype_scales: bool = False,
     by_run_time: bool = False,
-) -> tuple[Placement, ...]:
+) -> tuple[PlacedRun, ...]:
     """The jobs' placements under the policy.
 
     The policy plans by `programs`; jobs advance by `true_programs` (None: by `programs`). With `planned_gbps` the

@@ -23,7 +23,7 @@ from slurm_sns.sim.reproduce import figures
 from slurm_sns.sim.reproduce.claims import Judged, interval
 from slurm_sns.sim.reproduce.draws import DRAW_RULE, Statement
 from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import DataTable, Drawing, Page
+from slurm_sns.sim.reproduce.page import DataTable, Page, SavedFigure
 from slurm_sns.sim.reproduce.shared_data import shared_file
 from slurm_sns.sim.reproduce.sns.runs import NODE, Column, Runs, cluster, place, shipped_programs
 from slurm_sns.sim.traces.programs_csv import ProgramJob
@@ -187,7 +187,7 @@ def reproduce(options: Options) -> Page:
         made=_made(options, found[piece_of(CE, TEXT, sizes[0], STUDY_RATIO, 1)]["jobs"]),
         claims=[claim for _, claim in claims],
         groups=[group for group, _ in claims],
-        drawings=[Drawing("figure-20", "Figure 20: mean wait and run time, over CE's mean turnaround.")],
+        drawings=[SavedFigure("figure-20", "Figure 20: mean wait and run time, over CE's mean turnaround.")],
         shown=table if study else None,
         numbers=[
             DataTable("figure-20", ("queue", "nodes", "ratio", "policy", "what", "mean", "low", "high"), rows),

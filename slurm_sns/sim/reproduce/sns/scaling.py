@@ -9,7 +9,7 @@ from slurm_sns.policies.sns.parameters import REPRODUCTION
 from slurm_sns.sim.reproduce import figures
 from slurm_sns.sim.reproduce.claims import Input, exactly
 from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import DataTable, Drawing, Page
+from slurm_sns.sim.reproduce.page import DataTable, Page, SavedFigure
 from slurm_sns.sim.reproduce.sns.runs import shipped_programs
 
 PROCESSES = 16
@@ -57,7 +57,7 @@ def reproduce(options: Options) -> Page:
         title="Spread-n-Share: speedup by spreading (figure 13)",
         made=[made],
         claims=_claims(faster, classes),
-        drawings=[Drawing("figure-13", "Figure 13: speedup of 16 processes on 2, 4 and 8 nodes, alone on them.")],
+        drawings=[SavedFigure("figure-13", "Figure 13: speedup of 16 processes on 2, 4 and 8 nodes, alone on them.")],
         shown=table,
         numbers=[table],
     )

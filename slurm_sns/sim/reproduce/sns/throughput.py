@@ -18,7 +18,7 @@ from slurm_sns.sim.reproduce import figures
 from slurm_sns.sim.reproduce.claims import Judged
 from slurm_sns.sim.reproduce.draws import DRAW_RULE, PrintedNumber
 from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import DataTable, Drawing, Page
+from slurm_sns.sim.reproduce.page import DataTable, Page, SavedFigure
 from slurm_sns.sim.reproduce.sns.recorded import recorded_claims
 from slurm_sns.sim.reproduce.sns.runs import POLICIES, geometric_mean, run_all, runs_of, shipped_programs
 from slurm_sns.sim.reproduce.sns.statistics import (
@@ -52,7 +52,7 @@ WHY = (
 )
 
 
-class Setting(NamedTuple):
+class ThroughputSetting(NamedTuple):
     """How the jobs of a sequence wait and spread, and how a sequence's throughput is computed."""
 
     title: str
@@ -61,11 +61,13 @@ class Setting(NamedTuple):
     prototype_scales: bool = False
 
 
-SETTINGS: Mapping[str, Setting] = {
-    "text": Setting("The paper's text", TEXT, ARITHMETIC),
-    "prototype": Setting("The prototype's queue", PROTOTYPE, GEOMETRIC),
-    "simulator": Setting("The queue of the prototype's simulator", SIMULATOR, GEOMETRIC),
-    "prototype-scales": Setting("The prototype's queue and scales", PROTOTYPE, GEOMETRIC, prototype_scales=True),
+SETTINGS: Mapping[str, ThroughputSetting] = {
+    "text": ThroughputSetting("The paper's text", TEXT, ARITHMETIC),
+    "prototype": ThroughputSetting("The prototype's queue", PROTOTYPE, GEOMETRIC),
+    "simulator": ThroughputSetting("The queue of the prototype's simulator", SIMULATOR, GEOMETRIC),
+    "prototype-scales": ThroughputSetting(
+        "The prototype's queue and scales", PROTOTYPE, GEOMETRIC, prototype_scales=True
+    ),
 }
 
 
@@ -108,9 +110,9 @@ def reproduce(options: Options) -> Page:
         claims=[claim for _, claim in claims],
         groups=[group for group, _ in claims],
         drawings=[
-            Drawing("figure-14", "Figure 14: throughput over CE's against the scaling ratio, a point a sequence."),
-            Drawing("figure-15", "Figure 15: throughput of SNS over CE's and CS's, sequences sorted."),
-            Drawing("figure-16", "Figure 16: run times over CE's: mean, least and most of each sequence, sorted."),
+            SavedFigure("figure-14", "Figure 14: throughput over CE's against the scaling ratio, a point a sequence."),
+            SavedFigure("figure-15", "Figure 15: throughput of SNS over CE's and CS's, sequences sorted."),
+            SavedFigure("figure-16", "Figure 16: run times over CE's: mean, least and most of each sequence, sorted."),
         ],
         numbers=[DataTable("sequences", ("setting", "seed", "ratio", *_COLUMNS), _rows(results))],
         shown=_summary(results),
