@@ -11,7 +11,7 @@ from slurm_sns.policies.sns.alternatives_report import AlternativesReport
 from slurm_sns.scheduler.gate.orders import Answer, Order
 from slurm_sns.scheduler.observation import Observation
 from slurm_sns.scheduler.remembered import Decision, PolicyHistory, Try
-from slurm_sns.wire.values import ActiveRuns, Change, NodeState, Report, ReportKey
+from slurm_sns.wire.values import ActiveRuns, Change, NodeState, ReportKey, RunReport
 
 
 class State(Protocol):
@@ -148,7 +148,7 @@ class Agents(Protocol):
         """What each connected agent said last of its node, by node; an agent that has said nothing yet is not in it."""
         ...
 
-    def reports(self) -> tuple[Report, ...]:
+    def reports(self) -> tuple[RunReport, ...]:
         """The reports that have been received and not been acknowledged, oldest first; of each key there is one."""
         ...
 
@@ -174,7 +174,7 @@ class _NoAgents:
     def states(self) -> Mapping[str, NodeState]:
         return {}
 
-    def reports(self) -> tuple[Report, ...]:
+    def reports(self) -> tuple[RunReport, ...]:
         return ()
 
     def acknowledge(self, keys: Iterable[ReportKey]) -> None:

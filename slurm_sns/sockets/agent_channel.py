@@ -20,7 +20,7 @@ from slurm_sns.sockets.loop_thread import LoopThread
 from slurm_sns.wire import messages
 from slurm_sns.wire.keys import Keys
 from slurm_sns.wire.messages import BadMessage, Beat, UnknownKind, Welcome
-from slurm_sns.wire.values import Acknowledged, ActiveRuns, Change, NodeState, Report, ReportKey
+from slurm_sns.wire.values import Acknowledged, ActiveRuns, Change, NodeState, ReportKey, RunReport
 
 #: Reports that wait here; beyond that `report` refuses, and the agent keeps them.
 MOST_REPORTS = 4096
@@ -64,7 +64,7 @@ class AgentChannel(LoopThread):
         self._lock = threading.Lock()
         self._state: NodeState | None = None
         self._is_told = False
-        self._reports: OrderedDict[ReportKey, Report] = OrderedDict()
+        self._reports: OrderedDict[ReportKey, RunReport] = OrderedDict()
         self._sent_s: dict[ReportKey, float] = {}  # reports under way on this connection
 
     @property
@@ -84,7 +84,7 @@ class AgentChannel(LoopThread):
             self._state, self._is_told = state, False
         self._soon(self._wake.set)
 
-    def report(self, report: Report) -> bool:
+    def report(self, report: RunReport) -> bool:
         """Send this report until it is acknowledged; it replaces one with its key. False: too many wait already."""
         with self._lock:
             if report.key not in self._reports and len(self._reports) >= MOST_REPORTS:
@@ -244,10 +244,10 @@ class AgentChannel(LoopThread):
                 said_s = now_s
             await connection.drain()
 
-    def _due(self, now_s: float, *, repeats: bool) -> list[NodeState | Report | Beat]:
+    def _due(self, now_s: float, *, repeats: bool) -> list[NodeState | RunReport | Beat]:
         """What is to be sent now: the state if it is new or is to be repeated, and reports in their order."""
         with self._lock:
-            due: list[NodeState | Report | Beat] = []
+            due: list[NodeState | RunReport | Beat] = []
             if self._state is not None and (repeats or not self._is_told):
                 due.append(self._state)
                 self._is_told = True
@@ -263,7 +263,7 @@ class AgentChannel(LoopThread):
                     due.append(report)
             return due
 
-    def _put(self, connection: Connection, message: NodeState | Report | Beat) -> None:
+    def _put(self, connection: Connection, message: NodeState | RunReport | Beat) -> None:
         try:
             connection.send(messages.encode(message, self._version))
         except BadMessage as problem:  # a defect of ours: it will not get better

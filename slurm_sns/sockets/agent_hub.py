@@ -27,9 +27,10 @@ from slurm_sns.sockets.authenticated import BUFFER_BYTES, Broken, Connection, Pa
 from slurm_sns.sockets.limited_log import LimitedLog
 from slurm_sns.sockets.loop_thread import LoopThread
 from slurm_sns.wire import messages
+from slurm_sns.wire.fields import MOST_KEYS
 from slurm_sns.wire.keys import Keys
 from slurm_sns.wire.messages import BadMessage, Beat, Message, UnknownKind, Welcome
-from slurm_sns.wire.values import Acknowledged, ActiveRuns, Change, NodeState, Report, ReportKey, RunId
+from slurm_sns.wire.values import Acknowledged, ActiveRuns, Change, NodeState, ReportKey, RunId, RunReport
 
 #: Each takes at most twice `KERNEL_BUFFER_BYTES` in the kernel and as much in this process: 64 MiB of it for all.
 MOST_STRANGERS = 1024
@@ -92,7 +93,7 @@ class AgentHub(LoopThread):
         # What both threads use, under the lock.
         self._lock = threading.Lock()
         self._states: dict[str, NodeState] = {}
-        self._reports: OrderedDict[ReportKey, Report] = OrderedDict()
+        self._reports: OrderedDict[ReportKey, RunReport] = OrderedDict()
         self._acknowledged: OrderedDict[ReportKey, None] = OrderedDict()
         self._active: Mapping[str, ActiveRuns] | None = None  # not shown yet
         self._changes: dict[str, dict[RunId, Change]] = {}
@@ -110,7 +111,7 @@ class AgentHub(LoopThread):
         with self._lock:
             return dict(self._states)
 
-    def reports(self) -> tuple[Report, ...]:
+    def reports(self) -> tuple[RunReport, ...]:
         """The reports that were received and not acknowledged, oldest first, at most `MOST_REPORTS`."""
         with self._lock:
             return tuple(self._reports.values())
@@ -328,13 +329,13 @@ class AgentHub(LoopThread):
                 agent.last_state = data
                 with self._lock:
                     self._states[agent.node] = message
-        elif isinstance(message, Report):
+        elif isinstance(message, RunReport):
             if message.node != agent.node:
                 self._refuse(agent, f"a report of another node, {message.node}")
             else:
                 self._note_report(agent, message)
 
-    def _note_report(self, agent: _Agent, report: Report) -> None:
+    def _note_report(self, agent: _Agent, report: RunReport) -> None:
         with self._lock:
             is_stored = report.key in self._acknowledged
             if not is_stored and (report.key in self._reports or len(self._reports) < MOST_REPORTS):
@@ -347,8 +348,8 @@ class AgentHub(LoopThread):
     def _send_acknowledged(self, by_node: Mapping[str, Sequence[ReportKey]]) -> None:
         for node, keys in by_node.items():
             if (agent := self._agents.get(node)) is not None:
-                for first in range(0, len(keys), messages.MOST_KEYS):
-                    self._say(agent, Acknowledged(tuple(keys[first : first + messages.MOST_KEYS])))
+                for first in range(0, len(keys), MOST_KEYS):
+                    self._say(agent, Acknowledged(tuple(keys[first : first + MOST_KEYS])))
 
     def _send_active(self, nodes: Iterable[str] | None) -> None:
         """Tell these agents, or all, what runs on their nodes; nothing before the scheduler has said it once."""

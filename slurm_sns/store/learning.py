@@ -18,7 +18,7 @@ from slurm_sns.store.schema import learnt_programs, run_reports, runs_to_learn_f
 from slurm_sns.store.typed_json import read as read_json
 from slurm_sns.store.typed_json import written
 from slurm_sns.wire.messages import BadMessage, decode, encode
-from slurm_sns.wire.values import Report, RunId
+from slurm_sns.wire.values import RunId, RunReport
 
 _Value = TypeVar("_Value")
 
@@ -57,7 +57,7 @@ class StoredEvidence:
             read = _read(f"the run of job {run.job_id}", damaged, partial(read_json, RunToLearn, row["content"]))
             if read is not None:
                 known[run] = read
-        by_run: dict[RunId, dict[str, Report]] = {}
+        by_run: dict[RunId, dict[str, RunReport]] = {}
         for row in reports:
             what = f"the report of job {row['job_id']} from {row['node']!a}"
             report = _read(what, damaged, partial(report_of, row["content"]))
@@ -79,12 +79,12 @@ class StoredEvidence:
             raise _unreachable(problem) from None
 
 
-def report_text(report: Report) -> str:
+def report_text(report: RunReport) -> str:
     """The content of a row of run_reports."""
     return encode(report).decode()
 
 
-def report_of(text: str) -> Report:
+def report_of(text: str) -> RunReport:
     """The report in a row of run_reports.
 
     Raises:
@@ -94,7 +94,7 @@ def report_of(text: str) -> Report:
         found = decode(text.encode())
     except BadMessage as problem:
         raise ValueError(str(problem)) from None
-    if not isinstance(found, Report):
+    if not isinstance(found, RunReport):
         raise ValueError(f"a {type(found).__name__}, not a report")  # noqa: TRY004  callers expect the one error
     return found
 

@@ -2,13 +2,21 @@
 
 The text of an owner's own stays as it is: the segment is appended to it, after a semicolon. A segment stands at the
 start of the text or after a semicolon, and ends at the next semicolon. If the text has several, the last one counts.
-Whoever edits the field can take only his own job's grant away: what a token says is signed (scheduler.agents.grants).
+Whoever edits the field can take only his own job's grant away: what a token says is signed (wire.grants).
 """
 
 import re
 
 from slurm_sns.submit.messages import as_bytes
-from slurm_sns.wire.grant_token import is_token
+
+LONGEST = 199
+_TOKEN = re.compile(r"[0-9]{1,3}:[A-Za-z0-9._:-]+\Z")
+
+
+def is_token(text: str) -> bool:
+    """Whether the text has the form of a grant's token, of any version, genuine or not."""
+    return len(text) <= LONGEST and _TOKEN.match(text) is not None
+
 
 #: Slurm refuses a longer text (_test_strlen in its job_mgr.c).
 MOST_BYTES = 1024

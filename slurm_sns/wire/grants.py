@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 
 from slurm_sns import task_ids
 from slurm_sns.errors import SnsError
-from slurm_sns.wire.grant_token import LONGEST, is_token
+from slurm_sns.wire.grant_note import LONGEST, is_token
 from slurm_sns.wire.keys import Key, Keys
 from slurm_sns.wire.values import Grant, RunId
 

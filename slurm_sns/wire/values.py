@@ -1,10 +1,32 @@
-"""What the scheduler and the agents tell each other, as values. messages.py writes and reads them.
+"""What the scheduler and the agents tell each other, as values with their bounds. messages.py writes and reads them.
 
 Ways and bandwidth are those of a job on each of its nodes, in the units of `slurm_sns.model`. Times are Unix seconds.
 """
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+from pydantic import AfterValidator, Field
+
+from slurm_sns.wire.fields import (
+    MOST_JOBS,
+    MOST_KEYS,
+    MOST_POINTS,
+    Gbps,
+    Ipc,
+    JobCount,
+    JobId,
+    MeasuredGbps,
+    Moment,
+    NodeName,
+    Restarts,
+    Revision,
+    Seconds,
+    Share,
+    TaskNumber,
+    Text,
+    Ways,
+)
 
 #: What no other report has: job id, restart count, node.
 ReportKey = tuple[int, int, str]
@@ -18,6 +40,13 @@ class RunId(NamedTuple):
 
     job_id: int
     restarts: int = 0
+
+
+if TYPE_CHECKING:
+    Run = RunId
+else:
+    #: A run as messages have it: exactly these two numbers.
+    Run = Annotated[tuple[JobId, Restarts], AfterValidator(lambda pair: RunId(*pair))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +70,11 @@ class Grant:
 class Change:
     """A change of what a run has on one node while it is there. Of several the one with the highest revision counts."""
 
-    run: RunId
-    revision: int
-    ways: int = 0
-    bandwidth_gbps: int = 0
-    cpu_share: float = 1.0
+    run: Run
+    revision: Revision
+    ways: Ways = 0
+    bandwidth_gbps: Gbps = 0
+    cpu_share: Share = 1.0
     samples: bool = False
 
 
@@ -58,15 +87,15 @@ class NodeFacts:
     CLOSID.
     """
 
-    node: str
-    software: str = ""
-    mode: str = "partition"
-    ways: int = 0
-    jobs_with_ways: int = 0
+    node: NodeName
+    software: Text = ""
+    mode: Text = "partition"
+    ways: Ways = 0
+    jobs_with_ways: JobCount = 0
     limits_bandwidth: bool = False
     measures_ipc: bool = False
     measures_bandwidth: bool = False
-    why_unpartitioned: str = ""
+    why_unpartitioned: Text = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +107,10 @@ class JobThere:
     agent waits to be told which task the run is.
     """
 
-    run: RunId
-    ways: int = 0
-    bandwidth_gbps: int = 0
-    why_shared: str = ""
+    run: Run
+    ways: Ways = 0
+    bandwidth_gbps: Gbps = 0
+    why_shared: Text = ""
     is_sampled: bool = False
     is_found: bool = False
     awaits_task: bool = False
@@ -94,10 +123,10 @@ class NodeState:
     `trouble` is what keeps the agent from working, such as a full disk; empty if nothing does.
     """
 
-    at_s: float
+    at_s: Moment
     facts: NodeFacts
-    jobs: tuple[JobThere, ...] = ()
-    trouble: str = ""
+    jobs: Annotated[tuple[JobThere, ...], Field(max_length=MOST_JOBS)] = ()
+    trouble: Text = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,14 +136,14 @@ class Point:
     Averages over `seconds`; None where the node cannot measure it. `ways` is 0 where the cache is not partitioned.
     """
 
-    ways: int
-    seconds: float
-    ipc: float | None = None
-    bandwidth_gbps: float | None = None
+    ways: Ways
+    seconds: Seconds
+    ipc: Ipc | None = None
+    bandwidth_gbps: MeasuredGbps | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class RunReport:
     """What an agent has measured of a run on its node; it is made once, when the run has ended there.
 
     `ran_s` is the time between prolog and epilog by a clock that is never set. `was_alone`: no other job was on the
@@ -122,14 +151,14 @@ class Report:
     `is_whole`: the agent was there from its beginning to its end.
     """
 
-    run: RunId
-    node: str
-    ended_s: float
-    ran_s: float
+    run: Run
+    node: NodeName
+    ended_s: Moment
+    ran_s: Seconds
     was_alone: bool = False
     was_sampled: bool = False
     is_whole: bool = True
-    points: tuple[Point, ...] = field(default_factory=tuple)
+    points: Annotated[tuple[Point, ...], Field(max_length=MOST_POINTS)] = field(default_factory=tuple)
 
     @property
     def key(self) -> ReportKey:
@@ -145,6 +174,12 @@ class ArrayTask(NamedTuple):
     task: int
 
 
+if TYPE_CHECKING:
+    TaskOfArray = ArrayTask
+else:
+    TaskOfArray = Annotated[tuple[JobId, JobId, TaskNumber], AfterValidator(lambda three: ArrayTask(*three))]
+
+
 @dataclass(frozen=True, slots=True)
 class ActiveRuns:
     """The runs that the scheduler sees as active on an agent's node, and which of them are array tasks: all, each time.
@@ -152,12 +187,12 @@ class ActiveRuns:
     An agent cannot learn that on its node: Slurm tells slurmd's prolog nothing of arrays (prep_script_slurmd.c).
     """
 
-    runs: frozenset[RunId] = frozenset()
-    tasks: frozenset[ArrayTask] = frozenset()
+    runs: Annotated[frozenset[Run], Field(max_length=MOST_JOBS)] = frozenset()
+    tasks: Annotated[frozenset[TaskOfArray], Field(max_length=MOST_JOBS)] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Acknowledged:
     """The keys of reports that the scheduler has stored: the agent may forget them."""
 
-    keys: tuple[ReportKey, ...] = ()
+    keys: Annotated[tuple[tuple[JobId, Restarts, NodeName], ...], Field(max_length=MOST_KEYS)] = ()

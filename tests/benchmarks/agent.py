@@ -55,7 +55,7 @@ from slurm_sns.node.counters.perf_event import KernelPerf
 from slurm_sns.node.resctrl.groups import Files
 from slurm_sns.wire import grants
 from slurm_sns.wire.keys import Keys
-from slurm_sns.wire.values import Grant, NodeState, Report, RunId
+from slurm_sns.wire.values import Grant, NodeState, RunId, RunReport
 
 NODE = "n1"
 KEYS = Keys.parse(f"first {'ab' * 32}\n")
@@ -115,7 +115,7 @@ class Controller:
     def tell(self, state: NodeState) -> None:
         pass
 
-    def report(self, report: Report) -> bool:
+    def report(self, report: RunReport) -> bool:
         del report
         return True
 

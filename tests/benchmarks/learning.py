@@ -31,7 +31,7 @@ from slurm_sns.scheduler.learning.values import LearningChanges, LearningRules, 
 from slurm_sns.scheduler.observation import JobState, Observation, ObservedJob
 from slurm_sns.scheduler.snapshot.situation import read_situation
 from slurm_sns.scheduler.snapshot.spreading import KnownAlternatives, SpreadRules
-from slurm_sns.wire.values import NodeFacts, NodeState, Point, Report, RunId
+from slurm_sns.wire.values import NodeFacts, NodeState, Point, RunId, RunReport
 
 NOW = 1e6
 #: Every job is gated for so long.
@@ -57,10 +57,10 @@ class Kept:
 class Agents:
     """Agents on all nodes, with these reports."""
 
-    def __init__(self, reports: tuple[Report, ...] = ()) -> None:
+    def __init__(self, reports: tuple[RunReport, ...] = ()) -> None:
         self._reports = reports
 
-    def reports(self) -> tuple[Report, ...]:
+    def reports(self) -> tuple[RunReport, ...]:
         """The reports, never forgotten."""
         return self._reports
 
@@ -132,7 +132,7 @@ def main() -> None:
             read()  # all sizes become known
         return read
 
-    def concluding(reports: tuple[Report, ...], jobs: list[ObservedJob]) -> Callable[[], object]:
+    def concluding(reports: tuple[RunReport, ...], jobs: list[ObservedJob]) -> Callable[[], object]:
         seen = Observation((*waiting, *jobs), full)
 
         def conclude() -> object:
@@ -144,7 +144,7 @@ def main() -> None:
     ended = [replace(each, state=JobState.ENDED, has_succeeded=True) for each in running]
     points = (Point(20, 60.0, 1.0, 50.0),)
     reports = tuple(
-        Report(RunId(each.id), each.allocated[0], NOW, 60.0, was_alone=True, points=points) for each in running
+        RunReport(RunId(each.id), each.allocated[0], NOW, 60.0, was_alone=True, points=points) for each in running
     )
     result = {
         "waiting": given.waiting,

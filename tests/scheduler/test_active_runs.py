@@ -11,20 +11,20 @@ from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.scheduler.agent_link import ActiveRunsTold
 from slurm_sns.scheduler.loop import Scheduler
 from slurm_sns.scheduler.observation import JobState
-from slurm_sns.wire.values import ActiveRuns, ArrayTask, Report, RunId
+from slurm_sns.wire.values import ActiveRuns, ArrayTask, RunId, RunReport
 
 
 class Agents:
     """Agents that keep what they are told."""
 
-    def __init__(self, *reports: Report) -> None:
+    def __init__(self, *reports: RunReport) -> None:
         self.told: list = []
         self.waiting = list(reports)
 
     def states(self) -> dict:
         return {}
 
-    def reports(self) -> tuple[Report, ...]:
+    def reports(self) -> tuple[RunReport, ...]:
         return tuple(self.waiting)
 
     def acknowledge(self, keys) -> None:
@@ -80,7 +80,7 @@ def test_the_agents_are_told_at_the_start_and_when_something_changed(agents) -> 
 
 def test_where_nothing_is_learnt_reports_are_acknowledged_and_agents_are_told_what_is_active() -> None:
     site = Site(FakeSlurm({"c1": 4}))
-    agents = Agents(Report(RunId(7), "c1", 1.0, 5.0))
+    agents = Agents(RunReport(RunId(7), "c1", 1.0, 5.0))
     site.slurm.submit(4, run_s=60)
     ports = replace(site.ports(), agents=agents)
     scheduler = Scheduler(ports, max_jobs(MatchingParameters()), ENFORCE, publish=site.views.append)

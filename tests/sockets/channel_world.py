@@ -8,7 +8,7 @@ from slurm_sns.sockets.agent_channel import AgentChannel
 from slurm_sns.sockets.agent_hub import AgentHub
 from slurm_sns.sockets.authenticated import Pace
 from slurm_sns.wire.keys import Keys, key_line
-from slurm_sns.wire.values import NodeFacts, NodeState, Report, RunId
+from slurm_sns.wire.values import NodeFacts, NodeState, RunId, RunReport
 
 OLD, NEW = key_line("old", b"o" * 32), key_line("new", b"n" * 32)
 
@@ -28,8 +28,8 @@ def state_of(node: str, **more: object) -> NodeState:
     return NodeState(5.0, NodeFacts(node, ways=11), **more)
 
 
-def report_of(node: str, job_id: int) -> Report:
-    return Report(RunId(job_id), node, ended_s=9.0, ran_s=4.5)
+def report_of(node: str, job_id: int) -> RunReport:
+    return RunReport(RunId(job_id), node, ended_s=9.0, ran_s=4.5)
 
 
 class World:

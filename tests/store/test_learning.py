@@ -28,7 +28,7 @@ from slurm_sns.scheduler.learning.values import (
 from slurm_sns.store import typed_json
 from slurm_sns.store.database import open_store
 from slurm_sns.store.learning import StoredEvidence, report_of, report_text
-from slurm_sns.wire.values import Point, Report, RunId
+from slurm_sns.wire.values import Point, RunId, RunReport
 
 MG = ("mg", 16)
 IPC = {2: Estimate(1, 0.8), 20: Estimate(3, 1.0, 0.01)}
@@ -56,7 +56,7 @@ RUN = RunToLearn(
     ended_s=1_790_000_099.0,
     was_suspended=True,
 )
-REPORT = Report(RunId(7, 1), "c1", 1_790_000_098.0, 94.5, was_alone=True, points=(Point(2, 5.0, 0.8, None),))
+REPORT = RunReport(RunId(7, 1), "c1", 1_790_000_098.0, 94.5, was_alone=True, points=(Point(2, 5.0, 0.8, None),))
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from slurm_sns.sockets.authenticated import Pace
 from slurm_sns.wire import messages
 from slurm_sns.wire.keys import Keys
 from slurm_sns.wire.messages import Welcome
-from slurm_sns.wire.values import Acknowledged, ActiveRuns, Change, NodeState, Report, ReportKey, RunId
+from slurm_sns.wire.values import Acknowledged, ActiveRuns, Change, NodeState, ReportKey, RunId, RunReport
 from world.kernel import World
 from world.ports import Caller
 
@@ -74,7 +74,7 @@ class Hub(AgentHub):
 
     def take(self, connection: "Connection", data: bytes) -> None:
         message = messages.decode(data)
-        if isinstance(message, Report):
+        if isinstance(message, RunReport):
             self.network.world.history.add("received", message.run.job_id, connection.node, run=message.run)
         self._take(connection.agent, data)
 
@@ -222,8 +222,8 @@ class AgentsOf:
     def states(self) -> Mapping[str, NodeState]:
         return self._hub.states()
 
-    def reports(self) -> tuple[Report, ...]:
-        found: tuple[Report, ...] = self._caller.call("reports", self._hub.reports)
+    def reports(self) -> tuple[RunReport, ...]:
+        found: tuple[RunReport, ...] = self._caller.call("reports", self._hub.reports)
         return found
 
     def acknowledge(self, keys: Iterable[ReportKey]) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 from slurm_sns.scheduler.learning.values import LearningChanges, LearningState, Learnt, RunToLearn
 from slurm_sns.store import typed_json
 from slurm_sns.store.learning import report_of, report_text
-from slurm_sns.wire.values import Report, RunId
+from slurm_sns.wire.values import RunId, RunReport
 from world.kernel import World
 from world.ports import STORE_S, Caller, HistoryOf
 
@@ -58,7 +58,7 @@ class LearningStoreOf:
         runs: dict[RunId, RunToLearn] = {
             key: typed_json.read(RunToLearn, typed_json.written(RunToLearn, each)) for key, each in state.runs.items()
         }
-        reports: dict[RunId, dict[str, Report]] = {
+        reports: dict[RunId, dict[str, RunReport]] = {
             run: {node: report_of(report_text(each)) for node, each in by_node.items()}
             for run, by_node in state.reports.items()
         }

@@ -10,7 +10,7 @@ from slurm_sns.node.agent.state_file import StateFile
 from slurm_sns.node.agent.tasks_of_job import JobTasks
 from slurm_sns.node.agent.tree import NodeTree
 from slurm_sns.node.counters.node_counters import NodeCounters
-from slurm_sns.wire.values import Grant, NodeState, Report, RunId
+from slurm_sns.wire.values import Grant, NodeState, RunId, RunReport
 
 
 class Clock(Protocol):
@@ -29,7 +29,7 @@ class Channel(Protocol):
     def tell(self, state: NodeState) -> None:
         """Send this state; it replaces one that is not sent yet, and is repeated now and then."""
 
-    def report(self, report: Report) -> bool:
+    def report(self, report: RunReport) -> bool:
         """Send the report until it is acknowledged; False if too many wait already."""
 
     @property

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 from slurm_sns.node.agent.ports import AgentPorts, Channel
 from slurm_sns.node.agent.runs_here import RunHere
 from slurm_sns.node.agent.sampling import Sums, points
-from slurm_sns.wire.values import NodeState, Report, ReportKey
+from slurm_sns.wire.values import NodeState, ReportKey, RunReport
 
 
 class Reporting:
@@ -37,7 +37,7 @@ class Reporting:
 
     def add(self, run: RunHere, ran_s: float, sums: Sums, *, is_whole: bool) -> None:
         """Keep the report of a run that has ended after so many seconds here, until the controller has it."""
-        report = Report(
+        report = RunReport(
             run.run,
             self._node,
             self._ports.clock.now(),
@@ -74,7 +74,7 @@ class Reporting:
                 self.sent.add(report.key)
 
 
-def _line(report: Report) -> str:
+def _line(report: RunReport) -> str:
     """A report as one line."""
     measured = ", ".join(
         f"{each.ways} ways: IPC {_figure(each.ipc)}, {_figure(each.bandwidth_gbps)} GB/s" for each in report.points

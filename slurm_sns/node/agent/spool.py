@@ -12,7 +12,7 @@ from pathlib import Path
 
 from slurm_sns.errors import SnsError
 from slurm_sns.wire.messages import decode, encode
-from slurm_sns.wire.values import Report, ReportKey
+from slurm_sns.wire.values import ReportKey, RunReport
 
 #: A week of a node that runs a short job a minute and cannot reach its controller.
 MOST_REPORTS = 10_000
@@ -42,13 +42,13 @@ class Spool:
 
     def __init__(self, directory: Path, log: Callable[[str], None], files: SpoolFiles | None = None) -> None:
         self._directory, self._log, self._files = directory, log, files or SpoolFiles()
-        self._reports: dict[ReportKey, Report] = {}
-        self._unwritten: dict[ReportKey, Report] = {}
+        self._reports: dict[ReportKey, RunReport] = {}
+        self._unwritten: dict[ReportKey, RunReport] = {}
         #: Why reports are in memory only; empty if all are on the disk.
         self.trouble = ""
         self._load()
 
-    def add(self, report: Report) -> None:
+    def add(self, report: RunReport) -> None:
         """Keep a report until it is acknowledged. Of two with the same key the first one counts."""
         if report.key in self._reports:
             return
@@ -82,7 +82,7 @@ class Spool:
                 self._unwritten.pop(key, None)
                 self._remove(key)
 
-    def reports(self) -> tuple[Report, ...]:
+    def reports(self) -> tuple[RunReport, ...]:
         """What waits, oldest first."""
         return tuple(self._reports.values())
 
@@ -105,7 +105,7 @@ class Spool:
             except (OSError, SnsError) as problem:
                 self._put_aside(path, str(problem))
                 continue
-            if isinstance(report, Report) and self._path(report.key) == path:
+            if isinstance(report, RunReport) and self._path(report.key) == path:
                 found.append(report)
             else:
                 self._put_aside(path, "it is no report, or another one")

@@ -36,7 +36,7 @@ from slurm_sns.scheduler.learning.values import (
 )
 from slurm_sns.scheduler.observation import JobState, ObservedJob
 from slurm_sns.scheduler.snapshot.explorations import explores
-from slurm_sns.wire.values import Report, RunId
+from slurm_sns.wire.values import RunId, RunReport
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Reprofile:
 def concluded(
     state: LearningState,
     jobs: Mapping[int, ObservedJob],
-    reports: Iterable[Report],
+    reports: Iterable[RunReport],
     wishes: Iterable[Reprofile],
     *,
     rules: LearningRules,
@@ -92,10 +92,10 @@ class _Conclusion:
         self._learnt: dict[Key, Learnt] = {}
         self._runs: dict[RunId, RunToLearn] = {}
         self._gone: list[RunId] = []
-        self._reports: dict[RunId, dict[str, Report]] = {}
+        self._reports: dict[RunId, dict[str, RunReport]] = {}
         self._said: list[str] = []
 
-    def take(self, reports: Iterable[Report]) -> None:
+    def take(self, reports: Iterable[RunReport]) -> None:
         """Note the reports about nodes of our runs; of each node the first one counts."""
         for report in reports:
             run = self._state.runs.get(report.run)
@@ -139,7 +139,7 @@ class _Conclusion:
             return
         self._gone.append(run.run)
 
-    def _learn(self, run: RunToLearn, reports: tuple[Report, ...]) -> None:
+    def _learn(self, run: RunToLearn, reports: tuple[RunReport, ...]) -> None:
         before = self._of(run.key)
         learning = self._learning(run.key, before)
         gathered = before.known.gathering.get(run.scale)

@@ -31,7 +31,7 @@ from slurm_sns.scheduler.snapshot.node_sets import NodeKinds, kinds_of
 from slurm_sns.scheduler.snapshot.situation import Situation
 from slurm_sns.scheduler.snapshot.spreading import SpreadRules
 from slurm_sns.task_ids import task_id, task_of
-from slurm_sns.wire.values import NodeState, Report, RunId
+from slurm_sns.wire.values import NodeState, RunId, RunReport
 
 
 class Learner:
@@ -149,7 +149,7 @@ class Learner:
                 if key is not None:
                     yield Reprofile(job.id, key)
 
-    def _acknowledge(self, reports: Iterable[Report]) -> None:
+    def _acknowledge(self, reports: Iterable[RunReport]) -> None:
         """Acknowledge reports: those that are stored, and those from which nothing can be learnt (any more)."""
         keys = [report.key for report in reports]
         if keys:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from slurm_sns.policies.sns.drift import Monitored
 from slurm_sns.policies.sns.evidence import FEWEST_POINTS, Evidence, Measurement
 from slurm_sns.scheduler.learning.values import RunToLearn
-from slurm_sns.wire.values import Point, Report
+from slurm_sns.wire.values import Point, RunReport
 
 
 class Averages(NamedTuple):
@@ -25,7 +25,7 @@ class Averages(NamedTuple):
     bandwidth_gbps: float | None
 
 
-def averages(reports: Collection[Report]) -> dict[int, Averages]:
+def averages(reports: Collection[RunReport]) -> dict[int, Averages]:
     """The averages over the nodes, by ways; what was measured where the cache is not partitioned is left out."""
     by_ways: dict[int, list[Point]] = {}
     for report in reports:
@@ -52,7 +52,7 @@ def _mean(weighed: Collection[tuple[float | None, float]]) -> float | None:
     return mean if isfinite(mean) else None
 
 
-def run_time_s(run: RunToLearn, reports: Collection[Report]) -> float | None:
+def run_time_s(run: RunToLearn, reports: Collection[RunReport]) -> float | None:
     """The run time of a run that has succeeded, None if it was disturbed or was not seen from its beginning."""
     if run.was_suspended or not all(each.was_alone and each.is_whole and not each.was_sampled for each in reports):
         return None
@@ -60,7 +60,7 @@ def run_time_s(run: RunToLearn, reports: Collection[Report]) -> float | None:
     return longest_s if longest_s > 0 else None
 
 
-def why_useless(run: RunToLearn, reports: Collection[Report]) -> str:
+def why_useless(run: RunToLearn, reports: Collection[RunReport]) -> str:
     """Why an exploring run gave no measurement, although it succeeded and all its nodes have reported."""
     shared = sorted(each.node for each in reports if not each.was_alone)
     cut = sorted(each.node for each in reports if not each.is_whole)
@@ -74,7 +74,7 @@ def why_useless(run: RunToLearn, reports: Collection[Report]) -> str:
     return f"an agent was not there all the time: {','.join(cut)}" if cut else "its run time is not known"
 
 
-def sampled(run: RunToLearn, reports: Collection[Report]) -> Measurement | None:
+def sampled(run: RunToLearn, reports: Collection[RunReport]) -> Measurement | None:
     """The curves that an exploring run with changing ways gave.
 
     None where another job was on one of its nodes, or where a curve would have no end: it was not measured with all of
@@ -97,7 +97,7 @@ def sampled(run: RunToLearn, reports: Collection[Report]) -> Measurement | None:
     )
 
 
-def timed(run: RunToLearn, reports: Collection[Report], before: Evidence | None) -> Measurement | None:
+def timed(run: RunToLearn, reports: Collection[RunReport], before: Evidence | None) -> Measurement | None:
     """The run time of a run that nothing disturbed, None for any other.
 
     Where its curves have a point at the ways that it had (`before` is the evidence at its scale), it adds to that, too.
@@ -117,7 +117,7 @@ def timed(run: RunToLearn, reports: Collection[Report], before: Evidence | None)
     return Measurement(run.scale, time_s, ipc, gbps)
 
 
-def monitored(run: RunToLearn, reports: Collection[Report]) -> Monitored | None:
+def monitored(run: RunToLearn, reports: Collection[RunReport]) -> Monitored | None:
     """How an ordinary run behaved with the number of ways that it had for longest; None if nothing was measured."""
     found = averages(reports)
     time_s = run_time_s(run, reports)

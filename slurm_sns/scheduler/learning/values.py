@@ -15,7 +15,7 @@ from slurm_sns.policies.sns.drift import DriftParameters
 from slurm_sns.policies.sns.evidence import KnownEvidence
 from slurm_sns.policies.sns.exploration import Exploration, ExplorationStep
 from slurm_sns.policies.sns.learning import Key, LearnableJob
-from slurm_sns.wire.values import Report, RunId
+from slurm_sns.wire.values import RunId, RunReport
 
 #: How long after the end of a run its reports are waited for: an agent reconnects within ten seconds (authenticated),
 #: and an epilog that takes two minutes is longer than Slurm's own default limit for it.
@@ -131,7 +131,7 @@ class RunToLearn:
 
 
 #: Reports about a run, by node.
-Reports = Mapping[str, Report]
+Reports = Mapping[str, RunReport]
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ class LearningChanges:
     forgotten: tuple[Key, ...] = ()
     runs: tuple[RunToLearn, ...] = ()
     gone: tuple[RunId, ...] = ()
-    reports: tuple[Report, ...] = ()
+    reports: tuple[RunReport, ...] = ()
     said: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:

@@ -27,7 +27,7 @@ from slurm_sns.node.group_writes import job_of, masks
 from slurm_sns.node.resctrl.groups import Groups
 from slurm_sns.node.resctrl.machine import discover
 from slurm_sns.wire import grants
-from slurm_sns.wire.values import Grant, Report, RunId
+from slurm_sns.wire.values import Grant, RunId, RunReport
 
 
 class NoPerf:
@@ -125,7 +125,7 @@ class BareNode:
         shown = {name: masks(machine, tree.read(name))[0] for name in tree.names() if job_of(name) is not None}
         return [(a, b) for a in shown for b in shown if a < b and shown[a] & shown[b]]
 
-    def reports(self) -> Sequence[Report]:
+    def reports(self) -> Sequence[RunReport]:
         return self.controller.reports
 
     def there(self) -> Collection[RunId]:

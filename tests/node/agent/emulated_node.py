@@ -37,8 +37,8 @@ from slurm_sns.wire.values import (
     Grant,
     JobThere,
     NodeState,
-    Report,
     RunId,
+    RunReport,
 )
 
 NODE = "c1"
@@ -68,12 +68,12 @@ class Controller:
 
     is_connected: bool = True
     states: list[NodeState] = field(default_factory=list)
-    reports: list[Report] = field(default_factory=list)
+    reports: list[RunReport] = field(default_factory=list)
 
     def tell(self, state: NodeState) -> None:
         self.states.append(state)
 
-    def report(self, report: Report) -> bool:
+    def report(self, report: RunReport) -> bool:
         if self.is_connected:
             self.reports.append(report)
         return self.is_connected

@@ -26,7 +26,7 @@ from slurm_sns.sim.profiling.learning_cluster import SAMPLING_COSTS
 from slurm_sns.sim.profiling.sampled_profiles import sampled
 from slurm_sns.task_ids import task_of
 from slurm_sns.wire.grant_note import grant_in
-from slurm_sns.wire.values import Grant, NodeFacts, NodeState, Point, Report, RunId
+from slurm_sns.wire.values import Grant, NodeFacts, NodeState, Point, RunId, RunReport
 
 WAYS, GBPS = 20, 118
 CORES, MEMORY_MB = 28, 128_000
@@ -41,7 +41,7 @@ class EmulatedAgents:
 
     truth: Mapping[str, Program]
     nodes: tuple[str, ...]
-    waiting: list[Report] = field(default_factory=list)
+    waiting: list[RunReport] = field(default_factory=list)
     acknowledged: list = field(default_factory=list)
     away: set[str] = field(default_factory=set)
     facts: dict[str, dict] = field(default_factory=dict)
@@ -58,7 +58,7 @@ class EmulatedAgents:
             if name not in self.away
         }
 
-    def reports(self) -> tuple[Report, ...]:
+    def reports(self) -> tuple[RunReport, ...]:
         here = [each for each in self.waiting if each.node not in self.away]
         return tuple(here + here if self.doubles else here)
 
@@ -81,7 +81,7 @@ class EmulatedAgents:
         seconds = ran_s / len(ways)
         points = tuple(Point(each, seconds, run.ipc_at(each) / off, run.bandwidth_at(each)) for each in ways)
         flags = {"was_alone": was_alone, "was_sampled": grant.samples}
-        self.waiting += [Report(grant.run, node, ended_s, ran_s, points=points, **flags) for node in grant.nodes]
+        self.waiting += [RunReport(grant.run, node, ended_s, ran_s, points=points, **flags) for node in grant.nodes]
 
 
 class EmulatedSlurm(FakeSlurm):

@@ -24,7 +24,7 @@ from slurm_sns.scheduler.learning.values import (
     RunToLearn,
 )
 from slurm_sns.scheduler.observation import JobState
-from slurm_sns.wire.values import Point, Report, RunId
+from slurm_sns.wire.values import Point, RunId, RunReport
 
 EXPLORATION = Exploration(SnsParameters(shared_ways=0))
 RULES = LearningRules(EXPLORATION, DriftParameters(0.1, 3), explore=True)
@@ -44,12 +44,12 @@ def run_of(job_id: int = 1, **fields) -> RunToLearn:
     return RunToLearn(RunId(job_id), ("mg", 16), 2, NODES, Request(16), TYPES, **values)
 
 
-def report(node: str = "c1", job_id: int = 1, **fields) -> Report:
+def report(node: str = "c1", job_id: int = 1, **fields) -> RunReport:
     values = {"was_alone": True, "points": (Point(20, 60.0, 1.0, 50.0),), **fields}
-    return Report(RunId(job_id), node, **{"ended_s": NOW, "ran_s": 60.0, **values})
+    return RunReport(RunId(job_id), node, **{"ended_s": NOW, "ran_s": 60.0, **values})
 
 
-def conclude(state: LearningState, *reports: Report, now_s: float = NOW, jobs=(), rules=RULES):
+def conclude(state: LearningState, *reports: RunReport, now_s: float = NOW, jobs=(), rules=RULES):
     """The state after one moment, and the changes."""
     known = {"rules": rules, "exploration": EXPLORATION, "serving": {}, "now_s": now_s}
     return concluded(state, {job.id: job for job in jobs}, reports, (), **known)

@@ -16,7 +16,7 @@ from slurm_sns.policies.sns.learning import LearnableJob, Learning
 from slurm_sns.scheduler.learning import conclusions as concluding
 from slurm_sns.scheduler.learning.values import FAILURE_S, MOST_FAILURES, REPORTS_WAIT_S, REPROFILE_PAUSE_S, RunOutcome
 from slurm_sns.sim.profiling.learning_cluster import Laboratory, Truth
-from slurm_sns.wire.values import Point, Report, RunId
+from slurm_sns.wire.values import Point, RunId, RunReport
 
 TRUE = Provenances(Provenance.MEASURED, Provenance.MEASURED, Provenance.MEASURED)
 PRINTED = Provenances(Provenance.PRINTED, Provenance.PRINTED, Provenance.PRINTED)
@@ -225,8 +225,8 @@ def test_reports_of_runs_that_nobody_knows_are_acknowledged_and_forgotten(site) 
     assert set(site.slurm.agents.acknowledged) == {stranger.key, elsewhere.key, again.key}
 
 
-def report_of(run: RunId, node: str) -> Report:
-    return Report(run, node, 0.0, 10.0, was_alone=True, points=(Point(20, 10.0, 1.0, 50.0),))
+def report_of(run: RunId, node: str) -> RunReport:
+    return RunReport(run, node, 0.0, 10.0, was_alone=True, points=(Point(20, 10.0, 1.0, 50.0),))
 
 
 def test_a_node_that_does_not_report_in_time_leaves_the_step_to_the_next_job(site) -> None:
