@@ -23,7 +23,7 @@ ASIDE_TESTS = $(wildcard $(ASIDE_NAMES:%=tests/cluster/test_%.py))
 CLUSTER_TESTS = $(filter-out $(ASIDE_TESTS),$(wildcard tests/cluster/test_*.py))
 PYTEST = $(PYTHON) -m pytest --maxfail=$(MAXFAIL) $(PYTEST_ARGS)
 
-.PHONY: help demo test test-unit lint cluster-up cluster-down cluster-shell test-tools
+.PHONY: help demo docs test test-fast test-unit lint cluster-up cluster-down cluster-shell test-tools
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -41,12 +41,20 @@ demo: $(VENV)/.test ## see it work on a small Slurm cluster in containers, then 
 test: $(VENV)/.test test-tools ## all tests: those without Slurm and, at the same time, those on the cluster in containers
 	@exec containers/cluster.sh run env SNS_SECOND=1 $(PYTEST) $(UNIT_TESTS) $(ASIDE_TESTS) --beside $(PYTEST) $(CLUSTER_TESTS)
 
+# Of the tests without Slurm those for an inner loop: all but the simulated world, reproductions, benchmarks and what is marked
+# as long.
+test-fast: $(VENV)/.test test-tools ## the quick tests without Slurm, on all cores: a minute and a half on two
+	$(PYTEST) -n auto -q -m "not long" $(filter-out tests/world tests/benchmarks,$(UNIT_TESTS)) --ignore tests/sim/reproduce
+
 test-unit: $(VENV)/.test test-tools ## the tests that need no Slurm
 	$(PYTEST) $(UNIT_TESTS)
 
 .PHONY: test-clients
 test-clients: $(VENV)/.test ## client programs (snakemake, ReFrame, submitit, ...) on the cluster; installs them there from PyPI
 	@exec containers/cluster.sh run $(PYTEST) tests/clients
+
+docs: ## docs/modules.md: each module with the first line of its docstring, and its classes
+	@python3 docs/modules_page.py
 
 lint: $(VENV)/.lint ## ruff, mypy, import-linter, and shellcheck where it is installed
 	$(VENV)/bin/ruff check .

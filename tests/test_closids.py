@@ -148,6 +148,7 @@ def test_easy_starts_the_first_job_when_a_closid_comes_free():
     assert placed(policy.plan(Snapshot(with_closids(nodes, 1, 1), queue))).keys() == {1, 3}
 
 
+@pytest.mark.long
 @settings(max_examples=60)
 @given(st.data())
 def test_a_limit_that_cannot_bind_changes_no_plan(data):

@@ -388,6 +388,7 @@ def outcome(path: Path) -> Config | str:
 
 
 class TestAnyInput:
+    @pytest.mark.long
     @given(content=mutated())
     @settings(
         max_examples=200,

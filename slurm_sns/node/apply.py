@@ -4,7 +4,7 @@ Each job with ways has a group `job<id>`; jobs without ways, pass-through jobs a
 The root group keeps what it has: it is not ours, and after a crash it is what everything falls back to.
 
 The tree itself is the only memory. `apply` reads what is in force and writes what differs, so that after each write
-every job has at least its guaranteed ways for itself (transition.py). Whoever is killed in between calls `apply` again.
+every job has at least its guaranteed ways for itself (group_writes.py). Whoever is killed in between calls `apply` again.
 The order: groups that are no longer wanted are removed (threads that are left in them go to the shared group first),
 new groups are made, masks and bandwidth are written. Threads come last and are the caller's (`Groups.move_all`),
 because a new group may use the whole cache until its masks are written. `apply` takes the lock of the tree; a caller
@@ -21,7 +21,7 @@ from slurm_sns.closids import closids_for_jobs
 from slurm_sns.errors import SnsError
 from slurm_sns.node.bandwidth_needs import BandwidthNeeds
 from slurm_sns.node.group_writes import SHARED, group_of, group_writes, job_of, masks
-from slurm_sns.node.resctrl.errors import CannotMake, Gone
+from slurm_sns.node.resctrl.errors import CannotMake, GroupGone
 from slurm_sns.node.resctrl.groups import Groups
 from slurm_sns.node.resctrl.machine import Machine
 from slurm_sns.node.resctrl.schemata import lines
@@ -75,7 +75,7 @@ def standing(machine: Machine, groups: Groups, ways: Mapping[int, int]) -> dict[
     found: dict[int, dict[int, int]] = {domain: {} for cache in machine.last_level for domain in cache.domains}
     shareable = union(cache.shareable for cache in machine.last_level)
     for job_id, owned in ways.items():
-        with suppress(Gone):
+        with suppress(GroupGone):
             for domain, mask in masks(machine, groups.read(group_of(job_id))).items():
                 if run := run_inside(mask, owned, shareable):
                     found[domain][job_id] = run
@@ -110,7 +110,7 @@ def apply(
         application = _Application(groups, machine, layouts, bandwidth)
         try:
             return application.run()
-        except Gone:  # somebody removed a group of ours between two of our calls: look again, once
+        except GroupGone:  # somebody removed a group of ours between two of our calls: look again, once
             return application.run()
 
 

@@ -29,7 +29,7 @@ class NoSuchFile(CgroupError):
     """The cgroup exists, but has no such file: its controller is not enabled."""
 
 
-class Gone(CgroupError):
+class CgroupGone(CgroupError):
     """The cgroup does not exist, or no longer."""
 
 
@@ -38,17 +38,17 @@ class ThreadEnded(CgroupError):
 
 
 class CgroupFiles:
-    """The tree at `root`. Each method raises `Gone` if the cgroup does not exist, and `CgroupError` otherwise."""
+    """The tree at `root`. Each method raises `CgroupGone` if the cgroup does not exist, and `CgroupError` otherwise."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
 
     def exists(self, names: Names) -> bool:
-        """Whether the cgroup exists; never `Gone`."""
+        """Whether the cgroup exists; never `CgroupGone`."""
         try:
             with self._at(names, ""):
                 return True
-        except Gone:
+        except CgroupGone:
             return False
 
     def directories(self, names: Names) -> list[str]:
@@ -124,7 +124,9 @@ class CgroupFiles:
         if problem.errno in _GONE:
             # A file that is missing in a cgroup that exists is another matter.
             is_file = problem.errno == errno.ENOENT and file and self.exists(names)
-            return NoSuchFile(f"{path} does not exist below {self.root}") if is_file else Gone(f"no cgroup {path}")
+            return (
+                NoSuchFile(f"{path} does not exist below {self.root}") if is_file else CgroupGone(f"no cgroup {path}")
+            )
         if problem.errno in (errno.ELOOP, errno.ENOTDIR):
             return CgroupError(f"{path} below {self.root} is, or lies below, a symbolic link or a file; it is not used")
         return CgroupError(f"{path} below {self.root} cannot be used: {problem.strerror}")

@@ -24,8 +24,8 @@ from math import ceil
 from pathlib import Path
 from typing import NamedTuple
 
-from slurm_sns.node.cgroup_files import CgroupError, CgroupFiles, Gone, Names, NoSuchFile, ThreadEnded
-from slurm_sns.node.counters.number_list import numbers_of
+from slurm_sns.node.cgroup_files import CgroupError, CgroupFiles, CgroupGone, Names, NoSuchFile, ThreadEnded
+from slurm_sns.node.counters.readings import numbers_of
 
 #: The kernel's limits in microseconds (tg_set_cfs_bandwidth, kernel/sched/core.c): quota and period at least 1 ms, a
 #: period at most 1 s. The default period is 100 ms.
@@ -155,7 +155,7 @@ class Cgroups:
             for depth in (3, 2):  # its user's and Slurm's, unless another job is there
                 if not self._files.directories(names[:depth]):
                     self._files.remove(names[:depth])
-        except Gone:
+        except CgroupGone:
             pass  # somebody was faster
         return True
 
@@ -167,7 +167,7 @@ class Cgroups:
         """
         try:
             return self._read_limit(job)
-        except Gone:
+        except CgroupGone:
             return None
 
     def set_share(self, job: JobCgroup, share: float, cores: int) -> bool:
@@ -200,7 +200,7 @@ class Cgroups:
             try:
                 found.update(int(word) for word in self._files.read(names, file).split())
                 unread += [(*names, name) for name in self._files.directories(names)]
-            except (Gone, NoSuchFile):
+            except (CgroupGone, NoSuchFile):
                 continue  # a step has ended, or a cgroup that was made this very moment
         return tuple(sorted(found))
 
@@ -217,7 +217,7 @@ class Cgroups:
         for names, file in places:
             try:
                 return numbers_of(self._files.read(names, file))
-            except (Gone, NoSuchFile):
+            except (CgroupGone, NoSuchFile):
                 continue
         return ()
 
@@ -265,7 +265,7 @@ class Cgroups:
         for step in self._below(names):
             try:
                 served = self._files.read((*names, step, "slurm"), "cgroup.procs").split()
-            except (Gone, NoSuchFile):
+            except (CgroupGone, NoSuchFile):
                 continue
             titles = (_TITLE.match(self._title(process)) for process in served)
             if any(title is not None and int(title[1]) == job_id for title in titles):
@@ -276,7 +276,7 @@ class Cgroups:
         """The directories in the cgroup; none if it does not exist."""
         try:
             return self._files.directories(names)
-        except Gone:
+        except CgroupGone:
             return []
 
     def _title(self, process: str) -> str:
@@ -297,7 +297,7 @@ class Cgroups:
             if before.cpus != limit.cpus:
                 for file, text in writes(job.version, before, limit):
                     self._files.write(job.names, file, text)
-        except Gone:
+        except CgroupGone:
             return False
         return True
 

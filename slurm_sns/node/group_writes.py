@@ -1,7 +1,23 @@
 """The writes to the schemata of our groups that bring layouts and bandwidth into force, in their order. Pure.
 
-Only what differs is written. In each domain the order is that of transition.py; a group's masks of several domains, its
-code and data masks (CDP) and its bandwidth go into one write where the orders allow that.
+Only what differs is written. A group's masks of several domains, its code and data masks (CDP) and its bandwidth go
+into one write where the orders of the domains allow that. In each cache domain the order keeps every guarantee. Between
+any two writes
+- no group has fewer ways than its guarantee (or than it had before, if that was less), and
+- no write gives a group a way that another group still has.
+
+So a process may be killed anywhere.
+
+A group whose new ways are free is written first; one that only gives ways back is always such a group. While contiguous
+masks keep their order along the cache, there is always a next one: a group that waits for its right neighbour waits for
+it to move right, and that one can only wait for its own right neighbour. Where groups wait for each other in a circle:
+1. Each gives back what it is to lose and can spare. With that, sparse masks need no more, as long as no job moves.
+2. Those contiguous masks that fit into the free ways jump over the others, one at a time. A mask that does not fit into
+   all free ways together can never pass another such mask.
+3. Then a group takes ways that another one still has (`Step.overlaps`), until the next writes, a fraction of a
+   millisecond later.
+
+Being moved for a moment costs a job next to nothing: its lines in the old ways still answer.
 """
 
 from collections import Counter
@@ -11,9 +27,149 @@ from typing import NamedTuple
 from slurm_sns.node.bandwidth_needs import BandwidthNeeds
 from slurm_sns.node.resctrl.machine import Machine
 from slurm_sns.node.resctrl.schemata import Schemata
-from slurm_sns.node.transition import Part, Step, transition
 from slurm_sns.node.ways.layout import Layout, Shape
-from slurm_sns.node.ways.masks import union
+from slurm_sns.node.ways.masks import is_usable, spans, union, window
+
+
+class Part(NamedTuple):
+    """One group's ways: the mask in force, 0 for a group without tasks yet; the mask to reach; ways it always keeps."""
+
+    now: int
+    then: int
+    ways: int
+
+
+class Step(NamedTuple):
+    """One write: the group and its mask. `overlaps` says that another group still has some of these ways."""
+
+    name: str
+    mask: int
+    overlaps: bool = False
+
+
+def transition(parts: Mapping[str, Part], shape: Shape) -> list[Step]:
+    """The writes in their order; one for each group that changes, more where groups wait for each other in a circle.
+
+    Masks in force may overlap (after a crash between making a group and its first write, or when others wrote them).
+    Where new masks overlap, the layout means it (way_layout.py, `shared_ways` 0): that is not an overlap here.
+    """
+    return list(_Transition(parts, shape).run())
+
+
+class _Transition:
+    """The masks in force after each step."""
+
+    def __init__(self, parts: Mapping[str, Part], shape: Shape) -> None:
+        self._shape, self._mask = shape, shape.mask
+        self._now = {name: part.now for name, part in parts.items()}
+        self._then = {name: part.then for name, part in parts.items()}
+        # A group that has less than its guarantee now cannot keep more than it has.
+        self._keeps = {name: min(part.ways, part.now.bit_count()) for name, part in parts.items()}
+
+    def run(self) -> Iterator[Step]:
+        yield from self._allowed()
+        for detour in (self._given_back, self._reordered):
+            if self._waiting():
+                yield from detour()
+                yield from self._allowed()
+        while self._waiting():
+            yield self._forced()
+            yield from self._allowed()
+
+    def _waiting(self) -> list[str]:
+        return [name for name, mask in self._now.items() if mask != self._then[name]]
+
+    def _allowed(self) -> Iterator[Step]:
+        """Groups whose new ways are free, until there is none; those that only give ways back come first.
+
+        None of them takes ways that another one of them is to get, so all are written before the next look.
+        """
+        while free := [name for name in self._waiting() if not self._taken(name, self._then[name])]:
+            for name in sorted(free, key=lambda name: self._then[name] & ~self._now[name] != 0):
+                yield self._write(name, self._then[name])
+
+    def _given_back(self) -> Iterator[Step]:
+        """Each waiting group gives back the ways that it is to lose, if what is left is enough and a valid mask."""
+        for name in self._waiting():
+            left = self._now[name] & self._then[name]
+            is_valid = is_usable(left, self._shape.least_bits, is_sparse=self._shape.is_sparse)
+            if is_valid and left.bit_count() >= self._keeps[name] and left != self._now[name]:
+                yield self._write(name, left)
+
+    def _reordered(self) -> Iterator[Step]:
+        """Bring contiguous masks into their new order along the cache, if that is possible without an overlap."""
+        order = sorted((name for name, mask in self._now.items() if mask), key=lambda name: _lowest(self._now[name]))
+        goal = sorted(order, key=lambda name: _lowest(self._then[name]))
+        free = self._mask.bit_count() - sum(self._keeps[name] for name in order)
+        fixed = {name for name in order if self._keeps[name] > free}
+        in_one_piece = all(len(spans(mask)) == 1 for name in order for mask in (self._now[name], self._then[name]))
+        if not in_one_piece or [name for name in order if name in fixed] != [name for name in goal if name in fixed]:
+            return
+        while order != goal:
+            place = next(index for index, name in enumerate(goal) if order[index] != name)
+            if goal[place] in fixed:  # then the one in its place is not, and jumps over it
+                jumper, place = order[place], order.index(goal[place])
+            else:
+                jumper = goal[place]
+            yield from self._jump(order, jumper, place)
+            order.remove(jumper)
+            order.insert(place, jumper)
+
+    def _jump(self, order: Sequence[str], jumper: str, place: int) -> Iterator[Step]:
+        """Put the jumper, which comes from either side, between the groups before and after the place.
+
+        Where the gap there is too small, all are pushed apart, each side with the jumper if it comes from there.
+        """
+        rest = [name for name in order if name != jumper]
+        before, after, ways = rest[:place], rest[place:], self._keeps[jumper]
+        start, end = self._gap(before, after)
+        if end - start < ways:
+            comes_from_before = order.index(jumper) < place
+            yield from self._pushed_down(order[: place + 1] if comes_from_before else before)
+            yield from self._pushed_up(after if comes_from_before else order[place:])
+            start, end = self._gap(before, after)
+        yield self._write(jumper, window(end - ways if order.index(jumper) < place else start, ways))
+
+    def _gap(self, before: Sequence[str], after: Sequence[str]) -> tuple[int, int]:
+        """From where to where there is nobody but perhaps the jumper."""
+        start = max((self._now[name].bit_length() for name in before), default=_lowest(self._mask))
+        return start, min((_lowest(self._now[name]) for name in after), default=self._mask.bit_length())
+
+    def _pushed_down(self, names: Sequence[str]) -> Iterator[Step]:
+        start = _lowest(self._mask)
+        for name in names:
+            if self._now[name] != (run := window(start, self._keeps[name])):
+                yield self._write(name, run)
+            start += self._keeps[name]
+
+    def _pushed_up(self, names: Sequence[str]) -> Iterator[Step]:
+        start = self._mask.bit_length()
+        for name in reversed(names):
+            start -= self._keeps[name]
+            if self._now[name] != (run := window(start, self._keeps[name])):
+                yield self._write(name, run)
+
+    def _forced(self) -> Step:
+        """The write with the smallest overlap; a group without tasks, which is in nobody's way, comes last."""
+        occupied = [name for name in self._waiting() if self._now[name]] or self._waiting()
+        name = min(occupied, key=lambda name: self._taken(name, self._then[name]).bit_count())
+        return self._write(name, self._then[name])
+
+    def _write(self, name: str, mask: int) -> Step:
+        step = Step(name, mask, overlaps=self._taken(name, mask) != 0)
+        self._now[name] = mask
+        return step
+
+    def _taken(self, name: str, mask: int) -> int:
+        """The ways that the group does not have yet and that others still have, unless both may have them."""
+        then = self._then[name]
+        held = union(held & ~(self._then[other] & then) for other, held in self._now.items() if other != name)
+        return mask & ~self._now[name] & held
+
+
+def _lowest(mask: int) -> int:
+    return (mask & -mask).bit_length() - 1
+
 
 #: The group of all jobs without ways of their own, of pass-through jobs and of the system.
 SHARED = "shared"

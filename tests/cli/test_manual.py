@@ -64,6 +64,7 @@ def completed(words: str, environment: dict[str, str]) -> list[str]:
     return done.stdout.split()
 
 
+@pytest.mark.long
 def test_bash_completes_commands_and_options(tmp_path: Path) -> None:
     (tmp_path / "sns").write_text(
         f"#!/bin/sh\nexec {sys.executable} -c 'from slurm_sns.cli import main; main()' \"$@\"\n"

@@ -8,6 +8,7 @@ from targets import TARGETS, Configurations
 CASES = {"hints": 10_000, "records": 20_000, "config": 1_000, "requests": 1_500, "jobs": 4_000}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", TARGETS)
 def test_nothing_that_anybody_writes_breaks_the_promise(name: str, tmp_path) -> None:
     with TARGETS[name](tmp_path) as target:

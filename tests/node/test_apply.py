@@ -13,7 +13,7 @@ from slurm_sns.errors import SnsError
 from slurm_sns.node.apply import Applied, apply, confine_system, everywhere, shapes, standing
 from slurm_sns.node.bandwidth_needs import BandwidthNeeds, Draw, Peak
 from slurm_sns.node.group_writes import SHARED, group_of, job_of
-from slurm_sns.node.resctrl.errors import Gone, Invalid, OutOfClosids
+from slurm_sns.node.resctrl.errors import GroupGone, Invalid, OutOfClosids
 from slurm_sns.node.resctrl.groups import Groups
 from slurm_sns.node.resctrl.machine import Bandwidth, discover
 from slurm_sns.node.ways.layout import Need, Shape, layout
@@ -286,7 +286,7 @@ class TestOthers:
     def test_a_tree_that_is_gone_is_an_error(self, node: Node) -> None:
         node.lay_out(Running(7, 4))
         shutil.rmtree(node.tree.root)
-        with pytest.raises(Gone):
+        with pytest.raises(GroupGone):
             node.apply(Running(7, 4))
 
     def test_a_refused_write_stops_there_and_the_next_call_finishes(self, node: Node) -> None:
@@ -363,6 +363,7 @@ def random_jobs(rng: random.Random, before: Sequence[Running], domains: Sequence
     return left
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("make", [intel, amd])
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("has_settings", [False, True], ids=["", "while the number of shared ways changes"])
@@ -421,6 +422,7 @@ class TestKilled:
                 return
             yield node
 
+    @pytest.mark.long
     def test_the_next_start_finishes_with_every_guarantee_kept(
         self, make: Callable[[Path], Path], tmp_path: Path
     ) -> None:

@@ -356,6 +356,7 @@ class TestOnTheKernel:
         assert cgroups.lift(job)
         assert cgroups.limit(job) == CpuLimit(None, 100_000)
 
+    @pytest.mark.long
     def test_a_busy_job_gets_its_share_of_a_core_and_no_more(self, kernel_job: Path) -> None:
         cgroups = self.cgroups()
         job = found(cgroups, 17)

@@ -22,7 +22,6 @@ from slurm_sns.node.counters.instructions import Events, InstructionCounters
 from slurm_sns.node.counters.memory_controllers import MemoryControllers, discover
 from slurm_sns.node.counters.monitoring_files import MonitoringFiles
 from slurm_sns.node.counters.node_counters import DEVICES, NodeCounters
-from slurm_sns.node.counters.number_list import numbers_of
 from slurm_sns.node.counters.perf_event import (
     CYCLES,
     INSTRUCTIONS,
@@ -43,6 +42,7 @@ from slurm_sns.node.counters.readings import (
     bandwidth_between,
     controllers_between,
     ipc_between,
+    numbers_of,
     rates,
     scaled_advance,
 )

@@ -13,7 +13,7 @@ from slurm_sns.node.resctrl.errors import (
     Busy,
     CannotMake,
     DeadTask,
-    Gone,
+    GroupGone,
     Invalid,
     NoRoom,
     NotPermitted,
@@ -246,7 +246,7 @@ class TestTheLock:
         assert locked == [True, True, True]
 
     def test_a_tree_that_is_gone_cannot_be_locked(self, tmp_path: Path) -> None:
-        with pytest.raises(Gone, match=r"cannot be locked"), Groups(tmp_path / "none").lock():
+        with pytest.raises(GroupGone, match=r"cannot be locked"), Groups(tmp_path / "none").lock():
             pass
 
 
@@ -256,8 +256,8 @@ class TestRefusals:
         [
             (errno.EINVAL, "Mask out of range", Invalid),
             (errno.EINVAL, "The mask f7 has non-consecutive 1-bits", Invalid),
-            (errno.ENOENT, "", Gone),
-            (errno.ENODEV, "", Gone),
+            (errno.ENOENT, "", GroupGone),
+            (errno.ENODEV, "", GroupGone),
             (errno.ESRCH, "No task 123", DeadTask),
             (errno.EPERM, "No permission to move task 123", NotPermitted),
             (errno.EACCES, "", NotPermitted),
@@ -313,11 +313,11 @@ class TestRefusals:
             lambda: groups.tasks("job7"),
             lambda: groups.move("job7", [1]),
         ):
-            with pytest.raises(Gone):
+            with pytest.raises(GroupGone):
                 call()
 
     def test_a_tree_that_is_gone_has_no_groups(self, tmp_path: Path) -> None:
-        with pytest.raises(Gone, match=r"cannot be read"):
+        with pytest.raises(GroupGone, match=r"cannot be read"):
             Groups(tmp_path / "none").names()
 
     def test_words_that_cannot_be_read_are_left_out(self, tree: Tree) -> None:

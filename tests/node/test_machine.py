@@ -8,7 +8,7 @@ import pytest
 from resctrl_trees import AMD_L3, AMD_MB, INTEL_L3, INTEL_MB, MONITORING, amd, build, intel
 
 from slurm_sns.errors import SnsError
-from slurm_sns.node.resctrl.machine import Bandwidth, Cache, Machine, Monitoring, discover
+from slurm_sns.node.resctrl.machine import Bandwidth, Cache, Machine, MonitoringFeatures, discover
 
 FOUR, FEATURES = (0, 1, 2, 3), ("llc_occupancy", "mbm_total_bytes", "mbm_local_bytes")
 
@@ -20,7 +20,10 @@ def _percent(domains: tuple[int, ...], closids: int) -> Bandwidth:
 # Read in the trees by hand.
 CAPTURED = {
     "resctrl.full": Machine(
-        (Cache("L3", 0xFFFFF, 1, 0xC0000, False, FOUR, 16),), _percent(FOUR, 8), Monitoring(FEATURES, 192, FOUR), 8
+        (Cache("L3", 0xFFFFF, 1, 0xC0000, False, FOUR, 16),),
+        _percent(FOUR, 8),
+        MonitoringFeatures(FEATURES, 192, FOUR),
+        8,
     ),
     "resctrl.l2": Machine((Cache("L2", 0xFF, 1, 0, False, (0, 1), 4),), None, None, 4),
     "resctrl.l2cdp": Machine(
@@ -39,13 +42,15 @@ CAPTURED = {
             Cache("L2", 0xFFFF, 1, 0, False, tuple(range(40)), 8),
         ),
         _percent((0, 1), 15),
-        Monitoring(FEATURES, 512, (0, 1)),
+        MonitoringFeatures(FEATURES, 512, (0, 1)),
         8,
     ),
-    "resctrl.nol3": Machine((), _percent(FOUR, 8), Monitoring(FEATURES, 192, FOUR), 8),
-    "resctrl.nol3.mbps": Machine((), Bandwidth("mib", 1, 1, 2**32 - 1, FOUR, 8), Monitoring(FEATURES, 160, FOUR), 8),
+    "resctrl.nol3": Machine((), _percent(FOUR, 8), MonitoringFeatures(FEATURES, 192, FOUR), 8),
+    "resctrl.nol3.mbps": Machine(
+        (), Bandwidth("mib", 1, 1, 2**32 - 1, FOUR, 8), MonitoringFeatures(FEATURES, 160, FOUR), 8
+    ),
     "resctrl.nomb": Machine(
-        (Cache("L3", 0xFFFFF, 2, 0xC0000, False, FOUR, 16),), None, Monitoring(FEATURES, 192, FOUR), 16
+        (Cache("L3", 0xFFFFF, 2, 0xC0000, False, FOUR, 16),), None, MonitoringFeatures(FEATURES, 192, FOUR), 16
     ),
     "resctrl.nomb.cdp": Machine(
         (
@@ -53,7 +58,7 @@ CAPTURED = {
             Cache("L3DATA", 0xFFFFF, 1, 0xC0000, False, FOUR, 8),
         ),
         None,
-        Monitoring(FEATURES, 176, FOUR),
+        MonitoringFeatures(FEATURES, 176, FOUR),
         8,
     ),
 }

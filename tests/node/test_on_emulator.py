@@ -25,7 +25,7 @@ from slurm_sns.node.resctrl.errors import (
     Busy,
     CannotMake,
     DeadTask,
-    Gone,
+    GroupGone,
     Invalid,
     NoRoom,
     NotPermitted,
@@ -207,6 +207,7 @@ def someone(root: Path, processes: Processes, schemata: str = "") -> Iterator[Pa
 
 
 class TestGoldenSchemata:
+    @pytest.mark.long
     @pytest.mark.parametrize("machine", sorted(MACHINES))
     def test_of_a_machine_type(self, machine: str, mounts: Callable[[str], Path], tmp_path: Path) -> None:
         root = mounts(machine)
@@ -227,6 +228,7 @@ class TestGoldenSchemata:
 class TestJobs:
     SEVENTEEN = tuple(Running(number, 1, 2) for number in range(1, 18))
 
+    @pytest.mark.long
     @pytest.mark.parametrize("foreign_groups", [0, 1])
     def test_17_come_and_go_on_16_closids_and_every_one_keeps_its_guarantee(
         self, foreign_groups: int, node: Node, processes: Processes
@@ -478,6 +480,7 @@ class TestRefusals:
         ("ENOSPC", "", NoRoom),
     )
 
+    @pytest.mark.long
     @pytest.mark.parametrize("path", ["sns_job1/schemata", "sns_job2/schemata", "sns_shared/schemata"])
     @pytest.mark.parametrize(("number", "status", "kind"), WRITES)
     def test_of_a_write_stops_there_with_every_guarantee_kept_and_the_next_call_finishes(
@@ -503,7 +506,7 @@ class TestRefusals:
         assert node.is_in_force()
         for _ in range(2):
             refuse(node.root, "sns_job2/schemata", "write", "ENODEV", "")
-        with pytest.raises(Gone) as refused:
+        with pytest.raises(GroupGone) as refused:
             node.run(Running(1, 6), Running(2, 8))
         assert refused.value.errno == ENODEV
 
@@ -639,6 +642,7 @@ class TestKilled:
 
             yield kill
 
+    @pytest.mark.long
     def test_a_clean_up_leaves_nothing_of_ours_and_everything_of_others(
         self, node: Node, processes: Processes, killed: Callable[[int], bool]
     ) -> None:
@@ -651,6 +655,7 @@ class TestKilled:
                 number += 1
             assert number > 15
 
+    @pytest.mark.long
     def test_the_next_start_finishes_with_every_guarantee_kept(self, node: Node, killed: Callable[[int], bool]) -> None:
         number = 0
         while killed(number):

@@ -158,6 +158,7 @@ def test_a_variable_of_the_job_changes_no_command(node: Node, tmp_path: Path) ->
     assert not (tmp_path / "owned").exists()
 
 
+@pytest.mark.long
 def test_a_prolog_that_is_ended_ends_with_0(node: Node, tmp_path: Path) -> None:
     """The signal reaches the whole group, as slurmd sends it; the shell has no other way to end with 0."""
     node.has_hook(f"import pathlib, time; pathlib.Path({str(tmp_path / 'began')!r}).touch(); time.sleep(600)")

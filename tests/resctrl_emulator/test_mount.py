@@ -268,6 +268,7 @@ def test_a_mount_point_that_does_not_exist_is_named(tmp_path):
     assert "nowhere" in err
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("machine", sorted(MACHINES))
 def test_the_mounted_files_are_those_of_the_model(tmp_path, mounts, machine):
     files.write_copy(Tree(MACHINES[machine]), tmp_path)

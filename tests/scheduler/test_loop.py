@@ -113,6 +113,7 @@ def crowded(site: Site, *, waiting: int = 3) -> Scheduler:
     return scheduler
 
 
+@pytest.mark.long
 def test_the_gates_of_waiting_jobs_are_renewed_before_they_lapse_and_seldom(site: Site) -> None:
     scheduler = crowded(site)
     for _ in range(4 * 3600 // 5):
@@ -198,6 +199,7 @@ def test_the_begin_time_that_an_owner_gives_a_waiting_job_is_kept(site: Site) ->
     assert site.slurm.started == [(1, ("c1",))]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("is_placed", [False, True])
 def test_a_job_that_its_owner_holds_waits_gated_until_they_release_it(site: Site, is_placed: bool) -> None:
     site.slurm.submit(1)
@@ -702,6 +704,7 @@ def calls_of_a_whole_run() -> int:
     return len(wire.calls)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("after", [False, True], ids=["before the call", "after the call"])
 @pytest.mark.parametrize("problem", [Crash, Unreachable, Refused])
 def test_wherever_it_fails_every_job_runs_once(problem, after: bool) -> None:

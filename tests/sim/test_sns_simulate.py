@@ -230,6 +230,7 @@ def reference(name) -> list[str]:
     return gzip.decompress((DATA / f"small.{name}.csv.gz").read_bytes()).decode().splitlines()[1:]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "portfolio"),
     [
@@ -262,6 +263,7 @@ def mix_fit_by_general_angle(capacity, free, candidates, demand):
     return angle_to_balance((1.01 * capacity[:2, candidates] - used) / capacity[:2, candidates])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "portfolio"), [("mix-fit", "mix-fit"), ("max-jobs-7", AUTHORS_SEVEN)])
 def test_its_own_loop_and_the_general_angle_change_no_placement(name, portfolio):
     node_arrays = read_nodes(str(DATA / "small.nodes.csv"))

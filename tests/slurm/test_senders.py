@@ -58,6 +58,7 @@ def sent_jobs(tmp_path: Path) -> list[int]:
     return [int(line.split()[0]) for line in (tmp_path / "sent").read_text().splitlines()]
 
 
+@pytest.mark.long
 def test_each_order_is_sent_once_and_answered_once(senders: Senders, tmp_path: Path) -> None:
     asked = orders(1, 331)
     answers = list(senders.send(asked))
@@ -96,12 +97,14 @@ def _kept(begun, answers: list) -> list:
     return []
 
 
+@pytest.mark.long
 def test_a_process_that_dies_ends_the_commit_and_the_next_one_has_new_processes(senders: Senders) -> None:
     with pytest.raises(Unreachable, match="a sender of orders has ended"):
         list(senders.send(orders(900, 200)))
     assert len(list(senders.send(orders(2000, 40)))) == 40
 
 
+@pytest.mark.long
 def test_a_commit_that_is_given_up_in_the_middle_leaves_no_answer_for_the_next(senders: Senders) -> None:
     begun = senders.send(orders(1, 300))
     next(begun)
@@ -115,6 +118,7 @@ def test_a_sender_that_cannot_start_is_no_answer() -> None:
         list(Senders((sys.executable, "-c", "raise SystemExit(1)")).send(orders(1, 100)))
 
 
+@pytest.mark.long
 def test_a_sender_dies_with_the_scheduler(tmp_path: Path) -> None:
     """Killed, the scheduler must not leave anybody behind who goes on placing."""
     (tmp_path / "stand_in.py").write_text(STAND_IN)

@@ -77,6 +77,7 @@ def programs(draw):
     return Program(name, (run,), source if source.isprintable() else "", draw(st.none() | st.integers(1, 64)))
 
 
+@pytest.mark.long
 @settings(max_examples=150)
 @given(programs())
 def test_every_program_is_read_as_it_was_written(tmp_path_factory, program):

@@ -104,6 +104,7 @@ snapshots = st.builds(
 )
 
 
+@pytest.mark.long
 @given(snapshots)
 def test_a_snapshot_comes_back_as_it_was(snapshot: Snapshot) -> None:
     assert snapshot_codec.unpack(snapshot_codec.pack(snapshot, PASSES), PASSES) == snapshot

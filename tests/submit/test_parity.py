@@ -74,6 +74,7 @@ VALUES = (
 NO_HINTS = ("off", "fixed", "g", "free", "grant", "maxscale", "max_scale", "Alpha")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("key", [*KEYS, *NO_HINTS, *HOSTILE], ids=ascii)
 def test_every_key_with_every_value_in_comment_and_option(lua_judge, key):
     for value in (*VALUES, *HOSTILE):
@@ -164,6 +165,7 @@ def test_every_reason_has_a_job_of_its_own(lua_judge):
     assert {reason for reason, _ in UNPLACED} - seen == set()
 
 
+@pytest.mark.long
 def test_geometries(lua_judge):
     said = set()
     memories = (
@@ -258,6 +260,7 @@ def _strategy(field):
 _jobs = st.builds(Submission, **{field.name: _strategy(field) for field in fields(Submission)})
 
 
+@pytest.mark.long
 @settings(max_examples=600)
 @given(job=_jobs, table=st.sampled_from(TABLES), heartbeat_s=st.sampled_from([1000, 1000, 1000, None, 5]))
 def test_any_job(lua_judge, job, table, heartbeat_s):

@@ -25,7 +25,7 @@ from slurm_sns.node.counters.readings import CacheTraffic, Count, Executed, Read
 from slurm_sns.node.group_writes import job_of
 from slurm_sns.node.resctrl.errors import refusal
 from slurm_sns.node.resctrl.groups import Files, Groups
-from slurm_sns.node.resctrl.machine import Bandwidth, Cache, Machine, Monitoring
+from slurm_sns.node.resctrl.machine import Bandwidth, Cache, Machine, MonitoringFeatures
 from slurm_sns.wire.values import RunId
 
 PREFIX = "sns_"
@@ -61,7 +61,7 @@ def discovered(closids: int) -> Machine:
     mask = (1 << WAYS) - 1
     cache = Cache("L3", mask, 1, 0, is_sparse=False, domains=(0,), closids=closids)
     bandwidth: Bandwidth | None = None
-    return Machine((cache,), bandwidth, Monitoring(("llc_occupancy", "mbm_total_bytes"), 32, (0,)), closids)
+    return Machine((cache,), bandwidth, MonitoringFeatures(("llc_occupancy", "mbm_total_bytes"), 32, (0,)), closids)
 
 
 # --- the disk

@@ -8,7 +8,7 @@ from typing import Any
 from unittest.mock import patch
 
 from slurm_sns.errors import SnsError
-from slurm_sns.node.agent import in_force, last_seen, presence, runs_here, spool, tree
+from slurm_sns.node.agent import in_force, presence, runs_here, spool, tree
 from slurm_sns.scheduler import agent_link as active_runs
 from slurm_sns.scheduler.learning import conclusions as concluding
 from slurm_sns.scheduler.learning import exploration as exploring_jobs
@@ -63,7 +63,7 @@ def grant_not_verified() -> Iterator[None]:
 @mutant
 def group_of_a_vanished_job_kept() -> Iterator[None]:
     """A job without an epilog is never given up."""
-    with patch.object(last_seen, "vanished", lambda *_: frozenset()):
+    with patch.object(presence, "vanished", lambda *_: frozenset()):
         yield
 
 

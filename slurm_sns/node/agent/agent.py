@@ -19,15 +19,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from slurm_sns.errors import SnsError
+from slurm_sns.node.agent.controller_link import ControllerLink
 from slurm_sns.node.agent.events import job_event
 from slurm_sns.node.agent.in_force import InForce
 from slurm_sns.node.agent.inbox import Asked, Inbox, Message
-from slurm_sns.node.agent.node_state import facts_of, state_of
+from slurm_sns.node.agent.node_state import facts_of, shown, state_of
 from slurm_sns.node.agent.ports import AgentPorts, AgentSettings, Channel
 from slurm_sns.node.agent.presence import Presence
-from slurm_sns.node.agent.reporting import Reporting
 from slurm_sns.node.agent.sampling import next_turn_s
-from slurm_sns.node.agent.shown import shown
 from slurm_sns.node.agent.state_file import Remembered
 from slurm_sns.wire.values import ActiveRuns, Change, NodeFacts, NodeState
 
@@ -59,7 +58,7 @@ class Agent:
     def __init__(self, settings: AgentSettings, ports: AgentPorts) -> None:
         self._settings, self._ports = settings, ports
         self.inbox = Inbox(ports.clock, ports.log)
-        self._reporting = Reporting(settings.node, ports)
+        self._reporting = ControllerLink(settings.node, ports)
         self._in_force: InForce  # this and the next from `start` on
         self._presence: Presence
         self._due = _Due()

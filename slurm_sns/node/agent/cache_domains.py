@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 
-from slurm_sns.node.counters.number_list import numbers_of
+from slurm_sns.node.counters.readings import numbers_of
 
 CPUS = Path("/sys/devices/system/cpu")
 

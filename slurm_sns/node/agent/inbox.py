@@ -13,7 +13,7 @@ from typing import Any
 
 from slurm_sns.errors import Unreachable
 from slurm_sns.node.agent.events import job_event
-from slurm_sns.node.agent.ports import Clock
+from slurm_sns.node.agent.ports import NodeClock
 from slurm_sns.wire.values import Acknowledged, ActiveRuns, Change
 
 #: Prolog and epilog wait 5 s at most.
@@ -38,7 +38,7 @@ Message = ActiveRuns | Change | Acknowledged
 class Inbox:
     """The queue. Any thread may put something in; `waiting` is for the agent's thread."""
 
-    def __init__(self, clock: Clock, log: Callable[[str], None]) -> None:
+    def __init__(self, clock: NodeClock, log: Callable[[str], None]) -> None:
         self._clock, self._log = clock, log
         self._queue: queue.Queue[Asked | Message] = queue.Queue(MOST_WAITING)
 

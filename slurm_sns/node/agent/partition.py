@@ -18,7 +18,7 @@ from slurm_sns.node.apply import Applied, apply, confine_system, run_inside, sha
 from slurm_sns.node.bandwidth_needs import BandwidthNeeds, Draw, Peak
 from slurm_sns.node.domain_layouts import DomainLayouts, DomainNeed, domain_layouts
 from slurm_sns.node.group_writes import SHARED, group_of, masks
-from slurm_sns.node.resctrl.errors import CannotMake, Gone, ResctrlError
+from slurm_sns.node.resctrl.errors import CannotMake, GroupGone, ResctrlError
 from slurm_sns.node.resctrl.groups import Groups
 from slurm_sns.node.resctrl.machine import Machine
 from slurm_sns.node.ways.layout import Layout, Need, Shape, ways_for_jobs
@@ -177,7 +177,7 @@ class Partition:
         """
         try:
             shown = masks(self.machine, self.groups.read(group_of(job_id)))
-        except Gone:
+        except GroupGone:
             return 0
         return min((mask.bit_count() for mask in shown.values()), default=0)
 

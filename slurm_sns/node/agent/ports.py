@@ -13,7 +13,7 @@ from slurm_sns.node.counters.node_counters import NodeCounters
 from slurm_sns.wire.values import Grant, NodeState, RunId, RunReport
 
 
-class Clock(Protocol):
+class NodeClock(Protocol):
     """The time."""
 
     def now(self) -> float:
@@ -59,7 +59,7 @@ class AgentPorts:
     are these, or raises SnsError. `boot` names the node's present boot.
     """
 
-    clock: Clock
+    clock: NodeClock
     boot: str
     tree: NodeTree
     tasks: JobTasks

@@ -1,16 +1,16 @@
 """Which runs are on the node: by prologs and epilogs, by what the controller says, and by what is seen there.
 
-runs_here.py says what follows from each of these. A run that has ended is reported before it is forgotten.
+runs_here.py says what follows from each of these. Seen are the jobs that are here without a prolog, and those that have
+gone without an epilog. A run that has ended is reported before it is forgotten.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from slurm_sns.errors import SnsError
+from slurm_sns.node.agent.controller_link import ControllerLink
 from slurm_sns.node.agent.events import JobEvent
 from slurm_sns.node.agent.in_force import InForce
-from slurm_sns.node.agent.last_seen import LastSeen
 from slurm_sns.node.agent.ports import AgentPorts, AgentSettings
-from slurm_sns.node.agent.reporting import Reporting
 from slurm_sns.node.agent.runs_here import RunHere, RunsHere
 from slurm_sns.node.agent.state_file import Remembered
 from slurm_sns.node_lists import NodeLists
@@ -18,10 +18,72 @@ from slurm_sns.wire.grant_note import grant_in
 from slurm_sns.wire.values import ActiveRuns, Change, Grant, RunId
 
 
+def vanished(
+    runs: Collection[RunId],
+    last_seen_s: Mapping[int, float],
+    now_s: float,
+    after_s: float,
+    active: Collection[RunId] | None,
+) -> frozenset[int]:
+    """The ids of the jobs among `runs` that have gone.
+
+    A job has gone when it had no slurmstepd for `after_s` seconds and the controller does not say that it is active
+    here. `last_seen_s` is when it had one last, or when its run began; `active` is None while no controller says so.
+    """
+    return frozenset(
+        run.job_id
+        for run in runs
+        if now_s - last_seen_s.get(run.job_id, now_s) >= after_s and (active is None or run not in active)
+    )
+
+
+class LastSeen:
+    """What was seen, in seconds since the node's boot. A job that is not seen for `after_s` has gone."""
+
+    def __init__(self, after_s: float) -> None:
+        self._after_s = after_s
+        #: When each job that is here had a slurmstepd last, or began.
+        self.seen_s: dict[int, float] = {}
+        self._ended_s: dict[int, float] = {}
+        #: The runs that are active here, as the controller says; None while it says nothing.
+        self.active: frozenset[RunId] | None = None
+
+    def begin(self, job_id: int, now_s: float) -> None:
+        """A run of the job begins here, or an earlier agent has left it."""
+        self.seen_s[job_id] = now_s
+        self._ended_s.pop(job_id, None)
+
+    def end(self, job_id: int, now_s: float) -> None:
+        """A run of the job has ended: its slurmstepd may be there for a while longer."""
+        self._ended_s[job_id] = now_s
+
+    def strangers(self, there: Collection[int], here: RunsHere, now_s: float) -> list[RunId]:
+        """Note that these jobs have a slurmstepd now; return the runs among them of which no prolog told.
+
+        The restart count is that of the run that the controller calls active, or 0.
+        """
+        self._ended_s = {job: at_s for job, at_s in self._ended_s.items() if now_s - at_s < self._after_s}
+        self.seen_s |= dict.fromkeys(there, now_s)
+        restarts = {each.job_id: each.restarts for each in self.active or ()}
+        unknown = sorted(job for job in set(there) - self._ended_s.keys() if here.of(job) is None)
+        return [RunId(job, restarts.get(job, 0)) for job in unknown]
+
+    def vanished(self, here: RunsHere, now_s: float) -> frozenset[int]:
+        """The jobs whose runs have gone although no epilog said so."""
+        return vanished([each.run for each in here.runs], self.seen_s, now_s, self._after_s, self.active)
+
+    def keep(self, jobs: Iterable[int]) -> None:
+        """Forget all jobs but these, which are here."""
+        known = set(jobs)
+        self.seen_s = {job: at_s for job, at_s in self.seen_s.items() if job in known}
+
+
 class Presence:
     """The runs that are `here`. What a change means for the tree is for the caller to bring into force."""
 
-    def __init__(self, settings: AgentSettings, ports: AgentPorts, in_force: InForce, reporting: Reporting) -> None:
+    def __init__(
+        self, settings: AgentSettings, ports: AgentPorts, in_force: InForce, reporting: ControllerLink
+    ) -> None:
         self._settings, self._ports = settings, ports
         self._in_force, self._reporting = in_force, reporting
         self._lists = NodeLists()

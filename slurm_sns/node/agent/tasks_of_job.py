@@ -1,12 +1,94 @@
-"""The threads of a job, the CPUs that it may use, and its cgroup: from Slurm's cgroups, else from its slurmstepds."""
+"""The threads of a job, the CPUs that it may use, and its cgroup: from Slurm's cgroups, else from its slurmstepds.
 
+A slurmstepd serves one step of a job and says which in its title: `slurmstepd: [41.0]`. A title is what any process
+may call itself, so only those of root count. What descends from a slurmstepd belongs to its job. Nothing else that a
+user can set (environment, names, groups) decides.
+"""
+
+import os
+import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from slurm_sns.node.agent.processes import Processes
 from slurm_sns.node.cgroup_files import CgroupError
 from slurm_sns.node.cgroups import Cgroups
+
+#: Of batch scripts `41.batch`, of external steps `41.extern`; a job of several components has an id for each.
+TITLE = re.compile(rb"slurmstepd: \[(\d{1,10})\.")
+_LONGEST_TITLE = 64
+_LONGEST_STAT = 1024  # a name of 16 bytes and some 50 numbers
+
+
+class Processes:
+    """The processes below `proc` (/proc). `trusted` is the user whose slurmstepds count: root."""
+
+    def __init__(self, proc: Path = Path("/proc"), trusted: int = 0) -> None:
+        self._proc, self._trusted = proc, trusted
+
+    def slurmstepds(self) -> Mapping[int, int]:
+        """The job of each slurmstepd, by process id."""
+        found = {}
+        for process in self._all():
+            job_id = self._served_by(process)
+            if job_id is not None:
+                found[int(process)] = job_id
+        return found
+
+    def threads_of(self, jobs: Iterable[int]) -> Mapping[int, tuple[int, ...]]:
+        """The threads of these jobs, ascending: those of their slurmstepds and of all that descends from them."""
+        wanted = set(jobs)
+        served = {process: job_id for process, job_id in self.slurmstepds().items() if job_id in wanted}
+        if not served:
+            return dict.fromkeys(wanted, ())
+        found_parents = {process: self._parent(process) for process in map(int, self._all())}
+        parents = {process: parent for process, parent in found_parents.items() if parent is not None}
+        found: dict[int, list[int]] = {job_id: [] for job_id in wanted}
+        for process in parents:
+            job_id = _job_of(process, parents, served)
+            if job_id is not None:
+                found[job_id] += self._threads(process)
+        return {job_id: tuple(sorted(threads)) for job_id, threads in found.items()}
+
+    def _all(self) -> list[str]:
+        return [name for name in os.listdir(self._proc) if name.isdigit()]  # noqa: PTH208 -- names alone, a third of the time
+
+    def _served_by(self, process: str) -> int | None:
+        directory = f"{self._proc}/{process}"
+        try:
+            with open(f"{directory}/cmdline", "rb", buffering=0) as file:  # noqa: PTH123 -- as above
+                match = TITLE.match(file.read(_LONGEST_TITLE) or b"")
+            # The owner of the directory is the process's effective user.
+            return int(match[1]) if match and os.stat(directory).st_uid == self._trusted else None  # noqa: PTH116 -- as above
+        except OSError:
+            return None  # it has ended
+
+    def _parent(self, process: int) -> int | None:
+        try:
+            with open(f"{self._proc}/{process}/stat", "rb", buffering=0) as file:  # noqa: PTH123 -- as above
+                text = file.read(_LONGEST_STAT) or b""
+        except OSError:
+            return None
+        # The name in parentheses may hold anything, parentheses too: state and parent follow the last one.
+        fields = text.rpartition(b")")[2].split()
+        return int(fields[1]) if len(fields) > 1 else None
+
+    def _threads(self, process: int) -> list[int]:
+        try:
+            return [int(name) for name in os.listdir(f"{self._proc}/{process}/task")]  # noqa: PTH208 -- as above
+        except OSError:
+            return []
+
+
+def _job_of(process: int, parents: Mapping[int, int], served: Mapping[int, int]) -> int | None:
+    """The job whose slurmstepd is the process or its next ancestor."""
+    seen = set()
+    while process not in seen:
+        if process in served:
+            return served[process]
+        seen.add(process)
+        process = parents.get(process, process)
+    return None
 
 
 class Tasks(NamedTuple):

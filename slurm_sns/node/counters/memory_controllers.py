@@ -15,9 +15,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from slurm_sns.node.counters.number_list import numbers_of
 from slurm_sns.node.counters.perf_event import Event, Perf, PerfError
-from slurm_sns.node.counters.readings import ControllerCount
+from slurm_sns.node.counters.readings import ControllerCount, numbers_of
 
 #: Names of PMUs and of their events; the first that the machine has is used.
 _INTEL = (

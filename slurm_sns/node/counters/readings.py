@@ -17,6 +17,21 @@ for counters that a kernel shows as the hardware has them.
 from collections.abc import Mapping
 from typing import NamedTuple
 
+
+def numbers_of(text: str) -> tuple[int, ...]:
+    """The numbers of the list, ascending; none for an empty text.
+
+    Raises:
+        ValueError: the text is no such list.
+    """
+    numbers: set[int] = set()
+    for part in text.strip().split(","):
+        if part:
+            first, _, last = part.partition("-")
+            numbers.update(range(int(first), int(last or first) + 1))
+    return tuple(sorted(numbers))
+
+
 #: The bits of what the kernel shows: see above.
 KERNEL_BITS = 64
 

@@ -40,7 +40,7 @@ class NoRoom(CannotMake):
     """Exclusive groups of others hold the whole cache."""
 
 
-class Gone(ResctrlError):
+class GroupGone(ResctrlError):
     """The group or the whole tree no longer exists: somebody removed it or unmounted resctrl."""
 
 
@@ -61,8 +61,8 @@ class Busy(ResctrlError):
 
 
 _CLASSES: dict[int, type[ResctrlError]] = {
-    errno.ENOENT: Gone,
-    errno.ENODEV: Gone,  # the group was removed while the file was open
+    errno.ENOENT: GroupGone,
+    errno.ENODEV: GroupGone,  # the group was removed while the file was open
     errno.ESRCH: DeadTask,
     errno.EPERM: NotPermitted,
     errno.EACCES: NotPermitted,

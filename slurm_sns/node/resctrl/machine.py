@@ -67,7 +67,7 @@ class Bandwidth:
 
 
 @dataclass(frozen=True, slots=True)
-class Monitoring:
+class MonitoringFeatures:
     """What the L3 monitoring counts (`llc_occupancy`, `mbm_total_bytes`, ...) and how many groups it can tell apart."""
 
     features: tuple[str, ...]
@@ -81,7 +81,7 @@ class Machine:
 
     caches: tuple[Cache, ...]
     bandwidth: Bandwidth | None
-    monitoring: Monitoring | None
+    monitoring: MonitoringFeatures | None
     closids: int
 
     @property
@@ -144,14 +144,16 @@ def _bandwidth(folder: Path, shown: dict[int, int]) -> Bandwidth:
     return Bandwidth("percent", least, step, 100, domains, closids)
 
 
-def _monitoring(root: Path, shown: Schemata) -> Monitoring:
+def _monitoring(root: Path, shown: Schemata) -> MonitoringFeatures:
     info = root / "info" / "L3_MON"
     counted = [path.name.removeprefix("mon_L3_") for path in (root / "mon_data").glob("mon_L3_*")]
     domains = {int(number) for number in counted if number.isdecimal()}
     # A tree without mon_data (a capture): the domains of the resources that have L3's.
     for resource in ("L3", "L3DATA", "MB"):
         domains = domains or set(shown.get(resource, ()))
-    return Monitoring(tuple(_text(info / "mon_features").split()), _number(info / "num_rmids"), tuple(sorted(domains)))
+    return MonitoringFeatures(
+        tuple(_text(info / "mon_features").split()), _number(info / "num_rmids"), tuple(sorted(domains))
+    )
 
 
 def _number(path: Path, base: int = 10, missing: int | None = None) -> int:

@@ -24,7 +24,7 @@ shared part overlap. If fewer than `least_bits` such ways are left in a row, the
 
 The result depends on the arguments alone, and not on the order of `needs` or `before`.
 
-Complexity: O(ways * jobs**2) where the new jobs fit beside the others. Else a search (way_search.py) that is bounded by
+Complexity: O(ways * jobs**2) where the new jobs fit beside the others. Else a search (positions.py) that is bounded by
 a number of steps. Measured with 16 jobs, all slots in use: 20 ways 0.3 ms, at most 1.1; 32 ways 0.4 ms, at most 2.3;
 64 ways 3 ms, at most 9. The search ended early on 64 ways only, for a third of the layouts without a fitting gap.
 

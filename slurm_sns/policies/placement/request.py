@@ -90,7 +90,7 @@ def on_whole_cores(
     return Resources(cores, memory_per_node_mb or 0)
 
 
-class Layout(NamedTuple):
+class ScaleLayout(NamedTuple):
     """A job at a scale factor: n nodes, the largest number of tasks on a node, and the demand of these tasks."""
 
     scale: int
@@ -127,10 +127,10 @@ def fewest_nodes(request: Request, types: Sequence[NodeGroup]) -> int:
     )
 
 
-def spread(request: Request, fewest: int, scale: int) -> Layout:
+def spread(request: Request, fewest: int, scale: int) -> ScaleLayout:
     """The layout at a scale when scale 1 has `fewest` nodes; at most one node per task."""
     tasks = -(-request.tasks // (scale * fewest))
-    return Layout(scale, -(-request.tasks // tasks), tasks, request.on_a_node(tasks))
+    return ScaleLayout(scale, -(-request.tasks // tasks), tasks, request.on_a_node(tasks))
 
 
 def compact(request: Request, types: Sequence[NodeGroup]) -> Alternative:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from slurm_sns.closids import are_counted, with_closid
 from slurm_sns.model import Alternative, Resources
 from slurm_sns.policies.base import Choice
-from slurm_sns.policies.placement.request import Layout, NodeType, Request, compact, fewest_nodes, holding, spread
+from slurm_sns.policies.placement.request import NodeType, Request, ScaleLayout, compact, fewest_nodes, holding, spread
 from slurm_sns.policies.profile import SAME, Program, Run
 from slurm_sns.policies.sns.alternatives_report import AlternativesReport, Considered
 from slurm_sns.policies.sns.classify import Classification, ProgramClass, classify, corrected_time_s
@@ -175,7 +175,7 @@ class _Profiled:
             )
         return replace(considered, dropped=self._why_not(layout, considered))
 
-    def _why_not(self, layout: Layout, considered: Considered) -> str:
+    def _why_not(self, layout: ScaleLayout, considered: Considered) -> str:
         scale, fewest = layout.scale, self.explanation.fewest_nodes
         if scale == 1:
             return ""

@@ -379,6 +379,7 @@ class TestLayout:
         assert contents(captured / tree) == before
         assert any(change["do"] == "make" for change in found["changes"])
 
+    @pytest.mark.long
     @pytest.mark.parametrize("machine", MIXES)
     def test_the_kernels_rules_accept_all_that_would_be_written(self, node, emulated, machine: str) -> None:
         root = emulated(machine)

@@ -161,6 +161,7 @@ def test_nothing_to_export_is_said(sns, config):
     )
 
 
+@pytest.mark.long
 def test_curves_are_drawn_and_the_same_bytes_again(sns, tmp_path):
     pytest.importorskip("matplotlib")
     for name in ("bw.png", "bw.svg"):
@@ -265,6 +266,7 @@ def test_without_a_scheduler_the_admin_is_told_who_can_do_without(sns, config, m
         assert error.endswith(hint) == is_told
 
 
+@pytest.mark.long
 def test_a_user_curves_are_drawn_from_the_answer(asked, sns, tmp_path):
     pytest.importorskip("matplotlib")
     for name, source in (("asked.svg", asked), ("file.svg", lambda *words: sns(*words, "--file", SHIPPED))):

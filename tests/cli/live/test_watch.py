@@ -86,6 +86,7 @@ def socket_path(config: Path) -> Path:
     return config.parent / "scheduler.sock"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_watch_ends_well_and_leaves_the_last_page(config: Path, socket_path: Path, number: int) -> None:
     with answering(socket_path, status=now_status(placed=4711)):
@@ -119,6 +120,7 @@ def test_a_watch_may_begin_before_the_scheduler(config: Path, socket_path: Path)
         assert terminal.end(signal.SIGINT) == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("columns", [60, 160])
 def test_on_a_terminal_the_table_has_its_width(config: Path, socket_path: Path, columns: int) -> None:
     with answering(socket_path, queue=[row(submit_s=time.time(), reason="because " * 30)]):

@@ -33,6 +33,7 @@ def is_gone(group, seconds=30.0):
     return False
 
 
+@pytest.mark.long
 def test_a_page_is_written_with_its_figures_and_tables(tmp_path):
     result = call("netbatch-examples", "--out", tmp_path / "page", "--json")
     assert result.exit_code == 0
@@ -77,6 +78,7 @@ def test_an_array_without_submitit_says_what_to_install(tmp_path, monkeypatch):
     assert str(problem) == "--slurm needs submitit; valid: pip install 'slurm_sns[sweep]'"
 
 
+@pytest.mark.long
 def test_json_says_how_many_seeds_went_into_the_page(tmp_path):
     result = call("netbatch-workload", "--out", tmp_path, "--quick", "--seeds", 2, "--jobs", 1, "--json")
     assert json.loads(result.stdout)["seeds"] == 2
@@ -99,6 +101,7 @@ def running(folder):
         yield process
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_run_that_is_stopped_keeps_its_finished_replays_and_leaves_no_process(tmp_path, number):
     with running(tmp_path) as process:
@@ -109,6 +112,7 @@ def test_a_run_that_is_stopped_keeps_its_finished_replays_and_leaves_no_process(
     assert is_gone(process.pid), "a process of the run is left"
 
 
+@pytest.mark.long
 def test_a_run_that_is_killed_leaves_no_process(tmp_path):
     with running(tmp_path) as process:
         process.kill()

@@ -71,6 +71,7 @@ def reference(path: Path) -> list[str]:
     return gzip.decompress(path.read_bytes()).decode().splitlines()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [*PAPER_HEURISTICS, "max-jobs-7"])
 def test_the_small_reference_is_reproduced_line_for_line(name, tmp_path):
     inputs = [DATA / "small.jobs.csv.gz", "--nodes", DATA / "small.nodes.csv"]
@@ -152,6 +153,7 @@ def tiny(tmp_path):
     return [tmp_path / "jobs.csv", "--nodes", tmp_path / "nodes.csv", "--policy", "max-jobs"]
 
 
+@pytest.mark.long
 def test_out_gets_three_files_and_nothing_else(tiny, tmp_path):
     summary = simulate(*tiny, "--out", tmp_path / "new" / "out")
     out = tmp_path / "new" / "out"
@@ -171,6 +173,7 @@ def test_out_gets_three_files_and_nothing_else(tiny, tmp_path):
     assert summary["dropped"] == {"larger than any nodes": 1}
 
 
+@pytest.mark.long
 def test_the_same_input_gives_the_same_bytes_whatever_the_hash_seed(tmp_path):
     inputs = [DATA / "small.jobs.csv.gz", "--nodes", DATA / "small.nodes.csv", "--policy", "max-jobs", "--seed", "5"]
     for seed in ("1", "2"):
@@ -181,6 +184,7 @@ def test_the_same_input_gives_the_same_bytes_whatever_the_hash_seed(tmp_path):
         assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes()
 
 
+@pytest.mark.long
 def test_the_summary_is_a_small_table_without_json(tiny):
     done = sns("simulate", *tiny)
 
@@ -190,6 +194,7 @@ def test_the_summary_is_a_small_table_without_json(tiny):
     assert done.stderr == b""
 
 
+@pytest.mark.long
 def test_swf_is_read_from_standard_input(tiny):
     line = b"1 0 -1 60 2 -1 -1 2 -1 -1 1 1 1 -1 1 -1 -1 -1\n"
 
@@ -198,6 +203,7 @@ def test_swf_is_read_from_standard_input(tiny):
     assert json.loads(done.stdout)["jobs"] == 1
 
 
+@pytest.mark.long
 def test_settings_come_from_the_configuration_unless_given(tiny, tmp_path):
     config = tmp_path / "sns.yaml"
     config.write_text(
@@ -218,6 +224,7 @@ def test_settings_come_from_the_configuration_unless_given(tiny, tmp_path):
     assert (given["portfolio"], given["queue_depth"], given["reservations"]) == (["first-fit"], 9, 2)
 
 
+@pytest.mark.long
 def test_the_age_limit_lets_a_job_go_first_whatever_its_project_holds(tmp_path):
     (tmp_path / "nodes.csv").write_text("name,cores,mem_gb\nA,2,2\n")
     (tmp_path / "jobs.csv").write_text(
@@ -299,6 +306,7 @@ def test_a_broken_list_of_nodes_is_one_line_exit_2_and_nothing_is_written(name, 
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ends", [b"\n", b"\r\n"])
 @pytest.mark.parametrize("begins", [b"", b"\xef\xbb\xbf"])
 def test_line_ends_and_byte_order_marks_of_other_systems_are_read(begins, ends, tiny, tmp_path):
@@ -308,6 +316,7 @@ def test_line_ends_and_byte_order_marks_of_other_systems_are_read(begins, ends, 
         assert simulate(tmp_path / name, *tiny[1:])["jobs"] == text.count(b"\n1") + text.count(b"\n2")
 
 
+@pytest.mark.long
 def test_submits_out_of_order_are_sorted_with_a_note(tiny, tmp_path):
     (tmp_path / "late.csv").write_bytes(HEADER + b"1,90,5,1,1\n2,0,5,1,1\n3,0,5,1,1\n")
 

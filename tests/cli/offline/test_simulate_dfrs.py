@@ -34,6 +34,7 @@ def rows(folder: Path) -> list[dict[str, str]]:
     return [dict(zip(header.split(","), line.split(","), strict=True)) for line in lines]
 
 
+@pytest.mark.long
 def test_a_pause_and_a_move_are_counted_and_cost_the_penalty(files, tmp_path):
     out = tmp_path / "out"
     assert run(*files, "--policy", "dfrs-greedy-pmtn", "--penalty", "5", "--out", str(out)).exit_code == 0
@@ -120,6 +121,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", HOSTILE)
 @pytest.mark.parametrize("policy", ["dfrs-greedy", "dfrs-greedy-pmtn-migr", "dfrs-dynmcb8", "dfrs-dynmcb8-stretch-per"])
 def test_odd_traces_end_or_are_refused_in_one_line(tmp_path, name, policy):

@@ -51,6 +51,7 @@ def column(rows: list[dict[str, str]], name: str) -> list[str]:
     return [row[name] for row in rows]
 
 
+@pytest.mark.long
 def test_a_suspended_job_restarts_where_it_is_expected_to_end_sooner(simulate, tmp_path):
     rows, summary = simulate()
     assert column(rows, "end_s") == ["450", "200", "250", "1460", "860", "1100"]

@@ -19,10 +19,9 @@ from slurm_sns.node.agent.agent import Agent
 from slurm_sns.node.agent.cpu_shares import CpuShares
 from slurm_sns.node.agent.partition import NodeLimits
 from slurm_sns.node.agent.ports import AgentPorts, AgentSettings
-from slurm_sns.node.agent.processes import Processes
 from slurm_sns.node.agent.spool import Spool, SpoolFiles
 from slurm_sns.node.agent.state_file import StateFile
-from slurm_sns.node.agent.tasks_of_job import SlurmTasks
+from slurm_sns.node.agent.tasks_of_job import Processes, SlurmTasks
 from slurm_sns.node.agent.tree import NodeTree
 from slurm_sns.node.counters.node_counters import NodeCounters
 from slurm_sns.node.group_writes import group_of, masks

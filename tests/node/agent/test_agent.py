@@ -67,6 +67,7 @@ class TestMeasuring:
     #: Of CG, the paper's program that needs its cache most.
     PROGRAM = "cg"
 
+    @pytest.mark.long
     def test_a_sampled_curve_is_the_emulated_truth_within_5_percent(self, node: Node) -> None:
         truth = paper_run(self.PROGRAM)
         node.run(1, 18, has_nodes_alone=True, samples=True)
@@ -105,6 +106,7 @@ class TestMeasuring:
         node.ends(1)
         assert [report.was_alone for report in node.controller.reports] == [False]
 
+    @pytest.mark.long
     def test_a_job_of_the_shared_group_is_counted_apart(self, node: Node) -> None:
         node.run(1, 4)
         node.program(1, "mg")
@@ -119,6 +121,7 @@ class TestMeasuring:
         assert points[2][0].bandwidth_gbps < 1 < points[1][0].bandwidth_gbps
         assert points[3] == (), "nothing was executed"
 
+    @pytest.mark.long
     def test_a_suspended_job_is_not_measured_meanwhile(self, node: Node) -> None:
         node.run(1, 18, has_nodes_alone=True)
         node.passes(100)
@@ -183,6 +186,7 @@ class TestGrants:
         node.event("prolog", 48, 0, f"sns:grant={grants.token(Grant(RunId(task_id(41, 7)), (NODE,), 6), KEYS)}")
         assert node.ways(48) >= 6
 
+    @pytest.mark.long
     @given(st.text(max_size=300))
     @settings(
         max_examples=15,
@@ -291,6 +295,7 @@ class TestEvents:
 
 
 class TestRestart:
+    @pytest.mark.long
     def test_an_agent_that_was_killed_goes_on_where_it_was(self, node: Node) -> None:
         first = node.run(1, 4)
         node.run(2, 6)
@@ -317,6 +322,7 @@ class TestRestart:
         alone = {report.run.job_id: report.was_alone for report in node.controller.reports}
         assert alone == {1: False, 2: True}
 
+    @pytest.mark.long
     def test_jobs_that_began_and_ended_meanwhile_are_found_and_missed(self, node: Node) -> None:
         node.run(1, 4)
         node.run(2, 4)
@@ -351,6 +357,7 @@ class TestRestart:
 
     BROKEN = ("", "{}", "[]", '{"version": 99}', "\0", '{"version": 1, "runs": [{}]}', "1" * 9999)
 
+    @pytest.mark.long
     @pytest.mark.parametrize("text", BROKEN)
     def test_a_broken_state_file_is_one_line_and_what_the_tree_shows_stays(self, node: Node, text: str) -> None:
         node.run(1, 4)
@@ -382,6 +389,7 @@ class TestRestart:
 class TestTree:
     JOBS = ((1, 4), (2, 6))
 
+    @pytest.mark.long
     @pytest.mark.parametrize("number", ["ENOSPC", "EBUSY", "EINVAL", "EPERM", "EIO"])
     @pytest.mark.parametrize("access", ["make", "write"])
     def test_what_is_refused_is_said_and_tried_again(self, node: Node, access: str, number: str) -> None:
@@ -412,6 +420,7 @@ class TestTree:
             node.epilog(job)
         assert node.there()[15].ways == 18
 
+    @pytest.mark.long
     def test_a_group_that_somebody_removed_is_made_again(self, node: Node) -> None:
         task = node.run(1, 4)
         node.run(2, 6)

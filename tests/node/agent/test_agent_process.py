@@ -193,6 +193,7 @@ class TestController:
         wait_for("the change", lambda: agent.ways(1) >= 14)
         assert agent.ways(2) == 4
 
+    @pytest.mark.long
     def test_reports_come_once_it_is_back_and_are_forgotten_when_stored(self, agent: Process, hub: AgentHub) -> None:
         spool = agent.directory / "state" / "spool"
         wait_for("the first state", lambda: NODE in hub.states())
@@ -226,6 +227,7 @@ def test_a_job_from_prolog_to_epilog(agent: Process) -> None:
     assert json.loads(report.read_text())["is_whole"] is True
 
 
+@pytest.mark.long
 def test_killed_and_restarted_under_load_every_job_keeps_its_ways(agent: Process) -> None:
     tasks = {job: agent.run(job, 3) for job in (1, 2, 3)}
     for number in (4, 5, 6):
@@ -247,6 +249,7 @@ def test_killed_and_restarted_under_load_every_job_keeps_its_ways(agent: Process
     assert [each["is_whole"] for each in reports] == [False] * 3
 
 
+@pytest.mark.long
 def test_a_stop_leaves_the_jobs_what_they_have_and_a_clean_up_takes_it_back(agent: Process) -> None:
     task = agent.run(1, 4)
     wait_for("its task in its group", lambda: agent.group_with(task) == "job1")
@@ -287,6 +290,7 @@ def test_a_request_that_is_none_stops_nobody(agent: Process) -> None:
     assert agent.ways(1) == 18
 
 
+@pytest.mark.long
 def test_once_does_what_is_due_and_says_what_is_here(agent: Process) -> None:
     agent.run(1, 4)
     agent.end()

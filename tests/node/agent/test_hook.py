@@ -98,6 +98,7 @@ TROUBLE: dict[str, Callable[[socket.socket], None]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", TROUBLE)
 def test_an_agent_that(how: str, tmp_path: Path) -> None:
     def answer(connection: socket.socket) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from slurm_sns.node.agent.last_seen import LastSeen
+from slurm_sns.node.agent.presence import LastSeen
 from slurm_sns.node.agent.runs_here import RunHere, RunsHere
 from slurm_sns.wire.values import RunId
 

@@ -48,6 +48,7 @@ def carry_out(node: BareNode, event: tuple) -> None:
         node.refuse_in(event[1])
 
 
+@pytest.mark.long
 @example([("tasks begin", 1), ("prolog", RunId(1), 0), ("epilog", RunId(1)), ("restart",)])
 @given(st.lists(EVENT, max_size=25))
 @settings(max_examples=60)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from slurm_sns.node.agent.cache_domains import CacheDomains
-from slurm_sns.node.agent.processes import Processes
+from slurm_sns.node.agent.tasks_of_job import Processes
 
 #: Debian's user nobody.
 NOBODY = 65534

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slurm_sns.node.agent.needs import needs, why_shared
+from slurm_sns.node.agent.in_force import needs, why_shared
+from slurm_sns.node.agent.presence import vanished
 from slurm_sns.node.agent.runs_here import MOST_RUNS, NOT_NAMED, RunHere, RunsHere
-from slurm_sns.node.agent.vanished import vanished
 from slurm_sns.task_ids import task_id
 from slurm_sns.wire.values import ActiveRuns, ArrayTask, Change, Grant, RunId
 

@@ -7,7 +7,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from slurm_sns.errors import BadInput
-from slurm_sns.node.ways import search as way_search
+from slurm_sns.node.ways import positions
 from slurm_sns.node.ways.layout import Layout, Need, Shape, layout
 from slurm_sns.node.ways.masks import spans, union, window
 
@@ -453,7 +453,7 @@ def test_after_an_arrival_that_moves_nobody_and_the_departure_of_that_job_all_is
 
 @pytest.mark.parametrize("taken", list(combinations(range(8), 3)))
 def test_where_the_search_is_given_up_a_row_of_neighbours_is_laid_out_anew(monkeypatch, taken):
-    monkeypatch.setattr(way_search, "MOST_STEPS", 0)
+    monkeypatch.setattr(positions, "MOST_STEPS", 0)
     held = {job: window(2 * at, 1) for job, at in enumerate(taken)}
     jobs = [*(Need(job, 1, job) for job in held), Need(9, 12, 9)]
 

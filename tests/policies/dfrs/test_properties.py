@@ -74,6 +74,7 @@ class Watched(Dfrs):
         return decided
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("algorithm", EVERY.values(), ids=EVERY)
 @given(rows=jobs, penalty_s=st.sampled_from([0, 300]), period_s=st.sampled_from([60, 300, 600]))
 @runs
@@ -88,6 +89,7 @@ def test_no_node_is_over_its_capacity_and_both_engines_agree(algorithm: Algorith
         assert getattr(replayed, name).tolist() == getattr(engine, name).tolist()
 
 
+@pytest.mark.long
 def test_priorities_that_rounding_errors_alone_tell_apart_are_equal():
     rows = [
         dict(zip(("submit_s", "tasks", "cpu", "memory", "run_s"), each, strict=True))
@@ -120,6 +122,7 @@ class Recorded(Dfrs):
         return super().plan(snapshot)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("algorithm", EVERY.values(), ids=EVERY)
 @given(rows=jobs)
 @runs
@@ -152,6 +155,7 @@ def test_the_priority_of_a_paused_job_grows_without_limit(virtual_s, flow_s, lon
     assert [job.id for job in by_decreasing_priority([goes_on, paused], far_s)] == [0, 2]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("algorithm", EVERY.values(), ids=EVERY)
 @given(rows=jobs, penalty_s=st.sampled_from([0, 300]))
 @runs

@@ -77,6 +77,7 @@ def plan(snapshot, given_parameters):
     return max_jobs(given_parameters).plan(snapshot)
 
 
+@pytest.mark.long
 @settings(max_examples=80)
 @given(snapshots(), parameters())
 def test_no_node_is_ever_over_its_free_capacity(snapshot, given_parameters):
@@ -93,6 +94,7 @@ def test_no_node_is_ever_over_its_free_capacity(snapshot, given_parameters):
                 free[name] = free[name].minus(start.alternative.demand)
 
 
+@pytest.mark.long
 @settings(max_examples=80)
 @given(snapshots(), parameters())
 def test_every_job_is_started_or_waits_with_a_reason_and_gets_distinct_allowed_nodes(snapshot, given_parameters):
@@ -109,6 +111,7 @@ def test_every_job_is_started_or_waits_with_a_reason_and_gets_distinct_allowed_n
         assert job.allowed is None or job.allowed.issuperset(start.nodes)
 
 
+@pytest.mark.long
 @settings(max_examples=80)
 @given(snapshots(), parameters())
 def test_the_plan_does_not_depend_on_the_order_of_projects_and_is_the_same_again(snapshot, given_parameters):
@@ -117,6 +120,7 @@ def test_the_plan_does_not_depend_on_the_order_of_projects_and_is_the_same_again
     assert plan(snapshot, given_parameters) == plan(snapshot, given_parameters) == plan(reordered, given_parameters)
 
 
+@pytest.mark.long
 @settings(max_examples=80)
 @given(snapshots(), parameters())
 def test_max_jobs_never_matches_fewer_than_any_member_alone(snapshot, given_parameters):
@@ -142,6 +146,7 @@ def test_capacity_withheld_for_the_head_is_not_given_away(listed, cores, others)
         assert all(largest.name not in start.nodes for start in starts)
 
 
+@pytest.mark.long
 @settings(max_examples=80)
 @given(snapshots(), parameters())
 def test_remembering_failed_shapes_changes_no_schedule(snapshot, given_parameters):

@@ -99,12 +99,14 @@ def kernel_alone(monkeypatch):
     monkeypatch.setattr(Portfolio, "schedule_plainly", None)
 
 
+@pytest.mark.long
 @settings(max_examples=300)
 @given(snapshots(), parameters())
 def test_kernel_and_twin_make_the_same_plan(snapshot, chosen):
     assert max_jobs(chosen).plan(snapshot) == max_jobs(chosen).plainly().plan(snapshot)
 
 
+@pytest.mark.long
 @settings(max_examples=300)
 @given(snapshots(), parameters(), spreading())
 def test_kernel_and_twin_make_the_same_combined_plan(snapshot, chosen, sns):
@@ -113,6 +115,7 @@ def test_kernel_and_twin_make_the_same_combined_plan(snapshot, chosen, sns):
     assert both.plan(snapshot) == both.plainly().plan(snapshot)
 
 
+@pytest.mark.long
 @settings(max_examples=100)
 @given(st.data(), parameters(), spreading())
 def test_pass_after_pass_on_the_same_nodes_the_kernel_makes_the_twins_schedules(data, chosen, sns):

@@ -188,6 +188,7 @@ def can_be_served(case: PoolCase, at: list[Stretch], waits: Stretch, *, keeps_me
     return False
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("heuristic", heuristics_of_pools())
 @given(case=cases(), data=st.data())
 @runs
@@ -195,12 +196,14 @@ def test_both_engines_agree_in_every_visit_suspension_decision_and_term(heuristi
     require_equal(case, data.draw(parameters(heuristic=heuristic)))
 
 
+@pytest.mark.long
 @given(case=cases(), chosen=parameters(window_s=100_000, restart="on", max_moves=0))
 @settings(runs, max_examples=150)
 def test_both_engines_agree_where_most_jobs_move(case, chosen):
     require_equal(case, chosen)
 
 
+@pytest.mark.long
 @given(
     case=cases(units=(1,)),  # else so many checks are a matter of minutes
     chosen=parameters(window_s=100_000, restart="on"),

@@ -140,6 +140,7 @@ def queues(draw):
     return tuple(Job(at, at, each, order=(at,)) for at, each in enumerate(ways))
 
 
+@pytest.mark.long
 @settings(max_examples=250)
 @given(clusters(), queues(), st.sampled_from([0, 1, 2, 5]))
 def test_the_policy_is_figure_11_read_plainly(nodes, queue, beta):

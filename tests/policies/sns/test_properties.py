@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from programs import ASSUMED, GB, types_of
@@ -66,6 +67,7 @@ def parameters():
     )
 
 
+@pytest.mark.long
 @settings(max_examples=100)
 @given(programs(), requests(), clusters(), parameters())
 def test_each_alternative_of_a_job_keeps_alpha_fills_its_nodes_and_fits_an_empty_cluster(
@@ -141,6 +143,7 @@ def policies(given_parameters):
     )
 
 
+@pytest.mark.long
 @settings(max_examples=60)
 @given(snapshots())
 def test_the_capacity_of_all_resources_is_kept_and_shared_ways_stay_free(case):
@@ -168,6 +171,7 @@ def test_the_capacity_of_all_resources_is_kept_and_shared_ways_stay_free(case):
                         assert free[name].ways >= given_parameters.shared_ways
 
 
+@pytest.mark.long
 @settings(max_examples=60)
 @given(snapshots())
 def test_the_plan_is_the_same_whatever_the_order_of_dicts(case):
@@ -177,6 +181,7 @@ def test_the_plan_is_the_same_whatever_the_order_of_dicts(case):
         assert policy.plan(snapshot) == again.plan(reordered)
 
 
+@pytest.mark.long
 @settings(max_examples=60)
 @given(snapshots(old_first=True))
 def test_nobody_overtakes_an_over_aged_job_on_the_nodes_it_waits_for(case):

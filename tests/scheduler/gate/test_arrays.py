@@ -230,6 +230,7 @@ def test_the_loop_never_passes_an_arrays_limit(limit: int) -> None:
     assert len(site.slurm.ended) == 20
 
 
+@pytest.mark.long
 def test_an_array_whose_tasks_all_wait_is_renewed_as_one() -> None:
     site = cluster(c1=1)
     site.slurm.submit(1, run_s=10_000)

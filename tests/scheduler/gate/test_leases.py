@@ -139,6 +139,7 @@ def test_while_messages_for_slurmdbd_pile_up_only_what_lapses_soon_is_renewed():
     assert [each.job_id for each in renewed(jobs, queue=quiet)] == [4, 3, 2, 1]
 
 
+@pytest.mark.long
 @given(gated_jobs(), TIMES)
 def test_a_renewed_gate_is_gated_and_not_due_again(job, begin_s):
     job = replace(job, begin_s=begin_s)
@@ -181,6 +182,7 @@ class _Day:
             heapq.heappush(self.heap, (self._due_s(self.jobs[job_id]), job_id))
 
 
+@pytest.mark.long
 def test_in_twelve_hours_no_gate_of_ten_thousand_jobs_lapses_and_the_rate_stays_bounded():
     lease = leases.leases(30, 7200, 10_000)
     # All are submitted in the last minute, so each gate is still that of its first lease.
@@ -193,6 +195,7 @@ def test_in_twelve_hours_no_gate_of_ten_thousand_jobs_lapses_and_the_rate_stays_
     assert sum(settled) / len(settled) == pytest.approx(10_000 / lease.half_s, rel=0.02)
 
 
+@pytest.mark.long
 def test_in_twelve_hours_with_the_guard_on_no_gate_of_ten_thousand_jobs_lapses():
     lease = leases.leases(30, 7200, 10_000)
     gates = {n: leases.next_gate_s(gated_until(n, NOW), NOW, lease) for n in range(1, 10_001)}

@@ -39,6 +39,7 @@ def test_the_reasons_that_are_limits_of_the_owners(reason: str, is_one: bool) ->
     assert is_limit(reason) is is_one
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("limited", [1, 40])
 def test_others_use_the_whole_cluster_while_jobs_meet_a_limit(limited: int) -> None:
     """One account may hold 28 cores and wants 224 at once; another has as many small jobs as there is room for."""
@@ -258,6 +259,7 @@ def test_for_each_job_of_the_owner_that_started_or_ended_one_more_tries() -> Non
     assert planned(situation(look(*jobs, *past, trying), *waits, refused(9))) == [1, 2]
 
 
+@pytest.mark.long
 def test_a_user_at_a_limit_of_jobs_keeps_nearly_as_many_running_as_it_allows() -> None:
     site = Site(FakeSlurm({f"c{at}": 28 for at in range(1, 5)}))
     site.slurm.limits["physics"], site.slurm.min_job_age_s = 40, 300

@@ -147,6 +147,7 @@ def test_a_restart_of_the_scheduler_in_every_cycle_changes_nothing(site) -> None
     assert other.learnt.state.runs == other.learnt.state.reports == {}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("at", range(12))
 def test_a_crash_at_any_change_of_the_store_loses_nothing_and_counts_nothing_twice(site, at: int, after: bool) -> None:

@@ -101,6 +101,7 @@ HEAD_NEEDS_ALL = trace_of((0, 100, 2), (1, 10, 4), (2, 50, 1), (3, 500, 1))
 HEAD_NEEDS_THREE = trace_of((0, 100, 2), (1, 10, 3), (2, 50, 1), (2, 500, 1))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("trace", "algorithm", "starts"),
     [

@@ -34,6 +34,7 @@ def small_trace(jobs, nodes):
     return builder.records("jobs")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("lookahead", EVERY, ids=str)
 def test_the_compiled_replay_and_the_twin_start_every_job_at_the_same_time_on_the_same_node(lookahead):
     pool = POOLS["A"].nodes(0.003)

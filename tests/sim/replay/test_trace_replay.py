@@ -70,6 +70,7 @@ def test_the_kernel_reproduces_the_small_reference_line_for_line(reference):
     assert by_kernel(DATA, "small", reference) == lines(DATA, f"small.{reference}")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("reference", REFERENCES)
 def test_the_twin_reproduces_the_small_reference_line_for_line(reference):
     assert by_twin(DATA, "small", reference) == lines(DATA, f"small.{reference}")

@@ -42,6 +42,7 @@ def refuse(*_):
     raise NotPlain
 
 
+@pytest.mark.long
 @settings(max_examples=300)
 @given(
     st.lists(
@@ -57,6 +58,7 @@ def test_csv_is_read_alike_by_both_readers(pool, rows, end):
     assert outcome(jobs_csv.read_jobs, pool, text, False) == outcome(jobs_csv.read_jobs, pool, text, True)
 
 
+@pytest.mark.long
 @settings(max_examples=300)
 @given(
     st.lists(

@@ -61,6 +61,7 @@ def test_jobs_are_mostly_serial_and_small_but_some_need_16_and_32_gb_and_more(na
     assert user.max() <= TABLE[name][1]
 
 
+@pytest.mark.long
 def test_only_pool_a_has_buckets_above_two_cores_rarely_and_it_has_several_above_20_gb():
     # The paper speaks of a month; bursts are too rare for a single day to have each kind.
     seen = {name: columns(name, days=10.0) for name in POOLS}

@@ -11,7 +11,7 @@ from slurm_sns.node.agent.sampling import Sums, points
 from slurm_sns.wire.values import NodeState, ReportKey, RunReport
 
 
-class Reporting:
+class ControllerLink:
     """Tells the controller what has changed, once it has been connected with it."""
 
     def __init__(self, node: str, ports: AgentPorts) -> None:

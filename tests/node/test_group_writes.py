@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from slurm_sns.node.transition import Part, Step, transition
+from slurm_sns.node.group_writes import Part, Step, transition
 from slurm_sns.node.ways.layout import Shape
 from slurm_sns.node.ways.masks import union, window
 

@@ -47,7 +47,7 @@ class _Run:
         self.last: Reading | None = None
 
 
-class Measuring:
+class RunMeters:
     """The runs that are counted, by job id."""
 
     def __init__(self, counters: NodeCounters) -> None:
