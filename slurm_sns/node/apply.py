@@ -4,7 +4,7 @@ Each job with ways has a group `job<id>`; jobs without ways, pass-through jobs a
 The root group keeps what it has: it is not ours, and after a crash it is what everything falls back to.
 
 The tree itself is the only memory. `apply` reads what is in force and writes what differs, so that after each write
-every job has at least its guaranteed ways for itself (group_writes.py). Whoever is killed in between calls `apply` again.
+every job has at least its guaranteed ways for itself (group_writes.py). Who is killed in between calls `apply` again.
 The order: groups that are no longer wanted are removed (threads that are left in them go to the shared group first),
 new groups are made, masks and bandwidth are written. Threads come last and are the caller's (`Groups.move_all`),
 because a new group may use the whole cache until its masks are written. `apply` takes the lock of the tree; a caller
