@@ -10,11 +10,11 @@ from programs import paper_nodes, paper_programs, snapshot
 
 from slurm_sns.closids import are_counted, closids_for_jobs, counted, with_closid
 from slurm_sns.model import ActiveJob, ActiveState, Alternative, Job, Node, Plan, Resources, Snapshot
+from slurm_sns.policies.base import NodeType, Request
 from slurm_sns.policies.baselines.parameters import EasyParameters
 from slurm_sns.policies.combined.batch import easy
 from slurm_sns.policies.combined.combined import combined
 from slurm_sns.policies.placement.portfolio import Portfolio
-from slurm_sns.policies.placement.request import NodeType, Request
 from slurm_sns.policies.sns.exploration import ExplorationStep, exploring
 from slurm_sns.policies.sns.parameters import REPRODUCTION
 from slurm_sns.policies.sns.spread_n_share import spread_n_share

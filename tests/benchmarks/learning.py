@@ -21,8 +21,8 @@ from dataclasses import replace
 from hostile_shapes import PARTITION, SETTINGS, nodes_of
 from live_cycle import measured
 
+from slurm_sns.policies.base import NodeType, Request
 from slurm_sns.policies.combined.combined import combined
-from slurm_sns.policies.placement.request import NodeType, Request
 from slurm_sns.policies.sns.drift import DriftParameters
 from slurm_sns.policies.sns.exploration import Exploration
 from slurm_sns.policies.sns.parameters import SnsParameters

@@ -5,7 +5,8 @@ from pathlib import Path
 
 from slurm_sns.config.profiles_yaml import read_profiles
 from slurm_sns.model import Alternative, Job, Node, Resources, Snapshot
-from slurm_sns.policies.placement.request import NodeType, Request, node_types
+from slurm_sns.policies.base import NodeType, Request
+from slurm_sns.policies.placement.request import node_types
 from slurm_sns.policies.profile import Program, Provenance, Provenances, Run
 from slurm_sns.policies.sns.alternatives import choose
 from slurm_sns.policies.sns.parameters import REPRODUCTION

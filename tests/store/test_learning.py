@@ -13,7 +13,7 @@ from sqlalchemy.exc import OperationalError
 
 from slurm_sns.errors import Unreachable
 from slurm_sns.model import Resources
-from slurm_sns.policies.placement.request import NodeType, Request
+from slurm_sns.policies.base import NodeType, Request
 from slurm_sns.policies.sns.estimate import Estimate
 from slurm_sns.policies.sns.evidence import Evidence, KnownEvidence
 from slurm_sns.policies.sns.exploration import ExplorationStep

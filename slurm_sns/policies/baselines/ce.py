@@ -8,11 +8,11 @@ Source: Spread-n-Share (SC'19), sections 1 and 3.2, figure 8.
 from collections.abc import Sequence
 from dataclasses import replace
 
-from slurm_sns.policies.base import Choice, JobRequest
+from slurm_sns.policies.base import Choice, JobRequest, NodeType
 from slurm_sns.policies.baselines.parameters import CompactParameters
 from slurm_sns.policies.placement.kernel_matching import Rules
 from slurm_sns.policies.placement.portfolio import Portfolio
-from slurm_sns.policies.placement.request import NodeType, compact
+from slurm_sns.policies.placement.request import compact
 
 
 def compact_exclusive(parameters: CompactParameters | None = None) -> Portfolio:

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slurm_sns.model import Alternative, Node, Resources
-from slurm_sns.policies.placement.request import NodeType, node_types
+from slurm_sns.policies.base import NodeType
+from slurm_sns.policies.placement.request import node_types
 
 Amounts = NDArray[np.int64]
 Indices = NDArray[np.intp]

@@ -10,11 +10,11 @@ Source: Spread-n-Share (SC'19), section 4.3; empty nodes, memory and nodes of di
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from slurm_sns.errors import Infeasible
 from slurm_sns.model import Alternative, Resources
+from slurm_sns.policies.base import NodeType, Request
 
 
 class NodeGroup(Protocol):
@@ -29,65 +29,6 @@ class NodeGroup(Protocol):
     def number(self) -> int:
         """The number of nodes, whether busy or idle."""
         ...
-
-
-class NodeType(NamedTuple):
-    """A node type and its number of nodes, whether busy or idle."""
-
-    capacity: Resources
-    number: int
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """A job whose geometry we may choose.
-
-    P = `tasks` * `cpus_per_task`. Memory is given per CPU, so that it follows the cores on a node, or per node, so that
-    it is the same at every scale; without either the job demands none. `alpha` and `max_scale` are the owner's hints,
-    None if not given. `exclusive` asks for nodes that no other job uses.
-    """
-
-    tasks: int
-    cpus_per_task: int = 1
-    threads_per_core: int = 1
-    memory_per_cpu_mb: int | None = None
-    memory_per_node_mb: int | None = None
-    alpha: float | None = None
-    max_scale: int | None = None
-    exclusive: bool = False
-
-    @property
-    def processes(self) -> int:
-        """P, the process count by which profiles list their runs."""
-        return self.tasks * self.cpus_per_task
-
-    def on_a_node(self, tasks: int) -> Resources:
-        """What this many tasks take of one node."""
-        cpus = tasks * self.cpus_per_task
-        return on_whole_cores(cpus, self.threads_per_core, self.memory_per_cpu_mb, self.memory_per_node_mb)
-
-    def most_tasks(self, capacity: Resources) -> int:
-        """How many tasks an empty node of this size holds."""
-        return self.most_cpus(capacity) // self.cpus_per_task
-
-    def most_cpus(self, capacity: Resources) -> int:
-        """How many CPUs, with their memory, an empty node of this size has for the job."""
-        cores = capacity.cores
-        if self.memory_per_cpu_mb:
-            cores = min(cores, capacity.memory_mb // (self.memory_per_cpu_mb * self.threads_per_core))
-        elif self.memory_per_node_mb and self.memory_per_node_mb > capacity.memory_mb:
-            return 0
-        return cores * self.threads_per_core
-
-
-def on_whole_cores(
-    cpus: int, threads_per_core: int, memory_per_cpu_mb: int | None, memory_per_node_mb: int | None
-) -> Resources:
-    """What this many CPUs take of one node: whole cores, and memory per CPU of these cores or per node."""
-    cores = -(-cpus // threads_per_core)
-    if memory_per_cpu_mb is not None:
-        return Resources(cores, memory_per_cpu_mb * cores * threads_per_core)
-    return Resources(cores, memory_per_node_mb or 0)
 
 
 class ScaleLayout(NamedTuple):

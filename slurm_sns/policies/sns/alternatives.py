@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 
 from slurm_sns.closids import are_counted, with_closid
 from slurm_sns.model import Alternative, Resources
-from slurm_sns.policies.base import Choice
-from slurm_sns.policies.placement.request import NodeType, Request, ScaleLayout, compact, fewest_nodes, holding, spread
+from slurm_sns.policies.base import Choice, NodeType, Request
+from slurm_sns.policies.placement.request import ScaleLayout, compact, fewest_nodes, holding, spread
 from slurm_sns.policies.profile import SAME, Program, Run
 from slurm_sns.policies.sns.alternatives_report import AlternativesReport, Considered
 from slurm_sns.policies.sns.classify import Classification, ProgramClass, classify, corrected_time_s

@@ -18,7 +18,8 @@ from typing import NamedTuple
 
 from slurm_sns.closids import are_counted, with_closid
 from slurm_sns.model import Alternative
-from slurm_sns.policies.placement.request import NodeType, Request, fewest_nodes, holding, spread
+from slurm_sns.policies.base import NodeType, Request
+from slurm_sns.policies.placement.request import fewest_nodes, holding, spread
 from slurm_sns.policies.sns.evidence import KnownEvidence
 from slurm_sns.policies.sns.parameters import SnsParameters
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from slurm_sns.model import Alternative
-from slurm_sns.policies.placement.request import NodeType, Request
+from slurm_sns.policies.base import NodeType, Request
 from slurm_sns.policies.profile import Program
 from slurm_sns.policies.sns.alternatives import alternatives, without_shared_ways
 from slurm_sns.policies.sns.drift import DriftParameters, Monitored, watched

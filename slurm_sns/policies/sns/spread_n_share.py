@@ -8,11 +8,10 @@ Source: Spread-n-Share (SC'19), section 4.4, figure 11.
 from collections.abc import Sequence
 from functools import partial
 
-from slurm_sns.policies.base import Choice, JobRequest
+from slurm_sns.policies.base import Choice, JobRequest, NodeType
 from slurm_sns.policies.placement.heuristic_names import IDLEST
 from slurm_sns.policies.placement.kernel_matching import Rules
 from slurm_sns.policies.placement.portfolio import Portfolio
-from slurm_sns.policies.placement.request import NodeType
 from slurm_sns.policies.sns.alternatives import choose
 from slurm_sns.policies.sns.parameters import SnsParameters, require_valid
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from slurm_sns.errors import Closed, Infeasible
 from slurm_sns.model import Job, Node, Resources
-from slurm_sns.policies.placement.request import Request
+from slurm_sns.policies.base import Request
 from slurm_sns.policies.profile import Program
 from slurm_sns.policies.sns.evidence import KnownEvidence
 from slurm_sns.policies.sns.exploration import ExplorationStep

@@ -10,7 +10,7 @@ from enum import StrEnum
 from sys import maxsize
 from typing import NamedTuple, Protocol
 
-from slurm_sns.policies.placement.request import NodeType, Request
+from slurm_sns.policies.base import NodeType, Request
 from slurm_sns.policies.sns.drift import DriftParameters
 from slurm_sns.policies.sns.evidence import KnownEvidence
 from slurm_sns.policies.sns.exploration import Exploration, ExplorationStep

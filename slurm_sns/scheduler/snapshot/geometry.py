@@ -15,7 +15,8 @@ from typing import NamedTuple
 from slurm_sns.closids import are_counted, with_closid
 from slurm_sns.errors import Infeasible
 from slurm_sns.model import Alternative, Resources
-from slurm_sns.policies.placement.request import Request, compact, holding, on_whole_cores
+from slurm_sns.policies.base import Request, on_whole_cores
+from slurm_sns.policies.placement.request import compact, holding
 from slurm_sns.scheduler.observation import ObservedJob, ObservedNode
 from slurm_sns.scheduler.snapshot.node_sets import NodeKind, NodeKinds, kinds_of, one_of_equals
 

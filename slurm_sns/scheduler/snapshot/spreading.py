@@ -17,8 +17,7 @@ from sys import maxsize
 
 from slurm_sns.errors import Closed, Infeasible
 from slurm_sns.model import Resources
-from slurm_sns.policies.base import Choice, JobRequest, MakeAlternatives, own_geometry
-from slurm_sns.policies.placement.request import NodeType, Request
+from slurm_sns.policies.base import Choice, JobRequest, MakeAlternatives, NodeType, Request, own_geometry
 from slurm_sns.policies.profile import Program
 from slurm_sns.scheduler.observation import ObservedJob
 from slurm_sns.scheduler.snapshot.geometry import extremes, geometry_on, is_fixed, per_node_mb, wants_more_cpus

@@ -11,8 +11,8 @@ import math
 from collections.abc import Sequence
 
 from slurm_sns.model import Alternative
-from slurm_sns.policies.base import Choice, JobRequest
-from slurm_sns.policies.placement.request import NodeType, fewest_nodes, spread
+from slurm_sns.policies.base import Choice, JobRequest, NodeType
+from slurm_sns.policies.placement.request import fewest_nodes, spread
 from slurm_sns.policies.profile import Run
 from slurm_sns.policies.sns.alternatives import predicted_slowdown
 from slurm_sns.policies.sns.alternatives_report import AlternativesReport

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from slurm_sns.policies.placement.request import Request
+from slurm_sns.policies.base import Request
 from slurm_sns.sim.traces.csv_table import Table, read_table
 from slurm_sns.sim.traces.files import GZIP_MAGIC, STANDARD_INPUT
 from slurm_sns.sim.traces.trace import SMALLEST_MEMORY_MB

@@ -12,9 +12,9 @@ from functools import cache, cached_property
 
 from slurm_sns.errors import BadInput, Infeasible
 from slurm_sns.model import Alternative, Job
-from slurm_sns.policies.base import JobRequest, MakeAlternatives
+from slurm_sns.policies.base import JobRequest, MakeAlternatives, Request
 from slurm_sns.policies.placement.node_arrays import NodeArrays
-from slurm_sns.policies.placement.request import Request, compact
+from slurm_sns.policies.placement.request import compact
 from slurm_sns.policies.profile import Program
 from slurm_sns.policies.registry import specification
 from slurm_sns.policies.sns.parameters import SnsParameters

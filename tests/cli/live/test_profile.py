@@ -11,7 +11,7 @@ import yaml
 from slurm_sns.cli import main
 from slurm_sns.config.profiles_yaml import read_profiles
 from slurm_sns.package_files import shared_path
-from slurm_sns.policies.placement.request import Request
+from slurm_sns.policies.base import Request
 from slurm_sns.policies.sns.estimate import Estimate
 from slurm_sns.policies.sns.evidence import Evidence, KnownEvidence
 from slurm_sns.policies.sns.exploration import ExplorationStep

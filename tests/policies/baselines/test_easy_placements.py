@@ -5,10 +5,9 @@ from clusters import job, node, placed
 from programs import GB, PAPER_NODE, alternatives_of, paper_nodes, program
 
 from slurm_sns.model import ActiveJob, ActiveState, Alternative, Resources, Snapshot
-from slurm_sns.policies.base import JobRequest
+from slurm_sns.policies.base import JobRequest, NodeType, Request
 from slurm_sns.policies.baselines.parameters import EasyParameters
 from slurm_sns.policies.combined.batch import easy
-from slurm_sns.policies.placement.request import NodeType, Request
 from slurm_sns.policies.sns.parameters import REPRODUCTION
 
 

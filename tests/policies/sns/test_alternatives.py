@@ -5,9 +5,9 @@ from programs import GB, PAPER_NODE, alternatives_of, paper_programs, program, r
 
 from slurm_sns.errors import BadInput, Infeasible
 from slurm_sns.model import Alternative, Resources
-from slurm_sns.policies.base import Choice, JobRequest
+from slurm_sns.policies.base import Choice, JobRequest, NodeType, Request
 from slurm_sns.policies.baselines import ce, cs
-from slurm_sns.policies.placement.request import NodeType, Request, fewest_nodes, spread
+from slurm_sns.policies.placement.request import fewest_nodes, spread
 from slurm_sns.policies.profile import Program
 from slurm_sns.policies.sns.alternatives import NONE_ELIGIBLE, choose
 from slurm_sns.policies.sns.parameters import REPRODUCTION, SnsParameters, require_valid

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from programs import GB, SHIPPED, paper_programs, types
 
-from slurm_sns.policies.placement.request import Request
+from slurm_sns.policies.base import Request
 from slurm_sns.policies.sns.alternatives import choose
 from slurm_sns.policies.sns.parameters import REPRODUCTION
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slurm_sns.model import Alternative, Resources
-from slurm_sns.policies.placement.request import NodeType, Request
+from slurm_sns.policies.base import NodeType, Request
 from slurm_sns.policies.sns.classify import ProgramClass, classify
 from slurm_sns.policies.sns.drift import DriftParameters, Monitored, deviation, watched
 from slurm_sns.policies.sns.estimate import Estimate

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from programs import GB, paper_nodes, paper_programs, snapshot, summary, types_of
 
 from slurm_sns.model import Alternative, Job, Node, Resources, Snapshot
-from slurm_sns.policies.base import JobRequest
+from slurm_sns.policies.base import JobRequest, Request
 from slurm_sns.policies.baselines.ce import alternatives as ce_alternatives
 from slurm_sns.policies.baselines.ce import compact_exclusive
 from slurm_sns.policies.combined.combined import combined
 from slurm_sns.policies.matching.parameters import MatchingParameters
-from slurm_sns.policies.placement.request import Request, compact
+from slurm_sns.policies.placement.request import compact
 from slurm_sns.policies.sns.parameters import REPRODUCTION
 from slurm_sns.policies.sns.spread_n_share import spread_n_share
 

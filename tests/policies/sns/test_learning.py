@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from slurm_sns.model import Resources
-from slurm_sns.policies.placement.request import NodeType, Request
+from slurm_sns.policies.base import NodeType, Request
 from slurm_sns.policies.sns.alternatives import alternatives
 from slurm_sns.policies.sns.drift import Monitored
 from slurm_sns.policies.sns.evidence import KnownEvidence, Measurement

@@ -10,8 +10,8 @@ from programs import ASSUMED, GB, types_of
 from slurm_sns.closids import counted
 from slurm_sns.errors import Infeasible
 from slurm_sns.model import Job, Node, Project, Resources, Snapshot
+from slurm_sns.policies.base import Request
 from slurm_sns.policies.combined.combined import combined
-from slurm_sns.policies.placement.request import Request
 from slurm_sns.policies.profile import Program, Run
 from slurm_sns.policies.sns.alternatives import choose
 from slurm_sns.policies.sns.parameters import SnsParameters

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from live import NOW, running
 
 from slurm_sns.model import Resources
-from slurm_sns.policies.placement.request import NodeType, Request
+from slurm_sns.policies.base import NodeType, Request
 from slurm_sns.policies.sns.drift import DriftParameters
 from slurm_sns.policies.sns.exploration import Exploration, ExplorationStep
 from slurm_sns.policies.sns.parameters import SnsParameters

@@ -8,7 +8,7 @@ from fake_slurm import Crash
 from live import ENFORCE
 
 from slurm_sns.model import Resources, Resume, Suspend
-from slurm_sns.policies.placement.request import NodeType, Request
+from slurm_sns.policies.base import NodeType, Request
 from slurm_sns.policies.profile import Program, Provenance, Provenances, Run
 from slurm_sns.policies.sns.classify import ProgramClass, classify
 from slurm_sns.policies.sns.exploration import Exploration

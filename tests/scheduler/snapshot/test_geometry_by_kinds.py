@@ -13,7 +13,8 @@ from live import job, node
 
 from slurm_sns.errors import Infeasible
 from slurm_sns.model import Alternative, Resources
-from slurm_sns.policies.placement.request import Request, compact
+from slurm_sns.policies.base import Request
+from slurm_sns.policies.placement.request import compact
 from slurm_sns.scheduler.observation import ObservedJob, ObservedNode
 from slurm_sns.scheduler.snapshot.geometry import demand, extremes, geometry, geometry_on, wants_more_cpus
 from slurm_sns.scheduler.snapshot.node_sets import NodeKind, kinds_of

@@ -2,8 +2,8 @@
 
 import pytest
 
-from slurm_sns.policies.base import JobRequest
-from slurm_sns.policies.placement.request import NodeType, Request, compact
+from slurm_sns.policies.base import JobRequest, NodeType, Request
+from slurm_sns.policies.placement.request import compact
 from slurm_sns.policies.sns.parameters import REPRODUCTION
 from slurm_sns.policies.sns.spread_n_share import alternatives
 from slurm_sns.sim.engine.prototype_scales import neutral_by_run_time, prototype_alternatives
