@@ -262,9 +262,9 @@ class TestNode:
 
 def test_a_controller_plans(installation: Callable[[str], Installation]) -> None:
     program = (
-        "from slurm_sns.cli.live import agents, parts\n"
+        "from slurm_sns.cli.live import parts\n"
         "from slurm_sns.policies.registry import specification\n"
-        "from slurm_sns.store.schema import open_store\n"
+        "from slurm_sns.store.database import open_store\n"
         "open_store('sqlite:///sns.db')\n"
         "parts.warm_up(specification('combined').policy())\n"
     )
