@@ -1,6 +1,7 @@
 """docs/: what is made from the code is what the code says, and no class name has two meanings."""
 
 import ast
+import re
 import runpy
 from collections import Counter
 from pathlib import Path
@@ -26,3 +27,15 @@ def test_every_module_says_in_its_first_line_what_is_in_it() -> None:
 def test_no_public_class_name_stands_in_two_modules() -> None:
     names = Counter(name for path in MODULES for name in classes(path) if not name.startswith("_"))
     assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_every_module_that_the_documents_name_is_there() -> None:
+    files = [path.relative_to(ROOT).as_posix() for path in ROOT.glob("*/**/*.py") if ".venv" not in path.parts]
+    named = {
+        (page.name, name)
+        for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md"))
+        for name in re.findall(r"`([\w/]+\.py)(?::\w+)?`", page.read_text())
+        if "NAME" not in name  # of a new one, which the reader chooses
+    }
+    assert len(named) > 50
+    assert [each for each in sorted(named) if not any(f"/{path}".endswith(f"/{each[1]}") for path in files)] == []
