@@ -1,7 +1,13 @@
-"""The policies by name, one line each."""
+"""The policies by name, one line each; and those of other packages, by entry points of the group `slurm_sns.policies`.
 
+An entry point has the name of its policy and leads to a `Specification`. One that cannot be used costs that policy
+only: `PROBLEMS` says why.
+"""
+
+from collections.abc import Iterable
 from functools import cache
 from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
 
 from slurm_sns.errors import BadInput
 from slurm_sns.policies.specification import Specification
@@ -26,6 +32,38 @@ REGISTRY = {
 }
 
 
+GROUP = "slurm_sns.policies"
+#: Whose policies the registry has: the package's name, by the policy's name. The others are our own.
+PACKAGES: dict[str, str] = {}
+#: Why policies of other packages are not there, a line each.
+PROBLEMS: list[str] = []
+
+
+def add_installed(found: Iterable[EntryPoint]) -> None:
+    """Add the policies to which these entry points lead, in the order of their packages."""
+    for each in sorted(found, key=lambda point: (_package(point), point.name)):
+        why = f"the name is taken by {PACKAGES.get(each.name, 'slurm_sns')}" if each.name in REGISTRY else _wrong(each)
+        if why:
+            PROBLEMS.append(f"policy '{each.name}' of package {_package(each)} is not used: {why}")
+        else:
+            REGISTRY[each.name], PACKAGES[each.name] = each.value, _package(each)
+
+
+def _package(point: EntryPoint) -> str:
+    return point.dist.name if point.dist is not None else "unknown"
+
+
+def _wrong(point: EntryPoint) -> str:
+    """Why an entry point leads to no policy; empty if it does."""
+    try:
+        found = point.load()
+    except Exception as problem:  # noqa: BLE001 -- code of others: whatever is wrong in it is wrong there only
+        return f"{point.value} cannot be loaded: {problem}".splitlines()[0]
+    if not isinstance(found, Specification):
+        return f"{point.value} is a {type(found).__name__}; valid: a Specification"
+    return "" if found.name == point.name else f"its specification is named '{found.name}'"
+
+
 @cache
 def specification(name: str) -> Specification:
     """The policy of that name.
@@ -34,7 +72,7 @@ def specification(name: str) -> Specification:
         BadInput: no policy has that name; the message lists those that exist.
     """
     if name not in REGISTRY:
-        raise BadInput(f"policy '{name}' is unknown; valid: {', '.join(REGISTRY)}")
+        raise BadInput("; ".join([f"policy '{name}' is unknown; valid: {', '.join(REGISTRY)}", *PROBLEMS]))
     module, constant = REGISTRY[name].split(":")
     found: Specification = getattr(import_module(module), constant)
     return found
@@ -43,3 +81,6 @@ def specification(name: str) -> Specification:
 def live_policies() -> tuple[str, ...]:
     """The names of the policies that a live scheduler may use; the others are for `sns simulate` only."""
     return tuple(name for name in REGISTRY if not specification(name).is_simulated_only)
+
+
+add_installed(entry_points(group=GROUP))
