@@ -482,6 +482,7 @@ def test_an_agent_without_the_key_is_not_believed(world: World) -> None:
 @pytest.mark.parametrize(
     "data",
     [b"", b"GET / HTTP/1.1\r\n\r\n", b"\0\0\0\2{}", b"\0\0\4\1" + b"a" * 1025, b"\0\0", os.urandom(64), b"\0\0\0\0"],
+    ids=["nothing", "http", "json", "too long", "cut", "random", "empty"],  # the same in every process of pytest-xdist
 )
 def test_what_a_stranger_sends_costs_its_connection_only(world: World, data: bytes) -> None:
     hub = world.start_hub()
