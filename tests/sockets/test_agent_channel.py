@@ -428,11 +428,11 @@ def test_an_agent_believes_no_forged_or_repeated_frame_of_a_scheduler(world: Wor
         if what != "no welcome":
             connection.send(encode(Welcome()))
         if what == "repeated":
-            connection._sent = 0
+            connection._sends._next = 0
         if what == "forged":
             forged = Session("c1", connection.session.key, sends=bytes(32), receives=bytes(32))
             connection = authenticated.Connection(reader, writer, forged)
-            connection._sent = 1
+            connection._sends._next = 1
         connection.send(encode(Change(RUN, 1)))
         await reader.read()  # until the agent hangs up
         hung_up.append(True)
