@@ -1,4 +1,4 @@
-"""A daemon's log; `Outage` logs a lasting problem once when it begins, changes and ends."""
+"""A daemon's log: `Outage` logs a lasting problem once, `LimitedLog` so many lines a minute."""
 
 import traceback
 from collections.abc import Callable
@@ -8,6 +8,8 @@ Log = Callable[[str], None]
 
 #: The most lines for one outage, should the text of the problem change again and again.
 MOST_LINES = 10
+#: In which `LimitedLog` counts its lines.
+PERIOD_S = 60.0
 
 
 class Outage:
@@ -46,3 +48,32 @@ class Outage:
             lasted_s = max(0.0, now_s - self._since_s)  # the clock may have been stepped back
             self._log(f"over after {lasted_s:.0f} s: {self._logged[0]}")
             self._logged.clear()
+
+
+class LimitedLog:
+    """A log that a flood cannot flood: at most `most` lines in `PERIOD_S`, then one says how many were left out.
+
+    `steady` gives monotonic seconds.
+    """
+
+    def __init__(self, log: Log, most: int, steady: Callable[[], float]) -> None:
+        self._log, self._most, self._steady = log, most, steady
+        self._began_s = steady()
+        self._passed = self._left_out = 0
+
+    def __call__(self, text: str) -> None:
+        """Log the text, unless the minute is full."""
+        self.tick()
+        if self._passed < self._most:
+            self._passed += 1
+            self._log(text)
+        else:
+            self._left_out += 1
+
+    def tick(self) -> None:
+        """Begin a new minute if it is time, and say how many lines the last one left out."""
+        if self._steady() - self._began_s < PERIOD_S:
+            return
+        if self._left_out:
+            self._log(f"{self._left_out} more such lines were left out")
+        self._began_s, self._passed, self._left_out = self._steady(), 0, 0

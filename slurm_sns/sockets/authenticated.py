@@ -1,30 +1,22 @@
 """A TCP connection between scheduler and agent after both have proved that they have the same key.
 
-A frame is its length (4 bytes, big-endian), its sequence number (8 bytes), a MAC (32 bytes) and a message. The MAC is
-an HMAC-SHA256 over all the rest with the session's key of that direction. So a frame that is forged, changed, repeated,
-left out or out of order ends the connection. What is said is not secret: anybody on the network can read it.
-
-Before that come the three messages of the handshake (wire/handshake.py), each behind its length (4 bytes).
+First come the three messages of the handshake (wire/handshake.py), then frames (wire/frames.py). A bad frame ends the
+connection. What is said is not secret: anybody on the network can read it.
 """
 
 import asyncio
-import hmac
 import os
 import socket
-import struct
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from slurm_sns.errors import SnsError
 from slurm_sns.wire import handshake
+from slurm_sns.wire.frames import HEAD_BYTES, LENGTH, BadFrame, FrameReader, FrameWriter
 from slurm_sns.wire.handshake import AgentSide, NotAuthenticated, SchedulerSide, Session
 from slurm_sns.wire.keys import Keys
 from slurm_sns.wire.messages import LONGEST_BYTES, VERSION
-
-_LENGTH = struct.Struct(">I")
-_HEAD = struct.Struct(">IQ")  # length of the message, sequence number
-_MAC_BYTES = 32
 
 #: How much the kernel's data may wait in this process for one connection; a stranger can fill twice as much.
 BUFFER_BYTES = 16 * 1024
@@ -62,7 +54,7 @@ class Connection:
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, session: Session) -> None:
         self._reader, self._writer, self.session = reader, writer, session
-        self._sent = self._received = 0
+        self._sends, self._receives = FrameWriter(session.sends), FrameReader(session.receives)
 
     def send(self, message: bytes) -> None:
         """Send a message; this never waits.
@@ -74,9 +66,7 @@ class Connection:
             raise Broken("")
         if self._writer.transport.get_write_buffer_size() > MOST_UNREAD_BYTES:
             raise Broken(f"it has left {MOST_UNREAD_BYTES} bytes unread")
-        head = _HEAD.pack(len(message), self._sent)
-        self._writer.writelines((head, _mac(self.session.sends, head, message), message))
-        self._sent += 1
+        self._writer.writelines(self._sends.frame(message))
 
     async def drain(self) -> None:
         """Wait until most of what was sent has left this process."""
@@ -88,17 +78,12 @@ class Connection:
         Raises:
             Broken: the connection ended, or a frame is not the one that is due.
         """
-        begin = await _exactly(self._reader, _HEAD.size + _MAC_BYTES)
-        head, mac = begin[: _HEAD.size], begin[_HEAD.size :]
-        length, sequence = _HEAD.unpack(head)
-        if length > LONGEST_BYTES:
-            raise Broken(f"a frame of {length} bytes; valid: at most {LONGEST_BYTES}")
-        message = await _exactly(self._reader, length)
-        if not hmac.compare_digest(_mac(self.session.receives, head, message), mac):
-            raise Broken("a frame that does not verify")
-        if sequence != self._received:
-            raise Broken(f"frame {sequence} where {self._received} is due")
-        self._received += 1
+        head = await _exactly(self._reader, HEAD_BYTES)
+        try:
+            message = await _exactly(self._reader, self._receives.length(head))
+            self._receives.verify(head, message)
+        except BadFrame as problem:
+            raise Broken(str(problem)) from None
         return message
 
     def close(self) -> None:
@@ -154,16 +139,12 @@ def keep_alive(writer: asyncio.StreamWriter) -> None:
             connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
 
 
-def _mac(key: bytes, head: bytes, message: bytes) -> bytes:
-    return hmac.digest(key, head + message, "sha256")
-
-
 def _put(writer: asyncio.StreamWriter, message: bytes) -> None:
-    writer.write(_LENGTH.pack(len(message)) + message)
+    writer.write(LENGTH.pack(len(message)) + message)
 
 
 async def _said(reader: asyncio.StreamReader) -> bytes:
-    (length,) = _LENGTH.unpack(await _exactly(reader, _LENGTH.size))
+    (length,) = LENGTH.unpack(await _exactly(reader, LENGTH.size))
     if length > handshake.LONGEST_BYTES:
         raise NotAuthenticated(f"a first message of {length} bytes; valid: at most {handshake.LONGEST_BYTES}")
     return await _exactly(reader, length)

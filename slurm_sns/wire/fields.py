@@ -23,6 +23,9 @@ def printable(text: str) -> str:
 
 Text = Annotated[str, AfterValidator(printable)]
 NodeName = Annotated[str, Field(pattern=rf"^[A-Za-z0-9][A-Za-z0-9._-]{{0,{LONGEST_NAME - 1}}}$")]
+KeyName = Annotated[str, Field(pattern=r"^[a-z0-9-]{1,16}$")]
+#: 32 bytes: a nonce, or a proof.
+Hex32 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 # Slurm's ids and counts are 32 bits wide.
 JobId = Annotated[int, Field(ge=1, le=2**32 - 1)]
 Restarts = Annotated[int, Field(ge=0, le=2**32 - 1)]

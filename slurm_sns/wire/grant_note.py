@@ -7,8 +7,6 @@ Whoever edits the field can take only his own job's grant away: what a token say
 
 import re
 
-from slurm_sns.submit.messages import as_bytes
-
 LONGEST = 199
 _TOKEN = re.compile(r"[0-9]{1,3}:[A-Za-z0-9._:-]+\Z")
 
@@ -36,7 +34,8 @@ def with_grant(extra: str, token: str) -> str | None:
     """The text of `Extra` with this grant instead of any other; None if it is longer than Slurm takes."""
     owners = _owners_text(extra)
     text = f"{owners}{_SEPARATOR}{_BEGIN}{token}" if owners else f"{_BEGIN}{token}"
-    return text if len(as_bytes(text)) <= MOST_BYTES else None
+    length = len(text.encode(errors="replace"))  # half of a surrogate pair stands for one byte
+    return text if length <= MOST_BYTES else None
 
 
 def without_grant(extra: str) -> str | None:

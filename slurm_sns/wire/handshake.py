@@ -14,19 +14,16 @@ Challenge and response with nonces of both sides: ISO/IEC 9798-4, mechanism 3. D
 import hmac
 import json
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any, TypeVar
+
+from pydantic import Field, TypeAdapter
 
 from slurm_sns.errors import SnsError
-from slurm_sns.wire.keys import Key, Keys
-from slurm_sns.wire.messages import (
-    VERSION,
-    BadMessage,
-    is_neighbour,
-    is_node_name,
-    json_object,
-    quoted,
-    versions,
-)
+from slurm_sns.wire.fields import Hex32, KeyName, NodeName
+from slurm_sns.wire.keys import MOST_KEYS, Key, Keys
+from slurm_sns.wire.messages import VERSION, BadMessage, is_neighbour, json_object, quoted, read_strictly, versions
+
+T = TypeVar("T")
 
 #: So many random bytes are never drawn twice.
 NONCE_BYTES = 32
@@ -53,6 +50,28 @@ class Session:
     receives: bytes = field(repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class _Hello:
+    node: NodeName
+    keys: Annotated[tuple[KeyName, ...], Field(max_length=MOST_KEYS)]
+    nonce: Hex32
+
+
+@dataclass(frozen=True, slots=True)
+class _Challenge:
+    key: KeyName
+    nonce: Hex32
+    proof: Hex32
+
+
+@dataclass(frozen=True, slots=True)
+class _Proof:
+    proof: Hex32
+
+
+_HELLO, _CHALLENGE, _PROOF = TypeAdapter(_Hello), TypeAdapter(_Challenge), TypeAdapter(_Proof)
+
+
 class AgentSide:
     """The agent's part; `nonce` is `NONCE_BYTES` new random bytes."""
 
@@ -72,12 +91,12 @@ class AgentSide:
         Raises:
             NotAuthenticated: the scheduler refuses, or has not proved that it has the key.
         """
-        said = _heard(challenge, "challenge")
-        key, nonce = self._keys.named(_text_of(said, "key")), _nonce_of(said)
+        said = _heard(challenge, "challenge", _CHALLENGE)
+        key = self._keys.named(said.key)
         if key is None:
-            raise NotAuthenticated(f"it wants the key {quoted(said['key'])}; known: {', '.join(self._keys.names)}")
-        text = _transcript(self._hello, key, nonce)
-        _verify(key, _SCHEDULER_PROVES, text, said)
+            raise NotAuthenticated(f"it wants the key {said.key!r}; known: {', '.join(self._keys.names)}")
+        text = _transcript(self._hello, key, said.nonce)
+        _verify(key, _SCHEDULER_PROVES, text, said.proof)
         proof = _said(self._version, "proof", proof=_derived(key, _AGENT_PROVES, text).hex())
         return proof, Session(
             self._node, key, sends=_derived(key, _FROM_AGENT, text), receives=_derived(key, _FROM_SCHEDULER, text)
@@ -99,13 +118,9 @@ class SchedulerSide:
         Raises:
             NotAuthenticated: it is no hello, of no neighbouring version, or names no key that we have.
         """
-        said = _heard(hello, "hello")
-        node, names = said.get("node"), said.get("keys")
-        if not is_node_name(node):
-            raise NotAuthenticated(f"the node {quoted(node)}; valid: a node's name")
-        self.node = str(node)
-        _nonce_of(said)
-        known = [key for key in self._keys.keys if isinstance(names, list) and key.name in names]
+        said = _heard(hello, "hello", _HELLO)
+        self.node = said.node
+        known = [key for key in self._keys.keys if key.name in said.keys]
         if not known:
             raise NotAuthenticated("none of the agent's keys is one of ours; valid: the same key file on both sides")
         key, self._text = known[0], _transcript(hello, known[0], self._nonce)
@@ -126,7 +141,7 @@ class SchedulerSide:
         """
         if self._session is None:
             raise NotAuthenticated("a proof before a hello")
-        _verify(self._session.key, _AGENT_PROVES, self._text, _heard(proof, "proof"))
+        _verify(self._session.key, _AGENT_PROVES, self._text, _heard(proof, "proof", _PROOF).proof)
         return self._session
 
 
@@ -139,46 +154,30 @@ def _said(version: int, kind: str, **more: Any) -> bytes:
     return json.dumps({"v": version, "kind": kind, **more}, separators=(",", ":")).encode()
 
 
-def _heard(data: bytes, kind: str) -> dict[str, Any]:
+def _heard(data: bytes, kind: str, reader: TypeAdapter[T]) -> T:
     """What a peer said, of a neighbouring version and of the kind that is due now."""
     try:
         said = json_object(data)
+        if said.get("kind") == "refused":  # of any version: an old peer may say why
+            raise NotAuthenticated(f"it refuses: {quoted(said.get('why'), _LONGEST_WHY)}")
+        if not is_neighbour(said.get("v")):
+            raise NotAuthenticated(f"version {quoted(said.get('v'))} of the channel; valid: {versions()}")
+        if said.get("kind") != kind:
+            raise NotAuthenticated(f"a message {quoted(said.get('kind'))} where {kind!r} is due")
+        return read_strictly(reader, data, kind)
     except BadMessage as problem:
         raise NotAuthenticated(str(problem)) from None
-    if said.get("kind") == "refused":  # of any version: an old peer may say why
-        why = quoted(said.get("why"), _LONGEST_WHY)
-        raise NotAuthenticated(f"it refuses: {why}")
-    if not is_neighbour(said.get("v")):
-        raise NotAuthenticated(f"version {quoted(said.get('v'))} of the channel; valid: {versions()}")
-    if said.get("kind") != kind:
-        raise NotAuthenticated(f"a message {quoted(said.get('kind'))} where {kind!r} is due")
-    return said
-
-
-def _text_of(said: dict[str, Any], name: str) -> str:
-    value = said.get(name)
-    if not isinstance(value, str):
-        raise NotAuthenticated(f"a message {said['kind']!r} without {name}")
-    return value
-
-
-def _nonce_of(said: dict[str, Any]) -> str:
-    nonce = _text_of(said, "nonce")
-    if len(nonce) != 2 * NONCE_BYTES:
-        raise NotAuthenticated(f"a nonce of {len(nonce)} digits; valid: {2 * NONCE_BYTES}")
-    return nonce
 
 
 def _transcript(hello: bytes, key: Key, nonce: str) -> bytes:
     """All that was said before the proofs. What comes after the last NUL contains none, so this is unambiguous."""
-    return hello + b"\0" + f"{key.name}:{nonce}".encode(errors="backslashreplace").replace(b"\0", b"?")
+    return hello + b"\0" + f"{key.name}:{nonce}".encode()
 
 
 def _derived(key: Key, label: bytes, text: bytes) -> bytes:
     return hmac.digest(key.secret, _DOMAIN + label + b"\0" + text, "sha256")
 
 
-def _verify(key: Key, label: bytes, text: bytes, said: dict[str, Any]) -> None:
-    proof = _text_of(said, "proof").encode(errors="backslashreplace")
-    if not hmac.compare_digest(_derived(key, label, text).hex().encode(), proof):
+def _verify(key: Key, label: bytes, text: bytes, proof: str) -> None:
+    if not hmac.compare_digest(_derived(key, label, text).hex(), proof):
         raise NotAuthenticated(f"the proof with the key {key.name} is wrong; valid: the same key file on both sides")

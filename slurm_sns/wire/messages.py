@@ -8,22 +8,17 @@ What is read is checked: types, sizes, numbers. Whatever the bytes, `decode` giv
 """
 
 import json
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, is_dataclass
+from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
 from slurm_sns.errors import SnsError
 from slurm_sns.wire.fields import LONGEST_NAME, Text, printable
-from slurm_sns.wire.values import (
-    Acknowledged,
-    ActiveRuns,
-    Change,
-    NodeState,
-    RunReport,
-)
+from slurm_sns.wire.values import Acknowledged, ActiveRuns, Change, NodeState, RunReport
+
+T = TypeVar("T")
 
 #: The version that this package speaks.
 VERSION = 1
@@ -96,6 +91,15 @@ def decode(data: bytes) -> Message:
     reader = _READERS.get(kind) if isinstance(kind, str) else None
     if reader is None:
         raise UnknownKind(f"a message of the unknown kind {quoted(kind)}")
+    return read_strictly(reader, data, str(kind))
+
+
+def read_strictly(reader: TypeAdapter[T], data: bytes, kind: str) -> T:
+    """The value in a message of this kind, by the types and bounds of its fields; unknown fields are ignored.
+
+    Raises:
+        BadMessage: it is no JSON, or a value in it is not valid.
+    """
     try:
         return reader.validate_json(data, strict=True)
     except ValidationError as problem:
@@ -133,14 +137,6 @@ def quoted(value: object, most: int = LONGEST_NAME) -> str:
     return text if len(text) <= most else text[: most - 3] + "..."
 
 
-_NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{LONGEST_NAME - 1}}}\Z")
-
-
-def is_node_name(value: object) -> bool:
-    """Whether a peer may call its node so."""
-    return isinstance(value, str) and _NAME.match(value) is not None
-
-
 _BY_KIND: Mapping[str, type] = {
     "welcome": Welcome,
     "beat": Beat,
@@ -152,6 +148,8 @@ _BY_KIND: Mapping[str, type] = {
 }
 _KINDS = {made: kind for kind, made in _BY_KIND.items()}
 _READERS: Mapping[str, TypeAdapter[Message]] = {kind: TypeAdapter(made) for kind, made in _BY_KIND.items()}
+#: What JSON knows.
+_AS_IT_IS = frozenset({bool, int, float, type(None)})
 
 
 def _plain(value: Any) -> dict[str, Any]:
@@ -160,12 +158,12 @@ def _plain(value: Any) -> dict[str, Any]:
 
 
 def _json(value: Any) -> Any:
-    if isinstance(value, bool | int | float | None):
+    if type(value) in _AS_IT_IS:
         return value
-    if isinstance(value, frozenset):
-        return sorted(value)
     if isinstance(value, str):
         return printable(value)
     if isinstance(value, tuple):
         return [_json(each) for each in value]
-    return _plain(value)
+    if isinstance(value, frozenset):
+        return sorted(value)
+    return _plain(value) if is_dataclass(value) else value

@@ -35,7 +35,7 @@ ReportKey = tuple[int, int, str]
 class RunId(NamedTuple):
     """One run of a job: Slurm's id of the job and its restart count.
 
-    In the grant of an array's task that has no id of Slurm's yet it is our id of the task (observe.task_ids).
+    In the grant of an array's task that has no id of Slurm's yet it is our id of the task (task_ids).
     """
 
     job_id: int

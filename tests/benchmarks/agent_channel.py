@@ -3,7 +3,7 @@
     python tests/benchmarks/agent_channel.py [--agents 1000] [--changes 20] [--idle 15] [--restarts 3]
 
 Prints JSON. A real hub in this process; in another one so many simulated agents, which speak the real protocol (the
-handshake and the frames of sockets/authenticated.py) and repeat their state as a real agent does. Both are on one
+handshake and the frames of wire/) and repeat their state as a real agent does. Both are on one
 machine and share its cores: the seconds until the last agent has a change contain the work of all the agents.
 
 `change_s`: from `AgentHub.change` to the moment at which an agent has read and verified the change, by the machine's

@@ -12,8 +12,7 @@ import pytest
 
 from slurm_sns.errors import BadInput, SnsError, Unreachable
 from slurm_sns.sockets import unix_socket
-from slurm_sns.sockets.caller_limits import Places
-from slurm_sns.sockets.unix_socket import LONGEST_REQUEST_BYTES, MOST_OF_A_USER, ControlSocket, ask
+from slurm_sns.sockets.unix_socket import LONGEST_REQUEST_BYTES, MOST_OF_A_USER, ControlSocket, Places, ask
 
 AGAIN = "are under way; try again in a moment"
 

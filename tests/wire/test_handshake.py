@@ -119,6 +119,32 @@ def test_a_field_that_a_later_version_says_is_part_of_what_is_proved() -> None:
         node.answer(hub.challenge(changed(node.hello(), later=1)))
 
 
+@pytest.mark.parametrize(
+    ("field", "value", "problem"),
+    [
+        ("node", "c1 c2", "node 'c1 c2': string should match"),
+        ("node", 1, "node 1: input should be a valid string"),
+        ("keys", ["k"] * 17, "keys a list: tuple should have at most 16 items"),
+        ("keys", ["K"], "keys.0 'K': string should match"),
+        ("keys", "old", "keys 'old': input should be a valid array"),
+        ("nonce", "00" * 31, "nonce .*: string should match"),
+        ("nonce", None, "nonce None: input should be a valid string"),
+    ],
+)
+def test_a_hello_with_a_value_out_of_its_bounds_is_refused(field: str, value: object, problem: str) -> None:
+    node, hub = sides()
+    with pytest.raises(NotAuthenticated, match=f"a message 'hello': {problem}"):
+        hub.challenge(changed(node.hello(), **{field: value}))
+
+
+@pytest.mark.parametrize("field", ["key", "nonce", "proof"])
+def test_a_challenge_with_a_value_out_of_its_bounds_is_refused(field: str) -> None:
+    node, hub = sides()
+    for value in ("x" * 65, "\x1b\0", 1, None):
+        with pytest.raises(NotAuthenticated, match=f"a message 'challenge': {field} "):
+            node.answer(changed(hub.challenge(node.hello()), **{field: value}))
+
+
 def test_an_agent_is_told_why_it_is_refused_and_nothing_of_it_reaches_a_terminal() -> None:
     node, _ = sides()
     with pytest.raises(NotAuthenticated, match="it refuses: 'go away'"):

@@ -1,6 +1,5 @@
 """The test vectors of docs/wire.md: our code makes exactly these bytes, and so does what is written from that page."""
 
-import asyncio
 import base64
 import hashlib
 import hmac
@@ -11,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from slurm_sns.sockets.authenticated import Broken, Connection
+from slurm_sns.wire.frames import HEAD_BYTES, BadFrame, FrameReader, FrameWriter
 from slurm_sns.wire.grants import BadGrant, token, verified
 from slurm_sns.wire.handshake import AgentSide, NotAuthenticated, SchedulerSide
 from slurm_sns.wire.keys import Keys, key_line
@@ -61,22 +60,19 @@ def test_a_proof_with_any_character_altered_is_refused() -> None:
 
 def received(data: bytes) -> bytes:
     """What the agent's end of the connection reads from these bytes, its first frame."""
-
-    async def receive() -> bytes:
-        reader = asyncio.StreamReader()
-        reader.feed_data(data)
-        reader.feed_eof()
-        _, session = sides()[0].answer(SHAKE["challenge"].encode())
-        return await Connection(reader, None, session).receive()
-
-    return asyncio.run(receive())
+    _, session = sides()[0].answer(SHAKE["challenge"].encode())
+    frames, head = FrameReader(session.receives), data[:HEAD_BYTES]
+    message = data[HEAD_BYTES : HEAD_BYTES + frames.length(head)]
+    frames.verify(head, message)
+    return message
 
 
 def test_the_frame_is_read_and_refused_with_any_byte_altered() -> None:
     frame = bytes.fromhex(FRAME["bytes"])
     assert received(frame).decode() == FRAME["message"]
+    assert b"".join(FrameWriter(bytes.fromhex(SHAKE["key_to_agent"])).frame(FRAME["message"].encode())) == frame
     for place in range(len(frame)):
-        with pytest.raises(Broken):
+        with pytest.raises(BadFrame):
             received(altered(frame, place))
 
 

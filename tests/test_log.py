@@ -1,6 +1,6 @@
 """A flood of events is a bounded number of lines, and none is left out unsaid."""
 
-from slurm_sns.sockets.limited_log import PERIOD_S, LimitedLog
+from slurm_sns.log import PERIOD_S, LimitedLog
 
 
 def test_a_minute_has_so_many_lines_and_the_next_says_how_many_were_left_out() -> None:
