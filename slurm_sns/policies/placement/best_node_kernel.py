@@ -2,7 +2,7 @@
 
 The best node is the one with the smallest key (module `node_state_kernel`). It is found in two steps, so that a search
 looks at few nodes: the nodes are cut into blocks of about the square root of their number, and for each (score,
-alternative) in use the smallest key of every block is kept (`NodeState.minima`). A search takes the smallest of those.
+alternative) in use the smallest key of every block is kept (`CycleNodes.minima`). A search takes the smallest of those.
 
 For each block either its smallest key is kept or a bound: an odd number below every key of the block (UNKNOWN is below
 all keys). When a bound is the smallest number, its block is searched, and then the smallest is looked for again.

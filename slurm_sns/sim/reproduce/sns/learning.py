@@ -83,13 +83,13 @@ class RecordedCluster(LearningCluster):
         self.explored: dict[int, Explored] = {}
 
     def start(self, placed: PlacedRun) -> Iterable[PlacedRun]:
-        """As in Exploring."""
+        """As in LearningCluster."""
         if placed.job.id in self._watched.steps:
             self.explored[placed.job.id] = Explored(*self._watched.steps[placed.job.id])
         return super().start(placed)
 
     def finish(self, placed: PlacedRun) -> Iterable[PlacedRun]:
-        """As in Exploring."""
+        """As in LearningCluster."""
         changed = super().finish(placed)
         mine = self.explored.get(placed.job.id)
         if mine is not None:
