@@ -4,13 +4,14 @@ An entry point has the name of its policy and leads to a `Specification`. One th
 only: `PROBLEMS` says why.
 """
 
+import re
 from collections.abc import Iterable
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 
 from slurm_sns.errors import BadInput
-from slurm_sns.policies.specification import Specification
+from slurm_sns.policies.specification import Specification, require_within_limits
 
 #: Name -> module and constant of the policy's specification.
 REGISTRY = {
@@ -33,6 +34,7 @@ REGISTRY = {
 
 
 GROUP = "slurm_sns.policies"
+_NAME = re.compile(r"[a-z][a-z0-9-]*")
 #: Whose policies the registry has: the package's name, by the policy's name. The others are our own.
 PACKAGES: dict[str, str] = {}
 #: Why policies of other packages are not there, a line each.
@@ -61,7 +63,16 @@ def _wrong(point: EntryPoint) -> str:
         return f"{point.value} cannot be loaded: {problem}".splitlines()[0]
     if not isinstance(found, Specification):
         return f"{point.value} is a {type(found).__name__}; valid: a Specification"
-    return "" if found.name == point.name else f"its specification is named '{found.name}'"
+    if found.name != point.name:
+        return f"its specification is named '{found.name}'"
+    if not _NAME.fullmatch(found.name):
+        return "its name is not valid; valid: a-z, 0-9 and -, a letter first"
+    try:
+        for parameters in found.parameters:
+            require_within_limits(parameters())
+    except (TypeError, BadInput) as problem:
+        return f"its parameters are not valid: {problem}; valid: dataclasses whose defaults are within their limits"
+    return ""
 
 
 @cache

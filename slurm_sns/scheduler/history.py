@@ -8,12 +8,8 @@ starts anew.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
-from types import GenericAlias
-from typing import Any
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
-
+from slurm_sns import typed_json
 from slurm_sns.errors import SnsError
 from slurm_sns.log import Log, Outage
 from slurm_sns.policies.base import HistoryFormat
@@ -89,7 +85,7 @@ def text_of(form: HistoryFormat, history: object) -> str:
     """
     if not isinstance(history, form.type):  # pydantic lets None pass
         raise ValueError(f"a history of {form.type.__name__} is expected, not {history!r:.80}")  # noqa: TRY004 - as below
-    text = _adapter(form).dump_json((history,), warnings="error").decode()
+    text = typed_json.written(form.type, history, is_finite=True)
     if history_of(form, text) != history:
         raise ValueError(f"a history of {form.type.__name__} would be read back as a different one")
     return text
@@ -101,23 +97,7 @@ def history_of(form: HistoryFormat, text: str) -> object:
     Raises:
         ValueError: the text is not such a history; the message is one line.
     """
-    try:
-        (history,) = _adapter(form).validate_json(text, strict=True)
-    except ValidationError as problem:
-        first = problem.errors(include_url=False, include_input=False)[0]
-        where = ".".join(str(part) for part in first["loc"][1:])
-        raise ValueError(f"{where}: {first['msg']}" if where else first["msg"]) from None
-    except (ArithmeticError, TypeError) as problem:  # a fraction with denominator 0; not a text at all
-        raise ValueError(str(problem)) from None
-    return history
-
-
-@cache
-def _adapter(form: HistoryFormat) -> TypeAdapter[tuple[Any]]:
-    # pydantic takes no configuration for a dataclass alone; inside a tuple the dataclass gets that of the tuple.
-    strictly = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
-    wrapped: Any = GenericAlias(tuple, (form.type,))
-    return TypeAdapter(wrapped, config=strictly)
+    return typed_json.read(form.type, text, is_finite=True)
 
 
 class StoredTries:
@@ -128,7 +108,7 @@ class StoredTries:
     """
 
     def __init__(self, history: History, history_codec: HistoryCodec, clock: Clock, log: Log) -> None:
-        self._history, self._remembering, self._clock = history, history_codec, clock
+        self._history, self._codec, self._clock = history, history_codec, clock
         self._outage = Outage(log)
         self._stored = dict(history.load())
         self.now: dict[int, Try] = dict(self._stored)
@@ -146,7 +126,7 @@ class StoredTries:
 
     def remember(self, history: object) -> None:
         """Let the next `store` write this history of the policy."""
-        self._memory = self._remembering.remember(history)
+        self._memory = self._codec.remember(history)
 
     def store(self) -> None:
         """Save the tries and the policy's memory; what cannot be written now is written by the next call."""

@@ -35,6 +35,11 @@ from slurm_sns.scheduler.snapshot.situation import Situation, read_situation
 from slurm_sns.scheduler.snapshot.spreading import NEVER_SPREAD, SpreadRules
 from slurm_sns.wire.values import NodeState
 
+#: While slurmctld does not answer, it is asked again at least this often.
+LONGEST_RETRY_S = 10.0
+#: The least time between two cycles when a policy asks for an earlier one.
+LEAST_INTERVAL_S = 0.1
+
 
 @contextmanager
 def uncollected() -> Iterator[None]:
@@ -50,12 +55,6 @@ def uncollected() -> Iterator[None]:
     finally:
         if was_on:
             gc.enable()
-
-
-#: While slurmctld does not answer, it is asked again at least this often.
-LONGEST_RETRY_S = 10.0
-#: The least time between two cycles when a policy asks for an earlier one.
-LEAST_INTERVAL_S = 0.1
 
 
 class Scheduler:

@@ -15,8 +15,8 @@ from slurm_sns.policies.sns.learning import Key
 from slurm_sns.scheduler.learning.values import LearningChanges, LearningState, Learnt, RunToLearn
 from slurm_sns.store.database import in_words
 from slurm_sns.store.schema import learnt_programs, run_reports, runs_to_learn_from
-from slurm_sns.store.typed_json import read as read_json
-from slurm_sns.store.typed_json import written
+from slurm_sns.typed_json import read as read_json
+from slurm_sns.typed_json import written
 from slurm_sns.wire.messages import BadMessage, decode, encode
 from slurm_sns.wire.values import RunId, RunReport
 

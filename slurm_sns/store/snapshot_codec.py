@@ -8,11 +8,11 @@ import zlib
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from slurm_sns import typed_json
 from slurm_sns.errors import SnsError
 from slurm_sns.model import Snapshot
 from slurm_sns.policies.base import HistoryFormat
 from slurm_sns.scheduler.history import history_of, text_of
-from slurm_sns.store import typed_json
 
 
 class _History(NamedTuple):

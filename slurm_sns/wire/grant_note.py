@@ -7,6 +7,14 @@ Whoever edits the field can take only his own job's grant away: what a token say
 
 import re
 
+#: Slurm refuses a longer text (_test_strlen in its job_mgr.c).
+MOST_BYTES = 1024
+
+_BEGIN = "sns:grant="
+_SEPARATOR = ";"
+_SEGMENT = re.compile(rf"(?:\A|;){_BEGIN}([^;]*)(?=;|\Z)")
+
+#: The longest token.
 LONGEST = 199
 _TOKEN = re.compile(r"[0-9]{1,3}:[A-Za-z0-9._:-]+\Z")
 
@@ -14,14 +22,6 @@ _TOKEN = re.compile(r"[0-9]{1,3}:[A-Za-z0-9._:-]+\Z")
 def is_token(text: str) -> bool:
     """Whether the text has the form of a grant's token, of any version, genuine or not."""
     return len(text) <= LONGEST and _TOKEN.match(text) is not None
-
-
-#: Slurm refuses a longer text (_test_strlen in its job_mgr.c).
-MOST_BYTES = 1024
-
-_BEGIN = "sns:grant="
-_SEPARATOR = ";"
-_SEGMENT = re.compile(rf"(?:\A|;){_BEGIN}([^;]*)(?=;|\Z)")
 
 
 def grant_in(extra: str) -> str | None:

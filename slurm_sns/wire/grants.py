@@ -22,8 +22,6 @@ from slurm_sns.wire.grant_note import LONGEST, is_token
 from slurm_sns.wire.keys import Key, Keys
 from slurm_sns.wire.values import Grant, RunId
 
-__all__ = ["VERSION", "BadGrant", "Key", "Keys", "is_token", "token", "verified"]
-
 #: The version of the token's form.
 VERSION = 1
 #: Nothing else that is signed with these keys begins like this.

@@ -9,7 +9,7 @@ What is read is checked: types, sizes, numbers. Whatever the bytes, `decode` giv
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
@@ -166,4 +166,4 @@ def _json(value: Any) -> Any:
         return [_json(each) for each in value]
     if isinstance(value, frozenset):
         return sorted(value)
-    return _plain(value) if is_dataclass(value) else value
+    return _plain(value)

@@ -5,7 +5,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from importlib.metadata import EntryPoint, distributions
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
@@ -79,8 +79,25 @@ def test_sns_yaml_has_its_section(site: Path) -> None:
     assert (done.returncode, done.stdout.strip()) == (0, "roomy 4"), done.stderr
 
 
+#: Specifications that no policy can be made of.
+ODD = """\
+from dataclasses import dataclass
+from slurm_sns.policies.specification import Setting, Specification, parameter
+
+@dataclass(frozen=True)
+class Parameters:
+    spare_cores: int = parameter(-1, Setting("Cores.", "odd", least=0))
+
+ODD_NAME = Specification("Odd name", "", (), "odd_policies:Odd")
+ODD_NUMBER = Specification("odd-number", "", (int,), "odd_policies:Odd")
+ODD_DEFAULT = Specification("odd-default", "", (Parameters,), "odd_policies:Odd")
+"""
+
+
 @pytest.fixture
-def untouched(mocker) -> Iterator[None]:
+def untouched(mocker, tmp_path, monkeypatch) -> Iterator[None]:
+    (tmp_path / "odd_policies.py").write_text(ODD)
+    monkeypatch.syspath_prepend(tmp_path)
     mocker.patch.dict(registry.REGISTRY)
     mocker.patch.dict(registry.PACKAGES)
     mocker.patch.object(registry, "PROBLEMS", [])
@@ -97,6 +114,13 @@ def untouched(mocker) -> Iterator[None]:
         ("absent", "no_such_package:POLICY", "cannot be loaded: No module named 'no_such_package'"),
         ("path", "pathlib:Path", "is a type; valid: a Specification"),
         ("other", "slurm_sns.policies.matching.parameters:MAX_JOBS", "its specification is named 'max-jobs'"),
+        ("Odd name", "odd_policies:ODD_NAME", "its name is not valid"),
+        ("odd-number", "odd_policies:ODD_NUMBER", "its parameters are not valid: "),
+        (
+            "odd-default",
+            "odd_policies:ODD_DEFAULT",
+            "not valid: spare_cores is -1; valid: 0 or more",
+        ),
     ],
 )
 def test_an_entry_point_that_leads_to_no_policy_costs_that_policy_only(name: str, value: str, why: str) -> None:
@@ -105,7 +129,3 @@ def test_an_entry_point_that_leads_to_no_policy_costs_that_policy_only(name: str
     assert before == registry.REGISTRY
     assert len(registry.PROBLEMS) == 1
     assert why in registry.PROBLEMS[0]
-
-
-def test_nothing_but_this_test_installs_one_here() -> None:
-    assert [each for each in distributions() if each.name == "slurm-sns-roomy"] == []

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy.exc import OperationalError
 
+from slurm_sns import typed_json
 from slurm_sns.errors import Unreachable
 from slurm_sns.model import Resources
 from slurm_sns.policies.base import NodeType, Request
@@ -25,7 +26,6 @@ from slurm_sns.scheduler.learning.values import (
     RunOutcome,
     RunToLearn,
 )
-from slurm_sns.store import typed_json
 from slurm_sns.store.database import open_store
 from slurm_sns.store.learning import StoredEvidence, report_of, report_text
 from slurm_sns.wire.values import Point, RunId, RunReport

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from slurm_sns import typed_json
 from slurm_sns.scheduler.learning.values import LearningChanges, LearningState, Learnt, RunToLearn
-from slurm_sns.store import typed_json
 from slurm_sns.store.learning import report_of, report_text
 from slurm_sns.wire.values import RunId, RunReport
 from world.kernel import World

@@ -475,7 +475,7 @@ class _Tale:
         for what, there in kept:
             if there:
                 self.say("memory kept", f"the agent of {name} still has {what} of {sorted(there)}")
-        sent = agent._reporting.sent
+        sent = agent._controller.sent
         if len(sent) > len(agent._ports.spool.reports()):
             self.say("memory kept", f"the agent of {name} remembers {len(sent)} sent reports")
 

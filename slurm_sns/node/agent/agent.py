@@ -58,7 +58,7 @@ class Agent:
     def __init__(self, settings: AgentSettings, ports: AgentPorts) -> None:
         self._settings, self._ports = settings, ports
         self.inbox = Inbox(ports.clock, ports.log)
-        self._reporting = ControllerLink(settings.node, ports)
+        self._controller = ControllerLink(settings.node, ports)
         self._in_force: InForce  # this and the next from `start` on
         self._presence: Presence
         self._due = _Due()
@@ -73,14 +73,14 @@ class Agent:
 
     def connect(self, channel: Channel) -> None:
         """Use this channel to the controller from now on; before `start`."""
-        self._reporting.connect(channel)
+        self._controller.connect(channel)
 
     def start(self) -> None:
         """Take up what an earlier agent has left: its runs, its measurements, the tree."""
         ports, now_s = self._ports, self._ports.clock.steady()
         ports.tree.look()
         self._in_force = InForce(self._settings, ports)
-        self._presence = Presence(self._settings, ports, self._in_force, self._reporting)
+        self._presence = Presence(self._settings, ports, self._in_force, self._controller)
         self._presence.restore(ports.state.load(), now_s)
         self._look()
         self._save()
@@ -138,13 +138,13 @@ class Agent:
         """What `sns agent --show` shows."""
         now_s, reports = self._ports.clock.steady(), len(self._ports.spool.reports())
         known = (self.state(), self._presence.here, self._in_force, now_s)
-        return shown(*known, is_connected=self._reporting.is_connected, reports=reports)
+        return shown(*known, is_connected=self._controller.is_connected, reports=reports)
 
     # Events.
 
     def _deal_with(self, event: Asked | Message) -> list[tuple[Asked, Callable[[], Any]]]:
         """Note what the event says, which `_tick` brings into force; return what is to be answered after that."""
-        self._reporting.note_change()
+        self._controller.note_change()
         if isinstance(event, Asked):
             try:
                 return [(event, self._answered(event))]
@@ -162,7 +162,7 @@ class Agent:
                 self._has_changed = True
                 self._reshared.add(event.run.job_id)
         else:
-            self._reporting.forget(event.keys)
+            self._controller.forget(event.keys)
         return []
 
     def _answered(self, asked: Asked) -> Callable[[], Any]:
@@ -186,7 +186,7 @@ class Agent:
             return
         try:
             self._do_what_is_due()
-            self._reporting.tell(self.state)
+            self._controller.tell(self.state)
         except Exception as problem:  # noqa: BLE001 -- the outermost loop: a defect must not end the agent
             self._ports.log(f"a defect of the agent: {problem!r}; it goes on in {LAST_RETRY_S:g} s")
             self._due.after_defect_s = now_s + LAST_RETRY_S
@@ -214,7 +214,7 @@ class Agent:
     def _look(self) -> None:
         """A look at the whole node."""
         now_s, tree = self._ports.clock.steady(), self._ports.tree
-        self._reporting.note_change()
+        self._controller.note_change()
         self._due.look_s = now_s + min(self._settings.monitor_s, self._settings.vanished_after_s / 3)
         is_other = tree.look()
         if is_other or not tree.is_in_order():
@@ -249,7 +249,7 @@ class Agent:
 
     def _arrange(self) -> None:
         """Bring into force what the runs are to have now."""
-        self._reporting.note_change()
+        self._controller.note_change()
         self._is_arranged = self._in_force.bring_about(self._presence.here)
         if self._in_force.sampled_ways and self._is_arranged:
             self._presence.note_sampled()

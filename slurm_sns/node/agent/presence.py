@@ -82,10 +82,10 @@ class Presence:
     """The runs that are `here`. What a change means for the tree is for the caller to bring into force."""
 
     def __init__(
-        self, settings: AgentSettings, ports: AgentPorts, in_force: InForce, reporting: ControllerLink
+        self, settings: AgentSettings, ports: AgentPorts, in_force: InForce, controller: ControllerLink
     ) -> None:
         self._settings, self._ports = settings, ports
-        self._in_force, self._reporting = in_force, reporting
+        self._in_force, self._controller = in_force, controller
         self._lists = NodeLists()
         self.last_seen = LastSeen(settings.vanished_after_s)
         self.here = RunsHere()
@@ -105,7 +105,7 @@ class Presence:
         else:
             for run in left.runs.runs:
                 ran_s = max(0.0, left.at_s - run.began_s)
-                self._reporting.add(run, ran_s, left.sums.get(run.run.job_id, {}), is_whole=False)
+                self._controller.add(run, ran_s, left.sums.get(run.run.job_id, {}), is_whole=False)
 
     def begin(self, event: JobEvent) -> bool:
         """A prolog; True if a run has begun, or has a grant now."""
@@ -147,7 +147,7 @@ class Presence:
     def look(self, now_s: float) -> bool:
         """Find runs that no prolog told of, and miss those whose epilog was never called; True if there are any."""
         there = frozenset(self._ports.slurmstepds())
-        if not self._reporting.is_connected:
+        if not self._controller.is_connected:
             self.last_seen.active = None  # the controller says it again when it is back
         strangers = self.last_seen.strangers(there, self.here, now_s)
         found = {run: self._ports.tree.ways_in_tree(run.job_id) for run in strangers}
@@ -165,7 +165,7 @@ class Presence:
         now_s = self._ports.clock.steady() if at_s is None else at_s
         for run in ended:
             sums = self._in_force.measuring.finish(run.run.job_id)
-            self._reporting.add(run, max(0.0, now_s - run.began_s), sums, is_whole=run.is_whole)
+            self._controller.add(run, max(0.0, now_s - run.began_s), sums, is_whole=run.is_whole)
             self.last_seen.end(run.run.job_id, self._ports.clock.steady())
         self._in_force.forget([each.run.job_id for each in ended])
 

@@ -37,16 +37,16 @@ class Dispatcher:
 
     def __init__(
         self,
-        sending: OrderQueue,
+        orders: OrderQueue,
         tries: StoredTries,
-        hearing: AgentLink,
+        agent_link: AgentLink,
         grants: GrantSigner,
         *,
         settings: Settings,
         clock: Clock,
         log: Log,
     ) -> None:
-        self._orders, self._tries, self._agent_link, self._grants = sending, tries, hearing, grants
+        self._orders, self._tries, self._agent_link, self._grants = orders, tries, agent_link, grants
         self._settings, self._clock, self._log = settings, clock, log
         self.placed = 0
         #: When gates were renewed during the last minute.
