@@ -204,20 +204,20 @@ def summary(ours: list[Seen], plain: list[Seen]) -> Table:
 
 
 def spreading(cluster: Cluster, ours: list[Seen], under_ce: list[Seen]) -> Group:
-    """One row for each program: its class, what slurm_sns gave it and why, and what CE gave it."""
+    """One row for each program: what slurm_sns gave it and why, and what CE gave it; then what the profiles say."""
     table = Table(box=None, pad_edge=False, header_style="bold", caption="per node: cores, cache ways, GB/s")
-    shown = ("PROGRAM", "CLASS", "ALPHA", "SCALE", "NODES", "PER NODE", "WAIT", "RUN", "UNDER CE", "WAIT", "RUN", "WHY")
+    shown = ("PROGRAM", "SCALE", "NODES", "PER NODE", "WAIT", "RUN", "UNDER CE", "WAIT", "RUN", "WHY")
     for name in shown:
-        table.add_column(name, justify="right" if name in ("ALPHA", "SCALE", "WAIT", "RUN") else "left")
+        table.add_column(name, justify="right" if name in ("SCALE", "WAIT", "RUN") else "left")
     starts = cluster.starts(job.id for job in ours)
+    profiles = []
     for name, here, there in zip(PROGRAMS, ours, under_ce, strict=True):
         start = starts[here.id]
-        demand, considered = start["demand"], start["considered"]
+        demand = start["demand"]
+        profiles.append(escape(" ".join(start["considered"]["summary"])))
         given = f"({demand['cores']}, {demand['ways']}, {demand['bandwidth_gbps']})"
         table.add_row(
             name,
-            considered["kind"] + (f", {considered['bottleneck']}" if considered["bottleneck"] else ""),
-            f"{considered['alpha']:g}",
             str(start["scale"]),
             fold(here.nodes) + (" alone" if start["exclusive"] else ""),
             given,
@@ -228,7 +228,7 @@ def spreading(cluster: Cluster, ours: list[Seen], under_ce: list[Seen]) -> Group
             f"{there.end_s - there.start_s:.0f} s",
             escape(start["reason"]),
         )
-    return Group(table, "", in_sum("spread and shared", ours), in_sum("under CE", under_ce))
+    return Group(table, "", *profiles, "", in_sum("spread and shared", ours), in_sum("under CE", under_ce))
 
 
 def in_sum(name: str, jobs: list[Seen]) -> str:

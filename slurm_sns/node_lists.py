@@ -5,6 +5,7 @@ ClusterShell takes 2 ms for a list of 1,000 nodes (measured), and every observat
 
 import re
 from collections import OrderedDict
+from collections.abc import Iterable
 from sys import intern
 
 from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
@@ -89,6 +90,11 @@ _PART = re.compile(r"([A-Za-z0-9_.-]*[A-Za-z_.-])([0-9]+|\[[0-9,-]+\])(?:,|$)", 
 #: Node numbers below this become bits of integers of at most 8 KiB; ClusterShell alone reads a list with larger ones.
 #: No cluster known to us has so many nodes.
 MOST_NUMBERS = 1 << 16
+
+
+def folded(nodes: Iterable[str]) -> str:
+    """Node names as Slurm folds them: c[1-4]."""
+    return str(NodeSet.fromlist(nodes, resolver=RESOLVER_NOGROUP))
 
 
 def _ranges(numbers: str) -> list[tuple[int, int, int]] | None:

@@ -15,12 +15,12 @@ from slurm_sns.policies.baselines.parameters import EasyParameters
 from slurm_sns.policies.combined.batch import easy
 from slurm_sns.policies.combined.combined import combined
 from slurm_sns.policies.placement.portfolio import Portfolio
-from slurm_sns.policies.sns.exploration import ExplorationStep, exploring
-from slurm_sns.policies.sns.parameters import REPRODUCTION
-from slurm_sns.policies.sns.spread_n_share import spread_n_share
+from slurm_sns.policies.spread_n_share.exploration import ExplorationStep, exploring
+from slurm_sns.policies.spread_n_share.parameters import REPRODUCTION
+from slurm_sns.policies.spread_n_share.policy import spread_n_share
 
 PROGRAMS = paper_programs()
-POLICIES = {"sns": spread_n_share(REPRODUCTION), "combined": combined(sns=REPRODUCTION)}
+POLICIES = {"sns": spread_n_share(REPRODUCTION), "combined": combined(spreading=REPRODUCTION)}
 
 
 def with_closids(nodes: tuple[Node, ...], most: int, free: int | None = None) -> tuple[Node, ...]:
@@ -122,10 +122,10 @@ class TestTwoClosids:
     def test_explain_names_the_closid_that_is_missing(self, policy: Portfolio):
         now = Snapshot(with_closids(self.nodes, 2, 0), (with_ways(1),))
 
-        (tried,) = policy.explain(now, 1).members[0].tried
+        needs, nearest, *_ = policy.explain(now, 1).details
 
-        assert (tried.nodes_fitting, tried.fits_if_empty) == (0, True)
-        assert str(tried.nearest[0]) == "n0 lacks 1 CLOSID (each job with cache ways there has one)"
+        assert "Nodes that had this free at its turn: 0; needed: 1." in needs
+        assert nearest == "  nearest: n0 lacks 1 CLOSID (each job with cache ways there has one)"
 
 
 def test_a_job_that_needs_another_node_does_not_keep_it_from_a_job_behind_it():

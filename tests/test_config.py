@@ -247,10 +247,13 @@ WRONG_FILES = {
         SMALLEST + "  - {names: c3, partitions: [main], cores: 4, memory_mb: 4000}\n",
         "line 4: nodes[1].names: node c3 is also in nodes[0]; valid: each node in one entry",
     ),
-    "alpha of nothing": (SMALLEST + "sns: {alpha: 0}\n", "sns.alpha: 0 is not valid; valid: a number above 0 up to 1"),
+    "alpha of nothing": (
+        SMALLEST + "spread_n_share: {alpha: 0}\n",
+        "spread_n_share.alpha: 0 is not valid; valid: a number above 0 up to 1",
+    ),
     "alpha that is text": (
-        SMALLEST + "sns: {alpha: 0.9x}\n",
-        'sns.alpha: "0.9x" is not valid; valid: a number above 0',
+        SMALLEST + "spread_n_share: {alpha: 0.9x}\n",
+        'spread_n_share.alpha: "0.9x" is not valid; valid: a number above 0',
     ),
     "no cores": (SMALLEST.replace("28", "0"), "nodes[0].cores: 0 is not valid; valid: a whole number from 1 to 65535"),
     "half a core": (SMALLEST.replace("28", "0.5"), "nodes[0].cores: 0.5 is not valid; valid: a whole number"),

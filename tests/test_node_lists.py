@@ -8,7 +8,7 @@ from pytest_mock import MockerFixture
 
 from slurm_sns import node_lists
 from slurm_sns.errors import SnsError
-from slurm_sns.node_lists import NodeLists, without_repetitions
+from slurm_sns.node_lists import NodeLists, folded, without_repetitions
 
 
 @pytest.fixture
@@ -118,3 +118,8 @@ def test_clustershell_gets_each_node_once_however_often_a_list_names_it() -> Non
 def test_a_list_of_another_form_is_left_to_clustershell() -> None:
     for text in ("c[1-2]x", "c[3-1]", "login,c1", "c1,", "c[1-99999999]", "c[08-1]"):
         assert without_repetitions(text) == text
+
+
+def test_node_names_are_folded_as_slurm_folds_them() -> None:
+    assert folded(["c2", "c1", "c3", "s1"]) == "c[1-3],s1"
+    assert folded([]) == ""

@@ -240,7 +240,7 @@ class TestNode:
         [
             ("scheduler", "", CONTROLLER),
             ("simulate", "t.swf --nodes n.csv --policy max-jobs", SIMULATE),
-            ("reproduce", "sns-example --out o", SIMULATE),
+            ("reproduce", "spread-n-share-example --out o", SIMULATE),
             ("workload", "lublin", SIMULATE),
             ("profile plot", "mg --out mg.png", SIMULATE),
         ],

@@ -90,9 +90,12 @@ def _check(settings: SnsYaml) -> None:
     """
     _no_repeats(settings.partitions, ("partitions",))
     _no_repeats(settings.matching.portfolio, ("matching", "portfolio"))
-    _no_repeats(tuple(map(str, settings.sns.scales)), ("sns", "scales"))
-    if 1 not in settings.sns.scales:
-        _refuse(("sns", "scales"), f"{list(settings.sns.scales)} lacks 1; valid: 1 and others, such as [1, 2, 4, 8]")
+    _no_repeats(tuple(map(str, settings.spread_n_share.scales)), ("spread_n_share", "scales"))
+    if 1 not in settings.spread_n_share.scales:
+        _refuse(
+            ("spread_n_share", "scales"),
+            f"{list(settings.spread_n_share.scales)} lacks 1; valid: 1 and others, such as [1, 2, 4, 8]",
+        )
     _nodes_once(settings)
     _closids_are_for_jobs(settings)
     _partitions_have_nodes(settings)

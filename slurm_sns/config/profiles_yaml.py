@@ -13,7 +13,7 @@ import yaml
 from slurm_sns.config import yaml_text
 from slurm_sns.errors import BadInput
 from slurm_sns.policies.profile import Program
-from slurm_sns.policies.sns.profile_reading import ProfileError, data_of, programs_of
+from slurm_sns.policies.spread_n_share.profile_reading import ProfileError, data_of, programs_of
 
 SUBJECT = yaml_text.Subject("file of profiles", "needed are programs", "name a file of profiles")
 WIDTH = 120

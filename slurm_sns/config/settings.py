@@ -54,7 +54,7 @@ class MatchingSection(section_of_policies("matching", Section)):  # type: ignore
     shares: grammar.Shares = Field(default_factory=dict)
 
 
-class SpreadNShareSection(section_of_policies("sns", Section)):  # type: ignore[misc]  # made from the specifications
+class SpreadNShareSection(section_of_policies("spread_n_share", Section)):  # type: ignore[misc]  # made from the specifications
     """How jobs with a program's profile are spread and share nodes: the policies sns and combined."""
 
     program: grammar.ProgramTemplate = "{name}"
@@ -155,7 +155,7 @@ class StoreSection(Section):
     keep_snapshots: Annotated[int, Field(ge=0, le=1_000_000)] = 500
 
 
-class SnsYaml(with_policies_own_sections(Section, "matching", "sns")):  # type: ignore[misc]  # as above
+class SnsYaml(with_policies_own_sections(Section, "matching", "spread_n_share")):  # type: ignore[misc]  # as above
     """All of sns.yaml, each setting valid by itself; `Config` also checks the settings against each other."""
 
     mode: Literal["observe", "advise", "enforce"] = "observe"
@@ -164,7 +164,7 @@ class SnsYaml(with_policies_own_sections(Section, "matching", "sns")):  # type: 
     default_partition: grammar.Name | None = None
     nodes: Annotated[tuple[NodeEntry, ...], Field(min_length=1)]
     matching: MatchingSection = MatchingSection()
-    sns: SpreadNShareSection = SpreadNShareSection()
+    spread_n_share: SpreadNShareSection = SpreadNShareSection()
     submit: SubmitSection = SubmitSection()
     scheduler: SchedulerSection = SchedulerSection()
     slurm: SlurmSection = SlurmSection()

@@ -4,9 +4,9 @@ A policy is a function of values: the same snapshot gives the same plan. What it
 the plan's `history`, which comes back in the next snapshot.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
 
 from slurm_sns.model import Alternative, Plan, Resources, Snapshot
 from slurm_sns.policies.profile import Program
@@ -85,11 +85,39 @@ class JobRequest:
     program_name: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Considered:
+    """A row of an explanation: something that was considered for the job, such as a scale, a node or a heuristic.
+
+    `outcome` says in a few words what came of it, `reason` why. `figures` lead to it: their names are the headings of
+    their columns, with units; a figure that does not apply is None or left out.
+    """
+
+    name: str
+    outcome: str
+    reason: str = ""
+    figures: Mapping[str, float | str | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What a policy says of one job: sentences, a table of what was considered, and more sentences below the table.
+
+    `heading` says what the rows are. Jobs are named as in `job 7` or `job 7, 8 and 3 more`: the names of other users'
+    jobs are not shown to ordinary users.
+    """
+
+    summary: tuple[str, ...] = ()
+    heading: str = ""
+    considered: tuple[Considered, ...] = ()
+    details: tuple[str, ...] = ()
+
+
 class Choice(NamedTuple):
-    """A job's alternatives, best first, at least one; and why these, as a frozen dataclass of plain values."""
+    """A job's alternatives, best first, at least one; and why these."""
 
     alternatives: tuple[Alternative, ...]
-    explanation: Any = None
+    explanation: Explanation | None = None
 
 
 #: How a policy makes the alternatives of a job on nodes of these types.
@@ -111,8 +139,8 @@ class Policy(Protocol):
         """The plan for the snapshot's moment; every waiting job is either started or has a reason."""
         ...
 
-    def explain(self, snapshot: Snapshot, job_id: int) -> Any:
-        """What `plan` does with this waiting job and why, as a frozen dataclass of plain values, or None.
+    def explain(self, snapshot: Snapshot, job_id: int) -> Explanation | None:
+        """What `plan` does with this waiting job and why; None if the plan's reason says all.
 
         Raises:
             BadInput: the job is not among the snapshot's waiting jobs.
@@ -124,7 +152,7 @@ class HistoryFormat(NamedTuple):
     """How a policy's history is stored: its format version and its type, a frozen dataclass of plain values."""
 
     version: int
-    type: type[Any]
+    type: type[object]
 
 
 def own_geometry(asked: JobRequest, nodes: Sequence[NodeType]) -> Choice:  # noqa: ARG001  a policy's shape

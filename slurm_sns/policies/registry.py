@@ -18,7 +18,7 @@ REGISTRY = {
     "max-jobs": "slurm_sns.policies.matching.parameters:MAX_JOBS",
     "ce": "slurm_sns.policies.baselines.parameters:CE",
     "cs": "slurm_sns.policies.baselines.parameters:CS",
-    "sns": "slurm_sns.policies.sns.parameters:SNS",
+    "sns": "slurm_sns.policies.spread_n_share.parameters:SPREAD_N_SHARE",
     "combined": "slurm_sns.policies.combined.parameters:COMBINED",
     "fcfs": "slurm_sns.policies.combined.parameters:FCFS",
     "easy": "slurm_sns.policies.combined.parameters:EASY",

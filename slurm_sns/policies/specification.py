@@ -7,6 +7,7 @@ policy's parameters are plain frozen dataclasses; each field that a user may set
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
+from enum import Enum
 from importlib import import_module
 from typing import Any, TypeVar
 
@@ -105,6 +106,23 @@ def filled(parameters: type[_Parameters], *sources: Any) -> _Parameters:
     return parameters(**values)
 
 
+#: Time is in whole seconds: a cycle in each second in which a job was submitted or ended.
+AT_EVERY_EVENT_S = 1
+
+
+class GeometryChoice(Enum):
+    """Whose geometry a policy chooses; any other job keeps its own. Those that choose can replay traces of programs."""
+
+    #: Nobody's.
+    OWN = "own"
+    #: That of jobs which leave it open: their fewest nodes.
+    COMPACT = "compact"
+    #: The same, and any scale that fits, though it knows nothing of their programs.
+    ANY_SCALE = "any scale"
+    #: That of jobs whose programs have profiles, so learning profiles is of use to it.
+    BY_PROFILE = "by profile"
+
+
 @dataclass(frozen=True, slots=True)
 class Specification:
     """A policy.
@@ -113,30 +131,29 @@ class Specification:
     with one of each and makes the policy. It is imported only when the policy is made, so a specification alone loads
     no policy.
 
-    `spreads`: the policy chooses the geometry of jobs that leave it open, so it can be simulated with traces of
-    programs. `spreads_unprofiled`: it does so for jobs whose program is not known, too. `plans_by_profiles`: it reads
-    profiles, so learning profiles is of use to it. `plans_by_run_times`: it reads the jobs' expected run times, so the
-    owners' estimates are of use to it. `has_portfolio`: the user may choose its heuristics. `runs_at_events`: a
-    simulation asks it at every event unless an interval is given. `is_simulated_only`: only `sns simulate` has it;
-    sns.yaml refuses it and has no settings of it. `is_fluid`: it gives jobs fractions of the CPU. `history` is how its
-    history is stored, None for a policy without history. `simulated` are parameters as in the paper's experiments, the
-    defaults of a simulation.
+    `geometry` says whose geometry it chooses. `plans_by_run_times`: it reads the jobs' expected run times, so the
+    owners' estimates are of use to it. `is_simulated_only`: only `sns simulate` has it; sns.yaml refuses it and has no
+    settings of it. `is_fluid`: it gives jobs fractions of the CPU. `history` is how its history is stored, None for a
+    policy without history. `simulated` are parameters as in the paper's experiments, the defaults of a simulation;
+    `interval_s` is the time between two of its cycles there: by default a cycle in each second with an event.
     """
 
     name: str
     help: str
     parameters: tuple[type, ...]
     factory: str
-    spreads: bool = False
-    spreads_unprofiled: bool = False
-    plans_by_profiles: bool = False
+    geometry: GeometryChoice = GeometryChoice.OWN
     plans_by_run_times: bool = False
-    has_portfolio: bool = False
-    runs_at_events: bool = False
     is_simulated_only: bool = False
     is_fluid: bool = False
     history: HistoryFormat | None = None
-    simulated: tuple[Any, ...] = ()
+    simulated: tuple[object, ...] = ()
+    interval_s: int = AT_EVERY_EVENT_S
+
+    @property
+    def has_portfolio(self) -> bool:
+        """Whether the user may choose its heuristics."""
+        return any("portfolio" in settings_of(each) for each in self.parameters)
 
     def policy(self, *parameters: Any, portfolio: tuple[str, ...] | None = None) -> Policy:
         """The policy with these parameters, and the defaults for those that are not given.

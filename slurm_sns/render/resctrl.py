@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from slurm_sns.closids import KEPT, closids_for_jobs
 from slurm_sns.config import Config, NodeEntry
 from slurm_sns.policies.profile import FEWEST_WAYS
-from slurm_sns.policies.sns.parameters import SnsParameters
+from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
 
 #: What `Groups` in node/resctrl/groups.py puts before our groups' names, and the names of node/group_writes.py.
 PREFIX, SHARED, JOB = "sns_", "shared", "job"
@@ -44,7 +44,7 @@ class ResctrlNodeType:
 
 def node_types(config: Config) -> list[ResctrlNodeType]:
     """The node types, in the order of sns.yaml."""
-    shared_ways = config.parameters(SnsParameters).shared_ways
+    shared_ways = config.parameters(SpreadingParameters).shared_ways
     return [_node_type(nodes, shared_ways) for nodes in config.nodes]
 
 

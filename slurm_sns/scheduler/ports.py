@@ -6,8 +6,8 @@ from typing import Protocol
 
 from slurm_sns.log import Log
 from slurm_sns.model import Plan, Snapshot
+from slurm_sns.policies.base import Explanation
 from slurm_sns.policies.profile import Program
-from slurm_sns.policies.sns.alternatives_report import AlternativesReport
 from slurm_sns.scheduler.gate.orders import Answer, Order
 from slurm_sns.scheduler.observation import Observation
 from slurm_sns.scheduler.remembered import Decision, PolicyHistory, Try
@@ -96,7 +96,7 @@ class Decisions(Protocol):
         notes: Mapping[int, str],
         *,
         owners: Mapping[int, int],
-        explanations: Mapping[int, AlternativesReport],
+        explanations: Mapping[int, Explanation],
         tasks: Mapping[int, tuple[int, int]],
         repeated: frozenset[int] = frozenset(),
     ) -> None:

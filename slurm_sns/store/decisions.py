@@ -11,8 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from slurm_sns import task_ids
 from slurm_sns.errors import Unreachable
 from slurm_sns.model import Plan, Snapshot, Start
-from slurm_sns.policies.base import HistoryFormat
-from slurm_sns.policies.sns.alternatives_report import AlternativesReport
+from slurm_sns.policies.base import Explanation, HistoryFormat
 from slurm_sns.scheduler.remembered import Decision
 from slurm_sns.store import snapshot_codec
 from slurm_sns.store.database import in_words
@@ -47,7 +46,7 @@ class StoredDecisions:
         notes: Mapping[int, str],
         *,
         owners: Mapping[int, int],
-        explanations: Mapping[int, AlternativesReport],
+        explanations: Mapping[int, Explanation],
         tasks: Mapping[int, tuple[int, int]],
         repeated: frozenset[int] = frozenset(),
     ) -> None:
@@ -203,7 +202,7 @@ def _count_again(connection: Connection, job_id: int, user_id: int, text: str, a
     return True
 
 
-def _start_row(start: Start, explanation: AlternativesReport | None) -> dict[str, Any]:
+def _start_row(start: Start, explanation: Explanation | None) -> dict[str, Any]:
     alternative = start.alternative
     return {
         "job_id": start.job_id,

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Engine, bindparam, delete, insert, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from slurm_sns.errors import Unreachable
-from slurm_sns.policies.sns.learning import Key
+from slurm_sns.policies.spread_n_share.learning import Key
 from slurm_sns.scheduler.learning.values import LearningChanges, LearningState, Learnt, RunToLearn
 from slurm_sns.store.database import in_words
 from slurm_sns.store.schema import learnt_programs, run_reports, runs_to_learn_from

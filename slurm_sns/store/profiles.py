@@ -9,7 +9,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from slurm_sns.errors import Unreachable
 from slurm_sns.policies.profile import Program
-from slurm_sns.policies.sns.profile_reading import data_of, programs_of
+from slurm_sns.policies.spread_n_share.profile_reading import data_of, programs_of
 from slurm_sns.store.database import in_words
 from slurm_sns.store.schema import profiled_programs, profiled_runs
 

@@ -15,7 +15,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.mysql import LONGTEXT
 
 #: The version of the tables. Before the first release a database of another version is refused, not upgraded.
-VERSION = 1
+VERSION = 2
 
 metadata = MetaData()
 

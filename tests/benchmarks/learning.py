@@ -23,9 +23,9 @@ from live_cycle import measured
 
 from slurm_sns.policies.base import NodeType, Request
 from slurm_sns.policies.combined.combined import combined
-from slurm_sns.policies.sns.drift import DriftParameters
-from slurm_sns.policies.sns.exploration import Exploration
-from slurm_sns.policies.sns.parameters import SnsParameters
+from slurm_sns.policies.spread_n_share.drift import DriftParameters
+from slurm_sns.policies.spread_n_share.exploration import Exploration
+from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
 from slurm_sns.scheduler.learning.learner import Learner
 from slurm_sns.scheduler.learning.values import LearningChanges, LearningRules, LearningState, RunToLearn
 from slurm_sns.scheduler.observation import JobState, Observation, ObservedJob
@@ -113,7 +113,7 @@ def main() -> None:
         for each in running
     }
     policy = combined()
-    rules = LearningRules(Exploration(SnsParameters()), DriftParameters(0.1), most_nodes=1.0)
+    rules = LearningRules(Exploration(SpreadingParameters()), DriftParameters(0.1), most_nodes=1.0)
     states = {node.name: NodeState(NOW, replace(ABLE, node=node.name)) for node in nodes}
 
     def reading(there: tuple, *, explore: bool | None) -> Callable[[], object]:

@@ -24,12 +24,12 @@ from profiled_jobs import PAPER_NODE, programs
 
 from slurm_sns.model import Node
 from slurm_sns.policies.placement.node_arrays import NodeArrays
-from slurm_sns.policies.sns.parameters import REPRODUCTION
+from slurm_sns.policies.spread_n_share.parameters import REPRODUCTION
 from slurm_sns.sim.engine.matching import Simulation
-from slurm_sns.sim.engine.sns_policies import policy_of
+from slurm_sns.sim.engine.spreading_policies import policy_of
 from slurm_sns.sim.progress.progress import Fixed
+from slurm_sns.sim.traces.program_trace import TraceReader
 from slurm_sns.sim.traces.programs_csv import ProgramJob
-from slurm_sns.sim.traces.sns_trace import TraceReader
 
 TRINITY_CORES, CORES, MOST_NODES = 32, 28, 4096
 SCALING = ("mg", "cg", "lu", "ts", "bw")

@@ -139,8 +139,8 @@ def test_explain_shows_the_programs_class_and_every_scale_with_its_figures(profi
     assert "Program mg is scaling (bound by bandwidth)" in text
     assert "8 nodes; 4 are large enough" in text
     considered = profiled.explain(number)["considered"]
-    assert {each["scale"] for each in considered["considered"]} == {1, 2, 4, 8}
-    assert all(each["dropped"] or each["slowdown"] for each in considered["considered"])
+    assert {each["name"] for each in considered["considered"]} == {"1", "2", "4", "8"}
+    assert all(each["reason"] or each["figures"]["slowdown"] for each in considered["considered"])
 
 
 def test_a_job_with_whole_nodes_that_slurm_does_not_start_gets_its_own_memory_back(profiled: Cluster) -> None:

@@ -127,7 +127,7 @@ _SECTIONS = (
     "default_partition: main\n",
     "matching: {portfolio: [mix-fit], queue_depth: 9, shares: {physics: 2}}\n",
     "matching: {shares: slurm, age_limit_s: 60}\n",
-    "sns: {alpha: 0.9, scales: [1, 2], program: '{name}'}\n",
+    "spread_n_share: {alpha: 0.9, scales: [1, 2], program: '{name}'}\n",
     "scheduler: {interval_s: 1.0, heartbeat_timeout_s: 10}\n",
     "slurm: {user: slurm, gres_types: [gpu], scheduler_parameters: [bf_interval=10]}\n",
     "paths: {state_dir: /var/lib/sns, run_dir: /run/sns}\n",

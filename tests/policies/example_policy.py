@@ -73,6 +73,5 @@ TURNS = Specification(
     "Jobs take turns.",
     (TurnsParameters,),
     "example_policy:TakeTurns",
-    runs_at_events=True,
     history=HistoryFormat(1, Turns),
 )

@@ -8,8 +8,8 @@ from slurm_sns.model import Alternative, Job, Node, Resources, Snapshot
 from slurm_sns.policies.base import NodeType, Request
 from slurm_sns.policies.placement.request import node_types
 from slurm_sns.policies.profile import Program, Provenance, Provenances, Run
-from slurm_sns.policies.sns.alternatives import choose
-from slurm_sns.policies.sns.parameters import REPRODUCTION
+from slurm_sns.policies.spread_n_share.parameters import REPRODUCTION
+from slurm_sns.policies.spread_n_share.scales import choose
 
 GB = 1024
 ASSUMED = Provenances(*[Provenance.ASSUMED] * 3)

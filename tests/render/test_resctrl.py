@@ -21,7 +21,9 @@ def rendered(tmp_path: Path, *nodes: str, shared_ways: int = 2) -> dict[str, str
     """The texts for nodes with these resources: `llc_ways: 20`, ..."""
     entries = [f"{{names: n{place}, partitions: [main], memory_mb: 4000, {each}}}" for place, each in enumerate(nodes)]
     path = tmp_path / "sns.yaml"
-    path.write_text(f"partitions: [main]\nnodes: [{', '.join(entries)}]\nsns: {{shared_ways: {shared_ways}}}\n")
+    path.write_text(
+        f"partitions: [main]\nnodes: [{', '.join(entries)}]\nspread_n_share: {{shared_ways: {shared_ways}}}\n"
+    )
     return texts(load(path), SOURCE)
 
 

@@ -18,11 +18,11 @@ from slurm_sns.model import Alternative, Job, Resources
 from slurm_sns.package_files import shared_path
 from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
 from slurm_sns.policies.profile import Provenance, Provenances, Run
-from slurm_sns.policies.sns.parameters import PAPER_BANDWIDTH_GBPS, REPRODUCTION
+from slurm_sns.policies.spread_n_share.parameters import PAPER_BANDWIDTH_GBPS, REPRODUCTION
+from slurm_sns.sim.progress.authors_model import AuthorsModel
 from slurm_sns.sim.progress.contended import Contended
 from slurm_sns.sim.progress.contention import Occupant, SharedNode, held_ways, speeds
 from slurm_sns.sim.progress.progress import PlacedRun
-from slurm_sns.sim.progress.sns_model import AuthorsModel
 
 #: The promise of the emulated programs.
 WITHIN = 0.01

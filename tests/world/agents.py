@@ -17,9 +17,9 @@ from slurm_sns.node.agent.spool import Spool
 from slurm_sns.node.agent.state_file import NAME, StateFile
 from slurm_sns.node.agent.tree import NodeTree
 from slurm_sns.policies.profile import Program, Provenance, Provenances, Run
-from slurm_sns.policies.sns.drift import DriftParameters
-from slurm_sns.policies.sns.exploration import Exploration
-from slurm_sns.policies.sns.parameters import SnsParameters
+from slurm_sns.policies.spread_n_share.drift import DriftParameters
+from slurm_sns.policies.spread_n_share.exploration import Exploration
+from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
 from slurm_sns.scheduler.learning.learner import Learner
 from slurm_sns.scheduler.learning.values import LearningRules
 from slurm_sns.scheduler.settings import Settings
@@ -31,7 +31,7 @@ from world.agent_learning import LearningStoreOf, StoredLearning
 from world.history import Event
 from world.ports import OUR_DEFECT, Caller, Controller, HistoryOf, Trap
 
-SHARED_WAYS = SnsParameters().shared_ways
+SHARED_WAYS = SpreadingParameters().shared_ways
 #: systemd starts an agent again after so long; slurmd calls the prolog after so long at most, then the tasks begin.
 RESTART_S, PROLOG_S, TASKS_S, EPILOG_S = 2.0, 0.15, 0.05, 0.4
 #: Some prologs and epilogs take so much longer.
@@ -330,7 +330,7 @@ class Agents:
 
     def rules(self) -> LearningRules:
         """The rules of learning."""
-        exploration = Exploration(SnsParameters(), min_cores_per_node=1)
+        exploration = Exploration(SpreadingParameters(), min_cores_per_node=1)
         return LearningRules(
             exploration, DriftParameters(0.1, 3), explore=self.wanted["explores"], most_nodes=self.wanted["most_nodes"]
         )

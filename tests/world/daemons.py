@@ -19,7 +19,7 @@ from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.placement.heuristic_names import heuristics
 from slurm_sns.policies.profile import Program
-from slurm_sns.policies.sns.profile_reading import programs_of
+from slurm_sns.policies.spread_n_share.profile_reading import programs_of
 from slurm_sns.scheduler.answers.view import View
 from slurm_sns.scheduler.gate import leases
 from slurm_sns.scheduler.loop import Scheduler

@@ -137,4 +137,4 @@ def _limits(config: Config, node: str, machine: Machine) -> NodeLimits:
     """The shared ways, and the peak bandwidth of a cache domain: the node's, in equal parts."""
     gbps = next((each.bandwidth_gbps for each in config.nodes if node in each.node_names), 0)
     domains = len(machine.bandwidth.domains) if machine.bandwidth is not None else 0
-    return NodeLimits(config.sns.shared_ways, Peak(gbps / domains) if gbps and domains else None)
+    return NodeLimits(config.spread_n_share.shared_ways, Peak(gbps / domains) if gbps and domains else None)

@@ -11,9 +11,10 @@ from slurm_sns.model import Alternative, Job, Node, Resources, Snapshot
 from slurm_sns.policies.base import Policy
 from slurm_sns.policies.profile import Program
 from slurm_sns.policies.registry import specification
-from slurm_sns.policies.sns.drift import DriftParameters
-from slurm_sns.policies.sns.exploration import Exploration
-from slurm_sns.policies.sns.parameters import SnsParameters
+from slurm_sns.policies.specification import GeometryChoice
+from slurm_sns.policies.spread_n_share.drift import DriftParameters
+from slurm_sns.policies.spread_n_share.exploration import Exploration
+from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
 from slurm_sns.scheduler.dispatch.grant_signer import Sign
 from slurm_sns.scheduler.learning.learner import Learner
 from slurm_sns.scheduler.learning.values import LearningRules
@@ -51,7 +52,7 @@ def settings(config: Config) -> Settings:
         gate_lease_s=scheduler.gate_lease_s,
         backoff_s=scheduler.backoff_s,
         backoff_max_s=scheduler.backoff_max_s,
-        unmanaged_gbps_per_core=config.sns.unmanaged_gbps_per_core,
+        unmanaged_gbps_per_core=config.spread_n_share.unmanaged_gbps_per_core,
         shares=None if shares == "slurm" else shares,
         closids={name: nodes.closids for nodes in config.nodes if nodes.closids for name in nodes.node_names},
     )
@@ -59,7 +60,7 @@ def settings(config: Config) -> Settings:
 
 def spreading(config: Config, policy: Policy) -> SpreadRules:
     """How jobs are spread. The programs are not in here: they come from the store in every cycle."""
-    return SpreadRules(policy.alternatives, config.sns.program, known=KnownAlternatives())
+    return SpreadRules(policy.alternatives, config.spread_n_share.program, known=KnownAlternatives())
 
 
 class RecentProfiles:
@@ -122,7 +123,7 @@ def learner(config: Config, agents: Agents, settings: Settings, log: Log) -> Lea
     Raises:
         Unreachable: the store cannot be read.
     """
-    if config.mode != "enforce" or not specification(config.policy).plans_by_profiles:
+    if config.mode != "enforce" or specification(config.policy).geometry is not GeometryChoice.BY_PROFILE:
         return None
     return Learner(StoredEvidence(open_store(config.database_url)), agents, rules(config), settings, log)
 
@@ -131,7 +132,7 @@ def rules(config: Config) -> LearningRules:
     """The rules of learning, taken from the configuration."""
     told = config.learning
     return LearningRules(
-        Exploration(config.parameters(SnsParameters), told.min_cores_per_node, told.saturation),
+        Exploration(config.parameters(SpreadingParameters), told.min_cores_per_node, told.saturation),
         DriftParameters(told.drift, told.drift_runs),
         told.explore,
         told.most_nodes,

@@ -185,21 +185,26 @@ def _demand(run: "Run", alpha: float) -> tuple[int | None, float | None, float |
 
 
 def _run_summary(run: "Run", alpha: float) -> dict[str, Any]:
-    from slurm_sns.policies.sns.classify import corrected_time_s
-    from slurm_sns.policies.sns.parameters import SnsParameters
-    from slurm_sns.policies.sns.profile_reading import run_data
+    from slurm_sns.policies.spread_n_share.classify import corrected_time_s
+    from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
+    from slurm_sns.policies.spread_n_share.profile_reading import run_data
 
     ways, kept, bandwidth = _demand(run, alpha)
     demand = {"ways": ways, "ipc_kept": kept, "bandwidth_gbps": bandwidth}
-    return {**run_data(run), "corrected_time_s": corrected_time_s(run, SnsParameters()), "demand": demand}
+    return {**run_data(run), "corrected_time_s": corrected_time_s(run, SpreadingParameters()), "demand": demand}
 
 
 def _run_row(run: "Run", alpha: float) -> list[str]:
-    from slurm_sns.policies.sns.classify import corrected_time_s
-    from slurm_sns.policies.sns.parameters import SnsParameters
+    from slurm_sns.policies.spread_n_share.classify import corrected_time_s
+    from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
 
     ways, kept, bandwidth = _demand(run, alpha)
-    numbers = [str(run.processes), str(run.scale), f"{run.time_s:g}", f"{corrected_time_s(run, SnsParameters()):.2f}"]
+    numbers = [
+        str(run.processes),
+        str(run.scale),
+        f"{run.time_s:g}",
+        f"{corrected_time_s(run, SpreadingParameters()):.2f}",
+    ]
     if ways is None or kept is None or bandwidth is None:
         demand = ["-", "-", "-"]
     else:

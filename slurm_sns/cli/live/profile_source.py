@@ -75,7 +75,7 @@ class SchedulerPrograms:
 
     def described(self, name: str) -> Described:
         """What is known of the program of that name."""
-        from slurm_sns.policies.sns.profile_reading import programs_of
+        from slurm_sns.policies.spread_n_share.profile_reading import programs_of
         from slurm_sns.scheduler.answers.profiles import require_name
 
         require_name(name)

@@ -10,7 +10,15 @@ import typer
 
 from slurm_sns.errors import BadInput
 from slurm_sns.policies.registry import REGISTRY, specification
-from slurm_sns.policies.specification import Setting, Specification, default_of, settings_of
+from slurm_sns.policies.specification import (
+    AT_EVERY_EVENT_S,
+    GeometryChoice,
+    Setting,
+    Specification,
+    default_of,
+    settings_of,
+)
+from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
 
 
 def with_policy_options(after: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -38,9 +46,10 @@ def with_policy_options(after: str) -> Callable[[Callable[..., None]], Callable[
     return decorate
 
 
-def at_events() -> str:
-    """The names of the policies that a simulation asks at every event, separated by commas."""
-    return ", ".join(each.name for each in map(specification, REGISTRY) if each.runs_at_events)
+def default_intervals() -> str:
+    """The default of --interval, with the policies that have another one."""
+    others = (each for each in map(specification, REGISTRY) if each.interval_s != AT_EVERY_EVENT_S)
+    return "; ".join(["at every submit and finish", *(f"{each.name}: {each.interval_s}" for each in others)])
 
 
 def require_taken(policy: Specification, called: str, settings: Mapping[str, Any], *, but: str = "") -> None:
@@ -128,14 +137,14 @@ def _value(name: str, value: Any, kind: Any) -> Any:
 
 def _takes(policy: Specification, name: str) -> bool:
     """Whether an option goes with the policy: it is the policy's own, or one of spreading and the policy spreads."""
-    of_spreading = (each for each in map(specification, REGISTRY) if each.spreads)
-    return _has(policy, name) or (policy.spreads and any(_has(each, name, "sns") for each in of_spreading))
+    return _has(policy, name) or (
+        policy.geometry is not GeometryChoice.OWN and name in settings_of(SpreadingParameters)
+    )
 
 
-def _has(policy: Specification, name: str, section: str = "") -> bool:
-    """Whether the policy has a parameter of this name; with `section`, only one in that section of sns.yaml."""
-    found = (settings_of(kind).get(name) for kind in policy.parameters)
-    return any(each is not None and section in ("", each.section) for each in found)
+def _has(policy: Specification, name: str) -> bool:
+    """Whether the policy has a parameter of this name."""
+    return any(name in settings_of(kind) for kind in policy.parameters)
 
 
 def _option_name(name: str) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from slurm_sns.cli.offline.requested import Requested
-from slurm_sns.cli.offline.sns_options import summary_of
+from slurm_sns.cli.offline.spreading_options import summary_of
 from slurm_sns.errors import BadInput
 from slurm_sns.policies.dfrs.policy import Dfrs
 from slurm_sns.policies.matching.parameters import MatchingParameters
@@ -19,12 +19,12 @@ from slurm_sns.policies.placement.node_arrays import NodeArrays
 from slurm_sns.policies.placement.portfolio import Portfolio
 from slurm_sns.policies.profile import Program
 from slurm_sns.policies.rescheduling.parameters import KEPT, RESCHEDULING, ReschedulingParameters
-from slurm_sns.policies.sns.exploration import Exploration
 from slurm_sns.policies.specification import filled
+from slurm_sns.policies.spread_n_share.exploration import Exploration
 from slurm_sns.sim.engine.event_loop import SimulationOutcome
 from slurm_sns.sim.engine.matching import Matcher, Simulation
 from slurm_sns.sim.engine.planned import PlannedSimulation
-from slurm_sns.sim.engine.sns_policies import AUTHORS, progress_of
+from slurm_sns.sim.engine.spreading_policies import AUTHORS, progress_of
 from slurm_sns.sim.profiling.learning_cluster import LearningCluster, laboratory_of
 from slurm_sns.sim.progress.progress import Progress
 from slurm_sns.sim.replay.fluid_replay import replay_fluid
@@ -38,8 +38,8 @@ from slurm_sns.sim.results.result_files import write_results
 from slurm_sns.sim.traces.fluid_csv import FluidWorkload, has_tasks, on_whole_nodes, read_fluid
 from slurm_sns.sim.traces.pool_trace import PoolTrace, TraceSite
 from slurm_sns.sim.traces.pools_csv import has_pools, read_and_count_unsorted
+from slurm_sns.sim.traces.program_trace import ProgramTrace, TraceReader
 from slurm_sns.sim.traces.read_trace import read_records
-from slurm_sns.sim.traces.sns_trace import SnsTrace, TraceReader
 from slurm_sns.sim.traces.trace import Trace
 from slurm_sns.sim.traces.trace_arrays import TraceArrays
 
@@ -218,7 +218,7 @@ def run_pools(site: TraceSite, trace: PoolTrace, parameters: ReschedulingParamet
 
 def run_spreading(
     node_arrays: NodeArrays,
-    spread: SnsTrace,
+    spread: ProgramTrace,
     asked: Requested,
     report: ReportProgress,
     *,
@@ -247,7 +247,7 @@ def run_spreading(
     return _result(outcome, node_arrays, asked.policy.rules.portfolio, spreads=True)._replace(more=more)
 
 
-def _run_planned(node_arrays: NodeArrays, spread: SnsTrace, asked: Requested, report: ReportProgress) -> Result:
+def _run_planned(node_arrays: NodeArrays, spread: ProgramTrace, asked: Requested, report: ReportProgress) -> Result:
     """Replay a trace of programs through the plans of a policy that spreads and does not match: fcfs and easy."""
     assert asked.spreading is not None  # noqa: S101  the trace was read for a policy that spreads
     options, parameters = asked.spreading

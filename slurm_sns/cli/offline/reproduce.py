@@ -32,18 +32,18 @@ NAMES = (
     "netbatch-machines",
     "netbatch-lookahead",
     "netbatch-resources",
-    "sns-example",
-    "sns-cache",
-    "sns-scaling",
-    "sns-throughput",
-    "sns-balance",
-    "sns-ratio",
-    "sns-scale",
-    "sns-assumed",
-    "sns-phases",
-    "sns-learning",
-    "sns-beyond",
-    "sns-spec",
+    "spread-n-share-example",
+    "spread-n-share-cache",
+    "spread-n-share-scaling",
+    "spread-n-share-throughput",
+    "spread-n-share-balance",
+    "spread-n-share-ratio",
+    "spread-n-share-scale",
+    "spread-n-share-assumed",
+    "spread-n-share-phases",
+    "spread-n-share-learning",
+    "spread-n-share-beyond",
+    "spread-n-share-spec",
     "dfrs-load",
     "dfrs-table1",
     "dfrs-table2",
@@ -69,6 +69,12 @@ SEEDS, QUICK_SEEDS = 30, 5
 DFRS_SEEDS = 100
 #: Limits of one task of the job array. The largest task, six replays of 13 million jobs, takes minutes and 3 GB.
 TASK_MINUTES, TASK_GB = 60, 4
+
+
+def module_of(name: str) -> str:
+    """The module of a page: `spread-n-share-scale` is spread_n_share/scale.py."""
+    paper, _, page = name.rpartition("-")
+    return f"slurm_sns.sim.reproduce.{paper.replace('-', '_')}.{page}"
 
 
 def reproduce(
@@ -139,7 +145,7 @@ def reproduce(
         raise BadInput(f"--hours does not go with {name}; valid: {', '.join(WITH_ROWS)}")
     require_directory(out)
     workers: Workers = _array(runs or out / "runs", jobs or MOST_JOBS, given) if slurm else WorkerProcesses(jobs or 2)
-    module = importlib.import_module(f"slurm_sns.sim.reproduce.{name.replace('-', '.')}")
+    module = importlib.import_module(module_of(name))
     seeds = seeds or (QUICK_SEEDS if quick else DFRS_SEEDS if name.startswith("dfrs-") else SEEDS)
     began = time.perf_counter()
     until_s = None if hours is None else time.time() + 3600 * hours

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from slurm_sns.cli.offline.policy_options import require_taken, with_settings
-from slurm_sns.cli.offline.sns_options import SpreadingOptions
+from slurm_sns.cli.offline.spreading_options import SpreadingOptions
 from slurm_sns.errors import BadInput
 from slurm_sns.policies.registry import REGISTRY, specification
-from slurm_sns.policies.specification import Specification
+from slurm_sns.policies.specification import GeometryChoice, Specification
 
 if TYPE_CHECKING:
     from slurm_sns.config import Config
@@ -18,24 +18,19 @@ if TYPE_CHECKING:
     from slurm_sns.policies.dfrs.policy import Dfrs
     from slurm_sns.policies.placement.kernel_matching import Rules
     from slurm_sns.policies.rescheduling.parameters import ReschedulingParameters
-    from slurm_sns.policies.sns.parameters import SnsParameters
+    from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
 
 _Parameters = TypeVar("_Parameters")
 
 #: `--policy HEURISTIC` means this policy with a portfolio of that one heuristic.
 MAX_JOBS = "max-jobs"
 
-#: The matching paper's cycle (JSSPP 2013, section 5), in seconds.
-PAPER_INTERVAL_S = 30
-#: Time is in whole seconds: a cycle in each second in which a job was submitted or finished.
-AT_EVERY_EVENT_S = 1
-
 
 class SpreadingSettings(NamedTuple):
     """The additional settings of a policy that spreads."""
 
     options: SpreadingOptions
-    parameters: "SnsParameters"
+    parameters: "SpreadingParameters"
 
 
 @dataclass(frozen=True)
@@ -102,7 +97,7 @@ def requested(
     from slurm_sns.policies.baselines.parameters import BatchParameters
     from slurm_sns.policies.placement.heuristics import HEURISTICS
     from slurm_sns.policies.rescheduling.parameters import ReschedulingParameters
-    from slurm_sns.policies.sns.parameters import REPRODUCTION, SnsParameters, require_valid
+    from slurm_sns.policies.spread_n_share.parameters import REPRODUCTION, SpreadingParameters, require_valid
 
     if name not in HEURISTICS and name not in REGISTRY:
         raise BadInput(f"--policy is '{name}'; valid: {', '.join([*HEURISTICS, *REGISTRY])}")
@@ -122,8 +117,8 @@ def requested(
         given = [replace(each, portfolio=(name,), default_heuristic=None) for each in given]
     whole = given[0].portfolio if "portfolio" in settings else None
     of_spreading = None
-    if chosen.spreads:
-        of_spreading = SpreadingSettings(spreading, parameters(SnsParameters, (REPRODUCTION,)))
+    if chosen.geometry is not GeometryChoice.OWN:
+        of_spreading = SpreadingSettings(spreading, parameters(SpreadingParameters, (REPRODUCTION,)))
         require_valid(of_spreading.parameters)
     policy = chosen.policy(*given, portfolio=whole)
     for option, value in (("age-limit", age_limit_s), ("progress", spreading.progress)):
@@ -132,7 +127,7 @@ def requested(
     return Requested(
         name,
         policy,
-        interval_s or (AT_EVERY_EVENT_S if chosen.runs_at_events else PAPER_INTERVAL_S),
+        interval_s or chosen.interval_s,
         age_limit_s or (configured.matching.age_limit_s if configured else None),
         _shares(configured),
         of_spreading,

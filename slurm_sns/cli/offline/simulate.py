@@ -10,9 +10,9 @@ from typing import Annotated, Any
 import typer
 
 from slurm_sns.cli.installations import SIMULATE, needs
-from slurm_sns.cli.offline.policy_options import at_events, with_policy_options
+from slurm_sns.cli.offline.policy_options import default_intervals, with_policy_options
 from slurm_sns.cli.offline.requested import requested
-from slurm_sns.cli.offline.sns_options import SpreadingOptions
+from slurm_sns.cli.offline.spreading_options import SpreadingOptions
 from slurm_sns.cli.offline.summary import print_table, summary_of
 from slurm_sns.cli.options import AsJson
 from slurm_sns.cli.progress_bar import progress_bar
@@ -44,7 +44,7 @@ def simulate(
             "--interval",
             min=1,
             help="Seconds between cycles.",
-            show_default=f"30; {at_events()}: at every submit and finish",
+            show_default=default_intervals(),
         ),
     ] = None,
     load_factor: Annotated[

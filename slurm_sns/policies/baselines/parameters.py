@@ -4,7 +4,14 @@ from dataclasses import dataclass
 
 from slurm_sns.policies.placement.heuristic_names import heuristics
 from slurm_sns.policies.placement.scale_factors import EVEN_SCALES_ONLY, SCALES
-from slurm_sns.policies.specification import DEFAULT_QUEUE_DEPTH, QUEUE_DEPTH, Setting, Specification, parameter
+from slurm_sns.policies.specification import (
+    DEFAULT_QUEUE_DEPTH,
+    QUEUE_DEPTH,
+    GeometryChoice,
+    Setting,
+    Specification,
+    parameter,
+)
 
 #: The policies whose way of placing FCFS and EASY may use. A heuristic's name means jobs with their own geometry.
 PLACING_POLICIES = ("ce", "cs", "sns")
@@ -40,8 +47,7 @@ CE = Specification(
     "Compact and exclusive: each job on its fewest nodes, alone there.",
     (CompactParameters,),
     "slurm_sns.policies.baselines.ce:compact_exclusive",
-    spreads=True,
-    runs_at_events=True,
+    geometry=GeometryChoice.COMPACT,
     simulated=(CompactParameters(even_scales_only=True),),
 )
 
@@ -72,8 +78,6 @@ CS = Specification(
     "Compact and shared: the smallest scale that fits now, on shared nodes, without profiles.",
     (CompactParameters,),
     "slurm_sns.policies.baselines.cs:compact_shared",
-    spreads=True,
-    spreads_unprofiled=True,
-    runs_at_events=True,
+    geometry=GeometryChoice.ANY_SCALE,
     simulated=(CompactParameters(even_scales_only=True),),
 )

@@ -11,32 +11,34 @@ from slurm_sns.policies.baselines.fcfs import FirstComeFirstServed
 from slurm_sns.policies.baselines.parameters import BatchParameters, CompactParameters, EasyParameters
 from slurm_sns.policies.placement.kernel_matching import Rules
 from slurm_sns.policies.placement.portfolio import Portfolio
-from slurm_sns.policies.sns.parameters import SnsParameters
-from slurm_sns.policies.sns.spread_n_share import spread_n_share
 from slurm_sns.policies.specification import filled, require_within_limits
+from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
+from slurm_sns.policies.spread_n_share.policy import spread_n_share
 
 
-def fcfs(parameters: BatchParameters | None = None, sns: SnsParameters | None = None) -> FirstComeFirstServed:
+def fcfs(
+    parameters: BatchParameters | None = None, spreading: SpreadingParameters | None = None
+) -> FirstComeFirstServed:
     """The policy `fcfs`. Of `sns` the placement cs uses the scales, ce nothing, sns everything.
 
     Raises:
         BadInput: a parameter is not valid.
     """
     parameters = parameters or BatchParameters()
-    return FirstComeFirstServed(placing(parameters.placement, sns or SnsParameters()), parameters)
+    return FirstComeFirstServed(placing(parameters.placement, spreading or SpreadingParameters()), parameters)
 
 
-def easy(parameters: EasyParameters | None = None, sns: SnsParameters | None = None) -> EasyBackfilling:
+def easy(parameters: EasyParameters | None = None, spreading: SpreadingParameters | None = None) -> EasyBackfilling:
     """The policy `easy`; `sns` as for `fcfs`.
 
     Raises:
         BadInput: a parameter is not valid.
     """
     parameters = parameters or EasyParameters()
-    return EasyBackfilling(placing(parameters.placement, sns or SnsParameters()), parameters)
+    return EasyBackfilling(placing(parameters.placement, spreading or SpreadingParameters()), parameters)
 
 
-def placing(placement: str, sns: SnsParameters) -> Placer:
+def placing(placement: str, spreading: SpreadingParameters) -> Placer:
     """The way of placing with that name.
 
     It is the plain twin: for a queue of one job that takes less time than filling the kernel's arrays.
@@ -45,16 +47,16 @@ def placing(placement: str, sns: SnsParameters) -> Placer:
         BadInput: there is none, or a parameter is not valid.
     """
     require_within_limits(BatchParameters(placement))
-    return _portfolio(placement, sns).plainly()
+    return _portfolio(placement, spreading).plainly()
 
 
-def _portfolio(placement: str, sns: SnsParameters) -> Portfolio:
+def _portfolio(placement: str, spreading: SpreadingParameters) -> Portfolio:
     match placement:
         case "ce":
-            return compact_exclusive(filled(CompactParameters, sns))
+            return compact_exclusive(filled(CompactParameters, spreading))
         case "cs":
-            return compact_shared(filled(CompactParameters, sns))
+            return compact_shared(filled(CompactParameters, spreading))
         case "sns":
-            return spread_n_share(sns)
+            return spread_n_share(spreading)
         case heuristic:
             return Portfolio(Rules((heuristic,), reservations=0))

@@ -13,13 +13,13 @@ from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.placement.heuristic_names import FOR_PROFILED_JOBS, IDLEST
 from slurm_sns.policies.placement.kernel_matching import Rules
 from slurm_sns.policies.placement.portfolio import Portfolio
-from slurm_sns.policies.sns.parameters import SnsParameters, require_valid
-from slurm_sns.policies.sns.spread_n_share import alternatives
+from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters, require_valid
+from slurm_sns.policies.spread_n_share.policy import alternatives
 
 
 def combined(
     matching: MatchingParameters | None = None,
-    sns: SnsParameters | None = None,
+    spreading: SpreadingParameters | None = None,
     *,
     portfolio: tuple[str, ...] | None = None,
 ) -> Portfolio:
@@ -30,17 +30,17 @@ def combined(
     Raises:
         BadInput: a parameter is not valid.
     """
-    matching, sns = matching or MatchingParameters(), sns or SnsParameters()
-    require_valid(sns)
+    matching, spreading = matching or MatchingParameters(), spreading or SpreadingParameters()
+    require_valid(spreading)
     rules = Rules(
         portfolio or tuple(dict.fromkeys((*matching.portfolio, *FOR_PROFILED_JOBS))),
         matching.queue_depth,
         matching.reservations,
         matching.default_heuristic,
-        beta=sns.beta,
+        beta=spreading.beta,
         keeper=IDLEST,
         weighs=True,
         for_profiled=FOR_PROFILED_JOBS,
-        shared_ways=sns.shared_ways,
+        shared_ways=spreading.shared_ways,
     )
-    return Portfolio(rules, partial(alternatives, sns))
+    return Portfolio(rules, partial(alternatives, spreading))

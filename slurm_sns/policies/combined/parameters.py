@@ -2,18 +2,15 @@
 
 from slurm_sns.policies.baselines.parameters import BatchParameters, EasyParameters
 from slurm_sns.policies.matching.parameters import MatchingParameters
-from slurm_sns.policies.sns.parameters import REPRODUCTION, SnsParameters
-from slurm_sns.policies.specification import Specification
+from slurm_sns.policies.specification import GeometryChoice, Specification
+from slurm_sns.policies.spread_n_share.parameters import REPRODUCTION, SpreadingParameters
 
 COMBINED = Specification(
     "combined",
     "Max-Jobs with several ways to run each job, and heuristics that know cache and bandwidth.",
-    (MatchingParameters, SnsParameters),
+    (MatchingParameters, SpreadingParameters),
     "slurm_sns.policies.combined.combined:combined",
-    spreads=True,
-    plans_by_profiles=True,
-    has_portfolio=True,
-    runs_at_events=True,
+    geometry=GeometryChoice.BY_PROFILE,
     simulated=(REPRODUCTION,),
 )
 
@@ -21,10 +18,9 @@ COMBINED = Specification(
 FCFS = Specification(
     "fcfs",
     "First come, first served: jobs start in queue order, and the first that does not fit holds back the others.",
-    (BatchParameters, SnsParameters),
+    (BatchParameters, SpreadingParameters),
     "slurm_sns.policies.combined.batch:fcfs",
-    spreads=True,
-    runs_at_events=True,
+    geometry=GeometryChoice.COMPACT,
     is_simulated_only=True,
     simulated=(REPRODUCTION,),
 )
@@ -33,11 +29,10 @@ FCFS = Specification(
 EASY = Specification(
     "easy",
     "EASY backfilling: later jobs start now if the first that does not fit can still start when it is expected to.",
-    (EasyParameters, SnsParameters),
+    (EasyParameters, SpreadingParameters),
     "slurm_sns.policies.combined.batch:easy",
-    spreads=True,
+    geometry=GeometryChoice.COMPACT,
     plans_by_run_times=True,
-    runs_at_events=True,
     is_simulated_only=True,
     simulated=(REPRODUCTION,),
 )

@@ -39,7 +39,6 @@ def _specification(name: str, text: str, *parameters: type) -> Specification:
         text,
         parameters,
         f"slurm_sns.policies.dfrs.policy:{name.replace('-', '_')}",
-        runs_at_events=True,
         is_simulated_only=True,
         is_fluid=True,
         history=_FORMAT,

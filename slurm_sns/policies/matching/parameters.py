@@ -9,6 +9,8 @@ from slurm_sns.policies.specification import DEFAULT_QUEUE_DEPTH, QUEUE_DEPTH, S
 PAPER_PORTFOLIO = ("best-fit-memory", "worse-fit-memory", "best-fit-cores", "worse-fit-cores", "mix-fit")
 #: The portfolio of the authors' simulator: the paper's five and two that the paper does not mention.
 AUTHORS_PORTFOLIO = (*PAPER_PORTFOLIO, "memory-first-best", "memory-first-worse")
+#: The paper's cycle (JSSPP 2013, section 5), in seconds.
+PAPER_INTERVAL_S = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,5 +48,5 @@ MAX_JOBS = Specification(
     "Run every heuristic of the portfolio, keep what matches most jobs.",
     (MatchingParameters,),
     "slurm_sns.policies.matching.max_jobs:max_jobs",
-    has_portfolio=True,
+    interval_s=PAPER_INTERVAL_S,
 )

@@ -1,52 +1,28 @@
 """Why a job was placed where it was, or why it waits: the twin runs again on the same snapshot and watches one job.
 
-The answer is a plain frozen value. Nothing in it is a guess: each member of the portfolio goes through its whole cycle
-again, and the answer describes the nodes with what was free at the moment of the job's turn.
+Nothing in the answer is a guess: each member of the portfolio goes through its whole cycle again, and the answer
+describes the nodes with what was free at the moment of the job's turn.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slurm_sns.errors import BadInput
-from slurm_sns.model import Job, Plan, Resources, Snapshot
+from slurm_sns.model import Alternative, Job, Plan, Resources, Snapshot
+from slurm_sns.node_lists import folded
+from slurm_sns.policies.base import Considered, Explanation
 from slurm_sns.policies.placement.best_by_score import GroupHeuristic
 from slurm_sns.policies.placement.cycle import Cycle, CycleStep, Heuristic
 from slurm_sns.policies.placement.cycle_capacity import CycleCapacity
 from slurm_sns.policies.placement.job_size import wording
-from slurm_sns.policies.placement.lack import Lack
 from slurm_sns.policies.placement.nearest_nodes import nearest
 from slurm_sns.policies.placement.node_arrays import Amounts, Indices
 
 NEAREST_SHOWN = 3
 BEST_SHOWN = 4
-
-
-@dataclass(frozen=True, slots=True)
-class AlternativeTried:
-    """One alternative of the job, at the job's turn in one member's cycle.
-
-    It fitted on `nodes_fitting` nodes and needs `nodes_needed`; `fits_if_empty` says whether the cluster could ever
-    hold it. `withheld_in_the_way` are the jobs for which capacity was withheld without which the alternative would have
-    fitted. `nearest` are nodes on which it did not fit, the nearest first.
-    """
-
-    size: str
-    nodes_needed: int
-    nodes_fitting: int
-    fits_if_empty: bool
-    withheld_in_the_way: tuple[int, ...]
-    nearest: tuple[Lack, ...]
-
-
-class Scored(NamedTuple):
-    """A node on which the job fitted, and its score by the heuristic: the smallest is the best."""
-
-    node: str
-    score: float
 
 
 class RecordingHeuristic:
@@ -62,13 +38,13 @@ class RecordingHeuristic:
         self._seen = (candidates, scores)
         return scores
 
-    def best(self, names: Sequence[str]) -> tuple[Scored, ...]:
-        """The best of the nodes that it scored last; on a tie the first in the machine list comes first."""
+    def best(self, names: Sequence[str]) -> str:
+        """The best of the nodes that it scored last, with their scores; on a tie in the machine list's order."""
         if self._seen is None:
-            return ()
+            return ""
         candidates, scores = self._seen
         order = np.argsort(scores, kind="stable")[:BEST_SHOWN]
-        return tuple(Scored(names[candidates[at]], round(float(scores[at]), 9)) for at in order)
+        return ", ".join(f"{names[candidates[at]]} {float(scores[at]):.6g}" for at in order)
 
 
 class RecordingGroupHeuristic(RecordingHeuristic, GroupHeuristic):
@@ -76,40 +52,11 @@ class RecordingGroupHeuristic(RecordingHeuristic, GroupHeuristic):
 
 
 @dataclass(frozen=True, slots=True)
-class MemberView:
-    """What one member of the portfolio did with the job.
+class _View:
+    """What one member of the portfolio did with the job, and what was missing if it did not place it."""
 
-    `position` is the job's place in this member's queue order, counted from 0; None when the cycle did not get to it
-    (behind the queue depth, or no node had room left). `nodes` is None when it was not placed; then `tried` has one
-    entry per alternative. `best` are the best candidates for the alternative that was taken, with their scores.
-    `withheld_for_it` are the nodes on which capacity was withheld for it.
-    """
-
-    heuristic: str
-    jobs_matched: int
-    won: bool
-    position: int | None
-    nodes: tuple[str, ...] | None
-    best: tuple[Scored, ...]
-    alternative: int | None
-    withheld_for_it: tuple[str, ...]
-    tried: tuple[AlternativeTried, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class JobExplanation:
-    """The whole answer for one job: the member that won the cycle, and each member's view in portfolio order.
-
-    `own_heuristic` is the heuristic that the job names, used in every member's schedule. `reason` is the plan's reason.
-    """
-
-    job_id: int
-    chosen: str
-    own_heuristic: str | None
-    queue_depth: int
-    waiting_jobs: int
-    reason: str
-    members: tuple[MemberView, ...]
+    row: Considered
+    missing: tuple[str, ...]
 
 
 def explain(
@@ -117,10 +64,9 @@ def explain(
     job_id: int,
     *,
     plan: Plan,
-    queue_depth: int,
     members: Iterable[str],
     cycle: Callable[[str], Cycle],
-) -> JobExplanation:
+) -> Explanation:
     """What the cycle on this snapshot, which gave `plan`, does with the job.
 
     `members` are the members that competed; `cycle` gives the cycle of a member, not yet run.
@@ -131,46 +77,39 @@ def explain(
     job = next((job for job in snapshot.waiting if job.id == job_id), None)
     if job is None:
         raise BadInput(f"job {job_id} is not among the {len(snapshot.waiting)} waiting jobs of this snapshot")
-    started = {start.job_id: start.reason for start in plan.starts}
-    return JobExplanation(
-        job_id=job_id,
-        chosen=plan.report.chosen,
-        own_heuristic=job.heuristic,
-        queue_depth=queue_depth,
-        waiting_jobs=len(snapshot.waiting),
-        reason=started.get(job_id) or plan.waiting[job_id],
-        members=tuple(_view(member, cycle(member), job, won=member in plan.report.winners) for member in members),
-    )
+    chosen = plan.report.chosen
+    views = [_view(member, cycle(member), job) for member in members]
+    summary = [f"In that cycle {len(snapshot.waiting)} jobs waited; {chosen} matched the most and was dispatched."]
+    if job.heuristic:
+        summary.append(f"The job has a heuristic of its own, {job.heuristic}: every schedule uses it.")
+    missing = next((each.missing for each in views if each.row.name == chosen), ())
+    return Explanation(tuple(summary), "heuristic", tuple(each.row for each in views), missing)
 
 
-def _view(member: str, cycle: Cycle, job: Job, *, won: bool) -> MemberView:
+def _view(member: str, cycle: Cycle, job: Job) -> _View:
     """Run one member's cycle and keep what concerns the job."""
     names = cycle.opening.node_arrays.names
     watched = _watch(cycle, job)
     jobs_matched = 0
     turn: CycleStep | None = None
-    tried: tuple[AlternativeTried, ...] = ()
+    missing: tuple[str, ...] = ()
     for step in cycle.steps():
         jobs_matched += step.match is not None
         if step.job.id == job.id:
             turn = step
             if step.match is None:
-                tried = _tried(cycle, job)
+                missing = tuple(_missing(cycle, job))
     match = turn.match if turn else None
     if turn is None:  # the job had no turn: the nodes at the end of the cycle
-        tried = _tried(cycle, job)
+        missing = tuple(_missing(cycle, job))
     withheld = [names[node] for each in cycle.withheld if each.job.id == job.id for node in each.nodes]
-    return MemberView(
-        heuristic=member,
-        jobs_matched=jobs_matched,
-        won=won,
-        position=turn.position if turn else None,
-        nodes=tuple(names[node] for node in match.nodes) if match else None,
-        best=watched.best([names[node] for node in cycle.opening.nodes]) if match else (),
-        alternative=job.alternatives.index(match.alternative) if match else None,
-        withheld_for_it=tuple(withheld),
-        tried=tried,
-    )
+    outcome = f"on {folded(names[node] for node in match.nodes)}" if match else "finds no nodes"
+    if withheld:
+        outcome += f"; capacity withheld on {folded(withheld)}"
+    best = watched.best([names[node] for node in cycle.opening.nodes]) if match else ""
+    place = turn.position + 1 if turn else "not reached"  # behind the queue depth, or no node had room left
+    figures = {"jobs matched": jobs_matched, "place in queue": place}
+    return _View(Considered(member, outcome, f"best nodes (smallest score): {best}" if best else "", figures), missing)
 
 
 def _watch(cycle: Cycle, job: Job) -> RecordingHeuristic:
@@ -182,22 +121,24 @@ def _watch(cycle: Cycle, job: Job) -> RecordingHeuristic:
     return watched
 
 
-def _tried(cycle: Cycle, job: Job) -> tuple[AlternativeTried, ...]:
-    """How each alternative fits on the nodes as they are now, at the job's turn."""
+def _missing(cycle: Cycle, job: Job) -> Iterator[str]:
+    """How each alternative fits on the nodes as they are now, at the job's turn, and what the nearest nodes lack."""
     moment = CycleCapacity(cycle, observed=job.id)
     columns = moment.permitted(job)
-    tried = []
     for alternative in job.alternatives:
         fitting = moment.fitting(alternative, job)
-        unfit = np.setdiff1d(columns, fitting, assume_unique=True)
-        tried.append(
-            AlternativeTried(
-                size=wording(alternative),
-                nodes_needed=alternative.nodes,
-                nodes_fitting=len(fitting),
-                fits_if_empty=moment.large_enough(alternative, job) >= alternative.nodes,
-                withheld_in_the_way=moment.in_the_way(alternative, job),
-                nearest=nearest(moment.node_arrays, moment.free, unfit, alternative, NEAREST_SHOWN),
-            )
+        yield (
+            f"It needs {wording(alternative)}. Nodes that had this free at its turn: {len(fitting)}; "
+            f"needed: {alternative.nodes}."
         )
-    return tuple(tried)
+        unfit = np.setdiff1d(columns, fitting, assume_unique=True)
+        for lack in nearest(moment.node_arrays, moment.free, unfit, alternative, NEAREST_SHOWN):
+            yield f"  nearest: {lack}"
+        yield from _in_the_way(moment, alternative, job)
+
+
+def _in_the_way(moment: CycleCapacity, alternative: Alternative, job: Job) -> Iterator[str]:
+    for other in moment.in_the_way(alternative, job):
+        yield f"  it would fit, but capacity is withheld for job {other}"
+    if moment.large_enough(alternative, job) < alternative.nodes:
+        yield "  the nodes that can be planned on now are too small or too few for it, even empty"

@@ -17,10 +17,10 @@ import numpy as np
 
 from slurm_sns.errors import BadInput
 from slurm_sns.model import Alternative, Job, Node, Plan, Report, Resources, Snapshot
-from slurm_sns.policies.base import MakeAlternatives, own_geometry
+from slurm_sns.policies.base import Explanation, MakeAlternatives, own_geometry
 from slurm_sns.policies.placement.age_limit_cycle import KeepingCycle
 from slurm_sns.policies.placement.cycle import Cycle, CycleLimits, CycleStart, EndedCycle, Heuristic, Match
-from slurm_sns.policies.placement.explain import JobExplanation, explain
+from slurm_sns.policies.placement.explain import explain
 from slurm_sns.policies.placement.heuristic_names import PAPER_BETA
 from slurm_sns.policies.placement.heuristics import HEURISTICS, Idlest, require_known
 from slurm_sns.policies.placement.kernel_input import slowdown_units
@@ -71,7 +71,7 @@ class Portfolio:
             report=Report(schedule.chosen, schedule.matched, tuple(each.job.id for each in schedule.cycle.withheld)),
         )
 
-    def explain(self, snapshot: Snapshot, job_id: int) -> JobExplanation:
+    def explain(self, snapshot: Snapshot, job_id: int) -> Explanation:
         """What the cycle on this snapshot does with the job, member by member.
 
         Raises:
@@ -86,7 +86,6 @@ class Portfolio:
             snapshot,
             job_id,
             plan=self.plan(snapshot),
-            queue_depth=self.rules.queue_depth,
             members=competing.rules.portfolio,
             cycle=lambda member: competing.cycle(member, CycleStart.of(node_arrays, free), queue),
         )

@@ -5,8 +5,8 @@ from slurm_sns.policies.specification import Setting
 
 WIDEST_SCALE = 64
 
-SCALES = Setting("The scale factors that may be used.", "sns", least=1, most=WIDEST_SCALE, option=True)
-EVEN_SCALES_ONLY = Setting("Only scales whose nodes divide the job's processes evenly.", "sns")
+SCALES = Setting("The scale factors that may be used.", "spread_n_share", least=1, most=WIDEST_SCALE, option=True)
+EVEN_SCALES_ONLY = Setting("Only scales whose nodes divide the job's processes evenly.", "spread_n_share")
 
 
 def require_scales(scales: tuple[int, ...]) -> None:

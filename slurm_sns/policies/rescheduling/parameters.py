@@ -130,6 +130,5 @@ RESCHEDULING = Specification(
     "sooner.",
     (ReschedulingParameters,),
     "slurm_sns.policies.rescheduling.policy:Rescheduling",
-    runs_at_events=True,
     is_simulated_only=True,
 )

@@ -10,12 +10,12 @@ from typing import Any
 
 from slurm_sns.errors import BadInput
 from slurm_sns.policies.profile import Program
-from slurm_sns.policies.sns.classify import Classification, classify
-from slurm_sns.policies.sns.estimate import Estimate
-from slurm_sns.policies.sns.evidence import Scales
-from slurm_sns.policies.sns.learning import Key
-from slurm_sns.policies.sns.parameters import SnsParameters
-from slurm_sns.policies.sns.profile_reading import data_of
+from slurm_sns.policies.spread_n_share.classify import Classification, classify
+from slurm_sns.policies.spread_n_share.estimate import Estimate
+from slurm_sns.policies.spread_n_share.evidence import Scales
+from slurm_sns.policies.spread_n_share.learning import Key
+from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
+from slurm_sns.policies.spread_n_share.profile_reading import data_of
 from slurm_sns.scheduler.learning.serving import serves
 from slurm_sns.scheduler.learning.values import NOTHING_LEARNT, LearningState, Learnt, RunToLearn
 from slurm_sns.submit.hints import is_program
@@ -125,7 +125,7 @@ NO_PROFILE = "has no profile; sns profile list shows the programs that have one"
 
 def class_of(program: Program, processes: int) -> Classification:
     """The program's class at this number of processes, for which it must be profiled."""
-    return classify(program.at(processes), SnsParameters(), max_scale=program.max_scale)
+    return classify(program.at(processes), SpreadingParameters(), max_scale=program.max_scale)
 
 
 def summary(program: Program) -> dict[str, Any]:

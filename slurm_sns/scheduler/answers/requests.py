@@ -139,8 +139,8 @@ class Answers:
             "array": "" if job is None or job.array_id is None else _array(view, job),
             "job": None if job is None else _rows(view, [job], redaction)[0],
             "decisions": [asdict(each) | {"reason": redaction.text(each.reason)} for each in decided],
-            "considered": _considered(view, job_id, last_start),
-            "cycle": None if cycle is None else redaction.cycle(cycle),
+            "considered": redaction.every_text(_considered(view, job_id, last_start)),
+            "cycle": redaction.every_text(cycle),
             "unavailable": redaction.texts(view.situation.snapshot.unavailable),
             **({} if view.agents is None or job is None else {"learning": redaction.text(_learning(view, job))}),
         }

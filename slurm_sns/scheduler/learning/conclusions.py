@@ -4,7 +4,7 @@ A measurement is made when Slurm says that the run succeeded and all of its node
 none, nor does one whose reports are not complete some time after its end: its step is offered again. After two such
 runs in a row the scale is not explored for a while.
 
-An ordinary run that happened to be alone is a measurement too, unless it is strange (policies.sns.drift).
+An ordinary run that happened to be alone is a measurement too, unless it is strange (policies.spread_n_share.drift).
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 
 from slurm_sns.errors import Infeasible
 from slurm_sns.policies.profile import Program
-from slurm_sns.policies.sns.drift import deviation
-from slurm_sns.policies.sns.evidence import KnownEvidence
-from slurm_sns.policies.sns.exploration import Exploration
-from slurm_sns.policies.sns.learning import Key, Learning
+from slurm_sns.policies.spread_n_share.drift import deviation
+from slurm_sns.policies.spread_n_share.evidence import KnownEvidence
+from slurm_sns.policies.spread_n_share.exploration import Exploration
+from slurm_sns.policies.spread_n_share.learning import Key, Learning
 from slurm_sns.scheduler.learning import measurements as measuring
 from slurm_sns.scheduler.learning.values import (
     FAILURE_S,

@@ -13,9 +13,9 @@ from slurm_sns.errors import Closed, Infeasible
 from slurm_sns.model import Job, Node, Resources
 from slurm_sns.policies.base import Request
 from slurm_sns.policies.profile import Program
-from slurm_sns.policies.sns.evidence import KnownEvidence
-from slurm_sns.policies.sns.exploration import ExplorationStep
-from slurm_sns.policies.sns.learning import Key, LearnableJob, Learning
+from slurm_sns.policies.spread_n_share.evidence import KnownEvidence
+from slurm_sns.policies.spread_n_share.exploration import ExplorationStep
+from slurm_sns.policies.spread_n_share.learning import Key, LearnableJob, Learning
 from slurm_sns.scheduler.learning.conclusions import may_explore
 from slurm_sns.scheduler.learning.values import (
     LearningRules,

@@ -11,8 +11,8 @@ from collections.abc import Collection, Mapping
 from math import fsum, isfinite
 from typing import NamedTuple
 
-from slurm_sns.policies.sns.drift import Monitored
-from slurm_sns.policies.sns.evidence import FEWEST_POINTS, Evidence, Measurement
+from slurm_sns.policies.spread_n_share.drift import Monitored
+from slurm_sns.policies.spread_n_share.evidence import FEWEST_POINTS, Evidence, Measurement
 from slurm_sns.scheduler.learning.values import RunToLearn
 from slurm_sns.wire.values import Point, RunReport
 

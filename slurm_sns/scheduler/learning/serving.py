@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from slurm_sns.policies.profile import Program
-from slurm_sns.policies.sns.evidence import KnownEvidence, Scales
-from slurm_sns.policies.sns.learning import Key
-from slurm_sns.policies.sns.profile_reading import LONGEST_SOURCE
+from slurm_sns.policies.spread_n_share.evidence import KnownEvidence, Scales
+from slurm_sns.policies.spread_n_share.learning import Key
+from slurm_sns.policies.spread_n_share.profile_reading import LONGEST_SOURCE
 from slurm_sns.scheduler.learning.values import Learnt
 
 MEASURED_HERE = "measured here"

@@ -11,10 +11,10 @@ from sys import maxsize
 from typing import NamedTuple, Protocol
 
 from slurm_sns.policies.base import NodeType, Request
-from slurm_sns.policies.sns.drift import DriftParameters
-from slurm_sns.policies.sns.evidence import KnownEvidence
-from slurm_sns.policies.sns.exploration import Exploration, ExplorationStep
-from slurm_sns.policies.sns.learning import Key, LearnableJob
+from slurm_sns.policies.spread_n_share.drift import DriftParameters
+from slurm_sns.policies.spread_n_share.evidence import KnownEvidence
+from slurm_sns.policies.spread_n_share.exploration import Exploration, ExplorationStep
+from slurm_sns.policies.spread_n_share.learning import Key, LearnableJob
 from slurm_sns.wire.values import RunId, RunReport
 
 #: How long after the end of a run its reports are waited for: an agent reconnects within ten seconds (authenticated),

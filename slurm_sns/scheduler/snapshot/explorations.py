@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from slurm_sns.model import Alternative, Job, Node
-from slurm_sns.policies.sns.exploration import ExplorationStep
-from slurm_sns.policies.sns.learning import Key, LearnableJob
+from slurm_sns.policies.spread_n_share.exploration import ExplorationStep
+from slurm_sns.policies.spread_n_share.learning import Key, LearnableJob
 from slurm_sns.scheduler.observation import ObservedJob
 from slurm_sns.scheduler.snapshot.eligibility import Eligibility
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from slurm_sns.errors import Closed, Infeasible
 from slurm_sns.model import Job, Seconds
-from slurm_sns.policies.sns.alternatives_report import AlternativesReport
+from slurm_sns.policies.base import Explanation
 from slurm_sns.scheduler.observation import Observation, ObservedJob, ObservedPartition, PreemptionRules
 from slurm_sns.scheduler.remembered import Try
 from slurm_sns.scheduler.settings import Settings
@@ -140,7 +140,7 @@ class Plannable:
     waiting: list[Job] = field(default_factory=list)
     infeasible: dict[int, str] = field(default_factory=dict)
     closed: dict[int, str] = field(default_factory=dict)
-    explanations: dict[int, AlternativesReport] = field(default_factory=dict)
+    explanations: dict[int, Explanation] = field(default_factory=dict)
     arrays: list[tuple[Job, int]] = field(default_factory=list)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from slurm_sns.model import NOTHING, Job, Project, Resources, Snapshot
-from slurm_sns.policies.sns.alternatives_report import AlternativesReport
+from slurm_sns.policies.base import Explanation
 from slurm_sns.scheduler.gate.arrays import MOST_TASKS, planned_tasks
 from slurm_sns.scheduler.gate.orders import GateOrder, free
 from slurm_sns.scheduler.gate.status import Status, has_nodes_of, is_limit
@@ -65,7 +65,7 @@ class Situation:
     blocked: Mapping[int, str]
     follow_ups: tuple[tuple[GateOrder, str], ...]
     nodes: Mapping[str, ObservedNode] = field(default_factory=dict)
-    explanations: Mapping[int, AlternativesReport] = field(default_factory=dict)
+    explanations: Mapping[int, Explanation] = field(default_factory=dict)
     backlog: Backlog = NO_BACKLOG
     not_withheld: Mapping[int, str] = field(default_factory=dict)
     repeated: frozenset[int] = frozenset()

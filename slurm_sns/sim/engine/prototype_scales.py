@@ -14,16 +14,14 @@ from slurm_sns.model import Alternative
 from slurm_sns.policies.base import Choice, JobRequest, NodeType
 from slurm_sns.policies.placement.request import fewest_nodes, spread
 from slurm_sns.policies.profile import Run
-from slurm_sns.policies.sns.alternatives import predicted_slowdown
-from slurm_sns.policies.sns.alternatives_report import AlternativesReport
-from slurm_sns.policies.sns.classify import ProgramClass, corrected_time_s
-from slurm_sns.policies.sns.parameters import SnsParameters
-from slurm_sns.policies.sns.spread_n_share import alternatives
+from slurm_sns.policies.spread_n_share.classify import corrected_time_s
+from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
+from slurm_sns.policies.spread_n_share.scales import predicted_slowdown
 
 PROTOTYPE_SCALES = (1, 2, 4)
 
 
-def prototype_alternatives(parameters: SnsParameters, asked: JobRequest, nodes: Sequence[NodeType]) -> Choice:
+def prototype_alternatives(parameters: SpreadingParameters, asked: JobRequest, nodes: Sequence[NodeType]) -> Choice:
     """The alternatives of a profiled job whose geometry may be chosen; any other job keeps its own geometry.
 
     Raises:
@@ -55,21 +53,6 @@ def prototype_alternatives(parameters: SnsParameters, asked: JobRequest, nodes: 
         return Alternative(layout.nodes, demand, layout.tasks_per_node, scale, slowdown)
 
     return Choice(tuple(map(alternative, tried)))
-
-
-def neutral_by_run_time(parameters: SnsParameters, asked: JobRequest, nodes: Sequence[NodeType]) -> Choice:
-    """The alternatives of `sns`, but a neutral program's are tried by run time, too, not by scale.
-
-    Raises:
-        Infeasible: the nodes could not hold the job even when they are all empty.
-    """
-    choice = alternatives(parameters, asked, nodes)
-    explained = choice.explanation
-    if not isinstance(explained, AlternativesReport) or explained.kind is not ProgramClass.NEUTRAL:
-        return choice
-    eligible = zip(choice.alternatives, explained.considered, strict=False)  # those that were dropped come last
-    by_run_time = sorted(eligible, key=lambda pair: pair[1].corrected_time_s or 0.0)
-    return Choice(tuple(alternative for alternative, _ in by_run_time), explained)
 
 
 def ways_of(run: Run, alpha: float, most_ways: int) -> int:

@@ -1,8 +1,9 @@
 """A simulated cluster that learns its programs' profiles from the jobs it runs, with errors of measurement.
 
-Module policies.sns.learning decides, as on a live cluster, what is explored and what follows from a measurement. This
-module adds what only a simulation needs. The given profiles are how the programs truly run. A run with changing ways
-takes longer. Each point that it measures has an error: a factor that is drawn log-normally. So has every run time.
+Module policies.spread_n_share.learning decides, as on a live cluster, what is explored and what follows from a
+measurement. This module adds what only a simulation needs. The given profiles are how the programs truly run. A run
+with changing ways takes longer. Each point that it measures has an error: a factor that is drawn log-normally. So
+has every run time.
 
 Source: Spread-n-Share (SC'19), sections 4.2 and 5.1.
 """
@@ -17,10 +18,10 @@ from slurm_sns.policies.placement.node_arrays import Amounts, NodeArrays
 from slurm_sns.policies.placement.portfolio import Schedule
 from slurm_sns.policies.placement.queue import WaitingQueue
 from slurm_sns.policies.profile import Program, Run
-from slurm_sns.policies.sns.drift import Monitored
-from slurm_sns.policies.sns.evidence import KnownEvidence, Measurement
-from slurm_sns.policies.sns.exploration import Exploration, ExplorationStep
-from slurm_sns.policies.sns.learning import Key, LearnableJob, Learning
+from slurm_sns.policies.spread_n_share.drift import Monitored
+from slurm_sns.policies.spread_n_share.evidence import KnownEvidence, Measurement
+from slurm_sns.policies.spread_n_share.exploration import Exploration, ExplorationStep
+from slurm_sns.policies.spread_n_share.learning import Key, LearnableJob, Learning
 from slurm_sns.sim.engine.matching import Matcher
 from slurm_sns.sim.profiling.sampled_profiles import SAMPLED_WAYS, sampled
 from slurm_sns.sim.progress.progress import PlacedRun, Progress
@@ -160,7 +161,7 @@ def laboratory_of(
     node_arrays: NodeArrays, true: Mapping[str, Program], exploration: Exploration, *, spread: float, seed: int = 0
 ) -> Laboratory:
     """A laboratory on these nodes, in which nothing is known yet."""
-    truth = Truth(true, nearest=exploration.sns.one_profile_for_all_sizes, spread=spread, seed=seed)
+    truth = Truth(true, nearest=exploration.spreading.one_profile_for_all_sizes, spread=spread, seed=seed)
     return Laboratory(truth, Learning(exploration, node_arrays.types, can_run=truth.has))
 
 

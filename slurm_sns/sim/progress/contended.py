@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 
 from slurm_sns.model import Seconds
 from slurm_sns.policies.placement.node_arrays import BANDWIDTH, WAYS, NodeArrays
+from slurm_sns.sim.progress.authors_model import AuthorsModel
 from slurm_sns.sim.progress.contention import Occupant, SharedNode, speeds
 from slurm_sns.sim.progress.progress import PlacedRun
-from slurm_sns.sim.progress.sns_model import AuthorsModel
 from slurm_sns.sim.traces.trace import SHORTEST_RUN_S, half_up
 
 

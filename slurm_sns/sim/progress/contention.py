@@ -8,7 +8,7 @@ A job has speed 1 in its profile's run: alone on such nodes, with all ways. Besi
    equal shares; the remainder goes to the oldest jobs, one way each (Spread-n-Share, section 4.4). Without partitions a
    job's share of the ways equals its share of the traffic; since traffic depends on ways, too, the model takes the
    point where both agree (a rule as old as Suh, Devadas and Rudolph's, 2004; off by 0.9 of 40 MB on the measured
-   co-runs of sns-spec). kept(w) is the job's IPC with w ways divided by its best IPC (the IPC-LLC curve).
+   co-runs of spread-n-share-spec). kept(w) is the job's IPC with w ways divided by its best IPC (the IPC-LLC curve).
 2. Bandwidth. With w ways a job that is alone moves what its BW-LLC curve says. `bandwidth_saturation` turns this into
    the share of the job's time in memory, and gives u, the share of the node's bandwidth that all its jobs use together.
    t(u) is how long the job's work takes at u; t(u_alone) is the same when it is alone. So a job without neighbours has
@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from slurm_sns.policies.profile import Run
-from slurm_sns.policies.sns.parameters import PAPER_BANDWIDTH_GBPS
+from slurm_sns.policies.spread_n_share.parameters import PAPER_BANDWIDTH_GBPS
 from slurm_sns.sim.progress.bandwidth_saturation import Traffic, settled, traffic_of
 
 #: Ways and traffic agree when a round changes no job's ways by more; each round makes half of the change.

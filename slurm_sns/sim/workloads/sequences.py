@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from slurm_sns.policies.profile import Program
-from slurm_sns.policies.sns.classify import ProgramClass, classify
-from slurm_sns.policies.sns.parameters import REPRODUCTION
+from slurm_sns.policies.spread_n_share.classify import ProgramClass, classify
+from slurm_sns.policies.spread_n_share.parameters import REPRODUCTION
 from slurm_sns.sim.traces.programs_csv import ProgramJob
 
 #: The number of jobs in a sequence, and the range of the scaling ratios of the paper's 36 sequences.

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from slurm_sns.policies.sns.classify import ProgramClass
+from slurm_sns.policies.spread_n_share.classify import ProgramClass
 from slurm_sns.sim.traces.programs_csv import ProgramJob
 from slurm_sns.sim.workloads.sequences import TestProgram
 

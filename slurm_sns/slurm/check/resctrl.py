@@ -149,7 +149,7 @@ def _shared_ways(node_type: NodeTypeEntry, report: NodeReport) -> Finding:
         _line("shared_group: ways"),
         f"masks of at least {least} ways",
         str(wanted),
-        advice=f"sns.yaml, sns: shared_ways: {least}",
+        advice=f"sns.yaml, spread_n_share: shared_ways: {least}",
     )
 
 

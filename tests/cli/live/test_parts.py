@@ -56,7 +56,7 @@ def test_learning_follows_the_settings(write_config) -> None:
     assert (rules.explore, rules.limit(8), rules.limit(1)) == (True, 4, 1)
     assert (rules.exploration.min_cores_per_node, rules.exploration.saturation) == (3, 0.1)
     assert (rules.drift.threshold, rules.drift.patience) == (0.2, 4)
-    assert rules.exploration.sns.shared_ways == 2
+    assert rules.exploration.spreading.shared_ways == 2
 
 
 @pytest.mark.parametrize(

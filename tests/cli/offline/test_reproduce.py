@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from slurm_sns.cli.app import app
-from slurm_sns.cli.offline.reproduce import NAMES
+from slurm_sns.cli.offline.reproduce import NAMES, module_of
 from slurm_sns.errors import BadInput
 
 
@@ -43,7 +43,7 @@ def test_a_page_is_written_with_its_figures_and_tables(tmp_path):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_name_has_its_module(name):
-    assert callable(importlib.import_module(f"slurm_sns.sim.reproduce.{name.replace('-', '.')}").reproduce)
+    assert callable(importlib.import_module(module_of(name)).reproduce)
 
 
 def test_an_unknown_name_is_refused_with_those_that_are_valid(tmp_path):

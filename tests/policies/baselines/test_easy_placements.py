@@ -8,7 +8,7 @@ from slurm_sns.model import ActiveJob, ActiveState, Alternative, Resources, Snap
 from slurm_sns.policies.base import JobRequest, NodeType, Request
 from slurm_sns.policies.baselines.parameters import EasyParameters
 from slurm_sns.policies.combined.batch import easy
-from slurm_sns.policies.sns.parameters import REPRODUCTION
+from slurm_sns.policies.spread_n_share.parameters import REPRODUCTION
 
 
 def runs(identity: int, name: str, demand: Resources, until_s: float) -> ActiveJob:

@@ -18,15 +18,15 @@ from slurm_sns.policies.placement.heuristic_names import FOR_PROFILED_JOBS
 from slurm_sns.policies.placement.heuristics import HEURISTICS, Idlest, angle_to_balance, mix_fit
 from slurm_sns.policies.placement.portfolio import Portfolio
 from slurm_sns.policies.registry import REGISTRY, specification
-from slurm_sns.policies.sns.parameters import REPRODUCTION, SnsParameters
 from slurm_sns.policies.specification import filled
+from slurm_sns.policies.spread_n_share.parameters import REPRODUCTION, SpreadingParameters
 
 WHOLE = (*PAPER_PORTFOLIO, *FOR_PROFILED_JOBS)
 PROGRAMS = paper_programs()
 
 
-def combined(*portfolio, sns=REPRODUCTION, **matching) -> Portfolio:
-    return the_policy(MatchingParameters(**matching), sns, portfolio=portfolio or WHOLE)
+def combined(*portfolio, spreading=REPRODUCTION, **matching) -> Portfolio:
+    return the_policy(MatchingParameters(**matching), spreading, portfolio=portfolio or WHOLE)
 
 
 def alternative(cores=1, gb=1, ways=0, gbps=0, *, nodes=1, slowdown=1.0, **fields) -> Alternative:
@@ -124,9 +124,9 @@ def test_shared_ways_are_kept_from_profiled_jobs_and_nothing_else_is():
     sns = replace(REPRODUCTION, shared_ways=2)
     greedy = waiting([alternative(1, ways=19)], [alternative(1, ways=18)], [alternative(1)])
 
-    assert [start.job_id for start in combined(sns=sns).plan(Snapshot(nodes, greedy)).starts] == [2, 3]
+    assert [start.job_id for start in combined(spreading=sns).plan(Snapshot(nodes, greedy)).starts] == [2, 3]
     exclusive = waiting([alternative(1, ways=18, exclusive=True)])
-    assert len(combined(sns=sns).plan(Snapshot(nodes, exclusive)).starts) == 1
+    assert len(combined(spreading=sns).plan(Snapshot(nodes, exclusive)).starts) == 1
 
 
 # --- Mix-Fit over several resources ---
@@ -192,7 +192,7 @@ def plain_snapshots(draw):
 def test_without_profiles_it_is_max_jobs(case, reservations, shared_ways):
     sns = replace(REPRODUCTION, shared_ways=shared_ways)
 
-    ours = combined(sns=sns, reservations=reservations).plan(case)
+    ours = combined(spreading=sns, reservations=reservations).plan(case)
 
     assert ours == max_jobs(MatchingParameters(reservations=reservations)).plan(case)
 
@@ -215,21 +215,21 @@ def test_explain_lists_the_members_that_competed_and_no_others():
     plain = combined().explain(Snapshot(nodes, queue((1, 8))), 1)
     profiled = combined().explain(Snapshot(nodes, waiting([alternative(1, ways=2)])), 1)
 
-    assert tuple(member.heuristic for member in plain.members) == PAPER_PORTFOLIO
-    assert tuple(member.heuristic for member in profiled.members) == WHOLE
+    assert tuple(member.name for member in plain.considered) == PAPER_PORTFOLIO
+    assert tuple(member.name for member in profiled.considered) == WHOLE
 
 
 def test_policies_are_known_by_name():
     assert {"ce", "cs", "sns", "combined"} <= set(REGISTRY)
     for name in ("ce", "cs", "sns"):
         known = specification(name)
-        assert known.policy(filled(known.parameters[0], SnsParameters(queue_depth=7))).rules.queue_depth == 7
+        assert known.policy(filled(known.parameters[0], SpreadingParameters(queue_depth=7))).rules.queue_depth == 7
     assert specification("combined").policy(MatchingParameters(queue_depth=7)).rules.queue_depth == 7
     with pytest.raises(BadInput, match="beta is nan"):
-        specification("sns").policy(SnsParameters(beta=float("nan")))
+        specification("sns").policy(SpreadingParameters(beta=float("nan")))
 
 
 def test_beta_is_part_of_the_policy_and_the_default_of_the_heuristic():
     assert HEURISTICS["idlest"] == Idlest(2.0)
-    assert combined(sns=SnsParameters(beta=3.0))._chooser("idlest")(job(1)) == Idlest(3.0)
-    assert combined(sns=SnsParameters(beta=3.0))._chooser("mix-fit")(job(1)) is HEURISTICS["mix-fit"]
+    assert combined(spreading=SpreadingParameters(beta=3.0))._chooser("idlest")(job(1)) == Idlest(3.0)
+    assert combined(spreading=SpreadingParameters(beta=3.0))._chooser("mix-fit")(job(1)) is HEURISTICS["mix-fit"]

@@ -17,7 +17,7 @@ from slurm_sns.policies.placement.kernel_weights import KEYS, kernel_holds
 from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
 from slurm_sns.policies.placement.portfolio import Portfolio
 from slurm_sns.policies.placement.queue import WaitingQueue
-from slurm_sns.policies.sns.parameters import SnsParameters
+from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
 
 PROJECTS = ("p", "q", "r")
 #: Few sizes, so that nodes are equal and scores tie; and some odd ones.
@@ -90,7 +90,9 @@ def parameters():
 
 
 def spreading():
-    return st.builds(SnsParameters, beta=st.sampled_from([2.0, 2.0, 0.0, 0.3, 7.5]), shared_ways=st.integers(0, 3))
+    return st.builds(
+        SpreadingParameters, beta=st.sampled_from([2.0, 2.0, 0.0, 0.3, 7.5]), shared_ways=st.integers(0, 3)
+    )
 
 
 @pytest.fixture

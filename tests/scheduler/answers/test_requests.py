@@ -2,7 +2,7 @@
 
 import json
 import re
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 from fake_slurm import FakeSlurm, Site
@@ -30,9 +30,10 @@ from slurm_sns.config.profiles_yaml import read_profiles
 from slurm_sns.errors import BadInput, SnsError
 from slurm_sns.model import Plan
 from slurm_sns.package_files import shared_path
+from slurm_sns.policies.base import Considered, Explanation
 from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
-from slurm_sns.policies.sns.profile_reading import programs_of
+from slurm_sns.policies.spread_n_share.profile_reading import programs_of
 from slurm_sns.scheduler.answers import profiles as profile_answers
 from slurm_sns.scheduler.answers.redaction import Redaction
 from slurm_sns.scheduler.answers.requests import Answers
@@ -174,17 +175,19 @@ def test_a_user_is_told_that_another_users_job_is_in_the_way() -> None:
         "would fit, but capacity is withheld for another user's job; another user's job is still completing on c2"
     )
     reply = ask(crowded(), "explain", ALICE, job_id=2)
-    tried = [each for member in reply["cycle"]["members"] for each in member["tried"]]
-    assert {(*each["withheld_in_the_way"], each["withheld_for_others"]) for each in tried} == {(1,)}
-    admins = ask(crowded(), "explain", ADMIN, job_id=2)["cycle"]["members"]
-    assert {tuple(each["withheld_in_the_way"]) for member in admins for each in member["tried"]} == {("1",)}
+    in_the_way = "  it would fit, but capacity is withheld for "
+    assert f"{in_the_way}another user's job" in reply["cycle"]["details"]
+    assert f"{in_the_way}job 1" in ask(crowded(), "explain", ADMIN, job_id=2)["cycle"]["details"]
 
 
 def test_tasks_that_have_no_id_of_slurms_are_named_as_slurm_names_them_and_are_their_owners() -> None:
     mine, others = task_id(41, 8), task_id(42, 3)
-    told = {"reason": "", "members": [{"tried": [{"withheld_in_the_way": (mine, others)}]}]}
-    (tried,) = Redaction({41}).cycle(told)["members"][0]["tried"]
-    assert tried == {"withheld_in_the_way": ["41_8"], "withheld_for_others": 1}
+    rows = (Considered("job 1", "", "", {"n": 2}),)
+    redacted = Redaction({41}).every_text(
+        asdict(Explanation(considered=rows, details=(f"job {mine}", f"job {others}")))
+    )
+    assert redacted["details"] == ["job 41_8", "another user's job"]
+    assert redacted["considered"] == [{"name": "another user's job", "outcome": "", "reason": "", "figures": {"n": 2}}]
     assert Redaction({41}).text(f"withheld for job {mine}") == "withheld for job 41_8"
     assert Redaction({41}).text(f"withheld for job {mine}, {others}") == "withheld for another user's job"
 
@@ -240,7 +243,7 @@ def test_explain_tells_a_waiting_job_what_each_heuristic_did_with_it() -> None:
     reply = ask(view(tasks(1, 2), tasks(2, 2), nodes=small), "explain", ALICE, job_id=2)
     assert reply["job"]["state"] == "waiting"
     assert reply["job"]["reason"]
-    assert {each["heuristic"] for each in reply["cycle"]["members"]} == set(PARAMETERS.portfolio)
+    assert {each["name"] for each in reply["cycle"]["considered"]} == set(PARAMETERS.portfolio)
     assert reply["decisions"] == []
 
 
@@ -254,7 +257,7 @@ def test_explain_tells_a_placed_job_the_cycle_that_placed_it() -> None:
     reply = ask(seen, "explain", ALICE, recorded=Recorded(started(1, ALICE), snapshot=before), job_id=1)
     assert reply["job"]["state"] == "running"
     assert reply["decisions"][0]["nodes"] == ["c1"]
-    assert reply["cycle"]["waiting_jobs"] == 2
+    assert "2 jobs waited" in reply["cycle"]["summary"][0]
 
 
 def test_explain_remembers_a_job_that_slurm_has_forgotten() -> None:

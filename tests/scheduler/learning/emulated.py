@@ -13,10 +13,10 @@ from live import ENFORCE
 from slurm_sns.errors import Unreachable
 from slurm_sns.model import NOTHING
 from slurm_sns.policies.profile import Program, Run
-from slurm_sns.policies.sns.drift import DriftParameters
-from slurm_sns.policies.sns.exploration import Exploration
-from slurm_sns.policies.sns.parameters import SnsParameters
-from slurm_sns.policies.sns.spread_n_share import spread_n_share
+from slurm_sns.policies.spread_n_share.drift import DriftParameters
+from slurm_sns.policies.spread_n_share.exploration import Exploration
+from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
+from slurm_sns.policies.spread_n_share.policy import spread_n_share
 from slurm_sns.scheduler.learning.learner import Learner
 from slurm_sns.scheduler.learning.values import LearningChanges, LearningRules, LearningState
 from slurm_sns.scheduler.loop import Scheduler
@@ -31,7 +31,7 @@ from slurm_sns.wire.values import Grant, NodeFacts, NodeState, Point, RunId, Run
 WAYS, GBPS = 20, 118
 CORES, MEMORY_MB = 28, 128_000
 #: No ways are kept for jobs without profile, so that a sampled run has all ways of the simulation's nodes.
-SNS = SnsParameters(shared_ways=0)
+SNS = SpreadingParameters(shared_ways=0)
 SAMPLED_WAYS = (2, 4, 8)
 
 

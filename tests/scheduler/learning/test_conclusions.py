@@ -10,9 +10,9 @@ from live import NOW, running
 
 from slurm_sns.model import Resources
 from slurm_sns.policies.base import NodeType, Request
-from slurm_sns.policies.sns.drift import DriftParameters
-from slurm_sns.policies.sns.exploration import Exploration, ExplorationStep
-from slurm_sns.policies.sns.parameters import SnsParameters
+from slurm_sns.policies.spread_n_share.drift import DriftParameters
+from slurm_sns.policies.spread_n_share.exploration import Exploration, ExplorationStep
+from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
 from slurm_sns.scheduler.learning.conclusions import concluded
 from slurm_sns.scheduler.learning.measurements import averages, monitored, run_time_s, sampled, timed
 from slurm_sns.scheduler.learning.values import (
@@ -26,7 +26,7 @@ from slurm_sns.scheduler.learning.values import (
 from slurm_sns.scheduler.observation import JobState
 from slurm_sns.wire.values import Point, RunId, RunReport
 
-EXPLORATION = Exploration(SnsParameters(shared_ways=0))
+EXPLORATION = Exploration(SpreadingParameters(shared_ways=0))
 RULES = LearningRules(EXPLORATION, DriftParameters(0.1, 3), explore=True)
 TYPES = (NodeType(Resources(28, 128_000, 20, 118), 8),)
 NODES = ("c1", "c2")

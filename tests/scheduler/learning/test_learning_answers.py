@@ -10,7 +10,7 @@ from test_live_learning import BFS, MG, TRUTH, explore
 
 from slurm_sns.cli.live import explain_view, profile_view, status_view
 from slurm_sns.errors import BadInput
-from slurm_sns.policies.sns.spread_n_share import spread_n_share
+from slurm_sns.policies.spread_n_share.policy import spread_n_share
 from slurm_sns.scheduler.answers.agents import agents_data, whys_unpartitioned
 from slurm_sns.scheduler.answers.requests import Answers
 from slurm_sns.scheduler.answers.view import RecentCycles

@@ -10,9 +10,9 @@ from live import ENFORCE
 from slurm_sns.model import Resources, Resume, Suspend
 from slurm_sns.policies.base import NodeType, Request
 from slurm_sns.policies.profile import Program, Provenance, Provenances, Run
-from slurm_sns.policies.sns.classify import ProgramClass, classify
-from slurm_sns.policies.sns.exploration import Exploration
-from slurm_sns.policies.sns.learning import LearnableJob, Learning
+from slurm_sns.policies.spread_n_share.classify import ProgramClass, classify
+from slurm_sns.policies.spread_n_share.exploration import Exploration
+from slurm_sns.policies.spread_n_share.learning import LearnableJob, Learning
 from slurm_sns.scheduler.learning import conclusions as concluding
 from slurm_sns.scheduler.learning.values import FAILURE_S, MOST_FAILURES, REPORTS_WAIT_S, REPROFILE_PAUSE_S, RunOutcome
 from slurm_sns.sim.profiling.learning_cluster import Laboratory, Truth

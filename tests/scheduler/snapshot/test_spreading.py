@@ -47,7 +47,7 @@ def test_a_hinted_job_of_a_known_program_is_spread_with_its_ways_and_bandwidth()
     assert (first.scale, first.nodes, first.tasks_per_node) == (2, 2, 8)
     assert first.demand == Resources(8, 8000, 10, 30)
     assert (second.scale, second.nodes, second.demand) == (1, 1, Resources(16, 16_000, 10, 30))
-    assert found.explanation.program == "mg"
+    assert found.explanation.summary[0].startswith("Program mg is scaling")
 
 
 def test_without_program_the_sites_template_names_it() -> None:

@@ -1,21 +1,24 @@
 """The prototype's scales, and neutral programs by run time, beside those of the paper's text."""
 
+from dataclasses import replace
+from functools import partial
+
 import pytest
 
 from slurm_sns.policies.base import JobRequest, NodeType, Request
 from slurm_sns.policies.placement.request import compact
-from slurm_sns.policies.sns.parameters import REPRODUCTION
-from slurm_sns.policies.sns.spread_n_share import alternatives
-from slurm_sns.sim.engine.prototype_scales import neutral_by_run_time, prototype_alternatives
-from slurm_sns.sim.reproduce.sns.runs import NODE, shipped_programs
+from slurm_sns.policies.spread_n_share.parameters import REPRODUCTION
+from slurm_sns.policies.spread_n_share.policy import alternatives
+from slurm_sns.sim.engine.prototype_scales import prototype_alternatives
+from slurm_sns.sim.reproduce.spread_n_share.runs import NODE, shipped_programs
 
 NODES = (NodeType(NODE, 8),)
 
 
-def scales(make, program, processes=16, nodes=NODES):
+def scales(make, program, processes=16, nodes=NODES, parameters=REPRODUCTION):
     request = Request(processes)
     asked = JobRequest(compact(request, nodes), request, shipped_programs()[program])
-    return [each.scale for each in make(REPRODUCTION, asked, nodes).alternatives]
+    return [each.scale for each in make(parameters, asked, nodes).alternatives]
 
 
 @pytest.mark.parametrize(
@@ -58,7 +61,8 @@ def test_by_run_time_only_neutral_programs_change_their_order():
     times = {scale: run.time_s for scale, run in shipped_programs()["nw"].at(16).items()}
     factors = {1: 1.0, 2: 1.02, 4: 1.05, 8: 1.15}
 
-    assert scales(neutral_by_run_time, "nw") == sorted(times, key=lambda scale: times[scale] * factors[scale])
-    assert scales(neutral_by_run_time, "nw") != scales(alternatives, "nw")
+    by_run_time = partial(scales, alternatives, parameters=replace(REPRODUCTION, neutral_by_run_time=True))
+    assert by_run_time("nw") == sorted(times, key=lambda scale: times[scale] * factors[scale])
+    assert by_run_time("nw") != scales(alternatives, "nw")
     for program in ("mg", "cg", "bfs", "rnn"):
-        assert scales(neutral_by_run_time, program) == scales(alternatives, program)
+        assert by_run_time(program) == scales(alternatives, program)

@@ -4,16 +4,16 @@ from collections import Counter
 
 import pytest
 
-from slurm_sns.policies.sns.classify import classify
-from slurm_sns.policies.sns.exploration import Exploration
-from slurm_sns.policies.sns.parameters import REPRODUCTION
-from slurm_sns.policies.sns.spread_n_share import spread_n_share
+from slurm_sns.policies.spread_n_share.classify import classify
+from slurm_sns.policies.spread_n_share.exploration import Exploration
+from slurm_sns.policies.spread_n_share.parameters import REPRODUCTION
+from slurm_sns.policies.spread_n_share.policy import spread_n_share
 from slurm_sns.sim.engine.matching import Simulation
 from slurm_sns.sim.profiling.learning_cluster import LearningCluster, laboratory_of
 from slurm_sns.sim.progress.progress import Fixed
-from slurm_sns.sim.reproduce.sns.runs import cluster, shipped_programs
+from slurm_sns.sim.reproduce.spread_n_share.runs import cluster, shipped_programs
+from slurm_sns.sim.traces.program_trace import TraceReader
 from slurm_sns.sim.traces.programs_csv import ProgramJob
-from slurm_sns.sim.traces.sns_trace import TraceReader
 
 PROGRAMS = ("mg", "cg", "bfs", "ep", "hc")
 ROUNDS = 12

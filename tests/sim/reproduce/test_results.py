@@ -10,7 +10,7 @@ from slurm_sns.sim.reproduce.claims import FAILS, HOLDS, INPUT, INPUTS, UNDECIDE
 from slurm_sns.sim.reproduce.netbatch.variants import EVERYWHERE, FAILS_TOLD, HANGS, HOLDS_TOLD, NOWHERE
 
 ROOT = Path(__file__).parents[3]
-PAGES = sorted((ROOT / "tests" / "results").glob("sns-*/claims.csv"))
+PAGES = sorted((ROOT / "tests" / "results").glob("spread-n-share-*/claims.csv"))
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
@@ -42,7 +42,7 @@ def test_the_number_of_inputs_is_that_of_the_pages():
 
 
 def test_every_page_is_listed():
-    for page in (ROOT / "tests" / "results").glob("sns-*/README.md"):
+    for page in (ROOT / "tests" / "results").glob("spread-n-share-*/README.md"):
         assert f"tests/results/{page.parent.name}/README.md" in README
 
 

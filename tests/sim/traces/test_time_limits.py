@@ -3,11 +3,11 @@
 import pytest
 
 from slurm_sns.errors import BadInput
-from slurm_sns.policies.sns.parameters import SnsParameters
+from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
 from slurm_sns.sim.traces import swf
 from slurm_sns.sim.traces.plain_numbers import NotPlain
+from slurm_sns.sim.traces.program_trace import TraceReader
 from slurm_sns.sim.traces.read_trace import read_records, read_trace
-from slurm_sns.sim.traces.sns_trace import TraceReader
 
 #: Two jobs with a time limit (field 9), the second runs longer; one without, and one with a limit of no length.
 SWF = """; UnixStartTime: 0
@@ -57,20 +57,20 @@ def test_limits_are_sorted_with_their_jobs(write, small_pool):
 @pytest.mark.parametrize(("user_estimates", "seconds"), [(True, [3600, 31, None, None]), (False, [60, 60, 60, 60])])
 @pytest.mark.parametrize("policy", ["ce", "cs", "sns"])
 def test_policies_that_spread_read_them_too(policy, user_estimates, seconds, write, small_pool):
-    reader = TraceReader(small_pool, policy, {}, SnsParameters(), user_estimates)
+    reader = TraceReader(small_pool, policy, {}, SpreadingParameters(), user_estimates)
 
     assert expected(reader.read(write("t.swf", SWF)).trace) == seconds
 
 
 def test_a_job_of_a_program_is_expected_to_run_as_long_as_under_ce(write, small_pool):
-    reader = TraceReader(small_pool, "sns", {}, SnsParameters())
+    reader = TraceReader(small_pool, "sns", {}, SpreadingParameters())
 
     assert expected(reader.read(write("p.csv", PROGRAMS)).trace) == [60]
 
 
 @pytest.mark.parametrize("text", [CSV, PROGRAMS])
 def test_a_csv_has_no_time_limits(text, write, small_pool):
-    reader = TraceReader(small_pool, "ce", {}, SnsParameters(), user_estimates=True)
+    reader = TraceReader(small_pool, "ce", {}, SpreadingParameters(), user_estimates=True)
 
     with pytest.raises(BadInput, match=r"t.csv: a CSV has no time limits; valid with user estimates: SWF"):
         reader.read(write("t.csv", text))

@@ -268,7 +268,7 @@ def test_where_no_ways_are_set_aside_the_shared_group_leaves_each_job_some(
     tmp_path: Path, shared: str, jobs: tuple[str, str], wrong: list[str]
 ) -> None:
     entry = "{names: c1, partitions: [main], cores: 28, memory_mb: 128000, llc_ways: 20}"
-    (tmp_path / "sns.yaml").write_text(f"partitions: [main]\nnodes: [{entry}]\nsns: {{shared_ways: 0}}\n")
+    (tmp_path / "sns.yaml").write_text(f"partitions: [main]\nnodes: [{entry}]\nspread_n_share: {{shared_ways: 0}}\n")
     rendered = texts(configuration.load(tmp_path / "sns.yaml"), Path("/etc/slurm/sns.yaml"))["resctrl.yaml"]
     groups = [group("sns_shared", "shared", d0=shared), *(job(7 + place, mask) for place, mask in enumerate(jobs))]
     found = told(rendered, report("c1", groups=groups))

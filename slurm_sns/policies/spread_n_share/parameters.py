@@ -1,0 +1,96 @@
+"""The parameters of Spread-n-Share, with the paper's or its prototype's values where they have any."""
+
+from dataclasses import dataclass
+from functools import cache
+
+from slurm_sns.policies.placement.heuristic_names import PAPER_BETA
+from slurm_sns.policies.placement.scale_factors import EVEN_SCALES_ONLY, SCALES, require_scales
+from slurm_sns.policies.specification import (
+    DEFAULT_QUEUE_DEPTH,
+    QUEUE_DEPTH,
+    GeometryChoice,
+    Setting,
+    Specification,
+    parameter,
+    require_within_limits,
+)
+
+#: A half-empty node clocks higher: run times measured on one are multiplied by this (the prototype's values).
+FREQUENCY_FACTORS = ((1, 1.0), (2, 1.02), (4, 1.05), (8, 1.15))
+
+#: A node's bandwidth where its configuration gives none: STREAM on all 28 cores of the paper's nodes (figure 3).
+PAPER_BANDWIDTH_GBPS = 118.26
+
+
+@dataclass(frozen=True, slots=True)
+class SpreadingParameters:
+    """How a job's alternatives are made from its program's profile, and how a cycle places them.
+
+    `alpha`: the share of its best performance that a job keeps unless its owner says otherwise. `beta`: the weight of
+    occupied ways in the choice of the idlest nodes. `scales`: the scale factors that may be used. `shared_ways`: ways
+    of each node that are kept for jobs without profile and the system. `even_scales_only`: only scales whose nodes
+    divide the processes. `one_profile_for_all_sizes`: a program's profile of the nearest process count serves a job of
+    any size. `unspreadable_is_compact`: a program whose max_scale is 1 counts as compact, not as neutral.
+    `neutral_by_run_time`: a neutral program's scales are tried by run time, not by scale. `queue_depth`: how many jobs
+    a cycle looks at.
+    """
+
+    alpha: float = parameter(
+        0.9,
+        Setting("The share of its best performance that a job keeps.", "spread_n_share", above=0, most=1, option=True),
+    )
+    beta: float = parameter(
+        PAPER_BETA,
+        Setting(
+            "What occupied cache ways weigh in the choice of nodes.", "spread_n_share", least=0, most=1e6, option=True
+        ),
+    )
+    scales: tuple[int, ...] = parameter((1, 2, 4, 8), SCALES)
+    shared_ways: int = parameter(
+        2,
+        Setting(
+            "Ways of each node that are kept for jobs without profile and the system.",
+            "spread_n_share",
+            least=0,
+            site_most=64,
+        ),
+    )
+    even_scales_only: bool = parameter(False, EVEN_SCALES_ONLY)
+    one_profile_for_all_sizes: bool = False
+    unspreadable_is_compact: bool = False
+    neutral_by_run_time: bool = False
+    frequency_factors: tuple[tuple[int, float], ...] = FREQUENCY_FACTORS
+    queue_depth: int = parameter(DEFAULT_QUEUE_DEPTH, QUEUE_DEPTH)
+
+    def frequency_factor(self, scale: int) -> float:
+        """The factor of the widest listed scale that is not above this one."""
+        return _widest_up_to(scale, self.frequency_factors)
+
+
+@cache
+def _widest_up_to(scale: int, factors: tuple[tuple[int, float], ...]) -> float:
+    return max((each for each in factors if each[0] <= scale), default=(1, 1.0))[1]
+
+
+#: As in the paper's experiments.
+REPRODUCTION = SpreadingParameters(shared_ways=0, even_scales_only=True)
+
+
+def require_valid(parameters: SpreadingParameters) -> None:
+    """Accept parameters that can be used.
+
+    Raises:
+        BadInput: one of them cannot; the message says what is valid.
+    """
+    require_within_limits(parameters)
+    require_scales(parameters.scales)
+
+
+SPREAD_N_SHARE = Specification(
+    "sns",
+    "Spread-n-Share: spread programs that starve on few nodes, share nodes between those that fit together.",
+    (SpreadingParameters,),
+    "slurm_sns.policies.spread_n_share.policy:spread_n_share",
+    geometry=GeometryChoice.BY_PROFILE,
+    simulated=(REPRODUCTION,),
+)
