@@ -102,6 +102,7 @@ def parts(draw: st.DrawFn) -> str:
 ODD = st.sampled_from(("login", "c[1", "c1]", "", "c[1-2][3-4]", "c[1-2]x", "@all", "c1[2-3]", "a b", "c[]", "c[1,,2]"))
 
 
+@pytest.mark.long
 @settings(max_examples=300)
 @given(st.lists(st.one_of(parts(), parts(), parts(), ODD), min_size=1, max_size=6).map(",".join))
 @example("c[1-3],c2,c[2-5],c[08-10],c10")

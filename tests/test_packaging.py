@@ -26,6 +26,8 @@ from slurm_sns.store.schema import VERSION
 
 CHECKOUT = Path(__file__).parents[1]
 
+pytestmark = pytest.mark.long
+
 
 def run(*command: object, **more: object) -> str:
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, **more)

@@ -53,6 +53,7 @@ def test_sns_policies_lists_it_with_its_package(site: Path) -> None:
     assert "roomy" in sns(site, "policies").stdout
 
 
+@pytest.mark.long
 def test_it_simulates_with_its_parameter(site: Path) -> None:
     line = ("simulate", "jobs.csv", "--nodes", "nodes.csv", "--policy", "roomy", "--spare-cores", 0, "--out", "out")
     done = sns(site, *line)

@@ -113,6 +113,7 @@ def test_what_has_ended_or_is_no_counter_is_refused(root: Path) -> None:
         perf.open(Event(1, 2), os.getpid(), -1)
 
 
+@pytest.mark.long
 def test_a_task_runs_until_its_work_is_done(root: Path) -> None:
     script = Path(run_program.__file__)
     command = [sys.executable, str(script), "ep", "--processes", "16", "--work-seconds", "5", "--root", str(root)]

@@ -428,6 +428,7 @@ def test_an_agent_believes_no_forged_or_repeated_frame_of_a_scheduler(world: Wor
 # Silence, and peers that do not read.
 
 
+@pytest.mark.long
 def test_a_silent_agent_counts_as_gone_and_one_that_only_beats_does_not(world: World, raw) -> None:
     world.pace = Pace(30, beat_s=0.1, silent_s=1.0, check_s=0.02, resend_s=60, first_retry_s=0.02, last_retry_s=0.1)
     hub = world.start_hub()

@@ -87,6 +87,7 @@ def test_what_a_stranger_sends_costs_its_connection_only(world: World, data: byt
     assert all(line.isprintable() for line in world.hub_lines)
 
 
+@pytest.mark.long
 def test_a_silent_stranger_is_disconnected_and_an_agent_that_waits_is_not(world: World) -> None:
     world.pace = Pace(0.5, 0.1, 30, 0.02, 60, 0.02, 0.1)
     hub = world.start_hub()

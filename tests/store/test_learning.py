@@ -177,6 +177,7 @@ NAMES = ("known", "used_s", "failures", "renewed_s", "renewed_by", "users")
 RUN_NAMES = ("run", "key", "scale", "nodes", "request", "types", "ways", "step", "placed_s", "outcome", "ended_s")
 
 
+@pytest.mark.long
 @settings(max_examples=200)
 @given(st.data())
 def test_any_content_is_read_or_is_a_value_error(data) -> None:

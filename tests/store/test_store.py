@@ -358,6 +358,7 @@ def test_a_read_only_file_is_no_answer(url: str, tmp_path: Path) -> None:
     assert "readonly" in one_line(problem)
 
 
+@pytest.mark.long
 def test_two_processes_may_open_a_new_store_at_once(tmp_path: Path) -> None:
     for attempt in range(20):
         url, problems = f"sqlite:///{tmp_path / f'{attempt}.db'}", []

@@ -178,6 +178,7 @@ def test_curves_are_drawn_and_the_same_bytes_again(sns, tmp_path):
     assert "w = 2, b = 112" in (tmp_path / "low.svg").read_text()
 
 
+@pytest.mark.long
 def test_a_figure_that_cannot_be_written_is_one_line(sns, tmp_path):
     status, _, error = sns("plot", "mg", "--out", tmp_path / "none" / "mg.png", "--file", SHIPPED)
 
@@ -228,6 +229,7 @@ def test_slurmuser_reads_the_store_whether_a_scheduler_runs_or_not(sns, config, 
     assert sns("show", "mg", "--json", *at)[1] == sns("show", "mg", "--json", "--file", SHIPPED)[1]
 
 
+@pytest.mark.long
 def test_a_user_exports_programs_by_name_or_all(asked, tmp_path):
     out = tmp_path / "out.yaml"
     assert asked("export", "mg", "cg", "--out", out)[0] == 0

@@ -85,6 +85,7 @@ def test_the_small_reference_is_reproduced_line_for_line(name, tmp_path):
     assert summary["mean_slowdown"] == pytest.approx(expected["mean_slowdown"], abs=1e-4)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["mix-fit"])  # the others too, by hand: they take 3 s each, max-jobs-7 17 s
 def test_pool_a_is_reproduced_line_for_line(name, tmp_path):
     trace = shared_file("reference/netbatch/pool-a.jobs.csv.gz")
@@ -109,6 +110,7 @@ def alike(tmp_path):
     return alike
 
 
+@pytest.mark.long
 def test_hpc2n_runs(alike):
     """240 processors by the header: 120 nodes of 2 processors and 2 GB."""
     trace = shared_file("traces/HPC2N-2002-2.2-cln.swf.gz")
@@ -120,6 +122,7 @@ def test_hpc2n_runs(alike):
     assert 0.4 < summary["utilisation_cores"] < 1
 
 
+@pytest.mark.long
 def test_wagap_runs_on_its_own_machines(alike):
     trace = shared_file("traces/wagap-2013.swf.gz")
     machines = [line.split() for line in shared_file("traces/wagap-2013.machines").read_text().splitlines()]
@@ -131,6 +134,7 @@ def test_wagap_runs_on_its_own_machines(alike):
     assert summary["mean_slowdown"] >= 1
 
 
+@pytest.mark.long
 def test_trinity_runs_with_jobs_on_thousands_of_nodes(alike, tmp_path):
     """9,408 nodes of 32 cores by the header; memory is unknown in this log."""
     trace = shared_file("traces/trinity-2016-completed-rebuilt.swf.gz")

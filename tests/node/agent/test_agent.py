@@ -410,6 +410,7 @@ class TestTree:
         assert node.ways(1) >= 4
         assert node.there()[1].why_shared == ""
 
+    @pytest.mark.long
     def test_out_of_closids_a_job_runs_unpartitioned_and_says_so(self, node: Node) -> None:
         for job in range(1, 16):
             node.prolog(job, 1)

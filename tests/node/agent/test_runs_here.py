@@ -135,6 +135,7 @@ def test_a_newer_restart_is_never_displaced_by_an_older_one(events: list[tuple],
     assert runs.of(run.job_id).run == newer
 
 
+@pytest.mark.long
 def test_changes_for_runs_that_never_come_do_not_pile_up() -> None:
     runs = RunsHere()
     for number in range(MOST_RUNS + 10):

@@ -188,6 +188,7 @@ def test_greedy_gives_the_jobs_that_are_worst_off_the_yield_that_the_highest_loa
         assert min(found.yields.values()) == pytest.approx(1 / max(1, max(needed) / 100))
 
 
+@pytest.mark.long
 @given(rows=jobs, penalty_s=st.sampled_from([0, 300]))
 @runs
 def test_the_same_trace_gives_the_same_run(rows, penalty_s):

@@ -74,6 +74,7 @@ def by_node(places) -> dict[str, dict[str, int]]:
     return {str(job): {str(node): count for node, count in Counter(on).items()} for job, on in places.items()}
 
 
+@pytest.mark.long
 def test_the_plain_twin_packs_every_instance_as_the_reference_does():
     for given, expected in zip(lines("mcb8-instances"), lines("mcb8-results"), strict=True):
         at = instance(given)
@@ -122,6 +123,7 @@ def test_every_job_of_the_replay_ends_as_in_the_reference(name):
             assert_ends_as(ended(trace, paper_name(name), penalty_s), run)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_every_job_of_the_plain_engine_ends_as_in_the_reference(name):
     for trace, rows in traces().items():

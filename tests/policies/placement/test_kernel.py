@@ -204,6 +204,7 @@ def test_nodes_too_large_for_the_kernels_integers_are_the_twins():
     assert placed(plan(giants, [job(1), job(2, 1, 1, 2)], "idlest")) == {1: "B", 2: "B+C"}
 
 
+@pytest.mark.long
 def test_many_distinct_shapes_and_many_nodes_are_the_same_too():
     """More alternatives than are kept at a time, in more than one block of nodes."""
     listed = [node(f"n{at}", cores=8, gb=16 + at % 7, free=(1 + at % 8, 1 + at % 15)) for at in range(300)]

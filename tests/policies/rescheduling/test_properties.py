@@ -354,6 +354,7 @@ def test_every_suspension_is_decided_on_when_it_begins_and_ends_at_once_by_a_mov
     assert all(each.from_s == each.to_s for each in suspensions if each.ended_by == "moved")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("simulated", [EngineSeen, ReplaySeen], ids=["engine", "replay"])
 @given(case=cases(), chosen=parameters())
 @runs

@@ -68,6 +68,7 @@ def parameters(trace: str, restart: str, memory: str, averages: str) -> Reschedu
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("variant", VARIANTS, ids="-".join)
 @pytest.mark.parametrize("trace", TRACES)
 @pytest.mark.parametrize("simulated", [EngineSeen, ReplaySeen], ids=["engine", "replay"])

@@ -122,6 +122,7 @@ def test_lapsed_gates_come_first_in_queue_order_then_the_next_to_lapse():
     assert [each.job_id for each in renewed(jobs)] == [3, 5, 4, 2, 6, 1]
 
 
+@pytest.mark.long
 def test_the_renewals_of_a_second_are_bounded_and_a_long_pause_is_not_made_up_for():
     routine = [gated_until(job_id, NOW + 1000) for job_id in range(1, 2000)]
     lapsed = [gated_until(job_id, NOW - 1) for job_id in range(1, 9000)]

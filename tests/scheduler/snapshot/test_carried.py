@@ -71,6 +71,7 @@ def with_a_wide_job(limit_s: float | None) -> Site:
     return site
 
 
+@pytest.mark.long
 def test_nodes_stand_idle_for_a_job_that_finds_no_place_no_longer_than_the_limit() -> None:
     site = with_a_wide_job(50.0)
     idle = sum(28 for used in site.slurm.in_use[2:] if used == 28) / 28
@@ -81,5 +82,6 @@ def test_nodes_stand_idle_for_a_job_that_finds_no_place_no_longer_than_the_limit
     assert any(f"no capacity is withheld for it: {paused}" in why for why in reasons)
 
 
+@pytest.mark.long
 def test_without_a_limit_they_do_as_in_the_paper() -> None:
     assert set(with_a_wide_job(None).slurm.in_use[2:]) == {28}

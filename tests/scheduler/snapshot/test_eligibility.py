@@ -52,6 +52,7 @@ def asked_of_each_node(job, nodes, reservations, claims) -> frozenset[str]:
     )
 
 
+@pytest.mark.long
 @given(nodes, reservations, claims, st.lists(jobs, min_size=1, max_size=5))
 def test_a_job_may_use_the_nodes_that_nothing_keeps_from_it(nodes, reservations, claims, jobs) -> None:
     nodes = [*nodes, node("spare", partitions=frozenset(PARTITIONS))]  # so that none is left without a node

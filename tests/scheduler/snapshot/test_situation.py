@@ -353,6 +353,7 @@ def test_a_job_is_planned_or_blocked_or_taken_and_never_two_of_them(case) -> Non
     assert waiting <= found[Status.GATED]
 
 
+@pytest.mark.long
 @settings(max_examples=60)
 @given(clusters(), st.sampled_from(["enforce", "advise", "observe"]))
 def test_what_each_job_is_and_what_to_send_needs_the_jobs_alone(case, mode) -> None:

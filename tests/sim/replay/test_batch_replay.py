@@ -80,6 +80,7 @@ def reference(name: str) -> dict[str, list[dict[str, str]]]:
     return rows
 
 
+@pytest.mark.long
 @needs_reference
 @pytest.mark.parametrize("run", [replay_batch, by_policy])
 @pytest.mark.parametrize("algorithm", ["fcfs", "easy"])
@@ -214,6 +215,7 @@ def test_the_loop_and_the_policy_agree(algorithm, jobs, knows):
     assert loop.end_s.tolist() == policy.end_s.tolist()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @settings(max_examples=200)
 @given(jobs=JOBS)

@@ -82,6 +82,7 @@ def test_the_kernel_reproduces_pool_a_line_for_line(reference):
     assert by_kernel(POOL_A, "pool-a", reference) == lines(POOL_A, f"pool-a.{reference}")
 
 
+@pytest.mark.long
 @needs_pool_a
 @pytest.mark.parametrize("reference", REFERENCES)
 def test_the_twin_reproduces_pool_a_line_for_line(reference):
@@ -126,6 +127,7 @@ def runs(draw):
     return builder.records("drawn"), chosen, draw(st.sampled_from([1, 7, 30]))
 
 
+@pytest.mark.long
 @settings(max_examples=100)
 @given(runs(), st.sampled_from([{}, {"p": 3.0}]), st.sampled_from([None, None, 1, 60, 300]))
 def test_replay_and_engine_give_the_same_bytes_and_metrics(tmp_path_factory, run, shares, age_limit_s):
