@@ -13,8 +13,8 @@ from slurm_sns import typed_json
 from slurm_sns.errors import SnsError
 from slurm_sns.log import Log, Outage
 from slurm_sns.policies.base import HistoryFormat
-from slurm_sns.scheduler.ports import Clock, History
-from slurm_sns.scheduler.remembered import PolicyHistory, Try
+from slurm_sns.scheduler.gate.tries import Try
+from slurm_sns.scheduler.ports import Clock, History, PolicyHistory
 
 
 @dataclass(frozen=True, slots=True)

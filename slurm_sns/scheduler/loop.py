@@ -1,4 +1,4 @@
-"""The loop: observe, plan, send, once every interval, until told to stop.
+"""The loop: observe, plan, send, once every interval, until told to stop. The policy's plan is checked here.
 
 Its promises (CONTRIBUTING.md, "Modes and failure"): Slurm is never worse off. What we change in a job stands in the
 job, by the same RPC (taking a placement with counts back needs two), so the next look shows what a crash has left.
@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from slurm_sns.errors import SnsError, Unreachable
-from slurm_sns.log import Outage
-from slurm_sns.model import Plan
+from slurm_sns.log import Log, Outage
+from slurm_sns.model import Action, Plan, Release, Start
 from slurm_sns.policies.base import Policy
 from slurm_sns.scheduler.agent_link import AgentLink
 from slurm_sns.scheduler.answers.view import DecisionRecord, View
@@ -25,15 +25,70 @@ from slurm_sns.scheduler.dispatch.grant_signer import GrantSigner, Sign
 from slurm_sns.scheduler.dispatch.order_queue import OrderQueue
 from slurm_sns.scheduler.dispatch.release import ReleaseRequests, free_marked
 from slurm_sns.scheduler.history import NO_HISTORY, HistoryCodec, StoredTries
-from slurm_sns.scheduler.learning.learner import Learner
+from slurm_sns.scheduler.learning.learner import Learner, explored
 from slurm_sns.scheduler.observation import Observation
-from slurm_sns.scheduler.planner import Planner
 from slurm_sns.scheduler.ports import Ports
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.snapshot.carried import Carried
+from slurm_sns.scheduler.snapshot.explorations import Explorations
 from slurm_sns.scheduler.snapshot.situation import Situation, read_situation
 from slurm_sns.scheduler.snapshot.spreading import NEVER_SPREAD, SpreadRules
 from slurm_sns.wire.values import NodeState
+
+
+class Planner:
+    """Plans by one policy.
+
+    Args:
+        policy: the policy.
+        withhold_limit_s: for how long capacity is withheld for the jobs of one user; None for no limit.
+        log: gets a line for each error of a plan.
+    """
+
+    def __init__(self, policy: Policy, withhold_limit_s: float | None, log: Log) -> None:
+        self._policy, self._withhold_limit_s, self._log = policy, withhold_limit_s, log
+
+    def plan(self, situation: Situation, carried: Carried, now_s: float) -> tuple[Plan, Carried]:
+        """The policy's plan, and what the next cycle needs of it beside what this one `carried`.
+
+        Where no capacity is withheld for a waiting job, its reason to wait says so, and why.
+        """
+        plan = self._only_waiting(self._policy.plan(situation.snapshot), situation)
+        plan = _saying_what_explores(plan, situation.explorations)
+        users = {job.id: job.user_id for job in (*situation.jobs.values(), *situation.tasks.values())}
+        withholding = carried.withholding.after(plan, users, now_s, self._withhold_limit_s)
+        more = {
+            job_id: f"{plan.waiting[job_id]}; no capacity is withheld for it: {why}"
+            for job_id, why in situation.not_withheld.items()
+            if job_id in plan.waiting
+        }
+        plan = replace(plan, waiting={**plan.waiting, **more}) if more else plan
+        return plan, replace(carried, withholding=withholding, history=plan.history)
+
+    def _only_waiting(self, plan: Plan, situation: Situation) -> Plan:
+        """The plan without starts and releases of jobs that do not wait in the snapshot; each is logged as an error."""
+        waiting = {job.id for job in situation.snapshot.waiting}
+        wrong = [each for each in plan.actions if isinstance(each, Start | Release) and each.job_id not in waiting]
+        for action in wrong:
+            name = type(action).__name__
+            self._log(f"error: the plan has a {name} of job {action.job_id}, which does not wait; not sent")
+        return replace(plan, actions=tuple(each for each in plan.actions if each not in wrong)) if wrong else plan
+
+
+def _saying_what_explores(plan: Plan, explorations: Explorations) -> Plan:
+    """The plan, in which the reason of each start that explores says so."""
+    if not explorations.offered:
+        return plan
+    actions: list[Action] = []
+    for action in plan.actions:
+        found = explored(action, explorations) if isinstance(action, Start) else None
+        if found is not None and isinstance(action, Start):
+            reason = f"{action.reason}; {found}" if action.reason else str(found)
+            actions.append(replace(action, reason=reason))
+        else:
+            actions.append(action)
+    return replace(plan, actions=tuple(actions))
+
 
 #: While slurmctld does not answer, it is asked again at least this often.
 LONGEST_RETRY_S = 10.0

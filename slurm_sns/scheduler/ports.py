@@ -1,17 +1,56 @@
-"""What the loop needs from outside: nine small protocols. Edge packages implement them, tests pass fakes."""
+"""What the loop needs from outside: nine small protocols. Edge packages implement them, tests pass fakes.
+
+And what the store keeps for the scheduler over a restart beside the jobs' own records: tries of placements, the
+policy's history, decisions. All of it may be lost: that costs time, never correctness.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
 
 from slurm_sns.log import Log
 from slurm_sns.model import Plan, Snapshot
 from slurm_sns.policies.base import Explanation
 from slurm_sns.policies.profile import Program
 from slurm_sns.scheduler.gate.orders import Answer, Order
+from slurm_sns.scheduler.gate.tries import Try
 from slurm_sns.scheduler.observation import Observation
-from slurm_sns.scheduler.remembered import Decision, PolicyHistory, Try
 from slurm_sns.wire.values import ActiveRuns, Change, NodeState, ReportKey, RunReport
+
+
+class PolicyHistory(NamedTuple):
+    """The history of a policy's last plan, as JSON in the form of this version; an empty text is no history."""
+
+    policy: str
+    version: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """One line of the decision record: `action` is "start" (on `nodes`) or "note".
+
+    `chosen` and `matched` are those of the cycle: the heuristic whose schedule was dispatched, and how many jobs each
+    heuristic matched. For a start, `scale` and `demand` are those of the alternative that was taken (`demand` by
+    resource, on each node), and `considered` says how a spreadable job's alternatives came about
+    (policies.spread_n_share.explanation, as JSON values). A note that came several times in a row is one line, the last
+    one; `times` counts them.
+    """
+
+    job_id: int
+    user_id: int
+    at_s: float
+    action: str
+    nodes: tuple[str, ...]
+    reason: str
+    cycle_id: int
+    chosen: str
+    matched: Mapping[str, int]
+    scale: int = 1
+    exclusive: bool = False
+    demand: Mapping[str, int] = field(default_factory=dict)
+    considered: Mapping[str, Any] | None = None
+    times: int = 1
 
 
 class State(Protocol):

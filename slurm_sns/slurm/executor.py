@@ -1,39 +1,32 @@
-"""The Executor port: an order of the gate is one RPC, through pyslurm or by `scontrol update`.
+"""The Executor port. A long run of the gate's orders is sent by several processes side by side.
 
-pyslurm is ten times faster than a process, but it sends no empty text, so it cannot clear a field, and it cannot name
-one task of an array. Such orders go through scontrol. A suspend, a resume and a requeue are an RPC each.
-
-Seen with Slurm 26.05 and pyslurm 25.11:
-
-- pyslurm leaves out the number 0, but not the text `0`; with memory it leaves out both. An update ignores `nodes=`: the
-  number of nodes follows from the tasks on each node, or stays as the job has it.
-- Told `JobId=41`, scontrol changes all tasks of array 41, also those that run. After a begin time that it cannot read,
-  it sends all other fields, and succeeds.
-- Tasks per node raise the job's minimum of CPUs on each node, and nothing lowers it again. An update that lowers it
-  gives the job too few CPUs if it clears gres, too. And Slurm writes AdminComment before the counts: if it refuses
-  them, the record would speak of a job without a placement. So one with counts is taken back by two RPCs.
+pyslurm holds the interpreter lock while it waits for slurmctld, so threads would wait for each other. One process alone
+places 670 of 10,000 jobs a second where these place 1,060 (two cores, tests/benchmarks/placement.py). Each sender works
+on one short line of orders at a time. So no pipe fills up, and few orders are under way when slurmctld fails.
 """
 
+import os
+import pickle
+import selectors
+import subprocess
+import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
-from itertools import groupby
-from typing import Any, assert_never
+from itertools import groupby, islice
+from typing import IO
 
-from slurm_sns import task_ids
 from slurm_sns.errors import Refused, Unreachable
-from slurm_sns.model import Requeue, Resume, SetShare, Suspend
-from slurm_sns.scheduler.gate.orders import NO_SHARES, Answer, GateOrder, Order, OrderKind, one_by_one
-from slurm_sns.scheduler.observation import JobState, ObservedJob
-from slurm_sns.slurm import translate
-from slurm_sns.slurm.api import answers, pyslurm, run
-from slurm_sns.slurm.senders import Senders
-from slurm_sns.slurm.translate import BANDWIDTH, WAYS
-from slurm_sns.submit import record as records
+from slurm_sns.scheduler.gate.orders import Answer, GateOrder, Order, one_by_one
+from slurm_sns.slurm.rpc import carry_out
 
 #: From this number on, several processes send the orders. Fewer take this process less than half a second.
 MANY = 64
-#: The smallest time that scontrol reads as Unix seconds (parse_time.c).
-LEAST_TIME_S = 1_000_000
+#: The results of orders, in the sequence in which Slurm answered: its refusal, or None where it made the change.
+OrderResults = Iterator[tuple[GateOrder, Refused | None]]
+
+#: At any time, most of them wait for slurmctld. On two cores 8 are a tenth faster than 4, and 16 no faster than 8.
+SENDERS = 8
+#: Orders in a line: 16 take a sender about a hundredth of a second, so it asks for more that often.
+LINE = 16
 
 
 class SlurmExecutor:
@@ -55,25 +48,10 @@ class SlurmExecutor:
             elif are_of_gate and len(alike) >= MANY:
                 found = self._send_many([order for order in alike if isinstance(order, GateOrder)])
             else:
-                found = one_by_one(alike, self._carry_out)
+                found = one_by_one(alike, carry_out)
             for answer in found:
                 lost = answer.unreachable
                 yield answer
-
-    def _carry_out(self, order: Order) -> None:
-        match order:
-            case GateOrder():
-                send(order)
-            case Suspend():
-                _suspend(order)
-            case Resume():
-                _resume(order)
-            case Requeue():
-                _requeue(order)
-            case SetShare():
-                raise Refused(NO_SHARES)
-            case _:
-                assert_never(order)
 
     def _send_many(self, orders: Sequence[GateOrder]) -> Iterator[Answer]:
         answered: set[int] = set()
@@ -85,172 +63,115 @@ class SlurmExecutor:
             yield from (Answer(order, unreachable=problem) for order in orders if order.job_id not in answered)
 
 
-def send(order: GateOrder) -> None:
-    """Make this change.
+class Senders:
+    """The sender processes. They start when they are first needed, and all start again after one was lost."""
 
-    Raises:
-        Refused: Slurm says no.
-        Unreachable: slurmctld does not answer.
-    """
-    if task_ids.task_of(order.job_id) is not None:
-        _update(order.address, order)
-    elif _takes_back(order):
-        _take_back(order)
-    else:
-        with answers():
-            pyslurm().Job(order.job_id).modify(pyslurm().JobSubmitDescription(**_fields(order)))
+    def __init__(self, command: Sequence[str] = (sys.executable, "-P", "-m", "slurm_sns.slurm.sender")) -> None:
+        self._command = command
+        self._senders: list[_Sender] = []
 
+    def send(self, orders: Sequence[GateOrder]) -> OrderResults:
+        """Send each, with one RPC for each job.
 
-def _takes_back(order: GateOrder) -> bool:
-    """Whether the order clears a field, or gives the job its owner's tasks per node."""
-    clears = order.nodes == () or order.gres == (0, 0) or order.extra == ""
-    has_no_memory = order.memory is not None and order.memory.mb == 0
-    return clears or has_no_memory or (order.kind is not OrderKind.PLACE and order.tasks_per_node is not None)
+        Raises:
+            Unreachable: slurmctld does not answer, or a sender was lost. All results until then have been yielded. Of
+                the others, a few lines of orders may or may not have taken effect; the rest was not sent.
+        """
+        lines = _lines(orders)
+        lost = ""
+        is_complete = False
+        try:
+            self._start()
+            with selectors.DefaultSelector() as busy:
+                for sender in self._senders:
+                    _give(sender, next(lines, ()), busy)
+                while busy.get_map():
+                    for key, _ in busy.select():
+                        sender = key.data
+                        busy.unregister(sender.answers)
+                        answers, problem = sender.take()
+                        lost = lost or problem
+                        yield from answers
+                        if not lost:
+                            _give(sender, next(lines, ()), busy)
+            is_complete = True
+        finally:
+            if not is_complete:
+                self.close()
+        if lost:
+            raise Unreachable(lost)
 
+    def _start(self) -> None:
+        """Start the processes unless they run, and wait until each is connected to Slurm."""
+        if self._senders:
+            return
+        self._senders = [_Sender(self._command) for _ in range(SENDERS)]
+        for sender in self._senders:
+            sender.take()
 
-def _take_back(order: GateOrder) -> None:
-    """Clear what the order clears, by the name that means this job alone.
-
-    If two RPCs are needed, the first one gives the counts back and shuts the gate; only the second one opens it. If the
-    second one is lost, the job's record still names the placement, and the new gate, so it is taken back once more.
-
-    Raises:
-        Refused: Slurm says no, or it is the record of several tasks, in which we place nothing.
-    """
-    now = _load(order.job_id)
-    if now.is_array_record:
-        raise Refused("these are several tasks of an array, which are placed one by one")
-    name = str(now.id) if now.task is None else now.label
-    if order.tasks_per_node is None or order.kind is OrderKind.PLACE:
-        _update(name, order)
-        return
-    cpus = now.cpus_per_task
-    counts = [f"MinCPUsNode={cpus * max(1, order.tasks_per_node)}", f"NumCPUs={cpus * (order.tasks or now.tasks)}"]
-    shuts = order.kind is OrderKind.REGATE
-    first = GateOrder(
-        order.job_id,
-        order.kind,
-        _with_times_of(order, now) if shuts else None,
-        begin_s=order.begin_s if shuts else None,
-        tasks_per_node=order.tasks_per_node,
-        tasks=order.tasks,
-        memory=order.memory,
-    )
-    _update(name, first, *counts)
-    left = replace(order, tasks_per_node=None, tasks=None, memory=None, begin_s=None if shuts else order.begin_s)
-    _update(name, left)
+    def close(self) -> None:
+        """Kill the processes."""
+        for sender in self._senders:
+            sender.process.kill()
+            sender.process.communicate()
+        self._senders = []
 
 
-def _with_times_of(order: GateOrder, now: ObservedJob) -> str | None:
-    """AdminComment with the placement that it has now, and with the gate and the owner's begin time of the order."""
-    record, wanted = now.record, records.read(order.admin_comment or "")
-    if record is None or wanted is None:
-        return None
-    return records.written(now.admin_comment, replace(record, gate_s=wanted.gate_s, begin_s=wanted.begin_s))
+class _Sender:
+    """One process, and the line of orders that it is working on."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self.process = subprocess.Popen(  # noqa: S603 -- our own module, no shell
+            [*command, str(os.getpid())], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        self._line: Sequence[GateOrder] = ()
+
+    @property
+    def answers(self) -> IO[bytes]:
+        """The pipe on which it writes its results."""
+        assert self.process.stdout is not None  # noqa: S101  it is a pipe
+        return self.process.stdout
+
+    def give(self, line: Sequence[GateOrder]) -> None:
+        """Send it a line of orders.
+
+        Raises:
+            Unreachable: the process has ended.
+        """
+        assert self.process.stdin is not None  # noqa: S101  it is a pipe
+        self._line = line
+        try:
+            pickle.dump(line, self.process.stdin)
+            self.process.stdin.flush()
+        except OSError:
+            raise Unreachable("a sender of orders has ended") from None
+
+    def take(self) -> tuple[list[tuple[GateOrder, Refused | None]], str]:
+        """Wait for the results of its line.
+
+        Returns the orders that Slurm answered, and why the rest was not sent (empty: all were sent).
+
+        Raises:
+            Unreachable: the process has ended.
+        """
+        try:
+            results = pickle.load(self.answers)  # noqa: S301 -- our child's pipe
+        except (EOFError, pickle.UnpicklingError):
+            raise Unreachable("a sender of orders has ended") from None
+        done: list[tuple[GateOrder, Refused | None]] = []
+        for order, result in zip(self._line, results, strict=False):
+            if isinstance(result, Unreachable):
+                return done, str(result)
+            done.append((order, result))
+        return done, ""
 
 
-def _update(name: str, order: GateOrder, *more: str) -> None:
-    run("scontrol", "update", f"JobId={name}", *_words(order), *more)
+def _lines(orders: Sequence[GateOrder]) -> Iterator[tuple[GateOrder, ...]]:
+    left = iter(orders)
+    return iter(lambda: tuple(islice(left, LINE)), ())
 
 
-def _fields(order: GateOrder) -> dict[str, Any]:
-    """The order as pyslurm's fields of a job."""
-    memory = order.memory
-    return {
-        "admin_comment": order.admin_comment,
-        "begin_time": order.begin_s,
-        "required_nodes": None if order.nodes is None else list(order.nodes),
-        "ntasks": order.tasks,
-        "ntasks_per_node": _as_text(order.tasks_per_node),
-        "gres_per_node": _gres(order),
-        "memory_per_cpu": memory.mb if memory is not None and memory.is_by_cpu else None,
-        "memory_per_node": memory.mb if memory is not None and not memory.is_by_cpu else None,
-        "site_factor": _as_text(order.site_factor),
-        "extra": order.extra,
-    }
-
-
-def _words(order: GateOrder) -> list[str]:
-    """The order as scontrol's arguments; a text with blanks is a part of one argument."""
-    memory, gres = order.memory, _gres(order)
-    values = {
-        "AdminComment": order.admin_comment,
-        "StartTime": None if order.begin_s is None else f"uts{max(order.begin_s, LEAST_TIME_S)}",
-        "ReqNodeList": None if order.nodes is None else ",".join(order.nodes),
-        "NumTasks": order.tasks,
-        "TasksPerNode": order.tasks_per_node,
-        "TresPerNode": None if gres is None else ",".join(f"gres:{name}:{amount}" for name, amount in gres.items()),
-        "MinMemoryCPU": memory.mb if memory is not None and memory.is_by_cpu else None,
-        "MinMemoryNode": memory.mb if memory is not None and not memory.is_by_cpu else None,
-        "SiteFactor": order.site_factor,
-        "Extra": order.extra,
-    }
-    return [f"{name}={value}" for name, value in values.items() if value is not None]
-
-
-def _gres(order: GateOrder) -> dict[str, int] | None:
-    """The ways and the bandwidth by name, without zeros."""
-    if order.gres is None:
-        return None
-    return {name: amount for name, amount in zip((WAYS, BANDWIDTH), order.gres, strict=True) if amount}
-
-
-def _as_text(number: int | None) -> str | None:
-    return None if number is None else str(number)
-
-
-def _load(job_id: int) -> ObservedJob:
-    with answers():
-        record = pyslurm().Job.load(job_id)
-    return translate.job(record)
-
-
-def _suspend(order: Suspend) -> None:
-    """Stop the job's processes. Its cores become free for other jobs, its memory and gres do not.
-
-    Raises:
-        Refused: the order asks for the memory, too.
-    """
-    if order.to_storage:
-        raise Refused("nothing here writes a job's memory to storage")
-    with answers():
-        pyslurm().Job(order.job_id).suspend()
-
-
-def _resume(order: Resume) -> None:
-    """Let a suspended job go on running on its nodes.
-
-    Raises:
-        Refused: the order names other nodes, or less than the whole CPU.
-    """
-    if order.cpu_share != 1:
-        raise Refused(NO_SHARES)
-    if order.nodes and set(order.nodes) != set(_load(order.job_id).allocated):
-        raise Refused("a running job cannot be moved")
-    with answers():
-        pyslurm().Job(order.job_id).unsuspend()
-
-
-def _requeue(order: Requeue) -> None:
-    """End a job and let it wait again, in another partition if the order names one.
-
-    Slurm itself gates a requeued job for `requeue_delay`; in that time it is gated anew. Its partition can be changed
-    only after the requeue. The same update clears our nodes and gres, which may not exist in the other partition. If it
-    fails, the job waits in its own pool. A suspended job is resumed first: requeued as it is, it would wait with an
-    administrator's hold (seen).
-
-    Raises:
-        Refused: it may not restart, or has been requeued and stays in its own pool.
-    """
-    now = _load(order.job_id)
-    with answers():
-        if now.state is JobState.SUSPENDED:
-            pyslurm().Job(order.job_id).unsuspend()
-        pyslurm().Job(order.job_id).requeue()
-    if not order.pool:
-        return
-    name = now.label if now.task is not None else str(now.id)
-    try:
-        run("scontrol", "update", f"JobId={name}", f"Partition={order.pool}", "ReqNodeList=", "TresPerNode=")
-    except Refused as refusal:
-        raise Refused(f"requeued, but in its own pool: {refusal}") from None
+def _give(sender: _Sender, line: Sequence[GateOrder], busy: selectors.BaseSelector) -> None:
+    if line:
+        sender.give(line)
+        busy.register(sender.answers, selectors.EVENT_READ, sender)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from slurm_sns.errors import Refused, Unreachable
 from slurm_sns.scheduler.gate.orders import GateOrder
 from slurm_sns.slurm.api import pyslurm
-from slurm_sns.slurm.executor import send
+from slurm_sns.slurm.rpc import send
 
 OrderResult = Refused | Unreachable | None
 

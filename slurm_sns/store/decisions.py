@@ -12,7 +12,7 @@ from slurm_sns import task_ids
 from slurm_sns.errors import Unreachable
 from slurm_sns.model import Plan, Snapshot, Start
 from slurm_sns.policies.base import Explanation, HistoryFormat
-from slurm_sns.scheduler.remembered import Decision
+from slurm_sns.scheduler.ports import Decision
 from slurm_sns.store import snapshot_codec
 from slurm_sns.store.database import in_words
 from slurm_sns.store.schema import array_tasks, cycles, decisions

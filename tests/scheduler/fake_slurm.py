@@ -17,8 +17,7 @@ from slurm_sns.scheduler.gate.arrays import listed
 from slurm_sns.scheduler.gate.orders import GateOrder, OrderKind, one_by_one
 from slurm_sns.scheduler.loop import Scheduler
 from slurm_sns.scheduler.observation import JobState, Observation
-from slurm_sns.scheduler.ports import Ports
-from slurm_sns.scheduler.remembered import PolicyHistory
+from slurm_sns.scheduler.ports import PolicyHistory, Ports
 from slurm_sns.task_ids import task_of
 
 #: The method of FakeSlurm for each order of a policy.

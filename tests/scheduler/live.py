@@ -10,8 +10,8 @@ from default_settings import SETTINGS
 
 from slurm_sns.model import Resources
 from slurm_sns.scheduler.gate.orders import BOOST, LEAST_BOOSTED, OPEN, GateOrder
+from slurm_sns.scheduler.gate.tries import Try
 from slurm_sns.scheduler.observation import JobState, Observation, ObservedJob, ObservedNode
-from slurm_sns.scheduler.remembered import Try
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.snapshot.backlog_claims import NO_BACKLOG
 from slurm_sns.scheduler.snapshot.carried import Carried

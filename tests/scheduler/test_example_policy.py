@@ -11,7 +11,7 @@ from slurm_sns.policies.registry import REGISTRY, specification
 from slurm_sns.scheduler.history import history_codec
 from slurm_sns.scheduler.loop import Scheduler
 from slurm_sns.scheduler.observation import JobState
-from slurm_sns.scheduler.remembered import PolicyHistory
+from slurm_sns.scheduler.ports import PolicyHistory
 
 sys.path.append(str(Path(__file__).parent.parent / "policies"))
 

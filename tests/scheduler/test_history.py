@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from slurm_sns.model import Seconds
 from slurm_sns.policies.base import HistoryFormat
 from slurm_sns.scheduler.history import recall, remember
-from slurm_sns.scheduler.remembered import PolicyHistory
+from slurm_sns.scheduler.ports import PolicyHistory
 
 
 class Pace(StrEnum):

@@ -38,6 +38,6 @@ def pyslurm(mocker) -> SimpleNamespace:
         Partitions=MagicMock(),
         slurmctld=MagicMock(),
     )
-    for module in ("api", "executor", "state"):
+    for module in ("api", "rpc", "state"):
         mocker.patch(f"slurm_sns.slurm.{module}.pyslurm", return_value=fake)
     return fake

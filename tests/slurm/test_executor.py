@@ -63,7 +63,7 @@ def execute(order) -> None:
 def sent(mocker, pyslurm):
     """Slurm's commands; the job is one of two CPUs per task."""
     pyslurm.Job.load.return_value = recorded.job(id=7, cpus_per_task=2)
-    return mocker.patch("slurm_sns.slurm.executor.run")
+    return mocker.patch("slurm_sns.slurm.rpc.run")
 
 
 def updates(sent) -> list[tuple[str, ...]]:
@@ -386,7 +386,7 @@ def test_of_many_orders_those_that_were_not_answered_are_unreachable(mocker, pys
         yield from ((each, None) for each in orders[:50])
         raise Unreachable("nobody")
 
-    mocker.patch("slurm_sns.slurm.senders.Senders.send", side_effect=half)
+    mocker.patch("slurm_sns.slurm.executor.Senders.send", side_effect=half)
     answers = list(SlurmExecutor().execute([*asked, Suspend(7)]))
     assert [answer.order for answer in answers] == [*asked, Suspend(7)]
     assert [answer.is_done for answer in answers] == [True] * 50 + [False] * 51

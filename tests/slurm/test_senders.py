@@ -11,9 +11,8 @@ import pytest
 
 from slurm_sns.errors import Refused, Unreachable
 from slurm_sns.scheduler.gate.orders import GateOrder, OrderKind
-from slurm_sns.slurm.executor import MANY, SlurmExecutor
+from slurm_sns.slurm.executor import MANY, SENDERS, Senders, SlurmExecutor
 from slurm_sns.slurm.sender import end_with, results
-from slurm_sns.slurm.senders import SENDERS, Senders
 from slurm_sns.submit.record import MemoryRequest
 
 #: A sender without Slurm: it writes the jobs that it was given to a file, refuses every seventh, finds nobody from
@@ -190,12 +189,12 @@ def test_after_no_answer_the_rest_of_a_line_is_not_sent() -> None:
 
 def test_a_few_orders_are_sent_by_the_scheduler_itself(mocker) -> None:
     executor = SlurmExecutor()
-    alone = mocker.patch("slurm_sns.slurm.executor.send", side_effect=[None, Refused("gone"), None])
+    alone = mocker.patch("slurm_sns.slurm.rpc.send", side_effect=[None, Refused("gone"), None])
     answers = executor.execute(orders(1, 3))
     assert [answer.refused and str(answer.refused) for answer in answers] == [None, "gone", None]
     assert alone.call_count == 3
     several = mocker.patch(
-        "slurm_sns.slurm.senders.Senders.send", side_effect=lambda sent: iter([(each, None) for each in sent])
+        "slurm_sns.slurm.executor.Senders.send", side_effect=lambda sent: iter([(each, None) for each in sent])
     )
     assert len(list(executor.execute(orders(1, MANY)))) == MANY
     assert several.call_count == 1

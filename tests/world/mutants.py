@@ -20,12 +20,13 @@ from rich.table import Table
 from slurm_sns.errors import SnsError
 from slurm_sns.scheduler import history, loop, watchdog
 from slurm_sns.scheduler.dispatch import dispatcher, release
-from slurm_sns.scheduler.gate import leases, orders, status, survey
+from slurm_sns.scheduler.gate import job_status as status
+from slurm_sns.scheduler.gate import leases, orders, survey
+from slurm_sns.scheduler.gate.job_status import Status
 from slurm_sns.scheduler.gate.orders import GateOrder
-from slurm_sns.scheduler.gate.status import Status
 from slurm_sns.scheduler.observation import ObservedJob
 from slurm_sns.scheduler.ports import Ports
-from slurm_sns.slurm import executor
+from slurm_sns.slurm import rpc
 from slurm_sns.submit import judge
 from slurm_sns.submit import record as records
 from slurm_sns.submit.record import Record
@@ -368,14 +369,14 @@ one_patch(
 one_patch(
     "hold released",
     "A placement releases whoever holds the job.",
-    executor,
+    rpc,
     "_fields",
     lambda real: lambda order: {**real(order), "priority": 0xFFFFFFFF if order.nodes else None},
 )
 one_patch(
     "nice value written",
     "A placement replaces the owner's nice value.",
-    executor,
+    rpc,
     "_fields",
     lambda real: lambda order: {**real(order), "nice": -1000 if order.nodes else None},
 )

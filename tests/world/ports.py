@@ -14,11 +14,13 @@ from dataclasses import dataclass, field
 from random import Random
 from types import SimpleNamespace
 from typing import Any, TypeVar
+from unittest.mock import patch
 
 from slurm_sns.errors import Refused, SnsError, Unreachable
 from slurm_sns.model import Plan, Snapshot
 from slurm_sns.policies.profile import Program
 from slurm_sns.scheduler.gate.orders import GateOrder
+from slurm_sns.scheduler.gate.tries import Try
 from slurm_sns.scheduler.observation import (
     NO_PREEMPTION,
     UNKNOWN,
@@ -29,8 +31,8 @@ from slurm_sns.scheduler.observation import (
     PreemptionRules,
     TresLimits,
 )
-from slurm_sns.scheduler.remembered import PolicyHistory, Try
-from slurm_sns.slurm import executor
+from slurm_sns.scheduler.ports import PolicyHistory
+from slurm_sns.slurm import executor, rpc
 from slurm_sns.submit import record as records
 from world.kernel import Broken, Crash, Process, World
 from world.slurm import Slurm, SlurmSite, words_of
@@ -362,7 +364,7 @@ class _Senders:
     def send(self, orders: Sequence[GateOrder]) -> Iterator[tuple[GateOrder, Refused | None]]:
         for order in orders:
             try:
-                executor.send(order)
+                rpc.send(order)
             except Refused as refusal:
                 yield order, refusal
             else:
@@ -396,15 +398,9 @@ def stand_ins(controller: Controller) -> Iterator[None]:
         "run": run,
         "answers": nullcontext,
         "translate": SimpleNamespace(job=lambda record: record),
-        "Senders": _Senders,
-        "MANY": controller.many,
     }
-    real = {name: getattr(executor, name) for name in instead}
-    vars(executor).update(instead)
-    try:
+    with patch.multiple(rpc, **instead), patch.multiple(executor, Senders=_Senders, MANY=controller.many):
         yield
-    finally:
-        vars(executor).update(real)
 
 
 def kind_of(fields: Mapping[str, str]) -> str:

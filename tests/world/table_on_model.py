@@ -13,7 +13,7 @@ from slurm_sns.errors import Refused
 from slurm_sns.model import Resources
 from slurm_sns.scheduler.gate.orders import Order
 from slurm_sns.scheduler.observation import ObservedJob
-from slurm_sns.slurm import executor
+from slurm_sns.slurm import executor, rpc
 from slurm_sns.submit.judge import Manage, PassThrough
 from world.history import History
 from world.slurm import Slurm, SlurmSite
@@ -127,7 +127,7 @@ class OnModel:
             "answers": nullcontext,
             "translate": SimpleNamespace(job=lambda record: record),
         }
-        with patch.multiple(executor, **instead):
+        with patch.multiple(rpc, **instead):
             (answer,) = executor.SlurmExecutor().execute((order,))
         return str(answer.refused or answer.unreachable or DONE)
 

@@ -11,8 +11,8 @@ import pytest
 
 from slurm_sns.errors import Refused, SnsError, Unreachable
 from slurm_sns.scheduler.gate.orders import OPEN, GateOrder, OrderKind
-from slurm_sns.scheduler.remembered import Try
-from slurm_sns.slurm import executor
+from slurm_sns.scheduler.gate.tries import Try
+from slurm_sns.slurm import rpc
 from slurm_sns.slurm.executor import SlurmExecutor
 from slurm_sns.submit.judge import Manage
 from world.daemons import Daemon
@@ -216,13 +216,13 @@ def kinds(controller: Controller) -> list[str]:
 
 
 def test_the_real_executor_asks_the_simulated_slurm_inside_the_block_only():
-    real = executor.pyslurm
+    real = rpc.pyslurm
     controller = controller_of()
     controller.slurm.submit({"tasks": 1, "run_s": 50.0}, "alice", MANAGED)
     tried = daemon(controller, lambda _: list(SlurmExecutor().execute([FREE])))
     assert tried.raised is None
     assert kinds(controller) == ["free"]
-    assert executor.pyslurm is real
+    assert rpc.pyslurm is real
 
 
 @pytest.mark.parametrize(("when", "has_effect"), [("before", False), ("in", True), ("after", True)])

@@ -113,7 +113,7 @@ def simulate(
 ) -> None:
     """Replay TRACE on the nodes under a policy and print a summary."""
     needs("sns simulate", SIMULATE)
-    from slurm_sns.cli.offline.replaying import read_pool_replay, read_replay
+    from slurm_sns.cli.offline.engines import read_pool_replay, read_replay
     from slurm_sns.sim.results.result_files import require_directory
     from slurm_sns.sim.traces.nodes_csv import read_nodes, read_site
 

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from slurm_sns.cli.offline.replaying import Replay, Result
+    from slurm_sns.cli.offline.engines import Replay, Result
     from slurm_sns.cli.offline.requested import Requested
     from slurm_sns.policies.placement.kernel_matching import Rules
 

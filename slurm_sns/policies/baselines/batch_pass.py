@@ -10,12 +10,11 @@ from typing import Protocol
 
 from slurm_sns.model import Job, Plan, Snapshot, Start
 from slurm_sns.policies.base import MakeAlternatives
-from slurm_sns.policies.placement.cycle import Match
-from slurm_sns.policies.placement.failed_demands import FailedShapes
+from slurm_sns.policies.placement.cycle import FailedShapes, Match
+from slurm_sns.policies.placement.fair_order import FairOrder, WaitingQueue
 from slurm_sns.policies.placement.kinds_of_jobs import OncePerKind
 from slurm_sns.policies.placement.node_arrays import Amounts, NodeArrays, amounts, held, taken
 from slurm_sns.policies.placement.portfolio import Schedule
-from slurm_sns.policies.placement.queue import FairOrder, WaitingQueue
 from slurm_sns.policies.placement.reasons import reasons_to_wait
 
 

@@ -9,6 +9,11 @@ Source: Max-Jobs paper (JSSPP 2013), sections 1, 2 and 5, and its authors' simul
 unmatched job, the simulator at the first `reservations` positions of the queue. Neither says what to do for a job on n
 nodes: here capacity is withheld on the n suitable nodes with the most free memory, or on all suitable nodes if there
 are fewer.
+
+Spread-n-Share (SC'19), section 4.4, asks that no job starves. How we prevent it is our own choice: its first
+alternative that the cluster could ever hold asks for n nodes, and the n nodes with the fewest used cores (the first in
+the machine list on ties) are kept for it. Nodes are kept for one job at a time and chosen anew in each cycle. No job
+starts on kept nodes, so the sum of the n smallest numbers of used cores never grows, and at last the job starts.
 """
 
 from collections.abc import Callable, Iterator
@@ -20,7 +25,7 @@ from numpy.typing import NDArray
 
 from slurm_sns.model import Alternative, Job, Resources
 from slurm_sns.policies.placement.best_by_score import GroupHeuristic, best, one_group
-from slurm_sns.policies.placement.failed_demands import FailedShapes
+from slurm_sns.policies.placement.fair_order import FairOrder, WaitingQueue
 from slurm_sns.policies.placement.job_size import fits_ever
 from slurm_sns.policies.placement.node_arrays import (
     CORES,
@@ -33,7 +38,41 @@ from slurm_sns.policies.placement.node_arrays import (
     holding,
     taken,
 )
-from slurm_sns.policies.placement.queue import FairOrder, WaitingQueue
+
+#: (nodes, demand) of an alternative that found too few nodes.
+Failure = tuple[int, Resources]
+Allowed = frozenset[str] | None
+
+
+class FailedShapes:
+    """The alternatives that have failed in this cycle, by their shape: allowed nodes, exclusive, nodes, demand."""
+
+    def __init__(self) -> None:
+        self._seen: set[tuple[Allowed, bool, int, Resources]] = set()
+        self._failures: dict[tuple[Allowed, bool], list[Failure]] = {}
+
+    def cover(self, alternative: Alternative, allowed: Allowed) -> bool:
+        """Whether this alternative must fail because an equal or smaller one has failed."""
+        shape = (allowed, alternative.exclusive, alternative.nodes, alternative.demand)
+        if shape in self._seen:
+            return True
+        failures = self._failures.get(shape[:2])
+        if failures is None:
+            return False
+        for nodes, demand in failures:
+            if nodes <= alternative.nodes and demand.within(alternative.demand):
+                self._seen.add(shape)
+                return True
+        return False
+
+    def add(self, alternative: Alternative, allowed: Allowed) -> None:
+        """Remember that this alternative found too few nodes, and forget failures that are at least as large."""
+        nodes, demand = alternative.nodes, alternative.demand
+        self._seen.add((allowed, alternative.exclusive, nodes, demand))
+        failures = self._failures.setdefault((allowed, alternative.exclusive), [])
+        failures[:] = [old for old in failures if not (nodes <= old[0] and demand.within(old[1]))]
+        failures.append((nodes, demand))
+
 
 #: The smallest job: a node without room for it takes no part in a cycle.
 SMALLEST = Resources(cores=1, memory_mb=1024)
@@ -233,3 +272,21 @@ class Cycle:
         full = columns[(left[CORES] < SMALLEST.cores) | (left[MEMORY] < SMALLEST.memory_mb)]
         self._open[full] = False
         self._open_count -= len(full)  # all of them were open
+
+
+class KeepingCycle(Cycle):
+    """A cycle that keeps whole nodes for the first over-aged job that finds no place."""
+
+    _keeps = False
+
+    def _withhold(self, job: Job) -> None:
+        """Keep whole nodes for the first over-aged job; for other jobs withhold capacity as `Cycle` does."""
+        if not job.over_aged:
+            super()._withhold(job)
+            return
+        if not self._keeps:
+            self._keeps = self._withhold_first(job, self._used_cores, whole_nodes=True)
+
+    def _used_cores(self, columns: Indices) -> Amounts:
+        used: Amounts = self.opening.capacity[CORES, columns] - self.free[CORES, columns]
+        return used

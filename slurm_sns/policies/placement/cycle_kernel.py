@@ -1,9 +1,8 @@
-"""The cycle kernel: one scheduling pass of a portfolio of heuristics, compiled, with the same results as `cycle.Cycle`.
+"""The cycle kernel: one scheduling pass with one heuristic, compiled. Twin: `cycle.Cycle`.
 
 Problem: jobs in queue order, each with one or several alternatives (a number of nodes and a demand of R resources on
 each), and nodes with what is free. Job by job, the first alternative that fits on enough nodes gets the nodes that the
-heuristic scores best; ties go to the first in the machine list. The best of several heuristics' schedules is the one
-with the most matches, among those the one with the smallest sum of slowdowns, among equal ones the first.
+heuristic scores best; ties go to the first in the machine list.
 
 Shapes: module `kernel_arrays` (R resources, N nodes, W alternatives, K kinds, J jobs, P projects, H heuristics). The
 arguments `free` and `queue` are not changed. Order of results: matches in queue order, a match's nodes in the machine
@@ -15,8 +14,8 @@ looked at, V distinct alternatives among them, N nodes and M matched nodes costs
 working memory (`Bench`) keeps the state of the nodes: another pass on the same nodes costs O(N) once, and for each
 alternative of an earlier pass only as much as has changed since.
 
-Source: Max-Jobs paper (JSSPP 2013), sections 1-4, Spread-n-Share (SC'19), section 4.4. The modules `cycle` and
-`age_limit_cycle` say how we decide what they leave open.
+Source: Max-Jobs paper (JSSPP 2013), sections 1-4, Spread-n-Share (SC'19), section 4.4. The module `cycle` says
+how we decide what they leave open.
 """
 
 from typing import NamedTuple
@@ -24,13 +23,12 @@ from typing import NamedTuple
 import numpy as np
 
 from slurm_sns.policies.placement.best_node_kernel import find_nodes
-from slurm_sns.policies.placement.compiled import compiled, entry_point
+from slurm_sns.policies.placement.compiled import compiled
 from slurm_sns.policies.placement.fair_order_kernel import (
     SHARED,
     FairOrderState,
     begin,
     charge,
-    line_up,
     next_job,
     turns_for,
 )
@@ -42,10 +40,8 @@ from slurm_sns.policies.placement.kernel_arrays import (
     NOBODY,
     SLOWDOWN,
     WHOLE,
-    WITHHELD,
     AlternativeArrays,
     Integers,
-    KernelNodes,
     Matches,
     Problem,
     Queue,
@@ -53,17 +49,14 @@ from slurm_sns.policies.placement.kernel_arrays import (
 )
 from slurm_sns.policies.placement.node_arrays import CORES, MEMORY
 from slurm_sns.policies.placement.node_state_kernel import (
-    NONE,
     OPEN,
-    PLACE_BITS,
-    PLACES,
     CycleNodes,
     node_state_for,
     restart,
     take,
-    take_over,
 )
-from slurm_sns.policies.placement.order_statistics import nth_smallest, sort
+from slurm_sns.policies.placement.order_statistics import sort
+from slurm_sns.policies.placement.withholding_kernel import way_to_withhold, withhold
 
 FAILURES, RUN, KEPT_WHOLE, FIRST_CHOSEN, CHOSEN = range(5)
 
@@ -102,44 +95,6 @@ def bench_for(problem: Problem, jobs: int, projects: int, takes: int) -> Bench:
     )
 
 
-@entry_point
-def schedule(bench: Bench, free: Integers, queue: Queue) -> tuple[int, int]:
-    """The best member of the portfolio (its position) and the entry of `bench.matches` that holds its schedule."""
-    take_over(bench.node_state, free)
-    return compete(bench, queue)
-
-
-@compiled
-def compete(bench: Bench, queue: Queue) -> tuple[int, int]:
-    """The same as `schedule`, where `bench.node_state` already knows what is free."""
-    limits = bench.node_state.problem.limits
-    begin(bench.turns, queue)
-    line_up(bench.turns, queue, limits.depth)
-    best, kept = NOBODY, 0
-    bench.matched[:] = 0
-    some_keep = False
-    for member in range(len(limits.portfolio)):
-        some_keep |= limits.keeps[member]
-    for member in range(len(limits.portfolio)):
-        matches = bench.matches[1 - kept]
-        run(bench, matches, queue, member)
-        bench.matched[member] = matches.totals[MATCHED]
-        if best == NOBODY or _is_better(matches, bench.matches[kept]):
-            best, kept = member, 1 - kept
-        # Until its first match a cycle is the same for every member, except for those that keep whole nodes: if one
-        # member matches nothing, no other does.
-        if matches.totals[MATCHED] == 0 and not (some_keep and len(queue.over_aged) > 0):
-            break
-    return best, kept
-
-
-@compiled
-def _is_better(matches: Matches, than: Matches) -> bool:
-    if matches.totals[MATCHED] != than.totals[MATCHED]:
-        return matches.totals[MATCHED] > than.totals[MATCHED]
-    return matches.totals[SLOWDOWN] < than.totals[SLOWDOWN]
-
-
 @compiled
 def run(bench: Bench, matches: Matches, queue: Queue, member: int) -> None:
     """One member's cycle, from the nodes as they are at the start of the pass."""
@@ -169,10 +124,11 @@ def go_through(bench: Bench, matches: Matches, queue: Queue, member: int) -> Non
         if bench.kind_failed[kind] != run:
             heuristic = limits.portfolio[member] if kinds.own[kind] == NOBODY else kinds.own[kind]
             choice = _match(bench, heuristic, kind)
-        if choice == NOBODY and queue.withholds[job] and (position < limits.reservations or over_aged):
-            how = WHOLE if over_aged and limits.keeps[member] else WITHHELD
-            if how == WITHHELD or bench.state[KEPT_WHOLE] == 0:
-                choice = _withhold(bench, kind, how)
+        if choice == NOBODY and queue.withholds[job]:
+            how = way_to_withhold(limits, member, position, over_aged, bench.state[KEPT_WHOLE] == 1)
+            if how != NOBODY:
+                choice, bench.state[CHOSEN] = withhold(bench.node_state, kind, how)
+                bench.state[FIRST_CHOSEN] = 0
         if choice != NOBODY:
             _enter(bench, matches, job, choice, how)
             if how == MATCH and bench.turns.state[SHARED]:
@@ -275,90 +231,6 @@ def _as_large(alternatives: AlternativeArrays, alternative: int, other: int) -> 
         if alternatives.demand[alternative, row] < alternatives.demand[other, row]:
             return False
     return True
-
-
-@compiled
-def _withhold(bench: Bench, kind: int, how: int) -> int:
-    """Choose the nodes on which capacity is withheld for a job; return the choice, NOBODY when there is none.
-
-    It takes the first alternative that the cluster could ever hold, and the open nodes that are large enough for it:
-    to withhold the demand those with the most free memory, to keep whole nodes those with the fewest used cores.
-    """
-    node_state = bench.node_state
-    nodes, alternatives, kinds = node_state.problem.nodes, node_state.problem.alternatives, node_state.problem.kinds
-    for choice in range(kinds.first[kind], kinds.first[kind + 1]):
-        alternative = kinds.alternative[choice]
-        if how == WITHHELD and alternatives.simple[alternative] and alternatives.nodes[alternative] == 1:
-            node = _most_free_memory(node_state, alternative)
-            if node != NOBODY:
-                node_state.chosen[0] = node
-                bench.state[FIRST_CHOSEN] = 0
-                bench.state[CHOSEN] = 1
-                return choice
-        if not _is_possible(nodes, alternatives, alternative):
-            continue
-        count = 0
-        for node in range(len(node_state.keys)):
-            if node_state.is_open[node] == 1 and _is_large_enough(nodes, alternatives, alternative, node):
-                used = nodes.capacity[CORES, node] - node_state.free[CORES, node]
-                score = used if how == WHOLE else -node_state.free[MEMORY, node]
-                node_state.keys[count] = (score << PLACE_BITS) + node
-                count += 1
-        if count == 0:
-            return NOBODY
-        wanted = min(alternatives.nodes[alternative], count)
-        keys = node_state.keys[:count]
-        largest = nth_smallest(node_state.scratch[:count], keys, wanted)
-        chosen = 0
-        for at in range(count):
-            if keys[at] <= largest:
-                node_state.chosen[chosen] = keys[at] & PLACES
-                chosen += 1
-        bench.state[FIRST_CHOSEN] = 0
-        bench.state[CHOSEN] = chosen
-        return choice
-    return NOBODY
-
-
-@compiled
-def _most_free_memory(node_state: CycleNodes, alternative: int) -> int:
-    """The open node with the most free memory that is large enough for a simple alternative; NOBODY if there is none.
-
-    The general search of `_withhold` finds the same node. This one is a single loop that the compiler vectorises: where
-    capacity is withheld for every unmatched job, it decides how long a replay takes.
-    """
-    nodes, alternatives = node_state.problem.nodes, node_state.problem.alternatives
-    is_open, memory = node_state.is_open[:], node_state.free[MEMORY, :]
-    all_cores, all_memory = nodes.capacity[CORES, :], nodes.capacity[MEMORY, :]
-    needs_cores, needs_memory = alternatives.demand[alternative, CORES], alternatives.demand[alternative, MEMORY]
-    smallest = NONE
-    for node in range(len(is_open)):
-        large_enough = (all_cores[node] >= needs_cores) & (all_memory[node] >= needs_memory)
-        key = (-memory[node] << PLACE_BITS) + node if large_enough & (is_open[node] == 1) else NONE
-        smallest = min(smallest, key)
-    return NOBODY if smallest == NONE else smallest & PLACES
-
-
-@compiled
-def _is_possible(nodes: KernelNodes, alternatives: AlternativeArrays, alternative: int) -> bool:
-    """Whether enough nodes of the whole cluster are large enough."""
-    missing = alternatives.nodes[alternative]
-    for node in range(nodes.capacity.shape[1]):
-        if missing == 0:
-            break
-        missing -= _is_large_enough(nodes, alternatives, alternative, node)
-    return missing == 0
-
-
-@compiled
-def _is_large_enough(nodes: KernelNodes, alternatives: AlternativeArrays, alternative: int, node: int) -> bool:
-    """Whether the node could hold the alternative if it were empty."""
-    for row in range(nodes.capacity.shape[0]):
-        demand = alternatives.demand[alternative, row]
-        if (row <= MEMORY or demand > 0) and nodes.capacity[row, node] < demand:
-            return False
-    allowed = alternatives.allowed[alternative]
-    return allowed == NOBODY or nodes.allowed[allowed, node]
 
 
 @compiled

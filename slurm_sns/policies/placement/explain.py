@@ -16,9 +16,8 @@ from slurm_sns.node_lists import folded
 from slurm_sns.policies.base import Considered, Explanation
 from slurm_sns.policies.placement.best_by_score import GroupHeuristic
 from slurm_sns.policies.placement.cycle import Cycle, CycleStep, Heuristic
-from slurm_sns.policies.placement.cycle_capacity import CycleCapacity
+from slurm_sns.policies.placement.cycle_capacity import CycleCapacity, nearest
 from slurm_sns.policies.placement.job_size import wording
-from slurm_sns.policies.placement.nearest_nodes import nearest
 from slurm_sns.policies.placement.node_arrays import Amounts, Indices
 
 NEAREST_SHOWN = 3

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slurm_sns.model import Alternative, Job, Project, Resources
+from slurm_sns.policies.placement.fair_order import NEWCOMER, WaitingQueue
 from slurm_sns.policies.placement.kernel_arrays import NOBODY, AlternativeArrays, JobKinds, KernelNodes, Queue
 from slurm_sns.policies.placement.kinds_of_jobs import Allowed
 from slurm_sns.policies.placement.node_arrays import BANDWIDTH, WAYS, NodeArrays
 from slurm_sns.policies.placement.node_state_kernel import PER_UNIT
-from slurm_sns.policies.placement.queue import NEWCOMER, WaitingQueue
 
 #: Number of nodes, demand, exclusive, number of the set of allowed nodes.
 AlternativeKey = tuple[int, Resources, bool, int]

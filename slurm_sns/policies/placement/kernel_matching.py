@@ -13,7 +13,8 @@ import numpy as np
 
 from slurm_sns.model import Job
 from slurm_sns.policies.placement.cycle import CycleStart, Match, Withheld
-from slurm_sns.policies.placement.cycle_kernel import Bench, bench_for, schedule
+from slurm_sns.policies.placement.cycle_kernel import Bench, bench_for
+from slurm_sns.policies.placement.fair_order import FairOrder, WaitingQueue
 from slurm_sns.policies.placement.heuristic_names import PAPER_BETA
 from slurm_sns.policies.placement.kernel_arrays import (
     ENTRIES,
@@ -30,7 +31,7 @@ from slurm_sns.policies.placement.kernel_input import KindTable, TabulatedQueue,
 from slurm_sns.policies.placement.kernel_weights import NAMES, ROWS, kernel_holds, kernel_table
 from slurm_sns.policies.placement.kinds_of_jobs import OncePerKind
 from slurm_sns.policies.placement.node_arrays import CORES, Amounts, NodeArrays, held
-from slurm_sns.policies.placement.queue import FairOrder, WaitingQueue
+from slurm_sns.policies.placement.portfolio_kernel import schedule
 from slurm_sns.policies.specification import DEFAULT_QUEUE_DEPTH
 
 #: A session whose tables hold more kinds of jobs at the end of a pass serves no other pass: the memory of a scheduler

@@ -18,15 +18,22 @@ import numpy as np
 from slurm_sns.errors import BadInput
 from slurm_sns.model import Alternative, Job, Node, Plan, Report, Resources, Snapshot
 from slurm_sns.policies.base import Explanation, MakeAlternatives, own_geometry
-from slurm_sns.policies.placement.age_limit_cycle import KeepingCycle
-from slurm_sns.policies.placement.cycle import Cycle, CycleLimits, CycleStart, EndedCycle, Heuristic, Match
+from slurm_sns.policies.placement.cycle import (
+    Cycle,
+    CycleLimits,
+    CycleStart,
+    EndedCycle,
+    Heuristic,
+    KeepingCycle,
+    Match,
+)
 from slurm_sns.policies.placement.explain import explain
+from slurm_sns.policies.placement.fair_order import WaitingQueue
 from slurm_sns.policies.placement.heuristic_names import PAPER_BETA
 from slurm_sns.policies.placement.heuristics import HEURISTICS, Idlest, require_known
 from slurm_sns.policies.placement.kernel_input import slowdown_units
 from slurm_sns.policies.placement.kernel_matching import Kernel, Rules
 from slurm_sns.policies.placement.node_arrays import WAYS, Amounts, NodeArrays, amounts
-from slurm_sns.policies.placement.queue import WaitingQueue
 from slurm_sns.policies.placement.reasons import reasons_to_wait, starts
 
 

@@ -10,10 +10,9 @@ from functools import partial
 
 from slurm_sns.model import Job, Start
 from slurm_sns.policies.placement.cycle import EndedCycle, Match
-from slurm_sns.policies.placement.cycle_capacity import CycleCapacity
+from slurm_sns.policies.placement.cycle_capacity import CycleCapacity, nearest
 from slurm_sns.policies.placement.job_size import wording
 from slurm_sns.policies.placement.kinds_of_jobs import OncePerKind
-from slurm_sns.policies.placement.nearest_nodes import nearest
 from slurm_sns.policies.placement.node_arrays import NodeArrays
 
 

@@ -15,16 +15,13 @@ from slurm_sns.errors import BadInput, SnsError
 from slurm_sns.model import Alternative, Job, Node, Snapshot, Start, total
 from slurm_sns.policies.base import Policy
 from slurm_sns.scheduler.answers import pass_through
-from slurm_sns.scheduler.answers.agents import agents_data, whys_unpartitioned
 from slurm_sns.scheduler.answers.profiles import KnownPrograms, Summaries, profile
-from slurm_sns.scheduler.answers.redaction import Redaction
-from slurm_sns.scheduler.answers.view import RecentCycles, View
+from slurm_sns.scheduler.answers.view import RecentCycles, Redaction, View, agents_data, whys_unpartitioned
 from slurm_sns.scheduler.dispatch.release import ReleaseRequests
 from slurm_sns.scheduler.gate.arrays import listed
-from slurm_sns.scheduler.gate.status import Status, is_held
+from slurm_sns.scheduler.gate.job_status import Status, is_held
 from slurm_sns.scheduler.observation import JobState, ObservedJob, ObservedNode
-from slurm_sns.scheduler.ports import Decisions
-from slurm_sns.scheduler.remembered import Decision
+from slurm_sns.scheduler.ports import Decision, Decisions
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.snapshot.explorations import explores
 from slurm_sns.scheduler.snapshot.free_nodes import completing_jobs

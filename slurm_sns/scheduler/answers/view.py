@@ -1,21 +1,26 @@
-"""What a cycle saw and did: the view for those who ask the scheduler's socket, and the decision record.
+"""What a cycle saw and did, for those who ask the scheduler's socket: the view, the decision record, redacted texts.
 
-The decision record only explains, so the scheduler goes on when it cannot be written.
+The decision record only explains, so the scheduler goes on when it cannot be written. Of the jobs of others, an
+ordinary user sees what `sinfo` shows everybody: how full each node is, and how many jobs there are.
 """
 
+import re
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from math import ceil
+from typing import Any
 
 from slurm_sns.errors import SnsError
 from slurm_sns.log import Log, Outage
 from slurm_sns.model import Plan
 from slurm_sns.policies.profile import Program
 from slurm_sns.scheduler.learning.values import NOTHING_LEARNT, LearningState
+from slurm_sns.scheduler.observation import JobState, ObservedJob
 from slurm_sns.scheduler.ports import Decisions
 from slurm_sns.scheduler.snapshot.situation import Situation
-from slurm_sns.wire.values import NodeState
+from slurm_sns.task_ids import label
+from slurm_sns.wire.values import NodeState, RunId
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,3 +116,97 @@ class DecisionRecord:
         new = tuple(start for start in plan.starts if self._last_starts.get(start.job_id) != start.nodes)
         self._last_starts = starts
         return replace(plan, actions=new)
+
+
+#: How policies and the situation name jobs in their sentences: `job 7`, `job 7, 8 and 3 more`.
+_JOBS = re.compile(r"\bjob (\d+(?:_\d+)?(?:, \d+(?:_\d+)?)*)( and \d+ more)?")
+OTHERS = "another user's job"
+
+
+class Redaction:
+    """Redacts texts and explanations for the user who owns these jobs (None: for an admin, who may see everything)."""
+
+    def __init__(self, own_jobs: Collection[int] | None) -> None:
+        self._own = own_jobs
+
+    def text(self, sentence: str) -> str:
+        """The sentence; where it names jobs that are not all the user's own, it says "another user's job" instead."""
+        return _JOBS.sub(self._redacted, sentence)
+
+    def texts(self, sentences: Mapping[str, str]) -> dict[str, str]:
+        """The sentences, each redacted; the keys stay as they are."""
+        return {name: self.text(sentence) for name, sentence in sentences.items()}
+
+    def every_text(self, told: Any) -> Any:
+        """The same with every text redacted that stands in it, at any depth of its lists and dictionaries."""
+        match told:
+            case str():
+                return self.text(told)
+            case dict():
+                return {name: self.every_text(value) for name, value in told.items()}
+            case list() | tuple():
+                return [self.every_text(value) for value in told]
+            case other:
+                return other
+
+    def _redacted(self, match: re.Match[str]) -> str:
+        labels = [label(int(number)) if number.isdecimal() else number for number in match.group(1).split(", ")]
+        named = {int(each.partition("_")[0]) for each in labels}
+        if self._own is not None and (match.group(2) or not named <= set(self._own)):
+            return OTHERS
+        return f"job {', '.join(labels)}{match.group(2) or ''}"
+
+
+#: The most nodes that a sentence about a job names.
+MOST_NAMED = 3
+
+
+def agents_data(states: Mapping[str, NodeState], wanted: Iterable[str]) -> dict[str, Any]:
+    """Which agents are connected, as JSON values; `wanted` are the names of the nodes that need one.
+
+    `away` are those of them without one. By node, `troubles` says what keeps an agent from working, and
+    `unpartitioned` why an agent does not partition its node's cache.
+    """
+    names = sorted(wanted)
+    return {
+        "nodes": len(names),
+        "connected": sum(name in states for name in names),
+        "away": [name for name in names if name not in states],
+        "troubles": {name: each.trouble for name, each in sorted(states.items()) if each.trouble},
+        "unpartitioned": {name: why for name, each in sorted(states.items()) if (why := _unpartitioned(each))},
+    }
+
+
+def _unpartitioned(state: NodeState) -> str:
+    if state.facts.mode != "partition":
+        return "its agent only measures (sns agent --observe)"
+    if state.facts.why_unpartitioned or state.facts.ways:
+        return state.facts.why_unpartitioned
+    return "its cache cannot be partitioned"
+
+
+def whys_unpartitioned(states: Mapping[str, NodeState], jobs: Iterable[ObservedJob]) -> dict[int, str]:
+    """Why running jobs do not have the ways that they were promised, on which nodes: by job id."""
+    found: dict[int, str] = {}
+    shared = {
+        (name, there.run): there.why_shared for name, each in states.items() for there in each.jobs if there.why_shared
+    }
+    for job in jobs:
+        if job.state is not JobState.RUNNING:
+            continue
+        run = RunId(job.id, job.restarts)
+        by_why: dict[str, list[str]] = {}
+        for name in job.allocated:
+            why = shared.get((name, run), "")
+            if not why and job.ways and name not in states:
+                why = "no agent answers there"
+            if why:
+                by_why.setdefault(why, []).append(name)
+        if by_why:
+            found[job.id] = "; ".join(f"unpartitioned on {_named(names)}: {why}" for why, names in by_why.items())
+    return found
+
+
+def _named(names: list[str]) -> str:
+    more = len(names) - MOST_NAMED
+    return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")

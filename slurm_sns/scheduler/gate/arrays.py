@@ -14,7 +14,7 @@ from dataclasses import replace
 from itertools import islice
 
 from slurm_sns.model import Alternative, Resources
-from slurm_sns.scheduler.gate.status import Status
+from slurm_sns.scheduler.gate.job_status import Status
 from slurm_sns.scheduler.observation import ObservedJob
 from slurm_sns.task_ids import task_id
 

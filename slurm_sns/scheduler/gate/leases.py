@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from math import ceil, floor, inf
 from typing import NamedTuple
 
-from slurm_sns.scheduler.gate.status import Status, own_begin_s
+from slurm_sns.scheduler.gate.job_status import Status, own_begin_s
 from slurm_sns.scheduler.observation import EMPTY_QUEUE, DatabaseQueue, ObservedJob
 from slurm_sns.submit.record import Record
 from slurm_sns.submit.table import first_lease_s

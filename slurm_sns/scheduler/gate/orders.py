@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 
 from slurm_sns.errors import Infeasible, Refused, Unreachable
 from slurm_sns.model import Requeue, Resume, SetShare, Suspend
-from slurm_sns.scheduler.gate.status import Status, has_nodes_of, own_begin_s
+from slurm_sns.scheduler.gate.job_status import Status, has_nodes_of, own_begin_s
 from slurm_sns.scheduler.observation import JobState, ObservedJob
 from slurm_sns.submit import record as records
 from slurm_sns.submit.record import MemoryRequest, Record

@@ -17,9 +17,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 
-from slurm_sns.scheduler.gate.status import Status, is_limit
+from slurm_sns.scheduler.gate.job_status import Status, is_limit
 from slurm_sns.scheduler.observation import JobState, ObservedJob
-from slurm_sns.scheduler.remembered import Try
 from slurm_sns.scheduler.settings import Settings
 
 #: After this many placements that Slurm refused or did not start, the job is given to Slurm as it is.
@@ -29,6 +28,31 @@ MOST_FAILURES = 8
 PASSING_LIMITS = ("Partition", "JobArrayTaskLimit", "Dependency")
 #: The most letters kept of Slurm's reason; its longest one has 33.
 MOST_REASON = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Try:
+    """What came of the last placements of a waiting job that Slurm refused or did not start.
+
+    Slurm may reuse job ids after its state was wiped; `submit_s` tells the jobs apart.
+
+    Attributes:
+        job_id: Slurm's id of the job, for an array's waiting tasks that of their record.
+        submit_s: when it was submitted.
+        failures: how many of its placements failed since its last start.
+        tried_s: when it was last placed.
+        retry_s: when it may be planned again.
+        note: why the last placement failed.
+        limited_by: Slurm's reason if that was a limit of the job's owner, otherwise empty.
+    """
+
+    job_id: int
+    submit_s: int
+    failures: int = 0
+    tried_s: float = 0.0
+    retry_s: float = 0.0
+    note: str = ""
+    limited_by: str = ""
 
 
 def still_meant(

@@ -23,7 +23,7 @@ from math import inf
 
 from slurm_sns.errors import Infeasible
 from slurm_sns.model import Node, Resources
-from slurm_sns.scheduler.gate.status import is_limit
+from slurm_sns.scheduler.gate.job_status import is_limit
 from slurm_sns.scheduler.observation import Backfill, JobState, ObservedJob, ObservedNode
 from slurm_sns.scheduler.snapshot.free_nodes import Releases
 from slurm_sns.scheduler.snapshot.geometry import geometry

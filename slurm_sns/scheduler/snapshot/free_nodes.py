@@ -16,7 +16,7 @@ from math import ceil, inf
 
 from slurm_sns.closids import counted
 from slurm_sns.model import NOTHING, Node, Resources
-from slurm_sns.scheduler.gate.status import Status
+from slurm_sns.scheduler.gate.job_status import Status
 from slurm_sns.scheduler.observation import Observation, ObservedJob, ObservedNode
 from slurm_sns.scheduler.snapshot.geometry import placed_demand
 

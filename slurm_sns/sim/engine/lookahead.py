@@ -18,10 +18,10 @@ from enum import IntEnum
 from slurm_sns.errors import BadInput
 from slurm_sns.model import Job, Seconds
 from slurm_sns.policies.placement.cycle import Match, Withheld
+from slurm_sns.policies.placement.fair_order import WaitingQueue
 from slurm_sns.policies.placement.kernel_matching import Rules
 from slurm_sns.policies.placement.node_arrays import Amounts, NodeArrays, taken
 from slurm_sns.policies.placement.portfolio import PlainPortfolio, Schedule
-from slurm_sns.policies.placement.queue import WaitingQueue
 from slurm_sns.sim.engine.event_loop import CycleRecord
 from slurm_sns.sim.engine.matching import Simulation
 from slurm_sns.sim.traces.trace import Trace

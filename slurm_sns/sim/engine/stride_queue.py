@@ -13,8 +13,8 @@ import heapq
 from math import floor
 
 from slurm_sns.model import Job, Seconds
+from slurm_sns.policies.placement.fair_order import WaitingQueue
 from slurm_sns.policies.placement.node_arrays import NodeArrays
-from slurm_sns.policies.placement.queue import WaitingQueue
 from slurm_sns.sim.engine.event_loop import CycleRecord
 from slurm_sns.sim.engine.matching import Matcher, Simulation
 from slurm_sns.sim.progress.progress import PlacedRun, Progress

@@ -13,9 +13,10 @@ from typing import NamedTuple
 import numpy as np
 
 from slurm_sns.policies.placement.compiled import compiled, entry_point
-from slurm_sns.policies.placement.cycle_kernel import Bench, compete
+from slurm_sns.policies.placement.cycle_kernel import Bench
 from slurm_sns.policies.placement.kernel_arrays import ENTRIES, MATCHED, NOBODY, Integers, Matches, Queue, Small
 from slurm_sns.policies.placement.node_state_kernel import touch
+from slurm_sns.policies.placement.portfolio_kernel import compete
 
 #: Later than everything.
 NEVER = 1 << 62

@@ -7,9 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slurm_sns.policies.matching.parameters import MatchingParameters
-from slurm_sns.policies.placement.cycle_kernel import bench_for, schedule
+from slurm_sns.policies.placement.cycle_kernel import bench_for
 from slurm_sns.policies.placement.kernel_arrays import NOBODY, Queue, largest_number_of_takes
 from slurm_sns.policies.placement.node_arrays import CORES, MEMORY, NodeArrays
+from slurm_sns.policies.placement.portfolio_kernel import schedule
 from slurm_sns.sim.replay.trace_replay import problem_of
 from slurm_sns.sim.traces.trace_arrays import TraceArrays
 

@@ -148,7 +148,7 @@ def test_jobs_out_of_order_are_noted(tmp_path, runner):
 
 
 def test_ended_jobs_are_counted_while_it_runs(tmp_path, mocker):
-    from slurm_sns.cli.offline import replaying
+    from slurm_sns.cli.offline import engines as replaying
     from slurm_sns.policies.rescheduling.parameters import ReschedulingParameters
     from slurm_sns.sim.traces.nodes_csv import read_site
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from slurm_sns.model import Alternative, Job, Node, Project, Resources, Snapshot
 from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
-from slurm_sns.policies.placement.failed_demands import FailedShapes
+from slurm_sns.policies.placement.cycle import FailedShapes
 from slurm_sns.policies.placement.heuristics import HEURISTICS
 
 PROJECTS = ("p", "q", "r")

@@ -13,10 +13,10 @@ from slurm_sns.model import Alternative, Job, Node, Project, Resources, Snapshot
 from slurm_sns.policies.combined.combined import combined
 from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
+from slurm_sns.policies.placement.fair_order import WaitingQueue
 from slurm_sns.policies.placement.kernel_weights import KEYS, kernel_holds
 from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
 from slurm_sns.policies.placement.portfolio import Portfolio
-from slurm_sns.policies.placement.queue import WaitingQueue
 from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
 
 PROJECTS = ("p", "q", "r")

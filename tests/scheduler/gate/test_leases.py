@@ -9,8 +9,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from slurm_sns.scheduler.gate import leases, orders
+from slurm_sns.scheduler.gate.job_status import Status, own_begin_s, status_of
 from slurm_sns.scheduler.gate.leases import DatabaseQueue, Renewal
-from slurm_sns.scheduler.gate.status import Status, own_begin_s, status_of
 from slurm_sns.submit.record import Record
 
 LEASE = leases.leases(30, 7200, 100)

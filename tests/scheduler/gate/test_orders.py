@@ -20,8 +20,8 @@ from live import applied as applied_at
 
 from slurm_sns.errors import Infeasible
 from slurm_sns.scheduler.gate import orders
+from slurm_sns.scheduler.gate.job_status import Status, has_nodes_of, is_held, status_of
 from slurm_sns.scheduler.gate.orders import BOOST, LEAST_BOOSTED, OPEN, GateOrder, OrderKind, Placement
-from slurm_sns.scheduler.gate.status import Status, has_nodes_of, is_held, status_of
 from slurm_sns.scheduler.observation import JobState
 from slurm_sns.submit import record as records
 from slurm_sns.submit.record import MemoryRequest, Record

@@ -13,8 +13,7 @@ from slurm_sns.policies.base import NodeType, Request
 from slurm_sns.policies.spread_n_share.drift import DriftParameters
 from slurm_sns.policies.spread_n_share.exploration import Exploration, ExplorationStep
 from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
-from slurm_sns.scheduler.learning.conclusions import concluded
-from slurm_sns.scheduler.learning.measurements import averages, monitored, run_time_s, sampled, timed
+from slurm_sns.scheduler.learning.conclusions import averages, concluded, monitored, run_time_s, sampled, timed
 from slurm_sns.scheduler.learning.values import (
     NOTHING_LEARNT,
     REPORTS_WAIT_S,

@@ -11,9 +11,8 @@ from test_live_learning import BFS, MG, TRUTH, explore
 from slurm_sns.cli.live import explain_view, profile_view, status_view
 from slurm_sns.errors import BadInput
 from slurm_sns.policies.spread_n_share.policy import spread_n_share
-from slurm_sns.scheduler.answers.agents import agents_data, whys_unpartitioned
 from slurm_sns.scheduler.answers.requests import Answers
-from slurm_sns.scheduler.answers.view import RecentCycles
+from slurm_sns.scheduler.answers.view import RecentCycles, agents_data, whys_unpartitioned
 from slurm_sns.scheduler.dispatch.release import ReleaseRequests
 from slurm_sns.scheduler.observation import JobState
 from slurm_sns.wire.values import JobThere, NodeFacts, NodeState, RunId

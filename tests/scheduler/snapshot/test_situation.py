@@ -28,7 +28,7 @@ from live import (
 from slurm_sns.model import Resources
 from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
-from slurm_sns.scheduler.gate.status import Status
+from slurm_sns.scheduler.gate.job_status import Status
 from slurm_sns.scheduler.gate.survey import survey
 from slurm_sns.scheduler.observation import ObservedPartition, ObservedReservation
 from slurm_sns.scheduler.snapshot.situation import read_situation

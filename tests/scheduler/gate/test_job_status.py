@@ -4,7 +4,7 @@ import pytest
 from gate_jobs import GATE, HINTS, JOBS, NOW, TIMEOUT_S, gated, job_with, placed
 from hypothesis import given
 
-from slurm_sns.scheduler.gate.status import Status, is_held, own_begin_s, status_of, statuses
+from slurm_sns.scheduler.gate.job_status import Status, is_held, own_begin_s, status_of, statuses
 from slurm_sns.scheduler.observation import JobState
 from slurm_sns.submit.record import Record
 
