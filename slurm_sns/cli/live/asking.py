@@ -87,7 +87,7 @@ def explain(
     For a pass-through job, which Slurm alone schedules, it says why slurm_sns leaves it to Slurm. Users can ask about
     their own jobs, root and SlurmUser about any job.
     """
-    from slurm_sns.cli.live import explain_view
+    from slurm_sns.cli.live import terminal as explain_view
 
     answer = asker(config, {"command": "explain", **named(job)})()
     if as_json:
@@ -139,7 +139,7 @@ def asker(config: Path, request: dict[str, Any]) -> Callable[[], Any]:
 
 def _last_sign_of_life(heartbeat: Path) -> str:
     """How long ago the scheduler wrote its heartbeat, by the file's time, which every user may read."""
-    from slurm_sns.cli.live.explain_view import duration
+    from slurm_sns.cli.live.terminal import duration
 
     try:
         age_s = time.time() - heartbeat.stat().st_mtime

@@ -131,7 +131,7 @@ def _fields(finding: "Finding") -> dict[str, str | bool]:
 
 
 def _print(findings: "list[Finding]") -> None:
-    from slurm_sns.cli.live.explain_view import plain, show
+    from slurm_sns.cli.live.terminal import plain, show
 
     said: list[str] = []
     for finding in findings:

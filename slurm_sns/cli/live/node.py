@@ -90,7 +90,7 @@ def layout(
 
 
 def _print(answer: "Answer", parts: "Callable[[Answer], Iterable[RenderableType]]", as_json: bool) -> None:
-    from slurm_sns.cli.live.explain_view import show as print_part
+    from slurm_sns.cli.live.terminal import show as print_part
 
     if as_json:
         print(json.dumps(answer, indent=2))

@@ -8,7 +8,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from slurm_sns.cli.live.explain_view import plain, show
+from slurm_sns.cli.live.terminal import plain, show
 
 Answer = Mapping[str, Any]
 

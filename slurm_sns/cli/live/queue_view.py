@@ -7,7 +7,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from slurm_sns.cli.live.explain_view import duration, plain
+from slurm_sns.cli.live.terminal import duration, plain
 from slurm_sns.node_lists import folded
 
 Row = Mapping[str, Any]

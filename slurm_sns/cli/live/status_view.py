@@ -12,7 +12,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from slurm_sns.cli.live.explain_view import duration, plain
+from slurm_sns.cli.live.terminal import duration, plain
 from slurm_sns.node_lists import folded
 
 Answer = Mapping[str, Any]

@@ -14,7 +14,7 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from slurm_sns.cli.live.explain_view import clock
+from slurm_sns.cli.live.terminal import clock
 from slurm_sns.cli.termination import terminated_as_interrupted
 from slurm_sns.errors import BadInput, SnsError
 

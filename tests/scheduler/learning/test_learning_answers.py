@@ -8,7 +8,8 @@ from emulated import RULES, Cluster, cluster
 from live import ALICE, BOB, ENFORCE
 from test_live_learning import BFS, MG, TRUTH, explore
 
-from slurm_sns.cli.live import explain_view, profile_view, status_view
+from slurm_sns.cli.live import profile_view, status_view
+from slurm_sns.cli.live import terminal as explain_view
 from slurm_sns.errors import BadInput
 from slurm_sns.policies.spread_n_share.policy import spread_n_share
 from slurm_sns.scheduler.answers.requests import Answers

@@ -3,7 +3,7 @@
 import pytest
 from rich.console import Console
 
-from slurm_sns.cli.live.explain_view import duration, explanation, plain
+from slurm_sns.cli.live.terminal import duration, explanation, plain
 
 NOW = 100_000.0
 EVIL = "\x1b[31mred\x1b[0m [bold]loud[/bold] [/] \r\n\x07 [link=http://x]x[/link] ünï"

@@ -1,6 +1,7 @@
-"""The answer to `sns explain` as sentences and tables, and the formatting that the other views share.
+"""Answers on a terminal: harmless text, short durations and times, and what `sns explain` puts together.
 
-Job names and similar texts come from users. They are printed so that neither the terminal nor rich interprets them.
+Job names and similar texts come from users. They are printed so that neither the terminal nor rich interprets them. The
+words of an explanation are the policy's own (placement.explain, placement.reasons, spread_n_share.explanation).
 """
 
 from collections.abc import Iterator
