@@ -16,8 +16,8 @@ from slurm_sns.policies.combined.batch import easy
 from slurm_sns.policies.combined.combined import combined
 from slurm_sns.policies.placement.portfolio import Portfolio
 from slurm_sns.policies.spread_n_share.exploration import ExplorationStep, exploring
+from slurm_sns.policies.spread_n_share.node_choice import spread_n_share
 from slurm_sns.policies.spread_n_share.parameters import REPRODUCTION
-from slurm_sns.policies.spread_n_share.policy import spread_n_share
 
 PROGRAMS = paper_programs()
 POLICIES = {"sns": spread_n_share(REPRODUCTION), "combined": combined(spreading=REPRODUCTION)}

@@ -13,7 +13,7 @@ from slurm_sns import typed_json
 from slurm_sns.errors import SnsError
 from slurm_sns.log import Log, Outage
 from slurm_sns.policies.base import HistoryFormat
-from slurm_sns.scheduler.gate.tries import Try
+from slurm_sns.scheduler.gate.failed_placements import Try
 from slurm_sns.scheduler.ports import Clock, History, PolicyHistory
 
 

@@ -23,7 +23,7 @@ from slurm_sns.scheduler.answers.view import DecisionRecord, View
 from slurm_sns.scheduler.dispatch.dispatcher import Dispatcher
 from slurm_sns.scheduler.dispatch.grant_signer import GrantSigner, Sign
 from slurm_sns.scheduler.dispatch.order_queue import OrderQueue
-from slurm_sns.scheduler.dispatch.release import ReleaseRequests, free_marked
+from slurm_sns.scheduler.dispatch.to_slurm import ReleaseRequests, free_marked
 from slurm_sns.scheduler.history import NO_HISTORY, HistoryCodec, StoredTries
 from slurm_sns.scheduler.learning.learner import Learner, explored
 from slurm_sns.scheduler.observation import Observation

@@ -12,8 +12,8 @@ from slurm_sns.log import Log
 from slurm_sns.model import Plan, Snapshot
 from slurm_sns.policies.base import Explanation
 from slurm_sns.policies.profile import Program
+from slurm_sns.scheduler.gate.failed_placements import Try
 from slurm_sns.scheduler.gate.orders import Answer, Order
-from slurm_sns.scheduler.gate.tries import Try
 from slurm_sns.scheduler.observation import Observation
 from slurm_sns.wire.values import ActiveRuns, Change, NodeState, ReportKey, RunReport
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from slurm_sns.errors import SnsError
 from slurm_sns.log import Log, Outage
-from slurm_sns.scheduler.dispatch.release import free_marked
+from slurm_sns.scheduler.dispatch.to_slurm import free_marked
 from slurm_sns.scheduler.ports import Clock, Executor, State
 
 #: When the wall clock moves this much against the steady clock, somebody has set the time: jitter is smaller.

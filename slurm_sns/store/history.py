@@ -7,7 +7,7 @@ from sqlalchemy import Engine, bindparam, delete, insert, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from slurm_sns.errors import Unreachable
-from slurm_sns.scheduler.gate.tries import Try
+from slurm_sns.scheduler.gate.failed_placements import Try
 from slurm_sns.scheduler.ports import PolicyHistory
 from slurm_sns.store.database import in_words
 from slurm_sns.store.schema import policy_memory, tries

@@ -29,10 +29,10 @@ from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.render.texts import texts
 from slurm_sns.scheduler.answers.requests import Answers
 from slurm_sns.scheduler.answers.view import RecentCycles, View
-from slurm_sns.scheduler.dispatch.release import ReleaseRequests
+from slurm_sns.scheduler.dispatch.to_slurm import ReleaseRequests
+from slurm_sns.scheduler.gate.failed_placements import Try
 from slurm_sns.scheduler.gate.job_status import Status
 from slurm_sns.scheduler.gate.orders import free
-from slurm_sns.scheduler.gate.tries import Try
 from slurm_sns.scheduler.observation import ObservedJob
 from slurm_sns.slurm import translate
 from slurm_sns.sockets.unix_socket import ControlSocket

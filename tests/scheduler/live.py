@@ -9,8 +9,8 @@ from typing import Any
 from default_settings import SETTINGS
 
 from slurm_sns.model import Resources
+from slurm_sns.scheduler.gate.failed_placements import Try
 from slurm_sns.scheduler.gate.orders import BOOST, LEAST_BOOSTED, OPEN, GateOrder
-from slurm_sns.scheduler.gate.tries import Try
 from slurm_sns.scheduler.observation import JobState, Observation, ObservedJob, ObservedNode
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.snapshot.backlog_claims import NO_BACKLOG

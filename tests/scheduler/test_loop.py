@@ -13,10 +13,10 @@ from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.scheduler.dispatch.dispatcher import MOST_FOLLOW_UPS, MOST_UNBOOSTED
 from slurm_sns.scheduler.dispatch.order_queue import SIGN_OF_LIFE_S
-from slurm_sns.scheduler.dispatch.release import ReleaseRequests
+from slurm_sns.scheduler.dispatch.to_slurm import ReleaseRequests
+from slurm_sns.scheduler.gate.failed_placements import MOST_FAILURES
 from slurm_sns.scheduler.gate.job_status import Status
 from slurm_sns.scheduler.gate.orders import BOOST
-from slurm_sns.scheduler.gate.tries import MOST_FAILURES
 from slurm_sns.scheduler.history import HistoryCodec
 from slurm_sns.scheduler.loop import LONGEST_RETRY_S, Scheduler
 from slurm_sns.scheduler.observation import DatabaseQueue, JobState

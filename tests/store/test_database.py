@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import inspect
 
 from slurm_sns.errors import Unreachable
-from slurm_sns.scheduler.gate.tries import Try
+from slurm_sns.scheduler.gate.failed_placements import Try
 from slurm_sns.store.database import open_store
 from slurm_sns.store.history import StoredHistory
 from slurm_sns.store.schema import VERSION, metadata

@@ -12,7 +12,7 @@ from sqlalchemy.exc import OperationalError
 from slurm_sns.errors import BadInput, SnsError, Unreachable
 from slurm_sns.model import Alternative, Job, Node, Plan, Report, Resources, Snapshot, Start
 from slurm_sns.policies.base import HistoryFormat
-from slurm_sns.scheduler.gate.tries import Try
+from slurm_sns.scheduler.gate.failed_placements import Try
 from slurm_sns.scheduler.history import recall
 from slurm_sns.scheduler.ports import PolicyHistory
 from slurm_sns.store.database import open_store

@@ -9,7 +9,7 @@ from typing import Any
 from default_settings import SETTINGS
 
 from slurm_sns.model import Resources
-from slurm_sns.scheduler.gate.tries import Try
+from slurm_sns.scheduler.gate.failed_placements import Try
 from world.daemons import times
 from world.history import Event, History
 from world.promises import check

@@ -19,7 +19,8 @@ from rich.table import Table
 
 from slurm_sns.errors import SnsError
 from slurm_sns.scheduler import history, loop, watchdog
-from slurm_sns.scheduler.dispatch import dispatcher, release
+from slurm_sns.scheduler.dispatch import dispatcher
+from slurm_sns.scheduler.dispatch import to_slurm as release
 from slurm_sns.scheduler.gate import job_status as status
 from slurm_sns.scheduler.gate import leases, orders, survey
 from slurm_sns.scheduler.gate.job_status import Status

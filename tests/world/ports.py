@@ -19,8 +19,8 @@ from unittest.mock import patch
 from slurm_sns.errors import Refused, SnsError, Unreachable
 from slurm_sns.model import Plan, Snapshot
 from slurm_sns.policies.profile import Program
+from slurm_sns.scheduler.gate.failed_placements import Try
 from slurm_sns.scheduler.gate.orders import GateOrder
-from slurm_sns.scheduler.gate.tries import Try
 from slurm_sns.scheduler.observation import (
     NO_PREEMPTION,
     UNKNOWN,

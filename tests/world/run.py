@@ -14,7 +14,7 @@ from multiprocessing import get_context
 from random import Random
 from typing import Any
 
-from slurm_sns.scheduler.gate.tries import Try
+from slurm_sns.scheduler.gate.failed_placements import Try
 from slurm_sns.scheduler.settings import Settings
 from world.agent_faults import AgentFaults
 from world.agent_hardware import stand_ins as agents_stand_ins

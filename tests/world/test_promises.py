@@ -2,7 +2,7 @@
 
 import pytest
 
-from slurm_sns.scheduler.gate.tries import Try
+from slurm_sns.scheduler.gate.failed_placements import Try
 from world.hand_made import BEGIN_S, BOOST, Case, at
 from world.mutants import MUTANTS, name_of, shows
 from world.promises_jobs import mark

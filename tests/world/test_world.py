@@ -10,8 +10,8 @@ from random import Random
 import pytest
 
 from slurm_sns.errors import Refused, SnsError, Unreachable
+from slurm_sns.scheduler.gate.failed_placements import Try
 from slurm_sns.scheduler.gate.orders import OPEN, GateOrder, OrderKind
-from slurm_sns.scheduler.gate.tries import Try
 from slurm_sns.slurm import rpc
 from slurm_sns.slurm.executor import SlurmExecutor
 from slurm_sns.submit.judge import Manage

@@ -41,7 +41,7 @@ def release(
 
 def _release_all(config: Config) -> None:
     from slurm_sns import config as configuration
-    from slurm_sns.scheduler.dispatch.release import free_marked
+    from slurm_sns.scheduler.dispatch.to_slurm import free_marked
     from slurm_sns.slurm.executor import SlurmExecutor
     from slurm_sns.slurm.state import JobsAlone
 

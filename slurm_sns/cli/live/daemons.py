@@ -32,7 +32,7 @@ def scheduler(
     from slurm_sns.policies.registry import specification
     from slurm_sns.scheduler.answers.requests import Answers
     from slurm_sns.scheduler.answers.view import RecentCycles
-    from slurm_sns.scheduler.dispatch.release import ReleaseRequests
+    from slurm_sns.scheduler.dispatch.to_slurm import ReleaseRequests
     from slurm_sns.scheduler.history import history_codec
     from slurm_sns.scheduler.loop import Scheduler
     from slurm_sns.sockets.unix_socket import ControlSocket

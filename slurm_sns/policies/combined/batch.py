@@ -12,8 +12,8 @@ from slurm_sns.policies.baselines.parameters import BatchParameters, CompactPara
 from slurm_sns.policies.placement.kernel_matching import Rules
 from slurm_sns.policies.placement.portfolio import Portfolio
 from slurm_sns.policies.specification import filled, require_within_limits
+from slurm_sns.policies.spread_n_share.node_choice import spread_n_share
 from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
-from slurm_sns.policies.spread_n_share.policy import spread_n_share
 
 
 def fcfs(

@@ -14,7 +14,7 @@ from slurm_sns.policies.placement.heuristic_names import FOR_PROFILED_JOBS, IDLE
 from slurm_sns.policies.placement.kernel_matching import Rules
 from slurm_sns.policies.placement.portfolio import Portfolio
 from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters, require_valid
-from slurm_sns.policies.spread_n_share.policy import alternatives
+from slurm_sns.policies.spread_n_share.scales import alternatives
 
 
 def combined(

@@ -16,9 +16,9 @@ from slurm_sns.node_lists import folded
 from slurm_sns.policies.base import Considered, Explanation
 from slurm_sns.policies.placement.best_by_score import GroupHeuristic
 from slurm_sns.policies.placement.cycle import Cycle, CycleStep, Heuristic
-from slurm_sns.policies.placement.cycle_capacity import CycleCapacity, nearest
 from slurm_sns.policies.placement.job_size import wording
 from slurm_sns.policies.placement.node_arrays import Amounts, Indices
+from slurm_sns.policies.placement.shortfall import FreeCapacity, nearest
 
 NEAREST_SHOWN = 3
 BEST_SHOWN = 4
@@ -122,7 +122,7 @@ def _watch(cycle: Cycle, job: Job) -> RecordingHeuristic:
 
 def _missing(cycle: Cycle, job: Job) -> Iterator[str]:
     """How each alternative fits on the nodes as they are now, at the job's turn, and what the nearest nodes lack."""
-    moment = CycleCapacity(cycle, observed=job.id)
+    moment = FreeCapacity(cycle, observed=job.id)
     columns = moment.permitted(job)
     for alternative in job.alternatives:
         fitting = moment.fitting(alternative, job)
@@ -136,7 +136,7 @@ def _missing(cycle: Cycle, job: Job) -> Iterator[str]:
         yield from _in_the_way(moment, alternative, job)
 
 
-def _in_the_way(moment: CycleCapacity, alternative: Alternative, job: Job) -> Iterator[str]:
+def _in_the_way(moment: FreeCapacity, alternative: Alternative, job: Job) -> Iterator[str]:
     for other in moment.in_the_way(alternative, job):
         yield f"  it would fit, but capacity is withheld for job {other}"
     if moment.large_enough(alternative, job) < alternative.nodes:

@@ -10,10 +10,10 @@ from functools import partial
 
 from slurm_sns.model import Job, Start
 from slurm_sns.policies.placement.cycle import EndedCycle, Match
-from slurm_sns.policies.placement.cycle_capacity import CycleCapacity, nearest
 from slurm_sns.policies.placement.job_size import wording
 from slurm_sns.policies.placement.kinds_of_jobs import OncePerKind
 from slurm_sns.policies.placement.node_arrays import NodeArrays
+from slurm_sns.policies.placement.shortfall import FreeCapacity, nearest
 
 
 def starts(
@@ -44,7 +44,7 @@ def reasons_to_wait(
     if not left:
         return {}
     behind = {job.id for job in cycle.not_reached()}
-    after = CycleCapacity(cycle)
+    after = FreeCapacity(cycle)
     reason = OncePerKind(partial(_reason, after)).of
     reasons: dict[int, str] = {}
     for job in left:
@@ -57,7 +57,7 @@ def reasons_to_wait(
     return reasons
 
 
-def _reason(after: CycleCapacity, job: Job) -> str:
+def _reason(after: FreeCapacity, job: Job) -> str:
     """Why jobs of this kind found no place: the reason for the first alternative that the nodes could ever hold."""
     possible = [
         alternative for alternative in job.alternatives if after.large_enough(alternative, job) >= alternative.nodes

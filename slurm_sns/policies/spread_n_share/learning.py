@@ -19,7 +19,7 @@ from slurm_sns.policies.profile import Program
 from slurm_sns.policies.spread_n_share.drift import DriftParameters, Monitored, watched
 from slurm_sns.policies.spread_n_share.evidence import KnownEvidence, Measurement
 from slurm_sns.policies.spread_n_share.exploration import Exploration, ExplorationStep, exploring
-from slurm_sns.policies.spread_n_share.scales import alternatives, without_shared_ways
+from slurm_sns.policies.spread_n_share.scales import choose, without_shared_ways
 
 #: What a profile is kept for: a program and its number of processes.
 Key = tuple[str, int]
@@ -162,5 +162,6 @@ class Learning:
         by_request = self._by_profile.setdefault(job.key, {})
         if job.request not in by_request:
             profile, spreading = self.of(job.key).profile(), self.exploration.spreading
-            by_request[job.request] = alternatives(job.request, profile, self._types(job), spreading) if profile else ()
+            chosen = choose(job.request, profile, self._types(job), spreading).alternatives if profile else ()
+            by_request[job.request] = chosen
         return by_request[job.request]

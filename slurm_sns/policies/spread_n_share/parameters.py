@@ -90,7 +90,7 @@ SPREAD_N_SHARE = Specification(
     "sns",
     "Spread-n-Share: spread programs that starve on few nodes, share nodes between those that fit together.",
     (SpreadingParameters,),
-    "slurm_sns.policies.spread_n_share.policy:spread_n_share",
+    "slurm_sns.policies.spread_n_share.node_choice:spread_n_share",
     geometry=GeometryChoice.BY_PROFILE,
     simulated=(REPRODUCTION,),
 )

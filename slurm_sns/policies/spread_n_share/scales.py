@@ -1,4 +1,4 @@
-"""The alternatives of one job, best first, from its request, its program's profile and the nodes of the cluster.
+"""How far a job is spread: its alternatives, best first, from its request, its program's profile and the nodes.
 
 Scaling programs: the scales by increasing run time. Neutral programs: by increasing scale, to fill idle cores. Compact
 programs: scale 1 on empty nodes, then scale 1 on shared nodes. On shared nodes a job demands its cores, its memory, the
@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 from slurm_sns.closids import are_counted, with_closid
 from slurm_sns.model import Alternative, Resources
-from slurm_sns.policies.base import Choice, NodeType, Request
+from slurm_sns.policies.base import Choice, JobRequest, NodeType, Request
 from slurm_sns.policies.placement.request import ScaleLayout, compact, fewest_nodes, holding, spread
 from slurm_sns.policies.profile import SAME, Program, Run
 from slurm_sns.policies.spread_n_share.classify import Classification, ProgramClass, classify, corrected_time_s
@@ -28,15 +28,15 @@ NO_PROFILE = "no profile: runs at scale 1 on shared nodes, and asks for no ways 
 NONE_ELIGIBLE = "no scale is eligible on these nodes: runs on empty nodes at scale 1"
 
 
-def alternatives(
-    request: Request, profile: Program | None, nodes: Sequence[NodeType], parameters: SpreadingParameters
-) -> tuple[Alternative, ...]:
-    """The alternatives of the job, best first; at least one.
+def alternatives(parameters: SpreadingParameters, asked: JobRequest, nodes: Sequence[NodeType]) -> Choice:
+    """The alternatives by the program's profile if the job's geometry may be chosen, otherwise its own geometry.
 
     Raises:
-        Infeasible: the nodes could not hold it even when they are all empty.
+        Infeasible: the nodes could not hold the job even when they are all empty.
     """
-    return choose(request, profile, nodes, parameters).alternatives
+    if asked.request is None:
+        return Choice((asked.own,))
+    return choose(asked.request, asked.program, nodes, parameters, asked.program_name)
 
 
 def choose(

@@ -17,7 +17,7 @@ from slurm_sns.policies.base import Policy
 from slurm_sns.scheduler.answers import pass_through
 from slurm_sns.scheduler.answers.profiles import KnownPrograms, Summaries, profile
 from slurm_sns.scheduler.answers.view import RecentCycles, Redaction, View, agents_data, whys_unpartitioned
-from slurm_sns.scheduler.dispatch.release import ReleaseRequests
+from slurm_sns.scheduler.dispatch.to_slurm import ReleaseRequests
 from slurm_sns.scheduler.gate.arrays import listed
 from slurm_sns.scheduler.gate.job_status import Status, is_held
 from slurm_sns.scheduler.observation import JobState, ObservedJob, ObservedNode

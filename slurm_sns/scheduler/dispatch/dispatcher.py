@@ -15,9 +15,9 @@ from slurm_sns.model import Action, Plan, Release, Start
 from slurm_sns.scheduler.agent_link import AgentLink
 from slurm_sns.scheduler.dispatch.grant_signer import GrantSigner
 from slurm_sns.scheduler.dispatch.order_queue import OrderQueue, PolicyChange, described
+from slurm_sns.scheduler.gate.failed_placements import failed, not_started
 from slurm_sns.scheduler.gate.job_status import Status
 from slurm_sns.scheduler.gate.orders import NO_SHARES, GateOrder, OrderKind, Placement, free, place, renew, round_robin
-from slurm_sns.scheduler.gate.tries import failed, not_started
 from slurm_sns.scheduler.history import StoredTries
 from slurm_sns.scheduler.observation import UNREADABLE, ObservedJob
 from slurm_sns.scheduler.ports import Clock

@@ -8,10 +8,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from slurm_sns.scheduler.gate.arrays import busy_tasks, within_limits
+from slurm_sns.scheduler.gate.failed_placements import MOST_FAILURES, Try, pause, still_meant, waiting_for_limits
 from slurm_sns.scheduler.gate.job_status import Status, is_held, own_begin_s, statuses, waits_for_others
 from slurm_sns.scheduler.gate.leases import Leases, Renewal, leases, next_gate_s, renewals
 from slurm_sns.scheduler.gate.orders import GateOrder, follow_up, free, renew
-from slurm_sns.scheduler.gate.tries import MOST_FAILURES, Try, pause, still_meant, waiting_for_limits
 from slurm_sns.scheduler.observation import DatabaseQueue, JobState, ObservedJob
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.submit.judge import ADVISE

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from slurm_sns.errors import Closed, Infeasible
 from slurm_sns.model import Job, Seconds
 from slurm_sns.policies.base import Explanation
-from slurm_sns.scheduler.gate.tries import Try
+from slurm_sns.scheduler.gate.failed_placements import Try
 from slurm_sns.scheduler.observation import Observation, ObservedJob, ObservedPartition, PreemptionRules
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.snapshot.eligibility import Eligibility

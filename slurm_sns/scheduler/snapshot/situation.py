@@ -13,10 +13,10 @@ from dataclasses import dataclass, field, replace
 from slurm_sns.model import NOTHING, Job, Project, Resources, Snapshot
 from slurm_sns.policies.base import Explanation
 from slurm_sns.scheduler.gate.arrays import MOST_TASKS, planned_tasks
+from slurm_sns.scheduler.gate.failed_placements import Try
 from slurm_sns.scheduler.gate.job_status import Status, has_nodes_of, is_limit
 from slurm_sns.scheduler.gate.orders import GateOrder, free
 from slurm_sns.scheduler.gate.survey import Survey, is_to_be_planned, survey
-from slurm_sns.scheduler.gate.tries import Try
 from slurm_sns.scheduler.observation import Observation, ObservedJob, ObservedNode
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.snapshot.active_jobs import active_jobs, job_pools

@@ -3,8 +3,8 @@
 from programs import GB, PAPER_NODE, paper_nodes, paper_programs, snapshot, summary
 
 from slurm_sns.model import Alternative, Job, Resources, Snapshot
+from slurm_sns.policies.spread_n_share.node_choice import spread_n_share
 from slurm_sns.policies.spread_n_share.parameters import REPRODUCTION
-from slurm_sns.policies.spread_n_share.policy import spread_n_share
 
 POLICY = spread_n_share(REPRODUCTION)
 

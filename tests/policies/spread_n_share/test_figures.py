@@ -16,8 +16,8 @@ from slurm_sns.policies.baselines.ce import compact_exclusive
 from slurm_sns.policies.combined.combined import combined
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.placement.request import compact
+from slurm_sns.policies.spread_n_share.node_choice import spread_n_share
 from slurm_sns.policies.spread_n_share.parameters import REPRODUCTION
-from slurm_sns.policies.spread_n_share.policy import spread_n_share
 
 sys.path.append(str(Path(__file__).parent))
 from figure_11 import figure_11

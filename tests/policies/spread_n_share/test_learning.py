@@ -11,7 +11,7 @@ from slurm_sns.policies.spread_n_share.evidence import KnownEvidence, Measuremen
 from slurm_sns.policies.spread_n_share.exploration import Exploration, ExplorationStep
 from slurm_sns.policies.spread_n_share.learning import LearnableJob, Learning, Offer
 from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
-from slurm_sns.policies.spread_n_share.scales import alternatives
+from slurm_sns.policies.spread_n_share.scales import choose
 
 NODES = (NodeType(Resources(28, 128 * 1024, 20, 118), 8),)
 PARAMETERS = SpreadingParameters()
@@ -84,7 +84,7 @@ def test_once_the_curves_are_told_jobs_run_by_the_profile_and_the_first_explores
     explore(learning, FIRST)
     explore(learning, FIRST)
 
-    by_profile = alternatives(SIXTEEN, learning.of(FIRST.key).profile(), NODES, PARAMETERS)
+    by_profile = choose(SIXTEEN, learning.of(FIRST.key).profile(), NODES, PARAMETERS).alternatives
     offers = learning.offers([SECOND, THIRD])
     assert offers[THIRD.id] == Offer(by_profile)
     assert offers[SECOND.id].step == ExplorationStep(2, samples=False)

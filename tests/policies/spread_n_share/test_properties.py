@@ -13,8 +13,8 @@ from slurm_sns.model import Job, Node, Project, Resources, Snapshot
 from slurm_sns.policies.base import Request
 from slurm_sns.policies.combined.combined import combined
 from slurm_sns.policies.profile import Program, Run
+from slurm_sns.policies.spread_n_share.node_choice import spread_n_share
 from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
-from slurm_sns.policies.spread_n_share.policy import spread_n_share
 from slurm_sns.policies.spread_n_share.scales import choose
 
 TASKS = (1, 3, 8, 16)

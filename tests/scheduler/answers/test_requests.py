@@ -37,7 +37,7 @@ from slurm_sns.policies.spread_n_share.profile_reading import programs_of
 from slurm_sns.scheduler.answers import profiles as profile_answers
 from slurm_sns.scheduler.answers.requests import Answers
 from slurm_sns.scheduler.answers.view import RecentCycles, Redaction, View
-from slurm_sns.scheduler.dispatch.release import ReleaseRequests
+from slurm_sns.scheduler.dispatch.to_slurm import ReleaseRequests
 from slurm_sns.scheduler.observation import JobState
 from slurm_sns.scheduler.ports import Decision
 from slurm_sns.task_ids import task_id

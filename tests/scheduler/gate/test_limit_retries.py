@@ -7,8 +7,8 @@ import pytest
 from fake_slurm import FakeSlurm, Site
 from live import BOB, ENFORCE, FOREIGN, NOW, job, look, node, pinned, planned, running, sent, situation, tried
 
+from slurm_sns.scheduler.gate.failed_placements import not_started
 from slurm_sns.scheduler.gate.job_status import is_limit
-from slurm_sns.scheduler.gate.tries import not_started
 from slurm_sns.scheduler.observation import JobState
 from slurm_sns.task_ids import task_id
 

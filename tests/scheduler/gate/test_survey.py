@@ -27,10 +27,10 @@ from live import (
     tried,
 )
 
+from slurm_sns.scheduler.gate.failed_placements import MOST_FAILURES, Try, failed, not_started
 from slurm_sns.scheduler.gate.job_status import Status
 from slurm_sns.scheduler.gate.orders import OPEN, GateOrder, OrderKind
 from slurm_sns.scheduler.gate.survey import survey
-from slurm_sns.scheduler.gate.tries import MOST_FAILURES, Try, failed, not_started
 from slurm_sns.scheduler.observation import EMPTY_QUEUE, JobState
 
 ADVISE, OBSERVE = replace(ENFORCE, mode="advise"), replace(ENFORCE, mode="observe")

@@ -15,8 +15,8 @@ from slurm_sns.model import NOTHING
 from slurm_sns.policies.profile import Program, Run
 from slurm_sns.policies.spread_n_share.drift import DriftParameters
 from slurm_sns.policies.spread_n_share.exploration import Exploration
+from slurm_sns.policies.spread_n_share.node_choice import spread_n_share
 from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
-from slurm_sns.policies.spread_n_share.policy import spread_n_share
 from slurm_sns.scheduler.learning.learner import Learner
 from slurm_sns.scheduler.learning.values import LearningChanges, LearningRules, LearningState
 from slurm_sns.scheduler.loop import Scheduler

@@ -11,10 +11,10 @@ from test_live_learning import BFS, MG, TRUTH, explore
 from slurm_sns.cli.live import profile_view, status_view
 from slurm_sns.cli.live import terminal as explain_view
 from slurm_sns.errors import BadInput
-from slurm_sns.policies.spread_n_share.policy import spread_n_share
+from slurm_sns.policies.spread_n_share.node_choice import spread_n_share
 from slurm_sns.scheduler.answers.requests import Answers
 from slurm_sns.scheduler.answers.view import RecentCycles, agents_data, whys_unpartitioned
-from slurm_sns.scheduler.dispatch.release import ReleaseRequests
+from slurm_sns.scheduler.dispatch.to_slurm import ReleaseRequests
 from slurm_sns.scheduler.observation import JobState
 from slurm_sns.wire.values import JobThere, NodeFacts, NodeState, RunId
 

@@ -9,7 +9,7 @@ from live import ENFORCE, FOREIGN, NOW, free, job, look, node, pinned, planned, 
 
 from slurm_sns.model import Plan, Resources
 from slurm_sns.policies.profile import Program, Provenance, Provenances, Run
-from slurm_sns.policies.spread_n_share.policy import spread_n_share
+from slurm_sns.policies.spread_n_share.node_choice import spread_n_share
 from slurm_sns.scheduler.observation import JobState, ObservedJob, ObservedNode
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.snapshot.free_nodes import count_closids

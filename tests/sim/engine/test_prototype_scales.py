@@ -8,7 +8,7 @@ import pytest
 from slurm_sns.policies.base import JobRequest, NodeType, Request
 from slurm_sns.policies.placement.request import compact
 from slurm_sns.policies.spread_n_share.parameters import REPRODUCTION
-from slurm_sns.policies.spread_n_share.policy import alternatives
+from slurm_sns.policies.spread_n_share.scales import alternatives
 from slurm_sns.sim.engine.prototype_scales import prototype_alternatives
 from slurm_sns.sim.reproduce.spread_n_share.runs import NODE, shipped_programs
 

@@ -6,8 +6,8 @@ import pytest
 
 from slurm_sns.policies.spread_n_share.classify import classify
 from slurm_sns.policies.spread_n_share.exploration import Exploration
+from slurm_sns.policies.spread_n_share.node_choice import spread_n_share
 from slurm_sns.policies.spread_n_share.parameters import REPRODUCTION
-from slurm_sns.policies.spread_n_share.policy import spread_n_share
 from slurm_sns.sim.engine.matching import Simulation
 from slurm_sns.sim.profiling.learning_cluster import LearningCluster, laboratory_of
 from slurm_sns.sim.progress.progress import Fixed

@@ -12,8 +12,8 @@ from slurm_sns.config.profiles_yaml import read_profiles
 from slurm_sns.model import Alternative, Job, Resources
 from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
 from slurm_sns.policies.profile import Provenance, Provenances, Run
+from slurm_sns.policies.spread_n_share.node_choice import spread_n_share
 from slurm_sns.policies.spread_n_share.parameters import REPRODUCTION
-from slurm_sns.policies.spread_n_share.policy import spread_n_share
 from slurm_sns.sim.engine.matching import Simulation
 from slurm_sns.sim.progress.authors_model import AuthorsModel
 from slurm_sns.sim.progress.contended import Contended

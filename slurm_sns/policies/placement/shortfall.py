@@ -10,7 +10,7 @@ from slurm_sns.policies.placement.cycle import SMALLEST, CycleState
 from slurm_sns.policies.placement.node_arrays import Amounts, Indices, NodeArrays, ever_holding, holding, taken
 
 
-class CycleCapacity:
+class FreeCapacity:
     """What is free now on the nodes that take part in the cycle, and at its start on the other nodes.
 
     `free` does not include withheld capacity; `free_if_none_withheld` does. Capacity that is withheld for the job
