@@ -1,14 +1,14 @@
-"""Slurm's node lists as names. The results are cached, so that each text is parsed once while it stays in the cache.
+"""Slurm's node lists as names, and names as a list. What was read is cached: each text is read once while it is there.
 
-ClusterShell takes 2 ms for a list of 1,000 nodes (measured), and every observation contains every job's lists again.
+Every observation contains every job's lists again.
 """
 
 import re
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from sys import intern
 
-from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
+from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet
 
 from slurm_sns.errors import SnsError
 
@@ -17,6 +17,10 @@ MOST_TEXTS = 1 << 14
 #: Most names and characters of these texts in total: 10,000 jobs with lists of 1,600 nodes, 128 MB of references to
 #: names. The observation in use refers to the same tuples, so the cache adds nothing to those.
 MOST_TOTAL = 1 << 24
+#: Slurm's own limit (hostlist.c).
+MOST_IN_RANGE = 1 << 16
+#: Most names of one list, and most brackets with what stands before them: no cluster known to us has so many nodes.
+MOST_NAMES = 1 << 17
 
 
 class NodeLists:
@@ -38,7 +42,7 @@ class NodeLists:
             return ()
         known = self._known.get(text)
         if known is None:
-            known = _parsed(text)
+            known = unfolded(text)
             self._remember(text, known)
         else:
             self._known.move_to_end(text)
@@ -56,63 +60,94 @@ def _size(text: str, names: tuple[str, ...]) -> int:
     return len(text) + len(names)
 
 
-def _parsed(text: str) -> tuple[str, ...]:
-    try:
-        found = NodeSet(without_repetitions(text), resolver=RESOLVER_NOGROUP)  # to Slurm `@all` is no group
-    except NodeSetException as problem:
-        raise SnsError(f"Slurm answered with the node list {text!r}, which cannot be read: {problem}") from None
-    return tuple(map(intern, found))  # lists of the same nodes share their names
-
-
-def without_repetitions(text: str) -> str:
-    """A list of the same nodes in ranges that name each node once; a text of an unknown form is returned unchanged.
-
-    slurmctld keeps the list literally as the job's owner writes it with `scontrol update`. A list such as
-    `c[1-1000],c[1-999],...` has as many parts as fit into a command line (128 KiB), and ClusterShell takes up to 2 ms
-    for each. Here a part costs a few microseconds, and ClusterShell gets each node once.
-    """
-    numbers: dict[tuple[str, int], int] = {}
-    at = 0
-    while at < len(text):
-        part = _PART.match(text, at)  # not search: that would scan the rest of the text again for each character
-        ranges = _ranges(part[2]) if part is not None else None
-        if part is None or ranges is None:
-            return text
-        at = part.end()
-        for width, first, last in ranges:
-            key = (part[1], width)
-            numbers[key] = numbers.get(key, 0) | ((1 << (last - first + 1)) - 1) << first
-    return ",".join(_folded(*key, bits) for key, bits in numbers.items()) if not text.endswith(",") else text
-
-
-#: A name that ends in a number or in bracketed ranges of numbers, up to the next comma.
-_PART = re.compile(r"([A-Za-z0-9_.-]*[A-Za-z_.-])([0-9]+|\[[0-9,-]+\])(?:,|$)", re.ASCII)
-#: Node numbers below this become bits of integers of at most 8 KiB; ClusterShell alone reads a list with larger ones.
-#: No cluster known to us has so many nodes.
-MOST_NUMBERS = 1 << 16
-
-
 def folded(nodes: Iterable[str]) -> str:
     """Node names as Slurm folds them: c[1-4]."""
     return str(NodeSet.fromlist(nodes, resolver=RESOLVER_NOGROUP))
 
 
-def _ranges(numbers: str) -> list[tuple[int, int, int]] | None:
-    """`[08-10,12]` as ranges (width of a zero-padded number or 0, first, last); None if a part has another form."""
-    found = []
-    for part in numbers.strip("[]").split(","):
+def unfolded(text: str) -> tuple[str, ...]:
+    """The names in a list, each once, as slurmctld reads it.
+
+    ClusterShell reads most lists so, but no adjacent brackets (`n[0-1][0-1]`), no digits between brackets, no blanks
+    between parts, and no padding by the first number alone (`n[08-9]`). slurmctld keeps a list letter by letter
+    as the job's owner writes it, so one such as `c[1-1000],c[1-999],...` may have as many parts as fit into a command
+    line (128 KiB): numbers are bits of integers until the end, and a part costs a few microseconds.
+
+    Raises:
+        SnsError: it is no node list.
+    """
+    found: dict[tuple[str, int, int, str], int] = {}
+    before = 0
+    for prefix, *rest in _parts(text):
+        if not rest:
+            found[prefix, 0, -1, ""] = 1
+            continue
+        *inner, ranges, suffix = rest
+        prefixes = [prefix]
+        for each, between in zip(inner[::2], inner[1::2], strict=True):
+            numbers = [
+                f"{number:0{width}}" for width, first, last in _ranges(text, each) for number in range(first, last)
+            ]
+            before += len(prefixes) * len(numbers)
+            if before > MOST_NAMES:
+                raise _unreadable(text, f"more than {MOST_NAMES} names")
+            prefixes = [f"{start}{number}{between}" for start in prefixes for number in numbers]
+        for width, first, last in _ranges(text, ranges):
+            for block in range(first >> 16, (last - 1 >> 16) + 1):
+                low, high = max(0, first - (block << 16)), min(1 << 16, last - (block << 16))
+                for start in prefixes:
+                    key = start, width, block, suffix
+                    found[key] = found.get(key, 0) | ((1 << (high - low)) - 1) << low
+    if sum(bits.bit_count() for bits in found.values()) > MOST_NAMES:
+        raise _unreadable(text, f"more than {MOST_NAMES} names")
+    return tuple(dict.fromkeys(map(intern, _names(found))))
+
+
+#: A name, in which brackets may stand for numbers; names are separated by commas or blanks.
+_PART = re.compile(r"[^\[\], \t\n]*(?:\[[0-9,-]+\][^\[\], \t\n]*)*")
+_SEPARATORS = re.compile(r"[, \t\n]*")
+_BRACKETS = re.compile(r"[\[\]]")
+
+
+def _parts(text: str) -> Iterator[list[str]]:
+    """The parts of a list, each split at its brackets: `n[0-1]x[2]` as n, 0-1, x, 2 and an empty text."""
+    separators = _SEPARATORS.match(text)
+    while separators is not None and separators.end() < len(text):
+        part = _PART.match(text, separators.end())  # not search: that would scan the rest again for each character
+        separators = _SEPARATORS.match(text, part.end()) if part is not None else None
+        if part is None or separators is None or not part[0] or part.end() == separators.end() < len(text):
+            raise _unreadable(text, "valid are names such as c1 and c[1-3,08-10]")
+        yield _BRACKETS.split(part[0])
+
+
+def _ranges(text: str, numbers: str) -> Iterator[tuple[int, int, int]]:
+    """`08-10,12` as ranges: the width that numbers are padded to or 0, the first number, and the one after the last."""
+    for part in numbers.split(","):
         first, dash, last = part.partition("-")
         last = last if dash else first
-        if not (first.isdigit() and last.isdigit() and max(len(first), len(last)) <= len(str(MOST_NUMBERS))):
-            return None
-        is_padded = any(number.startswith("0") and len(number) > 1 for number in (first, last))
-        if (is_padded and len(first) != len(last)) or not int(first) <= int(last) < MOST_NUMBERS:
-            return None
-        found.append((len(first) if is_padded else 0, int(first), int(last)))
-    return found
+        if not (first.isdigit() and last.isdigit() and max(len(first), len(last)) <= len(str(1 << 63))):
+            raise _unreadable(text, f"[{numbers[:40]}] has no numbers such as 1-3,5")
+        low, end = int(first), int(last) + 1
+        if not 0 < end - low <= MOST_IN_RANGE:
+            raise _unreadable(text, f"{part} is no range of at most {MOST_IN_RANGE} numbers")
+        if first.startswith("0") and len(first) > 1:
+            padded_end = min(end, 10 ** (len(first) - 1))
+            yield len(first), low, padded_end
+            low = padded_end
+        if low < end:
+            yield 0, low, end
 
 
-def _folded(prefix: str, width: int, bits: int) -> str:
-    runs = (match.span() for match in re.finditer("1+", f"{bits:b}"[::-1]))
-    ranges = [f"{first:0{width}}" + (f"-{end - 1:0{width}}" if end - first > 1 else "") for first, end in runs]
-    return prefix + (f"[{','.join(ranges)}]" if len(ranges) > 1 or "-" in ranges[0] else ranges[0])
+def _names(found: Mapping[tuple[str, int, int, str], int]) -> Iterator[str]:
+    for (prefix, width, block, suffix), bits in found.items():
+        if block < 0:  # a name without brackets
+            yield prefix
+            continue
+        for run in re.finditer("1+", f"{bits:b}"[::-1]):
+            for number in range(*run.span()):
+                yield f"{prefix}{(block << 16) + number:0{width}}{suffix}"
+
+
+def _unreadable(text: str, why: str) -> SnsError:
+    shown = text if len(text) <= 80 else f"{text[:80]}..."
+    return SnsError(f"Slurm answered with the node list {shown!r}, which cannot be read: {why}")

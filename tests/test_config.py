@@ -260,7 +260,6 @@ WRONG_FILES = {
     "too many nodes": (SMALLEST.replace("[1-4]", "[0-999999]"), "of at most 65536 nodes"),
     "range of ranges": (SMALLEST.replace("[1-4]", "[0-9999]r[0-9999]"), "of at most 65536 nodes"),
     "range that runs backwards": (SMALLEST.replace("[1-4]", "[4-1]"), "nodes[0].names"),
-    "range beside a range": (SMALLEST.replace("[1-4]", "[1-2][3-4]"), "nodes[0].names"),
     "range that is not closed": (SMALLEST.replace("[1-4]", "[1-4"), "nodes[0].names"),
     "node group": (
         SMALLEST.replace("c[1-4]", "@all"),

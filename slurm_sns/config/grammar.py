@@ -5,16 +5,16 @@ match a grammar without spaces, quotes, line breaks and the other files' special
 Each grammar has words that say in an error message what is valid.
 """
 
-import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 from pydantic import AfterValidator, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from slurm_sns.errors import SnsError
+from slurm_sns.node_lists import unfolded
 from slurm_sns.policies.placement.heuristic_names import heuristics
 from slurm_sns.policies.registry import REGISTRY, live_policies
 
@@ -87,31 +87,19 @@ def absolute_path(text: str) -> Path:
 def node_names(text: str) -> tuple[str, ...]:
     """The names that a node list stands for, in order.
 
-    Their number is bounded before anything is expanded, and ClusterShell's groups, which may run commands, are off.
-
     Raises:
         ValueError: the text is not such a node list; the message says what is valid.
     """
-    names = re.split(r",(?![^\[]*\])", text[:4097])
-    if len(text) > 4096 or not all(re.fullmatch(_NODE_NAME, name) for name in names):
-        raise ValueError(_NODES)
-    if sum(_count(name) for name in names) > MAX_NODES:
+    parts = re.split(r",(?![^\[]*\])", text[:4097])
+    if len(text) > 4096 or not all(re.fullmatch(_NODE_NAME, part) for part in parts):
         raise ValueError(_NODES)
     try:
-        return tuple(NodeSet(text, resolver=RESOLVER_NOGROUP))
-    except NodeSetException:  # what the grammar lets through and ClusterShell cannot read: c[1-2][3-4]
+        names = unfolded(text)
+    except SnsError:
         raise ValueError(_NODES) from None
-
-
-def _count(name: str) -> int:
-    """How many nodes one bracketed name stands for; ValueError for a range that runs backwards."""
-    sizes = []
-    for bracket in re.findall(r"\[([^\]]*)\]", name):
-        bounds = [[int(bound) for bound in part.split("-")] for part in bracket.split(",")]
-        if any(bound[-1] < bound[0] for bound in bounds):
-            raise ValueError(_NODES)
-        sizes.append(sum(bound[-1] - bound[0] + 1 for bound in bounds))
-    return math.prod(sizes)
+    if len(names) > MAX_NODES:
+        raise ValueError(_NODES)
+    return names
 
 
 def _node_list(text: str) -> str:

@@ -5,8 +5,10 @@ from collections.abc import Iterator
 
 import pytest
 from evidence import Log
+from odd_node_lists import ODD
 
 from cluster import PYTHON, Cluster
+from slurm_sns.node_lists import unfolded
 
 #: An interval between cycles that a loaded machine can keep, too.
 INTERVAL_S = 3
@@ -170,3 +172,12 @@ def test_nothing_that_a_user_writes_stops_or_stalls_a_daemon(watched: Cluster) -
     assert said.splitlines()[-1].endswith("left to Slurm"), said
     cluster.daemon("kill", "scheduler")  # it would gate new ones
     assert not [number for number, job in cluster.jobs().items() if job.is_gated]
+
+
+def test_slurm_reads_odd_node_lists_as_we_do_and_we_read_what_it_prints(shared_cluster: Cluster) -> None:
+    each = "; ".join(f"scontrol show hostnames {shlex.quote(text)} | xargs; echo" for text in ODD)
+    read = [line.split() for line in shared_cluster.run(each).split("\n\n") if line]
+    assert [sorted(set(names)) for names in read] == [sorted(names.split()) for names in ODD.values()]
+    each = "; ".join(f"scontrol show hostlist {','.join(names.split())}" for names in ODD.values())
+    printed = shared_cluster.run(each).split()
+    assert [sorted(unfolded(text)) for text in printed] == [sorted(names.split()) for names in ODD.values()]
