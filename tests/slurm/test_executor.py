@@ -319,9 +319,16 @@ def test_a_suspension_its_end_and_a_requeue_are_one_change_each(pyslurm, order, 
 
 def test_a_suspended_job_is_resumed_before_it_is_requeued(pyslurm) -> None:
     """Slurm would let it wait with an administrator's hold."""
-    pyslurm.Job.load.return_value = recorded.running(state="SUSPENDED")
+    pyslurm.Job.load.return_value = recorded.running(state="SUSPENDED", priority=0)
     execute(Requeue(7))
     assert pyslurm.Job.return_value.mock_calls == [mock.call.unsuspend(), mock.call.requeue()]
+
+
+def test_a_job_that_preemption_has_suspended_is_requeued_as_it_is(pyslurm) -> None:
+    """It has kept its priority, and another job has its cores."""
+    pyslurm.Job.load.return_value = recorded.running(state="SUSPENDED", priority=4711)
+    execute(Requeue(7))
+    assert pyslurm.Job.return_value.mock_calls == [mock.call.requeue()]
 
 
 def test_a_job_is_resumed_where_it_is_and_nowhere_else(pyslurm) -> None:
