@@ -199,9 +199,9 @@ def _requeue(order: Requeue) -> None:
 
     Slurm itself gates a requeued job for `requeue_delay`; in that time it is gated anew. Its partition can be changed
     only after the requeue. The same update clears our nodes and gres, which may not exist in the other partition. If it
-    fails, the job waits in its own pool. A job that `scontrol suspend` has suspended has priority 0 and is resumed first:
-    requeued as it is, it would wait with an administrator's hold (seen). One that preemption has suspended keeps its
-    priority and is requeued as it is: resumed, it would run beside the job that has its cores (seen).
+    fails, the job waits in its own pool. A job that `scontrol suspend` has suspended has priority 0 and is resumed
+    first: requeued as it is, it would wait with an administrator's hold (seen). One that preemption has suspended keeps
+    its priority and is requeued as it is: resumed, it would run beside the job that has its cores (seen).
 
     Raises:
         Refused: it may not restart, or has been requeued and stays in its own pool.

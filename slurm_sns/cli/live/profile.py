@@ -95,9 +95,7 @@ def _show_profile(chosen: "Program", alpha: float) -> None:
         found = class_of(chosen, processes)
         best = f", best at scale {found.ideal_scale}, short of {found.bottleneck}" if found.bottleneck else ""
         print(f"{processes} processes: {found.kind}{best}")
-    table = _table(
-        "processes", "scale", "time s", "shared s", "ways", "IPC kept", "GB/s", "time is", "IPC is", "GB/s are"
-    )
+    table = _table("processes", "scale", "time s", "ways", "IPC kept", "GB/s", "time is", "IPC is", "GB/s are")
     for run in chosen.runs:
         table.add_row(*_run_row(run, alpha))
     _print(table)
@@ -185,26 +183,16 @@ def _demand(run: "Run", alpha: float) -> tuple[int | None, float | None, float |
 
 
 def _run_summary(run: "Run", alpha: float) -> dict[str, Any]:
-    from slurm_sns.policies.spread_n_share.classify import corrected_time_s
-    from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
     from slurm_sns.policies.spread_n_share.profile_reading import run_data
 
     ways, kept, bandwidth = _demand(run, alpha)
     demand = {"ways": ways, "ipc_kept": kept, "bandwidth_gbps": bandwidth}
-    return {**run_data(run), "corrected_time_s": corrected_time_s(run, SpreadingParameters()), "demand": demand}
+    return {**run_data(run), "demand": demand}
 
 
 def _run_row(run: "Run", alpha: float) -> list[str]:
-    from slurm_sns.policies.spread_n_share.classify import corrected_time_s
-    from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
-
     ways, kept, bandwidth = _demand(run, alpha)
-    numbers = [
-        str(run.processes),
-        str(run.scale),
-        f"{run.time_s:g}",
-        f"{corrected_time_s(run, SpreadingParameters()):.2f}",
-    ]
+    numbers = [str(run.processes), str(run.scale), f"{run.time_s:g}"]
     if ways is None or kept is None or bandwidth is None:
         demand = ["-", "-", "-"]
     else:

@@ -64,11 +64,13 @@ def explanation(
     *,
     by: Classification | None = None,
     profiled_processes: int | None = None,
+    factors: str = "",
     note: str = "",
 ) -> Explanation:
     """The explanation of a job whose program has this class, None without profile; `scales` in their order of trial.
 
-    `profiled_processes` is the process count whose runs were used; `note` says what is special about the job.
+    `profiled_processes` is the process count whose runs were used, `factors` the frequency factors in words. `note`
+    says what is special about the job.
     """
     if by is None:
         summary = [f"Program {program}: {note}."]
@@ -79,6 +81,8 @@ def explanation(
             f"Program {program} is {kind}, fastest at scale {by.ideal_scale} ({profile}).",
             f"It must keep {alpha:g} of its best performance (alpha).",
         ]
+        if factors:
+            summary.append(f"Run times are multiplied by {factors} (frequency_factors).")
         if note:
             summary.append(f"{note[0].upper()}{note[1:]}.")
     return Explanation(tuple(summary), "scale", tuple(each.considered() for each in scales))

@@ -1,7 +1,6 @@
 """The parameters of Spread-n-Share, with the paper's or its prototype's values where they have any."""
 
 from dataclasses import dataclass
-from functools import cache
 
 from slurm_sns.policies.placement.heuristic_names import PAPER_BETA
 from slurm_sns.policies.placement.scale_factors import EVEN_SCALES_ONLY, SCALES, require_scales
@@ -15,8 +14,8 @@ from slurm_sns.policies.specification import (
     require_within_limits,
 )
 
-#: A half-empty node clocks higher: run times measured on one are multiplied by this (the prototype's values).
-FREQUENCY_FACTORS = ((1, 1.0), (2, 1.02), (4, 1.05), (8, 1.15))
+#: The prototype's values at scales 1, 2, 4 and 8, for one model of processor: a half-empty node clocks higher.
+PAPER_FREQUENCY_FACTORS = (1.0, 1.02, 1.05, 1.15)
 
 #: A node's bandwidth where its configuration gives none: STREAM on all 28 cores of the paper's nodes (figure 3).
 PAPER_BANDWIDTH_GBPS = 118.26
@@ -31,6 +30,9 @@ class SpreadingParameters:
     of each node that are kept for jobs without profile and the system. `even_scales_only`: only scales whose nodes
     divide the processes. `one_profile_for_all_sizes`: a program's profile of the nearest process count serves a job of
     any size. `unspreadable_is_compact`: a program whose max_scale is 1 counts as compact, not as neutral.
+    `frequency_factors`: what run times are multiplied by at scales 1, 2, 4, 8 and so on, for profiles that were
+    measured with all other cores idle, whose nodes then clocked higher than shared ones do. Each holds up to the next
+    one's scale, the last one for all beyond.
     `neutral_by_run_time`: a neutral program's scales are tried by run time, not by scale. `queue_depth`: how many jobs
     a cycle looks at.
     """
@@ -59,21 +61,30 @@ class SpreadingParameters:
     one_profile_for_all_sizes: bool = False
     unspreadable_is_compact: bool = False
     neutral_by_run_time: bool = False
-    frequency_factors: tuple[tuple[int, float], ...] = FREQUENCY_FACTORS
+    frequency_factors: tuple[float, ...] = parameter(
+        (1.0,),
+        Setting(
+            "What run times are multiplied by at scales 1, 2, 4, 8 and so on.",
+            "spread_n_share",
+            least=0.1,
+            most=10,
+        ),
+    )
     queue_depth: int = parameter(DEFAULT_QUEUE_DEPTH, QUEUE_DEPTH)
 
     def frequency_factor(self, scale: int) -> float:
-        """The factor of the widest listed scale that is not above this one."""
-        return _widest_up_to(scale, self.frequency_factors)
+        """The factor at this scale."""
+        return self.frequency_factors[min(scale.bit_length(), len(self.frequency_factors)) - 1]
 
 
-@cache
-def _widest_up_to(scale: int, factors: tuple[tuple[int, float], ...]) -> float:
-    return max((each for each in factors if each[0] <= scale), default=(1, 1.0))[1]
+def factors_in_words(parameters: SpreadingParameters) -> str:
+    """The frequency factors as `sns explain` says them; empty where all are 1."""
+    factors = ((1 << place, factor) for place, factor in enumerate(parameters.frequency_factors))
+    return ", ".join(f"{factor:g} at scale {scale}" for scale, factor in factors if factor != 1)
 
 
 #: As in the paper's experiments.
-REPRODUCTION = SpreadingParameters(shared_ways=0, even_scales_only=True)
+REPRODUCTION = SpreadingParameters(shared_ways=0, even_scales_only=True, frequency_factors=PAPER_FREQUENCY_FACTORS)
 
 
 def require_valid(parameters: SpreadingParameters) -> None:

@@ -22,7 +22,7 @@ from slurm_sns.policies.placement.request import ScaleLayout, compact, fewest_no
 from slurm_sns.policies.profile import SAME, Program, Run
 from slurm_sns.policies.spread_n_share.classify import Classification, ProgramClass, classify, corrected_time_s
 from slurm_sns.policies.spread_n_share.explanation import ScaleFigures, explanation
-from slurm_sns.policies.spread_n_share.parameters import PAPER_BANDWIDTH_GBPS, SpreadingParameters
+from slurm_sns.policies.spread_n_share.parameters import PAPER_BANDWIDTH_GBPS, SpreadingParameters, factors_in_words
 
 NO_PROFILE = "no profile: runs at scale 1 on shared nodes, and asks for no ways and no bandwidth"
 NONE_ELIGIBLE = "no scale is eligible on these nodes: runs on empty nodes at scale 1"
@@ -132,6 +132,7 @@ class _Profiled:
             [*eligible, *dropped],
             by=classification,
             profiled_processes=self.runs[1].processes,
+            factors=factors_in_words(self.parameters),
             note=note,
         )
         return Choice(tuple(map(self._alternative, eligible)), explained)

@@ -9,14 +9,19 @@ from slurm_sns.policies.base import Choice, JobRequest, NodeType, Request
 from slurm_sns.policies.baselines import ce, cs
 from slurm_sns.policies.placement.request import fewest_nodes, spread
 from slurm_sns.policies.profile import Program
-from slurm_sns.policies.spread_n_share.parameters import REPRODUCTION, SpreadingParameters, require_valid
+from slurm_sns.policies.spread_n_share.parameters import (
+    PAPER_FREQUENCY_FACTORS,
+    REPRODUCTION,
+    SpreadingParameters,
+    require_valid,
+)
 from slurm_sns.policies.spread_n_share.scales import NONE_ELIGIBLE, choose
 
 FLAT = {"ipc": (1.0, 1.0)}
 SCALING = program({1: 100, 2: 80, 4: 60, 8: 70}, **FLAT)
 NEUTRAL = program({1: 100, 2: 100, 4: 96, 8: 88}, **FLAT)
 COMPACT = program({1: 100, 2: 110, 4: 120}, **FLAT)
-LIVE = SpreadingParameters(shared_ways=0)
+LIVE = SpreadingParameters(shared_ways=0, frequency_factors=PAPER_FREQUENCY_FACTORS)
 
 
 def scales(alternatives) -> list[int]:
@@ -26,7 +31,7 @@ def scales(alternatives) -> list[int]:
 def layouts(tasks, parameters=LIVE, **request) -> list[tuple[int, int]]:
     """(n, c) of a neutral program at each eligible scale."""
     of = Program("p", tuple(run(scale, 100.0, processes=tasks, **FLAT) for scale in (1, 2, 4, 8)))
-    found = alternatives_of(of, tasks, parameters=replace(parameters, frequency_factors=()), **request)
+    found = alternatives_of(of, tasks, parameters=replace(parameters, frequency_factors=(1.0,)), **request)
     return [(alternative.nodes, alternative.demand.cores) for alternative in found]
 
 
@@ -208,6 +213,15 @@ def test_every_dropped_scale_says_why():
         4: "it keeps 0.6349 of its speed at scale 1; alpha is 0.9",
         8: "the program's max_scale is 4",
     }
+
+
+def test_the_frequency_factors_that_were_used_are_told_and_none_where_all_are_1():
+    papers = choose(Request(16), SCALING, types(), LIVE).explanation
+    ours = choose(Request(16), SCALING, types(), SpreadingParameters()).explanation
+
+    told = "Run times are multiplied by 1.02 at scale 2, 1.05 at scale 4, 1.15 at scale 8 (frequency_factors)."
+    assert told in papers.summary
+    assert not any("multiplied" in sentence for sentence in ours.summary)
 
 
 def test_ce_has_one_way_and_cs_the_scales_that_fit():

@@ -13,7 +13,7 @@ from slurm_sns.policies.spread_n_share.drift import DriftParameters, Monitored, 
 from slurm_sns.policies.spread_n_share.estimate import Estimate
 from slurm_sns.policies.spread_n_share.evidence import KnownEvidence, Measurement
 from slurm_sns.policies.spread_n_share.exploration import Exploration, ExplorationStep, exploring
-from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
+from slurm_sns.policies.spread_n_share.parameters import PAPER_FREQUENCY_FACTORS, SpreadingParameters
 
 NODES = (NodeType(Resources(28, 128 * 1024, 20, 118), 8),)
 EXPLORATION = Exploration(SpreadingParameters())
@@ -65,8 +65,10 @@ def test_it_stops_after_a_scale_that_is_much_slower_which_needs_no_curves():
 
 def test_times_are_compared_after_the_frequency_factor():
     # 104 s on nodes that clock 2 % higher are 106 s: more than 5 % slower than 100 s.
-    assert steps({1: 100, 2: 104})[-1] == ExplorationStep(2, samples=False)
-    assert ExplorationStep(2, samples=True) in steps({1: 100, 2: 102, 4: 1000})
+    papers = Exploration(SpreadingParameters(frequency_factors=PAPER_FREQUENCY_FACTORS))
+    assert steps({1: 100, 2: 104}, exploration=papers)[-1] == ExplorationStep(2, samples=False)
+    assert ExplorationStep(2, samples=True) in steps({1: 100, 2: 102, 4: 1000}, exploration=papers)
+    assert ExplorationStep(2, samples=True) in steps({1: 100, 2: 104, 4: 1000}), "by default there is none"
 
 
 def test_it_stops_before_nodes_with_a_single_core_or_more_nodes_than_tasks():

@@ -5,7 +5,7 @@ import pytest
 from programs import paper_programs, program, run
 
 from slurm_sns.policies.spread_n_share.classify import ProgramClass, classify
-from slurm_sns.policies.spread_n_share.parameters import REPRODUCTION, SpreadingParameters
+from slurm_sns.policies.spread_n_share.parameters import PAPER_FREQUENCY_FACTORS, REPRODUCTION, SpreadingParameters
 
 #: The paper's classes (section 6.1), and what the text of figures 6 and 12 says of ways.
 PAPER_CLASSES = {
@@ -54,9 +54,7 @@ def test_the_full_ipc_is_the_best_even_where_the_curve_is_noisy():
     ],
 )
 def test_classes_by_run_times(times, kind, ideal):
-    unfactored = SpreadingParameters(frequency_factors=())
-
-    found = classify(program(times).at(16), unfactored)
+    found = classify(program(times).at(16), SpreadingParameters())
 
     assert (found.kind, found.ideal_scale) == (kind, ideal)
 
@@ -64,14 +62,25 @@ def test_classes_by_run_times(times, kind, ideal):
 def test_run_times_are_multiplied_by_the_frequency_factor_first():
     raw = program({1: 100, 8: 90}).at(16)  # faster on empty nodes: 90 * 1.15 = 103.5 on shared ones
 
-    assert classify(raw, SpreadingParameters()).kind is ProgramClass.NEUTRAL
-    assert classify(raw, SpreadingParameters(frequency_factors=())).kind is ProgramClass.SCALING
+    assert classify(raw, SpreadingParameters(frequency_factors=PAPER_FREQUENCY_FACTORS)).kind is ProgramClass.NEUTRAL
+    assert classify(raw, SpreadingParameters()).kind is ProgramClass.SCALING
 
 
 def test_a_scale_between_those_listed_has_the_factor_of_the_one_below():
-    factors = [SpreadingParameters().frequency_factor(scale) for scale in (1, 2, 3, 4, 7, 8, 16)]
+    papers = SpreadingParameters(frequency_factors=PAPER_FREQUENCY_FACTORS)
+    few = SpreadingParameters(frequency_factors=(1.0, 1.1))
 
-    assert factors == [1.0, 1.02, 1.02, 1.05, 1.05, 1.15, 1.15]
+    assert [papers.frequency_factor(scale) for scale in (1, 2, 3, 4, 7, 8, 16)] == [
+        1,
+        1.02,
+        1.02,
+        1.05,
+        1.05,
+        1.15,
+        1.15,
+    ]
+    assert [few.frequency_factor(scale) for scale in (1, 2, 4, 8)] == [1, 1.1, 1.1, 1.1]
+    assert {SpreadingParameters().frequency_factor(scale) for scale in (1, 2, 8)} == {1}
 
 
 @pytest.mark.parametrize(
