@@ -28,7 +28,7 @@ from typing import Any
 from slurm_sns.cli import main
 from slurm_sns.cli.live import parts
 from slurm_sns.scheduler.gate.orders import OrderKind
-from slurm_sns.slurm import executor
+from slurm_sns.slurm import rpc
 
 SLURMCTLD = Path("/run/slurm/slurmctld.pid")  # containers/etc/slurm.conf
 
@@ -83,9 +83,9 @@ def build(config: Any, clock: Any, real: Callable[..., Any] = parts.ports) -> An
 if "SNS_FAULT" in os.environ:
     FAULT = Fault(os.environ["SNS_FAULT"])
     if FAULT.method == "command":  # a single command of Slurm; to take gres and counts back takes two
-        executor.run = FAULT.around(executor.run)
+        rpc.run = FAULT.around(rpc.run)
     elif FAULT.method in list(OrderKind):
-        executor.send = FAULT.around(executor.send, FAULT.method)
+        rpc.send = FAULT.around(rpc.send, FAULT.method)
     else:
         parts.ports = build
 sys.exit(main())
