@@ -4,9 +4,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+from orders_by_hand import order
 
 from cluster import Cluster
 
+SLURMCTLD_LOG = "/var/log/slurm/slurmctld.log"
 SLURM_CONF, SNS_YAML = "/etc/slurm/slurm.conf", "/etc/slurm/sns.yaml"
 #: A copy of the files that these tests change; they are restored from it.
 SAVED = "/tmp/before-preemption"
@@ -104,3 +106,34 @@ def test_a_job_whose_qos_may_preempt_starts_before_one_of_ours_that_waited_alrea
     cluster.wait_for("it is said why", lambda: is_left_to_slurm(cluster, urgent, why))
     seen = cluster.jobs()
     assert not 0 < seen[behind].start_s < seen[urgent].start_s, "it did not take what was freed for the other"
+
+
+@pytest.fixture
+def suspending(cluster: Cluster) -> Iterator[Cluster]:
+    """A partition `urgent` of Slurm's own on the nodes of `main`; its jobs suspend those of `main`."""
+    with preempting(
+        cluster,
+        "PreemptType=preempt/partition_prio",
+        "PreemptMode=SUSPEND,GANG",
+        "PartitionName=urgent Nodes=c[1-4] PriorityTier=10",
+    ):
+        yield cluster
+
+
+def test_a_job_that_preemption_suspended_is_requeued_as_it_is(suspending: Cluster) -> None:
+    cluster = suspending
+    running = fill(cluster)
+    urgent = cluster.submit("-p urgent -n28 -t5 --mem-per-cpu=1G", "sleep 60")
+
+    def suspended() -> list[int]:
+        return [each for each in running if cluster.job(each).state == "SUSPENDED"]
+
+    cluster.wait_for("one of them is suspended", lambda: len(suspended()) == 1)
+    (preempted,) = suspended()
+    assert cluster.fields(preempted)["Priority"] != "0", "a job that scontrol suspends has priority 0"
+    assert order(cluster, "requeue", preempted) == "done"
+    cluster.wait_for("it waits again", lambda: cluster.job(preempted).state == "PENDING")
+    assert cluster.fields(preempted)["Restarts"] == "1"
+    assert cluster.fields(preempted)["Priority"] != "0", "and nobody holds it"
+    assert cluster.job(urgent).state == "RUNNING"
+    assert cluster.run(f"grep -a 'job overflow' {SLURMCTLD_LOG} || true") == ""
