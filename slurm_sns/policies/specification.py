@@ -135,7 +135,8 @@ class Specification:
     owners' estimates are of use to it. `is_simulated_only`: only `sns simulate` has it; sns.yaml refuses it and has no
     settings of it. `is_fluid`: it gives jobs fractions of the CPU. `history` is how its history is stored, None for a
     policy without history. `simulated` are parameters as in the paper's experiments, the defaults of a simulation;
-    `interval_s` is the time between two of its cycles there: by default a cycle in each second with an event.
+    `interval_s` is the time between two of its cycles there: by default a cycle in each second with an event. Of a
+    policy with a parameter `portfolio` the user may choose the heuristics: its factory takes them as `portfolio`, too.
     """
 
     name: str

@@ -212,7 +212,7 @@ def _start_row(start: Start, explanation: Explanation | None) -> dict[str, Any]:
         "scale": alternative.scale,
         "exclusive": alternative.exclusive,
         "demand": json.dumps(alternative.demand._asdict()),
-        "considered": None if explanation is None else json.dumps(asdict(explanation)),
+        "considered": None if explanation is None else json.dumps(asdict(explanation), default=str),
     }
 
 

@@ -5,13 +5,14 @@ import threading
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from sqlalchemy import event, text
 from sqlalchemy.exc import OperationalError
 
 from slurm_sns.errors import BadInput, SnsError, Unreachable
 from slurm_sns.model import Alternative, Job, Node, Plan, Report, Resources, Snapshot, Start
-from slurm_sns.policies.base import HistoryFormat
+from slurm_sns.policies.base import Considered, Explanation, HistoryFormat
 from slurm_sns.scheduler.gate.failed_placements import Try
 from slurm_sns.scheduler.history import recall
 from slurm_sns.scheduler.ports import PolicyHistory
@@ -147,6 +148,21 @@ def test_a_decision_comes_back_with_its_cycle_oldest_first(decisions: StoredDeci
     assert decisions.snapshot_of(started.cycle_id) == SNAPSHOT
     assert decisions.of_job(2) == []
     assert decisions.snapshot_of(99) is None
+
+
+def test_a_policys_explanation_comes_back_as_plain_values(decisions: StoredDecisions) -> None:
+    """A figure may be a number of numpy's."""
+    rows = (Considered("2", "on shared nodes", "", {"nodes": 2, "slowdown": 0.5, "numpys": np.int64(7), "ways": None}),)
+    said = Explanation(("Program mg is scaling.",), "scale", rows, ("nearest: c1",))
+    decisions.record(10.5, SNAPSHOT, plan(1), {}, owners={}, explanations={1: said}, tasks={})
+    (started,) = decisions.of_job(1)
+    assert started.considered is not None
+    assert (started.considered["summary"], started.considered["details"]) == (
+        ["Program mg is scaling."],
+        ["nearest: c1"],
+    )
+    (row,) = started.considered["considered"]
+    assert row["figures"] == {"nodes": 2, "slowdown": 0.5, "numpys": "7", "ways": None}
 
 
 def test_a_recorded_snapshot_has_the_policys_history(url: str) -> None:

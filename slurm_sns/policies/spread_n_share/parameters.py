@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from slurm_sns.errors import BadInput
 from slurm_sns.policies.placement.heuristic_names import PAPER_BETA
 from slurm_sns.policies.placement.scale_factors import EVEN_SCALES_ONLY, SCALES, require_scales
 from slurm_sns.policies.specification import (
@@ -95,6 +96,8 @@ def require_valid(parameters: SpreadingParameters) -> None:
     """
     require_within_limits(parameters)
     require_scales(parameters.scales)
+    if not parameters.frequency_factors or not all(0.1 <= each <= 10 for each in parameters.frequency_factors):
+        raise BadInput(f"frequency_factors is {parameters.frequency_factors}; valid: at least one, each from 0.1 to 10")
 
 
 SPREAD_N_SHARE = Specification(

@@ -146,8 +146,10 @@ class Redaction:
                 return {name: self.every_text(value) for name, value in told.items()}
             case list() | tuple():
                 return [self.every_text(value) for value in told]
-            case other:
-                return other
+            case int() | float() | None:
+                return told
+            case other:  # a policy of another package may have numpy's numbers among its figures
+                return str(other)
 
     def _redacted(self, match: re.Match[str]) -> str:
         labels = [label(int(number)) if number.isdecimal() else number for number in match.group(1).split(", ")]

@@ -4,6 +4,7 @@ import json
 import re
 from dataclasses import asdict, replace
 
+import numpy as np
 import pytest
 from fake_slurm import FakeSlurm, Site
 from live import (
@@ -181,12 +182,13 @@ def test_a_user_is_told_that_another_users_job_is_in_the_way() -> None:
 
 def test_tasks_that_have_no_id_of_slurms_are_named_as_slurm_names_them_and_are_their_owners() -> None:
     mine, others = task_id(41, 8), task_id(42, 3)
-    rows = (Considered("job 1", "", "", {"n": 2}),)
+    rows = (Considered("job 1", "", "", {"n": 2, "x": 0.5, "none": None, "numpys": np.int64(7)}),)
     redacted = Redaction({41}).every_text(
         asdict(Explanation(considered=rows, details=(f"job {mine}", f"job {others}")))
     )
     assert redacted["details"] == ["job 41_8", "another user's job"]
-    assert redacted["considered"] == [{"name": "another user's job", "outcome": "", "reason": "", "figures": {"n": 2}}]
+    figures = {"n": 2, "x": 0.5, "none": None, "numpys": "7"}
+    assert redacted["considered"] == [{"name": "another user's job", "outcome": "", "reason": "", "figures": figures}]
     assert Redaction({41}).text(f"withheld for job {mine}") == "withheld for job 41_8"
     assert Redaction({41}).text(f"withheld for job {mine}, {others}") == "withheld for another user's job"
 
