@@ -87,14 +87,14 @@ def explain(
     For a pass-through job, which Slurm alone schedules, it says why slurm_sns leaves it to Slurm. Users can ask about
     their own jobs, root and SlurmUser about any job.
     """
-    from slurm_sns.cli.live import terminal as explain_view
+    from slurm_sns.cli.live import terminal
 
     answer = asker(config, {"command": "explain", **named(job)})()
     if as_json:
         print(json.dumps(answer, indent=2))
         return
-    for part in explain_view.explanation(answer):
-        explain_view.show(part)
+    for part in terminal.explanation(answer):
+        terminal.show(part)
 
 
 def named(job: str) -> dict[str, int]:

@@ -8,8 +8,7 @@ from emulated import RULES, Cluster, cluster
 from live import ALICE, BOB, ENFORCE
 from test_live_learning import BFS, MG, TRUTH, explore
 
-from slurm_sns.cli.live import profile_view, status_view
-from slurm_sns.cli.live import terminal as explain_view
+from slurm_sns.cli.live import profile_view, status_view, terminal
 from slurm_sns.errors import BadInput
 from slurm_sns.policies.spread_n_share.node_choice import spread_n_share
 from slurm_sns.scheduler.answers.requests import Answers
@@ -125,7 +124,7 @@ def test_explain_says_what_a_waiting_or_running_job_explores(site) -> None:
     site.cycle()
     answer = ask(site, "explain", ALICE, job_id=number)
     assert answer["learning"] == "explores mg with 16 processes at scale 1: it is timed"
-    assert f"  {answer['learning']}" in list(explain_view.explanation(answer))
+    assert f"  {answer['learning']}" in list(terminal.explanation(answer))
     assert ask(site, "queue", ALICE)[0]["state"] == "running"
 
 
@@ -150,7 +149,7 @@ def test_of_a_known_program_explain_says_nothing_about_exploring(site) -> None:
     site.cycle()
     answer = ask(site, "explain", job_id=number)
     assert answer["learning"] == ""
-    assert not [line for line in explain_view.explanation(answer) if "explore" in str(line)]
+    assert not [line for line in terminal.explanation(answer) if "explore" in str(line)]
 
 
 # profile
