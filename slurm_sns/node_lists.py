@@ -19,8 +19,10 @@ MOST_TEXTS = 1 << 14
 MOST_TOTAL = 1 << 24
 #: Slurm's own limit (hostlist.c).
 MOST_IN_RANGE = 1 << 16
-#: Most names of one list, and most brackets with what stands before them: no cluster known to us has so many nodes.
+#: Most names of one list, and most steps to them: no cluster known to us has so many nodes.
 MOST_NAMES = 1 << 17
+#: So many numbers are the bits of one integer.
+BLOCK = 1 << 10
 
 
 class NodeLists:
@@ -29,35 +31,40 @@ class NodeLists:
     def __init__(self, most_texts: int = MOST_TEXTS, most_total: int = MOST_TOTAL) -> None:
         self._most_texts = most_texts
         self._most_total = most_total
-        self._known: OrderedDict[str, tuple[str, ...]] = OrderedDict()
+        self._known: OrderedDict[str, tuple[str, ...] | SnsError] = OrderedDict()
         self._total = 0
 
     def names(self, text: str | None) -> tuple[str, ...]:
         """`c[1-3],s1` as names, in Slurm's order.
 
         Raises:
-            SnsError: the text is no node list. This answer is not cached.
+            SnsError: the text is no node list.
         """
         if not text:
             return ()
         known = self._known.get(text)
         if known is None:
-            known = unfolded(text)
+            try:
+                known = unfolded(text)
+            except SnsError as problem:  # remembered, too: the same text comes with every observation
+                known = problem
             self._remember(text, known)
         else:
             self._known.move_to_end(text)
+        if isinstance(known, SnsError):
+            raise SnsError(str(known))
         return known
 
-    def _remember(self, text: str, names: tuple[str, ...]) -> None:
-        self._known[text] = names
-        self._total += _size(text, names)
+    def _remember(self, text: str, known: tuple[str, ...] | SnsError) -> None:
+        self._known[text] = known
+        self._total += _size(text, known)
         while len(self._known) > self._most_texts or self._total > self._most_total:
             self._total -= _size(*self._known.popitem(last=False))
 
 
-def _size(text: str, names: tuple[str, ...]) -> int:
+def _size(text: str, known: tuple[str, ...] | SnsError) -> int:
     """The size of a cache entry: the number of its names and of the characters of its text."""
-    return len(text) + len(names)
+    return len(text) + (0 if isinstance(known, SnsError) else len(known))
 
 
 def folded(nodes: Iterable[str]) -> str:
@@ -77,30 +84,46 @@ def unfolded(text: str) -> tuple[str, ...]:
         SnsError: it is no node list.
     """
     found: dict[tuple[str, int, int, str], int] = {}
-    before = 0
-    for prefix, *rest in _parts(text):
+    budget = _Budget(text)
+    for prefix, *rest in dict.fromkeys(_parts(text)):
         if not rest:
             found[prefix, 0, -1, ""] = 1
             continue
-        *inner, ranges, suffix = rest
+        *inner, last_ranges, suffix = rest
         prefixes = [prefix]
-        for each, between in zip(inner[::2], inner[1::2], strict=True):
-            numbers = [
-                f"{number:0{width}}" for width, first, last in _ranges(text, each) for number in range(first, last)
-            ]
-            before += len(prefixes) * len(numbers)
-            if before > MOST_NAMES:
-                raise _unreadable(text, f"more than {MOST_NAMES} names")
+        for ranges, between in zip(inner[::2], inner[1::2], strict=True):
+            numbers: dict[str, None] = {}
+            for width, first, end in _ranges(text, ranges):
+                budget.spend(end - first)
+                numbers |= dict.fromkeys(f"{number:0{width}}" for number in range(first, end))
+            budget.spend(len(prefixes) * len(numbers))
             prefixes = [f"{start}{number}{between}" for start in prefixes for number in numbers]
-        for width, first, last in _ranges(text, ranges):
-            for block in range(first >> 16, (last - 1 >> 16) + 1):
-                low, high = max(0, first - (block << 16)), min(1 << 16, last - (block << 16))
+        for width, first, end in _ranges(text, last_ranges):
+            blocks = range(first // BLOCK, (end - 1) // BLOCK + 1)
+            budget.spend(len(prefixes) * len(blocks))
+            for block in blocks:
+                low, high = max(0, first - block * BLOCK), min(BLOCK, end - block * BLOCK)
                 for start in prefixes:
                     key = start, width, block, suffix
                     found[key] = found.get(key, 0) | ((1 << (high - low)) - 1) << low
     if sum(bits.bit_count() for bits in found.values()) > MOST_NAMES:
-        raise _unreadable(text, f"more than {MOST_NAMES} names")
+        raise budget.exceeded()
     return tuple(dict.fromkeys(map(intern, _names(found))))
+
+
+class _Budget:
+    """Bounds the work for one text: a part `n[0-9999][7]` costs what stands before its last bracket, 10,000 names."""
+
+    def __init__(self, text: str) -> None:
+        self._text, self._left = text, MOST_NAMES
+
+    def spend(self, steps: int) -> None:
+        self._left -= steps
+        if self._left < 0:
+            raise self.exceeded()
+
+    def exceeded(self) -> SnsError:
+        return _unreadable(self._text, f"more than {MOST_NAMES} names")
 
 
 #: A name, in which brackets may stand for numbers; names are separated by commas or blanks.
@@ -109,7 +132,7 @@ _SEPARATORS = re.compile(r"[, \t\n]*")
 _BRACKETS = re.compile(r"[\[\]]")
 
 
-def _parts(text: str) -> Iterator[list[str]]:
+def _parts(text: str) -> Iterator[tuple[str, ...]]:
     """The parts of a list, each split at its brackets: `n[0-1]x[2]` as n, 0-1, x, 2 and an empty text."""
     separators = _SEPARATORS.match(text)
     while separators is not None and separators.end() < len(text):
@@ -117,7 +140,7 @@ def _parts(text: str) -> Iterator[list[str]]:
         separators = _SEPARATORS.match(text, part.end()) if part is not None else None
         if part is None or separators is None or not part[0] or part.end() == separators.end() < len(text):
             raise _unreadable(text, "valid are names such as c1 and c[1-3,08-10]")
-        yield _BRACKETS.split(part[0])
+        yield tuple(_BRACKETS.split(part[0]))
 
 
 def _ranges(text: str, numbers: str) -> Iterator[tuple[int, int, int]]:
@@ -145,7 +168,7 @@ def _names(found: Mapping[tuple[str, int, int, str], int]) -> Iterator[str]:
             continue
         for run in re.finditer("1+", f"{bits:b}"[::-1]):
             for number in range(*run.span()):
-                yield f"{prefix}{(block << 16) + number:0{width}}{suffix}"
+                yield f"{prefix}{block * BLOCK + number:0{width}}{suffix}"
 
 
 def _unreadable(text: str, why: str) -> SnsError:

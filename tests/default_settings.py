@@ -17,4 +17,5 @@ SETTINGS = Settings(
     shares=None,
     unmanaged_gbps_per_core=0.0,
     closids={},
+    frequency_factors=(1.0,),
 )

@@ -122,12 +122,33 @@ def test_a_list_that_names_the_same_nodes_again_and_again_is_read_in_no_time() -
     assert len(unfolded(",".join(f"c[1-{last}]" for last in range(2, 10_000)))) == 9_999
 
 
-@pytest.mark.parametrize(
-    "text", [",".join(f"c{each}[0-65535]" for each in range(99)), "n[0-65535][0-65535][1-2]", 30 * "[0-9]"]
-)
+TOO_MANY = {
+    "many parts": ",".join(f"c{each}[0-65535]" for each in range(99)),
+    "two brackets": "n[0-65535][0-65535][1-2]",
+    "many brackets": 30 * "[0-9]",
+    "one number behind many": ",".join(f"n{each}[0-65535][65535]" for each in range(3)),
+    "the same range again in the first": f"n[{','.join(30_000 * ['0-9'])}][1]",
+    "the same number again in the last": f"n[0-99][{','.join(30_000 * ['0'])}]",
+    "short parts": ",".join(f"n[0-999][{each}]" for each in range(9_999)),
+}
+
+
+@pytest.mark.parametrize("text", TOO_MANY.values(), ids=TOO_MANY)
 def test_a_list_of_more_names_than_any_cluster_has_is_an_error(text: str) -> None:
     with pytest.raises(SnsError, match="more than 131072 names"):
         unfolded(text)
+
+
+def test_of_the_same_part_again_and_again_nothing_is_done_twice() -> None:
+    assert len(unfolded(",".join(["n[1-99][0-9]"] * 9_000))) == 990
+
+
+def test_a_text_that_cannot_be_read_is_not_read_again(parsed: list[str]) -> None:
+    lists = NodeLists()
+    for _ in range(3):
+        with pytest.raises(SnsError):
+            lists.names("c[1")
+    assert parsed == ["c[1"]
 
 
 def test_node_names_are_folded_as_slurm_folds_them() -> None:

@@ -85,6 +85,10 @@ class JobRequest:
     program_name: str = ""
 
 
+def _as_json(value: object) -> object:
+    return value if value is None or isinstance(value, str | int | float) else str(value)
+
+
 @dataclass(frozen=True, slots=True)
 class Considered:
     """A row of an explanation: something that was considered for the job, such as a scale, a node or a heuristic.
@@ -111,6 +115,24 @@ class Explanation:
     heading: str = ""
     considered: tuple[Considered, ...] = ()
     details: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, object]:
+        """The explanation as JSON values; a figure of another type, such as a number of numpy's, becomes a text."""
+        rows = [
+            {
+                "name": each.name,
+                "outcome": each.outcome,
+                "reason": each.reason,
+                "figures": {str(name): _as_json(value) for name, value in each.figures.items()},
+            }
+            for each in self.considered
+        ]
+        return {
+            "summary": list(self.summary),
+            "heading": self.heading,
+            "considered": rows,
+            "details": list(self.details),
+        }
 
 
 class Choice(NamedTuple):

@@ -208,7 +208,7 @@ class Scheduler:
         imported = ports.profiles.load()
         self._agent_link.spread_by(imported)
         observation = ports.state.observe()
-        observed_s = ports.clock.now()  # afterwards: what lies ahead is the owner's (gate.status)
+        observed_s = ports.clock.now()  # afterwards: what lies ahead is the owner's (gate.job_status)
         states = self._agent_link.hear(observation, imported, observed_s)
         situation = self._read_situation(observation, states, observed_s)
         self._log_new_problems(situation)

@@ -10,7 +10,8 @@ class Settings:
 
     `queue_depth` is how many jobs of the queue a cycle looks at. `unmanaged_gbps_per_core` is the bandwidth that a
     running job without a profile is assumed to draw. `shares` are by account. `closids` are those of nodes, by node; a
-    node that is not named has no limit, and without any name no CLOSIDs are counted.
+    node that is not named has no limit, and without any name no CLOSIDs are counted. `frequency_factors` are those by
+    which programs are shown as scaling, compact or neutral.
     """
 
     mode: str
@@ -26,3 +27,4 @@ class Settings:
     shares: Mapping[str, float] | None
     unmanaged_gbps_per_core: float
     closids: Mapping[str, int]
+    frequency_factors: tuple[float, ...]

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
 from sqlalchemy import Connection, Engine, bindparam, delete, insert, select, update
@@ -212,7 +211,7 @@ def _start_row(start: Start, explanation: Explanation | None) -> dict[str, Any]:
         "scale": alternative.scale,
         "exclusive": alternative.exclusive,
         "demand": json.dumps(alternative.demand._asdict()),
-        "considered": None if explanation is None else json.dumps(asdict(explanation), default=str),
+        "considered": None if explanation is None else json.dumps(explanation.as_json()),
     }
 
 

@@ -25,7 +25,7 @@ _LONG_TEXT = Text().with_variant(LONGTEXT(), "mysql", "mariadb")
 #: One row: the VERSION that made the tables. It is written when all of them are there.
 schema_version = Table("schema_version", metadata, Column("version", Integer, nullable=False))
 
-#: What came of the last placements of waiting jobs; see scheduler.remembered.
+#: What came of the last placements of waiting jobs; see scheduler.gate.failed_placements.
 tries = Table(
     "tries",
     metadata,

@@ -37,6 +37,7 @@ SETTINGS = Settings(
     shares=None,
     unmanaged_gbps_per_core=0.0,
     closids={},
+    frequency_factors=(1.0,),
 )
 #: Every waiting job is gated for so long.
 GATE = 2_000_000

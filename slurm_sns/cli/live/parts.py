@@ -53,6 +53,7 @@ def settings(config: Config) -> Settings:
         backoff_s=scheduler.backoff_s,
         backoff_max_s=scheduler.backoff_max_s,
         unmanaged_gbps_per_core=config.spread_n_share.unmanaged_gbps_per_core,
+        frequency_factors=config.spread_n_share.frequency_factors,
         shares=None if shares == "slurm" else shares,
         closids={name: nodes.closids for nodes in config.nodes if nodes.closids for name in nodes.node_names},
     )

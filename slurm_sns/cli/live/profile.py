@@ -72,27 +72,27 @@ def show(
 
     _require_alpha(alpha)
     chosen, learnt = profile_source.source(file, config).described(program)
+    factors = profile_source.factors(file, config)
     if as_json:
-        known = (
-            {"program": program, "source": "", "max_scale": None, "classes": []} if chosen is None else summary(chosen)
-        )
+        nothing: dict[str, Any] = {"program": program, "source": "", "max_scale": None, "classes": []}
+        known = nothing if chosen is None else summary(chosen, factors)
         runs = [] if chosen is None else [_run_summary(run, alpha) for run in chosen.runs]
         more = {"learnt": learnt} if learnt else {}
         print(json.dumps({**known, "alpha": alpha, "runs": runs, **more}, indent=2))
         return
     if chosen is not None:
-        _show_profile(chosen, alpha)
+        _show_profile(chosen, alpha, factors)
     for processes, of in sorted(learnt.items()):
         for part in profile_view.learnt(program, processes, of):
             _print(part)
 
 
-def _show_profile(chosen: "Program", alpha: float) -> None:
+def _show_profile(chosen: "Program", alpha: float, factors: tuple[float, ...]) -> None:
     from slurm_sns.scheduler.answers.profiles import class_of
 
     print(f"{chosen.name}: {_printable(chosen.source) or 'no source given'}")
     for processes in chosen.process_counts:
-        found = class_of(chosen, processes)
+        found = class_of(chosen, processes, factors)
         best = f", best at scale {found.ideal_scale}, short of {found.bottleneck}" if found.bottleneck else ""
         print(f"{processes} processes: {found.kind}{best}")
     table = _table("processes", "scale", "time s", "ways", "IPC kept", "GB/s", "time is", "IPC is", "GB/s are")
@@ -100,7 +100,6 @@ def _show_profile(chosen: "Program", alpha: float) -> None:
         table.add_row(*_run_row(run, alpha))
     _print(table)
     print(f"ways: the fewest that keep {alpha:g} of the IPC; GB/s: with these ways; both per node.")
-    print("shared s: the run time on shared nodes, whose clock is lower than that of half-empty ones.")
     print("known: where times, IPC and GB/s come from: p printed in the paper, m measured, a assumed.")
 
 

@@ -24,7 +24,7 @@ class ProgramSource(Protocol):
     """Gives profiles."""
 
     def summaries(self) -> list[dict[str, Any]]:
-        """Every program with its classes, as scheduler.profile_answers gives them."""
+        """Every program with its classes, as scheduler.answers.profiles gives them."""
         ...
 
     def described(self, name: str) -> "Described":
@@ -46,14 +46,14 @@ class Described(NamedTuple):
 class Loaded:
     """Programs that this process has read. `missing` is the end of the error message for an unknown name."""
 
-    def __init__(self, known: "KnownPrograms", missing: str) -> None:
-        self._known, self._missing = known, missing
+    def __init__(self, known: "KnownPrograms", missing: str, factors: tuple[float, ...]) -> None:
+        self._known, self._missing, self._factors = known, missing, factors
 
     def summaries(self) -> list[dict[str, Any]]:
         """Every program with its classes."""
         from slurm_sns.scheduler.answers.profiles import Summaries
 
-        return Summaries().of(self._known)
+        return Summaries(self._factors).of(self._known)
 
     def described(self, name: str) -> Described:
         """What is known of the program of that name."""
@@ -101,7 +101,8 @@ def source(file: Path | None, config: Path) -> ProgramSource:
         from slurm_sns.scheduler.answers.profiles import KnownPrograms
 
         programs = {program.name: program for program in read_profiles(file)}
-        return Loaded(KnownPrograms(programs, programs), f"has no profile; there are: {', '.join(programs) or 'none'}")
+        missing = f"has no profile; there are: {', '.join(programs) or 'none'}"
+        return Loaded(KnownPrograms(programs, programs), missing, factors(file, config))
     if is_for_admins(config):
         return SchedulerPrograms(config)
     from slurm_sns.config import load
@@ -113,7 +114,17 @@ def source(file: Path | None, config: Path) -> ProgramSource:
         return SchedulerPrograms(config, f"; {user} reads the store without it: sudo -u {user}" if is_root else "")
     from slurm_sns.scheduler.answers.profiles import NO_PROFILE
 
-    return Loaded(known(configuration), NO_PROFILE)
+    return Loaded(known(configuration), NO_PROFILE, factors(file, config))
+
+
+def factors(file: Path | None, config: Path) -> tuple[float, ...]:
+    """The frequency factors of this configuration; where there is none, a file of profiles is shown without any."""
+    from slurm_sns.config import load
+
+    if file is not None and not config.exists():
+        return (1.0,)
+    found: tuple[float, ...] = load(config).spread_n_share.frequency_factors
+    return found
 
 
 def program_of(source: ProgramSource, name: str) -> "Program":

@@ -50,6 +50,8 @@ def explanation(answer: dict[str, Any]) -> Iterator[RenderableType]:
     for told in (answer["considered"], answer["cycle"]):
         if told is not None:
             yield from explained(told)
+    if answer["cycle"] is None:
+        return
     for name, why in sorted(answer["unavailable"].items()):
         yield f"  node {plain(name)} cannot be used: {plain(why)}"
 

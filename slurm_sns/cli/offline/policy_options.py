@@ -47,9 +47,10 @@ def with_policy_options(after: str) -> Callable[[Callable[..., None]], Callable[
 
 
 def default_intervals() -> str:
-    """The default of --interval, with the policies that have another one."""
+    """The default of --interval, with the policies that have another one; a heuristic has that of max-jobs."""
     others = (each for each in map(specification, REGISTRY) if each.interval_s != AT_EVERY_EVENT_S)
-    return "; ".join(["at every submit and finish", *(f"{each.name}: {each.interval_s}" for each in others)])
+    told = [f"{each.name}{' and heuristics' if each.name == 'max-jobs' else ''}: {each.interval_s}" for each in others]
+    return "; ".join(["at every submit and finish", *told])
 
 
 def require_taken(policy: Specification, called: str, settings: Mapping[str, Any], *, but: str = "") -> None:

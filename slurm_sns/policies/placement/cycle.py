@@ -10,10 +10,11 @@ unmatched job, the simulator at the first `reservations` positions of the queue.
 nodes: here capacity is withheld on the n suitable nodes with the most free memory, or on all suitable nodes if there
 are fewer.
 
-Spread-n-Share (SC'19), section 4.4, asks that no job starves. How we prevent it is our own choice: its first
-alternative that the cluster could ever hold asks for n nodes, and the n nodes with the fewest used cores (the first in
-the machine list on ties) are kept for it. Nodes are kept for one job at a time and chosen anew in each cycle. No job
-starts on kept nodes, so the sum of the n smallest numbers of used cores never grows, and at last the job starts.
+Spread-n-Share (SC'19), section 4.4, asks that no job starves. How `KeepingCycle` prevents it is our own choice. The
+first alternative of the first over-aged job without a place that the cluster could ever hold asks for n nodes, and the
+n nodes with the fewest used cores (the first in the machine list on ties) are kept for it. Nodes are kept for one job
+at a time and chosen anew in each cycle. No job starts on kept nodes, so the sum of the n smallest numbers of used cores
+never grows, and at last the job starts.
 """
 
 from collections.abc import Callable, Iterator
@@ -45,7 +46,11 @@ Allowed = frozenset[str] | None
 
 
 class FailedShapes:
-    """The alternatives that have failed in this cycle, by their shape: allowed nodes, exclusive, nodes, demand."""
+    """The alternatives that have failed in this cycle, by their shape: allowed nodes, exclusive, nodes, demand.
+
+    Free capacity only shrinks while a cycle runs. So an alternative fails if it asks for at least as much as one that
+    has failed, with the same allowed nodes. This is exact, and it makes a long queue of similar jobs cheap.
+    """
 
     def __init__(self) -> None:
         self._seen: set[tuple[Allowed, bool, int, Resources]] = set()

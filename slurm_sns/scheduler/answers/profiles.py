@@ -21,6 +21,8 @@ from slurm_sns.scheduler.learning.values import NOTHING_LEARNT, LearningState, L
 from slurm_sns.submit.hints import is_program
 
 NO_PROGRAMS: Mapping[str, Program] = {}
+#: The site's frequency factors (SpreadingParameters).
+Factors = tuple[float, ...]
 
 
 class KnownPrograms:
@@ -123,16 +125,17 @@ def _estimate_data(estimate: Estimate) -> dict[str, float] | None:
 NO_PROFILE = "has no profile; sns profile list shows the programs that have one"
 
 
-def class_of(program: Program, processes: int) -> Classification:
-    """The program's class at this number of processes, for which it must be profiled."""
-    return classify(program.at(processes), SpreadingParameters(), max_scale=program.max_scale)
+def class_of(program: Program, processes: int, factors: Factors) -> Classification:
+    """The program's class at this number of processes, for which it must be profiled, by these frequency factors."""
+    parameters = SpreadingParameters(frequency_factors=factors)
+    return classify(program.at(processes), parameters, max_scale=program.max_scale)
 
 
-def summary(program: Program) -> dict[str, Any]:
+def summary(program: Program, factors: Factors) -> dict[str, Any]:
     """The program's class at each profiled number of processes, as JSON values."""
     classes = []
     for processes in program.process_counts:
-        found = class_of(program, processes)
+        found = class_of(program, processes, factors)
         classes.append(
             {
                 "processes": processes,
@@ -147,7 +150,8 @@ def summary(program: Program) -> dict[str, Any]:
 class Summaries:
     """The summaries of all programs, made only once for each set of programs that is loaded."""
 
-    def __init__(self) -> None:
+    def __init__(self, factors: Factors) -> None:
+        self._factors = factors
         self._made: tuple[Mapping[str, Program], dict[str, dict[str, Any]]] = ({}, {})
 
     def of(self, known: KnownPrograms, user_id: int | None = None) -> list[dict[str, Any]]:
@@ -157,7 +161,7 @@ class Summaries:
         """
         programs, summaries = self._made
         if programs is not known.programs:
-            summaries = {name: summary(program) for name, program in known.programs.items()}
+            summaries = {name: summary(program, self._factors) for name, program in known.programs.items()}
             self._made = (known.programs, summaries)
         return [_with_learnt(summaries.get(name), known, name, user_id) for name in known.names(user_id)]
 

@@ -2,7 +2,7 @@
 
 Users see their own jobs and the accounts that these run under; SlurmUser and root see everything. A request about
 another user's job gets the same answer as one about a job that does not exist, and no sentence names such a job
-(scheduler.redaction).
+(answers.view).
 """
 
 import threading
@@ -76,7 +76,7 @@ class Answers:
         self._admins = admins
         self._settings = settings
         self._explaining = threading.Lock()
-        self._summaries = Summaries()
+        self._summaries = Summaries(settings.frequency_factors)
 
     def answer(self, request: dict[str, Any], user_id: int) -> Any:
         """The answer to the request, for the user with this id.
@@ -181,7 +181,7 @@ class Answers:
             raise SnsError("too many jobs are being explained; try again in a moment")
         try:
             explanation = self._policy.explain(snapshot, job_id)
-            return None if explanation is None else asdict(explanation)
+            return None if explanation is None else explanation.as_json()
         finally:
             self._explaining.release()
 
@@ -221,7 +221,7 @@ def _considered(view: View, job_id: int, last_start: Decision | None) -> Mapping
     """How the job's alternatives came about: in the last cycle while it waits, otherwise when it was last placed."""
     now = view.situation.explanations.get(job_id)
     if now is not None:
-        return asdict(now)
+        return now.as_json()
     return None if last_start is None else last_start.considered
 
 

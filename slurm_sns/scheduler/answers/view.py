@@ -143,13 +143,11 @@ class Redaction:
             case str():
                 return self.text(told)
             case dict():
-                return {name: self.every_text(value) for name, value in told.items()}
+                return {self.text(name): self.every_text(value) for name, value in told.items()}
             case list() | tuple():
                 return [self.every_text(value) for value in told]
-            case int() | float() | None:
-                return told
-            case other:  # a policy of another package may have numpy's numbers among its figures
-                return str(other)
+            case other:
+                return other
 
     def _redacted(self, match: re.Match[str]) -> str:
         labels = [label(int(number)) if number.isdecimal() else number for number in match.group(1).split(", ")]

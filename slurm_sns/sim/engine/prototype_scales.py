@@ -1,4 +1,4 @@
-"""The scales that Spread-n-Share's prototype tries for a job, and in which order: variants of the policy `sns`.
+"""The scales that Spread-n-Share's prototype tries for a job, and in which order: a variant of the policy `sns`.
 
 Scales 1, 2 and 4, where each node gets equally many processes. They are tried by run time times frequency factor,
 shortest first, for programs of every class: a compact program is spread, too, when its first scale finds no nodes.

@@ -199,7 +199,7 @@ def scheduler(tmp_path):
     def answer(request, _user):
         name = request.get("program")
         known = KnownPrograms(programs)
-        return Summaries().of(known) if name is None else profile(known, name)
+        return Summaries((1.0,)).of(known) if name is None else profile(known, name)
 
     programs = dict(PROGRAMS)
     (tmp_path / "run").mkdir()

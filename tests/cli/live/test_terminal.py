@@ -81,6 +81,11 @@ def test_explain_of_a_job_that_waits_says_what_was_missing() -> None:
     assert "node c9 cannot be used: drain" in text
 
 
+def test_unusable_nodes_are_told_where_a_cycle_is_and_nowhere_else() -> None:
+    text = printed(*explanation(explained(job=row(), pass_through="it was submitted", unavailable={"c9": "drain"})))
+    assert "c9" not in text
+
+
 def test_any_policys_explanation_is_shown_with_its_own_columns_and_harmless() -> None:
     rows = [considered("a", "yes", EVIL, score=0.123456789), considered("b", "no", cores=4, score=None)]
     text = printed(*explanation(explained(job=row(), considered=told(summary=[EVIL], considered=rows))))

@@ -148,14 +148,14 @@ def test_jobs_out_of_order_are_noted(tmp_path, runner):
 
 
 def test_ended_jobs_are_counted_while_it_runs(tmp_path, mocker):
-    from slurm_sns.cli.offline import engines as replaying
+    from slurm_sns.cli.offline import engines
     from slurm_sns.policies.rescheduling.parameters import ReschedulingParameters
     from slurm_sns.sim.traces.nodes_csv import read_site
 
     (tmp_path / "nodes.csv").write_text(NODES)
     (tmp_path / "t.csv").write_text(HEADER + JOBS)
     site = read_site(str(tmp_path / "nodes.csv"))
-    read = replaying.read_pool_replay(
+    read = engines.read_pool_replay(
         str(tmp_path / "t.csv"), site, ReschedulingParameters(), load_factor=1.0, limit=None
     )
     report = mocker.Mock()
