@@ -35,7 +35,7 @@ class NodeLists:
         self._total = 0
 
     def names(self, text: str | None) -> tuple[str, ...]:
-        """`c[1-3],s1` as names, in Slurm's order.
+        """`c[1-3],s1` as names, each once.
 
         Raises:
             SnsError: the text is no node list.

@@ -115,7 +115,7 @@ class GeometryChoice(Enum):
 
     #: Nobody's.
     OWN = "own"
-    #: That of jobs which leave it open: their fewest nodes.
+    #: That of jobs which leave it open: their fewest nodes, or what the policy gives them by which it places.
     COMPACT = "compact"
     #: The same, and any scale that fits, though it knows nothing of their programs.
     ANY_SCALE = "any scale"

@@ -13,6 +13,7 @@ from slurm_sns.policies.specification import (
     Specification,
     parameter,
     require_within_limits,
+    settings_of,
 )
 
 #: The prototype's values at scales 1, 2, 4 and 8, for one model of processor: a half-empty node clocks higher.
@@ -96,8 +97,10 @@ def require_valid(parameters: SpreadingParameters) -> None:
     """
     require_within_limits(parameters)
     require_scales(parameters.scales)
-    if not parameters.frequency_factors or not all(0.1 <= each <= 10 for each in parameters.frequency_factors):
-        raise BadInput(f"frequency_factors is {parameters.frequency_factors}; valid: at least one, each from 0.1 to 10")
+    if not parameters.frequency_factors:
+        raise BadInput("frequency_factors is empty; valid: one factor or more")
+    for factor in parameters.frequency_factors:
+        settings_of(SpreadingParameters)["frequency_factors"].require("frequency_factors", factor)
 
 
 SPREAD_N_SHARE = Specification(

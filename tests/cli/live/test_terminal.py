@@ -2,6 +2,7 @@
 
 import pytest
 from rich.console import Console
+from shown import row
 
 from slurm_sns.cli.live.terminal import duration, explanation, plain
 
@@ -16,25 +17,6 @@ def printed(*parts) -> str:
         for part in parts:
             console.print(part)
     return capture.get()
-
-
-def row(**fields):
-    shown = {
-        "job_id": 7,
-        "label": "7",
-        "user": "alice",
-        "account": "physics",
-        "name": "wrap",
-        "partition": "main",
-        "tasks": 4,
-        "cpus": 4,
-        "state": "waiting",
-        "submit_s": NOW - 60,
-        "start_s": 0,
-        "nodes": [],
-        "reason": "",
-    }
-    return {**shown, **fields}
 
 
 def told(**fields):
@@ -56,9 +38,11 @@ def test_text_of_others_is_printed_as_it_is_without_its_control_characters() -> 
 
 def test_explain_escapes_what_others_wrote() -> None:
     decided = {"at_s": NOW, "action": "note", "nodes": [], "reason": EVIL, "times": 3}
-    text = printed(*explanation(explained(job=row(reason=EVIL), decisions=[decided], unavailable={"c1": EVIL})))
+    answer = explained(job=row(reason=EVIL), decisions=[decided], cycle=told(), unavailable={"c1": EVIL})
+    text = printed(*explanation(answer))
     assert "\x1b" not in text
     assert f"{HARMLESS} (3 times)" in text
+    assert f"node c1 cannot be used: {HARMLESS}" in text
 
 
 def test_explain_of_a_job_that_was_placed() -> None:

@@ -4,8 +4,14 @@ import numpy as np
 import pytest
 from programs import paper_programs, program, run
 
+from slurm_sns.errors import BadInput
 from slurm_sns.policies.spread_n_share.classify import ProgramClass, classify
-from slurm_sns.policies.spread_n_share.parameters import PAPER_FREQUENCY_FACTORS, REPRODUCTION, SpreadingParameters
+from slurm_sns.policies.spread_n_share.parameters import (
+    PAPER_FREQUENCY_FACTORS,
+    REPRODUCTION,
+    SpreadingParameters,
+    require_valid,
+)
 
 #: The paper's classes (section 6.1), and what the text of figures 6 and 12 says of ways.
 PAPER_CLASSES = {
@@ -81,6 +87,15 @@ def test_a_scale_between_those_listed_has_the_factor_of_the_one_below():
     ]
     assert [few.frequency_factor(scale) for scale in (1, 2, 4, 8)] == [1, 1.1, 1.1, 1.1]
     assert {SpreadingParameters().frequency_factor(scale) for scale in (1, 2, 8)} == {1}
+
+
+@pytest.mark.parametrize(
+    ("factors", "said"),
+    [((), "is empty; valid: one factor or more"), ((1.0, 0.0), "is 0.0; valid: from 0.1 to 10"), ((11.0,), "is 11.0")],
+)
+def test_factors_that_cannot_be_used_are_refused(factors, said):
+    with pytest.raises(BadInput, match=said):
+        require_valid(SpreadingParameters(frequency_factors=factors))
 
 
 @pytest.mark.parametrize(
