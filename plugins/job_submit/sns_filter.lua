@@ -33,8 +33,8 @@ local UNSET = { [16] = { [65534] = true, [65535] = true }, [32] = { [4294967294]
 -- The fields of job_desc that are read, by type (unsigned integers by width), as in slurm_sns/submit/submission.py.
 local TEXTS = {
   "partition", "clusters", "comment", "admin_comment", "reservation", "tres_per_job", "tres_per_node",
-  "tres_per_socket", "tres_per_task", "cpus_per_tres", "mem_per_tres", "features", "batch_features", "prefer", "req_nodes", "exc_nodes",
-  "network", "licenses",
+  "tres_per_socket", "tres_per_task", "cpus_per_tres", "mem_per_tres", "features", "batch_features", "prefer",
+  "req_nodes", "network", "licenses",
 }
 local NUMBERS = {
   [16] = {

@@ -15,7 +15,7 @@ local M = {
 
 local MOST_MEMORY_MB = 4294967296 -- 2^32: products with the CPUs of a task stay exact in doubles
 local MOST_PARTITION_BYTES, MOST_COMMENT_BYTES, MOST_TRES_BYTES, MOST_SHAPES = 1024, 1024, 1024, 500
-local MOST_SCRIPT_BYTES = 262144
+local MOST_SCRIPT_BYTES, MOST_FEATURES_BYTES = 262144, 1024
 local MOST_BEGIN_S = 99999999999 -- a record has no larger number
 
 -- what we do not place ----------------------------------------------------------------------------------------------
@@ -67,7 +67,7 @@ local UNPLACED = {
   { "heterogeneous job", function(job) return job.het_job_offset ~= nil end },
   { "range of nodes", function(job) return (job.max_nodes or 0) > math.max(job.min_nodes or 1, 1) end },
   { "tasks per gpu", any_number("ntasks_per_tres") },
-  { "exclusive or oversubscribe", function(job) return job.shared ~= nil end },
+  { "exclusive or oversubscribe", any_number("shared") }, -- 0 is --exclusive
   { "contiguous", any_number("contiguous") },
   { "spread job", function(job) return job.spread end },
   { "switches", any_number("req_switch", "segment_size") },
@@ -91,10 +91,11 @@ local UNPLACED = {
   { "reservation", any_text("reservation") },
   { "gres", any_text("tres_per_job", "tres_per_node", "tres_per_socket", "cpus_per_tres", "mem_per_tres") },
   { "gres per task", other_tres_per_task },
-  { "constraint", any_text("features", "batch_features") },
+  { "constraint", function(job)
+    return job.batch_features ~= "" or #job.features > MOST_FEATURES_BYTES or job.features:find("[][*]") ~= nil
+  end },
   { "prefer", any_text("prefer") },
   { "node list", any_text("req_nodes") },
-  { "excluded nodes", any_text("exc_nodes") },
   { "network", any_text("network") },
   { "licences", any_text("licenses") },
   { "not a batch job", function(job) return not job.batch end },

@@ -111,7 +111,9 @@ class ObservedJob:
         asks_for: what the record shows that we do not place, in the words of submit.submission. What a placement of
             ours adds to the job is not among them.
         planned_on: the nodes on which Slurm has planned the waiting job from `start_s` on.
-        is_alone: the job asks for whole nodes.
+        constraint: the features that its nodes are to have (--constraint), in Slurm's grammar.
+        excluded: the nodes that it must not get (-x).
+        is_alone: it asks for whole nodes (--exclusive): Slurm gives it all cores, and the memory that it asks for.
         is_countable: nodes, cores and memory are all that the job asks for.
         occupies: the cores and the memory that it takes in all, by Slurm's record, while it has nodes or waits with a
             node list.
@@ -168,7 +170,8 @@ class ObservedJob:
     array_limit: int | None = None
     asks_for: tuple[str, ...] = ()
     planned_on: tuple[str, ...] = ()
-    excluded: tuple[str, ...] = ()
+    constraint: str = ""
+    excluded: frozenset[str] = frozenset()
     is_alone: bool = False
     is_countable: bool = True
     occupies: Resources = NOTHING
@@ -183,6 +186,11 @@ class ObservedJob:
         """The hints of its owner; None if it has no record of ours."""
         record = self.record
         return None if record is None else record.hints
+
+    @property
+    def wants_empty_nodes(self) -> bool:
+        """Whether it asks for nodes that no other job uses: by --exclusive, or by --sns-exclusive."""
+        return self.is_alone or (self.hints is not None and self.hints.exclusive)
 
     @property
     def label(self) -> str:
@@ -228,8 +236,8 @@ class ObservedNode:
     """One node record of slurmctld.
 
     `unavailable` says why nothing may be planned on the node; it is empty if jobs may be planned there, also on a node
-    that is powered down. `is_planned`: Slurm keeps the node for a waiting job. `unreadable` says which part of the
-    record cannot be read.
+    that is powered down. `is_planned`: Slurm keeps the node for a waiting job. `features` are the active ones: of
+    others, a node would have to be rebooted. `unreadable` says which part of the record cannot be read.
     """
 
     name: str
@@ -237,6 +245,7 @@ class ObservedNode:
     capacity: Resources
     allocated: Resources
     threads_per_core: int = 1
+    features: Names = frozenset()
     unavailable: str = ""
     is_planned: bool = False
     unreadable: str = ""

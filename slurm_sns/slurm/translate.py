@@ -11,7 +11,8 @@ from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 
-from slurm_sns.errors import SnsError
+from slurm_sns import constraints
+from slurm_sns.errors import BadInput, SnsError
 from slurm_sns.model import NOTHING, Resources
 from slurm_sns.node_lists import NodeLists
 from slurm_sns.scheduler.observation import (
@@ -221,9 +222,10 @@ def _job(record: Any, user_name: Callable[[int], str], shows_estimates: bool) ->
         array_limit=_u32(record.array_tasks_parallel) or None,
         asks_for=asks_for,
         planned_on=node_names(record.scheduled_nodes) if state is JobState.PENDING else (),
-        excluded=node_names(record.excluded_nodes),
+        constraint=_constraint(record),
+        excluded=frozenset(node_names(record.excluded_nodes)),
         is_alone=record.resource_sharing == "NO",
-        is_countable=not gres and _COUNTABLE.issuperset(asks_for) and record.resource_sharing in ("OK", "NO"),
+        is_countable=not (gres or asks_for or _constraint(record)),
         occupies=_occupies(record) if state.occupies_nodes or required else NOTHING,
     )
 
@@ -339,6 +341,7 @@ def _node(record: Any) -> ObservedNode:
             _gres(used, BANDWIDTH),
         ),
         threads_per_core=threads,
+        features=frozenset(record.active_features or ()),
         unavailable=why,
         is_planned="PLANNED" in states,
     )
@@ -392,6 +395,20 @@ def _chosen_limit(tasks: int, nodes_min: int | None, nodes_max: int | None, *, i
     return None if is_estimate and nodes_max == nodes_min else nodes_max
 
 
+def _constraint(record: Any) -> str:
+    """The text of --constraint; pyslurm cuts it at commas, which Slurm turns into `&`."""
+    return ",".join(record.constraints or ())
+
+
+def _is_constraint(text: str) -> bool:
+    """Whether we know which nodes the constraint admits."""
+    try:
+        constraints.read(text)
+    except BadInput:
+        return False
+    return True
+
+
 def _waits(dependencies: Mapping[str, Any] | None) -> bool:
     """Whether the job still waits for other jobs: once all dependencies are fulfilled Slurm shows none (pyslurm: None).
 
@@ -425,18 +442,12 @@ def _gres(amounts: Mapping[str, Any], name: str) -> int:
     return _clamped(amounts.get(f"gres/{name}", amounts.get(name, 0)), MOST_GRES) if amounts else 0
 
 
-#: The special demands that can still be counted as nodes, cores and memory.
-_COUNTABLE = frozenset({"excluded nodes", "exclusive or oversubscribe"})
-
-
 #: The fields of a job's record with which we do not place it, and the words of submit.submission for them.
 _DEMANDS = {
     "heterogeneous_id": "heterogeneous job",
     "federation_origin": "clusters",
     "reservation": "reservation",
-    "constraints": "constraint",
     "preferred_features": "prefer",
-    "excluded_nodes": "excluded nodes",
     "requires_contiguous_nodes": "contiguous",
     "required_switches": "switches",
     "licenses": "licences",
@@ -464,7 +475,8 @@ def _asks_for(record: Any, *, asks_for_gres: bool, is_ours: bool) -> tuple[str, 
     if is_ours:
         asks.pop("deadline", None)
     asks |= {
-        "exclusive or oversubscribe": record.resource_sharing != "OK",
+        "constraint": not _is_constraint(_constraint(record)),
+        "exclusive or oversubscribe": record.resource_sharing not in ("OK", "NO"),
         "gres": asks_for_gres,
         "minimum CPUs": wants_more_cpus,
         "overcommit": overcommits,

@@ -15,6 +15,7 @@ too near for the first lease.
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from slurm_sns.constraints import is_left_to_slurm
 from slurm_sns.submit.hints import PREFIX
 from slurm_sns.submit.messages import as_bytes
 from slurm_sns.submit.record import MOST_DIGITS
@@ -69,7 +70,6 @@ class Submission:
     batch_features: str = ""
     prefer: str = ""
     req_nodes: str = ""
-    exc_nodes: str = ""
     shared: int | None = None
     contiguous: int | None = None
     spread: bool = False
@@ -133,7 +133,7 @@ UNPLACED: tuple[tuple[str, Callable[[Submission], bool]], ...] = (
     ("heterogeneous job", lambda job: job.het_job_offset is not None),
     ("range of nodes", _range_of_nodes),
     ("tasks per gpu", _any_number("ntasks_per_tres")),
-    ("exclusive or oversubscribe", lambda job: job.shared is not None),
+    ("exclusive or oversubscribe", lambda job: (job.shared or 0) > 0),
     ("contiguous", _any_number("contiguous")),
     ("spread job", lambda job: job.spread),
     ("switches", _any_number("req_switch", "segment_size")),
@@ -153,10 +153,9 @@ UNPLACED: tuple[tuple[str, Callable[[Submission], bool]], ...] = (
     ("reservation", _any_text("reservation")),
     ("gres", _any_text("tres_per_job", "tres_per_node", "tres_per_socket", "cpus_per_tres", "mem_per_tres")),
     ("gres per task", _other_tres_per_task),
-    ("constraint", _any_text("features", "batch_features")),
+    ("constraint", lambda job: job.batch_features != "" or is_left_to_slurm(job.features)),
     ("prefer", _any_text("prefer")),
     ("node list", _any_text("req_nodes")),
-    ("excluded nodes", _any_text("exc_nodes")),
     ("network", _any_text("network")),
     ("licences", _any_text("licenses")),
     ("not a batch job", lambda job: not job.batch),

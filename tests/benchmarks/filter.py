@@ -81,7 +81,7 @@ end
 local HINTS = { [0] = "alpha=0.9", "max_scale=4", "program=mg" }
 local EVERYTHING = {
   reservation = large("a"), tres_per_job = large("b"), features = large("c"), req_nodes = large("d"),
-  exc_nodes = large("e"), licenses = large("f"), admin_comment = large("g"), comment = large("h"), network = large("i"),
+  licenses = large("f"), admin_comment = large("g"), comment = large("h"), network = large("i"),
   prefer = large("j"), script = large("k"),
 }
 

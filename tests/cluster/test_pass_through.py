@@ -18,11 +18,10 @@ CASES = {
     "foreign-gres": "-p small -n1 --gres=fpga:1",
     "own-ways": "-n1 --gres=llc:4",
     "gres-per-task": "-n2 --tres-per-task=gres/llc:1",
-    "constraint": "-p small -n1 --constraint=ssd",
+    "constraint-with-count": "-N2 --constraint='ib*1&opa*1'",
+    "constraint-with-choice": "-N2 --constraint='[ib|opa]'",
     "prefer": "-p small -n1 --prefer=ssd",
     "node-list": "-n4 -w c2",
-    "node-exclusion": "-n4 -x c2",
-    "exclusive": "-n1 --exclusive",
     "exclusive-user": "-n1 --exclusive=user",
     "oversubscribe": "-n1 --oversubscribe",
     "contiguous": "-N2 --contiguous",
@@ -42,7 +41,7 @@ CASES = {
     "asked-to-be-left": "-n4 --comment sns:off",
     "unmanaged-partition": "-p plain -n4",
     "one-partition-unmanaged": "-p main,plain -n4",
-    "all-nodes": "-N4 --exclusive --mem=0",
+    "all-nodes": "-N4 --exclusive=user --mem=0",
 }
 #: Jobs whose reason to pass through is in the script.
 SCRIPTS = {

@@ -19,11 +19,10 @@ CASES = {
     "-p main,plain -n4": "partition plain is not managed",
     "-n4 --comment sns:off": "its comment is sns:off",
     "-n4 -w c2": "it names its nodes (--nodelist)",
-    "-n4 -x c2": "it excludes nodes (--exclude)",
-    "-n1 --exclusive": "it asks for nodes of its own or to share them (--exclusive, --oversubscribe)",
+    "-n1 --exclusive=user": "it says with whom it shares its nodes (--exclusive=user and the like, --oversubscribe)",
     "-N1-2 -n4": NOT_SHOWN,
     "-n1 --gres=llc:4": "it asks for gres (--gres, --gpus)",
-    "-p small -n1 --constraint=ssd": "it asks for a constraint (--constraint)",
+    "-N2 --constraint='[ib|opa]'": "it asks for a constraint with counts or brackets (--constraint), or for --batch",
     "-n1 --licenses=matlab:1": "it asks for licences (--licenses)",
 }
 RUNS, ENDS, ARRAY, MANAGED = "-p plain -n1", "-p plain -n1 -J ends", "-p plain -a 3,7", "-n4"

@@ -125,12 +125,12 @@ def test_of_a_job_with_wrong_hints_nothing_but_those_is_looked_at(site):
 
 
 def test_script_and_environment_of_a_job_that_passes_for_another_reason_are_not_looked_at(site):
-    assert site.counted(features="'ssd'")["looks"].keys().isdisjoint({"script", "environment"})
+    assert site.counted(features="'[ssd]'")["looks"].keys().isdisjoint({"script", "environment"})
 
 
 def test_where_a_number_says_enough_no_text_is_looked_at_but_the_hints(site):
     texts = {"features", "req_nodes", "licenses", "tres_per_task", "clusters", "script", "environment"}
-    assert site.counted(shared=0)["looks"].keys().isdisjoint(texts)
+    assert site.counted(shared=2)["looks"].keys().isdisjoint(texts)
 
 
 def test_the_environment_is_searched_for_one_variable_at_most(site):

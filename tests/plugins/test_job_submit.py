@@ -219,7 +219,7 @@ def test_advise_writes_the_record_alone_and_says_so_in_it(site):
         ({"clusters": "mini"}, "clusters"),  # as sbatch -M and SLURM_CLUSTERS send it
         ({"comment": "sns:off"}, "off"),
         ({"het_job_offset": 0}, "heterogeneous job"),
-        ({"shared": 0}, "exclusive or oversubscribe"),
+        ({"shared": 2}, "exclusive or oversubscribe"),
         ({"core_spec": 2}, "specialised cores"),
         ({"cron_job": True}, "cron job"),
         ({"bitflags": 503333120}, "spread job"),  # recorded, too

@@ -79,6 +79,7 @@ NODE = {
     "allocated_memory": 0,
     "configured_gres": {"llc": 20, "membw": 118},
     "allocated_gres": {},
+    "active_features": ["ib", "avx512"],
 }
 
 #: Of pyslurm.Partition: -1 would not do for "no limit", so it has a word.

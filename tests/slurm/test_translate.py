@@ -425,10 +425,10 @@ def test_a_begin_time_is_when_the_job_may_start() -> None:
     [
         {"heterogeneous_id": 7},
         {"reservation": "maintenance"},
-        {"constraints": ["avx"]},
+        {"constraints": ["avx*2"]},
+        {"constraints": ["[avx|sse]"]},
+        {"constraints": ["avx|"]},
         {"preferred_features": ["avx"]},
-        {"excluded_nodes": "c1"},
-        {"resource_sharing": "NO"},
         {"resource_sharing": "YES"},
         {"resource_sharing": "USER"},
         {"requires_contiguous_nodes": True},
@@ -579,7 +579,7 @@ def test_a_node_that_slurm_keeps_for_a_job_is_no_less_a_node() -> None:
 
 def test_a_waiting_job_shows_where_slurm_has_planned_it() -> None:
     waits = translate.job(recorded.job(scheduled_nodes="c[1-2]", start_time=9, excluded_nodes="c3"))
-    assert (waits.planned_on, waits.start_s, waits.excluded) == (("c1", "c2"), 9, ("c3",))
+    assert (waits.planned_on, waits.start_s, waits.excluded) == (("c1", "c2"), 9, {"c3"})
     assert translate.job(recorded.running(scheduled_nodes="c1")).planned_on == ()
 
 

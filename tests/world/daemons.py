@@ -358,7 +358,6 @@ def submission(asked: Mapping[str, Any]) -> Submission:
         min_mem_per_node=asked.get("memory_per_node_mb"),
         min_mem_per_cpu=asked.get("memory_per_cpu_mb"),
         req_nodes=",".join(asked.get("required", ())),
-        exc_nodes=",".join(asked.get("excluded", ())),
         tres_per_node=gres,
         shared=0 if asked.get("is_alone") else None,
         script_bytes=100,

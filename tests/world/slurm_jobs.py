@@ -272,7 +272,7 @@ def _observed(job: ModelJob) -> ObservedJob:
         array_limit=job.array_limit,
         asks_for=_asks_for(job),
         planned_on=job.planned_on if waits else (),
-        excluded=job.excluded,
+        excluded=frozenset(job.excluded),
         is_alone=job.is_alone,
         is_countable=not (job.ways or job.bandwidth_gbps or job.gres),
         occupies=occupies,
@@ -293,11 +293,9 @@ def _asks_for(job: ModelJob) -> tuple[str, ...]:
     """What we do not place, as translate names it; node list and cache ways of a job of ours are looked at apart."""
     record = records.read(job.admin_comment)
     is_ours = record is not None and not record.is_slurms
-    found = ["exclusive or oversubscribe"] if job.is_alone else []
+    found = []
     if job.gres or ((job.ways or job.bandwidth_gbps) and not is_ours):
         found.append("gres")
-    if job.excluded:
-        found.append("excluded nodes")
     if job.deadline_s is not None and record is None:
         found.append("deadline")
     return tuple(found)

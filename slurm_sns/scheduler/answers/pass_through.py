@@ -22,11 +22,10 @@ ASKS = {
     "gres": "asks for gres (--gres, --gpus)",
     "gres per task": "asks for gres of each task (--tres-per-task)",
     "tasks per gpu": "asks for a number of tasks per GPU (--ntasks-per-gpu)",
-    "constraint": "asks for a constraint (--constraint)",
+    "constraint": "asks for a constraint with counts or brackets (--constraint), or for --batch",
     "prefer": "prefers nodes with a feature (--prefer)",
     "node list": "names its nodes (--nodelist)",
-    "excluded nodes": "excludes nodes (--exclude)",
-    "exclusive or oversubscribe": "asks for nodes of its own or to share them (--exclusive, --oversubscribe)",
+    "exclusive or oversubscribe": "says with whom it shares its nodes (--exclusive=user and the like, --oversubscribe)",
     "contiguous": "asks for contiguous nodes (--contiguous)",
     "spread job": "asks to be spread over nodes (--spread-job)",
     "switches": "asks for a number of switches (--switches)",
@@ -113,7 +112,5 @@ def _shown_elsewhere(job: ObservedJob) -> Iterator[str]:
         "range of nodes": job.state is JobState.PENDING and (job.nodes_max or 0) > max(job.nodes_min or 1, 1),
         "gres": job.ways > 0 or job.bandwidth_gbps > 0,
         "node list": bool(job.pinned_to),
-        "excluded nodes": bool(job.excluded),
-        "exclusive or oversubscribe": job.is_alone,
     }
     yield from (name for name, is_so in shown.items() if is_so)

@@ -22,7 +22,7 @@ from slurm_sns.scheduler.history import StoredTries
 from slurm_sns.scheduler.observation import UNREADABLE, ObservedJob
 from slurm_sns.scheduler.ports import Clock
 from slurm_sns.scheduler.settings import Settings
-from slurm_sns.scheduler.snapshot.geometry import whole_memory_mb
+from slurm_sns.scheduler.snapshot.geometry import takes_all_memory, whole_memory_mb
 from slurm_sns.scheduler.snapshot.situation import Situation
 from slurm_sns.task_ids import task_id, task_of
 
@@ -223,7 +223,7 @@ class Dispatcher:
         return Placement(
             start.nodes,
             alternative.tasks_per_node,
-            whole_memory_mb(nodes) if alternative.exclusive else None,
+            whole_memory_mb(nodes) if takes_all_memory(job, alternative) else None,
             alternative.demand.ways,
             alternative.demand.bandwidth_gbps,
             grant,

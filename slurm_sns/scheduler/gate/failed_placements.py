@@ -270,10 +270,9 @@ def _amounts(job: ObservedJob) -> tuple[int, int, int, float]:
 
 
 def _demands(job: ObservedJob) -> frozenset[str]:
-    """What a job's hints ask for beyond these amounts: whole nodes, the cache ways and the bandwidth of its program."""
-    if job.hints is None:
-        return frozenset()
-    return frozenset(filter(None, ("whole nodes" if job.hints.exclusive else "", job.hints.program)))
+    """What a job asks for beyond these amounts: whole nodes, the cache ways and the bandwidth of its program."""
+    program = None if job.hints is None else job.hints.program
+    return frozenset(filter(None, ("whole nodes" if job.wants_empty_nodes else "", program)))
 
 
 def _size(job: ObservedJob) -> Size:
@@ -291,4 +290,4 @@ def _turn(job: ObservedJob, refused: ObservedJob, tries: Mapping[int, Try]) -> t
 def _is_as_large(job: ObservedJob, other: ObservedJob) -> bool:
     """Whether a job asks for at least as much as another one, so that it finds no nodes where that one finds none."""
     is_more = all(mine >= theirs for mine, theirs in zip(_amounts(job), _amounts(other), strict=True))
-    return is_more and (other.hints is None or _demands(other) <= _demands(job))
+    return is_more and _demands(other) <= _demands(job)

@@ -1,18 +1,25 @@
-"""Which nodes a live job may use now, and its alternatives there: by partitions, reservations and node claims."""
+"""Which nodes a live job may use now, and its alternatives there.
+
+That depends on its partitions, on the nodes that it asks for (--constraint) or excludes (-x), on reservations and on
+node claims. Each set of nodes costs a cycle work on every node, and owners choose what they ask for and exclude. So the
+sets that one owner's jobs ask for are limited: a job with another one is Slurm's.
+"""
 
 from bisect import bisect_left, bisect_right
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from math import inf
+from typing import NamedTuple
 
-from slurm_sns.errors import Closed, Infeasible
+from slurm_sns import constraints
+from slurm_sns.errors import BadInput, Closed, Infeasible
 from slurm_sns.model import Alternative, Resources
 from slurm_sns.policies.base import Choice
 from slurm_sns.scheduler.gate import arrays
 from slurm_sns.scheduler.observation import Observation, ObservedJob, ObservedNode
 from slurm_sns.scheduler.snapshot.backlog_claims import NodeClaim
-from slurm_sns.scheduler.snapshot.geometry import alike, names_no_memory
+from slurm_sns.scheduler.snapshot.geometry import alike, names_no_memory, needs_alike
 from slurm_sns.scheduler.snapshot.limits import AccountLimits, PartitionLimits
 from slurm_sns.scheduler.snapshot.node_sets import NodeKinds, NodeSets
 from slurm_sns.scheduler.snapshot.spreading import Spreader, SpreadRules
@@ -20,12 +27,32 @@ from slurm_sns.scheduler.snapshot.spreading import Spreader, SpreadRules
 #: Why a job waits when all of its nodes are claimed. Users are told no more about other users' jobs.
 KEPT = "its nodes are kept for jobs of Slurm's own that were submitted before it"
 
+#: So many different wishes may the waiting jobs of one user have.
+MOST_WISHES = 64
+
+
+class _Wish(NamedTuple):
+    """What a job asks of each of its nodes, whatever else it asks for."""
+
+    constraint: str
+    excluded: frozenset[str]
+    whole_memory_per_cpu_mb: int | None
+    """Of a job with whole nodes (--exclusive): Slurm gives it this memory for each of their CPUs."""
+
+    def admits(self, node: ObservedNode) -> bool:
+        """Whether the node, if it were empty, has the memory that the job gets with all CPUs."""
+        per_cpu_mb = self.whole_memory_per_cpu_mb
+        return per_cpu_mb is None or per_cpu_mb * node.capacity.cores * node.threads_per_core <= node.capacity.memory_mb
+
+
+NO_WISH = _Wish("", frozenset(), None)
+
 
 class Eligibility:
     """The nodes that each job may ever use, and those that it may use now.
 
     Jobs that may use the same nodes share one set, whatever their partitions and time limits: the number of sets grows
-    with the reservations and claims, not with the jobs.
+    with the reservations, claims and wishes, not with the jobs.
     """
 
     def __init__(
@@ -43,6 +70,7 @@ class Eligibility:
         self.now_s = now_s
         self._spreader = Spreader(spreading)
         self._one_memory: dict[int, bool] = {}
+        self._wishes: defaultdict[int, dict[_Wish, int]] = defaultdict(dict)
         self._kept: dict[tuple[int, int], int] = {}
         self._alike: dict[tuple[tuple[Alternative, ...], int, frozenset[str] | None], frozenset[str]] = {}
         self._usable: dict[frozenset[str], Counter[Resources]] = {}
@@ -54,17 +82,17 @@ class Eligibility:
 
         Raises:
             Infeasible: the job can never run there, or not on nodes of our choice, or not without changing a limited
-                TRES.
+                TRES, or its owner's jobs have too many different wishes.
             Closed: none of its partitions would start it now, all of its nodes are claimed, or its owner has too many
                 jobs of new sizes.
         """
         choice, partitions = self._resolved(job)
         choice = self._limits.permitted(job, choice, partitions)
         allowed = self._allowed_now(job, partitions)
-        if any(alternative.exclusive and alternative.nodes > 1 for alternative in choice.alternatives):
-            if not self._alike_in(choice, partitions, None):
+        if needs_alike(job, choice.alternatives):
+            if not self._alike_in(choice, self._ever(job, partitions), None):
                 raise Infeasible("no nodes of its partitions with the same memory could hold it alone")
-            allowed = self._alike_in(choice, partitions, allowed)
+            allowed = self._alike_in(choice, self._ever(job, partitions), allowed)
         return choice, allowed
 
     def kinds_for(self, job: ObservedJob) -> NodeKinds:
@@ -73,7 +101,7 @@ class Eligibility:
         Raises:
             Infeasible, Closed: as `of`.
         """
-        return self._sets.kinds(self._sets.of_partitions(self._resolved(job)[1]))
+        return self._sets.kinds(self._ever(job, self._resolved(job)[1]))
 
     def of_first(self, job: ObservedJob, first: Alternative, among: frozenset[str]) -> frozenset[str]:
         """Those of the nodes `among` that the job may use now for an alternative which is put before all others.
@@ -85,7 +113,9 @@ class Eligibility:
         choice = self._account_limits.permitted(job, Choice((first,)))
         choice = self._limits.permitted(job, choice, partitions)
         allowed = self._allowed_now(job, partitions) & among
-        return self._alike_in(choice, partitions, allowed) if first.exclusive and first.nodes > 1 else allowed
+        if not needs_alike(job, choice.alternatives):
+            return allowed
+        return self._alike_in(choice, self._ever(job, partitions), allowed)
 
     def _resolved(self, job: ObservedJob) -> tuple[Choice, tuple[str, ...]]:
         """The job's alternatives, and the partitions that they are made for; none of these is closed to the job."""
@@ -93,11 +123,34 @@ class Eligibility:
         closed = self._limits.closed(job)
         return self._in_the_others(job, closed) if closed else found
 
-    def _alike_in(self, choice: Choice, partitions: tuple[str, ...], allowed: frozenset[str] | None) -> frozenset[str]:
+    def _ever(self, job: ObservedJob, partitions: tuple[str, ...]) -> int:
+        """The nodes of these partitions that the job may ever use, by what it asks of each of its nodes."""
+        bits = self._sets.of_partitions(partitions)
+        wish = _Wish(job.constraint, job.excluded, job.memory_per_cpu_mb if job.is_alone else None)
+        return bits if wish == NO_WISH else bits & self._wished(wish, job.user_id)
+
+    def _wished(self, wish: _Wish, user_id: int) -> int:
+        wishes = self._wishes[user_id]
+        if wish not in wishes:
+            if len(wishes) >= MOST_WISHES:
+                raise Infeasible(
+                    f"the jobs of its owner that wait ask for more than {MOST_WISHES} different sets of nodes "
+                    "(--constraint, --exclude, --exclusive with other --mem-per-cpu): Slurm places the others"
+                )
+            try:
+                constraint = constraints.read(wish.constraint)
+            except BadInput as problem:
+                raise Infeasible(str(problem)) from None
+            admitted = constraints.admitted(constraint, self._sets.of_feature, self._sets.everything)
+            unfit = self._sets.of_names(node.name for node in self._all_nodes if not wish.admits(node))
+            wishes[wish] = admitted & ~unfit & ~self._sets.of_names(wish.excluded)
+        return wishes[wish]
+
+    def _alike_in(self, choice: Choice, ever: int, allowed: frozenset[str] | None) -> frozenset[str]:
         """The nodes with the same memory that the job is to use, of the allowed ones or (None) of all."""
-        key = (choice.alternatives, self._sets.of_partitions(partitions), allowed)
+        key = (choice.alternatives, ever, allowed)
         if key not in self._alike:
-            nodes = [node for node in self._ever_in(partitions) if allowed is None or node.name in allowed]
+            nodes = [node for node in self._sets.members(ever) if allowed is None or node.name in allowed]
             self._alike[key] = alike(nodes, choice.alternatives)
         return self._alike[key]
 
@@ -141,27 +194,28 @@ class Eligibility:
         return self._choice(job, last), last
 
     def _choice(self, job: ObservedJob, partitions: tuple[str, ...]) -> Choice:
-        if names_no_memory(job) and not self._are_of_one_memory(partitions):
+        ever = self._ever(job, partitions)
+        if names_no_memory(job) and not self._are_of_one_memory(ever):
             raise Infeasible(
                 "it gets all the memory of its nodes, and the nodes of its partitions differ in memory: "
                 "Slurm must choose them"
             )
-        kinds = self._sets.kinds(self._sets.of_partitions(partitions))
-        return self._account_limits.permitted(job, self._spreader.choice(job, kinds))
+        if not ever and self._sets.of_partitions(partitions):
+            raise Infeasible(
+                "no node of its partitions is left by its constraint, the nodes that it excludes, and what memory it "
+                "asks for with whole nodes"
+            )
+        return self._account_limits.permitted(job, self._spreader.choice(job, self._sets.kinds(ever)))
 
-    def _are_of_one_memory(self, partitions: tuple[str, ...]) -> bool:
-        ever = self._sets.of_partitions(partitions)
+    def _are_of_one_memory(self, ever: int) -> bool:
         if ever not in self._one_memory:
             self._one_memory[ever] = len({node.capacity.memory_mb for node in self._sets.members(ever)}) <= 1
         return self._one_memory[ever]
 
-    def _ever_in(self, partitions: tuple[str, ...]) -> tuple[ObservedNode, ...]:
-        return self._sets.members(self._sets.of_partitions(partitions))
-
     def _allowed_now(self, job: ObservedJob, partitions: tuple[str, ...]) -> frozenset[str]:
         end_s = inf if job.walltime_s is None else self.now_s + job.walltime_s
         kept = self._kept_from(job, end_s)
-        allowed = self._sets.of_partitions(partitions) & ~self._reserved_until(end_s) & ~kept
+        allowed = self._ever(job, partitions) & ~self._reserved_until(end_s) & ~kept
         if kept and not allowed:
             raise Closed(KEPT)
         return self._sets.names(allowed)

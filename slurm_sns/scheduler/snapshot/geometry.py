@@ -110,11 +110,21 @@ def placed_demand(job: ObservedJob, nodes: Sequence[ObservedNode]) -> Resources:
     return with_closid(found, is_counted=are_counted(node.capacity for node in nodes))
 
 
-def whole_memory_mb(nodes: Sequence[ObservedNode]) -> int:
-    """The memory to ask for on each of these nodes so that no other job fits beside this one.
+def takes_all_memory(job: ObservedJob, alternative: Alternative) -> bool:
+    """Whether a placement by this alternative asks for all the memory of its nodes, so that the job is alone there.
 
-    Slurm accepts no change of --exclusive for a waiting job, but it counts the job's memory in any case (seen).
+    Slurm accepts no change of --exclusive for a waiting job. A job that asked for it itself needs no more.
     """
+    return alternative.exclusive and not job.is_alone
+
+
+def needs_alike(job: ObservedJob, alternatives: Iterable[Alternative]) -> bool:
+    """Whether the nodes of one of these alternatives must have the same memory: it asks for all of it on several."""
+    return any(each.nodes > 1 and takes_all_memory(job, each) for each in alternatives)
+
+
+def whole_memory_mb(nodes: Sequence[ObservedNode]) -> int:
+    """The memory to ask for on each of these nodes so that no other job fits beside this one (seen)."""
     return min(node.capacity.memory_mb for node in nodes)
 
 

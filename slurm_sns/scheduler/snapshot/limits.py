@@ -24,6 +24,7 @@ from slurm_sns.errors import Closed, Infeasible
 from slurm_sns.model import Alternative
 from slurm_sns.policies.base import Choice
 from slurm_sns.scheduler.observation import Names, Observation, ObservedJob, ObservedPartition, TresLimits
+from slurm_sns.scheduler.snapshot.geometry import takes_all_memory
 
 MEMORY, NODES, WAYS, BANDWIDTH = "mem", "node", "gres/llc", "gres/membw"
 
@@ -90,7 +91,7 @@ def _on_fewest_nodes(alternatives: tuple[Alternative, ...]) -> tuple[Alternative
 
 def _set_by_us(job: ObservedJob, alternative: Alternative) -> Iterator[str]:
     """The TRES that Slurm notes as set by an administrator in this placement."""
-    if alternative.exclusive:
+    if takes_all_memory(job, alternative):
         yield MEMORY
     # A job that was never gated has not come through the filter: observe and advise plan it as if it had.
     is_gated = job.record is not None and not job.record.is_slurms

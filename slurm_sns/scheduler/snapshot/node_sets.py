@@ -6,13 +6,13 @@ kinds alone: nodes of the same capacity and threads are one kind, and a cluster 
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import compress
 from typing import NamedTuple
 
 from slurm_sns.model import Resources
-from slurm_sns.scheduler.observation import ObservedNode
+from slurm_sns.scheduler.observation import Names, ObservedNode
 
 
 class NodeKind(NamedTuple):
@@ -55,7 +55,9 @@ class NodeSets:
         self._members: dict[int, tuple[ObservedNode, ...]] = {}
         self._kinds: dict[int, NodeKinds] = {}
         self._names: dict[int, frozenset[str]] = {}
-        self._of_partition = self._by_partition()
+        self._of_partition = self._by(lambda node: node.partitions)
+        self._of_feature = self._by(lambda node: node.features)
+        self.everything = (1 << len(nodes)) - 1
 
     def of_names(self, names: Iterable[str]) -> int:
         """The nodes of these names; a name that is not among the nodes is left out."""
@@ -67,6 +69,10 @@ class NodeSets:
         for name in partitions:
             bits |= self._of_partition.get(name, 0)
         return bits
+
+    def of_feature(self, name: str) -> int:
+        """The nodes that have this feature now."""
+        return self._of_feature.get(name, 0)
 
     def members(self, bits: int) -> tuple[ObservedNode, ...]:
         """The nodes of a set, in the order of all nodes."""
@@ -89,12 +95,13 @@ class NodeSets:
     def _each(self, bits: int) -> Iterator[ObservedNode]:
         return compress(self._nodes, map(int, reversed(f"{bits:b}")))
 
-    def _by_partition(self) -> dict[str, int]:
+    def _by(self, names: Callable[[ObservedNode], Names]) -> dict[str, int]:
+        """The nodes that have each of the names."""
         places: dict[str, list[int]] = {}
         for place, node in enumerate(self._nodes):
-            for partition in node.partitions:
-                places.setdefault(partition, []).append(place)
-        return {partition: self._bits(each) for partition, each in places.items()}
+            for name in names(node):
+                places.setdefault(name, []).append(place)
+        return {name: self._bits(each) for name, each in places.items()}
 
     def _bits(self, places: Iterable[int]) -> int:
         flags = bytearray(len(self._nodes) // 8 + 1)

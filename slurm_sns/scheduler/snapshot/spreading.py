@@ -145,7 +145,7 @@ class Spreader:
             return Infeasible(str(never))  # without its traceback, which would keep the whole observation in memory
 
     def _choice(self, job: ObservedJob, hints: Hints | None, program: str, kinds: NodeKinds) -> Choice:
-        own = replace(geometry_on(job, kinds), exclusive=hints is not None and hints.exclusive)
+        own = replace(geometry_on(job, kinds), exclusive=job.wants_empty_nodes)
         asked = JobRequest(
             own,
             None if hints is None or keeps_geometry(job) else request(job, hints, kinds),
@@ -172,7 +172,7 @@ def request(job: ObservedJob, hints: Hints, kinds: NodeKinds) -> Request:
         memory_per_node_mb=per_node_mb(job, limits),
         alpha=hints.alpha,
         max_scale=hints.max_scale,
-        exclusive=hints.exclusive,
+        exclusive=job.wants_empty_nodes,
     )
 
 
@@ -206,5 +206,6 @@ _asked = attrgetter(
     "memory_per_cpu_mb",
     "memory_per_node_mb",
     "partitions",
+    "is_alone",
     "hints",
 )

@@ -23,11 +23,9 @@ def plain(**fields):
         ({"partitions": ("main", "plain", "debug")}, "partitions plain, debug are not managed"),
         ({"comment": "sns:off"}, "its comment is sns:off"),
         ({"is_batch": False}, "it is not a batch job (srun or salloc)"),
-        ({"asks_for": ("constraint",)}, "it asks for a constraint (--constraint)"),
+        ({"asks_for": ("prefer",)}, "it prefers nodes with a feature (--prefer)"),
         ({"pinned_to": ("c1",)}, "it names its nodes (--nodelist)"),
-        ({"excluded": ("c1",)}, "it excludes nodes (--exclude)"),
         ({"ways": 4}, "it asks for gres (--gres, --gpus)"),
-        ({"is_alone": True}, "it asks for nodes of its own or to share them (--exclusive, --oversubscribe)"),
         ({"nodes_min": 2, "nodes_max": 4}, "it asks for a range of nodes (-N 2-4)"),
         ({"asks_for": ("deadline",)}, "it has a deadline (--deadline)"),
         ({"unreadable": "gres: x"}, "its record cannot be read: gres: x"),
@@ -40,9 +38,9 @@ def test_what_the_record_shows_is_the_reason(fields, why: str) -> None:
 
 
 def test_everything_that_the_record_shows_is_named_once() -> None:
-    shown = plain(partitions=("plain",), asks_for=("excluded nodes", "licences"), excluded=("c1",), priority=0)
+    shown = plain(partitions=("plain",), asks_for=("node list", "licences"), pinned_to=("c1",), priority=0)
     assert reason(shown, ENFORCE) == (
-        "partition plain is not managed; it excludes nodes (--exclude) and asks for licences (--licenses)"
+        "partition plain is not managed; it names its nodes (--nodelist) and asks for licences (--licenses)"
     )
 
 
@@ -103,7 +101,5 @@ def test_how_many_nodes_a_job_has_that_runs_says_nothing_about_a_range() -> None
 
 def test_a_job_that_names_no_memory_is_told_that_its_nodes_may_differ_in_it() -> None:
     assert reason(plain(memory_per_cpu_mb=None), ENFORCE) == WHOLE_MEMORY
-    assert (
-        reason(plain(memory_per_cpu_mb=None, asks_for=("constraint",)), ENFORCE)
-        == "it asks for a constraint (--constraint)"
-    )
+    asking = plain(memory_per_cpu_mb=None, asks_for=("prefer",))
+    assert reason(asking, ENFORCE) == "it prefers nodes with a feature (--prefer)"

@@ -397,9 +397,9 @@ def slurms(identity: int, **fields):
 
 
 def test_explain_says_why_a_job_is_slurms_own() -> None:
-    seen = view(tasks(1, 2), slurms(12, asks_for=("constraint",)))
+    seen = view(tasks(1, 2), slurms(12, asks_for=("prefer",)))
     reply = ask(seen, "explain", ALICE, job_id=12)
-    assert reply["pass_through"] == "it asks for a constraint (--constraint)"
+    assert reply["pass_through"] == "it prefers nodes with a feature (--prefer)"
     assert (reply["job"]["state"], reply["job"]["reason"]) == ("waiting", "Resources")
     assert reply.keys() == ask(seen, "explain", ALICE, job_id=1).keys()
     assert (reply["label"], reply["decisions"], reply["considered"], reply["cycle"]) == ("12", [], None, None)

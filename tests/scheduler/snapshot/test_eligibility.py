@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from live import NOW, job, look, node
 
-from slurm_sns.errors import Closed
+from slurm_sns.errors import Closed, Infeasible
 from slurm_sns.scheduler.observation import ObservedReservation
 from slurm_sns.scheduler.snapshot.backlog_claims import NodeClaim
-from slurm_sns.scheduler.snapshot.eligibility import KEPT, Eligibility
+from slurm_sns.scheduler.snapshot.eligibility import KEPT, MOST_WISHES, Eligibility
 from slurm_sns.scheduler.snapshot.node_sets import NodeSets
 from slurm_sns.scheduler.snapshot.spreading import NEVER_SPREAD
 
@@ -91,3 +91,56 @@ def test_a_set_keeps_the_order_of_the_look() -> None:
     assert sets.names(sets.of_partitions(["small"])) == {"s1"}
     assert sets.members(sets.of_partitions(["none"])) == ()
     assert sets.kinds(sets.of_partitions(["none"])) == ()
+
+
+UNLIKE = [
+    node("c1", features=frozenset({"ib", "avx512"})),
+    node("c2", features=frozenset({"ib"}), memory_mb=64_000),
+    node("c3", features=frozenset({"opa", "avx512"}), cores=4),
+    node("c4"),
+]
+
+
+@pytest.mark.parametrize(
+    ("wish", "allowed"),
+    [
+        ({"constraint": "ib"}, "c1 c2"),
+        ({"constraint": "ib|opa&avx512"}, "c1 c3"),
+        ({"excluded": frozenset({"c1", "c9"})}, "c2 c3 c4"),
+        ({"constraint": "avx512", "excluded": frozenset({"c1"})}, "c3"),
+        ({"is_alone": True, "memory_per_cpu_mb": 4000}, "c1 c3 c4"),  # c2 has no 4,000 MiB for each of its CPUs
+        ({"is_alone": True, "memory_per_cpu_mb": None, "memory_per_node_mb": 64_000}, "c1 c2 c3 c4"),
+    ],
+)
+def test_a_job_may_use_the_nodes_that_it_asks_for(wish, allowed: str) -> None:
+    choice, nodes = Eligibility(look(nodes=UNLIKE), NOW, NEVER_SPREAD).of(job(1, **wish))
+    assert nodes == set(allowed.split())
+    assert all(each.exclusive == wish.get("is_alone", False) for each in choice.alternatives)
+
+
+@pytest.mark.parametrize(
+    ("wish", "why"),
+    [
+        ({"constraint": "nosuch"}, "no node of its partitions is left"),
+        ({"excluded": frozenset({"c1", "c2", "c3", "c4"})}, "no node of its partitions is left"),
+        ({"is_alone": True, "memory_per_cpu_mb": 100_000}, "no node of its partitions is left"),
+        ({"constraint": "ib*2"}, "counts or brackets"),
+        ({"constraint": "opa", "tasks": 5, "nodes_max": 1}, "5 tasks of 1 CPUs fit on no nodes"),
+    ],
+)
+def test_a_job_that_asks_for_nodes_that_are_not_there_is_slurms(wish, why: str) -> None:
+    with pytest.raises(Infeasible, match=why):
+        Eligibility(look(nodes=UNLIKE), NOW, NEVER_SPREAD).of(job(1, **wish))
+
+
+def test_the_different_sets_of_nodes_that_an_owner_asks_for_are_limited() -> None:
+    """Each costs work on every node, and a user can write any; what others ask for does not count."""
+    eligibility = Eligibility(look(nodes=UNLIKE), NOW, NEVER_SPREAD)
+    wishes = ["|".join(["ib"] * (number + 1)) for number in range(MOST_WISHES + 1)]
+    for number, wish in enumerate(wishes[:-1]):
+        eligibility.of(job(number, constraint=wish))
+    with pytest.raises(Infeasible, match="more than 64 different sets of nodes"):
+        eligibility.of(job(99, constraint=wishes[-1]))
+    eligibility.of(job(100, constraint=wishes[0]))
+    eligibility.of(job(101, constraint=wishes[-1], user_id=7))
+    eligibility.of(job(102))

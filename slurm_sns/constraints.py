@@ -1,0 +1,82 @@
+"""A job's constraint (--constraint) on the features of its nodes: read as slurmctld reads it, and the nodes it admits.
+
+A constraint has names, `&`, `|` and parentheses, which do not nest. Slurm has no precedence: it combines what it has so
+far with the next name or the next parentheses, from left to right, so `a|b&c` is `(a|b)&c` (26.05: compared with
+`sbatch --test-only`). A comma means `&`. What else Slurm accepts says how many nodes are to have a feature (`a*2`), or
+that all nodes are to have the same one (`[a|b]`): that is for Slurm to choose, and is not read here.
+"""
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import NamedTuple
+
+from slurm_sns.errors import BadInput
+
+#: A longer constraint is left to Slurm: the submit filter looks at it while slurmctld waits.
+MOST_BYTES = 1024
+_PART = re.compile(r"[&|]|[()]|[^&|()]+")
+_LEFT_TO_SLURM = re.compile(r"[][*]")
+
+
+class Step(NamedTuple):
+    """One step from left to right: the names in it, each with its operator, and how the step is combined.
+
+    `is_and`, here and for each name: whether it is combined by `&` with what comes before, else by `|`.
+    """
+
+    is_and: bool
+    names: tuple[tuple[bool, str], ...]
+
+
+Constraint = tuple[Step, ...]
+
+
+def is_left_to_slurm(text: str) -> bool:
+    """Whether the constraint asks for what only Slurm can choose, or is too long to be read at submission."""
+    return len(text.encode("utf-8", "surrogateescape")) > MOST_BYTES or _LEFT_TO_SLURM.search(text) is not None
+
+
+@lru_cache(maxsize=1024)
+def read(text: str) -> Constraint:
+    """The constraint in steps; of an empty text there are none.
+
+    Raises:
+        BadInput: Slurm would choose, or the text is none of Slurm's.
+    """
+    if is_left_to_slurm(text):
+        raise BadInput("a constraint with counts or brackets, or a long one: valid are names, &, | and parentheses")
+    steps: list[Step] = []
+    names: list[tuple[bool, str]] = []
+    is_inside, is_and, step_is_and, wants_name = False, True, True, True
+    for part in _PART.findall(text.replace(",", "&")):
+        if part == "(" and wants_name and not is_inside:
+            is_inside, step_is_and, is_and = True, is_and, True
+        elif part == ")" and not wants_name and is_inside:
+            is_inside = False
+            steps.append(Step(step_is_and, tuple(names)))
+            names = []
+        elif part in "&|" and not wants_name:
+            is_and, wants_name = part == "&", True
+        elif part not in "&|()" and wants_name:
+            wants_name = False
+            if is_inside:
+                names.append((is_and, part))
+            else:
+                steps.append(Step(is_and, ((True, part),)))
+        else:
+            raise BadInput("not a constraint of Slurm's: valid are names, &, | and parentheses that do not nest")
+    if text and (is_inside or wants_name):
+        raise BadInput("the constraint ends too early: valid are names, &, | and parentheses that do not nest")
+    return tuple(steps)
+
+
+def admitted(constraint: Constraint, having: Callable[[str], int], everything: int) -> int:
+    """The nodes that the constraint admits, as bits: `having` gives those with a feature, `everything` all."""
+    found = everything
+    for is_and, names in constraint:
+        inner = everything
+        for inner_is_and, name in names:
+            inner = inner & having(name) if inner_is_and else inner | having(name)
+        found = found & inner if is_and else found | inner
+    return found
