@@ -67,11 +67,17 @@ NOTHING = Resources(0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node that can be planned on now. Nodes that are down, draining or failing are not in a snapshot's `nodes`."""
+    """A node that can be planned on now. Nodes that are down, draining or failing are not in a snapshot's `nodes`.
+
+    Nodes of lower `weight` are taken first. `switches` are those above the node, by name, the lowest first; empty where
+    all nodes are connected alike.
+    """
 
     name: str
     capacity: Resources
     free: Resources
+    weight: int = 1
+    switches: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,4 +18,6 @@ SETTINGS = Settings(
     unmanaged_gbps_per_core=0.0,
     closids={},
     frequency_factors=(1.0,),
+    heeds_weight=True,
+    never_across=frozenset(),
 )

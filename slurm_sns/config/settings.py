@@ -76,6 +76,8 @@ class SchedulerSection(Section):
     place_timeout_s: Annotated[int, Field(ge=1, le=3600)] = 10
     backoff_s: Annotated[int, Field(ge=1, le=86_400)] = 5
     backoff_max_s: Annotated[int, Field(ge=1, le=86_400)] = 300
+    node_weights: bool = True
+    never_across: tuple[grammar.Name, ...] = ()
 
 
 class SlurmSection(Section):

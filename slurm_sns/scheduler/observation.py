@@ -4,8 +4,8 @@ Units are those of `slurm_sns.model`. Times are Unix seconds, 0 or None if Slurm
 have Slurm's names: mem, node, billing, gres/llc. Of their limits only whom they limit matters here, not the amounts.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -236,8 +236,9 @@ class ObservedNode:
     """One node record of slurmctld.
 
     `unavailable` says why nothing may be planned on the node; it is empty if jobs may be planned there, also on a node
-    that is powered down. `is_planned`: Slurm keeps the node for a waiting job. `features` are the active ones: of
-    others, a node would have to be rebooted. `unreadable` says which part of the record cannot be read.
+    that is powered down. `features` are the active ones: for others, a node would have to be rebooted. Nodes of lower
+    `weight` are taken first. `is_planned`: Slurm keeps the node for a waiting job. `unreadable` says which part of the
+    record cannot be read.
     """
 
     name: str
@@ -246,6 +247,7 @@ class ObservedNode:
     allocated: Resources
     threads_per_core: int = 1
     features: Names = frozenset()
+    weight: int = 1
     unavailable: str = ""
     is_planned: bool = False
     unreadable: str = ""
@@ -311,6 +313,26 @@ class Backfill(NamedTuple):
 BACKFILL = Backfill()
 
 
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """How the nodes are connected: of each node the switches above it, by name, the lowest first.
+
+    Without any switches all nodes are connected alike. `unknown` says why jobs on several nodes cannot be placed.
+    """
+
+    switches: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    unknown: str = ""
+
+    def without(self, names: Collection[str]) -> "Topology":
+        """The same without these switches: what only they join is not connected."""
+        left = {node: tuple(each for each in path if each not in names) for node, path in self.switches.items()}
+        return replace(self, switches=left) if names else self
+
+
+#: All nodes are connected alike.
+FLAT = Topology()
+
+
 class DatabaseQueue(NamedTuple):
     """The messages that slurmctld keeps for slurmdbd (sdiag), and how many it keeps at most (MaxDBDMsgs)."""
 
@@ -341,6 +363,7 @@ class Observation:
         has_boost: a SiteFactor of ours counts: PriorityType is priority/multifactor, and no plugin sets the factor.
         has_extra: a job's Extra may have our text: Slurm does not read it as constraints (extra_constraints).
         database_queue: the messages that slurmctld keeps for slurmdbd.
+        topology: how the nodes are connected.
     """
 
     jobs: tuple[ObservedJob, ...]
@@ -356,6 +379,7 @@ class Observation:
     has_boost: bool = True
     has_extra: bool = True
     database_queue: DatabaseQueue = EMPTY_QUEUE
+    topology: Topology = FLAT
 
     @property
     def unreadable(self) -> dict[str, str]:

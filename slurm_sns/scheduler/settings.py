@@ -11,7 +11,8 @@ class Settings:
     `queue_depth` is how many jobs of the queue a cycle looks at. `unmanaged_gbps_per_core` is the bandwidth that a
     running job without a profile is assumed to draw. `shares` are by account. `closids` are those of nodes, by node; a
     node that is not named has no limit, and without any name no CLOSIDs are counted. `frequency_factors` are those by
-    which programs are shown as scaling, compact or neutral.
+    which programs are shown as scaling, compact or neutral. `heeds_weight`: nodes of lower Weight are taken first.
+    `never_across` are the switches that no job on several nodes is laid across.
     """
 
     mode: str
@@ -28,3 +29,5 @@ class Settings:
     unmanaged_gbps_per_core: float
     closids: Mapping[str, int]
     frequency_factors: tuple[float, ...]
+    heeds_weight: bool
+    never_across: frozenset[str]

@@ -10,8 +10,9 @@ from slurm_sns.errors import Refused, SnsError, Unreachable
 from slurm_sns.scheduler.observation import EMPTY_QUEUE, DatabaseQueue, Observation, PreemptionRules
 from slurm_sns.slurm import translate
 from slurm_sns.slurm.accounting import AccountingDatabase
-from slurm_sns.slurm.api import answers, pyslurm
+from slurm_sns.slurm.api import answers, configuration_path, pyslurm
 from slurm_sns.slurm.site import backfill, has_boost, has_extra
+from slurm_sns.slurm.topology import TopologyFiles
 
 
 class SlurmState:
@@ -22,6 +23,7 @@ class SlurmState:
 
     def __init__(self, accounting: AccountingDatabase) -> None:
         self._accounting = accounting
+        self._topology = TopologyFiles(configuration_path().parent)
 
     def observe(self) -> Observation:
         """Read jobs before nodes: a job that starts in between is then counted twice, never missed."""
@@ -53,6 +55,7 @@ class SlurmState:
             ),
             has_extra=has_extra(configured.scheduler_parameters),
             database_queue=_database_queue(configured.max_dbd_msgs),
+            topology=self._topology.topology(configured.topology_plugin or ""),
         )
 
 

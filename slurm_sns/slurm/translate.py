@@ -342,6 +342,7 @@ def _node(record: Any) -> ObservedNode:
         ),
         threads_per_core=threads,
         features=frozenset(record.active_features or ()),
+        weight=1 if record.weight is None else record.weight,
         unavailable=why,
         is_planned="PLANNED" in states,
     )

@@ -1,5 +1,7 @@
 """Small named clusters and queues, in the paper's units: cores and GB."""
 
+from hypothesis import strategies as st
+
 from slurm_sns.model import Alternative, Job, Node, Plan, Resources, Snapshot
 from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
@@ -37,3 +39,19 @@ def plan(nodes, waiting, *portfolio: str, projects=None, **parameters) -> Plan:
 def placed(of: Plan) -> dict[int, str]:
     """Job -> its node, or its nodes joined by +."""
     return {start.job_id: "+".join(start.nodes) for start in of.starts}
+
+
+#: The switches above a node, the lowest first: one tree, two trees, a flat network, blocks, one node that is nowhere.
+NETWORKS = (
+    (("a", "top"), ("b", "top"), ("c", "middle", "top"), ("d", "middle", "top")),
+    (("a", "left"), ("b", "left"), ("c", "right")),
+    (("a",), ("b",), ("c",)),
+    (("a", "ab", "all"), ("b", "ab", "all"), ("c", "cd", "all"), ()),
+)
+
+
+def regions():
+    """Pairs of strategies: for the weight of a node, and for the switches above it; mostly all nodes are alike."""
+    weights = st.sampled_from([st.just(1), st.just(1), st.sampled_from([1, 1, 60]), st.integers(0, 5)])
+    switches = st.sampled_from([st.just(()), st.just(()), *(st.sampled_from(network) for network in NETWORKS)])
+    return st.tuples(weights, switches)

@@ -80,6 +80,7 @@ NODE = {
     "configured_gres": {"llc": 20, "membw": 118},
     "allocated_gres": {},
     "active_features": ["ib", "avx512"],
+    "weight": 1,
 }
 
 #: Of pyslurm.Partition: -1 would not do for "no limit", so it has a word.

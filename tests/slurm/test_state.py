@@ -18,6 +18,7 @@ def configuration(**fields) -> SimpleNamespace:
     """What is read of pyslurm.slurmctld.Config."""
     shown = {"version": "26.05.5", "preempt_type": None, "preempt_mode": "OFF", "scheduler_parameters": {}}
     shown |= {"priority_type": "priority/multifactor", "priority_site_factor_plugin": None, "max_dbd_msgs": 40_024}
+    shown |= {"topology_plugin": "topology/flat"}
     return SimpleNamespace(**{**shown, **fields})
 
 

@@ -54,6 +54,8 @@ def settings(config: Config) -> Settings:
         backoff_max_s=scheduler.backoff_max_s,
         unmanaged_gbps_per_core=config.spread_n_share.unmanaged_gbps_per_core,
         frequency_factors=config.spread_n_share.frequency_factors,
+        heeds_weight=config.scheduler.node_weights,
+        never_across=frozenset(config.scheduler.never_across),
         shares=None if shares == "slurm" else shares,
         closids={name: nodes.closids for nodes in config.nodes if nodes.closids for name in nodes.node_names},
     )

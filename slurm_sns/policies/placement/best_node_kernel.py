@@ -46,6 +46,7 @@ from slurm_sns.policies.placement.node_state_kernel import (
     smallest_simple,
 )
 from slurm_sns.policies.placement.order_statistics import nth_smallest
+from slurm_sns.policies.placement.region_kernel import choose_smallest, put_keys_of_region
 
 #: Tangents are compared as integers, in units of 1e-12: the compiler vectorises the smallest of integers only.
 FINE_PER_UNIT = 1e12
@@ -72,8 +73,10 @@ def find_nodes(node_state: CycleNodes, score: int, alternative: int) -> int:
     A grouped score takes all nodes from one group with equally many idle cores: of the groups that are large enough,
     the one with the most idle cores. When no group is large enough, it takes the best nodes whatever their idle cores.
     """
-    wanted = node_state.problem.alternatives.nodes[alternative]
+    nodes, wanted = node_state.problem.nodes, node_state.problem.alternatives.nodes[alternative]
     bring_up_to_date(node_state, score)
+    if nodes.weighs or (wanted > 1 and nodes.switch.shape[0] > 0):
+        return _find_in_region(node_state, score, alternative)
     if wanted > FEW_NODES and _fitting(node_state, score, alternative) < wanted:
         return NOBODY
     slot = _up_to_date(node_state, score, alternative)
@@ -87,6 +90,22 @@ def find_nodes(node_state: CycleNodes, score: int, alternative: int) -> int:
         _best_whatever_their_cores(node_state, found, wanted)
         return 0
     return found - wanted
+
+
+@compiled
+def _find_in_region(node_state: CycleNodes, score: int, alternative: int) -> int:
+    """The same where the nodes must lie under one switch, or lighter ones come first."""
+    missing = put_keys_of_region(node_state, score, alternative)
+    if missing == NOBODY:
+        return NOBODY
+    if node_state.problem.scores.angle[score]:
+        _put_tangents(node_state, alternative, 0, len(node_state.keys))
+        for node in range(len(node_state.keys)):
+            if node_state.keys[node] != NONE:
+                angle = _angle(node_state, alternative, node, node_state.tangent[node])
+                node_state.keys[node] = (angle << PLACE_BITS) + 2 * node
+    choose_smallest(node_state, score, alternative, missing)
+    return 0
 
 
 @compiled

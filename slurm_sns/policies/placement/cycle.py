@@ -27,7 +27,6 @@ from numpy.typing import NDArray
 from slurm_sns.model import Alternative, Job, Resources
 from slurm_sns.policies.placement.best_by_score import GroupHeuristic, best, one_group
 from slurm_sns.policies.placement.fair_order import FairOrder, WaitingQueue
-from slurm_sns.policies.placement.job_size import fits_ever
 from slurm_sns.policies.placement.node_arrays import (
     CORES,
     MEMORY,
@@ -35,10 +34,12 @@ from slurm_sns.policies.placement.node_arrays import (
     Indices,
     Mask,
     NodeArrays,
+    ever_holding_together,
     held,
     holding,
     taken,
 )
+from slurm_sns.policies.placement.regions import Region, Regions
 
 #: (nodes, demand) of an alternative that found too few nodes.
 Failure = tuple[int, Resources]
@@ -132,13 +133,22 @@ class CycleStart:
     capacity: Amounts
     free: Amounts
     total: Resources
+    regions: Regions
     _allowed: dict[frozenset[str], Mask] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, node_arrays: NodeArrays, free: Amounts) -> "CycleStart":
         """The start of a cycle on nodes of which this much is free."""
         nodes = np.flatnonzero(holding(free, SMALLEST))
-        return cls(node_arrays, free, nodes, node_arrays.capacity[:, nodes], free[:, nodes], node_arrays.total)
+        return cls(
+            node_arrays,
+            free,
+            nodes,
+            node_arrays.capacity[:, nodes],
+            free[:, nodes],
+            node_arrays.total,
+            node_arrays.regions.among(nodes),
+        )
 
     def allows(self, allowed: frozenset[str]) -> Mask:
         """Which of the nodes in the cycle a job may use."""
@@ -229,20 +239,25 @@ class Cycle:
         for alternative in job.alternatives:
             if self._failed.cover(alternative, job.allowed):
                 continue
-            candidates = self.candidates(alternative, job.allowed)
-            if len(candidates) < alternative.nodes:
+            region = self.opening.regions.find(self.candidates(alternative, job.allowed), alternative.nodes)
+            if region is None:
                 self._failed.add(alternative, job.allowed)
                 continue
-            heuristic = self.choose(job)
-            if isinstance(heuristic, GroupHeuristic):
-                candidates = one_group(self.free, candidates, alternative.nodes)
-            scores = heuristic(self.opening.capacity, self.free, candidates, alternative.demand)
-            columns = best(candidates, scores, alternative.nodes)
+            columns = self._best(self.choose(job), alternative, region)
             self._take(columns, alternative)
             if self._order.shared:
                 self._order.charge(job, held(self.opening.capacity, alternative, columns))
             return Match(job, alternative, self.opening.nodes[columns])
         return None
+
+    def _best(self, heuristic: Heuristic, alternative: Alternative, region: Region) -> Indices:
+        """The nodes of the region that the heuristic scores best, behind the lighter ones."""
+        count, candidates = alternative.nodes - len(region.lighter), region.equal
+        if isinstance(heuristic, GroupHeuristic):
+            candidates = one_group(self.free, candidates, count)
+        scores = heuristic(self.opening.capacity, self.free, candidates, alternative.demand)
+        columns = best(candidates, scores, count)
+        return np.sort(np.concatenate((region.lighter, columns))) if len(region.lighter) else columns
 
     def _withhold(self, job: Job) -> None:
         """Withhold capacity on the nodes with the most free memory."""
@@ -255,13 +270,11 @@ class Cycle:
         On ties the first nodes in the machine list are taken.
         """
         for alternative in job.alternatives:
-            if not fits_ever(self.opening.node_arrays, alternative, job.allowed):
+            home = ever_holding_together(self.opening.node_arrays, alternative, job.allowed)
+            if home is None:
                 continue
             # an open node has room for the smallest job
-            suitable = holding(self.opening.capacity, alternative.demand) & self._open
-            if job.allowed is not None:
-                suitable &= self.opening.allows(job.allowed)
-            columns = np.flatnonzero(suitable)
+            columns = np.flatnonzero(home[self.opening.nodes] & self._open)
             columns = np.sort(columns[np.argsort(rank(columns), kind="stable")[: alternative.nodes]])
             if len(columns):
                 kept = replace(alternative, exclusive=True) if whole_nodes else alternative

@@ -1,14 +1,12 @@
 """The size of a job's alternative: whether the nodes could ever hold it, and its wording."""
 
-import numpy as np
-
 from slurm_sns.model import Alternative
-from slurm_sns.policies.placement.node_arrays import NodeArrays, ever_holding
+from slurm_sns.policies.placement.node_arrays import NodeArrays, ever_holding_together
 
 
 def fits_ever(node_arrays: NodeArrays, alternative: Alternative, allowed: frozenset[str] | None = None) -> bool:
-    """Whether enough allowed nodes are large enough for the alternative when they are empty."""
-    return int(np.count_nonzero(ever_holding(node_arrays, alternative, allowed))) >= alternative.nodes
+    """Whether enough allowed nodes that are connected are large enough for the alternative when they are empty."""
+    return ever_holding_together(node_arrays, alternative, allowed) is not None
 
 
 def wording(alternative: Alternative) -> str:

@@ -45,6 +45,9 @@ class KernelNodes(NamedTuple):
 
     capacity: Integers  #: (R, N)
     allowed: Flags  #: (sets, N) the sets of nodes to which alternatives are restricted
+    weight: Integers  #: (N) the rank of the node's weight
+    switch: Integers  #: (levels, N) the number of the switch above the node
+    weighs: bool  #: nodes differ in weight
 
 
 class AlternativeArrays(NamedTuple):

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from slurm_sns.model import Alternative, Job, Project, Resources
 from slurm_sns.policies.placement.fair_order import NEWCOMER, WaitingQueue
-from slurm_sns.policies.placement.kernel_arrays import NOBODY, AlternativeArrays, JobKinds, KernelNodes, Queue
+from slurm_sns.policies.placement.kernel_arrays import NOBODY, AlternativeArrays, Flags, JobKinds, KernelNodes, Queue
 from slurm_sns.policies.placement.kinds_of_jobs import Allowed
 from slurm_sns.policies.placement.node_arrays import BANDWIDTH, WAYS, NodeArrays
 from slurm_sns.policies.placement.node_state_kernel import PER_UNIT
@@ -26,6 +26,12 @@ FIRST_ROOM = 64
 def slowdown_units(alternative: Alternative) -> int:
     """The predicted slowdown in whole units of 1e-9, so that a sum does not depend on the order of its terms."""
     return round(alternative.slowdown * PER_UNIT)
+
+
+def kernel_nodes(node_arrays: NodeArrays, masks: Flags) -> KernelNodes:
+    """The nodes as the kernel reads them; `masks` are the sets of nodes to which alternatives are restricted."""
+    regions = node_arrays.regions
+    return KernelNodes(node_arrays.capacity, masks, regions.weight, regions.switch, regions.weighs)
 
 
 class KindTable:
@@ -73,7 +79,7 @@ class KindTable:
 
     def arrays(self) -> tuple[KernelNodes, AlternativeArrays, JobKinds]:
         """The tables; later entries are in the same arrays as long as `generation` stays the same."""
-        return KernelNodes(self._node_arrays.capacity, self._masks), self._alternative_arrays, self._kind_arrays
+        return kernel_nodes(self._node_arrays, self._masks), self._alternative_arrays, self._kind_arrays
 
     def kind(self, job: Job) -> int:
         """The number of the job's kind."""

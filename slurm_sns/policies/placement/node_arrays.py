@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from slurm_sns.model import Alternative, Node, Resources
 from slurm_sns.policies.base import NodeType
+from slurm_sns.policies.placement.regions import Regions
 from slurm_sns.policies.placement.request import node_types
 
 Amounts = NDArray[np.int64]
@@ -26,17 +27,19 @@ CORES, MEMORY, WAYS, BANDWIDTH, CLOSIDS = range(5)
 
 @dataclass(frozen=True, eq=False)
 class NodeArrays:
-    """The names of the nodes and their capacity, shape (resources, nodes)."""
+    """The names of the nodes, their capacity, shape (resources, nodes), and their weights and switches."""
 
     names: tuple[str, ...]
     capacity: Amounts
+    known_regions: Regions | None = None
     _masks: dict[frozenset[str], Mask] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, nodes: Iterable[Node]) -> "NodeArrays":
         """The arrays of these nodes, in their order."""
         listed = tuple(nodes)
-        return cls(tuple(node.name for node in listed), amounts([node.capacity for node in listed]))
+        regions = Regions.of([node.weight for node in listed], [node.switches for node in listed])
+        return cls(tuple(node.name for node in listed), amounts([node.capacity for node in listed]), regions)
 
     def allows(self, allowed: frozenset[str] | None) -> Mask | None:
         """Which nodes a job may use, as a mask; None means all. Masks are cached: many jobs share few sets of nodes."""
@@ -45,6 +48,15 @@ class NodeArrays:
         if allowed not in self._masks:
             self._masks[allowed] = np.fromiter((name in allowed for name in self.names), np.bool_, len(self.names))
         return self._masks[allowed]
+
+    @cached_property
+    def regions(self) -> Regions:
+        """The weights and switches of the nodes."""
+        return self.known_regions or Regions.one(len(self.names))
+
+    def with_capacity(self, capacity: Amounts) -> "NodeArrays":
+        """The same nodes with another capacity."""
+        return NodeArrays(self.names, capacity, self.known_regions)
 
     @cached_property
     def types(self) -> tuple[NodeType, ...]:
@@ -88,6 +100,13 @@ def held(capacity: Amounts, alternative: Alternative, nodes: Indices) -> Resourc
     """What the alternative holds on these nodes together."""
     took = taken(capacity, alternative, nodes)
     return Resources(*(int(amount) for amount in np.broadcast_to(took, (len(took), len(nodes))).sum(axis=1)))
+
+
+def ever_holding_together(
+    node_arrays: NodeArrays, alternative: Alternative, allowed: frozenset[str] | None
+) -> Mask | None:
+    """Those of the nodes `ever_holding` that the alternative can have together; None where they are too few."""
+    return node_arrays.regions.home(ever_holding(node_arrays, alternative, allowed), alternative.nodes)
 
 
 def ever_holding(node_arrays: NodeArrays, alternative: Alternative, allowed: frozenset[str] | None) -> Mask:

@@ -65,7 +65,7 @@ class Portfolio:
         without = rules.without_profiles()
         self._without_profiles = None if without is None else type(self)(without, alternatives)
         self._less_shared_ways: tuple[NodeArrays, NodeArrays] | None = None
-        self._last_nodes: tuple[tuple[tuple[str, Resources], ...], NodeArrays] | None = None
+        self._last_nodes: tuple[tuple[tuple[str, Resources, int, tuple[str, ...]], ...], NodeArrays] | None = None
 
     def plan(self, snapshot: Snapshot) -> Plan:
         """The starts of the best schedule, and for every other job why it waits."""
@@ -138,7 +138,7 @@ class Portfolio:
 
     def _arrays_of(self, nodes: Sequence[Node]) -> NodeArrays:
         """The arrays of these nodes; those of the last plan, whose tables serve again, if the nodes are the same."""
-        key = tuple([(node.name, node.capacity) for node in nodes])
+        key = tuple([(node.name, node.capacity, node.weight, node.switches) for node in nodes])
         known = self._last_nodes  # read once: another thread may explain a job of another snapshot meanwhile
         if known is None or known[0] != key:
             known = self._last_nodes = (key, NodeArrays.of(nodes))
@@ -162,7 +162,7 @@ class Portfolio:
         if found is None or found[0] is not node_arrays:
             capacity = node_arrays.capacity.copy()
             capacity[WAYS] -= shared
-            found = self._less_shared_ways = (node_arrays, NodeArrays(node_arrays.names, capacity))
+            found = self._less_shared_ways = (node_arrays, node_arrays.with_capacity(capacity))
         left = free.copy()
         left[WAYS] -= shared
         return found[1], left

@@ -18,6 +18,8 @@ from slurm_sns.policies.placement.kernel_arrays import (
 from slurm_sns.policies.placement.node_arrays import CORES, MEMORY
 from slurm_sns.policies.placement.node_state_kernel import NONE, PLACE_BITS, PLACES, CycleNodes
 from slurm_sns.policies.placement.order_statistics import nth_smallest
+from slurm_sns.policies.placement.region_kernel import ANY_SWITCH, NO_REGION
+from slurm_sns.policies.placement.regions import NO_SWITCH
 
 
 @compiled
@@ -45,11 +47,13 @@ def withhold(node_state: CycleNodes, kind: int, how: int) -> tuple[int, int]:
             if node != NOBODY:
                 node_state.chosen[0] = node
                 return choice, 1
-        if not _is_possible(nodes, alternatives, alternative):
+        home = _home(node_state, alternative)
+        if home == NO_REGION:
             continue
         count = 0
         for node in range(len(node_state.keys)):
-            if node_state.is_open[node] == 1 and _is_large_enough(nodes, alternatives, alternative, node):
+            is_there = home == ANY_SWITCH or nodes.switch[-1, node] == home
+            if is_there and node_state.is_open[node] == 1 and _is_large_enough(nodes, alternatives, alternative, node):
                 used = nodes.capacity[CORES, node] - node_state.free[CORES, node]
                 score = used if how == WHOLE else -node_state.free[MEMORY, node]
                 node_state.keys[count] = (score << PLACE_BITS) + node
@@ -88,14 +92,28 @@ def _most_free_memory(node_state: CycleNodes, alternative: int) -> int:
 
 
 @compiled
-def _is_possible(nodes: KernelNodes, alternatives: AlternativeArrays, alternative: int) -> bool:
-    """Whether enough nodes of the whole cluster are large enough."""
-    missing = alternatives.nodes[alternative]
+def _home(node_state: CycleNodes, alternative: int) -> int:
+    """The first switch of the highest level with enough nodes that are large enough; NO_REGION if there is none.
+
+    ANY_SWITCH where all nodes are connected alike, for a job on one node always.
+    """
+    nodes, alternatives, counts = node_state.problem.nodes, node_state.problem.alternatives, node_state.tangent
+    wanted, levels = alternatives.nodes[alternative], nodes.switch.shape[0]
+    if wanted == 1 or levels == 0:
+        for node in range(nodes.capacity.shape[1]):
+            if wanted == 0:
+                break
+            wanted -= _is_large_enough(nodes, alternatives, alternative, node)
+        return ANY_SWITCH if wanted == 0 else NO_REGION
+    counts[:] = 0
+    first = NO_REGION
     for node in range(nodes.capacity.shape[1]):
-        if missing == 0:
-            break
-        missing -= _is_large_enough(nodes, alternatives, alternative, node)
-    return missing == 0
+        switch = nodes.switch[-1, node]
+        if switch != NO_SWITCH and _is_large_enough(nodes, alternatives, alternative, node):
+            counts[switch] += 1
+            if counts[switch] >= wanted and (first == NO_REGION or switch < first):
+                first = switch
+    return first
 
 
 @compiled

@@ -16,6 +16,7 @@ from slurm_sns import constraints
 from slurm_sns.errors import BadInput, Closed, Infeasible
 from slurm_sns.model import Alternative, Resources
 from slurm_sns.policies.base import Choice
+from slurm_sns.policies.placement.request import holding
 from slurm_sns.scheduler.gate import arrays
 from slurm_sns.scheduler.observation import Observation, ObservedJob, ObservedNode
 from slurm_sns.scheduler.snapshot.backlog_claims import NodeClaim
@@ -65,6 +66,8 @@ class Eligibility:
         claimed = [each for each in claims if each.end_s > now_s]
         self._claims = [(each.submit_s, each.start_s, self._sets.of_names(each.nodes)) for each in claimed]
         self._claim_starts_s = sorted(start_s for _, start_s, _ in self._claims)
+        self._topology = observation.topology
+        self._parts = self._sets.parts(observation.topology)
         self._limits = PartitionLimits(observation)
         self._account_limits = AccountLimits(observation.tres_limits)
         self.now_s = now_s
@@ -73,6 +76,7 @@ class Eligibility:
         self._wishes: defaultdict[int, dict[_Wish, int]] = defaultdict(dict)
         self._kept: dict[tuple[int, int], int] = {}
         self._alike: dict[tuple[tuple[Alternative, ...], int, frozenset[str] | None], frozenset[str]] = {}
+        self._kept_together: dict[tuple[tuple[Alternative, ...], int], tuple[Alternative, ...]] = {}
         self._usable: dict[frozenset[str], Counter[Resources]] = {}
 
     def of(self, job: ObservedJob) -> tuple[Choice, frozenset[str]]:
@@ -205,7 +209,31 @@ class Eligibility:
                 "no node of its partitions is left by its constraint, the nodes that it excludes, and what memory it "
                 "asks for with whole nodes"
             )
-        return self._account_limits.permitted(job, self._spreader.choice(job, self._sets.kinds(ever)))
+        return self._account_limits.permitted(
+            job, self._joined(self._spreader.choice(job, self._sets.kinds(ever)), ever)
+        )
+
+    def _joined(self, choice: Choice, ever: int) -> Choice:
+        """The alternatives on one node, and on several those for which nodes that are connected are large enough.
+
+        Raises:
+            Infeasible: there is none.
+        """
+        if not (self._parts or self._topology.unknown):
+            return choice
+        key = (choice.alternatives, ever)
+        if key not in self._kept_together:
+            kept = (each for each in choice.alternatives if each.nodes == 1 or self._holds_together(each, ever))
+            self._kept_together[key] = tuple(kept)
+        if not self._kept_together[key]:
+            why = self._topology.unknown or "no nodes that are connected (topology, never_across) could hold it"
+            raise Infeasible(f"it runs on several nodes, and {why}: Slurm must choose them")
+        return choice._replace(alternatives=self._kept_together[key])
+
+    def _holds_together(self, alternative: Alternative, ever: int) -> bool:
+        return not self._topology.unknown and any(
+            holding(alternative.demand, self._sets.kinds(ever & part)) >= alternative.nodes for part in self._parts
+        )
 
     def _are_of_one_memory(self, ever: int) -> bool:
         if ever not in self._one_memory:

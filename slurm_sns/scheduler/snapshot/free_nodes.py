@@ -154,10 +154,12 @@ def free_nodes(
     placed: Iterable[Placed],
     unavailable: Mapping[str, str],
     unmanaged_gbps_per_core: float,
+    *,
+    heeds_weight: bool = True,
 ) -> tuple[Node, ...]:
     """The nodes that can be planned on, with what running and placed jobs leave free.
 
-    A completing job takes its nodes as a whole, as it does for Slurm.
+    A completing job takes its nodes as a whole, as it does for Slurm. With `heeds_weight` nodes have Slurm's weights.
     """
     taken, completing = _taken(placed), completing_jobs(observation.jobs)
     if unmanaged_gbps_per_core:
@@ -168,6 +170,8 @@ def free_nodes(
             node.name,
             node.capacity,
             NOTHING if node.name in completing else _free(node, taken.get(node.name, NOTHING)),
+            node.weight if heeds_weight else 1,
+            observation.topology.switches.get(node.name, ()),
         )
         for node in observation.nodes
         if node.name not in unavailable

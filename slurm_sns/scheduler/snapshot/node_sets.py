@@ -12,7 +12,7 @@ from itertools import compress
 from typing import NamedTuple
 
 from slurm_sns.model import Resources
-from slurm_sns.scheduler.observation import Names, ObservedNode
+from slurm_sns.scheduler.observation import ObservedNode, Topology
 
 
 class NodeKind(NamedTuple):
@@ -74,6 +74,11 @@ class NodeSets:
         """The nodes that have this feature now."""
         return self._of_feature.get(name, 0)
 
+    def parts(self, topology: Topology) -> list[int]:
+        """The parts of the network: nodes that the same highest switch joins; none where all are connected alike."""
+        switches = topology.switches
+        return list(self._by(lambda node: switches.get(node.name, ())[-1:]).values())
+
     def members(self, bits: int) -> tuple[ObservedNode, ...]:
         """The nodes of a set, in the order of all nodes."""
         if bits not in self._members:
@@ -95,7 +100,7 @@ class NodeSets:
     def _each(self, bits: int) -> Iterator[ObservedNode]:
         return compress(self._nodes, map(int, reversed(f"{bits:b}")))
 
-    def _by(self, names: Callable[[ObservedNode], Names]) -> dict[str, int]:
+    def _by(self, names: Callable[[ObservedNode], Iterable[str]]) -> dict[str, int]:
         """The nodes that have each of the names."""
         places: dict[str, list[int]] = {}
         for place, node in enumerate(self._nodes):

@@ -122,9 +122,13 @@ def read_situation(
     """
     surveyed = survey(observation.jobs, tries, settings, now_s, asked, refused=refused)
     statuses, candidates = surveyed.statuses, surveyed.candidates
-    counted = count_closids(observation, settings.closids)
+    counted = count_closids(
+        replace(observation, topology=observation.topology.without(settings.never_across)), settings.closids
+    )
     unavailable, placed = unavailable_nodes(counted), placed_jobs(counted, statuses)
-    nodes = free_nodes(counted, placed, unavailable, settings.unmanaged_gbps_per_core)
+    nodes = free_nodes(
+        counted, placed, unavailable, settings.unmanaged_gbps_per_core, heeds_weight=settings.heeds_weight
+    )
     backlog = next_backlog(
         [job for job in counted.jobs if _is_in_backlog(job, statuses[job.id], settings, now_s)],
         counted.nodes,

@@ -19,11 +19,11 @@ from slurm_sns.policies.placement.kernel_arrays import (
     NOBODY,
     AlternativeArrays,
     JobKinds,
-    KernelNodes,
     Problem,
     Queue,
     largest_number_of_takes,
 )
+from slurm_sns.policies.placement.kernel_input import kernel_nodes
 from slurm_sns.policies.placement.kernel_matching import kernel_rules
 from slurm_sns.policies.placement.kernel_weights import ROWS, kernel_table
 from slurm_sns.policies.placement.node_arrays import BANDWIDTH, CORES, MEMORY, WAYS, NodeArrays
@@ -200,7 +200,7 @@ def problem_of(
         slowdown=np.zeros(count, np.int64),
         own=np.array([ROWS.get(own, NOBODY) for *_, own in records.kinds], dtype=np.int64),
     )
-    nodes = KernelNodes(capacity, np.zeros((0, capacity.shape[1]), np.bool_))
+    nodes = kernel_nodes(node_arrays.with_capacity(capacity), np.zeros((0, capacity.shape[1]), np.bool_))
     own = {int(row) for row in kinds.own if row != NOBODY}
     scores = kernel_table()
     rules = kernel_rules(rules_of(parameters), scores, own, sorted({int(each) for each in case}))

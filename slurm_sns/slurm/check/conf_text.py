@@ -5,9 +5,12 @@ is read in `site`.
 """
 
 import re
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from slurm_sns.errors import BadInput
 
 _INCLUDE = re.compile(r"\s*include\s+(\S+)", re.IGNORECASE)
 _OPTION = re.compile(r"\s*([A-Za-z]\w*)\s*=\s*(.*)")
@@ -38,6 +41,21 @@ class Line:
             return ()
         path = base / found[1]
         return tuple(sorted(path.parent.glob(path.name))) if set("*?[") & set(path.name) else (path,)
+
+
+def options(content: str) -> dict[str, str]:
+    """All options of a line such as `NodeName=n[1-4] CPUs=8 State=UP`: names in lower case, values without quotes.
+
+    Raises:
+        BadInput: a word of it is no option.
+    """
+    found: dict[str, str] = {}
+    for word in shlex.split(content):
+        name, is_option, value = word.partition("=")
+        if not is_option:
+            raise BadInput(f"{word[:80]!r} is not of the form Name=value")
+        found[name.lower()] = value
+    return found
 
 
 def read(path: Path) -> tuple[Line, ...]:

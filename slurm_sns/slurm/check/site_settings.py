@@ -57,7 +57,7 @@ def _sharing(partition: SitePartition, site: Site) -> Finding:
         not found,
         f"partition {name} lets jobs share nodes and gives them all CPUs",
         ", ".join(found),
-        "OverSubscribe=NO or YES, ExclusiveUser=NO, no MaxCPUsPerNode or MaxCPUsPerSocket below the node's CPUs",
+        "OverSubscribe is not FORCE, ExclusiveUser=NO, no MaxCPUsPerNode or MaxCPUsPerSocket below the node's CPUs",
         advice=f"sns.yaml: leave {name} out of partitions; or slurm.conf: PartitionName={name} without these options",
     )
 
@@ -65,11 +65,11 @@ def _sharing(partition: SitePartition, site: Site) -> Finding:
 def _obstacles(partition: SitePartition, site: Site) -> Iterator[str]:
     """The partition's options that keep its jobs from being placed.
 
-    With OverSubscribe=EXCLUSIVE or FORCE, every job of the partition shows `--exclusive` or `--oversubscribe`: it is
-    gated, and given to Slurm a second later (seen on 26.05.5). With a limit of CPUs on each node or socket, we place
-    jobs where Slurm does not start them (seen).
+    With OverSubscribe=FORCE, every job of the partition shows `--oversubscribe`: it is gated, and given to Slurm a
+    second later (seen on 26.05.5). With a limit of CPUs on each node or socket, we place jobs where Slurm does not
+    start them (seen).
     """
-    if partition.oversubscribe.startswith(("EXCLUSIVE", "FORCE")):
+    if partition.oversubscribe.startswith("FORCE"):
         yield f"OverSubscribe={partition.oversubscribe}"
     if partition.is_user_exclusive:
         yield "ExclusiveUser=YES"

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from clusters import GB
+from clusters import GB, regions
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,10 +19,11 @@ PROJECTS = ("p", "q", "r")
 @st.composite
 def nodes(draw) -> tuple[Node, ...]:
     listed = []
+    weights, switches = draw(regions())
     for at in range(draw(st.integers(1, 6))):
         capacity = Resources(draw(st.integers(1, 8)), draw(st.integers(1, 32)) * GB, 11, 100, 11)
         free = Resources(*(draw(st.integers(0, amount)) for amount in capacity))
-        listed.append(Node(f"n{at}", capacity, free))
+        listed.append(Node(f"n{at}", capacity, free, draw(weights), draw(switches)))
     return tuple(listed)
 
 
@@ -109,6 +110,8 @@ def test_every_job_is_started_or_waits_with_a_reason_and_gets_distinct_allowed_n
         assert start.alternative in job.alternatives
         assert len(set(start.nodes)) == start.alternative.nodes
         assert job.allowed is None or job.allowed.issuperset(start.nodes)
+        above = [node.switches for node in snapshot.nodes if node.name in start.nodes]
+        assert len(above) == 1 or not any(above) or set.intersection(*map(set, above)), "one switch joins its nodes"
 
 
 @pytest.mark.long

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from clusters import GB, job, node, placed, plan
+from clusters import GB, job, node, placed, plan, regions
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -36,11 +36,12 @@ SIZES = st.builds(
 @st.composite
 def nodes(draw) -> tuple[Node, ...]:
     listed = []
+    weights, switches = draw(regions())
     for at in range(draw(st.integers(1, 40))):
         capacity = draw(SIZES)
         empty = draw(st.booleans())
         free = capacity if empty else Resources(*(draw(st.integers(0, amount)) for amount in capacity))
-        listed.append(Node(f"n{at}", capacity, free))
+        listed.append(Node(f"n{at}", capacity, free, draw(weights), draw(switches)))
     return tuple(listed)
 
 
@@ -215,15 +216,23 @@ def test_many_distinct_shapes_and_many_nodes_are_the_same_too():
     assert max_jobs(parameters).plan(snapshot) == max_jobs(parameters).plainly().plan(snapshot)
 
 
-@pytest.mark.parametrize("reservations", [0, 2])
-def test_many_profiled_jobs_on_many_nodes_are_the_same_too(reservations):
-    """Several alternatives on one node and on many, in all resources; with ties, and with groups too small."""
+@pytest.mark.parametrize(("reservations", "is_uniform"), [(0, True), (2, True), (2, False)])
+def test_many_profiled_jobs_on_many_nodes_are_the_same_too(reservations, is_uniform):
+    """Several alternatives on one node and on many, in all resources; with ties, and with groups too small.
+
+    Also where nodes differ in weight and lie under switches, in three parts that are not connected.
+    """
     rng = np.random.default_rng(7)
     capacity = Resources(28, 128 * GB, 20, 118, 3)
     listed = [Node(f"n{at}", capacity, capacity) for at in range(60)]
     for at in range(60, 300):
         free = Resources(*(int(rng.integers(0, amount + 1)) for amount in capacity))
         listed.append(Node(f"n{at}", capacity, free))
+    if not is_uniform:
+        listed = [
+            replace(each, weight=at // 7 % 4, switches=(f"leaf{at // 15}", f"part{at // 120}"))
+            for at, each in enumerate(listed)
+        ]
     waiting = []
     for at in range(800):
         cores, ways, gbps = int(rng.integers(1, 29)), int(rng.choice([0, 2, 3, 10])), int(rng.choice([0, 1, 43, 112]))

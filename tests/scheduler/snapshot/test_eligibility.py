@@ -1,5 +1,6 @@
 """Which nodes a job may use now: the same as asking for each node, for the work of a few sets."""
 
+from dataclasses import replace
 from math import inf
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 from live import NOW, job, look, node
 
 from slurm_sns.errors import Closed, Infeasible
-from slurm_sns.scheduler.observation import ObservedReservation
+from slurm_sns.scheduler.observation import ObservedReservation, Topology
 from slurm_sns.scheduler.snapshot.backlog_claims import NodeClaim
 from slurm_sns.scheduler.snapshot.eligibility import KEPT, MOST_WISHES, Eligibility
 from slurm_sns.scheduler.snapshot.node_sets import NodeSets
@@ -144,3 +145,27 @@ def test_the_different_sets_of_nodes_that_an_owner_asks_for_are_limited() -> Non
     eligibility.of(job(100, constraint=wishes[0]))
     eligibility.of(job(101, constraint=wishes[-1], user_id=7))
     eligibility.of(job(102))
+
+
+TWO_FABRICS = Topology({"c1": ("a", "top"), "c2": ("a", "top"), "c3": ("b", "top"), "c4": ("b", "top")})
+
+
+@pytest.mark.parametrize(
+    ("topology", "nodes", "why"),
+    [
+        (TWO_FABRICS, 4, ""),
+        (TWO_FABRICS.without({"top"}), 2, ""),
+        (TWO_FABRICS.without({"top"}), 3, "no nodes that are connected"),
+        (Topology(unknown="TopologyPlugin is topology/3d_torus"), 1, ""),
+        (Topology(unknown="TopologyPlugin is topology/3d_torus"), 2, "TopologyPlugin is topology/3d_torus"),
+    ],
+)
+def test_a_job_on_several_nodes_needs_nodes_that_are_connected(topology: Topology, nodes: int, why: str) -> None:
+    seen = replace(look(nodes=[node(f"c{number}") for number in range(1, 5)]), topology=topology)
+    wide = job(1, tasks=nodes, nodes_min=nodes, nodes_max=nodes)
+    eligibility = Eligibility(seen, NOW, NEVER_SPREAD)
+    if why:
+        with pytest.raises(Infeasible, match=why):
+            eligibility.of(wide)
+    else:
+        assert eligibility.of(wide)[0].alternatives[0].nodes == nodes

@@ -55,12 +55,12 @@ def told(config, of: Site) -> list[Finding]:
 def test_of_a_site_that_lets_jobs_share_nodes_nothing_is_to_be_said(config) -> None:
     assert told(config, site(BATCH, URGENT)) == []
     assert told(config, site(replace(BATCH, oversubscribe="YES:4", cpus_per_node=16, cpus_per_socket=16))) == []
+    assert told(config, site(replace(BATCH, oversubscribe="EXCLUSIVE"))) == []
 
 
 @pytest.mark.parametrize(
     ("rule", "found"),
     [
-        ({"oversubscribe": "EXCLUSIVE"}, "OverSubscribe=EXCLUSIVE"),
         ({"oversubscribe": "FORCE:4"}, "OverSubscribe=FORCE:4"),
         ({"is_user_exclusive": True}, "ExclusiveUser=YES"),
         ({"cpus_per_node": 8}, "MaxCPUsPerNode=8"),
@@ -75,7 +75,7 @@ def test_a_partition_whose_jobs_do_not_share_nodes_or_not_all_cpus_is_not_to_be_
 
 
 def test_what_a_partition_that_is_not_managed_does_is_its_own_affair(config) -> None:
-    other = SitePartition(ObservedPartition("other"), "EXCLUSIVE", is_user_exclusive=True)
+    other = SitePartition(ObservedPartition("other"), "FORCE", is_user_exclusive=True)
     assert told(config, site(BATCH, other)) == []
 
 
