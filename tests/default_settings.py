@@ -18,6 +18,7 @@ SETTINGS = Settings(
     unmanaged_gbps_per_core=0.0,
     closids={},
     frequency_factors=(1.0,),
+    queue_order=None,
     heeds_weight=True,
     never_across=frozenset(),
 )

@@ -52,6 +52,7 @@ class MatchingSection(section_of_policies("matching", Section)):  # type: ignore
     age_limit_s: Annotated[int, Field(ge=1, le=31_536_000)] = 21_600
     withhold_limit_s: Annotated[int, Field(ge=1, le=31_536_000)] | None = 1800
     shares: grammar.Shares = Field(default_factory=dict)
+    queue_order: Literal["slurm", "fair-now"] | None = None
 
 
 class SpreadNShareSection(section_of_policies("spread_n_share", Section)):  # type: ignore[misc]  # made from the specifications

@@ -360,6 +360,7 @@ class Observation:
         tres_limits: which TRES are limited, and for whom.
         backfill: how often and how far ahead Slurm's backfill plans.
         preemption: which jobs may preempt others.
+        has_priorities: Slurm computes priorities: PriorityType is priority/multifactor with a weight.
         has_boost: a SiteFactor of ours counts: PriorityType is priority/multifactor, and no plugin sets the factor.
         has_extra: a job's Extra may have our text: Slurm does not read it as constraints (extra_constraints).
         database_queue: the messages that slurmctld keeps for slurmdbd.
@@ -376,6 +377,7 @@ class Observation:
     tres_limits: TresLimits = NO_LIMITS
     backfill: Backfill = BACKFILL
     preemption: PreemptionRules = NO_PREEMPTION
+    has_priorities: bool = False
     has_boost: bool = True
     has_extra: bool = True
     database_queue: DatabaseQueue = EMPTY_QUEUE

@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+#: The values of `queue_order`: by Slurm's priority, or by the use that each project makes of its share now.
+BY_SLURM, FAIR_NOW = "slurm", "fair-now"
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -11,7 +14,8 @@ class Settings:
     `queue_depth` is how many jobs of the queue a cycle looks at. `unmanaged_gbps_per_core` is the bandwidth that a
     running job without a profile is assumed to draw. `shares` are by account. `closids` are those of nodes, by node; a
     node that is not named has no limit, and without any name no CLOSIDs are counted. `frequency_factors` are those by
-    which programs are shown as scaling, compact or neutral. `heeds_weight`: nodes of lower Weight are taken first.
+    which programs are shown as scaling, compact or neutral. `queue_order` is "slurm", "fair-now", or None: the first
+    where Slurm computes priorities. `heeds_weight`: nodes of lower Weight are taken first.
     `never_across` are the switches that no job on several nodes is laid across.
     """
 
@@ -29,5 +33,10 @@ class Settings:
     unmanaged_gbps_per_core: float
     closids: Mapping[str, int]
     frequency_factors: tuple[float, ...]
+    queue_order: str | None
     heeds_weight: bool
     never_across: frozenset[str]
+
+    def is_by_priority(self, *, has_priorities: bool) -> bool:
+        """Whether the queue is in the order of Slurm's priorities, on a Slurm that computes some or none."""
+        return has_priorities if self.queue_order is None else self.queue_order == BY_SLURM

@@ -9,6 +9,7 @@ from ClusterShell.NodeSet import NodeSet
 
 from slurm_sns.errors import BadInput
 from slurm_sns.scheduler.observation import ObservedNode
+from slurm_sns.scheduler.settings import BY_SLURM, FAIR_NOW
 from slurm_sns.slurm.check.files import SETTINGS
 from slurm_sns.slurm.site import Site
 
@@ -42,6 +43,7 @@ def draft(
         "policy": "combined" if with_gres else "max-jobs",
         "partitions": managed,
         "default_partition": site.default_partition,
+        "matching": {"queue_order": BY_SLURM if site.has_priorities else FAIR_NOW},
         "nodes": _entries(nodes, managed, llc_ways, bandwidth_gbps),
         "slurm": {
             "user": site.user,

@@ -3,20 +3,24 @@
 import ctypes
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import ceil
 from pathlib import Path
 from typing import Any
 
 from slurm_sns.scheduler.observation import (
     BACKFILL,
+    FLAT,
     NO_PREEMPTION,
     Backfill,
     JobState,
     ObservedNode,
     ObservedPartition,
     PreemptionRules,
+    Topology,
 )
 from slurm_sns.slurm import translate
-from slurm_sns.slurm.api import answers, pyslurm, run
+from slurm_sns.slurm.api import answers, configuration_path, pyslurm, run
+from slurm_sns.slurm.topology import TopologyFiles
 
 #: What PrioritySiteFactorPlugin is without one.
 _NO_PLUGIN = (None, "", "site_factor/none")
@@ -67,6 +71,12 @@ class Site:
     priority_weights: int = 0
     federation: str = ""
     admin_comments: tuple[str, ...] = ()
+    topology: Topology = FLAT
+
+    @property
+    def has_priorities(self) -> bool:
+        """Whether slurmctld computes priorities of jobs."""
+        return self.priority_type == "priority/multifactor" and self.priority_weights > 0
 
     @property
     def has_boost(self) -> bool:
@@ -105,6 +115,7 @@ def read_site() -> Site:
             "PriorityFlags": words(running.priority_flags),
             "SchedulerParameters": words(running.scheduler_parameters),
             "SlurmctldParameters": words(running.slurmctld_parameters),
+            "SelectTypeParameters": words(running.select_type_parameters),
         },
         memory_per_cpu_mb=running.default_memory_per_cpu,
         partitions={name: bool(partition.is_default) for name, partition in partitions.items()},
@@ -118,6 +129,7 @@ def read_site() -> Site:
         site_factor_plugin=running.priority_site_factor_plugin or "",
         priority_weights=_weights(running),
         federation=federation_of(run("scontrol", "show", "federation")),
+        topology=TopologyFiles(configuration_path().parent).topology(running.topology_plugin or ""),
         admin_comments=tuple(
             job.admin_comment for job in jobs if job.admin_comment and job.state is not JobState.ENDED
         ),
@@ -144,7 +156,7 @@ def _weights(running: Any) -> int:
     names = ("age", "assoc", "fair_share", "job_size", "partition", "qos")
     weights = [getattr(running, f"priority_weight_{name}") for name in names]
     weights += (running.priority_weight_tres or {}).values()
-    return sum(int(float(weight)) for weight in weights if weight)
+    return ceil(sum(float(weight) for weight in weights if weight))
 
 
 def library_of(version: str) -> int:
@@ -197,6 +209,11 @@ def backfill(scheduler_parameters: Any) -> Backfill:
         60 * numbers["bf_window"] if "bf_window" in numbers else BACKFILL.window_s,
         numbers.get("bf_interval", BACKFILL.interval_s),
     )
+
+
+def has_priorities(running: Any) -> bool:
+    """Whether slurmctld computes priorities of jobs: priority/multifactor with any weight."""
+    return running.priority_type == "priority/multifactor" and _weights(running) > 0
 
 
 def has_boost(priority_type: str | None, site_factor_plugin: str | None, scheduler_parameters: Any) -> bool:

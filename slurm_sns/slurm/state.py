@@ -11,7 +11,7 @@ from slurm_sns.scheduler.observation import EMPTY_QUEUE, DatabaseQueue, Observat
 from slurm_sns.slurm import translate
 from slurm_sns.slurm.accounting import AccountingDatabase
 from slurm_sns.slurm.api import answers, configuration_path, pyslurm
-from slurm_sns.slurm.site import backfill, has_boost, has_extra
+from slurm_sns.slurm.site import backfill, has_boost, has_extra, has_priorities
 from slurm_sns.slurm.topology import TopologyFiles
 
 
@@ -50,6 +50,7 @@ class SlurmState:
             preemption=PreemptionRules(
                 type=configured.preempt_type or "", mode=configured.preempt_mode or "", of_qos=numbers.qos_preempts
             ),
+            has_priorities=has_priorities(configured),
             has_boost=has_boost(
                 configured.priority_type, configured.priority_site_factor_plugin, configured.scheduler_parameters
             ),

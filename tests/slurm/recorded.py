@@ -66,6 +66,13 @@ JOB = {
     "federation_origin": None,
 }
 
+#: Of pyslurm.slurmctld.Config: the weights of priority/multifactor.
+WEIGHTS = {
+    **{f"priority_weight_{name}": 0 for name in ("assoc", "fair_share", "job_size", "partition", "qos")},
+    "priority_weight_age": 1000,
+    "priority_weight_tres": {},
+}
+
 NODE = {
     "name": "c1",
     "state": "IDLE",

@@ -19,7 +19,7 @@ def configuration(**fields) -> SimpleNamespace:
     shown = {"version": "26.05.5", "preempt_type": None, "preempt_mode": "OFF", "scheduler_parameters": {}}
     shown |= {"priority_type": "priority/multifactor", "priority_site_factor_plugin": None, "max_dbd_msgs": 40_024}
     shown |= {"topology_plugin": "topology/flat"}
-    return SimpleNamespace(**{**shown, **fields})
+    return SimpleNamespace(**{**shown, **recorded.WEIGHTS, **fields})
 
 
 @pytest.fixture
@@ -134,6 +134,20 @@ def test_slurms_configuration_is_looked_at_every_time_because_slurmctld_may_star
 def test_a_site_factor_of_ours_counts_beside_other_factors_and_without_a_plugin(cluster, shown, has_boost) -> None:
     cluster.slurmctld.Config.load.return_value = configuration(**shown)
     assert SlurmState(Known()).observe().has_boost is has_boost
+
+
+@pytest.mark.parametrize(
+    ("shown", "has_priorities"),
+    [
+        ({}, True),
+        ({"priority_weight_age": 0}, False),
+        ({"priority_weight_age": 0, "priority_weight_tres": {"mem": "0.03"}}, True),
+        ({"priority_type": "priority/basic"}, False),
+    ],
+)
+def test_slurm_computes_priorities_where_it_has_weights(cluster, shown, has_priorities: bool) -> None:
+    cluster.slurmctld.Config.load.return_value = configuration(**shown)
+    assert SlurmState(Known()).observe().has_priorities is has_priorities
 
 
 @pytest.mark.parametrize(

@@ -93,8 +93,19 @@ def explain(
     if as_json:
         print(json.dumps(answer, indent=2))
         return
-    for part in terminal.explanation(answer):
+    for part in terminal.explanation(answer, _place_in_queue(answer)):
         terminal.show(part)
+
+
+def _place_in_queue(answer: dict[str, Any]) -> str:
+    """How a waiting job's place in the queue comes about; empty for a job that is not planned."""
+    if answer["order"] is None:
+        return ""
+    if answer["order"] != "slurm":
+        return "the queue is ordered by the use that each account makes of its share now (queue_order: fair-now)"
+    from slurm_sns.slurm.priority import terms
+
+    return f"the queue is ordered by Slurm's priorities (queue_order: slurm); {terms(answer['job_id'])}"
 
 
 def named(job: str) -> dict[str, int]:

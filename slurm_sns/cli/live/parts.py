@@ -54,6 +54,7 @@ def settings(config: Config) -> Settings:
         backoff_max_s=scheduler.backoff_max_s,
         unmanaged_gbps_per_core=config.spread_n_share.unmanaged_gbps_per_core,
         frequency_factors=config.spread_n_share.frequency_factors,
+        queue_order=config.matching.queue_order,
         heeds_weight=config.scheduler.node_weights,
         never_across=frozenset(config.scheduler.never_across),
         shares=None if shares == "slurm" else shares,

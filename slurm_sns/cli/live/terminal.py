@@ -36,9 +36,11 @@ def duration(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h" if seconds < 172_800 else f"{seconds / 86400:.1f} d"
 
 
-def explanation(answer: dict[str, Any]) -> Iterator[RenderableType]:
-    """The answer to `explain`, in paragraphs and tables."""
+def explanation(answer: dict[str, Any], place_in_queue: str = "") -> Iterator[RenderableType]:
+    """The answer to `explain`, in paragraphs and tables; `place_in_queue` says how the queue is ordered."""
     yield from _what_it_is(answer)
+    if place_in_queue:
+        yield f"  {plain(place_in_queue)}"
     if answer["array"]:
         yield f"  {plain(answer['array'])}"
     if answer.get("learning"):  # only where there are agents

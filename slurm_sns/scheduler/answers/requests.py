@@ -22,7 +22,7 @@ from slurm_sns.scheduler.gate.arrays import listed
 from slurm_sns.scheduler.gate.job_status import Status, is_held
 from slurm_sns.scheduler.observation import JobState, ObservedJob, ObservedNode
 from slurm_sns.scheduler.ports import Decision, Decisions
-from slurm_sns.scheduler.settings import Settings
+from slurm_sns.scheduler.settings import BY_SLURM, FAIR_NOW, Settings
 from slurm_sns.scheduler.snapshot.explorations import explores
 from slurm_sns.scheduler.snapshot.free_nodes import completing_jobs
 from slurm_sns.task_ids import task_id
@@ -136,6 +136,7 @@ class Answers:
             "array": "" if job is None or job.array_id is None else _array(view, job),
             "job": None if job is None else _rows(view, [job], redaction)[0],
             "decisions": [asdict(each) | {"reason": redaction.text(each.reason)} for each in decided],
+            "order": _order(view, self._settings) if waits else None,
             "considered": redaction.every_text(_considered(view, job_id, last_start)),
             "cycle": redaction.every_text(cycle),
             "unavailable": redaction.texts(view.situation.snapshot.unavailable),
@@ -202,6 +203,12 @@ def _is_ours(view: View, job: ObservedJob) -> bool:
     """Whether we gate, plan or have placed the job; also true of an ended job that we placed: its record stays."""
     has_ended_here = job.state is JobState.ENDED and job.record is not None and job.record.is_placed
     return view.situation.job(job.id) is not None or has_ended_here
+
+
+def _order(view: View, settings: Settings) -> str:
+    """By what the queue is ordered."""
+    is_by_priority = settings.is_by_priority(has_priorities=view.situation.observation.has_priorities)
+    return BY_SLURM if is_by_priority else FAIR_NOW
 
 
 def _array(view: View, of: ObservedJob) -> str:

@@ -1,7 +1,7 @@
 """Sorts the candidates: jobs that the policy plans now, jobs that cannot start now or ever, and job arrays.
 
-The order is that of the live queue inside one project (CONTRIBUTING.md, "Queue order"). The matching cycle itself
-applies fair share between projects, because each match changes it.
+The order is that of the live queue (CONTRIBUTING.md, "Queue order"): by the priorities that Slurm computes; or that
+inside one project, and the matching cycle itself applies fair share between projects, because each match changes it.
 
 Jobs that may preempt others are left to Slurm: only Slurm can preempt a running job. Our plans count the resources of
 running jobs as taken. A job that may preempt them would wait for them, gated by us, where Slurm alone starts it at
@@ -12,7 +12,7 @@ with the same partitions and QOS share one answer.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from slurm_sns.errors import Closed, Infeasible
 from slurm_sns.model import Job, Seconds
@@ -120,6 +120,25 @@ def order_key(
     return (*site, job.nice, job.submit_s, job.array_id or job.id, job.array_task or 0)
 
 
+def priority_key(job: ObservedJob, tiers: dict[str, int], *, is_limited: bool = False) -> tuple[int, ...]:
+    """The sort key of all jobs by Slurm's priority, smallest first: partition tier, priority, submit time, id, task.
+
+    Slurm sorts its own queue so (sort_job_queue2). A job that met a limit of its owner's comes after the others of its
+    tier, because it cannot start.
+    """
+    tier = max((tiers.get(name, 1) for name in job.partitions), default=1)
+    return -tier, int(is_limited), -job.priority, job.submit_s, job.array_id or job.id, job.array_task or 0
+
+
+def with_over_aged_head(
+    waiting: list[Job], jobs: Mapping[int, ObservedJob], now_s: float, settings: Settings
+) -> list[Job]:
+    """The queue by Slurm's priority. Only its first job may be over-aged, as those go first."""
+    if not waiting or not is_over_aged(jobs[waiting[0].id], now_s, settings.age_limit_s):
+        return waiting
+    return [replace(waiting[0], over_aged=True), *waiting[1:]]
+
+
 def is_over_aged(job: ObservedJob, now_s: float, age_limit_s: int | None) -> bool:
     """Whether the job has waited longer than the limit (None: no job is ever over-aged)."""
     record = job.record
@@ -161,6 +180,7 @@ def sort_out(
     tiers = {partition.name: partition.tier for partition in observation.partitions}
     qos_priorities = dict(observation.qos_priorities)
     preemptors = Preemptors(observation)
+    by_priority = settings.is_by_priority(has_priorities=observation.has_priorities)
     found = Plannable()
     for job in candidates:
         try:
@@ -178,11 +198,13 @@ def sort_out(
             id=job.id,
             submit_s=job.submit_s,
             alternatives=choice.alternatives,
-            order=order_key(job, tiers, qos_priorities, is_limited=is_limited),
-            project=job.account,
+            order=priority_key(job, tiers, is_limited=is_limited)
+            if by_priority
+            else order_key(job, tiers, qos_priorities, is_limited=is_limited),
+            project="" if by_priority else job.account,
             heuristic=None if hints is None else hints.heuristic,
             allowed=allowed,
-            over_aged=not is_limited and is_over_aged(job, eligibility.now_s, settings.age_limit_s),
+            over_aged=not (by_priority or is_limited) and is_over_aged(job, eligibility.now_s, settings.age_limit_s),
             withholds=not is_limited and may_withhold(job.user_id),
             pool=job.partitions[0] if job.partitions else "",
         )

@@ -32,7 +32,7 @@ from slurm_sns.scheduler.snapshot.free_nodes import (
     releases,
     unavailable_nodes,
 )
-from slurm_sns.scheduler.snapshot.plannable import Plannable, queue_key, sort_out
+from slurm_sns.scheduler.snapshot.plannable import Plannable, queue_key, sort_out, with_over_aged_head
 from slurm_sns.scheduler.snapshot.spreading import NEVER_SPREAD, SpreadRules
 
 #: The most letters of the text about a difference, which names nodes: it must fit into one line of the log.
@@ -155,6 +155,8 @@ def read_situation(
         )
         of_arrays, tasks = _of_arrays(plannable, surveyed, settings.queue_depth)
         waiting = sorted([*plannable.waiting, *of_arrays], key=queue_key) if of_arrays else plannable.waiting
+        if settings.is_by_priority(has_priorities=counted.has_priorities):
+            waiting = with_over_aged_head(waiting, {**surveyed.ours, **tasks}, now_s, settings)
         if explorer is not None:
             waiting, explorations = explorer.offers(waiting, {**surveyed.ours, **tasks}, eligibility, nodes)
     return Situation(

@@ -7,6 +7,7 @@ only has a disadvantage is a warning, which names the disadvantage.
 from collections.abc import Iterator, Sequence
 
 from slurm_sns.config import Config
+from slurm_sns.node_lists import folded
 from slurm_sns.scheduler.gate.orders import LEAST_BOOSTED
 from slurm_sns.scheduler.observation import Observation
 from slurm_sns.scheduler.snapshot.plannable import QOS, Preemptors, is_on
@@ -33,6 +34,8 @@ def rules(config: Config, site: Site) -> Iterator[Finding]:
     yield _expedited(site)
     yield _admin_comments(site)
     yield _backfill(site)
+    yield from _topology(config, site)
+    yield _core_distribution(config, site)
 
 
 def controllers(lines: Sequence[Line]) -> Finding:
@@ -187,6 +190,54 @@ def _backfill(site: Site) -> Finding:
         wanted=f"at most {MOST_BF_INTERVAL_S}",
         advice="slurm_sns keeps nodes for pass-through jobs as Slurm's last plan says, however old it is: sns.yaml, "
         f"slurm, scheduler_parameters: bf_interval={MOST_BF_INTERVAL_S}",
+    )
+
+
+def _topology(config: Config, site: Site) -> Iterator[Finding]:
+    """Whether jobs on several nodes can be laid where their nodes are connected."""
+    switches, never = site.topology.switches, config.scheduler.never_across
+    managed = [node.name for node in site.nodes if node.partitions & set(config.partitions)]
+    apart = [name for name in managed if not switches.get(name)] if switches else []
+    known = {name for path in switches.values() for name in path}
+    yield Finding(
+        ok=True,
+        warning=bool(site.topology.unknown),
+        what="jobs on several nodes are placed",
+        found=site.topology.unknown,
+        wanted="topology/flat, topology/tree or topology/block, or one topology of these in topology.yaml",
+        advice="jobs on several nodes are left to Slurm, others are placed",
+    )
+    yield Finding(
+        ok=True,
+        warning=bool(apart),
+        what="every node is under a switch",
+        found=f"{folded(apart)} under none" if apart else "",
+        wanted="all nodes, or none",
+        advice="jobs on several nodes do not get these: topology.conf: put them under a switch",
+    )
+    unknown = sorted(set(never) - known)
+    yield Finding(
+        ok=not unknown,
+        what="the switches of never_across are Slurm's",
+        found=", ".join(unknown),
+        wanted=", ".join(sorted(known)) or "none: there is no topology",
+        advice="sns.yaml, scheduler, never_across: name switches of the topology",
+    )
+
+
+def _core_distribution(config: Config, site: Site) -> Finding:
+    """Whether a job's cores lie on all sockets, as the plan of its cache ways and its bandwidth supposes."""
+    word = "CR_CORE_DEFAULT_DIST_BLOCK"
+    is_block = word in site.options.get("SelectTypeParameters", ())
+    shares = any(entry.llc_ways or entry.bandwidth_gbps for entry in config.nodes)
+    return Finding(
+        ok=True,
+        warning=is_block and shares,
+        what="the cores of a job lie on all sockets of its node",
+        found=f"SelectTypeParameters={word}" if is_block else "",
+        wanted=f"no {word}, which is Slurm's default",
+        advice="ways and GB/s are planned for whole nodes: a job whose cores lie on one socket gets its ways there, "
+        "and can draw no more than that socket's bandwidth; jobs side by side on it may be planned more than it has",
     )
 
 

@@ -206,6 +206,51 @@ def test_a_job_of_several_partitions_has_the_best_of_their_tiers() -> None:
     assert planned(situation(look(*jobs, partitions=TIERS))) == [2, 1]
 
 
+BY_SLURM = replace(ENFORCE, queue_order="slurm")
+
+
+def test_by_slurms_priorities_the_queue_is_slurms_own() -> None:
+    """As sort_job_queue2 of slurmctld: partition tier, priority, submit time, id; no fair share of ours on top."""
+    jobs = [
+        job(1, priority=10),
+        job(2, priority=90, account="chemistry"),
+        job(3, priority=50, nice=-1000, qos="high"),
+        job(4, priority=10, submit_s=SUBMIT - 1),
+        job(5, priority=1, partitions=("urgent",)),
+        job(6, priority=90),
+    ]
+    nodes = [node("c1", partitions=frozenset({"main", "urgent"}))]
+    seen = look(*jobs, nodes=nodes, partitions=TIERS, qos_priorities=(("high", 10),), shares=(("chemistry", 0.001),))
+    assert planned(situation(seen, settings=BY_SLURM)) == [5, 2, 6, 3, 4, 1]
+    assert {each.project for each in situation(seen, settings=BY_SLURM).snapshot.waiting} == {""}
+
+
+@pytest.mark.parametrize(
+    ("queue_order", "has_priorities", "first"),
+    [("slurm", False, 2), ("fair-now", True, 1), (None, True, 2), (None, False, 1)],
+)
+def test_the_order_is_slurms_where_it_is_set_or_slurm_computes_priorities(queue_order, has_priorities, first) -> None:
+    settings = replace(ENFORCE, queue_order=queue_order)
+    seen = look(job(1, priority=5), job(2, priority=6), has_priorities=has_priorities)
+    assert planned(situation(seen, settings=settings))[0] == first
+
+
+def test_by_slurms_priorities_only_the_first_job_is_over_aged_so_that_none_goes_before_another() -> None:
+    """Whole nodes or capacity are kept for it alone."""
+    old = {"submit_s": int(NOW) - ENFORCE.age_limit_s - 1}
+    aged = situation(look(job(1, priority=9, **old), job(2, priority=8, **old), job(3)), settings=BY_SLURM)
+    assert [(each.id, each.over_aged) for each in aged.snapshot.waiting] == [(3, False), (1, False), (2, False)]
+    jobs = [job(1, priority=2000, **old), job(2, priority=8, **old), job(3)]
+    aged = situation(look(*jobs), settings=BY_SLURM)
+    assert [(each.id, each.over_aged) for each in aged.snapshot.waiting] == [(1, True), (3, False), (2, False)]
+
+
+def test_tasks_of_an_array_have_its_priority_and_their_own_order() -> None:
+    array = job(7, priority=50, array_id=7, array_tasks="3-5")
+    seen = situation(look(array, job(9, priority=60), job(10, priority=40)), settings=BY_SLURM)
+    assert [seen.job(each).label for each in planned(seen)] == ["9", "7_3", "7_4", "7_5", "10"]
+
+
 def test_a_hint_for_a_heuristic_reaches_the_planner() -> None:
     seen = situation(look(job(1, "heuristic=mix-fit")))
     assert seen.snapshot.waiting[0].heuristic == "mix-fit"

@@ -10,7 +10,7 @@ from sites import small_site
 
 from slurm_sns import config as configuration
 from slurm_sns.model import Resources
-from slurm_sns.scheduler.observation import ObservedNode, ObservedPartition, PreemptionRules
+from slurm_sns.scheduler.observation import ObservedNode, ObservedPartition, PreemptionRules, Topology
 from slurm_sns.slurm import site as reading
 from slurm_sns.slurm.check import Finding, conf_text, site_settings
 from slurm_sns.slurm.site import Site, SitePartition, federation_of
@@ -150,8 +150,45 @@ def test_the_sites_rules_are_read_of_the_running_slurm(pyslurm, mocker) -> None:
 def recorded_config(**fields) -> SimpleNamespace:
     """What is read of pyslurm.slurmctld.Config."""
     lists = ("job_submit_plugins", "gres_types", "accounting_storage_tres", "priority_flags", "scheduler_parameters")
+    lists += ("select_type_parameters", "topology_plugin")
     others = ("default_memory_per_cpu", "plugin_dirs", "plugin_stack_config", "accounting_storage_type")
     empty = dict.fromkeys((*lists, *others, "priority_site_factor_plugin"))
     told = {"priority_type": "priority/multifactor", "slurmctld_parameters": {"idle_on_node_suspend": True, "x": 1}}
     told |= {"version": "26.05.5", "slurm_user_name": "slurm", "preempt_type": "preempt/qos", "preempt_mode": "REQUEUE"}
     return SimpleNamespace(**{**empty, **told, **fields})
+
+
+TREE = Topology({"n1": ("a", "top"), "n2": ("b", "top")})
+
+
+@pytest.mark.parametrize(
+    ("topology", "never_across", "what", "found"),
+    [
+        (Topology(unknown="TopologyPlugin is topology/3d_torus"), [], "several nodes", "topology/3d_torus"),
+        (Topology({"n1": ("a",)}), [], "every node is under a switch", "n2 under none"),
+        (TREE, ["tip"], "never_across", "tip"),
+        (Topology(), ["top"], "never_across", "top"),
+    ],
+)
+def test_a_topology_that_jobs_cannot_be_laid_by_is_told(config, topology, never_across, what, found) -> None:
+    scheduler = replace_setting(config, never_across=tuple(never_across))
+    (wrong,) = told(scheduler, site(topology=topology))
+    assert what in wrong.what
+    assert found in wrong.found
+    assert wrong.ok != bool(never_across)
+
+
+def replace_setting(config, **changed):
+    return config.model_copy(update={"scheduler": config.scheduler.model_copy(update=changed)})
+
+
+def test_a_topology_that_jobs_are_laid_by_needs_no_word(config) -> None:
+    assert told(replace_setting(config, never_across=("top",)), site(topology=TREE)) == []
+
+
+def test_jobs_whose_cores_lie_on_one_socket_are_told_where_ways_or_bandwidth_are_planned(config) -> None:
+    options = {"SchedulerParameters": (), "SelectTypeParameters": ("CR_CORE_MEMORY", "CR_CORE_DEFAULT_DIST_BLOCK")}
+    assert told(config, site(options=options)) == []
+    with_ways = config.model_copy(update={"nodes": (config.nodes[0].model_copy(update={"llc_ways": 11}),)})
+    (warned,) = told(with_ways, site(options=options))
+    assert (warned.ok, warned.warning, warned.found) == (True, True, "SelectTypeParameters=CR_CORE_DEFAULT_DIST_BLOCK")
