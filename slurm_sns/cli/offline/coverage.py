@@ -1,0 +1,59 @@
+"""`sns coverage`: which jobs of a site's log slurm_sns would manage, and why not the others."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from slurm_sns.cli.options import AsJson
+from slurm_sns.errors import BadInput
+
+LogFile = Annotated[
+    str,
+    typer.Argument(
+        metavar="LOG",
+        help="What `sacct -aPX -o JobID,User,Partition,State,ElapsedRaw,AllocCPUS,NNodes,ReqTRES,Constraints,"
+        "Reservation,SubmitLine` prints, or events of the Slurm simulator; also .gz, and - for standard input.",
+    ),
+]
+ConfigFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--config", "-c", help="An sns.yaml: its partitions are managed, and its nodes say what fits. Default: all."
+    ),
+]
+Out = Annotated[Path | None, typer.Option("--out", help="Write the page there instead of printing it.")]
+
+
+def coverage(log: LogFile, config: ConfigFile = None, out: Out = None, as_json: AsJson = False) -> None:
+    """Which jobs of a log slurm_sns would manage: jobs, core-hours and users, and the rest by its first reason.
+
+    Each submission is judged as the submit filter judges it live. Nothing of Slurm is asked or changed.
+    """
+    from slurm_sns.config import load
+    from slurm_sns.coverage import judged, logs
+    from slurm_sns.coverage.page import page
+    from slurm_sns.sim.traces.files import TraceFile
+    from slurm_sns.submit.table import FilterTable
+
+    found = logs.read_log(log, TraceFile.of(log).text())
+    if config is None:
+        of_all = dict.fromkeys(logs.partitions(found.jobs), ())
+        table = FilterTable("enforce", {**of_all, "": ()}, "", (), 0, "", 30, "")
+    else:
+        table = load(config).filter_table()
+    told = judged.coverage(found.jobs, table)
+    text = (
+        json.dumps(asdict(told) | {"left_out": dict(found.unread)}, indent=2)
+        if as_json
+        else page(Path(log).name, found, told)
+    )
+    if out is None:
+        print(text.rstrip("\n"))
+        return
+    try:
+        out.write_text(text, encoding="utf-8")
+    except OSError as problem:
+        raise BadInput(f"{out}: cannot be written ({problem.strerror})") from None
