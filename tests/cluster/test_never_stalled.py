@@ -7,7 +7,8 @@ from limits import PHYSICS, limit, until_running
 
 from cluster import Cluster
 
-WIDE = "-p main -N4 --exclusive -t 1"
+#: A pass-through job.
+WIDE = "-p main -N4 --exclusive -t 1 --comment sns:off"
 
 
 @pytest.fixture(params=["with slurm_sns", "Slurm alone"])

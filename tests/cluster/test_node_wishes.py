@@ -57,7 +57,7 @@ def test_a_constraint_admits_the_nodes_that_slurm_takes(shared_cluster: Cluster)
         assert WHY_NOT in said, (text, said)
 
 
-@pytest.mark.parametrize("text", ["nosuch", "ib&", "(ib", "ib|nosuch"])
+@pytest.mark.parametrize("text", ["nosuch", "ib&&opa", "(ib", "ib|nosuch"])
 def test_a_wrong_constraint_is_slurms_own_error(cluster: Cluster, text: str) -> None:
     managed, plain = (
         cluster.try_run(f"sbatch -p {name} -C '{text}' --wrap true", "alice") for name in ("main", "plain")

@@ -11,8 +11,7 @@ from cluster import Cluster
 #: A change that an owner may make to a gated job -> the words for it in the note that the job is left to Slurm.
 EDITS = {
     "ReqNodeList=c2": "a node list",
-    "ExcNodeList=c1": "excluded nodes",
-    "Features=ssd": "constraint",
+    "Features=[ib|opa]": "constraint",
     "Prefer=ssd": "prefer",
     "ReservationName=later": "reservation",
     "Licenses=matlab:1": "licences",

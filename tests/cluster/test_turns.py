@@ -5,7 +5,7 @@ import json
 from cluster import Cluster
 
 #: A pass-through job that needs all four nodes of partition main for itself.
-ALL_NODES = "-N4 --exclusive -t5"
+ALL_NODES = "-N4 --exclusive -t5 --comment sns:off"
 
 
 def test_it_starts_while_a_stream_of_managed_jobs_still_waits(cluster: Cluster) -> None:

@@ -128,7 +128,7 @@ def _missing(cycle: Cycle, job: Job) -> Iterator[str]:
         fitting = moment.fitting(alternative, job)
         yield (
             f"It needs {wording(alternative)}. Nodes that had this free at its turn: {len(fitting)}; "
-            f"needed: {alternative.nodes}."
+            f"needed: {alternative.nodes}{moment.apart(alternative, fitting)}."
         )
         unfit = np.setdiff1d(columns, fitting, assume_unique=True)
         for lack in nearest(moment.node_arrays, moment.free, unfit, alternative, NEAREST_SHOWN):

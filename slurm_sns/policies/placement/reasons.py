@@ -74,7 +74,8 @@ def _reason(after: FreeCapacity, job: Job) -> str:
             return f"would fit, but capacity is withheld for job {_some([str(job_id) for job_id in holders])}"
     alternative = possible[0]
     if alternative.nodes > 1:
-        return f"needs {wording(alternative)}; nodes that fit: {len(after.fitting(alternative, job))}"
+        fitting = after.fitting(alternative, job)
+        return f"needs {wording(alternative)}; nodes that fit: {len(fitting)}{after.apart(alternative, fitting)}"
     columns = after.permitted(job)
     lack = nearest(after.node_arrays, after.free, columns, alternative, 1)[0]
     demand = wording(replace(alternative, exclusive=False))

@@ -51,6 +51,12 @@ class FreeCapacity:
         permitted = self.permitted(job)
         return permitted[mask[permitted]]
 
+    def apart(self, alternative: Alternative, fitting: Indices) -> str:
+        """That no switch joins enough of the nodes on which the alternative fits; empty where one does."""
+        most = self.node_arrays.regions.most_together(fitting)
+        is_apart = 1 < alternative.nodes <= len(fitting) and most < alternative.nodes
+        return f"; no switch joins more than {most} of them" if is_apart else ""
+
     def in_the_way(self, alternative: Alternative, job: Job) -> tuple[int, ...]:
         """The jobs for which capacity is withheld, if the alternative would fit without that; otherwise empty."""
         if self.withheld_for and len(self.fitting(alternative, job, if_none_withheld=True)) >= alternative.nodes:

@@ -91,6 +91,16 @@ def test_a_job_of_several_nodes_lies_under_the_smallest_switch_that_has_room(heu
     assert [start.job_id for start in waits.starts] == [2]
 
 
+def test_a_job_that_no_switch_has_room_for_waits_with_that_reason() -> None:
+    full, busy = Resources(8, 8 * GB), Resources(2, 8 * GB)
+    switches = [*[("left",)] * 3, *[("right",)] * 3]
+    nodes = tuple(Node(f"n{at}", full, busy if at in (0, 3) else full, 1, each) for at, each in enumerate(switches))
+    snapshot = Snapshot(nodes, (job(1, 8, 1, nodes=3, withholds=False),))
+    assert max_jobs().plan(snapshot).waiting[1].endswith("nodes that fit: 4; no switch joins more than 2 of them")
+    said = max_jobs().explain(snapshot, 1).details
+    assert any("needed: 3; no switch joins more than 2 of them." in each for each in said)
+
+
 @pytest.mark.parametrize("name", ["easy", "fcfs", "ce", "cs", "sns", "combined"])
 def test_every_policy_that_matches_keeps_to_weights_and_switches(name: str) -> None:
     full = Resources(8, 8 * GB)
