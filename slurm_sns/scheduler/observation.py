@@ -4,8 +4,8 @@ Units are those of `slurm_sns.model`. Times are Unix seconds, 0 or None if Slurm
 have Slurm's names: mem, node, billing, gres/llc. Of their limits only whom they limit matters here, not the amounts.
 """
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -14,6 +14,7 @@ from slurm_sns.model import NOTHING, Resources
 from slurm_sns.submit import record as records
 from slurm_sns.submit.hints import Hints
 from slurm_sns.submit.record import Record
+from slurm_sns.topology import FLAT, Topology
 
 Names = frozenset[str]
 NOTHING_LIMITED: Names = frozenset()
@@ -311,26 +312,6 @@ class Backfill(NamedTuple):
 
 #: The values for a slurm.conf that sets neither.
 BACKFILL = Backfill()
-
-
-@dataclass(frozen=True, slots=True)
-class Topology:
-    """How the nodes are connected: of each node the switches above it, by name, the lowest first.
-
-    Without any switches all nodes are connected alike. `unknown` says why jobs on several nodes cannot be placed.
-    """
-
-    switches: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    unknown: str = ""
-
-    def without(self, names: Collection[str]) -> "Topology":
-        """The same without these switches: what only they join is not connected."""
-        left = {node: tuple(each for each in path if each not in names) for node, path in self.switches.items()}
-        return replace(self, switches=left) if names else self
-
-
-#: All nodes are connected alike.
-FLAT = Topology()
 
 
 class DatabaseQueue(NamedTuple):

@@ -9,18 +9,16 @@ from typing import Any
 
 from slurm_sns.scheduler.observation import (
     BACKFILL,
-    FLAT,
     NO_PREEMPTION,
     Backfill,
     JobState,
     ObservedNode,
     ObservedPartition,
     PreemptionRules,
-    Topology,
 )
 from slurm_sns.slurm import translate
 from slurm_sns.slurm.api import answers, configuration_path, pyslurm, run
-from slurm_sns.slurm.topology import TopologyFiles
+from slurm_sns.topology import FLAT, Topology, TopologyFiles
 
 #: What PrioritySiteFactorPlugin is without one.
 _NO_PLUGIN = (None, "", "site_factor/none")

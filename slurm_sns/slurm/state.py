@@ -12,7 +12,7 @@ from slurm_sns.slurm import translate
 from slurm_sns.slurm.accounting import AccountingDatabase
 from slurm_sns.slurm.api import answers, configuration_path, pyslurm
 from slurm_sns.slurm.site import backfill, has_boost, has_extra, has_priorities
-from slurm_sns.slurm.topology import TopologyFiles
+from slurm_sns.topology import TopologyFiles
 
 
 class SlurmState:

@@ -92,11 +92,11 @@ def test_a_job_waits_for_the_nodes_that_it_asks_for_and_sees_features_change(clu
     waits = cluster.submit("-n2 -C big", "true")
     cluster.wait_for("it waits", lambda: "cores" in cluster.row(waits).get("reason", ""))
     try:
-        cluster.run("scontrol update NodeName=c3 AvailableFeatures=opa,avx512,big")
+        cluster.run("scontrol update NodeName=c3 AvailableFeatures=opa,avx512,big ActiveFeatures=opa,avx512,big")
         assert cluster.wait_for_end([waits])[waits].nodes == ("c3",)
         assert cluster.starts([waits])[waits]["nodes"] == ["c3"]
     finally:
-        cluster.run("scontrol update NodeName=c3 AvailableFeatures=opa,avx512")
+        cluster.run("scontrol update NodeName=c3 AvailableFeatures=opa,avx512 ActiveFeatures=opa,avx512")
         cluster.run(f"scancel {full}")
 
 

@@ -1,5 +1,6 @@
 """Changes that an owner makes to a gated job: none strands it, and what we do not place is left to Slurm with them."""
 
+import shlex
 from collections.abc import Iterator
 
 import pytest
@@ -38,7 +39,8 @@ def full(cluster: Cluster) -> Iterator[Cluster]:
 
 
 def edit(cluster: Cluster, edits: dict[int, str]) -> None:
-    cluster.run("; ".join(f"scontrol update JobId={number} {text}" for number, text in edits.items()), "alice")
+    changes = (f"scontrol update JobId={number} {shlex.quote(text)}" for number, text in edits.items())
+    cluster.run("; ".join(changes), "alice")
 
 
 def test_a_gated_job_that_its_owner_changes_so_that_we_do_not_place_it_is_left_to_slurm_with_its_changes(

@@ -18,7 +18,7 @@ CASES = {
     "foreign-gres": "-p small -n1 --gres=fpga:1",
     "own-ways": "-n1 --gres=llc:4",
     "gres-per-task": "-n2 --tres-per-task=gres/llc:1",
-    "constraint-with-count": "-N2 --constraint='ib*1&opa*1'",
+    "constraint-with-count": "-N2 --constraint='[ib*1&opa*1]'",
     "constraint-with-choice": "-N2 --constraint='[ib|opa]'",
     "prefer": "-p small -n1 --prefer=ssd",
     "node-list": "-n4 -w c2",

@@ -52,11 +52,12 @@ def check(config: Config = DEFAULT_CONFIG, node_reports: NodeReportsOption = Non
 
 
 def _findings(settings: "configuration.Config", source: Path, reports: list[Path]) -> "Iterator[Finding]":
+    from slurm_sns import conf_text
     from slurm_sns.cli.live import installation
     from slurm_sns.render.files import differing
     from slurm_sns.render.texts import texts
     from slurm_sns.slurm.api import configuration_path
-    from slurm_sns.slurm.check import agents, conf_text, files, node_reports, resctrl, site_settings, sns_yaml
+    from slurm_sns.slurm.check import agents, files, node_reports, resctrl, site_settings, sns_yaml
 
     rendered = texts(settings, source)
     expected = sns_yaml.expected_options(rendered["slurm.conf"])
@@ -117,7 +118,8 @@ def _plugstack(settings: "configuration.Config", main: Path, site: "Site | None"
 
 
 def _included(settings: "configuration.Config", path: Path, word: str) -> "Finding":
-    from slurm_sns.slurm.check import conf_text, files
+    from slurm_sns import conf_text
+    from slurm_sns.slurm.check import files
 
     return files.includes(path, conf_text.read(path), settings.paths.slurm_dir / path.name, word)
 

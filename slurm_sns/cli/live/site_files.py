@@ -20,9 +20,9 @@ def draft(
     bandwidth_gbps: Annotated[int, typer.Option(min=0, max=100_000, help="GB/s of each node; 0: not managed.")] = 0,
 ) -> None:
     """Print a first sns.yaml, from the running Slurm and its slurm.conf: read it, change it, put it into /etc/slurm."""
+    from slurm_sns import conf_text
     from slurm_sns.config.settings import PathsSection
     from slurm_sns.slurm.api import configuration_path
-    from slurm_sns.slurm.check import conf_text
     from slurm_sns.slurm.check.files import site_words
     from slurm_sns.slurm.draft import draft as text
     from slurm_sns.slurm.site import read_site

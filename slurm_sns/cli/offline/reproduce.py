@@ -32,6 +32,7 @@ NAMES = (
     "netbatch-machines",
     "netbatch-lookahead",
     "netbatch-resources",
+    "netbatch-site",
     "spread-n-share-example",
     "spread-n-share-cache",
     "spread-n-share-scaling",

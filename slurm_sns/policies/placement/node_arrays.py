@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from slurm_sns.model import Alternative, Node, Resources
 from slurm_sns.policies.base import NodeType
-from slurm_sns.policies.placement.regions import Regions
+from slurm_sns.policies.placement.regions import NO_SWITCH, Regions
 from slurm_sns.policies.placement.request import node_types
 
 Amounts = NDArray[np.int64]
@@ -53,6 +53,13 @@ class NodeArrays:
     def regions(self) -> Regions:
         """The weights and switches of the nodes."""
         return self.known_regions or Regions.one(len(self.names))
+
+    def node(self, at: int, free: Resources) -> Node:
+        """The node of a column as a value, with this much free."""
+        regions = self.regions
+        switches = tuple(f"{level}:{row[at]}" for level, row in enumerate(regions.switch) if row[at] != NO_SWITCH)
+        capacity = Resources(*(int(amount) for amount in self.capacity[:, at]))
+        return Node(self.names[at], capacity, free, int(regions.weight[at]), switches)
 
     def with_capacity(self, capacity: Amounts) -> "NodeArrays":
         """The same nodes with another capacity."""

@@ -12,7 +12,8 @@ from itertools import compress
 from typing import NamedTuple
 
 from slurm_sns.model import Resources
-from slurm_sns.scheduler.observation import ObservedNode, Topology
+from slurm_sns.scheduler.observation import ObservedNode
+from slurm_sns.topology import Topology
 
 
 class NodeKind(NamedTuple):

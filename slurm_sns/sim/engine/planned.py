@@ -22,7 +22,6 @@ from slurm_sns.model import (
     Alternative,
     Job,
     JobPool,
-    Node,
     Plan,
     Project,
     Release,
@@ -86,6 +85,7 @@ class PlannedSimulation(EventLoop):
         self._pools = pools
         self._may_restart = may_restart
         self._nodes = HeldCapacity(nodes)
+        self._shown = [nodes.node(at, NOTHING) for at in range(len(nodes.names))]
         self._at = {name: at for at, name in enumerate(nodes.names)}
         self._penalty_s = penalty_s
         self._requeue_cost_s, self._keeps_work = requeue_cost_s, keeps_work
@@ -139,7 +139,7 @@ class PlannedSimulation(EventLoop):
             used[job.project] = used.get(job.project, NOTHING).plus(total([job.demand] * len(job.nodes)))
         names = {**self._shares, **used}
         return Snapshot(
-            nodes=tuple(Node(name, each, self._nodes.free(name)) for name, each in self._nodes.capacity.items()),
+            nodes=tuple(replace(each, free=self._nodes.free(each.name)) for each in self._shown),
             waiting=tuple(self._waiting.values()),
             projects={name: Project(self._shares.get(name, 1.0), used.get(name, NOTHING)) for name in names},
             now_s=now_s,

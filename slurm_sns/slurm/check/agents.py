@@ -7,8 +7,8 @@ and know less.
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from slurm_sns.conf_text import Line
 from slurm_sns.slurm.check import RECONFIGURE, Finding
-from slurm_sns.slurm.check.conf_text import Line
 from slurm_sns.slurm.check.files import OURS, unused
 
 #: plugins/spank/sns.c waits 12 s for a prolog at most (HOOK_MS); slurmd drains a node whose prolog takes longer than

@@ -8,10 +8,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from slurm_sns.conf_text import Line
 from slurm_sns.config import Config
 from slurm_sns.errors import SnsError
 from slurm_sns.slurm.check import Finding
-from slurm_sns.slurm.check.conf_text import Line
 from slurm_sns.slurm.translate import BANDWIDTH, WAYS, node_names
 
 UNUSED = "#sns# "

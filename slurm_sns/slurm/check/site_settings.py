@@ -6,13 +6,13 @@ only has a disadvantage is a warning, which names the disadvantage.
 
 from collections.abc import Iterator, Sequence
 
+from slurm_sns.conf_text import Line
 from slurm_sns.config import Config
 from slurm_sns.node_lists import folded
 from slurm_sns.scheduler.gate.orders import LEAST_BOOSTED
 from slurm_sns.scheduler.observation import Observation
 from slurm_sns.scheduler.snapshot.plannable import QOS, Preemptors, is_on
 from slurm_sns.slurm.check import Finding
-from slurm_sns.slurm.check.conf_text import Line
 from slurm_sns.slurm.site import Site, SitePartition, has_extra
 from slurm_sns.submit import record as records
 

@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 from live import NOW, job, look, node
 
 from slurm_sns.errors import Closed, Infeasible
-from slurm_sns.scheduler.observation import ObservedReservation, Topology
+from slurm_sns.scheduler.observation import ObservedReservation
 from slurm_sns.scheduler.snapshot.backlog_claims import NodeClaim
 from slurm_sns.scheduler.snapshot.eligibility import KEPT, MOST_WISHES, Eligibility
 from slurm_sns.scheduler.snapshot.node_sets import NodeSets
 from slurm_sns.scheduler.snapshot.spreading import NEVER_SPREAD
+from slurm_sns.topology import Topology
 
 PARTITIONS = ("main", "small", "urgent")
 NAMES = [f"c{number}" for number in range(12)]

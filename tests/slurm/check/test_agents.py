@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from slurm_sns import config as configuration
+from slurm_sns.conf_text import Line
 from slurm_sns.render.texts import texts
 from slurm_sns.slurm.check import Finding, agents, files, sns_yaml
-from slurm_sns.slurm.check.conf_text import Line
 
 PATH = Path("/etc/slurm/slurm.conf")
 GOOD = ("ProctrackType=proctrack/cgroup", "TaskPlugin=task/cgroup,task/affinity")

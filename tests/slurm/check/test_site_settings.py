@@ -8,12 +8,14 @@ import pytest
 import recorded
 from sites import small_site
 
+from slurm_sns import conf_text
 from slurm_sns import config as configuration
 from slurm_sns.model import Resources
-from slurm_sns.scheduler.observation import ObservedNode, ObservedPartition, PreemptionRules, Topology
+from slurm_sns.scheduler.observation import ObservedNode, ObservedPartition, PreemptionRules
 from slurm_sns.slurm import site as reading
-from slurm_sns.slurm.check import Finding, conf_text, site_settings
+from slurm_sns.slurm.check import Finding, site_settings
 from slurm_sns.slurm.site import Site, SitePartition, federation_of
+from slurm_sns.topology import Topology
 
 BATCH = SitePartition(ObservedPartition("batch", preempt_mode="REQUEUE"))
 URGENT = SitePartition(ObservedPartition("urgent", tier=10, preempt_mode="REQUEUE"))

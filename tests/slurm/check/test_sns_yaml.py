@@ -6,12 +6,13 @@ import pytest
 import yaml
 from sites import small_site
 
+from slurm_sns import conf_text
 from slurm_sns import config as configuration
 from slurm_sns.errors import BadInput
 from slurm_sns.model import Resources
 from slurm_sns.render.texts import texts
 from slurm_sns.scheduler.observation import ObservedNode
-from slurm_sns.slurm.check import conf_text, files, sns_yaml
+from slurm_sns.slurm.check import files, sns_yaml
 from slurm_sns.slurm.draft import draft
 from slurm_sns.slurm.site import Site, library_of
 

@@ -4,17 +4,16 @@ slurmctld does not show this through pyslurm, so the files are read, as it reads
 reconfigured. A file that was changed since is read before slurmctld reads it; Slurm checks every placement again.
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from slurm_sns.conf_text import Line, options, read
 from slurm_sns.errors import BadInput, SnsError
 from slurm_sns.node_lists import NodeLists
-from slurm_sns.scheduler.observation import FLAT, Topology
-from slurm_sns.slurm.check.conf_text import Line, options, read
 
 CONF, YAML = "topology.conf", "topology.yaml"
 TREE, BLOCK = "topology/tree", "topology/block"
@@ -24,6 +23,26 @@ _FLAT = frozenset({"", "topology/flat", "topology/default", "topology/none"})
 ALL_BLOCKS = "all blocks"
 
 _names = NodeLists().names
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """How the nodes are connected: of each node the switches above it, by name, the lowest first.
+
+    Without any switches all nodes are connected alike. `unknown` says why jobs on several nodes cannot be placed.
+    """
+
+    switches: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    unknown: str = ""
+
+    def without(self, names: Collection[str]) -> "Topology":
+        """The same without these switches: what only they join is not connected."""
+        left = {node: tuple(each for each in path if each not in names) for node, path in self.switches.items()}
+        return replace(self, switches=left) if names else self
+
+
+#: All nodes are connected alike.
+FLAT = Topology()
 
 
 @dataclass

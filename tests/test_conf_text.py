@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from slurm_sns.slurm.check.conf_text import Line, read
+from slurm_sns.conf_text import Line, read
 
 
 def options(path: Path) -> list[tuple[str, str]]:

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from slurm_sns.scheduler.observation import FLAT, Topology
-from slurm_sns.slurm.topology import TopologyFiles
+from slurm_sns.topology import FLAT, Topology, TopologyFiles
 
 TREE = """\
 # three fabrics

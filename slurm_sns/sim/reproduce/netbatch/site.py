@@ -1,0 +1,223 @@
+"""A week of a real site with the features, the weights and the network of its nodes: what keeping to them costs.
+
+The site is UB-HPC: 215 nodes of its partition general-compute by its own slurm.conf (features, Weight) and
+topology.conf (three switches under one top switch that joins an Omni-Path and two InfiniBand fabrics on paper only).
+Jobs are those of a week that slurm_sns would manage, with their constraints and --exclusive, in their order of
+submission. GPU nodes have the largest weight: other jobs are to get them last.
+
+Neither the paper nor the site prints results: all claims are our own expectations, written before the first run.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import ceil
+
+import numpy as np
+
+from slurm_sns import constraints
+from slurm_sns.conf_text import read
+from slurm_sns.coverage.sbatch_options import submission
+from slurm_sns.model import Alternative, Job, Resources
+from slurm_sns.policies.placement.job_size import fits_ever
+from slurm_sns.policies.placement.node_arrays import NodeArrays
+from slurm_sns.policies.registry import specification
+from slurm_sns.sim.engine.planned import PlannedSimulation
+from slurm_sns.sim.reproduce.claims import Claim, exactly
+from slurm_sns.sim.reproduce.options import Options
+from slurm_sns.sim.reproduce.page import DataTable, Page
+from slurm_sns.sim.reproduce.runs import INTERVAL_S
+from slurm_sns.sim.reproduce.shared_data import shared_file
+from slurm_sns.sim.traces.files import TraceFile
+from slurm_sns.sim.traces.slurm_conf import SiteNode, node_arrays, site_nodes
+from slurm_sns.sim.traces.trace import Trace, TraceJob
+from slurm_sns.submit.submission import Submission, unplaced
+from slurm_sns.topology import FLAT, TREE, Topology, of_conf
+
+FOLDER = ("traces", "slurm-week")
+PARTITION, MEMORY_PER_CORE_MB = "general-compute", 2800
+#: The switch that joins the fabrics on paper.
+TOP = "TOP"
+_EVENT = re.compile(
+    r"-dt\s+(?P<submit>[0-9.]+) -e submit_batch_job \| -sim-walltime\s+(?P<run>[0-9.]+) (?P<options>.*)"
+)
+_LIMIT = re.compile(r"-t (?:(?P<days>[0-9]+)-)?(?P<hours>[0-9]+):(?P<minutes>[0-9]+):(?P<seconds>[0-9]+)")
+#: Quick: so many of the first jobs.
+QUICK_JOBS = 1500
+
+#: What is run: the policy, and whether it keeps to weights and fabrics.
+RUNS: dict[str, tuple[str, bool, bool]] = {
+    "EASY": ("easy", True, True),
+    "Max-Jobs": ("max-jobs", True, True),
+    "Max-Jobs without weights": ("max-jobs", False, True),
+    "Max-Jobs without fabrics": ("max-jobs", True, False),
+}
+
+
+@dataclass(frozen=True)
+class Found:
+    """What one run gave: waits in s, jobs on several nodes and those across fabrics, core-hours on GPU nodes in %."""
+
+    jobs: int
+    mean_wait_s: float
+    p95_wait_s: float
+    wide: int
+    across: int
+    gpu_percent: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> "Found":
+        """From what `run` returned."""
+        jobs, mean_wait_s, p95_wait_s, wide, across, gpu_percent = values
+        return cls(int(jobs), mean_wait_s, p95_wait_s, int(wide), int(across), gpu_percent)
+
+
+@lru_cache(maxsize=1)
+def site() -> tuple[tuple[SiteNode, ...], Topology]:
+    """The nodes of the partition, and how they are connected."""
+    nodes = site_nodes(read(shared_file(*FOLDER, "ubhpc_slurm.conf")))
+    topology = of_conf(TREE, read(shared_file(*FOLDER, "ubhpc_topology.conf")))
+    return tuple(node for node in nodes if PARTITION in node.partitions), topology.without({TOP})
+
+
+def jobs_of(arrays: NodeArrays, nodes: tuple[SiteNode, ...], most: int) -> Trace:
+    """The jobs of the week that would be managed and that these nodes can hold: at most so many, 0 for all."""
+    lines = TraceFile.of(str(shared_file(*FOLDER, "ubhpc_workload_week.events.gz"))).text().splitlines()
+    allowed: dict[str, frozenset[str] | None] = {"": None}
+    kept = []
+    for number, line in enumerate(lines):
+        found = _EVENT.fullmatch(line.strip())
+        asked = submission(found["options"].split()) if found else Submission()
+        if found is None or asked.partition != PARTITION or unplaced(asked):
+            continue
+        if asked.features not in allowed:
+            allowed[asked.features] = _admitted(asked.features, nodes)
+        alternative = _alternative(asked)
+        job = Job(
+            id=number,
+            submit_s=round(float(found["submit"])),
+            alternatives=(alternative,),
+            order=(round(float(found["submit"])), number),
+            allowed=allowed[asked.features],
+            expected_run_s=_limit_s(found["options"]),
+        )
+        if fits_ever(arrays, alternative, job.allowed):
+            kept.append(TraceJob(job, max(1, round(float(found["run"])))))
+    return Trace(tuple(kept[: most or None]), {})
+
+
+def _admitted(text: str, nodes: tuple[SiteNode, ...]) -> frozenset[str]:
+    """The nodes that a constraint admits."""
+
+    def having(feature: str) -> int:
+        return sum(1 << at for at, node in enumerate(nodes) if feature in node.features)
+
+    bits = constraints.admitted(constraints.read(text), having, (1 << len(nodes)) - 1)
+    return frozenset(node.name for at, node in enumerate(nodes) if bits >> at & 1)
+
+
+def _alternative(asked: Submission) -> Alternative:
+    count, tasks = asked.min_nodes or 1, asked.num_tasks or 1
+    cores = ceil(tasks / count)
+    memory_mb = asked.min_mem_per_node or cores * MEMORY_PER_CORE_MB
+    return Alternative(count, Resources(cores, memory_mb), exclusive=asked.shared == 0)
+
+
+def _limit_s(text: str) -> int | None:
+    found = _LIMIT.search(text)
+    if found is None:
+        return None
+    days, hours, minutes, seconds = (int(value or 0) for value in found.groups())
+    return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
+
+
+def run(piece: tuple[str, int]) -> list[float]:
+    """One run, as the fields of `Found`."""
+    name, most = piece
+    policy, heeds_weight, has_fabrics = RUNS[name]
+    nodes, fabrics = site()
+    arrays = node_arrays(nodes, fabrics if has_fabrics else FLAT, heeds_weight=heeds_weight)
+    trace = jobs_of(node_arrays(nodes, fabrics), nodes, most)
+    simulation = PlannedSimulation(arrays, trace, specification(policy).policy(), interval_s=INTERVAL_S)
+    placed = simulation.run().placements
+    waits = np.array([float(each.start_s) - float(each.job.submit_s) for each in placed])
+    fabric_of = [fabrics.switches[node.name][0] for node in nodes]
+    wide = [each for each in placed if len(each.nodes) > 1]
+    across = sum(len({fabric_of[node] for node in each.nodes}) > 1 for each in wide)
+    hours = np.zeros(2)
+    for each in placed:
+        seconds = float(each.end_s) - float(each.start_s)
+        for node in each.nodes:
+            hours[int(nodes[node].has_gres)] += each.alternative.demand.cores * seconds
+    gpu_percent = 100 * hours[1] / hours.sum()
+    return [len(placed), waits.mean(), float(np.percentile(waits, 95)), len(wide), across, gpu_percent]
+
+
+def reproduce(options: Options) -> Page:
+    """Run the week under each policy and return the page."""
+    pieces = [(name, QUICK_JOBS if options.quick else 0) for name in RUNS]
+    results = options.results("site", run, pieces)
+    found = {name: Found.of(result) for (name, _), result in zip(pieces, results, strict=True)}
+    return page_of(found)
+
+
+def page_of(found: Mapping[str, Found]) -> Page:
+    """The page, from what the runs gave."""
+    ours, easy, unweighted, flat = (
+        found[name] for name in ("Max-Jobs", "EASY", "Max-Jobs without weights", "Max-Jobs without fabrics")
+    )
+    where = "our expectation"
+    claims = [
+        Claim(where, "no job lies across fabrics", "jobs across fabrics, Max-Jobs", exactly(ours.across), -0.5, 0.5),
+        Claim(where, "without fabrics some do", "jobs across, Max-Jobs without fabrics", exactly(flat.across), low=0.5),
+        Claim(
+            where,
+            "GPU nodes come last",
+            "core-hours on GPU nodes, percentage points above Max-Jobs without weights",
+            exactly(ours.gpu_percent - unweighted.gpu_percent),
+            high=0,
+        ),
+        Claim(
+            where,
+            "jobs wait less than with EASY",
+            "mean wait above that of EASY with the same constraints, %",
+            exactly(100 * (ours.mean_wait_s / easy.mean_wait_s - 1)),
+            high=0,
+        ),
+        Claim(
+            where,
+            "weights cost little",
+            "mean wait above that of Max-Jobs without weights, %",
+            exactly(100 * (ours.mean_wait_s / unweighted.mean_wait_s - 1)),
+            high=5,
+        ),
+    ]
+    header = ("run", "jobs", "mean wait, min", "95th percentile, min", "on several nodes", "across", "on GPU nodes, %")
+    rows = [
+        (
+            name,
+            each.jobs,
+            f"{each.mean_wait_s / 60:.1f}",
+            f"{each.p95_wait_s / 60:.0f}",
+            each.wide,
+            each.across,
+            f"{each.gpu_percent:.2f}",
+        )
+        for name, each in found.items()
+    ]
+    return Page(
+        title="A week of a site with its features, weights and fabrics",
+        made=[
+            (
+                "`sns reproduce netbatch-site`: the week of UB-HPC's partition general-compute on its 215 nodes, with "
+                "the features, weights and switches of its slurm.conf and topology.conf. The top switch, which joins "
+                "an Omni-Path and two InfiniBand fabrics, is one of `never_across`. Jobs on GPUs (73 of 19,579) and of "
+                "the partition debug are left out."
+            ),
+            "EASY has the jobs' own time limits, and the same constraints, weights and fabrics as Max-Jobs.",
+        ],
+        claims=claims,
+        numbers=[DataTable("runs", header, rows)],
+        result=[DataTable("runs", header, rows)],
+    )
