@@ -49,5 +49,7 @@ def _lines(name: str, log: Log, found: Coverage) -> Iterator[str]:
     lacking = [f"{column} ({what})" for column, what in COLUMNS.items() if log.columns and column not in log.columns]
     if lacking:
         yield f"Not in this one, for want of a column of sacct: {'; '.join(lacking)}."
+    if not log.columns:
+        yield "Core-hours are tasks times run time: the other cores of whole nodes are not counted."
     for reason, count in sorted(log.unread.items()):
         yield f"Left out: {count:,} records: {reason}."

@@ -145,12 +145,14 @@ def needlessly_across(jobs: list[Seen], slots: int = 2) -> tuple[int, int]:
 
 
 def test_no_job_lies_across_switches_when_it_need_not(with_switches: Cluster, record_property) -> None:
-    """100 jobs of one or two half nodes, for a second or two: placed by us, and by Slurm alone."""
+    """100 jobs of one or two half nodes, for a second: placed by us, and by Slurm alone."""
     cluster, counts = with_switches, {}
     for name, partition in (("ours", "main"), ("Slurm's", "plain -x s1,s2")):
         draw = Random(17)
         shapes = [draw.choice(("-N2 -n28 --ntasks-per-node=14", "-N1 -n14")) for _ in range(100)]
-        jobs = [(f"-p {partition} -t1 --mem-per-cpu=100 {shape}", f"sleep {draw.choice((1, 2))}") for shape in shapes]
+        jobs = [
+            (f"-p {partition} -t1 --mem-per-cpu=100 {shape}", f"sleep {draw.choice((0.5, 1.5))}") for shape in shapes
+        ]
         ended = cluster.wait_for_end(cluster.submit_all(jobs), 180)
         wide = [job for job in ended.values() if job.state == "COMPLETED"]
         assert len(wide) == 100

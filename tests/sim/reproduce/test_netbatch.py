@@ -39,6 +39,7 @@ from slurm_sns.sim.reproduce.netbatch import (
     machines,
     readings,
     resources,
+    site,
     traces,
     variants,
     wins,
@@ -863,3 +864,18 @@ def test_lookahead_is_judged_by_the_next_cycle_whatever_comes_out():
     assert found["A: % known 30 s, sum above max-jobs"] == "does not hold"
     assert found["A: % recent 30 s, sum above max-jobs"] == "does not hold"
     assert found["B: % recent 30 s, sum above max-jobs"] == IDENTICAL
+
+
+@pytest.mark.long
+def test_a_week_of_a_site_keeps_to_its_weights_and_fabrics():
+    """The first jobs of the week: none across fabrics, and GPU nodes last."""
+    try:
+        site.site()
+    except BadInput as missing:
+        pytest.skip(str(missing))
+    found = {name: site.Found.of(site.run((name, 300))) for name in site.RUNS}
+    assert {each.jobs for each in found.values()} == {300}
+    assert found["Max-Jobs"].across == 0
+    assert found["Max-Jobs"].gpu_percent <= found["Max-Jobs without weights"].gpu_percent
+    page = site.page_of(found, *site.bound_to_a_fabric(300))
+    assert len(page.claims) == 5
