@@ -19,8 +19,8 @@ _PART = re.compile(r"[&|]|[()]|[^&|()]+")
 _LEFT_TO_SLURM = re.compile(r"[][*]")
 
 
-class Step(NamedTuple):
-    """One step from left to right: the names in it, each with its operator, and how the step is combined.
+class Clause(NamedTuple):
+    """One term of a constraint, from left to right: the names in it, each with its operator, and how it is combined.
 
     `is_and`, here and for each name: whether it is combined by `&` with what comes before, else by `|`.
     """
@@ -29,7 +29,7 @@ class Step(NamedTuple):
     names: tuple[tuple[bool, str], ...]
 
 
-Constraint = tuple[Step, ...]
+Constraint = tuple[Clause, ...]
 
 
 def is_left_to_slurm(text: str) -> bool:
@@ -39,22 +39,22 @@ def is_left_to_slurm(text: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def read(text: str) -> Constraint:
-    """The constraint in steps; of an empty text there are none.
+    """The clauses of the constraint; an empty text has none.
 
     Raises:
         BadInput: Slurm would choose, or the text is none of Slurm's.
     """
     if is_left_to_slurm(text):
         raise BadInput("a constraint with counts or brackets, or a long one: valid are names, &, | and parentheses")
-    steps: list[Step] = []
+    clauses: list[Clause] = []
     names: list[tuple[bool, str]] = []
-    is_inside, is_and, step_is_and, wants_name = False, True, True, True
+    is_inside, is_and, clause_is_and, wants_name = False, True, True, True
     for part in _PART.findall(text.replace(",", "&")):
         if part == "(" and wants_name and not is_inside:
-            is_inside, step_is_and, is_and = True, is_and, True
+            is_inside, clause_is_and, is_and = True, is_and, True
         elif part == ")" and not wants_name and is_inside:
             is_inside = False
-            steps.append(Step(step_is_and, tuple(names)))
+            clauses.append(Clause(clause_is_and, tuple(names)))
             names = []
         elif part in "&|" and not wants_name:
             is_and, wants_name = part == "&", True
@@ -63,12 +63,12 @@ def read(text: str) -> Constraint:
             if is_inside:
                 names.append((is_and, part))
             else:
-                steps.append(Step(is_and, ((True, part),)))
+                clauses.append(Clause(is_and, ((True, part),)))
         else:
             raise BadInput("not a constraint of Slurm's: valid are names, &, | and parentheses that do not nest")
     if text and (is_inside or wants_name):
         raise BadInput("the constraint ends too early: valid are names, &, | and parentheses that do not nest")
-    return tuple(steps)
+    return tuple(clauses)
 
 
 def admitted(constraint: Constraint, having: Callable[[str], int], everything: int) -> int:

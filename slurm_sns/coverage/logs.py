@@ -29,7 +29,7 @@ _SHOWS = ("SubmitLine", "ReqTRES", "AllocTRES", "Constraints", "NNodes")
 
 
 @dataclass
-class Log:
+class JobLog:
     """The jobs of a log. `unread` counts the records that were left out, by reason; `columns` are those of sacct."""
 
     jobs: list[LoggedJob] = field(default_factory=list)
@@ -37,7 +37,7 @@ class Log:
     columns: frozenset[str] = frozenset()
 
 
-def read_log(name: str, text: str) -> Log:
+def read_log(name: str, text: str) -> JobLog:
     """The jobs of a log in any of the forms.
 
     Raises:
@@ -50,8 +50,8 @@ def read_log(name: str, text: str) -> Log:
     return found
 
 
-def _events(lines: Iterable[str]) -> Log:
-    log = Log()
+def _events(lines: Iterable[str]) -> JobLog:
+    log = JobLog()
     for line in filter(str.strip, lines):
         found = _EVENT.fullmatch(line.strip())
         try:
@@ -66,7 +66,7 @@ def _events(lines: Iterable[str]) -> Log:
     return log
 
 
-def _sacct(name: str, first: str, lines: list[str]) -> Log:
+def _sacct(name: str, first: str, lines: list[str]) -> JobLog:
     delimiter = "|" if "|" in first else "\t"
     columns = frozenset(first.split(delimiter))
     missing = [each for each in _NEEDS if each not in columns]
@@ -76,7 +76,7 @@ def _sacct(name: str, first: str, lines: list[str]) -> Log:
             "and no events; try: sacct -aPX -S now-7days -o "
             "JobID,User,Partition,State,ElapsedRaw,AllocCPUS,NNodes,ReqTRES,Constraints,Reservation,SubmitLine"
         )
-    log = Log(columns=columns)
+    log = JobLog(columns=columns)
     for row in csv.DictReader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE):
         try:
             job = _job_of(row)

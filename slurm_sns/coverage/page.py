@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from slurm_sns.coverage.judged import Coverage
-from slurm_sns.coverage.logs import Log
+from slurm_sns.coverage.logs import JobLog
 
 #: What no log says, so that the part that is managed is an upper bound.
 NEVER_SHOWN = (
@@ -21,12 +21,12 @@ COLUMNS = {
 }
 
 
-def page(name: str, log: Log, found: Coverage) -> str:
+def page(name: str, log: JobLog, found: Coverage) -> str:
     """The page for the log of this name."""
     return "\n".join(_lines(name, log, found)) + "\n"
 
 
-def _lines(name: str, log: Log, found: Coverage) -> Iterator[str]:
+def _lines(name: str, log: JobLog, found: Coverage) -> Iterator[str]:
     managed = next((each for each in found.tallies if each.reason == "managed"), None)
     of_jobs, of_hours = (0.0, 0.0) if managed is None else found.part(managed)
     yield f"# Jobs of {name} that slurm_sns would manage"

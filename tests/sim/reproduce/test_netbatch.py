@@ -873,7 +873,7 @@ def test_a_week_of_a_site_keeps_to_its_weights_and_fabrics():
         site.site()
     except BadInput as missing:
         pytest.skip(str(missing))
-    found = {name: site.Found.of(site.run((name, 300))) for name in site.RUNS}
+    found = {name: site.WeekResult.of(site.run((name, 300))) for name in site.RUNS}
     assert {each.jobs for each in found.values()} == {300}
     assert found["Max-Jobs"].across == 0
     assert found["Max-Jobs"].gpu_percent <= found["Max-Jobs without weights"].gpu_percent

@@ -56,7 +56,7 @@ RUNS: dict[str, tuple[str, bool, bool]] = {
 
 
 @dataclass(frozen=True)
-class Found:
+class WeekResult:
     """What one run gave: waits in s, jobs on several nodes and those across fabrics, core-hours on GPU nodes in %."""
 
     jobs: int
@@ -67,7 +67,7 @@ class Found:
     gpu_percent: float
 
     @classmethod
-    def of(cls, values: Sequence[float]) -> "Found":
+    def of(cls, values: Sequence[float]) -> "WeekResult":
         """From what `run` returned."""
         jobs, mean_wait_s, p95_wait_s, wide, across, gpu_percent = values
         return cls(int(jobs), mean_wait_s, p95_wait_s, int(wide), int(across), gpu_percent)
@@ -85,7 +85,7 @@ def jobs_of(arrays: NodeArrays, nodes: tuple[SiteNode, ...], most: int) -> Trace
     """The jobs of the week that would be managed and that these nodes can hold: at most so many, 0 for all."""
     lines = TraceFile.of(str(shared_file(*FOLDER, "ubhpc_workload_week.events.gz"))).text().splitlines()
     allowed: dict[str, frozenset[str] | None] = {"": None}
-    kept = []
+    kept: list[TraceJob] = []
     for number, line in enumerate(lines):
         if most and len(kept) == most:
             break
@@ -135,7 +135,7 @@ def _limit_s(text: str) -> int | None:
 
 
 def run(piece: tuple[str, int]) -> list[float]:
-    """One run, as the fields of `Found`."""
+    """One run, as the fields of `WeekResult`."""
     name, most = piece
     policy, heeds_weight, has_fabrics = RUNS[name]
     nodes, fabrics = site()
@@ -160,7 +160,7 @@ def reproduce(options: Options) -> Page:
     """Run the week under each policy and return the page."""
     pieces = [(name, QUICK_JOBS if options.quick else 0) for name in RUNS]
     results = options.results("site", run, pieces)
-    found = {name: Found.of(result) for (name, _), result in zip(pieces, results, strict=True)}
+    found = {name: WeekResult.of(result) for (name, _), result in zip(pieces, results, strict=True)}
     return page_of(found, *bound_to_a_fabric(QUICK_JOBS if options.quick else 0))
 
 
@@ -183,7 +183,7 @@ def bound_to_a_fabric(most: int) -> tuple[int, int]:
     return len(wide), sum(count == 1 for count in homes)
 
 
-def page_of(found: Mapping[str, Found], wide: int, bound: int) -> Page:
+def page_of(found: Mapping[str, WeekResult], wide: int, bound: int) -> Page:
     """The page, from what the runs gave, and how many of the jobs on several nodes are bound to a fabric."""
     ours, easy, unweighted, flat = (
         found[name] for name in ("Max-Jobs", "EASY", "Max-Jobs without weights", "Max-Jobs without fabrics")
