@@ -6,39 +6,28 @@ every program has a profile. Their owners ask for one of a few alphas and one of
 have no profile, and their sizes have the frequencies of pool-a.
 """
 
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from pool_a import SIZES
 
+sys.path.append(str(Path(__file__).parents[1]))
+
+import default_settings
+
 from slurm_sns.config.profiles_yaml import read_profiles
 from slurm_sns.model import Resources
 from slurm_sns.policies.profile import Program
-from slurm_sns.policies.specification import DEFAULT_QUEUE_DEPTH
 from slurm_sns.scheduler.observation import JobState, Observation, ObservedJob, ObservedNode
-from slurm_sns.scheduler.settings import Settings
 from slurm_sns.submit.hints import NO_HINTS, Hints
 from slurm_sns.submit.record import Record, segment
 
 PROFILES = Path(__file__).parents[2] / "conf" / "profiles" / "spread-n-share.yaml"
 PAPER_NODE = Resources(28, 128 * 1024, 20, 118)
 PARTITION = "all"
-SETTINGS = Settings(
-    mode="enforce",
-    partitions=frozenset({PARTITION}),
-    queue_depth=DEFAULT_QUEUE_DEPTH,
-    age_limit_s=None,
-    withhold_limit_s=1800.0,
-    place_timeout_s=10.0,
-    heartbeat_timeout_s=15.0,
-    gate_lease_s=7200.0,
-    backoff_s=5.0,
-    backoff_max_s=300.0,
-    shares=None,
-    unmanaged_gbps_per_core=0.0,
-    closids={},
-    frequency_factors=(1.0,),
-)
+SETTINGS = replace(default_settings.SETTINGS, partitions=frozenset({PARTITION}), age_limit_s=None)
 #: Every waiting job is gated for so long.
 GATE = 2_000_000
 PROCESSES = 16

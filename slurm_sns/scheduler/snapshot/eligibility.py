@@ -46,9 +46,6 @@ class _Wish(NamedTuple):
         return per_cpu_mb is None or per_cpu_mb * node.capacity.cores * node.threads_per_core <= node.capacity.memory_mb
 
 
-NO_WISH = _Wish("", frozenset(), None)
-
-
 class Eligibility:
     """The nodes that each job may ever use, and those that it may use now.
 
@@ -130,8 +127,10 @@ class Eligibility:
     def _ever(self, job: ObservedJob, partitions: tuple[str, ...]) -> int:
         """The nodes of these partitions that the job may ever use, by what it asks of each of its nodes."""
         bits = self._sets.of_partitions(partitions)
+        if not (job.constraint or job.excluded or job.is_alone):
+            return bits
         wish = _Wish(job.constraint, job.excluded, job.memory_per_cpu_mb if job.is_alone else None)
-        return bits if wish == NO_WISH else bits & self._wished(wish, job.user_id)
+        return bits & self._wished(wish, job.user_id)
 
     def _wished(self, wish: _Wish, user_id: int) -> int:
         wishes = self._wishes[user_id]
