@@ -5,7 +5,6 @@ is read in `site`.
 """
 
 import re
-import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from pathlib import Path
 from slurm_sns.errors import BadInput
 
 _INCLUDE = re.compile(r"\s*include\s+(\S+)", re.IGNORECASE)
+_OPTIONS = re.compile(r'([A-Za-z]\w*)\s*=\s*("[^"]*"|[^\s"]+)')
 _OPTION = re.compile(r"\s*([A-Za-z]\w*)\s*=\s*(.*)")
 
 
@@ -49,13 +49,10 @@ def options(content: str) -> dict[str, str]:
     Raises:
         BadInput: a word of it is no option.
     """
-    found: dict[str, str] = {}
-    for word in shlex.split(content):
-        name, is_option, value = word.partition("=")
-        if not is_option:
-            raise BadInput(f"{word[:80]!r} is not of the form Name=value")
-        found[name.lower()] = value
-    return found
+    rest = _OPTIONS.sub("", content).strip()
+    if rest:
+        raise BadInput(f"{rest[:80]!r} is not of the form Name=value")
+    return {found[1].lower(): found[2].strip('"') for found in _OPTIONS.finditer(content)}
 
 
 def read(path: Path) -> tuple[Line, ...]:

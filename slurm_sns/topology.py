@@ -6,19 +6,22 @@ reconfigured. A file that was changed since is read before slurmctld reads it; S
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from slurm_sns.conf_text import Line, options, read
-from slurm_sns.errors import BadInput, SnsError
+from slurm_sns.errors import BadInput
 from slurm_sns.node_lists import NodeLists
 
 CONF, YAML = "topology.conf", "topology.yaml"
 TREE, BLOCK = "topology/tree", "topology/block"
 #: What TopologyPlugin is where all nodes are connected alike.
 _FLAT = frozenset({"", "topology/flat", "topology/default", "topology/none"})
+#: Longest text of an error, in characters.
+MOST_CHARACTERS = 200
 #: What joins the nodes of all blocks.
 ALL_BLOCKS = "all blocks"
 
@@ -35,9 +38,13 @@ class Topology:
     switches: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unknown: str = ""
 
+    def path(self, node: str) -> tuple[str, ...]:
+        """The switches above the node; one of its own if it is under none, none if all are connected alike."""
+        return self.switches.get(node) or ((node,) if self.switches else ())
+
     def without(self, names: Collection[str]) -> "Topology":
-        """The same without these switches: what only they join is not connected."""
-        left = {node: tuple(each for each in path if each not in names) for node, path in self.switches.items()}
+        """The same without these switches and what is above them: what only they join is not connected."""
+        left = {node: tuple(takewhile(lambda each: each not in names, path)) for node, path in self.switches.items()}
         return replace(self, switches=left) if names else self
 
 
@@ -61,13 +68,13 @@ class TopologyFiles:
         return self._known[1]
 
 
-def _version(path: Path) -> tuple[int, int] | None:
+def _version(path: Path) -> tuple[int, ...] | None:
     """What differs when the file has changed; None: there is none."""
     try:
         status = path.stat()
     except OSError:
         return None
-    return status.st_mtime_ns, status.st_size
+    return status.st_mtime_ns, status.st_ctime_ns, status.st_size
 
 
 def _read(plugin: str, yaml_path: Path, conf_path: Path) -> Topology:
@@ -80,9 +87,11 @@ def _read(plugin: str, yaml_path: Path, conf_path: Path) -> Topology:
             return Topology(unknown=f"TopologyPlugin is {plugin}")
         if not conf_path.exists():
             return Topology(unknown=f"there is no {conf_path}")
+        conf_path.read_bytes()  # `read` takes a file that cannot be read for an empty one
         return of_conf(plugin, read(conf_path))
-    except (OSError, ValueError, SnsError, yaml.YAMLError) as problem:
-        return Topology(unknown=f"the topology cannot be read: {str(problem).splitlines()[0]}")
+    except Exception as problem:  # noqa: BLE001 - yaml raises errors of many types; none may stop the scheduler
+        why = " ".join(str(problem).split()) or type(problem).__name__
+        return Topology(unknown=f"the topology cannot be read: {why[:MOST_CHARACTERS]}")
 
 
 def of_conf(plugin: str, lines: Iterable[Line]) -> Topology:
@@ -91,7 +100,8 @@ def of_conf(plugin: str, lines: Iterable[Line]) -> Topology:
     Raises:
         BadInput: a line, or what the lines say together, is no topology.
     """
-    found = [options(line.content) for line in lines if line.content]
+    said = [line.content for line in lines]
+    found = [options(content) for content in said if content and not content.lower().startswith("include")]
     if plugin == TREE:
         switches = [each for each in found if "switchname" in each]
         return _tree(
@@ -142,6 +152,8 @@ def _tree(switches: Iterable[tuple[str, str, str]]) -> Topology:
             leaves.setdefault(node, name)
         for child in _names(below):
             above.setdefault(child, name)
+    if not leaves:
+        raise BadInput("no switch has nodes")
     return Topology({node: _upwards(leaf, above.get) for node, leaf in leaves.items()})
 
 

@@ -55,6 +55,15 @@ def test_without_a_switch_its_nodes_are_not_connected(tmp_path: Path) -> None:
     assert read(tmp_path, "topology/tree", conf=conf).without({"top"}) == Topology({"n1": ("a",), "n2": ("b",)})
 
 
+def test_a_switch_that_joins_nothing_takes_those_above_it_with_it() -> None:
+    """What is only joined by it, or through it, is not connected: also where nothing else is left."""
+    topology = Topology({"n1": ("c", "middle", "top"), "n2": ("d", "middle", "top"), "n3": ("e", "top")})
+    assert topology.without({"middle"}).switches == {"n1": ("c",), "n2": ("d",), "n3": ("e", "top")}
+    alone = Topology({"n1": ("s",), "n2": ("s",)}).without({"s"})
+    assert (alone.path("n1"), alone.path("n2"), alone.path("n9")) == (("n1",), ("n2",), ("n9",))
+    assert FLAT.path("n1") == ()
+
+
 def test_blocks_are_joined_by_their_sizes(tmp_path: Path) -> None:
     found = read(tmp_path, "topology/block", conf=BLOCKS).switches
     assert found["n1"] == found["n2"] == ("block 1", "2 blocks 1", "all blocks")
@@ -87,9 +96,13 @@ def test_topology_yaml_goes_first(tmp_path: Path, yaml: str, switches) -> None:
         ("topology/tree", {"conf": "SwitchName=a Switches=b\nSwitchName=b Switches=a Nodes=n1\n"}, "above itself"),
         ("topology/tree", {"conf": "SwitchName=a Nodes=n[1\n"}, "cannot be read"),
         ("topology/tree", {"conf": "SwitchName=a Nodes\n"}, "'Nodes' is not of the form Name=value"),
-        ("topology/tree", {"conf": "SwitchName='a Nodes=n1\n"}, "cannot be read"),
+        ("topology/tree", {"conf": 'SwitchName="a Nodes=n1\n'}, "not of the form"),
         ("topology/block", {"conf": "BlockName=a Nodes=n1\nBlockSizes=x\n"}, "cannot be read"),
         ("topology/block", {"conf": "BlockSizes=4\n"}, "no blocks"),
+        ("topology/tree", {"conf": "# nothing yet\n"}, "no switch has nodes"),
+        ("topology/flat", {"yaml": "[" * 3000}, "cannot be read"),
+        ("topology/flat", {"yaml": "- !!int ''\n"}, "cannot be read"),
+        ("topology/flat", {"yaml": "- !!bool 'x'\n"}, "cannot be read"),
         ("topology/flat", {"yaml": "- topology: a\n  flat: true\n- topology: b\n  flat: true\n"}, "has 2 topologies"),
         ("topology/flat", {"yaml": "- topology: a\n  torus3d: {}\n"}, "neither tree, block nor flat"),
         ("topology/flat", {"yaml": "{"}, "cannot be read"),
@@ -112,3 +125,14 @@ def test_a_changed_file_is_read_again_and_an_unchanged_one_is_not(tmp_path: Path
     path.write_text("SwitchName=b Nodes=n1\n")
     os.utime(path, ns=(1, 1))
     assert files.topology("topology/tree").switches == {"n1": ("b",)}
+
+
+def test_a_file_that_may_not_be_read_is_no_empty_one(tmp_path: Path) -> None:
+    (tmp_path / "topology.conf").mkdir()
+    assert "cannot be read" in TopologyFiles(tmp_path).topology("topology/tree").unknown
+
+
+def test_blanks_around_an_equals_sign_and_included_files_are_slurms_too(tmp_path: Path) -> None:
+    (tmp_path / "more.conf").write_text("SwitchName = b Nodes = n2\n")
+    conf = "SwitchName = a  Nodes=n1\nInclude more.conf\nSwitchName=top Switches=a,b\n"
+    assert read(tmp_path, "topology/tree", conf=conf).switches == {"n1": ("a", "top"), "n2": ("b", "top")}

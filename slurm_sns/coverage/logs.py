@@ -6,6 +6,7 @@ read, are left out; the latter are counted.
 """
 
 import csv
+import math
 import re
 import shlex
 from collections import Counter
@@ -24,6 +25,11 @@ _ELAPSED = re.compile(
 #: TRES that are no gres: what a job always has, and what follows from it.
 _PLAIN_TRES = frozenset({"cpu", "mem", "node", "billing", "energy", "vmem", "pages", "fs/disk"})
 _NOTHING = frozenset({"", "None", "Unknown", "(null)", "N/A"})
+#: What makes such a log. A constraint or a command line may have a `|`, so a tab stands between the columns.
+COMMAND = (
+    "sacct -aPX --delimiter=$'\\t' -S now-7days -o "
+    "JobID,User,Partition,State,ElapsedRaw,AllocCPUS,NNodes,ReqTRES,Constraints,Reservation,SubmitLine"
+)
 _NEEDS = ("JobID", "User")
 _SHOWS = ("SubmitLine", "ReqTRES", "AllocTRES", "Constraints", "NNodes")
 
@@ -61,28 +67,30 @@ def _events(lines: Iterable[str]) -> JobLog:
             asked = submission(words)
             user = next((word.partition("=")[2] for word in words if word.startswith("--uid=")), "")
             log.jobs.append(LoggedJob(user, asked, (asked.num_tasks or 1) * float(found["run"]) / 3600))
-        except (BadInput, ValueError) as problem:
+        except (BadInput, ValueError, OverflowError) as problem:
             log.unread[f"a line cannot be read ({problem})"] += 1
     return log
 
 
 def _sacct(name: str, first: str, lines: list[str]) -> JobLog:
-    delimiter = "|" if "|" in first else "\t"
+    delimiter = "\t" if "\t" in first else "|"
     columns = frozenset(first.split(delimiter))
     missing = [each for each in _NEEDS if each not in columns]
     if missing or not columns & set(_SHOWS):
         raise BadInput(
             f"{name}: no output of sacct -P with the columns {', '.join(_NEEDS)} and one of {', '.join(_SHOWS)}, "
-            "and no events; try: sacct -aPX -S now-7days -o "
-            "JobID,User,Partition,State,ElapsedRaw,AllocCPUS,NNodes,ReqTRES,Constraints,Reservation,SubmitLine"
+            f"and no events; try: {COMMAND}"
         )
     log = JobLog(columns=columns)
+    csv.field_size_limit(max(csv.field_size_limit(), *map(len, lines)))
     for row in csv.DictReader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE):
         try:
+            if None in row:
+                raise BadInput(f"it has more columns than the first line: is {delimiter!r} part of one?")  # noqa: TRY301
             job = _job_of(row)
             if job is not None:
                 log.jobs.append(job)
-        except (BadInput, ValueError, TypeError) as problem:
+        except (BadInput, ValueError, TypeError, OverflowError) as problem:
             log.unread[f"a record cannot be read ({str(problem)[:60]})"] += 1
     return log
 
@@ -94,7 +102,10 @@ def _job_of(row: Mapping[str, str]) -> LoggedJob | None:
         return None
     asked = _asked(row)
     cpus = int(row.get("AllocCPUS") or _tres(row.get("AllocTRES")).get("cpu") or 0)
-    return LoggedJob(row["User"], asked, cpus * _elapsed_s(row) / 3600)
+    core_hours = cpus * _elapsed_s(row) / 3600
+    if not math.isfinite(core_hours):
+        raise BadInput("its times are no numbers")
+    return LoggedJob(row["User"], asked, core_hours)
 
 
 def _asked(row: Mapping[str, str]) -> Submission:

@@ -172,7 +172,7 @@ class ObservedJob:
     asks_for: tuple[str, ...] = ()
     planned_on: tuple[str, ...] = ()
     constraint: str = ""
-    excluded: frozenset[str] = frozenset()
+    excluded: tuple[str, ...] = ()
     is_alone: bool = False
     is_countable: bool = True
     occupies: Resources = NOTHING

@@ -223,7 +223,7 @@ def _job(record: Any, user_name: Callable[[int], str], shows_estimates: bool) ->
         asks_for=asks_for,
         planned_on=node_names(record.scheduled_nodes) if state is JobState.PENDING else (),
         constraint=_constraint(record),
-        excluded=frozenset(node_names(record.excluded_nodes)),
+        excluded=node_names(record.excluded_nodes),
         is_alone=record.resource_sharing == "NO",
         is_countable=not (gres or asks_for or _constraint(record)),
         occupies=_occupies(record) if state.occupies_nodes or required else NOTHING,

@@ -99,6 +99,23 @@ def test_what_several_columns_of_sacct_say_is_put_together() -> None:
     assert found.tallies[0].reason == MANAGED
 
 
+def test_one_bad_record_costs_that_record_only() -> None:
+    """A `|` inside of a column, numbers that are none, a very long line."""
+    nines, long = "9" * 400, "x" * 200_000
+    bad = [
+        "2|alice|main|COMPLETED|60|1|1|cpu=1|a|b||sbatch -C a|b x.sh",
+        f"3|alice|main|COMPLETED|60|1|1|cpu=1|||sbatch --mem={nines} x.sh",
+        "4|alice|main|COMPLETED|nan|1|1|cpu=1|||sbatch x.sh",
+        "5|alice|main|COMPLETED|inf|1|1|cpu=1|||sbatch x.sh",
+    ]
+    rows = [*SACCT.splitlines()[:2], *bad, f"6|alice|main|COMPLETED|3600|1|1|cpu=1|||sbatch x.sh {long}"]
+    log = read_log("x", "\n".join(rows))
+    assert (len(log.jobs), sum(log.unread.values())) == (2, 4)
+    assert coverage(log.jobs, TABLE).core_hours == 5
+    tabs = "\n".join(row.replace("|", "\t") for row in rows[:2]).replace("ib", "ib|opa")
+    assert read_log("x", tabs).jobs[0].asked.features == "ib|opa"
+
+
 @pytest.mark.parametrize(
     "text", ["", "JobID|State\n1|RUNNING\n", "JobID|User|State\n1|a|RUNNING\n", "no log\n", "JobID|User|NNodes\n"]
 )

@@ -579,7 +579,7 @@ def test_a_node_that_slurm_keeps_for_a_job_is_no_less_a_node() -> None:
 
 def test_a_waiting_job_shows_where_slurm_has_planned_it() -> None:
     waits = translate.job(recorded.job(scheduled_nodes="c[1-2]", start_time=9, excluded_nodes="c3"))
-    assert (waits.planned_on, waits.start_s, waits.excluded) == (("c1", "c2"), 9, {"c3"})
+    assert (waits.planned_on, waits.start_s, waits.excluded) == (("c1", "c2"), 9, ("c3",))
     assert translate.job(recorded.running(scheduled_nodes="c1")).planned_on == ()
 
 

@@ -272,7 +272,7 @@ def _observed(job: ModelJob) -> ObservedJob:
         array_limit=job.array_limit,
         asks_for=_asks_for(job),
         planned_on=job.planned_on if waits else (),
-        excluded=frozenset(job.excluded),
+        excluded=job.excluded,
         is_alone=job.is_alone,
         is_countable=not (job.ways or job.bandwidth_gbps or job.gres),
         occupies=occupies,

@@ -14,8 +14,8 @@ LogFile = Annotated[
     str,
     typer.Argument(
         metavar="LOG",
-        help="What `sacct -aPX -o JobID,User,Partition,State,ElapsedRaw,AllocCPUS,NNodes,ReqTRES,Constraints,"
-        "Reservation,SubmitLine` prints, or events of the Slurm simulator; also .gz, and - for standard input.",
+        help="What `sacct -aPX --delimiter=$'\\t' -o JobID,User,Partition,State,ElapsedRaw,AllocCPUS,NNodes,ReqTRES,"
+        "Constraints,Reservation,SubmitLine` prints, or events of the Slurm simulator; also .gz, - for standard input.",
     ),
 ]
 ConfigFile = Annotated[

@@ -17,7 +17,7 @@ from slurm_sns.policies.placement.node_state_kernel import (
 from slurm_sns.policies.placement.order_statistics import nth_smallest, sort
 from slurm_sns.policies.placement.regions import NO_SWITCH
 
-#: Of `_choose_switch`: all nodes, whatever their switch; and that no switch has enough nodes.
+#: Instead of a switch: all nodes, whatever their switch; and that no switch has enough nodes.
 ANY_SWITCH, NO_REGION = -1, -2
 
 
@@ -31,10 +31,12 @@ def put_keys_of_region(node_state: CycleNodes, score: int, alternative: int) -> 
     nodes, keys = node_state.problem.nodes, node_state.keys
     wanted = int(node_state.problem.alternatives.nodes[alternative])
     put_fitting_keys(node_state, score, alternative, 0, len(keys))
-    levels = nodes.switch.shape[0] if wanted > 1 else 0
+    if wanted == 1:
+        return 1 if _keep_lightest(node_state) else NOBODY
+    levels = nodes.switch.shape[0]
     level, switch, heaviest = 0, NO_REGION, 0
     if levels == 0:
-        heaviest = _weight_needed(node_state, wanted, 0, ANY_SWITCH)
+        heaviest = _weight_needed(node_state, wanted)
         switch = NO_REGION if heaviest == NOBODY else ANY_SWITCH
     for each in range(levels):
         level = each
@@ -103,8 +105,11 @@ def _put_group_first(node_state: CycleNodes, keys: Integers, missing: int) -> No
 
 @compiled
 def _best_switch(node_state: CycleNodes, wanted: int, level: int) -> tuple[int, int]:
-    """The switch of this level to take, and the largest weight that is needed there; NO_REGION if none has enough."""
-    nodes, keys, counts = node_state.problem.nodes, node_state.keys, node_state.tangent
+    """The switch of this level to take, and the largest weight that is needed there; NO_REGION if none has enough.
+
+    The weights of the nodes that fit are sorted by switch first, so that each is looked at a few times only.
+    """
+    nodes, keys, counts, ends = node_state.problem.nodes, node_state.keys, node_state.tangent, node_state.chosen
     counts[:] = 0
     last = NO_SWITCH
     for node in range(len(keys)):
@@ -112,28 +117,49 @@ def _best_switch(node_state: CycleNodes, wanted: int, level: int) -> tuple[int, 
         if keys[node] != NONE and switch != NO_SWITCH:
             counts[switch] += 1
             last = max(last, switch)
+    before = 0
+    for switch in range(last + 1):
+        ends[switch] = before
+        before += counts[switch]
+    for node in range(len(keys)):
+        switch = nodes.switch[level, node]
+        if keys[node] != NONE and switch != NO_SWITCH:
+            node_state.hidden[ends[switch]] = nodes.weight[node]
+            ends[switch] += 1
     best, best_weight, best_spare = NO_REGION, 0, 0
     for switch in range(last + 1):
         if counts[switch] < wanted:
             continue
-        weight = _weight_needed(node_state, wanted, level, switch)
+        weights = node_state.hidden[ends[switch] - counts[switch] : ends[switch]]
+        weight = nth_smallest(node_state.scratch[: len(weights)], weights, wanted)
         spare = 0
-        for node in range(len(keys)):
-            spare += keys[node] != NONE and nodes.switch[level, node] == switch and nodes.weight[node] <= weight
+        for at in range(len(weights)):
+            spare += weights[at] <= weight
         if best == NO_REGION or weight < best_weight or (weight == best_weight and spare < best_spare):
             best, best_weight, best_spare = switch, weight, spare
     return best, best_weight
 
 
 @compiled
-def _weight_needed(node_state: CycleNodes, wanted: int, level: int, switch: int) -> int:
-    """The largest weight of the `wanted` lightest nodes under the switch; NOBODY when it has fewer nodes."""
+def _weight_needed(node_state: CycleNodes, wanted: int) -> int:
+    """The largest weight of the `wanted` lightest nodes; NOBODY when there are fewer nodes."""
     nodes, found = node_state.problem.nodes, 0
     for node in range(len(node_state.keys)):
-        is_inside = switch == ANY_SWITCH or nodes.switch[level, node] == switch
-        if node_state.keys[node] != NONE and is_inside:
+        if node_state.keys[node] != NONE:
             node_state.hidden[found] = nodes.weight[node]
             found += 1
     if found < wanted:
         return NOBODY
     return nth_smallest(node_state.scratch[:found], node_state.hidden[:found], wanted)
+
+
+@compiled
+def _keep_lightest(node_state: CycleNodes) -> bool:
+    """Keep the keys of the lightest nodes only; False when there are no keys. The compiler vectorises both loops."""
+    keys, weight = node_state.keys, node_state.problem.nodes.weight
+    lightest = NONE
+    for node in range(len(keys)):
+        lightest = min(lightest, weight[node] if keys[node] != NONE else NONE)
+    for node in range(len(keys)):
+        keys[node] = keys[node] if weight[node] == lightest else NONE
+    return lightest != NONE

@@ -59,9 +59,11 @@ class FreeCapacity:
 
     def in_the_way(self, alternative: Alternative, job: Job) -> tuple[int, ...]:
         """The jobs for which capacity is withheld, if the alternative would fit without that; otherwise empty."""
-        if self.withheld_for and len(self.fitting(alternative, job, if_none_withheld=True)) >= alternative.nodes:
-            return tuple(self.withheld_for)
-        return ()
+        if not self.withheld_for:
+            return ()
+        fitting = self.fitting(alternative, job, if_none_withheld=True)
+        is_enough = len(fitting) >= alternative.nodes and not self.apart(alternative, fitting)
+        return tuple(self.withheld_for) if is_enough else ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 That depends on its partitions, on the nodes that it asks for (--constraint) or excludes (-x), on reservations and on
 node claims. Each set of nodes costs a cycle work on every node, and owners choose what they ask for and exclude. So the
-sets that one owner's jobs ask for are limited: a job with another one is Slurm's.
+wishes of one owner's jobs, by their texts, are limited: a job with another one is Slurm's.
 """
 
 from bisect import bisect_left, bisect_right
@@ -36,7 +36,7 @@ class _Wish(NamedTuple):
     """What a job asks of each of its nodes, whatever else it asks for."""
 
     constraint: str
-    excluded: frozenset[str]
+    excluded: tuple[str, ...]
     whole_memory_per_cpu_mb: int | None
     """Of a job with whole nodes (--exclusive): Slurm gives it this memory for each of their CPUs."""
 
@@ -50,7 +50,7 @@ class Eligibility:
     """The nodes that each job may ever use, and those that it may use now.
 
     Jobs that may use the same nodes share one set, whatever their partitions and time limits: the number of sets grows
-    with the reservations, claims and wishes, not with the jobs.
+    with the reservations and claims, for each of the wishes, and not with the jobs.
     """
 
     def __init__(
@@ -71,6 +71,7 @@ class Eligibility:
         self._spreader = Spreader(spreading)
         self._one_memory: dict[int, bool] = {}
         self._wishes: defaultdict[int, dict[_Wish, int]] = defaultdict(dict)
+        self._known_wishes: dict[tuple[int, str, int, int | None], int] = {}
         self._kept: dict[tuple[int, int], int] = {}
         self._alike: dict[tuple[tuple[Alternative, ...], int, frozenset[str] | None], frozenset[str]] = {}
         self._kept_together: dict[tuple[tuple[Alternative, ...], int], tuple[Alternative, ...]] = {}
@@ -129,8 +130,12 @@ class Eligibility:
         bits = self._sets.of_partitions(partitions)
         if not (job.constraint or job.excluded or job.is_alone):
             return bits
-        wish = _Wish(job.constraint, job.excluded, job.memory_per_cpu_mb if job.is_alone else None)
-        return bits & self._wished(wish, job.user_id)
+        memory_mb = job.memory_per_cpu_mb if job.is_alone else None
+        # A list of excluded nodes may be long; jobs with the same text share it (node_lists), so it is hashed once.
+        key = job.user_id, job.constraint, id(job.excluded), memory_mb
+        if key not in self._known_wishes:
+            self._known_wishes[key] = self._wished(_Wish(job.constraint, job.excluded, memory_mb), job.user_id)
+        return bits & self._known_wishes[key]
 
     def _wished(self, wish: _Wish, user_id: int) -> int:
         wishes = self._wishes[user_id]

@@ -118,7 +118,8 @@ def unavailable_nodes(observation: Observation) -> dict[str, str]:
 def placed_jobs(observation: Observation, statuses: Mapping[int, Status]) -> list[Placed]:
     """The placed jobs that have not started yet, each with what it will take on its nodes.
 
-    No amount is more than the node has: the owner may have written any number into the job since its placement.
+    No amount is more than the node has: the owner may have written any number into the job since its placement. A job
+    that asks for whole nodes (--exclusive) takes all of them, whatever its own demand.
     """
     by_name = {node.name: node for node in observation.nodes}
     found: list[Placed] = []
@@ -126,7 +127,8 @@ def placed_jobs(observation: Observation, statuses: Mapping[int, Status]) -> lis
         if occupies_placement(statuses[job.id]):
             pinned = [by_name[name] for name in job.pinned_to if name in by_name]
             demand = placed_demand(job, pinned) if pinned else NOTHING
-            found.append((job, {node.name: Resources(*map(min, demand, node.capacity)) for node in pinned}))
+            taken = {node.name: Resources(*map(min, demand, node.capacity)) for node in pinned}
+            found.append((job, {node.name: node.capacity for node in pinned} if job.is_alone else taken))
     return found
 
 
@@ -171,7 +173,7 @@ def free_nodes(
             node.capacity,
             NOTHING if node.name in completing else _free(node, taken.get(node.name, NOTHING)),
             node.weight if heeds_weight else 1,
-            observation.topology.switches.get(node.name, ()),
+            observation.topology.path(node.name),
         )
         for node in observation.nodes
         if node.name not in unavailable

@@ -77,8 +77,7 @@ class NodeSets:
 
     def parts(self, topology: Topology) -> list[int]:
         """The parts of the network: nodes that the same highest switch joins; none where all are connected alike."""
-        switches = topology.switches
-        return list(self._by(lambda node: switches.get(node.name, ())[-1:]).values())
+        return list(self._by(lambda node: topology.path(node.name)[-1:]).values())
 
     def members(self, bits: int) -> tuple[ObservedNode, ...]:
         """The nodes of a set, in the order of all nodes."""

@@ -123,11 +123,11 @@ def order_key(
 def priority_key(job: ObservedJob, tiers: dict[str, int], *, is_limited: bool = False) -> tuple[int, ...]:
     """The sort key of all jobs by Slurm's priority, smallest first: partition tier, priority, submit time, id, task.
 
-    Slurm sorts its own queue so (sort_job_queue2). A job that met a limit of its owner's comes after the others of its
-    tier, because it cannot start.
+    Slurm sorts its own queue so (sort_job_queue2). A job that met a limit of its owner's comes after all others,
+    because it cannot start.
     """
     tier = max((tiers.get(name, 1) for name in job.partitions), default=1)
-    return -tier, int(is_limited), -job.priority, job.submit_s, job.array_id or job.id, job.array_task or 0
+    return int(is_limited), -tier, -job.priority, job.submit_s, job.array_id or job.id, job.array_task or 0
 
 
 def with_over_aged_head(

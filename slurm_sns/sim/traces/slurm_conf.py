@@ -37,7 +37,7 @@ def site_nodes(lines: Iterable[Line]) -> tuple[SiteNode, ...]:
         BadInput: a line or a number in it cannot be read.
     """
     nodes: dict[str, dict[str, str]] = {}
-    members: dict[str, list[str]] = {}
+    partitions: list[tuple[str, str]] = []
     defaults: dict[str, dict[str, str]] = {"nodename": {}, "partitionname": {}}
     for line in lines:
         kind = line.content.partition("=")[0].strip().lower()
@@ -49,19 +49,18 @@ def site_nodes(lines: Iterable[Line]) -> tuple[SiteNode, ...]:
         elif kind == "nodename":
             nodes |= {name: {**defaults[kind], **said} for name in _names(said[kind])}
         else:
-            for name in _in_partition({**defaults[kind], **said}.get("nodes", ""), nodes):
-                members.setdefault(name, []).append(said[kind])
+            partitions.append((said[kind], {**defaults[kind], **said}.get("nodes", "")))
+    members: dict[str, list[str]] = {}
+    for partition, text in partitions:
+        for name in nodes if text == "ALL" else _names(text):
+            members.setdefault(name, []).append(partition)
     return tuple(_node(name, said, members.get(name, ())) for name, said in nodes.items())
-
-
-def _in_partition(text: str, nodes: Iterable[str]) -> Iterable[str]:
-    return nodes if text == "ALL" else _names(text)
 
 
 def _node(name: str, said: dict[str, str], partitions: Sequence[str]) -> SiteNode:
     try:
         sockets, per_socket = int(said.get("sockets", 1)), int(said.get("corespersocket", 1))
-        threads = int(said.get("threadspercore", 1))
+        threads = max(1, int(said.get("threadspercore", 1)))
         cores = sockets * per_socket if "sockets" in said else int(said.get("cpus", 1)) // threads
         memory_mb, weight = int(said.get("realmemory", 1)), int(said.get("weight", 1))
     except ValueError as problem:
@@ -84,5 +83,5 @@ def node_arrays(nodes: Iterable[SiteNode], topology: Topology = FLAT, *, heeds_w
     for each in nodes:
         size = Resources(each.cores, each.memory_mb)
         weight = each.weight if heeds_weight else 1
-        listed.append(Node(each.name, size, size, weight, topology.switches.get(each.name, ())))
+        listed.append(Node(each.name, size, size, weight, topology.path(each.name)))
     return NodeArrays.of(listed)

@@ -215,7 +215,7 @@ def _topology(config: Config, site: Site) -> Iterator[Finding]:
         wanted="all nodes, or none",
         advice="jobs on several nodes do not get these: topology.conf: put them under a switch",
     )
-    unknown = sorted(set(never) - known)
+    unknown = [] if site.topology.unknown else sorted(set(never) - known)
     yield Finding(
         ok=not unknown,
         what="the switches of never_across are Slurm's",

@@ -108,8 +108,8 @@ UNLIKE = [
     [
         ({"constraint": "ib"}, "c1 c2"),
         ({"constraint": "ib|opa&avx512"}, "c1 c3"),
-        ({"excluded": frozenset({"c1", "c9"})}, "c2 c3 c4"),
-        ({"constraint": "avx512", "excluded": frozenset({"c1"})}, "c3"),
+        ({"excluded": ("c1", "c9")}, "c2 c3 c4"),
+        ({"constraint": "avx512", "excluded": ("c1",)}, "c3"),
         ({"is_alone": True, "memory_per_cpu_mb": 4000}, "c1 c3 c4"),  # c2 has no 4,000 MiB for each of its CPUs
         ({"is_alone": True, "memory_per_cpu_mb": None, "memory_per_node_mb": 64_000}, "c1 c2 c3 c4"),
     ],
@@ -124,7 +124,7 @@ def test_a_job_may_use_the_nodes_that_it_asks_for(wish, allowed: str) -> None:
     ("wish", "why"),
     [
         ({"constraint": "nosuch"}, "no node of its partitions is left"),
-        ({"excluded": frozenset({"c1", "c2", "c3", "c4"})}, "no node of its partitions is left"),
+        ({"excluded": ("c1", "c2", "c3", "c4")}, "no node of its partitions is left"),
         ({"is_alone": True, "memory_per_cpu_mb": 100_000}, "no node of its partitions is left"),
         ({"constraint": "ib*2"}, "counts or brackets"),
         ({"constraint": "opa", "tasks": 5, "nodes_max": 1}, "5 tasks of 1 CPUs fit on no nodes"),

@@ -51,6 +51,11 @@ def test_a_placed_job_is_taken_before_slurm_starts_it() -> None:
     assert free(situation(look(placed))) == {"c1": (25, 125_000), "c2": (28, 128_000)}
 
 
+def test_a_placed_job_of_whole_nodes_leaves_nothing_free_there() -> None:
+    placed = pinned(1, "c1", tasks=2, nodes_max=None, tasks_per_node=2, is_alone=True)
+    assert free(situation(look(placed))) == {"c1": (0, 0), "c2": (28, 128_000)}
+
+
 def test_an_overdue_job_still_counts_as_taken_because_it_may_start_before_it_is_unpinned() -> None:
     seen = situation(look(pinned(1, "c1", noted={"placed_s": 0})))
     assert free(seen)["c1"] == (27, 127_000)

@@ -52,7 +52,7 @@ def test_the_nodes_of_a_simulation_have_weights_and_switches(tmp_path: Path) -> 
     topology = Topology({"n1": ("a",), "n2": ("a",), "g1": ("b",)})
     arrays = node_arrays(nodes(tmp_path, CONF), topology)
     assert arrays.regions.weight.tolist() == [0, 0, 1, 0]
-    assert arrays.regions.switch.tolist() == [[0, 0, 1, -1]]
+    assert arrays.regions.switch.tolist() == [[0, 0, 1, 2]], "a node under no switch is alone"
     shown = arrays.node(2, Resources(1, 1))
     assert (shown.name, shown.weight, shown.switches) == ("g1", 1, ("0:1",))
     assert not node_arrays(nodes(tmp_path, CONF), heeds_weight=False).regions.weighs
