@@ -52,6 +52,8 @@ class Regions:
         A node with fewer levels than others is under its last switch at the levels above.
         """
         levels = max(map(len, switches), default=0)
+        if not levels and len(set(weights)) <= 1:
+            return cls.one(len(weights))  # nearly every simulation, in each of its cycles
         rows = [
             _numbers([each[min(level, len(each) - 1)] if each else None for each in switches])
             for level in range(levels)

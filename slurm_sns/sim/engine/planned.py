@@ -22,6 +22,7 @@ from slurm_sns.model import (
     Alternative,
     Job,
     JobPool,
+    Node,
     Plan,
     Project,
     Release,
@@ -139,7 +140,10 @@ class PlannedSimulation(EventLoop):
             used[job.project] = used.get(job.project, NOTHING).plus(total([job.demand] * len(job.nodes)))
         names = {**self._shares, **used}
         return Snapshot(
-            nodes=tuple(replace(each, free=self._nodes.free(each.name)) for each in self._shown),
+            nodes=tuple(
+                Node(each.name, each.capacity, self._nodes.free(each.name), each.weight, each.switches)
+                for each in self._shown
+            ),
             waiting=tuple(self._waiting.values()),
             projects={name: Project(self._shares.get(name, 1.0), used.get(name, NOTHING)) for name in names},
             now_s=now_s,
