@@ -1,4 +1,4 @@
-"""A job's constraint (--constraint) on the features of its nodes: read as slurmctld reads it, and the nodes it admits.
+"""A job's constraint (--constraint) on the features of its nodes: read as slurmctld reads it, and asked of a node.
 
 A constraint has names, `&`, `|` and parentheses, which do not nest. Slurm has no precedence: it combines what it has so
 far with the next name or the next parentheses, from left to right, so `a|b&c` is `(a|b)&c` (26.05: compared with
@@ -7,7 +7,7 @@ that all nodes are to have the same one (`[a|b]`): that is for Slurm to choose, 
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Set
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ _LEFT_TO_SLURM = re.compile(r"[][*]")
 
 
 class Clause(NamedTuple):
-    """One term of a constraint, from left to right: the names in it, each with its operator, and how it is combined.
+    """One clause, from left to right: the names in it, each with its operator, and how it is combined.
 
     `is_and`, here and for each name: whether it is combined by `&` with what comes before, else by `|`.
     """
@@ -71,12 +71,12 @@ def read(text: str) -> Constraint:
     return tuple(clauses)
 
 
-def admitted(constraint: Constraint, having: Callable[[str], int], everything: int) -> int:
-    """The nodes that the constraint admits, as bits: `having` gives those with a feature, `everything` all."""
-    found = everything
+def admits(constraint: Constraint, features: Set[str]) -> bool:
+    """Whether a node with these features is one that the constraint asks for."""
+    found = True
     for is_and, names in constraint:
-        inner = everything
+        inner = True
         for inner_is_and, name in names:
-            inner = inner & having(name) if inner_is_and else inner | having(name)
-        found = found & inner if is_and else found | inner
+            inner = inner and name in features if inner_is_and else inner or name in features
+        found = found and inner if is_and else found or inner
     return found

@@ -49,6 +49,21 @@ class Coverage:
         return tally.jobs / self.jobs, tally.core_hours / hours if hours else 0.0
 
 
+def all_partitions(jobs: Iterable[LoggedJob]) -> FilterTable:
+    """A table by which all partitions that these jobs name are managed, also the default one, with unknown nodes."""
+    named = {name for job in jobs for name in job.asked.partition.split(",")}
+    return FilterTable(
+        mode="enforce",
+        partitions=dict.fromkeys(sorted({*named, ""}), ()),
+        default_partition="",
+        heuristics=(),
+        default_memory_per_cpu_mb=0,
+        heartbeat_path="",
+        heartbeat_timeout_s=30,
+        kill_switch_path="",
+    )
+
+
 def coverage(jobs: Sequence[LoggedJob], table: FilterTable) -> Coverage:
     """Judge each job by this table, in which the mode is enforce."""
     by_reason: dict[str, list[LoggedJob]] = defaultdict(list)

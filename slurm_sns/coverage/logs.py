@@ -10,7 +10,7 @@ import math
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from slurm_sns.coverage.logged import LoggedJob
@@ -18,7 +18,8 @@ from slurm_sns.coverage.sbatch_options import memory_mb, submission
 from slurm_sns.errors import BadInput
 from slurm_sns.submit.submission import Submission
 
-_EVENT = re.compile(r"-dt\s+[0-9.]+ -e submit_batch_job \| -sim-walltime\s+(?P<run>[0-9.]+) (?P<options>.*)")
+#: One event of the Slurm simulator of the University at Buffalo.
+EVENT = re.compile(r"-dt\s+(?P<submit>[0-9.]+) -e submit_batch_job \| -sim-walltime\s+(?P<run>[0-9.]+) (?P<options>.*)")
 _ELAPSED = re.compile(
     r"(?:(?P<days>[0-9]+)-)?(?:(?P<hours>[0-9]+):)?(?P<minutes>[0-9]+):(?P<seconds>[0-9]+)(?:\.[0-9]*)?"
 )
@@ -50,7 +51,7 @@ def read_log(name: str, text: str) -> JobLog:
         BadInput: it has none of them, or no job is left.
     """
     first = next((line for line in text.splitlines() if line.strip()), "")
-    found = _events(text.splitlines()) if _EVENT.fullmatch(first.strip()) else _sacct(name, first, text.splitlines())
+    found = _events(text.splitlines()) if EVENT.fullmatch(first.strip()) else _sacct(name, first, text.splitlines())
     if not found.jobs:
         raise BadInput(f"{name}: no job in it: {', '.join(found.unread) or 'it has no records'}")
     return found
@@ -59,7 +60,7 @@ def read_log(name: str, text: str) -> JobLog:
 def _events(lines: Iterable[str]) -> JobLog:
     log = JobLog()
     for line in filter(str.strip, lines):
-        found = _EVENT.fullmatch(line.strip())
+        found = EVENT.fullmatch(line.strip())
         try:
             if found is None:
                 raise BadInput("it is no event")  # noqa: TRY301  one place counts what is left out
@@ -148,13 +149,17 @@ def _tres(text: str | None) -> dict[str, str]:
 def _elapsed_s(row: Mapping[str, str]) -> float:
     if raw := _said(row, "ElapsedRaw"):
         return float(raw)
-    found = _ELAPSED.fullmatch(_said(row, "Elapsed") or "0:0")
+    return duration_s(_said(row, "Elapsed") or "0:0")
+
+
+def duration_s(text: str) -> float:
+    """`3-00:00:00`, `1:30` in seconds.
+
+    Raises:
+        BadInput: it is no such time.
+    """
+    found = _ELAPSED.fullmatch(text)
     if not found:
-        raise BadInput(f"Elapsed {row['Elapsed'][:20]!r}")
+        raise BadInput(f"time {text[:20]!r}: valid are times as 3-00:00:00")
     parts = {name: int(value or 0) for name, value in found.groupdict().items()}
     return ((parts["days"] * 24 + parts["hours"]) * 60 + parts["minutes"]) * 60 + parts["seconds"]
-
-
-def partitions(jobs: Iterable[LoggedJob]) -> Iterator[str]:
-    """The partitions that the jobs name, each once."""
-    yield from dict.fromkeys(name for job in jobs for name in job.asked.partition.split(",") if name)

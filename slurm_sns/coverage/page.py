@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from slurm_sns.coverage.judged import Coverage
+from slurm_sns.coverage.judged import MANAGED, Coverage
 from slurm_sns.coverage.logs import JobLog
 
 #: What no log says, so that the part that is managed is an upper bound.
@@ -27,7 +27,7 @@ def page(name: str, log: JobLog, found: Coverage) -> str:
 
 
 def _lines(name: str, log: JobLog, found: Coverage) -> Iterator[str]:
-    managed = next((each for each in found.tallies if each.reason == "managed"), None)
+    managed = next((each for each in found.tallies if each.reason == MANAGED), None)
     of_jobs, of_hours = (0.0, 0.0) if managed is None else found.part(managed)
     yield f"# Jobs of {name} that slurm_sns would manage"
     yield ""

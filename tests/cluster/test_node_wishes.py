@@ -23,13 +23,8 @@ def features(cluster: Cluster, partition: str) -> dict[str, set[str]]:
 
 def admitted(text: str, nodes: dict[str, set[str]]) -> set[str]:
     """The nodes that a constraint admits, by our reading."""
-    names = list(nodes)
-
-    def having(feature: str) -> int:
-        return sum(1 << at for at, name in enumerate(names) if feature in nodes[name])
-
-    bits = constraints.admitted(constraints.read(text), having, (1 << len(names)) - 1)
-    return {name for at, name in enumerate(names) if bits >> at & 1}
+    constraint = constraints.read(text)
+    return {name for name, features in nodes.items() if constraints.admits(constraint, features)}
 
 
 def slurms_answers(cluster: Cluster, asked: Sequence[tuple[str, int]]) -> list[str]:

@@ -1,5 +1,6 @@
 """What the site's own Slurm says is kept: the order of its queue, the weights of its nodes, its network."""
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import product
 from random import Random
@@ -124,24 +125,41 @@ def change_topology(cluster: Cluster, shown: str) -> None:
     cluster.wait_for_scheduler()
 
 
-def needlessly_across(jobs: list[Seen], slots: int = 2) -> tuple[int, int]:
+def needlessly_across(jobs: list[Seen], placed_s: dict[int, float], slots: int = 2) -> tuple[int, int]:
     """How many jobs lie across both switches, and how many of them while one switch had surely room.
 
-    Slurm shows whole seconds: what ran within two seconds of a job's start counts as in its way.
+    In the way of a job was what was placed before it, or in the same cycle with a lower id, and had not ended three
+    seconds before: Slurm shows whole seconds, and a node on which a job is completing takes no other.
     """
     across = needless = 0
     for job in jobs:
         if any(set(job.nodes) <= side for side in SIDES):
             continue
         across += 1
-        others = [
-            each
-            for each in jobs
-            if each.id != job.id and each.start_s <= job.start_s + 2 and each.end_s >= job.start_s - 2
-        ]
-        taken = [node for each in others for node in each.nodes]
-        needless += any(all(taken.count(node) < slots for node in side) for side in SIDES)
+        turn = placed_s[job.id], job.id
+        earlier = [each for each in jobs if (placed_s[each.id], each.id) < turn and each.end_s >= placed_s[job.id] - 3]
+        taken = Counter(node for each in earlier for node in each.nodes)
+        needless += any(all(taken[node] < slots for node in side) for side in SIDES)
     return across, needless
+
+
+def test_what_lies_across_needlessly_is_seen() -> None:
+    """The check itself: an empty cluster, one side taken, both sides half taken, and a side that became free."""
+    seen = {"user": "alice", "state": "COMPLETED", "reason": "", "priority": 1, "pinned_to": (), "submit_s": 0}
+
+    def job(number: int, nodes: str, start_s: float, end_s: float) -> Seen:
+        return Seen(id=number, nodes=tuple(nodes.split()), start_s=start_s, end_s=end_s, cpus=28, **seen)
+
+    def counted(*jobs: Seen) -> tuple[int, int]:
+        return needlessly_across(list(jobs), {each.id: each.start_s for each in jobs}, slots=1)
+
+    crosses = job(9, "c1 c3", 10, 11)
+    assert counted(crosses) == (1, 1)
+    assert counted(job(1, "c2", 9, 20), crosses) == (1, 1)
+    assert counted(job(1, "c2", 9, 20), job(2, "c4", 10, 20), crosses) == (1, 0)
+    assert counted(job(1, "c2", 1, 6), job(2, "c4", 10, 20), crosses) == (1, 1)
+    assert counted(job(1, "c2", 1, 8), job(2, "c4", 10, 20), crosses) == (1, 0)
+    assert counted(job(1, "c1 c2", 9, 20)) == (0, 0)
 
 
 def test_no_job_lies_across_switches_when_it_need_not(with_switches: Cluster, record_property) -> None:
@@ -154,9 +172,11 @@ def test_no_job_lies_across_switches_when_it_need_not(with_switches: Cluster, re
             (f"-p {partition} -t1 --mem-per-cpu=100 {shape}", f"sleep {draw.choice((0.5, 1.5))}") for shape in shapes
         ]
         ended = cluster.wait_for_end(cluster.submit_all(jobs), 180)
-        wide = [job for job in ended.values() if job.state == "COMPLETED"]
-        assert len(wide) == 100
-        counts[name] = needlessly_across(wide)
+        assert [job.state for job in ended.values()] == ["COMPLETED"] * 100
+        placed_s = {number: job.start_s for number, job in ended.items()}
+        if name == "ours":
+            placed_s = {number: start["at_s"] for number, start in cluster.starts(ended).items()}
+        counts[name] = needlessly_across(list(ended.values()), placed_s)
         record_property(name, counts[name])
     assert counts["ours"][1] == 0, counts
 

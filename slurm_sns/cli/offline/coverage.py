@@ -36,14 +36,9 @@ def coverage(log: LogFile, config: ConfigFile = None, out: Out = None, as_json: 
     from slurm_sns.coverage import judged, logs
     from slurm_sns.coverage.page import page
     from slurm_sns.sim.traces.files import TraceFile
-    from slurm_sns.submit.table import FilterTable
 
     found = logs.read_log(log, TraceFile.of(log).text())
-    if config is None:
-        of_all = dict.fromkeys(logs.partitions(found.jobs), ())
-        table = FilterTable("enforce", {**of_all, "": ()}, "", (), 0, "", 30, "")
-    else:
-        table = load(config).filter_table()
+    table = judged.all_partitions(found.jobs) if config is None else load(config).filter_table()
     told = judged.coverage(found.jobs, table)
     text = (
         json.dumps(asdict(told) | {"left_out": dict(found.unread)}, indent=2)

@@ -7,7 +7,7 @@ wishes of one owner's jobs, by their texts, are limited: a job with another one 
 
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import inf
 from typing import NamedTuple
@@ -40,7 +40,21 @@ class _Wish(NamedTuple):
     whole_memory_per_cpu_mb: int | None
     """Of a job with whole nodes (--exclusive): Slurm gives it this memory for each of their CPUs."""
 
-    def admits(self, node: ObservedNode) -> bool:
+    def admitted(self, nodes: Iterable[ObservedNode]) -> Iterator[str]:
+        """The names of the nodes that it leaves.
+
+        Raises:
+            BadInput: the constraint is none that we read.
+        """
+        constraint, excluded = constraints.read(self.constraint), frozenset(self.excluded)
+        known: dict[frozenset[str], bool] = {}
+        for node in nodes:
+            if node.features not in known:
+                known[node.features] = constraints.admits(constraint, node.features)
+            if known[node.features] and node.name not in excluded and self._has_memory(node):
+                yield node.name
+
+    def _has_memory(self, node: ObservedNode) -> bool:
         """Whether the node, if it were empty, has the memory that the job gets with all CPUs."""
         per_cpu_mb = self.whole_memory_per_cpu_mb
         return per_cpu_mb is None or per_cpu_mb * node.capacity.cores * node.threads_per_core <= node.capacity.memory_mb
@@ -146,12 +160,9 @@ class Eligibility:
                     "(--constraint, --exclude, --exclusive with other --mem-per-cpu): Slurm places the others"
                 )
             try:
-                constraint = constraints.read(wish.constraint)
+                wishes[wish] = self._sets.of_names(wish.admitted(self._all_nodes))
             except BadInput as problem:
                 raise Infeasible(str(problem)) from None
-            admitted = constraints.admitted(constraint, self._sets.of_feature, self._sets.everything)
-            unfit = self._sets.of_names(node.name for node in self._all_nodes if not wish.admits(node))
-            wishes[wish] = admitted & ~unfit & ~self._sets.of_names(wish.excluded)
         return wishes[wish]
 
     def _alike_in(self, choice: Choice, ever: int, allowed: frozenset[str] | None) -> frozenset[str]:

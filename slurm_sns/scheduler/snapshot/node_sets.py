@@ -57,8 +57,6 @@ class NodeSets:
         self._kinds: dict[int, NodeKinds] = {}
         self._names: dict[int, frozenset[str]] = {}
         self._of_partition = self._by(lambda node: node.partitions)
-        self._of_feature = self._by(lambda node: node.features)
-        self.everything = (1 << len(nodes)) - 1
 
     def of_names(self, names: Iterable[str]) -> int:
         """The nodes of these names; a name that is not among the nodes is left out."""
@@ -70,10 +68,6 @@ class NodeSets:
         for name in partitions:
             bits |= self._of_partition.get(name, 0)
         return bits
-
-    def of_feature(self, name: str) -> int:
-        """The nodes that have this feature now."""
-        return self._of_feature.get(name, 0)
 
     def parts(self, topology: Topology) -> list[int]:
         """The parts of the network: nodes that the same highest switch joins; none where all are connected alike."""

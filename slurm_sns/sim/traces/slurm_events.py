@@ -13,13 +13,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from slurm_sns.coverage.logs import EVENT
 from slurm_sns.errors import BadInput
 from slurm_sns.policies.placement.node_arrays import CORES, MEMORY, NodeArrays
 from slurm_sns.sim.traces.files import TraceFile
 from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
 from slurm_sns.sim.traces.trace_arrays import RecordBuilder, TraceArrays
 
-LINE = re.compile(r"-dt\s+(?P<submit>[0-9.]+) -e submit_batch_job \| -sim-walltime\s+(?P<run>[0-9.]+) (?P<options>.*)")
 OPTION = re.compile(r"(?:^|\s)(-N|-n|-p|--mem|--gres|--exclusive)(?:[ =]+([^\s-]\S*))?")
 MEMORY_UNITS = {"K": 1 / 1024, "M": 1.0, "G": float(MIB_PER_GB), "T": 1024.0 * MIB_PER_GB}
 
@@ -70,7 +70,7 @@ def read_events(
 
 def _submission(name: str, number: int, line: str) -> tuple[SubmitEvent | None, str]:
     """The job of one line, None if it asks for generic resources, and its partition."""
-    found = LINE.fullmatch(line.strip())
+    found = EVENT.fullmatch(line.strip())
     if found is None:
         raise BadInput(f"{name}, line {number}: '{line[:60]}'; valid: -dt S -e submit_batch_job | -sim-walltime S ...")
     options = {option: value or "" for option, value in OPTION.findall(found["options"])}

@@ -18,6 +18,7 @@ import numpy as np
 
 from slurm_sns import constraints
 from slurm_sns.conf_text import read
+from slurm_sns.coverage.logs import EVENT, duration_s
 from slurm_sns.coverage.sbatch_options import submission
 from slurm_sns.model import Alternative, Job, Resources
 from slurm_sns.policies.placement.job_size import fits_ever
@@ -39,10 +40,7 @@ FOLDER = ("traces", "slurm-week")
 PARTITION, MEMORY_PER_CORE_MB = "general-compute", 2800
 #: The switch that joins the fabrics on paper.
 TOP = "TOP"
-_EVENT = re.compile(
-    r"-dt\s+(?P<submit>[0-9.]+) -e submit_batch_job \| -sim-walltime\s+(?P<run>[0-9.]+) (?P<options>.*)"
-)
-_LIMIT = re.compile(r"-t (?:(?P<days>[0-9]+)-)?(?P<hours>[0-9]+):(?P<minutes>[0-9]+):(?P<seconds>[0-9]+)")
+_LIMIT = re.compile(r"-t (\S+)")
 #: Quick: so many of the first jobs.
 QUICK_JOBS = 1500
 
@@ -89,7 +87,7 @@ def jobs_of(arrays: NodeArrays, nodes: tuple[SiteNode, ...], most: int) -> Trace
     for number, line in enumerate(lines):
         if most and len(kept) == most:
             break
-        found = _EVENT.fullmatch(line.strip())
+        found = EVENT.fullmatch(line.strip())
         asked = submission(found["options"].split()) if found else Submission()
         if found is None or asked.partition != PARTITION or unplaced(asked):
             continue
@@ -111,12 +109,8 @@ def jobs_of(arrays: NodeArrays, nodes: tuple[SiteNode, ...], most: int) -> Trace
 
 def _admitted(text: str, nodes: tuple[SiteNode, ...]) -> frozenset[str]:
     """The nodes that a constraint admits."""
-
-    def having(feature: str) -> int:
-        return sum(1 << at for at, node in enumerate(nodes) if feature in node.features)
-
-    bits = constraints.admitted(constraints.read(text), having, (1 << len(nodes)) - 1)
-    return frozenset(node.name for at, node in enumerate(nodes) if bits >> at & 1)
+    constraint = constraints.read(text)
+    return frozenset(node.name for node in nodes if constraints.admits(constraint, node.features))
 
 
 def _alternative(asked: Submission) -> Alternative:
@@ -126,12 +120,9 @@ def _alternative(asked: Submission) -> Alternative:
     return Alternative(count, Resources(cores, memory_mb), exclusive=asked.shared == 0)
 
 
-def _limit_s(text: str) -> int | None:
+def _limit_s(text: str) -> float | None:
     found = _LIMIT.search(text)
-    if found is None:
-        return None
-    days, hours, minutes, seconds = (int(value or 0) for value in found.groups())
-    return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
+    return None if found is None else duration_s(found[1])
 
 
 def run(piece: tuple[str, int]) -> list[float]:
