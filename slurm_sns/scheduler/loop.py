@@ -263,6 +263,7 @@ class Scheduler:
             now_s,
             self._agent_link.spreading,
             carried=self._carried,
+            states=states,
             explorer=self._agent_link.explorer(observation, states, now_s),
             asked=self._asked.take(),
             refused=self._dispatcher.refused(observation.jobs),

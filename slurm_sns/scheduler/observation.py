@@ -238,8 +238,8 @@ class ObservedNode:
 
     `unavailable` says why nothing may be planned on the node; it is empty if jobs may be planned there, also on a node
     that is powered down. `features` are the active ones: for others, a node would have to be rebooted. Nodes of lower
-    `weight` are taken first. `is_planned`: Slurm keeps the node for a waiting job. `unreadable` says which part of the
-    record cannot be read.
+    `weight` are taken first. `sockets` as Slurm counts them. `is_planned`: Slurm keeps the node for a waiting job.
+    `unreadable` says which part of the record cannot be read.
     """
 
     name: str
@@ -249,6 +249,7 @@ class ObservedNode:
     threads_per_core: int = 1
     features: Names = frozenset()
     weight: int = 1
+    sockets: int = 1
     unavailable: str = ""
     is_planned: bool = False
     unreadable: str = ""
@@ -344,6 +345,7 @@ class Observation:
         has_priorities: Slurm computes priorities: PriorityType is priority/multifactor with a weight.
         has_boost: a SiteFactor of ours counts: PriorityType is priority/multifactor, and no plugin sets the factor.
         has_extra: a job's Extra may have our text: Slurm does not read it as constraints (extra_constraints).
+        fills_sockets: a job's cores lie on one socket after the other (CR_CORE_DEFAULT_DIST_BLOCK), not on all in turn.
         database_queue: the messages that slurmctld keeps for slurmdbd.
         topology: how the nodes are connected.
     """
@@ -361,6 +363,7 @@ class Observation:
     has_priorities: bool = False
     has_boost: bool = True
     has_extra: bool = True
+    fills_sockets: bool = False
     database_queue: DatabaseQueue = EMPTY_QUEUE
     topology: Topology = FLAT
 

@@ -20,6 +20,8 @@ from slurm_sns.slurm import translate
 from slurm_sns.slurm.api import answers, configuration_path, pyslurm, run
 from slurm_sns.topology import FLAT, Topology, TopologyFiles
 
+#: The word of SelectTypeParameters with which a job's cores lie on one socket after the other.
+BLOCK_WISE = "CR_CORE_DEFAULT_DIST_BLOCK"
 #: What PrioritySiteFactorPlugin is without one.
 _NO_PLUGIN = (None, "", "site_factor/none")
 
@@ -222,6 +224,11 @@ def has_boost(priority_type: str | None, site_factor_plugin: str | None, schedul
     """
     has_factors = priority_type == "priority/multifactor" and site_factor_plugin in _NO_PLUGIN
     return has_factors and all(word.lower() != "enable_user_top" for word in words(scheduler_parameters))
+
+
+def fills_sockets(select_type_parameters: Any) -> bool:
+    """Whether a job's cores lie on one socket after the other, not on all in turn."""
+    return BLOCK_WISE in words(select_type_parameters)
 
 
 def has_extra(scheduler_parameters: Any) -> bool:

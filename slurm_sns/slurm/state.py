@@ -11,7 +11,7 @@ from slurm_sns.scheduler.observation import EMPTY_QUEUE, DatabaseQueue, Observat
 from slurm_sns.slurm import translate
 from slurm_sns.slurm.accounting import AccountingDatabase
 from slurm_sns.slurm.api import answers, configuration_path, pyslurm
-from slurm_sns.slurm.site import backfill, has_boost, has_extra, has_priorities
+from slurm_sns.slurm.site import backfill, fills_sockets, has_boost, has_extra, has_priorities
 from slurm_sns.topology import TopologyFiles
 
 
@@ -55,6 +55,7 @@ class SlurmState:
                 configured.priority_type, configured.priority_site_factor_plugin, configured.scheduler_parameters
             ),
             has_extra=has_extra(configured.scheduler_parameters),
+            fills_sockets=fills_sockets(configured.select_type_parameters),
             database_queue=_database_queue(configured.max_dbd_msgs),
             topology=self._topology.topology(configured.topology_plugin or ""),
         )

@@ -343,6 +343,7 @@ def _node(record: Any) -> ObservedNode:
         threads_per_core=threads,
         features=frozenset(record.active_features or ()),
         weight=1 if record.weight is None else record.weight,
+        sockets=max(1, record.sockets or 1),
         unavailable=why,
         is_planned="PLANNED" in states,
     )

@@ -12,6 +12,7 @@ LONGEST_TEXT = 512
 LONGEST_NAME = 64  # of a node, and of a host (HOST_NAME_MAX of Linux)
 MOST_JOBS = 4096  # on one node
 MOST_POINTS = 256  # the ways of one run
+MOST_DOMAINS = 1024  # of the last-level cache, on one node
 MOST_KEYS = 1024  # acknowledged in one message
 
 
@@ -35,6 +36,9 @@ Revision = Annotated[int, Field(ge=0, le=2**63 - 1)]
 Ways = Annotated[int, Field(ge=0, le=1024)]
 Gbps = Annotated[int, Field(ge=0, le=1_000_000)]
 JobCount = Annotated[int, Field(ge=0, le=1_000_000)]
+CoreCounts = Annotated[
+    tuple[Annotated[int, Field(ge=0, le=65_536)], ...], Field(max_length=MOST_DOMAINS)
+]  # by cache domain
 Share = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
 Seconds = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)]
 Moment = Annotated[float, Field(ge=0, le=1e11, allow_inf_nan=False)]

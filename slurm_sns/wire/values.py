@@ -12,6 +12,7 @@ from slurm_sns.wire.fields import (
     MOST_JOBS,
     MOST_KEYS,
     MOST_POINTS,
+    CoreCounts,
     Gbps,
     Ipc,
     JobCount,
@@ -84,7 +85,7 @@ class NodeFacts:
 
     `software` is the version of the package. `mode` is `partition` or `observe`. `ways` are those of each cache domain,
     0 if they cannot be partitioned; then `why_unpartitioned` says why. `jobs_with_ways` is how many jobs can have a
-    CLOSID.
+    CLOSID. `cores` are those of each cache domain, in the order of the domains; empty if they are not known.
     """
 
     node: NodeName
@@ -96,6 +97,7 @@ class NodeFacts:
     measures_ipc: bool = False
     measures_bandwidth: bool = False
     why_unpartitioned: Text = ""
+    cores: CoreCounts = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,7 @@ class JobThere:
 
     `why_shared` is empty if it has one, or needs none. `is_found`: its prolog did not reach the agent, or the agent has
     lost its state: what was granted to it is not known there. `awaits_task`: its grant is of an array's task, and the
-    agent waits to be told which task the run is.
+    agent waits to be told which task the run is. `cores` are its own in each cache domain, as in the node's facts.
     """
 
     run: Run
@@ -114,6 +116,7 @@ class JobThere:
     is_sampled: bool = False
     is_found: bool = False
     awaits_task: bool = False
+    cores: CoreCounts = ()
 
 
 @dataclass(frozen=True, slots=True)

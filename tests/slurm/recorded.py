@@ -88,6 +88,7 @@ NODE = {
     "allocated_gres": {},
     "active_features": ["ib", "avx512"],
     "weight": 1,
+    "sockets": 2,
 }
 
 #: Of pyslurm.Partition: -1 would not do for "no limit", so it has a word.

@@ -18,7 +18,7 @@ def configuration(**fields) -> SimpleNamespace:
     """What is read of pyslurm.slurmctld.Config."""
     shown = {"version": "26.05.5", "preempt_type": None, "preempt_mode": "OFF", "scheduler_parameters": {}}
     shown |= {"priority_type": "priority/multifactor", "priority_site_factor_plugin": None, "max_dbd_msgs": 40_024}
-    shown |= {"topology_plugin": "topology/flat"}
+    shown |= {"topology_plugin": "topology/flat", "select_type_parameters": ["CR_CORE_MEMORY"]}
     return SimpleNamespace(**{**shown, **recorded.WEIGHTS, **fields})
 
 
@@ -148,6 +148,13 @@ def test_a_site_factor_of_ours_counts_beside_other_factors_and_without_a_plugin(
 def test_slurm_computes_priorities_where_it_has_weights(cluster, shown, has_priorities: bool) -> None:
     cluster.slurmctld.Config.load.return_value = configuration(**shown)
     assert SlurmState(Known()).observe().has_priorities is has_priorities
+
+
+def test_whether_slurm_fills_one_socket_after_the_other(cluster) -> None:
+    assert not SlurmState(Known()).observe().fills_sockets
+    words = ["CR_CORE_MEMORY", "CR_CORE_DEFAULT_DIST_BLOCK"]
+    cluster.slurmctld.Config.load.return_value = configuration(select_type_parameters=words)
+    assert SlurmState(Known()).observe().fills_sockets
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,7 @@ ways = st.integers(0, 1024)
 gbps = st.integers(0, 1_000_000)
 moments = st.floats(0, 1e11)
 seconds = st.floats(0, 1e9)
+core_counts = st.lists(st.integers(0, 65_536), max_size=4).map(tuple)
 facts = st.builds(
     NodeFacts,
     node=names,
@@ -52,9 +53,10 @@ facts = st.builds(
     measures_ipc=st.booleans(),
     measures_bandwidth=st.booleans(),
     why_unpartitioned=texts,
+    cores=core_counts,
 )
 flags = {name: st.booleans() for name in ("is_sampled", "is_found", "awaits_task")}
-jobs = st.builds(JobThere, run=runs, ways=ways, bandwidth_gbps=gbps, why_shared=texts, **flags)
+jobs = st.builds(JobThere, run=runs, ways=ways, bandwidth_gbps=gbps, why_shared=texts, cores=core_counts, **flags)
 points = st.builds(
     Point,
     ways=ways,

@@ -1,7 +1,7 @@
 """The parts of a node's agent, built from a configuration."""
 
 import pwd
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,7 @@ from slurm_sns.node.agent.ports import AgentPorts, AgentSettings
 from slurm_sns.node.agent.spool import Spool
 from slurm_sns.node.agent.state_file import StateFile
 from slurm_sns.node.agent.tasks_of_job import Processes, SlurmTasks
-from slurm_sns.node.agent.tree import NodeTree
+from slurm_sns.node.agent.tree import CoresByCache, NodeTree
 from slurm_sns.node.bandwidth_needs import Peak
 from slurm_sns.node.cgroups import Cgroups
 from slurm_sns.node.counters.node_counters import DEVICES, NodeCounters
@@ -38,7 +38,7 @@ class Hardware:
     """A node besides resctrl: performance counters, and how many cores with some CPUs each cache of a level has."""
 
     perf: Perf
-    cores: Callable[[Sequence[int], int], Mapping[int, int]]
+    cores: CoresByCache
     devices: Path = DEVICES
     cgroups: Path | None = CGROUPS
     processes: Path = Path("/proc")

@@ -131,7 +131,7 @@ class Agent:
         """What the controller is told of this node."""
         ports, sampled_ways = self._ports, self._in_force.sampled_ways
         troubles = (ports.tree.trouble, ports.spool.trouble, ports.state.trouble)
-        known = (ports.clock.now(), self._facts, self._presence.here, ports.tree)
+        known = (ports.clock.now(), self._facts, self._presence.here, ports.tree, self._in_force.cores)
         return state_of(*known, sampled_ways=sampled_ways, troubles=troubles)
 
     def shown(self) -> dict[str, Any]:
@@ -228,7 +228,7 @@ class Agent:
             if self._settings.confine_system:
                 tree.confine_system()
         self._join([each.run.job_id for each in self._presence.here.runs])
-        self._facts = facts_of(self._settings, tree, self._in_force.measuring.counters)
+        self._facts = facts_of(self._settings, self._ports, self._in_force.measuring.counters)
         self._save()
 
     def _young(self) -> list[int]:

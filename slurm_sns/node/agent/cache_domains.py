@@ -16,11 +16,12 @@ class CacheDomains:
     def __init__(self, cpus: Path = CPUS) -> None:
         self._cpus = cpus
 
-    def cores(self, cpus: Iterable[int], level: int) -> Mapping[int, int]:
-        """How many cores with these CPUs each cache of this level has; empty where sysfs does not say it of all.
+    def cores(self, cpus: Iterable[int] | None, level: int) -> Mapping[int, int]:
+        """How many cores with these CPUs (None: all) each cache of this level has; empty where sysfs does not say it.
 
         Two CPUs that are threads of one core count once.
         """
+        cpus = self._caches_of if cpus is None else cpus
         found: Counter[int] = Counter()
         for cpu in {self._core_of.get(cpu, cpu): cpu for cpu in cpus}.values():
             if level not in self._caches_of.get(cpu, {}):

@@ -1,10 +1,10 @@
 """What a node says of itself, to the controller and to `sns agent --show`: what it can do, and what each run has."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from slurm_sns.node.agent.in_force import InForce, why_shared
-from slurm_sns.node.agent.ports import AgentSettings
+from slurm_sns.node.agent.ports import AgentPorts, AgentSettings
 from slurm_sns.node.agent.runs_here import RunsHere
 from slurm_sns.node.agent.sampling import points
 from slurm_sns.node.agent.tree import NodeTree
@@ -12,9 +12,9 @@ from slurm_sns.node.counters.node_counters import NodeCounters
 from slurm_sns.wire.values import JobThere, NodeFacts, NodeState
 
 
-def facts_of(settings: AgentSettings, tree: NodeTree, counters: NodeCounters) -> NodeFacts:
+def facts_of(settings: AgentSettings, ports: AgentPorts, counters: NodeCounters) -> NodeFacts:
     """What the node can do, as it was found at the last look."""
-    partition = tree.partition
+    tree, partition = ports.tree, ports.tree.partition
     caches = () if partition is None else partition.machine.last_level
     return NodeFacts(
         settings.node,
@@ -26,16 +26,24 @@ def facts_of(settings: AgentSettings, tree: NodeTree, counters: NodeCounters) ->
         measures_ipc=counters.measures_ipc,
         measures_bandwidth=counters.measures_bandwidth,
         why_unpartitioned=tree.why_not,
+        cores=tree.core_counts(tree.known_cores(None, ports.cores)),
     )
 
 
 def state_of(
-    now_s: float, facts: NodeFacts, here: RunsHere, tree: NodeTree, *, sampled_ways: int, troubles: Iterable[str]
+    now_s: float,
+    facts: NodeFacts,
+    here: RunsHere,
+    tree: NodeTree,
+    cores: Mapping[int, Mapping[int, int]],
+    *,
+    sampled_ways: int,
+    troubles: Iterable[str],
 ) -> NodeState:
     """The state of the node at this moment (Unix seconds).
 
-    `sampled_ways` are those of the sampled run, 0 if none is sampled. `troubles` says what does not work; what is empty
-    is no trouble.
+    `cores` are the cores of each job by cache domain, as far as they are known. `sampled_ways` are those of the sampled
+    run, 0 if none is sampled. `troubles` says what does not work; what is empty is no trouble.
     """
     jobs = []
     for run in here.runs:
@@ -44,7 +52,8 @@ def state_of(
         why = why_shared(run, ways, tree.why_without(job_id))
         is_sampled = run is here.sampled and sampled_ways > 0
         gbps = run.bandwidth_gbps if tree.limits_bandwidth(job_id) else 0
-        jobs.append(JobThere(run.run, ways, gbps, why, is_sampled, run.is_found, awaits_task=run.claim is not None))
+        lie = tree.core_counts(cores.get(job_id, {}))
+        jobs.append(JobThere(run.run, ways, gbps, why, is_sampled, run.is_found, run.claim is not None, lie))
     return NodeState(now_s, facts, tuple(jobs), "; ".join(filter(None, troubles)))
 
 

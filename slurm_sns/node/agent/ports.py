@@ -1,6 +1,6 @@
 """What the agent uses of its node, its controller and its configuration. Tests pass fakes."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -8,7 +8,7 @@ from slurm_sns.node.agent.cpu_shares import CpuShares
 from slurm_sns.node.agent.spool import Spool
 from slurm_sns.node.agent.state_file import StateFile
 from slurm_sns.node.agent.tasks_of_job import JobTasks
-from slurm_sns.node.agent.tree import NodeTree
+from slurm_sns.node.agent.tree import CoresByCache, NodeTree
 from slurm_sns.node.counters.node_counters import NodeCounters
 from slurm_sns.wire.values import Grant, NodeState, RunId, RunReport
 
@@ -53,8 +53,9 @@ class AgentSettings:
 
 @dataclass(frozen=True)
 class AgentPorts:
-    """What the agent uses. `cores` gives how many cores with these CPUs each cache of a level has, empty if unknown.
+    """What the agent uses.
 
+    `cores` gives how many cores with these CPUs (None: all) each cache of a level has, empty if that is not known.
     `slurmstepds` are the ids of the jobs that have one here. `verify` gives the grant of a token for a run whose nodes
     are these, or raises SnsError. `boot` names the node's present boot.
     """
@@ -64,7 +65,7 @@ class AgentPorts:
     tree: NodeTree
     tasks: JobTasks
     slurmstepds: Callable[[], Collection[int]]
-    cores: Callable[[Sequence[int], int], Mapping[int, int]]
+    cores: CoresByCache
     counters: Callable[[], NodeCounters]
     shares: CpuShares
     state: StateFile

@@ -4,7 +4,8 @@ An interval begins with a reading and the ways of that moment, and ends with the
 the intervals before, and begins them after: no interval spans a change.
 
 The first and the last interval of a run are not added where there are others: in a part of the first the program had
-not begun yet, and in a part of the last it had ended.
+not begun yet, and in a part of the last it had ended. Where there are no others, their IPC counts, which does not
+depend on that; their bandwidth would be too low, and stays unknown.
 
 IPC comes from the job's cgroup (cgroup v2): all its processes, whenever they were started. Elsewhere its threads are
 counted, and what they start; a step that starts later is counted from the next opening on. The counters are opened anew
@@ -147,8 +148,8 @@ class RunMeters:
         self._close(job_id)
         edges = [each.pop(job_id) for each in (self._first, self._last) if job_id in each]
         if not self._sums.get(job_id):
-            for interval in edges:
-                self._add(job_id, interval)
+            for ways, happened in edges:
+                self._add(job_id, (ways, happened._replace(bandwidth_gbps=None)))
         return self._sums.pop(job_id, {})
 
     def begin_with(self, counters: NodeCounters) -> None:

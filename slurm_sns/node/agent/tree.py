@@ -15,6 +15,9 @@ from slurm_sns.node.resctrl.machine import Cache, Machine, discover
 
 OBSERVES = "the agent only observes"
 
+#: How many cores with these CPUs (None: all) each cache of this level has, by its id; empty if that is not known.
+CoresByCache = Callable[[Sequence[int] | None, int], Mapping[int, int]]
+
 
 class NodeTree:
     """The tree at `root`, if there is one. `missing` says what is missing there, in the order in which to repair it."""
@@ -76,11 +79,12 @@ class NodeTree:
         except SnsError:
             return 0
 
-    def known_cores(
-        self, cpus: Sequence[int], cores: Callable[[Sequence[int], int], Mapping[int, int]]
-    ) -> Mapping[int, int]:
-        """How many cores with these CPUs each cache domain has; empty if that is not known of all of them."""
-        if self.partition is None or not self.partition.machine.last_level or not cpus:
+    def known_cores(self, cpus: Sequence[int] | None, cores: CoresByCache) -> Mapping[int, int]:
+        """How many cores with these CPUs (None: all) each cache domain has; empty if that is not known of all of them.
+
+        Without CPUs it is not known either: nothing limits the job to any.
+        """
+        if self.partition is None or not self.partition.machine.last_level or cpus == ():
             return {}
         machine = self.partition.machine
         cache = machine.last_level[0]
@@ -88,6 +92,12 @@ class NodeTree:
         # Bandwidth is limited by the same domains, or the job counts in all of them.
         are_same = machine.bandwidth is None or machine.bandwidth.domains == cache.domains
         return found if are_same and found.keys() <= set(cache.domains) else {}
+
+    def core_counts(self, cores: Mapping[int, int]) -> tuple[int, ...]:
+        """These cores by cache domain, in the order of the domains; empty if none is known."""
+        if self.partition is None or not cores:
+            return ()
+        return tuple(cores.get(domain, 0) for domain in self.partition.machine.last_level[0].domains)
 
     def limits_bandwidth(self, job_id: int) -> bool:
         """Whether the job's bandwidth is limited."""

@@ -34,6 +34,8 @@ from slurm_sns.scheduler.snapshot.free_nodes import (
 )
 from slurm_sns.scheduler.snapshot.plannable import Plannable, queue_key, sort_out, with_over_aged_head
 from slurm_sns.scheduler.snapshot.spreading import NEVER_SPREAD, SpreadRules
+from slurm_sns.scheduler.snapshot.uneven_cores import with_sure_bandwidth
+from slurm_sns.wire.values import NodeState
 
 #: The most letters of the text about a difference, which names nodes: it must fit into one line of the log.
 MOST_TEXT = 1000
@@ -110,21 +112,20 @@ def read_situation(
     spreading: SpreadRules = NEVER_SPREAD,
     *,
     carried: Carried = NOTHING_CARRIED,
+    states: Mapping[str, NodeState] | None = None,
     explorer: Explorer | None = None,
     asked: Collection[int] = (),
     refused: Collection[int] = (),
 ) -> Situation:
     """The situation at this moment, for a scheduler with these tries and settings.
 
-    `carried` is what the cycle before left. `explorer` offers exploring runs; None where exploration is off. `asked`
-    are the ids of jobs whose owners ask to leave them to Slurm, `refused` those of jobs with the nodes of a placement
-    that Slurm did not accept.
+    `carried` is what the cycle before left. `states` is what the agents say of their nodes. `explorer` offers exploring
+    runs; None where exploration is off. `asked` are the ids of jobs whose owners ask to leave them to Slurm, `refused`
+    those of jobs with the nodes of a placement that Slurm did not accept.
     """
     surveyed = survey(observation.jobs, tries, settings, now_s, asked, refused=refused)
     statuses, candidates = surveyed.statuses, surveyed.candidates
-    counted = count_closids(
-        replace(observation, topology=observation.topology.without(settings.never_across)), settings.closids
-    )
+    counted = _counted(observation, settings, states or {})
     unavailable, placed = unavailable_nodes(counted), placed_jobs(counted, statuses)
     nodes = free_nodes(
         counted, placed, unavailable, settings.unmanaged_gbps_per_core, heeds_weight=settings.heeds_weight
@@ -182,6 +183,12 @@ def read_situation(
         repeated=_repeated(surveyed),
         explorations=explorations,
     )
+
+
+def _counted(observation: Observation, settings: Settings, states: Mapping[str, NodeState]) -> Observation:
+    """The observation with what Slurm does not count: CLOSIDs, bandwidth by socket, switches that join on paper."""
+    observation = replace(observation, topology=observation.topology.without(settings.never_across))
+    return with_sure_bandwidth(count_closids(observation, settings.closids), states)
 
 
 def _freed_for_good(

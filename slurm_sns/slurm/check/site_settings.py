@@ -13,7 +13,7 @@ from slurm_sns.scheduler.gate.orders import LEAST_BOOSTED
 from slurm_sns.scheduler.observation import Observation
 from slurm_sns.scheduler.snapshot.plannable import QOS, Preemptors, is_on
 from slurm_sns.slurm.check import Finding
-from slurm_sns.slurm.site import Site, SitePartition, has_extra
+from slurm_sns.slurm.site import BLOCK_WISE, Site, SitePartition, fills_sockets, has_extra
 from slurm_sns.submit import record as records
 
 #: Slurm's default is 30 s; the example of conf/sns.yaml has 60.
@@ -226,18 +226,18 @@ def _topology(config: Config, site: Site) -> Iterator[Finding]:
 
 
 def _core_distribution(config: Config, site: Site) -> Finding:
-    """Whether a job's cores lie on all sockets, as the plan of its cache ways and its bandwidth supposes."""
-    word = "CR_CORE_DEFAULT_DIST_BLOCK"
-    is_block = word in site.options.get("SelectTypeParameters", ())
+    """Whether a job's cores lie on all sockets, as profiles from elsewhere suppose."""
+    is_block = fills_sockets(site.options.get("SelectTypeParameters"))
     shares = any(entry.llc_ways or entry.bandwidth_gbps for entry in config.nodes)
     return Finding(
         ok=True,
         warning=is_block and shares,
         what="the cores of a job lie on all sockets of its node",
-        found=f"SelectTypeParameters={word}" if is_block else "",
-        wanted=f"no {word}, which is Slurm's default",
-        advice="ways and GB/s are planned for whole nodes: a job whose cores lie on one socket gets its ways there, "
-        "and can draw no more than that socket's bandwidth; jobs side by side on it may be planned more than it has",
+        found=f"SelectTypeParameters={BLOCK_WISE}" if is_block else "",
+        wanted=f"no {BLOCK_WISE}, which is Slurm's default",
+        advice="a job that fits on one socket has its ways and its bandwidth there alone: half of both on two sockets. "
+        "Use profiles that were measured here (learning), and none from elsewhere; beside other jobs, a job is planned "
+        "with the GB/s that the fullest socket has left",
     )
 
 

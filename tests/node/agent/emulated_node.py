@@ -8,7 +8,7 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,8 +21,8 @@ from slurm_sns.node.agent.partition import NodeLimits
 from slurm_sns.node.agent.ports import AgentPorts, AgentSettings
 from slurm_sns.node.agent.spool import Spool, SpoolFiles
 from slurm_sns.node.agent.state_file import StateFile
-from slurm_sns.node.agent.tasks_of_job import Processes, SlurmTasks
-from slurm_sns.node.agent.tree import NodeTree
+from slurm_sns.node.agent.tasks_of_job import Processes, SlurmTasks, Tasks
+from slurm_sns.node.agent.tree import CoresByCache, NodeTree
 from slurm_sns.node.counters.node_counters import NodeCounters
 from slurm_sns.node.group_writes import group_of, masks
 from slurm_sns.node.resctrl.groups import Files, Groups
@@ -131,6 +131,17 @@ class Jobs:
         link.symlink_to(f"/proc/{process_id}")
 
 
+class TasksWithCpus(SlurmTasks):
+    """Finds tasks as without cgroups; `cpus` are those of jobs that have some of their own."""
+
+    def __init__(self, processes: Processes, log: Callable[[str], None], cpus: Mapping[int, tuple[int, ...]]) -> None:
+        super().__init__(None, processes, log)
+        self._cpus = cpus
+
+    def of(self, jobs: Iterable[int]) -> Mapping[int, Tasks]:
+        return {job_id: found._replace(cpus=self._cpus.get(job_id, ())) for job_id, found in super().of(jobs).items()}
+
+
 class Node:
     """The node. `agent` is the one that runs now; another one takes its place with `restart`."""
 
@@ -151,6 +162,9 @@ class Node:
             NODE, "0", **{"monitor_s": 10.0, "vanished_after_s": 60.0, "confine_system": False, **settings}
         )
         self.files, self.spool_files = files, spool_files
+        #: The CPUs of jobs, and on which caches they are: by default nothing limits jobs, and no cache is known.
+        self.cpus: dict[int, tuple[int, ...]] = {}
+        self.cores: CoresByCache = lambda *_: {}
         self.missing: Callable[[], Sequence[str]] = list
         self.agent: Agent
         self.restart()
@@ -173,9 +187,9 @@ class Node:
                     observes=self.settings.observes,
                     files=self.files,
                 ),
-                tasks=SlurmTasks(None, processes, self.said.append),
+                tasks=TasksWithCpus(processes, self.said.append, self.cpus),
                 slurmstepds=lambda: processes.slurmstepds().values(),
-                cores=hardware.cores,
+                cores=self.cores,
                 counters=lambda: NodeCounters(
                     hardware.perf, self.root, hardware.devices, lambda _: None, clock=self.clock.steady
                 ),

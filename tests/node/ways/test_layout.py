@@ -344,7 +344,8 @@ def situations(draw, most_ways=9, most_jobs=4):
         if free:
             held[job], widths[job] = draw(st.sampled_from(free)), ways
             left &= ~held[job]
-    for job in range(len(held), draw(st.integers(max(1, len(held)), most_jobs))):
+    first_new = max(held, default=-1) + 1
+    for job in range(first_new, draw(st.integers(max(1, first_new), most_jobs))):
         room = shape.mask.bit_count() - sum(widths.values())
         if room >= shape.least_bits:
             widths[job] = draw(st.integers(shape.least_bits, min(5, room)))
