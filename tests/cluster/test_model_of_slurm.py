@@ -13,11 +13,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from slurm_conf import added_to_slurm_conf
 
 from cluster import PYTHON, Cluster
 from container_shell import Done
@@ -92,6 +93,8 @@ until scontrol ping | grep -q UP; do sleep 0.2; done
 scancel $(squeue -h -a -u alice -o "%i %j" | grep saved | cut -d" " -f1)
 while sinfo -h -o %t | grep -qE 'unk|[*]'; do sleep 0.5; done
 """
+#: Jobs of a higher PriorityTier suspend those of a lower one.
+SUSPENDING = ("PreemptType=preempt/partition_prio", "PreemptMode=SUSPEND,GANG")
 #: How often the cases look whether what they wait for has come true.
 EVERY_S = 0.1
 
@@ -106,9 +109,11 @@ class OnCluster:
         self._server = subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self._jobs: Sequence[Shown] | None = None
         self._first = 0
+        self._until_closed = ExitStack()
 
     def close(self) -> None:
         self._server.communicate()
+        self._until_closed.close()
 
     def refresh(self) -> None:
         """What was read is out of date."""
@@ -159,6 +164,12 @@ class OnCluster:
 
     def unreserve(self, name: str) -> str:
         return self.scontrol("root", ("delete", f"ReservationName={name}"))
+
+    def preempt(self) -> str:
+        own = (f"PartitionName={name} Nodes=c1 PriorityTier={TIERS.get(name, 1)}" for name in ("low", "high"))
+        with_preemption = added_to_slurm_conf(self._cluster, *SUSPENDING, *own)
+        self._until_closed.enter_context(with_preemption)
+        return DONE
 
     def save(self) -> str:
         return _answer(self._run("root", "bash", "-c", SAVE))

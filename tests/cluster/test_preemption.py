@@ -5,38 +5,23 @@ from contextlib import contextmanager
 
 import pytest
 from orders_by_hand import order
+from slurm_conf import added_to_slurm_conf
 
 from cluster import Cluster
 
 SLURMCTLD_LOG = "/var/log/slurm/slurmctld.log"
-SLURM_CONF, SNS_YAML = "/etc/slurm/slurm.conf", "/etc/slurm/sns.yaml"
-#: A copy of the files that these tests change; they are restored from it.
-SAVED = "/tmp/before-preemption"
 
 
 @contextmanager
 def preempting(cluster: Cluster, *lines: str, sns_yaml: str = "") -> Iterator[None]:
-    """Run Slurm with these additional lines in its configuration; `sns_yaml` edits our configuration (sed)."""
-    cluster.run(f"mkdir -p {SAVED}; cp -p {SLURM_CONF} {SNS_YAML} {SAVED}")
+    """Run Slurm and slurm_sns with these additional lines in slurm.conf; `sns_yaml` edits our configuration (sed)."""
     try:
-        added = "\n".join(lines)
-        cluster.run(f"printf '\\n%s\\n' '{added}' >> {SLURM_CONF}")
-        if sns_yaml:
-            cluster.run(f"sed -i '{sns_yaml}' {SNS_YAML}")
-        reconfigure(cluster)
-        restart(cluster)
-        yield
+        with added_to_slurm_conf(cluster, *lines, sns_yaml=sns_yaml):
+            restart(cluster)
+            yield
     finally:
-        cluster.run(f"scancel -u alice; cp -p {SAVED}/slurm.conf {SLURM_CONF}; cp -p {SAVED}/sns.yaml {SNS_YAML}")
-        reconfigure(cluster)
         if sns_yaml:
             restart(cluster)
-
-
-def reconfigure(cluster: Cluster) -> None:
-    """Have Slurm read the configuration files again."""
-    cluster.run("sns render /etc/slurm/sns && scontrol reconfigure")
-    cluster.wait_for("Slurm answers", lambda: cluster.try_run("cluster-health ctl").returncode == 0)
 
 
 def restart(cluster: Cluster) -> None:

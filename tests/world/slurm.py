@@ -133,6 +133,8 @@ class SlurmSite:
     bf_interval_s: float = 5.0
     requeue_delay_s: float = 2.0
     memory_per_cpu_mb: int = 1000
+    #: Jobs of a higher PriorityTier suspend those of a lower one (PreemptMode=SUSPEND,GANG).
+    suspends_by_tier: bool = False
     most_database_messages: int = 10_000
 
 
@@ -394,11 +396,26 @@ class Slurm:
         if job.state not in ("RUNNING", "SUSPENDED"):
             raise self._refused(job, by, IS_PENDING if job.is_pending else ENDING)
         if job.state == "RUNNING":
-            job.state, job.left_true_s = "SUSPENDED", job.due_true_s - self.world.true_s
-            job.suspended_s, job.is_paused = int(self.world.wall_s()), True
-            self._set_due(job, inf)
-            self._tell("suspend", job, by)
+            self._stop(job, by)
             self.passes.wake()
+        job.is_paused = True
+        changed(job)
+
+    def preempt(self, job: ModelJob) -> None:
+        """Stop the job for one of a higher tier: it keeps its priority, and goes on once there is room."""
+        self._stop(job, "slurm")
+
+    def go_on(self, job: ModelJob) -> None:
+        """The jobs for which this one was preempted have ended."""
+        job.state, job.suspended_s = "RUNNING", int(self.world.wall_s())
+        self._set_due(job, job.left_true_s)
+        self._tell("resume", job, "slurm")
+
+    def _stop(self, job: ModelJob, by: str) -> None:
+        job.state, job.left_true_s = "SUSPENDED", job.due_true_s - self.world.true_s
+        job.suspended_s = int(self.world.wall_s())
+        self._set_due(job, inf)
+        self._tell("suspend", job, by)
 
     def unsuspend(self, job_id: int, by: str) -> None:
         """Resume the job, even if others run on its cores by now: Slurm checks nothing. It is not held any more."""

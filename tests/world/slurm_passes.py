@@ -6,6 +6,9 @@ at all jobs every bf_interval: it plans the first job that has no room, on the n
 others' time limits, and starts others only where they do not delay it. A pass takes time: what it starts is decided by
 the queue at its beginning, and done at its end if that still holds.
 
+With `suspends_by_tier` a job without room suspends running jobs of lower tiers on its nodes. They keep their memory and
+go on as soon as their cores are free again.
+
 A job whose begin time lies ahead is no part of the queue: it holds up nobody. Nothing starts on a node where a job is
 completing.
 """
@@ -125,6 +128,8 @@ class Passes:
         if self._is_backfill:
             for node in slurm.nodes.values():
                 node.is_planned = False
+        if slurm.site.suspends_by_tier:
+            self._let_preempted_go_on()
         if not self._noted:
             return
         rest = Rest(self._free())
@@ -142,7 +147,7 @@ class Passes:
                 if why:
                     slurm.note(job, why)
                     break
-                room = self._room(job, rest)
+                room = self._room(job, rest) or self._preempted_room(job, rest)
                 if room is None:
                     self._pass_over(job, rest)
                     break
@@ -152,6 +157,39 @@ class Passes:
                 use.add(started)
                 if not was_record:
                     break
+
+    def _let_preempted_go_on(self) -> None:
+        free = self._free()
+        for job in [job for job in self._slurm.jobs.values() if job.state == "SUSPENDED" and not job.is_paused]:
+            there = list(zip(job.allocated, job.cores, strict=True))
+            if all(cores <= free[name].cores for name, cores in there):
+                self._slurm.go_on(job)
+                free |= {name: free[name].minus(Resources(cores, 0)) for name, cores in there}
+
+    def _preempted_room(self, job: ModelJob, rest: Rest) -> Room | None:
+        """Room for the job on the cores of running jobs of lower tiers, which are suspended then."""
+        slurm = self._slurm
+        if not slurm.site.suspends_by_tier or job.is_held:
+            return None
+        tier = slurm.partitions[job.partition].tier
+        lower = [
+            other
+            for other in slurm.jobs.values()
+            if other.state == "RUNNING" and slurm.partitions[other.partition].tier < tier
+        ]
+        usable = {name: rest.free[name] for name in self._inside(job) if self._is_usable(job, name)}
+        for number, other in enumerate(lower, 1):
+            for name, cores in zip(other.allocated, other.cores, strict=True):
+                if name in usable:
+                    usable[name] = usable[name].plus(Resources(cores, 0))
+            room = self._choose(job, usable)
+            if room is not None:
+                for victim in lower[:number]:
+                    if set(victim.allocated) & set(room[0]):
+                        slurm.preempt(victim)
+                        rest.free = self._free()
+                return room
+        return None
 
     def _pass_over(self, job: ModelJob, rest: Rest) -> None:
         """There is no room for the job now."""

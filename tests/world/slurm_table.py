@@ -13,6 +13,7 @@ own and, where it fills or changes nodes, nodes of its own:
     r           c2       reservations, whole nodes
     w           c1       suspended jobs, drained and dead nodes
     k           c1, c3   a job that waits for such a node
+    low, high   c1       in the last case alone: jobs of high suspend those of low
 """
 
 #: The nodes of the mini cluster's partitions, and of those that the table adds to it: their names have one letter.
@@ -31,9 +32,11 @@ PARTITIONS = {
     "v": ("c4",),
     "y": ("s1",),
     "z": ("s1",),
+    "low": ("c1",),
+    "high": ("c1",),
 }
 #: Their PriorityTier, where it is not 1.
-TIERS = {"z": 5}
+TIERS = {"z": 5, "high": 10}
 
 _TABLE = """
 # Dependencies: these cases are the first, because Slurm looks at those of held jobs once a minute only
@@ -1315,6 +1318,42 @@ last: a slurmctld that is killed goes on from what it saved
     see e
     slurm: place f c3 per_node=2 tasks=2 begin=1800
     see f but nodes_min,has_open_nodes
+
+last: a job that preemption suspends keeps its priority
+    root: preempt
+    alice: submit a -p low -n28 --nice=3
+    until a running
+    pause 1.2
+    alice: submit b -p high -n2
+    until b running
+    until a suspended
+    see a
+    see b
+    slurm: requeue a
+    until a pending restarts=1 quiet
+    see a
+    alice: cancel b
+    until a running
+    see a
+    pause 1.2
+    alice: submit c -p high -n28
+    until c running
+    until a suspended
+    see a
+    alice: cancel c
+    until a running
+    see a
+    alice: submit d -p high -n28
+    until d running
+    until a suspended
+    slurm: suspend a
+    see a
+    alice: cancel d
+    until d ended quiet
+    pause 3
+    see a
+    slurm: resume a
+    see a
 """
 
 

@@ -3,7 +3,7 @@
 from argparse import ArgumentParser
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from random import Random
 from types import SimpleNamespace
 from typing import Any
@@ -113,6 +113,10 @@ class OnModel:
 
     def unreserve(self, name: str) -> str:
         return _answer(lambda: self.slurm.unreserve(name))
+
+    def preempt(self) -> str:
+        self.slurm.site = replace(self.slurm.site, suspends_by_tier=True)
+        return DONE
 
     def save(self) -> str:
         return _answer(self.slurm.save)

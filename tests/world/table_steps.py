@@ -12,6 +12,8 @@ named by a label: `a`, a task of an array `a_3`, several tasks `a_[3-5]`.
     root: partition t FIELD=VALUE                           scontrol update
     root: limit ACCOUNT CORES, root: qos-limit QOS CORES, root: user-limit USER JOBS    sacctmgr; `none` lifts it
     root: reserve NAME NODE IN_S SECONDS, root: unreserve NAME
+    root: preempt                   from now on jobs of a higher tier suspend those of a lower one, and there are the
+                                    partitions low and high
     root: save                      slurmctld saves its state, for the last time until it is killed
     root: kill                      slurmctld is killed and started again; all nodes have registered
     slurm: place a NODE[,NODE] FIELD=VALUE ...              our placement; it opens the gate unless it has `begin=S`
@@ -89,6 +91,8 @@ class Slurm(Protocol):
     def reserve(self, name: str, node: str, in_s: int, lasting_s: int) -> str: ...
 
     def unreserve(self, name: str) -> str: ...
+
+    def preempt(self) -> str: ...
 
     def save(self) -> str: ...
 
@@ -174,6 +178,8 @@ class Running:
                 return self.slurm.reserve(words[0], words[1], int(words[2]), int(words[3]))
             case "unreserve":
                 return self.slurm.unreserve(words[0])
+            case "preempt":
+                return self.slurm.preempt()
             case "save":
                 return self.slurm.save()
             case "kill":
