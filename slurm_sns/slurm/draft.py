@@ -47,7 +47,7 @@ def draft(
         "nodes": _entries(nodes, managed, llc_ways, bandwidth_gbps),
         "slurm": {
             "user": site.user,
-            "memory_per_cpu_mb": site.memory_per_cpu_mb,
+            "memory_per_cpu_mb": site.memory_of(managed),
             **{SETTINGS[name]: list(said) for name, said in words.items() if said},
             **({} if site.keeps_accounts else {"accounting_tres": None}),
         },

@@ -1,7 +1,7 @@
 """The running Slurm's configuration: what `sns check` and `sns draft` read, and options in the form of pyslurm."""
 
 import ctypes
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
@@ -30,7 +30,8 @@ _NO_PLUGIN = (None, "", "site_factor/none")
 class SitePartition:
     """A partition and its settings for sharing nodes, in Slurm's words (`EXCLUSIVE`, `FORCE:4`).
 
-    A limit of CPUs that is None allows all CPUs of a node or socket.
+    A limit of CPUs that is None allows all CPUs of a node or socket. `memory_per_cpu_mb` is its own DefMemPerCPU, None
+    if it has none.
     """
 
     observed: ObservedPartition
@@ -38,6 +39,7 @@ class SitePartition:
     is_user_exclusive: bool = False
     cpus_per_node: int | None = None
     cpus_per_socket: int | None = None
+    memory_per_cpu_mb: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,16 @@ class Site:
     def has_boost(self) -> bool:
         """Whether a SiteFactor of ours counts."""
         return has_boost(self.priority_type, self.site_factor_plugin, self.options.get("SchedulerParameters"))
+
+    def memory_of(self, partitions: Collection[str]) -> int | None:
+        """What a job in these partitions that does not say --mem gets by CPU, in MiB, at least; None: whole nodes'.
+
+        A partition's own DefMemPerCPU goes before that of the cluster.
+        """
+        own = {each.observed.name: each.memory_per_cpu_mb for each in self.rules}
+        found = [own.get(name) or self.memory_per_cpu_mb for name in partitions] or [self.memory_per_cpu_mb]
+        known = [memory for memory in found if memory is not None]
+        return min(known) if len(known) == len(found) else None
 
     @property
     def default_partition(self) -> str | None:
@@ -147,9 +159,9 @@ def _rules(record: Any) -> SitePartition | None:
     seen = translate.partition(record)
     if seen is None:
         return None
-    limits = (record.max_cpus_per_node, record.max_cpus_per_socket)
-    per_node, per_socket = (limit if isinstance(limit, int) else None for limit in limits)
-    return SitePartition(seen, record.oversubscribe or "", bool(record.is_user_exclusive), per_node, per_socket)
+    numbers = (record.max_cpus_per_node, record.max_cpus_per_socket, record.default_memory_per_cpu)
+    known = (number if isinstance(number, int) else None for number in numbers)
+    return SitePartition(seen, record.oversubscribe or "", bool(record.is_user_exclusive), *known)
 
 
 def _weights(running: Any) -> int:

@@ -100,6 +100,7 @@ PARTITION = {
     "max_nodes": "UNLIMITED",
     "max_time": "UNLIMITED",
     "preempt_mode": "OFF",
+    "default_memory_per_cpu": None,
 }
 
 #: What `-d singleton` shows while another job of that name runs: pyslurm cannot read `singleton(unfulfilled)`.

@@ -232,7 +232,7 @@ def _core_distribution(config: Config, site: Site) -> Finding:
     return Finding(
         ok=True,
         warning=is_block and shares,
-        what="the cores of a job lie on all sockets of its node",
+        what="ways and GB/s are planned as the cores of jobs lie",
         found=f"SelectTypeParameters={BLOCK_WISE}" if is_block else "",
         wanted=f"no {BLOCK_WISE}, which is Slurm's default",
         advice="a job that fits on one socket has its ways and its bandwidth there alone: half of both on two sockets. "

@@ -46,7 +46,7 @@ def running(config: Config, site: Site, expected: Mapping[str, tuple[str, ...]])
 
 
 def _memory(config: Config, site: Site) -> Iterator[Finding]:
-    said, runs = config.slurm.memory_per_cpu_mb, site.memory_per_cpu_mb
+    said, runs = config.slurm.memory_per_cpu_mb, site.memory_of(config.partitions)
     yield Finding(
         said == runs,
         "DefMemPerCPU in sns.yaml and in Slurm",
@@ -59,7 +59,7 @@ def _memory(config: Config, site: Site) -> Iterator[Finding]:
         "DefMemPerCPU is set: else a job without --mem takes a whole node's memory, and no job can share its node",
         str(runs or "unset"),
         "a share of a node",
-        advice="slurm.conf: DefMemPerCPU=<RealMemory / CPUs>",
+        advice="slurm.conf: DefMemPerCPU=<RealMemory / CPUs>, for all or in the line of each managed partition",
     )
 
 

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 import recorded
+import yaml
 from sites import small_site
 
 from slurm_sns import conf_text
@@ -13,7 +14,8 @@ from slurm_sns import config as configuration
 from slurm_sns.model import Resources
 from slurm_sns.scheduler.observation import ObservedNode, ObservedPartition, PreemptionRules
 from slurm_sns.slurm import site as reading
-from slurm_sns.slurm.check import Finding, site_settings
+from slurm_sns.slurm.check import Finding, site_settings, sns_yaml
+from slurm_sns.slurm.draft import draft
 from slurm_sns.slurm.site import Site, SitePartition, federation_of
 from slurm_sns.topology import Topology
 
@@ -134,6 +136,7 @@ def test_the_sites_rules_are_read_of_the_running_slurm(pyslurm, mocker) -> None:
     weights = {f"priority_weight_{name}": 1 for name in ("age", "assoc", "fair_share", "job_size", "partition", "qos")}
     pyslurm.slurmctld.Config.load.return_value = recorded_config(**weights, priority_weight_tres={"cpu": "1000"})
     rules = {"oversubscribe": "YES:4", "is_user_exclusive": True, "max_cpus_per_node": 8}
+    rules |= {"default_memory_per_cpu": 2800}
     shown = recorded.partition(**rules, max_cpus_per_socket="UNLIMITED", is_default=True)
     pyslurm.Partitions.load.return_value = {"main": shown}
     pyslurm.Nodes.load.return_value = {}
@@ -145,6 +148,7 @@ def test_the_sites_rules_are_read_of_the_running_slurm(pyslurm, mocker) -> None:
         ("YES:4", True, 8)
     ]
     assert (seen.rules[0].cpus_per_socket, seen.priority_weights) == (None, 1006)
+    assert (seen.memory_per_cpu_mb, seen.memory_of(["main"])) == (None, 2800)
     assert (seen.has_boost, seen.options["SlurmctldParameters"]) == (True, ("idle_on_node_suspend", "x=1"))
     assert seen.preemption == PreemptionRules("preempt/qos", "REQUEUE")
 
@@ -194,3 +198,57 @@ def test_jobs_whose_cores_lie_on_one_socket_are_told_where_ways_or_bandwidth_are
     with_ways = config.model_copy(update={"nodes": (config.nodes[0].model_copy(update={"llc_ways": 11}),)})
     (warned,) = told(with_ways, site(options=options))
     assert (warned.ok, warned.warning, warned.found) == (True, True, "SelectTypeParameters=CR_CORE_DEFAULT_DIST_BLOCK")
+
+
+def test_of_a_real_sites_configuration_its_admins_are_told_one_thing(tmp_path: Path) -> None:
+    """UB-HPC's slurm.conf, as slurmctld shows it: memory by partition, blocks of cores, weights, three fabrics."""
+    fabrics = {"n": ("IBN", "TOP"), "m": ("IBM", "TOP"), "g": ("IBG", "TOP"), "b": ("IBG", "TOP")}
+    kinds = {
+        "n": (87, 32, 187_000, 60),
+        "m": (96, 40, 187_000, 70),
+        "b": (24, 40, 754_000, 160),
+        "g": (8, 40, 187_000, 190),
+    }
+    partition = "general-compute"
+    nodes = {
+        f"{kind}{at:03}": ObservedNode(
+            f"{kind}{at:03}",
+            frozenset({partition}),
+            Resources(cores, memory),
+            Resources(0, 0),
+            weight=weight,
+            sockets=2,
+        )
+        for kind, (count, cores, memory, weight) in kinds.items()
+        for at in range(1, count + 1)
+    }
+    debug = replace(nodes["g001"], name="gn001", partitions=frozenset({"debug"}))
+    words = ("bf_max_job_user=100", "bf_window=4320", "bf_interval=120", "bf_max_job_test=2500", "bf_continue")
+    hpc = small_site(
+        memory_per_cpu_mb=None,
+        options={
+            "SchedulerParameters": (*words, "default_queue_depth=2500", "max_script_size=1048576"),
+            "SelectTypeParameters": ("CR_CORE_MEMORY", "CR_CORE_DEFAULT_DIST_BLOCK"),
+        },
+        partitions={partition: True, "debug": False},
+        nodes=(*nodes.values(), debug),
+        rules=tuple(
+            SitePartition(ObservedPartition(name, tier=tier, preempt_mode="REQUEUE"), memory_per_cpu_mb=2800)
+            for name, tier in ((partition, 100), ("debug", 700))
+        ),
+        preemption=PREEMPTING,
+        priority_weights=1_470_000,
+        topology=Topology({name: fabrics[name[0]] for name in nodes}),
+    )
+    drafted = yaml.safe_load(draft(hpc, {"SchedulerParameters": words}, ()))
+    assert drafted["slurm"]["memory_per_cpu_mb"] == 2800
+    assert (drafted["matching"], drafted["partitions"]) == ({"queue_order": "slurm"}, [partition])
+    path = tmp_path / "sns.yaml"
+    path.write_text(yaml.safe_dump(drafted))
+    config = configuration.load(path)
+    assert [each for each in sns_yaml.description(config, hpc) if not each.is_well] == []
+    (slow,) = told(config, hpc)
+    assert (slow.ok, slow.warning, slow.found) == (True, True, "bf_interval=120")
+    with_ways = config.model_copy(update={"nodes": (config.nodes[0].model_copy(update={"llc_ways": 11}),)})
+    (_, cores) = told(with_ways, hpc)
+    assert cores.found == "SelectTypeParameters=CR_CORE_DEFAULT_DIST_BLOCK", "where jobs share caches"

@@ -11,10 +11,10 @@ from slurm_sns import config as configuration
 from slurm_sns.errors import BadInput
 from slurm_sns.model import Resources
 from slurm_sns.render.texts import texts
-from slurm_sns.scheduler.observation import ObservedNode
+from slurm_sns.scheduler.observation import ObservedNode, ObservedPartition
 from slurm_sns.slurm.check import files, sns_yaml
 from slurm_sns.slurm.draft import draft
-from slurm_sns.slurm.site import Site, library_of
+from slurm_sns.slurm.site import Site, SitePartition, library_of
 
 SOURCE = Path("/etc/slurm/sns.yaml")
 SITE = """\
@@ -181,6 +181,18 @@ def test_a_site_that_sns_yaml_does_not_describe_is_found(config, different, what
     wrong = [each for each in sns_yaml.description(config, site(**different)) if not each.ok]
     assert any(what in each.what for each in wrong)
     assert all(each.advice for each in wrong)
+
+
+def test_a_partitions_own_default_of_memory_counts_before_the_clusters(config) -> None:
+    def rule(name: str, memory_mb: int | None) -> SitePartition:
+        return SitePartition(ObservedPartition(name), memory_per_cpu_mb=memory_mb)
+
+    runs = site(memory_per_cpu_mb=None, rules=(rule("batch", 2000), rule("other", None)))
+    assert all(each.ok for each in sns_yaml.description(config, runs) if "DefMemPerCPU" in each.what)
+    assert runs.memory_of(["batch"]) == 2000
+    assert runs.memory_of(["batch", "other"]) is None, "a job of the other one takes whole nodes' memory"
+    both = site(memory_per_cpu_mb=3000, rules=(rule("batch", 2000), rule("other", None)))
+    assert (both.memory_of(["batch", "other"]), both.memory_of(["other"]), both.memory_of([])) == (2000, 3000, 3000)
 
 
 def test_the_library_of_a_release_has_its_number() -> None:
