@@ -305,7 +305,8 @@ class Plan:
     """What a policy decides at one moment: the actions in their order, and for every job not started one reason.
 
     `wake_s` is when the policy wants to be asked again at the latest, None for "at the next event". `history` is what
-    the policy wants to find in the next snapshot.
+    the policy wants to find in the next snapshot. `record` is what it wrote down while it planned, from which it
+    explains the plan; nobody else reads it, and it is not stored.
     """
 
     actions: tuple[Action, ...] = ()
@@ -313,6 +314,7 @@ class Plan:
     wake_s: Seconds | None = None
     history: object | None = None
     report: Report = field(default_factory=Report)
+    record: object | None = field(default=None, compare=False, repr=False)
 
     @property
     def starts(self) -> tuple[Start, ...]:

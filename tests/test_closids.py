@@ -122,7 +122,7 @@ class TestTwoClosids:
     def test_explain_names_the_closid_that_is_missing(self, policy: Portfolio):
         now = Snapshot(with_closids(self.nodes, 2, 0), (with_ways(1),))
 
-        needs, nearest, *_ = policy.explain(now, 1).details
+        needs, nearest, *_ = policy.explain(now, policy.plan(now), 1).details
 
         assert "Nodes that had this free at its turn: 0; needed: 1." in needs
         assert nearest == "  nearest: n0 lacks 1 CLOSID (each job with cache ways there has one)"

@@ -161,8 +161,10 @@ class Policy(Protocol):
         """The plan for the snapshot's moment; every waiting job is either started or has a reason."""
         ...
 
-    def explain(self, snapshot: Snapshot, job_id: int) -> Explanation | None:
-        """What `plan` does with this waiting job and why; None if the plan's reason says all.
+    def explain(self, snapshot: Snapshot, plan: Plan, job_id: int) -> Explanation | None:
+        """What `plan`, made of this snapshot, does with this waiting job, and why; None if its reason says all.
+
+        A plan that was read from the store is empty: the policy may make it again.
 
         Raises:
             BadInput: the job is not among the snapshot's waiting jobs.
@@ -182,5 +184,5 @@ def own_geometry(asked: JobRequest, nodes: Sequence[NodeType]) -> Choice:  # noq
     return Choice((asked.own,))
 
 
-def no_explanation(snapshot: Snapshot, job_id: int) -> None:
+def no_explanation(snapshot: Snapshot, plan: Plan, job_id: int) -> None:
     """The explanation of a policy that has nothing to add to the reasons in its plan."""

@@ -34,7 +34,7 @@ def test_it_places_live_jobs_and_says_why(tmp_path: Path, monkeypatch: pytest.Mo
     assert "0 nodes have 8 cores beside 1 spare ones" in said
     situation = site.views[-1].situation
     assert situation.explanations[1].summary == ("2 nodes can hold it beside 1 spare cores.",)
-    cycle = policy.explain(situation.snapshot, 1)
+    cycle = policy.explain(situation.snapshot, plan, 1)
     assert {row.name: (row.outcome, row.figures["free cores"]) for row in cycle.considered} == {
         "c1": ("fits", 4),
         "c2": ("fits", 8),

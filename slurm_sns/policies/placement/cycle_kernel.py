@@ -42,9 +42,11 @@ from slurm_sns.policies.placement.kernel_arrays import (
     WHOLE,
     AlternativeArrays,
     Integers,
+    Log,
     Matches,
     Problem,
     Queue,
+    room_for_log,
     room_for_matches,
 )
 from slurm_sns.policies.placement.node_arrays import CORES, MEMORY
@@ -67,6 +69,8 @@ class Bench(NamedTuple):
     node_state: CycleNodes
     turns: FairOrderState
     matches: tuple[Matches, Matches]  #: the best schedule so far and the one being made
+    order: Integers  #: (J) the jobs that the schedule being made has looked at, in the order of their turns
+    log: Log  #: what each member did, for who asks
     alternative_tried: Integers  #: (W) the last run in which the alternative was tried; a run is one member's cycle
     alternative_failed: Integers  #: (W) the last run in which the alternative failed
     kind_failed: Integers  #: (K) the last run in which all alternatives of the kind failed
@@ -75,10 +79,11 @@ class Bench(NamedTuple):
     state: Integers  #: (5) FAILURES, the number of this RUN, KEPT_WHOLE, FIRST_CHOSEN and CHOSEN in `node_state.chosen`
 
 
-def bench_for(problem: Problem, jobs: int, projects: int, takes: int) -> Bench:
+def bench_for(problem: Problem, jobs: int, projects: int, takes: int, *, logs: bool = False) -> Bench:
     """The working memory for queues of at most this many jobs and projects.
 
-    `takes` is the largest number of times that nodes are taken in a cycle.
+    `takes` is the largest number of times that nodes are taken in a cycle. With `logs` the cycles of all members are
+    written down.
     """
     count = len(problem.alternatives.nodes)
     entries = min(problem.limits.depth, jobs)
@@ -86,6 +91,8 @@ def bench_for(problem: Problem, jobs: int, projects: int, takes: int) -> Bench:
         node_state=node_state_for(problem),
         turns=turns_for(projects, entries),
         matches=(room_for_matches(entries, takes), room_for_matches(entries, takes)),
+        order=np.empty(entries, np.int64),
+        log=room_for_log(len(problem.limits.portfolio) if logs else 0, entries, takes),
         alternative_tried=np.zeros(count, np.int64),
         alternative_failed=np.zeros(count, np.int64),
         kind_failed=np.zeros(len(problem.kinds.own), np.int64),
@@ -118,6 +125,7 @@ def go_through(bench: Bench, matches: Matches, queue: Queue, member: int) -> Non
         job = next_job(bench.turns, queue) if bench.turns.state[SHARED] else bench.turns.line[position]
         if job == NOBODY:
             break
+        bench.order[position] = job
         kind = queue.kind[job]
         over_aged = position < len(queue.over_aged)
         choice, how = NOBODY, MATCH

@@ -1,53 +1,26 @@
-"""Why a job was placed where it was, or why it waits: the twin runs again on the same snapshot and watches one job.
+"""Why a job was placed where it was, or why it waits: from what the pass wrote down, with the nodes as they were then.
 
-Nothing in the answer is a guess: each member of the portfolio goes through its whole cycle again, and the answer
-describes the nodes with what was free at the moment of the job's turn.
+Nothing in the answer is a guess, and nothing is planned again: the record of a member's cycle says what was free at the
+moment of the job's turn.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from slurm_sns.errors import BadInput
-from slurm_sns.model import Alternative, Job, Plan, Resources, Snapshot
+from slurm_sns.model import Alternative, Job, Plan, Snapshot
 from slurm_sns.node_lists import folded
 from slurm_sns.policies.base import Considered, Explanation
-from slurm_sns.policies.placement.best_by_score import GroupHeuristic
-from slurm_sns.policies.placement.cycle import Cycle, CycleStep, Heuristic
+from slurm_sns.policies.placement.best_by_score import GroupHeuristic, one_group
+from slurm_sns.policies.placement.cycle import Heuristic, Match
 from slurm_sns.policies.placement.job_size import wording
-from slurm_sns.policies.placement.node_arrays import Amounts, Indices
+from slurm_sns.policies.placement.pass_record import MemberRecord, PassRecord
 from slurm_sns.policies.placement.shortfall import FreeCapacity, nearest
 
 NEAREST_SHOWN = 3
 BEST_SHOWN = 4
-
-
-class RecordingHeuristic:
-    """A heuristic that remembers the nodes that it scored last; only the job to be explained uses it."""
-
-    def __init__(self, heuristic: Heuristic) -> None:
-        self._heuristic = heuristic
-        self._seen: tuple[Indices, NDArray[np.generic]] | None = None
-
-    def __call__(self, capacity: Amounts, free: Amounts, candidates: Indices, demand: Resources) -> NDArray[np.generic]:
-        """The heuristic's own scores."""
-        scores = self._heuristic(capacity, free, candidates, demand)
-        self._seen = (candidates, scores)
-        return scores
-
-    def best(self, names: Sequence[str]) -> str:
-        """The best of the nodes that it scored last, with their scores; on a tie in the machine list's order."""
-        if self._seen is None:
-            return ""
-        candidates, scores = self._seen
-        order = np.argsort(scores, kind="stable")[:BEST_SHOWN]
-        return ", ".join(f"{names[candidates[at]]} {float(scores[at]):.6g}" for at in order)
-
-
-class RecordingGroupHeuristic(RecordingHeuristic, GroupHeuristic):
-    """The same for a heuristic whose candidates are narrowed to one group first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +32,11 @@ class _View:
 
 
 def explain(
-    snapshot: Snapshot,
-    job_id: int,
-    *,
-    plan: Plan,
-    members: Iterable[str],
-    cycle: Callable[[str], Cycle],
+    snapshot: Snapshot, plan: Plan, job_id: int, record: PassRecord, heuristic: Callable[[str, Job], Heuristic]
 ) -> Explanation:
-    """What the cycle on this snapshot, which gave `plan`, does with the job.
+    """What the pass on this snapshot, which gave `plan` and wrote `record`, did with the job.
 
-    `members` are the members that competed; `cycle` gives the cycle of a member, not yet run.
+    `heuristic` is the one that a member uses for a job.
 
     Raises:
         BadInput: the job is not among the snapshot's waiting jobs.
@@ -77,7 +45,8 @@ def explain(
     if job is None:
         raise BadInput(f"job {job_id} is not among the {len(snapshot.waiting)} waiting jobs of this snapshot")
     chosen = plan.report.chosen
-    views = [_view(member, cycle(member), job) for member in members]
+    concerned = _Concerned(record, job)
+    views = [concerned.by(name, of, heuristic(name, job)) for name, of in record.members.items()]
     summary = [f"In that cycle {len(snapshot.waiting)} jobs waited; {chosen} matched the most and was dispatched."]
     if job.heuristic:
         summary.append(f"The job has a heuristic of its own, {job.heuristic}: every schedule uses it.")
@@ -85,44 +54,49 @@ def explain(
     return Explanation(tuple(summary), "heuristic", tuple(each.row for each in views), missing)
 
 
-def _view(member: str, cycle: Cycle, job: Job) -> _View:
-    """Run one member's cycle and keep what concerns the job."""
-    names = cycle.opening.node_arrays.names
-    watched = _watch(cycle, job)
-    jobs_matched = 0
-    turn: CycleStep | None = None
-    missing: tuple[str, ...] = ()
-    for step in cycle.steps():
-        jobs_matched += step.match is not None
-        if step.job.id == job.id:
-            turn = step
-            if step.match is None:
-                missing = tuple(_missing(cycle, job))
-    match = turn.match if turn else None
-    if turn is None:  # the job had no turn: the nodes at the end of the cycle
-        missing = tuple(_missing(cycle, job))
-    withheld = [names[node] for each in cycle.withheld if each.job.id == job.id for node in each.nodes]
-    outcome = f"on {folded(names[node] for node in match.nodes)}" if match else "finds no nodes"
-    if withheld:
-        outcome += f"; capacity withheld on {folded(withheld)}"
-    best = watched.best([names[node] for node in cycle.opening.nodes]) if match else ""
-    place = turn.position + 1 if turn else "not reached"  # behind the queue depth, or no node had room left
-    figures = {"jobs matched": jobs_matched, "place in queue": place}
-    return _View(Considered(member, outcome, f"best nodes (smallest score): {best}" if best else "", figures), missing)
+class _Concerned:
+    """What concerns one job in the members' cycles."""
+
+    def __init__(self, record: PassRecord, job: Job) -> None:
+        self._record, self._job, self._names = record, job, record.node_arrays.names
+        self._place = record.place_of(job.id)
+
+    def by(self, name: str, of: MemberRecord, heuristic: Heuristic) -> _View:
+        """What this member did with it."""
+        record, job = self._record, self._job
+        turn = None if self._place is None else of.turn_of(self._place)
+        figures = {"jobs matched": of.matched, "place in queue": "not reached" if turn is None else turn + 1}
+        if turn is None:  # behind the queue depth, or no node had room left: the nodes at the end of the cycle
+            missing = _missing(FreeCapacity(record.moment(of)), job)
+            return _View(Considered(name, "finds no nodes", "", figures), tuple(missing))
+        before = of.entries_before(turn)
+        entry = next((each for each in record.entries(of, before + 1)[before:] if each.job.id == job.id), None)
+        nodes = "" if entry is None else folded(self._names[node] for node in entry.nodes)
+        if isinstance(entry, Match):
+            best = _best(FreeCapacity(record.moment(of, before)), entry.alternative, job, heuristic)
+            return _View(Considered(name, f"on {nodes}", best, figures), ())
+        outcome = f"finds no nodes; capacity withheld on {nodes}" if entry else "finds no nodes"
+        after = FreeCapacity(record.moment(of, before + (entry is not None)), observed=job.id)
+        return _View(Considered(name, outcome, "", figures), tuple(_missing(after, job)))
 
 
-def _watch(cycle: Cycle, job: Job) -> RecordingHeuristic:
-    """Make the cycle remember how the nodes were scored for the job."""
-    choose = cycle.choose
-    heuristic = choose(job)
-    watched = (RecordingGroupHeuristic if isinstance(heuristic, GroupHeuristic) else RecordingHeuristic)(heuristic)
-    cycle.choose = lambda each: watched if each.id == job.id else choose(each)
-    return watched
+def _best(moment: FreeCapacity, alternative: Alternative, job: Job, heuristic: Heuristic) -> str:
+    """The nodes that the heuristic scored best, with their scores; on a tie in the machine list's order."""
+    arrays = moment.node_arrays
+    region = arrays.regions.find(moment.fitting(alternative, job), alternative.nodes)
+    if region is None:
+        return ""
+    candidates = region.equal
+    if isinstance(heuristic, GroupHeuristic):
+        candidates = one_group(moment.free, candidates, alternative.nodes - len(region.lighter))
+    scores = heuristic(arrays.capacity, moment.free, candidates, alternative.demand)
+    order = np.argsort(scores, kind="stable")[:BEST_SHOWN]
+    shown = ", ".join(f"{arrays.names[candidates[at]]} {float(scores[at]):.6g}" for at in order)
+    return f"best nodes (smallest score): {shown}"
 
 
-def _missing(cycle: Cycle, job: Job) -> Iterator[str]:
-    """How each alternative fits on the nodes as they are now, at the job's turn, and what the nearest nodes lack."""
-    moment = FreeCapacity(cycle, observed=job.id)
+def _missing(moment: FreeCapacity, job: Job) -> Iterator[str]:
+    """How each alternative fits on the nodes as they were at the job's turn, and what the nearest nodes lacked."""
     columns = moment.permitted(job)
     for alternative in job.alternatives:
         fitting = moment.fitting(alternative, job)

@@ -11,6 +11,7 @@ Source: Max-Jobs paper (JSSPP 2013), section 1, on fair share; the measure of us
 import heapq
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import NamedTuple
 
 from slurm_sns.model import Job, Project, Resources
@@ -49,6 +50,10 @@ class WaitingQueue:
             waiting[:depth] = [job for job in waiting[:depth] if job.id not in jobs]
             if not waiting:
                 del self.by_project[project]
+
+    def all_jobs(self) -> list[Job]:
+        """All jobs: the over-aged ones, then those of each project."""
+        return [*self.over_aged, *chain.from_iterable(self.by_project.values())]
 
     def __len__(self) -> int:
         return len(self.over_aged) + sum(map(len, self.by_project.values()))

@@ -115,6 +115,18 @@ class Matches(NamedTuple):
     totals: Integers  #: (4) number of entries, of matches, of jobs looked at, and the sum of the matches' slowdowns
 
 
+class Log(NamedTuple):
+    """The results of all members' cycles, a row for each member; no rows where nobody asks for it."""
+
+    job: Integers
+    choice: Integers
+    kept: Integers
+    first: Integers
+    node: Integers
+    order: Integers  #: the jobs that the cycle looked at, in the order of their turns
+    totals: Integers
+
+
 ENTRIES, MATCHED, LOOKED_AT, SLOWDOWN = range(4)
 MATCH, WITHHELD, WHOLE = range(3)
 
@@ -128,6 +140,19 @@ def room_for_matches(jobs: int, nodes: int) -> Matches:
         first=np.zeros(jobs + 1, np.int64),
         node=np.empty(nodes, np.int64),
         totals=np.zeros(4, np.int64),
+    )
+
+
+def room_for_log(members: int, jobs: int, nodes: int) -> Log:
+    """Empty arrays for the cycles of so many members, each with room as in `room_for_matches`."""
+    return Log(
+        job=np.empty((members, jobs), np.int64),
+        choice=np.empty((members, jobs), np.int64),
+        kept=np.empty((members, jobs), np.int64),
+        first=np.zeros((members, jobs + 1), np.int64),
+        node=np.empty((members, nodes), np.int64),
+        order=np.empty((members, jobs), np.int64),
+        totals=np.zeros((members, 4), np.int64),
     )
 
 

@@ -5,7 +5,7 @@ Tables and working memory of one pass are used again by the next pass on the sam
 
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
@@ -19,11 +19,9 @@ from slurm_sns.policies.placement.heuristic_names import PAPER_BETA
 from slurm_sns.policies.placement.kernel_arrays import (
     ENTRIES,
     LOOKED_AT,
-    MATCH,
-    WHOLE,
     Integers,
     KernelRules,
-    Matches,
+    Log,
     Problem,
     Scores,
 )
@@ -31,6 +29,7 @@ from slurm_sns.policies.placement.kernel_input import KindTable, TabulatedQueue,
 from slurm_sns.policies.placement.kernel_weights import NAMES, ROWS, kernel_holds, kernel_table
 from slurm_sns.policies.placement.kinds_of_jobs import OncePerKind
 from slurm_sns.policies.placement.node_arrays import CORES, Amounts, NodeArrays, held
+from slurm_sns.policies.placement.pass_record import MemberRecord, PassRecord
 from slurm_sns.policies.placement.portfolio_kernel import schedule
 from slurm_sns.policies.specification import DEFAULT_QUEUE_DEPTH
 
@@ -43,53 +42,46 @@ LEAST_ROOM = 32
 
 @dataclass
 class KernelCycle:
-    """The winning member's cycle after it has run, with the same attributes as `cycle.Cycle`.
+    """The winning member's cycle after it has run, with the same attributes as `cycle.Cycle`."""
 
-    `free_amounts` is the caller's array and must stay unchanged: `opening` and `free` are computed from it at their
-    first use.
-    """
-
-    node_arrays: NodeArrays
-    free_amounts: Amounts
+    record: PassRecord
     matches: tuple[Match, ...]
     withheld: list[Withheld]
+    _of: MemberRecord = field(repr=False)
     _queue: WaitingQueue = field(repr=False)
     _depth: int
-    _looked_at: int
 
-    @cached_property
+    @classmethod
+    def of(cls, record: PassRecord, member: str, queue: WaitingQueue, depth: int) -> "KernelCycle":
+        """The cycle of this member."""
+        of = record.members[member]
+        entries = record.entries(of)
+        matches = tuple([each for each in entries if isinstance(each, Match)])
+        return cls(record, matches, [each for each in entries if isinstance(each, Withheld)], of, queue, depth)
+
+    @property
     def opening(self) -> CycleStart:
         """The start of the cycle."""
-        return CycleStart.of(self.node_arrays, self.free_amounts)
+        return self.record.opening
 
     @cached_property
     def free(self) -> Amounts:
         """What is free on the nodes of the opening."""
-        left = self.free_amounts.copy()
-        entries: list[Match | Withheld] = [*self.matches, *self.withheld]
-        if not entries:
-            return left[:, self.opening.nodes]
-        nodes = np.concatenate([each.nodes for each in entries])
-        of_entry = np.repeat(np.arange(len(entries)), [len(each.nodes) for each in entries])
-        demand = np.array([each.alternative.demand for each in entries], dtype=np.int64)
-        whole = np.array([each.alternative.exclusive for each in entries])[of_entry]
-        amounts = np.where(whole, self.node_arrays.capacity[:, nodes], demand.T[:, of_entry])
-        for row, amount in zip(left, amounts, strict=True):
-            np.subtract.at(row, nodes, amount)
-        return left[:, self.opening.nodes]
+        return self.record.moment(self._of).free
 
     def not_reached(self) -> tuple[Job, ...]:
         """The jobs behind the queue depth."""
         if len(self._queue) <= self._depth:
             return ()
-        order = FairOrder(self._queue, self.node_arrays.total)
+        nodes, looked_at = self.record.node_arrays, len(self._of.order)
+        order = FairOrder(self._queue, nodes.total)
         charged = {match.job.id: match for match in self.matches} if order.shared else {}
-        for _ in range(self._looked_at):
+        for _ in range(looked_at):
             job = order.pop()
             if job is not None and job.id in charged:
                 match = charged[job.id]
-                order.charge(job, held(self.node_arrays.capacity, match.alternative, match.nodes))
-        return tuple(iter(order.pop, None))[self._depth - self._looked_at :]
+                order.charge(job, held(nodes.capacity, match.alternative, match.nodes))
+        return tuple(iter(order.pop, None))[self._depth - looked_at :]
 
 
 class KernelResult(NamedTuple):
@@ -194,10 +186,10 @@ class _Session:
         if not len(self._table) or self._table.least_cores < 1 or not self._is_in_range():
             return None
         bench = self._bench_for(tabulated, free)
-        best, kept = schedule(bench, free, tabulated.queue)
-        return KernelResult(
-            self._ended_cycle(bench.matches[kept], tabulated.jobs, free, queue), best, bench.matched.copy()
-        )
+        best, ran = schedule(bench, free, tabulated.queue)
+        record = self._record(bench.log, ran, tabulated.jobs, free)
+        cycle = KernelCycle.of(record, self._rules.portfolio[best], queue, self._rules.queue_depth)
+        return KernelResult(cycle, best, bench.matched.copy())
 
     def _is_in_range(self) -> bool:
         """Whether the scores of the members' heuristics, and of those that jobs name, fit into the kernel."""
@@ -218,7 +210,7 @@ class _Session:
             most_takes = int(np.maximum(self.node_arrays.capacity[CORES], free[CORES]).sum()) + free.shape[1]
             self._room = _Room(max(LEAST_ROOM, 2 * jobs), max(LEAST_ROOM, 2 * projects), most_takes)
             self._tables = tables
-            self._bench = bench_for(self._problem(), *self._room)
+            self._bench = bench_for(self._problem(), *self._room, logs=True)
         return self._bench
 
     def _problem(self) -> Problem:
@@ -226,24 +218,30 @@ class _Session:
         limits = kernel_rules(self._rules, self._scores, self._table.own, self._table.cases)
         return Problem(nodes, alternatives, kinds, self._scores, limits)
 
-    def _ended_cycle(self, found: Matches, jobs: Sequence[Job], free: Amounts, queue: WaitingQueue) -> KernelCycle:
-        """Turn the arrays of one member's schedule back into values."""
-        choices = self._table.choices
-        matches: list[Match] = []
-        withheld: list[Withheld] = []
-        entries = int(found.totals[ENTRIES])
-        first = found.first[: entries + 1].tolist()
-        node = found.node[: first[-1]].copy()  # the next pass overwrites it
-        columns = zip(*(column[:entries].tolist() for column in (found.job, found.choice, found.kept)), strict=True)
-        for entry, (job, choice, kept) in enumerate(columns):
-            nodes = node[first[entry] : first[entry + 1]]
-            if kept == MATCH:
-                matches.append(Match(jobs[job], choices[choice], nodes))
-            else:
-                alternative = replace(choices[choice], exclusive=True) if kept == WHOLE else choices[choice]
-                withheld.append(Withheld(jobs[job], alternative, nodes))
-        depth, looked_at = self._rules.queue_depth, int(found.totals[LOOKED_AT])
-        return KernelCycle(self.node_arrays, free, tuple(matches), withheld, queue, depth, looked_at)
+    def _record(self, log: Log, ran: int, jobs: Sequence[Job], free: Amounts) -> PassRecord:
+        """What the members did; `ran` of them have run.
+
+        The others would have done what the last one has done: none of them would have matched anything.
+        """
+        cycles = [_written_down(log, at) for at in range(ran)]
+        members = {name: cycles[min(at, ran - 1)] for at, name in enumerate(self._rules.portfolio)}
+        # A copy: the caller may change `free` while the record is still read.
+        return PassRecord(self.node_arrays, free.copy(), jobs, self._table.choices, members)
+
+
+def _written_down(log: Log, member: int) -> MemberRecord:
+    """A copy of one member's row: the next pass overwrites it."""
+    totals = log.totals[member]
+    entries, looked_at = int(totals[ENTRIES]), int(totals[LOOKED_AT])
+    first = log.first[member, : entries + 1].copy()
+    return MemberRecord(
+        log.order[member, :looked_at].copy(),
+        log.job[member, :entries].copy(),
+        log.choice[member, :entries].copy(),
+        log.kept[member, :entries].copy(),
+        first,
+        log.node[member, : first[-1]].copy(),
+    )
 
 
 def kernel_rules(rules: Rules, scores: Scores, own: Iterable[int] = (), cases: Iterable[int] = (0,)) -> KernelRules:

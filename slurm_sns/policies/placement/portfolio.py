@@ -34,6 +34,7 @@ from slurm_sns.policies.placement.heuristics import HEURISTICS, Idlest, require_
 from slurm_sns.policies.placement.kernel_input import slowdown_units
 from slurm_sns.policies.placement.kernel_matching import Kernel, Rules
 from slurm_sns.policies.placement.node_arrays import WAYS, Amounts, NodeArrays, amounts
+from slurm_sns.policies.placement.pass_record import MemberRecord, PassRecord, PlainRecords
 from slurm_sns.policies.placement.reasons import reasons_to_wait, starts
 
 
@@ -45,6 +46,7 @@ class Schedule:
     matches: tuple[Match, ...]
     matched: dict[str, int]
     cycle: EndedCycle = field(repr=False)
+    record: PassRecord = field(repr=False)
 
 
 class Portfolio:
@@ -76,26 +78,21 @@ class Portfolio:
             starts(schedule.matches, node_arrays, schedule.chosen, schedule.matched),
             reasons_to_wait(schedule.cycle, schedule.matches, snapshot.waiting, self.rules.queue_depth),
             report=Report(schedule.chosen, schedule.matched, tuple(each.job.id for each in schedule.cycle.withheld)),
+            record=schedule.record,
         )
 
-    def explain(self, snapshot: Snapshot, job_id: int) -> Explanation:
-        """What the cycle on this snapshot does with the job, member by member.
+    def explain(self, snapshot: Snapshot, plan: Plan, job_id: int) -> Explanation:
+        """What the pass that gave this plan did with the job, member by member, from what it wrote down.
+
+        A plan without its record is made again.
 
         Raises:
             BadInput: the job is not among the snapshot's waiting jobs.
         """
-        node_arrays = NodeArrays.of(snapshot.nodes)
-        queue = WaitingQueue.of(snapshot.waiting, snapshot.projects)
-        competing, node_arrays, free = self._competing(
-            node_arrays, amounts([node.free for node in snapshot.nodes]), queue
-        )
-        return explain(
-            snapshot,
-            job_id,
-            plan=self.plan(snapshot),
-            members=competing.rules.portfolio,
-            cycle=lambda member: competing.cycle(member, CycleStart.of(node_arrays, free), queue),
-        )
+        if not isinstance(plan.record, PassRecord):
+            plan = self.plan(snapshot)
+        assert isinstance(plan.record, PassRecord)  # noqa: S101  it was made by `plan`
+        return explain(snapshot, plan, job_id, plan.record, lambda member, job: self._chooser(member)(job))
 
     def schedule(self, node_arrays: NodeArrays, free: Amounts, queue: WaitingQueue) -> Schedule:
         """The best member's schedule, without reasons. `free` and `queue` are not changed."""
@@ -109,23 +106,25 @@ class Portfolio:
             return self.schedule_plainly(node_arrays, free, queue)
         members = self.rules.portfolio
         matched = dict(zip(members, ran.matched.tolist(), strict=True))
-        return Schedule(members[ran.best], ran.cycle.matches, matched, ran.cycle)
+        return Schedule(members[ran.best], ran.cycle.matches, matched, ran.cycle, ran.cycle.record)
 
     def schedule_plainly(self, node_arrays: NodeArrays, free: Amounts, queue: WaitingQueue) -> Schedule:
         """The same by the plain twin."""
-        opening = CycleStart.of(node_arrays, free)
-        matched: dict[str, int] = {}
-        schedules: dict[str, tuple[tuple[Match, ...], Cycle]] = {}
+        opening, records = CycleStart.of(node_arrays, free), PlainRecords(queue)
+        cycles: dict[str, Cycle] = {}
+        members: dict[str, MemberRecord] = {}
         for member in self.rules.portfolio:
-            cycle = self.cycle(member, opening, queue)
-            schedules[member] = (cycle.matches(), cycle)
-            matched[member] = len(schedules[member][0])
-            if not matched[member] and not (self.rules.keeper and queue.over_aged):
+            cycles[member] = self.cycle(member, opening, queue)
+            members[member] = records.of(cycles[member])
+            if not members[member].matched and not (self.rules.keeper and queue.over_aged):
                 # Until its first match a cycle is the same for every member: if one matches nothing, no other does.
-                matched = dict.fromkeys(self.rules.portfolio, 0)
+                members |= {each: members[member] for each in self.rules.portfolio if each not in members}
                 break
-        chosen = min(schedules, key=lambda member: (-matched[member], self._slowdowns(schedules[member][0])))
-        return Schedule(chosen, schedules[chosen][0], matched, schedules[chosen][1])
+        record = PassRecord(node_arrays, free.copy(), records.jobs, records.choices, members)
+        matches = {member: record.matches(members[member]) for member in cycles}
+        matched = {member: each.matched for member, each in members.items()}
+        chosen = min(cycles, key=lambda member: (-matched[member], self._slowdowns(matches[member])))
+        return Schedule(chosen, matches[chosen], matched, cycles[chosen], record)
 
     def cycle(self, member: str, opening: CycleStart, queue: WaitingQueue) -> Cycle:
         """The cycle of one member, not yet run."""

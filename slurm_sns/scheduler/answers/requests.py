@@ -12,7 +12,7 @@ from dataclasses import asdict
 from typing import Any
 
 from slurm_sns.errors import BadInput, SnsError
-from slurm_sns.model import Alternative, Job, Node, Snapshot, Start, total
+from slurm_sns.model import Alternative, Job, Node, Plan, Snapshot, Start, total
 from slurm_sns.policies.base import Policy
 from slurm_sns.scheduler.answers import pass_through
 from slurm_sns.scheduler.answers.profiles import KnownPrograms, Summaries, profile
@@ -121,14 +121,14 @@ class Answers:
         decided = [each for each in decided if each.user_id == owner or user_id in self._admins]
         last_start = next((each for each in reversed(decided) if each.action == "start"), None)
         waits = job is not None and any(each.id == job_id for each in view.situation.snapshot.waiting)
-        snapshot: Snapshot | None = None
+        snapshot, plan = None, Plan()
         planned_id = job_id  # a task had another id when it was placed
         if waits:
-            snapshot = view.situation.snapshot
+            snapshot, plan = view.situation.snapshot, view.plan
         elif last_start is not None:
             snapshot, planned_id = self._decisions.snapshot_of(last_start.cycle_id), last_start.job_id
         redaction = _redaction(view, None if user_id in self._admins else user_id)
-        cycle = None if snapshot is None else self._cycle(snapshot, planned_id)
+        cycle = None if snapshot is None else self._cycle(snapshot, plan, planned_id)
         return {
             "job_id": job_id,
             "label": label,
@@ -173,15 +173,16 @@ class Answers:
         unsplit = (job.id for job in array if job.is_array_record and task in listed(job.array_tasks))
         return next(unsplit, 0) or self._decisions.job_of_task(array_id, task) or 0
 
-    def _cycle(self, snapshot: Snapshot, job_id: int) -> dict[str, Any] | None:
-        """An explanation of the cycle on that snapshot, made by running it again; None if the policy explains nothing.
+    def _cycle(self, snapshot: Snapshot, plan: Plan, job_id: int) -> dict[str, Any] | None:
+        """An explanation of the cycle on that snapshot; None if the policy explains nothing.
 
-        Only one runs at a time: it costs as much as a cycle of the scheduler, and runs in the same process.
+        Only one is made at a time: for a cycle of the past, whose plan is not known any more, it costs as much as a
+        cycle of the scheduler, in the same process.
         """
         if not self._explaining.acquire(timeout=EXPLAIN_WAIT_S):
             raise SnsError("too many jobs are being explained; try again in a moment")
         try:
-            explanation = self._policy.explain(snapshot, job_id)
+            explanation = self._policy.explain(snapshot, plan, job_id)
             return None if explanation is None else explanation.as_json()
         finally:
             self._explaining.release()

@@ -142,7 +142,7 @@ def _cycle(cluster: Cluster, cycles: Cycles, number: int, interval_s: int) -> No
     if not begin_cycle(cluster, cycles, number, interval_s):
         return
     _age(cluster, number * interval_s)
-    best, kept = compete(cluster.bench, _queue_with_aged(cluster))
+    best, kept, _ = compete(cluster.bench, _queue_with_aged(cluster))
     dispatch(cluster, cycles, best, kept, interval_s)
 
 

@@ -212,8 +212,11 @@ def test_without_profiles_it_is_max_jobs_even_where_its_own_loop_runs(case, rese
 def test_explain_lists_the_members_that_competed_and_no_others():
     nodes = (node("a"), node("b"))
 
-    plain = combined().explain(Snapshot(nodes, queue((1, 8))), 1)
-    profiled = combined().explain(Snapshot(nodes, waiting([alternative(1, ways=2)])), 1)
+    policy = combined()
+    plain, profiled = (
+        policy.explain(snapshot, policy.plan(snapshot), 1)
+        for snapshot in (Snapshot(nodes, queue((1, 8))), Snapshot(nodes, waiting([alternative(1, ways=2)])))
+    )
 
     assert tuple(member.name for member in plain.considered) == PAPER_PORTFOLIO
     assert tuple(member.name for member in profiled.considered) == WHOLE

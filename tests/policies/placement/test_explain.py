@@ -11,7 +11,8 @@ TWO_MACHINES = (node("A"), node("B"))
 
 def explained(nodes, waiting, job_id, *portfolio, **parameters):
     parameters["portfolio"] = portfolio
-    return max_jobs(MatchingParameters(**parameters)).explain(Snapshot(tuple(nodes), tuple(waiting)), job_id)
+    policy, snapshot = max_jobs(MatchingParameters(**parameters)), Snapshot(tuple(nodes), tuple(waiting))
+    return policy.explain(snapshot, policy.plan(snapshot), job_id)
 
 
 def test_each_member_says_which_nodes_it_chose_at_which_place_and_who_won():

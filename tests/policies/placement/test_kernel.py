@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from slurm_sns.model import Alternative, Job, Node, Project, Resources, Snapshot
+from slurm_sns.node_lists import folded
 from slurm_sns.policies.combined.combined import combined
 from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
@@ -107,6 +108,20 @@ def kernel_alone(monkeypatch):
 @given(snapshots(), parameters())
 def test_kernel_and_twin_make_the_same_plan(snapshot, chosen):
     assert max_jobs(chosen).plan(snapshot) == max_jobs(chosen).plainly().plan(snapshot)
+
+
+@pytest.mark.long
+@settings(max_examples=200)
+@given(snapshots(), parameters(), spreading())
+def test_each_job_has_the_same_explanation_by_what_kernel_and_twin_wrote_down(snapshot, chosen, sns):
+    for policy in (max_jobs(chosen), combined(chosen, sns, portfolio=chosen.portfolio)):
+        plan, plainly = policy.plan(snapshot), policy.plainly().plan(snapshot)
+        for each in snapshot.waiting:
+            explanation = policy.explain(snapshot, plan, each.id)
+            assert explanation == policy.explain(snapshot, plainly, each.id)
+            chose = next((row for row in explanation.considered if row.name == plan.report.chosen), None)
+            nodes = next((start.nodes for start in plan.starts if start.job_id == each.id), None)
+            assert chose is None or nodes is None or chose.outcome == f"on {folded(nodes)}"
 
 
 @pytest.mark.long

@@ -96,8 +96,9 @@ def test_a_job_that_no_switch_has_room_for_waits_with_that_reason() -> None:
     switches = [*[("left",)] * 3, *[("right",)] * 3]
     nodes = tuple(Node(f"n{at}", full, busy if at in (0, 3) else full, 1, each) for at, each in enumerate(switches))
     snapshot = Snapshot(nodes, (job(1, 8, 1, nodes=3, withholds=False),))
-    assert max_jobs().plan(snapshot).waiting[1].endswith("nodes that fit: 4; no switch joins more than 2 of them")
-    said = max_jobs().explain(snapshot, 1).details
+    plan = max_jobs().plan(snapshot)
+    assert plan.waiting[1].endswith("nodes that fit: 4; no switch joins more than 2 of them")
+    said = max_jobs().explain(snapshot, plan, 1).details
     assert any("needed: 3; no switch joins more than 2 of them." in each for each in said)
 
 
