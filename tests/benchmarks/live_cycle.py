@@ -3,9 +3,10 @@
     python tests/benchmarks/live_cycle.py [--jobs 100000] [--nodes 10000] [--busy 0.8] [--repeat 7]
     python tests/benchmarks/live_cycle.py --profiled [--jobs 20000] [--nodes 10000] [--busy 0.6] [--repeat 7]
 
-Prints JSON: the times of the whole `plan`, of `schedule` (computing the matches) and of the kernel in it: wall-clock
-seconds, median and p99, and processor seconds, without garbage collections, as in the live loop. The baseline is the
-same plan with only one waiting job: the cost of the nodes alone. The queue depth is the whole queue.
+Prints JSON: the times of the whole `plan`, of `schedule` (computing the matches), of the kernel in it, and of `explain`
+for the last job of the queue: wall-clock seconds, median and p99, and processor seconds, without garbage collections,
+as in the live loop. The baseline is the same plan with only one waiting job: the cost of the nodes alone. The queue
+depth is the whole queue.
 
 Without --profiled: Max-Jobs and jobs of pool-a's sizes. With it: the combined policy with its whole portfolio and jobs
 of profiled programs (module profiled_jobs), and also `look`, from the values that Slurm shows to the snapshot with
@@ -114,10 +115,13 @@ def of_plan(policy: Portfolio, snapshot: Snapshot, repeat: int) -> dict:
     kernel_matching.schedule = timed_kernel
     plan = measured(lambda: policy.plan(snapshot), repeat)
     kernel_matching.schedule = kernel
+    done = policy.plan(snapshot)
+    last = snapshot.waiting[-1].id
     return {
-        "matched": dict(policy.plan(snapshot).report.matched),
+        "matched": dict(done.report.matched),
         "plan": plan,
         "schedule": measured(lambda: policy.schedule(node_arrays, free, queue), repeat),
+        "explain": measured(lambda: policy.explain(snapshot, done, last), repeat),
         "kernel_cpu_s": round(float(np.median(inside)), 4),
         "one_job": measured(lambda: policy.plan(one_job), repeat),
     }

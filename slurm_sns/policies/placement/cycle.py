@@ -200,7 +200,7 @@ class Cycle:
         self._open_count = len(opening.nodes)
         self._failed = FailedShapes()
         self._order = FairOrder(queue, opening.total)
-        self.choose = choose
+        self._choose = choose
         self._limits = limits
         self._looked_at = 0
 
@@ -243,7 +243,7 @@ class Cycle:
             if region is None:
                 self._failed.add(alternative, job.allowed)
                 continue
-            columns = self._best(self.choose(job), alternative, region)
+            columns = self._best(self._choose(job), alternative, region)
             self._take(columns, alternative)
             if self._order.shared:
                 self._order.charge(job, held(self.opening.capacity, alternative, columns))
