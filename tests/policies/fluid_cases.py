@@ -1,11 +1,12 @@
-"""Small instances for DFRS, and how both twins and both engines run them."""
+"""Small instances for DFRS, and how the kernels and the oracle, and both engines, run them."""
 
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from oracles.dfrs import instant as plain
 
 from slurm_sns.model import Alternative, Job, Resources
-from slurm_sns.policies.dfrs import compiled, instant
+from slurm_sns.policies.dfrs import instant
 from slurm_sns.policies.dfrs.fluid_jobs import FluidJob, Nodes
 from slurm_sns.policies.dfrs.policy import Dfrs
 from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
@@ -14,7 +15,7 @@ from slurm_sns.sim.engine.planned import PlannedSimulation
 from slurm_sns.sim.traces.fluid_trace import PARTS, FluidTrace
 from slurm_sns.sim.traces.trace import Trace, TraceJob
 
-TWINS = {"plain": instant.decide, "compiled": compiled.decide}
+BOTH = {"plain": plain.decide, "compiled": instant.decide}
 PERCENT = PARTS // 100
 
 

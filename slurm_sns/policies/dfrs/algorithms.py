@@ -30,6 +30,9 @@ class Algorithm(NamedTuple):
     slices_time: bool = False
 
 
+#: GREEDY's back-off (section III-A): a job is tried again 2 s after its first failed attempt, then 4 s, ... 4,096 s.
+MOST_DOUBLINGS = 12
+
 GREEDY = Algorithm(starts_newcomers=True, backs_off=True)
 GREEDY_RETRY_AT_EVENTS = Algorithm(starts_newcomers=True, retries_at_events=True)
 GREEDY_PMTN = Algorithm(starts_newcomers=True, preempts=True)

@@ -1,4 +1,14 @@
-"""The compiled twins of modules occupancy and preemption: greedy placement, and room for newcomers."""
+"""Greedy placement of a job's tasks, and room for a newcomer by pausing running jobs, as few of them as possible.
+
+Each task goes to the node with the lowest CPU load among those that have memory for it, of equal ones to the first. The
+CPU load of a node is the sum of the CPU needs of its tasks over its capacity; it may exceed 1.
+
+For a newcomer that finds no place, running jobs are taken away, from the lowest priority on, until it finds one. Then
+those whose nodes still have room return to them, from the highest priority on. If the newcomer finds no place even on
+empty nodes, nothing changes.
+
+Source: Dynamic fractional resource scheduling (IPDPS 2010), section III-A.
+"""
 
 import numpy as np
 

@@ -1,22 +1,15 @@
-"""What an algorithm does at one instant: where each job's tasks are from now on, and the job's yield.
-
-The order: newcomers and jobs whose back-off has ended, by submit; then paused jobs are resumed; then, where it is due,
-all jobs are packed anew; then the yields, once. Jobs that have ended are no longer among the jobs.
-
-Source: Dynamic fractional resource scheduling (IPDPS 2010), section III.
-"""
+"""One instant and the decision for it, as values: what the policy gives to the compiled kernels and takes from them."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
+import numpy as np
+
 from slurm_sns.model import Seconds, Share
-from slurm_sns.policies.dfrs import stretch_search, yield_search
 from slurm_sns.policies.dfrs.algorithms import Algorithm
+from slurm_sns.policies.dfrs.fluid_arrays import DecisionMoment, FluidCluster, cluster_of, job_needs, node_capacity
 from slurm_sns.policies.dfrs.fluid_jobs import FluidJob, Nodes
-from slurm_sns.policies.dfrs.occupancy import Occupancy
-from slurm_sns.policies.dfrs.preemption import make_room
-from slurm_sns.policies.dfrs.priority import by_decreasing_priority
-from slurm_sns.policies.dfrs.yields import average_stretch, average_yield, equal_yield, raised, sliced
+from slurm_sns.policies.dfrs.instant_kernel import decide as decide_in_place
 
 
 class Instant(NamedTuple):
@@ -46,57 +39,41 @@ class YieldDecision(NamedTuple):
     floors: Mapping[int, Share]
 
 
+def arrays_of(at: Instant) -> FluidCluster:
+    """The nodes and jobs of this instant as arrays, the jobs in their order."""
+    capacity = node_capacity(at.nodes.cpu, at.nodes.memory)
+    needs = job_needs(
+        np.array([float(job.submit_s) for job in at.jobs], np.float64),
+        np.array([job.tasks for job in at.jobs], np.int64),
+        np.array([job.cpu for job in at.jobs], np.float64),
+        np.array([job.memory for job in at.jobs], np.float64),
+    )
+    cluster = cluster_of(capacity, needs)
+    states, turns = cluster.states, cluster.turns
+    for position, job in enumerate(at.jobs):
+        if job.nodes:
+            begin = needs.first[position]
+            states.places[begin : begin + job.tasks] = job.nodes
+            states.has_nodes[position] = True
+        states.virtual_s[position] = float(job.virtual_s)
+        states.floor[position] = float(at.floors.get(job.id, 0))
+        turns.is_new[position] = job.id in at.newcomers
+        turns.is_due[position] = job.id in at.due
+    return cluster
+
+
 def decide(algorithm: Algorithm, at: Instant) -> YieldDecision:
-    """The decision for this instant."""
-    occupancy = Occupancy(at.nodes, at.jobs)
-    failed: set[int] = set()
-    if algorithm.starts_newcomers:
-        paused, failed = _start(algorithm, at, occupancy)
-        if algorithm.preempts:
-            _resume(algorithm, at, occupancy, paused)
-    floors = {job: share for job, share in at.floors.items() if job in occupancy.places}
-    if algorithm.packs_at_events or (algorithm.packs_periodically and at.is_run):
-        by_priority = by_decreasing_priority(at.jobs, at.now_s)
+    """The decision for this instant; yields are floats."""
+    cluster = arrays_of(at)
+    clock = DecisionMoment(float(at.now_s), at.is_run, float(at.period_s), float(at.next_run_s))
+    decide_in_place(algorithm, cluster, np.arange(len(at.jobs)), clock)
+    needs, states = cluster.needs, cluster.states
+    places, yields, floors = {}, {}, {}
+    for position in np.flatnonzero(states.has_nodes).tolist():
+        job, begin = at.jobs[position], int(needs.first[position])
+        places[job.id] = tuple(states.places[begin : begin + job.tasks].tolist())
+        yields[job.id] = float(states.cpu_yield[position])
         if algorithm.minimises_stretch:
-            packing, found = stretch_search.search(at.nodes, at.jobs, by_priority, at.now_s, at.period_s)
-            floors = dict(found)
-        else:
-            packing = yield_search.search(at.nodes, at.jobs, by_priority).packing
-        occupancy = Occupancy(at.nodes, [job._replace(nodes=packing.get(job.id, ())) for job in at.jobs])
-    return YieldDecision(occupancy.places, _yields(algorithm, at, occupancy, floors), frozenset(failed), floors)
-
-
-def _start(algorithm: Algorithm, at: Instant, occupancy: Occupancy) -> tuple[set[int], set[int]]:
-    """Place the jobs whose turn it is; the jobs that were paused for them, and those that found no place."""
-    paused: set[int] = set()
-    failed: set[int] = set()
-    for job in at.jobs:
-        has_turn = job.id in at.newcomers or job.id in at.due or algorithm.retries_at_events
-        if not has_turn or job.id in occupancy.places or job.id in paused:
-            continue
-        if not algorithm.preempts:
-            if not occupancy.place(job):
-                failed.add(job.id)
-            continue
-        running = [each for each in at.jobs if each.id in occupancy.places]
-        paused.update(each.id for each in make_room(occupancy, job, by_decreasing_priority(running, at.now_s)))
-    return paused, failed
-
-
-def _resume(algorithm: Algorithm, at: Instant, occupancy: Occupancy, paused: set[int]) -> None:
-    """Place paused jobs greedily, those with the highest priority first; what does not fit is skipped."""
-    for job in by_decreasing_priority(at.jobs, at.now_s):
-        if job.id not in occupancy.places and (algorithm.migrates or job.id not in paused):
-            occupancy.place(job)
-
-
-def _yields(algorithm: Algorithm, at: Instant, occupancy: Occupancy, floors: Mapping[int, Share]) -> dict[int, Share]:
-    """The yields of the jobs that have nodes."""
-    base: dict[int, Share]
-    if algorithm.slices_time:
-        return sliced(occupancy, at.jobs)
-    if algorithm.minimises_stretch:
-        base = {job: floors.get(job, stretch_search.LEAST_YIELD) for job in occupancy.places}
-        return raised(at.nodes, at.jobs, occupancy.places, base, average_stretch(at.next_run_s))
-    base = dict.fromkeys(occupancy.places, equal_yield(occupancy, at.nodes))
-    return raised(at.nodes, at.jobs, occupancy.places, base, average_yield)
+            floors[job.id] = float(states.floor[position])
+    failed = frozenset(at.jobs[position].id for position in np.flatnonzero(cluster.turns.failed).tolist())
+    return YieldDecision(places, yields, failed, floors)

@@ -1,15 +1,29 @@
-"""The compiled twin of module instant: the decision of an algorithm at one instant, in place."""
+"""What an algorithm does at one instant: where each job's tasks are from now on, and the job's yield.
 
-from slurm_sns.policies.dfrs import stretch_search
+The order: newcomers and jobs whose back-off has ended, by submit; then paused jobs are resumed; then, where it is due,
+all jobs are packed anew; then the yields, once.
+
+A job's priority is max(30 s, flow time) / (virtual time)^2, and infinite before it has made progress. The flow time is
+the time since its submission: it grows while a job is paused, so that no job is paused for ever. The square favours
+jobs that have had little time so far, which are mostly short.
+
+Source: Dynamic fractional resource scheduling (IPDPS 2010), section III.
+"""
+
+import numpy as np
+
 from slurm_sns.policies.dfrs.algorithms import Algorithm
 from slurm_sns.policies.dfrs.fluid_arrays import DecisionMoment, FluidCluster, Integers, copy
 from slurm_sns.policies.dfrs.greedy_kernel import make_room, occupy, place
-from slurm_sns.policies.dfrs.priority_kernel import sort_by_priority
-from slurm_sns.policies.dfrs.search_kernel import search_stretch, search_yield
+from slurm_sns.policies.dfrs.search_kernel import LEAST_YIELD, search_stretch, search_yield
+from slurm_sns.policies.dfrs.sort_kernel import sort_decreasing
 from slurm_sns.policies.dfrs.yields_kernel import equal_yield, raise_yields, slice_time
 from slurm_sns.policies.placement.compiled import entry_point, subroutine
 
-_LEAST_YIELD = stretch_search.LEAST_YIELD
+#: Priorities that differ by a smaller fraction are equal.
+_ROUNDING = 1e-12
+#: Shorter flow times count as this much, as in the bounded stretch.
+_SHORTEST_FLOW_S = 30.0
 
 
 @entry_point
@@ -78,9 +92,36 @@ def _set_yields(algorithm: Algorithm, cluster: FluidCluster, jobs: Integers, clo
     base = 1.0 if algorithm.minimises_stretch else equal_yield(cluster, jobs)
     for job in jobs:
         if algorithm.minimises_stretch:
-            base = max(states.floor[job], _LEAST_YIELD)
+            base = max(states.floor[job], LEAST_YIELD)
         states.cpu_yield[job] = base if states.has_nodes[job] else 0.0
     if algorithm.slices_time:
         slice_time(cluster, jobs)
     else:
         raise_yields(cluster, jobs, algorithm.minimises_stretch, clock.next_run_s)
+
+
+@entry_point
+def sort_by_priority(cluster: FluidCluster, jobs: Integers, now_s: float) -> None:
+    """Sort the jobs, the highest priority first; of equal ones the earlier submit is higher.
+
+    Priorities next to each other that differ by rounding errors only are made equal before the jobs are sorted again.
+    """
+    space = cluster.space
+    for job in jobs:
+        space.key[job] = _priority(now_s - cluster.needs.submit_s[job], cluster.states.virtual_s[job])
+        space.other[job] = -float(job)
+    sort_decreasing(jobs, space.key, space.other, space.spare)
+    last = np.inf
+    for at in range(len(jobs)):
+        mine = space.key[jobs[at]]
+        if at and mine >= last * (1.0 - _ROUNDING):
+            space.key[jobs[at]] = space.key[jobs[at - 1]]
+        last = mine
+    sort_decreasing(jobs, space.key, space.other, space.spare)
+
+
+@subroutine
+def _priority(flow_s: float, virtual_s: float) -> float:
+    if virtual_s <= 0.0:
+        return np.inf
+    return max(_SHORTEST_FLOW_S, flow_s) / (virtual_s * virtual_s)

@@ -1,16 +1,26 @@
-"""The compiled twin of module mcb8.
+"""MCB8: pack tasks with CPU and memory requirements on nodes (two-dimensional vector packing).
+
+The jobs form two lists: those whose tasks require more CPU than memory, and the others. Each list is sorted by the
+larger requirement, decreasing; ties: by the other requirement, decreasing, then the later submit first. The nodes are
+filled one after the other. While a node has more memory left than CPU, it takes a task of the first job on the memory
+list that fits, otherwise of the first on the CPU list; if no job of that list fits, one of the other list.
 
 Nodes that are alike and are filled from the same lists get the same tasks, as long as no job on them runs out of tasks.
 So one filling is computed and repeated: the number of fillings grows with that of jobs, not of nodes or tasks. On the
 lists, jobs that are too large are skipped by bisection, and jobs without tasks are taken away from time to time.
+
+Source: Dynamic fractional resource scheduling (IPDPS 2010), section III-B; Leinberger, Karypis, Kumar: Multi-capacity
+bin packing algorithms (ICPP 1999). Ties, and what the paper leaves open, as in the authors' simulator vcsim.
 """
 
 import numpy as np
 
 from slurm_sns.policies.dfrs.fluid_arrays import Floats, FluidCluster, Integers, Places, copy
-from slurm_sns.policies.dfrs.mcb8 import BALANCE
 from slurm_sns.policies.dfrs.sort_kernel import sort_decreasing
 from slurm_sns.policies.placement.compiled import entry_point, subroutine
+
+#: Memory and CPU left that differ by a smaller fraction of a node are equal.
+BALANCE = 1e-12
 
 
 @entry_point

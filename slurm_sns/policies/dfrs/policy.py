@@ -6,7 +6,7 @@ is paused by a suspension to storage and moved by such a suspension and a resume
 Source: Dynamic fractional resource scheduling (IPDPS 2010).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 
 from slurm_sns.model import (
@@ -22,15 +22,12 @@ from slurm_sns.model import (
     Suspend,
 )
 from slurm_sns.policies.base import no_explanation, own_geometry
-from slurm_sns.policies.dfrs import algorithms, compiled, instant
-from slurm_sns.policies.dfrs.algorithms import Algorithm
-from slurm_sns.policies.dfrs.back_off import back_off_s
+from slurm_sns.policies.dfrs import algorithms, instant
+from slurm_sns.policies.dfrs.algorithms import MOST_DOUBLINGS, Algorithm
 from slurm_sns.policies.dfrs.fluid_jobs import FluidJob, Nodes, Scale
 from slurm_sns.policies.dfrs.history import Attempts, DfrsHistory
 from slurm_sns.policies.dfrs.instant import Instant, YieldDecision
 from slurm_sns.policies.dfrs.parameters import GreedyParameters, PeriodicParameters
-
-Decide = Callable[[Algorithm, Instant], YieldDecision]
 
 NO_ROOM = "no nodes have memory for all of its tasks"
 PAUSED = "its memory is needed for jobs with a higher priority"
@@ -42,23 +39,16 @@ class Dfrs:
     alternatives = staticmethod(own_geometry)
     explain = staticmethod(no_explanation)
 
-    def __init__(
-        self, algorithm: Algorithm, parameters: PeriodicParameters | None = None, decide: Decide = compiled.decide
-    ) -> None:
-        """`decide` is the compiled decision, or its plain twin."""
+    def __init__(self, algorithm: Algorithm, parameters: PeriodicParameters | None = None) -> None:
+        """The parameters count for periodic algorithms only."""
         self.algorithm = algorithm
         self.period_s = (parameters or PeriodicParameters()).period_s
-        self._decide = decide
-
-    def plainly(self) -> "Dfrs":
-        """The same policy by the plain twin, in exact numbers."""
-        return Dfrs(self.algorithm, PeriodicParameters(self.period_s), instant.decide)
 
     def plan(self, snapshot: Snapshot) -> Plan:
         """Where each job is from now on, and its share of the CPU."""
         last = snapshot.history if isinstance(snapshot.history, DfrsHistory) else DfrsHistory()
         at = self._instant(snapshot, last)
-        decided = self._decide(self.algorithm, at)
+        decided = self.decide(at)
         waiting = self._attempts(snapshot, last, at, decided)
         is_idle = not at.jobs or not self.algorithm.packs_periodically
         next_run_s = None if is_idle else at.next_run_s
@@ -69,6 +59,10 @@ class Dfrs:
             min([*wakes, *([] if next_run_s is None else [next_run_s])], default=None),
             DfrsHistory(waiting, next_run_s, decided.floors),
         )
+
+    def decide(self, at: Instant) -> YieldDecision:
+        """The algorithm's decision for this instant."""
+        return instant.decide(self.algorithm, at)
 
     def _instant(self, snapshot: Snapshot, last: DfrsHistory) -> Instant:
         now_s, period_s = snapshot.now_s, self.period_s
@@ -98,7 +92,7 @@ class Dfrs:
             attempts = last.waiting.get(job.id, Attempts())
             if self.algorithm.backs_off and job.id in decided.failed:
                 failures = attempts.failures + 1
-                attempts = Attempts(failures, at.now_s + back_off_s(failures))
+                attempts = Attempts(failures, at.now_s + (1 << min(failures, MOST_DOUBLINGS)))
             waiting[job.id] = attempts
         return waiting
 

@@ -1,14 +1,31 @@
-"""The compiled twins of modules yield_search and stretch_search."""
+"""DYNMCB8 and its variants: the largest yield, or smallest stretch, at which MCB8 packs all jobs, found by bisection.
 
-from slurm_sns.policies.dfrs import stretch_search, yield_search
+If no packing is found, the job of the lowest priority is left out, and the search begins again. The packing of the last
+success counts. Feasibility is not monotone, so the points and their order are part of the method.
+
+*Yield*: the search tries a yield of 1, then 0.01, and then bisects the range between them until it is at most 0.01
+wide. All points are multiples of 1/12800, and with CPU needs times a numerator everything is integers.
+
+*Stretch*: the stretch of a job at the next run, T seconds from now, is estimated as (flow + T) / (virtual + y T), with
+its flow time and virtual time now and its yield y until then. A target S asks each job for the yield that brings it to
+S, at least 0.01 and at most 1. Tried are the smallest S that any yields could reach, then the largest that matters, and
+then the middle of the range until its ends differ by at most 1 %.
+
+Source: Dynamic fractional resource scheduling (IPDPS 2010), section III-B. The least yield for all, where the paper
+raises negative ones only, is our choice.
+"""
+
 from slurm_sns.policies.dfrs.fluid_arrays import DecisionMoment, FluidCluster, Integers
-from slurm_sns.policies.dfrs.mcb8 import TOLERANCE
 from slurm_sns.policies.dfrs.mcb8_kernel import pack
 from slurm_sns.policies.placement.compiled import entry_point, subroutine
 
-_DENOMINATOR = float(yield_search.DENOMINATOR)
-_WHOLE, _LEAST, _ACCURACY = yield_search.WHOLE, yield_search.LEAST, yield_search.ACCURACY
-_LEAST_YIELD, _STRETCH_ACCURACY = stretch_search.LEAST_YIELD, stretch_search.ACCURACY
+#: The yields that are tried, as numerators of this denominator: 1, 0.01, and the points of the bisection.
+DENOMINATOR = 12800
+_WHOLE, _LEAST, _ACCURACY = 12800, 128, 128
+LEAST_YIELD = 0.01
+_STRETCH_ACCURACY = 1.01
+#: The requirements of a stretch are no exact numbers: they fit if they exceed a node by no more than this fraction.
+_TOLERANCE = 1e-9
 
 
 @entry_point
@@ -38,7 +55,7 @@ def _bisect_yield(cluster: FluidCluster, jobs: Integers) -> tuple[int, int]:
     while True:
         for job in jobs:
             required[job] = cluster.needs.cpu[job] * tried
-        if pack(cluster, jobs, _DENOMINATOR, 0.0, packings[row]):
+        if pack(cluster, jobs, float(DENOMINATOR), 0.0, packings[row]):
             found, low = tried, tried
             row = 1 - row
         elif tried == _LEAST:
@@ -52,7 +69,7 @@ def _bisect_yield(cluster: FluidCluster, jobs: Integers) -> tuple[int, int]:
 
 @entry_point
 def search_stretch(cluster: FluidCluster, jobs: Integers, by_priority: Integers, clock: DecisionMoment) -> None:
-    """The same for the smallest estimated stretch; the yields that it asks for become the jobs' floors."""
+    """Pack the jobs for the smallest estimated stretch; the yields that it asks for become the jobs' floors."""
     too_many = _without_memory(cluster, jobs, by_priority)
     left = cluster.space.packed[: len(jobs) - too_many]
     for dropped in range(too_many, len(jobs)):
@@ -72,12 +89,12 @@ def _bisect_stretch(cluster: FluidCluster, jobs: Integers, clock: DecisionMoment
     low, high = 0.0, 0.0
     for job in jobs:
         low = max(low, _stretch(cluster, job, 1.0, clock))
-        high = max(high, _stretch(cluster, job, _LEAST_YIELD, clock))
+        high = max(high, _stretch(cluster, job, LEAST_YIELD, clock))
     row, found, tried = 0, 0.0, low
     while True:
         for job in jobs:
             required[job] = cluster.needs.cpu[job] * _yield_for(cluster, job, tried, clock)
-        if pack(cluster, jobs, 1.0, TOLERANCE, packings[row]):
+        if pack(cluster, jobs, 1.0, _TOLERANCE, packings[row]):
             found, high = tried, tried
             row = 1 - row
         elif tried == high:
@@ -101,7 +118,7 @@ def _yield_for(cluster: FluidCluster, job: int, stretch: float, clock: DecisionM
     """The yield that brings the job to this stretch at the next run."""
     flow_s = clock.now_s - cluster.needs.submit_s[job] + clock.period_s
     wanted = (flow_s / stretch - cluster.states.virtual_s[job]) / clock.period_s
-    return min(max(wanted, _LEAST_YIELD), 1.0)
+    return min(max(wanted, LEAST_YIELD), 1.0)
 
 
 @subroutine

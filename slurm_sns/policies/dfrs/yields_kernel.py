@@ -1,4 +1,16 @@
-"""The compiled twin of module yields."""
+"""The yields of placed jobs: one yield for all, then raised job by job with the CPU that is left.
+
+The largest yield that all jobs can have is 1 / max(1, L), where L is the highest CPU load of any node. Then the jobs
+whose nodes all have CPU left are raised one after the other, each as far as possible: those first that need the least
+CPU over all their tasks (ties: the earlier submit), which improves the average yield most. A job that has been raised
+has yield 1, or a node without CPU left; so one pass over the jobs raises all that can be raised.
+
+Under gang scheduling a node with a CPU load of 2.5 has three time slices, in each of which some of its jobs run at full
+speed. A job runs on all of its nodes at once, so its node with the most slices decides. The slices are not filled up
+with others.
+
+Source: Dynamic fractional resource scheduling (IPDPS 2010), section III-A; gang scheduling is no part of it.
+"""
 
 import numpy as np
 

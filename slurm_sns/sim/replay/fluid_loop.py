@@ -9,8 +9,7 @@ Source: Dynamic fractional resource scheduling (IPDPS 2010), section IV-A.
 
 import numpy as np
 
-from slurm_sns.policies.dfrs.algorithms import Algorithm
-from slurm_sns.policies.dfrs.back_off import MOST_DOUBLINGS
+from slurm_sns.policies.dfrs.algorithms import MOST_DOUBLINGS, Algorithm
 from slurm_sns.policies.dfrs.fluid_arrays import DecisionMoment, Integers, Places, copy
 from slurm_sns.policies.dfrs.instant_kernel import decide
 from slurm_sns.policies.placement.compiled import entry_point, subroutine

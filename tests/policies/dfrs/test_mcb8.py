@@ -1,32 +1,31 @@
-"""MCB8, its search, and the yields: what the paper says of them, by both twins."""
+"""MCB8, its search, and the yields: what the paper says of them, by the kernels and by the oracle."""
 
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from fluid_cases import TWINS, job, nodes
+from fluid_cases import BOTH, job, nodes
+from oracles.dfrs.mcb8 import Packable, pack
+from oracles.dfrs.priority import by_decreasing_priority
+from oracles.dfrs.yield_search import search
 
 from slurm_sns.policies.dfrs.algorithms import DYNMCB8, DYNMCB8_STRETCH_PER
-from slurm_sns.policies.dfrs.compiled import arrays_of
 from slurm_sns.policies.dfrs.fluid_jobs import FluidJob, Nodes, Scale
-from slurm_sns.policies.dfrs.instant import Instant, YieldDecision
-from slurm_sns.policies.dfrs.mcb8 import Packable, pack
+from slurm_sns.policies.dfrs.instant import Instant, YieldDecision, arrays_of
 from slurm_sns.policies.dfrs.mcb8_kernel import pack as pack_by_kernel
-from slurm_sns.policies.dfrs.priority import by_decreasing_priority
-from slurm_sns.policies.dfrs.yield_search import search
 
 
-@pytest.fixture(params=TWINS)
+@pytest.fixture(params=BOTH)
 def decided(request):
     """DYNMCB8's decision on so many nodes."""
 
     def decide(count: int, *jobs: FluidJob, algorithm=DYNMCB8, **more) -> YieldDecision:
-        return TWINS[request.param](algorithm, Instant(now_s=1000, nodes=nodes(count), jobs=jobs, **more))
+        return BOTH[request.param](algorithm, Instant(now_s=1000, nodes=nodes(count), jobs=jobs, **more))
 
     return decide
 
 
-def by_twin(mixed: Nodes, jobs: list[tuple[int, int, int]]) -> dict[int, tuple[int, ...]] | None:
+def by_oracle(mixed: Nodes, jobs: list[tuple[int, int, int]]) -> dict[int, tuple[int, ...]] | None:
     return pack(mixed, [Packable(at, *each) for at, each in enumerate(jobs)])
 
 
@@ -40,7 +39,7 @@ def by_kernel(mixed: Nodes, jobs: list[tuple[int, int, int]]) -> dict[int, tuple
     return {job: tuple(places[needs.first[job] : needs.end[job]].tolist()) for job in range(len(jobs))}
 
 
-@pytest.fixture(params=[by_twin, by_kernel])
+@pytest.fixture(params=[by_oracle, by_kernel])
 def packed(request):
     """The packing of jobs of (tasks, CPU, memory) on so many nodes."""
     return lambda count, *jobs: request.param(count if isinstance(count, Nodes) else nodes(count), list(jobs))
@@ -139,9 +138,9 @@ def test_many_alike_nodes_are_filled_as_one_by_one(packed):
     found = packed(7, (9, 50, 20), (5, 30, 60), (3, 20, 20))
     assert found is not None
     assert [len(found[job]) for job in found] == [9, 5, 3]
-    assert found == by_twin(nodes(7), [(9, 50, 20), (5, 30, 60), (3, 20, 20)])
+    assert found == by_oracle(nodes(7), [(9, 50, 20), (5, 30, 60), (3, 20, 20)])
 
 
-@pytest.mark.parametrize("twin", TWINS)
-def test_no_jobs_need_no_nodes(twin):
-    assert TWINS[twin](DYNMCB8, Instant(0, nodes(2), ())) == YieldDecision({}, {}, frozenset(), {})
+@pytest.mark.parametrize("decide", BOTH.values(), ids=BOTH)
+def test_no_jobs_need_no_nodes(decide):
+    assert decide(DYNMCB8, Instant(0, nodes(2), ())) == YieldDecision({}, {}, frozenset(), {})

@@ -4,7 +4,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
-from fluid_cases import TWINS
+from oracles.dfrs.instant import PlainDfrs
 
 from slurm_sns.model import (
     ActiveJob,
@@ -31,12 +31,12 @@ GB = 1024
 NODE = Resources(4, 8 * GB)
 
 
-@pytest.fixture(params=TWINS)
+@pytest.fixture(params=[PlainDfrs, Dfrs], ids=["plain", "compiled"])
 def policy(request):
-    """A policy with one of the twins."""
+    """The policy with the kernels, or with the oracle."""
 
     def make(algorithm: Algorithm, period_s: int = 600) -> Dfrs:
-        return Dfrs(algorithm, PeriodicParameters(period_s), TWINS[request.param])
+        return request.param(algorithm, PeriodicParameters(period_s))
 
     return make
 
@@ -136,8 +136,8 @@ def test_the_history_survives_a_restart_as_text():
     assert history_of(form, text_of(form, known)) == known
 
 
-def test_shares_of_the_plain_twin_are_exact():
-    plan = Dfrs(algorithms.DYNMCB8).plainly().plan(snapshot(*(waiting(at, gb=2) for at in range(3)), names="n0"))
+def test_shares_of_the_oracle_are_exact():
+    plan = PlainDfrs(algorithms.DYNMCB8).plan(snapshot(*(waiting(at, gb=2) for at in range(3)), names="n0"))
     assert {action.cpu_share for action in plan.starts} == {Fraction(1, 3)}
 
 

@@ -1,22 +1,20 @@
-"""What holds for every algorithm on any jobs: capacity, one yield per job, work, and that both twins agree."""
+"""What holds for every algorithm on any jobs: capacity, one yield per job, work, and that kernels and oracle agree."""
 
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from fluid_cases import PERCENT, EngineRun, trace_of
+from fluid_cases import BOTH, PERCENT, EngineRun, trace_of
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from oracles.dfrs.instant import PlainDfrs
+from oracles.dfrs.priority import by_decreasing_priority
 
 from slurm_sns.model import ActiveState, SetShare, Start
-from slurm_sns.policies.dfrs import compiled, instant
 from slurm_sns.policies.dfrs.algorithms import ALGORITHMS, GANG, GREEDY, GREEDY_RETRY_AT_EVENTS, Algorithm
 from slurm_sns.policies.dfrs.fluid_jobs import FluidJob, Nodes, Scale
-from slurm_sns.policies.dfrs.history import DfrsHistory
 from slurm_sns.policies.dfrs.instant import Instant
 from slurm_sns.policies.dfrs.parameters import PeriodicParameters
-from slurm_sns.policies.dfrs.policy import Dfrs
-from slurm_sns.policies.dfrs.priority import by_decreasing_priority
 from slurm_sns.sim.replay.fluid_replay import replay_fluid
 from slurm_sns.sim.traces.fluid_trace import whole_nodes
 
@@ -42,8 +40,8 @@ runs = settings(
 )
 
 
-class Watched(Dfrs):
-    """Checks each plan, with the exact numbers of the plain twin."""
+class Watched(PlainDfrs):
+    """Checks each plan, with the exact numbers of the oracle."""
 
     def plan(self, snapshot):
         decided = super().plan(snapshot)
@@ -79,7 +77,7 @@ class Watched(Dfrs):
 @given(rows=jobs, penalty_s=st.sampled_from([0, 300]), period_s=st.sampled_from([60, 300, 600]))
 @runs
 def test_no_node_is_over_its_capacity_and_both_engines_agree(algorithm: Algorithm, rows, penalty_s, period_s):
-    engine = EngineRun(NODES, rows, Watched(algorithm, PeriodicParameters(period_s), instant.decide), penalty_s)
+    engine = EngineRun(NODES, rows, Watched(algorithm, PeriodicParameters(period_s)), penalty_s)
     if algorithm.minimises_stretch:  # each run makes rounding errors up to ten times as large
         assume(engine.end_s.max() <= 10 * period_s)
     replayed = replay_fluid(whole_nodes(NODES), trace_of(rows), algorithm, period_s=period_s, penalty_s=penalty_s)
@@ -103,23 +101,23 @@ def test_priorities_that_rounding_errors_alone_tell_apart_are_equal():
         )
     ]
     algorithm, parameters = ALGORITHMS["dfrs-dynmcb8-per"], PeriodicParameters(7)
-    engine = EngineRun(2, rows, Dfrs(algorithm, parameters, instant.decide), 300)
+    engine = EngineRun(2, rows, PlainDfrs(algorithm, parameters), 300)
     replayed = replay_fluid(whole_nodes(2), trace_of(rows), algorithm, period_s=7, penalty_s=300)
     assert replayed.preemptions.tolist() == engine.preemptions.tolist()
     assert engine.preemptions[1] == 36
 
 
-class Recorded(Dfrs):
+class Recorded(PlainDfrs):
     """Keeps the share of each job that runs, from each decision on."""
 
     def __init__(self, algorithm: Algorithm) -> None:
-        super().__init__(algorithm, decide=instant.decide)
+        super().__init__(algorithm)
         self.shares: list[tuple[float, dict[int, float]]] = []
 
-    def plan(self, snapshot):
-        decided = self._decide(self.algorithm, self._instant(snapshot, snapshot.history or DfrsHistory()))
-        self.shares.append((snapshot.now_s, dict(decided.yields)))
-        return super().plan(snapshot)
+    def decide(self, at):
+        decided = super().decide(at)
+        self.shares.append((at.now_s, dict(decided.yields)))
+        return decided
 
 
 @pytest.mark.long
@@ -179,7 +177,7 @@ def test_greedy_gives_the_jobs_that_are_worst_off_the_yield_that_the_highest_loa
         FluidJob(at, row["submit_s"], row["tasks"], row["cpu"], row["memory"]) for at, row in enumerate(rows)
     )
     at = Instant(2000, Nodes((100,) * NODES, (100,) * NODES), listed, newcomers=frozenset(range(len(listed))))
-    for decide in (instant.decide, compiled.decide):
+    for decide in BOTH.values():
         found = decide(GREEDY, at)
         needed = [0] * NODES
         for each in listed:
@@ -225,7 +223,7 @@ unlike_nodes = st.lists(st.sampled_from([(64, 131072), (64, 8192), (6, 131072), 
     ),
 )
 @runs
-def test_both_twins_decide_alike_on_unlike_nodes(algorithm: Algorithm, capacities, listed):
+def test_kernels_and_oracle_decide_alike_on_unlike_nodes(algorithm: Algorithm, capacities, listed):
     cores, memory = zip(*capacities, strict=True)
     scale = Scale.of(cores, memory)
     nodes = Nodes(tuple(scale.cpu * each for each in cores), tuple(scale.memory * each for each in memory))
@@ -234,6 +232,6 @@ def test_both_twins_decide_alike_on_unlike_nodes(algorithm: Algorithm, capacitie
         for at, (tasks, need, mb, virtual) in enumerate(listed)
     )
     at = Instant(1000, nodes, jobs, newcomers=frozenset(range(len(jobs))))
-    plain, fast = (decide(algorithm, at) for decide in (instant.decide, compiled.decide))
+    plain, fast = (decide(algorithm, at) for decide in (BOTH["plain"], BOTH["compiled"]))
     assert fast.places == plain.places
     assert fast.yields == {job: pytest.approx(float(share)) for job, share in plain.yields.items()}

@@ -1,4 +1,4 @@
-"""An independent exact implementation's results: every packing, and every job of eight traces, by both twins."""
+"""An independent exact implementation's results: all packings and all jobs of eight traces, by kernels and oracle."""
 
 import csv
 import gzip
@@ -12,16 +12,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fluid_cases import EngineRun, trace_of
+from oracles.dfrs import instant as plain
+from oracles.dfrs.priority import by_decreasing_priority
+from oracles.dfrs.yield_search import search
 
-from slurm_sns.policies.dfrs import compiled, instant
+from slurm_sns.policies.dfrs import instant
 from slurm_sns.policies.dfrs.algorithms import ALGORITHMS, DYNMCB8
 from slurm_sns.policies.dfrs.fluid_jobs import FluidJob, Nodes
 from slurm_sns.policies.dfrs.instant import Instant
-from slurm_sns.policies.dfrs.policy import Dfrs
-from slurm_sns.policies.dfrs.priority import by_decreasing_priority
-from slurm_sns.policies.dfrs.priority_kernel import sort_by_priority
-from slurm_sns.policies.dfrs.search_kernel import search_yield
-from slurm_sns.policies.dfrs.yield_search import DENOMINATOR, search
+from slurm_sns.policies.dfrs.instant_kernel import sort_by_priority
+from slurm_sns.policies.dfrs.search_kernel import DENOMINATOR, search_yield
 from slurm_sns.sim.replay.fluid_replay import replay_fluid
 from slurm_sns.sim.traces.fluid_trace import whole_nodes
 
@@ -75,14 +75,14 @@ def by_node(places) -> dict[str, dict[str, int]]:
 
 
 @pytest.mark.long
-def test_the_plain_twin_packs_every_instance_as_the_reference_does():
+def test_the_oracle_packs_every_instance_as_the_reference_does():
     for given, expected in zip(lines("mcb8-instances"), lines("mcb8-results"), strict=True):
         at = instance(given)
         found = search(at.nodes, at.jobs, by_decreasing_priority(at.jobs, 0))
         assert (None if found.found is None else str(found.found)) == expected["y_search"], given["inst"]
         assert list(found.dropped) == expected["dropped"], given["inst"]
         assert [[str(tried), int(packed)] for tried, packed in found.tried] == expected["path"], given["inst"]
-        decided = instant.decide(DYNMCB8, at)
+        decided = plain.decide(DYNMCB8, at)
         assert by_node(decided.places) == expected["place"], given["inst"]
         assert {str(job): str(share) for job, share in decided.yields.items()} == expected["yields"], given["inst"]
 
@@ -90,14 +90,14 @@ def test_the_plain_twin_packs_every_instance_as_the_reference_does():
 def test_the_kernel_packs_every_instance_as_the_reference_does():
     for given, expected in zip(lines("mcb8-instances"), lines("mcb8-results"), strict=True):
         at = instance(given)
-        cluster, jobs = compiled.arrays_of(at), np.arange(len(at.jobs))
+        cluster, jobs = instant.arrays_of(at), np.arange(len(at.jobs))
         by_priority = jobs.copy()
         sort_by_priority(cluster, by_priority, 0.0)
         found, dropped = search_yield(cluster, jobs, by_priority)
         left_out = [at.jobs[position].id for position in by_priority[len(jobs) - dropped :][::-1]]
         assert left_out == expected["dropped"], given["inst"]
         assert (str(Fraction(found, DENOMINATOR)) if found else None) == expected["y_search"], given["inst"]
-        decided = compiled.decide(DYNMCB8, at)
+        decided = instant.decide(DYNMCB8, at)
         assert by_node(decided.places) == expected["place"], given["inst"]
         yields = {str(job): pytest.approx(share, abs=1e-12) for job, share in decided.yields.items()}
         assert {job: float(Fraction(share)) for job, share in expected["yields"].items()} == yields, given["inst"]
@@ -125,10 +125,10 @@ def test_every_job_of_the_replay_ends_as_in_the_reference(name):
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", ALGORITHMS)
-def test_every_job_of_the_plain_engine_ends_as_in_the_reference(name):
+def test_every_job_of_the_event_engine_with_the_oracle_ends_as_in_the_reference(name):
     for trace, rows in traces().items():
         for penalty_s in PENALTIES:
-            run = EngineRun(NODES, rows, Dfrs(ALGORITHMS[name]).plainly(), penalty_s)
+            run = EngineRun(NODES, rows, plain.PlainDfrs(ALGORITHMS[name]), penalty_s)
             assert_ends_as(ended(trace, paper_name(name), penalty_s), run)
 
 

@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slurm_sns.model import Alternative, Job, Resources
-from slurm_sns.policies.dfrs import compiled
 from slurm_sns.policies.dfrs.algorithms import ALGORITHMS, Algorithm
 from slurm_sns.policies.dfrs.fluid_arrays import DecisionMoment
-from slurm_sns.policies.dfrs.instant import Instant, YieldDecision
+from slurm_sns.policies.dfrs.instant import Instant, YieldDecision, arrays_of
 from slurm_sns.policies.dfrs.instant_kernel import decide as decide_in_place
 from slurm_sns.policies.dfrs.policy import Dfrs
 from slurm_sns.sim.engine.planned import PlannedSimulation
@@ -45,28 +44,31 @@ Timed = Sequence[Sequence[float]]
 def run(piece: Piece) -> list[list[float]]:
     """The decisions on one trace, by the number of jobs in the system, as `Timed`."""
     trace, nodes = trace_of(piece)
-    seen: list[tuple[int, float]] = []
-    policy = Dfrs(ALGORITHMS[DYNMCB8], decide=timing(seen))
+    policy = TimedDfrs(ALGORITHMS[DYNMCB8])
     PlannedSimulation(whole_nodes(nodes), as_values(trace), policy, penalty_s=int(piece[-1])).run()
     by_jobs: dict[int, list[float]] = {}
-    for jobs, took_s in seen:
+    for jobs, took_s in policy.seen:
         by_jobs.setdefault(jobs, []).append(took_s)
     return [[jobs, len(times), sum(times), max(times)] for jobs, times in sorted(by_jobs.items())]
 
 
-def timing(seen: list[tuple[int, float]]) -> Callable[[Algorithm, Instant], YieldDecision]:
-    """The compiled decision; each adds its number of jobs and the kernel's CPU time in seconds to `seen`."""
+class TimedDfrs(Dfrs):
+    """DFRS; `seen` has of each decision the number of jobs and the kernel's CPU time in seconds."""
 
-    def decide(algorithm: Algorithm, at: Instant) -> YieldDecision:
-        decided = compiled.decide(algorithm, at)  # first: the kernel may have to be compiled or loaded
-        cluster, jobs = compiled.arrays_of(at), np.arange(len(at.jobs))
+    def __init__(self, algorithm: Algorithm) -> None:
+        """Start without decisions."""
+        super().__init__(algorithm)
+        self.seen: list[tuple[int, float]] = []
+
+    def decide(self, at: Instant) -> YieldDecision:
+        """The decision, which is made twice: the first time the kernel may have to be compiled or loaded."""
+        decided = super().decide(at)
+        cluster, jobs = arrays_of(at), np.arange(len(at.jobs))
         clock = DecisionMoment(float(at.now_s), at.is_run, float(at.period_s), float(at.next_run_s))
         began = time.thread_time()
-        decide_in_place(algorithm, cluster, jobs, clock)
-        seen.append((len(jobs), time.thread_time() - began))
+        decide_in_place(self.algorithm, cluster, jobs, clock)
+        self.seen.append((len(jobs), time.thread_time() - began))
         return decided
-
-    return decide
 
 
 def as_values(trace: FluidTrace) -> Trace:

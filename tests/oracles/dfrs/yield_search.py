@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
+from oracles.dfrs.mcb8 import Packable, Packing, pack
 from slurm_sns.policies.dfrs.fluid_jobs import FluidJob, Nodes
-from slurm_sns.policies.dfrs.mcb8 import Packable, Packing, pack
 
 #: The yields that are tried, as numerators of this denominator: 1, 0.01, and the points of the bisection.
 DENOMINATOR = 12800

@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from math import ceil
 
+from oracles.dfrs.occupancy import Occupancy
 from slurm_sns.model import Seconds, Share
 from slurm_sns.policies.dfrs.fluid_jobs import FluidJob, Nodes
-from slurm_sns.policies.dfrs.occupancy import Occupancy
 
 
 def equal_yield(occupancy: Occupancy, nodes: Nodes) -> Fraction:
