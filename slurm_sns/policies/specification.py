@@ -129,7 +129,7 @@ class Specification:
 
     `help` is one line. `parameters` are the dataclasses of its parameters; `factory`, a "module:function", is called
     with one of each and makes the policy. It is imported only when the policy is made, so a specification alone loads
-    no policy.
+    no policy. A policy without a factory makes no plans: a replay of its own simulates it.
 
     `geometry` says whose geometry it chooses. `plans_by_run_times`: it reads the jobs' expected run times, so the
     owners' estimates are of use to it. `is_simulated_only`: only `sns simulate` has it; sns.yaml refuses it and has no
@@ -142,7 +142,7 @@ class Specification:
     name: str
     help: str
     parameters: tuple[type, ...]
-    factory: str
+    factory: str = ""
     geometry: GeometryChoice = GeometryChoice.OWN
     plans_by_run_times: bool = False
     is_simulated_only: bool = False
@@ -156,10 +156,8 @@ class Specification:
         """Whether the user may choose its heuristics."""
         return any("portfolio" in settings_of(each) for each in self.parameters)
 
-    def policy(self, *parameters: Any, portfolio: tuple[str, ...] | None = None) -> Policy:
-        """The policy with these parameters, and the defaults for those that are not given.
-
-        `portfolio` names the heuristics of a policy that has a portfolio; None leaves them to the parameters.
+    def checked(self, *parameters: Any) -> list[Any]:
+        """One of each of its parameters: those that are given, and the defaults of the others.
 
         Raises:
             BadInput: a parameter is not valid.
@@ -168,6 +166,19 @@ class Specification:
         chosen = [given.get(each) or each() for each in self.parameters]
         for each in chosen:
             require_within_limits(each)
+        return chosen
+
+    def policy(self, *parameters: Any, portfolio: tuple[str, ...] | None = None) -> Policy:
+        """The policy with these parameters, and the defaults for those that are not given.
+
+        `portfolio` names the heuristics of a policy that has a portfolio; None leaves them to the parameters.
+
+        Raises:
+            BadInput: a parameter is not valid, or the policy makes no plans.
+        """
+        chosen = self.checked(*parameters)
+        if not self.factory:
+            raise BadInput(f"policy '{self.name}' makes no plans; valid: a replay of a whole trace, as in sns simulate")
         module, name = self.factory.split(":")
         make: Callable[..., Policy] = getattr(import_module(module), name)
         return make(*chosen, portfolio=portfolio) if self.has_portfolio else make(*chosen)

@@ -6,12 +6,12 @@ from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
+from oracles.rescheduling.estimates import Basis, RestartDecision, Term
+from oracles.rescheduling.policy import Rescheduling
 
 from slurm_sns.model import ActiveState, Alternative, Job, JobPool, Plan, Requeue, Resources, Resume, Start, Suspend
 from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
-from slurm_sns.policies.rescheduling.estimates import Basis, RestartDecision, Term
 from slurm_sns.policies.rescheduling.parameters import KNOWN, ReschedulingParameters
-from slurm_sns.policies.rescheduling.policy import Rescheduling
 from slurm_sns.sim.engine.planned import PlannedSimulation
 from slurm_sns.sim.replay.pool_replay import replay_pools
 from slurm_sns.sim.traces.pool_trace import ANY_POOL, PoolTrace, TraceSite

@@ -33,9 +33,14 @@ def test_policies_for_simulations_are_no_live_policies():
     assert not {"fcfs", "easy"} & set(live_policies())
 
 
-@pytest.mark.parametrize("name", REGISTRY)
+@pytest.mark.parametrize("name", [name for name in REGISTRY if specification(name).factory])
 def test_every_policy_can_be_made_with_its_defaults(name):
     policy = specification(name).policy()
 
     assert callable(policy.plan)
     assert callable(policy.alternatives)
+
+
+def test_a_policy_that_only_a_replay_of_its_own_simulates_makes_no_plans():
+    with pytest.raises(BadInput, match="policy 'rescheduling' makes no plans"):
+        specification("rescheduling").policy()

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from slurm_sns.cli.offline.requested import Requested
 from slurm_sns.cli.offline.spreading_options import summary_of
 from slurm_sns.errors import BadInput
+from slurm_sns.model import Alternative, Job, Seconds
 from slurm_sns.policies.dfrs.policy import Dfrs
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.placement.kernel_matching import Rules
@@ -145,9 +146,8 @@ def _batch_replay(
     jobs = on_whole_nodes(trace, workload, node_arrays)
 
     def run(report: ReportProgress) -> Result:
-        planned = PlannedSimulation(node_arrays, jobs, asked.policy, interval_s=asked.interval_s, shares=asked.shares)
         chosen = {} if asked.batch is None else asdict(asked.batch)
-        return _result(planned.run(report), node_arrays)._replace(more=lambda: chosen)
+        return _result(_run_planned(node_arrays, jobs, asked, report), node_arrays)._replace(more=lambda: chosen)
 
     return Replay(len(jobs.jobs), jobs.dropped, workload.unsorted, run)
 
@@ -159,9 +159,7 @@ def run_unspread(node_arrays: NodeArrays, records: TraceArrays, asked: Requested
     by the event engine when it uses a heuristic that the kernel lacks.
     """
     if asked.rules is None:
-        trace, interval_s = records.trace(), asked.interval_s
-        planned = PlannedSimulation(node_arrays, trace, asked.policy, interval_s=interval_s, shares=asked.shares)
-        return _result(planned.run(report), node_arrays)
+        return _result(_run_planned(node_arrays, records.trace(), asked, report), node_arrays)
     members = asked.rules.portfolio
     if not _is_compiled(node_arrays, asked.rules, records):
         outcome = _run_engine(node_arrays, records.trace(), asked, report, scheduler=Portfolio(asked.rules))
@@ -228,7 +226,7 @@ def run_spreading(
     assert asked.spreading is not None  # noqa: S101  the trace was read for a policy that spreads
     options, parameters = asked.spreading
     if asked.rules is None:
-        return _run_planned(node_arrays, spread, asked, report)
+        return _run_batch(node_arrays, spread, asked, report)
     assert isinstance(asked.policy, Portfolio)  # noqa: S101  a policy that matches is a portfolio
     scheduler: Matcher = asked.policy
     progress = progress_of(options.progress or AUTHORS, asked.name, node_arrays, spread.model)
@@ -247,19 +245,11 @@ def run_spreading(
     return _result(outcome, node_arrays, asked.policy.rules.portfolio, spreads=True)._replace(more=more)
 
 
-def _run_planned(node_arrays: NodeArrays, spread: ProgramTrace, asked: Requested, report: ReportProgress) -> Result:
+def _run_batch(node_arrays: NodeArrays, spread: ProgramTrace, asked: Requested, report: ReportProgress) -> Result:
     """Replay a trace of programs through the plans of a policy that spreads and does not match: fcfs and easy."""
     assert asked.spreading is not None  # noqa: S101  the trace was read for a policy that spreads
     options, parameters = asked.spreading
-    planned = PlannedSimulation(
-        node_arrays,
-        spread.trace,
-        asked.policy,
-        interval_s=asked.interval_s,
-        shares=asked.shares,
-        run_time=spread.model,
-    )
-    outcome = planned.run(report)
+    outcome = _run_planned(node_arrays, spread.trace, asked, report, run_time=spread.model)
 
     def more() -> dict[str, Any]:
         chosen = {} if asked.batch is None else asdict(asked.batch)
@@ -277,6 +267,22 @@ def _result(
         metrics=lambda: measure(outcome, node_arrays, members),
         write=lambda out, summary: write_results(out, outcome, node_arrays, summary, spreads=spreads),
     )
+
+
+def _run_planned(
+    node_arrays: NodeArrays,
+    trace: Trace,
+    asked: Requested,
+    report: ReportProgress,
+    *,
+    run_time: Callable[[Job, Alternative], Seconds] | None = None,
+) -> SimulationOutcome:
+    """Replay the trace through the policy's plans; `run_time` as in `PlannedSimulation`."""
+    assert asked.policy is not None  # noqa: S101  the policy without plans is for pools: read_pool_replay
+    simulation = PlannedSimulation(
+        node_arrays, trace, asked.policy, interval_s=asked.interval_s, shares=asked.shares, run_time=run_time
+    )
+    return simulation.run(report)
 
 
 def _run_engine(

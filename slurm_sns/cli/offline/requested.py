@@ -37,13 +37,14 @@ class SpreadingSettings(NamedTuple):
 class Requested:
     """How to replay a trace.
 
+    `policy` None: it makes no plans, and a replay of its own simulates it.
     `age_limit_s` None: no job becomes over-aged; `spreading` None: no job is spread. `penalty_s` is what a resume or a
     move costs. `batch` are the parameters of fcfs and easy, None for other policies; `rescheduling` are those of the
     policy that serves pools.
     """
 
     name: str
-    policy: "Policy"
+    policy: "Policy | None"
     interval_s: int
     age_limit_s: int | None
     shares: Mapping[str, float]
@@ -120,7 +121,8 @@ def requested(
     if chosen.geometry is not GeometryChoice.OWN:
         of_spreading = SpreadingSettings(spreading, parameters(SpreadingParameters, (REPRODUCTION,)))
         require_valid(of_spreading.parameters)
-    policy = chosen.policy(*given, portfolio=whole)
+    given = chosen.checked(*given)
+    policy = chosen.policy(*given, portfolio=whole) if chosen.factory else None
     for option, value in (("age-limit", age_limit_s), ("progress", spreading.progress)):
         if value is not None and not hasattr(policy, "rules"):
             raise BadInput(f"--{option} goes with policies that match, not with {name}")

@@ -1,4 +1,9 @@
-"""What happens to a job of the compiled pools, from joining a queue to its end. Twin: module site."""
+"""What happens to a job of the pools, from joining a queue to its end (compiled).
+
+A suspended job gives its cores back. It keeps its memory, or gives that back, too (parameter `suspended_memory`).
+
+Source: Cost-based dynamic job rescheduling (2010), section 2.
+"""
 
 from slurm_sns.policies.placement.compiled import subroutine
 from slurm_sns.policies.rescheduling.job_lists_kernel import dequeue, enqueue, link, push, remove, unlink

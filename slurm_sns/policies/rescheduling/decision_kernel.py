@@ -1,7 +1,20 @@
-"""The decisions on newly suspended jobs (compiled). Twin: modules estimates and policy, where they are explained.
+"""The decisions on suspended jobs (compiled): in which pool each is expected to complete first.
+
+The expected remaining completion time in the job's own pool is the mean suspend time of this pool's jobs and what is
+left to run, elsewhere the mean wait time and the mean suspend time there and the whole run, from the beginning. The
+pool with the smallest sum wins; among equal ones the job's own pool, then the first in list order. A queued job has to
+wait in its own pool, too. A move takes effect at once: the job joins the end of the other pool's queue, both pools
+serve, and the next decision sees the result.
+
+Means are those of the jobs of the same priority that completed in the pool within the window. A pool without such jobs
+counts with the means of the whole site; another pool counts with 0 if it has room for the job now. If no such job
+completed anywhere, the job stays.
 
 Means are compared exactly: a mean is a quotient and a remainder of whole ticks, and remainders of different means are
 compared by their products.
+
+Source: Cost-based dynamic job rescheduling (2010), equations 2 to 4; equation 5 prints what is left to run where the
+text and equation 3 mean the whole run. What a pool without samples counts is our choice.
 """
 
 from slurm_sns.policies.placement.compiled import subroutine
@@ -20,11 +33,10 @@ from slurm_sns.policies.rescheduling.pool_arrays import (
     PoolRules,
     PoolSite,
 )
-from slurm_sns.policies.rescheduling.run_times_kernel import expected_run
-from slurm_sns.policies.rescheduling.samples_kernel import drop_old
 from slurm_sns.policies.rescheduling.serving_kernel import has_room, serve
+from slurm_sns.policies.rescheduling.windows_kernel import drop_old_samples, expected_run
 
-#: Where the means of a term come from, as in estimates.Basis.
+#: Where the means of a term come from: the pool's samples, those of all pools, 0 since it has room now, or nothing.
 POOL, SITE, ROOM, NONE = range(4)
 
 
@@ -128,7 +140,7 @@ def _site_sums(site: PoolSite, rules: PoolRules, level: int) -> tuple[int, int, 
     """The number of samples of all pools, and their sums."""
     count, waited, suspended = 0, 0, 0
     for pool in range(len(site.nodes.first) - 1):
-        drop_old(site, pool, level, site.counters[NOW] - rules.window)
+        drop_old_samples(site, pool, level, site.counters[NOW] - rules.window)
         count += site.samples.number[pool, level]
         waited += site.samples.waited[pool, level]
         suspended += site.samples.suspended[pool, level]

@@ -129,6 +129,5 @@ RESCHEDULING = Specification(
     "Pools suspend jobs for more urgent ones; a suspended job restarts in another pool where it is expected to end "
     "sooner.",
     (ReschedulingParameters,),
-    "slurm_sns.policies.rescheduling.policy:Rescheduling",
     is_simulated_only=True,
 )

@@ -1,7 +1,17 @@
-"""A pool serves its waiting jobs (compiled). Twin: module serving, where the order is explained.
+"""A pool serves its waiting jobs, those in its queue and the suspended ones (compiled): who starts or resumes now.
+
+The higher priority comes first. At equal priority suspended jobs come before queued ones: those by the start of the
+present suspension, then in submit order, these in the order in which they joined the queue. The first job that can be
+served is served, and the pool begins again at the head, until none can. A job that cannot be served blocks nobody, and
+nothing is kept for it.
+
+A queued job starts on a node with room, which a heuristic chooses; a suspended one resumes on its own node only. If
+there is no room, running jobs of strictly lower priority on one node are suspended (module victims_kernel).
 
 A suspended job is looked at only if its node is a changed one, a kind of queued jobs only if it is new or there are
 changed nodes (module pool_arrays).
+
+Source: Cost-based dynamic job rescheduling (2010), section 2; the order among equal priorities is our choice.
 """
 
 import math

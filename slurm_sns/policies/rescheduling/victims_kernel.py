@@ -1,4 +1,11 @@
-"""Which running jobs are suspended to make room (compiled). Twin: module victims, where the order is explained."""
+"""Which running jobs are suspended to make room for a job of a higher priority (compiled).
+
+Victims are taken in this order: the lowest priority, the latest start of the present attempt, the last in submit order.
+The node is that of the first victim in this order whose node can make room. There victims are taken until the job fits;
+then, from the last taken to the first, each that is not needed after all goes on running.
+
+Source: our choice; Cost-based dynamic job rescheduling (2010), section 2.2, says only that lower priorities give way.
+"""
 
 from slurm_sns.policies.placement.compiled import subroutine
 from slurm_sns.policies.rescheduling.changes_kernel import suspend

@@ -1,6 +1,6 @@
 """Replay a trace of fluid jobs under one of DFRS's algorithms, with the compiled event loop.
 
-The result is that of the plain engine (`sim/engine/planned`) with the same algorithm, in floats.
+The result is that of the event engine (`sim/engine/planned`) under the policy, which decides by the same kernel.
 """
 
 from collections.abc import Callable

@@ -3,7 +3,12 @@
 At one instant jobs complete, jobs are submitted in trace order, every pool serves its waiting jobs in list order, and
 then the newly suspended jobs are decided on.
 
-Source: Cost-based dynamic job rescheduling (2010), section 4. The order of events at one instant is our choice.
+The virtual pool chooses the pool of a job that names none, once, at its submission, among the pools in which the job
+may run and that have a node that is large enough. Round robin takes the next one in list order after the one that was
+taken last, whatever their load; availability takes the one with the largest share of free cores.
+
+Source: Cost-based dynamic job rescheduling (2010), sections 2.1 ("according to resource availability") and 4. The order
+of events at one instant, and what is available, are our choice.
 """
 
 from slurm_sns.policies.placement.compiled import entry_point, subroutine
@@ -26,9 +31,8 @@ from slurm_sns.policies.rescheduling.pool_arrays import (
     PoolRules,
     PoolSite,
 )
-from slurm_sns.policies.rescheduling.run_times_kernel import add_run
-from slurm_sns.policies.rescheduling.samples_kernel import add_sample
 from slurm_sns.policies.rescheduling.serving_kernel import serve
+from slurm_sns.policies.rescheduling.windows_kernel import add_run, add_sample
 
 #: Why a part of the replay ended.
 MORE, DONE, FULL, TOO_LATE = range(4)

@@ -1,6 +1,6 @@
 """Replay a trace on a site with pools whose suspended jobs may restart elsewhere, with the compiled event loop.
 
-The result is that of the plain engine (`sim/engine/planned`) under the policy `rescheduling`.
+Source: Cost-based dynamic job rescheduling (2010), section 4.
 """
 
 from collections.abc import Callable
@@ -38,7 +38,7 @@ from slurm_sns.policies.rescheduling.pool_arrays import (
     Queues,
     Samples,
 )
-from slurm_sns.policies.rescheduling.run_times import RECENT_S
+from slurm_sns.policies.rescheduling.windows_kernel import RECENT_S
 from slurm_sns.sim.replay.pool_loop import DONE, MORE, TOO_LATE, replay_some
 from slurm_sns.sim.traces.pool_trace import PoolTrace, TraceSite
 

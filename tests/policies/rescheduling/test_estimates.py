@@ -3,12 +3,12 @@
 from fractions import Fraction
 
 import pytest
+from oracles.rescheduling.estimates import Basis, Candidate, Means, RestartDecision, Term, decide, means_of
+from oracles.rescheduling.history import Account, Sample, Visit
+from oracles.rescheduling.samples import counted, in_window, means_in, sample_of
 from pool_cases import EngineSeen, PoolCase, PoolJob, PoolNode, ReplaySeen
 
-from slurm_sns.policies.rescheduling.estimates import Basis, Candidate, Means, RestartDecision, Term, decide, means_of
-from slurm_sns.policies.rescheduling.history import Account, Sample, Visit
 from slurm_sns.policies.rescheduling.parameters import ReschedulingParameters
-from slurm_sns.policies.rescheduling.samples import counted, in_window, means_in, sample_of
 
 RUN_S, LEFT_S = 900, 840
 NOTHING = Means()

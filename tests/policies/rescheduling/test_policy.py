@@ -3,6 +3,8 @@
 from dataclasses import replace
 
 import pytest
+from oracles.rescheduling.history import Account, ReschedulingHistory, Sample, Visit
+from oracles.rescheduling.policy import Rescheduling
 from pool_cases import EngineSeen, PoolCase, PoolJob, PoolNode, ReplaySeen, VisitSeen
 
 from slurm_sns.model import (
@@ -19,9 +21,7 @@ from slurm_sns.model import (
     Start,
     Suspend,
 )
-from slurm_sns.policies.rescheduling.history import Account, ReschedulingHistory, Sample, Visit
 from slurm_sns.policies.rescheduling.parameters import ReschedulingParameters
-from slurm_sns.policies.rescheduling.policy import Rescheduling
 
 Run = EngineSeen | ReplaySeen
 

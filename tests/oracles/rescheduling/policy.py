@@ -10,13 +10,15 @@ Source: Cost-based dynamic job rescheduling (2010).
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from oracles.rescheduling import samples as windows
+from oracles.rescheduling import virtual_pool
+from oracles.rescheduling.estimates import Candidate, RestartDecision, decide
+from oracles.rescheduling.history import Account, ReschedulingHistory, Sample, Visit
+from oracles.rescheduling.run_times import Runs, expected_run_s, with_run
+from oracles.rescheduling.serving import by, serve, waiting
+from oracles.rescheduling.site import SiteJob, SiteState
 from slurm_sns.model import ActiveState, Alternative, Job, Plan, Snapshot
-from slurm_sns.policies.base import no_explanation, own_geometry
 from slurm_sns.policies.placement.heuristics import HEURISTICS
-from slurm_sns.policies.rescheduling import samples as windows
-from slurm_sns.policies.rescheduling import virtual_pool
-from slurm_sns.policies.rescheduling.estimates import Candidate, RestartDecision, decide
-from slurm_sns.policies.rescheduling.history import Account, ReschedulingHistory, Sample, Visit
 from slurm_sns.policies.rescheduling.parameters import (
     AVAILABILITY,
     ON,
@@ -25,18 +27,15 @@ from slurm_sns.policies.rescheduling.parameters import (
     SUSPENDED_JOBS,
     ReschedulingParameters,
 )
-from slurm_sns.policies.rescheduling.run_times import Runs, expected_run_s, with_run
-from slurm_sns.policies.rescheduling.serving import by, serve, waiting
-from slurm_sns.policies.rescheduling.site import SiteJob, SiteState
 
 QUEUED = "its pool has no room for it, and no jobs of lower priority that could make room on one node"
 
 
 class Rescheduling:
-    """The policy. Every job runs on one node of the pool that it names, or that the virtual pool chooses."""
+    """The policy, as the event engine runs it.
 
-    alternatives = staticmethod(own_geometry)
-    explain = staticmethod(no_explanation)
+    Every job runs on one node of the pool that it names, or that the virtual pool chooses.
+    """
 
     def __init__(self, parameters: ReschedulingParameters | None = None) -> None:
         """With the parameters of the paper's experiments unless others are given."""

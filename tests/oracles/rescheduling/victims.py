@@ -9,8 +9,8 @@ Source: our choice; Cost-based dynamic job rescheduling (2010), section 2.2, say
 
 from collections.abc import Sequence
 
+from oracles.rescheduling.site import SiteJob, SiteState
 from slurm_sns.model import ActiveState, Resources, Seconds
-from slurm_sns.policies.rescheduling.site import SiteJob, SiteState
 
 
 def victims(site: SiteState, job: SiteJob, needed: Resources, nodes: Sequence[str]) -> tuple[str, list[SiteJob]] | None:

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from oracles.rescheduling.estimates import RestartDecision
 from slurm_sns.model import Seconds
-from slurm_sns.policies.rescheduling.estimates import RestartDecision
 
 
 @dataclass(frozen=True, slots=True)

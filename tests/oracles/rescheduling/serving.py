@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from oracles.rescheduling.site import SiteJob, SiteState
+from oracles.rescheduling.victims import victims
 from slurm_sns.model import ActiveState, Resources
 from slurm_sns.policies.placement.cycle import Heuristic
 from slurm_sns.policies.placement.node_arrays import amounts
-from slurm_sns.policies.rescheduling.site import SiteJob, SiteState
-from slurm_sns.policies.rescheduling.victims import victims
 
 #: The node for a demand among nodes with room, in list order.
 ChooseNode = Callable[[SiteState, Resources, Sequence[str]], str]

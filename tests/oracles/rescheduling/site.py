@@ -8,6 +8,7 @@ Source: Cost-based dynamic job rescheduling (2010), section 2.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from oracles.rescheduling.history import Account, Visit
 from slurm_sns.model import (
     Action,
     ActiveState,
@@ -19,7 +20,6 @@ from slurm_sns.model import (
     Start,
     Suspend,
 )
-from slurm_sns.policies.rescheduling.history import Account, Visit
 from slurm_sns.policies.rescheduling.parameters import FREED, ReschedulingParameters
 
 #: A job that waits in a queue is in no active state.

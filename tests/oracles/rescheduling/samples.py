@@ -10,9 +10,9 @@ over all that completed, those never suspended with 0 (`all`), or over those tha
 
 from collections.abc import Iterable
 
+from oracles.rescheduling.estimates import Means, means_of
+from oracles.rescheduling.history import Account, Sample
 from slurm_sns.model import Seconds
-from slurm_sns.policies.rescheduling.estimates import Means, means_of
-from slurm_sns.policies.rescheduling.history import Account, Sample
 
 
 def sample_of(account: Account, ended_s: Seconds) -> Sample:

@@ -11,8 +11,8 @@ Source: Cost-based dynamic job rescheduling (2010), section 2.1 ("according to r
 from collections.abc import Collection
 from fractions import Fraction
 
+from oracles.rescheduling.site import SiteState
 from slurm_sns.model import Resources
-from slurm_sns.policies.rescheduling.site import SiteState
 
 
 def candidates(site: SiteState, demand: Resources, allowed: Collection[str] | None) -> list[str]:
