@@ -4,14 +4,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from oracles.dfrs import instant as plain
+from oracles.disruptions import CountedSimulation, Disruptions
 
 from slurm_sns.model import Alternative, Job, Resources
 from slurm_sns.policies.dfrs import instant
 from slurm_sns.policies.dfrs.fluid_jobs import FluidJob, Nodes
 from slurm_sns.policies.dfrs.policy import Dfrs
 from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
-from slurm_sns.sim.engine.disruptions import Disruptions
-from slurm_sns.sim.engine.planned import PlannedSimulation
 from slurm_sns.sim.traces.fluid_trace import PARTS, FluidTrace
 from slurm_sns.sim.traces.trace import Trace, TraceJob
 
@@ -56,7 +55,7 @@ class EngineRun:
             for at, row in enumerate(rows)
         ]
         timed = tuple(TraceJob(each, row["run_s"]) for each, row in zip(jobs, rows, strict=True))
-        self.simulation = PlannedSimulation(cluster, Trace(timed, {}), policy, penalty_s=penalty_s)
+        self.simulation = CountedSimulation(cluster, Trace(timed, {}), policy, penalty_s=penalty_s)
         outcome = self.simulation.run()
         found = [self.simulation.disruptions.get(each.id, Disruptions()) for each in jobs]
         self.start_s = np.array([float(placed.start_s) for placed in outcome.placements])

@@ -39,7 +39,6 @@ from slurm_sns.model import (
 from slurm_sns.policies.base import Policy
 from slurm_sns.policies.baselines.expected_times import expected_run_s
 from slurm_sns.policies.placement.node_arrays import NodeArrays
-from slurm_sns.sim.engine.disruptions import Disruptions, count, running
 from slurm_sns.sim.engine.event_loop import CycleRecord, EventLoop
 from slurm_sns.sim.engine.held_capacity import HeldCapacity
 from slurm_sns.sim.progress.cpu_shares import Shared
@@ -54,7 +53,7 @@ MOST_IDLE_CYCLES = 10_000
 class PlannedSimulation(EventLoop):
     """A cluster on which a trace is replayed under a policy.
 
-    `plans` are all of its plans if these are kept, `disruptions` those of each job that had some.
+    `plans` are all of its plans if these are kept.
     """
 
     def __init__(
@@ -98,7 +97,6 @@ class PlannedSimulation(EventLoop):
         self._idle_cycles = 0
         self._keeps_plans = keeps_plans
         self.plans: list[Plan] = []
-        self.disruptions: dict[int, Disruptions] = {}
 
     @property
     def waiting(self) -> int:
@@ -120,15 +118,13 @@ class PlannedSimulation(EventLoop):
         """Ask the policy for a plan and carry it out."""
         waiting = len(self._waiting)
         plan = self._policy.plan(self.snapshot(now_s))
-        before = running(self._active)
         for action in plan.actions:
             self._carry_out(action, now_s)
-        after = running(self._active)
-        count(self.disruptions, before, after)
         self._history = plan.history
         if self._keeps_plans:
             self.plans.append(plan)
-        self._idle_cycles = 0 if plan.actions or after else self._idle_cycles + 1
+        is_idle = not plan.actions and all(job.state is not ActiveState.RUNNING for job in self._active.values())
+        self._idle_cycles = self._idle_cycles + 1 if is_idle else 0
         if plan.wake_s is not None and self.waiting and self._idle_cycles < MOST_IDLE_CYCLES:
             self.want_cycle(max(plan.wake_s, now_s))
         return CycleRecord(now_s, waiting, len(plan.starts), plan.report.chosen, plan.report.winners)

@@ -1,7 +1,7 @@
 """The compiled event loop of a replay with lookahead: the loop of `compiled_loop` with another way to choose.
 
 Each member matches the cycle, and then the jobs that stand for the next arrivals on what it has left free, by the same
-kernel without putting the nodes back in between. Rules and results are those of the plain twin, `engine.lookahead`.
+kernel without putting the nodes back in between. Module `lookahead_replay` says why.
 """
 
 from typing import NamedTuple

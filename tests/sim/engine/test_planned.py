@@ -6,6 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
+from oracles.disruptions import CountedSimulation, Disruptions
 
 from slurm_sns.errors import SnsError
 from slurm_sns.model import (
@@ -22,7 +23,6 @@ from slurm_sns.model import (
 )
 from slurm_sns.policies.base import own_geometry
 from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
-from slurm_sns.sim.engine.disruptions import Disruptions
 from slurm_sns.sim.engine.planned import PlannedSimulation
 from slurm_sns.sim.traces.trace import JobMaker, Trace, TraceJob
 
@@ -146,7 +146,7 @@ def test_a_job_in_storage_gives_its_memory_back_and_a_resume_elsewhere_costs_the
             5: (Resume(0, ("n1",)),),
         }
     )
-    simulation = PlannedSimulation(TWO_NODES, of_parts(1, gb=8), policy, penalty_s=7)
+    simulation = CountedSimulation(TWO_NODES, of_parts(1, gb=8), policy, penalty_s=7)
 
     (placed,) = simulation.run().placements
     assert placed.end_s == 5 + 7 + 6
@@ -166,7 +166,7 @@ def test_a_move_is_a_suspension_and_a_resume_at_one_moment_and_another_one_resta
     moves = (Suspend(0, to_storage=True), Resume(0, ("n1",)))
     back = (Suspend(0, to_storage=True), Resume(0, ("n0",)))
     policy = Scripted({0: (start(0, "n0"),), 4: moves, 6: back, 7: (SetShare(0, Fraction(1, 2)),)})
-    simulation = PlannedSimulation(TWO_NODES, of_parts(1), policy, penalty_s=7)
+    simulation = CountedSimulation(TWO_NODES, of_parts(1), policy, penalty_s=7)
 
     assert simulation.run().placements[0].end_s == 6 + 7 + 12  # six seconds of work at half the speed
     assert simulation.disruptions[0] == Disruptions(migrations=2, tasks_moved=2)
@@ -176,7 +176,7 @@ def test_only_tasks_that_leave_a_node_are_moved_and_the_same_nodes_are_no_move()
     shuffled = (Suspend(0, to_storage=True), Resume(0, ("n1", "n0", "n0")))
     moved = (Suspend(0, to_storage=True), Resume(0, ("n1", "n1", "n0")))
     policy = Scripted({0: (start(0, "n0", "n0", "n1"),), 4: shuffled, 6: moved})
-    simulation = PlannedSimulation(TWO_NODES, of_parts(3), policy)
+    simulation = CountedSimulation(TWO_NODES, of_parts(3), policy)
     simulation.run()
     assert simulation.disruptions[0] == Disruptions(migrations=1, tasks_moved=1)
 

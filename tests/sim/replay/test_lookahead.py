@@ -1,15 +1,15 @@
-"""Lookahead: the compiled replay is the plain twin job for job, and chooses what leaves room for the next arrivals."""
+"""Lookahead: the compiled replay starts each job as the oracle does, and leaves room for the next arrivals."""
 
 import numpy as np
 import pytest
+from oracles.lookahead import LookaheadSimulation
 
 from slurm_sns.errors import BadInput
 from slurm_sns.model import Resources
 from slurm_sns.policies.matching.max_jobs import rules_of
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
-from slurm_sns.sim.engine.lookahead import ArrivalSource, Lookahead, LookaheadSimulation, MatchComparison
-from slurm_sns.sim.replay.lookahead_replay import replay_ahead
+from slurm_sns.sim.replay.lookahead_replay import ArrivalSource, Lookahead, MatchComparison, replay_ahead
 from slurm_sns.sim.replay.trace_replay import replay
 from slurm_sns.sim.reproduce.runs import records_of
 from slurm_sns.sim.traces.trace_arrays import RecordBuilder
@@ -36,7 +36,7 @@ def small_trace(jobs, nodes):
 
 @pytest.mark.long
 @pytest.mark.parametrize("lookahead", EVERY, ids=str)
-def test_the_compiled_replay_and_the_twin_start_every_job_at_the_same_time_on_the_same_node(lookahead):
+def test_the_compiled_replay_and_the_oracle_start_every_job_at_the_same_time_on_the_same_node(lookahead):
     pool = POOLS["A"].nodes(0.003)
     records = records_of(generate(POOLS["A"], scale=0.003, seed=2, days=0.25), pool, 0.5)
     parameters = MatchingParameters(queue_depth=40, reservations=2)

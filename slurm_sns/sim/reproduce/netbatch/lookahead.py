@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slurm_sns.policies.matching.parameters import PAPER_PORTFOLIO, MatchingParameters
-from slurm_sns.sim.engine.lookahead import ArrivalSource, Lookahead, MatchComparison
-from slurm_sns.sim.replay.lookahead_replay import replay_ahead
+from slurm_sns.sim.replay.lookahead_replay import ArrivalSource, Lookahead, MatchComparison, replay_ahead
 from slurm_sns.sim.replay.trace_replay import replay
 from slurm_sns.sim.reproduce import figures
 from slurm_sns.sim.reproduce.claims import Claim, Interval, interval, percent_more

@@ -1,21 +1,12 @@
-"""Max-Jobs with lookahead: each member's schedule is also judged by what is left for the jobs that come next.
+"""Max-Jobs with lookahead in the event engine: what `sim/replay/lookahead_replay` must do, job for job.
 
-The paper suspects that "packing jobs very densely leads to reduced performance in a successive scheduling round" and
-hopes for "looking further into the queue". Here each member matches the cycle on a copy of what is free, and then, by
-the same code on what is left there, jobs that stand for the next arrivals. Nothing of that second matching is
-dispatched; it only helps to choose among the members.
-
-Which jobs stand for the next arrivals is a choice (`ArrivalSource`): those that were submitted last, which a live
-scheduler knows, or the true next ones, which only a simulation knows and which bound what a forecast could gain. How
-they count is another (`MatchComparison`). The twin in this module is plain; module `replay.lookahead_replay` is
-compiled and does the same job for job. Source: Max-Jobs paper (JSSPP 2013), end of section 5, and sections 6 and 7.
+Each member matches the cycle on a copy of what is free, and then, by the same code on what is left there, jobs that
+stand for the next arrivals.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from enum import IntEnum
+from dataclasses import replace
 
-from slurm_sns.errors import BadInput
 from slurm_sns.model import Job, Seconds
 from slurm_sns.policies.placement.cycle import Match, Withheld
 from slurm_sns.policies.placement.fair_order import WaitingQueue
@@ -24,39 +15,8 @@ from slurm_sns.policies.placement.node_arrays import Amounts, NodeArrays, taken
 from slurm_sns.policies.placement.portfolio import PlainPortfolio, Schedule
 from slurm_sns.sim.engine.event_loop import CycleRecord
 from slurm_sns.sim.engine.matching import Simulation
+from slurm_sns.sim.replay.lookahead_replay import ArrivalSource, Lookahead, MatchComparison
 from slurm_sns.sim.traces.trace import Trace
-
-
-class ArrivalSource(IntEnum):
-    """Which jobs stand for the next arrivals: those submitted in the last `window_s`, or in the next."""
-
-    RECENT = 0
-    KNOWN = 1
-
-
-class MatchComparison(IntEnum):
-    """How a member's matches M and those of the next arrivals N are compared: by M, then by N; or by M + N."""
-
-    TIES = 0
-    SUM = 1
-
-
-@dataclass(frozen=True)
-class Lookahead:
-    """How far we look, and what counts; `window_s` is in seconds, at least 1."""
-
-    arrivals: ArrivalSource
-    counting: MatchComparison
-    window_s: int
-
-    def __post_init__(self) -> None:
-        """Check the window.
-
-        Raises:
-            BadInput: it is not positive.
-        """
-        if self.window_s < 1:
-            raise BadInput(f"the window of a lookahead is {self.window_s} s; valid: 1 or more")
 
 
 class LookaheadPortfolio:

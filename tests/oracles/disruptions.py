@@ -1,4 +1,4 @@
-"""How often the jobs of a simulation are preempted and migrated.
+"""How often the jobs of a simulation in the event engine are preempted and migrated.
 
 Source: Dynamic fractional resource scheduling (IPDPS 2010), section V.
 """
@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from slurm_sns.model import ActiveJob, ActiveState
+from slurm_sns.sim.engine.planned import PlannedSimulation
 
 #: The nodes of each running job.
 Running = Mapping[int, tuple[str, ...]]
@@ -40,3 +41,19 @@ def count(found: dict[int, Disruptions], before: Running, after: Running) -> Non
             mine = found.setdefault(identity, Disruptions())
             mine.migrations += 1
             mine.tasks_moved += left
+
+
+class CountedSimulation(PlannedSimulation):
+    """A simulation with the `disruptions` of each job that had some."""
+
+    def __init__(self, *given, **more) -> None:
+        """Start without jobs; the arguments are those of `PlannedSimulation`."""
+        super().__init__(*given, **more)
+        self.disruptions: dict[int, Disruptions] = {}
+
+    def cycle(self, now_s):
+        """Count what the plan changes."""
+        before = running(self._active)
+        record = super().cycle(now_s)
+        count(self.disruptions, before, running(self._active))
+        return record
