@@ -46,7 +46,7 @@ def trace_of(rows: Sequence[Mapping[str, float]]) -> FluidTrace:
 
 
 class EngineRun:
-    """A run of the plain engine, with the columns of a compiled run."""
+    """A run of the event engine, with the columns of a compiled run."""
 
     def __init__(self, count: int, rows: Sequence[Mapping[str, float]], policy: Dfrs, penalty_s: int) -> None:
         cluster = NodeArrays(tuple(f"n{at}" for at in range(count)), amounts([Resources(100, 100)] * count))

@@ -1,4 +1,4 @@
-"""Small sites with pools, and what the plain engine does with their jobs: each visit, suspension and decision."""
+"""Small sites with pools, and what engine and replay do with their jobs: each visit, suspension and decision."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -102,7 +102,7 @@ class Watched(Rescheduling):
 
 
 class EngineSeen:
-    """A run of the plain engine: `jobs` by number, `decisions` with their moments."""
+    """A run of the event engine under the oracle: `jobs` by number, `decisions` with their moments."""
 
     def __init__(self, case: PoolCase, parameters: ReschedulingParameters) -> None:
         pools = case.pools()

@@ -1,6 +1,6 @@
 """The compiled replay of pools: its samples, the log of visits that grows, ticks, and what it refuses.
 
-That it gives the results of the plain engine is tested in tests/policies/rescheduling.
+That it gives the results of the event engine under the oracle is tested in tests/policies/rescheduling.
 """
 
 from dataclasses import replace

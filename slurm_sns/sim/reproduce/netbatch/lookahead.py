@@ -1,9 +1,9 @@
 """What lookahead would add to Max-Jobs: the future work that the paper names, on its four pools.
 
 Each member of the portfolio matches the cycle and then, on what it leaves, jobs that stand for the next arrivals
-(module `engine.lookahead`). Three questions: does it pay to choose between equally good schedules by what they leave;
-does it pay to start a job less now for the sake of the next ones; and would a perfect forecast of arrivals do better
-than the jobs that came last?
+(module `replay.lookahead_replay`). Three questions: does it pay to choose between equally good schedules by what they
+leave; does it pay to start a job less now for the sake of the next ones; and would a perfect forecast of arrivals do
+better than the jobs that came last?
 """
 
 from collections.abc import Mapping
