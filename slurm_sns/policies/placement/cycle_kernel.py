@@ -42,11 +42,11 @@ from slurm_sns.policies.placement.kernel_arrays import (
     WHOLE,
     AlternativeArrays,
     Integers,
-    Log,
     Matches,
+    MemberLogs,
     Problem,
     Queue,
-    room_for_log,
+    room_for_logs,
     room_for_matches,
 )
 from slurm_sns.policies.placement.node_arrays import CORES, MEMORY
@@ -70,7 +70,7 @@ class Bench(NamedTuple):
     turns: FairOrderState
     matches: tuple[Matches, Matches]  #: the best schedule so far and the one being made
     order: Integers  #: (J) the jobs that the schedule being made has looked at, in the order of their turns
-    log: Log  #: what each member did, for who asks
+    log: MemberLogs  #: what each member did, for who asks
     alternative_tried: Integers  #: (W) the last run in which the alternative was tried; a run is one member's cycle
     alternative_failed: Integers  #: (W) the last run in which the alternative failed
     kind_failed: Integers  #: (K) the last run in which all alternatives of the kind failed
@@ -92,7 +92,7 @@ def bench_for(problem: Problem, jobs: int, projects: int, takes: int, *, logs: b
         turns=turns_for(projects, entries),
         matches=(room_for_matches(entries, takes), room_for_matches(entries, takes)),
         order=np.empty(entries, np.int64),
-        log=room_for_log(len(problem.limits.portfolio) if logs else 0, entries, takes),
+        log=room_for_logs(len(problem.limits.portfolio) if logs else 0, entries, takes),
         alternative_tried=np.zeros(count, np.int64),
         alternative_failed=np.zeros(count, np.int64),
         kind_failed=np.zeros(len(problem.kinds.own), np.int64),

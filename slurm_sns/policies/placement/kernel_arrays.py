@@ -115,7 +115,7 @@ class Matches(NamedTuple):
     totals: Integers  #: (4) number of entries, of matches, of jobs looked at, and the sum of the matches' slowdowns
 
 
-class Log(NamedTuple):
+class MemberLogs(NamedTuple):
     """The results of all members' cycles, a row for each member; no rows where nobody asks for it."""
 
     job: Integers
@@ -143,9 +143,9 @@ def room_for_matches(jobs: int, nodes: int) -> Matches:
     )
 
 
-def room_for_log(members: int, jobs: int, nodes: int) -> Log:
+def room_for_logs(members: int, jobs: int, nodes: int) -> MemberLogs:
     """Empty arrays for the cycles of so many members, each with room as in `room_for_matches`."""
-    return Log(
+    return MemberLogs(
         job=np.empty((members, jobs), np.int64),
         choice=np.empty((members, jobs), np.int64),
         kept=np.empty((members, jobs), np.int64),

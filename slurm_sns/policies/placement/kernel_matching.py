@@ -21,7 +21,7 @@ from slurm_sns.policies.placement.kernel_arrays import (
     LOOKED_AT,
     Integers,
     KernelRules,
-    Log,
+    MemberLogs,
     Problem,
     Scores,
 )
@@ -218,7 +218,7 @@ class _Session:
         limits = kernel_rules(self._rules, self._scores, self._table.own, self._table.cases)
         return Problem(nodes, alternatives, kinds, self._scores, limits)
 
-    def _record(self, log: Log, ran: int, jobs: Sequence[Job], free: Amounts) -> PassRecord:
+    def _record(self, log: MemberLogs, ran: int, jobs: Sequence[Job], free: Amounts) -> PassRecord:
         """What the members did; `ran` of them have run.
 
         The others would have done what the last one has done: none of them would have matched anything.
@@ -229,7 +229,7 @@ class _Session:
         return PassRecord(self.node_arrays, free.copy(), jobs, self._table.choices, members)
 
 
-def _written_down(log: Log, member: int) -> MemberRecord:
+def _written_down(log: MemberLogs, member: int) -> MemberRecord:
     """A copy of one member's row: the next pass overwrites it."""
     totals = log.totals[member]
     entries, looked_at = int(totals[ENTRIES]), int(totals[LOOKED_AT])
