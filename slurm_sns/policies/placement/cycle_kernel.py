@@ -91,7 +91,7 @@ def bench_for(problem: Problem, jobs: int, projects: int, takes: int, *, logs: b
         node_state=node_state_for(problem),
         turns=turns_for(projects, entries),
         matches=(room_for_matches(entries, takes), room_for_matches(entries, takes)),
-        order=np.empty(entries, np.int64),
+        order=np.empty(entries if logs else 0, np.int64),
         log=room_for_logs(len(problem.limits.portfolio) if logs else 0, entries, takes),
         alternative_tried=np.zeros(count, np.int64),
         alternative_failed=np.zeros(count, np.int64),
@@ -120,12 +120,14 @@ def go_through(bench: Bench, matches: Matches, queue: Queue, member: int) -> Non
     bench.state[RUN] += 1
     run = bench.state[RUN]
     matches.totals[:] = 0
+    logs = len(bench.order) > 0
     position = 0
     while position < limits.depth and bench.node_state.state[OPEN] > 0:
         job = next_job(bench.turns, queue) if bench.turns.state[SHARED] else bench.turns.line[position]
         if job == NOBODY:
             break
-        bench.order[position] = job
+        if logs:
+            bench.order[position] = job
         kind = queue.kind[job]
         over_aged = position < len(queue.over_aged)
         choice, how = NOBODY, MATCH

@@ -90,7 +90,9 @@ def test_each_alternative_of_a_job_keeps_alpha_fills_its_nodes_and_fits_an_empty
         )
         spreading = run.time_s * factor(alternative.scale) / runs[1].time_s
         kept = run.kept_at(alternative.demand.ways) if alternative.demand.ways and not alternative.exclusive else 1.0
-        assert 1 / alternative.slowdown >= alpha - 1e-9
+        # By its spreading and by its ways it keeps alpha each; both together may be below (section 4.3).
+        assert kept >= alpha - 1e-9
+        assert alternative.scale == 1 or 1 / spreading >= alpha - 1e-9
         assert abs(alternative.slowdown - spreading / kept) < 1e-9
         keeps_back = given_parameters.shared_ways
         fitting = [
