@@ -8,8 +8,8 @@ from slurm_sns.coverage.logs import JobLog
 #: What no log says, so that the part that is managed is an upper bound.
 NEVER_SHOWN = (
     "what stands in the scripts (`#SBATCH`) beside what sacct shows of every job, and options from the environment; "
-    "edits of waiting jobs; jobs that may preempt others (PriorityTier, QOS), which are given to Slurm; the nodes: jobs "
-    "that take the whole memory of unlike nodes (`--mem=0`, or no `--mem` without a DefMemPerCPU) are Slurm's, too"
+    "edits of waiting jobs; jobs that may preempt others (PriorityTier, QOS), which are given to Slurm; the nodes: "
+    "jobs that take the whole memory of unlike nodes (`--mem=0`, or no `--mem` without a DefMemPerCPU) are Slurm's, too"
 )
 #: What the columns of sacct are needed for; without a column, this is not seen.
 COLUMNS = {

@@ -31,7 +31,7 @@ class SitePartition:
     """A partition and its settings for sharing nodes, in Slurm's words (`EXCLUSIVE`, `FORCE:4`).
 
     A limit of CPUs that is None allows all CPUs of a node or socket. `memory_per_cpu_mb` is its own DefMemPerCPU, None
-    if it has none.
+    if it has none; `has_memory_by_node`: it has a DefMemPerNode of its own.
     """
 
     observed: ObservedPartition
@@ -40,6 +40,7 @@ class SitePartition:
     cpus_per_node: int | None = None
     cpus_per_socket: int | None = None
     memory_per_cpu_mb: int | None = None
+    has_memory_by_node: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +87,12 @@ class Site:
         return has_boost(self.priority_type, self.site_factor_plugin, self.options.get("SchedulerParameters"))
 
     def memory_of(self, partitions: Collection[str]) -> int | None:
-        """What a job in these partitions that does not say --mem gets by CPU, in MiB, at least; None: whole nodes'.
+        """What a job in these partitions that does not say --mem gets by CPU, in MiB, at least.
 
-        A partition's own DefMemPerCPU goes before that of the cluster.
+        A partition's own DefMemPerCPU goes before that of the cluster. None: in one of them it is not given by CPU.
         """
-        own = {each.observed.name: each.memory_per_cpu_mb for each in self.rules}
-        found = [own.get(name) or self.memory_per_cpu_mb for name in partitions] or [self.memory_per_cpu_mb]
+        own = {each.observed.name: each for each in self.rules}
+        found = [_memory(own.get(name), self.memory_per_cpu_mb) for name in partitions] or [self.memory_per_cpu_mb]
         known = [memory for memory in found if memory is not None]
         return min(known) if len(known) == len(found) else None
 
@@ -129,7 +130,7 @@ def read_site() -> Site:
             "SlurmctldParameters": words(running.slurmctld_parameters),
             "SelectTypeParameters": words(running.select_type_parameters),
         },
-        memory_per_cpu_mb=running.default_memory_per_cpu,
+        memory_per_cpu_mb=_number(running.default_memory_per_cpu),
         partitions={name: bool(partition.is_default) for name, partition in partitions.items()},
         nodes=tuple(translate.node(record) for record in nodes.values()),
         plugin_dirs=tuple(Path(each) for each in running.plugin_dirs or ()),
@@ -148,6 +149,13 @@ def read_site() -> Site:
     )
 
 
+def _memory(own: SitePartition | None, of_cluster: int | None) -> int | None:
+    """The default of a partition, in MiB by CPU."""
+    if own is None or not (own.memory_per_cpu_mb or own.has_memory_by_node):
+        return of_cluster
+    return own.memory_per_cpu_mb
+
+
 def federation_of(shown: str) -> str:
     """The name in the answer of `scontrol show federation`; empty if the cluster is in no federation."""
     name, _, value = shown.partition("\n")[0].partition(":")
@@ -159,9 +167,20 @@ def _rules(record: Any) -> SitePartition | None:
     seen = translate.partition(record)
     if seen is None:
         return None
-    numbers = (record.max_cpus_per_node, record.max_cpus_per_socket, record.default_memory_per_cpu)
-    known = (number if isinstance(number, int) else None for number in numbers)
-    return SitePartition(seen, record.oversubscribe or "", bool(record.is_user_exclusive), *known)
+    return SitePartition(
+        seen,
+        record.oversubscribe or "",
+        bool(record.is_user_exclusive),
+        _number(record.max_cpus_per_node),
+        _number(record.max_cpus_per_socket),
+        _number(record.default_memory_per_cpu),
+        _number(record.default_memory_per_node) is not None,
+    )
+
+
+def _number(shown: Any) -> int | None:
+    """A number of pyslurm's; None for its words."""
+    return shown if isinstance(shown, int) else None
 
 
 def _weights(running: Any) -> int:

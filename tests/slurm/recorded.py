@@ -101,6 +101,7 @@ PARTITION = {
     "max_time": "UNLIMITED",
     "preempt_mode": "OFF",
     "default_memory_per_cpu": None,
+    "default_memory_per_node": None,
 }
 
 #: What `-d singleton` shows while another job of that name runs: pyslurm cannot read `singleton(unfulfilled)`.

@@ -167,7 +167,10 @@ class Passes:
                 free |= {name: free[name].minus(Resources(cores, 0)) for name, cores in there}
 
     def _preempted_room(self, job: ModelJob, rest: Rest) -> Room | None:
-        """Room for the job on the cores of running jobs of lower tiers, which are suspended then."""
+        """Room for the job on the cores of running jobs of lower tiers, which are suspended then.
+
+        Which of several Slurm would suspend was not seen: the table has one node and one such job.
+        """
         slurm = self._slurm
         if not slurm.site.suspends_by_tier or job.is_held:
             return None

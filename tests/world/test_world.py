@@ -27,7 +27,7 @@ from world.slurm import Slurm
 
 #: Schedules that have shown something.
 FOUND = sorted((Path(__file__).parent / "found").glob("*.json"))
-#: How many schedules of each kind.
+#: How many schedules of each kind; `make faults` runs any number.
 DRAWN, DENSE, DOUBLED = 2_500, 1_000, 500
 MANAGED = Manage("sns:2 g=1700000060", 1_700_000_060)
 FREE = GateOrder(1, OrderKind.FREE, "sns:2 free=test", OPEN)

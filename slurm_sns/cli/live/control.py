@@ -12,9 +12,6 @@ from slurm_sns.errors import BadInput
 if TYPE_CHECKING:
     from slurm_sns import config as configuration
 
-#: So long have admins to start the new scheduler.
-GATED_S = 600
-
 
 def release(
     job: Annotated[

@@ -17,11 +17,12 @@ class CacheDomains:
         self._cpus = cpus
 
     def cores(self, cpus: Iterable[int] | None, level: int) -> Mapping[int, int]:
-        """How many cores with these CPUs (None: all) each cache of this level has; empty where sysfs does not say it.
+        """How many cores with these CPUs (None: all online) each cache of this level has; empty if sysfs does not say.
 
         Two CPUs that are threads of one core count once.
         """
-        cpus = self._caches_of if cpus is None else cpus
+        if cpus is None:
+            cpus = [cpu for cpu, caches in self._caches_of.items() if caches]  # an offline one shows none
         found: Counter[int] = Counter()
         for cpu in {self._core_of.get(cpu, cpu): cpu for cpu in cpus}.values():
             if level not in self._caches_of.get(cpu, {}):

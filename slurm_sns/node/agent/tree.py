@@ -95,7 +95,7 @@ class NodeTree:
 
     def core_counts(self, cores: Mapping[int, int]) -> tuple[int, ...]:
         """These cores by cache domain, in the order of the domains; empty if none is known."""
-        if self.partition is None or not cores:
+        if self.partition is None or not self.partition.machine.last_level or not cores:
             return ()
         return tuple(cores.get(domain, 0) for domain in self.partition.machine.last_level[0].domains)
 

@@ -104,9 +104,8 @@ class Withheld(NamedTuple):
 
 
 class CycleStep(NamedTuple):
-    """What a cycle did with the job at one position of the ordered queue."""
+    """What a cycle did with the next job of the ordered queue."""
 
-    position: int
     job: Job
     match: Match | None
 
@@ -214,11 +213,7 @@ class Cycle:
             match = self._match(job)
             if match is None and job.withholds and (position < self._limits.reservations or job.over_aged):
                 self._withhold(job)
-            yield CycleStep(position, job, match)
-
-    def matches(self) -> tuple[Match, ...]:
-        """Go through the queue and return the matches, in queue order."""
-        return tuple(step.match for step in self.steps() if step.match is not None)
+            yield CycleStep(job, match)
 
     def not_reached(self) -> tuple[Job, ...]:
         """The jobs behind the queue depth. Call it once, after the cycle has run: it uses up the rest of the queue."""

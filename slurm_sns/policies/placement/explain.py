@@ -1,7 +1,7 @@
 """Why a job was placed where it was, or why it waits: from what the pass wrote down, with the nodes as they were then.
 
-Nothing in the answer is a guess, and nothing is planned again: the record of a member's cycle says what was free at the
-moment of the job's turn.
+Nothing in the answer is a guess, and nothing is planned again here: the record of a member's cycle says what was free
+at the moment of the job's turn.
 """
 
 from collections.abc import Callable, Iterator
@@ -70,7 +70,7 @@ class _Concerned:
             missing = _missing(FreeCapacity(record.moment(of)), job)
             return _View(Considered(name, "finds no nodes", "", figures), tuple(missing))
         before = of.entries_before(turn)
-        entry = next((each for each in record.entries(of, before + 1)[before:] if each.job.id == job.id), None)
+        entry = next((each for each in record.entries(of, before, before + 1) if each.job.id == job.id), None)
         nodes = "" if entry is None else folded(self._names[node] for node in entry.nodes)
         if isinstance(entry, Match):
             best = _best(FreeCapacity(record.moment(of, before)), entry.alternative, job, heuristic)

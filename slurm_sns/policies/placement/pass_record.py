@@ -78,12 +78,12 @@ class PassRecord:
         """The place of the job in `jobs`; None if no cycle could look at it."""
         return next((at for at, job in enumerate(self.jobs) if job.id == job_id), None)
 
-    def entries(self, of: MemberRecord, count: int | None = None) -> list[Match | Withheld]:
-        """The first entries of the member's cycle; None: all."""
+    def entries(self, of: MemberRecord, begin: int = 0, end: int | None = None) -> list[Match | Withheld]:
+        """The entries of the member's cycle from one to before another; None: to the last."""
         first = of.first.tolist()
-        columns = zip(*(column[:count].tolist() for column in (of.job, of.choice, of.kept)), strict=True)
+        columns = zip(*(column[begin:end].tolist() for column in (of.job, of.choice, of.kept)), strict=True)
         found: list[Match | Withheld] = []
-        for entry, (job, choice, kept) in enumerate(columns):
+        for entry, (job, choice, kept) in enumerate(columns, begin):
             nodes, alternative = of.node[first[entry] : first[entry + 1]], self.choices[choice]
             if kept == MATCH:
                 found.append(Match(self.jobs[job], alternative, nodes))
@@ -101,16 +101,18 @@ class PassRecord:
         count = len(of.job) if count is None else count
         left, end = self.free_amounts.copy(), int(of.first[count])
         if end:
-            choice, nodes, sizes = of.choice[:count], of.node[:end], np.diff(of.first[: count + 1])
-            demand = np.array([each.demand for each in self.choices], np.int64).T[:, choice]
-            whole = np.array([each.exclusive for each in self.choices])[choice] | (of.kept[:count] == WHOLE)
+            nodes, sizes = of.node[:end], np.diff(of.first[: count + 1])
+            chosen, at = np.unique(of.choice[:count], return_inverse=True)
+            taken = [self.choices[choice] for choice in chosen.tolist()]
+            demand = np.array([each.demand for each in taken], np.int64).T[:, at]
+            whole = np.array([each.exclusive for each in taken])[at] | (of.kept[:count] == WHOLE)
             amounts = np.where(
                 np.repeat(whole, sizes), self.node_arrays.capacity[:, nodes], np.repeat(demand, sizes, axis=1)
             )
             for row, amount in zip(left, amounts, strict=True):
                 np.subtract.at(row, nodes, amount)
-        some_withheld = bool((of.kept[:count] != MATCH).any())
-        withheld = [each for each in self.entries(of, count) if isinstance(each, Withheld)] if some_withheld else []
+        kept = np.flatnonzero(of.kept[:count] != MATCH).tolist()
+        withheld = [each for entry in kept for each in self.entries(of, entry, entry + 1) if isinstance(each, Withheld)]
         return Moment(self.opening, left[:, self.opening.nodes], withheld)
 
 

@@ -96,7 +96,8 @@ def why_useless(run: RunToLearn, reports: Collection[RunReport]) -> str:
     if shared:
         return f"another job was on {','.join(shared)}"
     if run.step is not None and run.step.samples:
-        found = ", ".join(map(str, averages(reports))) or "no number"
+        whole = [ways for ways, each in averages(reports).items() if None not in (each.ipc, each.bandwidth_gbps)]
+        found = ", ".join(map(str, whole)) or "no number"
         return f"it was measured with {found} of ways; at least {FEWEST_POINTS} and all {run.ways} are needed"
     if run.was_suspended:
         return "it was suspended"

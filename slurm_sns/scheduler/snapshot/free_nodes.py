@@ -190,9 +190,9 @@ def _taken(placed: Iterable[Placed]) -> dict[str, Resources]:
 
 
 def _free(node: ObservedNode, taken: Resources) -> Resources:
-    """What is free on a node. More jobs with ways than CLOSIDs leave none free, and keep nothing else from jobs."""
+    """What is free on a node. Where no bandwidth or no CLOSID is left, jobs that ask for none are kept from nothing."""
     free = node.capacity.minus(node.allocated).minus(taken)
-    return free if free.closids >= 0 else free._replace(closids=0)
+    return free._replace(bandwidth_gbps=max(0, free.bandwidth_gbps), closids=max(0, free.closids))
 
 
 def _drawn_unmanaged(observation: Observation, gbps_per_core: float) -> dict[str, Resources]:

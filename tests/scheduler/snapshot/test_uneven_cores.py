@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from live import look, node, running, situation
+from live import ENFORCE, look, node, running, situation
 
 from slurm_sns.model import Resources
-from slurm_sns.scheduler.observation import Observation, ObservedJob, ObservedNode
+from slurm_sns.scheduler.observation import JobState, Observation, ObservedJob, ObservedNode
 from slurm_sns.scheduler.snapshot.uneven_cores import with_sure_bandwidth
 from slurm_sns.wire.values import JobThere, NodeFacts, NodeState, RunId
 
@@ -87,6 +87,28 @@ def test_a_cycle_plans_on_it() -> None:
     assert planned_on.free.bandwidth_gbps == 40
 
 
+def test_a_suspended_job_keeps_its_bandwidth_and_has_given_its_cores_back() -> None:
+    suspended = replace(running(1, "c1", bandwidth_gbps=40), state=JobState.SUSPENDED)
+    seen = with_jobs(suspended, running(2, "c1"), cores=4, gbps=40)
+    assert offered(seen, told((1, (14, 0)), (2, (0, 4)))) == int(20 / (14 / 24)), "the first socket has room"
+    alone = with_jobs(suspended, cores=0, gbps=40)
+    assert offered(alone, told((1, (14, 0)))) == 2 * 20
+
+
+def test_cores_that_slurm_keeps_back_are_no_room() -> None:
+    """CoreSpecCount=4: two cores of each socket, which the agent sees like all others."""
+    seen = look(running(1, "c1"), nodes=[replace(shared(Resources(12, 0)), capacity=Resources(24, 128_000, 20, GBPS))])
+    assert offered(seen, told((1, (12, 0)))) == 60
+
+
+def test_where_no_bandwidth_is_left_a_job_without_any_is_kept_from_nothing() -> None:
+    seen = with_jobs(running(1, "c1", bandwidth_gbps=100), cores=14, gbps=100, fills_sockets=True)
+    settings = replace(ENFORCE, unmanaged_gbps_per_core=3.0)
+    [node_] = situation(seen, settings=settings, states=told((1, (14, 0)))).snapshot.nodes
+    assert node_.free.bandwidth_gbps >= 0
+    assert Resources(1, 1024).within(node_.free)
+
+
 def in_turn(free: list[int], cores: int) -> tuple[int, ...]:
     """A job's cores on the sockets as Slurm takes them: of each in turn, as long as it has free ones."""
     taken = [0] * len(free)
@@ -104,37 +126,43 @@ def in_blocks(free: list[int], cores: int) -> tuple[int, ...]:
     if enough:
         chosen = min(enough, key=lambda at: free[at])
         return tuple(cores if at == chosen else 0 for at in range(len(free)))
-    first = min(free[0], cores)
-    return (first, cores - first)
+    taken = []
+    for each in free:
+        taken.append(min(each, cores - sum(taken)))
+    return tuple(taken)
 
 
 @given(
-    st.lists(st.tuples(st.integers(1, 14), st.integers(0, GBPS), st.booleans()), max_size=12),
+    st.lists(st.tuples(st.integers(1, 14), st.integers(0, GBPS), st.booleans()), max_size=14),
     st.booleans(),
+    st.integers(2, 4),
 )
-def test_no_socket_draws_more_than_it_has(jobs: list[tuple[int, int, bool]], fills_sockets: bool) -> None:
+def test_no_socket_draws_more_than_it_has(jobs: list[tuple[int, int, bool]], fills_sockets: bool, sockets: int) -> None:
     """Jobs come one after the other, some of them unmanaged; now and then one ends.
 
-    A job alone on the node may draw all that its profile says. An odd job has a core more on one socket.
+    A job alone on the node may draw all that its profile says. Where a job's cores are no multiple of the sockets, some
+    socket has one more, and draws one core's part more.
     """
     there: dict[int, tuple[tuple[int, ...], int]] = {}
+    most, cores_of_node = GBPS / sockets, (14,) * sockets
     for number, (cores, wanted, ends) in enumerate(jobs, 1):
-        free = [most - sum(lie[at] for lie, _ in there.values()) for at, most in enumerate(CORES)]
+        free = [14 - sum(lies[at] for lies, _ in there.values()) for at in range(sockets)]
         if sum(free) < cores:
             continue
-        seen = with_jobs(
+        shown = shared(Resources(sum(cores_of_node) - sum(free), 0, 0, sum(gbps for _, gbps in there.values())))
+        capacity = Resources(sum(cores_of_node), 128_000, 20, GBPS)
+        seen = look(
             *(running(job_id, "c1", bandwidth_gbps=gbps) for job_id, (_, gbps) in there.items()),
-            cores=28 - sum(free),
-            gbps=sum(gbps for _, gbps in there.values()),
+            nodes=[replace(shown, capacity=capacity, sockets=sockets)],
             fills_sockets=fills_sockets,
         )
-        has_room = offered(seen, told(*((job_id, lie) for job_id, (lie, _) in there.items())))
+        has_room = offered(seen, told(*((job, lies) for job, (lies, _) in there.items()), cores=cores_of_node))
         lies = (in_blocks if fills_sockets else in_turn)(free, cores)
-        gbps = min(wanted, GBPS // 2 if not there and fills_sockets else has_room)
+        gbps = min(wanted, int(most) if not there and fills_sockets else has_room)
         there[number] = (lies, gbps)
-        for at in range(len(CORES)):
-            drawn = [gbps * lie[at] / sum(lie) for lie, gbps in there.values()]
-            one_core_more = [gbps / (2 * sum(lie)) for lie, gbps in there.values() if sum(lie) % 2]
-            assert sum(drawn) <= GBPS / 2 + sum(one_core_more) + 1e-6
+        for at in range(sockets):
+            drawn = [gbps * lies[at] / sum(lies) for lies, gbps in there.values()]
+            one_core_more = [gbps / sum(lies) for lies, gbps in there.values() if len(set(lies)) > 1]
+            assert sum(drawn) <= most + sum(one_core_more) + 1e-6
         if ends:
             there.pop(min(there))

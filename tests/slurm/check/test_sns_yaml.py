@@ -191,6 +191,8 @@ def test_a_partitions_own_default_of_memory_counts_before_the_clusters(config) -
     assert all(each.ok for each in sns_yaml.description(config, runs) if "DefMemPerCPU" in each.what)
     assert runs.memory_of(["batch"]) == 2000
     assert runs.memory_of(["batch", "other"]) is None, "a job of the other one takes whole nodes' memory"
+    by_node = SitePartition(ObservedPartition("batch"), has_memory_by_node=True)
+    assert site(memory_per_cpu_mb=3000, rules=(by_node,)).memory_of(["batch"]) is None, "it goes before the cluster's"
     both = site(memory_per_cpu_mb=3000, rules=(rule("batch", 2000), rule("other", None)))
     assert (both.memory_of(["batch", "other"]), both.memory_of(["other"]), both.memory_of([])) == (2000, 3000, 3000)
 

@@ -34,7 +34,6 @@ SMALL, SMALL_PERCENT, MOST_JOBS = 10, 67.25, 102
 SMALL_LARGEST_S, MEAN_S, LARGEST_S = 0.001, 0.25, 4.5
 #: There is an observation for each submit and each end, fewer where they coincide: the number should be near.
 NEAR_OBSERVATIONS = 0.05
-MS_PER_S = 1000
 HEADER = ("jobs", "observations", "mean_s", "largest_s")
 
 #: [jobs, observations, seconds in total, seconds at most], by number of jobs.
