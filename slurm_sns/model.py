@@ -171,11 +171,24 @@ class ActiveJob:
 
 
 @dataclass(frozen=True, slots=True)
+class QueueStatistics:
+    """How long the jobs that ended in a pool lately had waited and been suspended.
+
+    `samples` is the number of these jobs; the means are over all of them, in seconds, 0.0 where there are none.
+    """
+
+    samples: int = 0
+    mean_wait_s: float = 0.0
+    mean_suspended_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class JobPool:
     """A partition of Slurm, or a pool of a simulated site: its nodes, in the machine list's order, and its queue."""
 
     name: str
     nodes: tuple[str, ...]
+    statistics: QueueStatistics = QueueStatistics()
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,10 @@ def active_jobs(
 
 
 def job_pools(observation: Observation, partitions: frozenset[str]) -> tuple[JobPool, ...]:
-    """The managed partitions in Slurm's order, each with its nodes in the machine list's order."""
+    """The managed partitions in Slurm's order, each with its nodes in the machine list's order.
+
+    No statistics are kept of live jobs yet: those of the pools are empty.
+    """
     nodes: dict[str, list[str]] = {each.name: [] for each in observation.partitions if each.name in partitions}
     for node in observation.nodes:
         for name in node.partitions:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from live import ENFORCE, FOREIGN, NOW, SLURMS, SUBMIT, job, look, node, pinned, running, situation
 from test_situation import clusters
 
-from slurm_sns.model import ActiveJob, ActiveState, JobPool, Resources
+from slurm_sns.model import ActiveJob, ActiveState, JobPool, QueueStatistics, Resources
 from slurm_sns.scheduler.observation import JobState, ObservedPartition
 from slurm_sns.scheduler.snapshot.carried import Carried
 from slurm_sns.scheduler.snapshot.situation import read_situation
@@ -88,7 +88,7 @@ def test_the_pools_are_the_managed_partitions_with_their_nodes_in_the_machine_li
     assert situation(look(nodes=nodes, partitions=partitions)).snapshot.pools == (
         JobPool("urgent", ("c1",)),
         JobPool("main", ("c2", "c1")),
-        JobPool("small", ("s1",)),
+        JobPool("small", ("s1",), QueueStatistics()),
     )
 
 
