@@ -24,10 +24,12 @@ def use_begins(running_cluster: Cluster) -> Iterator[None]:
     made += [f"{add} user {user} account={name} fairshare={1 + 2 * (user == 'bob')}" for name, user in ASSOCIATIONS]
     cluster.run("; ".join(f"{command} > /dev/null" for command in made))
     try:
+        numbers: list[int] = []
         for user in ("alice", "bob"):
             own = [account for account, owner in ASSOCIATIONS if owner == user]
-            cluster.submit_all([(f"-p plain -A {name} -n{1 + at}", "sleep 3") for at, name in enumerate(own)], user)
-        cluster.wait_for("they have run", lambda: not cluster.run("squeue -h").strip())
+            jobs = [(f"-p plain -A {name} -n{1 + at}", "sleep 3") for at, name in enumerate(own)]
+            numbers += cluster.submit_all(jobs, user)
+        cluster.wait_for_end(numbers)
         yield
     finally:
         cluster.run(f"sacctmgr -i delete account {','.join(ACCOUNTS)} > /dev/null; rm -f {BY_PRIORITY}")
