@@ -164,7 +164,7 @@ class Policy(Protocol):
     def explain(self, snapshot: Snapshot, plan: Plan, job_id: int) -> Explanation | None:
         """What `plan`, made of this snapshot, does with this waiting job, and why; None if its reason says all.
 
-        A plan that was read from the store is empty: the policy may make it again.
+        Of a snapshot that was read from the store `plan` is empty: a policy that needs it makes it again.
 
         Raises:
             BadInput: the job is not among the snapshot's waiting jobs.

@@ -52,8 +52,8 @@ def state_of(
         why = why_shared(run, ways, tree.why_without(job_id))
         is_sampled = run is here.sampled and sampled_ways > 0
         gbps = run.bandwidth_gbps if tree.limits_bandwidth(job_id) else 0
-        lie = tree.core_counts(cores.get(job_id, {}))
-        jobs.append(JobThere(run.run, ways, gbps, why, is_sampled, run.is_found, run.claim is not None, lie))
+        by_domain = tree.core_counts(cores.get(job_id, {}))
+        jobs.append(JobThere(run.run, ways, gbps, why, is_sampled, run.is_found, run.claim is not None, by_domain))
     return NodeState(now_s, facts, tuple(jobs), "; ".join(filter(None, troubles)))
 
 

@@ -55,7 +55,6 @@ class AgentSettings:
 class AgentPorts:
     """What the agent uses.
 
-    `cores` gives how many cores with these CPUs (None: all) each cache of a level has, empty if that is not known.
     `slurmstepds` are the ids of the jobs that have one here. `verify` gives the grant of a token for a run whose nodes
     are these, or raises SnsError. `boot` names the node's present boot.
     """

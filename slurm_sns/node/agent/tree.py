@@ -84,7 +84,7 @@ class NodeTree:
 
         Without CPUs it is not known either: nothing limits the job to any.
         """
-        if self.partition is None or not self.partition.machine.last_level or cpus == ():
+        if self.partition is None or not self.partition.machine.last_level or (cpus is not None and not cpus):
             return {}
         machine = self.partition.machine
         cache = machine.last_level[0]

@@ -70,10 +70,11 @@ def _sure(node: ObservedNode, state: NodeState | None, jobs: _Jobs, *, in_blocks
     if not node.capacity.bandwidth_gbps or is_empty or node.sockets == 1 or not (is_known or in_blocks):
         return node
     told = state.jobs if state is not None and is_known else ()
-    lie = {each.run.job_id: each.cores for each in told if len(each.cores) == node.sockets and any(each.cores)}
+    cores_of = {each.run.job_id: each.cores for each in told if len(each.cores) == node.sockets and any(each.cores)}
     equally = (node.capacity.cores / node.sockets,) * node.sockets
-    free_cores = _free_cores(node, cores if is_known else equally, [lie[job] for job in lie if job in jobs.running])
-    free_gbps = _free_gbps(node, jobs.gbps, lie, in_blocks=in_blocks)
+    running = [own for job_id, own in cores_of.items() if job_id in jobs.running]
+    free_cores = _free_cores(node, cores if is_known else equally, running)
+    free_gbps = _free_gbps(node, jobs.gbps, cores_of, in_blocks=in_blocks)
     has_room = [at for at, count in enumerate(free_cores) if count > 0]
     shares = {
         at: 1.0 if in_blocks else free_cores[at] / sum(min(free_cores[at], free_cores[other]) for other in has_room)
@@ -92,13 +93,13 @@ def _free_cores(node: ObservedNode, cores: Sequence[float], running: Sequence[Se
 
 
 def _free_gbps(
-    node: ObservedNode, gbps: Mapping[int, int], lie: Mapping[int, Sequence[int]], *, in_blocks: bool
+    node: ObservedNode, gbps: Mapping[int, int], cores_of: Mapping[int, Sequence[int]], *, in_blocks: bool
 ) -> list[float]:
-    """What the jobs leave of each domain's bandwidth."""
+    """What the jobs leave of each domain's bandwidth; `cores_of` are their cores by domain, where these are known."""
     evenly = 1.0 if in_blocks else 1 / node.sockets
     left = [node.capacity.bandwidth_gbps / node.sockets] * node.sockets
     for job_id, drawn in gbps.items():
-        own = lie.get(job_id)
+        own = cores_of.get(job_id)
         for at in range(node.sockets):
             left[at] -= drawn * (evenly if own is None else own[at] / sum(own))
     return left

@@ -229,6 +229,8 @@ def test_a_report_with_absurd_numbers_makes_no_profile_that_breaks_anything() ->
     (False, [report("c1"), report("c2", is_whole=False)], "an agent was not there all the time: c2"),
     (True, [report(name, points=(Point(2, 5.0, 0.5, 1.0),)) for name in ("c1", "c2")],
      "it was measured with 2 of ways; at least 2 and all 20 are needed"),
+    (True, [report(name, points=(Point(2, 1.0, 0.5), Point(20, 1.0, 0.5))) for name in ("c1", "c2")],
+     "it was measured with no number of ways; at least 2 and all 20 are needed"),
 ])  # fmt: skip
 def test_an_exploring_run_that_gave_nothing_is_said_with_its_reason(samples: bool, reports, why: str) -> None:
     run = run_of(step=ExplorationStep(2, samples=samples), ways=20)

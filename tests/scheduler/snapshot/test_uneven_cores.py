@@ -102,11 +102,12 @@ def test_cores_that_slurm_keeps_back_are_no_room() -> None:
 
 
 def test_where_no_bandwidth_is_left_a_job_without_any_is_kept_from_nothing() -> None:
-    seen = with_jobs(running(1, "c1", bandwidth_gbps=100), cores=14, gbps=100, fills_sockets=True)
+    """Unmanaged jobs are taken to draw more than what is left."""
+    seen = with_jobs(running(1, "c1", bandwidth_gbps=100), cores=26, gbps=100)
     settings = replace(ENFORCE, unmanaged_gbps_per_core=3.0)
-    [node_] = situation(seen, settings=settings, states=told((1, (14, 0)))).snapshot.nodes
-    assert node_.free.bandwidth_gbps >= 0
-    assert Resources(1, 1024).within(node_.free)
+    [planned_on] = situation(seen, settings=settings, states=told((1, (13, 13)))).snapshot.nodes
+    assert planned_on.free.bandwidth_gbps == 0
+    assert Resources(1, 1024).within(planned_on.free)
 
 
 def in_turn(free: list[int], cores: int) -> tuple[int, ...]:
